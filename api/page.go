@@ -1,0 +1,27 @@
+package api
+
+// The bounds of a page.
+const (
+	DefaultPerPage = 25
+	MaxPerPage     = 100
+)
+
+// Page is one page of a list: the body of every paginated response.
+type Page[T any] struct {
+	Data []T      `json:"data"` // never nil on the wire
+	Meta PageMeta `json:"meta"`
+}
+
+// PageMeta places a page in its list. TotalPages is 0 when the list is empty.
+type PageMeta struct {
+	Page       int64 `json:"page"` // from 1
+	PerPage    int   `json:"per_page"`
+	Total      int64 `json:"total"`
+	TotalPages int64 `json:"total_pages"`
+}
+
+// NewPageMeta works out the number of pages.
+func NewPageMeta(page int64, perPage int, total int64) PageMeta {
+	per := int64(perPage)
+	return PageMeta{Page: page, PerPage: perPage, Total: total, TotalPages: (total + per - 1) / per}
+}

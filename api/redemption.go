@@ -1,0 +1,86 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// RedemptionStatus says how far a redemption has come.
+type RedemptionStatus string
+
+// The statuses of a redemption. Pending becomes approved or rejected once, and both are final. A redemption that is not
+// rejected is live: it holds one unit of stock and the user's one place on the perk.
+const (
+	StatusApproved RedemptionStatus = "approved"
+	StatusRejected RedemptionStatus = "rejected"
+	StatusPending  RedemptionStatus = "pending"
+)
+
+// MaxMetadata is the longest metadata object of a redemption, in bytes of compact JSON.
+const MaxMetadata = 16 << 10
+
+// Redemption is one user's use of one perk.
+type Redemption struct {
+	ID         string           `json:"id"`
+	PerkID     string           `json:"perk_id"`
+	UserID     string           `json:"user_id"`
+	RedeemedAt time.Time        `json:"redeemed_at"`
+	Status     RedemptionStatus `json:"status"`
+	Metadata   json.RawMessage  `json:"metadata"` // a JSON object, "{}" when none was given
+}
+
+// RedeemRequest is the body of POST /perks/{perkId}/redeem.
+type RedeemRequest struct {
+	UserID   string          `json:"user_id"`
+	Metadata json.RawMessage `json:"metadata,omitempty"` // a JSON object; absent and null mean {}
+}
+
+// ParseRedeemRequest reads and checks a redeem body. A body that is not one JSON object is CodeInvalidJSON; a missing,
+// unknown or wrong field is CodeValidationFailed. The metadata it returns is compact and never empty.
+func ParseRedeemRequest(body []byte) (RedeemRequest, error) {
+	members, err := ParseObject(body)
+	if err != nil {
+		return RedeemRequest{}, err
+	}
+	var req RedeemRequest
+	fields := FieldErrors{}
+	for _, m := range members {
+		switch m.Name {
+		case "user_id":
+			fields.check(m.Name, m.Value.Text(&req.UserID))
+		case "metadata":
+			req.Metadata = m.Value.json
+		default:
+			fields.Add(m.Name, "is not a field of this request; the fields are user_id and metadata")
+		}
+		fields.checkRepeated(m)
+	}
+	if len(fields["user_id"]) == 0 {
+		fields.check("user_id", UserIDRule(req.UserID))
+	}
+	req.Metadata, err = compactMetadata(req.Metadata)
+	if err != nil {
+		fields.Add("metadata", "%s", err)
+	}
+	return req, fields.Err()
+}
+
+func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	if raw[0] != '{' {
+		return nil, errors.New("must be a JSON object")
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, raw); err != nil {
+		return nil, errors.New("must be a JSON object")
+	}
+	if compact.Len() > MaxMetadata {
+		return nil, fmt.Errorf("must be at most %d bytes", MaxMetadata)
+	}
+	return compact.Bytes(), nil
+}

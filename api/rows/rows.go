@@ -1,0 +1,53 @@
+// Package rows reads and writes the files that carry records in bulk: CSV with a header, JSON arrays and JSON lines. It
+// streams in constant memory and numbers each record by the line on which it starts, so that a message can point at it.
+//
+// It knows nothing of what the records mean and imports no other package of this module: import, export and the
+// client's bulk commands give the records their meaning.
+package rows
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Format is how a file writes its records.
+type Format string
+
+// The formats that can be read; the writer has CSV and JSONL.
+const (
+	CSV   Format = "csv"
+	JSON  Format = "json" // one array of objects
+	JSONL Format = "jsonl"
+)
+
+// FormatOf tells the format from a file's name.
+func FormatOf(name string) (Format, error) {
+	switch ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")); ext {
+	case "csv", "json", "jsonl":
+		return Format(ext), nil
+	case "ndjson":
+		return JSONL, nil
+	}
+	return "", fmt.Errorf("cannot tell the format of %q from its name: it must end in .csv, .json or .jsonl", name)
+}
+
+// Row is one record. Either Object holds its JSON text, or Header and Cells hold its CSV.
+type Row struct {
+	Line   int // of the record's first character, from 1
+	Object json.RawMessage
+	Header []string
+	Cells  []string // as many as Header
+}
+
+// RowError says that one record cannot be read at all. Reading goes on behind it.
+type RowError struct {
+	Line int
+	Err  error
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err) }
+
+// Unwrap returns what is wrong with the record.
+func (e *RowError) Unwrap() error { return e.Err }

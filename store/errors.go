@@ -1,0 +1,90 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// The errors that drivers return, so that each says the same about the same thing.
+
+// PerkNotFound says that there is no perk with that id.
+func PerkNotFound(id string) error {
+	return api.Errorf(api.CodeNotFound, "There is no perk %q.", id)
+}
+
+// UserNotFound says that there is no user with that id.
+func UserNotFound(id string) error {
+	return api.Errorf(api.CodeNotFound, "There is no user %q.", id)
+}
+
+// RedemptionNotFound says that there is no redemption with that id.
+func RedemptionNotFound(id string) error {
+	return api.Errorf(api.CodeNotFound, "There is no redemption %q.", id)
+}
+
+// PropertyNotFound says that there is no property with that id.
+func PropertyNotFound(id int64) error {
+	return api.Errorf(api.CodeNotFound, "There is no property %d.", id)
+}
+
+// ClientNotFound says that there is no client with that id.
+func ClientNotFound(id string) error {
+	return api.Errorf(api.CodeNotFound, "There is no client %q.", id)
+}
+
+// AlreadyRedeemed says that the user holds a live redemption of the perk.
+func AlreadyRedeemed(perkID, userID string) error {
+	return api.Errorf(api.CodeAlreadyRedeemed, "User %q has already redeemed perk %q.", userID, perkID)
+}
+
+// PerkNotStarted says when the perk can first be redeemed.
+func PerkNotStarted(id string, from time.Time) error {
+	return api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", id, from.UTC().Format(time.RFC3339))
+}
+
+// PerkExpired says when the perk could last be redeemed.
+func PerkExpired(id string, to time.Time) error {
+	return api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", id, to.UTC().Format(time.RFC3339))
+}
+
+// SoldOut says that no unit of the perk is left.
+func SoldOut(id string) error {
+	return api.Errorf(api.CodeSoldOut, "Perk %q is sold out.", id)
+}
+
+// IdempotencyKeyReused says that the key names another request.
+func IdempotencyKeyReused(key string) error {
+	return api.Errorf(api.CodeIdempotencyKeyReused, "The idempotency key %q was used before with another request. Use a new key for a new request.", key)
+}
+
+// RedemptionDecided says that the redemption is not pending any more.
+func RedemptionDecided(id string, status api.RedemptionStatus) error {
+	return api.Errorf(api.CodeConflict, "Redemption %q is %s already; only a pending one can be decided.", id, status)
+}
+
+// PropertyExists says that there is nothing to restore because the property is there.
+func PropertyExists(id int64) error {
+	return api.Errorf(api.CodeConflict, "Property %d exists; there is nothing to restore.", id)
+}
+
+// ClientExists says that the client's id is taken.
+func ClientExists(id string) error {
+	return api.Errorf(api.CodeConflict, "There is a client %q already. Choose another id.", id)
+}
+
+// Unavailable says that the database could not finish and that a write's outcome is unknown. The cause is for the log
+// and is not part of the message.
+func Unavailable(cause error) error {
+	public := api.Errorf(api.CodeUnavailable, "The service could not finish this. If it was a change, read it back before you try again.")
+	return &unavailable{public: public, cause: cause}
+}
+
+type unavailable struct {
+	public *api.Error
+	cause  error
+}
+
+func (u *unavailable) Error() string   { return fmt.Sprintf("%s (%v)", u.public.Message, u.cause) }
+func (u *unavailable) Unwrap() []error { return []error{u.public, u.cause} }

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"math"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// Window is the part of a list that one page shows.
+type Window struct {
+	Page    int64 // from 1
+	PerPage int   // 1 to api.MaxPerPage
+}
+
+// Offset is how many items lie before the window. It does not overflow: a page beyond every list stays beyond.
+func (w Window) Offset() int64 {
+	per := int64(w.PerPage)
+	if w.Page-1 > math.MaxInt64/per {
+		return math.MaxInt64
+	}
+	return (w.Page - 1) * per
+}
+
+// List is the items of one window, never nil, and how many there are in all.
+type List[T any] struct {
+	Items []T
+	Total int64
+}
+
+// PerkQuery says which perks, in which order, and which page of them. The zero values of the filters let everything
+// through, but for IncludeExpired.
+type PerkQuery struct {
+	Text           string // every word of it prefix-matches a word of title, merchant_name or description
+	Category       string // name or id, without regard to case
+	City           string // without regard to case
+	Near           *Circle
+	IncludeExpired bool   // let perks through whose valid_to is not after At
+	AvailableTo    string // a user: only perks in their dates, in stock, and not held by this user in a live redemption
+	At             time.Time
+	// Sort has fields of api.PerkSortFields; distance only with Near. Text is compared folded and by code point, nulls
+	// come last in both directions, and the id, ascending, decides between equals.
+	Sort   []api.SortKey
+	Window Window
+}
+
+// RedemptionQuery says which user's redemptions, in which order, and which page of them.
+type RedemptionQuery struct {
+	UserID string
+	Sort   []api.SortKey // fields of api.RedemptionSortFields; the id, ascending, decides between equals
+	Window Window
+}
+
+// Circle is an area on the earth. Perks without a position are in no circle.
+type Circle struct {
+	Lat, Lng float64 // degrees
+	RadiusKM float64
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// Approval says what redeeming a perk gives.
+type Approval string
+
+// A perk is redeemed to approved at once, or to pending until an operator decides.
+const (
+	ApprovalAuto   Approval = "auto"
+	ApprovalManual Approval = "manual"
+)
+
+// PerkRecord is a perk with what only the operator sees.
+type PerkRecord struct {
+	api.Perk
+	Lat      *float64 `json:"lat"` // degrees; with Lng or not at all
+	Lng      *float64 `json:"lng"`
+	Stock    *int64   `json:"stock"` // units in all, redeemed ones among them; nil is without limit
+	Approval Approval `json:"approval"`
+}
+
+// User is someone who can redeem.
+type User struct {
+	ID string `json:"id"`
+}
+
+// PropertyRecord is a listing with the client that may change it.
+type PropertyRecord struct {
+	api.Property
+	Owner string `json:"owner"`
+}
+
+// RedemptionRecord is a redemption with the client that made it.
+type RedemptionRecord struct {
+	api.Redemption
+	ClientID string `json:"client_id"`
+}
+
+// RedeemAttempt is one request to redeem. The caller chooses the id before the first try, so that a driver that tries
+// again after an unclear answer can tell its own row from another's.
+type RedeemAttempt struct {
+	ID       string
+	PerkID   string
+	UserID   string
+	ClientID string
+	Metadata json.RawMessage // a compact JSON object
+	At       time.Time
+	Key      *IdempotencyKey // nil without one
+}
+
+// IdempotencyKeyLife is how long a key is remembered after its first use.
+const IdempotencyKeyLife = 24 * time.Hour
+
+// IdempotencyKey is a client's name for one request.
+type IdempotencyKey struct {
+	Key         string   // scoped to the attempt's client
+	Fingerprint [32]byte // of the request: equal requests have equal fingerprints
+}
+
+// RedeemResult is the redemption as the first answer showed it, and whether this is a replay of that answer.
+type RedeemResult struct {
+	Redemption api.Redemption
+	Replayed   bool
+}
+
+// SecretHash is the SHA-256 of a client's secret. Secrets are long and random, so a slow hash would protect nothing.
+type SecretHash [32]byte
+
+// Client is a program or a person that may obtain tokens.
+type Client struct {
+	ID          string
+	Name        string
+	Secret      SecretHash
+	Scopes      api.Scopes
+	SandboxOnly bool
+	Disabled    bool
+	CreatedAt   time.Time
+}
+
+// SigningKey signs tokens from CreatedAt on, until a newer key is there, and verifies them until ExpiresAt.
+type SigningKey struct {
+	ID        string
+	Secret    []byte
+	CreatedAt time.Time
+	ExpiresAt time.Time // zero while no newer key is there
+}
+
+// Actor is who did something: the operator at the server's command line, or a client by its id.
+type Actor string
+
+// Operator is the person at the server's own command line.
+const Operator Actor = "operator"
+
+// ClientActor is a client that acts through the API.
+func ClientActor(id string) Actor { return Actor("client/" + id) }
+
+// AuditEntry is one thing that was done. Before and After are the record as JSON, null where there was or is none; they
+// never hold a secret or a hash of one.
+type AuditEntry struct {
+	At      time.Time       `json:"at"`
+	Actor   Actor           `json:"actor"`
+	Action  string          `json:"action"`  // such as "property.update"
+	Subject string          `json:"subject"` // such as "property/42"
+	Before  json.RawMessage `json:"before"`
+	After   json.RawMessage `json:"after"`
+}
+
+// The actions of the audit log.
+const (
+	ActionRedeem           = "redemption.create"
+	ActionApprove          = "redemption.approve"
+	ActionReject           = "redemption.reject"
+	ActionUpdateProperty   = "property.update"
+	ActionDeleteProperty   = "property.delete"
+	ActionRestoreProperty  = "property.restore"
+	ActionCreateClient     = "client.create"
+	ActionRotateSecret     = "client.rotate-secret"
+	ActionDisableClient    = "client.disable"
+	ActionEnableClient     = "client.enable"
+	ActionRotateSigningKey = "key.rotate"
+)

@@ -1,0 +1,124 @@
+// Package store is what the server needs of a database, said without a database: the Store interface, the queries and
+// records that cross it, and the rules that every driver keeps in the same way (folding text, splitting words, placing
+// points on the grid).
+//
+// It knows nothing of HTTP, and nothing in it is shaped by one database: SQL, connections, transactions and retries stay
+// in the drivers.
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// Store is one database. Every method is safe for use by many goroutines, and by many processes on one database.
+//
+// A failure that the caller should be told about is an *api.Error, built by the constructors of this package so that all
+// drivers say the same; anything else is a fault of the database. A write that returned nil is durable. When a write's
+// outcome cannot be known the error is Unavailable, never another one. Times are kept to the microsecond.
+type Store interface {
+	Catalog
+	Redemptions
+	Properties
+	Credentials
+	Importer
+	Exporter
+
+	// Ready returns nil only if the database accepts and commits a write now.
+	Ready(ctx context.Context) error
+	// Close waits for writes under way and releases the database.
+	Close() error
+}
+
+// Catalog is what a partner browses.
+type Catalog interface {
+	// ListPerks returns one page of the perks that match; PerkQuery says how. With AvailableTo set to a user that is not
+	// known the error is UserNotFound.
+	ListPerks(ctx context.Context, query PerkQuery) (List[api.Perk], error)
+	// Perk returns one perk, whatever its dates and stock, or PerkNotFound.
+	Perk(ctx context.Context, id string) (api.Perk, error)
+	// Categories returns all categories in the order of their folded names, then ids. Never nil.
+	Categories(ctx context.Context) ([]api.Category, error)
+}
+
+// Redemptions is the use of perks by users.
+type Redemptions interface {
+	// Redeem makes a redemption, or replays the first answer to the same idempotency key. It checks, in this order and as
+	// one atomic step: the key (IdempotencyKeyReused when its fingerprint differs), the perk (PerkNotFound), the user
+	// (UserNotFound), that the user has no live redemption of the perk (AlreadyRedeemed), the dates (PerkNotStarted,
+	// PerkExpired) and the stock (SoldOut). A refusal leaves no trace: its key is free again, because it changed nothing
+	// and a later attempt may rightly fare otherwise. The work goes on when ctx ends after it has begun.
+	Redeem(ctx context.Context, attempt RedeemAttempt) (RedeemResult, error)
+	// ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound.
+	ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.Redemption], error)
+	// DecideRedemption turns a pending redemption into approved or rejected; rejected gives stock and the user's place back.
+	// Errors: RedemptionNotFound, RedemptionDecided.
+	DecideRedemption(ctx context.Context, id string, status api.RedemptionStatus, by Actor, at time.Time) (api.Redemption, error)
+	// PurgeIdempotencyKeys forgets the keys first used before the instant and returns how many there were.
+	PurgeIdempotencyKeys(ctx context.Context, before time.Time) (int64, error)
+}
+
+// Properties is the rental listings.
+type Properties interface {
+	// Property returns one listing or PropertyNotFound.
+	Property(ctx context.Context, id int64) (PropertyRecord, error)
+	// UpdateProperty calls change with the current record while no one else can write it, and stores what change made of
+	// it, with an audit entry. An error of change is returned as it is and leaves everything as it was; a record that
+	// change left equal is not written. change may be called more than once and must not call the store.
+	UpdateProperty(ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error) error
+	// DeleteProperty removes a listing if check returns nil for the current record, and keeps it whole in the audit log.
+	DeleteProperty(ctx context.Context, id int64, by Actor, at time.Time, check func(PropertyRecord) error) error
+	// RestoreProperty brings the last deleted record of that id back. Errors: PropertyNotFound when it was never deleted,
+	// PropertyExists when it is there.
+	RestoreProperty(ctx context.Context, id int64, by Actor, at time.Time) (PropertyRecord, error)
+}
+
+// Credentials is who may call the service, and the keys that their tokens are signed with.
+type Credentials interface {
+	// CreateClient adds a client, or returns ClientExists.
+	CreateClient(ctx context.Context, client Client, by Actor) error
+	// Client returns one client, disabled or not, or ClientNotFound.
+	Client(ctx context.Context, id string) (Client, error)
+	// Clients returns all clients in the order of their creation, then ids.
+	Clients(ctx context.Context) ([]Client, error)
+	// SetClientSecret replaces the hash of a client's secret, or returns ClientNotFound.
+	SetClientSecret(ctx context.Context, id string, hash SecretHash, by Actor, at time.Time) error
+	// SetClientDisabled shuts a client out or lets it in again, or returns ClientNotFound.
+	SetClientDisabled(ctx context.Context, id string, disabled bool, by Actor, at time.Time) error
+	// SigningKeys returns the keys that have not expired at the instant, newest first.
+	SigningKeys(ctx context.Context, at time.Time) ([]SigningKey, error)
+	// EnsureSigningKey adds the key if there is none that has not expired, as one atomic step: of several replicas that
+	// start at once, one wins.
+	EnsureSigningKey(ctx context.Context, key SigningKey) error
+	// RotateSigningKey adds the key and lets all older ones expire at the instant, unless they expire before.
+	RotateSigningKey(ctx context.Context, key SigningKey, oldExpire time.Time, by Actor) error
+	// Audit returns entries in the order in which they happened; an empty subject means all. Redemptions made are
+	// entries too, derived from the redemptions.
+	Audit(ctx context.Context, subject string) iter.Seq2[AuditEntry, error]
+}
+
+// Importer takes records in bulk. Each method is all or nothing: an error from rows, or from the database, leaves
+// everything as it was. A record whose id is known updates the one there. Rows may be slow to come, and no one else's
+// write waits for them. Each returns how many records it took.
+type Importer interface {
+	// ImportPerks makes categories that are not known yet. A record without an id gets one from newID; without CreatedAt
+	// or UpdatedAt, an update keeps the first and sets the second to at, and a new perk has both at at.
+	ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, at time.Time) (int64, error)
+	ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error]) (int64, error)
+	ImportUsers(ctx context.Context, rows iter.Seq2[User, error]) (int64, error)
+	// ImportProperties returns ClientNotFound for an owner that is not known.
+	ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error]) (int64, error)
+}
+
+// Exporter streams whole tables in the order of their ids, each as one consistent snapshot.
+type Exporter interface {
+	ExportPerks(ctx context.Context) iter.Seq2[PerkRecord, error]
+	ExportCategories(ctx context.Context) iter.Seq2[api.Category, error]
+	ExportUsers(ctx context.Context) iter.Seq2[User, error]
+	ExportProperties(ctx context.Context) iter.Seq2[PropertyRecord, error]
+	// ExportRedemptions keeps to one status unless it is "".
+	ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[RedemptionRecord, error]
+}
