@@ -1,4 +1,4 @@
-// Package server is the HTTP service: routes, tokens, handlers, and the one place where an error becomes a status.
+// Package server is the HTTP service: routes, handlers, limits, and the one place where an error becomes a status.
 //
 // It speaks to a database only through store.Store and knows nothing of SQL, of files or of the command line. Echo's
 // types do not leave it.
@@ -6,10 +6,15 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
+	"example.com/perks/server/auth"
 	"example.com/perks/store"
 )
 
@@ -18,7 +23,7 @@ type Config struct {
 	Live    store.Store // perks, redemptions, properties, clients and keys
 	Sandbox store.Store // perks and redemptions of the sandbox addresses; nil answers them with 404
 
-	TokenTTL    time.Duration // how long a token lives; zero is one hour
+	TokenTTL    time.Duration // how long a token lives, at most auth.MaxTokenTTL; zero is one hour
 	Hourly      bool          // the same client, scopes and clock hour give the same token on every replica
 	RateLimit   float64       // requests a second for each client; zero is without limit
 	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
@@ -26,7 +31,7 @@ type Config struct {
 
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
-	NewID  func() string    // ids of redemptions; nil is UUIDv7
+	NewID  func() string    // ids of redemptions and requests; nil is UUIDv7
 }
 
 // Server answers the service's requests. It is an http.Handler.
@@ -34,7 +39,65 @@ type Server struct {
 	http.Handler
 }
 
+// service is what the handlers share.
+type service struct {
+	config      Config
+	authority   *auth.Authority
+	clientRate  *clientLimits
+	tokenRate   *failureLimits
+	description *description
+}
+
 // New prepares a server, and makes the first signing key when the database has none that is valid.
 func New(ctx context.Context, config Config) (*Server, error) {
-	return &Server{}, nil
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	authority, err := auth.New(ctx, auth.Config{Store: config.Live, TTL: config.TokenTTL, Hourly: config.Hourly, Now: config.Now})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the tokens: %w", err)
+	}
+	description, err := newDescription()
+	if err != nil {
+		return nil, err
+	}
+	s := &service{
+		config:      config,
+		authority:   authority,
+		clientRate:  newClientLimits(config.RateLimit),
+		tokenRate:   newFailureLimits(),
+		description: description,
+	}
+	return &Server{Handler: s.routes()}, nil
 }
+
+func (c *Config) complete() error {
+	if c.Live == nil {
+		return errors.New("server: Config.Live is required")
+	}
+	if c.TokenTTL == 0 {
+		c.TokenTTL = time.Hour
+	}
+	if c.TokenTTL < time.Second || c.TokenTTL > auth.MaxTokenTTL {
+		return fmt.Errorf("a token's lifetime must be between 1s and %s, not %s", auth.MaxTokenTTL, c.TokenTTL)
+	}
+	if c.RateLimit < 0 {
+		return fmt.Errorf("the rate limit must not be negative, but is %g a second", c.RateLimit)
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.NewID == nil {
+		c.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return nil
+}
+
+// now is the instant that a request is judged by. Milliseconds are what people read; both stores keep them exactly.
+func (s *service) now() time.Time { return s.config.Now().UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,58 @@
+// Package auth decides who is calling: it checks client credentials, issues bearer tokens and verifies them.
+//
+// It knows clients and signing keys through store.Credentials, and nothing of routes, statuses or bodies. What must hold
+// on every replica at once is read from the store, never kept here for longer than a few seconds.
+package auth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// ErrCredentials means that client id and secret do not belong together, or that the client is shut out. It says no more,
+// so that it tells a guesser nothing.
+var ErrCredentials = errors.New("the client id or the secret is wrong, or the client is disabled")
+
+// ErrScope means that a token was asked for with a scope that the client does not have.
+var ErrScope = errors.New("the client does not have that scope")
+
+// ErrToken means that a bearer token is malformed, forged, expired, not ours, or its client is shut out.
+var ErrToken = errors.New("the access token is not valid")
+
+// Caller is who a verified token speaks for.
+type Caller struct {
+	ClientID    string
+	Scopes      api.Scopes
+	SandboxOnly bool
+}
+
+// Config is what an Authority needs.
+type Config struct {
+	Store  store.Credentials
+	TTL    time.Duration
+	Hourly bool
+	Now    func() time.Time
+}
+
+// Authority issues and verifies tokens.
+type Authority struct {
+	config  Config
+	keys    *keyring
+	clients *clientCache
+}
+
+// New makes an Authority, and the first signing key if the store has none that is valid.
+func New(ctx context.Context, config Config) (*Authority, error) {
+	key, err := NewSigningKey(config.Now())
+	if err != nil {
+		return nil, err
+	}
+	if err := config.Store.EnsureSigningKey(ctx, key); err != nil {
+		return nil, err
+	}
+	return &Authority{config: config, keys: newKeyring(config.Store, config.Now), clients: newClientCache(config.Store, config.Now)}, nil
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
+	"example.com/perks/server/auth"
+)
+
+const callerKey = "caller"
+
+// callerOf returns who a request was authorized for; it is the zero Caller before that.
+func callerOf(c echo.Context) auth.Caller {
+	caller, _ := c.Get(callerKey).(auth.Caller)
+	return caller
+}
+
+// authorize lets through only a valid bearer token (RFC 6750) with the scope, of a client that may use these addresses
+// and does not ask too often.
+func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			token, given := bearer(c.Request().Header.Get("Authorization"))
+			if !given {
+				return unauthorized("", "An access token is required: send Authorization: Bearer TOKEN with a token from POST %s/auth/token.", apiPath)
+			}
+			caller, err := s.authority.Verify(c.Request().Context(), token)
+			if errors.Is(err, auth.ErrToken) {
+				return unauthorized("invalid_token", "The access token is not valid or has expired. Get a new one from POST %s/auth/token.", apiPath)
+			}
+			if err != nil {
+				return err
+			}
+			c.Set(callerKey, caller)
+			if !caller.Scopes.Has(scope) {
+				return &answer{
+					err:    api.Errorf(api.CodeInsufficientScope, "The access token lacks the scope %s.", scope),
+					header: http.Header{"Www-Authenticate": {fmt.Sprintf("Bearer realm=%q, error=%q, scope=%q", realm, "insufficient_scope", scope)}},
+				}
+			}
+			if caller.SandboxOnly && !sandbox {
+				return api.Errorf(api.CodeForbidden, "The client %q may use only the sandbox addresses, which begin with %s.", caller.ClientID, sandboxPath)
+			}
+			if err := s.clientRate.take(caller.ClientID, s.config.Now()); err != nil {
+				return err
+			}
+			return next(c)
+		}
+	}
+}
+
+const realm = "perks"
+
+// bearer returns the token of an Authorization header. Credentials of another scheme do not count as given.
+func bearer(header string) (token string, given bool) {
+	scheme, token, found := strings.Cut(header, " ")
+	return strings.TrimSpace(token), found && strings.EqualFold(scheme, "Bearer")
+}
+
+func unauthorized(oauthError, format string, args ...any) error {
+	challenge := fmt.Sprintf("Bearer realm=%q", realm)
+	if oauthError != "" {
+		challenge += fmt.Sprintf(", error=%q", oauthError)
+	}
+	return &answer{
+		err:    api.Errorf(api.CodeInvalidToken, format, args...),
+		header: http.Header{"Www-Authenticate": {challenge}},
+	}
+}

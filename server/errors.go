@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
+)
+
+// kind is how a code looks from outside.
+type kind struct {
+	status int
+	title  string // of the problem details: the same for every occurrence
+}
+
+// kinds is the one place where a code becomes a status.
+var kinds = map[api.Code]kind{
+	api.CodeInvalidJSON:          {http.StatusBadRequest, "The body cannot be read"},
+	api.CodeUnsupportedMediaType: {http.StatusUnsupportedMediaType, "The media type is not supported"},
+	api.CodeBodyTooLarge:         {http.StatusRequestEntityTooLarge, "The body is too large"},
+	api.CodeInvalidToken:         {http.StatusUnauthorized, "Not authenticated"},
+	api.CodeInsufficientScope:    {http.StatusForbidden, "The token lacks a scope"},
+	api.CodeForbidden:            {http.StatusForbidden, "Not allowed"},
+	api.CodeNotFound:             {http.StatusNotFound, "Not found"},
+	api.CodeMethodNotAllowed:     {http.StatusMethodNotAllowed, "The method is not allowed"},
+	api.CodeValidationFailed:     {http.StatusUnprocessableEntity, "Some values are not valid"},
+	api.CodeAlreadyRedeemed:      {http.StatusConflict, "Already redeemed"},
+	api.CodePerkNotStarted:       {http.StatusConflict, "The perk has not started"},
+	api.CodePerkExpired:          {http.StatusConflict, "The perk has expired"},
+	api.CodeSoldOut:              {http.StatusConflict, "The perk is sold out"},
+	api.CodeIdempotencyKeyReused: {http.StatusUnprocessableEntity, "The idempotency key was used before"},
+	api.CodePreconditionFailed:   {http.StatusPreconditionFailed, "The record has changed"},
+	api.CodeConflict:             {http.StatusConflict, "The record's state does not allow this"},
+	api.CodeRateLimited:          {http.StatusTooManyRequests, "Too many requests"},
+	api.CodeUnavailable:          {http.StatusServiceUnavailable, "Not available now"},
+	api.CodeInternal:             {http.StatusInternalServerError, "The server failed"},
+}
+
+// answer is an error with what else the response needs to say.
+type answer struct {
+	err        *api.Error
+	header     http.Header
+	status     int    // when an outside standard asks for another one than the code's
+	oauthError string // RFC 6749, section 5.2
+}
+
+func (a *answer) Error() string { return a.err.Error() }
+func (a *answer) Unwrap() error { return a.err }
+
+// answerTo finds what to tell the caller about an error. What was not made for the caller is told as internal, and only
+// the log learns more.
+func answerTo(err error) *answer {
+	var known *answer
+	if errors.As(err, &known) {
+		return known
+	}
+	var public *api.Error
+	if errors.As(err, &public) {
+		return &answer{err: public}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &answer{err: api.Errorf(api.CodeUnavailable, "The service took too long. If it was a change, read it back before you try again.")}
+	}
+	var routing *echo.HTTPError
+	if errors.As(err, &routing) {
+		switch routing.Code {
+		case http.StatusNotFound:
+			return &answer{err: noSuchAddress}
+		case http.StatusMethodNotAllowed:
+			return &answer{err: api.Errorf(api.CodeMethodNotAllowed, "This address does not answer to that method; the Allow header lists those it does.")}
+		}
+	}
+	return &answer{err: api.Errorf(api.CodeInternal, "The server failed to answer. If it goes on, tell its operator the X-Request-Id of this response.")}
+}
+
+// writeError is echo's error handler.
+func (s *service) writeError(err error, c echo.Context) {
+	a := answerTo(err)
+	kind := kinds[a.err.Code]
+	status := kind.status
+	if a.status != 0 {
+		status = a.status
+	}
+	if status >= http.StatusInternalServerError {
+		s.config.Logger.ErrorContext(c.Request().Context(), "request failed", "request_id", requestID(c), "error", err)
+	}
+	if c.Response().Committed {
+		return
+	}
+	for name, values := range a.header {
+		c.Response().Header()[name] = values
+	}
+	if status == http.StatusServiceUnavailable {
+		c.Response().Header().Set("Retry-After", "1")
+	}
+	body := api.ErrorBody{Response: a.err.Message, Code: a.err.Code, Errors: a.err.Fields, OAuthError: a.oauthError}
+	mediaType := echo.MIMEApplicationJSON
+	if writesProblems(c) {
+		mediaType = "application/problem+json"
+		body.Type = "urn:perks:problem:" + string(a.err.Code)
+		body.Title = kind.title
+		body.Status = status
+		body.Detail = a.err.Message
+	}
+	if err := writeJSON(c, status, mediaType, body); err != nil {
+		s.config.Logger.WarnContext(c.Request().Context(), "the error could not be sent", "request_id", requestID(c), "error", err)
+	}
+}

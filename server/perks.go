@@ -1,0 +1,97 @@
+package server
+
+import (
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// perkHandlers are the perk endpoints over one store: the live one or the sandbox.
+type perkHandlers struct {
+	*service
+	store store.Store
+}
+
+func (h perkHandlers) list(c echo.Context) error {
+	q := newQuery(c.Request().URL.RawQuery)
+	perks := q.perks(h.now())
+	if err := q.fields.Err(); err != nil {
+		return err
+	}
+	list, err := h.store.ListPerks(c.Request().Context(), perks)
+	if err != nil {
+		return err
+	}
+	return writePage(h.service, c, list, perks.Window)
+}
+
+func (h perkHandlers) get(c echo.Context) error {
+	perkID := pathParameter(c, "perkId")
+	if api.PerkIDRule(perkID) != "" {
+		return store.PerkNotFound(perkID)
+	}
+	perk, err := h.store.Perk(c.Request().Context(), perkID)
+	if err != nil {
+		return err
+	}
+	return writeRead(c, perk)
+}
+
+func (h perkHandlers) categories(c echo.Context) error {
+	categories, err := h.store.Categories(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return writeRead(c, categories)
+}
+
+func (h perkHandlers) listForUser(c echo.Context) error {
+	userID := pathParameter(c, "userId")
+	if api.UserIDRule(userID) != "" {
+		return store.UserNotFound(userID)
+	}
+	q := newQuery(c.Request().URL.RawQuery)
+	if q.choice("type", "available", "redeemed") == "redeemed" {
+		return h.listRedeemed(c, q, userID)
+	}
+	perks := q.perks(h.now())
+	perks.AvailableTo = userID
+	if err := q.fields.Err(); err != nil {
+		return err
+	}
+	list, err := h.store.ListPerks(c.Request().Context(), perks)
+	if err != nil {
+		return err
+	}
+	return writePage(h.service, c, list, perks.Window)
+}
+
+func (h perkHandlers) listRedeemed(c echo.Context, q *query, userID string) error {
+	redemptions := q.redemptions(userID)
+	if err := q.fields.Err(); err != nil {
+		return err
+	}
+	list, err := h.store.ListRedemptions(c.Request().Context(), redemptions)
+	if err != nil {
+		return err
+	}
+	return writePage(h.service, c, list, redemptions.Window)
+}
+
+// pathParameter returns a segment of the path decoded. Echo leaves it encoded when the path holds an encoded character
+// that did not need it. A segment that cannot be decoded names no record.
+func pathParameter(c echo.Context, name string) string {
+	value := c.Param(name)
+	if c.Request().URL.RawPath == "" {
+		return value
+	}
+	decoded, err := url.PathUnescape(value)
+	if err != nil {
+		return value
+	}
+	return decoded
+}
+

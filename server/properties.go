@@ -1,0 +1,122 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+func (s *service) getProperty(c echo.Context) error {
+	id, err := propertyID(c)
+	if err != nil {
+		return err
+	}
+	record, err := s.config.Live.Property(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeRead(c, record.Property)
+}
+
+// updateProperty judges the patch only once the caller is known to be the owner, and If-Match only once the patch is
+// known to be valid (RFC 9110, section 13.2.2), all while nobody else can write the record.
+func (s *service) updateProperty(c echo.Context) error {
+	id, err := propertyID(c)
+	if err != nil {
+		return err
+	}
+	members, err := readPatch(c)
+	if err != nil {
+		return err
+	}
+	patch, invalid := api.ParsePropertyPatch(members)
+	caller := callerOf(c)
+	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(caller.ClientID), s.now(), func(record *store.PropertyRecord) error {
+		if err := mayChange(caller.ClientID, *record); err != nil {
+			return err
+		}
+		if invalid != nil {
+			return invalid
+		}
+		if err := matches(c.Request().Header, record.Property); err != nil {
+			return err
+		}
+		patch.Apply(&record.Property)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, api.Message{Message: api.MessagePropertyUpdated})
+}
+
+func (s *service) deleteProperty(c echo.Context) error {
+	id, err := propertyID(c)
+	if err != nil {
+		return err
+	}
+	caller := callerOf(c)
+	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(caller.ClientID), s.now(), func(record store.PropertyRecord) error {
+		if err := mayChange(caller.ClientID, record); err != nil {
+			return err
+		}
+		return matches(c.Request().Header, record.Property)
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, api.Message{Message: api.MessagePropertyDeleted})
+}
+
+// propertyID reads the path. What is not a property's id names no property.
+func propertyID(c echo.Context) (int64, error) {
+	text := pathParameter(c, "propertyId")
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, api.Errorf(api.CodeNotFound, "There is no property %q.", text)
+	}
+	return id, nil
+}
+
+func readPatch(c echo.Context) ([]api.Member, error) {
+	body, mediaType, err := readBody(c, mediaJSON, mediaForm)
+	if err != nil {
+		return nil, err
+	}
+	if mediaType == mediaJSON {
+		return api.ParseObject(body)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, api.Errorf(api.CodeInvalidJSON, "The body is not a valid form.")
+	}
+	return api.FormMembers(form), nil
+}
+
+func mayChange(clientID string, record store.PropertyRecord) error {
+	if record.Owner != clientID {
+		return api.Errorf(api.CodeForbidden, "Property %d belongs to another client, and only its owner may change it.", record.ID)
+	}
+	return nil
+}
+
+// matches holds If-Match against the record as GET would show it now.
+func matches(header http.Header, current api.Property) error {
+	wanted := header.Values("If-Match")
+	if len(wanted) == 0 {
+		return nil
+	}
+	representation, err := encode(current)
+	if err != nil {
+		return err
+	}
+	if !lists(wanted, entityTag(representation), strongly) {
+		return api.Errorf(api.CodePreconditionFailed, "Property %d has changed since you read it. Read it again before you change it.", current.ID)
+	}
+	return nil
+}

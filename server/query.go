@@ -1,0 +1,205 @@
+package server
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// The bounds of a radius, in kilometres, and of a search text, in characters.
+const (
+	defaultRadiusKM = 10
+	maxRadiusKM     = 500
+	maxQueryText    = 200
+)
+
+// query reads query parameters and collects what is wrong with them. Parameters that nobody asks for are ignored.
+type query struct {
+	values url.Values
+	fields api.FieldErrors
+}
+
+func newQuery(raw string) *query {
+	q := &query{fields: api.FieldErrors{}}
+	var err error
+	if q.values, err = url.ParseQuery(raw); err != nil {
+		q.fields.Add("query", "is not valid URL encoding")
+	}
+	return q
+}
+
+// given returns a parameter's value and whether it is there at all.
+func (q *query) given(name string) (string, bool) {
+	values := q.values[name]
+	if len(values) == 0 {
+		return "", false
+	}
+	if len(values) > 1 {
+		q.fields.Add(name, "is given more than once")
+	}
+	return values[0], true
+}
+
+func (q *query) text(name string) string {
+	value, _ := q.given(name)
+	switch {
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		q.fields.Add(name, "must be valid UTF-8 text")
+		return ""
+	case utf8.RuneCountInString(value) > maxQueryText:
+		q.fields.Add(name, "must be at most %d characters long", maxQueryText)
+		return ""
+	}
+	return strings.TrimSpace(value)
+}
+
+func (q *query) integer(name string, byDefault, low, high int64) int64 {
+	value, given := q.given(name)
+	if !given {
+		return byDefault
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case err != nil:
+		q.fields.Add(name, "must be a whole number")
+	case n < low:
+		q.fields.Add(name, "must be at least %d", low)
+	case n > high:
+		q.fields.Add(name, "must be at most %d", high)
+	default:
+		return n
+	}
+	return byDefault
+}
+
+func (q *query) number(name string) (float64, bool) {
+	value, given := q.given(name)
+	if !given {
+		return 0, false
+	}
+	var n float64
+	if problem := api.TextValue(value).Float(&n); problem != "" {
+		q.fields.Add(name, "%s", problem)
+		return 0, false
+	}
+	return n, true
+}
+
+func (q *query) boolean(name string) bool {
+	value, given := q.given(name)
+	if !given {
+		return false
+	}
+	b, err := strconv.ParseBool(value)
+	if err != nil {
+		q.fields.Add(name, "must be true or false")
+	}
+	return b
+}
+
+func (q *query) choice(name string, choices ...string) string {
+	value, given := q.given(name)
+	if !given {
+		return choices[0]
+	}
+	if !slices.Contains(choices, value) {
+		q.fields.Add(name, "must be %s", strings.Join(choices, " or "))
+		return choices[0]
+	}
+	return value
+}
+
+func (q *query) sort(byDefault string, allowed []string) []api.SortKey {
+	text, _ := q.given("sort")
+	if strings.TrimSpace(text) == "" {
+		text = byDefault
+	}
+	keys, err := api.ParseSort(text, allowed)
+	if err != nil {
+		q.fields.Add("sort", "%s", err)
+	}
+	return keys
+}
+
+func (q *query) window() store.Window {
+	return store.Window{
+		Page:    q.integer("page", 1, 1, 1<<62),
+		PerPage: int(q.integer("per_page", api.DefaultPerPage, 1, api.MaxPerPage)),
+	}
+}
+
+func (q *query) circle() *store.Circle {
+	lat, hasLat := q.number("lat")
+	lng, hasLng := q.number("lng")
+	radius, hasRadius := q.number("radius")
+	if hasLat {
+		q.check("lat", api.LatRule(lat))
+	}
+	if hasLng {
+		q.check("lng", api.LngRule(lng))
+	}
+	if hasRadius && !(radius > 0 && radius <= maxRadiusKM) {
+		q.fields.Add("radius", "must be above 0 and at most %d kilometres", maxRadiusKM)
+	}
+	switch {
+	case q.values.Has("lat") && !q.values.Has("lng"):
+		q.fields.Add("lng", "is required with lat")
+	case q.values.Has("lng") && !q.values.Has("lat"):
+		q.fields.Add("lat", "is required with lng")
+	case q.values.Has("radius") && !q.values.Has("lat"):
+		q.fields.Add("radius", "needs lat and lng")
+	}
+	if !hasLat || !hasLng {
+		return nil
+	}
+	if !hasRadius {
+		radius = defaultRadiusKM
+	}
+	return &store.Circle{Lat: lat, Lng: lng, RadiusKM: radius}
+}
+
+func (q *query) check(name, problem string) {
+	if problem != "" {
+		q.fields.Add(name, "%s", problem)
+	}
+}
+
+// perkFilters are the parameters that choose perks.
+var perkFilters = []string{"q", "category", "city", "lat", "lng", "radius", "include_expired"}
+
+func (q *query) perks(at time.Time) store.PerkQuery {
+	perks := store.PerkQuery{
+		Text:           q.text("q"),
+		Category:       q.text("category"),
+		City:           q.text("city"),
+		Near:           q.circle(),
+		IncludeExpired: q.boolean("include_expired"),
+		At:             at,
+		Sort:           q.sort("-created_at", api.PerkSortFields()),
+		Window:         q.window(),
+	}
+	byDistance := func(key api.SortKey) bool { return key.Field == api.SortDistance }
+	if perks.Near == nil && slices.ContainsFunc(perks.Sort, byDistance) {
+		q.fields.Add("sort", "by %s needs lat and lng", api.SortDistance)
+	}
+	return perks
+}
+
+func (q *query) redemptions(userID string) store.RedemptionQuery {
+	for _, name := range perkFilters {
+		if q.values.Has(name) {
+			q.fields.Add(name, "applies only to type=available")
+		}
+	}
+	return store.RedemptionQuery{
+		UserID: userID,
+		Sort:   q.sort("-redeemed_at", api.RedemptionSortFields()),
+		Window: q.window(),
+	}
+}

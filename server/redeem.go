@@ -1,0 +1,84 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+const idempotencyHeader = "Idempotency-Key"
+
+func (h perkHandlers) redeem(c echo.Context) error {
+	body, _, err := readBody(c, mediaJSON)
+	if err != nil {
+		return err
+	}
+	perkID := pathParameter(c, "perkId")
+	request, err := api.ParseRedeemRequest(body)
+	if err != nil {
+		return err
+	}
+	key, err := idempotencyKey(c.Request().Header, perkID, request)
+	if err != nil {
+		return err
+	}
+	if api.PerkIDRule(perkID) != "" {
+		return store.PerkNotFound(perkID)
+	}
+	result, err := h.store.Redeem(c.Request().Context(), store.RedeemAttempt{
+		ID:       h.config.NewID(),
+		PerkID:   perkID,
+		UserID:   request.UserID,
+		ClientID: callerOf(c).ClientID,
+		Metadata: request.Metadata,
+		At:       h.now(),
+		Key:      key,
+	})
+	if err != nil {
+		return err
+	}
+	if result.Replayed {
+		c.Response().Header().Set("Idempotent-Replayed", "true")
+	}
+	return writeJSON(c, http.StatusCreated, echo.MIMEApplicationJSON, result.Redemption)
+}
+
+func idempotencyKey(header http.Header, perkID string, request api.RedeemRequest) (*store.IdempotencyKey, error) {
+	key := header.Get(idempotencyHeader)
+	if key == "" {
+		return nil, nil
+	}
+	if problem := api.IdempotencyKeyRule(key); problem != "" {
+		fields := api.FieldErrors{}
+		fields.Add(idempotencyHeader, "%s", problem)
+		return nil, fields.Err()
+	}
+	fingerprint, err := fingerprintOf(perkID, request)
+	if err != nil {
+		return nil, err
+	}
+	return &store.IdempotencyKey{Key: key, Fingerprint: fingerprint}, nil
+}
+
+// fingerprintOf is equal for requests that mean the same: the order of the metadata's members and blanks between them do
+// not count, the digits of its numbers do.
+func fingerprintOf(perkID string, request api.RedeemRequest) ([32]byte, error) {
+	var metadata any
+	decoder := json.NewDecoder(bytes.NewReader(request.Metadata))
+	decoder.UseNumber()
+	if err := decoder.Decode(&metadata); err != nil {
+		return [32]byte{}, fmt.Errorf("reading the metadata again: %w", err)
+	}
+	canonical, err := json.Marshal([]any{perkID, request.UserID, metadata}) // sorts the members
+	if err != nil {
+		return [32]byte{}, fmt.Errorf("writing the fingerprint: %w", err)
+	}
+	return sha256.Sum256(canonical), nil
+}

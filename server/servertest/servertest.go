@@ -1,0 +1,233 @@
+// Package servertest starts the real server over a real database on loopback, for tests of the server and of everything
+// that talks to it. Only tests import it.
+package servertest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/perks/api"
+	"example.com/perks/server"
+	"example.com/perks/server/auth"
+	"example.com/perks/store"
+	"example.com/perks/store/sqlite"
+)
+
+// Server is a running server. It stops when its test ends.
+type Server struct {
+	URL     string // {api_url}: http://127.0.0.1:PORT/v2
+	Live    store.Store
+	Sandbox store.Store
+
+	t    testing.TB
+	http *httptest.Server
+}
+
+// Start runs a server over two new SQLite files. Each option may change its configuration before it starts.
+func Start(t testing.TB, options ...func(*server.Config)) *Server {
+	t.Helper()
+	s := &Server{t: t, Live: openSQLite(t), Sandbox: openSQLite(t)}
+	config := server.Config{Live: s.Live, Sandbox: s.Sandbox}
+	for _, option := range options {
+		option(&config)
+	}
+	handler, err := server.New(t.Context(), config)
+	if err != nil {
+		t.Fatalf("starting the server: %v", err)
+	}
+	s.http = httptest.NewServer(handler)
+	t.Cleanup(s.http.Close)
+	s.URL = s.http.URL + "/v2"
+	return s
+}
+
+func openSQLite(t testing.TB) store.Store {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatalf("opening the database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("closing the database: %v", err)
+		}
+	})
+	return db
+}
+
+// Root is the server's address without the path of the API.
+func (s *Server) Root() string { return s.http.URL }
+
+// Stop shuts the server down before the end of the test. Its address refuses connections from then on.
+func (s *Server) Stop() { s.http.Close() }
+
+// Client makes a client with the scopes, all of them when none is named, and returns its id and secret.
+func (s *Server) Client(scopes ...api.Scope) (id, secret string) {
+	s.t.Helper()
+	return s.ClientWith(func(c *store.Client) {
+		if len(scopes) > 0 {
+			c.Scopes = scopes
+		}
+	})
+}
+
+// ClientWith makes a client with all scopes that change may alter.
+func (s *Server) ClientWith(change func(*store.Client)) (id, secret string) {
+	s.t.Helper()
+	id, secret = "client-"+uuid.NewString()[:8], "secret+of%a:test="+uuid.NewString()
+	client := store.Client{ID: id, Name: "A client of a test", Secret: auth.HashSecret(secret), Scopes: api.AllScopes(), CreatedAt: time.Now()}
+	change(&client)
+	if err := s.Live.CreateClient(context.Background(), client, store.Operator); err != nil {
+		s.t.Fatalf("creating a client: %v", err)
+	}
+	return client.ID, secret
+}
+
+// Token gets a token for a new client with the scopes.
+func (s *Server) Token(scopes ...api.Scope) string {
+	s.t.Helper()
+	id, secret := s.Client(scopes...)
+	return s.TokenFor(id, secret)
+}
+
+// TokenFor gets a token over HTTP.
+func (s *Server) TokenFor(id, secret string) string {
+	s.t.Helper()
+	request, err := http.NewRequest(http.MethodPost, s.URL+"/auth/token", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.SetBasicAuth(id, secret)
+	var token api.Token
+	if status := s.Do(request, &token); status != http.StatusOK {
+		s.t.Fatalf("getting a token: status %d", status)
+	}
+	return token.AccessToken
+}
+
+// ImportPerks puts perks into the live store. A record without title, description, city or approval gets plain ones.
+func (s *Server) ImportPerks(perks ...store.PerkRecord) { s.importPerks(s.Live, perks) }
+
+// ImportSandboxPerks puts perks into the sandbox.
+func (s *Server) ImportSandboxPerks(perks ...store.PerkRecord) { s.importPerks(s.Sandbox, perks) }
+
+func (s *Server) importPerks(into store.Store, perks []store.PerkRecord) {
+	s.t.Helper()
+	for i := range perks {
+		p := &perks[i]
+		p.Title = either(p.Title, "Perk "+p.ID)
+		p.Description = either(p.Description, "A perk of a test.")
+		p.City = either(p.City, "Berlin")
+		p.Approval = store.Approval(either(string(p.Approval), string(store.ApprovalAuto)))
+	}
+	if _, err := into.ImportPerks(context.Background(), Rows(perks), uuid.NewString, time.Now()); err != nil {
+		s.t.Fatalf("importing perks: %v", err)
+	}
+}
+
+func either(value, byDefault string) string {
+	if value == "" {
+		return byDefault
+	}
+	return value
+}
+
+// ImportUsers makes users known, live and in the sandbox.
+func (s *Server) ImportUsers(ids ...string) {
+	s.t.Helper()
+	users := make([]store.User, len(ids))
+	for i, id := range ids {
+		users[i].ID = id
+	}
+	for _, into := range []store.Store{s.Live, s.Sandbox} {
+		if _, err := into.ImportUsers(context.Background(), Rows(users)); err != nil {
+			s.t.Fatalf("importing users: %v", err)
+		}
+	}
+}
+
+// ImportProperties puts listings into the live store for their owner.
+func (s *Server) ImportProperties(owner string, properties ...api.Property) {
+	s.t.Helper()
+	records := make([]store.PropertyRecord, len(properties))
+	for i, p := range properties {
+		p.Images = slices.Clone(p.Images)
+		p.Title = either(p.Title, fmt.Sprintf("Property %d", p.ID))
+		records[i] = store.PropertyRecord{Property: p, Owner: owner}
+	}
+	if _, err := s.Live.ImportProperties(context.Background(), Rows(records)); err != nil {
+		s.t.Fatalf("importing properties: %v", err)
+	}
+}
+
+// Rows is a sequence for the store's imports that never fails.
+func Rows[T any](records []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, record := range records {
+			if !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Clock is a clock that stands still until it is set forward.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewClock makes a clock that stands at the instant.
+func NewClock(at time.Time) *Clock { return &Clock{now: at} }
+
+// Now returns the instant at which the clock stands.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance sets the clock forward.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// WithClock makes the server live by the clock.
+func WithClock(clock *Clock) func(*server.Config) {
+	return func(config *server.Config) { config.Now = clock.Now }
+}
+
+// LiveURL is {base_url}, the base of the perk endpoints.
+func (s *Server) LiveURL() string { return s.URL + "/partners" }
+
+// SandboxURL is {sandbox_base_url}.
+func (s *Server) SandboxURL() string { return s.URL + "/sandbox/partners" }
+
+// Request makes a request with the token; a body that is not "" is sent as JSON.
+func (s *Server) Request(token, method, url, body string) *http.Request {
+	s.t.Helper()
+	request, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return request
+}

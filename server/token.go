@@ -1,0 +1,120 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
+	"example.com/perks/server/auth"
+)
+
+// issueToken is POST /auth/token: the client credentials grant of RFC 6749, section 4.4.
+func (s *service) issueToken(c echo.Context) error {
+	header := c.Response().Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Pragma", "no-cache")
+
+	scopes, err := readTokenRequest(c)
+	if err != nil {
+		return err
+	}
+	pairs := auth.BasicPairs(c.Request().Header.Get("Authorization"))
+	if len(pairs) == 0 {
+		return invalidClient("Send the client id and secret with HTTP Basic authentication.")
+	}
+	if err := s.tokenRate.check(c.RealIP(), pairs[0].ID, s.config.Now()); err != nil {
+		s.config.Logger.WarnContext(c.Request().Context(), "token request refused after too many failures",
+			"request_id", requestID(c), "client", pairs[0].ID, "address", c.RealIP())
+		return err
+	}
+	client, err := s.authority.Authenticate(c.Request().Context(), pairs)
+	if errors.Is(err, auth.ErrCredentials) {
+		s.tokenRate.failed(c.RealIP(), pairs[0].ID, s.config.Now())
+		return invalidClient("The client id or the secret is wrong, or the client is disabled.")
+	}
+	if err != nil {
+		return err
+	}
+	token, err := s.authority.Issue(c.Request().Context(), client, scopes)
+	if errors.Is(err, auth.ErrScope) {
+		return oauthRefusal("invalid_scope", api.Errorf(api.CodeValidationFailed, "The client %q has only the scopes %s.", client.ID, client.Scopes))
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, token)
+}
+
+// readTokenRequest reads the optional body: nothing, JSON or a form. Members that this grant has no use for are ignored,
+// as RFC 6749, section 3.2 asks.
+func readTokenRequest(c echo.Context) (api.Scopes, error) {
+	body, mediaType, err := readBody(c, mediaJSON, mediaForm)
+	if err != nil {
+		return nil, err
+	}
+	var members []api.Member
+	switch {
+	case strings.TrimSpace(string(body)) == "":
+	case mediaType == mediaForm:
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, oauthRefusal("invalid_request", api.Errorf(api.CodeInvalidJSON, "The body is not a valid form."))
+		}
+		members = api.FormMembers(form)
+	default:
+		members, err = api.ParseObject(body)
+		if err != nil {
+			return nil, oauthRefusal("invalid_request", asAPIError(err))
+		}
+	}
+	grant, list := "client_credentials", ""
+	for _, m := range members {
+		if m.Value.IsNull() {
+			continue
+		}
+		problem := ""
+		switch m.Name {
+		case "grant_type":
+			problem = m.Value.Text(&grant)
+		case "scope":
+			problem = m.Value.Text(&list)
+		}
+		if problem != "" {
+			return nil, oauthRefusal("invalid_request", api.Errorf(api.CodeValidationFailed, "%s %s.", m.Name, problem))
+		}
+	}
+	if grant != "client_credentials" {
+		return nil, oauthRefusal("unsupported_grant_type", api.Errorf(api.CodeValidationFailed, "grant_type must be client_credentials, not %q.", grant))
+	}
+	scopes, err := api.ParseScopes(list)
+	if err != nil {
+		return nil, oauthRefusal("invalid_scope", asAPIError(err))
+	}
+	return scopes, nil
+}
+
+func asAPIError(err error) *api.Error {
+	var e *api.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return api.Errorf(api.CodeInternal, "%s", err)
+}
+
+func invalidClient(message string) error {
+	return &answer{
+		err:        api.Errorf(api.CodeInvalidToken, "%s", message),
+		header:     http.Header{"Www-Authenticate": {fmt.Sprintf("Basic realm=%q, charset=\"UTF-8\"", realm)}},
+		oauthError: "invalid_client",
+	}
+}
+
+// oauthRefusal is always 400, as RFC 6749, section 5.2 has it.
+func oauthRefusal(oauthError string, err *api.Error) error {
+	return &answer{err: err, status: http.StatusBadRequest, oauthError: oauthError}
+}
