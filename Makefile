@@ -1,0 +1,55 @@
+# Everything a person types in this repository. `make` alone lists it.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 60s
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
+
+.PHONY: build
+build: ## build perksd and perksctl into bin/
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/perksd ./cmd/perksctl
+
+.PHONY: demo
+demo: build ## start a server over sample data and show what the client does with it
+	@go run ./cmd/demo
+
+.PHONY: test
+test: lint ## run every check and every test
+	go test ./...
+
+.PHONY: race
+race: ## run the tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race ./...
+
+.PHONY: lint
+lint: ## check formatting, vet and staticcheck
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then \
+		echo "These files are not formatted; run 'make fmt':"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+.PHONY: fmt
+fmt: ## format the code
+	gofmt -w $$(git ls-files '*.go')
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (60s)
+	@for package in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			echo "== $$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+		done; \
+	done
+
+.PHONY: golden
+golden: ## write the golden files anew; look at the difference before you commit it
+	go test ./... -update
+
+.PHONY: clean
+clean: ## remove what was built and the demo's files
+	rm -rf bin .demo
