@@ -1,0 +1,132 @@
+package store_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"example.com/perks/store"
+)
+
+func TestDistanceKM(t *testing.T) {
+	for _, test := range []struct {
+		name                   string
+		lat1, lng1, lat2, lng2 float64
+		want                   float64
+	}{
+		{"a point to itself", 51.5, -0.1, 51.5, -0.1, 0},
+		{"a degree of latitude", 0, 0, 1, 0, 111.195},
+		{"a degree of longitude at 60° is half as long", 60, 0, 60, 1, 55.597},
+		{"London to Paris", 51.5074, -0.1278, 48.8566, 2.3522, 343.557},
+		{"across the antimeridian", 0, 179.5, 0, -179.5, 111.195},
+		{"pole to pole is half the way round", 90, 0, -90, 0, 20015.115},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := store.DistanceKM(test.lat1, test.lng1, test.lat2, test.lng2); math.Abs(got-test.want) > 0.001 {
+				t.Errorf("got %.3f km, want %.3f", got, test.want)
+			}
+		})
+	}
+}
+
+func TestCell(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		lat, lng float64
+		want     int
+	}{
+		{"the south-west corner", -90, -180, 0},
+		{"one cell east", -90, -179.85, 1},
+		{"one row up", -89.85, -180, 3600},
+		{"the middle", 0, 0, 900*3600 + 1800},
+		{"180 is -180", 0, 180, 900 * 3600},
+		{"the north pole is in the last row", 90, 0, 1799*3600 + 1800},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := store.Cell(test.lat, test.lng); got != test.want {
+				t.Errorf("got cell %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestCoverAndBoxHoldEveryPointOfTheCircle(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		circle := randomCircle(random)
+		lat, lng := randomPointWithin(random, circle)
+		if store.DistanceKM(circle.Lat, circle.Lng, lat, lng) > circle.RadiusKM {
+			continue // rounding put it just outside
+		}
+		if !circle.Box().Holds(lat, lng) {
+			t.Fatalf("the box %+v of %+v lacks %v, %v", circle.Box(), circle, lat, lng)
+		}
+		if n := timesCovered(circle, store.Cell(lat, lng)); n != 1 {
+			t.Fatalf("%+v covers the cell of %v, %v %d times, want once", circle, lat, lng, n)
+		}
+	}
+}
+
+func TestCoverOfAWideCircleIsFewRuns(t *testing.T) {
+	for _, circle := range []store.Circle{
+		{Lat: 51.5, Lng: -0.1, RadiusKM: 500},
+		{Lat: -17, Lng: 179.9, RadiusKM: 500},
+		{Lat: 89, Lng: 0, RadiusKM: 500},
+	} {
+		if n := len(circle.Cover()); n > 200 {
+			t.Errorf("%+v is covered by %d runs, want at most 200", circle, n)
+		}
+	}
+}
+
+func TestBoxIsTight(t *testing.T) {
+	box := store.Circle{Lat: 60, Lng: 10, RadiusKM: 111.195}.Box()
+	for _, edge := range []struct{ got, want float64 }{
+		{box.South, 59}, {box.North, 61}, {box.West, 8}, {box.East, 12},
+	} {
+		if math.Abs(edge.got-edge.want) > 0.01 {
+			t.Errorf("the box is %+v, want about 59..61 and 8..12", box)
+		}
+	}
+}
+
+// randomCircle favours the places where the grid has edges.
+func randomCircle(random *rand.Rand) store.Circle {
+	circle := store.Circle{
+		Lat:      random.Float64()*180 - 90,
+		Lng:      random.Float64()*360 - 180,
+		RadiusKM: math.Pow(10, random.Float64()*5-1), // 100 m to 10,000 km
+	}
+	switch random.IntN(5) {
+	case 0:
+		circle.Lng = 180 - random.Float64()*0.2
+	case 1:
+		circle.Lng = -180 + random.Float64()*0.2
+	case 2:
+		circle.Lat = math.Copysign(90-random.Float64()*random.Float64()*5, circle.Lat)
+	}
+	return circle
+}
+
+// randomPointWithin goes from the centre in any direction, as far as the radius or up to it.
+func randomPointWithin(random *rand.Rand, circle store.Circle) (lat, lng float64) {
+	way := circle.RadiusKM / store.EarthRadiusKM
+	if random.IntN(2) == 0 {
+		way *= random.Float64()
+	}
+	bearing := random.Float64() * 2 * math.Pi
+	lat1, lng1 := circle.Lat*math.Pi/180, circle.Lng*math.Pi/180
+	lat2 := math.Asin(math.Sin(lat1)*math.Cos(way) + math.Cos(lat1)*math.Sin(way)*math.Cos(bearing))
+	lng2 := lng1 + math.Atan2(math.Sin(bearing)*math.Sin(way)*math.Cos(lat1), math.Cos(way)-math.Sin(lat1)*math.Sin(lat2))
+	return lat2 * 180 / math.Pi, math.Remainder(lng2*180/math.Pi, 360)
+}
+
+func timesCovered(circle store.Circle, cell int) int {
+	times := 0
+	for _, run := range circle.Cover() {
+		if cell >= run.First && cell <= run.Last {
+			times++
+		}
+	}
+	return times
+}
