@@ -22,6 +22,15 @@ const (
 	JSONL Format = "jsonl"
 )
 
+// ParseFormat reads the name of a format.
+func ParseFormat(name string) (Format, error) {
+	switch format := Format(name); format {
+	case CSV, JSON, JSONL:
+		return format, nil
+	}
+	return "", fmt.Errorf("%q is not a format that can be read: it must be csv, json or jsonl", name)
+}
+
 // FormatOf tells the format from a file's name.
 func FormatOf(name string) (Format, error) {
 	switch ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")); ext {
@@ -33,12 +42,16 @@ func FormatOf(name string) (Format, error) {
 	return "", fmt.Errorf("cannot tell the format of %q from its name: it must end in .csv, .json or .jsonl", name)
 }
 
+// MaxRecord is the longest record that is read, in bytes. It keeps a quote that is never closed, or a line without an
+// end, from filling the memory.
+const MaxRecord = 16 << 20
+
 // Row is one record. Either Object holds its JSON text, or Header and Cells hold its CSV.
 type Row struct {
-	Line   int // of the record's first character, from 1
-	Object json.RawMessage
-	Header []string
-	Cells  []string // as many as Header
+	Line   int             // of the record's first character, from 1
+	Object json.RawMessage // one valid JSON object
+	Header []string        // shared by all rows of a file
+	Cells  []string        // as many as Header
 }
 
 // RowError says that one record cannot be read at all. Reading goes on behind it.

@@ -1,0 +1,246 @@
+package rows
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// readCSV reads a header and the rows beneath it, as RFC 4180 writes them, with either kind of line end. A row whose
+// number of cells is not the header's is a RowError; so is one whose quotes are wrong. Blank lines do not count.
+func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
+	s := csvScanner{in: in, line: 1}
+	_, header, err := s.record()
+	if err == io.EOF {
+		err = errors.New("the file is empty: its first line must name the columns")
+	}
+	if err == nil {
+		err = checkHeader(header)
+	}
+	if err != nil {
+		// Without its header no row can be read, so that this is not a RowError, behind which reading would go on.
+		yield(Row{}, errors.New(err.Error()))
+		return
+	}
+	for {
+		line, cells, err := s.record()
+		if err == io.EOF {
+			return
+		}
+		if err == nil && len(cells) != len(header) {
+			err = &RowError{Line: line, Err: fmt.Errorf("has %d cells, but the header names %d columns", len(cells), len(header))}
+		}
+		if err == nil {
+			if !yield(Row{Line: line, Header: header, Cells: cells}, nil) {
+				return
+			}
+			continue
+		}
+		_, readable := err.(*RowError)
+		if !yield(Row{}, err) || !readable {
+			return
+		}
+	}
+}
+
+// checkHeader trims the names in place and refuses those that no cell could be told by.
+func checkHeader(names []string) error {
+	seen := map[string]bool{}
+	for i, name := range names {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "":
+			return fmt.Errorf("the header has no name for column %d", i+1)
+		case seen[name]:
+			return fmt.Errorf("the header names the column %q twice", name)
+		}
+		seen[name] = true
+		names[i] = name
+	}
+	return nil
+}
+
+// csvScanner splits a file into records. encoding/csv is not used because it turns CR LF inside a quoted cell into LF, so
+// that a text would not come back from an export as it was, and because it reads all that follows an open quote into
+// memory.
+type csvScanner struct {
+	in   *bufio.Reader
+	line int    // of the next byte
+	size int    // bytes of this record so far
+	cell []byte // the cell being read; reused
+}
+
+// end says what a cell was followed by.
+type end int
+
+const (
+	noEnd end = iota
+	endCell
+	endRecord
+)
+
+var (
+	errBareQuote  = errors.New(`has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice`)
+	errAfterQuote = errors.New(`has text behind a closing quote; to write a quote inside quotes, write it twice`)
+	errOpenQuote  = errors.New(`has a quote that is never closed`)
+)
+
+// record returns the next record and the line on which it starts. The error is io.EOF when there is none, a *RowError
+// when its quotes are wrong and the scanner stands on the line behind it, and any other error when it cannot go on.
+func (s *csvScanner) record() (line int, cells []string, err error) {
+	if err := s.skipBlankLines(); err != nil {
+		return s.line, nil, err
+	}
+	line, s.size = s.line, 0
+	for {
+		what, err := s.readCell()
+		switch err {
+		case nil:
+		case errBareQuote, errAfterQuote, errOpenQuote:
+			if skipErr := s.skipLine(); skipErr != nil {
+				return line, nil, skipErr
+			}
+			return line, nil, &RowError{Line: line, Err: err}
+		case errTooLong:
+			return line, nil, fmt.Errorf("line %d: the record that starts here %w; is a quote not closed?", line, err)
+		default:
+			return line, nil, err
+		}
+		cells = append(cells, string(s.cell))
+		if what == endRecord {
+			return line, cells, nil
+		}
+	}
+}
+
+func (s *csvScanner) readCell() (end, error) {
+	s.cell = s.cell[:0]
+	if quoted, err := s.take('"'); err != nil || !quoted {
+		return s.readPlain()
+	}
+	if err := s.readQuoted(); err != nil {
+		return noEnd, err
+	}
+	what, err := s.takeEnd()
+	if err == nil && what == noEnd {
+		err = errAfterQuote
+	}
+	return what, err
+}
+
+func (s *csvScanner) readPlain() (end, error) {
+	for {
+		if what, err := s.takeEnd(); err != nil || what != noEnd {
+			return what, err
+		}
+		c, err := s.next()
+		if err != nil {
+			return noEnd, err
+		}
+		if c == '"' {
+			return noEnd, errBareQuote
+		}
+		s.cell = append(s.cell, c)
+	}
+}
+
+// readQuoted appends to the cell what stands before its closing quote, and consumes the quote.
+func (s *csvScanner) readQuoted() error {
+	for {
+		c, err := s.next()
+		if err == io.EOF {
+			return errOpenQuote
+		}
+		if err != nil {
+			return err
+		}
+		if c == '"' {
+			doubled, err := s.take('"')
+			if err != nil || !doubled {
+				return err
+			}
+		}
+		s.cell = append(s.cell, c)
+	}
+}
+
+// takeEnd consumes what ends a cell, if that comes next. The end of the file ends a record.
+func (s *csvScanner) takeEnd() (end, error) {
+	next, err := s.in.Peek(2)
+	switch {
+	case len(next) == 0 && err == io.EOF:
+		return endRecord, nil
+	case len(next) == 0:
+		return noEnd, err
+	case next[0] == ',':
+		_, err := s.next()
+		return endCell, err
+	case next[0] == '\n':
+		_, err := s.next()
+		return endRecord, err
+	case len(next) == 2 && next[0] == '\r' && next[1] == '\n':
+		s.in.Discard(1)
+		_, err := s.next()
+		return endRecord, err
+	}
+	return noEnd, nil
+}
+
+func (s *csvScanner) skipBlankLines() error {
+	for {
+		next, err := s.in.Peek(1)
+		if err != nil {
+			return err
+		}
+		if next[0] != '\n' && next[0] != '\r' {
+			return nil
+		}
+		if what, err := s.takeEnd(); err != nil || what == noEnd {
+			return err
+		}
+		s.size = 0
+	}
+}
+
+// skipLine consumes the rest of the line, however long.
+func (s *csvScanner) skipLine() error {
+	for {
+		s.size = 0
+		c, err := s.next()
+		if err == io.EOF || c == '\n' {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take consumes c if it comes next.
+func (s *csvScanner) take(c byte) (bool, error) {
+	next, err := s.in.Peek(1)
+	if err == io.EOF {
+		return false, nil
+	}
+	if err != nil || next[0] != c {
+		return false, err
+	}
+	_, err = s.next()
+	return err == nil, err
+}
+
+func (s *csvScanner) next() (byte, error) {
+	c, err := s.in.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	if c == '\n' {
+		s.line++
+	}
+	if s.size++; s.size > MaxRecord {
+		return 0, errTooLong
+	}
+	return c, nil
+}

@@ -1,0 +1,106 @@
+package rows
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// readJSON reads the objects of one array, which is the whole file.
+func readJSON(in io.Reader, yield func(Row, error) bool) {
+	source := &lineCounter{in: in, line: 1, budget: MaxRecord}
+	dec := json.NewDecoder(source)
+	if start, err := dec.Token(); err != nil || start != json.Delim('[') {
+		yield(Row{}, notArray(err))
+		return
+	}
+	for dec.More() {
+		source.budget = MaxRecord
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			yield(Row{}, brokenArray(source.lineOfNext(dec.InputOffset()), err))
+			return
+		}
+		row := Row{Line: source.lineAt(dec.InputOffset() - int64(len(value))), Object: value}
+		var err error
+		if value[0] != '{' {
+			row, err = Row{}, &RowError{Line: row.Line, Err: errNotObject}
+		}
+		if !yield(row, err) {
+			return
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		yield(Row{}, brokenArray(source.lineOfNext(dec.InputOffset()), err))
+		return
+	}
+	switch _, err := dec.Token(); {
+	case err == io.EOF:
+	case isAboutText(err):
+		yield(Row{}, fmt.Errorf("line %d: there is more text behind the array", source.lineOfNext(dec.InputOffset())))
+	default:
+		yield(Row{}, err)
+	}
+}
+
+// isAboutText tells what a decoder says about the text, or that it read a token, from an error of its source.
+func isAboutText(err error) bool {
+	return err == nil || err == io.EOF || errors.As(err, new(*json.SyntaxError))
+}
+
+func notArray(err error) error {
+	if !isAboutText(err) {
+		return err
+	}
+	return errors.New("a JSON file must hold one array of objects, in brackets; with one object on each line the format is jsonl")
+}
+
+func brokenArray(line int, err error) error {
+	switch {
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		return errors.New("the JSON array is not complete: the file ends before its closing bracket")
+	case err == errTooLong:
+		return fmt.Errorf("line %d: the record that starts here %w", line, err)
+	case !isAboutText(err):
+		return err
+	}
+	return fmt.Errorf("line %d: the record that starts here is not valid JSON, and what follows cannot be read: %w", line, err)
+}
+
+// lineCounter tells on which line an offset lies. It keeps what was read beyond the last offset asked for, which is as
+// much as the decoder keeps.
+type lineCounter struct {
+	in     io.Reader
+	budget int    // bytes that can be read before errTooLong
+	ahead  []byte // read, and not counted yet
+	start  int64  // the offset of ahead
+	line   int    // the line of ahead
+}
+
+func (c *lineCounter) Read(p []byte) (int, error) {
+	if c.budget <= 0 {
+		return 0, errTooLong
+	}
+	n, err := c.in.Read(p[:min(len(p), c.budget)])
+	c.budget -= n
+	c.ahead = append(c.ahead, p[:n]...)
+	return n, err
+}
+
+// lineAt takes offsets in ascending order.
+func (c *lineCounter) lineAt(offset int64) int {
+	passed := c.ahead[:offset-c.start]
+	c.line += bytes.Count(passed, []byte("\n"))
+	c.ahead = c.ahead[len(passed):]
+	c.start = offset
+	return c.line
+}
+
+// lineOfNext is the line of the first character behind the offset that is neither blank nor a comma.
+func (c *lineCounter) lineOfNext(offset int64) int {
+	line := c.lineAt(offset)
+	rest := bytes.TrimLeft(c.ahead, ", \t\r\n")
+	return line + bytes.Count(c.ahead[:len(c.ahead)-len(rest)], []byte("\n"))
+}
