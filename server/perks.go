@@ -94,4 +94,3 @@ func pathParameter(c echo.Context, name string) string {
 	}
 	return decoded
 }
-

@@ -67,6 +67,16 @@ func get(e *echo.Echo, path string, handler echo.HandlerFunc, middleware ...echo
 	e.HEAD(path, handler, middleware...)
 }
 
+func routeNames(e *echo.Echo) []string {
+	var names []string
+	for _, route := range e.Routes() {
+		if route.Method != echo.RouteNotFound {
+			names = append(names, route.Method+" "+route.Path)
+		}
+	}
+	return names
+}
+
 var noSuchAddress = api.Errorf(api.CodeNotFound, "There is nothing at this address. %s/openapi.json lists the addresses.", apiPath)
 
 // asProblem marks a route whose errors are problem details (RFC 9457).

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,7 +38,11 @@ type Config struct {
 // Server answers the service's requests. It is an http.Handler.
 type Server struct {
 	http.Handler
+	routes []string
 }
+
+// Routes lists what the server answers to, each as "METHOD /path" with ":name" for a parameter.
+func (s *Server) Routes() []string { return slices.Clone(s.routes) }
 
 // service is what the handlers share.
 type service struct {
@@ -68,7 +73,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		tokenRate:   newFailureLimits(),
 		description: description,
 	}
-	return &Server{Handler: s.routes()}, nil
+	e := s.routes()
+	return &Server{Handler: e, routes: routeNames(e)}, nil
 }
 
 func (c *Config) complete() error {

@@ -21,7 +21,7 @@ func (s *Server) Do(request *http.Request, into any) int {
 // Send sends a request and returns the response with its whole body.
 func (s *Server) Send(request *http.Request) (*http.Response, []byte) {
 	s.t.Helper()
-	response, err := s.http.Client().Do(request)
+	response, err := s.client.Do(request)
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", request.Method, request.URL, err)
 	}

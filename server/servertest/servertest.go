@@ -5,7 +5,9 @@ package servertest
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server"
+	"example.com/perks/server/apitest"
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
 	"example.com/perks/store/sqlite"
@@ -30,8 +33,10 @@ type Server struct {
 	Live    store.Store
 	Sandbox store.Store
 
-	t    testing.TB
-	http *httptest.Server
+	t       testing.TB
+	handler *server.Server
+	http    *httptest.Server
+	client  *http.Client
 }
 
 // Start runs a server over two new SQLite files. Each option may change its configuration before it starts.
@@ -46,10 +51,20 @@ func Start(t testing.TB, options ...func(*server.Config)) *Server {
 	if err != nil {
 		t.Fatalf("starting the server: %v", err)
 	}
+	s.handler = handler
 	s.http = httptest.NewServer(handler)
 	t.Cleanup(s.http.Close)
 	s.URL = s.http.URL + "/v2"
-	return s
+	return s.With(t)
+}
+
+// With returns the same server for another test, as the inside of a fuzz target needs. Whatever goes through Do and Send
+// is held against the API description; what breaks it fails that test.
+func (s *Server) With(t testing.TB) *Server {
+	with := *s
+	with.t = t
+	with.client = &http.Client{Transport: apitest.New(t, s.http.Client().Transport)}
+	return &with
 }
 
 func openSQLite(t testing.TB) store.Store {
@@ -65,6 +80,9 @@ func openSQLite(t testing.TB) store.Store {
 	})
 	return db
 }
+
+// Routes lists what the server answers to, as server.Server.Routes does.
+func (s *Server) Routes() []string { return s.handler.Routes() }
 
 // Root is the server's address without the path of the API.
 func (s *Server) Root() string { return s.http.URL }
@@ -230,4 +248,11 @@ func (s *Server) Request(token, method, url, body string) *http.Request {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	return request
+}
+
+// LogTo makes the server log everything, at every level, as text.
+func LogTo(w io.Writer) func(*server.Config) {
+	return func(config *server.Config) {
+		config.Logger = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 }

@@ -1,0 +1,318 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+var linkPattern = regexp.MustCompile(`<([^>]*)>; rel="([a-z]+)"`)
+
+// links reads a Link header into relation -> address.
+func links(header http.Header) map[string]string {
+	found := map[string]string{}
+	for _, link := range linkPattern.FindAllStringSubmatch(header.Get("Link"), -1) {
+		found[link[2]] = link[1]
+	}
+	return found
+}
+
+// page fetches one page of perks.
+func page(t *testing.T, s *servertest.Server, token, address string) (api.Page[api.Perk], http.Header) {
+	t.Helper()
+	response, raw := s.Send(s.Request(token, "GET", address, ""))
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %d %s", address, response.StatusCode, raw)
+	}
+	var p api.Page[api.Perk]
+	if err := json.Unmarshal(raw, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p, response.Header
+}
+
+func ids(perks []api.Perk) []string {
+	list := []string{}
+	for _, p := range perks {
+		list = append(list, p.ID)
+	}
+	return list
+}
+
+func text(s string) *string           { return &s }
+func at(t time.Time) *time.Time       { return &t }
+func degrees(d float64) *float64      { return &d }
+func units(n int64) *int64            { return &n }
+func day(n int) time.Time             { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
+func clockAt(n int) *servertest.Clock { return servertest.NewClock(day(n)) }
+
+// manyPerks have equal values, nulls, and letters in both cases in every sortable field.
+func manyPerks() []store.PerkRecord {
+	var perks []store.PerkRecord
+	titles := []string{"apple", "Apple", "banana", "Äpfel", "cherry"}
+	categories := []*string{text("Food"), text("food"), nil, text("Travel")}
+	merchants := []*string{nil, text("Zoo"), text("acme"), text("Acme")}
+	cities := []string{"Berlin", "berlin", "Paris"}
+	starts := []*time.Time{nil, at(day(1)), at(day(2))}
+	ends := []*time.Time{at(day(30)), nil, at(day(31))}
+	for i := range 23 {
+		perks = append(perks, store.PerkRecord{
+			Perk: api.Perk{
+				ID: fmt.Sprintf("p%02d", (i*7)%23), Title: titles[i%5], Description: "d", City: cities[i%3],
+				Category: categories[i%4], MerchantName: merchants[(i/2)%4], ValidFrom: starts[(i/3)%3], ValidTo: ends[i%3],
+				CreatedAt: day(1 + i%4), UpdatedAt: day(5 + i%2),
+			},
+			Lat: degrees(52 + float64(i%6)/100), Lng: degrees(13),
+		})
+	}
+	return perks
+}
+
+// orders compare two perks by one field ascending, nulls aside; ok is false for a null.
+var orders = map[string]func(api.Perk) (key string, ok bool){
+	"title":         func(p api.Perk) (string, bool) { return strings.ToLower(p.Title), true },
+	"category":      func(p api.Perk) (string, bool) { return nullableText(p.Category) },
+	"merchant_name": func(p api.Perk) (string, bool) { return nullableText(p.MerchantName) },
+	"city":          func(p api.Perk) (string, bool) { return strings.ToLower(p.City), true },
+	"valid_from":    func(p api.Perk) (string, bool) { return nullableTime(p.ValidFrom) },
+	"valid_to":      func(p api.Perk) (string, bool) { return nullableTime(p.ValidTo) },
+	"created_at":    func(p api.Perk) (string, bool) { return nullableTime(&p.CreatedAt) },
+	"updated_at":    func(p api.Perk) (string, bool) { return nullableTime(&p.UpdatedAt) },
+}
+
+func nullableText(s *string) (string, bool) {
+	if s == nil {
+		return "", false
+	}
+	return strings.ToLower(*s), true
+}
+
+func nullableTime(t *time.Time) (string, bool) {
+	if t == nil {
+		return "", false
+	}
+	return t.UTC().Format(time.RFC3339Nano), true
+}
+
+// sorted is the order that the service promises, worked out anew.
+func sorted(perks []api.Perk, key func(api.Perk) (string, bool), desc bool) []string {
+	list := slices.Clone(perks)
+	slices.SortFunc(list, func(a, b api.Perk) int {
+		x, hasX := key(a)
+		y, hasY := key(b)
+		if hasX != hasY {
+			if hasX {
+				return -1
+			}
+			return 1
+		}
+		if order := strings.Compare(x, y); order != 0 {
+			if desc {
+				return -order
+			}
+			return order
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return ids(list)
+}
+
+func TestWalkingNextYieldsEveryPerkOnceInOrder(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	token := s.Token()
+	s.ImportPerks(manyPerks()...)
+	all, _ := page(t, s, token, s.LiveURL()+"/perks?per_page=100")
+	if len(all.Data) != 23 {
+		t.Fatalf("there are %d perks", len(all.Data))
+	}
+	walk := func(t *testing.T, query string) []string {
+		var seen []string
+		var last string
+		address := s.LiveURL() + "/perks?per_page=4&" + query
+		for n := int64(1); ; n++ {
+			p, header := page(t, s, token, address)
+			if p.Meta != (api.PageMeta{Page: n, PerPage: 4, Total: 23, TotalPages: 6}) || header.Get("X-Total-Count") != "23" {
+				t.Fatalf("page %d: meta %+v, X-Total-Count %s", n, p.Meta, header.Get("X-Total-Count"))
+			}
+			seen = append(seen, ids(p.Data)...)
+			neighbours := links(header)
+			if last == "" {
+				last = neighbours["last"]
+			}
+			next, more := neighbours["next"]
+			if !more {
+				if address != last {
+					t.Errorf("the walk ended at %s, but last is %s", address, last)
+				}
+				return seen
+			}
+			address = next
+		}
+	}
+	for field, key := range orders {
+		for _, desc := range []bool{false, true} {
+			order := field
+			if desc {
+				order = "-" + field
+			}
+			t.Run(order, func(t *testing.T) {
+				if diff := cmp.Diff(sorted(all.Data, key, desc), walk(t, "sort="+order)); diff != "" {
+					t.Errorf("want (-), got (+):\n%s", diff)
+				}
+			})
+		}
+	}
+	for _, order := range []string{"distance", "-distance", "city,-distance", "category,-title,city,valid_to"} {
+		t.Run(order, func(t *testing.T) {
+			seen := walk(t, "lat=52&lng=13&radius=50&sort="+url.QueryEscape(order))
+			slices.Sort(seen)
+			if slices.Compact(seen); len(seen) != 23 {
+				t.Errorf("the walk saw %d perks", len(seen))
+			}
+		})
+	}
+}
+
+func TestLinksKeepEveryOtherParameter(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	token := s.Token()
+	s.ImportPerks(manyPerks()...)
+	query := "city=BERLIN&per_page=5&sort=title&mine=a%26b&page=2"
+	_, header := page(t, s, token, s.LiveURL()+"/perks?"+query)
+	found := links(header)
+	for relation, wantPage := range map[string]string{"first": "1", "prev": "1", "next": "3", "last": "4"} {
+		address, err := url.Parse(found[relation])
+		if err != nil || !address.IsAbs() {
+			t.Fatalf("%s is %q", relation, found[relation])
+		}
+		want, _ := url.ParseQuery(query)
+		want.Set("page", wantPage)
+		if diff := cmp.Diff(want, address.Query()); diff != "" {
+			t.Errorf("%s: want (-), got (+):\n%s", relation, diff)
+		}
+	}
+}
+
+func TestPageBehindTheEndIsEmptyAndLeadsBack(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	token := s.Token()
+	s.ImportPerks(manyPerks()...)
+	for _, n := range []int64{4, 1000, 1 << 60} {
+		p, header := page(t, s, token, s.LiveURL()+"/perks?per_page=10&page="+strconv.FormatInt(n, 10))
+		if p.Data == nil || len(p.Data) != 0 || p.Meta.Total != 23 || p.Meta.Page != n {
+			t.Errorf("page %d: %d perks, meta %+v", n, len(p.Data), p.Meta)
+		}
+		found := links(header)
+		if !strings.Contains(found["prev"], "page=3") || found["next"] != "" || !strings.Contains(found["last"], "page=3") {
+			t.Errorf("page %d: links %v", n, found)
+		}
+	}
+	empty, header := page(t, s, token, s.LiveURL()+"/perks?city=nowhere")
+	if empty.Data == nil || header.Get("Link") != "" || header.Get("X-Total-Count") != "0" {
+		t.Errorf("an empty list: %+v, Link %q", empty, header.Get("Link"))
+	}
+}
+
+func TestFiltersChoosePerks(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	token := s.Token()
+	s.ImportPerks(
+		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Free Coffee", Description: "One espresso", MerchantName: text("Bean & Leaf"), Category: text("Food & Drink"), City: "Berlin", CreatedAt: day(1)}, Lat: degrees(52.5200), Lng: degrees(13.4050)},
+		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "Museum pass", Description: "A day of art", Category: text("Culture"), City: "berlin", CreatedAt: day(2)}, Lat: degrees(52.6200), Lng: degrees(13.4050)},
+		store.PerkRecord{Perk: api.Perk{ID: "old", Title: "Old coffee", Description: "Cold", City: "Paris", ValidTo: at(day(10)), CreatedAt: day(3)}},
+		store.PerkRecord{Perk: api.Perk{ID: "soon", Title: "Coming soon", Description: "Wait", City: "Paris", ValidFrom: at(day(11)), CreatedAt: day(4)}},
+	)
+	rows := []struct {
+		query string
+		want  []string
+	}{
+		{"", []string{"soon", "museum", "coffee"}},
+		{"include_expired=true", []string{"soon", "old", "museum", "coffee"}},
+		{"q=coff", []string{"coffee"}},
+		{"q=COFF+esp", []string{"coffee"}},
+		{"q=bean", []string{"coffee"}},
+		{"q=ffee", []string{}},
+		{"q=coffee+museum", []string{}},
+		{"city=BERLIN", []string{"museum", "coffee"}},
+		{"city=Berl", []string{}},
+		{"category=culture", []string{"museum"}},
+		{"category=Food+%26+Drink", []string{"coffee"}},
+		{"category=food-drink", []string{"coffee"}},
+		{"lat=52.52&lng=13.405", []string{"coffee"}},
+		{"lat=52.52&lng=13.405&radius=12&sort=distance", []string{"coffee", "museum"}},
+		{"lat=52.52&lng=13.405&radius=12&sort=-distance", []string{"museum", "coffee"}},
+		{"lat=52.52&lng=13.405&radius=12&city=berlin&q=art", []string{"museum"}},
+		{"city=&q=&category=&sort=", []string{"soon", "museum", "coffee"}},
+	}
+	for _, r := range rows {
+		t.Run(r.query, func(t *testing.T) {
+			p, _ := page(t, s, token, s.LiveURL()+"/perks?"+r.query)
+			if diff := cmp.Diff(r.want, ids(p.Data)); diff != "" {
+				t.Errorf("want (-), got (+):\n%s", diff)
+			}
+			if p.Meta.Total != int64(len(r.want)) {
+				t.Errorf("total %d, want %d", p.Meta.Total, len(r.want))
+			}
+		})
+	}
+}
+
+func TestCategoriesAreAPlainArray(t *testing.T) {
+	s := fixture(t)
+	token := s.Token()
+	_, raw := s.Send(s.Request(token, "GET", s.LiveURL()+"/perks/categories", ""))
+	if strings.TrimSpace(string(raw)) != "[]" {
+		t.Errorf("without categories: %s", raw)
+	}
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "a", Category: text("Food")}})
+	var categories []api.Category
+	s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/categories", ""), &categories)
+	if diff := cmp.Diff([]api.Category{{ID: "food", Name: "Food"}}, categories); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadsAnswer304ToWhoHasThem(t *testing.T) {
+	s := fixture(t)
+	id, secret := s.Client()
+	s.ImportProperties(id, api.Property{ID: 1})
+	token := s.TokenFor(id, secret)
+	for _, path := range []string{"/partners/perks", "/partners/perks/tea", "/partners/perks/categories", "/partners/perks/users/alice", "/partners/perks/users/alice?type=redeemed", "/get-property/1"} {
+		response, _ := s.Send(s.Request(token, "GET", s.URL+path, ""))
+		tag := response.Header.Get("ETag")
+		for _, known := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+			request := s.Request(token, "GET", s.URL+path, "")
+			request.Header.Set("If-None-Match", known)
+			again, body := s.Send(request)
+			if again.StatusCode != http.StatusNotModified || len(body) != 0 || again.Header.Get("ETag") != tag {
+				t.Errorf("%s with If-None-Match %s: %d, ETag %s, %d bytes", path, known, again.StatusCode, again.Header.Get("ETag"), len(body))
+			}
+		}
+		request := s.Request(token, "GET", s.URL+path, "")
+		request.Header.Set("If-None-Match", `"other"`)
+		if again, _ := s.Send(request); again.StatusCode != http.StatusOK {
+			t.Errorf("%s with another tag: %d", path, again.StatusCode)
+		}
+	}
+}
+
+func TestHeadAnswersLikeGetWithoutABody(t *testing.T) {
+	s := fixture(t)
+	response, body := s.Send(s.Request(s.Token(), "HEAD", s.LiveURL()+"/perks", ""))
+	if response.StatusCode != http.StatusOK || len(body) != 0 || response.Header.Get("X-Total-Count") != "1" {
+		t.Errorf("%d, %d bytes, X-Total-Count %q", response.StatusCode, len(body), response.Header.Get("X-Total-Count"))
+	}
+}

@@ -1,0 +1,173 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/server"
+	"example.com/perks/server/apitest"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+func TestRoutesAndDescriptionAreTheSame(t *testing.T) {
+	s := servertest.Start(t)
+	var routes []string
+	for _, route := range s.Routes() {
+		if !strings.HasPrefix(route, http.MethodHead+" ") { // HEAD comes with every GET
+			routes = append(routes, route)
+		}
+	}
+	described := apitest.Paths()
+	slices.Sort(routes)
+	slices.Sort(described)
+	if diff := cmp.Diff(described, routes); diff != "" {
+		t.Errorf("described (-) and served (+) differ:\n%s", diff)
+	}
+}
+
+func TestDescriptionIsServedInBothNotations(t *testing.T) {
+	s := servertest.Start(t)
+	_, inYAML := s.Send(s.Request("", "GET", s.URL+"/openapi.yaml", ""))
+	if !bytes.Equal(inYAML, api.OpenAPI()) {
+		t.Error("openapi.yaml is not the embedded document")
+	}
+	var document struct {
+		OpenAPI string
+		Info    struct{ Version string }
+		Paths   map[string]any
+	}
+	s.Do(s.Request("", "GET", s.URL+"/openapi.json", ""), &document)
+	if document.Info.Version != "1.0.0" || len(document.Paths) == 0 {
+		t.Errorf("openapi.json: %+v", document)
+	}
+}
+
+func TestProbesAnswerWithoutAToken(t *testing.T) {
+	s := servertest.Start(t, func(c *server.Config) { c.Version = "1.2.3" })
+	for address, want := range map[string]string{
+		s.URL + "/health":    `{"status":"ok","version":"1.2.3"}`,
+		s.Root() + "/livez":  `{"status":"ok"}`,
+		s.Root() + "/readyz": `{"status":"ready"}`,
+	} {
+		response, body := s.Send(s.Request("", "GET", address, ""))
+		if response.StatusCode != http.StatusOK || strings.TrimSpace(string(body)) != want {
+			t.Errorf("%s: %d %s", address, response.StatusCode, body)
+		}
+	}
+}
+
+func TestSandboxIsAnotherWorld(t *testing.T) {
+	s := fixture(t)
+	token := s.Token()
+	redeem := s.Request(token, "POST", s.SandboxURL()+"/perks/tea/redeem", `{"user_id":"alice"}`)
+	if got := s.Do(redeem, nil); got != http.StatusCreated {
+		t.Fatalf("redeem in the sandbox: %d", got)
+	}
+	for base, want := range map[string]int64{s.SandboxURL(): 1, s.LiveURL(): 0} {
+		var page api.Page[api.Redemption]
+		s.Do(s.Request(token, "GET", base+"/perks/users/alice?type=redeemed", ""), &page)
+		if page.Meta.Total != want {
+			t.Errorf("%s: %d redemptions, want %d", base, page.Meta.Total, want)
+		}
+	}
+}
+
+func TestWithoutASandboxItsAddressesAreNotThere(t *testing.T) {
+	s := servertest.Start(t, func(c *server.Config) { c.Sandbox = nil })
+	response, _ := s.Send(s.Request(s.Token(), "GET", s.SandboxURL()+"/perks", ""))
+	if response.StatusCode != http.StatusNotFound {
+		t.Errorf("status %d", response.StatusCode)
+	}
+}
+
+func TestRequestIDIsTheCallersIfItIsSane(t *testing.T) {
+	s := servertest.Start(t)
+	for given, kept := range map[string]bool{"abc-123": true, "": false, "a b": false, strings.Repeat("x", 200): false} {
+		request := s.Request("", "GET", s.URL+"/health", "")
+		request.Header.Set("X-Request-Id", given)
+		response, _ := s.Send(request)
+		got := response.Header.Get("X-Request-Id")
+		if got == "" || (got == given) != kept {
+			t.Errorf("X-Request-Id %q came back as %q", given, got)
+		}
+	}
+}
+
+func TestForwardedAddressCountsOnlyBehindAProxy(t *testing.T) {
+	for _, behind := range []bool{false, true} {
+		s := servertest.Start(t, func(c *server.Config) { c.BehindProxy = behind }, servertest.WithClock(clockAt(10)))
+		s.ImportPerks(manyPerks()...)
+		request := s.Request(s.Token(), "GET", s.LiveURL()+"/perks?per_page=1", "")
+		request.Header.Set("X-Forwarded-Proto", "https")
+		request.Header.Set("X-Forwarded-Host", "perks.example")
+		response, _ := s.Send(request)
+		if got := strings.HasPrefix(links(response.Header)["first"], "https://perks.example/v2/"); got != behind {
+			t.Errorf("behind a proxy %t: %s", behind, response.Header.Get("Link"))
+		}
+	}
+}
+
+// broken is a store that fails in the way that each test needs; everything else is the real store's.
+type broken struct {
+	store.Store
+	perk  func() error
+	ready error
+}
+
+func (b broken) Perk(context.Context, string) (api.Perk, error) { return api.Perk{}, b.perk() }
+func (b broken) Ready(context.Context) error                    { return b.ready }
+
+func TestFailuresInsideAreToldWithoutTheirInsides(t *testing.T) {
+	const inside = "table perks at /var/lib/secret.db"
+	rows := []struct {
+		name   string
+		fail   func() error
+		status int
+		code   api.Code
+	}{
+		{"panic", func() error { panic(inside) }, 500, api.CodeInternal},
+		{"unforeseen error", func() error { return errors.New(inside) }, 500, api.CodeInternal},
+		{"database gone", func() error { return store.Unavailable(errors.New(inside)) }, 503, api.CodeUnavailable},
+		{"too slow", func() error { return context.DeadlineExceeded }, 503, api.CodeUnavailable},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			var logged bytes.Buffer
+			s := servertest.Start(t, servertest.LogTo(&logged), func(c *server.Config) { c.Live = broken{Store: c.Live, perk: r.fail} })
+			token := s.Token()
+			response, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), r.status, problemType, r.code)
+			raw, _ := json.Marshal(body)
+			if strings.Contains(string(raw), inside) {
+				t.Errorf("the body tells %s", raw)
+			}
+			if r.status == 503 && response.Header.Get("Retry-After") == "" {
+				t.Error("503 without Retry-After")
+			}
+			if got := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil); got != http.StatusOK {
+				t.Errorf("the next request: %d", got)
+			}
+			s.Stop()
+			if r.name != "too slow" && !strings.Contains(logged.String(), inside) {
+				t.Errorf("the log does not tell the operator:\n%s", logged.String())
+			}
+		})
+	}
+}
+
+func TestNotReadyWhileTheDatabaseTakesNoWrites(t *testing.T) {
+	s := servertest.Start(t, func(c *server.Config) { c.Live = broken{Store: c.Live, ready: errors.New("read only")} })
+	wantError(t, s, s.Request("", "GET", s.Root()+"/readyz", ""), http.StatusServiceUnavailable, jsonType, api.CodeUnavailable)
+	if got := s.Do(s.Request("", "GET", s.Root()+"/livez", ""), nil); got != http.StatusOK {
+		t.Errorf("livez: %d", got)
+	}
+}

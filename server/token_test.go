@@ -1,0 +1,321 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	"example.com/perks/api"
+	"example.com/perks/server"
+	"example.com/perks/server/auth"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+func tokenRequest(s *servertest.Server, t *testing.T, id, secret, mediaType, body string) *http.Request {
+	t.Helper()
+	request := s.Request("", "POST", s.URL+"/auth/token", body)
+	request.SetBasicAuth(id, secret)
+	if mediaType != "" {
+		request.Header.Set("Content-Type", mediaType)
+	}
+	return request
+}
+
+func TestTokenAnswersWithEverythingAClientNeeds(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := servertest.Start(t, servertest.WithClock(clock))
+	id, secret := s.Client(api.ScopePerksRead, api.ScopePerksRedeem)
+	bodies := []struct{ name, mediaType, body string }{
+		{"no body", "", ""},
+		{"no body, as JSON", "application/json", ""},
+		{"empty object", "application/json", "{}"},
+		{"JSON", "application/json; charset=utf-8", `{"grant_type":"client_credentials","scope":"perks:redeem perks:read","audience":"ignored"}`},
+		{"form", "application/x-www-form-urlencoded", "grant_type=client_credentials&scope=perks%3Aread+perks%3Aredeem"},
+	}
+	for _, b := range bodies {
+		t.Run(b.name, func(t *testing.T) {
+			response, raw := s.Send(tokenRequest(s, t, id, secret, b.mediaType, b.body))
+			if response.StatusCode != http.StatusOK {
+				t.Fatalf("status %d: %s", response.StatusCode, raw)
+			}
+			if got := response.Header.Get("Cache-Control"); got != "no-store" {
+				t.Errorf("Cache-Control %q", got)
+			}
+			var token api.Token
+			if err := json.Unmarshal(raw, &token); err != nil {
+				t.Fatal(err)
+			}
+			want := api.Token{AccessToken: token.AccessToken, ExpiresAt: clock.Now().Add(time.Hour), TokenType: "Bearer", ExpiresIn: 3600, Scope: "perks:read perks:redeem"}
+			if token.AccessToken == "" || token != want {
+				t.Errorf("got %+v, want %+v", token, want)
+			}
+		})
+	}
+}
+
+func TestTokenCanBeNarrowedButNotWidened(t *testing.T) {
+	s := servertest.Start(t)
+	id, secret := s.Client(api.ScopePerksRead, api.ScopePerksRedeem)
+
+	var token api.Token
+	s.Do(tokenRequest(s, t, id, secret, "application/json", `{"scope":"perks:read"}`), &token)
+	if token.Scope != "perks:read" {
+		t.Errorf("narrowed scope is %q", token.Scope)
+	}
+	request := s.Request(token.AccessToken, "POST", s.LiveURL()+"/perks/tea/redeem", `{"user_id":"alice"}`)
+	wantError(t, s, request, http.StatusForbidden, problemType, api.CodeInsufficientScope)
+
+	_, body := wantError(t, s, tokenRequest(s, t, id, secret, "application/json", `{"scope":"properties:write"}`),
+		http.StatusBadRequest, jsonType, api.CodeValidationFailed)
+	if body.OAuthError != "invalid_scope" {
+		t.Errorf("error %q", body.OAuthError)
+	}
+}
+
+func TestTokenErrorsCarryTheNamesOfRFC6749(t *testing.T) {
+	s := servertest.Start(t)
+	id, secret := s.Client()
+	rows := []struct {
+		name, id, secret, body string
+		status                 int
+		oauthError             string
+	}{
+		{"wrong secret", id, "wrong", "", 401, "invalid_client"},
+		{"unknown client", "nobody", secret, "", 401, "invalid_client"},
+		{"no such grant", id, secret, `{"grant_type":"password"}`, 400, "unsupported_grant_type"},
+		{"no such scope", id, secret, `{"scope":"all"}`, 400, "invalid_scope"},
+		{"no JSON", id, secret, `{`, 400, "invalid_request"},
+		{"scope is a list", id, secret, `{"scope":["perks:read"]}`, 400, "invalid_request"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			var body api.ErrorBody
+			response, raw := s.Send(tokenRequest(s, t, r.id, r.secret, "application/json", r.body))
+			if err := json.Unmarshal(raw, &body); err != nil {
+				t.Fatal(err)
+			}
+			if response.StatusCode != r.status || body.OAuthError != r.oauthError {
+				t.Errorf("got %d %q, want %d %q", response.StatusCode, body.OAuthError, r.status, r.oauthError)
+			}
+			challenge := response.Header.Get("WWW-Authenticate")
+			if (r.status == 401) != strings.HasPrefix(challenge, "Basic ") {
+				t.Errorf("status %d with challenge %q", r.status, challenge)
+			}
+		})
+	}
+}
+
+func TestSecretsAreReadRawAndURLEncoded(t *testing.T) {
+	s := servertest.Start(t)
+	for _, secret := range []string{"plain", "a+b%c:d=e", "100%25", "with blank", "ü:%2B"} {
+		id, _ := s.ClientWith(func(c *store.Client) { c.Secret = auth.HashSecret(secret) })
+		for name, pair := range map[string][2]string{
+			"raw":     {id, secret},
+			"encoded": {url.QueryEscape(id), url.QueryEscape(secret)},
+		} {
+			if status := s.Do(tokenRequest(s, t, pair[0], pair[1], "", ""), nil); status != http.StatusOK {
+				t.Errorf("secret %q sent %s: status %d", secret, name, status)
+			}
+		}
+	}
+}
+
+func TestStandardOAuth2ClientObtainsAndUsesAToken(t *testing.T) {
+	s := fixture(t)
+	id, secret := s.ClientWith(func(c *store.Client) { c.Secret = auth.HashSecret("s+e%c:r=t") })
+	_ = secret
+	for _, style := range []oauth2.AuthStyle{oauth2.AuthStyleInHeader, oauth2.AuthStyleAutoDetect} {
+		config := clientcredentials.Config{
+			ClientID: id, ClientSecret: "s+e%c:r=t", TokenURL: s.URL + "/auth/token",
+			Scopes: []string{"perks:read"}, AuthStyle: style,
+		}
+		response, err := config.Client(context.Background()).Get(s.LiveURL() + "/perks/tea")
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("status %d", response.StatusCode)
+		}
+	}
+}
+
+func TestTokenDiesAtItsEnd(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := servertest.Start(t, servertest.WithClock(clock))
+	token := s.Token()
+	list := func() int { return s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil) }
+	clock.Advance(time.Hour - time.Second)
+	if got := list(); got != http.StatusOK {
+		t.Errorf("a second before its end: %d", got)
+	}
+	clock.Advance(time.Second)
+	if got := list(); got != http.StatusUnauthorized {
+		t.Errorf("at its end: %d", got)
+	}
+}
+
+func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	clock := servertest.NewClock(start)
+	hourly := func(c *server.Config) { c.Hourly = true }
+	one := servertest.Start(t, servertest.WithClock(clock), hourly)
+	two := servertest.Start(t, servertest.WithClock(clock), hourly, func(c *server.Config) { c.Live = one.Live })
+	id, secret := one.Client()
+
+	clock.Advance(time.Minute)
+	first := one.TokenFor(id, secret)
+	clock.Advance(58*time.Minute + 59*time.Second) // 12:59:59
+	if second := two.TokenFor(id, secret); second != first {
+		t.Errorf("the second replica gave another token in the same hour:\n%s\n%s", first, second)
+	}
+	_, claims := parse(t, first)
+	if got := int64(claims["iat"].(float64)); got != start.Unix() {
+		t.Errorf("iat is %d, want the start of the hour %d", got, start.Unix())
+	}
+	if got := int64(claims["exp"].(float64)); got != start.Add(2*time.Hour).Unix() {
+		t.Errorf("exp is %d, which does not leave the last caller of the hour a whole hour", got)
+	}
+	var narrowed api.Token
+	one.Do(tokenRequest(one, t, id, secret, "application/json", `{"scope":"perks:read"}`), &narrowed)
+	if narrowed.AccessToken == first {
+		t.Error("a narrower token is the same")
+	}
+	clock.Advance(time.Second) // 13:00:00
+	if next := one.TokenFor(id, secret); next == first {
+		t.Error("the next hour gave the same token")
+	}
+	if got := two.Do(two.Request(first, "GET", two.LiveURL()+"/perks", ""), nil); got != http.StatusOK {
+		t.Errorf("the last hour's token on the other replica: %d", got)
+	}
+}
+
+func TestRotatedKeyLetsValidTokensLive(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := servertest.Start(t, servertest.WithClock(clock))
+	id, secret := s.Client()
+	old := s.TokenFor(id, secret)
+	key, err := auth.NewSigningKey(clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Live.RotateSigningKey(t.Context(), key, clock.Now().Add(auth.KeyOverlap), store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(10 * time.Second)
+	young := s.TokenFor(id, secret)
+	oldHeader, _ := parse(t, old)
+	youngHeader, _ := parse(t, young)
+	if youngHeader.Header["kid"] != key.ID || oldHeader.Header["kid"] == key.ID {
+		t.Errorf("key ids: old token %v, new token %v, rotated to %s", oldHeader.Header["kid"], youngHeader.Header["kid"], key.ID)
+	}
+	for name, token := range map[string]string{"old": old, "new": young} {
+		if got := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil); got != http.StatusOK {
+			t.Errorf("the %s token: %d", name, got)
+		}
+	}
+}
+
+func TestDisabledClientIsOutWithinFiveSeconds(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := servertest.Start(t, servertest.WithClock(clock))
+	id, secret := s.Client()
+	token := s.TokenFor(id, secret)
+	list := func() int { return s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil) }
+	if got := list(); got != http.StatusOK {
+		t.Fatalf("before: %d", got)
+	}
+	if err := s.Live.SetClientDisabled(t.Context(), id, true, store.Operator, clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if status := s.Do(tokenRequest(s, t, id, secret, "", ""), nil); status != http.StatusUnauthorized {
+		t.Errorf("a new token for a disabled client: %d", status)
+	}
+	clock.Advance(5 * time.Second)
+	if got := list(); got != http.StatusUnauthorized {
+		t.Errorf("5 s after: %d", got)
+	}
+	if err := s.Live.SetClientDisabled(t.Context(), id, false, store.Operator, clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(5 * time.Second)
+	if got := list(); got != http.StatusOK {
+		t.Errorf("enabled again: %d", got)
+	}
+}
+
+func TestGuessingSecretsIsSlowedEvenForTheRightGuess(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := servertest.Start(t, servertest.WithClock(clock))
+	id, secret := s.Client()
+	other, otherSecret := s.Client()
+	for i := range 10 {
+		if got := s.Do(tokenRequest(s, t, id, fmt.Sprint(i), "", ""), nil); got != http.StatusUnauthorized {
+			t.Fatalf("guess %d: %d", i, got)
+		}
+	}
+	response, _ := wantError(t, s, tokenRequest(s, t, id, secret, "", ""), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
+	if got := response.Header.Get("Retry-After"); got != "5" {
+		t.Errorf("Retry-After %q", got)
+	}
+	if got := s.Do(tokenRequest(s, t, other, otherSecret, "", ""), nil); got != http.StatusOK {
+		t.Errorf("another client at the same address: %d", got)
+	}
+	clock.Advance(5 * time.Second)
+	if got := s.Do(tokenRequest(s, t, id, secret, "", ""), nil); got != http.StatusOK {
+		t.Errorf("after the wait: %d", got)
+	}
+}
+
+func TestRateLimitIsEachClientsOwn(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := servertest.Start(t, servertest.WithClock(clock), func(c *server.Config) { c.RateLimit = 2 })
+	busy, calm := s.Token(), s.Token()
+	list := func(token string) *http.Request { return s.Request(token, "GET", s.LiveURL()+"/perks", "") }
+	for range 2 {
+		if got := s.Do(list(busy), nil); got != http.StatusOK {
+			t.Fatalf("within the limit: %d", got)
+		}
+	}
+	response, _ := wantError(t, s, list(busy), http.StatusTooManyRequests, problemType, api.CodeRateLimited)
+	if got := response.Header.Get("Retry-After"); got != "1" {
+		t.Errorf("Retry-After %q", got)
+	}
+	if got := s.Do(list(calm), nil); got != http.StatusOK {
+		t.Errorf("the other client: %d", got)
+	}
+	clock.Advance(time.Second)
+	if got := s.Do(list(busy), nil); got != http.StatusOK {
+		t.Errorf("after the wait: %d", got)
+	}
+}
+
+func TestSecretsAndTokensAreInNoLog(t *testing.T) {
+	var logged bytes.Buffer
+	s := servertest.Start(t, servertest.LogTo(&logged))
+	id, secret := s.Client()
+	token := s.TokenFor(id, secret)
+	s.Do(tokenRequest(s, t, id, secret+"wrong", "", ""), nil)
+	s.Do(s.Request(token, "GET", s.LiveURL()+"/perks?q="+url.QueryEscape(token), ""), nil)
+	s.Do(s.Request(token+"x", "GET", s.LiveURL()+"/perks", ""), nil)
+	s.Stop()
+	text := logged.String()
+	if !strings.Contains(text, "path=/v2/auth/token") || !strings.Contains(text, "request_id=") {
+		t.Fatalf("the log lacks the requests:\n%s", text)
+	}
+	for name, hidden := range map[string]string{"secret": secret, "token": token, "signature": token[strings.LastIndex(token, ".")+1:]} {
+		if strings.Contains(text, hidden) {
+			t.Errorf("the log holds the %s", name)
+		}
+	}
+}
