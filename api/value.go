@@ -124,11 +124,15 @@ func (v Value) price(into *Price) string {
 }
 
 // list reads an array of strings, or one string that separates them with commas. Blanks around an entry do not count,
-// and the empty string is the empty list.
+// and the empty string is the empty list. Text can hold the array as JSON, because an entry may have a comma in it.
 func (v Value) list(into *[]string) string {
-	if !v.isText() && v.json[0] == '[' {
+	array := v.json
+	if v.isText() {
+		array = json.RawMessage(strings.TrimSpace(v.raw))
+	}
+	if len(array) > 0 && array[0] == '[' {
 		var entries []*string
-		if json.Unmarshal(v.json, &entries) != nil {
+		if json.Unmarshal(array, &entries) != nil {
 			return "must be an array of strings"
 		}
 		*into = make([]string, len(entries))
