@@ -1,0 +1,178 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+)
+
+// TestCallsOnTheWire shows what each method sends.
+func TestCallsOnTheWire(t *testing.T) {
+	ctx := context.Background()
+	price, _ := api.ParsePrice("120.50")
+	for name, test := range map[string]struct {
+		call                func(c *client.Client) error
+		sandbox             bool
+		method, uri, body   string
+		header, headerValue string
+	}{
+		"perks": {
+			call: func(c *client.Client) error {
+				_, err := c.Perks(ctx, client.PerkListOptions{
+					ListOptions: client.ListOptions{Page: 2, PerPage: 50, Sort: "title,-created_at"},
+					Query:       "free coffee", Category: "food & drink", City: "Zürich",
+					Near: &client.Point{Lat: 47.3769, Lng: -8.5}, RadiusKM: 2.5, IncludeExpired: true,
+				})
+				return err
+			},
+			method: "GET",
+			uri:    "/partners/perks?category=food+%26+drink&city=Z%C3%BCrich&include_expired=true&lat=47.3769&lng=-8.5&page=2&per_page=50&q=free+coffee&radius=2.5&sort=title%2C-created_at",
+		},
+		"perks of the sandbox": {
+			call:    func(c *client.Client) error { _, err := c.Perks(ctx, client.PerkListOptions{}); return err },
+			sandbox: true, method: "GET", uri: "/sandbox/partners/perks",
+		},
+		"perk with an id that needs escaping": {
+			call:   func(c *client.Client) error { _, err := c.Perk(ctx, "a/b c?d"); return err },
+			method: "GET", uri: "/partners/perks/a%2Fb%20c%3Fd",
+		},
+		"available": {
+			call: func(c *client.Client) error {
+				_, err := c.UserPerks(ctx, "ann@example.com", client.PerkListOptions{City: "Rome"})
+				return err
+			},
+			method: "GET", uri: "/partners/perks/users/ann@example.com?city=Rome&type=available",
+		},
+		"redeemed": {
+			call: func(c *client.Client) error {
+				_, err := c.UserRedemptions(ctx, "ann", client.ListOptions{})
+				return err
+			},
+			method: "GET", uri: "/partners/perks/users/ann?type=redeemed",
+		},
+		"redeem": {
+			call: func(c *client.Client) error {
+				_, _, err := c.Redeem(ctx, "p1", api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{"a":1}`)}, "key-1")
+				return err
+			},
+			sandbox: true, method: "POST", uri: "/sandbox/partners/perks/p1/redeem", body: `{"user_id":"ann","metadata":{"a":1}}`,
+			header: "Idempotency-Key", headerValue: "key-1",
+		},
+		"property": {
+			call:   func(c *client.Client) error { _, _, err := c.Property(ctx, 42); return err },
+			method: "GET", uri: "/get-property/42",
+		},
+		"update": {
+			call: func(c *client.Client) error {
+				_, err := c.UpdateProperty(ctx, 42, api.PropertyPatch{PricePW: api.Some(price), Lat: api.Null[float64]()}, `"v1"`)
+				return err
+			},
+			method: "PATCH", uri: "/update-property/42", body: `{"price_pw":"120.50","lat":null}`,
+			header: "If-Match", headerValue: `"v1"`,
+		},
+		"delete": {
+			call:   func(c *client.Client) error { _, err := c.DeleteProperty(ctx, 42, ""); return err },
+			method: "DELETE", uri: "/delete-property/42",
+		},
+		"raw": {
+			call: func(c *client.Client) error {
+				_, err := c.Do(ctx, client.Request{Method: "PUT", Path: "/x/y?z=1", Body: []byte("text"), ContentType: "text/plain"})
+				return err
+			},
+			method: "PUT", uri: "/x/y?z=1", body: "text", header: "Content-Type", headerValue: "text/plain",
+		},
+		"raw in the sandbox": {
+			call: func(c *client.Client) error {
+				_, err := c.Do(ctx, client.Request{Method: "GET", Path: "partners/perks"})
+				return err
+			},
+			sandbox: true, method: "GET", uri: "/sandbox/partners/perks",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &recorder{body: `{}`}
+			c := serve(t, server, func(config *client.Config) { config.Sandbox = test.sandbox })
+			if err := test.call(c); err != nil {
+				t.Fatal(err)
+			}
+			got := server.only(t)
+			if got.Method != test.method || got.URI != test.uri || got.Body != test.body {
+				t.Errorf("sent %s %s %s\nwant %s %s %s", got.Method, got.URI, got.Body, test.method, test.uri, test.body)
+			}
+			if got.Header.Get("Authorization") != "Bearer good" {
+				t.Errorf("Authorization is %q", got.Header.Get("Authorization"))
+			}
+			if test.header != "" && got.Header.Get(test.header) != test.headerValue {
+				t.Errorf("%s is %q, want %q", test.header, got.Header.Get(test.header), test.headerValue)
+			}
+		})
+	}
+}
+
+func TestIdsThatWouldBeOtherAddressesAreRefused(t *testing.T) {
+	ctx := context.Background()
+	server := &recorder{body: `{}`}
+	c := serve(t, server)
+	for _, id := range []string{"", ".", "..", "categories", "users"} {
+		if _, err := c.Perk(ctx, id); api.CodeOf(err) != api.CodeValidationFailed {
+			t.Errorf("Perk(%q): %v", id, err)
+		}
+		if _, _, err := c.Redeem(ctx, id, api.RedeemRequest{UserID: "ann"}, ""); api.CodeOf(err) != api.CodeValidationFailed {
+			t.Errorf("Redeem(%q): %v", id, err)
+		}
+	}
+	if _, err := c.UserPerks(ctx, "..", client.PerkListOptions{}); api.CodeOf(err) != api.CodeValidationFailed {
+		t.Errorf("UserPerks: %v", err)
+	}
+	if len(server.seen) != 0 {
+		t.Errorf("the server was asked %+v", server.seen)
+	}
+}
+
+func TestRawRequestsStayOnTheServer(t *testing.T) {
+	c := serve(t, &recorder{body: `{}`})
+	_, err := c.Do(context.Background(), client.Request{Method: "GET", Path: "https://other.example/v2/perks"})
+	if err == nil || !strings.Contains(err.Error(), "the token goes to no other server") {
+		t.Errorf("another server: %v", err)
+	}
+	_, err = c.Do(context.Background(), client.Request{Method: "GET", Path: strings.TrimSuffix(c.BaseURL(), "/v2") + "/v2/health"})
+	if err != nil {
+		t.Errorf("a whole address on the server: %v", err)
+	}
+}
+
+func TestAnswersOfOtherServers(t *testing.T) {
+	ctx := context.Background()
+	t.Run("a price that is a number, and no images", func(t *testing.T) {
+		c := serve(t, &recorder{body: `{"propertyId":7,"title":"Flat","price_pw":120.50,"images":null}`})
+		property, etag, err := c.Property(ctx, 7)
+		if err != nil || property.PricePW.String() != "120.50" || property.Images == nil || etag != "" {
+			t.Errorf("got %+v, %q, %v", property, etag, err)
+		}
+	})
+	t.Run("a confirmation without a body", func(t *testing.T) {
+		c := serve(t, &recorder{status: 204})
+		if message, err := c.DeleteProperty(ctx, 7, ""); err != nil || message.Message != "" {
+			t.Errorf("got %+v, %v", message, err)
+		}
+	})
+	t.Run("a replay is told apart", func(t *testing.T) {
+		c := serve(t, &recorder{status: 201, body: `{"id":"r1"}`, header: map[string]string{"Idempotent-Replayed": "true"}})
+		if redemption, replayed, err := c.Redeem(ctx, "p", api.RedeemRequest{UserID: "u"}, "k"); err != nil || !replayed || redemption.ID != "r1" {
+			t.Errorf("got %+v, %t, %v", redemption, replayed, err)
+		}
+	})
+	t.Run("a success that is a web page", func(t *testing.T) {
+		c := serve(t, &recorder{status: 200, body: "<html>Log in to the WiFi</html>"})
+		_, _, err := c.Redeem(ctx, "p", api.RedeemRequest{UserID: "u"}, "k")
+		var refused *client.Error
+		if !errors.As(err, &refused) || !refused.OutcomeUnknown || !strings.Contains(refused.Message, "Is "+c.BaseURL()+" the address of the API?") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

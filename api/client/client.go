@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-resty/resty/v2"
+)
+
+const (
+	defaultTimeout = 30 * time.Second
+	maxRedirects   = 5
+	// maxAnswer bounds a response body. The longest page of perks that the field rules allow is half as long.
+	maxAnswer = 32 << 20
+)
+
+// Config is what a Client needs. BaseURL is required; every other zero value has a sensible meaning.
+type Config struct {
+	BaseURL string // {api_url}: http or https, a host, and the path that the endpoints begin with, such as https://perks.example/v2
+	Sandbox bool   // perks and redemptions are those of the sandbox addresses
+
+	Tokens    TokenSource   // nil sends no token: enough for Token and the health check
+	Timeout   time.Duration // of each request, its answer included; zero is 30 seconds
+	Deadline  time.Time     // no request goes on after it; zero is none
+	UserAgent string        // empty is "perks-client"
+
+	Trace     io.Writer         // gets each exchange with its secrets taken out; nil traces nothing
+	Transport http.RoundTripper // sends the requests; nil is a transport of its own that honours the proxy environment
+}
+
+// Client calls one perks service. It is safe for use by many goroutines.
+type Client struct {
+	base     *url.URL
+	sandbox  bool
+	http     *resty.Client
+	timeout  time.Duration
+	deadline time.Time
+}
+
+// New checks the address and makes a client. Nothing is dialled.
+func New(config Config) (*Client, error) {
+	base, err := ParseBaseURL(config.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{base: base, sandbox: config.Sandbox, timeout: config.Timeout, deadline: config.Deadline}
+	if c.timeout == 0 {
+		c.timeout = defaultTimeout
+	}
+	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base), CheckRedirect: c.redirect}).
+		SetBaseURL(base.String()).
+		SetResponseBodyLimit(maxAnswer).
+		SetHeader("User-Agent", config.userAgent()).
+		SetHeader("Accept", "application/json, application/problem+json")
+	return c, nil
+}
+
+// ParseBaseURL reads an address of the API as Config.BaseURL has it. A slash at its end does not count; credentials, a
+// query and a fragment are refused.
+func ParseBaseURL(address string) (*url.URL, error) {
+	base, err := url.Parse(strings.TrimRight(address, "/"))
+	switch {
+	case err != nil || base.Hostname() == "" || (base.Scheme != "http" && base.Scheme != "https"):
+		return nil, fmt.Errorf("%q is not an address of the API: it must look like https://perks.example/v2", address)
+	case base.User != nil:
+		return nil, errors.New("the address of the API must not hold a name or password")
+	case base.RawQuery != "" || base.Fragment != "":
+		return nil, fmt.Errorf("%q is not an address of the API: it must end with its path", address)
+	}
+	return base, nil
+}
+
+// BaseURL returns the address of the API without a slash at its end.
+func (c *Client) BaseURL() string { return c.base.String() }
+
+func (config Config) userAgent() string {
+	if config.UserAgent == "" {
+		return "perks-client"
+	}
+	return config.UserAgent
+}
+
+// redirect lets a read follow a redirect within the server that was asked. A change is never sent to a second address, and
+// no request leaves the server that the caller named: the redirect itself then becomes the error.
+func (c *Client) redirect(next *http.Request, via []*http.Request) error {
+	if !safe(via[0].Method) || !sameOrigin(next.URL, c.base) {
+		return http.ErrUseLastResponse
+	}
+	if len(via) > maxRedirects {
+		return fmt.Errorf("%s redirects more than %d times", c.base.Host, maxRedirects)
+	}
+	return nil
+}
+
+// bound applies the timeout and the deadline, whichever comes first.
+func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	end := time.Now().Add(c.timeout)
+	if !c.deadline.IsZero() && c.deadline.Before(end) {
+		end = c.deadline
+	}
+	return context.WithDeadline(ctx, end)
+}
+
+// perksPath returns the path of a perks endpoint, relative to the base address.
+func (c *Client) perksPath(rest string) string {
+	if c.sandbox {
+		return "/sandbox/partners/perks" + rest
+	}
+	return "/partners/perks" + rest
+}
+
+// safe tells whether a request with this method changes nothing (RFC 9110, section 9.2.1).
+func safe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// sameOrigin compares scheme, host and port.
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}

@@ -1,0 +1,138 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"example.com/perks/api/client"
+)
+
+// serve starts a server that answers under /v2 and returns a client of it. change may adjust the client's config.
+func serve(t *testing.T, handler http.Handler, change ...func(*client.Config)) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(http.StripPrefix("/v2", handler))
+	t.Cleanup(server.Close)
+	return dial(t, server.URL+"/v2", change...)
+}
+
+func dial(t *testing.T, baseURL string, change ...func(*client.Config)) *client.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	config := client.Config{BaseURL: baseURL, Tokens: client.StaticToken("good"), Transport: transport}
+	for _, f := range change {
+		f(&config)
+	}
+	c, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// seen is what a server was asked.
+type seen struct {
+	Method, URI, Body string
+	Header            http.Header
+}
+
+// recorder keeps every request and answers each with the same JSON.
+type recorder struct {
+	mu     sync.Mutex
+	seen   []seen
+	status int
+	header map[string]string
+	body   string
+}
+
+func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, _ := io.ReadAll(req.Body)
+	r.mu.Lock()
+	r.seen = append(r.seen, seen{req.Method, req.URL.RequestURI(), string(body), req.Header.Clone()})
+	r.mu.Unlock()
+	for name, value := range r.header {
+		w.Header().Set(name, value)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(max(r.status, 200))
+	_, _ = io.WriteString(w, r.body)
+}
+
+func (r *recorder) only(t *testing.T) seen {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.seen) != 1 {
+		t.Fatalf("the server got %d requests, want 1: %+v", len(r.seen), r.seen)
+	}
+	return r.seen[0]
+}
+
+func TestParseBaseURL(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://perks.example/v2":   "https://perks.example/v2",
+		"https://perks.example/v2//": "https://perks.example/v2",
+		"http://127.0.0.1:8080/v2":   "http://127.0.0.1:8080/v2",
+		"perks.example/v2":           "",
+		"ftp://perks.example":        "",
+		"https://":                   "",
+		"https://a:b@perks.example":  "",
+		"https://perks.example/v2?x": "",
+		"https://perks.example/#top": "",
+		"":                           "",
+	} {
+		base, err := client.ParseBaseURL(address)
+		if got := fmt.Sprint(base); (err == nil) != (want != "") || (err == nil && got != want) {
+			t.Errorf("ParseBaseURL(%q) = %v, %v; want %q", address, base, err, want)
+		}
+	}
+}
+
+func TestRedirectsStayOnTheServer(t *testing.T) {
+	other := &recorder{body: `{"id":"p"}`}
+	elsewhere := httptest.NewServer(other)
+	defer elsewhere.Close()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/partners/perks/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL+"/steal", http.StatusFound)
+	})
+	mux.HandleFunc("/partners/perks/old", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/v2/partners/perks/new", http.StatusMovedPermanently)
+	})
+	mux.HandleFunc("/partners/perks/new", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, 200, map[string]string{"id": "new", "title": r.Header.Get("Authorization")})
+	})
+	mux.HandleFunc("/delete-property/1", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/v2/delete-property/2", http.StatusTemporaryRedirect)
+	})
+	mux.HandleFunc("/delete-property/2", func(w http.ResponseWriter, r *http.Request) {
+		t.Error("a change followed a redirect")
+	})
+	c := serve(t, mux)
+
+	perk, err := c.Perk(context.Background(), "old")
+	if err != nil || perk.ID != "new" || perk.Title != "Bearer good" {
+		t.Errorf("within the server: %+v, %v", perk, err)
+	}
+	if _, err := c.Perk(context.Background(), "away"); err == nil {
+		t.Error("a redirect to another server was followed")
+	}
+	if len(other.seen) != 0 {
+		t.Errorf("the other server was asked %+v", other.seen)
+	}
+	if _, err := c.DeleteProperty(context.Background(), 1, ""); err == nil {
+		t.Error("a redirected change succeeded")
+	}
+}

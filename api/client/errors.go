@@ -1,0 +1,115 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"example.com/perks/api"
+)
+
+// Error is an answer that is not the one asked for: the server refused, failed, or is not the service at all.
+type Error struct {
+	Status    int             // of the HTTP response
+	Code      api.Code        // as the server says it; derived from the status where it says none
+	Message   string          // a sentence for people
+	Fields    api.FieldErrors // what is wrong with which field, if the server says so
+	RequestID string          // the server's name for the exchange, if it gives one
+
+	// OutcomeUnknown says that the request was to change something and that the answer does not tell whether it did.
+	OutcomeUnknown bool
+}
+
+// Error returns the message, followed by each field's messages when there are any.
+func (e *Error) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns the error in the terms of the contract, so that api.CodeOf knows its code.
+func (e *Error) Unwrap() error {
+	return &api.Error{Code: e.Code, Message: e.Message, Fields: e.Fields}
+}
+
+// Unreachable says that no complete answer came: the server could not be found, refused the connection, or fell silent.
+type Unreachable struct {
+	Address string // of the API
+	Err     error
+
+	// OutcomeUnknown says that the request was to change something and may have reached the server.
+	OutcomeUnknown bool
+}
+
+func (u *Unreachable) Error() string {
+	text := fmt.Sprintf("No answer from %s: %s.", u.Address, reason(u.Err))
+	if u.OutcomeUnknown {
+		text += " The request may have been carried out."
+	}
+	return text
+}
+
+// Unwrap returns the failure of the network or the end of the context.
+func (u *Unreachable) Unwrap() error { return u.Err }
+
+// OutcomeUnknown tells whether err leaves open if a change was made.
+func OutcomeUnknown(err error) bool {
+	var refused *Error
+	var unreachable *Unreachable
+	switch {
+	case errors.As(err, &unreachable):
+		return unreachable.OutcomeUnknown
+	case errors.As(err, &refused):
+		return refused.OutcomeUnknown
+	}
+	return false
+}
+
+func reason(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it took too long"
+	case errors.Is(err, context.Canceled):
+		return "the request was cancelled"
+	}
+	return err.Error()
+}
+
+// withoutURL takes off the method and address that net/http puts before an error: the messages here name the address
+// themselves, once.
+func withoutURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// codeOfStatus says what an answer without a code most likely means.
+func codeOfStatus(status int) api.Code {
+	switch status {
+	case http.StatusBadRequest:
+		return api.CodeInvalidJSON
+	case http.StatusUnauthorized:
+		return api.CodeInvalidToken
+	case http.StatusForbidden:
+		return api.CodeForbidden
+	case http.StatusNotFound, http.StatusGone:
+		return api.CodeNotFound
+	case http.StatusMethodNotAllowed:
+		return api.CodeMethodNotAllowed
+	case http.StatusConflict:
+		return api.CodeConflict
+	case http.StatusPreconditionFailed:
+		return api.CodePreconditionFailed
+	case http.StatusRequestEntityTooLarge:
+		return api.CodeBodyTooLarge
+	case http.StatusUnsupportedMediaType:
+		return api.CodeUnsupportedMediaType
+	case http.StatusUnprocessableEntity:
+		return api.CodeValidationFailed
+	case http.StatusTooManyRequests:
+		return api.CodeRateLimited
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return api.CodeUnavailable
+	}
+	return api.CodeInternal
+}

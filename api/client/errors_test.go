@@ -1,0 +1,97 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+)
+
+func TestErrorBodies(t *testing.T) {
+	for name, test := range map[string]struct {
+		status            int
+		contentType, body string
+		want              client.Error
+	}{
+		"problem details": {
+			404, "application/problem+json", `{"type":"about:blank","title":"Not Found","status":404,"detail":"d","response":"There is no perk \"x\".","code":"not_found"}`,
+			client.Error{Code: api.CodeNotFound, Message: `There is no perk "x".`},
+		},
+		"fields": {
+			422, "application/json", `{"response":"Some values are not valid.","code":"validation_failed","errors":{"lat":["must be between -90 and 90"]}}`,
+			client.Error{Code: api.CodeValidationFailed, Message: "Some values are not valid.", Fields: api.FieldErrors{"lat": {"must be between -90 and 90"}}},
+		},
+		"fields of a foreign server, with another status and one message each": {
+			400, "application/json", `{"response":"Validation failed","errors":{"title":"is too long","city":[],"lat":null}}`,
+			client.Error{Code: api.CodeValidationFailed, Message: "Validation failed", Fields: api.FieldErrors{"title": {"is too long"}}},
+		},
+		"no code": {
+			409, "application/json", `{"response":"Already redeemed"}`,
+			client.Error{Code: api.CodeConflict, Message: "Already redeemed"},
+		},
+		"a code that is a number": {
+			403, "application/json", `{"response":"No","code":17}`,
+			client.Error{Code: api.CodeForbidden, Message: "No"},
+		},
+		"an OAuth error": {
+			401, "application/json", `{"error":"invalid_client","error_description":"Who are you?"}`,
+			client.Error{Code: api.CodeInvalidToken, Message: "Who are you?"},
+		},
+		"plain text": {
+			429, "text/plain; charset=utf-8", "slow down\n",
+			client.Error{Code: api.CodeRateLimited, Message: "The server answered 429 Too Many Requests: slow down"},
+		},
+		"a web page": {
+			502, "text/html", "<html><h1>Bad Gateway</h1></html>",
+			client.Error{Code: api.CodeUnavailable, Message: "The server answered 502 Bad Gateway."},
+		},
+		"nothing": {
+			500, "", "",
+			client.Error{Code: api.CodeInternal, Message: "The server answered 500 Internal Server Error."},
+		},
+		"JSON that is no object": {
+			418, "application/json", `["no"]`,
+			client.Error{Code: api.CodeInternal, Message: "The server answered 418 I'm a teapot."},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", test.contentType)
+				w.Header().Set("X-Request-Id", "req-1")
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.body)
+			}))
+			_, err := c.Perk(context.Background(), "x")
+			var got *client.Error
+			if !errors.As(err, &got) {
+				t.Fatalf("got %v", err)
+			}
+			test.want.Status, test.want.RequestID = test.status, "req-1"
+			if diff := cmp.Diff(test.want, *got); diff != "" {
+				t.Error(diff)
+			}
+			if api.CodeOf(err) != got.Code {
+				t.Errorf("api.CodeOf says %q, want %q", api.CodeOf(err), got.Code)
+			}
+		})
+	}
+}
+
+func TestServerFaultLeavesAChangeOpen(t *testing.T) {
+	ctx := context.Background()
+	for status, want := range map[int]bool{400: false, 409: false, 500: true, 502: true, 503: true} {
+		c := serve(t, &recorder{status: status, body: `{"response":"no"}`})
+		if _, err := c.DeleteProperty(ctx, 1, ""); client.OutcomeUnknown(err) != want {
+			t.Errorf("%d for a change: outcome unknown is %t, want %t", status, !want, want)
+		}
+		if _, _, err := c.Property(ctx, 1); client.OutcomeUnknown(err) {
+			t.Errorf("%d for a read: outcome unknown", status)
+		}
+	}
+}

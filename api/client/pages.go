@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"example.com/perks/api"
+)
+
+// fetchPage gets one page and the headers that came with it.
+func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], http.Header, error) {
+	var page api.Page[T]
+	res, err := c.fetch(ctx, call, &page)
+	if err != nil {
+		return api.Page[T]{}, nil, err
+	}
+	if page.Data == nil {
+		page.Data = []T{}
+	}
+	return page, res.Header(), nil
+}
+
+// walk yields page after page. A page that fails ends the walk with its error: a list with a hole is not a list.
+func walk[T any](ctx context.Context, c *Client, call call) iter.Seq2[api.Page[T], error] {
+	return func(yield func(api.Page[T], error) bool) {
+		last := int64(0)
+		for more := true; more; {
+			page, header, err := fetchPage[T](ctx, c, call)
+			if err == nil && last > 0 && page.Meta.Page > 0 && page.Meta.Page <= last {
+				err = fmt.Errorf("the server sent page %d after page %d: the list would not end", page.Meta.Page, last)
+			}
+			if err != nil {
+				yield(api.Page[T]{}, err)
+				return
+			}
+			if !yield(page, nil) {
+				return
+			}
+			last = page.Meta.Page
+			call, more, err = c.after(call, page.Meta, len(page.Data), header)
+			if err != nil {
+				yield(api.Page[T]{}, err)
+				return
+			}
+		}
+	}
+}
+
+// after finds the call for the page behind this one, if there is one. The server's own Link (RFC 8288) comes first, as
+// long as it stays on the server; otherwise the page numbers decide.
+func (c *Client) after(current call, meta api.PageMeta, items int, header http.Header) (next call, more bool, err error) {
+	target, hasLinks := nextLink(header)
+	if hasLinks && target == "" {
+		return call{}, false, nil
+	}
+	here, err := c.url(current)
+	if err != nil {
+		return call{}, false, err
+	}
+	if u, err := here.Parse(target); err == nil && hasLinks && sameOrigin(u, c.base) {
+		if u.Path == here.Path && u.Query().Encode() == here.RawQuery {
+			return call{}, false, errors.New("the server's link to the next page leads to the same page: the list would not end")
+		}
+		return get(u.String(), nil), true, nil
+	}
+	if meta.TotalPages == 0 && items > 0 {
+		return call{}, false, errors.New("the server does not say whether there are more pages: neither a Link header nor meta.total_pages came")
+	}
+	if meta.Page >= meta.TotalPages {
+		return call{}, false, nil
+	}
+	return current.onPage(meta.Page + 1), true, nil
+}
+
+// url is the address that the call goes to.
+func (c *Client) url(call call) (*url.URL, error) {
+	address := call.path
+	if strings.HasPrefix(address, "/") {
+		address = c.BaseURL() + address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	query := u.Query()
+	for name, values := range call.query {
+		query[name] = append(query[name], values...)
+	}
+	u.RawQuery = query.Encode()
+	return u, nil
+}
+
+// onPage is the same call for another page.
+func (c call) onPage(number int64) call {
+	query := make(map[string][]string, len(c.query)+1)
+	for name, values := range c.query {
+		query[name] = values
+	}
+	query["page"] = []string{strconv.FormatInt(number, 10)}
+	c.query = query
+	return c
+}
+
+// onePage takes the first page of a walk.
+func onePage[T any](pages iter.Seq2[api.Page[T], error]) (api.Page[T], error) {
+	for page, err := range pages {
+		return page, err
+	}
+	return api.Page[T]{}, nil // not reached: a walk yields at least once
+}
+
+// failed is a walk that cannot begin.
+func failed[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		yield(none, err)
+	}
+}

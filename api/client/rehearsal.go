@@ -1,0 +1,73 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// ErrRehearsed is the failure of every request that a Rehearsal took.
+var ErrRehearsed = errors.New("the request was only rehearsed")
+
+// Rehearsal is a Config.Transport that sends nothing: it keeps a sketch of each request and fails it with ErrRehearsed.
+type Rehearsal struct {
+	mu       sync.Mutex
+	sketches []Sketch
+}
+
+// Sketch is a request as it would have been sent, with its secrets taken out.
+type Sketch struct {
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+	Body    json.RawMessage   `json:"body"` // a JSON string when the body is not JSON; null without one
+}
+
+// RoundTrip keeps the request.
+func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
+	sketch := Sketch{Method: req.Method, URL: redactURL(req.URL), Headers: map[string]string{}}
+	header := redactHeader(req.Header)
+	for name := range header {
+		sketch.Headers[name] = header.Get(name)
+	}
+	body, err := readBody(req)
+	if err != nil {
+		return nil, err
+	}
+	sketch.Body = sketchBody(req.Header.Get("Content-Type"), body)
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sketches = append(r.sketches, sketch)
+	return nil, ErrRehearsed
+}
+
+// Sketches returns the requests so far, in their order.
+func (r *Rehearsal) Sketches() []Sketch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Sketch(nil), r.sketches...)
+}
+
+func sketchBody(contentType string, body []byte) json.RawMessage {
+	if len(body) == 0 {
+		return json.RawMessage("null")
+	}
+	clean := redactBody(contentType, body)
+	if json.Valid(clean) {
+		return clean
+	}
+	text, _ := json.Marshal(string(clean)) // a string always marshals
+	return text
+}
+
+// readBody reads and closes the body of a request.
+func readBody(req *http.Request) ([]byte, error) {
+	if req.Body == nil {
+		return nil, nil
+	}
+	defer req.Body.Close()
+	return io.ReadAll(req.Body)
+}

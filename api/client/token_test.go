@@ -1,0 +1,161 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+)
+
+const oddSecret = "a+b%c:d/e=f g"
+
+func TestTokenSendsEncodedCredentials(t *testing.T) {
+	server := &recorder{body: `{"access_token":"jwt","expires_at":"2030-01-02T03:04:05Z","token_type":"Bearer","expires_in":3600,"scope":"perks:read"}`}
+	c := serve(t, server)
+	token, err := c.Token(context.Background(), client.Credentials{ID: "id:1", Secret: oddSecret})
+	want := api.Token{AccessToken: "jwt", ExpiresAt: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), TokenType: "Bearer", ExpiresIn: 3600, Scope: "perks:read"}
+	if err != nil || token != want {
+		t.Errorf("got %+v, %v", token, err)
+	}
+	got := server.only(t)
+	request := http.Request{Header: got.Header}
+	id, secret, _ := request.BasicAuth()
+	if id != "id%3A1" || secret != "a%2Bb%25c%3Ad%2Fe%3Df+g" {
+		t.Errorf("Basic holds %q and %q", id, secret)
+	}
+	if got.Method != "POST" || got.URI != "/auth/token" || got.Header.Get("Content-Type") != "application/json" || got.Body != "{}" {
+		t.Errorf("sent %+v", got)
+	}
+}
+
+func TestTokenOfAServerThatDoesNotDecode(t *testing.T) {
+	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, secret, _ := r.BasicAuth(); secret != oddSecret {
+			answer(w, 401, map[string]string{"response": "Bad credentials"})
+			return
+		}
+		answer(w, 200, map[string]any{"access_token": "jwt"})
+	}))
+	if token, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: oddSecret}); err != nil || token.AccessToken != "jwt" {
+		t.Errorf("got %+v, %v", token, err)
+	}
+}
+
+func TestTokenRefusedIsAskedForOnceWhenEncodingChangesNothing(t *testing.T) {
+	server := &recorder{status: 401, body: `{"response":"Bad credentials","error":"invalid_client"}`}
+	c := serve(t, server)
+	_, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: "plain"})
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Status != 401 || refused.Message != "Bad credentials" {
+		t.Errorf("got %v", err)
+	}
+	server.only(t)
+}
+
+func TestTokenExpiry(t *testing.T) {
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	soon := func(d time.Duration) func(time.Time) bool {
+		return func(got time.Time) bool { return time.Until(got) > d-time.Minute && time.Until(got) <= d }
+	}
+	same := func(got time.Time) bool { return got.Equal(at) }
+	for name, test := range map[string]struct {
+		body string
+		want func(time.Time) bool
+	}{
+		"text":            {`"expires_at":"2030-01-02T03:04:05Z"`, same},
+		"another zone":    {`"expires_at":"2030-01-02T04:04:05+01:00","expires_in":5`, same},
+		"seconds":         {fmt.Sprintf(`"expires_at":%d`, at.Unix()), same},
+		"only expires_in": {`"expires_in":600`, soon(10 * time.Minute)},
+		"unreadable":      {`"expires_at":"tomorrow"`, soon(time.Hour)},
+		"nothing":         {`"scope":""`, soon(time.Hour)},
+	} {
+		c := serve(t, &recorder{body: `{"access_token":"jwt",` + test.body + `}`})
+		token, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: "s"})
+		if err != nil || !test.want(token.ExpiresAt) {
+			t.Errorf("%s: expires at %v, %v", name, token.ExpiresAt, err)
+		}
+	}
+}
+
+func TestTokenAnswerWithoutATokenIsAnError(t *testing.T) {
+	c := serve(t, &recorder{body: `{}`})
+	_, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: "s"})
+	if err == nil || client.OutcomeUnknown(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// renewing hands out "old", and "new" once the old one is refused.
+type renewing struct {
+	mu       sync.Mutex
+	replaced int
+	err      error
+}
+
+func (r *renewing) Token(context.Context) (string, error) { return "old", nil }
+
+func (r *renewing) Replace(_ context.Context, refused string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.replaced++
+	return "new", r.err
+}
+
+func withTokens(source client.TokenSource) func(*client.Config) {
+	return func(config *client.Config) { config.Tokens = source }
+}
+
+// accepting answers requests that carry the token and refuses all others.
+func accepting(token string, bodies *[]string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		*bodies = append(*bodies, string(body))
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			answer(w, 401, map[string]string{"response": "The token has expired."})
+			return
+		}
+		answer(w, 201, map[string]string{"id": "r"})
+	})
+}
+
+func TestRefusedTokenIsReplacedOnce(t *testing.T) {
+	t.Run("and the request made again whole", func(t *testing.T) {
+		var bodies []string
+		source := &renewing{}
+		if err := redeem(serve(t, accepting("new", &bodies), withTokens(source))); err != nil {
+			t.Fatal(err)
+		}
+		if len(bodies) != 2 || bodies[0] != bodies[1] || bodies[1] == "" || source.replaced != 1 {
+			t.Errorf("%d replacements, bodies %q", source.replaced, bodies)
+		}
+	})
+	t.Run("and not twice", func(t *testing.T) {
+		var bodies []string
+		err := redeem(serve(t, accepting("another", &bodies), withTokens(&renewing{})))
+		if api.CodeOf(err) != api.CodeInvalidToken || len(bodies) != 2 {
+			t.Errorf("%d requests, %v", len(bodies), err)
+		}
+	})
+	t.Run("unless there is no other", func(t *testing.T) {
+		var bodies []string
+		err := redeem(serve(t, accepting("another", &bodies), withTokens(client.StaticToken("old"))))
+		if api.CodeOf(err) != api.CodeInvalidToken || len(bodies) != 1 {
+			t.Errorf("%d requests, %v", len(bodies), err)
+		}
+	})
+	t.Run("and the reason why it cannot be is the error", func(t *testing.T) {
+		var bodies []string
+		reason := errors.New("not logged in")
+		err := redeem(serve(t, accepting("new", &bodies), withTokens(&renewing{err: reason})))
+		if err == nil || err.Error() != "not logged in" || !errors.Is(err, reason) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package client
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// chain stacks what every request passes through, here from the wire up:
+//
+//	Transport  sends it
+//	sendOnce   keeps the transport from sending a change twice, and tells whether it may have left
+//	trace      prints each attempt, redacted
+//	authorize  adds the token, and tries once more with another after a 401
+//
+// A tripper that sends requests again belongs between trace and authorize: each attempt is then traced, and all of them
+// carry the token that authorize chose.
+func (config Config) chain(base *url.URL) http.RoundTripper {
+	tripper := config.Transport
+	if tripper == nil {
+		tripper = newTransport()
+	}
+	tripper = &sendOnce{next: tripper}
+	if config.Trace != nil {
+		tripper = &trace{next: tripper, out: config.Trace}
+	}
+	if config.Tokens != nil {
+		tripper = &authorize{next: tripper, tokens: config.Tokens, origin: base}
+	}
+	return tripper
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   64, // bulk commands keep that many requests under way
+		IdleConnTimeout:       60 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+}
