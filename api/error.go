@@ -44,8 +44,14 @@ func CodeOf(err error) Code {
 // FieldErrors maps a field's name, as it is written on the wire, to what is wrong with its value.
 type FieldErrors map[string][]string
 
-// Add records one message about a field.
+// maxFieldErrors keeps the answer in proportion: one body can hold a hundred thousand fields that are not known.
+const maxFieldErrors = 100
+
+// Add records one message about a field. Once 100 fields are recorded, it passes over further ones.
 func (f FieldErrors) Add(field, format string, args ...any) {
+	if _, known := f[field]; !known && len(f) >= maxFieldErrors {
+		return
+	}
 	f[field] = append(f[field], fmt.Sprintf(format, args...))
 }
 

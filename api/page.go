@@ -22,6 +22,9 @@ type PageMeta struct {
 
 // NewPageMeta works out the number of pages.
 func NewPageMeta(page int64, perPage int, total int64) PageMeta {
-	per := int64(perPage)
-	return PageMeta{Page: page, PerPage: perPage, Total: total, TotalPages: (total + per - 1) / per}
+	pages := total / int64(perPage)
+	if total%int64(perPage) > 0 {
+		pages++
+	}
+	return PageMeta{Page: page, PerPage: perPage, Total: total, TotalPages: pages}
 }

@@ -79,6 +79,8 @@ func UserIDRule(id string) string {
 		return fmt.Sprintf("must be at most %d characters long", maxUserID)
 	case strings.ContainsFunc(id, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '/' }):
 		return "must not contain blanks, slashes or control characters"
+	case id == "." || id == "..":
+		return "must not be . or .., which clients take out of an address"
 	}
 	return ""
 }
@@ -88,8 +90,8 @@ func URLRule(address string) string {
 	if problem := textRule(address, 1, maxURL); problem != "" {
 		return problem
 	}
-	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") {
+	u, err := url.Parse(address) // lets blanks pass in the path
+	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") || strings.ContainsFunc(address, unicode.IsSpace) {
 		return "must be an absolute http or https URL"
 	}
 	return ""
@@ -104,6 +106,17 @@ func LngRule(lng float64) string { return betweenRule(lng, -180, 180) }
 func betweenRule(value, low, high float64) string {
 	if !(value >= low && value <= high) { // false for NaN too
 		return fmt.Sprintf("must be between %g and %g", low, high)
+	}
+	return ""
+}
+
+// IdempotencyKeyRule returns what is wrong with an Idempotency-Key header, or "".
+func IdempotencyKeyRule(key string) string {
+	switch {
+	case len(key) > MaxIdempotencyKey:
+		return fmt.Sprintf("must be at most %d characters long", MaxIdempotencyKey)
+	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }):
+		return "must be printable ASCII"
 	}
 	return ""
 }

@@ -35,10 +35,11 @@ func (v Value) Text(into *string) string {
 	return ""
 }
 
-// number returns the digits of a JSON number, or the whole of a text.
+// number returns the digits of a JSON number, or a text in decimal notation. Go by itself would also take the texts
+// 0x1p4, 1_0 and Inf for numbers, which no other reader of forms and CSV does.
 func (v Value) number() (string, bool) {
 	if v.isText() {
-		return v.raw, true
+		return v.raw, strings.Trim(v.raw, "+-.0123456789eE") == ""
 	}
 	c := v.json[0]
 	return string(v.json), c == '-' || (c >= '0' && c <= '9')
@@ -97,10 +98,11 @@ func (v Value) Time(into *time.Time) string {
 		return problem
 	}
 	t, err := time.Parse(time.RFC3339, text)
+	t = t.UTC() // first, because an offset can lead out of the years that JSON can hold
 	if err != nil || t.Year() < 1 || t.Year() > 9999 {
 		return problem
 	}
-	*into = t.UTC()
+	*into = t
 	return ""
 }
 

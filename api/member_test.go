@@ -1,0 +1,94 @@
+package api_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+)
+
+func TestParseObjectKeepsOrderAndMarksRepeats(t *testing.T) {
+	members, err := api.ParseObject([]byte(` {"b": "1", "a": {"x": [1, 2]}, "b": "2", "\u0062": "3", "": null} `))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range members {
+		name := m.Name
+		if m.Repeated {
+			name += " again"
+		}
+		if m.Value.IsNull() {
+			name += " null"
+		}
+		got = append(got, name)
+	}
+	if want := "b again|a| null"; strings.Join(got, "|") != want {
+		t.Errorf("got %q, want %q", strings.Join(got, "|"), want)
+	}
+	var first string
+	if problem := members[0].Value.Text(&first); problem != "" || first != "1" {
+		t.Errorf("of a repeated member the first value must stay; got %q, %q", first, problem)
+	}
+}
+
+func TestParseObjectRefusesWhatIsNotOneObject(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":                {"", "one object"},
+		"blanks":                 {"  ", "one object"},
+		"an array":               {"[]", "one object"},
+		"a string":               {`"a"`, "one object"},
+		"null":                   {"null", "one object"},
+		"not JSON":               {"title=A", "one object"},
+		"an end too early":       {`{"a":1`, "ends too early"},
+		"an end in a value":      {`{"a":"x`, "ends too early"},
+		"an end after a name":    {`{"a"`, "not valid"},
+		"no value":               {`{"a":}`, "not valid"},
+		"a comma too many":       {`{"a":1,}`, "not valid"},
+		"a name without quotes":  {`{a:1}`, "not valid"},
+		"a number as a name":     {`{1:1}`, "not valid"},
+		"a leading zero":         {`{"a":01}`, "not valid"},
+		"NaN":                    {`{"a":NaN}`, "not valid"},
+		"a second object":        {`{"a":1}{"b":2}`, "nothing after it"},
+		"text behind":            {`{"a":1} x`, "nothing after it"},
+		"a brace behind":         {`{"a":1}}`, "nothing after it"},
+		"the wrong bracket":      {`{"a":1]`, "not valid"},
+		"invalid UTF-8":          {"{\"a\":\"\xff\"}", "UTF-8"},
+		"an encoded surrogate":   {"{\"a\":\"\xed\xa0\x80\"}", "UTF-8"},
+		"a line break in a text": {"{\"a\":\"\n\"}", "not valid"},
+		"nesting without an end": {`{"a":` + strings.Repeat("[", 1_000_000), "not valid"},
+		"nesting too deep":       {`{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}", "not valid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			members, err := api.ParseObject([]byte(c.text))
+			if api.CodeOf(err) != api.CodeInvalidJSON || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v and %v, want %s with %q", members, err, api.CodeInvalidJSON, c.want)
+			}
+		})
+	}
+}
+
+func TestFormMembersAreInOrderOfTheirNames(t *testing.T) {
+	members := api.FormMembers(url.Values{"title": {"A", "B"}, "city": {""}, "a": nil})
+	if len(members) != 2 || members[0].Name != "city" || members[1].Name != "title" {
+		t.Fatalf("got %+v", members)
+	}
+	if members[0].Repeated || !members[1].Repeated {
+		t.Error("title, and only title, is given twice")
+	}
+	var text string
+	if problem := members[1].Value.Text(&text); problem != "" || text != "A" {
+		t.Errorf("title is %q, %q, want the first value", text, problem)
+	}
+	if members[0].Value.IsNull() {
+		t.Error("an empty text is not null")
+	}
+}
+
+func TestCellMembersLeaveOutEmptyCells(t *testing.T) {
+	members := api.CellMembers([]string{"title", "city", "title"}, []string{"A", "", "B", "beyond the header"})
+	if len(members) != 1 || members[0].Name != "title" || !members[0].Repeated {
+		t.Errorf("got %+v, want title, given twice", members)
+	}
+}

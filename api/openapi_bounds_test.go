@@ -1,0 +1,190 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+func TestDescribedPagesAreAsTheConstantsSay(t *testing.T) {
+	document := describe(t)
+	perPage := document.Components.Parameters["per_page"].Value.Schema.Value
+	if *perPage.Min != 1 || *perPage.Max != MaxPerPage || perPage.Default != float64(DefaultPerPage) {
+		t.Errorf("per_page goes from %v to %v and is %v by default", *perPage.Min, *perPage.Max, perPage.Default)
+	}
+	page := document.Components.Parameters["page"].Value.Schema.Value
+	if *page.Min != 1 || page.Default != float64(1) {
+		t.Errorf("page goes from %v and is %v by default", *page.Min, page.Default)
+	}
+	for _, list := range []string{"PerkPage", "RedemptionPage"} {
+		if most := document.Components.Schemas[list].Value.Properties["data"].Value.MaxItems; most == nil || *most != MaxPerPage {
+			t.Errorf("a %s does not hold at most %d items", list, MaxPerPage)
+		}
+	}
+}
+
+func TestDescribedOrdersAreAsTheFieldsSay(t *testing.T) {
+	pattern := func(fields []string) string {
+		name := "-?(" + strings.Join(fields, "|") + ")"
+		return fmt.Sprintf("^ *%s *(, *%s *){0,%d}$", name, name, MaxSortKeys-1)
+	}
+	for path, fields := range map[string][]string{
+		"/partners/perks":                PerkSortFields(),
+		"/partners/perks/users/{userId}": slices.Concat(PerkSortFields(), RedemptionSortFields()),
+	} {
+		sort := describe(t).Paths.Value(path).Get.Parameters.GetByInAndName("query", "sort")
+		if got, want := sort.Schema.Value.Pattern, pattern(fields); got != want {
+			t.Errorf("%s sorts by\n%s\nwant\n%s", path, got, want)
+		}
+		if !strings.Contains(sort.Description, fmt.Sprintf("At most %d,", MaxSortKeys)) {
+			t.Errorf("%s does not say that an order has at most %d fields", path, MaxSortKeys)
+		}
+	}
+}
+
+func TestDescribedLengthsAreAsTheRulesSay(t *testing.T) {
+	for _, c := range []struct {
+		schema, property string
+		longest          int
+	}{
+		{"Perk", "title", maxTitle},
+		{"Perk", "description", maxLongText},
+		{"Perk", "category", maxShortText},
+		{"Perk", "merchant_name", maxTitle},
+		{"Perk", "image_url", maxURL},
+		{"Perk", "discount_text", maxTitle},
+		{"Perk", "terms", maxLongText},
+		{"Perk", "city", maxShortText},
+		{"PerkCategory", "category_name", maxShortText},
+		{"Redemption", "user_id", maxUserID},
+		{"RedeemRequest", "user_id", maxUserID},
+		{"Property", "title", maxTitle},
+		{"Property", "description", maxLongText},
+		{"Property", "address", maxAddress},
+		{"Property", "city", maxShortText},
+		{"Property", "postcode", maxShortText},
+		{"PropertyPatch", "title", maxTitle},
+		{"PropertyPatch", "description", maxLongText},
+		{"PropertyPatch", "address", maxAddress},
+		{"PropertyPatch", "city", maxShortText},
+		{"PropertyPatch", "postcode", maxShortText},
+		{"PropertyPatchForm", "title", maxTitle},
+		{"PropertyPatchForm", "description", maxLongText},
+		{"PropertyPatchForm", "address", maxAddress},
+		{"PropertyPatchForm", "city", maxShortText},
+		{"PropertyPatchForm", "postcode", maxShortText},
+	} {
+		most := property(t, c.schema, c.property).MaxLength
+		if most == nil || *most != uint64(c.longest) {
+			t.Errorf("the longest %s.%s is not %d", c.schema, c.property, c.longest)
+		}
+	}
+	schemas := describe(t).Components.Schemas
+	if most := schemas["ImageURL"].Value.MaxLength; *most != maxURL {
+		t.Errorf("the longest image address is %d, want %d", *most, maxURL)
+	}
+	if most := property(t, "Property", "images").MaxItems; *most != MaxImages {
+		t.Errorf("a property has at most %d images, want %d", *most, MaxImages)
+	}
+	if most := property(t, "PropertyPatch", "images").OneOf[0].Value.MaxItems; *most != MaxImages {
+		t.Errorf("a patch has at most %d images, want %d", *most, MaxImages)
+	}
+	key := describe(t).Components.Parameters["Idempotency-Key"].Value.Schema.Value
+	if *key.MaxLength != MaxIdempotencyKey {
+		t.Errorf("the longest Idempotency-Key is %d, want %d", *key.MaxLength, MaxIdempotencyKey)
+	}
+	if text := property(t, "RedeemRequest", "metadata").Description; !strings.Contains(text, fmt.Sprintf("at most %d bytes", MaxMetadata)) {
+		t.Errorf("metadata is not described as at most %d bytes: %s", MaxMetadata, text)
+	}
+}
+
+func TestDescribedValuesAreAsTheRulesSay(t *testing.T) {
+	schemas := describe(t).Components.Schemas
+	price := schemas["Price"].Value
+	if price.Pattern != plainDecimal.String() || *price.MaxLength != maxPriceDigits {
+		t.Errorf("a price is %s of at most %d characters", price.Pattern, *price.MaxLength)
+	}
+	for _, name := range []string{"Perk", "PerkCategory"} {
+		if got := property(t, name, "id").Pattern; got != perkID.String() {
+			t.Errorf("the id of a %s is %s, want %s", name, got, perkID)
+		}
+	}
+	for _, name := range []string{"Property", "PropertyPatch", "PropertyPatchForm"} {
+		for _, rooms := range []string{"bedrooms", "bathrooms"} {
+			if s := property(t, name, rooms); *s.Min != 0 || *s.Max != maxRooms || !s.Type.Is("integer") {
+				t.Errorf("%s.%s is a %v from %v to %v", name, rooms, s.Type, *s.Min, *s.Max)
+			}
+		}
+	}
+	for field, rule := range map[string]func(float64) string{"lat": LatRule, "lng": LngRule} {
+		for _, name := range []string{"Property", "PropertyPatch"} {
+			s := property(t, name, field)
+			if rule(*s.Min) != "" || rule(*s.Min-1e-9) == "" || rule(*s.Max) != "" || rule(*s.Max+1e-9) == "" {
+				t.Errorf("%s.%s goes from %v to %v", name, field, *s.Min, *s.Max)
+			}
+		}
+	}
+	if got := property(t, "Property", "deposit").Default; got != float64(0) {
+		t.Errorf("deposit is %v by default, want 0", got)
+	}
+	statuses := []any{string(StatusApproved), string(StatusRejected), string(StatusPending)}
+	if got := property(t, "Redemption", "status").Enum; !slices.Equal(got, statuses) {
+		t.Errorf("the statuses are %q, want %q", got, statuses)
+	}
+	for response, message := range map[string]string{"PropertyUpdated": MessagePropertyUpdated, "PropertyDeleted": MessagePropertyDeleted} {
+		example := describe(t).Components.Responses[response].Value.Content.Get("application/json").Examples["done"]
+		if got := example.Value.Value.(map[string]any)["message"]; got != message {
+			t.Errorf("%s says %q, want %q", response, got, message)
+		}
+	}
+}
+
+func property(t *testing.T, schema, name string) *openapi3.Schema {
+	t.Helper()
+	ref := describe(t).Components.Schemas[schema].Value.Properties[name]
+	if ref == nil {
+		t.Fatalf("%s.%s is not described", schema, name)
+	}
+	return ref.Value
+}
+
+func TestEveryOperationTellsWhatItNeeds(t *testing.T) {
+	document := describe(t)
+	tags := map[string]bool{}
+	for _, tag := range document.Tags {
+		tags[tag.Name] = true
+	}
+	scopes := map[string]bool{}
+	for path, item := range document.Paths.Map() {
+		for method, operation := range item.Operations() {
+			name := method + " " + path
+			if operation.OperationID == "" || operation.Summary == "" || len(operation.Tags) != 1 || !tags[operation.Tags[0]] {
+				t.Errorf("%s needs an id, a summary and one known tag", name)
+			}
+			if operation.Security == nil { // then it needs a token, as the whole document says
+				_, scope, _ := strings.Cut(operation.Description, "Scope: `")
+				scope, _, _ = strings.Cut(scope, "`.")
+				if parsed, err := ParseScopes(scope); err != nil || len(parsed) != 1 {
+					t.Errorf("%s does not name its scope", name)
+				}
+				scopes[scope] = true
+			}
+			for status, response := range operation.Responses.Map() {
+				if response.Value.Headers["X-Request-Id"] == nil {
+					t.Errorf("%s does not describe X-Request-Id for %s", name, status)
+				}
+			}
+		}
+	}
+	for _, scope := range AllScopes() {
+		if !scopes[string(scope)] {
+			t.Errorf("no operation asks for %s", scope)
+		}
+		if !strings.Contains(document.Components.SecuritySchemes["accessToken"].Value.Description, "`"+string(scope)+"`") {
+			t.Errorf("the access token's description does not explain %s", scope)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package api
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+var load = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(OpenAPI()) })
+
+func describe(t *testing.T) *openapi3.T {
+	t.Helper()
+	document, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+func TestDescriptionIsValidWithAllItsExamples(t *testing.T) {
+	document := describe(t)
+	if err := document.Validate(t.Context(), openapi3.EnableMultiError(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Error(err)
+	}
+	if version := document.Info.Version; version != "1.0.0" {
+		t.Errorf("version %q, want 1.0.0", version)
+	}
+}
+
+func TestDescriptionListsTheCodes(t *testing.T) {
+	want := declaredCodes(t)
+	code := describe(t).Components.Schemas["Code"].Value
+	var listed []string
+	for _, value := range code.Enum {
+		listed = append(listed, value.(string))
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("the description lists\n%q\nthe constants are\n%q", listed, want)
+	}
+	for _, name := range want {
+		if !strings.Contains(code.Description, "| `"+name+"` |") {
+			t.Errorf("the description does not explain the code %s", name)
+		}
+	}
+}
+
+func TestEveryCodeThatACallerCanMeetHasAnExample(t *testing.T) {
+	shown := map[string]bool{string(CodeConflict): true} // only the operator's commands meet it
+	for _, response := range describe(t).Components.Responses {
+		for _, media := range response.Value.Content {
+			for _, example := range media.Examples {
+				if code, ok := example.Value.Value.(map[string]any)["code"].(string); ok {
+					shown[code] = true
+				}
+			}
+		}
+	}
+	if got, want := slices.Sorted(maps.Keys(shown)), slices.Sorted(slices.Values(declaredCodes(t))); !slices.Equal(got, want) {
+		t.Errorf("there are examples of\n%q\nthe constants are\n%q", got, want)
+	}
+}
+
+// declaredCodes returns the constants of type Code in the order of their declaration.
+func declaredCodes(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "code.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	ast.Inspect(file, func(node ast.Node) bool {
+		constant, ok := node.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		code, err := strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes = append(codes, code)
+		return true
+	})
+	if len(codes) == 0 {
+		t.Fatal("code.go declares no codes")
+	}
+	return codes
+}
+
+func TestDescribedFieldsAreThoseOfTheTypes(t *testing.T) {
+	for _, c := range []struct {
+		value   any
+		schemas []string // together they have the fields of the value
+	}{
+		{Perk{}, []string{"Perk"}},
+		{Category{}, []string{"PerkCategory"}},
+		{Redemption{}, []string{"Redemption"}},
+		{RedeemRequest{}, []string{"RedeemRequest"}},
+		{Property{}, []string{"Property"}},
+		{PropertyPatch{}, []string{"PropertyPatch"}},
+		{PropertyPatch{}, []string{"PropertyPatchForm"}},
+		{Message{}, []string{"Message"}},
+		{Token{}, []string{"Token"}},
+		{PageMeta{}, []string{"PaginationMeta"}},
+		{Page[Perk]{}, []string{"PerkPage"}},
+		{Page[Redemption]{}, []string{"RedemptionPage"}},
+		{ErrorBody{}, []string{"Error", "ValidationError", "TokenError", "Problem", "ValidationProblem"}},
+	} {
+		t.Run(strings.Join(c.schemas, "+"), func(t *testing.T) {
+			described := map[string]bool{}
+			for _, name := range c.schemas {
+				for property := range describe(t).Components.Schemas[name].Value.Properties {
+					described[property] = true
+				}
+			}
+			if got, want := slices.Sorted(maps.Keys(described)), jsonNames(c.value); !slices.Equal(got, want) {
+				t.Errorf("described are\n%q\nthe type has\n%q", got, want)
+			}
+		})
+	}
+}
+
+// jsonNames returns the names that encoding/json gives a struct's fields, sorted.
+func jsonNames(value any) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(value)) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestResponsesAreDescribedStrictly(t *testing.T) {
+	schemas := describe(t).Components.Schemas
+	for _, name := range []string{"Perk", "PerkCategory", "PerkPage", "Redemption", "RedemptionPage", "PaginationMeta", "Property", "Token", "Message", "Error", "ValidationError", "Problem", "ValidationProblem"} {
+		schema := schemas[name].Value
+		if allowed := schema.AdditionalProperties.Has; allowed == nil || *allowed {
+			t.Errorf("%s lets other fields pass", name)
+		}
+		if got, want := slices.Sorted(slices.Values(schema.Required)), slices.Sorted(maps.Keys(schema.Properties)); !slices.Equal(got, want) {
+			t.Errorf("%s requires %q of %q", name, got, want)
+		}
+	}
+}
+
+// TestWhatIsWrittenIsAsDescribed holds the JSON of real values against their schemas.
+func TestWhatIsWrittenIsAsDescribed(t *testing.T) {
+	at := time.Date(2026, 3, 2, 9, 0, 0, 123456000, time.UTC)
+	text, degrees := "text", -33.5
+	perk := Perk{ID: "a-1", Title: "A", Description: "A", City: "A", CreatedAt: at, UpdatedAt: at}
+	full := perk
+	full.Category, full.MerchantName, full.DiscountText, full.Terms = &text, &text, &text, &text
+	full.ImageURL = new("https://img.example.com/1.jpg")
+	full.ValidFrom, full.ValidTo = &at, &at
+	redemption := Redemption{ID: "r", PerkID: "a-1", UserID: "u", RedeemedAt: at, Status: StatusPending, Metadata: json.RawMessage(`{"a":[1]}`)}
+	property := Property{ID: 1, Title: "A", Images: []string{}}
+	located := property
+	located.Images, located.Lat, located.Lng = []string{"http://a/1"}, &degrees, &degrees
+	for _, c := range []struct {
+		schema string
+		value  any
+	}{
+		{"Perk", perk},
+		{"Perk", full},
+		{"PerkPage", Page[Perk]{Data: []Perk{full}, Meta: NewPageMeta(1, 25, 1)}},
+		{"PerkPage", Page[Perk]{Data: []Perk{}, Meta: NewPageMeta(7, 25, 0)}},
+		{"PerkCategory", Category{ID: "a", Name: "A"}},
+		{"Redemption", redemption},
+		{"RedemptionPage", Page[Redemption]{Data: []Redemption{redemption}, Meta: NewPageMeta(1, 100, 1)}},
+		{"RedeemRequest", RedeemRequest{UserID: "u", Metadata: json.RawMessage(`{}`)}},
+		{"Property", property},
+		{"Property", located},
+		{"PropertyPatch", PropertyPatch{}},
+		{"PropertyPatch", PropertyPatch{Title: Some("A"), Images: Some([]string{"http://a/1"}), PricePW: Some(Price{}), Lat: Null[float64](), Lng: Some(1.5)}},
+		{"Token", Token{AccessToken: "a", ExpiresAt: at, TokenType: "Bearer", ExpiresIn: 3600, Scope: AllScopes().String()}},
+		{"Message", Message{Message: MessagePropertyDeleted}},
+		{"Error", ErrorBody{Response: "No.", Code: CodeNotFound}},
+		{"ValidationError", ErrorBody{Response: "No.", Code: CodeValidationFailed, Errors: FieldErrors{"title": {"is wrong"}}}},
+		{"TokenError", ErrorBody{Response: "No.", Code: CodeInvalidToken, OAuthError: "invalid_client"}},
+		{"Problem", ErrorBody{Type: "urn:perks:problem:not_found", Title: "T", Status: 404, Detail: "No.", Response: "No.", Code: CodeNotFound}},
+	} {
+		t.Run(c.schema, func(t *testing.T) {
+			written, err := json.Marshal(c.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var value any
+			if err := json.Unmarshal(written, &value); err != nil {
+				t.Fatal(err)
+			}
+			if err := describe(t).Components.Schemas[c.schema].Value.VisitJSON(value, openapi3.MultiErrors()); err != nil {
+				t.Errorf("%s: %v", written, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+)
+
+func TestPriceKeepsItsDigits(t *testing.T) {
+	for _, text := range []string{"0", "0.0", "120", "120.50", "0.10", "99999999999999999999999", "0.1000000000000000055511"} {
+		price, err := api.ParsePrice(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if price.String() != text {
+			t.Errorf("%s became %s", text, price)
+		}
+		for _, written := range []string{`"` + text + `"`, text} {
+			var read api.Price
+			if err := json.Unmarshal([]byte(written), &read); err != nil || read != price {
+				t.Errorf("JSON %s is read as %s, %v", written, read, err)
+			}
+		}
+	}
+}
+
+func TestPriceRefusesWhatIsNotPlainDigits(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "plain decimal digits",
+		"-1":                           "must not be negative",
+		"-0":                           "must not be negative",
+		"+1":                           "plain decimal digits",
+		"01":                           "plain decimal digits",
+		"1.":                           "plain decimal digits",
+		".5":                           "plain decimal digits",
+		"1e3":                          "plain decimal digits",
+		"1,50":                         "plain decimal digits",
+		" 1":                           "plain decimal digits",
+		"1\n":                          "plain decimal digits",
+		"0x10":                         "plain decimal digits",
+		"NaN":                          "plain decimal digits",
+		"١":                            "plain decimal digits",
+		"£5":                           "plain decimal digits",
+		strings.Repeat("9", 25):        "at most 24 characters",
+		"1." + strings.Repeat("0", 23): "at most 24 characters",
+	} {
+		if price, err := api.ParsePrice(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q gives %s and %v, want an error that says %q", text, price, err, want)
+		}
+	}
+}
+
+func TestPriceInJSON(t *testing.T) {
+	for _, refused := range []string{`true`, `{}`, `[]`, `1e2`, `-1`, `"-1"`, `" 1"`, `""`} {
+		var price api.Price
+		if err := json.Unmarshal([]byte(refused), &price); err == nil {
+			t.Errorf("JSON %s is read as %s", refused, price)
+		}
+	}
+	var price api.Price
+	if written, err := json.Marshal(price); err != nil || string(written) != `"0"` {
+		t.Errorf("the zero price is written as %s, %v", written, err)
+	}
+	if err := json.Unmarshal([]byte(`"7.00"`), &price); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(`null`), &price); err != nil || price.String() != "7.00" {
+		t.Errorf("null makes the price %s, %v; it must leave it as it is", price, err)
+	}
+}
+
+func FuzzPrice(f *testing.F) {
+	for _, seed := range []string{"0", "120.50", "-1", "1e3", "01", ".5", "1.", "", "99999999999999999999999.9"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		price, err := api.ParsePrice(text)
+		if err != nil {
+			return
+		}
+		if price.String() != text {
+			t.Fatalf("%q became %q", text, price)
+		}
+		written, err := json.Marshal(price)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range []string{string(written), text} {
+			var read api.Price
+			if err := json.Unmarshal([]byte(form), &read); err != nil || read != price {
+				t.Fatalf("JSON %s is read as %q, %v", form, read, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,289 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+)
+
+// patchJSON parses a patch as the server does with a JSON body.
+func patchJSON(t testing.TB, text string) (api.PropertyPatch, error) {
+	t.Helper()
+	members, err := api.ParseObject([]byte(text))
+	if err != nil {
+		return api.PropertyPatch{}, err
+	}
+	return api.ParsePropertyPatch(members)
+}
+
+// patchForm parses a patch as the server does with a form.
+func patchForm(t testing.TB, text string) (api.PropertyPatch, error) {
+	t.Helper()
+	form, err := url.ParseQuery(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api.ParsePropertyPatch(api.FormMembers(form))
+}
+
+func price(t testing.TB, digits string) api.Price {
+	t.Helper()
+	price, err := api.ParsePrice(digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return price
+}
+
+func TestPatchReadsEveryFieldOfJSON(t *testing.T) {
+	for text, want := range map[string]api.PropertyPatch{
+		`{}`:                     {},
+		`{"title":"A"}`:          {Title: api.Some("A")},
+		`{"title":" é\u00e9 "}`:  {Title: api.Some(" éé ")},
+		`{"description":""}`:     {Description: api.Some("")},
+		`{"address":"1 Lane"}`:   {Address: api.Some("1 Lane")},
+		`{"city":"Leeds"}`:       {City: api.Some("Leeds")},
+		`{"postcode":"LS1 4AP"}`: {Postcode: api.Some("LS1 4AP")},
+		`{"images":[]}`:          {Images: api.Some([]string{})},
+		`{"images":""}`:          {Images: api.Some([]string{})},
+		`{"images":["http://a/1","https://b/2,3"]}`: {Images: api.Some([]string{"http://a/1", "https://b/2,3"})},
+		`{"images":"http://a/1 , https://b/2"}`:     {Images: api.Some([]string{"http://a/1", "https://b/2"})},
+		`{"price_pw":"120.50"}`:                     {PricePW: api.Some(price(t, "120.50"))},
+		`{"price_pw":120.50}`:                       {PricePW: api.Some(price(t, "120.50"))},
+		`{"price_pw":12345678901234567890.10}`:      {PricePW: api.Some(price(t, "12345678901234567890.10"))},
+		`{"bedrooms":0}`:                            {Bedrooms: api.Some(0)},
+		`{"bedrooms":3.0}`:                          {Bedrooms: api.Some(3)},
+		`{"bedrooms":1e2}`:                          {Bedrooms: api.Some(100)},
+		`{"bathrooms":2147483647}`:                  {Bathrooms: api.Some(2147483647)},
+		`{"lat":-90}`:                               {Lat: api.Some(-90.0)},
+		`{"lat":null}`:                              {Lat: api.Null[float64]()},
+		`{"lng":180}`:                               {Lng: api.Some(180.0)},
+		`{"lng":null}`:                              {Lng: api.Null[float64]()},
+		`{"deposit":-1.5e2}`:                        {Deposit: api.Some(-150.0)},
+		`{"lat":1,"title":"A"}`:                     {Title: api.Some("A"), Lat: api.Some(1.0)},
+	} {
+		if got, err := patchJSON(t, text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s gives %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+func TestPatchReadsEveryFieldOfAForm(t *testing.T) {
+	for text, want := range map[string]api.PropertyPatch{
+		"":                              {},
+		"title=A+B":                     {Title: api.Some("A B")},
+		"description=":                  {Description: api.Some("")},
+		"address=null":                  {Address: api.Some("null")},
+		"city=Leeds&postcode=1":         {City: api.Some("Leeds"), Postcode: api.Some("1")},
+		"images=":                       {Images: api.Some([]string{})},
+		"images=http://a/1,+http://a/2": {Images: api.Some([]string{"http://a/1", "http://a/2"})},
+		"price_pw=120.50":               {PricePW: api.Some(price(t, "120.50"))},
+		"bedrooms=2&bathrooms=1.0":      {Bedrooms: api.Some(2), Bathrooms: api.Some(1)},
+		"lat=&lng=null":                 {Lat: api.Null[float64](), Lng: api.Null[float64]()},
+		"lat=52.5&lng=-0.1":             {Lat: api.Some(52.5), Lng: api.Some(-0.1)},
+		"deposit=482":                   {Deposit: api.Some(482.0)},
+	} {
+		if got, err := patchForm(t, text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s gives %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+// fault is one value that is refused, the field that is named for it and a part of what is said.
+type fault struct{ text, field, want string }
+
+func TestPatchRefusesWhatBreaksARuleInJSON(t *testing.T) {
+	images := strings.Repeat(`"http://a/1",`, api.MaxImages) + `"http://a/1"`
+	faults := []fault{
+		{`{"title":""}`, "title", "must not be blank"},
+		{`{"title":" \u3000"}`, "title", "must not be blank"},
+		{`{"title":"` + strings.Repeat("é", 201) + `"}`, "title", "at most 200 characters"},
+		{`{"title":"a\u0000b"}`, "title", "NUL"},
+		{`{"title":7}`, "title", "must be a string"},
+		{`{"description":"` + strings.Repeat("a", 10_001) + `"}`, "description", "at most 10000 characters"},
+		{`{"address":"` + strings.Repeat("a", 501) + `"}`, "address", "at most 500 characters"},
+		{`{"city":["Leeds"]}`, "city", "must be a string"},
+		{`{"postcode":"` + strings.Repeat("a", 121) + `"}`, "postcode", "at most 120 characters"},
+		{`{"images":{}}`, "images", "array of strings"},
+		{`{"images":[1]}`, "images", "array of strings"},
+		{`{"images":["http://a/1",null]}`, "images", "array of strings"},
+		{`{"images":"http://a/1,,http://a/2"}`, "images", "number 2 must not be blank"},
+		{`{"images":["http://a/1","/2"]}`, "images", "number 2 must be an absolute http or https URL"},
+		{`{"images":["javascript:alert(1)"]}`, "images", "number 1 must be an absolute http or https URL"},
+		{`{"images":[` + images + `]}`, "images", "at most 50"},
+		{`{"price_pw":-1}`, "price_pw", "must not be negative"},
+		{`{"price_pw":1e2}`, "price_pw", "plain decimal digits"},
+		{`{"price_pw":"1,50"}`, "price_pw", "plain decimal digits"},
+		{`{"price_pw":true}`, "price_pw", "a string or a number"},
+		{`{"bedrooms":-1}`, "bedrooms", "must not be negative"},
+		{`{"bedrooms":1.5}`, "bedrooms", "whole number"},
+		{`{"bedrooms":"2"}`, "bedrooms", "whole number"},
+		{`{"bathrooms":2147483648}`, "bathrooms", "at most 2147483647"},
+		{`{"bathrooms":1e400}`, "bathrooms", "whole number"},
+		{`{"bathrooms":9007199254740994.0}`, "bathrooms", "whole number"},
+		{`{"lat":90.0000001}`, "lat", "between -90 and 90"},
+		{`{"lat":"1"}`, "lat", "must be a number"},
+		{`{"lng":-180.5}`, "lng", "between -180 and 180"},
+		{`{"deposit":1e999}`, "deposit", "must be a number"},
+		{`{"deposit":"482"}`, "deposit", "must be a number"},
+		{`{"propertyId":1}`, "propertyId", "cannot be changed"},
+		{`{"owner":"me"}`, "owner", "is not a field of a property; the fields are title,"},
+		{`{"Title":"A"}`, "Title", "is not a field of a property"},
+		{`{"title":"A","title":"A"}`, "title", "more than once"},
+	}
+	for _, field := range api.PropertyPatchFields() {
+		if field != "lat" && field != "lng" {
+			faults = append(faults, fault{fmt.Sprintf(`{%q:null}`, field), field, "must not be null"})
+		}
+	}
+	checkFaults(t, faults, patchJSON)
+}
+
+func TestPatchRefusesWhatBreaksARuleInAForm(t *testing.T) {
+	checkFaults(t, []fault{
+		{"title=", "title", "must not be blank"},
+		{"title=%FF", "title", "valid UTF-8"},
+		{"title=A&title=B", "title", "more than once"},
+		{"images=http://a/1&images=http://a/2", "images", "more than once"},
+		{"images=a", "images", "absolute http or https URL"},
+		{"price_pw=", "price_pw", "plain decimal digits"},
+		{"price_pw=null", "price_pw", "plain decimal digits"},
+		{"bedrooms=", "bedrooms", "whole number"},
+		{"bedrooms=two", "bedrooms", "whole number"},
+		{"bedrooms=0x10", "bedrooms", "whole number"},
+		{"bedrooms=0x1p4", "bedrooms", "whole number"},
+		{"bathrooms=%202", "bathrooms", "whole number"},
+		{"bathrooms=1_0", "bathrooms", "whole number"},
+		{"lat=NaN", "lat", "must be a number"},
+		{"lat=0x1p4", "lat", "must be a number"},
+		{"lng=-Inf", "lng", "must be a number"},
+		{"deposit=", "deposit", "must be a number"},
+		{"deposit=inf", "deposit", "must be a number"},
+		{"propertyId=1", "propertyId", "cannot be changed"},
+		{"price=1", "price", "is not a field of a property"},
+	}, patchForm)
+}
+
+func checkFaults(t *testing.T, faults []fault, parse func(testing.TB, string) (api.PropertyPatch, error)) {
+	t.Helper()
+	for _, f := range faults {
+		_, err := parse(t, f.text)
+		wantFault(t, f.text, err, f.field, f.want)
+	}
+}
+
+func TestPatchNamesEveryFaultAtOnce(t *testing.T) {
+	_, err := patchJSON(t, `{"title":"","bedrooms":-1,"lat":91,"color":"red","city":"Leeds","lng":7,"lng":8}`)
+	fields := err.(*api.Error).Fields
+	var got []string
+	for field := range fields {
+		got = append(got, field)
+	}
+	slices.Sort(got)
+	if want := []string{"bedrooms", "color", "lat", "lng", "title"}; !slices.Equal(got, want) {
+		t.Errorf("named are %q, want %q", got, want)
+	}
+}
+
+func TestPatchAppliesOnlyWhatItHolds(t *testing.T) {
+	lat, lng := 1.0, 2.0
+	before := api.Property{ID: 7, Title: "A", Description: "B", Address: "C", City: "D", Postcode: "E", Images: []string{"http://a/1"},
+		PricePW: price(t, "1.50"), Bedrooms: 1, Bathrooms: 2, Lat: &lat, Lng: &lng, Deposit: 3}
+	after := before
+	(api.PropertyPatch{}).Apply(&after)
+	if !reflect.DeepEqual(after, before) {
+		t.Errorf("an empty patch made %+v", after)
+	}
+
+	patch, err := patchJSON(t, `{"title":"N","images":[],"price_pw":"2.00","bedrooms":0,"lat":null,"lng":9,"deposit":0}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch.Apply(&after)
+	newLng := 9.0
+	want := api.Property{ID: 7, Title: "N", Description: "B", Address: "C", City: "D", Postcode: "E", Images: []string{},
+		PricePW: price(t, "2.00"), Bedrooms: 0, Bathrooms: 2, Lng: &newLng, Deposit: 0}
+	if !reflect.DeepEqual(after, want) {
+		t.Errorf("got %+v, want %+v", after, want)
+	}
+	if lat != 1 || lng != 2 {
+		t.Error("a position that others may hold was written over")
+	}
+}
+
+func TestPatchIsEmptyOnlyWithoutFields(t *testing.T) {
+	if !(api.PropertyPatch{}).IsEmpty() {
+		t.Error("a patch without fields is empty")
+	}
+	for _, field := range api.PropertyPatchFields() {
+		value := map[string]string{"images": `[]`, "price_pw": `0`, "bedrooms": `0`, "bathrooms": `0`, "lat": `null`, "lng": `null`, "deposit": `0`}[field]
+		if value == "" {
+			value = `"x"`
+		}
+		patch, err := patchJSON(t, fmt.Sprintf(`{%q:%s}`, field, value))
+		if err != nil || patch.IsEmpty() {
+			t.Errorf("a patch of %s is empty, or %v", field, err)
+		}
+		written, err := json.Marshal(patch)
+		if err != nil || !strings.HasPrefix(string(written), fmt.Sprintf(`{%q:`, field)) {
+			t.Errorf("a patch of %s is written as %s, %v", field, written, err)
+		}
+	}
+}
+
+func FuzzPropertyPatchJSON(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"title":"A","images":["http://a/1"],"price_pw":120.50,"bedrooms":2.0,"lat":null,"lng":-1.5e1,"deposit":0}`,
+		`{"images":"http://a/1, http://a/2"}`, `{"title":"A","title":"B"}`, `{"propertyId":1}`, `{"bathrooms":1e2}`, `[`, `{"title":"\ud800"}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if patch, err := patchJSON(t, text); err == nil {
+			checkPatch(t, patch)
+		}
+	})
+}
+
+func FuzzPropertyPatchForm(f *testing.F) {
+	for _, seed := range []string{
+		"", "title=A&images=http://a/1,http://a/2&price_pw=1.50&bedrooms=2&lat=&lng=null&deposit=1e2", "title=A&title=B", "lat=0x1p-2", "propertyId=1",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		form, err := url.ParseQuery(text)
+		if err != nil {
+			return
+		}
+		if patch, err := api.ParsePropertyPatch(api.FormMembers(form)); err == nil {
+			checkPatch(t, patch)
+		}
+	})
+}
+
+// checkPatch proves what holds for every patch that is accepted: it survives the wire, and no property is broken by it.
+func checkPatch(t *testing.T, patch api.PropertyPatch) {
+	t.Helper()
+	written, err := json.Marshal(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := patchJSON(t, string(written)); err != nil || !reflect.DeepEqual(again, patch) {
+		t.Fatalf("%+v, written as %s, is read as %+v, %v", patch, written, again, err)
+	}
+	property := api.Property{ID: 1, Title: "A", Images: []string{}}
+	patch.Apply(&property)
+	if err := property.Validate(); err != nil {
+		t.Fatalf("%s breaks a property: %v", written, err)
+	}
+	if _, err := json.Marshal(property); err != nil {
+		t.Fatalf("%s makes a property that cannot be written: %v", written, err)
+	}
+}

@@ -1,0 +1,91 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+)
+
+func TestParseRedeemRequest(t *testing.T) {
+	longest := `{"a":"` + strings.Repeat("x", api.MaxMetadata-8) + `"}`
+	for body, want := range map[string]struct{ user, metadata string }{
+		`{"user_id":"alice"}`:                                            {"alice", `{}`},
+		`{"user_id":"alice","metadata":null}`:                            {"alice", `{}`},
+		`{"metadata":{},"user_id":"alice"}`:                              {"alice", `{}`},
+		`{"user_id":"a.b@c:d","metadata": { "n" : 1.50, "<" : [ 1 ] } }`: {"a.b@c:d", `{"n":1.50,"<":[1]}`},
+		`{"user_id":"Žofie","metadata":{"b":1,"a":2}}`:                   {"Žofie", `{"b":1,"a":2}`},
+		`{"user_id":"alice","metadata":` + longest + `}`:                 {"alice", longest},
+	} {
+		got, err := api.ParseRedeemRequest([]byte(body))
+		if err != nil || got.UserID != want.user || string(got.Metadata) != want.metadata {
+			t.Errorf("%.80s gives %q %.80s, %v", body, got.UserID, got.Metadata, err)
+		}
+	}
+}
+
+func TestParseRedeemRequestRefuses(t *testing.T) {
+	for _, c := range []struct{ body, field, want string }{
+		{`{}`, "user_id", "is required"},
+		{`{"user_id":""}`, "user_id", "is required"},
+		{`{"user_id":null}`, "user_id", "must be a string"},
+		{`{"user_id":7}`, "user_id", "must be a string"},
+		{`{"user_id":"a b"}`, "user_id", "blanks, slashes or control characters"},
+		{`{"user_id":"a/b"}`, "user_id", "blanks, slashes or control characters"},
+		{`{"user_id":"` + strings.Repeat("é", 129) + `"}`, "user_id", "at most 128 characters"},
+		{`{"user_id":"a","user_id":"b"}`, "user_id", "more than once"},
+		{`{"user_id":"a","metadata":[]}`, "metadata", "must be a JSON object"},
+		{`{"user_id":"a","metadata":"{}"}`, "metadata", "must be a JSON object"},
+		{`{"user_id":"a","metadata":1}`, "metadata", "must be a JSON object"},
+		{`{"user_id":"a","metadata":{"a":"` + strings.Repeat("x", api.MaxMetadata-7) + `"}}`, "metadata", "at most 16384 bytes"},
+		{`{"user_id":"a","metadata":{},"metadata":{}}`, "metadata", "more than once"},
+		{`{"user_id":"a","perk_id":"b"}`, "perk_id", "is not a field of this request; the fields are user_id and metadata"},
+	} {
+		_, err := api.ParseRedeemRequest([]byte(c.body))
+		wantFault(t, c.body, err, c.field, c.want)
+	}
+	for _, body := range []string{"", "[]", `{"user_id":"a"`, `{"user_id":"a"}{}`} {
+		if _, err := api.ParseRedeemRequest([]byte(body)); api.CodeOf(err) != api.CodeInvalidJSON {
+			t.Errorf("%q gives %v, want %s", body, err, api.CodeInvalidJSON)
+		}
+	}
+}
+
+func FuzzRedeemRequest(f *testing.F) {
+	for _, seed := range []string{
+		`{"user_id":"alice"}`, `{"user_id":"alice","metadata":{"a":[1,{"b":null}]," ":"<>&\u2028"}}`, `{"user_id":"a","metadata":null}`,
+		`{"metadata":[]}`, `{"user_id":"a","user_id":"b"}`, `{"user_id":"\ud800"}`, `[`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		request, err := api.ParseRedeemRequest(body)
+		if err != nil {
+			return
+		}
+		if problem := api.UserIDRule(request.UserID); problem != "" {
+			t.Fatalf("the user %q %s", request.UserID, problem)
+		}
+		if len(request.Metadata) > api.MaxMetadata || request.Metadata[0] != '{' {
+			t.Fatalf("the metadata is %.80s", request.Metadata)
+		}
+		if again, err := rewrite(request); err != nil || !reflect.DeepEqual(again, request) {
+			t.Fatalf("%+v, written and read again, is %+v, %v", request, again, err)
+		}
+	})
+}
+
+// rewrite sends a request over the wire as a client does that does not escape for HTML.
+func rewrite(request api.RedeemRequest) (api.RedeemRequest, error) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(request); err != nil {
+		return api.RedeemRequest{}, fmt.Errorf("writing: %w", err)
+	}
+	return api.ParseRedeemRequest(body.Bytes())
+}
