@@ -1,0 +1,90 @@
+// Package command is what perksctl's commands have in common beyond cobra: groups that know when a subcommand is
+// misspelt, arguments that are named when they are missing, and suggestions.
+//
+// It knows nothing of what a command does.
+package command
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"example.com/perks/cli/exit"
+)
+
+// Group makes a command that only holds others. Alone it shows its help.
+func Group(group cobra.Command, members ...*cobra.Command) *cobra.Command {
+	group.Args = cobra.ArbitraryArgs
+	group.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownCommand(cmd, args[0])
+	}
+	group.AddCommand(members...)
+	return &group
+}
+
+func unknownCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, member := range cmd.Commands() {
+		if member.IsAvailableCommand() {
+			names = append(names, member.Name())
+			names = append(names, member.Aliases...)
+		}
+	}
+	return exit.Usagef("%q is not a command of %s.%s Run %s --help for all of them.", word, cmd.CommandPath(), DidYouMean(word, names), cmd.CommandPath())
+}
+
+// NoArgs refuses arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.Usagef("%s takes no argument, but got %q.", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// Exactly asks for these arguments, each named as in the usage line.
+func Exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return missing(cmd, names[len(args)])
+		}
+		if len(args) > len(names) {
+			return exit.Usagef("%s takes %s and no more, but got %q.", cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
+		}
+		return nil
+	}
+}
+
+// AtLeastOne asks for one or more arguments of a kind.
+func AtLeastOne(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return missing(cmd, name)
+		}
+		return nil
+	}
+}
+
+func missing(cmd *cobra.Command, name string) error {
+	return exit.Usagef("%s is missing. Usage: %s", name, cmd.UseLine())
+}
+
+// FlagError makes a cobra.Command's flag error a wrong usage, with a suggestion for a flag that does not exist.
+func FlagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return exit.Usagef("%s. Run %s --help for the flags.", capital(err.Error()), cmd.CommandPath())
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	word := unknown.GetSpecifiedName()
+	return exit.Usagef("%s has no flag --%s.%s Run %s --help for the flags.", cmd.CommandPath(), word, DidYouMean(word, names), cmd.CommandPath())
+}
+
+func capital(sentence string) string {
+	return strings.ToUpper(sentence[:1]) + sentence[1:]
+}

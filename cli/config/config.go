@@ -1,0 +1,103 @@
+// Package config is config.yaml: the profiles that a person can switch between. It holds no secrets.
+//
+// It knows nothing of flags and environment, which come before it, nor of tokens.
+package config
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"example.com/perks/cli/private"
+)
+
+// DefaultProfile is the name of the profile that is meant when no other is chosen.
+const DefaultProfile = "default"
+
+// Config is the whole file.
+type Config struct {
+	Current  string             `yaml:"current,omitempty"` // the profile to use; empty is DefaultProfile
+	Profiles map[string]Profile `yaml:"profiles,omitempty"`
+}
+
+// Profile is one service and the client that calls it.
+type Profile struct {
+	APIURL       string `yaml:"api-url"`
+	ClientID     string `yaml:"client-id"`
+	Sandbox      bool   `yaml:"sandbox,omitempty"`       // perks and redemptions of the sandbox
+	InsecureHTTP bool   `yaml:"insecure-http,omitempty"` // allow http to other hosts than this computer
+}
+
+// CurrentName returns the name of the profile to use.
+func (c Config) CurrentName() string {
+	if c.Current == "" {
+		return DefaultProfile
+	}
+	return c.Current
+}
+
+var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckName refuses a name that cannot be a profile's.
+func CheckName(name string) error {
+	if !profileName.MatchString(name) {
+		return fmt.Errorf("%q cannot name a profile: use up to 64 letters, digits, dots, underscores and hyphens, a letter or digit first", name)
+	}
+	return nil
+}
+
+// File is a config.yaml by its path.
+type File string
+
+// Load reads the file; one that does not exist is an empty Config. A setting that is not known is an error, because a typo
+// in one would otherwise be a setting that does nothing.
+func (f File) Load() (Config, error) {
+	text, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Config{}, nil
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("read the configuration: %w", err)
+	}
+	var c Config
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&c); err != nil && err != io.EOF {
+		return Config{}, fmt.Errorf("%s cannot be read: %w. Correct it, or move it away and log in again", f, err)
+	}
+	return c, nil
+}
+
+// Update changes the file. Other processes that change it at the same time come before or after.
+func (f File) Update(ctx context.Context, change func(*Config) error) error {
+	unlock, err := private.Lock(ctx, string(f))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c, err := f.Load()
+	if err != nil {
+		return err
+	}
+	if c.Profiles == nil {
+		c.Profiles = map[string]Profile{}
+	}
+	if err := change(&c); err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	if err := private.Write(string(f), text); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return nil
+}

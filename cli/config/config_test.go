@@ -1,0 +1,97 @@
+package config_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/cli/config"
+)
+
+func TestMissingFileIsAnEmptyConfig(t *testing.T) {
+	c, err := config.File(filepath.Join(t.TempDir(), "config.yaml")).Load()
+	if err != nil || len(c.Profiles) != 0 || c.CurrentName() != "default" {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}
+
+func TestUpdateKeepsWhatItDoesNotChange(t *testing.T) {
+	file := config.File(filepath.Join(t.TempDir(), "perksctl", "config.yaml"))
+	work := config.Profile{APIURL: "https://perks.example/v2", ClientID: "c1", Sandbox: true, InsecureHTTP: true}
+	home := config.Profile{APIURL: "http://127.0.0.1:8080/v2", ClientID: "c2"}
+	add := func(name string, p config.Profile) {
+		t.Helper()
+		err := file.Update(context.Background(), func(c *config.Config) error {
+			c.Profiles[name], c.Current = p, name
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("work", work)
+	add("home", home)
+	got, err := file.Load()
+	want := config.Config{Current: "home", Profiles: map[string]config.Profile{"work": work, "home": home}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestFailedChangeLeavesTheFile(t *testing.T) {
+	file := config.File(filepath.Join(t.TempDir(), "config.yaml"))
+	wrong := errors.New("no")
+	err := file.Update(context.Background(), func(c *config.Config) error { c.Current = "x"; return wrong })
+	if !errors.Is(err, wrong) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(string(file)); !os.IsNotExist(err) {
+		t.Errorf("the file was written: %v", err)
+	}
+}
+
+func TestChangesAtTheSameTimeAreAllKept(t *testing.T) {
+	file := config.File(filepath.Join(t.TempDir(), "config.yaml"))
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			err := file.Update(context.Background(), func(c *config.Config) error {
+				c.Profiles[fmt.Sprint("p", i)] = config.Profile{}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if c, _ := file.Load(); len(c.Profiles) != 8 {
+		t.Errorf("%d profiles, want 8", len(c.Profiles))
+	}
+}
+
+func TestUnknownSettingIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte("profiles:\n  work:\n    insecure_http: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := config.File(path).Load()
+	if err == nil || !strings.Contains(err.Error(), "insecure_http") || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheckName(t *testing.T) {
+	for name, ok := range map[string]bool{"work": true, "a.b-c_9": true, "": false, "-x": false, "a/b": false, "..": false, "a b": false} {
+		if err := config.CheckName(name); (err == nil) != ok {
+			t.Errorf("CheckName(%q) = %v", name, err)
+		}
+	}
+}

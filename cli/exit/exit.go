@@ -1,0 +1,106 @@
+// Package exit is the one place that knows how a command ends: the exit codes, the errors that only a command line has,
+// and how an error is told to a person or a program.
+//
+// It ends no process; that is main's doing alone. It knows nothing of single commands.
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+)
+
+// The exit codes of perksctl.
+const (
+	OK          = 0
+	Failed      = 1   // the service refused, or the command failed
+	WrongUsage  = 2   // the command line is wrong; nothing was sent
+	WasCanceled = 3   // the person said no
+	Denied      = 4   // not logged in, or not allowed
+	NotFound    = 5   // no such record
+	Conflict    = 6   // the state of the record forbids it
+	RowsFailed  = 7   // some rows of a bulk run failed
+	Unreached   = 8   // the service was not reached, or the outcome is unknown
+	Interrupted = 130 // by a signal
+)
+
+// Usage says that the command line is wrong.
+type Usage struct {
+	Message string
+	Fields  api.FieldErrors // what is wrong with which value, if that is the trouble
+}
+
+// Usagef makes a Usage whose message is formatted as fmt.Sprintf does.
+func Usagef(format string, args ...any) error { return &Usage{Message: fmt.Sprintf(format, args...)} }
+
+func (u *Usage) Error() string { return (&api.Error{Message: u.Message, Fields: u.Fields}).Error() }
+
+// Cancelled says that a person was asked and said no.
+type Cancelled struct{ Message string }
+
+func (c *Cancelled) Error() string { return c.Message }
+
+// NotLoggedIn says that there are no credentials to obtain a token with.
+type NotLoggedIn struct{ Message string }
+
+func (n *NotLoggedIn) Error() string { return n.Message }
+
+// Advised is an error with what to do about it. The advice may have several lines.
+type Advised struct {
+	Err    error
+	Advice string
+}
+
+func (a *Advised) Error() string { return a.Err.Error() }
+
+// Unwrap returns the error without the advice.
+func (a *Advised) Unwrap() error { return a.Err }
+
+// Code returns the exit code for the error that a command ended with.
+func Code(err error) int {
+	var (
+		usage       *Usage
+		cancelled   *Cancelled
+		notLoggedIn *NotLoggedIn
+		unreachable *client.Unreachable
+		refused     *client.Error
+		local       *api.Error
+	)
+	switch {
+	case err == nil:
+		return OK
+	case errors.Is(err, context.Canceled):
+		return Interrupted
+	case errors.As(err, &usage):
+		return WrongUsage
+	case errors.As(err, &cancelled):
+		return WasCanceled
+	case errors.As(err, &notLoggedIn):
+		return Denied
+	case errors.As(err, &unreachable):
+		return Unreached
+	case errors.As(err, &refused):
+		return ofAnswer(refused)
+	case errors.As(err, &local) && local.Code == api.CodeValidationFailed:
+		return WrongUsage // a value that was refused before anything was sent
+	}
+	return Failed
+}
+
+func ofAnswer(e *client.Error) int {
+	switch {
+	case e.OutcomeUnknown || e.Code == api.CodeUnavailable:
+		return Unreached
+	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+		return Denied
+	case e.Code == api.CodeNotFound:
+		return NotFound
+	case e.Status == http.StatusConflict || e.Status == http.StatusPreconditionFailed:
+		return Conflict
+	}
+	return Failed
+}

@@ -1,0 +1,126 @@
+package exit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/plain"
+	"example.com/perks/cli/streams"
+)
+
+// Report is an error as it is told. Its JSON is what programs read.
+type Report struct {
+	Code      string          `json:"code"`
+	Message   string          `json:"message"`
+	Status    int             `json:"status,omitempty"` // of the HTTP response, if there was one
+	Errors    api.FieldErrors `json:"errors,omitempty"`
+	RequestID string          `json:"request_id,omitempty"`
+
+	advice string
+}
+
+// The codes of errors that no server sends.
+const (
+	codeUsage          = "usage"
+	codeCancelled      = "cancelled"
+	codeNotLoggedIn    = "not_logged_in"
+	codeUnreachable    = "unreachable"
+	codeOutcomeUnknown = "outcome_unknown"
+	codeInterrupted    = "interrupted"
+	codeFailed         = "failed"
+)
+
+// NewReport describes an error.
+func NewReport(err error) Report {
+	r := Report{Code: codeFailed, Message: err.Error(), advice: advice(err)}
+	var (
+		usage       *Usage
+		cancelled   *Cancelled
+		notLoggedIn *NotLoggedIn
+		unreachable *client.Unreachable
+		refused     *client.Error
+		local       *api.Error
+	)
+	switch {
+	case errors.As(err, &usage):
+		r.Code, r.Errors = codeUsage, usage.Fields
+		r.Message = strings.TrimSuffix(r.Message, usage.Error()) + usage.Message
+	case errors.As(err, &cancelled):
+		r.Code = codeCancelled
+	case errors.As(err, &notLoggedIn):
+		r.Code = codeNotLoggedIn
+	case errors.As(err, &unreachable):
+		r.Code = codeUnreachable
+		if unreachable.OutcomeUnknown {
+			r.Code = codeOutcomeUnknown
+		}
+	case errors.As(err, &refused):
+		r.Code, r.Status, r.RequestID, r.Errors = string(refused.Code), refused.Status, refused.RequestID, refused.Fields
+		r.Message = strings.TrimSuffix(r.Message, refused.Error()) + refused.Message
+	case errors.As(err, &local):
+		r.Code, r.Errors = string(local.Code), local.Fields
+		r.Message = strings.TrimSuffix(r.Message, local.Error()) + local.Message
+	}
+	if errors.Is(err, context.Canceled) && !client.OutcomeUnknown(err) {
+		r.Code, r.Message = codeInterrupted, "Interrupted."
+	}
+	return r
+}
+
+func advice(err error) string {
+	var advised *Advised
+	if errors.As(err, &advised) {
+		return advised.Advice
+	}
+	if Code(err) == Denied {
+		return "See which client you are with: perksctl auth status"
+	}
+	return ""
+}
+
+// Tell writes the error to Err: as sentences, or with asJSON as one line of JSON.
+func Tell(s *streams.Streams, err error, asJSON bool) {
+	report := NewReport(err)
+	if asJSON {
+		fmt.Fprintln(s.Err, report.line())
+		return
+	}
+	fmt.Fprint(s.Err, s.Alarm("error: "), plain.Text(report.text()))
+}
+
+func (r Report) text() string {
+	var text strings.Builder
+	fmt.Fprintln(&text, r.Message)
+	for _, field := range slices.Sorted(maps.Keys(r.Errors)) {
+		for _, problem := range r.Errors[field] {
+			fmt.Fprintf(&text, "  %s: %s\n", field, problem)
+		}
+	}
+	if r.RequestID != "" {
+		fmt.Fprintf(&text, "  (request %s)\n", r.RequestID)
+	}
+	if r.advice != "" {
+		fmt.Fprintln(&text, r.advice)
+	}
+	return text.String()
+}
+
+// line puts the advice into the message, because a program's log keeps no other text.
+func (r Report) line() string {
+	if r.advice != "" {
+		r.Message += " " + strings.Join(strings.Fields(r.advice), " ")
+	}
+	r.Message = plain.Line(r.Message)
+	line, err := json.Marshal(map[string]Report{"error": r})
+	if err != nil {
+		return `{"error":{"code":"failed","message":"the error cannot be written as JSON"}}` // not reached: a Report always marshals
+	}
+	return string(line)
+}

@@ -1,0 +1,64 @@
+// Package plain makes text from elsewhere safe to show on a terminal: without it a perk's title could move the cursor,
+// recolour the screen or turn words around.
+//
+// It knows nothing of what the text means, and everything that draws server text uses it.
+package plain
+
+import (
+	"io"
+	"strings"
+	"unicode"
+)
+
+// Line returns the text as one line: control characters and marks that change the direction of writing are gone, tabs and
+// line ends are blanks, and bytes that are not UTF-8 are U+FFFD.
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r) || r == '\u2028' || r == '\u2029':
+			return ' '
+		case IsControl(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// Text does the same but keeps line feeds and tabs.
+func Text(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case IsControl(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// IsControl tells whether a character steers a terminal instead of showing something: C0, DEL, C1, and the marks that
+// embed, override or isolate a direction of writing.
+func IsControl(r rune) bool {
+	switch {
+	case unicode.IsControl(r):
+		return true
+	case r == '\u061C', r == '\u200E', r == '\u200F':
+		return true
+	case r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069':
+		return true
+	}
+	return false
+}
+
+// Writer returns a writer that passes each write on through Text. A write must hold whole characters.
+func Writer(w io.Writer) io.Writer { return writer{w} }
+
+type writer struct{ out io.Writer }
+
+func (w writer) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(w.out, Text(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}

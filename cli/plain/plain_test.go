@@ -1,0 +1,36 @@
+package plain_test
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/perks/cli/plain"
+)
+
+func TestLineAndText(t *testing.T) {
+	for _, test := range []struct{ in, line, text string }{
+		{"Café ☕ 2-for-1", "Café ☕ 2-for-1", "Café ☕ 2-for-1"},
+		{"two\nlines\tand\r\nmore", "two lines and  more", "two\nlines\tand\nmore"},
+		{"\x1b[31mred\x1b[0m", "[31mred[0m", "[31mred[0m"},
+		{"bell\a back\b del\x7f", "bell back del", "bell back del"},
+		{"C1 \u009b31m \u0085", "C1 31m  ", "C1 31m "},
+		{"\u202egnp.exe\u202c \u2066x\u2069 \u200fy", "gnp.exe x y", "gnp.exe x y"},
+		{"not \xff\x9b UTF-8", "not \uFFFD UTF-8", "not \uFFFD UTF-8"},
+		{"separator\u2028s", "separator s", "separator\u2028s"},
+		{"", "", ""},
+	} {
+		if got := plain.Line(test.in); got != test.line {
+			t.Errorf("Line(%q) = %q, want %q", test.in, got, test.line)
+		}
+		if got := plain.Text(test.in); got != test.text {
+			t.Errorf("Text(%q) = %q, want %q", test.in, got, test.text)
+		}
+	}
+}
+
+func TestWriterCleansWhatPasses(t *testing.T) {
+	var out strings.Builder
+	if n, err := plain.Writer(&out).Write([]byte("a\x1bb\n")); n != 4 || err != nil || out.String() != "ab\n" {
+		t.Errorf("wrote %d, %v: %q", n, err, out.String())
+	}
+}

@@ -1,0 +1,110 @@
+// Package streams is the three standard streams of a command and what is known about them: which are terminals, how wide
+// the screen is, whether colour is wanted. Data goes to Out; everything for people goes to Err.
+//
+// It knows nothing of commands, of the service or of configuration. Tests give commands buffers instead.
+package streams
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"example.com/perks/cli/plain"
+)
+
+// Streams is where a command reads and writes.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer // data and nothing else
+	Err io.Writer // messages, prompts, progress
+
+	InTTY, OutTTY, ErrTTY bool // connected to a terminal
+	Width                 int  // columns of the terminal behind Out; 0 if there is none
+
+	Quiet             bool // no notes
+	ColourOut, Colour bool // colour may be written to Out, and to Err
+}
+
+// System is the streams of this process.
+func System() *Streams {
+	s := &Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTTY:  term.IsTerminal(int(os.Stdin.Fd())),
+		OutTTY: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	if width, _, err := term.GetSize(int(os.Stdout.Fd())); s.OutTTY && err == nil {
+		s.Width = width
+	}
+	return s
+}
+
+// Buffers is streams that are no terminals, with the buffers behind them.
+func Buffers(input string) (s *Streams, out, err *bytes.Buffer) {
+	out, err = &bytes.Buffer{}, &bytes.Buffer{}
+	return &Streams{In: bytes.NewBufferString(input), Out: out, Err: err}, out, err
+}
+
+// ChooseColour decides about colour from --no-color and the environment: NO_COLOR and TERM=dumb switch it off,
+// CLICOLOR_FORCE switches it on even off a terminal, and otherwise terminals have it.
+func (s *Streams) ChooseColour(off bool, env func(string) string) {
+	force := env("CLICOLOR_FORCE") != "" && env("CLICOLOR_FORCE") != "0"
+	switch {
+	case off || env("NO_COLOR") != "":
+		s.ColourOut, s.Colour = false, false
+	case force:
+		s.ColourOut, s.Colour = true, true
+	case env("TERM") == "dumb":
+		s.ColourOut, s.Colour = false, false
+	default:
+		s.ColourOut, s.Colour = s.OutTTY, s.ErrTTY
+	}
+}
+
+// CanAsk tells whether there is a person to ask: one who sees Err and types into In.
+func (s *Streams) CanAsk() bool { return s.InTTY && s.ErrTTY }
+
+// Note tells something that is good to know. --quiet silences it.
+func (s *Streams) Note(format string, args ...any) {
+	if !s.Quiet {
+		s.say(format, args...)
+	}
+}
+
+// Warn tells something that must not be missed, such as a list that was cut.
+func (s *Streams) Warn(format string, args ...any) {
+	fmt.Fprint(s.Err, s.paint(yellow, "warning: "))
+	s.say(format, args...)
+}
+
+func (s *Streams) say(format string, args ...any) {
+	fmt.Fprintln(s.Err, plain.Text(fmt.Sprintf(format, args...)))
+}
+
+const (
+	bold   = "\x1b[1m"
+	red    = "\x1b[31m"
+	yellow = "\x1b[33m"
+	reset  = "\x1b[0m"
+)
+
+func (s *Streams) paint(colour, text string) string {
+	if !s.Colour {
+		return text
+	}
+	return colour + text + reset
+}
+
+// Alarm paints a word on Err that announces an error.
+func (s *Streams) Alarm(text string) string { return s.paint(red, text) }
+
+// Heading paints a heading on Out.
+func (s *Streams) Heading(text string) string {
+	if !s.ColourOut {
+		return text
+	}
+	return bold + text + reset
+}
