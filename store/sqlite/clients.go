@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+const clientColumns = `id, name, secret, scopes, sandbox_only, disabled, created_at`
+
+func scanClient(r row) (c store.Client, err error) {
+	var secret []byte
+	var scopes string
+	var created int64
+	if err := r.Scan(&c.ID, &c.Name, &secret, &scopes, &c.SandboxOnly, &c.Disabled, &created); err != nil {
+		return c, err
+	}
+	if len(secret) != len(c.Secret) {
+		return c, fmt.Errorf("the secret of client %q has %d bytes, not %d", c.ID, len(secret), len(c.Secret))
+	}
+	copy(c.Secret[:], secret)
+	c.CreatedAt = fromMicros(created)
+	c.Scopes, err = api.ParseScopes(scopes)
+	return c, err
+}
+
+func clientByID(q queryer, id string) (store.Client, error) {
+	return found(store.ClientNotFound(id), q, scanClient, `SELECT `+clientColumns+` FROM clients WHERE id = ?`, id)
+}
+
+// Client returns one client, disabled or not, or ClientNotFound.
+func (db *DB) Client(ctx context.Context, id string) (store.Client, error) {
+	client, err := clientByID(db.latest(ctx), id)
+	return client, fault("read a client", err)
+}
+
+// Clients returns all clients in the order of their creation, then ids.
+func (db *DB) Clients(ctx context.Context) ([]store.Client, error) {
+	clients, err := all(db.latest(ctx), scanClient, `SELECT `+clientColumns+` FROM clients ORDER BY created_at, id`)
+	return clients, fault("read the clients", err)
+}
+
+// CreateClient adds a client, or returns ClientExists.
+func (db *DB) CreateClient(ctx context.Context, client store.Client, by store.Actor) error {
+	return db.write(ctx, "create a client", func(s *session) error {
+		n, err := s.execCount(`INSERT INTO clients (`+clientColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+			client.ID, client.Name, client.Secret[:], client.Scopes.String(), client.SandboxOnly, client.Disabled,
+			client.CreatedAt.UnixMicro())
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return store.ClientExists(client.ID)
+		}
+		return s.audit(client.CreatedAt, by, store.ActionCreateClient, clientSubject(client.ID), nil, publicClient(client))
+	})
+}
+
+// SetClientSecret replaces the hash of a client's secret, or returns ClientNotFound.
+func (db *DB) SetClientSecret(ctx context.Context, id string, hash store.SecretHash, by store.Actor, at time.Time) error {
+	return db.write(ctx, "replace a client's secret", func(s *session) error {
+		client, err := clientByID(s, id)
+		if err != nil {
+			return err
+		}
+		if err := s.exec(`UPDATE clients SET secret = ? WHERE id = ?`, hash[:], id); err != nil {
+			return err
+		}
+		return s.audit(at, by, store.ActionRotateSecret, clientSubject(id), publicClient(client), publicClient(client))
+	})
+}
+
+// SetClientDisabled shuts a client out or lets it in again, or returns ClientNotFound. A client that is as it should be
+// already leaves no entry in the audit log.
+func (db *DB) SetClientDisabled(ctx context.Context, id string, disabled bool, by store.Actor, at time.Time) error {
+	return db.write(ctx, "disable or enable a client", func(s *session) error {
+		before, err := clientByID(s, id)
+		if err != nil || before.Disabled == disabled {
+			return err
+		}
+		if err := s.exec(`UPDATE clients SET disabled = ? WHERE id = ?`, disabled, id); err != nil {
+			return err
+		}
+		action := store.ActionEnableClient
+		if disabled {
+			action = store.ActionDisableClient
+		}
+		after := before
+		after.Disabled = disabled
+		return s.audit(at, by, action, clientSubject(id), publicClient(before), publicClient(after))
+	})
+}
+
+func clientSubject(id string) string { return "client/" + id }
+
+// auditedClient is a client as the audit log shows it: without its secret's hash.
+type auditedClient struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Scopes      string    `json:"scopes"`
+	SandboxOnly bool      `json:"sandbox_only"`
+	Disabled    bool      `json:"disabled"`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+func publicClient(c store.Client) auditedClient {
+	return auditedClient{c.ID, c.Name, c.Scopes.String(), c.SandboxOnly, c.Disabled, c.CreatedAt.UTC()}
+}

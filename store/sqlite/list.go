@@ -1,0 +1,72 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// ListPerks returns one page of the perks that match, as of one moment.
+func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {
+	list := store.List[api.Perk]{Items: []api.Perk{}}
+	err := db.read(ctx, "list perks", func(v view) error {
+		s, err := newSearch(v, query)
+		if err != nil || s.isEmpty() {
+			return err
+		}
+		if list.Total, err = db.totals.of(v, s); err != nil {
+			return err
+		}
+		rows, err := s.page(v, list.Total)
+		if err != nil {
+			return err
+		}
+		list.Items, err = perksAt(v, rows)
+		return err
+	})
+	if err != nil {
+		return store.List[api.Perk]{}, err
+	}
+	return list, nil
+}
+
+// page finds the rows of the window over indexes, without reading the perks before it. A window past the middle is
+// reached from the other end.
+func (s *search) page(v view, total int64) ([]int64, error) {
+	offset := s.query.Window.Offset()
+	if offset >= total {
+		return nil, nil
+	}
+	limit := min(int64(s.query.Window.PerPage), total-offset)
+	fromEnd := offset > total/2
+	if fromEnd {
+		offset = total - offset - limit
+	}
+	order, err := orderBy(sortColumns, s.query.Sort, `p.id`, fromEnd)
+	if err != nil {
+		return nil, err
+	}
+	condition := s.where()
+	if s.query.AvailableTo != "" {
+		condition += ` AND p.row NOT IN ` + taken
+	}
+	args := append(slices.Clone(s.args), sql.Named("limit", limit), sql.Named("offset", offset))
+	rows, err := all(v, scanValue[int64], `
+		SELECT p.row FROM `+s.from(indexFor(s.query.Sort))+`
+		WHERE `+condition+`
+		ORDER BY `+order+` LIMIT :limit OFFSET :offset`, args...)
+	if fromEnd {
+		slices.Reverse(rows)
+	}
+	return rows, err
+}
+
+// perksAt reads perks by their rows, in the order of the rows.
+func perksAt(v view, rows []int64) ([]api.Perk, error) {
+	return all(v, scanPerk, `
+		SELECT `+perkColumns+` FROM json_each(?) AS place CROSS JOIN perks AS p ON p.row = place.value
+		ORDER BY place.key`, asJSON(rows))
+}

@@ -1,0 +1,140 @@
+package sqlite
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// Migration is one step of the schema.
+type Migration struct {
+	Version   int // from 1, without gaps
+	Name      string
+	AppliedAt time.Time // zero while it is pending
+}
+
+// Status reads which migrations the database at path has and which are pending. It changes nothing: to a missing file
+// all are pending, and it stays missing.
+func Status(ctx context.Context, path string) ([]Migration, error) {
+	migrations, err := status(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations of %s: %w", path, err)
+	}
+	return migrations, nil
+}
+
+func status(ctx context.Context, path string) ([]Migration, error) {
+	file, err := newFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(file.path); errors.Is(err, fs.ErrNotExist) {
+		return knownMigrations(), nil
+	}
+	db, err := file.readers()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	return appliedMigrations(view{ctx, db})
+}
+
+// migrate applies what is pending. Of several processes that open the database at once, each migration is applied by
+// one, because the write lock is held from the look at what is there to the commit.
+func migrate(ctx context.Context, file file) error {
+	s, err := file.session(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for {
+		done := false
+		err := s.inTransaction(func() error {
+			migrations, err := appliedMigrations(s)
+			if err != nil {
+				return err
+			}
+			next := nextPending(migrations)
+			if next == nil {
+				done = true
+				return nil
+			}
+			return s.apply(*next)
+		})
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+func nextPending(migrations []Migration) *Migration {
+	for i := range migrations {
+		if migrations[i].AppliedAt.IsZero() {
+			return &migrations[i]
+		}
+	}
+	return nil
+}
+
+func (s *session) apply(m Migration) error {
+	text, err := migrationFiles.ReadFile("migrations/" + m.Name + ".sql")
+	if err != nil {
+		return err
+	}
+	if err := s.script(string(text)); err != nil {
+		return fmt.Errorf("apply migration %s: %w", m.Name, err)
+	}
+	if err := s.script(`CREATE TABLE IF NOT EXISTS migrations (
+		version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`); err != nil {
+		return err
+	}
+	return s.exec(`INSERT INTO migrations VALUES (?, ?, ?)`, m.Version, m.Name, time.Now().UnixMicro())
+}
+
+// knownMigrations returns the embedded migrations, all as pending. A file's name starts with its version.
+func knownMigrations() []Migration {
+	entries, err := migrationFiles.ReadDir("migrations")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	var migrations []Migration
+	for i, entry := range entries {
+		migrations = append(migrations, Migration{Version: i + 1, Name: strings.TrimSuffix(entry.Name(), ".sql")})
+	}
+	return migrations
+}
+
+// appliedMigrations returns the known migrations, those that the database has with their times. It refuses a database
+// that has others too: its schema is not one that this program knows.
+func appliedMigrations(q queryer) ([]Migration, error) {
+	migrations := knownMigrations()
+	begun, err := one(q, scanValue[bool], `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')`)
+	if err != nil || !begun {
+		return migrations, err
+	}
+	type applied struct {
+		version int
+		at      int64
+	}
+	list, err := all(q, func(r row) (a applied, err error) {
+		return a, r.Scan(&a.version, &a.at)
+	}, `SELECT version, applied_at FROM migrations ORDER BY version`)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range list {
+		if a.version > len(migrations) {
+			return nil, fmt.Errorf("it is at version %d, and this program knows versions up to %d: use a newer perksd", a.version, len(migrations))
+		}
+		migrations[a.version-1].AppliedAt = fromMicros(a.at)
+	}
+	return migrations, nil
+}

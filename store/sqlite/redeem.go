@@ -1,0 +1,161 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// Redeem makes a redemption, or replays the first answer to the same idempotency key. The writer runs it in one
+// transaction with nothing beside it, which is what makes its checks and its changes one step.
+func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
+	return writeFor(ctx, db, "redeem a perk", func(s *session) (store.RedeemResult, error) {
+		return s.redeem(attempt)
+	})
+}
+
+func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error) {
+	first, err := s.firstAnswer(attempt)
+	if err == nil {
+		return store.RedeemResult{Redemption: first, Replayed: first.ID != attempt.ID}, nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return store.RedeemResult{}, err
+	}
+	offer, err := s.offer(attempt)
+	if err != nil {
+		return store.RedeemResult{}, err
+	}
+	if err := offer.refuse(attempt); err != nil {
+		return store.RedeemResult{}, err
+	}
+	made, err := s.makeRedemption(attempt, offer)
+	return store.RedeemResult{Redemption: made}, err
+}
+
+const redemptionColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.status, r.metadata`
+
+// firstAnswerColumns show a redemption as it was made; only its status can have changed since.
+const firstAnswerColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.first_status, r.metadata`
+
+func scanRedemption(r row) (redemption api.Redemption, err error) {
+	var at int64
+	var metadata string
+	err = r.Scan(&redemption.ID, &redemption.PerkID, &redemption.UserID, &at, &redemption.Status, &metadata)
+	redemption.RedeemedAt, redemption.Metadata = fromMicros(at), json.RawMessage(metadata)
+	return redemption, err
+}
+
+// firstAnswer finds what the attempt was answered before, under its key or, when the caller tries again after an unclear
+// answer, under its id. Without one the error is sql.ErrNoRows.
+func (s *session) firstAnswer(attempt store.RedeemAttempt) (api.Redemption, error) {
+	if attempt.Key != nil {
+		first, err := s.answerToKey(attempt)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return first, err
+		}
+	}
+	first, err := one(s, scanRedemption, `
+		SELECT `+firstAnswerColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, attempt.ID)
+	if err == nil && (first.PerkID != attempt.PerkID || first.UserID != attempt.UserID) {
+		return first, fmt.Errorf("the id %q of a new redemption is another one's", attempt.ID)
+	}
+	return first, err
+}
+
+// answerToKey leaves keys alone that are past their life: such a key is as if it were never used.
+func (s *session) answerToKey(attempt store.RedeemAttempt) (api.Redemption, error) {
+	var fingerprint []byte
+	first, err := one(s, func(r row) (api.Redemption, error) {
+		return scanRedemption(rowAfter{r, []any{&fingerprint}})
+	}, `
+		SELECT k.fingerprint, `+firstAnswerColumns+`
+		FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption JOIN perks AS p ON p.row = r.perk
+		WHERE k.client_id = ? AND k.key = ? AND k.created_at >= ?`,
+		attempt.ClientID, attempt.Key.Key, attempt.At.Add(-store.IdempotencyKeyLife).UnixMicro())
+	if err == nil && !bytes.Equal(fingerprint, attempt.Key.Fingerprint[:]) {
+		return first, store.IdempotencyKeyReused(attempt.Key.Key)
+	}
+	return first, err
+}
+
+// offer is what decides whether a user can redeem a perk.
+type offer struct {
+	perk               int64
+	validFrom, validTo *time.Time
+	approval           store.Approval
+	soldOut            bool
+	userKnown          bool
+	userHasIt          bool
+}
+
+func (s *session) offer(attempt store.RedeemAttempt) (offer, error) {
+	return found(store.PerkNotFound(attempt.PerkID), s, func(r row) (o offer, err error) {
+		var from, to *int64
+		err = r.Scan(&o.perk, &from, &to, &o.approval, &o.soldOut, &o.userKnown, &o.userHasIt)
+		o.validFrom, o.validTo = fromMicrosOrNil(from), fromMicrosOrNil(to)
+		return o, err
+	}, `
+		SELECT p.row, p.valid_from, p.valid_to, p.approval, ifnull(s.held >= s.stock, 0),
+			EXISTS (SELECT 1 FROM users WHERE id = ?1),
+			EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = ?1 AND r.perk = p.row AND r.status <> 'rejected')
+		FROM perks AS p JOIN perk_stock AS s ON s.perk = p.row
+		WHERE p.id = ?2`, attempt.UserID, attempt.PerkID)
+}
+
+// refuse returns why the attempt cannot succeed, or nil.
+func (o offer) refuse(attempt store.RedeemAttempt) error {
+	at := attempt.At.Truncate(time.Microsecond)
+	switch {
+	case !o.userKnown:
+		return store.UserNotFound(attempt.UserID)
+	case o.userHasIt:
+		return store.AlreadyRedeemed(attempt.PerkID, attempt.UserID)
+	case o.validFrom != nil && at.Before(*o.validFrom):
+		return store.PerkNotStarted(attempt.PerkID, *o.validFrom)
+	case o.validTo != nil && !at.Before(*o.validTo):
+		return store.PerkExpired(attempt.PerkID, *o.validTo)
+	case o.soldOut:
+		return store.SoldOut(attempt.PerkID)
+	}
+	return nil
+}
+
+func (s *session) makeRedemption(attempt store.RedeemAttempt, o offer) (api.Redemption, error) {
+	at := attempt.At.UnixMicro()
+	made := api.Redemption{
+		ID: attempt.ID, PerkID: attempt.PerkID, UserID: attempt.UserID, RedeemedAt: fromMicros(at),
+		Status: api.StatusApproved, Metadata: attempt.Metadata,
+	}
+	if o.approval == store.ApprovalManual {
+		made.Status = api.StatusPending
+	}
+	if len(made.Metadata) == 0 {
+		made.Metadata = json.RawMessage(`{}`)
+	}
+	row, err := s.insert(`
+		INSERT INTO redemptions (id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)`,
+		made.ID, o.perk, made.UserID, attempt.ClientID, at, string(made.Status), string(made.Metadata))
+	if err != nil {
+		return made, err
+	}
+	if err := s.exec(`UPDATE perk_stock SET held = held + 1 WHERE perk = ?`, o.perk); err != nil {
+		return made, err
+	}
+	if attempt.Key == nil {
+		return made, nil
+	}
+	return made, s.exec(`
+		INSERT INTO idempotency_keys (client_id, key, fingerprint, redemption, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (client_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, redemption = excluded.redemption,
+			created_at = excluded.created_at`,
+		attempt.ClientID, attempt.Key.Key, attempt.Key.Fingerprint[:], row, at)
+}

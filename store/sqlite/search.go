@@ -1,0 +1,183 @@
+package sqlite
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"example.com/perks/store"
+)
+
+// search is a PerkQuery in SQL: where candidates come from, and what they must satisfy. Its texts are constants of this
+// file; every value is a named argument.
+type search struct {
+	query      store.PerkQuery
+	words      []string
+	categories []string // folded names; nil without the filter
+	conditions []string
+	args       []any
+}
+
+const (
+	notExpired = `(p.valid_to IS NULL OR p.valid_to > :at)`
+	begun      = `(p.valid_from IS NULL OR p.valid_from <= :at)`
+	taken      = `(SELECT perk FROM perk_stock WHERE held >= stock
+		UNION SELECT perk FROM redemptions WHERE user_id = :user AND status <> 'rejected')`
+	inCity       = `p.city_fold = :city`
+	inCategory   = `p.category_fold = :category`
+	inCategories = `p.category_fold IN (SELECT value FROM json_each(:category))`
+	withWords    = `p.row IN (SELECT rowid FROM perk_words WHERE perk_words MATCH :words)`
+	inBox        = `p.lat BETWEEN :south AND :north AND p.lng BETWEEN :west AND :east`
+	inBoxAcross  = `p.lat BETWEEN :south AND :north AND (p.lng >= :west OR p.lng <= :east)`
+)
+
+// distance is store.DistanceKM in SQL.
+var distance = fmt.Sprintf(`2 * %v * asin(min(1.0, sqrt(
+	sin(radians(p.lat - :lat) / 2) * sin(radians(p.lat - :lat) / 2) +
+	cos(radians(:lat)) * cos(radians(p.lat)) * sin(radians(p.lng - :lng) / 2) * sin(radians(p.lng - :lng) / 2))))`,
+	store.EarthRadiusKM)
+
+// newSearch looks up what the query names. An unknown user is UserNotFound.
+func newSearch(v view, query store.PerkQuery) (*search, error) {
+	s := &search{query: query, words: store.QueryWords(query.Text)}
+	s.name("at", query.At.UnixMicro())
+	if query.AvailableTo != "" {
+		if err := requireUser(v, query.AvailableTo); err != nil {
+			return nil, err
+		}
+		s.name("user", query.AvailableTo)
+	}
+	if s.onlyValid() {
+		s.require(notExpired)
+	}
+	if s.onlyBegun() {
+		s.require(begun)
+	}
+	if query.City != "" {
+		s.require(inCity)
+		s.name("city", store.Fold(query.City))
+	}
+	if query.Category != "" {
+		if err := s.requireCategory(v); err != nil {
+			return nil, err
+		}
+	}
+	if query.Near != nil {
+		s.requireNear(*query.Near)
+	}
+	if query.Text != "" {
+		s.name("words", matchExpression(s.words))
+	}
+	return s, nil
+}
+
+func (s *search) require(condition string)    { s.conditions = append(s.conditions, condition) }
+func (s *search) name(name string, value any) { s.args = append(s.args, sql.Named(name, value)) }
+func (s *search) onlyValid() bool             { return !s.query.IncludeExpired || s.query.AvailableTo != "" }
+func (s *search) onlyBegun() bool             { return s.query.AvailableTo != "" }
+
+// isEmpty holds when a filter names something that no perk can match.
+func (s *search) isEmpty() bool {
+	return s.query.Category != "" && len(s.categories) == 0 || s.query.Text != "" && len(s.words) == 0
+}
+
+// requireCategory finds the category by its name or its id; the text can be the name of one and the id of another.
+func (s *search) requireCategory(v view) (err error) {
+	folded := store.Fold(s.query.Category)
+	s.categories, err = all(v, scanValue[string], `
+		SELECT name_fold FROM categories WHERE name_fold = ?
+		UNION SELECT name_fold FROM categories WHERE lower(id) = ?`, folded, folded)
+	if err != nil {
+		return err
+	}
+	if len(s.categories) == 1 {
+		s.require(inCategory)
+		s.name("category", s.categories[0])
+		return nil
+	}
+	s.require(inCategories)
+	s.name("category", asJSON(s.categories))
+	return nil
+}
+
+func (s *search) requireNear(circle store.Circle) {
+	box := circle.Box()
+	if box.CrossesAntimeridian() {
+		s.require(inBoxAcross)
+	} else {
+		s.require(inBox)
+	}
+	s.require(distance + ` <= :radius`)
+	s.name("south", box.South)
+	s.name("west", box.West)
+	s.name("north", box.North)
+	s.name("east", box.East)
+	s.name("lat", circle.Lat)
+	s.name("lng", circle.Lng)
+	s.name("radius", circle.RadiusKM)
+	s.name("cells", asJSON(circle.Cover()))
+}
+
+// from is the tables that candidates are read from. The circle and the words are looked up in indexes of their own, and
+// their CROSS JOIN keeps SQLite from turning that round. A city or a category has its index; all perks are read over the
+// one that is given, unless it is "".
+func (s *search) from(index string) string {
+	switch {
+	case s.query.Near != nil:
+		return `json_each(:cells) AS run CROSS JOIN perks AS p INDEXED BY perks_in_cell
+			ON p.cell BETWEEN run.value ->> 'First' AND run.value ->> 'Last'`
+	case s.query.Text != "":
+		return `perk_words CROSS JOIN perks AS p ON p.row = perk_words.rowid AND perk_words MATCH :words`
+	case s.query.City != "" || s.query.Category != "" || index == "":
+		return `perks AS p`
+	}
+	return `perks AS p INDEXED BY ` + index
+}
+
+// where is the conditions on candidates that come from from.
+func (s *search) where() string {
+	conditions := s.conditions
+	if s.query.Near != nil && s.query.Text != "" {
+		conditions = append(conditions[:len(conditions):len(conditions)], withWords)
+	}
+	return whereAll(conditions)
+}
+
+// whereAnywhere is the conditions on perks that come from anywhere.
+func (s *search) whereAnywhere() string {
+	conditions := s.conditions
+	if s.query.Text != "" {
+		conditions = append(conditions[:len(conditions):len(conditions)], withWords)
+	}
+	return whereAll(conditions)
+}
+
+func whereAll(conditions []string) string {
+	if len(conditions) == 0 {
+		return `true`
+	}
+	return strings.Join(conditions, ` AND `)
+}
+
+// matchExpression asks FTS5 for every word as a prefix. Words hold letters, digits and marks alone: nothing to escape.
+func matchExpression(words []string) string {
+	var b strings.Builder
+	for _, word := range words {
+		b.WriteString(`"` + word + `"* `)
+	}
+	return b.String()
+}
+
+func asJSON(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // strings and numbers can always be written
+	}
+	return string(text)
+}
+
+func requireUser(q queryer, id string) error {
+	_, err := found(store.UserNotFound(id), q, scanValue[string], `SELECT id FROM users WHERE id = ?`, id)
+	return err
+}

@@ -1,0 +1,161 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
+
+	"example.com/perks/store"
+)
+
+// Options is what a DB can be told beside its path.
+type Options struct {
+	Logger *slog.Logger // nil discards
+}
+
+// DB is one SQLite file, open. All writes of the process go through one goroutine, which commits what is queued in one
+// transaction; reads have connections of their own and see the last commit.
+type DB struct {
+	file    file
+	log     *slog.Logger
+	readers *sql.DB
+	writer  *writer
+	totals  *totals
+
+	close    sync.Once
+	closeErr error
+}
+
+var _ store.Store = (*DB)(nil)
+
+// Open opens the database in the file at path. A missing file is made, readable for its owner alone, and migrations that
+// are pending are applied. A database that is newer than the program is refused. The context bounds the opening only.
+func Open(ctx context.Context, path string, options Options) (*DB, error) {
+	log := options.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	db, err := open(ctx, path, log)
+	if err != nil {
+		return nil, fmt.Errorf("open the database %s: %w", path, err)
+	}
+	return db, nil
+}
+
+func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
+	file, err := newFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.create(); err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, file); err != nil {
+		return nil, err
+	}
+	readers, err := file.readers()
+	if err != nil {
+		return nil, err
+	}
+	writer := startWriter(file, log)
+	return &DB{file: file, log: log, readers: readers, writer: writer, totals: newTotals()}, nil
+}
+
+// Close waits for the writes that are queued and under way, refuses new ones, and releases the file.
+func (db *DB) Close() error {
+	db.close.Do(func() {
+		// The writer's connection goes last: only it can fold the log back into the file.
+		db.writer.drain()
+		db.closeErr = errors.Join(db.readers.Close(), db.writer.release())
+	})
+	return db.closeErr
+}
+
+// Ready returns nil only if a write is committed before the context ends.
+func (db *DB) Ready(ctx context.Context) error {
+	return db.write(ctx, "check that the database takes writes", func(s *session) error {
+		return s.exec(`INSERT INTO readiness VALUES (1, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
+			ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`)
+	})
+}
+
+// file is a database file by its absolute path.
+type file struct{ path string }
+
+func newFile(path string) (file, error) {
+	absolute, err := filepath.Abs(path)
+	return file{absolute}, err
+}
+
+// creating keeps others in this process away while the new file is open: closing any handle of a file drops all of the
+// process's POSIX locks on it, SQLite's among them.
+var creating sync.Mutex
+
+// create makes the file if it is missing. SQLite gives the mode on to the files that it puts beside it.
+func (f file) create() error {
+	creating.Lock()
+	defer creating.Unlock()
+	handle, err := os.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return handle.Close()
+}
+
+const busyTimeout = "5000" // milliseconds to wait for another process's write
+
+// maxReaders bounds the reads that run at once. An export holds one for as long as it lasts.
+const maxReaders = 16
+
+func (f file) dsn(query url.Values) string {
+	address := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(f.path), RawQuery: query.Encode()}
+	return address.String()
+}
+
+func (f file) readers() (*sql.DB, error) {
+	db, err := sql.Open("sqlite", f.dsn(url.Values{
+		"mode":          {"ro"},
+		"_query_only":   {"1"},
+		"_busy_timeout": {busyTimeout},
+		"_dqs":          {"0"},
+	}))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(maxReaders)
+	db.SetMaxIdleConns(maxReaders)
+	return db, nil
+}
+
+// session opens a connection that writes. Every commit is on the disk when it returns.
+func (f file) session(ctx context.Context) (*session, error) {
+	pool, err := sql.Open("sqlite", f.dsn(url.Values{
+		"mode":          {"rw"},
+		"_journal_mode": {"WAL"},
+		"_synchronous":  {"FULL"},
+		"_foreign_keys": {"1"},
+		"_busy_timeout": {busyTimeout},
+		"_dqs":          {"0"},
+		"_pragma":       {"cache_size(-32000)"},
+	}))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return &session{pool: pool, conn: conn, prepared: map[string]*sql.Stmt{}}, nil
+}

@@ -1,0 +1,243 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"example.com/perks/store"
+)
+
+const (
+	maxQueue = 4096 // jobs that wait; more make their callers wait
+	maxBatch = 128  // jobs that one COMMIT makes durable
+)
+
+// writer is the one goroutine of the process that writes. What is queued while a COMMIT reaches the disk shares the next
+// one, so that many callers pay for one fsync.
+type writer struct {
+	file    file
+	log     *slog.Logger
+	queue   chan *job
+	stopped chan struct{}
+
+	closing sync.RWMutex // held for reading while a job is being queued
+	closed  bool
+
+	session *session // nil until it is needed, and after a failure; the goroutine's own until stopped is closed
+}
+
+func startWriter(file file, log *slog.Logger) *writer {
+	w := &writer{file: file, log: log, queue: make(chan *job, maxQueue), stopped: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// job is one write that someone waits for.
+type job struct {
+	ctx   context.Context
+	taken atomic.Bool
+	work  func(*session) error // may run again after its transaction came to nothing
+	alone bool                 // work is not to run in the batch's transaction and does not use its session
+	err   error                // what work returned
+	done  chan error           // buffered, so that the writer never waits for a caller who left
+}
+
+// take claims the job: for the writer, which will run it, or for the caller, who then knows that it never runs.
+func (j *job) take() bool { return j.taken.CompareAndSwap(false, true) }
+
+// do runs work in a transaction and returns after its commit. A caller whose context ends first gets Unavailable; work
+// that has begun goes on.
+func (w *writer) do(ctx context.Context, work func(*session) error) error {
+	j := &job{ctx: ctx, work: work, done: make(chan error, 1)}
+	if err := w.enqueue(j); err != nil {
+		return err
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		j.take()
+		return store.Unavailable(ctx.Err())
+	}
+}
+
+// doAlone runs work while no other write of this process runs. Work has its own connection and transaction, and is
+// waited for once it has begun.
+func (w *writer) doAlone(ctx context.Context, work func() error) error {
+	j := &job{ctx: ctx, work: func(*session) error { return work() }, alone: true, done: make(chan error, 1)}
+	if err := w.enqueue(j); err != nil {
+		return err
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		if j.take() {
+			return store.Unavailable(ctx.Err())
+		}
+		return <-j.done
+	}
+}
+
+func (w *writer) enqueue(j *job) error {
+	w.closing.RLock()
+	defer w.closing.RUnlock()
+	if w.closed {
+		return store.Unavailable(errClosed)
+	}
+	select {
+	case w.queue <- j:
+		return nil
+	case <-j.ctx.Done():
+		return store.Unavailable(j.ctx.Err())
+	}
+}
+
+// drain refuses new jobs and returns when the queued ones are done.
+func (w *writer) drain() {
+	w.closing.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.queue)
+	}
+	w.closing.Unlock()
+	<-w.stopped
+}
+
+// release closes the connection; the writer must be drained.
+func (w *writer) release() error {
+	if w.session == nil {
+		return nil
+	}
+	return w.session.close()
+}
+
+func (w *writer) run() {
+	defer close(w.stopped)
+	for first := range w.queue {
+		var batch []*job
+		for _, j := range w.gather(first) {
+			switch {
+			case j.ctx.Err() != nil || !j.take():
+				j.done <- store.Unavailable(context.Cause(j.ctx))
+			case j.alone:
+				w.commit(batch)
+				batch = nil
+				j.done <- w.guard(j, nil)
+			default:
+				batch = append(batch, j)
+			}
+		}
+		w.commit(batch)
+	}
+}
+
+// gather takes what is queued already, and waits for nothing.
+func (w *writer) gather(first *job) []*job {
+	jobs := []*job{first}
+	for len(jobs) < maxBatch {
+		select {
+		case j, open := <-w.queue:
+			if !open {
+				return jobs
+			}
+			jobs = append(jobs, j)
+		default:
+			return jobs
+		}
+	}
+	return jobs
+}
+
+// commit runs the batch in one transaction and answers every job, each with its own outcome.
+func (w *writer) commit(batch []*job) {
+	if len(batch) == 0 {
+		return
+	}
+	nothing, err := w.attempt(batch)
+	if nothing && len(batch) > 1 {
+		for _, j := range batch {
+			w.commit([]*job{j})
+		}
+		return
+	}
+	for _, j := range batch {
+		if err != nil {
+			j.err = store.Unavailable(err)
+		}
+		j.done <- j.err
+	}
+}
+
+// attempt runs the batch once. An error concerns all of it: the transaction did not commit, or no one knows. If it
+// certainly changed nothing for a reason that may be one job's own, nothing is true and the jobs can be tried singly.
+func (w *writer) attempt(batch []*job) (nothing bool, err error) {
+	defer func() {
+		if err != nil {
+			w.log.Error("a write transaction failed", "jobs", len(batch), "error", err)
+			w.discardSession()
+		}
+	}()
+	if err := w.openSession(); err != nil {
+		return false, err
+	}
+	if err := w.session.exec("BEGIN IMMEDIATE"); err != nil {
+		return false, err
+	}
+	for _, j := range batch {
+		if err := w.step(j); err != nil {
+			return true, err
+		}
+	}
+	if err := w.session.exec("COMMIT"); err != nil {
+		return commitsNothing(err), err
+	}
+	return false, nil
+}
+
+// step runs one job in a savepoint, so that a job that fails takes back its own changes and no others. An error means
+// that the whole transaction is lost, as SQLite decides when the disk is full or fails.
+func (w *writer) step(j *job) error {
+	if err := w.session.exec("SAVEPOINT job"); err != nil {
+		return err
+	}
+	j.err = w.guard(j, w.session)
+	if j.err != nil {
+		if err := w.session.exec("ROLLBACK TO job"); err != nil {
+			return fmt.Errorf("%w (after: %w)", err, j.err)
+		}
+	}
+	return w.session.exec("RELEASE job")
+}
+
+// guard runs the job's work and turns a panic into its error, because other callers' work is in the same transaction.
+func (w *writer) guard(j *job, s *session) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			w.log.Error("a write panicked", "panic", cause, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the write panicked: %v", cause)
+		}
+	}()
+	return j.work(s)
+}
+
+func (w *writer) openSession() (err error) {
+	if w.session == nil {
+		w.session, err = w.file.session(context.Background())
+	}
+	return err
+}
+
+func (w *writer) discardSession() {
+	if w.session == nil {
+		return
+	}
+	if err := w.session.close(); err != nil {
+		w.log.Error("the writing connection did not close", "error", err)
+	}
+	w.session = nil
+}
