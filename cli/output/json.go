@@ -1,0 +1,80 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"example.com/perks/cli/plain"
+)
+
+const indent = "  "
+
+// jsonEncoder writes one object, or an array with an indented object at a time.
+type jsonEncoder struct {
+	out   *bufio.Writer
+	begun bool
+}
+
+func (e *jsonEncoder) one(r record) error { return e.write("", r.raw, "\n") }
+
+func (e *jsonEncoder) item(r record) error {
+	opening := "[\n" + indent
+	if e.begun {
+		opening = ",\n" + indent
+	}
+	e.begun = true
+	if _, err := e.out.WriteString(opening); err != nil {
+		return err
+	}
+	return e.write(indent, r.raw, "")
+}
+
+func (e *jsonEncoder) end() error {
+	closing := "\n]\n"
+	if !e.begun {
+		closing = "[]\n"
+	}
+	_, err := e.out.WriteString(closing)
+	return err
+}
+
+func (e *jsonEncoder) stop() error { return nil }
+
+func (e *jsonEncoder) write(prefix string, raw json.RawMessage, ending string) error {
+	var text bytes.Buffer
+	if err := json.Indent(&text, raw, prefix, indent); err != nil {
+		return err
+	}
+	text.WriteString(ending)
+	_, err := e.out.Write(text.Bytes())
+	return err
+}
+
+// jsonlEncoder writes a JSON text to a line.
+type jsonlEncoder struct{ out io.Writer }
+
+func (e *jsonlEncoder) one(r record) error { return e.item(r) }
+func (e *jsonlEncoder) end() error         { return nil }
+func (e *jsonlEncoder) stop() error        { return nil }
+
+func (e *jsonlEncoder) item(r record) error {
+	_, err := e.out.Write(append(r.raw, '\n'))
+	return err
+}
+
+// idEncoder writes an id to a line, for the arguments of other commands.
+type idEncoder struct {
+	out *bufio.Writer
+	id  string
+}
+
+func (e *idEncoder) one(r record) error { return e.item(r) }
+func (e *idEncoder) end() error         { return nil }
+func (e *idEncoder) stop() error        { return nil }
+
+func (e *idEncoder) item(r record) error {
+	_, err := e.out.WriteString(plain.Line(textOf(r.fields().get(e.id))) + "\n")
+	return err
+}

@@ -1,0 +1,297 @@
+package output_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/streams"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+type item struct {
+	ID     int64           `json:"id"`
+	Title  string          `json:"title"`
+	City   *string         `json:"city"`
+	Price  string          `json:"price"`
+	Lat    float64         `json:"lat"`
+	Images []string        `json:"images"`
+	Extra  json.RawMessage `json:"extra"`
+}
+
+var view = output.View{Columns: []string{"id", "title", "city", "lat"}, ID: "id"}
+
+func text(s string) *string { return &s }
+
+// items hold what trips formats up: what a terminal obeys, a spreadsheet runs, YAML takes for something else, and numbers
+// that a float would bend.
+func items() []item {
+	return []item{
+		{1, "Coffee ☕ & cake", text("Zürich"), "120.50", -33.86, []string{"https://a.example/1.jpg", "https://a.example/2.jpg"}, json.RawMessage(`{"b":1.50,"a":[true,null]}`)},
+		{9007199254740993, "=HYPERLINK(\"x\")\x1b[31m\u202egnp\u202c", nil, "0", 0, []string{}, json.RawMessage(`{}`)},
+		{3, "two\nlines\tand a tab", text("no"), "-1", 1e21, nil, json.RawMessage(`"\ud83d\ude00 \/"`)},
+		{4, "寿司 at the long, long, very long table by the window", text("東京"), "@cmd", 35.6764, []string{"x"}, json.RawMessage(`12`)},
+	}
+}
+
+func all(items []item) iter.Seq2[item, error] {
+	return func(yield func(item, error) bool) {
+		for _, i := range items {
+			if !yield(i, nil) {
+				return
+			}
+		}
+	}
+}
+
+// run writes with a printer and returns what came out.
+func run(t *testing.T, options output.Options, terminal bool, use func(*output.Printer[item]) error) (string, error) {
+	t.Helper()
+	s, out, _ := streams.Buffers("")
+	if terminal {
+		s.OutTTY, s.Width, s.ColourOut = true, 60, true
+	}
+	if err := options.Check(); err != nil {
+		return "", err
+	}
+	printer, err := output.New[item](options, s, view)
+	if err != nil {
+		return "", err
+	}
+	err = use(printer)
+	return out.String(), err
+}
+
+func list(items []item) func(*output.Printer[item]) error {
+	return func(p *output.Printer[item]) error { return p.List(context.Background(), all(items)) }
+}
+
+func one(i item) func(*output.Printer[item]) error {
+	return func(p *output.Printer[item]) error { return p.One(context.Background(), i) }
+}
+
+func TestGolden(t *testing.T) {
+	for name, test := range map[string]struct {
+		options  output.Options
+		terminal bool
+		use      func(*output.Printer[item]) error
+	}{
+		"table-terminal":     {output.Options{}, true, list(items())},
+		"table-piped":        {output.Options{}, false, list(items())},
+		"table-fields":       {output.Options{Fields: []string{"price", "id"}}, true, list(items())},
+		"table-one-terminal": {output.Options{}, true, one(items()[0])},
+		"table-one-piped":    {output.Options{}, false, one(items()[1])},
+		"json":               {output.Options{Format: "json"}, false, list(items())},
+		"json-one":           {output.Options{Format: "json"}, false, one(items()[0])},
+		"json-fields":        {output.Options{Format: "json", Fields: []string{"title", "id"}}, false, list(items())},
+		"jsonl":              {output.Options{Format: "jsonl"}, false, list(items())},
+		"yaml":               {output.Options{Format: "yaml"}, false, list(items())},
+		"yaml-one":           {output.Options{Format: "yaml"}, false, one(items()[2])},
+		"csv":                {output.Options{Format: "csv"}, false, list(items())},
+		"csv-raw":            {output.Options{Format: "csv", Raw: true}, false, list(items())},
+		"id":                 {output.Options{Format: "id"}, false, list(items())},
+		"jq":                 {output.Options{JQ: `.[] | .title, .id`}, false, list(items())},
+		"jq-json":            {output.Options{JQ: `.[] | .title, .id`, Format: "json"}, false, list(items())},
+		"jq-each":            {output.Options{JQ: `select(.city == null) | {id}`, Format: "jsonl"}, false, list(items())},
+		"template":           {output.Options{Template: `{{range .}}{{.id}} {{.title}} {{json .extra}} {{join " " .images}}{{"\n"}}{{end}}`}, false, list(items()[:2])},
+		"template-each":      {output.Options{Template: "{{.id}}\n", Format: "jsonl"}, false, list(items())},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := run(t, test.options, test.terminal, test.use)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", path, diff)
+			}
+		})
+	}
+}
+
+func TestEmptyLists(t *testing.T) {
+	for format, want := range map[string]string{
+		"": "", "table": "", "json": "[]\n", "yaml": "[]\n", "jsonl": "", "id": "", "csv": "id,title,city,price,lat,images,extra\n",
+	} {
+		if got, err := run(t, output.Options{Format: format}, true, list(nil)); got != want || err != nil {
+			t.Errorf("%q: %q, %v; want %q", format, got, err, want)
+		}
+	}
+	if got, err := run(t, output.Options{JQ: "length"}, false, list(nil)); got != "0\n" || err != nil {
+		t.Errorf("jq: %q, %v", got, err)
+	}
+}
+
+// TestFormatsKeepWhatJSONSays reads each format back.
+func TestFormatsKeepWhatJSONSays(t *testing.T) {
+	wantRaw, err := json.Marshal(items())
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode := func(raw []byte) (value any) {
+		t.Helper()
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		if err := dec.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	t.Run("json", func(t *testing.T) {
+		got, _ := run(t, output.Options{Format: "json"}, false, list(items()))
+		if diff := cmp.Diff(decode(wantRaw), decode([]byte(got))); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("yaml", func(t *testing.T) {
+		got, _ := run(t, output.Options{Format: "yaml"}, false, list(items()))
+		var value []map[string]any
+		if err := yaml.Unmarshal([]byte(got), &value); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range items() {
+			if value[i]["title"] != want.Title || value[i]["price"] != want.Price {
+				t.Errorf("item %d: title %q, price %#v", i, value[i]["title"], value[i]["price"])
+			}
+		}
+		if value[2]["city"] != "no" || value[1]["city"] != nil || value[1]["id"] != 9007199254740993 {
+			t.Errorf("cities %#v, %#v, id %#v", value[2]["city"], value[1]["city"], value[1]["id"])
+		}
+	})
+	t.Run("csv, raw", func(t *testing.T) {
+		got, _ := run(t, output.Options{Format: "csv", Raw: true}, false, list(items()))
+		rows, err := csv.NewReader(strings.NewReader(got)).ReadAll()
+		if err != nil || rows[2][1] != items()[1].Title {
+			t.Errorf("%q, %v", rows, err)
+		}
+	})
+}
+
+func TestNothingThatSteersATerminalComesOut(t *testing.T) {
+	for _, format := range []string{"table", "json", "yaml", "jsonl", "csv", "id"} {
+		got, err := run(t, output.Options{Format: format}, false, list(items()))
+		if err != nil || strings.ContainsAny(got, "\x1b\u202e\u009b") {
+			t.Errorf("%s: %q, %v", format, got, err)
+		}
+	}
+	for _, options := range []output.Options{{JQ: ".[].title"}, {Template: "{{range .}}{{.title}}{{end}}"}} {
+		got, err := run(t, options, false, list(items()))
+		if err != nil || strings.ContainsAny(got, "\x1b\u202e") {
+			t.Errorf("%+v: %q, %v", options, got, err)
+		}
+	}
+}
+
+func TestCSVCellsAreNotRun(t *testing.T) {
+	for cell, want := range map[string]string{
+		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\tx": "'\tx", "\r=x": "'=x", "\n=x": "'\n=x", "1-1": "1-1", "": "", "'=": "'=",
+	} {
+		got, err := run(t, output.Options{Format: "csv", Fields: []string{"title", "lat"}}, false, one(item{Title: cell, Lat: -1, Extra: json.RawMessage("null")}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(got)).ReadAll()
+		if err != nil || rows[1][0] != want || rows[1][1] != "-1" {
+			t.Errorf("%q became %q, %v; want %q and the number as it is", cell, rows, err, want)
+		}
+	}
+}
+
+func TestFailureInAListIsNotHidden(t *testing.T) {
+	wrong := errors.New("page 2 failed")
+	broken := func(yield func(item, error) bool) {
+		if yield(items()[0], nil) {
+			yield(item{}, wrong)
+		}
+	}
+	for _, format := range []string{"table", "json", "yaml", "jsonl", "csv", "id"} {
+		got, err := run(t, output.Options{Format: format}, true, func(p *output.Printer[item]) error { return p.List(context.Background(), broken) })
+		if !errors.Is(err, wrong) {
+			t.Errorf("%s: %v", format, err)
+		}
+		if format == "json" && json.Valid([]byte(got)) {
+			t.Errorf("the part is valid JSON: %s", got)
+		}
+		if format == "yaml" && yaml.Unmarshal([]byte(got), new(any)) == nil {
+			t.Errorf("the part is valid YAML: %s", got)
+		}
+		if got == "" {
+			t.Errorf("%s: what came before the failure is missing", format)
+		}
+	}
+}
+
+func TestWrongOptionsAreRefusedBeforeAnythingIsDone(t *testing.T) {
+	for want, options := range map[string]output.Options{
+		`"jsn" is not an output format. Did you mean "json"? The formats are table, json, yaml, csv, jsonl, id.`: {Format: "jsn"},
+		`--jq and --template exclude each other.`:                                                                       {JQ: ".", Template: "x"},
+		`--jq and --template read JSON; they do not go with --output csv.`:                                              {JQ: ".", Format: "csv"},
+		`"titel" is not a field here. Did you mean "title"? The fields are id, title, city, price, lat, images, extra.`: {Fields: []string{"id", "titel"}},
+		`The --jq expression cannot be read: unexpected token "|".`:                                                     {JQ: "|"},
+		`The --template cannot be read: template: --template:1: unclosed action.`:                                       {Template: "{{"},
+	} {
+		_, err := run(t, options, false, list(nil))
+		var usage *exit.Usage
+		if !errors.As(err, &usage) || usage.Message != want {
+			t.Errorf("%+v:\n got %v\nwant %s", options, err, want)
+		}
+	}
+}
+
+func TestFailingExpressionsAreErrors(t *testing.T) {
+	for _, options := range []output.Options{{JQ: ".[0].title.x"}, {Template: "{{.id}}"}} {
+		if _, err := run(t, options, false, list(items())); err == nil {
+			t.Errorf("%+v went through", options)
+		}
+	}
+}
+
+func TestLongTablesNeedNoMoreMemory(t *testing.T) {
+	s, out, _ := streams.Buffers("")
+	s.OutTTY, s.Width = true, 60
+	printer, err := output.New[item](output.Options{}, s, view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	endless := func(yield func(item, error) bool) {
+		for i := range 5000 {
+			seen = out.Len()
+			if !yield(item{ID: int64(i), Title: "x", Extra: json.RawMessage("null")}, nil) {
+				return
+			}
+		}
+	}
+	if err := printer.List(context.Background(), endless); err != nil {
+		t.Fatal(err)
+	}
+	if seen == 0 {
+		t.Error("no row was written before the last one came")
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != 5001 {
+		t.Errorf("%d lines, want 5001", lines)
+	}
+}

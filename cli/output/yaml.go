@@ -1,0 +1,128 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// yamlEncoder writes one mapping, or a sequence with a mapping at a time.
+type yamlEncoder struct {
+	out   *bufio.Writer
+	begun bool
+}
+
+func (e *yamlEncoder) one(r record) error {
+	node, err := yamlNode(r.raw)
+	if err != nil {
+		return err
+	}
+	return e.write(node)
+}
+
+func (e *yamlEncoder) item(r record) error {
+	e.begun = true
+	node, err := yamlNode(r.raw)
+	if err != nil {
+		return err
+	}
+	return e.write(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{node}})
+}
+
+func (e *yamlEncoder) end() error {
+	if e.begun {
+		return nil
+	}
+	_, err := e.out.WriteString("[]\n")
+	return err
+}
+
+// stop leaves a line that is not YAML, because the items before it would be a whole sequence.
+func (e *yamlEncoder) stop() error {
+	_, err := e.out.WriteString("%incomplete\n")
+	return err
+}
+
+func (e *yamlEncoder) write(node *yaml.Node) error {
+	var text bytes.Buffer
+	enc := yaml.NewEncoder(&text)
+	enc.SetIndent(len(indent))
+	if err := enc.Encode(node); err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	_, err := e.out.Write(escapeControls(text.Bytes()))
+	return err
+}
+
+// yamlNode turns JSON into YAML's tree, with members in their order and numbers as they were written.
+func yamlNode(raw json.RawMessage) (*yaml.Node, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return readNode(dec)
+}
+
+func readNode(dec *json.Decoder) (*yaml.Node, error) {
+	token, err := dec.Token()
+	if err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		return readNested(dec, token)
+	case string:
+		return stringNode(token)
+	case json.Number:
+		return scalar(numberTag(token), token.String()), nil
+	case bool:
+		return scalar("!!bool", fmt.Sprint(token)), nil
+	}
+	return scalar("!!null", "null"), nil
+}
+
+// readNested reads to the end of an array or an object; an object's names are tokens like its values.
+func readNested(dec *json.Decoder, start json.Delim) (*yaml.Node, error) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	if start == '[' {
+		node.Kind = yaml.SequenceNode
+	}
+	for dec.More() {
+		child, err := readNode(dec)
+		if err != nil {
+			return nil, err
+		}
+		node.Content = append(node.Content, child)
+	}
+	if len(node.Content) == 0 {
+		node.Style = yaml.FlowStyle // [] and {}, which block style cannot write
+	}
+	_, err := dec.Token()
+	return node, err
+}
+
+// stringNode lets the library choose the quotes, which it puts around what older readers take for a boolean or a number
+// too. A text with control characters is in double quotes, where escapeControls may escape what YAML would not.
+func stringNode(text string) (*yaml.Node, error) {
+	var node yaml.Node
+	if err := node.Encode(text); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	if strings.ContainsFunc(text, isLooseControl) {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	return &node, nil
+}
+
+func scalar(tag, value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+func numberTag(number json.Number) string {
+	if strings.ContainsAny(number.String(), ".eE") {
+		return "!!float"
+	}
+	return "!!int"
+}
