@@ -179,7 +179,7 @@ func TestWalkingNextYieldsEveryPerkOnceInOrder(t *testing.T) {
 		t.Run(order, func(t *testing.T) {
 			seen := walk(t, "lat=52&lng=13&radius=50&sort="+url.QueryEscape(order))
 			slices.Sort(seen)
-			if slices.Compact(seen); len(seen) != 23 {
+			if seen = slices.Compact(seen); len(seen) != 23 {
 				t.Errorf("the walk saw %d perks", len(seen))
 			}
 		})

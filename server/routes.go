@@ -41,6 +41,9 @@ func (s *service) routes() *echo.Echo {
 	if s.config.Sandbox != nil {
 		s.perkRoutes(e, sandboxPath, s.config.Sandbox, true)
 	}
+	for _, path := range []string{livePath, sandboxPath} {
+		e.RouteNotFound(path+"/*", asProblem(func(echo.Context) error { return noSuchAddress }))
+	}
 	return e
 }
 
@@ -56,7 +59,6 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	get(e, path+"/perks/users/:userId", h.listForUser, allow(api.ScopePerksRead))
 	get(e, path+"/perks/:perkId", h.get, allow(api.ScopePerksRead))
 	e.POST(path+"/perks/:perkId/redeem", h.redeem, allow(api.ScopePerksRedeem))
-	e.RouteNotFound(path+"/*", asProblem(func(echo.Context) error { return noSuchAddress }))
 }
 
 func (s *service) property(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, false) }
