@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"example.com/perks/store"
+)
+
+// client reads a client from the database as the server would.
+func (o *operator) client(id string) store.Client {
+	o.t.Helper()
+	db, err := openStore(context.Background(), o.env["PERKSD_DATABASE"])
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer db.Close()
+	client, err := db.Client(context.Background(), id)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return client
+}
+
+func TestClientCreatePrintsIDAndSecretOnce(t *testing.T) {
+	o := newOperator(t)
+	golden(t, "client_create.txt", o.must("client", "create", "--name", "Front Desk, Ground Floor"))
+	golden(t, "client_create.json", o.must("client", "create", "--name", "Importer", "--id", "importer", "--scope", "perks:redeem,perks:read", "--sandbox-only", "-o", "json"))
+	golden(t, "client_list.txt", o.must("client", "list"))
+	golden(t, "client_list.json", o.must("client", "list", "-o", "json"))
+}
+
+func TestTheDatabaseHoldsOnlyAHashOfTheSecret(t *testing.T) {
+	o := newOperator(t)
+	var created clientView
+	if err := json.Unmarshal([]byte(o.must("client", "create", "--name", "X", "-o", "json")), &created); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(created.Secret)
+	if err != nil || len(raw) != 32 {
+		t.Errorf("the secret %q is not 32 bytes in base64url (%v)", created.Secret, err)
+	}
+	kept := o.client(created.ID)
+	if kept.Secret != sha256.Sum256([]byte(created.Secret)) {
+		t.Error("the hash is not that of the secret")
+	}
+	hash, err := json.Marshal(kept.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"client", "list"}, {"client", "list", "-o", "json"}, {"audit", "-o", "json"}} {
+		if printed := o.must(args...); strings.Contains(printed, created.Secret) || strings.Contains(printed, string(hash)) {
+			t.Errorf("perksd %s prints the secret or its hash", strings.Join(args, " "))
+		}
+	}
+}
+
+func TestClientCreateRefuses(t *testing.T) {
+	o := newOperator(t)
+	o.must("client", "create", "--name", "First", "--id", "taken")
+	const more = " (see 'perksd client create --help')"
+	o.refuses(exitFailure, `There is a client "taken" already. Choose another id.`, "client", "create", "--name", "Second", "--id", "taken")
+	o.refuses(exitUsage, "--name is required: what do people call this client?"+more, "client", "create")
+	o.refuses(exitUsage, "--name must not contain control characters"+more, "client", "create", "--name", "red\x1b[31m")
+	o.refuses(exitUsage, "--name must not contain control characters"+more, "client", "create", "--name", "left\u202eright")
+	o.refuses(exitUsage, "--name must be at most 120 characters long"+more, "client", "create", "--name", strings.Repeat("é", 121))
+	o.refuses(exitUsage, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'"+more, "client", "create", "--name", "X", "--id", "a:b")
+	o.refuses(exitUsage, `Some values are not valid. (scope "perks:all" is not a scope; the scopes are perks:read perks:redeem properties:read properties:write)`+more,
+		"client", "create", "--name", "X", "--scope", "perks:all")
+}
+
+func TestAClientWithoutAnIDGetsAReadableOne(t *testing.T) {
+	o := newOperator(t)
+	for name, start := range map[string]string{"Front Desk": "front-desk-", "日本": "client-", strings.Repeat("long ", 20): "long-long-long-long-long-long-lo-", "--": "client-"} {
+		id, err := newClientID(name, o.random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(id, start) || len(id) != len(start)+8 || !clientID.MatchString(id) {
+			t.Errorf("the id for %q is %q", name, id)
+		}
+	}
+}
+
+func TestRotateSecretReplacesIt(t *testing.T) {
+	o := newOperator(t)
+	o.must("client", "create", "--name", "X", "--id", "x")
+	before := o.client("x").Secret
+	var rotated clientView
+	if err := json.Unmarshal([]byte(o.must("client", "rotate-secret", "x", "-o", "json")), &rotated); err != nil {
+		t.Fatal(err)
+	}
+	if after := o.client("x").Secret; after == before || after != sha256.Sum256([]byte(rotated.Secret)) {
+		t.Error("the new secret is not the one that was printed")
+	}
+	o.refuses(exitFailure, `There is no client "y".`, "client", "rotate-secret", "y")
+}
+
+func TestDisableAndEnable(t *testing.T) {
+	o := newOperator(t)
+	o.must("client", "create", "--name", "X", "--id", "x")
+	equal(t, "disable", "Client x is disabled.\n", o.must("client", "disable", "x"))
+	if !o.client("x").Disabled {
+		t.Error("the client is not disabled")
+	}
+	equal(t, "enable", "Client x is enabled.\n", o.must("client", "enable", "x"))
+	if o.client("x").Disabled {
+		t.Error("the client is still disabled")
+	}
+	o.refuses(exitFailure, `There is no client "y".`, "client", "disable", "y")
+}
+
+type noRandom struct{}
+
+func (noRandom) Read([]byte) (int, error) { return 0, errors.New("no entropy") }
+
+func TestWithoutRandomnessThereIsNoSecret(t *testing.T) {
+	p := &program{random: noRandom{}}
+	if _, _, err := p.newSecret(); err == nil {
+		t.Error("a secret was made of nothing")
+	}
+	if _, err := newClientID("X", noRandom{}); err == nil {
+		t.Error("an id was made of nothing")
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api/rows"
+	"example.com/perks/store"
+)
+
+// odd is a record of each kind with texts that are easily broken on the way.
+var odd = map[string]string{
+	"perks": `{"id":"odd","title":"=SUM(A1)","description":"two\r\nlines, \"quotes\" and a \\ \u0007","category":"Café & Bar","merchant_name":" x ","image_url":"https://img.example/a,b.png",
+		"discount_text":"-10%","terms":"<b>\u2028</b>","valid_from":"2026-01-01T00:00:00.000001Z","valid_to":"2026-12-31T23:59:59.999999Z","city":"Zürich",
+		"created_at":"2025-01-01T00:00:00.5Z","updated_at":"2025-01-02T00:00:00Z","lat":-0.000001,"lng":179.99999999,"stock":0,"approval":"manual"},
+		{"id":"plain","title":"T","description":"D","city":"C","created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-02T00:00:00Z"}`,
+	"categories": `{"id":"odd","category_name":"\"Bar, \r\n Grill\""},{"id":"cafe-bar","category_name":"Café & Bar"}`,
+	"users":      `{"id":"=1+1"},{"id":"O\"Neill,Jr"},{"id":"日本"}`,
+	"properties": `{"propertyId":9007199254740993,"title":"+1","description":"a\r\nb","address":"","city":"","postcode":"007","images":["https://img.example/1,2.png","https://img.example/a?b=c&d"],
+		"price_pw":"120.50","bedrooms":2,"bathrooms":0,"lat":1.5,"lng":null,"deposit":-0.1,"owner":"acme"},{"propertyId":1,"title":"T","price_pw":120.50,"owner":"acme"}`,
+}
+
+func TestWhatImportReadsFromAnExportIsTheSame(t *testing.T) {
+	for kind, objects := range odd {
+		for _, format := range []string{"csv", "jsonl"} {
+			t.Run(kind+" in "+format, func(t *testing.T) {
+				from := withClient(t)
+				from.must("import", kind, from.file("odd.json", "["+objects+"]"))
+				exported := from.must("export", kind, "-o", format)
+
+				to := withClient(t)
+				to.must("import", kind, to.file("exported."+format, exported))
+				equal(t, "the copy", from.must("export", kind, "-o", "jsonl"), to.must("export", kind, "-o", "jsonl"))
+				equal(t, "the export of the copy", exported, to.must("export", kind, "-o", format))
+			})
+		}
+	}
+}
+
+func TestExportWritesTheRecordsAsTheyAre(t *testing.T) {
+	o := withClient(t)
+	for kind, objects := range odd {
+		o.must("import", kind, o.file("odd.json", "["+objects+"]"))
+	}
+	for kind := range odd {
+		golden(t, "export_"+kind+".csv", o.must("export", kind))
+		golden(t, "export_"+kind+".jsonl", o.must("export", kind, "-o", "jsonl"))
+	}
+}
+
+func TestAnExportOfNothingStillNamesTheColumns(t *testing.T) {
+	o := newOperator(t)
+	o.must("migrate")
+	for kind, want := range map[string]string{
+		"users": "id\n", "categories": "id,category_name\n", "redemptions": "id,perk_id,user_id,redeemed_at,status,metadata,client_id\n",
+	} {
+		equal(t, "export "+kind, want, o.must("export", kind))
+		equal(t, "export "+kind+" -o jsonl", "", o.must("export", kind, "-o", "jsonl"))
+	}
+}
+
+func TestAnExportThatBreaksOffFails(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	var records iter.Seq2[store.User, error] = func(yield func(store.User, error) bool) {
+		_ = yield(store.User{ID: "alice"}, nil) && yield(store.User{}, broken)
+	}
+	var out strings.Builder
+	if err := writeRows(&out, rows.CSV, store.UserFields(), records); !errors.Is(err, broken) {
+		t.Errorf("rows: %v", err)
+	}
+	list := listing[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
+	for _, format := range []string{"table", "json", "jsonl"} {
+		if err := list.print(&out, format, records); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
+
+func TestOutputThatCannotBeWrittenFails(t *testing.T) {
+	list := listing[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
+	for _, format := range []string{"table", "json", "jsonl"} {
+		if err := list.print(fullDisk{}, format, each(store.User{ID: "alice"})); err == nil {
+			t.Errorf("%s: nobody noticed", format)
+		}
+	}
+}
+
+func TestAJSONListIsAnArrayAlsoWhenItIsEmpty(t *testing.T) {
+	var out strings.Builder
+	if err := printJSONArray(&out, each[store.User]()); err != nil || out.String() != "[]\n" {
+		t.Errorf("an empty list is %q, %v", out.String(), err)
+	}
+	out.Reset()
+	if err := printJSONArray(&out, each(store.User{ID: "a"}, store.User{ID: "b"})); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("[\n  {\"id\":\"a\"},\n  {\"id\":\"b\"}\n]\n", out.String()); diff != "" {
+		t.Errorf("the list differs (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// testNow is when the commands of the tests run.
+var testNow = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// operator is a person at the command line, in a folder with a database of their own. Time stands still there, and ids
+// and secrets are the same in every run.
+type operator struct {
+	t      *testing.T
+	folder string
+	env    map[string]string
+	now    time.Time
+	random *rand.ChaCha8
+	ids    int
+}
+
+func newOperator(t *testing.T) *operator {
+	o := &operator{t: t, folder: t.TempDir(), now: testNow, random: rand.NewChaCha8([32]byte{})}
+	o.env = map[string]string{"PERKSD_DATABASE": "sqlite:" + o.path("perks.db")}
+	return o
+}
+
+func (o *operator) path(name string) string { return filepath.Join(o.folder, name) }
+
+// file writes a file and returns its path.
+func (o *operator) file(name, content string) string {
+	o.t.Helper()
+	if err := os.WriteFile(o.path(name), []byte(content), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+	return o.path(name)
+}
+
+// outcome is what a command left behind.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+func (o *operator) run(args ...string) outcome { return o.runWith("", args...) }
+
+// runWith gives the command an input.
+func (o *operator) runWith(stdin string, args ...string) outcome {
+	var stdout, stderr bytes.Buffer
+	code := o.program(stdin, &stdout, &stderr).run(context.Background(), args)
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+func (o *operator) program(stdin string, stdout, stderr *bytes.Buffer) *program {
+	return &program{
+		stdin: strings.NewReader(stdin), stdout: stdout, stderr: stderr,
+		getenv: func(name string) string { return o.env[name] },
+		now:    func() time.Time { return o.now },
+		newID:  func() string { o.ids++; return fmt.Sprintf("id-%04d", o.ids) },
+		random: o.random,
+	}
+}
+
+// must runs a command that has to succeed and say nothing on stderr, and returns what it printed.
+func (o *operator) must(args ...string) string {
+	o.t.Helper()
+	got := o.run(args...)
+	if got.code != exitDone || got.stderr != "" {
+		o.t.Fatalf("perksd %s: exit code %d, stderr %q", strings.Join(args, " "), got.code, got.stderr)
+	}
+	return got.stdout
+}
+
+// refuses runs a command that has to fail with the code and one line on stderr, and print nothing on stdout.
+func (o *operator) refuses(code int, message string, args ...string) {
+	o.t.Helper()
+	want := outcome{code: code, stderr: "perksd: " + message + "\n"}
+	if diff := cmp.Diff(want, o.run(args...), cmp.AllowUnexported(outcome{})); diff != "" {
+		o.t.Errorf("perksd %s differs (-want +got):\n%s", strings.Join(args, " "), diff)
+	}
+}
+
+func equal(t *testing.T, what, want, got string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", what, diff)
+	}
+}
+
+// golden compares with a file under testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, path, string(want), got)
+}

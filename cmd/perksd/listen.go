@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// listenOptions says where to listen and what protects what is said there.
+type listenOptions struct {
+	address           string
+	certFile, keyFile string
+	behindProxy       bool
+}
+
+// listener is an address that is taken, with its certificate if it has one.
+type listener struct {
+	net.Listener
+	tls *tls.Config // nil without a certificate
+}
+
+// open checks the options and takes the address.
+func (o listenOptions) open() (*listener, error) {
+	if (o.certFile == "") != (o.keyFile == "") {
+		return nil, usageError{errors.New("--tls-cert and --tls-key belong together; only one of them is given")}
+	}
+	address, err := net.ResolveTCPAddr("tcp", o.address)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--addr must be HOST:PORT: %w", err)}
+	}
+	if o.certFile == "" && !o.behindProxy && !address.IP.IsLoopback() {
+		return nil, usageError{fmt.Errorf("perksd does not listen on %s in the open, because tokens and secrets would cross the network for all to read: "+
+			"give it --tls-cert and --tls-key, or --behind-proxy if a proxy before it ends TLS", o.address)}
+	}
+	l := &listener{}
+	if o.certFile != "" {
+		certificate, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate: %w", err)
+		}
+		l.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
+	}
+	if l.Listener, err = net.ListenTCP("tcp", address); err != nil {
+		return nil, fmt.Errorf("taking the address: %w", err)
+	}
+	return l, nil
+}
+
+func (l *listener) url() string {
+	if l.tls != nil {
+		return "https://" + l.Addr().String()
+	}
+	return "http://" + l.Addr().String()
+}
+
+// drainTime is how long requests under way may take to end. It is more than the server gives any of them.
+const drainTime = 30 * time.Second
+
+// serve answers requests until ctx ends and those under way are answered.
+func (l *listener) serve(ctx context.Context, handler http.Handler, log *slog.Logger) error {
+	s := &http.Server{
+		Handler:           handler,
+		TLSConfig:         l.tls,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       20 * time.Second,
+		WriteTimeout:      40 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() {
+		if l.tls != nil {
+			ended <- s.ServeTLS(l, "", "")
+			return
+		}
+		ended <- s.Serve(l)
+	}()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+	}
+	log.Info("draining")
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if err := s.Shutdown(drain); err != nil {
+		return errors.Join(fmt.Errorf("some requests did not end within %s and were cut off: %w", drainTime, err), s.Close())
+	}
+	return nil
+}

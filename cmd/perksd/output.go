@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api/rows"
+)
+
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value   string
+	allowed []string
+}
+
+// outputFlag declares -o with the formats that the command can print; the first is what it prints by default.
+func outputFlag(cmd *cobra.Command, formats ...string) *choice {
+	c := &choice{value: formats[0], allowed: formats}
+	cmd.Flags().VarP(c, "output", "o", "how to print")
+	return c
+}
+
+func (c *choice) String() string { return c.value }
+
+// Type is how help shows the values.
+func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
+
+// Set takes one of the allowed words.
+func (c *choice) Set(word string) error {
+	if !slices.Contains(c.allowed, word) {
+		return fmt.Errorf("it must be one of %s", strings.Join(c.allowed, ", "))
+	}
+	c.value = word
+	return nil
+}
+
+// listing is how a list of R is shown as a table.
+type listing[R any] struct {
+	columns []string
+	cells   func(R) []string
+}
+
+// print writes the records as they come, in constant memory: a table, one JSON array, or JSON lines.
+func (l listing[R]) print(out io.Writer, format string, records iter.Seq2[R, error]) error {
+	switch format {
+	case "json":
+		return printJSONArray(out, records)
+	case "jsonl":
+		return writeRows(out, rows.JSONL, nil, records)
+	}
+	return l.printTable(out, records)
+}
+
+// blockRows is how many rows of a table are lined up with each other.
+const blockRows = 1000
+
+func (l listing[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(l.columns, "\t"))
+	n := 0
+	for record, err := range records {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w, strings.Join(l.cells(record), "\t"))
+		if n++; n%blockRows == 0 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Flush()
+}
+
+func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
+	w := bufio.NewWriter(out)
+	before := "["
+	for record, err := range records {
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(record)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\n  %s", before, text)
+		before = ","
+	}
+	if before == "[" {
+		fmt.Fprintln(w, "[]")
+	} else {
+		fmt.Fprintln(w, "\n]")
+	}
+	return w.Flush()
+}
+
+func writeRows[R any](out io.Writer, format rows.Format, header []string, records iter.Seq2[R, error]) error {
+	w, err := rows.NewWriter(out, format, header)
+	if err != nil {
+		return err
+	}
+	for record, err := range records {
+		if err != nil {
+			return err
+		}
+		if err := w.Write(record); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// each makes a sequence of a list, to print what is not streamed.
+func each[R any](list ...R) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		for _, record := range list {
+			if !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+func printJSON(out io.Writer, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n", text)
+	return err
+}
+
+func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// count says how many there are, such as "1 perk" and "2 perks".
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
