@@ -1,0 +1,108 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/plain"
+)
+
+// Connect returns a client of the service with a token behind it, and where it goes. Nothing is sent yet.
+func (s *Session) Connect() (*client.Client, Connection, error) {
+	connection, err := s.Connection()
+	if err != nil {
+		return nil, Connection{}, err
+	}
+	tokens, err := s.tokens(connection)
+	if err != nil {
+		return nil, Connection{}, err
+	}
+	config := s.clientConfig(connection)
+	config.Tokens = tokens
+	c, err := client.New(config)
+	return c, connection, err
+}
+
+// BearerToken returns a token that can be used now, and when it ends; a token from the environment has no known end.
+func (s *Session) BearerToken(ctx context.Context, connection Connection) (string, time.Time, error) {
+	tokens, err := s.tokens(connection)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	if cache, ok := tokens.(*tokenCache); ok {
+		kept, err := cache.token(ctx)
+		return kept.AccessToken, kept.ExpiresAt, err
+	}
+	token, err := tokens.Token(ctx)
+	return token, time.Time{}, err
+}
+
+func (s *Session) clientConfig(connection Connection) client.Config {
+	if s.deadline.IsZero() && s.Flags.Timeout > 0 {
+		s.deadline = time.Now().Add(s.Flags.Timeout)
+	}
+	config := client.Config{
+		BaseURL:   connection.APIURL,
+		Sandbox:   connection.Sandbox,
+		Timeout:   s.Flags.Timeout,
+		Deadline:  s.deadline,
+		UserAgent: "perksctl/" + s.Version,
+	}
+	if s.Flags.Debug {
+		config.Trace = plain.Writer(s.Streams.Err)
+	}
+	return config
+}
+
+func (s *Session) tokens(connection Connection) (client.TokenSource, error) {
+	if connection.token != "" {
+		return client.StaticToken(connection.token), nil
+	}
+	path, err := s.tokenPath(connection.Key())
+	if err != nil {
+		return nil, err
+	}
+	return &tokenCache{
+		path:   path,
+		check:  checkOf(connection.secret),
+		obtain: func(ctx context.Context) (api.Token, error) { return s.obtain(ctx, connection) },
+		warn:   s.Streams.Warn,
+		now:    time.Now,
+	}, nil
+}
+
+// obtain exchanges the secret for a token.
+func (s *Session) obtain(ctx context.Context, connection Connection) (api.Token, error) {
+	secret, err := s.secret(ctx, connection)
+	if err != nil {
+		return api.Token{}, err
+	}
+	c, err := client.New(s.clientConfig(connection))
+	if err != nil {
+		return api.Token{}, err
+	}
+	return c.Token(ctx, client.Credentials{ID: connection.ClientID, Secret: secret})
+}
+
+func (s *Session) secret(ctx context.Context, connection Connection) (string, error) {
+	if connection.secret != "" {
+		if connection.ClientID == "" {
+			return "", &exit.NotLoggedIn{Message: EnvClientSecret + " is set, but no client id is known: set " + EnvClientID + " too."}
+		}
+		return connection.secret, nil
+	}
+	secrets, err := s.Secrets()
+	if err != nil {
+		return "", err
+	}
+	secret, err := secrets.Get(ctx, connection.Key())
+	if errors.Is(err, ErrNoSecret) {
+		return "", &exit.NotLoggedIn{Message: fmt.Sprintf("Not logged in at %s. Run: perksctl auth login", connection)}
+	}
+	return secret, err
+}

@@ -1,0 +1,121 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/config"
+	"example.com/perks/cli/exit"
+)
+
+// Connection is where a command goes and as whom, after flags, environment and profile have been weighed.
+type Connection struct {
+	Profile      string // the profile in use; "" if the environment alone says everything
+	APIURL       string
+	ClientID     string
+	Sandbox      bool
+	InsecureHTTP bool
+
+	token  string // from the environment; needs neither id nor secret
+	secret string // from the environment
+}
+
+// String names the address and the profile, for messages.
+func (c Connection) String() string {
+	from := "profile " + c.Profile
+	if c.Profile == "" {
+		from = "from the environment"
+	}
+	return fmt.Sprintf("%s (%s)", c.APIURL, from)
+}
+
+// Place is String with the sandbox, for messages about perks and redemptions.
+func (c Connection) Place() string {
+	if c.Sandbox {
+		return "the sandbox of " + c.String()
+	}
+	return c.String()
+}
+
+// ProfileName returns the profile that is meant: by the flag, by the environment, or the current one. It need not exist.
+func (s *Session) ProfileName(c config.Config) (name string, chosen bool) {
+	switch {
+	case s.Flags.Profile != "":
+		return s.Flags.Profile, true
+	case s.env(EnvProfile) != "":
+		return s.env(EnvProfile), true
+	}
+	return c.CurrentName(), false
+}
+
+// Connection weighs flags, then the environment, then the profile.
+func (s *Session) Connection() (Connection, error) {
+	file, err := s.Config()
+	if err != nil {
+		return Connection{}, err
+	}
+	c, err := file.Load()
+	if err != nil {
+		return Connection{}, err
+	}
+	name, chosen := s.ProfileName(c)
+	profile, known := c.Profiles[name]
+	if chosen && !known {
+		return Connection{}, UnknownProfile(name, c)
+	}
+	connection := Connection{
+		APIURL:       first(s.env(EnvAPIURL), profile.APIURL),
+		ClientID:     first(s.env(EnvClientID), profile.ClientID),
+		Sandbox:      profile.Sandbox,
+		InsecureHTTP: profile.InsecureHTTP,
+		token:        s.env(EnvToken),
+		secret:       s.env(EnvClientSecret),
+	}
+	if known {
+		connection.Profile = name
+	}
+	if s.Flags.set.Changed("sandbox") {
+		connection.Sandbox = s.Flags.Sandbox
+	}
+	if connection.APIURL == "" {
+		return Connection{}, &exit.NotLoggedIn{Message: "Not logged in: no address of the API is known. Run: perksctl auth login"}
+	}
+	return connection, CheckAddress(connection.APIURL, connection.InsecureHTTP)
+}
+
+// UnknownProfile says that there is no profile of that name.
+func UnknownProfile(name string, c config.Config) error {
+	known := slices.Sorted(maps.Keys(c.Profiles))
+	return exit.Usagef("There is no profile %q.%s See perksctl profile list, or make it: perksctl auth login --profile %s", name, command.DidYouMean(name, known), name)
+}
+
+// CheckAddress refuses what is no address of an API, and an address at which everyone on the way could read the secret.
+func CheckAddress(address string, insecure bool) error {
+	base, err := client.ParseBaseURL(address)
+	if err != nil {
+		return exit.Usagef("%s.", err)
+	}
+	if base.Scheme == "http" && !insecure && !isLoopback(base) {
+		return exit.Usagef("%s would send the secret unencrypted over the network. Use https; or, if you trust the network, log in with --insecure-http.", base)
+	}
+	return nil
+}
+
+func isLoopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,102 @@
+// Package session is what a command works with: the streams, the global flags, and, made only when it is asked for, the
+// configuration, the credentials, the token and the client of the service. A command that asks for none of them, such as
+// version, reads and dials nothing.
+//
+// It knows nothing of single commands.
+package session
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"example.com/perks/cli/config"
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/streams"
+)
+
+// The environment that perksctl reads, apart from what decides about colour.
+const (
+	EnvAPIURL       = "PERKSCTL_API_URL"
+	EnvClientID     = "PERKSCTL_CLIENT_ID"
+	EnvClientSecret = "PERKSCTL_CLIENT_SECRET"
+	EnvProfile      = "PERKSCTL_PROFILE"
+	EnvToken        = "PERKSCTL_TOKEN"
+	EnvConfigDir    = "PERKSCTL_CONFIG_DIR"
+)
+
+// Session is one run of perksctl.
+type Session struct {
+	Streams *streams.Streams
+	Version string
+	Flags   Flags
+	Output  output.Options
+
+	env      func(string) string
+	deadline time.Time // set when the first client is made, so that a person's thinking does not count
+}
+
+// Flags is the flags that every command has, apart from those of the output.
+type Flags struct {
+	Profile  string
+	Sandbox  bool
+	Debug    bool
+	Timeout  time.Duration
+	NoColour bool
+	Quiet    bool
+
+	set *pflag.FlagSet
+}
+
+// New makes a session. Nothing is read yet.
+func New(s *streams.Streams, env func(string) string, version string) *Session {
+	return &Session{Streams: s, Version: version, env: env}
+}
+
+// Bind declares the global flags.
+func (s *Session) Bind(flags *pflag.FlagSet) {
+	f := &s.Flags
+	f.set = flags
+	flags.StringVar(&f.Profile, "profile", "", "use this `profile` (env "+EnvProfile+")")
+	flags.BoolVar(&f.Sandbox, "sandbox", false, "work on the sandbox instead of live perks and redemptions")
+	s.Output.Bind(flags)
+	flags.BoolVar(&f.Debug, "debug", false, "show requests and answers on standard error, without secrets")
+	flags.DurationVar(&f.Timeout, "timeout", 0, "end all requests of the command after this `duration`, such as 10s (default 30s for each request)")
+	flags.BoolVar(&f.NoColour, "no-color", false, "write no colour (env NO_COLOR)")
+	flags.BoolVarP(&f.Quiet, "quiet", "q", false, "tell only warnings and errors")
+}
+
+// Prepare checks the global flags and applies those that change the streams.
+func (s *Session) Prepare() error {
+	s.Streams.Quiet = s.Flags.Quiet
+	s.Streams.ChooseColour(s.Flags.NoColour, s.env)
+	if s.Flags.Timeout < 0 {
+		return exit.Usagef("--timeout must not be negative.")
+	}
+	return s.Output.Check()
+}
+
+// Env returns a variable of the environment, "" if it is not set.
+func (s *Session) Env(name string) string { return s.env(name) }
+
+// Config returns the configuration file.
+func (s *Session) Config() (config.File, error) {
+	dir, err := s.dir()
+	return config.File(filepath.Join(dir, "config.yaml")), err
+}
+
+// dir returns the folder of everything that perksctl keeps.
+func (s *Session) dir() (string, error) {
+	if dir := s.env(EnvConfigDir); dir != "" {
+		return dir, nil
+	}
+	base, err := os.UserConfigDir()
+	if err != nil {
+		return "", errors.New("there is no home folder to keep the configuration in: set " + EnvConfigDir)
+	}
+	return filepath.Join(base, "perksctl"), nil
+}

@@ -1,0 +1,156 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
+)
+
+const yaml = `current: work
+profiles:
+  work:
+    api-url: https://work.example/v2
+    client-id: worker
+  test:
+    api-url: http://10.1.2.3/v2
+    client-id: tester
+    sandbox: true
+    insecure-http: true
+  plain:
+    api-url: http://10.1.2.3/v2
+    client-id: tester
+`
+
+// start makes a session over a folder with the configuration.
+func start(t *testing.T, configuration string, env map[string]string, flags ...string) *session.Session {
+	t.Helper()
+	dir := t.TempDir()
+	if configuration != "" {
+		if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(configuration), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	buffers, _, _ := streams.Buffers("")
+	s := session.New(buffers, func(name string) string {
+		if name == session.EnvConfigDir {
+			return dir
+		}
+		return env[name]
+	}, "test")
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	s.Bind(set)
+	if err := set.Parse(flags); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestConnectionWeighsFlagEnvironmentAndProfile(t *testing.T) {
+	env := func(pairs ...string) map[string]string {
+		m := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			m["PERKSCTL_"+pairs[i]] = pairs[i+1]
+		}
+		return m
+	}
+	for name, test := range map[string]struct {
+		yaml  string
+		env   map[string]string
+		flags []string
+		want  string // profile, client, sandbox, address
+	}{
+		"the current profile":                    {yaml, nil, nil, "work worker live https://work.example/v2"},
+		"a profile by the flag":                  {yaml, env("PROFILE", "work"), []string{"--profile", "test"}, "test tester sandbox http://10.1.2.3/v2"},
+		"a profile by the environment":           {yaml, env("PROFILE", "test"), nil, "test tester sandbox http://10.1.2.3/v2"},
+		"the environment before the profile":     {yaml, env("API_URL", "https://env.example", "CLIENT_ID", "envy"), nil, "work envy live https://env.example"},
+		"the environment alone":                  {"", env("API_URL", "http://[::1]:1/v2", "CLIENT_ID", "envy"), nil, " envy live http://[::1]:1/v2"},
+		"the flag for the sandbox":               {yaml, nil, []string{"--sandbox"}, "work worker sandbox https://work.example/v2"},
+		"the flag against the profile's sandbox": {yaml, nil, []string{"--profile=test", "--sandbox=false"}, "test tester live http://10.1.2.3/v2"},
+	} {
+		got, err := start(t, test.yaml, test.env, test.flags...).Connection()
+		place := map[bool]string{true: "sandbox", false: "live"}[got.Sandbox]
+		if joined := strings.Join([]string{got.Profile, got.ClientID, place, got.APIURL}, " "); err != nil || joined != test.want {
+			t.Errorf("%s: %q, %v; want %q", name, joined, err, test.want)
+		}
+	}
+}
+
+func TestConnectionsThatAreRefused(t *testing.T) {
+	for want, test := range map[string]struct {
+		yaml  string
+		env   map[string]string
+		flags []string
+		code  int
+	}{
+		"Not logged in: no address":               {"", nil, nil, exit.Denied},
+		`no profile "wrok". Did you mean "work"?`: {yaml, nil, []string{"--profile", "wrok"}, exit.WrongUsage},
+		"would send the secret unencrypted":       {yaml, nil, []string{"--profile", "plain"}, exit.WrongUsage},
+		"is not an address of the API":            {yaml, map[string]string{session.EnvAPIURL: "perks"}, nil, exit.WrongUsage},
+		"line 1: field nonsense not found":        {"nonsense: 1\n", nil, nil, exit.Failed},
+	} {
+		_, err := start(t, test.yaml, test.env, test.flags...).Connection()
+		if err == nil || !strings.Contains(err.Error(), want) || exit.Code(err) != test.code {
+			t.Errorf("got %v (exit %d), want %q (exit %d)", err, exit.Code(err), want, test.code)
+		}
+	}
+}
+
+func TestSecretsAreKeptByProfileAddressAndClient(t *testing.T) {
+	ctx := context.Background()
+	s := start(t, "", nil)
+	secrets, err := s.Secrets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := session.SecretKey{Profile: "work", APIURL: "https://a/v2", ClientID: "c"}
+	elsewhere := key
+	elsewhere.APIURL = "https://evil/v2"
+	if err := secrets.Set(ctx, key, "s3cret"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := secrets.Get(ctx, key); got != "s3cret" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := secrets.Get(ctx, elsewhere); !errors.Is(err, session.ErrNoSecret) {
+		t.Errorf("another address got the secret: %v", err)
+	}
+	if err := secrets.Delete(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := secrets.Get(ctx, key); !errors.Is(err, session.ErrNoSecret) {
+		t.Errorf("after Delete: %v", err)
+	}
+}
+
+func TestNothingIsReadBeforeItIsAskedFor(t *testing.T) {
+	s := start(t, ": not YAML", nil)
+	if err := s.Prepare(); err != nil {
+		t.Errorf("Prepare read the configuration: %v", err)
+	}
+	if _, err := s.Connection(); err == nil {
+		t.Error("a broken configuration went unnoticed")
+	}
+}
+
+func TestCheckAddress(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"https://perks.example/v2": true, "http://localhost:8080/v2": true, "http://127.9.9.9/v2": true, "http://[::1]/v2": true,
+		"http://perks.example/v2": false, "http://127.0.0.1.evil.example/v2": false, "http://localhost.evil.example": false, "perks.example": false,
+	} {
+		if err := session.CheckAddress(address, false); (err == nil) != ok {
+			t.Errorf("CheckAddress(%q) = %v", address, err)
+		}
+	}
+	if err := session.CheckAddress("http://perks.example/v2", true); err != nil {
+		t.Errorf("with insecure-http: %v", err)
+	}
+}

@@ -1,0 +1,158 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/private"
+)
+
+// early is how long before its end a token is replaced, so that it does not end on the way.
+const early = 30 * time.Second
+
+// tokenCache is a client.TokenSource that keeps its token in a file, from which later commands take it. Of several
+// processes that need a token at once, one obtains it under a lock and the others take it from the file.
+type tokenCache struct {
+	path   string
+	check  string // must be the same for a kept token to be used
+	obtain func(context.Context) (api.Token, error)
+	warn   func(format string, args ...any)
+	now    func() time.Time
+
+	mu      sync.Mutex
+	current keptToken
+}
+
+// keptToken is the content of the file.
+type keptToken struct {
+	AccessToken string    `json:"access_token"`
+	ExpiresAt   time.Time `json:"expires_at"`
+	Check       string    `json:"check,omitempty"`
+}
+
+// Token returns the kept token, or obtains one.
+func (c *tokenCache) Token(ctx context.Context) (string, error) {
+	token, err := c.token(ctx)
+	return token.AccessToken, err
+}
+
+func (c *tokenCache) token(ctx context.Context) (keptToken, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fresh(c.current) {
+		return c.current, nil
+	}
+	if kept := c.load(); c.fresh(kept) {
+		c.current = kept
+		return kept, nil
+	}
+	err := c.renew(ctx, "")
+	return c.current, err
+}
+
+// Replace obtains a token in the place of the refused one, unless another process or goroutine has done so.
+func (c *tokenCache) Replace(ctx context.Context, refused string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.fresh(c.current) || c.current.AccessToken == refused {
+		if err := c.renew(ctx, refused); err != nil {
+			return "", err
+		}
+	}
+	if c.current.AccessToken == refused {
+		return "", client.ErrNoOtherToken
+	}
+	return c.current.AccessToken, nil
+}
+
+// renew obtains a token under the lock. Where nothing can be kept, the command still does its work.
+func (c *tokenCache) renew(ctx context.Context, refused string) error {
+	unlock, err := private.Lock(ctx, c.path)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		c.warn("The token cannot be kept for the next command: %s.", err)
+		return c.obtainInto(ctx)
+	}
+	defer unlock()
+	if kept := c.load(); c.fresh(kept) && kept.AccessToken != refused {
+		c.current = kept
+		return nil
+	}
+	if err := c.obtainInto(ctx); err != nil {
+		return err
+	}
+	if err := c.save(); err != nil {
+		c.warn("The token cannot be kept for the next command: %s.", err)
+	}
+	return nil
+}
+
+func (c *tokenCache) obtainInto(ctx context.Context) error {
+	token, err := c.obtain(ctx)
+	if err != nil {
+		return err
+	}
+	c.current = c.kept(token)
+	return nil
+}
+
+// kept prefers the lifetime to the instant, because this computer's clock may differ from the server's.
+func (c *tokenCache) kept(token api.Token) keptToken {
+	expires := token.ExpiresAt
+	if token.ExpiresIn > 0 {
+		expires = c.now().Add(time.Duration(token.ExpiresIn) * time.Second)
+	}
+	return keptToken{AccessToken: token.AccessToken, ExpiresAt: expires, Check: c.check}
+}
+
+func (c *tokenCache) fresh(token keptToken) bool {
+	return token.AccessToken != "" && token.Check == c.check && c.now().Add(early).Before(token.ExpiresAt)
+}
+
+// load returns no token when there is none that can be read: a new one is easily had.
+func (c *tokenCache) load() keptToken {
+	text, err := private.Read(c.path)
+	var kept keptToken
+	if err != nil || json.Unmarshal(text, &kept) != nil {
+		return keptToken{}
+	}
+	return kept
+}
+
+func (c *tokenCache) save() error {
+	text, err := json.Marshal(c.current)
+	if err != nil {
+		return err
+	}
+	return private.Write(c.path, text)
+}
+
+// tokenPath names the file after the profile, address and client, none of which need be fit for a file's name.
+func (s *Session) tokenPath(key SecretKey) (string, error) {
+	dir, err := s.dir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{key.Profile, key.APIURL, key.ClientID}, "\x00")))
+	return filepath.Join(dir, "tokens", hex.EncodeToString(sum[:16])+".json"), nil
+}
+
+// checkOf tells secrets from the environment apart without giving them away: two bytes of a hash do not confirm a guess.
+// A token that was obtained with one secret is then not used for another, wrong one.
+func checkOf(secret string) string {
+	if secret == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:2])
+}
