@@ -38,7 +38,7 @@ func ParseSort(text string, allowed []string) ([]SortKey, error) {
 	}
 	var keys []SortKey
 	for _, name := range names {
-		field, desc := strings.CutPrefix(strings.TrimSpace(name), "-")
+		field, desc := strings.CutPrefix(strings.Trim(name, " "), "-")
 		if !slices.Contains(allowed, field) {
 			return nil, fmt.Errorf("cannot sort by %q; the fields are %s", field, strings.Join(allowed, ", "))
 		}

@@ -236,6 +236,8 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 		{name: "update oversize", method: "PATCH", path: "/update-property/1", body: strings.Repeat(" ", 1<<20) + `{}`, status: 413, mediaType: jsonType, code: api.CodeBodyTooLarge},
 		{name: "update unknown field", method: "PATCH", path: "/update-property/1", body: `{"garden":true}`, status: 422, mediaType: jsonType, code: api.CodeValidationFailed, field: "garden"},
 		{name: "update bad form", method: "PATCH", path: "/update-property/1", body: `bedrooms=many`, header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, status: 422, mediaType: jsonType, code: api.CodeValidationFailed, field: "bedrooms"},
+		{name: "update with an empty form", method: "PATCH", path: "/update-property/1", header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
+		{name: "update without a body", method: "PATCH", path: "/update-property/1", status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
 		{name: "update broken form", method: "PATCH", path: "/update-property/1", body: `title=%zz`, header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
 		{name: "update with stale ETag", method: "PATCH", path: "/update-property/1", body: `{}`, header: map[string]string{"If-Match": `"stale"`}, status: 412, mediaType: jsonType, code: api.CodePreconditionFailed},
 		{name: "update invalid with stale ETag", method: "PATCH", path: "/update-property/1", body: `{"title":""}`, header: map[string]string{"If-Match": `"stale"`}, status: 422, mediaType: jsonType, code: api.CodeValidationFailed, field: "title"},

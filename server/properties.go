@@ -91,6 +91,10 @@ func readPatch(c echo.Context) ([]api.Member, error) {
 	if mediaType == mediaJSON {
 		return api.ParseObject(body)
 	}
+	if len(body) == 0 {
+		// Like an empty body of JSON, it is more likely lost than meant.
+		return nil, api.Errorf(api.CodeInvalidJSON, "The body is empty. Send the fields to change.")
+	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return nil, api.Errorf(api.CodeInvalidJSON, "The body is not a valid form.")

@@ -117,7 +117,7 @@ func (q *query) choice(name string, choices ...string) string {
 
 func (q *query) sort(byDefault string, allowed []string) []api.SortKey {
 	text, _ := q.given("sort")
-	if strings.TrimSpace(text) == "" {
+	if text == "" {
 		text = byDefault
 	}
 	keys, err := api.ParseSort(text, allowed)
