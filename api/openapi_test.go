@@ -166,7 +166,7 @@ func TestWhatIsWrittenIsAsDescribed(t *testing.T) {
 	redemption := Redemption{ID: "r", PerkID: "a-1", UserID: "u", RedeemedAt: at, Status: StatusPending, Metadata: json.RawMessage(`{"a":[1]}`)}
 	property := Property{ID: 1, Title: "A", Images: []string{}}
 	located := property
-	located.Images, located.Lat, located.Lng = []string{"http://a/1"}, &degrees, &degrees
+	located.Images, located.Lat, located.Lng, located.Deposit = []string{"http://a/1"}, &degrees, &degrees, 482.5
 	for _, c := range []struct {
 		schema string
 		value  any
