@@ -66,7 +66,7 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if query.Near != nil {
 		s.requireNear(*query.Near)
 	}
-	if query.Text != "" {
+	if s.hasWords() {
 		s.name("words", matchExpression(s.words))
 	}
 	return s, nil
@@ -76,11 +76,10 @@ func (s *search) require(condition string)    { s.conditions = append(s.conditio
 func (s *search) name(name string, value any) { s.args = append(s.args, sql.Named(name, value)) }
 func (s *search) onlyValid() bool             { return !s.query.IncludeExpired || s.query.AvailableTo != "" }
 func (s *search) onlyBegun() bool             { return s.query.AvailableTo != "" }
+func (s *search) hasWords() bool              { return len(s.words) > 0 }
 
-// isEmpty holds when a filter names something that no perk can match.
-func (s *search) isEmpty() bool {
-	return s.query.Category != "" && len(s.categories) == 0 || s.query.Text != "" && len(s.words) == 0
-}
+// isEmpty holds when the category is not known, so that no perk can match.
+func (s *search) isEmpty() bool { return s.query.Category != "" && len(s.categories) == 0 }
 
 // requireCategory finds the category by its name or its id; the text can be the name of one and the id of another.
 func (s *search) requireCategory(v view) (err error) {
@@ -127,7 +126,7 @@ func (s *search) from(index string) string {
 	case s.query.Near != nil:
 		return `json_each(:cells) AS run CROSS JOIN perks AS p INDEXED BY perks_in_cell
 			ON p.cell BETWEEN run.value ->> 'First' AND run.value ->> 'Last'`
-	case s.query.Text != "":
+	case s.hasWords():
 		return `perk_words CROSS JOIN perks AS p ON p.row = perk_words.rowid AND perk_words MATCH :words`
 	case s.query.City != "" || s.query.Category != "" || index == "":
 		return `perks AS p`
@@ -138,7 +137,7 @@ func (s *search) from(index string) string {
 // where is the conditions on candidates that come from from.
 func (s *search) where() string {
 	conditions := s.conditions
-	if s.query.Near != nil && s.query.Text != "" {
+	if s.query.Near != nil && s.hasWords() {
 		conditions = append(conditions[:len(conditions):len(conditions)], withWords)
 	}
 	return whereAll(conditions)
@@ -147,7 +146,7 @@ func (s *search) where() string {
 // whereAnywhere is the conditions on perks that come from anywhere.
 func (s *search) whereAnywhere() string {
 	conditions := s.conditions
-	if s.query.Text != "" {
+	if s.hasWords() {
 		conditions = append(conditions[:len(conditions):len(conditions)], withWords)
 	}
 	return whereAll(conditions)
