@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ func (o *operator) runWith(stdin string, args ...string) outcome {
 	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 
-func (o *operator) program(stdin string, stdout, stderr *bytes.Buffer) *program {
+func (o *operator) program(stdin string, stdout, stderr io.Writer) *program {
 	return &program{
 		stdin: strings.NewReader(stdin), stdout: stdout, stderr: stderr,
 		getenv: func(name string) string { return o.env[name] },
