@@ -51,7 +51,8 @@ func prepare(ctx context.Context, s *shell) (*server, error) {
 type server struct {
 	cmd     *exec.Cmd
 	address string
-	log     string
+	log     string        // the file that keeps what it says
+	silent  chan struct{} // closed when it has said its last word
 }
 
 var listening = regexp.MustCompile(`listening on (http://[0-9.:]+)`)
@@ -72,23 +73,22 @@ func start(s *shell) (*server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting perksd: %w", err)
 	}
-	addresses := make(chan string, 1)
+	address, silent := make(chan string, 1), make(chan struct{})
 	go func() {
+		defer close(silent)
 		defer log.Close()
-		defer close(addresses)
 		lines := bufio.NewScanner(stderr)
 		for lines.Scan() {
 			fmt.Fprintln(log, lines.Text())
 			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
-				addresses <- found[1]
+				address <- found[1]
 			}
 		}
 	}()
 	select {
-	case address, ok := <-addresses:
-		if ok {
-			return &server{cmd: cmd, address: address, log: path}, nil
-		}
+	case found := <-address:
+		return &server{cmd: cmd, address: found, log: path, silent: silent}, nil
+	case <-silent:
 		return nil, fmt.Errorf("perksd ended before it listened (%v); its log is %s", cmd.Wait(), path)
 	case <-time.After(stepTime):
 		return nil, fmt.Errorf("perksd did not listen within %s (%v); its log is %s", stepTime, cmd.Process.Kill(), path)
@@ -102,6 +102,7 @@ func (s *server) stop() error {
 	}
 	kill := time.AfterFunc(stepTime, func() { _ = s.cmd.Process.Kill() })
 	defer kill.Stop()
+	<-s.silent // Wait closes the pipe, and the last lines would be lost
 	if err := s.cmd.Wait(); err != nil {
 		return fmt.Errorf("perksd did not stop in good order: %w; its log is %s", err, s.log)
 	}
