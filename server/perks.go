@@ -30,7 +30,7 @@ func (h perkHandlers) list(c echo.Context) error {
 
 func (h perkHandlers) get(c echo.Context) error {
 	perkID := pathParameter(c, "perkId")
-	if api.PerkIDRule(perkID) != "" {
+	if api.PerkIDRule(perkID) != "" { // no store holds it, and not every database bears its bytes
 		return store.PerkNotFound(perkID)
 	}
 	perk, err := h.store.Perk(c.Request().Context(), perkID)
