@@ -54,9 +54,13 @@ func isOver(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// commitsNothing tells whether a COMMIT that failed so has certainly left nothing in the file: SQLite could not take a
-// lock, or could not write the last page. After other failures, such as one of fsync, the write may survive a crash.
+// commitsNothing tells whether a COMMIT that failed so has certainly left nothing in the file: a constraint was broken,
+// a lock was not to be had, or there was no room for the last page. After other failures, such as one of fsync, the write
+// may survive a crash.
 func commitsNothing(err error) bool {
-	code := resultCode(err)
-	return code == codes.SQLITE_BUSY || code == codes.SQLITE_FULL
+	switch resultCode(err) {
+	case codes.SQLITE_CONSTRAINT, codes.SQLITE_BUSY, codes.SQLITE_FULL:
+		return true
+	}
+	return false
 }

@@ -9,21 +9,20 @@ import (
 	"example.com/perks/store"
 )
 
-// perkFields are the columns of perks that come from a record as they are.
+// perkFields are the columns of perks that come from a record as they are, but for the category.
 const perkFields = `id, valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold,
-	city_fold, title, category, merchant_name, city, image_url, discount_text, description, terms`
+	city_fold, title, merchant_name, city, image_url, discount_text, description, terms`
 
-// stagedPerks has what perks has, and what goes to other tables. A given created_at or updated_at is kept; row and known
-// are found out when the records are merged.
+// stagedPerks lays down records with what goes to other tables too; created_at and updated_at are null when they were not
+// given. When the records are merged, placed says for each which row of perks it is.
 const stagedPerks = `
-	CREATE TEMP TABLE staged AS SELECT ` + perkFields + `, created_at, updated_at FROM perks WHERE false;
+	CREATE TEMP TABLE staged AS SELECT ` + perkFields + `, category, created_at, updated_at FROM perks WHERE false;
 	ALTER TABLE temp.staged ADD COLUMN stock INTEGER;
 	ALTER TABLE temp.staged ADD COLUMN words TEXT;
-	ALTER TABLE temp.staged ADD COLUMN row INTEGER;
-	ALTER TABLE temp.staged ADD COLUMN known INTEGER;
-	CREATE UNIQUE INDEX temp.staged_by_id ON staged (id)`
+	CREATE UNIQUE INDEX temp.staged_by_id ON staged (id);
+	CREATE TEMP TABLE placed (staged INTEGER PRIMARY KEY, perk INTEGER, known INTEGER, created_at INTEGER, stock INTEGER)`
 
-const stagePerk = `INSERT OR REPLACE INTO staged (` + perkFields + `, created_at, updated_at, stock, words)
+const stagePerk = `INSERT OR REPLACE INTO staged (` + perkFields + `, category, created_at, updated_at, stock, words)
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // ImportPerks adds perks and updates those that are known, which keep what is held of their stock.
@@ -47,8 +46,8 @@ func stagedPerkValues(p store.PerkRecord) []any {
 	return []any{
 		p.ID, microsOrNil(p.ValidFrom), microsOrNil(p.ValidTo), p.Lat, p.Lng, cellOrNil(p.Lat, p.Lng), string(p.Approval),
 		store.Fold(p.Title), foldOrNil(p.Category), foldOrNil(p.MerchantName), store.Fold(p.City),
-		p.Title, p.Category, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms,
-		microsOrNilIfZero(p.CreatedAt), microsOrNilIfZero(p.UpdatedAt), p.Stock, perkWords(p),
+		p.Title, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms,
+		p.Category, microsOrNilIfZero(p.CreatedAt), microsOrNilIfZero(p.UpdatedAt), p.Stock, perkWords(p),
 	}
 }
 
@@ -84,35 +83,50 @@ func perkWords(p store.PerkRecord) string {
 }
 
 func mergePerks(s *session, at time.Time) error {
-	if err := s.exec(`
-		UPDATE staged SET row = p.row, known = true, created_at = ifnull(staged.created_at, p.created_at)
-		FROM perks AS p WHERE p.id = staged.id`); err != nil {
-		return err
-	}
-	if err := s.exec(`
-		UPDATE staged SET row = (SELECT ifnull(max(row), 0) FROM perks) + rowid
-		WHERE known IS NULL`); err != nil {
-		return err
-	}
-	if err := s.exec(`UPDATE staged SET created_at = ifnull(created_at, ?1), updated_at = ifnull(updated_at, ?1)`, at.UnixMicro()); err != nil {
-		return err
-	}
 	if err := mergePerkCategories(s); err != nil {
 		return err
 	}
+	if err := runAll(s,
+		`INSERT INTO placed
+			SELECT s.rowid, ifnull(p.row, (SELECT ifnull(max(row), 0) FROM perks) + s.rowid), p.row IS NOT NULL, p.created_at, s.stock
+			FROM staged AS s LEFT JOIN perks AS p ON p.id = s.id`,
+		`DELETE FROM perk_words WHERE rowid IN (SELECT perk FROM placed WHERE known)`,
+	); err != nil {
+		return err
+	}
+	if err := mergePerkRows(s, at); err != nil {
+		return err
+	}
 	return runAll(s,
-		`DELETE FROM perk_words WHERE rowid IN (SELECT row FROM staged WHERE known)`,
-		putPerks,
-		`INSERT INTO perk_stock (perk, stock) SELECT row, stock FROM staged WHERE true
+		`INSERT INTO perk_stock (perk, stock) SELECT perk, stock FROM placed WHERE true
 			ON CONFLICT (perk) DO UPDATE SET stock = excluded.stock`,
-		`INSERT INTO perk_words (rowid, words) SELECT row, words FROM staged ORDER BY row`,
+		`INSERT INTO perk_words (rowid, words)
+			SELECT placed.perk, s.words FROM staged AS s JOIN placed ON placed.staged = s.rowid`,
 		raiseVersion,
 	)
 }
 
+// mergePerkRows makes the indexes anew when most of their entries are: sorting entries is several times faster than
+// looking up a place for each.
+func mergePerkRows(s *session, at time.Time) error {
+	put := func() error { return s.exec(putPerks, at.UnixMicro()) }
+	bulk, err := one(s, scanValue[bool], `SELECT 4 * (SELECT count(*) FROM staged) > (SELECT ifnull(max(row), 0) FROM perks) + 10000`)
+	if err != nil {
+		return err
+	}
+	if !bulk {
+		return put()
+	}
+	return s.withoutIndexes("perks", put)
+}
+
+// putPerks gives every perk its category's name as the category itself writes it.
 const putPerks = `
-	INSERT INTO perks (row, created_at, updated_at, ` + perkFields + `)
-	SELECT row, created_at, updated_at, ` + perkFields + ` FROM staged WHERE true
+	INSERT INTO perks (row, created_at, updated_at, category, ` + perkFields + `)
+	SELECT placed.perk, coalesce(s.created_at, placed.created_at, ?1), ifnull(s.updated_at, ?1),
+		(SELECT c.name FROM categories AS c WHERE c.name_fold = s.category_fold ORDER BY c.name = s.category DESC, c.id LIMIT 1),
+		` + perkFields + `
+	FROM staged AS s JOIN placed ON placed.staged = s.rowid WHERE true
 	ON CONFLICT (row) DO UPDATE SET
 		created_at = excluded.created_at, updated_at = excluded.updated_at, valid_from = excluded.valid_from,
 		valid_to = excluded.valid_to, lat = excluded.lat, lng = excluded.lng, cell = excluded.cell,
@@ -122,8 +136,7 @@ const putPerks = `
 		image_url = excluded.image_url, discount_text = excluded.discount_text, description = excluded.description,
 		terms = excluded.terms`
 
-// mergePerkCategories makes the categories that are not known yet, in the order in which the records name them, and
-// gives every perk its category's name as the category itself has it.
+// mergePerkCategories makes the categories that are not known yet, in the order in which the records name them.
 func mergePerkCategories(s *session) error {
 	names, err := all(s, func(r row) (name string, err error) {
 		var first int64
@@ -139,11 +152,7 @@ func mergePerkCategories(s *session) error {
 			return err
 		}
 	}
-	return s.exec(`
-		UPDATE staged SET category = (
-			SELECT c.name FROM categories AS c WHERE c.name_fold = staged.category_fold
-			ORDER BY c.name = staged.category DESC, c.id LIMIT 1)
-		WHERE category IS NOT NULL`)
+	return nil
 }
 
 func makeCategory(s *session, name string) error {

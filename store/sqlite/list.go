@@ -45,23 +45,28 @@ func (s *search) page(v view, total int64) ([]int64, error) {
 	if fromEnd {
 		offset = total - offset - limit
 	}
-	order, err := orderBy(sortColumns, s.query.Sort, `p.id`, fromEnd)
+	text, err := s.pageText(fromEnd)
 	if err != nil {
 		return nil, err
+	}
+	rows, err := all(v, scanValue[int64], text, append(slices.Clone(s.args), sql.Named("limit", limit), sql.Named("offset", offset))...)
+	if fromEnd {
+		slices.Reverse(rows)
+	}
+	return rows, err
+}
+
+func (s *search) pageText(fromEnd bool) (string, error) {
+	order, err := orderBy(perkSortColumns, s.query.Sort, `p.id`, fromEnd)
+	if err != nil {
+		return "", err
 	}
 	condition := s.where()
 	if s.query.AvailableTo != "" {
 		condition += ` AND p.row NOT IN ` + taken
 	}
-	args := append(slices.Clone(s.args), sql.Named("limit", limit), sql.Named("offset", offset))
-	rows, err := all(v, scanValue[int64], `
-		SELECT p.row FROM `+s.from(indexFor(s.query.Sort))+`
-		WHERE `+condition+`
-		ORDER BY `+order+` LIMIT :limit OFFSET :offset`, args...)
-	if fromEnd {
-		slices.Reverse(rows)
-	}
-	return rows, err
+	return `SELECT p.row FROM ` + s.from(indexFor(s.query.Sort)) + ` WHERE ` + condition +
+		` ORDER BY ` + order + ` LIMIT :limit OFFSET :offset`, nil
 }
 
 // perksAt reads perks by their rows, in the order of the rows.

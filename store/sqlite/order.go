@@ -7,17 +7,23 @@ import (
 	"example.com/perks/api"
 )
 
-// sortColumns is what each sort field is sorted by. Fields of other names are not sorted by.
-var sortColumns = map[string]string{
-	"title":          `p.title_fold`,
-	"category":       `p.category_fold`,
-	"merchant_name":  `p.merchant_name_fold`,
-	"city":           `p.city_fold`,
-	"valid_from":     `p.valid_from`,
-	"valid_to":       `p.valid_to`,
-	"created_at":     `p.created_at`,
-	"updated_at":     `p.updated_at`,
-	api.SortDistance: `CAST(round(1000000 * ` + distance + `) AS INTEGER)`, // whole millimetres
+// sortColumn is what a field is sorted by.
+type sortColumn struct {
+	text     string
+	nullable bool
+}
+
+// perkSortColumns are the fields that perks can be sorted by.
+var perkSortColumns = map[string]sortColumn{
+	"title":          {`p.title_fold`, false},
+	"category":       {`p.category_fold`, true},
+	"merchant_name":  {`p.merchant_name_fold`, true},
+	"city":           {`p.city_fold`, false},
+	"valid_from":     {`p.valid_from`, true},
+	"valid_to":       {`p.valid_to`, true},
+	"created_at":     {`p.created_at`, false},
+	"updated_at":     {`p.updated_at`, false},
+	api.SortDistance: {`CAST(round(1000000 * ` + distance + `) AS INTEGER)`, false}, // whole millimetres
 }
 
 // sortIndexes serve the order of all perks by one field, ascending and descending.
@@ -43,28 +49,34 @@ func indexFor(keys []api.SortKey) string {
 	return sortIndexes[keys[0].Field][0]
 }
 
-// orderBy writes the order, or the same order read from its other end.
-func orderBy(columns map[string]string, keys []api.SortKey, id string, fromEnd bool) (string, error) {
+// orderBy writes the order, or the same order read from its other end, which SQLite walks on the same index.
+func orderBy(columns map[string]sortColumn, keys []api.SortKey, id string, fromEnd bool) (string, error) {
 	var terms []string
 	for _, key := range keys {
 		column, ok := columns[key.Field]
 		if !ok {
 			return "", fmt.Errorf("there is no order by %q", key.Field)
 		}
-		terms = append(terms, column+direction(key.Desc, fromEnd))
+		terms = append(terms, column.text+direction(column, key.Desc, fromEnd))
 	}
-	terms = append(terms, id+direction(false, fromEnd))
+	terms = append(terms, id+direction(sortColumn{}, false, fromEnd))
 	return strings.Join(terms, `, `), nil
 }
 
-func direction(descending, fromEnd bool) string {
+// direction says where nulls go only where SQLite would put them elsewhere: to it they are less than every value, and
+// telling it what is so anyway keeps it from using the index.
+func direction(column sortColumn, descending, fromEnd bool) string {
 	switch {
-	case fromEnd && descending:
-		return ` ASC NULLS FIRST`
-	case fromEnd:
-		return ` DESC NULLS FIRST`
+	case descending && fromEnd:
+		return ` ASC`
 	case descending:
-		return ` DESC NULLS LAST`
+		return ` DESC`
+	case column.nullable && fromEnd:
+		return ` DESC NULLS FIRST`
+	case column.nullable:
+		return ` ASC NULLS LAST`
+	case fromEnd:
+		return ` DESC`
 	}
-	return ` ASC NULLS LAST`
+	return ` ASC`
 }

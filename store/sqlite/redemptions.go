@@ -9,10 +9,10 @@ import (
 	"example.com/perks/store"
 )
 
-var redemptionSortColumns = map[string]string{
-	"redeemed_at": `r.redeemed_at`,
-	"status":      `r.status`,
-	"perk_id":     `p.id`,
+var redemptionSortColumns = map[string]sortColumn{
+	"redeemed_at": {`r.redeemed_at`, false},
+	"status":      {`r.status`, false},
+	"perk_id":     {`p.id`, false},
 }
 
 // ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound.

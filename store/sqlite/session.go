@@ -82,6 +82,31 @@ func (s *session) inTransaction(work func() error) error {
 	return s.exec("COMMIT")
 }
 
+// withoutIndexes drops the table's indexes, runs work and makes them again, all within the transaction that is open.
+func (s *session) withoutIndexes(table string, work func() error) error {
+	type index struct{ name, definition string }
+	indexes, err := all(s, func(r row) (i index, err error) {
+		return i, r.Scan(&i.name, &i.definition)
+	}, `SELECT name, sql FROM main.sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL`, table)
+	if err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if err := s.script(`DROP INDEX ` + index.name); err != nil {
+			return err
+		}
+	}
+	if err := work(); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if err := s.script(index.definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *session) close() error {
 	var err error
 	for _, statement := range s.prepared {

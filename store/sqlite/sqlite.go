@@ -148,7 +148,7 @@ func (f file) session(ctx context.Context) (*session, error) {
 		"_foreign_keys": {"1"},
 		"_busy_timeout": {busyTimeout},
 		"_dqs":          {"0"},
-		"_pragma":       {"cache_size(-32000)"},
+		"_pragma":       {"cache_size(-32000)", "journal_size_limit(67108864)"},
 	}))
 	if err != nil {
 		return nil, err

@@ -40,6 +40,7 @@ func startWriter(file file, log *slog.Logger) *writer {
 type job struct {
 	ctx   context.Context
 	taken atomic.Bool
+	begun bool                 // the writer's own
 	work  func(*session) error // may run again after its transaction came to nothing
 	alone bool                 // work is not to run in the batch's transaction and does not use its session
 	err   error                // what work returned
@@ -48,6 +49,14 @@ type job struct {
 
 // take claims the job: for the writer, which will run it, or for the caller, who then knows that it never runs.
 func (j *job) take() bool { return j.taken.CompareAndSwap(false, true) }
+
+// begin tells whether the job is to run: it has begun before, or it is there to be taken and its caller still waits.
+func (j *job) begin() bool {
+	if !j.begun && j.ctx.Err() == nil {
+		j.begun = j.take()
+	}
+	return j.begun
+}
 
 // do runs work in a transaction and returns after its commit. A caller whose context ends first gets Unavailable; work
 // that has begun goes on.
@@ -121,16 +130,13 @@ func (w *writer) run() {
 	for first := range w.queue {
 		var batch []*job
 		for _, j := range w.gather(first) {
-			switch {
-			case j.ctx.Err() != nil || !j.take():
-				j.done <- store.Unavailable(context.Cause(j.ctx))
-			case j.alone:
-				w.commit(batch)
-				batch = nil
-				j.done <- w.guard(j, nil)
-			default:
+			if !j.alone {
 				batch = append(batch, j)
+				continue
 			}
+			w.commit(batch)
+			batch = nil
+			j.done <- w.perform(j)
 		}
 		w.commit(batch)
 	}
@@ -205,7 +211,7 @@ func (w *writer) step(j *job) error {
 	if err := w.session.exec("SAVEPOINT job"); err != nil {
 		return err
 	}
-	j.err = w.guard(j, w.session)
+	j.err = w.perform(j)
 	if j.err != nil {
 		if err := w.session.exec("ROLLBACK TO job"); err != nil {
 			return fmt.Errorf("%w (after: %w)", err, j.err)
@@ -214,15 +220,19 @@ func (w *writer) step(j *job) error {
 	return w.session.exec("RELEASE job")
 }
 
-// guard runs the job's work and turns a panic into its error, because other callers' work is in the same transaction.
-func (w *writer) guard(j *job, s *session) (err error) {
+// perform runs the job's work unless its caller left before it began. A panic becomes the job's error, because other
+// callers' work is in the same transaction.
+func (w *writer) perform(j *job) (err error) {
+	if !j.begin() {
+		return store.Unavailable(context.Canceled)
+	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			w.log.Error("a write panicked", "panic", cause, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the write panicked: %v", cause)
 		}
 	}()
-	return j.work(s)
+	return j.work(w.session)
 }
 
 func (w *writer) openSession() (err error) {

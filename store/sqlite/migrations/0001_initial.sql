@@ -46,7 +46,7 @@ CREATE INDEX perks_updated_at_asc     ON perks (updated_at, id, valid_to);
 CREATE INDEX perks_updated_at_desc    ON perks (updated_at DESC, id, valid_to);
 
 -- The filters, with the usual order.
-CREATE INDEX perks_in_city     ON perks (city_fold, created_at DESC, id, valid_to);
+CREATE INDEX perks_in_city     ON perks (city_fold, created_at DESC, id, valid_to, category_fold);
 CREATE INDEX perks_in_category ON perks (category_fold, created_at DESC, id, valid_to);
 CREATE INDEX perks_in_cell     ON perks (cell, lat, lng, created_at DESC, id, valid_to) WHERE cell IS NOT NULL;
 
