@@ -146,6 +146,22 @@ func TestRawRequestsStayOnTheServer(t *testing.T) {
 	}
 }
 
+func TestRawChangesStayInTheSandbox(t *testing.T) {
+	server := &recorder{body: `{}`}
+	c := serve(t, server, func(config *client.Config) { config.Sandbox = true })
+	for _, path := range []string{"delete-property/1", c.BaseURL() + "/partners/perks/p/redeem", "/update-property/1"} {
+		if _, err := c.Do(context.Background(), client.Request{Method: "POST", Path: path}); err == nil || !strings.Contains(err.Error(), "not in the sandbox") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if len(server.seen) != 0 {
+		t.Errorf("the server was asked %+v", server.seen)
+	}
+	if _, err := c.Do(context.Background(), client.Request{Method: "POST", Path: "partners/perks/p/redeem"}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAnswersOfOtherServers(t *testing.T) {
 	ctx := context.Background()
 	t.Run("a price that is a number, and no images", func(t *testing.T) {

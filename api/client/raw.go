@@ -28,8 +28,8 @@ type Response struct {
 	Body   []byte
 }
 
-// Do sends a request with the token. On a sandbox client the perks paths are those of the sandbox. An answer that is not
-// a success is an *Error.
+// Do sends a request with the token. On a sandbox client the perks paths are those of the sandbox, and a change of
+// anything else is refused. An answer that is not a success is an *Error.
 func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	call, err := c.rawCall(request)
 	if err != nil {
@@ -55,6 +55,9 @@ func (c *Client) rawCall(request Request) (call, error) {
 	target, err := c.resolve(request.Path)
 	if err != nil {
 		return call{}, err
+	}
+	if c.sandbox && !safe(request.Method) && !strings.HasPrefix(target, c.BaseURL()+"/sandbox/") {
+		return call{}, fmt.Errorf("%s is not in the sandbox: a sandbox client changes nothing outside it", target)
 	}
 	raw := call{method: request.Method, path: target, query: request.Query, body: request.Body}
 	return raw.withHeader("Content-Type", request.ContentType), nil

@@ -6,6 +6,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,6 +84,14 @@ func FlagError(cmd *cobra.Command, err error) error {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 	word := unknown.GetSpecifiedName()
 	return exit.Usagef("%s has no flag --%s.%s Run %s --help for the flags.", cmd.CommandPath(), word, DidYouMean(word, names), cmd.CommandPath())
+}
+
+// Among says which of several things an error is about. With only one there is no question.
+func Among(count int, thing string, err error) error {
+	if count == 1 {
+		return err
+	}
+	return fmt.Errorf("%s: %w", thing, err)
 }
 
 func capital(sentence string) string {

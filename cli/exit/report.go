@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -76,11 +77,16 @@ func NewReport(err error) Report {
 
 func advice(err error) string {
 	var advised *Advised
-	if errors.As(err, &advised) {
+	var refused *client.Error
+	switch {
+	case errors.As(err, &advised):
 		return advised.Advice
-	}
-	if Code(err) == Denied {
-		return "See which client you are with: perksctl auth status"
+	case !errors.As(err, &refused):
+		return ""
+	case refused.Status == http.StatusUnauthorized:
+		return "Check the client's id and secret, and log in: perksctl auth login"
+	case refused.Status == http.StatusForbidden:
+		return "See which client you are: perksctl auth status"
 	}
 	return ""
 }

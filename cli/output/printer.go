@@ -80,21 +80,23 @@ func (p *Printer[T]) Few(ctx context.Context, items []T) error {
 	if len(items) == 1 {
 		return p.One(ctx, items[0])
 	}
-	return p.List(ctx, func(yield func(T, error) bool) {
-		for _, item := range items {
-			if !yield(item, nil) {
-				return
-			}
-		}
-	})
+	return p.List(ctx, Each(items))
 }
 
-// Done writes what a change answered. People have been told in a sentence, so a table of it would only repeat that.
-func (p *Printer[T]) Done(ctx context.Context, items ...T) error {
+// Done writes what a change answered, for programs. People have been told in a sentence, which a table would only repeat.
+func (p *Printer[T]) Done(ctx context.Context, item T) error {
 	if p.options.IsTable() {
 		return nil
 	}
-	return p.Few(ctx, items)
+	return p.One(ctx, item)
+}
+
+// DoneEach does the same for several changes.
+func (p *Printer[T]) DoneEach(ctx context.Context, items []T) error {
+	if p.options.IsTable() {
+		return nil
+	}
+	return p.List(ctx, Each(items))
 }
 
 func write(item any, chosen []string, to func(record) error) error {
@@ -160,4 +162,15 @@ func (p *Printer[T]) allColumns() []string {
 		return p.options.Fields
 	}
 	return r.fields().names()
+}
+
+// Each makes a sequence that List takes from records that are all there.
+func Each[T any](items []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -99,4 +100,16 @@ func (s *Session) dir() (string, error) {
 		return "", errors.New("there is no home folder to keep the configuration in: set " + EnvConfigDir)
 	}
 	return filepath.Join(base, "perksctl"), nil
+}
+
+// CommandLine returns the words of a command that goes where this session goes.
+func (s *Session) CommandLine(words ...string) []string {
+	line := []string{"perksctl"}
+	if s.Flags.Profile != "" {
+		line = append(line, "--profile", s.Flags.Profile)
+	}
+	if s.Flags.set.Changed("sandbox") {
+		line = append(line, "--sandbox="+strconv.FormatBool(s.Flags.Sandbox))
+	}
+	return append(line, words...)
 }

@@ -1,0 +1,115 @@
+package cli_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"example.com/perks/cli/session"
+)
+
+// foreign is a service that is not ours: no codes, no idempotency keys, prices as numbers, a token with no more than it
+// must have. What follows a redeem is up to the test.
+func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
+	t.Helper()
+	mux := http.NewServeMux()
+	reply := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	mux.HandleFunc("/v2/auth/token", reply(200, `{"access_token":"opaque","expires_at":"2099-01-01T00:00:00Z"}`))
+	mux.HandleFunc("/v2/get-property/1", reply(200, `{"propertyId":1,"title":"Flat","price_pw":99.90,"images":["https://a.example/x.jpg"]}`))
+	mux.HandleFunc("/v2/get-property/2", reply(404, `{"response":"Property not found"}`))
+	mux.HandleFunc("/v2/delete-property/1", reply(403, `{"response":"You do not own this"}`))
+	mux.HandleFunc("/v2/update-property/1", reply(422, `{"response":"Validation failed","errors":{"title":["is taken"]}}`))
+	mux.HandleFunc("/v2/partners/perks/p/redeem", redeem)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return newTerminal(t, map[string]string{
+		session.EnvAPIURL: server.URL + "/v2", session.EnvClientID: "c", session.EnvClientSecret: "s",
+	})
+}
+
+func TestForeignServer(t *testing.T) {
+	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(409)
+		_, _ = io.WriteString(w, `{"response":"Already redeemed"}`)
+	})
+	if r := x.must("property", "get", "1", "--jq", ".price_pw"); r.out != "99.90\n" || r.err != "" {
+		t.Errorf("a price that is a number: %+v", r)
+	}
+	for want, args := range map[string][]string{
+		`5 {"error":{"code":"not_found","message":"Property not found","status":404}}`:                                                 {"property", "get", "2"},
+		`6 {"error":{"code":"conflict","message":"Already redeemed","status":409}}`:                                                    {"perk", "redeem", "p", "--user", "u"},
+		`4 {"error":{"code":"forbidden","message":"You do not own this See which client you are: perksctl auth status","status":403}}`: {"property", "delete", "1", "--yes"},
+		`1 {"error":{"code":"validation_failed","message":"Validation failed","status":422,"errors":{"title":["is taken"]}}}`:          {"property", "update", "1", "--title", "x"},
+	} {
+		r := x.run(append(args, "-o", "json")...)
+		if got := string(rune('0'+r.code)) + " " + strings.TrimSpace(r.err); got != want || r.out != "" {
+			t.Errorf("%q:\n got %s\nwant %s", args, got, want)
+		}
+	}
+}
+
+func TestUnknownOutcomeOfARedeemSaysHowToGoOn(t *testing.T) {
+	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		connection, _, _ := w.(http.Hijacker).Hijack()
+		connection.Close()
+	})
+	r := x.run("perk", "redeem", "p", "--user", "it's me", "--metadata", `{"a": 1}`, "--idempotency-key", "k-1", "--sandbox=false")
+	again := `perksctl --sandbox=false perk redeem p --user 'it'\''s me' --metadata '{"a": 1}' --idempotency-key k-1` + "\n"
+	look := `perksctl --sandbox=false user perks 'it'\''s me' --type redeemed` + "\n"
+	if r.code != 8 || !strings.Contains(r.err, "may have been carried out") || !strings.Contains(r.err, again) || !strings.Contains(r.err, look) {
+		t.Errorf("%+v", r)
+	}
+	r = x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
+	if r.code != 8 || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, `"code":"outcome_unknown"`) || !strings.Contains(r.err, "--idempotency-key ") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestInterruptEndsTheCommand(t *testing.T) {
+	reached, release := make(chan struct{}, 1), make(chan struct{})
+	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
+		reached <- struct{}{}
+		<-release
+	})
+	t.Cleanup(func() { close(release) })
+	cmd := exec.Command("perksctl", "perk", "redeem", "p", "--user", "u", "--idempotency-key", "k-2")
+	cmd.Env = os.Environ()
+	for name, value := range x.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(stderr.String(), "--idempotency-key k-2") {
+		t.Errorf("exit code %d\n%s", code, stderr.String())
+	}
+}
+
+func TestTimeoutBoundsTheCommand(t *testing.T) {
+	release := make(chan struct{})
+	x := foreign(t, func(w http.ResponseWriter, r *http.Request) { <-release })
+	t.Cleanup(func() { close(release) })
+	r := x.run("perk", "redeem", "p", "--user", "u", "--timeout", "50ms")
+	if r.code != 8 || !strings.Contains(r.err, "it took too long") {
+		t.Errorf("%+v", r)
+	}
+}

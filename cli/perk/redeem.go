@@ -1,0 +1,147 @@
+package perk
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+type redeemOptions struct {
+	session  *session.Session
+	perkID   string
+	userID   string
+	metadata []string
+	key      string
+	dryRun   bool
+}
+
+func newRedeem(s *session.Session) *cobra.Command {
+	o := &redeemOptions{session: s}
+	cmd := &cobra.Command{
+		Use:   "redeem PERK --user USER",
+		Short: "Redeem a perk for a user",
+		Long: "Redeem a perk for a user. Each request carries an idempotency key, so that running it again with the same\n" +
+			"key cannot redeem twice. If the outcome stays unknown, the exit code is 8 and the command to run is shown.",
+		Example: "  perksctl perk redeem coffee-2for1 --user alice\n" +
+			"  perksctl perk redeem spa-day --user bob --metadata ticket=4711 --metadata channel=phone\n" +
+			"  perksctl perk redeem spa-day --user bob --metadata '{\"guests\": 2}'",
+		Args: command.Exactly("PERK"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.perkID = args[0]
+			if o.userID == "" {
+				return exit.Usagef("--user is missing: say for whom the perk is redeemed.")
+			}
+			if len(o.key) > api.MaxIdempotencyKey {
+				return exit.Usagef("--idempotency-key must be at most %d characters long.", api.MaxIdempotencyKey)
+			}
+			if o.key == "" {
+				o.key = uuid.NewString()
+			}
+			return runRedeem(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.userID, "user", "u", "", "the `id` of the user")
+	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "keep this with the redemption: `key=value`, repeatable, or one JSON object")
+	flags.StringVar(&o.key, "idempotency-key", "", "name for this request; the same again is answered the same (default a new UUID)")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
+	return cmd
+}
+
+func runRedeem(ctx context.Context, o *redeemOptions) error {
+	s := o.session
+	printer, err := output.New[api.Redemption](s.Output, s.Streams, output.View{ID: "id"})
+	if err != nil {
+		return err
+	}
+	metadata, err := parseMetadata(o.metadata)
+	if err != nil {
+		return err
+	}
+	request := api.RedeemRequest{UserID: o.userID, Metadata: metadata}
+	if o.dryRun {
+		return s.Rehearse(ctx, func(c *client.Client) error {
+			_, _, err := c.Redeem(ctx, o.perkID, request, o.key)
+			return err
+		})
+	}
+	c, connection, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	redemption, replayed, err := c.Redeem(ctx, o.perkID, request, o.key)
+	if client.OutcomeUnknown(err) {
+		return &exit.Advised{Err: err, Advice: o.howToSettle()}
+	}
+	if err != nil {
+		return err
+	}
+	o.tell(redemption, replayed, connection)
+	return printer.One(ctx, redemption)
+}
+
+func (o *redeemOptions) tell(redemption api.Redemption, replayed bool, connection session.Connection) {
+	s := o.session.Streams
+	if replayed {
+		s.Warn("Nothing was redeemed now: this key was used before, and the answer is that of the first time.")
+		return
+	}
+	switch redemption.Status {
+	case api.StatusRejected:
+		s.Warn("The redemption of %s for %s was rejected at %s.", o.perkID, o.userID, connection.Place())
+	case api.StatusPending:
+		s.Note("Redeemed %s for %s at %s; it is pending until someone approves it.", o.perkID, o.userID, connection.Place())
+	default:
+		s.Note("Redeemed %s for %s at %s.", o.perkID, o.userID, connection.Place())
+	}
+}
+
+// howToSettle says how to find out, and how to go on, without redeeming twice.
+func (o *redeemOptions) howToSettle() string {
+	again := o.session.CommandLine("perk", "redeem", o.perkID, "--user", o.userID)
+	for _, entry := range o.metadata {
+		again = append(again, "--metadata", entry)
+	}
+	again = append(again, "--idempotency-key", o.key)
+	look := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
+	return "Run this again; with the same key it cannot redeem twice:\n  " + command.Quote(again) +
+		"\nIf the server may not honour keys, look first whether it was redeemed:\n  " + command.Quote(look)
+}
+
+// parseMetadata reads key=value entries, whose values are strings, or one JSON object. None is an empty message.
+func parseMetadata(entries []string) (json.RawMessage, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	if strings.HasPrefix(strings.TrimSpace(entries[0]), "{") {
+		if len(entries) > 1 {
+			return nil, exit.Usagef("--metadata is either one JSON object or key=value entries, not both.")
+		}
+		if _, err := api.ParseObject([]byte(entries[0])); err != nil {
+			return nil, exit.Usagef("--metadata cannot be read. %s", err)
+		}
+		return json.RawMessage(entries[0]), nil
+	}
+	object := map[string]string{}
+	for _, entry := range entries {
+		key, value, ok := strings.Cut(entry, "=")
+		if !ok || key == "" {
+			return nil, exit.Usagef("--metadata %q is neither key=value nor a JSON object.", entry)
+		}
+		if _, twice := object[key]; twice {
+			return nil, exit.Usagef("--metadata has %q twice.", key)
+		}
+		object[key] = value
+	}
+	return json.Marshal(object)
+}

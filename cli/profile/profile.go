@@ -1,0 +1,40 @@
+// Package profile is the commands about profiles: which services and clients are known here, and which one is in use.
+package profile
+
+import (
+	"github.com/spf13/cobra"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/config"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+// entry is a profile as it is shown.
+type entry struct {
+	Name         string `json:"name"`
+	Current      bool   `json:"current"`
+	APIURL       string `json:"api_url"`
+	ClientID     string `json:"client_id"`
+	Sandbox      bool   `json:"sandbox"`
+	InsecureHTTP bool   `json:"insecure_http"`
+}
+
+var view = output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox"}, ID: "name"}
+
+func newEntry(c config.Config, name string) entry {
+	p := c.Profiles[name]
+	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP}
+}
+
+// New makes the group.
+func New(s *session.Session) *cobra.Command {
+	return command.Group(cobra.Command{
+		Use:     "profile",
+		Aliases: []string{"profiles"},
+		Short:   "Switch between services and clients",
+		Long: "A profile is an address of the API and a client id. perksctl auth login makes one; the current one is used\n" +
+			"where neither --profile nor " + session.EnvProfile + " names another.",
+		Example: "  perksctl auth login --profile staging\n  perksctl profile use staging",
+	}, newList(s), newUse(s), newShow(s), newDelete(s))
+}

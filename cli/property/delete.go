@@ -1,0 +1,127 @@
+package property
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+type deleteOptions struct {
+	session *session.Session
+	ids     []int64
+	ifMatch string
+	yes     bool
+	dryRun  bool
+}
+
+func newDelete(s *session.Session) *cobra.Command {
+	o := &deleteOptions{session: s}
+	cmd := &cobra.Command{
+		Use:   "delete ID...",
+		Short: "Delete properties",
+		Long: "Delete properties, in the order given. On a terminal you are asked first; elsewhere --yes is needed. The first\n" +
+			"failure ends the run, and the error says what was not tried.",
+		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes",
+		Args:    command.AtLeastOne("ID"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.ids, err = parseIDs(args); err != nil {
+				return err
+			}
+			if len(o.ids) > 1 && o.ifMatch != "" {
+				return exit.Usagef("--if-match names a version of one property, but %d are given.", len(o.ids))
+			}
+			return runDelete(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.ifMatch, "if-match", "", "delete it only while this `ETag` names its current version")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the requests and send nothing")
+	return cmd
+}
+
+func runDelete(ctx context.Context, o *deleteOptions) error {
+	s := o.session
+	printer, err := output.New[done](s.Output, s.Streams, doneView)
+	if err != nil {
+		return err
+	}
+	if err := checkNotSandbox(s); err != nil {
+		return err
+	}
+	if o.dryRun {
+		return s.Rehearse(ctx, func(c *client.Client) error { return o.rehearse(ctx, c) })
+	}
+	if err := o.confirm(ctx); err != nil {
+		return err
+	}
+	c, connection, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	deleted := []done{}
+	for i, id := range o.ids {
+		message, err := c.DeleteProperty(ctx, id, entityTag(o.ifMatch))
+		if err != nil {
+			return errors.Join(o.failure(i, err), o.report(ctx, printer, deleted))
+		}
+		s.Streams.Note("Deleted %s at %s.", name(id), connection)
+		deleted = append(deleted, done{id, message.Message})
+	}
+	return o.report(ctx, printer, deleted)
+}
+
+// report writes an object if one property was given, and an array if several were, however many could be deleted.
+func (o *deleteOptions) report(ctx context.Context, printer *output.Printer[done], deleted []done) error {
+	switch {
+	case len(o.ids) > 1:
+		return printer.DoneEach(ctx, deleted)
+	case len(deleted) == 1:
+		return printer.Done(ctx, deleted[0])
+	}
+	return nil
+}
+
+func (o *deleteOptions) rehearse(ctx context.Context, c *client.Client) error {
+	for _, id := range o.ids {
+		if _, err := c.DeleteProperty(ctx, id, entityTag(o.ifMatch)); !errors.Is(err, client.ErrRehearsed) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *deleteOptions) confirm(ctx context.Context) error {
+	connection, err := o.session.Connection()
+	if err != nil {
+		return err
+	}
+	return command.Confirm(ctx, o.session.Streams, o.yes, fmt.Sprintf("Delete %s at %s?", o.names(o.ids), connection))
+}
+
+// failure says which property could not be deleted, and which were not tried after it.
+func (o *deleteOptions) failure(at int, err error) error {
+	err = settle(o.session, o.ids[at], command.Among(len(o.ids), name(o.ids[at]), err))
+	left := o.ids[at+1:]
+	if len(left) == 0 {
+		return err
+	}
+	o.session.Streams.Warn("Not tried: %s.", o.names(left))
+	return err
+}
+
+func (o *deleteOptions) names(ids []int64) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = name(id)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,78 @@
+package property
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+type updateOptions struct {
+	session *session.Session
+	id      int64
+	patch   api.PropertyPatch
+	ifMatch string
+	dryRun  bool
+}
+
+func newUpdate(s *session.Session) *cobra.Command {
+	o := &updateOptions{session: s}
+	changes := &changes{}
+	cmd := &cobra.Command{
+		Use:   "update ID",
+		Short: "Change fields of a property",
+		Long: "Change the fields that are given, by flags, --set or a file; all others stay as they are. Values are checked\n" +
+			"before anything is sent, and a field that is given twice is refused.",
+		Example: "  perksctl property update 42 --price-pw 295.50 --bedrooms 2\n" +
+			"  perksctl property update 42 --set city=Leeds --set lat=\n" +
+			"  perksctl property update 42 --from-file patch.json --if-match 1f2e3d",
+		Args: command.Exactly("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ids, err := parseIDs(args)
+			if err != nil {
+				return err
+			}
+			o.id = ids[0]
+			if o.patch, err = changes.patch(cmd, s.Streams.In); err != nil {
+				return err
+			}
+			return runUpdate(cmd.Context(), o)
+		},
+	}
+	changes.bind(cmd)
+	cmd.Flags().StringVar(&o.ifMatch, "if-match", "", "change it only while this `ETag` names its current version")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
+	return cmd
+}
+
+func runUpdate(ctx context.Context, o *updateOptions) error {
+	s := o.session
+	printer, err := output.New[done](s.Output, s.Streams, doneView)
+	if err != nil {
+		return err
+	}
+	if err := checkNotSandbox(s); err != nil {
+		return err
+	}
+	if o.dryRun {
+		return s.Rehearse(ctx, func(c *client.Client) error {
+			_, err := c.UpdateProperty(ctx, o.id, o.patch, entityTag(o.ifMatch))
+			return err
+		})
+	}
+	c, connection, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	message, err := c.UpdateProperty(ctx, o.id, o.patch, entityTag(o.ifMatch))
+	if err != nil {
+		return settle(s, o.id, err)
+	}
+	s.Streams.Note("Updated %s at %s.", name(o.id), connection)
+	return printer.Done(ctx, done{o.id, message.Message})
+}

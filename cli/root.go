@@ -1,0 +1,48 @@
+// Package cli is perksctl: the tree of its commands and how a run of it begins and ends. Each noun has a package of its
+// own, each verb a file in it.
+//
+// It knows the service only through api/client, and imports neither the server nor the store.
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"example.com/perks/cli/apicmd"
+	"example.com/perks/cli/auth"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/perk"
+	"example.com/perks/cli/profile"
+	"example.com/perks/cli/property"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/user"
+	"example.com/perks/cli/versioncmd"
+)
+
+const exitCodes = `Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 3 cancelled; 4 not logged in or not allowed;
+5 not found; 6 conflict; 7 some rows of a bulk run failed; 8 not reached, or outcome unknown; 130 interrupted.`
+
+// NewRoot makes the tree of commands for one session.
+func NewRoot(s *session.Session) *cobra.Command {
+	root := command.Group(cobra.Command{
+		Use:   "perksctl",
+		Short: "Browse and redeem perks, and look after properties",
+		Long: "perksctl browses and redeems perks, and reads, updates and deletes properties.\n\n" +
+			"Data goes to standard output, everything else to standard error. A setting is taken from its flag, then from the\n" +
+			"environment, then from the profile.\n\n" + exitCodes,
+		Example:           "  perksctl auth login --api-url https://perks.example/v2\n  perksctl perk list --city Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
+	},
+		auth.New(s), auth.NewLogin(s), profile.New(s),
+		perk.New(s), user.New(s), property.New(s),
+		apicmd.New(s), versioncmd.New(s),
+	)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(command.FlagError)
+	root.SetIn(s.Streams.In)
+	root.SetOut(s.Streams.Out)
+	root.SetErr(s.Streams.Err)
+	s.Bind(root.PersistentFlags())
+	return root
+}

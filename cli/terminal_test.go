@@ -1,0 +1,66 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/perks/cli"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
+	"example.com/perks/server/servertest"
+)
+
+// terminal is perksctl in this process, with an environment of its own and, if there is input, a person who types it.
+type terminal struct {
+	t   *testing.T
+	env map[string]string
+}
+
+func newTerminal(t *testing.T, env map[string]string) *terminal {
+	if env == nil {
+		env = map[string]string{}
+	}
+	env[session.EnvConfigDir] = t.TempDir()
+	return &terminal{t, env}
+}
+
+type result struct {
+	code     int
+	out, err string
+}
+
+// run runs a command off a terminal.
+func (x *terminal) run(args ...string) result {
+	s, out, err := streams.Buffers("")
+	code := cli.Main(args, s, func(name string) string { return x.env[name] })
+	return result{code, out.String(), err.String()}
+}
+
+// typing runs a command for a person who types the input.
+func (x *terminal) typing(input string, args ...string) result {
+	s, out, err := streams.Buffers(input)
+	s.InTTY, s.OutTTY, s.ErrTTY, s.Width = true, true, true, 100
+	code := cli.Main(append(args, "--no-color"), s, func(name string) string { return x.env[name] })
+	return result{code, out.String(), err.String()}
+}
+
+// must runs a command that has to succeed.
+func (x *terminal) must(args ...string) result {
+	x.t.Helper()
+	r := x.run(args...)
+	if r.code != 0 {
+		x.t.Fatalf("perksctl %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.err)
+	}
+	return r
+}
+
+// loggedIn is a terminal that is logged in at the server as the owner of property 42.
+func loggedIn(t *testing.T) (*terminal, map[string]string) {
+	t.Helper()
+	facts := shop(servertest.Start(t))
+	x := newTerminal(t, nil)
+	x.env[session.EnvClientSecret] = facts["SECRET"]
+	x.must("auth", "login", "--api-url", facts["API_URL"], "--client-id", facts["CLIENT"])
+	delete(x.env, session.EnvClientSecret)
+	return x, facts
+}

@@ -1,0 +1,116 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/cli"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
+)
+
+// leaves returns every command that does something, with its path.
+func leaves(root *cobra.Command) map[string]*cobra.Command {
+	found := map[string]*cobra.Command{}
+	for _, cmd := range root.Commands() {
+		switch {
+		case cmd.Name() == "help":
+		case cmd.HasSubCommands():
+			for path, leaf := range leaves(cmd) {
+				found[cmd.Name()+" "+path] = leaf
+			}
+		default:
+			found[cmd.Name()] = cmd
+		}
+	}
+	return found
+}
+
+func tree() *cobra.Command {
+	s, _, _ := streams.Buffers("")
+	return cli.NewRoot(session.New(s, os.Getenv, "test"))
+}
+
+func TestEveryCommandIsExplained(t *testing.T) {
+	for path, cmd := range leaves(tree()) {
+		if cmd.Short == "" || cmd.Example == "" && cmd.Long == "" {
+			t.Errorf("perksctl %s lacks a Short, or both Long and Example", path)
+		}
+		if strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("perksctl %s: the Short ends with a full stop", path)
+		}
+	}
+}
+
+// TestEveryCommandWritesJSON fails for a command that is not in its list, too.
+func TestEveryCommandWritesJSON(t *testing.T) {
+	x, facts := loggedIn(t)
+	x.env[session.EnvClientSecret] = facts["SECRET"]
+	login := "--api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"]
+	arguments := map[string][]string{
+		"login":           {login},
+		"auth login":      {login + " --profile second"},
+		"auth status":     {""},
+		"auth token":      {""},
+		"auth logout":     {""},
+		"profile list":    {""},
+		"profile use":     {"default"},
+		"profile show":    {""},
+		"profile delete":  {"second --yes"},
+		"perk list":       {"", "--all", "--query nothing-like-it"},
+		"perk get":        {"coffee", "coffee museum"},
+		"perk categories": {""},
+		"perk redeem":     {"coffee --user alice --dry-run", "coffee --user alice"},
+		"user perks":      {"alice", "alice --type redeemed", "bob --type redeemed"},
+		"property get":    {"42", "42 43"},
+		"property update": {"42 --title New --dry-run", "42 --title New"},
+		"property delete": {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run"},
+		"api":             {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
+		"version":         {""},
+	}
+	order := []string{
+		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "auth token", "perk list", "perk get",
+		"perk categories", "perk redeem", "user perks", "property get", "property update", "property delete", "api", "version",
+		"profile delete", "auth logout",
+	}
+	commands := leaves(tree())
+	for path := range commands {
+		if arguments[path] == nil {
+			t.Errorf("no arguments are listed for perksctl %s", path)
+		}
+	}
+	if len(order) != len(commands) {
+		t.Errorf("%d commands are run, but there are %d", len(order), len(commands))
+	}
+	for _, path := range order {
+		for _, rest := range arguments[path] {
+			args := append(strings.Fields(path+" "+rest), "--output", "json")
+			r := x.must(args...)
+			dec := json.NewDecoder(strings.NewReader(r.out))
+			var value any
+			if err := dec.Decode(&value); err != nil {
+				t.Errorf("perksctl %s: %v\n%s", strings.Join(args, " "), err, r.out)
+			}
+			if _, err := dec.Token(); err != io.EOF {
+				t.Errorf("perksctl %s writes more than one JSON text:\n%s", strings.Join(args, " "), r.out)
+			}
+		}
+	}
+}
+
+func TestVersionReadsAndDialsNothing(t *testing.T) {
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: "http://127.0.0.1:1/v2"})
+	x.env[session.EnvConfigDir] = filepath.Join(t.TempDir(), "missing")
+	if r := x.must("version"); r.err != "" || !strings.HasPrefix(r.out, "perksctl ") {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Stat(x.env[session.EnvConfigDir]); !os.IsNotExist(err) {
+		t.Errorf("the folder of the configuration was made: %v", err)
+	}
+}

@@ -1,0 +1,95 @@
+package user
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/listing"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/perk"
+	"example.com/perks/cli/session"
+)
+
+const (
+	available = "available"
+	redeemed  = "redeemed"
+)
+
+type perksOptions struct {
+	session *session.Session
+	userID  string
+	kind    string
+	flags   listing.Flags
+	filters listing.Filters
+	perks   client.PerkListOptions
+}
+
+func newPerks(s *session.Session) *cobra.Command {
+	o := &perksOptions{session: s}
+	cmd := &cobra.Command{
+		Use:   "perks USER",
+		Short: "List what a user can redeem, or has redeemed",
+		Long: "List the perks that a user can redeem now, or with --type redeemed the user's redemptions in every status.\n" +
+			"Redemptions can be sorted by redeemed_at, status and perk_id; the filters are for perks alone.",
+		Example: "  perksctl user perks alice --near 52.52,13.405\n  perksctl user perks alice --type redeemed --output json",
+		Args:    command.Exactly("USER"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			o.userID = args[0]
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			if o.perks, err = o.filters.Apply(cmd, o.flags.Options()); err != nil {
+				return err
+			}
+			if o.kind == redeemed {
+				return runRedeemed(cmd.Context(), o)
+			}
+			return runAvailable(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.kind, "type", available, "what to list: available or redeemed")
+	o.flags.Bind(cmd, api.PerkSortFields())
+	o.filters.Bind(cmd)
+	return cmd
+}
+
+func (o *perksOptions) check(cmd *cobra.Command) error {
+	if kinds := []string{available, redeemed}; !slices.Contains(kinds, o.kind) {
+		return exit.Usagef("--type is available or redeemed, not %q.%s", o.kind, command.DidYouMean(o.kind, kinds))
+	}
+	if filter := o.filters.Used(cmd); o.kind == redeemed && filter != "" {
+		return exit.Usagef("--%s filters perks; it does not go with --type redeemed.", filter)
+	}
+	return o.flags.Check(cmd)
+}
+
+func runAvailable(ctx context.Context, o *perksOptions) error {
+	printer, err := output.New[api.Perk](o.session.Output, o.session.Streams, perk.View)
+	if err != nil {
+		return err
+	}
+	c, _, err := o.session.Connect()
+	if err != nil {
+		return err
+	}
+	return listing.Show(ctx, o.session.Streams, printer, o.flags, c.UserPerkPages(ctx, o.userID, o.perks))
+}
+
+func runRedeemed(ctx context.Context, o *perksOptions) error {
+	view := output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"}
+	printer, err := output.New[api.Redemption](o.session.Output, o.session.Streams, view)
+	if err != nil {
+		return err
+	}
+	c, _, err := o.session.Connect()
+	if err != nil {
+		return err
+	}
+	return listing.Show(ctx, o.session.Streams, printer, o.flags, c.UserRedemptionPages(ctx, o.userID, o.perks.ListOptions))
+}

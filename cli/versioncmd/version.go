@@ -1,0 +1,60 @@
+// Package versioncmd is the version command. It reads no file and dials nothing.
+package versioncmd
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+type build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"` // empty where the build does not know it
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+// New makes the command.
+func New(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Show the version",
+		Example: "  perksctl version\n  perksctl version --output json",
+		Args:    command.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s) },
+	}
+}
+
+func run(ctx context.Context, s *session.Session) error {
+	printer, err := output.New[build](s.Output, s.Streams, output.View{ID: "version"})
+	if err != nil {
+		return err
+	}
+	b := build{s.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
+	if !s.Output.IsTable() || len(s.Output.Fields) > 0 {
+		return printer.One(ctx, b)
+	}
+	_, err = fmt.Fprintf(s.Streams.Out, "perksctl %s (%s, %s/%s)\n", b.Version, b.Go, b.OS, b.Arch)
+	return err
+}
+
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return ""
+}
