@@ -58,6 +58,10 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (stor
 		return store.Client{}, usagef(cmd, "%w", err)
 	}
 	if len(scopes) == 0 {
+		// A script whose variable is empty by mistake must not hand out everything.
+		if cmd.Flags().Changed("scope") {
+			return store.Client{}, usagef(cmd, "--scope names no scope; leave it out for all of them")
+		}
 		scopes = api.AllScopes()
 	}
 	if o.id == "" {

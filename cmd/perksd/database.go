@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -52,6 +53,24 @@ func (p *program) withExistingStore(ctx context.Context, do func(store.Store) er
 		return err
 	}
 	return p.withStore(ctx, do)
+}
+
+// sameDatabase tells whether two addresses lead to one database, however they are spelt.
+func sameDatabase(a, b string) (bool, error) {
+	pathA, errA := sqlitePath(a)
+	pathB, errB := sqlitePath(b)
+	if err := errors.Join(errA, errB); err != nil {
+		return false, err
+	}
+	absoluteA, errA := filepath.Abs(pathA)
+	absoluteB, errB := filepath.Abs(pathB)
+	if err := errors.Join(errA, errB); err != nil {
+		return false, err
+	}
+	fileA, errA := os.Stat(absoluteA)
+	fileB, errB := os.Stat(absoluteB)
+	linked := errA == nil && errB == nil && os.SameFile(fileA, fileB)
+	return linked || absoluteA == absoluteB, nil
 }
 
 // migration is one step of a database's schema; AppliedAt is null while it is pending.

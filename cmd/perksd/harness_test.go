@@ -21,6 +21,9 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // testNow is when the commands of the tests run.
 var testNow = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
+// commandTime is more than any command of the tests takes.
+const commandTime = 30 * time.Second
+
 // operator is a person at the command line, in a folder with a database of their own. Time stands still there, and ids
 // and secrets are the same in every run.
 type operator struct {
@@ -59,8 +62,11 @@ func (o *operator) run(args ...string) outcome { return o.runWith("", args...) }
 
 // runWith gives the command an input.
 func (o *operator) runWith(stdin string, args ...string) outcome {
+	// A command that should have been refused must not serve for ever.
+	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+	defer cancel()
 	var stdout, stderr bytes.Buffer
-	code := o.program(stdin, &stdout, &stderr).run(context.Background(), args)
+	code := o.program(stdin, &stdout, &stderr).run(ctx, args)
 	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 

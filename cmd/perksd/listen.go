@@ -58,17 +58,18 @@ func (l *listener) url() string {
 	return "http://" + l.Addr().String()
 }
 
-// drainTime is how long requests under way may take to end. It is more than the server gives any of them.
-const drainTime = 30 * time.Second
+// drainTime is how long requests under way may take to end: as long as the slowest body and its answer may take, and less
+// than the 30 s after which most supervisors kill.
+const drainTime = 27 * time.Second
 
 // serve answers requests until ctx ends and those under way are answered.
 func (l *listener) serve(ctx context.Context, handler http.Handler, log *slog.Logger) error {
 	s := &http.Server{
 		Handler:           handler,
 		TLSConfig:         l.tls,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       20 * time.Second,
-		WriteTimeout:      40 * time.Second,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -83,7 +84,7 @@ func (l *listener) serve(ctx context.Context, handler http.Handler, log *slog.Lo
 	}()
 	select {
 	case err := <-ended:
-		return fmt.Errorf("serving: %w", err)
+		return errors.Join(fmt.Errorf("serving: %w", err), s.Close())
 	case <-ctx.Done():
 	}
 	log.Info("draining")

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/server"
-	"example.com/perks/store"
 )
 
 type serveOptions struct {
@@ -55,34 +54,22 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer listener.Close()
-	if o.sandbox == p.database {
-		return usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one as --database")}
-	}
-	live, err := openStore(ctx, p.database)
+	stores, err := p.openStores(ctx, o.sandbox)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, live.Close()) }()
-	stores := []store.Store{live}
-	var sandbox store.Store
-	if o.sandbox != "" {
-		if sandbox, err = openStore(ctx, o.sandbox); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, sandbox.Close()) }()
-		stores = append(stores, sandbox)
-	}
+	defer func() { err = errors.Join(err, stores.close()) }()
 
 	log := p.logger(o.logFormat.value)
 	handler, err := server.New(ctx, server.Config{
-		Live: live, Sandbox: sandbox,
+		Live: stores.live, Sandbox: stores.sandbox,
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, RateLimit: o.rateLimit.perSecond, BehindProxy: o.listen.behindProxy,
 		Version: version, Logger: log, Now: p.now, NewID: p.newID,
 	})
 	if err != nil {
 		return err
 	}
-	stopPurging := startPurging(stores, p.now, log)
+	stopPurging := startPurging(stores.all(), p.now, log)
 	defer stopPurging()
 	p.announce(o.logFormat.value, log, listener.url())
 	return listener.serve(ctx, handler, log)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -193,8 +194,14 @@ func TestTheFlagsOfServeReachTheServer(t *testing.T) {
 
 func TestServeRefusesToStart(t *testing.T) {
 	o := newOperator(t)
-	o.refuses(exitUsage, "the sandbox needs a database of its own: --sandbox-database names the same one as --database",
-		"serve", "--addr", "127.0.0.1:0", "--sandbox-database", o.env["PERKSD_DATABASE"])
+	o.must("migrate")
+	if err := os.Symlink(o.path("perks.db"), o.path("linked.db")); err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []string{"perks.db", "./perks.db", "linked.db"} {
+		o.refuses(exitUsage, "the sandbox needs a database of its own: --sandbox-database names the same one as --database",
+			"serve", "--addr", "127.0.0.1:0", "--sandbox-database", "sqlite:"+o.folder+"/"+same)
+	}
 	o.refuses(exitFailure, "a token's lifetime must be between 1s and 24h0m0s, not 25h0m0s", "serve", "--addr", "127.0.0.1:0", "--token-ttl", "25h")
 	o.refuses(exitUsage, `invalid argument "fast" for "--rate-limit" flag: it must be a number of requests a second, such as 50/s (see 'perksd serve --help')`,
 		"serve", "--rate-limit", "fast")
