@@ -13,8 +13,12 @@ import (
 	"example.com/perks/store"
 )
 
-// errClosed answers writes that come after Close.
-var errClosed = errors.New("the database is closed")
+var (
+	// errClosed answers writes that come after Close.
+	errClosed = errors.New("the database is closed")
+	// errLeft is the outcome of a write that did not begin, because its caller's context had ended.
+	errLeft = errors.New("the caller left before the write began")
+)
 
 // fault tells what was being done when the database failed or the time was up. Failures that pass, and those after which
 // a write may or may not be there, become store.Unavailable; what is not the database's own error is returned as it is.

@@ -49,14 +49,8 @@ func status(ctx context.Context, path string) ([]Migration, error) {
 
 // migrate applies what is pending. Of several processes that open the database at once, each migration is applied by
 // one, because the write lock is held from the look at what is there to the commit.
-func migrate(ctx context.Context, file file) error {
-	s, err := file.session(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	for {
-		done := false
+func (s *session) migrate() error {
+	for done := false; !done; {
 		err := s.inTransaction(func() error {
 			migrations, err := appliedMigrations(s)
 			if err != nil {
@@ -69,10 +63,11 @@ func migrate(ctx context.Context, file file) error {
 			}
 			return s.apply(*next)
 		})
-		if done || err != nil {
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func nextPending(migrations []Migration) *Migration {

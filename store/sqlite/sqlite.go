@@ -59,15 +59,18 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err := file.create(); err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, file); err != nil {
-		return nil, err
-	}
-	readers, err := file.readers()
+	session, err := file.session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	writer := startWriter(file, log)
-	return &DB{file: file, log: log, readers: readers, writer: writer, totals: newTotals()}, nil
+	if err := session.migrate(); err != nil {
+		return nil, errors.Join(err, session.close())
+	}
+	readers, err := file.readers()
+	if err != nil {
+		return nil, errors.Join(err, session.close())
+	}
+	return &DB{file: file, log: log, readers: readers, writer: startWriter(file, session, log), totals: newTotals()}, nil
 }
 
 // Close waits for the writes that are queued and under way, refuses new ones, and releases the file.

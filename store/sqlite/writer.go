@@ -27,11 +27,11 @@ type writer struct {
 	closing sync.RWMutex // held for reading while a job is being queued
 	closed  bool
 
-	session *session // nil until it is needed, and after a failure; the goroutine's own until stopped is closed
+	session *session // nil after a failure, until it is needed again; the goroutine's own until stopped is closed
 }
 
-func startWriter(file file, log *slog.Logger) *writer {
-	w := &writer{file: file, log: log, queue: make(chan *job, maxQueue), stopped: make(chan struct{})}
+func startWriter(file file, session *session, log *slog.Logger) *writer {
+	w := &writer{file: file, log: log, queue: make(chan *job, maxQueue), stopped: make(chan struct{}), session: session}
 	go w.run()
 	return w
 }
@@ -224,7 +224,7 @@ func (w *writer) step(j *job) error {
 // callers' work is in the same transaction.
 func (w *writer) perform(j *job) (err error) {
 	if !j.begin() {
-		return store.Unavailable(context.Canceled)
+		return store.Unavailable(errLeft)
 	}
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -137,6 +138,26 @@ var filterTests = []test{
 		f.finds("two", store.PerkQuery{City: "Leeds"}, "a", "b")
 		f.addPerks(perk("a", city("York")))
 		f.finds("one again", store.PerkQuery{City: "Leeds"}, "b")
+	}},
+	{"totals follow the clock, forwards and back", func(f *fixture) {
+		f.addUsers("ann")
+		minute := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
+		for i := range 10 {
+			f.addPerks(perk(fmt.Sprint(i), from(minute(i)), to(minute(i+5))))
+		}
+		for _, n := range []int{0, 1, 0, 7, 6, 12, 14, 15, 3} {
+			var listed, available []string
+			for i := range 10 {
+				if n < i+5 {
+					listed = append(listed, fmt.Sprint(i))
+				}
+				if i <= n && n < i+5 {
+					available = append(available, fmt.Sprint(i))
+				}
+			}
+			f.finds(fmt.Sprintf("all in minute %d", n), store.PerkQuery{At: minute(n)}, listed...)
+			f.finds(fmt.Sprintf("available in minute %d", n), store.PerkQuery{At: minute(n), AvailableTo: "ann"}, available...)
+		}
 	}},
 	{"a page past the end is empty and has the right total", func(f *fixture) {
 		f.addPerks(perk("a"), perk("b"), perk("c"))

@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// redeemForever names the environment variable that turns this test program into one that redeems perk "p" of the named
+// database until it is killed, and writes each acknowledged id as a line.
+const redeemForever = "REDEEM_FOREVER"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(redeemForever); path != "" {
+		fmt.Fprintln(os.Stderr, redeemUntilKilled(path))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+const crashUsers = 2000
+
+func redeemUntilKilled(path string) error {
+	ctx := context.Background()
+	db, err := Open(ctx, path, Options{})
+	if err != nil {
+		return err
+	}
+	acknowledged := make(chan string)
+	for caller := range 8 {
+		go func() {
+			for i := caller; ; i += 8 {
+				user := fmt.Sprint("user", i%crashUsers)
+				id := fmt.Sprintf("%d-%d", os.Getpid(), i)
+				_, err := db.Redeem(ctx, store.RedeemAttempt{ID: id, PerkID: "p", UserID: user, ClientID: "shop", At: time.Now(),
+					Key: &store.IdempotencyKey{Key: id}})
+				if err == nil {
+					acknowledged <- id
+				}
+			}
+		}()
+	}
+	for id := range acknowledged {
+		if _, err := fmt.Println(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	importForCrash(t, db)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var acknowledged []string
+	for range 3 {
+		acknowledged = append(acknowledged, killAfter(t, path, 100)...)
+		requireRedeemed(t, path, acknowledged)
+	}
+}
+
+func importForCrash(t *testing.T, db *DB) {
+	t.Helper()
+	units := int64(crashUsers)
+	perk := store.PerkRecord{Perk: api.Perk{ID: "p", Title: "P", Description: "P", City: "Leeds"}, Stock: &units}
+	if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
+		for i := range crashUsers {
+			if !yield(store.User{ID: fmt.Sprint("user", i)}, nil) {
+				return
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// killAfter runs a process that redeems, kills it once it has acknowledged so many, and returns all that it did.
+func killAfter(t *testing.T, path string, enough int) []string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), redeemForever+"="+path)
+	var messages strings.Builder
+	command.Stderr = &messages
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var acknowledged []string
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		acknowledged = append(acknowledged, lines.Text())
+		if len(acknowledged) == enough {
+			if err := command.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := command.Wait(); len(acknowledged) < enough {
+		t.Fatalf("the process ended (%v) after %d redemptions: %s", err, len(acknowledged), messages.String())
+	}
+	return acknowledged
+}
+
+// requireRedeemed checks that every acknowledged redemption is there, with its key, and that the stock agrees.
+func requireRedeemed(t *testing.T, path string, acknowledged []string) {
+	t.Helper()
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	there := map[string]bool{}
+	for record, err := range db.ExportRedemptions(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		there[record.ID] = true
+	}
+	for _, id := range acknowledged {
+		if !there[id] {
+			t.Errorf("redemption %s was acknowledged and is lost", id)
+		}
+	}
+	for what, text := range map[string]string{
+		"units held": `SELECT held FROM perk_stock`,
+		"keys":       `SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption AND r.id = k.key`,
+	} {
+		n, err := one(db.latest(t.Context()), scanValue[int], text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n != len(there) {
+			t.Errorf("%s: %d, but there are %d redemptions", what, n, len(there))
+		}
+	}
+	if verdict, err := one(db.latest(t.Context()), scanValue[string], `PRAGMA integrity_check`); verdict != "ok" {
+		t.Errorf("SQLite finds: %s (%v)", verdict, err)
+	}
+}

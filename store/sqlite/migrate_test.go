@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+)
+
+func TestOpenMakesAFileForItsOwnerAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b?c#d%41&mode=ro.db")
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("%s has mode %o, want 600", name, mode)
+		}
+	}
+}
+
+func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	var group errgroup.Group
+	for range 8 {
+		group.Go(func() error {
+			db, err := Open(context.Background(), path, Options{})
+			if err != nil {
+				return err
+			}
+			return errors.Join(db.Ready(context.Background()), db.Close())
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	requireStatus(t, path, true)
+}
+
+func TestOpenRefusesWhatItDoesNotKnow(t *testing.T) {
+	newer := filepath.Join(t.TempDir(), "newer.db")
+	db, err := Open(t.Context(), newer, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := len(knownMigrations()) + 1
+	if err := errors.Join(db.write(t.Context(), "migrate", func(s *session) error {
+		return s.exec(`INSERT INTO migrations VALUES (?, 'of tomorrow', 0)`, version)
+	}), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(t.TempDir(), "text.db")
+	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, path, want string }{
+		{"a newer database", newer, fmt.Sprintf("it is at version %d, and this program knows versions up to %d: use a newer perksd", version, version-1)},
+		{"a file that is no database", text, "file is not a database"},
+		{"a folder that is not there", filepath.Join(t.TempDir(), "missing", "perks.db"), "no such file or directory"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Open(t.Context(), test.path, Options{})
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.path) {
+				t.Errorf("got %v, want %q and the path", err, test.want)
+			}
+		})
+	}
+	if _, err := Status(t.Context(), newer); err == nil {
+		t.Error("the status of a newer database was told")
+	}
+}
+
+func TestStatusChangesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	requireStatus(t, path, false)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the missing file is there now (%v)", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	requireStatus(t, path, false)
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireStatus(t, path, true)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	requireStatus(t, path, true)
+}
+
+func requireStatus(t *testing.T, path string, applied bool) {
+	t.Helper()
+	migrations, err := Status(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(migrations) == 0 {
+		t.Fatal("no migration is known")
+	}
+	for i, m := range migrations {
+		if prefix := fmt.Sprintf("%04d_", i+1); m.Version != i+1 || !strings.HasPrefix(m.Name, prefix) {
+			t.Errorf("migration %d is %d, %q, want a name that begins with %q", i+1, m.Version, m.Name, prefix)
+		}
+		if m.AppliedAt.IsZero() == applied {
+			t.Errorf("migration %q was applied at %v, want applied: %t", m.Name, m.AppliedAt, applied)
+		}
+	}
+}
+
+func TestTheAuditLogCannotBeChanged(t *testing.T) {
+	db := openTemporary(t)
+	err := db.write(t.Context(), "audit", func(s *session) error {
+		return s.exec(`INSERT INTO audit (at, actor, action, subject) VALUES (1, 'a', 'b', 'c')`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`UPDATE audit SET actor = 'x'`, `DELETE FROM audit`} {
+		err := db.write(t.Context(), "audit", func(s *session) error { return s.exec(text) })
+		if err == nil || !strings.Contains(err.Error(), "append-only") {
+			t.Errorf("%s: %v, want a refusal", text, err)
+		}
+	}
+}

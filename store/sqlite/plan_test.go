@@ -1,0 +1,98 @@
+package sqlite
+
+import (
+	"database/sql"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// SQLite has no statistics to plan by here, so a plan is the same for any number of perks.
+
+func TestEveryOrderOfAllPerksIsWalkedOnItsIndex(t *testing.T) {
+	db := openTemporary(t)
+	for field := range sortIndexes {
+		for _, key := range []api.SortKey{{Field: field}, {Field: field, Desc: true}} {
+			for _, expired := range []bool{false, true} {
+				query := store.PerkQuery{IncludeExpired: expired, Sort: []api.SortKey{key}}
+				requirePlan(t, db, query, "SCAN p USING COVERING INDEX perks_"+field, "TEMP B-TREE")
+			}
+		}
+	}
+}
+
+func TestEveryOrderByTwoFieldsSortsOnlyAmongEqualsOfTheFirst(t *testing.T) {
+	db := openTemporary(t)
+	for first := range sortIndexes {
+		for second := range sortIndexes {
+			if first != second {
+				query := store.PerkQuery{Sort: []api.SortKey{{Field: first, Desc: true}, {Field: second}}}
+				requirePlan(t, db, query, " INDEX perks_"+first, "TEMP B-TREE FOR ORDER BY")
+			}
+		}
+	}
+}
+
+func TestFiltersAreLookedUpInTheirIndexes(t *testing.T) {
+	db := openTemporary(t)
+	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) { yield(store.User{ID: "ann"}, nil) }); err != nil {
+		t.Fatal(err)
+	}
+	usual := []api.SortKey{{Field: "created_at", Desc: true}}
+	near := &store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 10}
+	for _, test := range []struct {
+		name    string
+		query   store.PerkQuery
+		want    string
+		without string
+	}{
+		{"a city", store.PerkQuery{City: "Leeds", Sort: usual}, "SEARCH p USING COVERING INDEX perks_in_city (city_fold=?)", "TEMP B-TREE"},
+		{"a city, by title", store.PerkQuery{City: "Leeds", Sort: []api.SortKey{{Field: "title"}}}, "(city_fold=?)", "SCAN p "},
+		{"a position", store.PerkQuery{Near: near, Sort: usual}, "SEARCH p USING COVERING INDEX perks_in_cell (cell>? AND cell<?)", "SCAN p "},
+		{"a position, by distance", store.PerkQuery{Near: near, Sort: []api.SortKey{{Field: "distance"}}}, "SEARCH p USING COVERING INDEX perks_in_cell", "SCAN p "},
+		{"words", store.PerkQuery{Text: "coffee", Sort: usual}, "SCAN perk_words VIRTUAL TABLE", "SCAN p "},
+		{"a position and words", store.PerkQuery{Near: near, Text: "coffee", Sort: usual}, "SEARCH p USING COVERING INDEX perks_in_cell", "SCAN p "},
+		{"what a user can have", store.PerkQuery{AvailableTo: "ann", Sort: usual}, "INDEX perks_created_at_desc", "TEMP B-TREE FOR ORDER BY"},
+	} {
+		t.Run(test.name, func(t *testing.T) { requirePlan(t, db, test.query, test.want, test.without) })
+	}
+}
+
+// requirePlan checks the plans of a page from the beginning and of one from the end.
+func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without string) {
+	t.Helper()
+	err := db.read(t.Context(), "explain", func(v view) error {
+		s, err := newSearch(v, query)
+		if err != nil {
+			return err
+		}
+		for _, fromEnd := range []bool{false, true} {
+			text, err := s.pageText(fromEnd)
+			if err != nil {
+				return err
+			}
+			plan, err := explain(v, text, s.args)
+			if err != nil {
+				return err
+			}
+			if !strings.Contains(plan, want) || strings.Contains(plan, without) {
+				t.Errorf("sort %q, from the end: %t: the plan is\n%s\nwant %q, and not %q", api.FormatSort(query.Sort), fromEnd, plan, want, without)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func explain(v view, text string, args []any) (string, error) {
+	steps, err := all(v, func(r row) (step string, err error) {
+		var id, parent, unused int
+		return step, r.Scan(&id, &parent, &unused, &step)
+	}, `EXPLAIN QUERY PLAN `+text, append(slices.Clone(args), sql.Named("limit", 25), sql.Named("offset", 0))...)
+	return strings.Join(steps, "\n"), err
+}

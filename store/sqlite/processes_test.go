@@ -1,0 +1,98 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+	"example.com/perks/store/sqlite"
+)
+
+// Two DBs on one file share no memory that matters here, as two processes would.
+
+func TestTwoProcessesNeverGiveAUnitTwice(t *testing.T) {
+	const users, units = 60, 40
+	path := filepath.Join(t.TempDir(), "perks.db")
+	processes := []*sqlite.DB{openAt(t, path), openAt(t, path)}
+	importPerk(t, processes[0], "p", units)
+	importUsers(t, processes[1], users)
+	var given atomic.Int64
+	var wait sync.WaitGroup
+	for p, db := range processes {
+		for user := range users {
+			wait.Go(func() {
+				_, err := db.Redeem(t.Context(), store.RedeemAttempt{
+					ID: fmt.Sprint(p, "-", user), PerkID: "p", UserID: fmt.Sprint(user), ClientID: "shop", At: time.Now(),
+				})
+				switch api.CodeOf(err) {
+				case "":
+					given.Add(1)
+				case api.CodeSoldOut, api.CodeAlreadyRedeemed:
+				default:
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wait.Wait()
+	if given.Load() != units {
+		t.Errorf("%d units were given, want %d", given.Load(), units)
+	}
+}
+
+func TestAProcessSeesWhatAnotherImported(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	one, other := openAt(t, path), openAt(t, path)
+	for n := int64(1); n <= 3; n++ {
+		importPerk(t, one, fmt.Sprint("p", n), 1)
+		list, err := other.ListPerks(t.Context(), store.PerkQuery{At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list.Total != n {
+			t.Errorf("after %d imports the total is %d", n, list.Total)
+		}
+	}
+}
+
+func newPerk(id string, units int64) store.PerkRecord {
+	return store.PerkRecord{Perk: api.Perk{ID: id, Title: id, Description: id, City: "Leeds"}, Stock: &units}
+}
+
+func importPerk(t *testing.T, db *sqlite.DB, id string, units int64) {
+	t.Helper()
+	importPerks(t, db, []store.PerkRecord{newPerk(id, units)})
+}
+
+func importPerks(t *testing.T, db *sqlite.DB, perks []store.PerkRecord) {
+	t.Helper()
+	if _, err := db.ImportPerks(t.Context(), records(perks), nil, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func importUsers(t *testing.T, db *sqlite.DB, n int) {
+	t.Helper()
+	var users []store.User
+	for i := range n {
+		users = append(users, store.User{ID: fmt.Sprint(i)})
+	}
+	if _, err := db.ImportUsers(t.Context(), records(users)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func records[T any](list []T) func(func(T, error) bool) {
+	return func(yield func(T, error) bool) {
+		for _, record := range list {
+			if !yield(record, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+)
+
+func openTemporary(t *testing.T) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// holdWriter makes the writer wait in a job until release is called, so that what is queued meanwhile is one batch.
+func holdWriter(t *testing.T, db *DB) (release func()) {
+	t.Helper()
+	held, gate, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- db.write(context.Background(), "hold", func(*session) error {
+			close(held)
+			<-gate
+			return nil
+		})
+	}()
+	<-held
+	return func() {
+		close(gate)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// enqueue puts a job into the queue without waiting for it.
+func enqueue(t *testing.T, db *DB, ctx context.Context, work func(*session) error) *job {
+	t.Helper()
+	j := &job{ctx: ctx, work: work, done: make(chan error, 1)}
+	if err := db.writer.enqueue(j); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func addUser(id string) func(*session) error {
+	return func(s *session) error { return s.exec(`INSERT INTO users (id) VALUES (?)`, id) }
+}
+
+// failing does work, and then fails.
+func failing(work func(*session) error, failure error) func(*session) error {
+	return func(s *session) error {
+		if err := work(s); err != nil {
+			return err
+		}
+		return failure
+	}
+}
+
+func users(t *testing.T, db *DB) []string {
+	t.Helper()
+	ids, err := all(db.latest(t.Context()), scanValue[string], `SELECT id FROM users ORDER BY id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func TestABatchKeepsWhatSucceedsAndDropsWhatFails(t *testing.T) {
+	errRefused := errors.New("refused")
+	for _, test := range []struct {
+		name string
+		bad  func(*session) error
+		want api.Code
+	}{
+		{"a refusal after a write", failing(addUser("bad"), errRefused), api.CodeInternal},
+		{"a panic after a write", func(s *session) error {
+			addUser("bad")(s)
+			panic("bug")
+		}, api.CodeInternal},
+		{"a statement that fails", addUser("first"), api.CodeInternal},
+		{"an error that ends the whole transaction", failing(func(s *session) error { return s.exec(`ROLLBACK`) }, errRefused), api.CodeUnavailable},
+		{"a constraint that fails at COMMIT", func(s *session) error {
+			return errors.Join(s.exec(`PRAGMA defer_foreign_keys = ON`), s.exec(`INSERT INTO perk_stock (perk) VALUES (77)`))
+		}, api.CodeUnavailable},
+		{"a disk that is full", func(s *session) error {
+			defer s.script(`PRAGMA max_page_count = 4294967294`)
+			return errors.Join(s.script(`PRAGMA max_page_count = 1`), addUser(strings.Repeat("x", 1<<20))(s))
+		}, api.CodeUnavailable},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			db := openTemporary(t)
+			release := holdWriter(t, db)
+			first := enqueue(t, db, t.Context(), addUser("first"))
+			bad := enqueue(t, db, t.Context(), func(s *session) error { return fault("do it", test.bad(s)) })
+			last := enqueue(t, db, t.Context(), addUser("last"))
+			release()
+			if err := <-first.done; err != nil {
+				t.Errorf("first: %v", err)
+			}
+			if err := <-bad.done; api.CodeOf(err) != test.want {
+				t.Errorf("bad: %v, want code %q", err, test.want)
+			}
+			if err := <-last.done; err != nil {
+				t.Errorf("last: %v", err)
+			}
+			if got := users(t, db); !slices.Equal(got, []string{"first", "last"}) {
+				t.Errorf("the users are %q, want first and last", got)
+			}
+			if err := db.Ready(t.Context()); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
+func TestAWriteIsAnsweredAfterItsCommit(t *testing.T) {
+	db := openTemporary(t)
+	release := holdWriter(t, db)
+	first := enqueue(t, db, t.Context(), addUser("first"))
+	second := enqueue(t, db, t.Context(), func(*session) error {
+		select {
+		case <-first.done:
+			t.Error("the first write of the batch was answered before the commit")
+		default:
+		}
+		return nil
+	})
+	release()
+	if err := errors.Join(<-second.done, <-first.done); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWriteWhoseCallerLeftIsNotBegun(t *testing.T) {
+	db := openTemporary(t)
+	release := holdWriter(t, db)
+	ctx, cancel := context.WithCancel(t.Context())
+	queued := enqueue(t, db, ctx, addUser("queued"))
+	cancel()
+	if err := db.write(ctx, "write", addUser("late")); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("the caller who left got %v, want unavailable", err)
+	}
+	release()
+	if err := <-queued.done; api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("the queued write ended with %v, want unavailable", err)
+	}
+	if err := db.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := users(t, db); len(got) != 0 {
+		t.Errorf("the users are %q, want none", got)
+	}
+}
+
+func TestAWriteThatHasBegunIsFinished(t *testing.T) {
+	db := openTemporary(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	begun, gate := make(chan struct{}), make(chan struct{})
+	answer := make(chan error, 1)
+	go func() {
+		answer <- db.write(ctx, "write", func(s *session) error {
+			close(begun)
+			<-gate
+			return addUser("ann")(s)
+		})
+	}()
+	<-begun
+	cancel()
+	if err := <-answer; api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller who left got %v, want unavailable because of its context", err)
+	}
+	close(gate)
+	if err := db.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
+		t.Errorf("the users are %q, want ann", got)
+	}
+}
+
+func TestACallerLeavesAFullQueue(t *testing.T) {
+	db := openTemporary(t)
+	release := holdWriter(t, db)
+	var jobs []*job
+	for i := range maxQueue {
+		jobs = append(jobs, enqueue(t, db, t.Context(), addUser(fmt.Sprint(i))))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.write(ctx, "write", addUser("one too many")); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("got %v, want unavailable", err)
+	}
+	release()
+	for _, j := range jobs {
+		if err := <-j.done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := users(t, db); len(got) != maxQueue {
+		t.Errorf("there are %d users, want %d", len(got), maxQueue)
+	}
+}
+
+func TestWorkThatRunsAloneSharesNoTransaction(t *testing.T) {
+	db := openTemporary(t)
+	release := holdWriter(t, db)
+	before := enqueue(t, db, t.Context(), addUser("before"))
+	alone := &job{ctx: t.Context(), alone: true, done: make(chan error, 1), work: func(*session) error {
+		if got := users(t, db); !slices.Equal(got, []string{"before"}) {
+			t.Errorf("alone, the users are %q, want before", got)
+		}
+		panic("bug")
+	}}
+	if err := db.writer.enqueue(alone); err != nil {
+		t.Fatal(err)
+	}
+	after := enqueue(t, db, t.Context(), addUser("after"))
+	release()
+	if err := errors.Join(<-before.done, <-after.done); err != nil {
+		t.Error(err)
+	}
+	if err := <-alone.done; err == nil {
+		t.Error("the panic was answered with success")
+	}
+}
+
+func TestCloseFinishesWhatIsQueuedAndRefusesMore(t *testing.T) {
+	db := openTemporary(t)
+	release := holdWriter(t, db)
+	queued := enqueue(t, db, t.Context(), addUser("ann"))
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }()
+	release()
+	if err := errors.Join(<-queued.done, <-closed); err != nil {
+		t.Error(err)
+	}
+	if err := db.write(t.Context(), "write", addUser("bob")); !errors.Is(err, errClosed) || api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("after Close got %v, want unavailable", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("the second Close: %v", err)
+	}
+}
+
+// lockOut takes the write lock as another process would, until unlock is called.
+func lockOut(t *testing.T, db *DB) (unlock func()) {
+	t.Helper()
+	other, err := db.file.session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.exec(`BEGIN IMMEDIATE`); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := errors.Join(other.exec(`COMMIT`), other.close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAWriteIsNotBegunWhenItsCallerLeftWhileAnotherProcessWrote(t *testing.T) {
+	db := openTemporary(t)
+	unlock := lockOut(t, db)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := enqueue(t, db, ctx, addUser("left"))
+	cancel()
+	stayed := enqueue(t, db, t.Context(), addUser("stayed"))
+	unlock()
+	if err := <-left.done; !errors.Is(err, errLeft) {
+		t.Errorf("got %v, want that the caller left", err)
+	}
+	if err := <-stayed.done; err != nil {
+		t.Errorf("the caller who stayed got %v", err)
+	}
+	if got := users(t, db); !slices.Equal(got, []string{"stayed"}) {
+		t.Errorf("the users are %q, want stayed", got)
+	}
+}
+
+func TestALockThatIsNotToBeHadIsUnavailable(t *testing.T) {
+	db := openTemporary(t)
+	if err := db.write(t.Context(), "wait no longer", func(s *session) error { return s.script(`PRAGMA busy_timeout = 0`) }); err != nil {
+		t.Fatal(err)
+	}
+	unlock := lockOut(t, db)
+	if err := db.Ready(t.Context()); api.CodeOf(err) != api.CodeUnavailable || !isPassing(err) {
+		t.Errorf("while another process writes: %v, want unavailable because of SQLite's BUSY", err)
+	}
+	unlock()
+	if err := db.Ready(t.Context()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
