@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/creack/pty"
 )
 
 // step is one command of the tour.
@@ -25,7 +26,7 @@ type step struct {
 // shell runs the steps with an environment of their own, so that nothing on the machine takes part in the tour.
 type shell struct {
 	programs, folder string
-	out              io.Writer
+	out              *os.File
 }
 
 // stepTime is more than any step takes; a step that hangs must not hang the demo.
@@ -49,24 +50,48 @@ func (s *shell) step(ctx context.Context, step step) error {
 func (s *shell) output(ctx context.Context, step step) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
-	var output bytes.Buffer
 	cmd := s.command(ctx, step.command)
 	cmd.Stdin = strings.NewReader(step.input)
-	cmd.Stdout, cmd.Stderr = &output, &output
-	err := cmd.Run()
+	output, err := s.capture(cmd)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return output.String(), fmt.Errorf("%s: %w", quoted(step.command), err)
+		return output, fmt.Errorf("%s: %w", quoted(step.command), err)
 	}
 	if code := cmd.ProcessState.ExitCode(); code != step.exit {
-		return output.String(), fmt.Errorf("%s: exit code %d, where %d was expected", quoted(step.command), code, step.exit)
+		return output, fmt.Errorf("%s: exit code %d, where %d was expected", quoted(step.command), code, step.exit)
 	}
 	for _, text := range step.expect {
-		if !strings.Contains(output.String(), text) {
-			return output.String(), fmt.Errorf("%s: its output lacks %q", quoted(step.command), text)
+		if !strings.Contains(output, text) {
+			return output, fmt.Errorf("%s: its output lacks %q", quoted(step.command), text)
 		}
 	}
-	return output.String(), nil
+	return output, nil
+}
+
+// capture shows the command a terminal where the tour has one, so that a person sees what a person gets: aligned
+// columns, not the bare tabs that are for programs.
+func (s *shell) capture(cmd *exec.Cmd) (string, error) {
+	size, err := pty.GetsizeFull(s.out)
+	if err != nil { // not a terminal
+		output, err := cmd.CombinedOutput()
+		return string(output), err
+	}
+	ours, theirs, err := pty.Open()
+	if err != nil {
+		return "", err
+	}
+	defer ours.Close()
+	size.Cols = max(size.Cols, 40) - uint16(len(indent))
+	if err := pty.Setsize(theirs, size); err != nil {
+		return "", errors.Join(err, theirs.Close())
+	}
+	cmd.Stdout, cmd.Stderr = theirs, theirs
+	if err := cmd.Start(); err != nil {
+		return "", errors.Join(err, theirs.Close())
+	}
+	theirs.Close()
+	output, _ := io.ReadAll(ours) // ends with an error when the last writer is gone
+	return strings.ReplaceAll(string(output), "\r\n", "\n"), cmd.Wait()
 }
 
 func (s *shell) command(ctx context.Context, words []string) *exec.Cmd {
@@ -77,7 +102,6 @@ func (s *shell) command(ctx context.Context, words []string) *exec.Cmd {
 		"HOME=" + s.folder,
 		"PERKSCTL_CONFIG_DIR=" + filepath.Join(s.folder, "perksctl"),
 		"PERKSD_DATABASE=sqlite:" + filepath.Join(s.folder, "perks.db"),
-		"COLUMNS=" + os.Getenv("COLUMNS"),
 		"TERM=" + os.Getenv("TERM"),
 	}
 	return cmd
@@ -94,10 +118,12 @@ func quoted(words []string) string {
 	return strings.Join(parts, " ")
 }
 
+const indent = "  "
+
 func indented(output string) string {
 	var b strings.Builder
 	for line := range strings.Lines(output) {
-		b.WriteString("  " + line)
+		b.WriteString(indent + line)
 	}
 	if output != "" && !strings.HasSuffix(output, "\n") {
 		b.WriteString("\n")

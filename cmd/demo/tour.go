@@ -55,7 +55,7 @@ func tour() []step {
 		{
 			say:     "changes its title and its weekly price, whose digits stay as they are typed,",
 			command: []string{"perksctl", "property", "update", "1", "--title", "Sunny loft by the river", "--set", "price_pw=410.50"},
-			expect:  []string{"successfully updated"},
+			expect:  []string{"Updated property 1"},
 		},
 		{
 			say:     "and sees the change.",
@@ -75,8 +75,8 @@ func tour() []step {
 			expect:  []string{"no-such-perk"},
 		},
 		{
-			say:     "Every change to a listing is in the operator's audit log, whole.",
-			command: []string{"perksd", "audit", "--subject", "property/1"},
+			say:     "Every change to a listing is in the operator's audit log, as it was before and after.",
+			command: []string{"perksd", "audit", "--subject", "property/1", "-o", "jsonl"},
 			expect:  []string{"property.update"},
 		},
 	}
