@@ -12,7 +12,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build perksd and perksctl into bin/
-	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/perksd ./cmd/perksctl
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X example.com/perks/cli.version=$(VERSION)' -o bin/ ./cmd/perksd ./cmd/perksctl
 
 .PHONY: demo
 demo: build ## start a server over sample data and show what the client does with it
