@@ -38,14 +38,19 @@ func tree() *cobra.Command {
 }
 
 func TestEveryCommandIsExplained(t *testing.T) {
-	for path, cmd := range leaves(tree()) {
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
 		if cmd.Short == "" || cmd.Example == "" && cmd.Long == "" {
-			t.Errorf("perksctl %s lacks a Short, or both Long and Example", path)
+			t.Errorf("%s lacks a Short, or both Long and Example", cmd.CommandPath())
 		}
 		if strings.HasSuffix(cmd.Short, ".") {
-			t.Errorf("perksctl %s: the Short ends with a full stop", path)
+			t.Errorf("%s: the Short ends with a full stop", cmd.CommandPath())
+		}
+		for _, member := range cmd.Commands() {
+			check(member)
 		}
 	}
+	check(tree())
 }
 
 // TestEveryCommandWritesJSON fails for a command that is not in its list, too.

@@ -17,7 +17,7 @@ func nextLink(header http.Header) (target string, hasLinks bool) {
 			}
 			hasLinks = true
 			link := value[start+1 : end]
-			params, rest := cutParams(value[end+1:])
+			params, rest := cutOutsideQuotes(value[end+1:], ',')
 			if isNext(params) {
 				return link, true
 			}
@@ -27,8 +27,8 @@ func nextLink(header http.Header) (target string, hasLinks bool) {
 	return "", hasLinks
 }
 
-// cutParams ends a link's parameters at the first comma outside quotes.
-func cutParams(text string) (params, rest string) {
+// cutOutsideQuotes cuts at the first separator that stands outside quotes.
+func cutOutsideQuotes(text string, separator byte) (before, after string) {
 	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -36,7 +36,7 @@ func cutParams(text string) (params, rest string) {
 			i++
 		case text[i] == '"':
 			quoted = !quoted
-		case text[i] == ',' && !quoted:
+		case text[i] == separator && !quoted:
 			return text[:i], text[i+1:]
 		}
 	}
@@ -45,7 +45,9 @@ func cutParams(text string) (params, rest string) {
 
 // isNext looks for rel among the parameters; its value is one relation or several with blanks between.
 func isNext(params string) bool {
-	for param := range strings.SplitSeq(params, ";") {
+	for params != "" {
+		var param string
+		param, params = cutOutsideQuotes(params, ';')
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
 		if !strings.EqualFold(strings.TrimSpace(name), "rel") {
 			continue

@@ -52,11 +52,11 @@ func (w *walk[T]) items(yield func(T, error) bool) {
 	}
 }
 
-// enough tells whether to ask for no further page. A limit that is met exactly by the end of a page is a cut if there is a
-// page behind it.
+// enough tells whether to ask for no further page. A limit that is met exactly at the end of a page is a cut unless that is
+// known to be the last page.
 func (w *walk[T]) enough() bool {
-	if w.flags.Limit > 0 && w.shown == w.flags.Limit && w.meta.TotalPages > 0 {
-		w.cut = w.meta.Page < w.meta.TotalPages
+	if w.flags.Limit > 0 && w.shown == w.flags.Limit {
+		w.cut = w.meta.TotalPages == 0 || w.meta.Page < w.meta.TotalPages
 		return true
 	}
 	return w.flags.onePage()
@@ -67,7 +67,7 @@ func (w *walk[T]) tell(s *streams.Streams) {
 	case w.cut && w.meta.Total > 0:
 		s.Warn("--limit cut the list: %d of %d are shown.", w.shown, w.meta.Total)
 	case w.cut:
-		s.Warn("--limit cut the list after %d; there are more.", w.shown)
+		s.Warn("--limit cut the list after %d; there may be more.", w.shown)
 	case w.flags.onePage() && w.meta.Page > w.meta.TotalPages && w.meta.TotalPages > 0:
 		s.Note("There is no page %d; the last one is %d.", w.meta.Page, w.meta.TotalPages)
 	case w.flags.onePage() && w.meta.TotalPages > 1:

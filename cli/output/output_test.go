@@ -190,6 +190,18 @@ func TestFormatsKeepWhatJSONSays(t *testing.T) {
 	})
 }
 
+func TestYAMLStringsStayStringsForOldReaders(t *testing.T) {
+	for title, want := range map[string]string{
+		"no": `"no"`, "Yes": `"Yes"`, "12:30": `"12:30"`, "true": `"true"`, "null": `"null"`, "1e3": `"1e3"`, "0x1F": `"0x1F"`, "": `""`,
+		"# x": `'# x'`, "a: b": `'a: b'`, "plain text": "plain text", "nobody": "nobody",
+	} {
+		got, err := run(t, output.Options{Format: "yaml", Fields: []string{"title"}}, false, one(item{Title: title, Extra: json.RawMessage("null")}))
+		if err != nil || got != "title: "+want+"\n" {
+			t.Errorf("%q became %q, %v", title, got, err)
+		}
+	}
+}
+
 func TestNothingThatSteersATerminalComesOut(t *testing.T) {
 	for _, format := range []string{"table", "json", "yaml", "jsonl", "csv", "id"} {
 		got, err := run(t, output.Options{Format: format}, false, list(items()))

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -74,7 +75,7 @@ func readNode(dec *json.Decoder) (*yaml.Node, error) {
 	case json.Delim:
 		return readNested(dec, token)
 	case string:
-		return stringNode(token)
+		return stringNode(token), nil
 	case json.Number:
 		return scalar(numberTag(token), token.String()), nil
 	case bool:
@@ -103,17 +104,17 @@ func readNested(dec *json.Decoder, start json.Delim) (*yaml.Node, error) {
 	return node, err
 }
 
-// stringNode lets the library choose the quotes, which it puts around what older readers take for a boolean or a number
-// too. A text with control characters is in double quotes, where escapeControls may escape what YAML would not.
-func stringNode(text string) (*yaml.Node, error) {
-	var node yaml.Node
-	if err := node.Encode(text); err != nil {
-		return nil, fmt.Errorf("write YAML: %w", err)
-	}
-	if strings.ContainsFunc(text, isLooseControl) {
+// oldScalar matches what YAML 1.1 takes for a boolean or a base-60 number and the library, which follows YAML 1.2, writes
+// without quotes.
+var oldScalar = regexp.MustCompile(`^(?i:y|yes|on|n|no|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
+
+// stringNode quotes what would be read as something else, and what escapeControls may then escape inside the quotes.
+func stringNode(text string) *yaml.Node {
+	node := scalar("!!str", text)
+	if oldScalar.MatchString(text) || strings.ContainsFunc(text, isLooseControl) {
 		node.Style = yaml.DoubleQuotedStyle
 	}
-	return &node, nil
+	return node
 }
 
 func scalar(tag, value string) *yaml.Node {

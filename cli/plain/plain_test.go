@@ -3,6 +3,7 @@ package plain_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"example.com/perks/cli/plain"
 )
@@ -33,4 +34,17 @@ func TestWriterCleansWhatPasses(t *testing.T) {
 	if n, err := plain.Writer(&out).Write([]byte("a\x1bb\n")); n != 4 || err != nil || out.String() != "ab\n" {
 		t.Errorf("wrote %d, %v: %q", n, err, out.String())
 	}
+}
+
+func FuzzNothingThatSteersIsLeft(f *testing.F) {
+	f.Add("\x1b[2J\u202eabc\u009b\xff")
+	f.Fuzz(func(t *testing.T, text string) {
+		line := plain.Line(text)
+		if strings.ContainsFunc(line, plain.IsControl) || !utf8.ValidString(line) || plain.Line(line) != line {
+			t.Errorf("Line(%q) = %q", text, line)
+		}
+		if kept := plain.Text(text); plain.Text(kept) != kept || strings.Contains(kept, "\x1b") {
+			t.Errorf("Text(%q) = %q", text, kept)
+		}
+	})
 }

@@ -109,13 +109,11 @@ func (o *deleteOptions) confirm(ctx context.Context) error {
 
 // failure says which property could not be deleted, and which were not tried after it.
 func (o *deleteOptions) failure(at int, err error) error {
-	err = settle(o.session, o.ids[at], command.Among(len(o.ids), name(o.ids[at]), err))
-	left := o.ids[at+1:]
-	if len(left) == 0 {
-		return err
+	err = command.Among(len(o.ids), name(o.ids[at]), err)
+	if left := o.ids[at+1:]; len(left) > 0 {
+		return settle(o.session, o.ids[at], err, "Not tried: "+o.names(left)+".")
 	}
-	o.session.Streams.Warn("Not tried: %s.", o.names(left))
-	return err
+	return settle(o.session, o.ids[at], err)
 }
 
 func (o *deleteOptions) names(ids []int64) string {

@@ -3,11 +3,15 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/cli/config"
+	"example.com/perks/cli/exit"
 )
 
 // Login proves the credentials by obtaining a token with them, and only then keeps the secret, the token and the profile,
@@ -19,7 +23,7 @@ func (s *Session) Login(ctx context.Context, name string, profile config.Profile
 	}
 	token, err := s.obtain(ctx, connection)
 	if err != nil {
-		return api.Token{}, err
+		return api.Token{}, notFoundAdvice(err, profile.APIURL)
 	}
 	if err := s.keep(ctx, connection, token, secret); err != nil {
 		return api.Token{}, err
@@ -38,10 +42,20 @@ func (s *Session) Login(ctx context.Context, name string, profile config.Profile
 	if err != nil {
 		return api.Token{}, err
 	}
-	if old := (SecretKey{name, before.APIURL, before.ClientID}); old != connection.Key() {
+	old := SecretKey{name, before.APIURL, before.ClientID}
+	if before != (config.Profile{}) && old != connection.Key() {
 		err = s.forget(ctx, old)
 	}
 	return token, err
+}
+
+// notFoundAdvice points at the usual slip: an address that lacks the path of the API.
+func notFoundAdvice(err error, address string) error {
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return &exit.Advised{Err: err, Advice: fmt.Sprintf("Is %s the address of the API? It ends with the path of the version, such as /v2.", address)}
+	}
+	return err
 }
 
 // keep writes secret and token down. The secret comes first: a token without it would end in a login that cannot renew.

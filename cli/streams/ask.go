@@ -19,7 +19,11 @@ const maxPiped = 64 << 10
 // Ask shows a prompt and reads one line. The end of ctx, as by Ctrl-C, ends the wait.
 func (s *Streams) Ask(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(s.Err, plain.Line(prompt))
-	return await(ctx, s.readLine)
+	line, err := await(ctx, s.readLine)
+	if ctx.Err() != nil {
+		fmt.Fprintln(s.Err) // what comes next belongs on a line of its own
+	}
+	return line, err
 }
 
 // Confirm asks a question whose answer is yes only for "y" and "yes".

@@ -1,0 +1,59 @@
+package property
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func TestEntityTag(t *testing.T) {
+	for tag, want := range map[string]string{"": "", "*": "*", "abc": `"abc"`, `"abc"`: `"abc"`, `W/"abc"`: `W/"abc"`} {
+		if got := entityTag(tag); got != want {
+			t.Errorf("entityTag(%q) = %q, want %q", tag, got, want)
+		}
+	}
+}
+
+func TestParseIDs(t *testing.T) {
+	for arg, ok := range map[string]bool{"1": true, "9223372036854775807": true, "0": false, "-1": false, "1.0": false, "x": false, "": false, "9223372036854775808": false} {
+		if _, err := parseIDs([]string{arg}); (err == nil) != ok {
+			t.Errorf("parseIDs(%q): %v", arg, err)
+		}
+	}
+}
+
+func TestChangesFromEverywhere(t *testing.T) {
+	for args, ok := range map[string]bool{
+		"--city B --set lat= --from-file -":    true,
+		"--title A --set city=B --from-file -": false, // the file has a title too
+		"--images a,b":                         false, // no absolute addresses
+		"--price-pw 1.10 --set price_pw=1.20":  false,
+		"":                                     false,
+	} {
+		cmd := &cobra.Command{Use: "update"}
+		c := &changes{}
+		c.bind(cmd)
+		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		patch, err := c.patch(cmd, strings.NewReader(`{"title":"From the file","bedrooms":2}`))
+		if (err == nil) != ok {
+			t.Errorf("%q: %v", args, err)
+		}
+		if ok && !(patch.Title.Value == "From the file" && patch.City.Value == "B" && patch.Lat.Null && patch.Bedrooms.Value == 2 && !patch.PricePW.Set) {
+			t.Errorf("%q: %+v", args, patch)
+		}
+	}
+}
+
+func TestEveryFieldHasAFlagWithHelp(t *testing.T) {
+	cmd := &cobra.Command{Use: "update"}
+	c := &changes{}
+	c.bind(cmd)
+	for field := range c.fields {
+		if flag := cmd.Flags().Lookup(flagOf(field)); flag == nil || flag.Usage == "" {
+			t.Errorf("%s has no flag, or one without help", field)
+		}
+	}
+}
