@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"iter"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -33,26 +34,39 @@ func jsonOrNull(record any) (sql.NullString, error) {
 	return sql.NullString{String: string(text), Valid: true}, err
 }
 
-// Audit returns entries in the order in which they happened; an empty subject means all. A redemption made at the
-// instant of another entry comes first, since what is decided was made before.
+const (
+	// madeEntries are the redemptions as they were made; scanAuditEntry puts their records together.
+	madeEntries = `
+		SELECT r.redeemed_at AS at, 0 AS source, r.row AS place, 'client/' || r.client_id, '` + store.ActionRedeem + `',
+			'redemption/' || r.id, NULL, p.id, r.id, r.user_id, r.first_status, r.metadata
+		FROM redemptions AS r JOIN perks AS p ON p.row = r.perk`
+	keptEntries = `
+		SELECT a.at, 1 AS source, a.row AS place, a.actor, a.action,
+			a.subject, a.before, NULL, NULL, NULL, NULL, a.after
+		FROM audit AS a`
+	// entryOrder puts a redemption before another entry of its instant, since what is decided was made before.
+	entryOrder = ` ORDER BY at, source, place`
+)
+
+// Audit returns entries in the order in which they happened; an empty subject means all.
 func (db *DB) Audit(ctx context.Context, subject string) iter.Seq2[store.AuditEntry, error] {
-	return faults("read the audit log", each(db.latest(ctx), scanAuditEntry, `
-		SELECT r.redeemed_at AS at, 0 AS source, r.row AS place, 'client/' || r.client_id, ?2, 'redemption/' || r.id,
-			NULL, p.id, r.id, r.user_id, r.first_status, r.metadata
-		FROM redemptions AS r JOIN perks AS p ON p.row = r.perk
-		WHERE ?1 = '' OR r.id = substr(?1, 12) AND ?1 LIKE 'redemption/%'
-		UNION ALL
-		SELECT a.at, 1, a.row, a.actor, a.action, a.subject, a.before, NULL, NULL, NULL, NULL, a.after
-		FROM audit AS a
-		WHERE ?1 = '' OR a.subject = ?1
-		ORDER BY at, source, place`, subject, store.ActionRedeem))
+	var entries iter.Seq2[store.AuditEntry, error]
+	made, isRedemption := strings.CutPrefix(subject, "redemption/")
+	switch v := db.latest(ctx); {
+	case subject == "":
+		entries = each(v, scanAuditEntry, madeEntries+` UNION ALL `+keptEntries+entryOrder)
+	case isRedemption:
+		entries = each(v, scanAuditEntry, madeEntries+` WHERE r.id = ?2 UNION ALL `+keptEntries+` WHERE a.subject = ?1`+entryOrder,
+			subject, made)
+	default:
+		entries = each(v, scanAuditEntry, keptEntries+` WHERE a.subject = ?`+entryOrder, subject)
+	}
+	return faults("read the audit log", entries)
 }
 
 func scanAuditEntry(r row) (entry store.AuditEntry, err error) {
-	var at int64
-	var source, place int64
-	var before, perk, id, user, status *string
-	var after *string
+	var at, source, place int64
+	var before, after, perk, id, user, status *string
 	if err := r.Scan(&at, &source, &place, &entry.Actor, &entry.Action, &entry.Subject, &before, &perk, &id, &user, &status, &after); err != nil {
 		return entry, err
 	}

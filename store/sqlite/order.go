@@ -23,7 +23,7 @@ var perkSortColumns = map[string]sortColumn{
 	"valid_to":       {`p.valid_to`, true},
 	"created_at":     {`p.created_at`, false},
 	"updated_at":     {`p.updated_at`, false},
-	api.SortDistance: {`CAST(round(1000000 * ` + distance + `) AS INTEGER)`, false}, // whole millimetres
+	api.SortDistance: {distance, false},
 }
 
 // sortIndexes serve the order of all perks by one field, ascending and descending.

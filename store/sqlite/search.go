@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"example.com/perks/store"
@@ -34,11 +35,15 @@ const (
 	inBoxAcross  = `p.lat BETWEEN :south AND :north AND (p.lng >= :west OR p.lng <= :east)`
 )
 
-// distance is store.DistanceKM in SQL.
-var distance = fmt.Sprintf(`2 * %v * asin(min(1.0, sqrt(
-	sin(radians(p.lat - :lat) / 2) * sin(radians(p.lat - :lat) / 2) +
-	cos(radians(:lat)) * cos(radians(p.lat)) * sin(radians(p.lng - :lng) / 2) * sin(radians(p.lng - :lng) / 2))))`,
-	store.EarthRadiusKM)
+// haversine is the haversine of the angle between a perk and the centre, from 0 to 1. It grows with the distance, and
+// comparing it spares each candidate the way from it to kilometres; inCircle compares it to that of the radius.
+var (
+	haversine = fmt.Sprintf(`(pow(sin((p.lat - :lat) * %[1]v), 2) +
+		:cos_lat * cos(p.lat * %[2]v) * pow(sin((p.lng - :lng) * %[1]v), 2))`, math.Pi/360, math.Pi/180)
+	inCircle = haversine + ` <= :haversine`
+	// distance is store.DistanceKM in millimetres.
+	distance = fmt.Sprintf(`CAST(round(%v * asin(min(1.0, sqrt(%s)))) AS INTEGER)`, 2*store.EarthRadiusKM*1e6, haversine)
+)
 
 // newSearch looks up what the query names. An unknown user is UserNotFound.
 func newSearch(v view, query store.PerkQuery) (*search, error) {
@@ -109,14 +114,15 @@ func (s *search) requireNear(circle store.Circle) {
 	} else {
 		s.require(inBox)
 	}
-	s.require(distance + ` <= :radius`)
+	s.require(inCircle)
 	s.name("south", box.South)
 	s.name("west", box.West)
 	s.name("north", box.North)
 	s.name("east", box.East)
 	s.name("lat", circle.Lat)
 	s.name("lng", circle.Lng)
-	s.name("radius", circle.RadiusKM)
+	s.name("cos_lat", math.Cos(circle.Lat*math.Pi/180))
+	s.name("haversine", math.Pow(math.Sin(min(circle.RadiusKM/(2*store.EarthRadiusKM), math.Pi/2)), 2))
 	s.name("cells", asJSON(circle.Cover()))
 }
 

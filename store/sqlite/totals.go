@@ -1,8 +1,8 @@
 package sqlite
 
 import (
+	"crypto/sha256"
 	"fmt"
-	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -12,7 +12,7 @@ const keptTotals = 1024
 // totals remembers how many perks match a search. A total stays exact until the catalog's version changes or the next
 // perk begins or expires, and for that long it is not counted again, whoever asks.
 type totals struct {
-	kept *lru.Cache[string, total]
+	kept *lru.Cache[totalKey, total]
 }
 
 type total struct {
@@ -26,7 +26,7 @@ func (t total) holds(version, at int64) bool {
 }
 
 func newTotals() *totals {
-	kept, err := lru.New[string, total](keptTotals)
+	kept, err := lru.New[totalKey, total](keptTotals)
 	if err != nil {
 		panic(err) // the size is a constant above 0
 	}
@@ -72,12 +72,14 @@ func nextChange(v view, at int64) (int64, error) {
 		ifnull((SELECT min(valid_from) FROM perks WHERE valid_from > ?1), 9223372036854775807))`, at)
 }
 
+// totalKey is a hash, because a search can hold a text of any length and many are kept.
+type totalKey [sha256.Size]byte
+
 // key tells searches apart whose totals differ at one instant.
-func (s *search) key() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%t %t %q %q %q", s.onlyValid(), s.onlyBegun(), s.query.City, s.categories, s.words)
+func (s *search) key() totalKey {
+	text := fmt.Sprintf("%t %t %q %q %q", s.onlyValid(), s.onlyBegun(), s.query.City, s.categories, s.words)
 	if near := s.query.Near; near != nil {
-		fmt.Fprintf(&b, " %v %v %v", near.Lat, near.Lng, near.RadiusKM)
+		text += fmt.Sprintf(" %v %v %v", near.Lat, near.Lng, near.RadiusKM)
 	}
-	return b.String()
+	return sha256.Sum256([]byte(text))
 }

@@ -302,3 +302,30 @@ func TestALockThatIsNotToBeHadIsUnavailable(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
+
+func TestWorkThatRunsAloneIsWaitedForOnceItHasBegun(t *testing.T) {
+	db := openTemporary(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	begun, gate, answer := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		answer <- db.writer.doAlone(ctx, func() error {
+			close(begun)
+			<-gate
+			return nil
+		})
+	}()
+	<-begun
+	cancel()
+	select {
+	case err := <-answer:
+		t.Fatalf("answered with %v before the end", err)
+	default:
+	}
+	close(gate)
+	if err := <-answer; err != nil {
+		t.Errorf("got %v, want the outcome of the work", err)
+	}
+	if err := db.writer.doAlone(ctx, func() error { t.Error("work ran for a caller who had left"); return nil }); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("a caller who had left got %v, want unavailable", err)
+	}
+}

@@ -1,0 +1,60 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"example.com/perks/store"
+)
+
+func TestABackupIsTheDatabaseAsOfOneMoment(t *testing.T) {
+	db := openAt(t, filepath.Join(t.TempDir(), "perks.db"))
+	importPerk(t, db, "p", 1)
+	path := filepath.Join(t.TempDir(), "o'copy?.db")
+	if err := db.Backup(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	importPerk(t, db, "later", 1)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the copy is %v (%v), want mode 600", info, err)
+	}
+	list, err := openAt(t, path).ListPerks(t.Context(), store.PerkQuery{Text: "p", At: time.Now(), Window: store.Window{Page: 1, PerPage: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list.Total != 1 || list.Items[0].ID != "p" {
+		t.Errorf("the copy has %+v, want perk p", list)
+	}
+}
+
+func TestABackupOverwritesNothing(t *testing.T) {
+	db := openAt(t, filepath.Join(t.TempDir(), "perks.db"))
+	path := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Backup(t.Context(), path); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v, want that the file exists", err)
+	}
+	if text, err := os.ReadFile(path); string(text) != "precious" {
+		t.Errorf("the file holds %q (%v)", text, err)
+	}
+}
+
+func TestABackupThatFailsLeavesNoFile(t *testing.T) {
+	db := openAt(t, filepath.Join(t.TempDir(), "perks.db"))
+	path := filepath.Join(t.TempDir(), "copy.db")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Backup(over, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was cancelled", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is there (%v)", err)
+	}
+}

@@ -1,0 +1,55 @@
+package sqlite
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// TestAnImportLeavesEveryIndexWhole goes both ways of bringing perks in: making the indexes anew, and changing entries.
+func TestAnImportLeavesEveryIndexWhole(t *testing.T) {
+	db := openTemporary(t)
+	before := indexes(t, db)
+	for round, n := range []int{6000, 6000, 100, 7000} {
+		if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
+			for i := range n {
+				title := fmt.Sprintf("Round%d of %d", round, i)
+				if !yield(store.PerkRecord{Perk: api.Perk{ID: fmt.Sprint(i), Title: title, Description: "Some words", City: "Leeds"}}, nil) {
+					return
+				}
+			}
+		}, nil, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if after := indexes(t, db); after != before {
+			t.Fatalf("round %d: the indexes are now\n%s\nand were\n%s", round, after, before)
+		}
+		if verdict, err := one(db.latest(t.Context()), scanValue[string], `PRAGMA integrity_check`); verdict != "ok" {
+			t.Errorf("round %d: SQLite finds: %s (%v)", round, verdict, err)
+		}
+		if err := db.write(t.Context(), "check the words", func(s *session) error {
+			return s.exec(`INSERT INTO perk_words (perk_words) VALUES ('integrity-check')`)
+		}); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+	}
+	for text, want := range map[string]int64{"round0": 0, "round1": 0, "round2": 0, "round3": 7000, "round3 6999": 1} {
+		list, err := db.ListPerks(t.Context(), store.PerkQuery{Text: text, At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}})
+		if err != nil || list.Total != want {
+			t.Errorf("%q finds %d perks (%v), want %d", text, list.Total, err, want)
+		}
+	}
+}
+
+func indexes(t *testing.T, db *DB) string {
+	t.Helper()
+	text, err := one(db.latest(t.Context()), scanValue[string], `
+		SELECT group_concat(sql, char(10) ORDER BY name) FROM sqlite_schema WHERE type = 'index'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
