@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	fileMode  = 0o600
 	dirMode   = 0o700
 	lockRetry = 20 * time.Millisecond
 )
@@ -67,7 +66,7 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return nil, err
 	}
-	lock := flock.New(path+".lock", flock.SetPermissions(fileMode))
+	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
 		return nil, fmt.Errorf("wait for the lock of %s: %w", path, err)
 	}
