@@ -11,7 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -43,14 +43,20 @@ func (c Config) CurrentName() string {
 	return c.Current
 }
 
-var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+const maxName = 64
 
-// CheckName refuses a name that cannot be a profile's.
+// CheckName refuses a name that cannot be a profile's. It goes without a regular expression, whose compilation every start
+// of the program would pay for.
 func CheckName(name string) error {
-	if !profileName.MatchString(name) {
+	strange := strings.ContainsFunc(name, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("._-", r) })
+	if name == "" || len(name) > maxName || strange || !isAlphanumeric(rune(name[0])) {
 		return fmt.Errorf("%q cannot name a profile: use up to 64 letters, digits, dots, underscores and hyphens, a letter or digit first", name)
 	}
 	return nil
+}
+
+func isAlphanumeric(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
 // File is a config.yaml by its path.

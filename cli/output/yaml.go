@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -106,12 +107,14 @@ func readNested(dec *json.Decoder, start json.Delim) (*yaml.Node, error) {
 
 // oldScalar matches what YAML 1.1 takes for a boolean or a base-60 number and the library, which follows YAML 1.2, writes
 // without quotes.
-var oldScalar = regexp.MustCompile(`^(?i:y|yes|on|n|no|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
+var oldScalar = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?i:y|yes|on|n|no|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
+})
 
 // stringNode quotes what would be read as something else, and what escapeControls may then escape inside the quotes.
 func stringNode(text string) *yaml.Node {
 	node := scalar("!!str", text)
-	if oldScalar.MatchString(text) || strings.ContainsFunc(text, isLooseControl) {
+	if oldScalar().MatchString(text) || strings.ContainsFunc(text, isLooseControl) {
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node
