@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -60,17 +61,30 @@ func TestOldIdempotencyKeysAreForgottenAtEachTick(t *testing.T) {
 	<-ended
 }
 
-func TestStoppingWaitsForThePurge(t *testing.T) {
-	o := newOperator(t)
-	db, err := sqlite.Open(t.Context(), o.path("perks.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	watched := purging{Store: db, purged: make(chan int64, 1)}
-	stop := startPurging([]store.Store{watched}, time.Now, slog.New(slog.DiscardHandler))
-	<-watched.purged
-	stop()
-	if err := db.Close(); err != nil {
-		t.Error(err)
+// slow is a store in the middle of a purge when it is told to stop.
+type slow struct {
+	store.Store
+	begun, over chan struct{}
+}
+
+func (s slow) PurgeIdempotencyKeys(ctx context.Context, _ time.Time) (int64, error) {
+	close(s.begun)
+	<-ctx.Done()
+	runtime.Gosched() // for a stop that does not wait to return first
+	close(s.over)
+	return 0, ctx.Err()
+}
+
+func TestStoppingWaitsForThePurgeUnderWay(t *testing.T) {
+	for range 100 {
+		s := slow{begun: make(chan struct{}), over: make(chan struct{})}
+		stop := startPurging([]store.Store{s}, time.Now, slog.New(slog.DiscardHandler))
+		<-s.begun
+		stop()
+		select {
+		case <-s.over:
+		default:
+			t.Fatal("the store may be closed by now, and a purge is under way")
+		}
 	}
 }
