@@ -134,6 +134,20 @@ func TestEveryEndpointRefusesWhoMayNotUseIt(t *testing.T) {
 	}
 }
 
+func TestEveryEndpointAnswersWhoMayUseIt(t *testing.T) {
+	s := fixture(t)
+	for _, e := range endpoints() {
+		t.Run(e.name, func(t *testing.T) {
+			id, secret := s.Client(e.scope) // this scope and no other
+			s.ImportProperties(id, api.Property{ID: 1})
+			response, body := s.With(t).Send(s.Request(s.TokenFor(id, secret), e.method, s.URL+e.path, e.body))
+			if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
+				t.Errorf("%d %s", response.StatusCode, body)
+			}
+		})
+	}
+}
+
 // forge signs changed claims with the server's own key: a token that is wrong in nothing but the change.
 func forge(t *testing.T, s *servertest.Server, token string, change func(jwt.MapClaims)) string {
 	t.Helper()

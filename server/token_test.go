@@ -132,11 +132,11 @@ func TestSecretsAreReadRawAndURLEncoded(t *testing.T) {
 
 func TestStandardOAuth2ClientObtainsAndUsesAToken(t *testing.T) {
 	s := fixture(t)
-	id, secret := s.ClientWith(func(c *store.Client) { c.Secret = auth.HashSecret("s+e%c:r=t") })
-	_ = secret
+	const secret = "s+e%c:r=t"
+	id, _ := s.ClientWith(func(c *store.Client) { c.Secret = auth.HashSecret(secret) })
 	for _, style := range []oauth2.AuthStyle{oauth2.AuthStyleInHeader, oauth2.AuthStyleAutoDetect} {
 		config := clientcredentials.Config{
-			ClientID: id, ClientSecret: "s+e%c:r=t", TokenURL: s.URL + "/auth/token",
+			ClientID: id, ClientSecret: secret, TokenURL: s.URL + "/auth/token",
 			Scopes: []string{"perks:read"}, AuthStyle: style,
 		}
 		response, err := config.Client(context.Background()).Get(s.LiveURL() + "/perks/tea")
