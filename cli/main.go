@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -16,21 +18,33 @@ import (
 // version is set by the linker: -ldflags "-X example.com/perks/cli.version=1.2.3".
 var version = "dev"
 
-// Main runs perksctl with the arguments behind its name and returns the exit code. An interrupt or SIGTERM ends what is
-// under way; a second one ends the process.
+// Main runs perksctl with the arguments behind its name and returns the exit code.
 func Main(args []string, s *streams.Streams, env func(string) string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-
 	run := session.New(s, env, version)
 	root := NewRoot(run)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	stop := heedSignals(root)
+	defer stop()
+	err := root.ExecuteContext(context.Background())
 	if err != nil {
 		exit.Tell(s, err, run.Output.WantsJSON() || asksForJSON(args))
 	}
 	return exit.Code(err)
+}
+
+// heedSignals lets an interrupt or SIGTERM end what a command is doing; a second one ends the process. It begins when a
+// command does, because listening costs a tenth of the start of the program, and version has nothing that could be ended.
+func heedSignals(root *cobra.Command) (stop func()) {
+	ignore := func() {}
+	prepare := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		context.AfterFunc(ctx, cancel)
+		ignore = cancel
+		cmd.SetContext(ctx)
+		return prepare(cmd, args)
+	}
+	return func() { ignore() }
 }
 
 // asksForJSON looks at the arguments themselves, because flags behind a wrong one are never parsed.

@@ -64,8 +64,8 @@ func (s *Session) tokens(connection Connection) (client.TokenSource, error) {
 		return client.StaticToken(connection.token), nil
 	}
 	path, err := s.tokenPath(connection.Key())
-	if err != nil {
-		return nil, err
+	if err != nil && connection.secret == "" {
+		return nil, err // there is neither a place for a kept secret nor one from the environment
 	}
 	return &tokenCache{
 		path:   path,

@@ -55,11 +55,7 @@ func (s *Session) ProfileName(c config.Config) (name string, chosen bool) {
 
 // Connection weighs flags, then the environment, then the profile.
 func (s *Session) Connection() (Connection, error) {
-	file, err := s.Config()
-	if err != nil {
-		return Connection{}, err
-	}
-	c, err := file.Load()
+	c, err := s.profiles()
 	if err != nil {
 		return Connection{}, err
 	}
@@ -86,6 +82,16 @@ func (s *Session) Connection() (Connection, error) {
 		return Connection{}, &exit.NotLoggedIn{Message: "Not logged in: no address of the API is known. Run: perksctl auth login"}
 	}
 	return connection, CheckAddress(connection.APIURL, connection.InsecureHTTP)
+}
+
+// profiles loads the configuration. A process without a home folder, as a service may be, has none; the environment can
+// still say everything.
+func (s *Session) profiles() (config.Config, error) {
+	file, err := s.Config()
+	if err != nil {
+		return config.Config{}, nil
+	}
+	return file.Load()
 }
 
 // UnknownProfile says that there is no profile of that name.

@@ -21,7 +21,7 @@ const early = 30 * time.Second
 // tokenCache is a client.TokenSource that keeps its token in a file, from which later commands take it. Of several
 // processes that need a token at once, one obtains it under a lock and the others take it from the file.
 type tokenCache struct {
-	path   string
+	path   string // "" where there is no place to keep anything
 	check  string // must be the same for a kept token to be used
 	obtain func(context.Context) (api.Token, error)
 	warn   func(format string, args ...any)
@@ -75,6 +75,9 @@ func (c *tokenCache) Replace(ctx context.Context, refused string) (string, error
 
 // renew obtains a token under the lock. Where nothing can be kept, the command still does its work.
 func (c *tokenCache) renew(ctx context.Context, refused string) error {
+	if c.path == "" {
+		return c.obtainInto(ctx)
+	}
 	unlock, err := private.Lock(ctx, c.path)
 	if err != nil {
 		if ctx.Err() != nil {

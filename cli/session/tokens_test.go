@@ -173,6 +173,17 @@ func TestSpoiltFileOnlyCostsAToken(t *testing.T) {
 	wantToken(t, issuer.cache(path), "token-1")
 }
 
+func TestTokenWithoutAPlaceToKeepItIsStillUsed(t *testing.T) {
+	issuer := newIssuer()
+	cache := issuer.cache("")
+	cache.warn = t.Errorf
+	wantToken(t, cache, "token-1")
+	wantToken(t, cache, "token-1")
+	if got, err := cache.Replace(context.Background(), "token-1"); got != "token-2" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestTokenThatCannotBeKeptIsStillUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a-file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -30,20 +30,23 @@ func New(s *session.Session) *cobra.Command {
 		Example: "  perksctl version\n  perksctl version --output json",
 		Args:    command.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s) },
+
+		// In the place of the root's, which prepares for more than this command needs.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	}
 }
 
+// run does no more than it must for people: version is what scripts and shells call to see that the program is there.
 func run(ctx context.Context, s *session.Session) error {
+	if s.Output.IsTable() && len(s.Output.Fields) == 0 {
+		_, err := fmt.Fprintf(s.Streams.Out, "perksctl %s (%s, %s/%s)\n", s.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return err
+	}
 	printer, err := output.New[build](s.Output, s.Streams, output.View{ID: "version"})
 	if err != nil {
 		return err
 	}
-	b := build{s.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
-	if !s.Output.IsTable() || len(s.Output.Fields) > 0 {
-		return printer.One(ctx, b)
-	}
-	_, err = fmt.Fprintf(s.Streams.Out, "perksctl %s (%s, %s/%s)\n", b.Version, b.Go, b.OS, b.Arch)
-	return err
+	return printer.One(ctx, build{s.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
 }
 
 func commit() string {
