@@ -51,12 +51,11 @@ type CellRange struct{ First, Last int }
 func (c Circle) Cover() []CellRange {
 	box := c.Box()
 	first, last := column(box.West), column(box.East)
-	whole := box.allLongitudes() || box.CrossesAntimeridian() && first <= last
 	var runs []CellRange
 	for r := row(box.South); r <= row(box.North); r++ {
 		start, end := r*gridColumns, (r+1)*gridColumns-1
 		switch {
-		case whole:
+		case box.allLongitudes():
 			runs = append(runs, CellRange{start, end})
 		case box.CrossesAntimeridian():
 			runs = append(runs, CellRange{start, start + last}, CellRange{start + first, end})
@@ -98,10 +97,7 @@ func (c Circle) Box() Box {
 		box.South, box.North = max(box.South, -90), min(box.North, 90)
 		return box
 	}
-	across := degrees(math.Asin(math.Sin(reach)/math.Cos(radians(c.Lat)))) + slack
-	if across >= 180 {
-		return box
-	}
+	across := degrees(math.Asin(math.Sin(reach)/math.Cos(radians(c.Lat)))) + slack // at most a quarter of the way round
 	box.West, box.East = wrap(c.Lng-across), wrap(c.Lng+across)
 	return box
 }

@@ -34,6 +34,21 @@ func TestOpenMakesAFileForItsOwnerAlone(t *testing.T) {
 	}
 }
 
+func TestEveryCommitIsOnTheDiskAndEveryReferenceIsChecked(t *testing.T) {
+	db := openTemporary(t)
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
+		if err := db.write(t.Context(), "look", func(s *session) error {
+			got, err := one(s, scanValue[string], `PRAGMA `+pragma)
+			if got != want {
+				t.Errorf("%s is %q, want %q", pragma, got, want)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	var group errgroup.Group

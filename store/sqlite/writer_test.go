@@ -307,11 +307,12 @@ func TestWorkThatRunsAloneIsWaitedForOnceItHasBegun(t *testing.T) {
 	db := openTemporary(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	begun, gate, answer := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	errOutcome := errors.New("the outcome")
 	go func() {
 		answer <- db.writer.doAlone(ctx, func() error {
 			close(begun)
 			<-gate
-			return nil
+			return errOutcome
 		})
 	}()
 	<-begun
@@ -322,10 +323,14 @@ func TestWorkThatRunsAloneIsWaitedForOnceItHasBegun(t *testing.T) {
 	default:
 	}
 	close(gate)
-	if err := <-answer; err != nil {
+	if err := <-answer; err != errOutcome {
 		t.Errorf("got %v, want the outcome of the work", err)
 	}
-	if err := db.writer.doAlone(ctx, func() error { t.Error("work ran for a caller who had left"); return nil }); api.CodeOf(err) != api.CodeUnavailable {
+	err := db.writer.doAlone(ctx, func() error {
+		t.Error("work ran for a caller who had left")
+		return nil
+	})
+	if api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("a caller who had left got %v, want unavailable", err)
 	}
 }

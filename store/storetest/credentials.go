@@ -11,7 +11,8 @@ var credentialTests = []test{
 	{"a client is read as it was created", func(f *fixture) {
 		for _, want := range []store.Client{
 			client("plain"),
-			{ID: "odd", Name: "Ünïcode 'n' more", Secret: store.SecretHash{31: 0xff}, Scopes: api.Scopes{api.ScopePerksRead}, SandboxOnly: true, Disabled: true, CreatedAt: now},
+			{ID: "odd", Name: "Ünïcode 'n' more", Secret: store.SecretHash{31: 0xff}, Scopes: api.Scopes{api.ScopePerksRead},
+				SandboxOnly: true, Disabled: true, CreatedAt: now},
 			{ID: "bare", CreatedAt: now},
 		} {
 			f.must(f.CreateClient(f.ctx, want, store.Operator))

@@ -61,7 +61,9 @@ func walkEveryOrder(f *fixture) {
 		{"in a category", store.PerkQuery{IncludeExpired: true, Category: "food"}, func(p store.PerkRecord) bool {
 			return p.Category != nil && store.Fold(*p.Category) == "food"
 		}},
-		{"with a word", store.PerkQuery{IncludeExpired: true, Text: "bet"}, func(p store.PerkRecord) bool { return store.Fold(p.Title) == "beta" }},
+		{"with a word", store.PerkQuery{IncludeExpired: true, Text: "bet"}, func(p store.PerkRecord) bool {
+			return store.Fold(p.Title) == "beta"
+		}},
 		{"near", store.PerkQuery{IncludeExpired: true, Near: circle}, func(p store.PerkRecord) bool {
 			return p.Lat != nil && store.DistanceKM(circle.Lat, circle.Lng, *p.Lat, *p.Lng) <= circle.RadiusKM
 		}},

@@ -60,7 +60,8 @@ var redemptionTests = []test{
 		} {
 			var ids []string
 			for page := int64(1); page <= 3; page++ {
-				list, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "ann", Sort: test.sort, Window: store.Window{Page: page, PerPage: 3}})
+				query := store.RedemptionQuery{UserID: "ann", Sort: test.sort, Window: store.Window{Page: page, PerPage: 3}}
+				list, err := f.ListRedemptions(f.ctx, query)
 				f.must(err)
 				f.equal("total", list.Total, int64(4))
 				for _, r := range list.Items {
