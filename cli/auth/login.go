@@ -79,11 +79,7 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 // profile gathers the profile from flags, environment, an earlier login under the same name, and the person.
 func (o *loginOptions) profile(ctx context.Context) (string, config.Profile, error) {
 	s := o.session
-	file, err := s.Config()
-	if err != nil {
-		return "", config.Profile{}, err
-	}
-	c, err := file.Load()
+	c, err := s.LoadConfig()
 	if err != nil {
 		return "", config.Profile{}, err
 	}

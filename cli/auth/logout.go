@@ -26,11 +26,7 @@ func runLogout(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	file, err := s.Config()
-	if err != nil {
-		return err
-	}
-	c, err := file.Load()
+	c, err := s.LoadConfig()
 	if err != nil {
 		return err
 	}

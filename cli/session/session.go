@@ -90,6 +90,15 @@ func (s *Session) Config() (config.File, error) {
 	return config.File(filepath.Join(dir, "config.yaml")), err
 }
 
+// LoadConfig reads the configuration file. One that is missing is an empty configuration.
+func (s *Session) LoadConfig() (config.Config, error) {
+	file, err := s.Config()
+	if err != nil {
+		return config.Config{}, err
+	}
+	return file.Load()
+}
+
 // dir returns the folder of everything that perksctl keeps.
 func (s *Session) dir() (string, error) {
 	if dir := s.env(EnvConfigDir); dir != "" {
