@@ -9,11 +9,12 @@ import (
 	"example.com/perks/store"
 )
 
-// TestAnImportLeavesEveryIndexWhole goes both ways of bringing perks in: making the indexes anew, and changing entries.
+// TestAnImportLeavesEveryIndexWhole goes both ways of bringing perks in: making the indexes anew, which it does for the
+// first and the last number of perks, and changing entries.
 func TestAnImportLeavesEveryIndexWhole(t *testing.T) {
 	db := openTemporary(t)
 	before := indexes(t, db)
-	for round, n := range []int{6000, 6000, 100, 7000} {
+	for round, n := range []int{2600, 100, 3300} {
 		if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
 			for i := range n {
 				title := fmt.Sprintf("Round%d of %d", round, i)
@@ -36,7 +37,7 @@ func TestAnImportLeavesEveryIndexWhole(t *testing.T) {
 			t.Errorf("round %d: %v", round, err)
 		}
 	}
-	for text, want := range map[string]int64{"round0": 0, "round1": 0, "round2": 0, "round3": 7000, "round3 6999": 1} {
+	for text, want := range map[string]int64{"round0": 0, "round1": 0, "round2": 3300, "round2 3299": 1} {
 		list, err := db.ListPerks(t.Context(), store.PerkQuery{Text: text, At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}})
 		if err != nil || list.Total != want {
 			t.Errorf("%q finds %d perks (%v), want %d", text, list.Total, err, want)
