@@ -57,10 +57,10 @@ func TestCallsOnTheWire(t *testing.T) {
 		},
 		"redeem": {
 			call: func(c *client.Client) error {
-				_, _, err := c.Redeem(ctx, "p1", api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{"a":1}`)}, "key-1")
+				_, _, err := c.Redeem(ctx, "p1", api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{"a":"<"}`)}, "key-1")
 				return err
 			},
-			sandbox: true, method: "POST", uri: "/sandbox/partners/perks/p1/redeem", body: `{"user_id":"ann","metadata":{"a":1}}`,
+			sandbox: true, method: "POST", uri: "/sandbox/partners/perks/p1/redeem", body: `{"user_id":"ann","metadata":{"a":"<"}}`,
 			header: "Idempotency-Key", headerValue: "key-1",
 		},
 		"property": {
