@@ -12,7 +12,7 @@ import (
 )
 
 // Run proves that what open returns keeps the promises of store.Store. Each call of open gives an empty store, which open
-// closes when its test ends.
+// closes when its test ends; several are open at once.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []struct {
 		name  string
@@ -33,7 +33,10 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, test := range group.tests {
-				t.Run(test.proves, func(t *testing.T) { test.run(newFixture(t, open(t))) })
+				t.Run(test.proves, func(t *testing.T) {
+					t.Parallel() // each waits for its own disk
+					test.run(newFixture(t, open(t)))
+				})
 			}
 		})
 	}
