@@ -35,15 +35,16 @@ func (s *service) updateProperty(c echo.Context) error {
 		return err
 	}
 	patch, invalid := api.ParsePropertyPatch(members)
-	caller := callerOf(c)
-	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(caller.ClientID), s.now(), func(record *store.PropertyRecord) error {
-		if err := mayChange(caller.ClientID, *record); err != nil {
+	// The check may still run when the handler has returned and its context serves another request.
+	clientID, header := callerOf(c).ClientID, c.Request().Header
+	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(record *store.PropertyRecord) error {
+		if err := mayChange(clientID, *record); err != nil {
 			return err
 		}
 		if invalid != nil {
 			return invalid
 		}
-		if err := matches(c.Request().Header, record.Property); err != nil {
+		if err := matches(header, record.Property); err != nil {
 			return err
 		}
 		patch.Apply(&record.Property)
@@ -60,12 +61,12 @@ func (s *service) deleteProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	caller := callerOf(c)
-	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(caller.ClientID), s.now(), func(record store.PropertyRecord) error {
-		if err := mayChange(caller.ClientID, record); err != nil {
+	clientID, header := callerOf(c).ClientID, c.Request().Header // as in updateProperty
+	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(record store.PropertyRecord) error {
+		if err := mayChange(clientID, record); err != nil {
 			return err
 		}
-		return matches(c.Request().Header, record.Property)
+		return matches(header, record.Property)
 	})
 	if err != nil {
 		return err

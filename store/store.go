@@ -67,7 +67,8 @@ type Properties interface {
 	Property(ctx context.Context, id int64) (PropertyRecord, error)
 	// UpdateProperty calls change with the current record while no one else can write it, and stores what change made of
 	// it, with an audit entry. An error of change is returned as it is and leaves everything as it was; a record that
-	// change left equal is not written. change may be called more than once and must not call the store.
+	// change left equal is not written. change may be called more than once, and still after a caller who got Unavailable
+	// has gone; it must not call the store.
 	UpdateProperty(ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error) error
 	// DeleteProperty removes a listing if check returns nil for the current record, and keeps it whole in the audit log.
 	DeleteProperty(ctx context.Context, id int64, by Actor, at time.Time, check func(PropertyRecord) error) error
