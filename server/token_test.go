@@ -200,6 +200,53 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 	}
 }
 
+// Just after a rotation one replica knows the new key and another does not, because it read the keys a moment before.
+func TestReplicasChangeToARotatedKeyTogether(t *testing.T) {
+	for _, hourly := range []bool{false, true} {
+		clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 59, 58, 0, time.UTC))
+		config := func(c *server.Config) { c.Hourly = hourly }
+		one := servertest.Start(t, servertest.WithClock(clock), config)
+		two := servertest.Start(t, servertest.WithClock(clock), config, func(c *server.Config) { c.Live = one.Live })
+		id, secret := one.Client()
+		kids := func() [2]any {
+			var kids [2]any
+			for i, s := range []*servertest.Server{one, two} {
+				token := s.TokenFor(id, secret)
+				header, _ := parse(t, token)
+				kids[i] = header.Header["kid"]
+				for _, verifier := range []*servertest.Server{one, two} {
+					if got := verifier.Do(verifier.Request(token, "GET", verifier.LiveURL()+"/perks", ""), nil); got != http.StatusOK {
+						t.Errorf("hourly %t, %s: a fresh token is answered with %d", hourly, clock.Now().Format(time.TimeOnly), got)
+					}
+				}
+			}
+			return kids
+		}
+		clock.Advance(-4 * time.Second)
+		one.TokenFor(id, secret) // reads the keys, and will read them again before the other does
+		clock.Advance(4 * time.Second)
+		two.TokenFor(id, secret)
+
+		key, err := auth.NewSigningKey(clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := one.Live.RotateSigningKey(t.Context(), key, clock.Now().Add(auth.KeyOverlap), store.Operator); err != nil {
+			t.Fatal(err)
+		}
+		for range 80 {
+			clock.Advance(time.Second)
+			if got := kids(); got[0] != got[1] {
+				t.Errorf("hourly %t, %s: the replicas sign with %v", hourly, clock.Now().Format(time.TimeOnly), got)
+			}
+		}
+		clock.Advance(time.Hour)
+		if got := kids(); got != [2]any{key.ID, key.ID} {
+			t.Errorf("hourly %t: an hour later the replicas sign with %v, not with %s", hourly, got, key.ID)
+		}
+	}
+}
+
 func TestRotatedKeyLetsValidTokensLive(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))
@@ -212,7 +259,7 @@ func TestRotatedKeyLetsValidTokensLive(t *testing.T) {
 	if err := s.Live.RotateSigningKey(t.Context(), key, clock.Now().Add(auth.KeyOverlap), store.Operator); err != nil {
 		t.Fatal(err)
 	}
-	clock.Advance(10 * time.Second)
+	clock.Advance(auth.KeySettles)
 	young := s.TokenFor(id, secret)
 	oldHeader, _ := parse(t, old)
 	youngHeader, _ := parse(t, young)

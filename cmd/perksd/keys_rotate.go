@@ -20,7 +20,7 @@ func (p *program) keysRotateCommand() *cobra.Command {
 		Short: "Sign new tokens with a new key",
 		Long: "Sign new tokens with a new key.\n\n" +
 			fmt.Sprintf("Older keys go on verifying the tokens that they signed for %s, longer than any token lives. ", auth.KeyOverlap) +
-			"Running servers notice the new key within seconds.",
+			fmt.Sprintf("Running servers change to the new key together, %s from now; with --hourly, at the next clock hour after that.", auth.KeySettles),
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.rotateKeys(cmd.Context()) },
 	}
@@ -36,6 +36,7 @@ func (p *program) rotateKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "New tokens are signed with key %s. Older keys expire at %s at the latest.\n", key.ID, timeText(oldExpire))
+	_, err = fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
+		key.ID, timeText(key.CreatedAt.Add(auth.KeySettles)), timeText(oldExpire))
 	return err
 }

@@ -16,8 +16,11 @@ import (
 const (
 	clientsFreshFor = 2 * time.Second
 	keysFreshFor    = 5 * time.Second
-	keysRetryAfter  = time.Second // the shortest time between two look-ups of unknown key ids
 )
+
+// KeySettles is how old a key is before it signs: by then every replica has noticed it, so that none signs with a key that
+// another would refuse, and all change to it at the same instant.
+const KeySettles = keysFreshFor + clockDifference
 
 // NewSigningKey makes a random HS256 key (RFC 7518, section 3.2: at least 256 bits).
 func NewSigningKey(now time.Time) (store.SigningKey, error) {
@@ -46,10 +49,10 @@ func newKeyring(s store.Credentials, now func() time.Time) *keyring {
 	return &keyring{store: s, now: now}
 }
 
-// signing returns the key to sign with at the instant: the newest that was there by then. When all are younger it is
-// the oldest, so that replicas that ask about the same instant choose the same key.
+// signing returns the key to sign with at the instant: the newest that had settled by then. While none has it is the
+// oldest, which every replica has seen since it started, so that all choose the same key for the same instant.
 func (k *keyring) signing(ctx context.Context, at time.Time) (store.SigningKey, error) {
-	keys, err := k.load(ctx, keysFreshFor)
+	keys, err := k.load(ctx)
 	if err != nil {
 		return store.SigningKey{}, err
 	}
@@ -57,35 +60,32 @@ func (k *keyring) signing(ctx context.Context, at time.Time) (store.SigningKey, 
 		return store.SigningKey{}, fmt.Errorf("the database has no valid signing key; make one with perksd keys rotate")
 	}
 	for _, key := range keys {
-		if !key.CreatedAt.After(at) {
+		if !key.CreatedAt.Add(KeySettles).After(at) {
 			return key, nil
 		}
 	}
 	return keys[len(keys)-1], nil
 }
 
-// byID finds a key that still verifies. An id that is not known may be another replica's new key, so it is looked up
-// again, but not more often than keysRetryAfter.
+// byID finds a key that still verifies.
 func (k *keyring) byID(ctx context.Context, id string) (store.SigningKey, bool, error) {
-	for _, age := range []time.Duration{keysFreshFor, keysRetryAfter} {
-		keys, err := k.load(ctx, age)
-		if err != nil {
-			return store.SigningKey{}, false, err
-		}
-		for _, key := range keys {
-			if key.ID == id && (key.ExpiresAt.IsZero() || k.now().Before(key.ExpiresAt)) {
-				return key, true, nil
-			}
+	keys, err := k.load(ctx)
+	if err != nil {
+		return store.SigningKey{}, false, err
+	}
+	for _, key := range keys {
+		if key.ID == id && (key.ExpiresAt.IsZero() || k.now().Before(key.ExpiresAt)) {
+			return key, true, nil
 		}
 	}
 	return store.SigningKey{}, false, nil
 }
 
-func (k *keyring) load(ctx context.Context, freshFor time.Duration) ([]store.SigningKey, error) {
+func (k *keyring) load(ctx context.Context) ([]store.SigningKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	if age := now.Sub(k.loaded); age >= 0 && age < freshFor {
+	if age := now.Sub(k.loaded); age >= 0 && age < keysFreshFor {
 		return k.keys, nil
 	}
 	keys, err := k.store.SigningKeys(ctx, now)
