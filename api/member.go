@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -62,7 +63,7 @@ func FormMembers(form url.Values) []Member {
 			members.add(name, TextValue(text))
 		}
 	}
-	slices.SortFunc(members.list, func(a, b Member) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	slices.SortFunc(members.list, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	return members.list
 }
 

@@ -84,7 +84,7 @@ func (s *service) writeError(err error, c echo.Context) {
 	if a.status != 0 {
 		status = a.status
 	}
-	if status >= http.StatusInternalServerError {
+	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) { // who has gone is no fault of ours
 		s.config.Logger.ErrorContext(c.Request().Context(), "request failed", "request_id", requestID(c), "error", err)
 	}
 	if c.Response().Committed {

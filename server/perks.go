@@ -17,7 +17,11 @@ type perkHandlers struct {
 
 func (h perkHandlers) list(c echo.Context) error {
 	q := newQuery(c.Request().URL.RawQuery)
-	perks := q.perks(h.now())
+	return h.writePerks(c, q, q.perks(h.now()))
+}
+
+// writePerks answers with the perks that match, unless there was something wrong with the parameters.
+func (h perkHandlers) writePerks(c echo.Context, q *query, perks store.PerkQuery) error {
 	if err := q.fields.Err(); err != nil {
 		return err
 	}
@@ -59,14 +63,7 @@ func (h perkHandlers) listForUser(c echo.Context) error {
 	}
 	perks := q.perks(h.now())
 	perks.AvailableTo = userID
-	if err := q.fields.Err(); err != nil {
-		return err
-	}
-	list, err := h.store.ListPerks(c.Request().Context(), perks)
-	if err != nil {
-		return err
-	}
-	return writePage(h.service, c, list, perks.Window)
+	return h.writePerks(c, q, perks)
 }
 
 func (h perkHandlers) listRedeemed(c echo.Context, q *query, userID string) error {

@@ -164,6 +164,17 @@ func TestFailuresInsideAreToldWithoutTheirInsides(t *testing.T) {
 	}
 }
 
+func TestACallerWhoLeavesIsNotLoggedAsAFault(t *testing.T) {
+	var logged bytes.Buffer
+	left := func() error { return store.Unavailable(context.Canceled) }
+	s := servertest.Start(t, servertest.LogTo(&logged), func(c *server.Config) { c.Live = broken{Store: c.Live, perk: left} })
+	s.Do(s.Request(s.Token(), "GET", s.LiveURL()+"/perks/tea", ""), nil)
+	s.Stop()
+	if text := logged.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "status=503") {
+		t.Errorf("the log is\n%s", text)
+	}
+}
+
 func TestNotReadyWhileTheDatabaseTakesNoWrites(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.Live = broken{Store: c.Live, ready: errors.New("read only")} })
 	wantError(t, s, s.Request("", "GET", s.Root()+"/readyz", ""), http.StatusServiceUnavailable, jsonType, api.CodeUnavailable)

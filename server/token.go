@@ -69,7 +69,7 @@ func readTokenRequest(c echo.Context) (api.Scopes, error) {
 	default:
 		members, err = api.ParseObject(body)
 		if err != nil {
-			return nil, oauthRefusal("invalid_request", asAPIError(err))
+			return nil, oauthRefusal("invalid_request", err)
 		}
 	}
 	grant, list := "client_credentials", ""
@@ -93,17 +93,9 @@ func readTokenRequest(c echo.Context) (api.Scopes, error) {
 	}
 	scopes, err := api.ParseScopes(list)
 	if err != nil {
-		return nil, oauthRefusal("invalid_scope", asAPIError(err))
+		return nil, oauthRefusal("invalid_scope", err)
 	}
 	return scopes, nil
-}
-
-func asAPIError(err error) *api.Error {
-	var e *api.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return api.Errorf(api.CodeInternal, "%s", err)
 }
 
 func invalidClient(message string) error {
@@ -115,6 +107,6 @@ func invalidClient(message string) error {
 }
 
 // oauthRefusal is always 400, as RFC 6749, section 5.2 has it.
-func oauthRefusal(oauthError string, err *api.Error) error {
-	return &answer{err: err, status: http.StatusBadRequest, oauthError: oauthError}
+func oauthRefusal(oauthError string, err error) error {
+	return &answer{err: answerTo(err).err, status: http.StatusBadRequest, oauthError: oauthError}
 }

@@ -41,8 +41,8 @@ func newRedeem(s *session.Session) *cobra.Command {
 			if o.userID == "" {
 				return exit.Usagef("--user is missing: say for whom the perk is redeemed.")
 			}
-			if len(o.key) > api.MaxIdempotencyKey {
-				return exit.Usagef("--idempotency-key must be at most %d characters long.", api.MaxIdempotencyKey)
+			if problem := api.IdempotencyKeyRule(o.key); problem != "" {
+				return exit.Usagef("--idempotency-key %s.", problem)
 			}
 			if o.key == "" {
 				o.key = uuid.NewString()

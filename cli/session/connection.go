@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -65,8 +66,8 @@ func (s *Session) Connection() (Connection, error) {
 		return Connection{}, UnknownProfile(name, c)
 	}
 	connection := Connection{
-		APIURL:       first(s.env(EnvAPIURL), profile.APIURL),
-		ClientID:     first(s.env(EnvClientID), profile.ClientID),
+		APIURL:       cmp.Or(s.env(EnvAPIURL), profile.APIURL),
+		ClientID:     cmp.Or(s.env(EnvClientID), profile.ClientID),
 		Sandbox:      profile.Sandbox,
 		InsecureHTTP: profile.InsecureHTTP,
 		token:        s.env(EnvToken),
@@ -115,13 +116,4 @@ func CheckAddress(address string, insecure bool) error {
 func isLoopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -3,6 +3,7 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -144,21 +145,14 @@ func (s *Server) importPerks(into store.Store, perks []store.PerkRecord) {
 	s.t.Helper()
 	for i := range perks {
 		p := &perks[i]
-		p.Title = either(p.Title, "Perk "+p.ID)
-		p.Description = either(p.Description, "A perk of a test.")
-		p.City = either(p.City, "Berlin")
-		p.Approval = store.Approval(either(string(p.Approval), string(store.ApprovalAuto)))
+		p.Title = cmp.Or(p.Title, "Perk "+p.ID)
+		p.Description = cmp.Or(p.Description, "A perk of a test.")
+		p.City = cmp.Or(p.City, "Berlin")
+		p.Approval = cmp.Or(p.Approval, store.ApprovalAuto)
 	}
 	if _, err := into.ImportPerks(context.Background(), Rows(perks), uuid.NewString, time.Now()); err != nil {
 		s.t.Fatalf("importing perks: %v", err)
 	}
-}
-
-func either(value, byDefault string) string {
-	if value == "" {
-		return byDefault
-	}
-	return value
 }
 
 // ImportUsers makes users known, live and in the sandbox.
@@ -181,7 +175,7 @@ func (s *Server) ImportProperties(owner string, properties ...api.Property) {
 	records := make([]store.PropertyRecord, len(properties))
 	for i, p := range properties {
 		p.Images = slices.Clone(p.Images)
-		p.Title = either(p.Title, fmt.Sprintf("Property %d", p.ID))
+		p.Title = cmp.Or(p.Title, fmt.Sprintf("Property %d", p.ID))
 		records[i] = store.PropertyRecord{Property: p, Owner: owner}
 	}
 	if _, err := s.Live.ImportProperties(context.Background(), Rows(records)); err != nil {
