@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -33,7 +32,7 @@ func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error
 	if err != nil {
 		return store.RedeemResult{}, err
 	}
-	if err := offer.refuse(attempt); err != nil {
+	if err := offer.Refusal(attempt); err != nil {
 		return store.RedeemResult{}, err
 	}
 	made, err := s.makeRedemption(attempt, offer)
@@ -86,21 +85,17 @@ func (s *session) answerToKey(attempt store.RedeemAttempt) (api.Redemption, erro
 	return first, err
 }
 
-// offer is what decides whether a user can redeem a perk.
+// offer is a perk's row and what decides whether the user can redeem it.
 type offer struct {
-	perk               int64
-	validFrom, validTo *time.Time
-	approval           store.Approval
-	soldOut            bool
-	userKnown          bool
-	userHasIt          bool
+	perk int64
+	store.Offer
 }
 
 func (s *session) offer(attempt store.RedeemAttempt) (offer, error) {
 	return found(store.PerkNotFound(attempt.PerkID), s, func(r row) (o offer, err error) {
 		var from, to *int64
-		err = r.Scan(&o.perk, &from, &to, &o.approval, &o.soldOut, &o.userKnown, &o.userHasIt)
-		o.validFrom, o.validTo = fromMicrosOrNil(from), fromMicrosOrNil(to)
+		err = r.Scan(&o.perk, &from, &to, &o.Approval, &o.SoldOut, &o.UserKnown, &o.UserHasIt)
+		o.ValidFrom, o.ValidTo = fromMicrosOrNil(from), fromMicrosOrNil(to)
 		return o, err
 	}, `
 		SELECT p.row, p.valid_from, p.valid_to, p.approval, ifnull(s.held >= s.stock, 0),
@@ -110,36 +105,9 @@ func (s *session) offer(attempt store.RedeemAttempt) (offer, error) {
 		WHERE p.id = ?2`, attempt.UserID, attempt.PerkID)
 }
 
-// refuse returns why the attempt cannot succeed, or nil.
-func (o offer) refuse(attempt store.RedeemAttempt) error {
-	at := attempt.At.Truncate(time.Microsecond)
-	switch {
-	case !o.userKnown:
-		return store.UserNotFound(attempt.UserID)
-	case o.userHasIt:
-		return store.AlreadyRedeemed(attempt.PerkID, attempt.UserID)
-	case o.validFrom != nil && at.Before(*o.validFrom):
-		return store.PerkNotStarted(attempt.PerkID, *o.validFrom)
-	case o.validTo != nil && !at.Before(*o.validTo):
-		return store.PerkExpired(attempt.PerkID, *o.validTo)
-	case o.soldOut:
-		return store.SoldOut(attempt.PerkID)
-	}
-	return nil
-}
-
 func (s *session) makeRedemption(attempt store.RedeemAttempt, o offer) (api.Redemption, error) {
-	at := attempt.At.UnixMicro()
-	made := api.Redemption{
-		ID: attempt.ID, PerkID: attempt.PerkID, UserID: attempt.UserID, RedeemedAt: fromMicros(at),
-		Status: api.StatusApproved, Metadata: attempt.Metadata,
-	}
-	if o.approval == store.ApprovalManual {
-		made.Status = api.StatusPending
-	}
-	if len(made.Metadata) == 0 {
-		made.Metadata = json.RawMessage(`{}`)
-	}
+	made := o.Redemption(attempt)
+	at := made.RedeemedAt.UnixMicro()
 	row, err := s.insert(`
 		INSERT INTO redemptions (id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)`,
