@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// Migration is one step of the schema.
+type Migration struct {
+	Version   int // from 1, without gaps
+	Name      string
+	AppliedAt time.Time // zero while it is pending
+}
+
+// Status reads which migrations the database at the address has and which are pending. It changes nothing.
+func Status(ctx context.Context, address string) ([]Migration, error) {
+	config, err := parseAddress(address)
+	if err != nil {
+		return nil, errAddress
+	}
+	migrations, err := status(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations of %s: %w", name(config), err)
+	}
+	return migrations, nil
+}
+
+func status(ctx context.Context, config *pgxpool.Config) ([]Migration, error) {
+	pool, err := openPool(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	return appliedMigrations(view{ctx, pool})
+}
+
+// migrationLock is the advisory lock that whoever migrates holds. Only its being the same everywhere matters.
+const migrationLock = 0x7065726b73 // "perks"
+
+// migrate applies what is pending. Of several processes that open the database at once one applies it, and the others
+// wait for its commit; a database that lacks nothing is only looked at, so that it may be a standby.
+func migrate(ctx context.Context, pool *pgxpool.Pool) error {
+	migrations, err := appliedMigrations(view{ctx, pool})
+	if err != nil || len(pending(migrations)) == 0 {
+		return err
+	}
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		migrations, err := appliedMigrations(view{ctx, tx})
+		if err != nil {
+			return err
+		}
+		for _, m := range pending(migrations) {
+			if err := apply(ctx, tx, m); err != nil {
+				return fmt.Errorf("apply migration %s: %w", m.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+func pending(migrations []Migration) []Migration {
+	var list []Migration
+	for _, m := range migrations {
+		if m.AppliedAt.IsZero() {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func apply(ctx context.Context, tx pgx.Tx, m Migration) error {
+	text, err := migrationFiles.ReadFile("migrations/" + m.Name + ".sql")
+	if err != nil {
+		return err
+	}
+	for _, script := range []string{string(text),
+		`CREATE TABLE IF NOT EXISTS migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL)`} {
+		if _, err := tx.Conn().PgConn().Exec(ctx, script).ReadAll(); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO migrations VALUES ($1, $2, now())`, m.Version, m.Name)
+	return err
+}
+
+// knownMigrations returns the embedded migrations, all as pending. A file's name starts with its version.
+func knownMigrations() []Migration {
+	entries, err := migrationFiles.ReadDir("migrations")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	var migrations []Migration
+	for i, entry := range entries {
+		migrations = append(migrations, Migration{Version: i + 1, Name: strings.TrimSuffix(entry.Name(), ".sql")})
+	}
+	return migrations
+}
+
+// appliedMigrations returns the known migrations, those that the database has with their times. It refuses a database
+// that has others too: its schema is not one that this program knows.
+func appliedMigrations(q queryer) ([]Migration, error) {
+	migrations := knownMigrations()
+	begun, err := one(q, scanValue[bool], `SELECT to_regclass('migrations') IS NOT NULL`)
+	if err != nil || !begun {
+		return migrations, err
+	}
+	applied, err := all(q, func(r row) (m Migration, err error) {
+		return m, r.Scan(&m.Version, &m.AppliedAt)
+	}, `SELECT version, applied_at FROM migrations ORDER BY version`)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range applied {
+		if m.Version > len(migrations) {
+			return nil, fmt.Errorf("it is at version %d, and this program knows versions up to %d: use a newer perksd", m.Version, len(migrations))
+		}
+		migrations[m.Version-1].AppliedAt = m.AppliedAt.UTC()
+	}
+	return migrations, nil
+}

@@ -1,0 +1,223 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// answer is what one attempt comes to.
+type answer struct {
+	result store.RedeemResult
+	err    error
+}
+
+// redeemTogether answers attempts in one transaction. They are of one perk, and no two of them are of one user or under
+// one key of one client. The answers are durable when it returns; after an error nothing of them is, or no one knows. It
+// may be called again with the same attempts whatever became of it before, because each is recognised by its id.
+//
+// The perk's stock is locked first and everything else is read after that, so what is read stays true until the commit.
+// The lock has a second use: a transaction that holds one waits for the standby when it commits, even if all it found
+// are redemptions that an earlier attempt made, so that those too are on the standby before anyone is told of them.
+func (db *DB) redeemTogether(ctx context.Context, attempts []store.RedeemAttempt) ([]answer, error) {
+	conn, err := db.writes.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release() // a connection that is still in a transaction is closed, which rolls it back
+	found, err := lockAndRead(ctx, conn, attempts)
+	if err != nil {
+		return nil, err
+	}
+	decision := decide(attempts, found)
+	if !decision.isToBeKept() {
+		_, err := conn.Exec(ctx, `ROLLBACK`)
+		return decision.answers, err
+	}
+	takeWarning(conn.Conn().PgConn())
+	if err := conn.SendBatch(ctx, decision.writes()).Close(); err != nil {
+		return nil, err
+	}
+	if takeWarning(conn.Conn().PgConn()) {
+		return nil, &unclearError{errWarned}
+	}
+	return decision.answers, nil
+}
+
+// findings is what the database knows about a perk and the attempts to redeem it.
+type findings struct {
+	offer *offer    // nil when there is no such perk
+	known []finding // of each attempt
+}
+
+// offer is a perk's terms and how many units are left of it.
+type offer struct {
+	store.Offer
+	left *int64 // nil without limit
+}
+
+type finding struct {
+	first     *api.Redemption // as the first answer showed it, under the attempt's key or, without one, under its id
+	key       []byte          // the fingerprint under the attempt's key; nil when the key is free
+	keyIsOver bool            // a key past its life is as if it were never used, but still in the way
+	userKnown bool
+	userHasIt bool
+}
+
+const lockStock = `SELECT 1 FROM perk_stock WHERE perk_id = $1 FOR UPDATE`
+
+const readOffer = `
+	SELECT p.valid_from, p.valid_to, p.approval, s.stock - s.held
+	FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id WHERE p.id = $1`
+
+// readFindings looks each attempt up on its own: every LIMIT 1 is a row that is unique anyway, and keeps the planner from
+// reading a whole table once for all of them.
+const readFindings = `
+	SELECT f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata, k.fingerprint, coalesce(k.is_over, false),
+		(SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
+		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = $1 AND r.status <> 'rejected') IS NOT NULL
+	FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) WITH ORDINALITY
+		AS a (id, user_id, client_id, key, at, place)
+	LEFT JOIN LATERAL (
+		SELECT fingerprint, redemption_id, created_at < a.at - $7::interval AS is_over
+		FROM idempotency_keys WHERE client_id = a.client_id AND key = a.key LIMIT 1) AS k ON true
+	LEFT JOIN LATERAL (
+		SELECT * FROM redemptions WHERE id = CASE WHEN NOT k.is_over THEN k.redemption_id ELSE a.id END LIMIT 1) AS f ON true
+	ORDER BY a.place`
+
+func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.RedeemAttempt) (findings, error) {
+	var f findings
+	perkID := attempts[0].PerkID
+	c := columnsOf(attempts)
+	b := &pgx.Batch{}
+	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
+	b.Queue(lockStock, perkID)
+	b.Queue(readOffer, perkID).Query(func(rows pgx.Rows) (err error) {
+		f.offer, err = pgx.CollectOneRow(rows, scanOffer)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	b.Queue(readFindings, perkID, c.ids, c.users, c.clients, c.keys, c.times, store.IdempotencyKeyLife).Query(func(rows pgx.Rows) (err error) {
+		f.known, err = pgx.CollectRows(rows, scanFinding)
+		return err
+	})
+	if err := conn.SendBatch(ctx, b).Close(); err != nil {
+		return f, err
+	}
+	if len(f.known) != len(attempts) {
+		return f, fmt.Errorf("%d attempts were looked up, and %d found", len(attempts), len(f.known))
+	}
+	return f, nil
+}
+
+func scanOffer(r pgx.CollectableRow) (*offer, error) {
+	var o offer
+	return &o, r.Scan(&o.ValidFrom, &o.ValidTo, &o.Approval, &o.left)
+}
+
+func scanFinding(r pgx.CollectableRow) (f finding, err error) {
+	f.first, err = scanRedemptionOrNil(rowBefore{r, []any{&f.key, &f.keyIsOver, &f.userKnown, &f.userHasIt}})
+	return f, err
+}
+
+// decision is what a transaction answers and writes.
+type decision struct {
+	perkID  string
+	answers []answer
+	made    []store.RedeemAttempt
+	as      []api.Redemption      // what each of made becomes
+	inWay   []store.RedeemAttempt // of made: those whose key is there and over
+	repeats bool                  // an answer was given before
+}
+
+// decide lets the attempts have what is left, in their order.
+func decide(attempts []store.RedeemAttempt, f findings) *decision {
+	d := &decision{perkID: attempts[0].PerkID}
+	for i, attempt := range attempts {
+		d.answers = append(d.answers, d.answer(attempt, f.known[i], f.offer))
+	}
+	return d
+}
+
+func (d *decision) answer(attempt store.RedeemAttempt, known finding, perk *offer) answer {
+	if known.key != nil && !known.keyIsOver && [32]byte(known.key) != attempt.Key.Fingerprint {
+		return answer{err: store.IdempotencyKeyReused(attempt.Key.Key)}
+	}
+	if first := known.first; first != nil {
+		if first.ID == attempt.ID && (first.PerkID != attempt.PerkID || first.UserID != attempt.UserID) {
+			return answer{err: fmt.Errorf("the id %q of a new redemption is another one's", attempt.ID)}
+		}
+		d.repeats = true
+		return answer{result: store.RedeemResult{Redemption: *first, Replayed: first.ID != attempt.ID}}
+	}
+	if perk == nil {
+		return answer{err: store.PerkNotFound(attempt.PerkID)}
+	}
+	terms := perk.Offer
+	terms.UserKnown, terms.UserHasIt, terms.SoldOut = known.userKnown, known.userHasIt, perk.left != nil && *perk.left <= 0
+	if err := terms.Refusal(attempt); err != nil {
+		return answer{err: err}
+	}
+	if perk.left != nil {
+		*perk.left--
+	}
+	made := terms.Redemption(attempt)
+	d.made, d.as = append(d.made, attempt), append(d.as, made)
+	if known.keyIsOver {
+		d.inWay = append(d.inWay, attempt)
+	}
+	return answer{result: store.RedeemResult{Redemption: made}}
+}
+
+// isToBeKept holds unless all is refused: refusals leave no trace, and need not wait for the disk.
+func (d *decision) isToBeKept() bool { return len(d.made) > 0 || d.repeats }
+
+// writes ends the transaction. A key that another transaction took meanwhile, for another perk, fails all of it; tried
+// again, it is found taken.
+func (d *decision) writes() *pgx.Batch {
+	b := &pgx.Batch{}
+	if len(d.inWay) > 0 {
+		c := columnsOf(d.inWay)
+		b.Queue(`
+			DELETE FROM idempotency_keys AS k USING unnest($1::text[], $2::text[], $3::timestamptz[]) AS a (client_id, key, at)
+			WHERE k.client_id = a.client_id AND k.key = a.key AND k.created_at < a.at - $4::interval`,
+			c.clients, c.keys, c.times, store.IdempotencyKeyLife)
+	}
+	if len(d.made) > 0 {
+		d.queueRedemptions(b)
+	}
+	b.Queue(`COMMIT`)
+	return b
+}
+
+func (d *decision) queueRedemptions(b *pgx.Batch) {
+	c := columnsOf(d.made)
+	var statuses, metadata []string
+	for _, r := range d.as {
+		statuses, metadata = append(statuses, string(r.Status)), append(metadata, string(r.Metadata))
+	}
+	b.Queue(`
+		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
+		SELECT id, $1::text, user_id, client_id, at, status, status, metadata
+		FROM unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[])
+			AS a (id, user_id, client_id, at, status, metadata)`,
+		d.perkID, c.ids, c.users, c.clients, c.times, statuses, metadata)
+	if c.hasKeys {
+		// In one order everywhere, so that two transactions never wait for each other's keys.
+		b.Queue(`
+			INSERT INTO idempotency_keys (client_id, key, fingerprint, redemption_id, created_at)
+			SELECT client_id, key, fingerprint, id, at
+			FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::timestamptz[]) AS a (client_id, key, fingerprint, id, at)
+			WHERE key IS NOT NULL ORDER BY client_id, key`,
+			c.clients, c.keys, c.fingerprints, c.ids, c.times)
+	}
+	b.Queue(`UPDATE perk_stock SET held = held + $2 WHERE perk_id = $1`, d.perkID, len(d.made))
+}

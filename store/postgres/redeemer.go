@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"example.com/perks/store"
+)
+
+const (
+	maxTogether = 64   // attempts that one transaction answers; more gain little and make the last wait longer
+	maxWaiting  = 4096 // attempts in all queues; more make their callers wait
+)
+
+// redeemer answers attempts at the same perk together: what is queued while a transaction reaches the disk shares the
+// next one. Each of them would wait for the same lock anyway, and so many callers pay for one commit. A perk that no one
+// else asks for is redeemed at once.
+type redeemer struct {
+	db   *DB
+	room chan struct{}
+
+	mu     sync.Mutex
+	queues map[string][]*waiting // by perk; a perk that is in it has a goroutine that works on its queue
+}
+
+// waiting is an attempt that someone waits for.
+type waiting struct {
+	ctx     context.Context
+	attempt store.RedeemAttempt
+	answer  chan answer // buffered, so that no one waits for a caller who left
+}
+
+func newRedeemer(db *DB) *redeemer {
+	return &redeemer{db: db, room: make(chan struct{}, maxWaiting), queues: map[string][]*waiting{}}
+}
+
+// Redeem makes a redemption, or replays the first answer to the same idempotency key.
+func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
+	if err := ctx.Err(); err != nil {
+		return store.RedeemResult{}, store.Unavailable(err)
+	}
+	w := &waiting{ctx: ctx, attempt: attempt, answer: make(chan answer, 1)}
+	if err := db.redeemer.enqueue(w); err != nil {
+		return store.RedeemResult{}, err
+	}
+	select {
+	case a := <-w.answer:
+		return a.result, a.err
+	case <-ctx.Done():
+		return store.RedeemResult{}, store.Unavailable(ctx.Err())
+	}
+}
+
+func (r *redeemer) enqueue(w *waiting) error {
+	select {
+	case r.room <- struct{}{}:
+	case <-w.ctx.Done():
+		return store.Unavailable(w.ctx.Err())
+	}
+	leave, err := r.db.join()
+	if err != nil {
+		<-r.room
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	perkID := w.attempt.PerkID
+	queue, isWorkedOn := r.queues[perkID]
+	r.queues[perkID] = append(queue, w)
+	if isWorkedOn {
+		leave() // the goroutine has joined, and ends only when the queue is empty
+		return nil
+	}
+	go func() {
+		defer leave()
+		r.work(perkID)
+	}()
+	return nil
+}
+
+// work answers the queue of a perk until it is empty.
+func (r *redeemer) work(perkID string) {
+	for batch := r.next(perkID); batch != nil; batch = r.next(perkID) {
+		r.settle(batch)
+	}
+}
+
+// next takes what waits longest, but of several attempts of one user, or under one key, only the first: what becomes of
+// the others follows from that. It returns nil, and gives the queue up, when nothing waits.
+func (r *redeemer) next(perkID string) []*waiting {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var batch, rest []*waiting
+	users, keys := map[string]bool{}, map[[2]string]bool{}
+	for _, w := range r.queues[perkID] {
+		user, key := w.attempt.UserID, keyOf(w.attempt)
+		switch {
+		case w.ctx.Err() != nil:
+			r.reply(w, answer{err: store.Unavailable(w.ctx.Err())})
+		case len(batch) == maxTogether || users[user] || key[1] != "" && keys[key]:
+			rest = append(rest, w)
+		default:
+			batch = append(batch, w)
+			users[user], keys[key] = true, true
+		}
+	}
+	if batch == nil {
+		delete(r.queues, perkID)
+		return nil
+	}
+	r.queues[perkID] = rest
+	return batch
+}
+
+// keyOf is what an idempotency key is unique by; the second part is "" without one.
+func keyOf(attempt store.RedeemAttempt) [2]string {
+	if attempt.Key == nil {
+		return [2]string{}
+	}
+	return [2]string{attempt.ClientID, attempt.Key.Key}
+}
+
+// settle answers every attempt of the batch. A failure that passes is waited out while someone waits; after one that may
+// be a single attempt's own, each is tried by itself.
+func (r *redeemer) settle(batch []*waiting) {
+	attempts := make([]store.RedeemAttempt, len(batch))
+	for i, w := range batch {
+		attempts[i] = w.attempt
+	}
+	answers, err := r.persist(batch, attempts)
+	if err != nil && !isPassing(err) && len(batch) > 1 {
+		for i := range batch {
+			r.settle(batch[i : i+1])
+		}
+		return
+	}
+	for i, w := range batch {
+		if err != nil {
+			r.reply(w, answer{err: writeFault("redeem a perk", err)})
+			continue
+		}
+		r.reply(w, answers[i])
+	}
+}
+
+func (r *redeemer) reply(w *waiting, a answer) {
+	w.answer <- a
+	<-r.room
+}
+
+// persist tries the attempts again while failures pass and someone waits. That the outcome of an earlier try may be
+// unknown does not matter to the next.
+func (r *redeemer) persist(batch []*waiting, attempts []store.RedeemAttempt) ([]answer, error) {
+	ctx, cancel := r.db.outlive(context.Background())
+	defer cancel()
+	for try := newTries(); ; {
+		answers, err := r.db.redeemTogether(ctx, attempts)
+		if err == nil || !isPassing(err) && sqlState(err) != stateUniqueViolation {
+			return answers, err
+		}
+		r.db.leadsNowhere(err)
+		if !isAwaited(batch) || !try.again(ctx) {
+			return nil, err
+		}
+	}
+}
+
+func isAwaited(batch []*waiting) bool {
+	return slices.ContainsFunc(batch, func(w *waiting) bool { return w.ctx.Err() == nil })
+}

@@ -1,0 +1,167 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/perks/store"
+)
+
+// write runs work in a transaction and returns when it is durable. A caller whose context ends first gets Unavailable;
+// work that has begun goes on. It is done again, whole, when the server certainly kept nothing of it.
+func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
+	_, err := writeFor(ctx, db, doing, func(s *session) (struct{}, error) { return struct{}{}, work(s) })
+	return err
+}
+
+// writeFor is write for work that has a result.
+func writeFor[T any](ctx context.Context, db *DB, doing string, work func(*session) (T, error)) (T, error) {
+	type outcome struct {
+		result T
+		err    error
+	}
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, store.Unavailable(err)
+	}
+	leave, err := db.join()
+	if err != nil {
+		return none, err
+	}
+	ended := make(chan outcome, 1) // buffered, so that the work never waits for a caller who left
+	go func() {
+		defer leave()
+		var o outcome
+		o.err = writeFault(doing, db.persist(ctx, func(s *session) (err error) {
+			o.result, err = work(s)
+			return err
+		}))
+		if o.err != nil {
+			o.result = none
+		}
+		ended <- o
+	}()
+	select {
+	case o := <-ended:
+		return o.result, o.err
+	case <-ctx.Done():
+		return none, store.Unavailable(ctx.Err())
+	}
+}
+
+// persist tries the work again while failures pass and the caller waits.
+func (db *DB) persist(ctx context.Context, work func(*session) error) error {
+	for try := newTries(); ; {
+		err := db.transact(ctx, work)
+		var unclear *unclearError
+		if err == nil || errors.As(err, &unclear) || !isPassing(err) {
+			return err
+		}
+		db.leadsNowhere(err)
+		if !try.again(ctx) {
+			return err
+		}
+	}
+}
+
+// transact does the work in one transaction. When no one knows whether it was committed the error is an unclearError;
+// after any other it was not.
+func (db *DB) transact(ctx context.Context, work func(*session) error) error {
+	conn, err := db.writes.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	ctx, cancel := db.outlive(ctx)
+	defer cancel()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx) // does nothing after the commit
+	takeWarning(conn.Conn().PgConn())
+	if err := work(&session{ctx, tx}); err != nil {
+		return err
+	}
+	return committed(tx.Commit(ctx), conn)
+}
+
+// committed judges the answer to a commit: only an error that the server went on from says that nothing was kept.
+func committed(err error, conn *pgxpool.Conn) error {
+	var failure *pgconn.PgError
+	switch {
+	case err == nil && takeWarning(conn.Conn().PgConn()):
+		return &unclearError{errWarned}
+	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback), errors.As(err, &failure) && failure.SeverityUnlocalized == "ERROR":
+		return err
+	}
+	return &unclearError{err}
+}
+
+// unclearError is the failure of a commit that may have succeeded.
+type unclearError struct{ cause error }
+
+func (e *unclearError) Error() string {
+	return fmt.Sprintf("it is not known whether the commit succeeded: %v", e.cause)
+}
+func (e *unclearError) Unwrap() error { return e.cause }
+
+// outlive returns a context that ends with the database, and not with the caller: a statement that is given up may be
+// carried out all the same.
+func (db *DB) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(db.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// leadsNowhere tells whether the error shows that connections lead to a server that died or was demoted, and lets go of
+// them all: those that are idle would fail one by one.
+func (db *DB) leadsNowhere(err error) bool {
+	var refused *pgconn.ConnectError
+	if err == nil || errors.As(err, &refused) || !isBroken(err) && sqlState(err) != stateReadOnly {
+		return false
+	}
+	db.log.Warn("connecting to the database anew", "cause", err)
+	db.writes.Reset()
+	db.reads.Reset()
+	return true
+}
+
+// How long a write is tried while the database cannot take it, which covers most failovers.
+const (
+	patience  = 20 * time.Second
+	firstWait = 20 * time.Millisecond
+	maxWait   = time.Second
+)
+
+// tries spaces attempts: twice as far apart each time, at random, so that many callers do not come back at once.
+type tries struct {
+	until time.Time
+	wait  time.Duration
+}
+
+func newTries() *tries { return &tries{until: time.Now().Add(patience), wait: firstWait} }
+
+// again waits for the time of the next attempt. It is false when the patience or the context ends before.
+func (t *tries) again(ctx context.Context) bool {
+	wait := t.wait/2 + rand.N(t.wait)
+	t.wait = min(2*t.wait, maxWait)
+	if time.Now().Add(wait).After(t.until) {
+		return false
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
