@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"example.com/perks/api"
@@ -71,6 +72,14 @@ type RedeemResult struct {
 
 // SecretHash is the SHA-256 of a client's secret. Secrets are long and random, so a slow hash would protect nothing.
 type SecretHash [32]byte
+
+// ReadSecretHash reads a hash that a database kept as bytes.
+func ReadSecretHash(kept []byte) (SecretHash, error) {
+	if len(kept) != len(SecretHash{}) {
+		return SecretHash{}, fmt.Errorf("the hash of a secret has %d bytes, not %d", len(kept), len(SecretHash{}))
+	}
+	return SecretHash(kept), nil
+}
 
 // Client is a program or a person that may obtain tokens.
 type Client struct {

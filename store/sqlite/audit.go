@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"iter"
 	"strings"
@@ -14,11 +13,11 @@ import (
 
 // audit adds an entry in the transaction of the change itself. Before and after are written as JSON, nil as null.
 func (s *session) audit(at time.Time, by store.Actor, action, subject string, before, after any) error {
-	was, err := jsonOrNull(before)
+	was, err := store.AuditText(before)
 	if err != nil {
 		return err
 	}
-	is, err := jsonOrNull(after)
+	is, err := store.AuditText(after)
 	if err != nil {
 		return err
 	}
@@ -26,23 +25,15 @@ func (s *session) audit(at time.Time, by store.Actor, action, subject string, be
 		at.UnixMicro(), string(by), action, subject, was, is)
 }
 
-func jsonOrNull(record any) (sql.NullString, error) {
-	if record == nil {
-		return sql.NullString{}, nil
-	}
-	text, err := json.Marshal(record)
-	return sql.NullString{String: string(text), Valid: true}, err
-}
-
 const (
-	// madeEntries are the redemptions as they were made; scanAuditEntry puts their records together.
+	// madeEntries are the redemptions as they were made, each an entry by itself.
 	madeEntries = `
-		SELECT r.redeemed_at AS at, 0 AS source, r.row AS place, 'client/' || r.client_id, '` + store.ActionRedeem + `',
-			'redemption/' || r.id, NULL, p.id, r.id, r.user_id, r.first_status, r.metadata
+		SELECT r.redeemed_at AS at, 0 AS source, r.row AS place, '', '', '', NULL, NULL,
+			r.id, p.id, r.user_id, r.client_id, r.first_status, r.metadata
 		FROM redemptions AS r JOIN perks AS p ON p.row = r.perk`
 	keptEntries = `
-		SELECT a.at, 1 AS source, a.row AS place, a.actor, a.action,
-			a.subject, a.before, NULL, NULL, NULL, NULL, a.after
+		SELECT a.at, 1 AS source, a.row AS place, a.actor, a.action, a.subject, a.before, a.after,
+			NULL, NULL, NULL, NULL, NULL, NULL
 		FROM audit AS a`
 	// entryOrder puts a redemption before another entry of its instant, since what is decided was made before.
 	entryOrder = ` ORDER BY at, source, place`
@@ -51,7 +42,7 @@ const (
 // Audit returns entries in the order in which they happened; an empty subject means all.
 func (db *DB) Audit(ctx context.Context, subject string) iter.Seq2[store.AuditEntry, error] {
 	var entries iter.Seq2[store.AuditEntry, error]
-	made, isRedemption := strings.CutPrefix(subject, "redemption/")
+	made, isRedemption := strings.CutPrefix(subject, store.RedemptionSubjectPrefix)
 	switch v := db.latest(ctx); {
 	case subject == "":
 		entries = each(v, scanAuditEntry, madeEntries+` UNION ALL `+keptEntries+entryOrder)
@@ -66,23 +57,17 @@ func (db *DB) Audit(ctx context.Context, subject string) iter.Seq2[store.AuditEn
 
 func scanAuditEntry(r row) (entry store.AuditEntry, err error) {
 	var at, source, place int64
-	var before, after, perk, id, user, status *string
-	if err := r.Scan(&at, &source, &place, &entry.Actor, &entry.Action, &entry.Subject, &before, &perk, &id, &user, &status, &after); err != nil {
+	var before, after, id, perk, user, client, status, metadata *string
+	if err := r.Scan(&at, &source, &place, &entry.Actor, &entry.Action, &entry.Subject, &before, &after,
+		&id, &perk, &user, &client, &status, &metadata); err != nil {
 		return entry, err
 	}
-	entry.At = fromMicros(at)
-	entry.Before, entry.After = rawOrNull(before), rawOrNull(after)
 	if source == 0 {
-		made := api.Redemption{ID: *id, PerkID: *perk, UserID: *user, RedeemedAt: entry.At,
-			Status: api.RedemptionStatus(*status), Metadata: entry.After}
-		entry.After, err = json.Marshal(made)
+		return store.RedeemEntry(store.RedemptionRecord{ClientID: *client, Redemption: api.Redemption{
+			ID: *id, PerkID: *perk, UserID: *user, RedeemedAt: fromMicros(at),
+			Status: api.RedemptionStatus(*status), Metadata: json.RawMessage(*metadata),
+		}})
 	}
-	return entry, err
-}
-
-func rawOrNull(text *string) json.RawMessage {
-	if text == nil {
-		return json.RawMessage("null")
-	}
-	return json.RawMessage(*text)
+	entry.At, entry.Before, entry.After = fromMicros(at), store.AuditedRecord(before), store.AuditedRecord(after)
+	return entry, nil
 }

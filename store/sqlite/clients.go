@@ -18,10 +18,9 @@ func scanClient(r row) (c store.Client, err error) {
 	if err := r.Scan(&c.ID, &c.Name, &secret, &scopes, &c.SandboxOnly, &c.Disabled, &created); err != nil {
 		return c, err
 	}
-	if len(secret) != len(c.Secret) {
-		return c, fmt.Errorf("the secret of client %q has %d bytes, not %d", c.ID, len(secret), len(c.Secret))
+	if c.Secret, err = store.ReadSecretHash(secret); err != nil {
+		return c, fmt.Errorf("read client %q: %w", c.ID, err)
 	}
-	copy(c.Secret[:], secret)
 	c.CreatedAt = fromMicros(created)
 	c.Scopes, err = api.ParseScopes(scopes)
 	return c, err
@@ -55,7 +54,7 @@ func (db *DB) CreateClient(ctx context.Context, client store.Client, by store.Ac
 		if n == 0 {
 			return store.ClientExists(client.ID)
 		}
-		return s.audit(client.CreatedAt, by, store.ActionCreateClient, clientSubject(client.ID), nil, publicClient(client))
+		return s.audit(client.CreatedAt, by, store.ActionCreateClient, store.ClientSubject(client.ID), nil, client.Public())
 	})
 }
 
@@ -69,7 +68,7 @@ func (db *DB) SetClientSecret(ctx context.Context, id string, hash store.SecretH
 		if err := s.exec(`UPDATE clients SET secret = ? WHERE id = ?`, hash[:], id); err != nil {
 			return err
 		}
-		return s.audit(at, by, store.ActionRotateSecret, clientSubject(id), publicClient(client), publicClient(client))
+		return s.audit(at, by, store.ActionRotateSecret, store.ClientSubject(id), client.Public(), client.Public())
 	})
 }
 
@@ -90,22 +89,6 @@ func (db *DB) SetClientDisabled(ctx context.Context, id string, disabled bool, b
 		}
 		after := before
 		after.Disabled = disabled
-		return s.audit(at, by, action, clientSubject(id), publicClient(before), publicClient(after))
+		return s.audit(at, by, action, store.ClientSubject(id), before.Public(), after.Public())
 	})
-}
-
-func clientSubject(id string) string { return "client/" + id }
-
-// auditedClient is a client as the audit log shows it: without its secret's hash.
-type auditedClient struct {
-	ID          string    `json:"id"`
-	Name        string    `json:"name"`
-	Scopes      string    `json:"scopes"`
-	SandboxOnly bool      `json:"sandbox_only"`
-	Disabled    bool      `json:"disabled"`
-	CreatedAt   time.Time `json:"created_at"`
-}
-
-func publicClient(c store.Client) auditedClient {
-	return auditedClient{c.ID, c.Name, c.Scopes.String(), c.SandboxOnly, c.Disabled, c.CreatedAt.UTC()}
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -40,31 +41,13 @@ func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, 
 }
 
 func stagedPerkValues(p store.PerkRecord) []any {
-	if p.Approval == "" {
-		p.Approval = store.ApprovalAuto
-	}
+	keys := p.Keys()
 	return []any{
-		p.ID, microsOrNil(p.ValidFrom), microsOrNil(p.ValidTo), p.Lat, p.Lng, cellOrNil(p.Lat, p.Lng), string(p.Approval),
-		store.Fold(p.Title), foldOrNil(p.Category), foldOrNil(p.MerchantName), store.Fold(p.City),
+		p.ID, microsOrNil(p.ValidFrom), microsOrNil(p.ValidTo), p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, store.ApprovalAuto)),
+		keys.Title, keys.Category, keys.MerchantName, keys.City,
 		p.Title, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms,
-		p.Category, microsOrNilIfZero(p.CreatedAt), microsOrNilIfZero(p.UpdatedAt), p.Stock, perkWords(p),
+		p.Category, microsOrNilIfZero(p.CreatedAt), microsOrNilIfZero(p.UpdatedAt), p.Stock, strings.Join(keys.Words, " "),
 	}
-}
-
-func cellOrNil(lat, lng *float64) *int {
-	if lat == nil || lng == nil {
-		return nil
-	}
-	cell := store.Cell(*lat, *lng)
-	return &cell
-}
-
-func foldOrNil(text *string) *string {
-	if text == nil {
-		return nil
-	}
-	folded := store.Fold(*text)
-	return &folded
 }
 
 func microsOrNilIfZero(t time.Time) *int64 {
@@ -72,14 +55,6 @@ func microsOrNilIfZero(t time.Time) *int64 {
 		return nil
 	}
 	return microsOrNil(&t)
-}
-
-func perkWords(p store.PerkRecord) string {
-	text := p.Title + " " + p.Description
-	if p.MerchantName != nil {
-		text += " " + *p.MerchantName
-	}
-	return strings.Join(store.Words(text), " ")
 }
 
 func mergePerks(s *session, at time.Time) error {

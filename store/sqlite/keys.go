@@ -49,11 +49,7 @@ func (db *DB) RotateSigningKey(ctx context.Context, key store.SigningKey, oldExp
 		if err := s.addSigningKey(key); err != nil {
 			return err
 		}
-		public := struct {
-			ID        string    `json:"id"`
-			CreatedAt time.Time `json:"created_at"`
-		}{key.ID, key.CreatedAt.UTC()}
-		return s.audit(key.CreatedAt, by, store.ActionRotateSigningKey, "key/"+key.ID, nil, public)
+		return s.audit(key.CreatedAt, by, store.ActionRotateSigningKey, store.SigningKeySubject(key.ID), nil, key.Public())
 	})
 }
 

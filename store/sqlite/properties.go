@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -69,22 +68,14 @@ func (db *DB) UpdateProperty(ctx context.Context, id int64, by store.Actor, at t
 		if err != nil {
 			return err
 		}
-		before, err := json.Marshal(property)
-		if err != nil {
-			return err
-		}
-		if err := change(&property); err != nil {
-			return err
-		}
-		property.ID = id
-		after, err := json.Marshal(property)
-		if err != nil || bytes.Equal(before, after) {
+		before, err := property.Apply(change)
+		if err != nil || before == nil {
 			return err
 		}
 		if err := s.exec(putProperty, propertyValues(property)...); err != nil {
 			return err
 		}
-		return s.audit(at, by, store.ActionUpdateProperty, propertySubject(id), json.RawMessage(before), property)
+		return s.audit(at, by, store.ActionUpdateProperty, store.PropertySubject(id), before, property)
 	})
 }
 
@@ -101,7 +92,7 @@ func (db *DB) DeleteProperty(ctx context.Context, id int64, by store.Actor, at t
 		if err := s.exec(`DELETE FROM properties WHERE id = ?`, id); err != nil {
 			return err
 		}
-		return s.audit(at, by, store.ActionDeleteProperty, propertySubject(id), property, nil)
+		return s.audit(at, by, store.ActionDeleteProperty, store.PropertySubject(id), property, nil)
 	})
 }
 
@@ -121,21 +112,16 @@ func (db *DB) RestoreProperty(ctx context.Context, id int64, by store.Actor, at 
 		if err := s.exec(putProperty, propertyValues(deleted)...); err != nil {
 			return none, err
 		}
-		return deleted, s.audit(at, by, store.ActionRestoreProperty, propertySubject(id), nil, deleted)
+		return deleted, s.audit(at, by, store.ActionRestoreProperty, store.PropertySubject(id), nil, deleted)
 	})
 }
 
-func (s *session) deletedProperty(id int64) (property store.PropertyRecord, err error) {
+func (s *session) deletedProperty(id int64) (store.PropertyRecord, error) {
 	text, err := found(store.PropertyNotFound(id), s, scanValue[string], `
 		SELECT before FROM audit WHERE subject = ? AND action = ? ORDER BY row DESC LIMIT 1`,
-		propertySubject(id), store.ActionDeleteProperty)
+		store.PropertySubject(id), store.ActionDeleteProperty)
 	if err != nil {
-		return property, err
+		return store.PropertyRecord{}, err
 	}
-	if err := json.Unmarshal([]byte(text), &property); err != nil {
-		return property, fmt.Errorf("read the deleted property %d: %w", id, err)
-	}
-	return property, nil
+	return store.ReadDeletedProperty(id, text)
 }
-
-func propertySubject(id int64) string { return fmt.Sprintf("property/%d", id) }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"example.com/perks/api"
@@ -44,12 +43,9 @@ func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) 
 
 // DecideRedemption turns a pending redemption into approved or rejected; rejected gives stock and the user's place back.
 func (db *DB) DecideRedemption(ctx context.Context, id string, status api.RedemptionStatus, by store.Actor, at time.Time) (api.Redemption, error) {
-	action, ok := map[api.RedemptionStatus]string{
-		api.StatusApproved: store.ActionApprove,
-		api.StatusRejected: store.ActionReject,
-	}[status]
-	if !ok {
-		return api.Redemption{}, fmt.Errorf("a redemption cannot be decided to be %q", status)
+	action, err := store.DecisionAction(status)
+	if err != nil {
+		return api.Redemption{}, err
 	}
 	return writeFor(ctx, db, "decide a redemption", func(s *session) (api.Redemption, error) {
 		before, err := s.pendingRedemption(id)
@@ -66,7 +62,7 @@ func (db *DB) DecideRedemption(ctx context.Context, id string, status api.Redemp
 		}
 		after := before
 		after.Status = status
-		return after, s.audit(at, by, action, "redemption/"+id, before, after)
+		return after, s.audit(at, by, action, store.RedemptionSubject(id), before, after)
 	})
 }
 

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// The subjects of audit entries, each the name of one record.
+
+// PropertySubject is "property/" and the property's id.
+func PropertySubject(id int64) string { return fmt.Sprintf("property/%d", id) }
+
+// ClientSubject is "client/" and the client's id.
+func ClientSubject(id string) string { return "client/" + id }
+
+// SigningKeySubject is "key/" and the signing key's id.
+func SigningKeySubject(id string) string { return "key/" + id }
+
+// RedemptionSubjectPrefix comes before a redemption's id in its subject.
+const RedemptionSubjectPrefix = "redemption/"
+
+// RedemptionSubject is "redemption/" and the redemption's id.
+func RedemptionSubject(id string) string { return RedemptionSubjectPrefix + id }
+
+// PublicClient is a client as the audit log shows it: without its secret's hash.
+type PublicClient struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Scopes      string    `json:"scopes"` // separated by spaces
+	SandboxOnly bool      `json:"sandbox_only"`
+	Disabled    bool      `json:"disabled"`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+// Public returns what of the client may be shown.
+func (c Client) Public() PublicClient {
+	return PublicClient{c.ID, c.Name, c.Scopes.String(), c.SandboxOnly, c.Disabled, c.CreatedAt.UTC()}
+}
+
+// PublicSigningKey is a signing key as the audit log shows it: without its secret.
+type PublicSigningKey struct {
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Public returns what of the key may be shown.
+func (k SigningKey) Public() PublicSigningKey { return PublicSigningKey{k.ID, k.CreatedAt.UTC()} }
+
+// DecisionAction is the action of deciding a redemption to the status, or an error for a status that is no decision.
+func DecisionAction(status api.RedemptionStatus) (string, error) {
+	switch status {
+	case api.StatusApproved:
+		return ActionApprove, nil
+	case api.StatusRejected:
+		return ActionReject, nil
+	}
+	return "", fmt.Errorf("a redemption cannot be decided to be %q", status)
+}
+
+// RedeemEntry is the audit entry that a redemption is by itself. The redemption must be as it was made, in its first
+// status.
+func RedeemEntry(made RedemptionRecord) (AuditEntry, error) {
+	after, err := json.Marshal(made.Redemption)
+	return AuditEntry{
+		At: made.RedeemedAt, Actor: ClientActor(made.ClientID), Action: ActionRedeem, Subject: RedemptionSubject(made.ID),
+		Before: AuditedRecord(nil), After: after,
+	}, err
+}
+
+// AuditText is a record as drivers keep it in an audit entry: JSON, or nil when there is no record.
+func AuditText(record any) (*string, error) {
+	if record == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(record)
+	if err != nil {
+		return nil, fmt.Errorf("write a record for the audit log: %w", err)
+	}
+	kept := string(text)
+	return &kept, nil
+}
+
+// AuditedRecord is what AuditText kept, as an audit entry shows it: null when there was no record.
+func AuditedRecord(kept *string) json.RawMessage {
+	if kept == nil {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(*kept)
+}
