@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Bouncer is a PgBouncer in transaction mode before a server: a client has a connection of the server for as long as a
+// transaction lasts, and the next one may get another.
+type Bouncer struct {
+	folder *folder
+	server *process
+}
+
+const bouncerPort = 6432
+
+// PoolSize is how many connections a Bouncer opens to one database.
+const PoolSize = 20
+
+// Bouncer starts a PgBouncer before the server, for all its databases. It runs until its Stop or the end of this process.
+func (c *Cluster) Bouncer(ctx context.Context) (*Bouncer, error) {
+	return startBouncer(ctx, c.DSN(superuser))
+}
+
+// startBouncer starts a PgBouncer before the server that has the database at the address.
+func startBouncer(ctx context.Context, address string) (*Bouncer, error) {
+	program, err := findPgBouncer()
+	if err != nil {
+		return nil, err
+	}
+	account, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := newFolder(account)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bouncer{folder: folder}
+	if err := b.start(ctx, program, address); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a PgBouncer: %w", err), b.Stop())
+	}
+	return b, nil
+}
+
+func (b *Bouncer) start(ctx context.Context, program, address string) error {
+	server, err := pgconn.ParseConfig(address)
+	if err != nil {
+		return errAddress
+	}
+	configuration := filepath.Join(b.folder.path, "pgbouncer.ini")
+	if err := os.WriteFile(configuration, []byte(b.configuration(server)), 0o600); err != nil {
+		return err
+	}
+	if err := b.folder.account.own(configuration); err != nil {
+		return err
+	}
+	// No signal but this one ends every version at once, and there is nothing to save.
+	if b.server, err = b.folder.start("KILL", program, configuration); err != nil {
+		return err
+	}
+	return b.server.awaitConnections(ctx, b.DSN(server.Database))
+}
+
+// configuration lets everyone who can enter the folder connect to any database, as the server's own user.
+func (b *Bouncer) configuration(server *pgconn.Config) string {
+	return fmt.Sprintf(`[databases]
+* = %s
+
+[pgbouncer]
+unix_socket_dir = %s
+listen_port = %d
+auth_type = any
+pool_mode = transaction
+default_pool_size = %d
+max_client_conn = 500
+server_tls_sslmode = prefer
+log_connections = 0
+log_disconnections = 0
+`, upstream(server), b.folder.path, bouncerPort, PoolSize)
+}
+
+// upstream is where connections go, in the words of PgBouncer, which takes ” for a quote and never for an empty value.
+func upstream(server *pgconn.Config) string {
+	var words []string
+	for _, word := range []struct{ name, value string }{
+		{"host", server.Host}, {"port", strconv.Itoa(int(server.Port))}, {"user", server.User}, {"password", server.Password},
+	} {
+		if word.value != "" {
+			words = append(words, word.name+"='"+strings.ReplaceAll(word.value, "'", "''")+"'")
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// DSN is the address of a database behind the PgBouncer. It keeps pgx from preparing statements, which would stay behind
+// on a connection that the next client gets.
+func (b *Bouncer) DSN(database string) string {
+	return dsn(database, url.Values{
+		"host": {b.folder.path}, "port": {strconv.Itoa(bouncerPort)}, "default_query_exec_mode": {"simple_protocol"},
+	})
+}
+
+// Stop ends the PgBouncer and removes its folder. Another call does nothing.
+func (b *Bouncer) Stop() error {
+	if b.server != nil {
+		b.server.stop()
+	}
+	return b.folder.remove()
+}

@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Standby makes a server that follows this one, and returns once every commit here waits for it. A server has one standby
+// at most. The standby answers queries and refuses writes until Promote.
+func (c *Cluster) Standby(ctx context.Context) (*Cluster, error) {
+	standby, err := newCluster(c.options)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.follow(ctx, standby); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a standby: %w", err), standby.Stop())
+	}
+	return standby, nil
+}
+
+func (c *Cluster) follow(ctx context.Context, standby *Cluster) error {
+	// The slot keeps what the standby has not yet read, also while it is down.
+	if err := standby.folder.run(ctx, c.programs.path("pg_basebackup"), "--dbname", c.DSN(""), "--pgdata", standby.data(), "--no-sync",
+		"--checkpoint", "fast", "--wal-method", "stream", "--write-recovery-conf", "--create-slot", "--slot", "standby"); err != nil {
+		return err
+	}
+	if err := standby.Restart(ctx); err != nil {
+		return err
+	}
+	// After the copy: the standby must not wait for one of its own when it is promoted.
+	if err := execute(ctx, "wait for the standby at every commit", c.DSN(superuser),
+		`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`); err != nil {
+		return err
+	}
+	return c.awaitSynchronous(ctx)
+}
+
+// awaitSynchronous waits until commits wait for the standby.
+func (c *Cluster) awaitSynchronous(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, c.DSN(superuser))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	next := time.NewTicker(connectEvery)
+	defer next.Stop()
+	for synchronous := false; !synchronous; {
+		if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')`).Scan(&synchronous); err != nil {
+			return err
+		}
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	// Commits begin to wait when the checkpointer has read the new setting, which it does before its next checkpoint.
+	_, err = conn.Exec(ctx, `CHECKPOINT`)
+	return err
+}
+
+// Promote makes a standby a primary, and returns once it takes writes. The old primary must be dead by then: nothing else
+// keeps it from taking writes too.
+func (c *Cluster) Promote(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, c.DSN(superuser))
+	if err != nil {
+		return fmt.Errorf("promote the standby: %w", err)
+	}
+	defer conn.Close(ctx)
+	var promoted bool
+	if err := conn.QueryRow(ctx, `SELECT pg_promote()`).Scan(&promoted); err != nil {
+		return fmt.Errorf("promote the standby: %w", err)
+	}
+	if !promoted {
+		return errors.New("promote the standby: it did not become a primary within a minute")
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+//go:build unix
+
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// detached makes a process that runs as the account and that a terminal's Ctrl-C does not reach: it ends when this
+// process says so, or is no more.
+func detached(a account) *syscall.SysProcAttr {
+	attributes := &syscall.SysProcAttr{Setsid: true}
+	if a.other {
+		attributes.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
+	}
+	return attributes
+}
+
+// killFamily kills a process and its children at once. A stopped parent makes no more children, and those it has not
+// waited for keep their ids. Where the system does not list children, they are left to notice that their parent is gone.
+func killFamily(parent *os.Process) error {
+	if err := parent.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent.Pid, parent.Pid))
+	for _, id := range strings.Fields(string(list)) {
+		if child, err := strconv.Atoi(id); err == nil {
+			_ = syscall.Kill(child, syscall.SIGKILL) // one that has ended meanwhile is as good
+		}
+	}
+	return parent.Kill()
+}
