@@ -48,18 +48,18 @@ func status(ctx context.Context, path string) ([]Migration, error) {
 }
 
 // migrate applies what is pending. Of several processes that open the database at once, each migration is applied by
-// one, because the write lock is held from the look at what is there to the commit.
+// one, because the write lock is held from a second look at what is there to the commit. The first look takes no lock: a
+// database that lacks nothing would wait long for it beside a server that writes all the time.
 func (s *session) migrate() error {
-	for done := false; !done; {
-		err := s.inTransaction(func() error {
-			migrations, err := appliedMigrations(s)
-			if err != nil {
+	for {
+		next, err := s.nextPending()
+		if err != nil || next == nil {
+			return err
+		}
+		err = s.inTransaction(func() error {
+			next, err := s.nextPending()
+			if err != nil || next == nil {
 				return err
-			}
-			next := nextPending(migrations)
-			if next == nil {
-				done = true
-				return nil
 			}
 			return s.apply(*next)
 		})
@@ -67,16 +67,20 @@ func (s *session) migrate() error {
 			return err
 		}
 	}
-	return nil
 }
 
-func nextPending(migrations []Migration) *Migration {
+// nextPending returns the first migration that the database lacks, or nil.
+func (s *session) nextPending() (*Migration, error) {
+	migrations, err := appliedMigrations(s)
+	if err != nil {
+		return nil, err
+	}
 	for i := range migrations {
 		if migrations[i].AppliedAt.IsZero() {
-			return &migrations[i]
+			return &migrations[i], nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func (s *session) apply(m Migration) error {

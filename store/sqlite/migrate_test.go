@@ -49,6 +49,19 @@ func TestEveryCommitIsOnTheDiskAndEveryReferenceIsChecked(t *testing.T) {
 	}
 }
 
+func TestADatabaseThatLacksNothingIsOpenedBesideAWriter(t *testing.T) {
+	db := openTemporary(t)
+	if err := db.write(t.Context(), "hold the write lock", func(*session) error {
+		beside, err := Open(context.Background(), db.file.path, Options{})
+		if err != nil {
+			return err
+		}
+		return beside.Close()
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	var group errgroup.Group
