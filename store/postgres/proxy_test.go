@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// moment is when a proxy cuts a connection: at a client's message, counted from one, before the server gets it or after
+// the server has begun to answer it.
+type moment struct {
+	message  int
+	answered bool
+}
+
+// proxy stands between the driver and a server, and cuts one connection at a chosen moment.
+type proxy struct {
+	t      *testing.T
+	server string // the path of the server's socket
+
+	mu   sync.Mutex
+	cut  moment
+	seen int // messages of clients since the moment was chosen
+	done bool
+}
+
+// startProxy returns a proxy before the server at the address, which must be a socket, and the address through it.
+func startProxy(t *testing.T, address string) (*proxy, string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	port := query.Get("port")
+	if port == "" {
+		port = "5432"
+	}
+	socket := ".s.PGSQL." + port
+	p := &proxy{t: t, server: filepath.Join(query.Get("host"), socket), done: true}
+	folder := shortFolder(t)
+	query.Set("host", folder)
+	u.RawQuery = query.Encode()
+	listener, err := net.Listen("unix", filepath.Join(folder, socket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go p.relay(client)
+		}
+	}()
+	return p, u.String()
+}
+
+// cutAt chooses the moment of the next cut.
+func (p *proxy) cutAt(m moment) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut, p.seen, p.done = m, 0, false
+}
+
+// endCut tells whether the chosen moment came. If not, it does not come any more.
+func (p *proxy) endCut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	came := p.done
+	p.done = true
+	return came
+}
+
+// isTheMoment counts a message of a client.
+func (p *proxy) isTheMoment() (now, answered bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen++
+	if p.done || p.seen != p.cut.message {
+		return false, false
+	}
+	p.done = true
+	return true, p.cut.answered
+}
+
+func (p *proxy) relay(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("unix", p.server)
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	defer server.Close()
+	toClient := &valve{to: client, answered: make(chan struct{})}
+	go func() {
+		_, _ = io.Copy(toClient, server)
+		client.Close()
+		toClient.end()
+	}()
+	buffer := make([]byte, 1<<20) // larger than what the driver sends at once
+	for {
+		n, err := client.Read(buffer)
+		if err != nil {
+			return
+		}
+		now, answered := p.isTheMoment()
+		if now && !answered {
+			return
+		}
+		if now {
+			toClient.shut()
+		}
+		if _, err := server.Write(buffer[:n]); err != nil {
+			return
+		}
+		if now {
+			<-toClient.answered
+			return
+		}
+	}
+}
+
+// valve passes on what the server says until it is shut; then it only notices that the server has answered.
+type valve struct {
+	to       io.Writer
+	mu       sync.Mutex
+	isShut   bool
+	answered chan struct{}
+}
+
+var errShut = errors.New("the connection is cut")
+
+func (v *valve) shut() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.isShut = true
+}
+
+func (v *valve) Write(b []byte) (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.isShut {
+		return 0, errShut // ends the copying
+	}
+	return v.to.Write(b)
+}
+
+// end tells whoever waits that the server has answered, or never will.
+func (v *valve) end() { close(v.answered) }
