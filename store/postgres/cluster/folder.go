@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -27,53 +29,46 @@ const guardScript = `read -r line; rm -rf "$1"`
 // longestFolder leaves room for a socket's name in the 104 bytes that the narrowest system gives to its path.
 const longestFolder = 104 - len("/.s.PGSQL.5432") - 1
 
+// newFolder makes one where temporary files go, or in /tmp if those are out of the account's reach or too far down.
 func newFolder(a account) (*folder, error) {
-	path, err := makeFolder(a)
-	if err != nil {
-		return nil, err
-	}
-	f := &folder{path: path, account: a}
-	if err := f.startGuard(); err != nil {
-		return nil, errors.Join(fmt.Errorf("guard the folder %s: %w", path, err), os.RemoveAll(path))
-	}
-	f.remove = sync.OnceValue(f.letGo)
-	return f, nil
-}
-
-// makeFolder makes it where temporary files go, or in /tmp if those are out of the account's reach or too far down.
-func makeFolder(a account) (string, error) {
 	parents := []string{os.TempDir(), "/tmp"}
 	for _, parent := range parents {
-		path, err := os.MkdirTemp(parent, "perks-pg-")
-		if err != nil {
+		path := filepath.Join(parent, "perks-pg-"+strings.ToLower(rand.Text()[:12]))
+		if len(path) > longestFolder {
 			continue
 		}
-		if len(path) <= longestFolder && a.own(path) == nil && a.canEnter(path) {
-			return path, nil
+		f, err := guardFolder(path, a)
+		if err != nil {
+			return nil, fmt.Errorf("guard the folder %s: %w", path, err)
 		}
-		if err := os.Remove(path); err != nil {
-			return "", err
+		if os.Mkdir(path, 0o700) == nil && a.own(path) == nil && a.canEnter(path) {
+			return f, nil
+		}
+		if err := f.remove(); err != nil {
+			return nil, err
 		}
 	}
-	return "", fmt.Errorf("neither %s nor %s can hold a database: let TMPDIR name a folder with a short path that every user can enter",
+	return nil, fmt.Errorf("neither %s nor %s can hold a database; let TMPDIR name a folder with a short path that every user can enter",
 		parents[0], parents[1])
 }
 
-func (f *folder) startGuard() error {
+// guardFolder guards a folder that is not there yet, so that it is never there without its guard.
+func guardFolder(path string, a account) (*folder, error) {
 	waiting, held, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer waiting.Close()
-	f.held = held
-	f.guard = exec.Command("sh", "-c", guardScript, "guard", f.path)
+	f := &folder{path: path, account: a, held: held}
+	f.remove = sync.OnceValue(f.letGo)
+	f.guard = exec.Command("sh", "-c", guardScript, "guard", path)
 	f.guard.Dir = "/"
 	f.guard.Stdin = waiting
 	f.guard.SysProcAttr = detached(account{}) // whoever made the folder may remove it
 	if err := f.guard.Start(); err != nil {
-		return errors.Join(err, held.Close())
+		return nil, errors.Join(err, held.Close())
 	}
-	return nil
+	return f, nil
 }
 
 // letGo waits until all who hold the folder have ended and it is removed.
@@ -109,30 +104,4 @@ func (f *folder) run(ctx context.Context, program string, args ...string) error 
 		return errors.Join(ctx.Err(), fmt.Errorf("%s: %w: %s", program, err, output))
 	}
 	return nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-const tailSize = 1024
-
-var _ io.Writer = (*tail)(nil)
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p...)
-	if excess := len(t.kept) - tailSize; excess > 0 {
-		t.kept = append(t.kept[:0], t.kept[excess:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.kept)
 }

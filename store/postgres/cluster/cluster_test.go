@@ -1,0 +1,241 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/perks/store/postgres/cluster"
+)
+
+func start(t *testing.T, options cluster.Options) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, c)
+	return c
+}
+
+// stopLater stops at the end of the test what was started by it.
+func stopLater(t *testing.T, started interface{ Stop() error }) {
+	t.Cleanup(func() {
+		if err := started.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func connect(t *testing.T, address string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // its server may be dead by then
+	return conn
+}
+
+func execute(t *testing.T, conn *pgx.Conn, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+func one[T any](t *testing.T, conn *pgx.Conn, query string) T {
+	t.Helper()
+	var value T
+	if err := conn.QueryRow(t.Context(), query).Scan(&value); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return value
+}
+
+func code(err error) string {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
+}
+
+func TestAKilledServerComesBackWithItsData(t *testing.T) {
+	t.Parallel()
+	c := start(t, cluster.Options{})
+	if err := c.CreateDatabase(t.Context(), "d"); err != nil {
+		t.Fatal(err)
+	}
+	before := connect(t, c.DSN("d"))
+	execute(t, before, `CREATE TABLE rows (n int)`, `INSERT INTO rows VALUES (42)`)
+	busy := keepBusy(t, c.DSN("d"))
+	if err := c.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-busy; err == nil || code(err) != "" {
+		t.Errorf("a query that ran when the server was killed ended with %v, want a broken connection", err)
+	}
+	if _, err := pgx.Connect(t.Context(), c.DSN("d")); err == nil {
+		t.Error("a killed server takes connections")
+	}
+	if err := c.Kill(); err != nil {
+		t.Errorf("killing it again: %v", err)
+	}
+	if err := c.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := one[int](t, connect(t, c.DSN("d")), `SELECT n FROM rows`); n != 42 {
+		t.Errorf("the row holds %d, want 42", n)
+	}
+	if err := c.Restart(t.Context()); err == nil {
+		t.Error("a running server was started again")
+	}
+}
+
+// keepBusy runs a query that never ends and never looks up, and returns how it ended after all.
+func keepBusy(t *testing.T, address string) <-chan error {
+	t.Helper()
+	conn, other := connect(t, address), connect(t, address)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(context.Background(), `SELECT count(*) FROM generate_series(1, 1e12::bigint) WHERE sqrt(generate_series) < 0 -- busy`)
+		ended <- err
+	}()
+	for !one[bool](t, other, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%-- busy' AND state = 'active' AND pid <> pg_backend_pid())`) {
+	}
+	return ended
+}
+
+func TestAPromotedStandbyHasWhatWasCommitted(t *testing.T) {
+	t.Parallel()
+	primary := start(t, cluster.Options{})
+	standby, err := primary.Standby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, standby)
+	execute(t, connect(t, primary.DSN("postgres")), `CREATE TABLE rows (n int)`, `INSERT INTO rows VALUES (42)`)
+	if _, err := connect(t, standby.DSN("postgres")).Exec(t.Context(), `CREATE TABLE other (n int)`); code(err) != "25006" {
+		t.Errorf("a standby answered a write with %v, want that it is read only", err)
+	}
+	if err := primary.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := standby.Promote(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	promoted := connect(t, standby.DSN("postgres"))
+	if n := one[int](t, promoted, `SELECT n FROM rows`); n != 42 {
+		t.Errorf("the row holds %d, want 42", n)
+	}
+	execute(t, promoted, `INSERT INTO rows VALUES (43)`)
+}
+
+func TestACommitWaitsForTheStandby(t *testing.T) {
+	t.Parallel()
+	primary := start(t, cluster.Options{})
+	standby, err := primary.Standby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, standby)
+	if err := standby.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	committed := make(chan error, 1)
+	conn := connect(t, primary.DSN("postgres"))
+	go func() {
+		_, err := conn.Exec(context.Background(), `CREATE TABLE rows (n int)`)
+		committed <- err
+	}()
+	other := connect(t, primary.DSN("postgres"))
+	for !one[bool](t, other, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep')`) {
+		select {
+		case err := <-committed:
+			t.Fatalf("a commit ended (%v) without the standby", err)
+		default:
+		}
+	}
+	if err := standby.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-committed; err != nil {
+		t.Errorf("the commit failed when the standby was back: %v", err)
+	}
+}
+
+func TestABouncerGivesAConnectionForATransaction(t *testing.T) {
+	t.Parallel()
+	c := start(t, cluster.Options{})
+	b, err := c.Bouncer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, b)
+	if err := c.CreateDatabase(t.Context(), "d"); err != nil {
+		t.Fatal(err)
+	}
+	backends := map[int]bool{}
+	for range cluster.PoolSize + 1 {
+		conn := connect(t, b.DSN("d")) // stays open until the end
+		if database := one[string](t, conn, `SELECT current_database()`); database != "d" {
+			t.Fatalf("the database is %s, want d", database)
+		}
+		backends[one[int](t, conn, `SELECT pg_backend_pid()`)] = true
+	}
+	if len(backends) > cluster.PoolSize {
+		t.Errorf("%d connections of the server were used, more than the pool holds", len(backends))
+	}
+}
+
+func TestOptionsReachTheServer(t *testing.T) {
+	for _, r := range []struct {
+		options              cluster.Options
+		fsync, sharedBuffers string
+	}{
+		{cluster.Options{}, "off", "64MB"},
+		{cluster.Options{Durable: true, Settings: map[string]string{"shared_buffers": "16MB"}}, "on", "16MB"},
+	} {
+		conn := connect(t, start(t, r.options).DSN("postgres"))
+		if got := one[string](t, conn, `SHOW fsync`); got != r.fsync {
+			t.Errorf("%+v: fsync is %s, want %s", r.options, got, r.fsync)
+		}
+		if got := one[string](t, conn, `SHOW shared_buffers`); got != r.sharedBuffers {
+			t.Errorf("%+v: shared_buffers is %s, want %s", r.options, got, r.sharedBuffers)
+		}
+	}
+}
+
+func TestAServerThatCannotStartSaysWhy(t *testing.T) {
+	_, err := cluster.Start(t.Context(), cluster.Options{Settings: map[string]string{"shared_buffers": "many"}})
+	if err == nil {
+		t.Fatal("the server started")
+	}
+	wantIn(t, err.Error(), `invalid value for parameter "shared_buffers": "many"`)
+}
+
+func TestStopRemovesTheFolder(t *testing.T) {
+	c := start(t, cluster.Options{})
+	folder, _ := c.Host()
+	for range 2 {
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder %s is still there (%v)", folder, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := c.Restart(ctx); err == nil {
+		t.Error("a server without files started")
+	}
+}

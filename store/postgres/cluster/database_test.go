@@ -1,0 +1,94 @@
+package cluster_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"example.com/perks/store/postgres/cluster"
+)
+
+func wantIn(t *testing.T, text, part string) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("want %q in: %s", part, text)
+	}
+}
+
+var databases = map[string]func(testing.TB) string{"directly": cluster.Database, "behind a bouncer": cluster.DatabaseBehindBouncer}
+
+func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
+	for name, database := range databases {
+		t.Run(name, func(t *testing.T) {
+			var dropped string
+			t.Run("inside", func(t *testing.T) {
+				address := database(t)
+				conn := connect(t, address)
+				dropped = one[string](t, conn, `SELECT current_database()`)
+				if n := one[int](t, conn, `SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace`); n != 0 {
+					t.Errorf("a new database has %d tables", n)
+				}
+				execute(t, conn, `CREATE TABLE rows (n int)`)
+				if other := database(t); other == address {
+					t.Errorf("%s was given twice", address)
+				} else if n := one[int](t, connect(t, other), `SELECT count(*) FROM pg_class WHERE relname = 'rows'`); n != 0 {
+					t.Error("one database holds what was put into another")
+				}
+			})
+			if one[bool](t, connect(t, cluster.Database(t)), `SELECT EXISTS (SELECT FROM pg_database WHERE datname = '`+dropped+`')`) {
+				t.Error("the database is there after its test")
+			}
+		})
+	}
+}
+
+// TestADatabaseSays is run by the tests below in a process of its own, because a process decides once which server it takes.
+func TestADatabaseSays(t *testing.T) {
+	for name, database := range databases {
+		t.Log(name, one[string](t, connect(t, database(t)), `SHOW unix_socket_directories`))
+	}
+}
+
+func databaseSays(t *testing.T, environment ...string) (string, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestADatabaseSays$", "-test.v")
+	command.Env = append(os.Environ(), environment...)
+	output, err := command.CombinedOutput()
+	return string(output), err
+}
+
+func TestANamedServerIsUsed(t *testing.T) {
+	c := start(t, cluster.Options{})
+	folder, _ := c.Host()
+	said, err := databaseSays(t, "PERKS_TEST_POSTGRES="+c.DSN("postgres"))
+	if err != nil {
+		t.Fatal(said)
+	}
+	for name := range databases {
+		wantIn(t, said, name+" "+folder)
+	}
+	conn := connect(t, c.DSN("postgres"))
+	if n := one[int](t, conn, `SELECT count(*) FROM pg_database WHERE datname LIKE 'perks%'`); n != 0 {
+		t.Errorf("%d databases were left on the server", n)
+	}
+}
+
+func TestATestFailsWithoutAServer(t *testing.T) {
+	for what, r := range map[string]struct{ environment, says string }{
+		"an address that cannot be read": {"PERKS_TEST_POSTGRES=postgres://u:s3cret@[", "PERKS_TEST_POSTGRES must hold an address of the form postgres://"},
+		"an address of something else":   {"PERKS_TEST_POSTGRES=mysql://u:s3cret@db", "PERKS_TEST_POSTGRES must hold an address of the form postgres://"},
+		"a server that is not there":     {"PERKS_TEST_POSTGRES=postgres://u:s3cret@127.0.0.1:1/d", "create the database perks_test_"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			said, err := databaseSays(t, r.environment)
+			if err == nil {
+				t.Fatalf("the test passed: %s", said)
+			}
+			wantIn(t, said, r.says)
+			if strings.Contains(said, "s3cret") {
+				t.Errorf("the password is told: %s", said)
+			}
+		})
+	}
+}

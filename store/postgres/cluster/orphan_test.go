@@ -1,0 +1,180 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/perks/store/postgres/cluster"
+)
+
+// runServers names the environment variable that turns this test program into one that starts a server, a standby and a
+// bouncer, writes their addresses as lines, and panics when it reads something.
+const runServers = "RUN_SERVERS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runServers) != "" {
+		fmt.Fprintln(os.Stderr, runUntilTold())
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func runUntilTold() error {
+	ctx := context.Background()
+	server, err := cluster.Start(ctx, cluster.Options{})
+	if err != nil {
+		return err
+	}
+	standby, err := server.Standby(ctx)
+	if err != nil {
+		return err
+	}
+	bouncer, err := server.Bouncer(ctx)
+	if err != nil {
+		return err
+	}
+	for _, address := range []string{server.DSN("postgres"), standby.DSN("postgres"), bouncer.DSN("postgres")} {
+		fmt.Println(address)
+	}
+	if _, err := io.ReadFull(os.Stdin, make([]byte, 1)); err != nil {
+		return err
+	}
+	panic("as a test may")
+}
+
+// child is a process that runs servers in a folder.
+type child struct {
+	*exec.Cmd
+	input  io.WriteCloser
+	output io.Reader
+}
+
+func startChild(t *testing.T, folder string) child {
+	t.Helper()
+	c := child{Cmd: exec.CommandContext(t.Context(), os.Args[0])}
+	c.Env = append(os.Environ(), runServers+"=1", "TMPDIR="+folder)
+	var err error
+	if c.input, err = c.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if c.output, err = c.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// temporaryFolder is one with a path as short as a socket's must be, which every user can enter.
+func temporaryFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("/tmp", "perks-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// wait looks until what it waits for is so.
+func wait(t *testing.T, forWhat string, isSo func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !isSo() {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			t.Fatalf("waited for %s in vain", forWhat)
+		}
+	}
+}
+
+func isEmpty(folder string) func() bool {
+	return func() bool {
+		entries, err := os.ReadDir(folder)
+		return err == nil && len(entries) == 0
+	}
+}
+
+func exists(pattern string) func() bool {
+	return func() bool {
+		found, err := filepath.Glob(pattern)
+		return err == nil && len(found) > 0
+	}
+}
+
+func TestNothingOutlivesTheProcess(t *testing.T) {
+	for _, r := range []struct {
+		how string
+		end func(child) error
+	}{
+		{"killed", func(c child) error { return c.Process.Kill() }},
+		{"in a panic", func(c child) error { _, err := c.input.Write([]byte("\n")); return err }},
+	} {
+		t.Run(r.how, func(t *testing.T) {
+			t.Parallel()
+			folder := temporaryFolder(t)
+			c := startChild(t, folder)
+			var connections []*pgx.Conn
+			for lines := bufio.NewScanner(c.output); len(connections) < 3 && lines.Scan(); {
+				connections = append(connections, connect(t, lines.Text()))
+			}
+			if len(connections) < 3 {
+				t.Fatal("the servers did not start")
+			}
+			if err := r.end(c); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for i, conn := range connections {
+				if _, err := conn.WaitForNotification(ctx); ctx.Err() != nil {
+					t.Errorf("server %d still holds its connection (%v)", i, err)
+				}
+			}
+			wait(t, "the servers' folders to vanish", isEmpty(folder))
+		})
+	}
+}
+
+func TestNothingOutlivesAProcessThatIsKilledWhileAServerStarts(t *testing.T) {
+	for _, r := range []struct{ when, file string }{
+		{"its folder is there", "perks-pg-*"},
+		{"its files are made", "perks-pg-*/data/base"},
+		{"it begins to run", "perks-pg-*/data/postmaster.pid"},
+		{"it listens", "perks-pg-*/.s.PGSQL.*"},
+	} {
+		t.Run(r.when, func(t *testing.T) {
+			t.Parallel()
+			folder := temporaryFolder(t)
+			c := startChild(t, folder)
+			wait(t, r.file, exists(filepath.Join(folder, r.file)))
+			if err := c.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Wait()
+			wait(t, "the server's folder to vanish", isEmpty(folder))
+		})
+	}
+}
