@@ -24,11 +24,14 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 			db := openAt(t, address+"&default_query_exec_mode="+mode)
 			fill(t, db, 1, 1000)
 			cuts := 0
-			for _, answered := range []bool{false, true} {
+			for variant := range 4 {
+				answered, keyed := variant&1 == 1, variant&2 == 2
 				for message := 1; ; message++ {
-					id := fmt.Sprint(answered, message)
-					attempt := store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: newUser(t, db, id), ClientID: "client", At: time.Now(),
-						Key: &store.IdempotencyKey{Key: id}}
+					id := fmt.Sprint(variant, "-", message)
+					attempt := store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: newUser(t, db, id), ClientID: "client", At: time.Now()}
+					if keyed {
+						attempt.Key = &store.IdempotencyKey{Key: id}
+					}
 					proxy.cutAt(moment{message, answered})
 					result, err := db.Redeem(t.Context(), attempt)
 					if err != nil || result.Replayed || result.Redemption.ID != id {
@@ -49,20 +52,22 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 	t.Parallel()
 	const perks, users, stock = 4, 100, 60
-	db := openAt(t, cluster.Database(t))
-	fill(t, db, perks, stock)
+	address := cluster.Database(t)
+	replicas := []*DB{openAt(t, address), openAt(t, address)}
+	fill(t, replicas[0], perks, stock)
 	cutting, stop := context.WithCancel(t.Context())
 	defer stop()
 	var cutter sync.WaitGroup
-	cutter.Go(func() { cutAgainAndAgain(cutting, t, db) })
+	cutter.Go(func() { cutAgainAndAgain(cutting, t, address) })
 
 	var callers sync.WaitGroup
 	var mu sync.Mutex
 	outcomes := map[api.Code]int{}
 	for i := range perks * users {
 		callers.Go(func() {
-			_, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: fmt.Sprint("r-", i), PerkID: fmt.Sprint("perk-", i%perks),
-				UserID: fmt.Sprint("user-", i/perks), ClientID: "client", At: time.Now()})
+			user := i / perks
+			_, err := replicas[user%2].Redeem(t.Context(), store.RedeemAttempt{ID: fmt.Sprint("r-", i), PerkID: fmt.Sprint("perk-", i%perks),
+				UserID: fmt.Sprint("user-", user), ClientID: "client", At: time.Now()})
 			mu.Lock()
 			defer mu.Unlock()
 			outcomes[api.CodeOf(err)]++
@@ -74,12 +79,12 @@ func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 	if outcomes[""] != perks*stock || outcomes[api.CodeSoldOut] != perks*(users-stock) {
 		t.Errorf("outcomes are %v", outcomes)
 	}
-	requireExact(t, db)
+	requireExact(t, replicas[0])
 }
 
-// cutAgainAndAgain ends the sessions that write, over a connection that the driver knows nothing of.
-func cutAgainAndAgain(ctx context.Context, t *testing.T, db *DB) {
-	conn, err := pgx.ConnectConfig(context.Background(), db.writes.Config().ConnConfig)
+// cutAgainAndAgain ends sessions that are at work, over a connection that the driver knows nothing of.
+func cutAgainAndAgain(ctx context.Context, t *testing.T, address string) {
+	conn, err := pgx.Connect(context.Background(), address)
 	if err != nil {
 		t.Error(err)
 		return
@@ -222,8 +227,10 @@ type serverSession struct {
 // waitForSyncRep returns the session that waits for the standby with another statement than the one that is given.
 func waitForSyncRep(t *testing.T, conn *pgx.Conn, other serverSession) (s serverSession) {
 	t.Helper()
+	within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
 	for s.pid == 0 {
-		err := conn.QueryRow(t.Context(), `
+		err := conn.QueryRow(within, `
 			SELECT pid, query_start FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query_start > $1`, other.since).Scan(&s.pid, &s.since)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			t.Fatal(err)
