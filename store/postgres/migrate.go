@@ -53,7 +53,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil || len(pending(migrations)) == 0 {
 		return err
 	}
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 			return err
 		}
@@ -112,7 +112,9 @@ func knownMigrations() []Migration {
 // that has others too: its schema is not one that this program knows.
 func appliedMigrations(q queryer) ([]Migration, error) {
 	migrations := knownMigrations()
-	begun, err := one(q, scanValue[bool], `SELECT to_regclass('migrations') IS NOT NULL`)
+	// A scan of pg_class sees what was committed last. to_regclass may answer from what its connection remembers of before
+	// the wait for the lock.
+	begun, err := one(q, scanValue[bool], `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
 	if err != nil || !begun {
 		return migrations, err
 	}
