@@ -2,7 +2,7 @@
 -- "C"), so that the order depends neither on the database nor on its locale.
 
 CREATE TABLE perks (
-    id                 text COLLATE "C" PRIMARY KEY,
+    id                 text COLLATE "C" NOT NULL,
     valid_from         timestamptz,
     valid_to           timestamptz,
     created_at         timestamptz NOT NULL,
@@ -23,43 +23,47 @@ CREATE TABLE perks (
     discount_text      text,
     description        text NOT NULL,
     terms              text,
-    words              tsvector NOT NULL -- of title, merchant_name and description, as store.Words splits them
+    words              tsvector NOT NULL, -- of title, merchant_name and description, as store.Words splits them
+    PRIMARY KEY (id) INCLUDE (valid_to, valid_from)
 );
 
--- One index for each sort key and direction, because the id is ascending and nulls are last in both. Each also holds
--- valid_to, so that a page of ids is found without reading the perks that are skipped or expired.
-CREATE INDEX perks_title_asc          ON perks (title_fold, id) INCLUDE (valid_to);
-CREATE INDEX perks_title_desc         ON perks (title_fold DESC, id) INCLUDE (valid_to);
-CREATE INDEX perks_category_asc       ON perks (category_fold, id) INCLUDE (valid_to);
-CREATE INDEX perks_category_desc      ON perks (category_fold DESC NULLS LAST, id) INCLUDE (valid_to);
-CREATE INDEX perks_merchant_name_asc  ON perks (merchant_name_fold, id) INCLUDE (valid_to);
-CREATE INDEX perks_merchant_name_desc ON perks (merchant_name_fold DESC NULLS LAST, id) INCLUDE (valid_to);
-CREATE INDEX perks_city_asc           ON perks (city_fold, id) INCLUDE (valid_to);
-CREATE INDEX perks_city_desc          ON perks (city_fold DESC, id) INCLUDE (valid_to);
+-- One index for each sort key and direction, because the id is ascending and nulls are last in both. Each also holds the
+-- dates, so that a page of ids is found without reading the perks that are skipped, over or yet to begin.
+CREATE INDEX perks_title_asc          ON perks (title_fold, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_title_desc         ON perks (title_fold DESC, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_category_asc       ON perks (category_fold, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_category_desc      ON perks (category_fold DESC NULLS LAST, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_merchant_name_asc  ON perks (merchant_name_fold, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_merchant_name_desc ON perks (merchant_name_fold DESC NULLS LAST, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_city_asc           ON perks (city_fold, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_city_desc          ON perks (city_fold DESC, id) INCLUDE (valid_to, valid_from);
 CREATE INDEX perks_valid_from_asc     ON perks (valid_from, id) INCLUDE (valid_to);
 CREATE INDEX perks_valid_from_desc    ON perks (valid_from DESC NULLS LAST, id) INCLUDE (valid_to);
-CREATE INDEX perks_valid_to_asc       ON perks (valid_to, id);
-CREATE INDEX perks_valid_to_desc      ON perks (valid_to DESC NULLS LAST, id);
-CREATE INDEX perks_created_at_asc     ON perks (created_at, id) INCLUDE (valid_to);
-CREATE INDEX perks_created_at_desc    ON perks (created_at DESC, id) INCLUDE (valid_to);
-CREATE INDEX perks_updated_at_asc     ON perks (updated_at, id) INCLUDE (valid_to);
-CREATE INDEX perks_updated_at_desc    ON perks (updated_at DESC, id) INCLUDE (valid_to);
+CREATE INDEX perks_valid_to_asc       ON perks (valid_to, id) INCLUDE (valid_from);
+CREATE INDEX perks_valid_to_desc      ON perks (valid_to DESC NULLS LAST, id) INCLUDE (valid_from);
+CREATE INDEX perks_created_at_asc     ON perks (created_at, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_created_at_desc    ON perks (created_at DESC, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_updated_at_asc     ON perks (updated_at, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_updated_at_desc    ON perks (updated_at DESC, id) INCLUDE (valid_to, valid_from);
 
--- The filters, with the usual order.
-CREATE INDEX perks_in_city     ON perks (city_fold, created_at DESC, id) INCLUDE (valid_to, category_fold);
-CREATE INDEX perks_in_category ON perks (category_fold, created_at DESC, id) INCLUDE (valid_to);
-CREATE INDEX perks_in_cell     ON perks (cell) INCLUDE (lat, lng, created_at, id, valid_to) WHERE cell IS NOT NULL;
+-- The filters, with the usual order. A circle on the map is looked up by the cells of its grid.
+CREATE INDEX perks_in_city     ON perks (city_fold, created_at DESC, id) INCLUDE (valid_to, valid_from, category_fold);
+CREATE INDEX perks_in_category ON perks (category_fold, created_at DESC, id) INCLUDE (valid_to, valid_from);
+CREATE INDEX perks_in_cell     ON perks (cell) INCLUDE (lat, lng, created_at, id, valid_to, valid_from, category_fold)
+    WHERE cell IS NOT NULL;
 CREATE INDEX perks_with_words  ON perks USING gin (words);
 
 -- Apart from perks, because every redemption rewrites it and a perk's row is long. Whoever changes what is held of a perk
--- locks its row here before anything else; the room left in each page keeps the new versions of a row beside the old.
+-- locks its row here before anything else; the room left in each page keeps the new versions of a row beside the old. That
+-- works while no index looks at held itself, not even in its condition: sold_out changes only with the last unit.
 CREATE TABLE perk_stock (
-    perk_id text COLLATE "C" PRIMARY KEY REFERENCES perks (id),
-    stock   bigint, -- units in all; null is without limit
-    held    bigint NOT NULL DEFAULT 0 CHECK (held >= 0) -- by redemptions that are not rejected
+    perk_id  text COLLATE "C" PRIMARY KEY REFERENCES perks (id),
+    stock    bigint, -- units in all; null is without limit
+    held     bigint NOT NULL DEFAULT 0 CHECK (held >= 0), -- by redemptions that are not rejected
+    sold_out boolean NOT NULL GENERATED ALWAYS AS (coalesce(held >= stock, false)) STORED
 ) WITH (fillfactor = 70);
 
-CREATE INDEX perk_stock_sold_out ON perk_stock (perk_id) WHERE held >= stock;
+CREATE INDEX perk_stock_sold_out ON perk_stock (perk_id) WHERE sold_out;
 
 -- Rises with every change of perks or categories, so that what was counted under a version stays true under it.
 CREATE TABLE catalog (
@@ -76,6 +80,7 @@ CREATE TABLE categories (
 );
 
 CREATE INDEX categories_by_name ON categories (name_fold, id);
+CREATE INDEX categories_by_folded_id ON categories (lower(id)); -- an id is ASCII, for which this is store.Fold
 
 CREATE TABLE users (
     id text COLLATE "C" PRIMARY KEY
