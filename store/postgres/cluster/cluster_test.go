@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +80,7 @@ func TestAKilledServerComesBackWithItsData(t *testing.T) {
 	}
 	before := connect(t, c.DSN("d"))
 	execute(t, before, `CREATE TABLE rows (n int)`, `INSERT INTO rows VALUES (42)`)
+	memory := sharedMemory(t, c)
 	busy := keepBusy(t, c.DSN("d"))
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)
@@ -85,6 +90,9 @@ func TestAKilledServerComesBackWithItsData(t *testing.T) {
 	}
 	if _, err := pgx.Connect(t.Context(), c.DSN("d")); err == nil {
 		t.Error("a killed server takes connections")
+	}
+	if there := segments(t); slices.Contains(there, memory) {
+		t.Errorf("the killed server's shared memory %s is still there", memory)
 	}
 	if err := c.Kill(); err != nil {
 		t.Errorf("killing it again: %v", err)
@@ -98,6 +106,32 @@ func TestAKilledServerComesBackWithItsData(t *testing.T) {
 	if err := c.Restart(t.Context()); err == nil {
 		t.Error("a running server was started again")
 	}
+}
+
+// sharedMemory is the id of the segment that outlives a killed server.
+func sharedMemory(t *testing.T, c *cluster.Cluster) string {
+	t.Helper()
+	folder, _ := c.Host()
+	file, err := os.ReadFile(filepath.Join(folder, "data", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(strings.Split(string(file), "\n")[6])
+	if id := words[len(words)-1]; slices.Contains(segments(t), id) {
+		return id
+	}
+	t.Fatalf("no segment of shared memory is the server's: %s", file)
+	return ""
+}
+
+// segments is every word of the list of segments, ids among them.
+func segments(t *testing.T) []string {
+	t.Helper()
+	list, err := exec.CommandContext(t.Context(), "ipcs", "-m").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(list))
 }
 
 // keepBusy runs a query that never ends and never looks up, and returns how it ended after all.
