@@ -42,6 +42,13 @@ func column(lng float64) int {
 	return c
 }
 
+// Haversine is that of the circle's radius, from 0 to 1: a point is in the circle if the haversine of its angle from the
+// centre, which is what DistanceKM takes the root of, is not greater.
+func (c Circle) Haversine() float64 {
+	sin := math.Sin(min(c.RadiusKM/(2*EarthRadiusKM), math.Pi/2))
+	return sin * sin
+}
+
 // CellRange is a run of cells in one row of the grid, both ends included.
 type CellRange struct{ First, Last int }
 

@@ -130,3 +130,23 @@ func timesCovered(circle store.Circle, cell int) int {
 	}
 	return times
 }
+
+func TestHaversineOfARadius(t *testing.T) {
+	quarter := math.Pi / 2 * store.EarthRadiusKM // of the way round
+	for _, test := range []struct {
+		name     string
+		radiusKM float64
+		want     float64
+	}{
+		{"a point", 0, 0},
+		{"a quarter of the way round", quarter, 0.5},
+		{"half of the way round is everything", 2 * quarter, 1},
+		{"and more than that is no less", 3 * quarter, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := (store.Circle{RadiusKM: test.radiusKM}).Haversine(); math.Abs(got-test.want) > 1e-12 {
+				t.Errorf("got %g, want %g", got, test.want)
+			}
+		})
+	}
+}

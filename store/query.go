@@ -22,6 +22,25 @@ func (w Window) Offset() int64 {
 	return (w.Page - 1) * per
 }
 
+// Reach is a way to the items of a window: skip some, take some. From the end of the list they come in reverse.
+type Reach struct {
+	FromEnd    bool
+	Skip, Take int64
+}
+
+// Reach is the shorter way to the window in a list of that many items. It takes nothing if the window is past the end.
+func (w Window) Reach(total int64) Reach {
+	skip := w.Offset()
+	if skip >= total {
+		return Reach{}
+	}
+	take := min(int64(w.PerPage), total-skip)
+	if skip > total/2 {
+		return Reach{FromEnd: true, Skip: total - skip - take, Take: take}
+	}
+	return Reach{Skip: skip, Take: take}
+}
+
 // List is the items of one window, never nil, and how many there are in all.
 type List[T any] struct {
 	Items []T
@@ -43,6 +62,12 @@ type PerkQuery struct {
 	Sort   []api.SortKey
 	Window Window
 }
+
+// OnlyValid tells whether perks that are over at At are left out.
+func (q PerkQuery) OnlyValid() bool { return !q.IncludeExpired || q.AvailableTo != "" }
+
+// OnlyBegun tells whether perks that have not begun at At are left out.
+func (q PerkQuery) OnlyBegun() bool { return q.AvailableTo != "" }
 
 // RedemptionQuery says which user's redemptions, in which order, and which page of them.
 type RedemptionQuery struct {

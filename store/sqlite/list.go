@@ -17,7 +17,7 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 		if err != nil || s.isEmpty() {
 			return err
 		}
-		if list.Total, err = db.totals.of(v, s); err != nil {
+		if list.Total, err = s.total(v, db.totals); err != nil {
 			return err
 		}
 		rows, err := s.page(v, list.Total)
@@ -36,21 +36,16 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 // page finds the rows of the window over indexes, without reading the perks before it. A window past the middle is
 // reached from the other end.
 func (s *search) page(v view, total int64) ([]int64, error) {
-	offset := s.query.Window.Offset()
-	if offset >= total {
+	reach := s.query.Window.Reach(total)
+	if reach.Take == 0 {
 		return nil, nil
 	}
-	limit := min(int64(s.query.Window.PerPage), total-offset)
-	fromEnd := offset > total/2
-	if fromEnd {
-		offset = total - offset - limit
-	}
-	text, err := s.pageText(fromEnd)
+	text, err := s.pageText(reach.FromEnd)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := all(v, scanValue[int64], text, append(slices.Clone(s.args), sql.Named("limit", limit), sql.Named("offset", offset))...)
-	if fromEnd {
+	rows, err := all(v, scanValue[int64], text, append(slices.Clone(s.args), sql.Named("limit", reach.Take), sql.Named("offset", reach.Skip))...)
+	if reach.FromEnd {
 		slices.Reverse(rows)
 	}
 	return rows, err

@@ -55,10 +55,10 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 		}
 		s.name("user", query.AvailableTo)
 	}
-	if s.onlyValid() {
+	if query.OnlyValid() {
 		s.require(notExpired)
 	}
-	if s.onlyBegun() {
+	if query.OnlyBegun() {
 		s.require(begun)
 	}
 	if query.City != "" {
@@ -81,8 +81,6 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 
 func (s *search) require(condition string)    { s.conditions = append(s.conditions, condition) }
 func (s *search) name(name string, value any) { s.args = append(s.args, sql.Named(name, value)) }
-func (s *search) onlyValid() bool             { return !s.query.IncludeExpired || s.query.AvailableTo != "" }
-func (s *search) onlyBegun() bool             { return s.query.AvailableTo != "" }
 func (s *search) hasWords() bool              { return len(s.words) > 0 }
 
 // isEmpty holds when the category is not known, so that no perk can match.
@@ -122,7 +120,7 @@ func (s *search) requireNear(circle store.Circle) {
 	s.name("lat", circle.Lat)
 	s.name("lng", circle.Lng)
 	s.name("cos_lat", math.Cos(circle.Lat*math.Pi/180))
-	s.name("haversine", math.Pow(math.Sin(min(circle.RadiusKM/(2*store.EarthRadiusKM), math.Pi/2)), 2))
+	s.name("haversine", circle.Haversine())
 	s.name("cells", asJSON(circle.Cover()))
 }
 

@@ -29,7 +29,7 @@ type DB struct {
 	log     *slog.Logger
 	readers *sql.DB
 	writer  *writer
-	totals  *totals
+	totals  *store.Totals
 
 	close    sync.Once
 	closeErr error
@@ -70,7 +70,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, session.close())
 	}
-	return &DB{file: file, log: log, readers: readers, writer: startWriter(file, session, log), totals: newTotals()}, nil
+	return &DB{file: file, log: log, readers: readers, writer: startWriter(file, session, log), totals: store.NewTotals()}, nil
 }
 
 // Close waits for the writes that are queued and under way, refuses new ones, and releases the file.

@@ -1,0 +1,169 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/perks/store"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// counter is a catalog in which something begins or ends at every full hour, and which counts how often it is counted.
+type counter struct {
+	t       *testing.T
+	totals  *store.Totals
+	version int64
+	counted int64
+}
+
+func newCounter(t *testing.T) *counter { return &counter{t: t, totals: store.NewTotals(), version: 1} }
+
+// count gives as many perks as it was called.
+func (c *counter) count(at time.Time) func() (store.Count, error) {
+	return func() (store.Count, error) {
+		c.counted++
+		since := at.Truncate(time.Hour)
+		till := since.Add(time.Hour)
+		return store.Count{Matching: c.counted, Since: &since, Till: &till}, nil
+	}
+}
+
+// wants asks for the total of a query, which is the number of counts so far when it is counted now.
+func (c *counter) wants(what string, query store.PerkQuery, want int64) {
+	c.t.Helper()
+	if query.At.IsZero() {
+		query.At = noon
+	}
+	got, err := c.totals.Of(c.t.Context(), query, nil, c.version, c.count(query.At))
+	if err != nil || got != want {
+		c.t.Errorf("%s: the total is that of count %d (%v), want %d", what, got, err, want)
+	}
+}
+
+func TestATotalIsCountedOnceWhileNothingChanges(t *testing.T) {
+	c := newCounter(t)
+	at := func(d time.Duration) store.PerkQuery { return store.PerkQuery{At: noon.Add(d)} }
+	c.wants("at first", at(10*time.Minute), 1)
+	c.wants("again", at(10*time.Minute), 1)
+	c.wants("later in the hour", at(time.Hour-time.Microsecond), 1)
+	c.wants("earlier in the hour", at(0), 1)
+	c.wants("in the next hour", at(time.Hour), 2)
+	c.wants("in the hour before", at(-time.Nanosecond), 3) // which is kept, as all times, to the microsecond before noon
+	c.version++
+	c.wants("after an import", at(-time.Minute), 4)
+	c.wants("again after it", at(-time.Minute), 4)
+}
+
+func TestAnEarlierViewDoesNotReplaceALaterTotal(t *testing.T) {
+	c := newCounter(t)
+	c.version = 2
+	c.wants("version 2", store.PerkQuery{}, 1)
+	c.version = 1
+	c.wants("version 1, by someone who began to read before", store.PerkQuery{}, 2)
+	c.version = 2
+	c.wants("version 2 again", store.PerkQuery{}, 1)
+}
+
+func TestEachFilterHasItsOwnTotal(t *testing.T) {
+	c := newCounter(t)
+	for i, query := range []store.PerkQuery{
+		{},
+		{IncludeExpired: true},
+		{AvailableTo: "ann"},
+		{City: "Leeds"},
+		{Text: "Leeds"},
+		{Text: "tea leeds"},
+		{Near: &store.Circle{RadiusKM: 1}},
+		{Near: &store.Circle{RadiusKM: 2}},
+		{Near: &store.Circle{Lat: 1, RadiusKM: 1}},
+		{Near: &store.Circle{Lng: 1, RadiusKM: 1}},
+	} {
+		c.wants("a query of its own", query, int64(i+1))
+		c.wants("the query again", query, int64(i+1))
+	}
+	c.wants("whoever it is for", store.PerkQuery{AvailableTo: "bob"}, 3)
+	c.wants("the city in another case", store.PerkQuery{City: "LEEDS"}, 4)
+	c.wants("the text in another case", store.PerkQuery{Text: "-LEEDS-"}, 5)
+	c.wants("in whichever order, on whichever page", store.PerkQuery{Window: store.Window{Page: 3, PerPage: 10}}, 1)
+}
+
+func TestCategoriesHaveTheirOwnTotals(t *testing.T) {
+	c := newCounter(t)
+	for i, categories := range [][]string{nil, {"food"}, {"fun"}, {"food", "fun"}} {
+		got, err := c.totals.Of(t.Context(), store.PerkQuery{At: noon}, categories, 1, c.count(noon))
+		if err != nil || got != int64(i+1) {
+			t.Errorf("categories %q: the total is that of count %d (%v), want %d", categories, got, err, i+1)
+		}
+	}
+}
+
+func TestAFailedCountIsNotRemembered(t *testing.T) {
+	c := newCounter(t)
+	broken := errors.New("broken")
+	_, err := c.totals.Of(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) { return store.Count{}, broken })
+	if !errors.Is(err, broken) {
+		t.Errorf("the error is %v, want %v", err, broken)
+	}
+	c.wants("after the failure", store.PerkQuery{}, 1)
+}
+
+func TestOfManyWhoNeedTheSameTotalOneCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		totals, counting, counted := store.NewTotals(), make(chan struct{}), 0
+		results := make(chan int64, 8)
+		for range cap(results) {
+			go func() {
+				total, err := totals.Of(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
+					<-counting
+					counted++
+					return store.Count{Matching: 7}, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				results <- total
+			}()
+		}
+		synctest.Wait() // until all of them wait, one for the count and the others for that one
+		close(counting)
+		for range cap(results) {
+			if total := <-results; total != 7 {
+				t.Errorf("the total is %d, want 7", total)
+			}
+		}
+		if counted != 1 {
+			t.Errorf("it was counted %d times, want once", counted)
+		}
+	})
+}
+
+func TestWaitingForACountEndsWithTheCaller(t *testing.T) {
+	totals, began, end := store.NewTotals(), make(chan struct{}), make(chan struct{})
+	first := make(chan error, 1)
+	go func() {
+		_, err := totals.Of(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
+			close(began)
+			<-end
+			return store.Count{}, nil
+		})
+		first <- err
+	}()
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := totals.Of(ctx, store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
+		t.Error("two count at once")
+		return store.Count{}, nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v, want %v", err, context.Canceled)
+	}
+	close(end)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+}
