@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -122,13 +125,24 @@ func one[T any](q queryer, scan func(row) (T, error), text string, args ...any) 
 	return none, pgx.ErrNoRows
 }
 
-// found is one for rows that need not be there: instead of pgx.ErrNoRows the error is missing.
+// found is one for rows that need not be there: instead of pgx.ErrNoRows the error is missing. It is so without a query
+// when a text is asked for that the database cannot hold.
 func found[T any](missing error, q queryer, scan func(row) (T, error), text string, args ...any) (T, error) {
+	if slices.ContainsFunc(args, isForeign) {
+		var none T
+		return none, missing
+	}
 	record, err := one(q, scan, text, args...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = missing
 	}
 	return record, err
+}
+
+// isForeign holds for a text that PostgreSQL cannot hold, and would refuse to be asked for.
+func isForeign(arg any) bool {
+	text, ok := arg.(string)
+	return ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0))
 }
 
 // scanValue reads a row of one column.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,10 +88,22 @@ func (db *DB) transact(ctx context.Context, work func(*session) error) error {
 	}
 	defer tx.Rollback(ctx) // does nothing after the commit
 	takeWarning(conn.Conn().PgConn())
-	if err := work(&session{ctx, tx}); err != nil {
+	if err := db.perform(work, &session{ctx, tx}); err != nil {
 		return err
 	}
 	return committed(tx.Commit(ctx), conn)
+}
+
+// perform turns a panic in work into an error: here, on a goroutine of its own, it would end the process and with it other
+// callers' work.
+func (db *DB) perform(work func(*session) error, s *session) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			db.log.Error("a write panicked", "panic", cause, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the write panicked: %v", cause)
+		}
+	}()
+	return work(s)
 }
 
 // committed judges the answer to a commit: only an error that the server went on from says that nothing was kept.

@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+const clientColumns = `id, name, secret, scopes, sandbox_only, disabled, created_at`
+
+func scanClient(r row) (c store.Client, err error) {
+	var secret []byte
+	var scopes string
+	if err := r.Scan(&c.ID, &c.Name, &secret, &scopes, &c.SandboxOnly, &c.Disabled, &c.CreatedAt); err != nil {
+		return c, err
+	}
+	if c.Secret, err = store.ReadSecretHash(secret); err != nil {
+		return c, fmt.Errorf("read client %q: %w", c.ID, err)
+	}
+	c.CreatedAt = c.CreatedAt.UTC()
+	c.Scopes, err = api.ParseScopes(scopes)
+	return c, err
+}
+
+const selectClient = `SELECT ` + clientColumns + ` FROM clients WHERE id = $1`
+
+// Client returns one client, disabled or not, or ClientNotFound.
+func (db *DB) Client(ctx context.Context, id string) (store.Client, error) {
+	return latest(ctx, db, "read a client", func(v view) (store.Client, error) {
+		return found(store.ClientNotFound(id), v, scanClient, selectClient, id)
+	})
+}
+
+// Clients returns all clients in the order of their creation, then ids.
+func (db *DB) Clients(ctx context.Context) ([]store.Client, error) {
+	return latest(ctx, db, "read the clients", func(v view) ([]store.Client, error) {
+		return all(v, scanClient, `SELECT `+clientColumns+` FROM clients ORDER BY created_at, id`)
+	})
+}
+
+// CreateClient adds a client, or returns ClientExists.
+func (db *DB) CreateClient(ctx context.Context, client store.Client, by store.Actor) error {
+	return db.write(ctx, "create a client", func(s *session) error {
+		n, err := s.execCount(`INSERT INTO clients (`+clientColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
+			client.ID, client.Name, client.Secret[:], client.Scopes.String(), client.SandboxOnly, client.Disabled, client.CreatedAt)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return store.ClientExists(client.ID)
+		}
+		return s.audit(client.CreatedAt, by, store.ActionCreateClient, store.ClientSubject(client.ID), nil, client.Public())
+	})
+}
+
+// SetClientSecret replaces the hash of a client's secret, or returns ClientNotFound.
+func (db *DB) SetClientSecret(ctx context.Context, id string, hash store.SecretHash, by store.Actor, at time.Time) error {
+	return db.write(ctx, "replace a client's secret", func(s *session) error {
+		client, err := s.lockClient(id)
+		if err != nil {
+			return err
+		}
+		if err := s.exec(`UPDATE clients SET secret = $2 WHERE id = $1`, id, hash[:]); err != nil {
+			return err
+		}
+		return s.audit(at, by, store.ActionRotateSecret, store.ClientSubject(id), client.Public(), client.Public())
+	})
+}
+
+// SetClientDisabled shuts a client out or lets it in again, or returns ClientNotFound. A client that is as it should be
+// already leaves no entry in the audit log.
+func (db *DB) SetClientDisabled(ctx context.Context, id string, disabled bool, by store.Actor, at time.Time) error {
+	return db.write(ctx, "disable or enable a client", func(s *session) error {
+		before, err := s.lockClient(id)
+		if err != nil || before.Disabled == disabled {
+			return err
+		}
+		if err := s.exec(`UPDATE clients SET disabled = $2 WHERE id = $1`, id, disabled); err != nil {
+			return err
+		}
+		action := store.ActionEnableClient
+		if disabled {
+			action = store.ActionDisableClient
+		}
+		after := before
+		after.Disabled = disabled
+		return s.audit(at, by, action, store.ClientSubject(id), before.Public(), after.Public())
+	})
+}
+
+// lockClient reads a client that no one else can change before the end of the transaction. Properties can be given to it
+// meanwhile: shutting a client out must not wait for an import.
+func (s *session) lockClient(id string) (store.Client, error) {
+	return found(store.ClientNotFound(id), s, scanClient, selectClient+` FOR NO KEY UPDATE`, id)
+}
