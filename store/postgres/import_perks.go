@@ -1,0 +1,150 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"example.com/perks/store"
+)
+
+// stagedPerks lays down records with what goes to other tables too; created_at and updated_at are null when they were not
+// given.
+var stagedPerks = []column{
+	textColumn("id"), instantColumn("valid_from"), instantColumn("valid_to"), instantColumn("created_at"), instantColumn("updated_at"),
+	numberColumn("lat"), numberColumn("lng"), integerColumn("cell"), textColumn("approval"),
+	textColumn("title_fold"), textColumn("category_fold"), textColumn("merchant_name_fold"), textColumn("city_fold"),
+	textColumn("title"), textColumn("category"), textColumn("merchant_name"), textColumn("city"), textColumn("image_url"),
+	textColumn("discount_text"), textColumn("description"), textColumn("terms"), textsColumn("words"), integerColumn("stock"),
+}
+
+func stagedPerkValues(p store.PerkRecord) []any {
+	keys := p.Keys()
+	return []any{
+		p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt),
+		p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, store.ApprovalAuto)),
+		keys.Title, keys.Category, keys.MerchantName, keys.City,
+		p.Title, p.Category, p.MerchantName, p.City, p.ImageURL,
+		p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
+	}
+}
+
+func nilIfZero(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// ImportPerks adds perks and updates those that are known, which keep what is held of their stock.
+func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, error], newID func() string, at time.Time) (int64, error) {
+	return importRecords(ctx, db, "import perks", staging[store.PerkRecord]{
+		columns: stagedPerks,
+		values: func(perk store.PerkRecord) []any {
+			if perk.ID == "" {
+				perk.ID = newID()
+			}
+			return stagedPerkValues(perk)
+		},
+		merge:   func(s *session) error { return mergePerks(s, at) },
+		changes: `perks, perk_stock`,
+	}, rows)
+}
+
+// mergePerks leaves the stock of perks that are known to the end: from the first of those rows that it changes until the
+// commit, no one can redeem that perk. What would stay as it is, is neither written nor locked.
+func mergePerks(s *session, at time.Time) error {
+	if err := s.exec(raiseVersion); err != nil {
+		return err
+	}
+	if err := mergePerkCategories(s); err != nil {
+		return err
+	}
+	if err := s.exec(updatePerks, at); err != nil {
+		return err
+	}
+	if err := s.exec(insertPerks, at); err != nil {
+		return err
+	}
+	return s.runAll(
+		`INSERT INTO perk_stock (perk_id, stock)
+			SELECT id, stock FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM perk_stock AS old WHERE old.perk_id = new.id)`,
+		`UPDATE perk_stock AS old SET stock = new.stock
+			FROM staged AS new WHERE old.perk_id = new.id AND old.stock IS DISTINCT FROM new.stock`,
+	)
+}
+
+// perkFields are the columns of perks that come from a record as they are, beside the id.
+var perkFields = []string{
+	"valid_from", "valid_to", "lat", "lng", "cell", "approval", "title_fold", "category_fold", "merchant_name_fold",
+	"city_fold", "title", "category", "merchant_name", "city", "image_url", "discount_text", "description", "terms",
+}
+
+// of names columns of the table that is called so.
+func of(table string, columns []string) string {
+	return table + "." + strings.Join(columns, ", "+table+".")
+}
+
+var (
+	updated  = strings.Join(perkFields, ", ") + ", created_at, updated_at, words"
+	existing = of("old", perkFields) + ", old.created_at, old.updated_at, old.words"
+	incoming = of("new", perkFields) +
+		", coalesce(new.created_at, old.created_at), coalesce(new.updated_at, $1), array_to_tsvector(new.words)"
+
+	updatePerks = `
+		UPDATE perks AS old SET (` + updated + `) = ROW (` + incoming + `)
+		FROM staged AS new WHERE old.id = new.id AND (` + existing + `) IS DISTINCT FROM (` + incoming + `)`
+
+	insertPerks = `
+		INSERT INTO perks (id, ` + updated + `)
+		SELECT new.id, ` + of("new", perkFields) + `, coalesce(new.created_at, $1), coalesce(new.updated_at, $1), array_to_tsvector(new.words)
+		FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM perks AS old WHERE old.id = new.id)`
+)
+
+// mergePerkCategories makes the categories that are not known yet, in the order in which the records name them, and gives
+// every record its category's name as the category itself writes it.
+func mergePerkCategories(s *session) error {
+	names, err := all(s, scanValue[string], `
+		SELECT category FROM staged WHERE place IN (
+			SELECT min(place) FROM staged
+			WHERE category IS NOT NULL AND category_fold NOT IN (SELECT name_fold FROM categories)
+			GROUP BY category_fold)
+		ORDER BY place`)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		if err := makeCategories(s, names); err != nil {
+			return err
+		}
+	}
+	return s.exec(`
+		UPDATE staged SET category = known.name
+		FROM (
+			SELECT given.category AS given, (
+				SELECT name FROM categories WHERE name_fold = given.category_fold
+				ORDER BY name = given.category DESC, id LIMIT 1) AS name
+			FROM (SELECT DISTINCT category, category_fold FROM staged WHERE category IS NOT NULL) AS given) AS known
+		WHERE staged.category = known.given AND known.given <> known.name`)
+}
+
+func makeCategories(s *session, names []string) error {
+	known, err := all(s, scanValue[string], `SELECT lower(id) FROM categories`)
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	for _, id := range known {
+		taken[id] = true
+	}
+	var ids, folds []string
+	for _, name := range names {
+		id := store.CategoryID(name, func(id string) bool { return taken[id] })
+		taken[id] = true
+		ids, folds = append(ids, id), append(folds, store.Fold(name))
+	}
+	return s.exec(`
+		INSERT INTO categories (id, name, name_fold) SELECT * FROM unnest($1::text[], $2::text[], $3::text[])`, ids, names, folds)
+}
