@@ -25,6 +25,7 @@ type DB struct {
 	reads    *pgxpool.Pool
 	writes   *pgxpool.Pool
 	redeemer *redeemer
+	totals   *store.Totals
 
 	readiness readiness
 
@@ -71,7 +72,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		writes.Close()
 		return nil, err
 	}
-	db := &DB{log: log, reads: reads, writes: writes}
+	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals()}
 	db.life, db.end = context.WithCancel(context.Background())
 	db.redeemer = newRedeemer(db)
 	return db, nil
