@@ -40,6 +40,12 @@ func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.Re
 	if err := ctx.Err(); err != nil {
 		return store.RedeemResult{}, store.Unavailable(err)
 	}
+	switch { // what the database cannot hold it would refuse, together with everyone else's attempts
+	case isForeign(attempt.PerkID):
+		return store.RedeemResult{}, store.PerkNotFound(attempt.PerkID)
+	case isForeign(attempt.UserID):
+		return store.RedeemResult{}, store.UserNotFound(attempt.UserID)
+	}
 	w := &waiting{ctx: ctx, attempt: attempt, answer: make(chan answer, 1)}
 	if err := db.redeemer.enqueue(w); err != nil {
 		return store.RedeemResult{}, err
