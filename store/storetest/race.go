@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -77,6 +79,75 @@ var raceTests = []test{
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 10})
 		f.equal("keys", len(f.signingKeys(now)), 1)
+	}},
+	{"of 10 rotations at once one key is left without an end", func(f *fixture) {
+		counts := f.atOnce(10, func(i int) error {
+			return f.RotateSigningKey(f.ctx, signingKey(strconv.Itoa(i), now), now.Add(time.Hour), store.Operator)
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": 10})
+		f.equal("keys", len(f.signingKeys(now)), 10)
+		f.equal("keys in the end", len(f.signingKeys(now.Add(time.Hour))), 1)
+	}},
+	{"of 10 restores of one property one succeeds", func(f *fixture) {
+		f.addClients("owner")
+		f.addProperties(property(1, "owner"))
+		f.must(f.delete(1, nil))
+		counts := f.atOnce(10, func(int) error {
+			_, err := f.RestoreProperty(f.ctx, 1, store.Operator, now)
+			return err
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeConflict: 9})
+		f.equal("entries", f.actions("property/1"), []string{store.ActionDeleteProperty, store.ActionRestoreProperty})
+	}},
+	{"of 10 who shut a client out at once one does", func(f *fixture) {
+		f.addClients("a")
+		counts := f.atOnce(10, func(int) error { return f.SetClientDisabled(f.ctx, "a", true, store.Operator, now) })
+		f.equal("outcomes", counts, map[api.Code]int{"": 10})
+		f.equal("entries", f.actions("client/a"), []string{store.ActionCreateClient, store.ActionDisableClient})
+	}},
+	{"of 10 who create a client at once one does", func(f *fixture) {
+		counts := f.atOnce(10, func(int) error { return f.CreateClient(f.ctx, client("a"), store.Operator) })
+		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeConflict: 9})
+		f.equal("entries", f.actions("client/a"), []string{store.ActionCreateClient})
+	}},
+	{"purges at once count each key once", func(f *fixture) {
+		const users = 60
+		f.addPerks(perk("p"))
+		for i := range users {
+			f.addUsers(strconv.Itoa(i))
+		}
+		f.equal("redeemed", f.atOnce(users, func(i int) error {
+			_, err := f.Redeem(f.ctx, keyed(attempt("p", strconv.Itoa(i)), strconv.Itoa(i), strconv.Itoa(i), 1))
+			return err
+		}), map[api.Code]int{"": users})
+		var purged atomic.Int64
+		counts := f.atOnce(5, func(int) error {
+			n, err := f.PurgeIdempotencyKeys(f.ctx, now.Add(time.Second))
+			purged.Add(n)
+			return err
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": 5})
+		f.equal("purged", purged.Load(), int64(users))
+	}},
+	{"who redeems and who decides do not wait for each other in a circle", func(f *fixture) {
+		const users = 40
+		f.addPerks(perk("p", manual, stock(users)))
+		for i := range users {
+			f.addUsers(strconv.Itoa(i))
+		}
+		counts := f.atOnce(users, func(i int) error {
+			made, err := f.Redeem(f.ctx, attempt("p", strconv.Itoa(i)))
+			if err != nil {
+				return err
+			}
+			decision := []api.RedemptionStatus{api.StatusApproved, api.StatusRejected}[i%2]
+			_, err = f.DecideRedemption(f.ctx, made.Redemption.ID, decision, store.Operator, now)
+			return err
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": users})
+		f.addPerks(perk("p", manual, stock(users/2)))
+		_, err := f.Redeem(f.ctx, keyed(attempt("p", "1"), "again", "key", 1))
+		f.fails("half of the units were given back, and no more are there now", err, api.CodeSoldOut)
 	}},
 	{"of 20 decisions about one redemption one is taken", func(f *fixture) {
 		f.addUsers("ann", "bob", "eve")

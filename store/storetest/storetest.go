@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Redemptions", redemptionTests},
 		{"Properties", propertyTests},
 		{"Credentials", credentialTests},
+		{"IDs", idTests},
 		{"Import", importTests},
 		{"Audit", auditTests},
 		{"Race", raceTests},
