@@ -2,6 +2,7 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 60s
+END_TO_END := ./server ./cli/... ./cmd/perksd
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
@@ -18,12 +19,19 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server over sample data and show what the client does with it
 	@go run ./cmd/demo
 
+# What is proven of the programs over SQLite is proven again over PostgreSQL, and over PostgreSQL behind PgBouncer.
 .PHONY: test
-test: lint ## run every check and every test
+test: test-programs lint ## run every check and every test
 	go test ./...
+	PERKS_TEST_DATABASE=postgres go test $(END_TO_END)
+	PERKS_TEST_DATABASE=pgbouncer go test $(END_TO_END)
+
+.PHONY: test-programs
+test-programs:
+	@.ci/test-programs
 
 .PHONY: race
-race: ## run the tests under the race detector (needs a C compiler)
+race: test-programs ## run the tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...
 
 .PHONY: lint

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +24,6 @@ import (
 	"example.com/perks/server/apitest"
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
-	"example.com/perks/store/sqlite"
 )
 
 // Server is a running server. It stops when its test ends.
@@ -40,10 +38,10 @@ type Server struct {
 	client  *http.Client
 }
 
-// Start runs a server over two new SQLite files. Each option may change its configuration before it starts.
+// Start runs a server over two new databases, of the kind that DatabaseAddress chooses. Each option may change its configuration before it starts.
 func Start(t testing.TB, options ...func(*server.Config)) *Server {
 	t.Helper()
-	s := &Server{t: t, Live: openSQLite(t), Sandbox: openSQLite(t)}
+	s := &Server{t: t, Live: OpenStore(t), Sandbox: OpenStore(t)}
 	config := server.Config{Live: s.Live, Sandbox: s.Sandbox}
 	for _, option := range options {
 		option(&config)
@@ -66,20 +64,6 @@ func (s *Server) With(t testing.TB) *Server {
 	with.t = t
 	with.client = &http.Client{Transport: apitest.New(t, s.http.Client().Transport)}
 	return &with
-}
-
-func openSQLite(t testing.TB) store.Store {
-	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatalf("opening the database: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Errorf("closing the database: %v", err)
-		}
-	})
-	return db
 }
 
 // Routes lists what the server answers to, as server.Server.Routes does.
