@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/perks/store/postgres/cluster"
+)
+
+// cache is a folder of databases filled with sample perks, because a million take minutes. What is in it is copied before
+// it is used, and never changes.
+type cache struct{ folder string }
+
+// staleAfter is when sample perks are made anew: their dates lie around the day on which they were made.
+const staleAfter = 30 * 24 * time.Hour
+
+// content is the files that decide what is in a filled database: the schema, the import and the sample data.
+func content(driver string) []string {
+	return []string{"store/*.go", "store/" + driver + "/migrations/*.sql", "store/" + driver + "/import*.go", "cmd/perksd/sample/*.go"}
+}
+
+// get returns the path of what fill makes at a new path in the cache, filling it unless that was done before.
+func (c cache) get(driver string, perks int64, fill func(path string) error) (string, error) {
+	print, err := fingerprint(content(driver))
+	if err != nil {
+		return "", err
+	}
+	name := fmt.Sprintf("%s-%d-", driver, perks)
+	path := filepath.Join(c.folder, name+print)
+	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) < staleAfter {
+		return path, nil
+	}
+	if err := os.MkdirAll(c.folder, 0o755); err != nil {
+		return "", err
+	}
+	// Of other schemas, of another month, or not filled to the end.
+	old, err := filepath.Glob(filepath.Join(c.folder, name+"*"))
+	if err != nil {
+		return "", err
+	}
+	for _, path := range old {
+		if err := os.RemoveAll(path); err != nil {
+			return "", err
+		}
+	}
+	filling := path + "-filling"
+	if err := fill(filling); err != nil {
+		return "", errors.Join(err, os.RemoveAll(filling))
+	}
+	now := time.Now()
+	return path, errors.Join(os.Chtimes(filling, now, now), os.Rename(filling, path))
+}
+
+// fingerprint is of the files that match the patterns, their names and what is in them.
+func fingerprint(patterns []string) (string, error) {
+	sum := sha256.New()
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return "", err
+		}
+		if len(files) == 0 {
+			return "", fmt.Errorf("there is no %s: run this at the top of the checkout", pattern)
+		}
+		for _, file := range slices.Sorted(slices.Values(files)) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(sum, "%q %q\n", file, text)
+		}
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)[:6]), nil
+}
+
+// postgresWith starts a server with so many sample perks.
+func (l *lab) postgresWith(ctx context.Context, perks int64) (*cluster.Cluster, error) {
+	saved, err := l.cache.get("postgres", perks, func(path string) (err error) {
+		c, err := startPostgres(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, c.Stop()) }()
+		if err := l.fill(ctx, address(c), perks); err != nil {
+			return err
+		}
+		return c.Save(ctx, path)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return cluster.StartFrom(ctx, saved, serverOptions)
+}
+
+// sqliteWith makes a file with so many sample perks and returns its address.
+func (l *lab) sqliteWith(ctx context.Context, perks int64) (string, error) {
+	saved, err := l.cache.get("sqlite", perks, func(path string) error { return l.fill(ctx, "sqlite:"+path, perks) })
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(l.folder, fmt.Sprintf("list-%d.db", perks))
+	return "sqlite:" + path, copyFile(saved, path)
+}
+
+func (l *lab) fill(ctx context.Context, database string, perks int64) error {
+	begun := time.Now()
+	if _, err := l.operate(ctx, database, nil, "demo-data", "--perks", fmt.Sprint(perks), "--users", "0"); err != nil {
+		return err
+	}
+	kind, _, _ := strings.Cut(database, ":")
+	l.say("filled a new %s database with %s perks in %s", kind, grouped(perks), time.Since(begun).Round(time.Second))
+	return nil
+}
+
+func copyFile(from, to string) (err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	_, err = target.ReadFrom(source)
+	return err
+}

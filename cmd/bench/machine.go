@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// machine is where figures come from. What the system does not tell is "unknown".
+type machine struct {
+	cpu        string
+	cores      int
+	memory     string
+	system     string
+	syncs      float64 // writes of 8 KiB a second that reach the disk one by one
+	golang     string
+	postgresql string
+}
+
+func describeMachine(ctx context.Context) (machine, error) {
+	syncs, err := measureSyncs(os.TempDir(), time.Second)
+	if err != nil {
+		return machine{}, fmt.Errorf("measuring the disk: %w", err)
+	}
+	cpuInfo, _ := os.ReadFile("/proc/cpuinfo")
+	memoryInfo, _ := os.ReadFile("/proc/meminfo")
+	return machine{
+		cpu:        cpuModel(cpuInfo),
+		cores:      runtime.NumCPU(),
+		memory:     memoryTotal(memoryInfo),
+		system:     printed(ctx, "uname", "-srm"),
+		syncs:      syncs,
+		golang:     runtime.Version(),
+		postgresql: printed(ctx, "pgbench", "--version"),
+	}, nil
+}
+
+func (m machine) String() string {
+	return fmt.Sprintf("%s, %d cores, %s of memory; %s. The disk takes %s writes of 8 KiB that are synced one by one. %s, %s.",
+		m.cpu, m.cores, m.memory, m.system, rate(m.syncs), m.golang, m.postgresql)
+}
+
+const unknown = "unknown"
+
+// printed is the first line that a command prints.
+func printed(ctx context.Context, name string, args ...string) string {
+	output, err := exec.CommandContext(ctx, name, args...).Output()
+	if err != nil {
+		return name + " " + unknown
+	}
+	line, _, _ := strings.Cut(string(output), "\n")
+	return line
+}
+
+var (
+	modelName = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
+	memTotal  = regexp.MustCompile(`(?m)^MemTotal:\s*([0-9]+) kB$`)
+)
+
+// cpuModel reads Linux's /proc/cpuinfo.
+func cpuModel(info []byte) string {
+	if found := modelName.FindSubmatch(info); found != nil {
+		return string(bytes.TrimSpace(found[1]))
+	}
+	return runtime.GOARCH + " processor, model " + unknown
+}
+
+// memoryTotal reads Linux's /proc/meminfo.
+func memoryTotal(info []byte) string {
+	if found := memTotal.FindSubmatch(info); found != nil {
+		if kilobytes, err := strconv.ParseFloat(string(found[1]), 64); err == nil {
+			return fmt.Sprintf("%.0f GiB", kilobytes/(1<<20))
+		}
+	}
+	return unknown + " amount"
+}
+
+// measureSyncs writes the same 8 KiB of a file over and over, as a database writes its log, and waits for the disk each
+// time.
+func measureSyncs(folder string, lasting time.Duration) (perSecond float64, err error) {
+	file, err := os.CreateTemp(folder, "perks-sync-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
+	page := bytes.Repeat([]byte{1}, 8<<10)
+	written := 0
+	begun := time.Now()
+	for ; time.Since(begun) < lasting; written++ {
+		if _, err := file.WriteAt(page, 0); err != nil {
+			return 0, err
+		}
+		if err := file.Sync(); err != nil {
+			return 0, err
+		}
+	}
+	return float64(written) / time.Since(begun).Seconds(), nil
+}

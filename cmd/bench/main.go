@@ -1,0 +1,153 @@
+// Command bench measures the service side by side with what bounds it, in one run, and prints the ratios as tables: reading
+// a perk against a bare handler, redeeming against plain inserts, lists at a million perks against lists at ten thousand.
+//
+// It drives the programs as they are built, over loopback, and starts and stops everything that it needs. It knows how to
+// put load on a service and nothing of its insides, but for the section that measures a store's queries alone.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// section is one thing to measure.
+type section struct {
+	name    string
+	says    string
+	measure func(context.Context, *lab) (*table, error)
+}
+
+var sections = []section{
+	{"get", "one perk over HTTP, against a bare handler", measureGet},
+	{"redeem-hot", "redeeming one hot perk on PostgreSQL, against pgbench", measureRedeemHot},
+	{"redeem-sqlite", "redeeming on SQLite at 64 connections, against one", measureRedeemSQLite},
+	{"lists", "lists at 1,000,000 perks, against 10,000", measureLists},
+	{"replicas", "two replicas, against one", measureReplicas},
+	{"queries", "lists of -perks perks, without HTTP", measureQueries},
+}
+
+// options is what the command line says.
+type options struct {
+	only    []string // sections; empty is all but queries, and those too with -perks
+	largest int64
+	rounds  int
+	time    time.Duration
+	cache   string
+	strict  bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	o, err := readOptions(os.Args[1:], os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	missed, err := run(ctx, o, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	if missed > 0 && o.strict {
+		os.Exit(1)
+	}
+}
+
+func readOptions(args []string, stderr io.Writer) (options, error) {
+	var o options
+	var only string
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&only, "only", "", "the `SECTIONS` to measure, with commas between (default: all, queries only with -perks)")
+	flags.Int64Var(&o.largest, "perks", 0, "how many perks the largest list of the section queries has; ten million take half an hour to fill, once")
+	flags.IntVar(&o.rounds, "rounds", 5, "how often each side of a comparison is measured, at most 20")
+	flags.DurationVar(&o.time, "time", 4*time.Second, "how long each side is measured in a round")
+	flags.StringVar(&o.cache, "cache", ".bench", "the `FOLDER` that keeps filled databases for the next run")
+	flags.BoolVar(&o.strict, "strict", false, "exit with 1 when a target is missed")
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "Measure perksd and print ratios as tables. The sections:")
+		for _, s := range sections {
+			fmt.Fprintf(stderr, "  %-14s %s\n", s.name, s.says)
+		}
+		fmt.Fprintln(stderr, "The flags:")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	if only != "" {
+		o.only = strings.Split(only, ",")
+	}
+	return o, o.check(flags.Args())
+}
+
+func (o options) check(left []string) error {
+	for _, name := range o.only {
+		if !slices.ContainsFunc(sections, func(s section) bool { return s.name == name }) {
+			return fmt.Errorf("there is no section %q; -help lists them", name)
+		}
+	}
+	switch {
+	case len(left) > 0:
+		return fmt.Errorf("%q is not understood; -help lists the flags", left[0])
+	case slices.Contains(o.only, "queries") && o.largest == 0:
+		return errors.New("the section queries needs -perks, the number of perks in its largest list")
+	case o.largest < 0:
+		return errors.New("-perks must not be negative")
+	case o.rounds < 1 || o.rounds > 20:
+		return errors.New("-rounds must be between 1 and 20")
+	case o.time < time.Second:
+		return errors.New("-time must be a second or more")
+	}
+	return nil
+}
+
+// wants tells whether a section is to be measured.
+func (o options) wants(name string) bool {
+	if len(o.only) > 0 {
+		return slices.Contains(o.only, name)
+	}
+	return name != "queries" || o.largest > 0
+}
+
+// run measures what is wanted, prints each table when it is there, and returns how many targets were missed.
+func run(ctx context.Context, o options, out io.Writer) (missed int, err error) {
+	l, err := openLab(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	m, err := describeMachine(ctx)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(out, "%s\n\n", m)
+	for _, s := range sections {
+		if !o.wants(s.name) {
+			continue
+		}
+		t, err := s.measure(ctx, l)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", s.name, err)
+		}
+		if err := t.write(out); err != nil {
+			return 0, err
+		}
+		missed += t.missed
+	}
+	fmt.Fprintf(out, "Targets missed: %d.\n", missed)
+	return missed, nil
+}
