@@ -36,7 +36,7 @@ type DB struct {
 	end      context.CancelFunc
 }
 
-// var _ store.Store = (*DB)(nil)
+var _ store.Store = (*DB)(nil)
 
 // Open connects to the database at the address, a URL or a list of keywords and values as libpq reads them, and applies
 // migrations that are pending. Beyond libpq's, the address may hold pgx's own parameters: pool_max_conns (of each of two

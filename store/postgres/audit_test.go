@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/perks/store/postgres/cluster"
+)
+
+// TestTheAuditLogIsReadInTheOrderOfIndexes proves that entries come as they are read: sorted whole, ten million redemptions
+// would first fill the server's disk.
+func TestTheAuditLogIsReadInTheOrderOfIndexes(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	fill(t, db, 100, 1000)
+	if err := db.write(t.Context(), "fill the database", func(s *session) error {
+		return s.runAll(`
+			INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
+			SELECT p.id || '/' || u.id, p.id, u.id, 'shop', now() + i * interval '1 second', 'approved', 'approved', '{}'
+			FROM perks AS p CROSS JOIN users AS u CROSS JOIN generate_series(1, 2) AS i
+			ON CONFLICT DO NOTHING`, `
+			INSERT INTO audit (at, actor, action, subject)
+			SELECT now() + i * interval '1 minute', 'operator', 'property.update', 'property/1' FROM generate_series(1, 1000) AS i`,
+			`ANALYZE`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var plan []string
+	if err := db.read(t.Context(), "look", func(v view) (err error) {
+		// As little memory for ten thousand rows as servers have for ten million.
+		if _, err = all(v, scanValue[string], `SELECT set_config('work_mem', '64kB', true)`); err != nil {
+			return err
+		}
+		plan, err = all(v, scanValue[string], `EXPLAIN `+madeEntries+` UNION ALL `+keptEntries+entryOrder)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(plan, "\n")
+	for _, want := range []string{"Incremental Sort", "using redemptions_by_time", "using audit_by_time"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plan has no %s:\n%s", want, text)
+		}
+	}
+}

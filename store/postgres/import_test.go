@@ -1,0 +1,283 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+	"example.com/perks/store/postgres/cluster"
+)
+
+var importDay = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func TestAnImportIsWholeWhereverItsConnectionIsCut(t *testing.T) {
+	for _, mode := range []string{"cache_statement", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			address := cluster.Database(t)
+			proxy, through := startProxy(t, address)
+			direct, db := openAt(t, address), openAt(t, through+"&default_query_exec_mode="+mode)
+			importPerks(t, db, "p", "q") // whatever a connection does once is done
+			unknown := 0
+			for _, answered := range []bool{false, true} {
+				for message, came := 1, true; came; message++ {
+					at := moment{message, answered}
+					want := fmt.Sprint("As of ", at)
+					proxy.cutAt(at)
+					_, err := db.ImportPerks(t.Context(), titled(want, "p", "q"), nil, importDay)
+					came = proxy.endCut()
+					titles := exportedTitles(t, direct)
+					switch {
+					case err == nil && slices.Equal(titles, []string{want, want}):
+					case api.CodeOf(err) == api.CodeUnavailable && titles[0] == titles[1]:
+						unknown++
+					default:
+						t.Errorf("cut at %+v: the import ended with %v, and the titles are %q", at, err, titles)
+					}
+				}
+			}
+			if unknown > 2 { // the commit did not get through, or its answer did not; all else is tried again
+				t.Errorf("the outcome was unknown %d times, want at most 2", unknown)
+			}
+		})
+	}
+}
+
+func TestImportsThatMeetOneAnotherLoseNothing(t *testing.T) {
+	t.Parallel()
+	const imports = 12
+	address := cluster.Database(t)
+	replicas := []*DB{openAt(t, address), openAt(t, address)}
+	if err := replicas[0].CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	var group errgroup.Group
+	for i := range imports {
+		db := replicas[i%2]
+		ids := []string{"a", "b", "c", "d", "e"}
+		if i%3 == 0 { // against the order of the others
+			slices.Reverse(ids)
+		}
+		for _, take := range []func() (int64, error){
+			func() (int64, error) {
+				return db.ImportPerks(t.Context(), titled(fmt.Sprint(i), ids...), nil, importDay)
+			},
+			func() (int64, error) {
+				return db.ImportCategories(t.Context(), recordsOf(ids, func(id string) api.Category { return api.Category{ID: id, Name: fmt.Sprint(id, i)} }))
+			},
+			func() (int64, error) {
+				return db.ImportUsers(t.Context(), recordsOf(ids, func(id string) store.User { return store.User{ID: id} }))
+			},
+			func() (int64, error) {
+				return db.ImportProperties(t.Context(), recordsOf(ids, func(id string) store.PropertyRecord {
+					return store.PropertyRecord{Owner: "owner", Property: api.Property{ID: int64(id[0]), Title: fmt.Sprint(i)}}
+				}))
+			},
+		} {
+			group.Go(func() error {
+				n, err := take()
+				if err == nil && n != int64(len(ids)) {
+					err = fmt.Errorf("%d of %d records were taken", n, len(ids))
+				}
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if version := read[int64](t, replicas[0], `SELECT version FROM catalog`); version != 2*imports {
+		t.Errorf("the catalog has version %d after %d changes", version, 2*imports)
+	}
+	if titles := exportedTitles(t, replicas[1]); len(slices.Compact(titles)) != 1 {
+		t.Errorf("the perks are of several imports: %q", titles)
+	}
+}
+
+func TestNothingIsOpenWhileRecordsArrive(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	_, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
+		for record := range titled("Tea", "p", "q") {
+			if !yield(record, nil) {
+				return
+			}
+			if open := read[int](t, db, `
+				SELECT count(*) FROM pg_stat_activity
+				WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL`); open > 0 {
+				t.Errorf("%d transactions are open", open)
+			}
+		}
+	}, nil, importDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnImportHoldsNoStockThatItDoesNotChange(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	ten, twenty := int64(10), int64(20)
+	perks := func(stock *int64) []store.PerkRecord {
+		changed, same := newPerk("changed", "Tea"), newPerk("same", "Tea")
+		changed.Stock, same.Stock = stock, &ten
+		return []store.PerkRecord{changed, same}
+	}
+	importRows(t, db, perks(&ten)...)
+	if _, err := db.ImportUsers(t.Context(), records([]store.User{{ID: "ann"}})); err != nil {
+		t.Fatal(err)
+	}
+	other := begin(t, db, `SELECT 1 FROM perk_stock WHERE perk_id = 'changed' FOR UPDATE`)
+	imported := make(chan error, 1)
+	go func() {
+		_, err := db.ImportPerks(t.Context(), records(perks(&twenty)), nil, importDay)
+		imported <- err
+	}()
+	waitForLock(t, db)
+	within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := db.Redeem(within, store.RedeemAttempt{ID: "1", PerkID: "same", UserID: "ann", ClientID: "shop", At: importDay}); err != nil {
+		t.Errorf("while the import waits for another perk: %v", err)
+	}
+	commit(t, other)
+	if err := <-imported; err != nil {
+		t.Fatal(err)
+	}
+	if stock := read[int64](t, db, `SELECT stock FROM perk_stock WHERE perk_id = 'changed'`); stock != twenty {
+		t.Errorf("the stock is %d, want %d", stock, twenty)
+	}
+}
+
+func TestWhatAnImportLeavesEqualIsNotWritten(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	importPerks(t, db, "p", "q")
+	const versions = `
+		SELECT string_agg(concat_ws(' ', p.ctid, p.xmin, p.xmax, s.ctid, s.xmin, s.xmax), ', ' ORDER BY p.id)
+		FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id`
+	before := read[string](t, db, versions)
+	importPerks(t, db, "p", "q")
+	if after := read[string](t, db, versions); after != before {
+		t.Errorf("the rows were written anew: %s, and before %s", after, before)
+	}
+	importRows(t, db, newPerk("p", "Another title"), newPerk("q", "Title"))
+	if after := read[string](t, db, versions); after == before {
+		t.Error("a changed title did not make a new version of the row")
+	}
+}
+
+func TestAnImportLeavesNoFileBehind(t *testing.T) {
+	db := openAt(t, cluster.Database(t))
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	requireEmpty := func(when string) {
+		files, err := filepath.Glob(filepath.Join(folder, "*"))
+		if err != nil || len(files) > 0 {
+			t.Errorf("%s the folder holds %q (%v)", when, files, err)
+		}
+	}
+	importPerks(t, db, "p")
+	requireEmpty("after an import")
+	if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
+		yield(store.PerkRecord{}, os.ErrInvalid)
+	}, nil, importDay); err != os.ErrInvalid {
+		t.Errorf("the import ended with %v, want the error of the rows", err)
+	}
+	requireEmpty("after an import of nothing good")
+
+	t.Setenv("TMPDIR", filepath.Join(folder, "missing"))
+	_, err := db.ImportPerks(t.Context(), titled("Lost", "p"), nil, importDay)
+	if err == nil || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Errorf("the import ended with %v, want a word about TMPDIR", err)
+	}
+}
+
+func TestALargeImportIsTidiedUpAfter(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
+		for i := range manyRecords {
+			if !yield(store.User{ID: fmt.Sprint(i)}, nil) {
+				return
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if tidy := read[bool](t, db, `
+		SELECT reltuples = $1 AND relallvisible = relpages FROM pg_class WHERE oid = 'users'::regclass`, manyRecords); !tidy {
+		t.Error("the table was not counted, or its pages were not marked as visible to all")
+	}
+}
+
+// newPerk is a record that is equal whenever it is made.
+func newPerk(id, title string) store.PerkRecord {
+	return store.PerkRecord{Perk: api.Perk{ID: id, Title: title, Description: "Hot", City: "Bath", CreatedAt: importDay, UpdatedAt: importDay}}
+}
+
+// records is the list as an importer takes it.
+func records[T any](list []T) iter.Seq2[T, error] {
+	return recordsOf(list, func(record T) T { return record })
+}
+
+// recordsOf makes a record of each name.
+func recordsOf[N, T any](names []N, make func(N) T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, name := range names {
+			if !yield(make(name), nil) {
+				return
+			}
+		}
+	}
+}
+
+func titled(title string, ids ...string) iter.Seq2[store.PerkRecord, error] {
+	return recordsOf(ids, func(id string) store.PerkRecord { return newPerk(id, title) })
+}
+
+func importPerks(t *testing.T, db *DB, ids ...string) {
+	t.Helper()
+	if _, err := db.ImportPerks(t.Context(), titled("Title", ids...), nil, importDay); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func importRows(t *testing.T, db *DB, perks ...store.PerkRecord) {
+	t.Helper()
+	if _, err := db.ImportPerks(t.Context(), records(perks), nil, importDay); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exportedTitles are the titles of all perks, in the order of their ids.
+func exportedTitles(t *testing.T, db *DB) []string {
+	t.Helper()
+	var titles []string
+	for perk, err := range db.ExportPerks(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		titles = append(titles, perk.Title)
+	}
+	return titles
+}
+
+// read returns the one value of a query.
+func read[T any](t *testing.T, db *DB, text string, args ...any) T {
+	t.Helper()
+	value, err := one(view{t.Context(), db.reads}, scanValue[T], text, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
