@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 
@@ -21,11 +23,11 @@ type staging[T any] struct {
 // to a temporary table, which no one else sees or waits for, and a merge. A temporary table and one transaction, because
 // behind a pooler the next transaction may have another session.
 func importRecords[T any](ctx context.Context, db *DB, doing string, staging staging[T], records iter.Seq2[T, error]) (int64, error) {
-	spool, err := collect(ctx, staging, records)
+	spool, err := collect(ctx, doing, staging, records)
 	if err != nil {
-		return 0, fault(doing, err)
+		return 0, err
 	}
-	defer spool.close()
+	defer spool.close() // what a caller who leaves has begun to copy, fails then
 	err = db.write(ctx, doing, func(s *session) error {
 		if err := s.stage(spool); err != nil {
 			return err
@@ -41,26 +43,25 @@ func importRecords[T any](ctx context.Context, db *DB, doing string, staging sta
 	return spool.count, nil
 }
 
-func collect[T any](ctx context.Context, staging staging[T], records iter.Seq2[T, error]) (*spool, error) {
+// collect puts the records into a file. Their own errors are returned as they are.
+func collect[T any](ctx context.Context, doing string, staging staging[T], records iter.Seq2[T, error]) (*spool, error) {
 	spool, err := newSpool(staging.columns)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	for record, err := range records {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = spool.add(staging.values(record))
-		}
 		if err != nil {
 			spool.close()
 			return nil, err
 		}
+		if err := cmp.Or(ctx.Err(), spool.add(staging.values(record))); err != nil {
+			spool.close()
+			return nil, fmt.Errorf("%s: %w", doing, err)
+		}
 	}
 	if err := spool.finish(); err != nil {
 		spool.close()
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	return spool, nil
 }

@@ -33,11 +33,13 @@ var catalogTests = []test{
 	}},
 	{"times are kept to the microsecond, in UTC, whatever their zone", func(f *fixture) {
 		at := time.Date(2026, 1, 2, 3, 4, 5, 123_456_789, time.FixedZone("", 3600))
-		f.addPerks(perk("p", created(at), to(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))))
+		first, last := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+		f.addPerks(perk("p", created(at), from(first), to(last)))
 		got, err := f.Perk(f.ctx, "p")
 		f.must(err)
 		f.equal("created_at", got.CreatedAt, time.Date(2026, 1, 2, 2, 4, 5, 123_456_000, time.UTC))
-		f.equal("valid_to", *got.ValidTo, time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))
+		f.equal("valid_from", *got.ValidFrom, first)
+		f.equal("valid_to", *got.ValidTo, last)
 	}},
 	{"hostile text is text", func(f *fixture) {
 		hostile := `'); DROP TABLE perks; --" OR "1"="1 % _ \ {} 👾`

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"time"
 
@@ -147,6 +149,14 @@ var importTests = []test{
 		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{})
 		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{{ID: "old", Name: "Old"}})
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{})
+	}},
+	{"an error among the rows is not taken for one of the database, whatever it is like", func(f *fixture) {
+		for _, want := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.Canceled, store.PerkNotFound("p")} {
+			if _, err := f.ImportPerks(f.ctx, rowsThen(want, perk("p")), f.noNewID, now); !errors.Is(err, want) || api.CodeOf(err) == api.CodeUnavailable {
+				f.Errorf("got %v, want the error of the rows, %v", err, want)
+			}
+		}
+		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{})
 	}},
 	{"an import whose context ends leaves everything as it was", func(f *fixture) {
 		ctx, cancel := context.WithCancel(f.ctx)
