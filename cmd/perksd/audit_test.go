@@ -12,10 +12,7 @@ import (
 // deleteProperty deletes a property as the server would for its owner.
 func (o *operator) deleteProperty(id int64) {
 	o.t.Helper()
-	db, err := openStore(context.Background(), o.env["PERKSD_DATABASE"])
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	db := o.store()
 	defer db.Close()
 	anyone := func(store.PropertyRecord) error { return nil }
 	if err := db.DeleteProperty(context.Background(), id, store.ClientActor("acme"), o.now, anyone); err != nil {
@@ -73,10 +70,7 @@ func TestKeysRotateAddsAKeyAndLetsTheOldOnesExpire(t *testing.T) {
 		t.Errorf("keys rotate prints %q", first)
 	}
 	o.must("keys", "rotate")
-	db, err := openStore(context.Background(), o.env["PERKSD_DATABASE"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := o.store()
 	defer db.Close()
 	keys, err := db.SigningKeys(context.Background(), o.now)
 	if err != nil || len(keys) != 2 {

@@ -15,10 +15,7 @@ import (
 // client reads a client from the database as the server would.
 func (o *operator) client(id string) store.Client {
 	o.t.Helper()
-	db, err := openStore(context.Background(), o.env["PERKSD_DATABASE"])
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	db := o.store()
 	defer db.Close()
 	client, err := db.Client(context.Background(), id)
 	if err != nil {

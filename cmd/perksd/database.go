@@ -4,73 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"example.com/perks/store"
-	"example.com/perks/store/sqlite"
 )
 
-// openStore opens the database at an address such as sqlite:perks.db. A missing SQLite file is made, and migrations that
-// are pending are applied.
-func openStore(ctx context.Context, address string) (store.Store, error) {
-	path, err := sqlitePath(address)
-	if err != nil {
-		return nil, err
-	}
-	return sqlite.Open(ctx, path, sqlite.Options{})
-}
-
-// requireDatabase fails if there is no database at the address. Commands that only look or change what is there ask it
-// first: to make an empty database out of a misspelt path and to report that nothing is in it would mislead.
-func requireDatabase(address string) error {
-	path, err := sqlitePath(address)
-	if err != nil {
-		return err
-	}
-	_, err = os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no database %s; name another with --database, or make this one with 'perksd migrate'", path)
-	}
-	return err
-}
-
-// withStore opens the database of --database, making it if it is missing, for as long as do runs.
-func (p *program) withStore(ctx context.Context, do func(store.Store) error) error {
-	db, err := openStore(ctx, p.database)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(db), db.Close())
-}
-
-// withExistingStore is withStore for a database that is there already.
-func (p *program) withExistingStore(ctx context.Context, do func(store.Store) error) error {
-	if err := requireDatabase(p.database); err != nil {
-		return err
-	}
-	return p.withStore(ctx, do)
-}
-
-// sameDatabase tells whether two addresses lead to one database, however they are spelt.
-func sameDatabase(a, b string) (bool, error) {
-	pathA, errA := sqlitePath(a)
-	pathB, errB := sqlitePath(b)
-	if err := errors.Join(errA, errB); err != nil {
-		return false, err
-	}
-	absoluteA, errA := filepath.Abs(pathA)
-	absoluteB, errB := filepath.Abs(pathB)
-	if err := errors.Join(errA, errB); err != nil {
-		return false, err
-	}
-	fileA, errA := os.Stat(absoluteA)
-	fileB, errB := os.Stat(absoluteB)
-	linked := errA == nil && errB == nil && os.SameFile(fileA, fileB)
-	return linked || absoluteA == absoluteB, nil
+// database is where an address leads: one of the kinds of database that there are. Until a method is called nothing is
+// connected to, and an error never holds the address, in which there may be a password.
+type database interface {
+	// name is how messages call it.
+	name() string
+	// open connects to it, makes it where that is possible, and applies migrations that are pending.
+	open(ctx context.Context, log *slog.Logger) (store.Store, error)
+	// migrations reads which steps of the schema it has and lacks, and changes nothing.
+	migrations(ctx context.Context) ([]migration, error)
+	// is tells whether the other leads to the same tables, however either is spelt. Both have been opened before.
+	is(ctx context.Context, other database) (bool, error)
+	// backup copies it, as of one moment, to a new file.
+	backup(ctx context.Context, path string) error
 }
 
 // migration is one step of a database's schema; AppliedAt is null while it is pending.
@@ -80,34 +34,71 @@ type migration struct {
 	AppliedAt *time.Time `json:"applied_at"`
 }
 
-// migrations reads which steps the database at the address has and lacks, and changes nothing.
-func migrations(ctx context.Context, address string) ([]migration, error) {
-	path, err := sqlitePath(address)
-	if err != nil {
-		return nil, err
+func newMigration(version int, name string, appliedAt time.Time) migration {
+	m := migration{Version: version, Name: name}
+	if !appliedAt.IsZero() {
+		m.AppliedAt = &appliedAt
 	}
-	known, err := sqlite.Status(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]migration, len(known))
-	for i, m := range known {
-		list[i] = migration{Version: m.Version, Name: m.Name}
-		if !m.AppliedAt.IsZero() {
-			list[i].AppliedAt = &m.AppliedAt
-		}
-	}
-	return list, nil
+	return m
 }
 
-// sqlitePath never puts the address into an error: one of another kind may hold a password.
-func sqlitePath(address string) (string, error) {
-	kind, path, _ := strings.Cut(address, ":")
+func (m migration) isPending() bool { return m.AppliedAt == nil }
+
+// parseDatabase reads an address such as sqlite:perks.db or postgres://perks@localhost/perks.
+func parseDatabase(address string) (database, error) {
+	kind, rest, _ := strings.Cut(address, ":")
 	switch {
-	case kind == "sqlite" && path != "":
-		return path, nil
-	case kind == "postgres" || kind == "postgresql":
-		return "", errors.New("PostgreSQL is not supported by this build; use a database of the form sqlite:PATH")
+	case kind == "sqlite" && rest != "":
+		return sqliteFile(rest), nil
+	case (kind == "postgres" || kind == "postgresql") && strings.HasPrefix(rest, "//"):
+		return newPostgresDatabase(address)
 	}
-	return "", usageError{errors.New("a database must be of the form sqlite:PATH")}
+	return nil, usageError{errors.New("a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE")}
+}
+
+// requireMigrated fails unless the database is there and of this program's version. Commands that only look or change what
+// is there ask it first: to make an empty database out of a misspelt name and to report that nothing is in it would mislead,
+// and to bring a database that servers work on to another version is not what who lists its clients asks for.
+func requireMigrated(ctx context.Context, db database) error {
+	migrations, err := db.migrations(ctx)
+	if err != nil {
+		return err
+	}
+	first := slices.IndexFunc(migrations, migration.isPending)
+	switch {
+	case first < 0:
+		return nil
+	case !slices.ContainsFunc(migrations, func(m migration) bool { return !m.isPending() }):
+		return fmt.Errorf("perksd was never set up in the database %s; name another with --database, or set this one up with 'perksd migrate'", db.name())
+	}
+	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate'", db.name(), migrations[first].Name)
+}
+
+// withStore opens the database of --database, making or migrating it if need be, for as long as do runs.
+func (p *program) withStore(ctx context.Context, do func(store.Store) error) error {
+	db, err := parseDatabase(p.database)
+	if err != nil {
+		return err
+	}
+	return withOpen(ctx, db, do)
+}
+
+// withExistingStore is withStore for a database that is there, and migrated, already.
+func (p *program) withExistingStore(ctx context.Context, do func(store.Store) error) error {
+	db, err := parseDatabase(p.database)
+	if err != nil {
+		return err
+	}
+	if err := requireMigrated(ctx, db); err != nil {
+		return err
+	}
+	return withOpen(ctx, db, do)
+}
+
+func withOpen(ctx context.Context, db database, do func(store.Store) error) error {
+	opened, err := db.open(ctx, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(opened), opened.Close())
 }

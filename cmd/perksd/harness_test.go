@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,7 +15,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
 )
+
+func TestMain(m *testing.M) { perksdtest.Main(m) }
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
@@ -24,8 +31,8 @@ var testNow = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 // commandTime is more than any command of the tests takes.
 const commandTime = 30 * time.Second
 
-// operator is a person at the command line, in a folder with a database of their own. Time stands still there, and ids
-// and secrets are the same in every run.
+// operator is a person at the command line, in a folder and with an empty database of their own. Time stands still there,
+// and ids and secrets are the same in every run.
 type operator struct {
 	t      *testing.T
 	folder string
@@ -35,10 +42,44 @@ type operator struct {
 	ids    int
 }
 
-func newOperator(t *testing.T) *operator {
-	o := &operator{t: t, folder: t.TempDir(), now: testNow, random: rand.NewChaCha8([32]byte{})}
-	o.env = map[string]string{"PERKSD_DATABASE": "sqlite:" + o.path("perks.db")}
+// newOperator has a database of the kind that PERKS_TEST_DATABASE names.
+func newOperator(t *testing.T) *operator { return newOperatorOf(t, servertest.DatabaseAddress(t)) }
+
+// newSQLiteOperator has the file perks.db, for what is about files.
+func newSQLiteOperator(t *testing.T) *operator {
+	o := newOperatorOf(t, "")
+	o.env["PERKSD_DATABASE"] = "sqlite:" + o.path("perks.db")
 	return o
+}
+
+func newOperatorOf(t *testing.T, address string) *operator {
+	return &operator{t: t, folder: t.TempDir(), env: map[string]string{"PERKSD_DATABASE": address}, now: testNow, random: rand.NewChaCha8([32]byte{})}
+}
+
+// store opens the database as the server would.
+func (o *operator) store() store.Store {
+	o.t.Helper()
+	opened, err := o.database().open(context.Background(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return opened
+}
+
+func (o *operator) database() database {
+	o.t.Helper()
+	db, err := parseDatabase(o.env["PERKSD_DATABASE"])
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return db
+}
+
+// hasNoDatabase tells that no command has set the database up.
+func (o *operator) hasNoDatabase() {
+	o.t.Helper()
+	o.refuses(exitFailure, "perksd was never set up in the database "+o.database().name()+
+		"; name another with --database, or set this one up with 'perksd migrate'", "client", "list")
 }
 
 func (o *operator) path(name string) string { return filepath.Join(o.folder, name) }

@@ -10,10 +10,11 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/perks/cmd/perksd/perksdtest"
 )
 
 func TestServeListensInTheOpenOnlyOnLoopback(t *testing.T) {
@@ -47,9 +48,7 @@ func TestServeRefusesHalfACertificateAndABadAddress(t *testing.T) {
 	o.refuses(exitUsage, both, "serve", "--tls-key", "key.pem")
 	o.refuses(exitFailure, "reading the certificate: open none.pem: no such file or directory", "serve", "--addr", ":0", "--tls-cert", "none.pem", "--tls-key", "none.pem")
 	o.refuses(exitUsage, "--addr must be HOST:PORT: address nowhere: missing port in address", "serve", "--addr", "nowhere")
-	if _, err := os.Stat(o.path("perks.db")); err == nil {
-		t.Error("a database was made for a server that cannot start")
-	}
+	o.hasNoDatabase()
 }
 
 func TestServeWithACertificate(t *testing.T) {
@@ -62,7 +61,7 @@ func TestServeWithACertificate(t *testing.T) {
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
-	tokenOf(t, client, s.url, "acme", secret)
+	perksdtest.TokenOf(t, client, s.url, "acme", secret)
 
 	old := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
 	if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), old); err == nil {

@@ -2,7 +2,7 @@
 // imports and exports records, decides redemptions and reads the audit log at the database's side.
 //
 // Each command is a file that reads its flags and calls the store or the server; how a request is answered and how a
-// record is kept is theirs. Only main ends the process, and only database.go knows which databases there are.
+// record is kept is theirs. Only main ends the process, and only the files named database know which databases there are.
 package main
 
 import (

@@ -24,9 +24,10 @@ func (p *program) migrateCommand() *cobra.Command {
 	var status bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Make the database, or bring it to the version of this program",
-		Long: "Make the database, or bring it to the version of this program, and list its migrations.\n\n" +
-			"Other commands do so too when they open the database. With --status nothing is changed.",
+		Short: "Prepare the database, or bring it to the version of this program",
+		Long: "Prepare the database, or bring it to the version of this program, and list its migrations.\n\n" +
+			"A SQLite file that is missing is made; a database of PostgreSQL has to be made with createdb. Of several processes that migrate at once\n" +
+			"one does the work and the others wait. With --status nothing is changed.",
 		Args: arguments(),
 	}
 	cmd.Flags().BoolVar(&status, "status", false, "only list the migrations, and which are pending")
@@ -41,7 +42,11 @@ func (p *program) migrate(ctx context.Context, statusOnly bool, format string) e
 			return err
 		}
 	}
-	list, err := migrations(ctx, p.database)
+	db, err := parseDatabase(p.database)
+	if err != nil {
+		return err
+	}
+	list, err := db.migrations(ctx)
 	if err != nil {
 		return err
 	}

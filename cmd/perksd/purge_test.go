@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
 	"example.com/perks/store"
-	"example.com/perks/store/sqlite"
 )
 
 // purging tells a test when a purge is over and how many keys it forgot.
@@ -29,10 +27,7 @@ func TestOldIdempotencyKeysAreForgottenAtEachTick(t *testing.T) {
 	o := withClient(t)
 	o.must("import", "users", o.file("users.csv", importable["users"]))
 	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
-	db, err := sqlite.Open(t.Context(), filepath.Join(o.folder, "perks.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := o.store()
 	defer db.Close()
 	attempt := store.RedeemAttempt{ID: "r", PerkID: "tea", UserID: "alice", ClientID: "acme", Metadata: json.RawMessage(`{}`), At: testNow,
 		Key: &store.IdempotencyKey{Key: "k"}}

@@ -14,10 +14,7 @@ import (
 // redeem makes a redemption as the server would.
 func (o *operator) redeem(id, perk, user string) {
 	o.t.Helper()
-	db, err := openStore(context.Background(), o.env["PERKSD_DATABASE"])
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	db := o.store()
 	defer db.Close()
 	attempt := store.RedeemAttempt{ID: id, PerkID: perk, UserID: user, ClientID: "acme", Metadata: json.RawMessage(`{"till":7}`), At: o.now}
 	if _, err := db.Redeem(context.Background(), attempt); err != nil {

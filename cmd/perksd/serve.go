@@ -28,8 +28,10 @@ func (p *program) serveCommand() *cobra.Command {
 		Short: "Serve the API until SIGTERM or SIGINT",
 		Long: "Serve the API until SIGTERM or SIGINT, then finish the requests under way and exit with 0.\n\n" +
 			"When it is ready it prints 'listening on' and its address to stderr, where its log goes too.\n" +
-			"Tokens and secrets must not cross a network in the open: on any address but loopback it needs a certificate, or a proxy before it that has one.",
+			"Tokens and secrets must not cross a network in the open: on any address but loopback it needs a certificate, or a proxy before it that has one.\n\n" +
+			"The database is a SQLite file, or one of PostgreSQL that any number of servers share; 'perksd --help' says how to name it.",
 		Example: "  perksd serve\n" +
+			"  perksd serve --database postgres://perks@db.example/perks?sslmode=verify-full\n" +
 			"  perksd serve --addr :8443 --tls-cert cert.pem --tls-key key.pem\n" +
 			"  perksd serve --addr :8080 --behind-proxy --log-format json --rate-limit 50/s",
 		Args: arguments(),
@@ -54,13 +56,13 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer listener.Close()
-	stores, err := p.openStores(ctx, o.sandbox)
+	log := p.logger(o.logFormat.value)
+	stores, err := p.openStores(ctx, o.sandbox, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
 
-	log := p.logger(o.logFormat.value)
 	handler, err := server.New(ctx, server.Config{
 		Live: stores.live, Sandbox: stores.sandbox,
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, RateLimit: o.rateLimit.perSecond, BehindProxy: o.listen.behindProxy,

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"example.com/perks/store"
 )
@@ -14,25 +15,40 @@ type serveStores struct {
 }
 
 // openStores opens the live database and, unless its address is empty, the sandbox.
-func (p *program) openStores(ctx context.Context, sandbox string) (serveStores, error) {
-	if sandbox != "" {
-		same, err := sameDatabase(p.database, sandbox)
+func (p *program) openStores(ctx context.Context, sandbox string, log *slog.Logger) (s serveStores, err error) {
+	live, err := parseDatabase(p.database)
+	if err != nil {
+		return s, err
+	}
+	if sandbox == "" {
+		s.live, err = live.open(ctx, log)
+		return s, err
+	}
+	apart, err := parseDatabase(sandbox)
+	if err != nil {
+		return s, err
+	}
+	if s.live, err = live.open(ctx, log); err != nil {
+		return s, err
+	}
+	defer func() {
 		if err != nil {
-			return serveStores{}, err
+			err = errors.Join(err, s.close())
 		}
-		if same {
-			return serveStores{}, usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one as --database")}
-		}
+	}()
+	if s.sandbox, err = apart.open(ctx, log); err != nil {
+		return s, err
 	}
-	live, err := openStore(ctx, p.database)
-	if err != nil || sandbox == "" {
-		return serveStores{live: live}, err
+	return s, requireApart(ctx, live, apart)
+}
+
+// requireApart keeps what is tried out in the sandbox from what counts.
+func requireApart(ctx context.Context, live, sandbox database) error {
+	same, err := live.is(ctx, sandbox)
+	if err == nil && same {
+		err = usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one as --database")}
 	}
-	s := serveStores{live: live}
-	if s.sandbox, err = openStore(ctx, sandbox); err != nil {
-		return serveStores{}, errors.Join(err, live.Close())
-	}
-	return s, nil
+	return err
 }
 
 func (s serveStores) all() []store.Store {

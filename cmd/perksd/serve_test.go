@@ -1,70 +1,29 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"example.com/perks/api"
+	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/server/servertest"
 )
 
-var listening = regexp.MustCompile(`listening on (https?://[^\s"]+)`)
-
-// serving is a server that a test has started and waited for.
-type serving struct {
-	url   string
-	lines chan string // of its log, from the one that says where it listens; closed when it ends
-	log   []string    // the lines that were taken from the channel
-}
-
-// follow reads a log until it says where the server listens.
-func follow(t *testing.T, log io.Reader) *serving {
-	t.Helper()
-	s := &serving{lines: make(chan string, 10_000)}
-	go func() {
-		defer close(s.lines)
-		scanner := bufio.NewScanner(log)
-		for scanner.Scan() {
-			s.lines <- scanner.Text()
-		}
-	}()
-	s.url = listening.FindStringSubmatch(s.waitFor(t, "listening on"))[1]
-	return s
-}
-
-// waitFor reads the log up to the line that holds the text.
-func (s *serving) waitFor(t *testing.T, text string) string {
-	t.Helper()
-	for line := range s.lines {
-		s.log = append(s.log, line)
-		if strings.Contains(line, text) {
-			return line
-		}
-	}
-	t.Fatalf("the server ended before it said %q; its log is\n%s", text, strings.Join(s.log, "\n"))
-	return ""
-}
-
-// rest reads the log to its end.
-func (s *serving) rest() string {
-	for line := range s.lines {
-		s.log = append(s.log, line)
-	}
-	return strings.Join(s.log, "\n")
+// served is a server within the test.
+type served struct {
+	*perksdtest.Log
+	url string
 }
 
 // serve runs perksd serve within the test. The function that it returns has it drain, and returns its exit code and log;
 // the end of the test does so too.
-func (o *operator) serve(args ...string) (s *serving, stop func() (code int, log string)) {
+func (o *operator) serve(args ...string) (s *served, stop func() (code int, log string)) {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	read, write := io.Pipe()
@@ -75,10 +34,11 @@ func (o *operator) serve(args ...string) (s *serving, stop func() (code int, log
 		ended <- p.run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...))
 		write.Close()
 	}()
-	s = follow(o.t, read)
+	s = &served{Log: perksdtest.Follow(read)}
+	s.url = s.WaitForURL(o.t)
 	stop = sync.OnceValues(func() (int, string) {
 		cancel()
-		log := s.rest()
+		log := s.Rest()
 		return <-ended, log
 	})
 	o.t.Cleanup(func() { stop() })
@@ -95,51 +55,16 @@ func (o *operator) newClient(id string) string {
 	return created.Secret
 }
 
-func tokenOf(t *testing.T, client *http.Client, url, id, secret string) api.Token {
-	t.Helper()
-	request, err := http.NewRequest(http.MethodPost, url+"/v2/auth/token", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.SetBasicAuth(id, secret)
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var token api.Token
-	if err := json.NewDecoder(response.Body).Decode(&token); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("getting a token: status %d, %v", response.StatusCode, err)
-	}
-	return token
-}
-
-// statusOf reads an address with a token.
-func statusOf(t *testing.T, url, token string) int {
-	t.Helper()
-	request, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	return response.StatusCode
-}
-
 func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 	o := newOperator(t)
 	secret := o.newClient("acme")
 	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
 	s, stop := o.serve()
-	token := tokenOf(t, http.DefaultClient, s.url, "acme", secret)
-	if status := statusOf(t, s.url+"/v2/partners/perks/tea", token.AccessToken); status != http.StatusOK {
+	token := perksdtest.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
+	if status := perksdtest.StatusOf(t, s.url+"/v2/partners/perks/tea", token.AccessToken); status != http.StatusOK {
 		t.Errorf("reading a perk: status %d", status)
 	}
-	if status := statusOf(t, s.url+"/v2/sandbox/partners/perks", token.AccessToken); status != http.StatusNotFound {
+	if status := perksdtest.StatusOf(t, s.url+"/v2/sandbox/partners/perks", token.AccessToken); status != http.StatusNotFound {
 		t.Errorf("the sandbox, which is not there: status %d", status)
 	}
 	code, log := stop()
@@ -160,23 +85,24 @@ func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 func TestTheFlagsOfServeReachTheServer(t *testing.T) {
 	o := newOperator(t)
 	secret := o.newClient("acme")
-	o.must("import", "perks", "--database", "sqlite:"+o.path("sandbox.db"), o.file("perks.csv", importable["perks"]))
+	sandbox := servertest.DatabaseAddress(t)
+	o.must("import", "perks", "--database", sandbox, o.file("perks.csv", importable["perks"]))
 	o.env["PERKSD_TOKEN_TTL"] = "5m"
-	s, stop := o.serve("--sandbox-database", "sqlite:"+o.path("sandbox.db"), "--hourly", "--rate-limit", "1/s", "--log-format", "json")
-	token := tokenOf(t, http.DefaultClient, s.url, "acme", secret)
-	again := tokenOf(t, http.DefaultClient, s.url, "acme", secret)
+	s, stop := o.serve("--sandbox-database", sandbox, "--hourly", "--rate-limit", "1/s", "--log-format", "json")
+	token := perksdtest.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
+	again := perksdtest.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
 	if sameHour := token.ExpiresAt.Equal(again.ExpiresAt); sameHour && token.AccessToken != again.AccessToken {
 		t.Error("--hourly: two tokens of one hour differ")
 	}
 	if token.ExpiresIn > int((65 * time.Minute).Seconds()) {
 		t.Errorf("PERKSD_TOKEN_TTL=5m: the token lives for %d s", token.ExpiresIn)
 	}
-	if status := statusOf(t, s.url+"/v2/sandbox/partners/perks/tea", token.AccessToken); status != http.StatusOK {
+	if status := perksdtest.StatusOf(t, s.url+"/v2/sandbox/partners/perks/tea", token.AccessToken); status != http.StatusOK {
 		t.Errorf("--sandbox-database: status %d", status)
 	}
 	limited := false
 	for range 100 {
-		limited = limited || statusOf(t, s.url+"/v2/partners/perks", token.AccessToken) == http.StatusTooManyRequests
+		limited = limited || perksdtest.StatusOf(t, s.url+"/v2/partners/perks", token.AccessToken) == http.StatusTooManyRequests
 	}
 	if !limited {
 		t.Error("--rate-limit: 100 requests at once are let through")
@@ -194,14 +120,6 @@ func TestTheFlagsOfServeReachTheServer(t *testing.T) {
 
 func TestServeRefusesToStart(t *testing.T) {
 	o := newOperator(t)
-	o.must("migrate")
-	if err := os.Symlink(o.path("perks.db"), o.path("linked.db")); err != nil {
-		t.Fatal(err)
-	}
-	for _, same := range []string{"perks.db", "./perks.db", "linked.db"} {
-		o.refuses(exitUsage, "the sandbox needs a database of its own: --sandbox-database names the same one as --database",
-			"serve", "--addr", "127.0.0.1:0", "--sandbox-database", "sqlite:"+o.folder+"/"+same)
-	}
 	o.refuses(exitFailure, "a token's lifetime must be between 1s and 24h0m0s, not 25h0m0s", "serve", "--addr", "127.0.0.1:0", "--token-ttl", "25h")
 	o.refuses(exitUsage, `invalid argument "fast" for "--rate-limit" flag: it must be a number of requests a second, such as 50/s (see 'perksd serve --help')`,
 		"serve", "--rate-limit", "fast")

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/perks/store/postgres/cluster"
+)
+
+// TestWhyThereIsNoConnection also proves that no message holds the password that is in each address.
+func TestWhyThereIsNoConnection(t *testing.T) {
+	server := guardedServer(t)
+	executeIn(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN`)
+	folder, _ := server.Host()
+	at := func(user, dbname string) string {
+		return fmt.Sprintf("postgres://%s:hunter2@/%s?host=%s", user, dbname, folder)
+	}
+	tests := []struct {
+		name, address string
+		want          string
+	}{
+		{"no such database", at("postgres", "none"),
+			fmt.Sprintf(`there is no database "none" at %[1]s; make it with: createdb --host=%[1]s --port=5432 --username=postgres none`, folder)},
+		{"a wrong password", at("guarded", "postgres"),
+			fmt.Sprintf(`the password of "guarded" for the database "postgres" at %s is wrong or missing; give it in PGPASSWORD or in ~/.pgpass`, folder)},
+		{"a user who is not let in", at("nobody", "postgres"),
+			fmt.Sprintf(`PostgreSQL does not let "nobody" connect to the database "postgres" at %s: pg_hba.conf rejects connection for host "[local]", user "nobody", database "postgres", no encryption`, folder)},
+		{"a user who may not make tables", at("plain", "postgres"),
+			fmt.Sprintf(`"plain" lacks a privilege in the database "postgres" at %s (permission denied for schema public); make it the owner of that database`, folder)},
+		{"a server that takes no writes", at("postgres", "postgres") + "&default_transaction_read_only=on", "PostgreSQL at " + folder + " takes no writes; is it a standby, and where is its primary?"},
+		{"no server that takes writes", at("postgres", "postgres") + "&default_transaction_read_only=on&target_session_attrs=read-write",
+			"PostgreSQL at " + folder + " takes no writes; is it a standby, and where is its primary?"},
+		{"nothing there", "postgres://perks:hunter2@127.0.0.1:" + freePort(t) + "/perks", "nothing listens at 127.0.0.1:PORT; is PostgreSQL running, and are host and port right?"},
+		{"no socket there", "postgres://perks:hunter2@/perks?host=/nowhere", "nothing listens at /nowhere; is PostgreSQL running, and are host and port right?"},
+		{"no such host", "postgres://perks:hunter2@db.invalid/perks", `there is no host "db.invalid"; is the name in the address of the database right?`},
+		{"another program", "postgres://perks:hunter2@" + otherProgram(t, "220 mail.example ESMTP\r\n") + "/perks", "what listens at 127.0.0.1:PORT does not answer as PostgreSQL does; are host and port right?"},
+		{"silence", "postgres://perks:hunter2@" + otherProgram(t, "") + "/perks?connect_timeout=1", "127.0.0.1:PORT did not answer in time; are host and port right, and does a firewall let perksd through?"},
+		{"a certificate that is not there", "postgres://perks:hunter2@db.example/perks?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
+			"reading a file that the address of the database names: open /nowhere/ca.pem: no such file or directory"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := newOperatorOf(t, test.address).run("migrate")
+			if host := hostOf(test.address); host != "" {
+				got.stderr = strings.ReplaceAll(got.stderr, host, "127.0.0.1:PORT")
+			}
+			equal(t, "the message", "perksd: "+test.want+"\n", got.stderr)
+			if got.code != exitFailure || got.stdout != "" {
+				t.Errorf("exit code %d, stdout %q", got.code, got.stdout)
+			}
+		})
+	}
+}
+
+func TestAnAddressThatCannotBeReadIsNotShown(t *testing.T) {
+	for _, address := range []string{
+		"postgres://perks:hunter2@db.example:many/perks", "postgres://perks:hunter2@[::1/perks", "postgres://perks:hun%ter2@db.example/perks",
+		"postgres://perks:hunter2@db.example/perks?sslmode=sometimes",
+	} {
+		newOperatorOf(t, address).refuses(exitUsage, "the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE, "+
+			"with %XX in place of characters such as / and @ in a password", "migrate")
+	}
+}
+
+func TestForeignTablesAreLeftAlone(t *testing.T) {
+	o := newOperatorOf(t, cluster.Database(t))
+	executeIn(t, o.env["PERKSD_DATABASE"], `CREATE TABLE migrations (id serial PRIMARY KEY, migration text, batch integer)`)
+	for _, args := range [][]string{{"migrate"}, {"migrate", "--status"}, {"client", "list"}, {"serve", "--addr", "127.0.0.1:0"}} {
+		o.refuses(exitFailure, "the database "+o.database().name()+" has a table migrations that is not perksd's; give perksd a database of its own", args...)
+	}
+}
+
+// executeIn runs a statement in the database at an address.
+func executeIn(t *testing.T, address, statement string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// guardedServer asks "guarded" for a password and lets "nobody" in by no means.
+func guardedServer(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "perks-hba-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	rules := filepath.Join(folder, "pg_hba.conf")
+	if err := os.WriteFile(rules, []byte("local all postgres,plain trust\nlocal all nobody reject\nlocal all all scram-sha-256\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	server, err := cluster.Start(t.Context(), cluster.Options{Settings: map[string]string{"hba_file": rules}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// freePort is a port on which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// otherProgram is where a program listens that is not PostgreSQL: it greets, or says nothing.
+func otherProgram(t *testing.T, greeting string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if greeting != "" {
+				_, _ = io.WriteString(conn, greeting)
+				conn.Close()
+			}
+		}
+	}()
+	return l.Addr().String()
+}
+
+// hostOf is the host and port of an address on loopback, or "".
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() != "127.0.0.1" {
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,123 @@
+// Package perksdtest runs the real perksd for tests: the program as it is shipped, over a database of its own, as many
+// servers of it as wanted, and people who redeem perks there. Only tests import it.
+//
+// It knows the program's command line and its HTTP addresses, and nothing of how either is made.
+package perksdtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// folder holds the program while Main runs.
+var folder string
+
+// Main runs a package's tests. Its TestMain has to call it, so that the program is built once for all of them and removed
+// in the end.
+func Main(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if folder, err = os.MkdirTemp("", "perksd-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(folder)
+		return m.Run()
+	}())
+}
+
+// built is the program's path. Who asks first builds it.
+var built = sync.OnceValues(func() (path string, err error) {
+	path = filepath.Join(folder, "perksd")
+	if output, err := exec.Command("go", "build", "-o", path, "example.com/perks/cmd/perksd").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building perksd: %w\n%s", err, output)
+	}
+	return path, nil
+})
+
+// Installation is perksd over one database.
+type Installation struct {
+	t       testing.TB
+	program string
+	address string // of the database
+}
+
+// Install gives perksd an empty database of the kind that the environment variable PERKS_TEST_DATABASE names.
+func Install(t testing.TB) *Installation {
+	t.Helper()
+	return InstallOver(t, servertest.DatabaseAddress(t))
+}
+
+// InstallOver gives perksd the database at an address.
+func InstallOver(t testing.TB, address string) *Installation {
+	t.Helper()
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Installation{t: t, program: program, address: address}
+}
+
+// Command is a command line of perksd over the database, with nothing else in its environment.
+func (i *Installation) Command(args ...string) *exec.Cmd {
+	cmd := exec.Command(i.program, args...)
+	cmd.Env = []string{"PERKSD_DATABASE=" + i.address}
+	return cmd
+}
+
+// Must runs a command with an input and returns its output.
+func (i *Installation) Must(stdin string, args ...string) string {
+	i.t.Helper()
+	cmd := i.Command(args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	output, err := cmd.Output()
+	if err != nil {
+		i.t.Fatalf("perksd %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(output)
+}
+
+// ImportCSV imports records of a kind.
+func (i *Installation) ImportCSV(kind, text string) {
+	i.t.Helper()
+	i.Must(text, "import", kind, "--format", "csv", "-")
+}
+
+// Client makes a client with all scopes and returns its id and secret.
+func (i *Installation) Client(name string) (id, secret string) {
+	i.t.Helper()
+	var created struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	if err := json.Unmarshal([]byte(i.Must("", "client", "create", "--name", name, "-o", "json")), &created); err != nil {
+		i.t.Fatal(err)
+	}
+	return created.ID, created.Secret
+}
+
+// Redemptions reads the database, beside servers that may be running.
+func (i *Installation) Redemptions() []store.RedemptionRecord {
+	i.t.Helper()
+	var all []store.RedemptionRecord
+	for line := range strings.Lines(i.Must("", "export", "redemptions", "-o", "jsonl")) {
+		var r store.RedemptionRecord
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			i.t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}

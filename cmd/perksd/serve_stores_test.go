@@ -1,0 +1,59 @@
+package main
+
+import (
+	"net/url"
+	"os"
+	"testing"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/store/postgres/cluster"
+)
+
+const sandboxIsLive = "the sandbox needs a database of its own: --sandbox-database names the same one as --database"
+
+func TestTheSandboxIsAFileOfItsOwn(t *testing.T) {
+	o := newSQLiteOperator(t)
+	o.must("migrate")
+	if err := os.Symlink(o.path("perks.db"), o.path("linked.db")); err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []string{"perks.db", "./perks.db", "linked.db"} {
+		o.refuses(exitUsage, sandboxIsLive, "serve", "--addr", "127.0.0.1:0", "--sandbox-database", "sqlite:"+o.folder+"/"+same)
+	}
+}
+
+func TestTheSandboxIsAPostgresDatabaseOfItsOwn(t *testing.T) {
+	live := cluster.Database(t)
+	o := newOperatorOf(t, live)
+	for name, same := range map[string]string{
+		"the same address":                  live,
+		"the other scheme":                  "postgresql" + live[len("postgres"):],
+		"with another name of the program":  withParameter(t, live, "application_name", "sandbox"),
+		"by way of a schema without tables": withParameter(t, live, "search_path", "nowhere,public"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := *o
+			o.t = t
+			o.refuses(exitUsage, sandboxIsLive, "serve", "--addr", "127.0.0.1:0", "--sandbox-database", same)
+		})
+	}
+
+	s, stop := o.serve("--sandbox-database", cluster.Database(t))
+	if status := perksdtest.StatusOf(t, s.url+"/readyz", ""); status != 200 {
+		t.Errorf("over two databases of one server: status %d", status)
+	}
+	stop()
+}
+
+// withParameter adds a parameter to an address.
+func withParameter(t *testing.T, address, name, value string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set(name, value)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
