@@ -56,6 +56,14 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
+// databaseHelp says what --database takes.
+const databaseHelp = "The database is a SQLite file, sqlite:PATH, or one of PostgreSQL, postgres://USER@HOST:PORT/DATABASE, which has to be made with createdb first.\n" +
+	"What an address of PostgreSQL leaves out comes from where psql takes it: PGHOST, PGUSER, PGPASSWORD, PGSSLROOTCERT and the like, and ~/.pgpass.\n" +
+	"Passwords are best kept there: others on the machine can read a command line. Several hosts, HOST1,HOST2, follow a failover;\n" +
+	"behind a pooler of transactions, such as PgBouncer, add ?default_query_exec_mode=simple_protocol.\n\n" +
+	"The commands serve, migrate, import, demo-data and client create prepare an empty database and bring an older one to this program's version.\n" +
+	"All others refuse both, and leave the database as it is."
+
 func (p *program) root() *cobra.Command {
 	root := group("perksd", "Serve perks and rental listings, and operate the service",
 		p.serveCommand(),
@@ -68,9 +76,10 @@ func (p *program) root() *cobra.Command {
 		p.auditCommand(),
 		p.keysCommand(),
 		p.demoDataCommand(),
+		p.backupCommand(),
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
-		"Every flag can be given in the environment too, under the name in brackets; the flag wins."
+		"Every flag can be given in the environment too, under the name in brackets; the flag wins.\n\n" + databaseHelp
 	root.Version = version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -78,7 +87,7 @@ func (p *program) root() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%w", err) })
-	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database: `sqlite:PATH`")
+	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
 	nameVariables(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return readVariables(cmd, p.getenv) }
 	return root

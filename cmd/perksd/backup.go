@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy a SQLite database, as of one moment, to a new file",
+		Long: "Copy a SQLite database, as of one moment, to a new file, while servers go on reading and writing it.\n\n" +
+			"The copy is a database like the original; to go back to it, stop the servers and put it in the original's place. A file that is there\n" +
+			"already is not overwritten. For PostgreSQL there is pg_dump: perksd backup says how to call it.",
+		Example: "  perksd backup perks-$(date +%F).db",
+		Args:    arguments("FILE"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.backUp(cmd.Context(), args[0]) }
+	return cmd
+}
+
+func (p *program) backUp(ctx context.Context, path string) error {
+	db, err := parseDatabase(p.database)
+	if err != nil {
+		return err
+	}
+	if err := db.backup(ctx, path); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "Backed up %s to %s.\n", db.name(), path)
+	return err
+}
