@@ -64,6 +64,8 @@ const drainTime = 27 * time.Second
 
 // serve answers requests until ctx ends and those under way are answered.
 func (l *listener) serve(ctx context.Context, handler http.Handler, log *slog.Logger) error {
+	// Half of the files are kept for the databases.
+	bounded := boundCrowding(l.Listener, min(maxConnections, openFiles()/2))
 	s := &http.Server{
 		Handler:           handler,
 		TLSConfig:         l.tls,
@@ -72,15 +74,16 @@ func (l *listener) serve(ctx context.Context, handler http.Handler, log *slog.Lo
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
+		ConnState:         bounded.notice,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
 	go func() {
 		if l.tls != nil {
-			ended <- s.ServeTLS(l, "", "")
+			ended <- s.ServeTLS(bounded, "", "")
 			return
 		}
-		ended <- s.Serve(l)
+		ended <- s.Serve(bounded)
 	}()
 	select {
 	case err := <-ended:

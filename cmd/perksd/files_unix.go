@@ -1,0 +1,14 @@
+//go:build unix
+
+package main
+
+import "syscall"
+
+// openFiles is how many files this process may have open at once.
+func openFiles() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return maxConnections // it would be found out when there are too many
+	}
+	return int(min(uint64(limit.Cur), 1<<30))
+}
