@@ -1,0 +1,259 @@
+package endurance
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+)
+
+const (
+	crowdSize = 400 // connections of each of five kinds
+	beat      = 200 * time.Millisecond
+	grace     = 4 * time.Second // by which a timeout may be late on a busy machine
+
+	honestWithin  = time.Second
+	memoryAllowed = 256 << 10 // KiB
+)
+
+// slowness is a kind of connection that holds on to a server for as long as it lets it.
+type slowness struct {
+	name    string
+	hello   string        // what is sent at once
+	drip    string        // what is sent after that, again and again, a byte at each beat
+	reading bool          // the answer is read a few bytes at each beat
+	cutOff  time.Duration // when the server gives up; zero is later than this test
+}
+
+// crowd is many connections of one kind.
+type crowd struct {
+	slowness
+	conns   []net.Conn
+	opened  time.Time
+	cut     sync.WaitGroup
+	cutLast atomic.Int64 // nanoseconds after opened at which the last one ended
+	ended   atomic.Int64
+}
+
+// TestSlowAndIdleConnectionsDoNotExhaustTheServer proves that 2,000 connections that want to cost much cost little: each is
+// cut off when its time is up, and who asks an honest question meanwhile is answered at once.
+func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
+	allowManyFiles(t)
+	i := perksdtest.Install(t)
+	i.ImportCSV("users", "id\nalice\n")
+	i.ImportCSV("perks", longPerks(100))
+	server := i.Start()
+	token := i.Token(server.URL)
+	before := memory(t, server)
+
+	const get, end = "GET %s HTTP/1.1\r\nHost: perks.example\r\n", "\r\n"
+	withToken := "Authorization: Bearer " + token + "\r\n"
+	crowds := []*crowd{
+		{slowness: slowness{name: "silent", cutOff: 5 * time.Second}},
+		{slowness: slowness{name: "slow header", hello: fmt.Sprintf(get, "/v2/health"), drip: "X-Slow: 1\r\n", cutOff: 5 * time.Second}},
+		{slowness: slowness{name: "slow body", cutOff: 10 * time.Second, drip: " ",
+			hello: "POST /v2/partners/perks/perk-0/redeem HTTP/1.1\r\nHost: perks.example\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n" + withToken + end}},
+		{slowness: slowness{name: "slow reader", hello: fmt.Sprintf(get, "/v2/partners/perks?per_page=100") + withToken + end, reading: true}},
+		{slowness: slowness{name: "idle", hello: fmt.Sprintf(get, "/v2/health") + end}},
+	}
+	stop := make(chan struct{})
+	var beating sync.WaitGroup
+	for _, c := range crowds {
+		c.open(t, strings.TrimPrefix(server.URL, "http://"))
+		beating.Go(func() { c.beat(stop) })
+	}
+
+	honest := askHonestly(t, server.URL, token, stop)
+	for _, c := range crowds {
+		if c.cutOff > 0 {
+			c.cut.Wait()
+		}
+	}
+	for _, c := range crowds {
+		c.check(t)
+	}
+	close(stop)
+	beating.Wait()
+	took := <-honest
+	p99, peak := took[len(took)*99/100], memory(t, server)
+	t.Logf("%d honest requests: p50 %s, p99 %s, slowest %s", len(took), took[len(took)/2], p99, took[len(took)-1])
+	t.Logf("memory: %d MiB before, %d MiB with %d connections", before>>10, peak>>10, crowdSize*len(crowds))
+	if p99 > honestWithin {
+		t.Errorf("honest requests take %s (p99), want at most %s", p99, honestWithin)
+	}
+	if peak > memoryAllowed {
+		t.Errorf("the server takes %d MiB, want at most %d", peak>>10, memoryAllowed>>10)
+	}
+}
+
+// allowManyFiles lets this process, and the server that it starts, have so many connections.
+func allowManyFiles(t *testing.T) {
+	t.Helper()
+	const needed = 5*crowdSize + 500
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if limit.Cur >= needed {
+		return
+	}
+	limit.Cur = needed
+	limit.Max = max(limit.Max, needed)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatalf("this test needs %d open files at once; allow them with ulimit -n: %v", needed, err)
+	}
+}
+
+// longPerks makes a page of perks an answer that does not go into the buffers of a connection.
+func longPerks(n int) string {
+	var text strings.Builder
+	text.WriteString("id,title,description,city\n")
+	for number := range n {
+		fmt.Fprintf(&text, "perk-%d,Long,%s,Bath\n", number, strings.Repeat("long ", 1600))
+	}
+	return text.String()
+}
+
+// open connects them all and sends what each says first.
+func (c *crowd) open(t *testing.T, address string) {
+	t.Helper()
+	// A small window is full soon: then the server has to wait for the reader.
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+	}}
+	c.opened = time.Now()
+	for range crowdSize {
+		conn, err := dialer.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := io.WriteString(conn, c.hello); err != nil {
+			t.Fatal(err)
+		}
+		c.conns = append(c.conns, conn)
+		if !c.reading {
+			c.cut.Go(func() { c.awaitEnd(conn) })
+		}
+	}
+}
+
+// awaitEnd reads what the server says until it closes the connection.
+func (c *crowd) awaitEnd(conn net.Conn) {
+	if _, err := io.Copy(io.Discard, conn); errors.Is(err, net.ErrClosed) {
+		return // by the end of the test
+	}
+	c.ended.Add(1)
+	c.cutLast.Store(int64(time.Since(c.opened)))
+}
+
+// beat sends, or reads, a little at a time. That a connection was cut off shows elsewhere.
+func (c *crowd) beat(stop <-chan struct{}) {
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	few := make([]byte, 64)
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return
+		case <-beats.C:
+		}
+		for _, conn := range c.conns {
+			switch {
+			case c.reading:
+				_, _ = conn.Read(few)
+			case c.drip != "":
+				_, _ = conn.Write([]byte{c.drip[n%len(c.drip)]})
+			}
+		}
+	}
+}
+
+func (c *crowd) check(t *testing.T) {
+	t.Helper()
+	last := time.Duration(c.cutLast.Load()).Round(10 * time.Millisecond)
+	ended := int(c.ended.Load())
+	switch {
+	case c.cutOff == 0 && ended > 0:
+		t.Errorf("%s: %d connections were cut off, the last after %s", c.name, ended, last)
+	case c.cutOff > 0 && (ended != crowdSize || last < c.cutOff || last > c.cutOff+grace):
+		t.Errorf("%s: %d of %d connections were cut off, the last after %s, want %s", c.name, ended, crowdSize, last, c.cutOff)
+	}
+	if c.cutOff > 0 {
+		t.Logf("%s: cut off after %s at the latest", c.name, last)
+	}
+}
+
+// askHonestly asks one question after the other until stop, and then tells how long the answers took, in order.
+func askHonestly(t *testing.T, url, token string, stop <-chan struct{}) <-chan []time.Duration {
+	took := make(chan []time.Duration, 1)
+	go func() {
+		var list []time.Duration
+		defer func() { slices.Sort(list); took <- list }()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			begun := time.Now()
+			if err := ask(url, token); err != nil {
+				t.Errorf("an honest request: %v", err)
+			}
+			list = append(list, time.Since(begun))
+		}
+	}()
+	return took
+}
+
+func ask(url, token string) error {
+	request, err := http.NewRequest(http.MethodGet, url+"/v2/partners/perks/perk-0", nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", response.StatusCode)
+	}
+	return nil
+}
+
+// memory is the most that the process has had in memory until now, in KiB.
+func memory(t *testing.T, s *perksdtest.Server) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if fields := strings.Fields(line); fields[0] == "VmHWM:" {
+			size, err := strconv.Atoi(fields[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return size
+		}
+	}
+	t.Fatal("the system does not say how much memory the server takes")
+	return 0
+}
