@@ -14,32 +14,41 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// modes are the two ways in which the database is spoken to: with prepared statements, and as a pooler of transactions
-// needs it.
-var modes = []string{"cache_statement", "simple_protocol"}
+// ways are how an empty database is reached: with prepared statements, as a pooler of transactions needs it, and through
+// one.
+var ways = []struct {
+	name     string
+	database func(t testing.TB) string
+}{
+	{"prepared", func(t testing.TB) string { return cluster.Database(t) + "&default_query_exec_mode=cache_statement" }},
+	{"simple", func(t testing.TB) string { return cluster.Database(t) + "&default_query_exec_mode=simple_protocol" }},
+	{"bouncer", cluster.DatabaseBehindBouncer},
+}
 
 func TestStore(t *testing.T) {
-	for _, mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			newAddress := addressesIn(t, cluster.Database(t)+"&default_query_exec_mode="+mode)
+	for _, way := range ways[:2] { // the third cannot be led to a schema
+		t.Run(way.name, func(t *testing.T) {
+			newAddress := addressesIn(t, way.database(t))
 			storetest.Run(t, func(t *testing.T) store.Store { return openAt(t, newAddress()) })
 		})
 	}
 }
 
 func TestReopened(t *testing.T) {
-	for _, mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			address := cluster.Database(t) + "&default_query_exec_mode=" + mode
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			address := way.database(t)
 			storetest.RunReopened(t, func(t *testing.T) store.Store { return openAt(t, address) })
 		})
 	}
 }
 
 func TestClosedAmidWrites(t *testing.T) {
-	for _, mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			address := cluster.Database(t) + "&default_query_exec_mode=" + mode
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			address := way.database(t)
 			storetest.RunClosedAmidWrites(t, func(t *testing.T) store.Store { return openAt(t, address) })
 		})
 	}
