@@ -16,7 +16,7 @@ var redemptionSortColumns = map[string]sortColumn{
 // ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound.
 func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) (store.List[api.Redemption], error) {
 	var list store.List[api.Redemption]
-	order, err := orderBy(redemptionSortColumns, query.Sort, `r.id`, false)
+	page, err := redemptionPage(query.Sort)
 	if err != nil {
 		return list, err
 	}
@@ -26,10 +26,7 @@ func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) 
 		if err != nil {
 			return err
 		}
-		list.Items, err = all(v, scanRedemption, `
-			SELECT `+redemptionColumns+` FROM `+redemptionsOf(query.Sort)+` AS r
-			ORDER BY `+order+` LIMIT $2 OFFSET $3`,
-			forTheseValues, query.UserID, query.Window.PerPage, query.Window.Offset())
+		list.Items, err = all(v, scanRedemption, page, forTheseValues, query.UserID, query.Window.PerPage, query.Window.Offset())
 		return err
 	})
 	if err != nil {
@@ -38,11 +35,17 @@ func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) 
 	return list, nil
 }
 
-// redemptionsOf is the rows of one user. By time they are walked on an index to the page; in other orders all of them are
-// sorted, and OFFSET 0 keeps PostgreSQL from looking for them among everyone's.
-func redemptionsOf(sort []api.SortKey) string {
-	if len(sort) > 0 && sort[0].Field == "redeemed_at" {
-		return `(SELECT * FROM redemptions WHERE user_id = $1)`
+// redemptionPage reads a page of what a user, $1, has. By time it is walked to on an index; in another order all of it is
+// sorted, and OFFSET 0 keeps PostgreSQL from looking for it among what everyone has.
+func redemptionPage(sort []api.SortKey) (string, error) {
+	order, err := orderBy(redemptionSortColumns, sort, `r.id`, false)
+	if err != nil {
+		return "", err
 	}
-	return `(SELECT * FROM redemptions WHERE user_id = $1 OFFSET 0)`
+	offset := ``
+	if len(sort) == 0 || sort[0].Field != "redeemed_at" {
+		offset = ` OFFSET 0`
+	}
+	return `SELECT ` + redemptionColumns + ` FROM (SELECT * FROM redemptions WHERE user_id = $1` + offset + `) AS r
+		ORDER BY ` + order + ` LIMIT $2 OFFSET $3`, nil
 }

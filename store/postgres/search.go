@@ -17,8 +17,9 @@ type search struct {
 	query      store.PerkQuery
 	version    int64 // of the catalog
 	words      []string
-	categories []string // folded names; nil without the filter
-	taken      int64    // how many perks are sold out or the user's, whether they match or not
+	categories []string     // folded names; nil without the filter
+	taken      int64        // how many perks are sold out or the user's, whether they match or not
+	around     store.Circle // which candidates come from, with Near
 	conditions []string
 	args       pgx.NamedArgs
 }
@@ -100,9 +101,11 @@ func (s *search) lookUp(v view) error {
 	}
 	var userKnown bool
 	_, err := one(v, func(r row) (settings string, err error) {
-		return settings, r.Scan(&s.version, &userKnown, &s.categories, &settings)
+		return settings, r.Scan(&s.version, &userKnown, &s.taken, &s.categories, &settings)
 	}, `SELECT c.version,
 			EXISTS (SELECT FROM users WHERE id = $1),
+			CASE WHEN $1 <> '' THEN (SELECT count(*) FROM perk_stock WHERE sold_out)
+				+ (SELECT count(*) FROM redemptions WHERE user_id = $1 AND status <> 'rejected') ELSE 0 END,
 			ARRAY (SELECT name_fold FROM categories WHERE name_fold = $2 UNION SELECT name_fold FROM categories WHERE lower(id) = $2 ORDER BY name_fold),
 			`+planning+`
 		FROM catalog AS c`, s.query.AvailableTo, store.Fold(s.query.Category))
@@ -133,12 +136,17 @@ func (s *search) requireNear(circle store.Circle) {
 	s.args["south"], s.args["west"], s.args["north"], s.args["east"] = box.South, box.West, box.North, box.East
 	s.args["lat"], s.args["lng"] = circle.Lat, circle.Lng
 	s.args["cos_lat"] = math.Cos(circle.Lat * math.Pi / 180)
-	s.args["haversine"] = circle.Haversine()
+	s.look(circle)
+}
+
+// look takes candidates from that circle, which is Near or lies within it.
+func (s *search) look(around store.Circle) {
 	var first, last []int
-	for _, run := range circle.Cover() {
+	for _, run := range around.Cover() {
 		first, last = append(first, run.First), append(last, run.Last)
 	}
-	s.args["first"], s.args["last"] = first, last
+	s.around = around
+	s.args["first"], s.args["last"], s.args["haversine"] = first, last, around.Haversine()
 }
 
 // inRuns reads the cells of a circle run by run, each on a stretch of the index that holds all that a circle is asked for.
@@ -164,7 +172,7 @@ func (s *search) from() string {
 func (s *search) where() string {
 	conditions := s.conditions
 	if s.query.Near != nil && !s.isCircle() {
-		conditions = append(conditions[:len(conditions):len(conditions)], inCells(s.query.Near.Cover()))
+		conditions = append(conditions[:len(conditions):len(conditions)], inCells(s.around.Cover()))
 	}
 	return whereAll(conditions)
 }
@@ -202,4 +210,8 @@ func matchExpression(words []string) string {
 // page lies. Such a statement is not prepared, so it passes a pooler of transactions as well.
 const forTheseValues = pgx.QueryExecModeExec
 
-func (s *search) values() []any { return []any{forTheseValues, s.args} }
+// values are the search's own, and those of a page.
+func (s *search) values(reach store.Reach) []any {
+	s.args["skip"], s.args["take"] = reach.Skip, reach.Take
+	return []any{forTheseValues, s.args}
+}

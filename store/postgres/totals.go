@@ -15,22 +15,29 @@ func (s *search) total(v view, totals *store.Totals) (int64, error) {
 	if err != nil || s.query.AvailableTo == "" {
 		return matching, err
 	}
-	unavailable, err := one(v, func(r row) (unavailable int64, err error) {
-		return unavailable, r.Scan(&unavailable, &s.taken)
-	}, `SELECT
-		(SELECT count(*) FROM perks AS p WHERE p.id IN `+taken+` AND `+s.whereAnywhere()+`),
-		(SELECT count(*) FROM `+taken+` AS t)`, s.values()...)
+	unavailable, err := one(v, scanValue[int64], s.countTaken(matching), forTheseValues, s.args)
 	return matching - unavailable, err
 }
 
 func (s *search) count(v view) (store.Count, error) {
 	return one(v, func(r row) (c store.Count, err error) {
 		return c, r.Scan(&c.Matching, &c.Since, &c.Till)
-	}, `SELECT
-		(SELECT count(*) FROM `+s.from()+` WHERE `+s.where()+`),
+	}, s.countMatching(), forTheseValues, s.args)
+}
+
+func (s *search) countMatching() string {
+	return `SELECT (SELECT count(*) FROM ` + s.from() + ` WHERE ` + s.where() + `),
 		greatest((SELECT max(valid_to) FROM perks WHERE valid_to <= @at), (SELECT max(valid_from) FROM perks WHERE valid_from <= @at)),
-		least((SELECT min(valid_to) FROM perks WHERE valid_to > @at), (SELECT min(valid_from) FROM perks WHERE valid_from > @at))`,
-		s.values()...)
+		least((SELECT min(valid_to) FROM perks WHERE valid_to > @at), (SELECT min(valid_from) FROM perks WHERE valid_from > @at))`
+}
+
+// countTaken looks up what is taken among all perks, or among those in the circle if they are fewer.
+func (s *search) countTaken(matching int64) string {
+	from, where := `perks AS p`, s.whereAnywhere()
+	if s.isCircle() && matching < s.taken {
+		from, where = s.from(), s.where()
+	}
+	return `SELECT count(*) FROM ` + from + ` WHERE ` + where + ` AND p.id IN ` + taken
 }
 
 // A perk that is passed is looked up among what is taken in some microseconds, in two indexes; hashing all that is taken
@@ -44,10 +51,13 @@ const (
 		AND (SELECT r.perk_id FROM redemptions AS r WHERE r.perk_id = p.id AND r.user_id = @user AND r.status <> 'rejected' LIMIT 1) IS NULL`
 )
 
-// notTaken leaves out what is taken, where that many perks are passed.
-func (s *search) notTaken(passed int64) string {
-	if passed < s.taken || s.taken > maxHashed {
-		return notFound
+// andNotTaken leaves out what the user of the search cannot have, where that many perks are passed.
+func (s *search) andNotTaken(passed int64) string {
+	switch {
+	case s.query.AvailableTo == "":
+		return ``
+	case passed < s.taken || s.taken > maxHashed:
+		return ` AND ` + notFound
 	}
-	return notHashed
+	return ` AND ` + notHashed
 }

@@ -49,7 +49,7 @@ CREATE INDEX perks_updated_at_desc    ON perks (updated_at DESC, id) INCLUDE (va
 -- The filters, with the usual order. A circle on the map is looked up by the cells of its grid.
 CREATE INDEX perks_in_city     ON perks (city_fold, created_at DESC, id) INCLUDE (valid_to, valid_from, category_fold);
 CREATE INDEX perks_in_category ON perks (category_fold, created_at DESC, id) INCLUDE (valid_to, valid_from);
-CREATE INDEX perks_in_cell     ON perks (cell) INCLUDE (lat, lng, created_at, id, valid_to, valid_from, category_fold)
+CREATE INDEX perks_in_cell     ON perks (cell, created_at DESC, id) INCLUDE (lat, lng, valid_to, valid_from, category_fold)
     WHERE cell IS NOT NULL;
 CREATE INDEX perks_with_words  ON perks USING gin (words);
 

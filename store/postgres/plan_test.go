@@ -1,0 +1,265 @@
+package postgres
+
+import (
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+const perPage = 25
+
+// thePage is how the perks of a page are read when their ids are known.
+const thePage = "Index Scan perks_pkey"
+
+func everyOrderIsWalked(t *testing.T, db *DB) {
+	for _, sort := range singleSorts() {
+		index := "Index Only Scan perks_" + sort[0].Field + "_asc"
+		if sort[0].Desc {
+			index = "Index Only Scan perks_" + sort[0].Field + "_desc"
+		}
+		for _, query := range []store.PerkQuery{{IncludeExpired: true}, {}, {AvailableTo: "ann"}, {AvailableTo: "bob"}} {
+			query.Sort = sort
+			want := []string{index, thePage}
+			if sort[0].Field == "valid_to" && query.OnlyValid() {
+				want = []string{index, index, thePage} // those that end, and those that never do
+			}
+			for plan := range pagePlans(t, db, query) {
+				plan.requireScans(t, want...)
+			}
+		}
+	}
+}
+
+func everyPairIsWalked(t *testing.T, db *DB) {
+	for _, first := range singleSorts() {
+		for _, second := range singleSorts() {
+			if first[0].Field == second[0].Field {
+				continue
+			}
+			for plan := range pagePlans(t, db, store.PerkQuery{Sort: slices.Concat(first, second)}) {
+				plan.requireWithout(t, "Seq Scan on perks")
+				if plan.isAtAnEnd {
+					plan.requireSteps(t, " Scan using perks_")
+					plan.requireWithout(t, "->  Sort") // of more than a page
+				}
+			}
+		}
+	}
+}
+
+func everyFilterIsLookedUp(t *testing.T, db *DB) {
+	newest, byTitle, nearest := sortedBy(t, "-created_at"), sortedBy(t, "title"), sortedBy(t, "distance")
+	for _, test := range []struct {
+		name  string
+		query store.PerkQuery
+		steps []string
+	}{
+		{"a city", store.PerkQuery{City: "City 0", Sort: newest}, []string{"Index Only Scan using perks_in_city"}},
+		{"a city, oldest first", store.PerkQuery{City: "City 0", Sort: sortedBy(t, "created_at")}, []string{"perks_in_city"}},
+		{"a city, by title", store.PerkQuery{City: "City 0", Sort: byTitle}, []string{"city_fold = 'city 0'"}},
+		{"a category", store.PerkQuery{Category: "cat-1", Sort: newest}, []string{"Index Only Scan using perks_in_category"}},
+		{"a category of a city", store.PerkQuery{City: "City 0", Category: "cat-1", Sort: newest}, []string{"Index Only Scan using perks_in_city"}},
+		{"a circle", store.PerkQuery{Near: aTown, Sort: newest}, []string{"Index Only Scan using perks_in_cell"}},
+		{"a circle, nearest first", store.PerkQuery{Near: aTown, Sort: nearest}, []string{"Index Only Scan using perks_in_cell"}},
+		{"a wide circle, nearest first", store.PerkQuery{Near: aState, Sort: nearest}, []string{"Index Only Scan using perks_in_cell"}},
+		{"a circle, by title", store.PerkQuery{Near: aTown, Sort: byTitle}, []string{"Scan on perks_in_cell"}},
+		{"a category in a circle", store.PerkQuery{Near: aTown, Category: "cat-1", Sort: newest}, []string{"Index Only Scan using perks_in_cell"}},
+		{"words", store.PerkQuery{Text: "a rare", Sort: newest}, []string{"Bitmap Index Scan on perks_with_words"}},
+		{"words in a circle", store.PerkQuery{Text: "half", Near: aTown, Sort: newest}, []string{"Bitmap Index Scan on perks_in_cell"}},
+		{"rare words in a wide circle", store.PerkQuery{Text: "rare", Near: aState, Sort: nearest}, []string{"Bitmap Index Scan on perks_with_words"}},
+	} {
+		for plan := range pagePlans(t, db, test.query) {
+			if plan.isSure {
+				plan.what = test.name + ": " + plan.what
+				plan.requireSteps(t, test.steps...)
+			}
+		}
+	}
+}
+
+// noFilterIsSearchedFor checks that no index is read from one end to the other to find what matches, nor the table itself.
+func noFilterIsSearchedFor(t *testing.T, db *DB) {
+	for _, filter := range manyFilters {
+		inSearch(t, db, filter.query, func(v view, s *search, total int64) {
+			count := plan{what: filter.name + ": the count", text: explain(t, v, s.countMatching(), forTheseValues, s.args)}
+			count.requireConditions(t)
+			if s.query.AvailableTo != "" {
+				taken := plan{what: filter.name + ": the count of what is taken", text: explain(t, v, s.countTaken(total), forTheseValues, s.args)}
+				taken.requireConditions(t)
+			}
+		})
+		sorts := append(singleSorts(), sortedBy(t, "category,-title"), sortedBy(t, "-valid_to,merchant_name,city"))
+		if filter.query.Near != nil {
+			sorts = append(sorts, sortedBy(t, "distance"), sortedBy(t, "-distance,title"))
+		}
+		for _, filter.query.Sort = range sorts {
+			for plan := range pagePlans(t, db, filter.query) {
+				if plan.isSure {
+					plan.what = filter.name + ": " + plan.what
+					plan.requireConditions(t)
+				}
+			}
+		}
+	}
+}
+
+func redemptionsAreLookedUp(t *testing.T, db *DB) {
+	err := db.read(t.Context(), "look at a list", func(v view) error {
+		for _, user := range []string{"ann", "bob"} {
+			for _, sort := range []string{"-redeemed_at", "redeemed_at", "status", "-perk_id", "status,-redeemed_at", ""} {
+				var keys []api.SortKey
+				if sort != "" {
+					keys = sortedBy(t, sort)
+				}
+				text, err := redemptionPage(keys)
+				if err != nil {
+					return err
+				}
+				p := plan{what: fmt.Sprintf("redemptions of %s, sorted by %q", user, sort), text: explain(t, v, text, forTheseValues, user, perPage, 0)}
+				p.requireSteps(t, "user_id = '"+user+"'")
+				p.requireWithout(t, "Seq Scan")
+				p.requireWithout(t, "Filter: (user_id")
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// singleSorts are the orders by one field that has indexes.
+func singleSorts() (sorts [][]api.SortKey) {
+	for _, field := range api.PerkSortFields() {
+		if field != api.SortDistance {
+			sorts = append(sorts, []api.SortKey{{Field: field}}, []api.SortKey{{Field: field, Desc: true}})
+		}
+	}
+	return sorts
+}
+
+func sortedBy(t *testing.T, text string) []api.SortKey {
+	t.Helper()
+	keys, err := api.ParseSort(text, slices.Concat(api.PerkSortFields(), api.RedemptionSortFields()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// plan is how PostgreSQL would run a statement.
+type plan struct {
+	what, text string
+	isAtAnEnd  bool // of the list
+	isSure     bool // the last way to a page
+}
+
+// scan is a step that reads perks, and the index it reads them by, in what EXPLAIN says.
+var scan = regexp.MustCompile(`(Seq Scan|Index Scan|Index Only Scan|Bitmap Heap Scan)(?: using (\S+))? on perks\b[^_]`)
+
+func (p plan) requireScans(t *testing.T, want ...string) {
+	t.Helper()
+	var scans []string
+	for _, match := range scan.FindAllStringSubmatch(p.text, -1) {
+		scans = append(scans, strings.TrimSpace(match[1]+" "+match[2]))
+	}
+	slices.Sort(scans)
+	if !slices.Equal(scans, want) {
+		t.Errorf("%s: the plan reads perks by %q, want %q:\n%s", p.what, scans, want, p.text)
+	}
+}
+
+// requireConditions checks that perks are read only by conditions on an index.
+func (p plan) requireConditions(t *testing.T) {
+	t.Helper()
+	steps := strings.Split(p.text, "\n")
+	for i, step := range steps {
+		if scan.MatchString(step) && (i+1 == len(steps) || !strings.Contains(steps[i+1], " Cond: ")) {
+			t.Errorf("%s: the plan searches for perks in %q:\n%s", p.what, strings.TrimSpace(step), p.text)
+		}
+	}
+}
+
+func (p plan) requireSteps(t *testing.T, steps ...string) {
+	t.Helper()
+	for _, step := range steps {
+		if !strings.Contains(p.text, step) {
+			t.Errorf("%s: the plan lacks %q:\n%s", p.what, step, p.text)
+		}
+	}
+}
+
+func (p plan) requireWithout(t *testing.T, step string) {
+	t.Helper()
+	if strings.Contains(p.text, step) {
+		t.Errorf("%s: the plan has %q:\n%s", p.what, step, p.text)
+	}
+}
+
+// pagePlans are the plans of every way to the first page, to those beside the middle and to the last.
+func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
+	return func(yield func(plan) bool) {
+		inSearch(t, db, query, func(v view, s *search, total int64) {
+			pages := (total + perPage - 1) / perPage
+			for _, page := range slices.Compact([]int64{1, (pages + 1) / 2, pages/2 + 1, pages}) {
+				s.query.Window.Page = page
+				reach := s.query.Window.Reach(total)
+				order, err := newPerkOrder(s.query.Sort, reach.FromEnd)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var plans []plan
+				for candidates := range s.ways(order.onTheWay, reach, total) {
+					plans = append(plans, plan{
+						what:      fmt.Sprintf("page %d of %d perks, sorted by %q, by way %d", page, total, api.FormatSort(query.Sort), len(plans)+1),
+						text:      explain(t, v, pageOf(candidates, order), s.values(reach)...),
+						isAtAnEnd: page == 1 || page == pages,
+					})
+				}
+				plans[len(plans)-1].isSure = true
+				for _, plan := range plans {
+					yield(plan)
+				}
+			}
+		})
+	}
+}
+
+// inSearch runs work in the transaction of a list.
+func inSearch(t *testing.T, db *DB, query store.PerkQuery, work func(view, *search, int64)) {
+	t.Helper()
+	query.At, query.Window = asOf, store.Window{Page: 1, PerPage: perPage}
+	err := db.read(t.Context(), "look at a list", func(v view) error {
+		s, err := newSearch(v, query)
+		if err != nil {
+			return err
+		}
+		total, err := s.total(v, db.totals)
+		if err != nil {
+			return err
+		}
+		if total == 0 {
+			t.Errorf("nothing matches %+v: nothing is proven", query)
+		}
+		work(v, s, total)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func explain(t *testing.T, v view, text string, args ...any) string {
+	t.Helper()
+	steps, err := all(v, scanValue[string], `EXPLAIN `+text, args...)
+	if err != nil {
+		t.Fatalf("explain %s: %v", text, err)
+	}
+	return strings.ReplaceAll(strings.Join(steps, "\n"), "Scan Backward", "Scan") // an index is as good from its end
+}

@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"slices"
+	"testing"
+
+	"example.com/perks/api"
+)
+
+// everyWayLeadsToTheSamePage compares what each way finds with the same part of the whole list.
+func everyWayLeadsToTheSamePage(t *testing.T, db *DB) {
+	for _, filter := range manyFilters {
+		for _, sort := range []string{"-created_at", "valid_to", "-distance", "distance,title"} {
+			query := filter.query
+			query.Sort = sortedBy(t, sort)
+			if query.Near == nil && query.Sort[0].Field == api.SortDistance {
+				continue
+			}
+			inSearch(t, db, query, func(v view, s *search, total int64) {
+				list := wholeList(t, v, s)
+				if int64(len(list)) != total {
+					t.Errorf("%s: the total is %d, want %d", filter.name, total, len(list))
+				}
+				pages := (total + perPage - 1) / perPage
+				for _, page := range slices.Compact([]int64{1, min(20, pages), pages/2 + 1, max(pages-20, 1), pages}) {
+					requireSamePage(t, v, s, page, list)
+				}
+			})
+		}
+	}
+}
+
+// wholeList is the ids of all that matches, in order, without the help of any index on what is asked for.
+func wholeList(t *testing.T, v view, s *search) []string {
+	t.Helper()
+	order, err := newPerkOrder(s.query.Sort, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := all(v, scanValue[string], `
+		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p WHERE `+s.whereAnywhere()+s.andNotTaken(manyMatches)+` ORDER BY `+order.inTheEnd,
+		forTheseValues, s.args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func requireSamePage(t *testing.T, v view, s *search, page int64, list []string) {
+	t.Helper()
+	s.query.Window.Page = page
+	reach := s.query.Window.Reach(int64(len(list)))
+	order, err := newPerkOrder(s.query.Sort, reach.FromEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offset := s.query.Window.Offset()
+	want := list[offset : offset+reach.Take]
+	way, found := 0, 0
+	for candidates := range s.ways(order.onTheWay, reach, int64(len(list))) {
+		way++
+		perks, err := all(v, scanPerk, pageOf(candidates, order), s.values(reach)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, perk := range perks {
+			ids = append(ids, perk.ID)
+		}
+		// What a way has less than the page is missing at the end from which the page is reached.
+		begin := want[:min(len(ids), len(want))]
+		if reach.FromEnd {
+			begin = want[len(want)-len(begin):]
+		}
+		found = len(ids)
+		if !slices.Equal(ids, begin) {
+			t.Errorf("%+v, sorted by %q, page %d, way %d: it is\n%q\nwant\n%q", s.query, api.FormatSort(s.query.Sort), page, way, ids, begin)
+		}
+	}
+	if found != len(want) {
+		t.Errorf("%+v, sorted by %q, page %d: the last way finds %d perks, want %d", s.query, api.FormatSort(s.query.Sort), page, found, len(want))
+	}
+}
