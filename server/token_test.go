@@ -273,6 +273,27 @@ func TestRotatedKeyLetsValidTokensLive(t *testing.T) {
 	}
 }
 
+func TestTokenInUseDiesWithItsKey(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := servertest.Start(t, servertest.WithClock(clock))
+	token := s.Token()
+	list := func() int { return s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil) }
+	if got := list(); got != http.StatusOK {
+		t.Fatalf("before: %d", got)
+	}
+	key, err := auth.NewSigningKey(clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Live.RotateSigningKey(t.Context(), key, clock.Now().Add(time.Minute), store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(time.Minute)
+	if got := list(); got != http.StatusUnauthorized {
+		t.Errorf("after the key's end: %d", got)
+	}
+}
+
 func TestDisabledClientIsOutWithinFiveSeconds(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))

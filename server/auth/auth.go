@@ -6,8 +6,12 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -40,9 +44,10 @@ type Config struct {
 
 // Authority issues and verifies tokens.
 type Authority struct {
-	config  Config
-	keys    *keyring
-	clients *clientCache
+	config   Config
+	keys     *keyring
+	clients  *clientCache
+	verified *lru.Cache[[sha256.Size]byte, verified]
 }
 
 // New makes an Authority, and the first signing key if the store has none that is valid.
@@ -54,5 +59,14 @@ func New(ctx context.Context, config Config) (*Authority, error) {
 	if err := config.Store.EnsureSigningKey(ctx, key); err != nil {
 		return nil, err
 	}
-	return &Authority{config: config, keys: newKeyring(config.Store, config.Now), clients: newClientCache(config.Store, config.Now)}, nil
+	tokens, err := lru.New[[sha256.Size]byte, verified](verifiedTokens)
+	if err != nil {
+		return nil, fmt.Errorf("making room for verified tokens: %w", err)
+	}
+	return &Authority{
+		config:   config,
+		keys:     newKeyring(config.Store, config.Now),
+		clients:  newClientCache(config.Store, config.Now),
+		verified: tokens,
+	}, nil
 }

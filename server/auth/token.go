@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -94,51 +93,4 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 func hourlyID(clientID string, scopes api.Scopes, hour time.Time) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", clientID, scopes.String(), hour.Unix()))
 	return hex.EncodeToString(sum[:16])
-}
-
-// Verify returns who the token speaks for. ErrToken covers everything that is wrong with the token or its client; other
-// errors are the store's.
-func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
-	var storeErr error
-	var c claims
-	_, err := jwt.ParseWithClaims(raw, &c, func(token *jwt.Token) (any, error) {
-		id, _ := token.Header["kid"].(string)
-		key, found, err := a.keys.byID(ctx, id)
-		if err != nil {
-			storeErr = err
-			return nil, err
-		}
-		if !found {
-			return nil, errors.New("signed with an unknown key")
-		}
-		return key.Secret, nil
-	},
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-		jwt.WithIssuer(issuer),
-		jwt.WithAudience(audience),
-		jwt.WithExpirationRequired(),
-		jwt.WithTimeFunc(a.config.Now),
-		jwt.WithStrictDecoding(),
-	)
-	if storeErr != nil {
-		return Caller{}, storeErr
-	}
-	if err != nil {
-		return Caller{}, fmt.Errorf("%w: %w", ErrToken, err)
-	}
-	client, err := a.clients.get(ctx, c.Subject)
-	if api.CodeOf(err) == api.CodeNotFound {
-		return Caller{}, fmt.Errorf("%w: its client is gone", ErrToken)
-	}
-	if err != nil {
-		return Caller{}, fmt.Errorf("reading the token's client: %w", err)
-	}
-	if client.Disabled {
-		return Caller{}, fmt.Errorf("%w: its client is disabled", ErrToken)
-	}
-	scopes, err := api.ParseScopes(c.Scope)
-	if err != nil {
-		return Caller{}, fmt.Errorf("%w: %w", ErrToken, err)
-	}
-	return Caller{ClientID: client.ID, Scopes: scopes, SandboxOnly: client.SandboxOnly}, nil
 }
