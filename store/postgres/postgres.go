@@ -21,11 +21,12 @@ type Options struct {
 // DB is one PostgreSQL database, open. Reads and writes have connections of their own: a write may wait for a standby for
 // as long as that is gone, and reads must not wait with it.
 type DB struct {
-	log      *slog.Logger
-	reads    *pgxpool.Pool
-	writes   *pgxpool.Pool
-	redeemer *redeemer
-	totals   *store.Totals
+	log        *slog.Logger
+	reads      *pgxpool.Pool
+	writes     *pgxpool.Pool
+	redeemer   *redeemer
+	perkReader *perkReader
+	totals     *store.Totals
 
 	readiness readiness
 
@@ -74,7 +75,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	}
 	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals()}
 	db.life, db.end = context.WithCancel(context.Background())
-	db.redeemer = newRedeemer(db)
+	db.redeemer, db.perkReader = newRedeemer(db), &perkReader{db: db}
 	return db, nil
 }
 

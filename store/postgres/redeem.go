@@ -86,7 +86,7 @@ const readFindings = `
 	SELECT f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata, k.fingerprint, coalesce(k.is_over, false),
 		(SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
 		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = $1 AND r.status <> 'rejected') IS NOT NULL
-	FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) WITH ORDINALITY
+	FROM unnest((SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]), (SELECT $6::timestamptz[])) WITH ORDINALITY
 		AS a (id, user_id, client_id, key, at, place)
 	LEFT JOIN LATERAL (
 		SELECT fingerprint, redemption_id, created_at < a.at - $7::interval AS is_over
@@ -192,7 +192,7 @@ func (d *decision) writes() *pgx.Batch {
 	if len(d.inWay) > 0 {
 		c := columnsOf(d.inWay)
 		b.Queue(`
-			DELETE FROM idempotency_keys AS k USING unnest($1::text[], $2::text[], $3::timestamptz[]) AS a (client_id, key, at)
+			DELETE FROM idempotency_keys AS k USING unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::timestamptz[])) AS a (client_id, key, at)
 			WHERE k.client_id = a.client_id AND k.key = a.key AND k.created_at < a.at - $4::interval`,
 			c.clients, c.keys, c.times, store.IdempotencyKeyLife)
 	}
@@ -212,7 +212,7 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 	b.Queue(`
 		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
 		SELECT id, $1::text, user_id, client_id, at, status, status, metadata
-		FROM unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[])
+		FROM unnest((SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::timestamptz[]), (SELECT $6::text[]), (SELECT $7::text[]))
 			AS a (id, user_id, client_id, at, status, metadata)`,
 		d.perkID, c.ids, c.users, c.clients, c.times, statuses, metadata)
 	if c.hasKeys {
@@ -220,7 +220,7 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 		b.Queue(`
 			INSERT INTO idempotency_keys (client_id, key, fingerprint, redemption_id, created_at)
 			SELECT client_id, key, fingerprint, id, at
-			FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::timestamptz[]) AS a (client_id, key, fingerprint, id, at)
+			FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::bytea[]), (SELECT $4::text[]), (SELECT $5::timestamptz[])) AS a (client_id, key, fingerprint, id, at)
 			WHERE key IS NOT NULL ORDER BY client_id, key`,
 			c.clients, c.keys, c.fingerprints, c.ids, c.times)
 	}
