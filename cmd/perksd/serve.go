@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +58,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer listener.Close()
+	spareCollections()
 	log := p.logger(o.logFormat.value)
 	stores, err := p.openStores(ctx, o.sandbox, log)
 	if err != nil {
@@ -75,6 +78,14 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	defer stopPurging()
 	p.announce(o.logFormat.value, log, listener.url())
 	return listener.serve(ctx, handler, log)
+}
+
+// spareCollections lets garbage grow to four times what is live, unless GOGC says otherwise. A request leaves some 12 KiB
+// behind on a heap of a few MiB, and collecting that as often as Go does by itself took a tenth of the server's time.
+func spareCollections() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 }
 
 func (p *program) logger(format string) *slog.Logger {
