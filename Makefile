@@ -55,10 +55,16 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 		done; \
 	done
 
+# BENCH is for flags, such as BENCH='-only get -rounds 3' or BENCH='-only queries -perks 10000000'; the first run fills
+# databases in .bench/ for all others.
+.PHONY: bench
+bench: test-programs ## measure the service side by side with what bounds it
+	go run ./cmd/bench $(BENCH)
+
 .PHONY: golden
 golden: ## write the golden files anew; look at the difference before you commit it
 	go test $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 .PHONY: clean
-clean: ## remove what was built and the demo's files
-	rm -rf bin .demo
+clean: ## remove what was built, the demo's files and the bench's databases
+	rm -rf bin .demo .bench
