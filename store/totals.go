@@ -66,6 +66,10 @@ func (t *Totals) Of(ctx context.Context, query PerkQuery, categories []string, v
 	return fresh.Matching, err
 }
 
+// Forget lets go of all totals, for a database that may not be the same as before: one that lost its last changes can come
+// to the same version by others.
+func (t *Totals) Forget() { t.kept.Purge() }
+
 func (t *Totals) of(key totalKey) *keptTotal {
 	if kept, ok := t.kept.Get(key); ok {
 		return kept

@@ -135,7 +135,8 @@ func (db *DB) outlive(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // leadsNowhere tells whether the error shows that connections lead to a server that died or was demoted, and lets go of
-// them all: those that are idle would fail one by one.
+// them all: those that are idle would fail one by one. So it does of what is known of that server's data, which a standby
+// that was promoted need not have.
 func (db *DB) leadsNowhere(err error) bool {
 	var refused *pgconn.ConnectError
 	if err == nil || errors.As(err, &refused) || !isBroken(err) && sqlState(err) != stateReadOnly {
@@ -144,6 +145,7 @@ func (db *DB) leadsNowhere(err error) bool {
 	db.log.Warn("connecting to the database anew", "cause", err)
 	db.writes.Reset()
 	db.reads.Reset()
+	db.totals.Forget()
 	return true
 }
 

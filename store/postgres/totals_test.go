@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/perks/store"
+	"example.com/perks/store/postgres/cluster"
+)
+
+// TestTotalsOfAServerAreForgottenWithIt proves that a standby which was promoted without the last import, and came to the
+// same version by another one, is not taken for the server that is gone.
+func TestTotalsOfAServerAreForgottenWithIt(t *testing.T) {
+	t.Parallel()
+	address := cluster.Database(t)
+	db := openAt(t, address)
+	fill(t, db, 3, 1)
+	requireTotal(t, db, 3)
+
+	other, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(t.Context())
+	_, gone := other.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	_, imported := other.Exec(t.Context(), `
+		INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description, words)
+		VALUES ('other', now(), now(), 'auto', 'tea', 'bath', 'Tea', 'Bath', 'Hot', '')`)
+	if err := errors.Join(gone, imported); err != nil {
+		t.Fatal(err)
+	}
+	requireTotal(t, db, 4)
+}
+
+func requireTotal(t *testing.T, db *DB, want int64) {
+	t.Helper()
+	query := store.PerkQuery{At: asOf, Sort: sortedBy(t, "title"), Window: store.Window{Page: 1, PerPage: perPage}}
+	list, err := db.ListPerks(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list.Total != want || int64(len(list.Items)) != want {
+		t.Errorf("the list has %d perks and the total %d, want %d", len(list.Items), list.Total, want)
+	}
+}
