@@ -79,11 +79,14 @@ func isPassing(err error) bool {
 	return slices.ContainsFunc(passingStates, func(passing string) bool { return strings.HasPrefix(state, passing) })
 }
 
-// isBroken holds when the connection failed, and not the statement: it could not be made, or was cut.
+// isBroken holds when the connection failed, and not the statement: it could not be made, was cut, or the server says that
+// it ends it.
 func isBroken(err error) bool {
 	var refused *pgconn.ConnectError
 	var network net.Error
+	var failure *pgconn.PgError
 	return errors.As(err, &refused) ||
+		errors.As(err, &failure) && slices.Contains([]string{"FATAL", "PANIC"}, failure.SeverityUnlocalized) ||
 		!isOver(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 			errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.SafeToRetry(err))
 }
