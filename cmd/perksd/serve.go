@@ -80,11 +80,12 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	return listener.serve(ctx, handler, log)
 }
 
-// spareCollections lets garbage grow to four times what is live, unless GOGC says otherwise. A request leaves some 12 KiB
-// behind on a heap of a few MiB, and collecting that as often as Go does by itself took a tenth of the server's time.
+// spareCollections lets garbage grow to twice what is live, unless GOGC says otherwise. A request leaves some 12 KiB behind
+// on a heap of a few MiB, and collecting that as often as Go does by itself took a tenth of the server's time. More would
+// let thousands of slow connections take more memory than they should.
 func spareCollections() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(200)
 	}
 }
 

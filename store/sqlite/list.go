@@ -40,10 +40,11 @@ func (s *search) page(v view, total int64) ([]int64, error) {
 	if reach.Take == 0 {
 		return nil, nil
 	}
-	text, err := s.pageText(reach.FromEnd)
+	order, err := orderBy(perkSortColumns, s.query.Sort, `p.id`, reach.FromEnd)
 	if err != nil {
 		return nil, err
 	}
+	text := pageOf(s.candidates(order, reach, total), order)
 	rows, err := all(v, scanValue[int64], text, append(slices.Clone(s.args), sql.Named("limit", reach.Take), sql.Named("offset", reach.Skip))...)
 	if reach.FromEnd {
 		slices.Reverse(rows)
@@ -51,17 +52,8 @@ func (s *search) page(v view, total int64) ([]int64, error) {
 	return rows, err
 }
 
-func (s *search) pageText(fromEnd bool) (string, error) {
-	order, err := orderBy(perkSortColumns, s.query.Sort, `p.id`, fromEnd)
-	if err != nil {
-		return "", err
-	}
-	condition := s.where()
-	if s.query.AvailableTo != "" {
-		condition += ` AND p.row NOT IN ` + taken
-	}
-	return `SELECT p.row FROM ` + s.from(indexFor(s.query.Sort)) + ` WHERE ` + condition +
-		` ORDER BY ` + order + ` LIMIT :limit OFFSET :offset`, nil
+func pageOf(candidates, order string) string {
+	return `SELECT p.row FROM ` + candidates + ` ORDER BY ` + order + ` LIMIT :limit OFFSET :offset`
 }
 
 // perksAt reads perks by their rows, in the order of the rows.

@@ -158,6 +158,14 @@ func (s *search) whereAnywhere() string {
 	return whereAll(conditions)
 }
 
+// whereAvailable is where, without what the user that the query names cannot have.
+func (s *search) whereAvailable() string {
+	if s.query.AvailableTo == "" {
+		return s.where()
+	}
+	return s.where() + ` AND p.row NOT IN ` + taken
+}
+
 func whereAll(conditions []string) string {
 	if len(conditions) == 0 {
 		return `true`

@@ -45,10 +45,11 @@ CREATE INDEX perks_created_at_desc    ON perks (created_at DESC, id, valid_to);
 CREATE INDEX perks_updated_at_asc     ON perks (updated_at, id, valid_to);
 CREATE INDEX perks_updated_at_desc    ON perks (updated_at DESC, id, valid_to);
 
--- The filters, with the usual order.
+-- The filters, with the usual order. A circle on the map is looked up by the cells of its grid.
 CREATE INDEX perks_in_city     ON perks (city_fold, created_at DESC, id, valid_to, category_fold);
 CREATE INDEX perks_in_category ON perks (category_fold, created_at DESC, id, valid_to);
-CREATE INDEX perks_in_cell     ON perks (cell, lat, lng, created_at DESC, id, valid_to) WHERE cell IS NOT NULL;
+CREATE INDEX perks_in_cell     ON perks (cell, created_at DESC, id, lat, lng, valid_to, valid_from, category_fold)
+    WHERE cell IS NOT NULL;
 
 -- The words of title, merchant_name and description, as store.Words splits them; rowid is perks.row.
 CREATE VIRTUAL TABLE perk_words USING fts5 (
