@@ -81,7 +81,7 @@ const readOffer = `
 	FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id WHERE p.id = $1`
 
 // readFindings looks each attempt up on its own: every LIMIT 1 is a row that is unique anyway, and keeps the planner from
-// reading a whole table once for all of them.
+// reading a whole table once for all of them. The lists come by a SELECT here and below for the reason that readPerks gives.
 const readFindings = `
 	SELECT f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata, k.fingerprint, coalesce(k.is_over, false),
 		(SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
