@@ -1,0 +1,252 @@
+package sqlite
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+var (
+	asOf = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+	aTown = &store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 10}
+	aGulf = &store.Circle{Lat: -17, Lng: 179.99, RadiusKM: 60} // on both sides of the antimeridian
+
+	newestFirst = []api.SortKey{{Field: "created_at", Desc: true}}
+	oldestFirst = []api.SortKey{{Field: "created_at"}}
+)
+
+const perPage = 7
+
+var circles = []struct {
+	name  string
+	query store.PerkQuery
+}{
+	{"a town", store.PerkQuery{Near: aTown}},
+	{"a town, with what is over", store.PerkQuery{Near: aTown, IncludeExpired: true}},
+	{"a gulf", store.PerkQuery{Near: aGulf}},
+	{"a category in a town", store.PerkQuery{Near: aTown, Category: "food"}},
+	{"a word in a town", store.PerkQuery{Near: aTown, Text: "half"}},
+	{"a city and a town", store.PerkQuery{Near: aTown, City: "Leeds"}},
+	{"what ann can have in a town", store.PerkQuery{Near: aTown, AvailableTo: "ann"}},
+}
+
+func TestEveryWayLeadsToTheSamePage(t *testing.T) {
+	db := openTemporary(t)
+	fillCircles(t, db)
+	for _, circle := range circles {
+		for _, circle.query.Sort = range [][]api.SortKey{newestFirst, oldestFirst} {
+			list := wholeList(t, db, circle.query)
+			total := int64(len(list))
+			if total < 20*perPage {
+				t.Errorf("%s has %d perks: nothing is proven", circle.name, total)
+			}
+			pages := (total + perPage - 1) / perPage
+			for _, page := range []int64{1, 2, 9, pages / 2, pages/2 + 1, pages/2 + 2, pages - 1, pages} {
+				circle.query.Window = store.Window{Page: page, PerPage: perPage}
+				reach := circle.query.Window.Reach(total)
+				offset := circle.query.Window.Offset()
+				want := list[offset : offset+reach.Take]
+				for name, rows := range pageByEachWay(t, db, circle.query, reach) {
+					if !slices.Equal(rows, want) {
+						t.Errorf("%s, sorted by %q, page %d of %d, %s: it is\n%v\nwant\n%v",
+							circle.name, api.FormatSort(circle.query.Sort), page, pages, name, rows, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestACircleByTimeTakesFewOfEachCell(t *testing.T) {
+	db := openTemporary(t)
+	fillCircles(t, db)
+	for _, circle := range circles {
+		for _, circle.query.Sort = range [][]api.SortKey{newestFirst, oldestFirst} {
+			for _, fromEnd := range []bool{false, true} {
+				what := fmt.Sprintf("%s, sorted by %q, from the end: %t", circle.name, api.FormatSort(circle.query.Sort), fromEnd)
+				reach := store.Reach{FromEnd: fromEnd, Take: perPage}
+				inSearch(t, db, circle.query, reach, func(v view, s *search, order string) {
+					candidates := s.candidates(order, reach, 1_000_000)
+					plan, err := explain(v, pageOf(candidates, order), s.args)
+					if err != nil {
+						t.Fatal(err)
+					}
+					requireCellPlan(t, what, plan, circle.query)
+					n, err := one(v, scanValue[int64], `SELECT count(*) FROM `+candidates, inWindow(s, reach)...)
+					if most := s.cells() * perPage; err != nil || n < perPage || n > most {
+						t.Errorf("%s: a page of %d is found among %d perks (%v), want at most %d", what, perPage, n, err, most)
+					}
+				})
+			}
+		}
+	}
+}
+
+// requireCellPlan checks that perks are read from their cells in order and found again there, and that only what was taken
+// of each cell is sorted.
+func requireCellPlan(t *testing.T, what, plan string, query store.PerkQuery) {
+	t.Helper()
+	found, read := "SEARCH p USING COVERING INDEX perks_in_cell (cell=? AND created_at=? AND id=?)\nCORRELATED LIST SUBQUERY", "SEARCH p USING COVERING INDEX perks_in_cell (cell=?)\n"
+	if query.City != "" {
+		read = "SEARCH p USING INDEX perks_in_cell (cell=?)\n" // and the city from the table
+	}
+	if !strings.Contains(plan, found) || !strings.Contains(plan, read) || strings.Contains(plan, "SCAN p ") ||
+		strings.Count(plan, "TEMP B-TREE FOR ORDER BY") != 1 {
+		t.Errorf("%s: the plan is\n%s\nwant %q, then %q, and one TEMP B-TREE FOR ORDER BY", what, plan, found, read)
+	}
+}
+
+func TestTheCellsAreLeftWhenTheyGiveTooMany(t *testing.T) {
+	db := openTemporary(t)
+	for _, test := range []struct {
+		name  string
+		near  store.Circle
+		sort  []api.SortKey
+		skip  int64
+		total int64
+		want  bool
+	}{
+		{"a first page of many", *aTown, newestFirst, 0, 10_000, true},
+		{"the oldest of many", *aTown, oldestFirst, 0, 10_000, true},
+		{"a first page of few", *aTown, newestFirst, 0, 100, false},
+		{"a page far inside", *aTown, newestFirst, 4000, 10_000, false},
+		{"a circle of many cells", store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 300}, newestFirst, 0, 10_000, false},
+		{"another order", *aTown, []api.SortKey{{Field: "title"}}, 0, 10_000, false},
+		{"another order among equals", *aTown, append(slices.Clone(newestFirst), api.SortKey{Field: "title"}), 0, 10_000, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reach := store.Reach{Skip: test.skip, Take: perPage}
+			inSearch(t, db, store.PerkQuery{Near: &test.near, Sort: test.sort}, reach, func(_ view, s *search, order string) {
+				got := s.candidates(order, reach, test.total)
+				if is := got != s.gathered(); is != test.want {
+					t.Errorf("perks are taken from each cell: %t, want %t", is, test.want)
+				}
+			})
+		})
+	}
+}
+
+// pageByEachWay is the rows of a page as each way finds them, in the order in which they are shown.
+func pageByEachWay(t *testing.T, db *DB, query store.PerkQuery, reach store.Reach) map[string][]int64 {
+	t.Helper()
+	pages := map[string][]int64{}
+	inSearch(t, db, query, reach, func(v view, s *search, order string) {
+		for name, candidates := range map[string]string{"gathered": s.gathered(), "from each cell": s.fromEachCell(order)} {
+			rows, err := all(v, scanValue[int64], pageOf(candidates, order), inWindow(s, reach)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reach.FromEnd {
+				slices.Reverse(rows)
+			}
+			pages[name] = rows
+		}
+	})
+	return pages
+}
+
+// wholeList is the rows of all that matches, in order, without the help of any index.
+func wholeList(t *testing.T, db *DB, query store.PerkQuery) (rows []int64) {
+	t.Helper()
+	inSearch(t, db, query, store.Reach{}, func(v view, s *search, order string) {
+		available := `true`
+		if query.AvailableTo != "" {
+			available = `p.row NOT IN ` + taken
+		}
+		var err error
+		rows, err = all(v, scanValue[int64], `SELECT p.row FROM perks AS p NOT INDEXED
+			WHERE `+s.whereAnywhere()+` AND `+available+` ORDER BY `+order, s.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return rows
+}
+
+// inSearch runs work in the transaction of a list, with the order in which the page is reached.
+func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Reach, work func(view, *search, string)) {
+	t.Helper()
+	query.At = asOf
+	err := db.read(t.Context(), "look at a list", func(v view) error {
+		s, err := newSearch(v, query)
+		if err != nil {
+			return err
+		}
+		order, err := orderBy(perkSortColumns, query.Sort, `p.id`, reach.FromEnd)
+		if err != nil {
+			return err
+		}
+		work(v, s, order)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func inWindow(s *search, reach store.Reach) []any {
+	return append(slices.Clone(s.args), sql.Named("limit", reach.Take), sql.Named("offset", reach.Skip))
+}
+
+// fillCircles lays perks over the circles and around them, spread by remainders of primes, so that every value comes with
+// every other. Several are made at each moment, under ids that do not follow their rows.
+func fillCircles(t *testing.T, db *DB) {
+	t.Helper()
+	const perks = 4001
+	if _, err := db.ImportCategories(t.Context(), withoutErrors(api.Category{ID: "food", Name: "Food"})); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.write(t.Context(), "add a user", addUser("ann")); err != nil {
+		t.Fatal(err)
+	}
+	var records []store.PerkRecord
+	for i := range perks {
+		lat, lng := aTown.Lat+float64(i%101-50)/400, aTown.Lng+float64(i%103-50)/250
+		if i%4 == 0 {
+			lat, lng = aGulf.Lat+float64(i%101-50)/100, aGulf.Lng+float64(i%103-50)/100
+		}
+		if lng > 180 {
+			lng -= 360
+		}
+		perk := store.PerkRecord{Lat: &lat, Lng: &lng, Perk: api.Perk{
+			ID: fmt.Sprintf("perk-%04d", i*2003%perks), Title: "Something", Description: "For everyone.", City: "Leeds",
+			CreatedAt: asOf.Add(-time.Duration(i%599) * time.Minute),
+		}}
+		if i%3 == 0 {
+			perk.City = "York"
+		}
+		if i%5 < 3 {
+			perk.Title, perk.Category = "Half of all", new("Food")
+		}
+		if i%7 < 2 {
+			perk.ValidFrom = new(asOf.Add(time.Duration(i%13-11) * time.Hour))
+		}
+		if i%11 < 6 {
+			perk.ValidTo = new(asOf.Add(time.Duration(i%17-3) * time.Hour))
+		}
+		if i%19 == 0 {
+			perk.Stock = new(int64(0))
+		}
+		records = append(records, perk)
+	}
+	if _, err := db.ImportPerks(t.Context(), withoutErrors(records...), nil, asOf); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func withoutErrors[T any](records ...T) func(func(T, error) bool) {
+	return func(yield func(T, error) bool) {
+		for _, record := range records {
+			if !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
