@@ -40,16 +40,24 @@ func (s *search) page(v view, total int64) ([]int64, error) {
 	if reach.Take == 0 {
 		return nil, nil
 	}
+	rows, err := s.nearest(v, reach, total)
+	if err == nil && rows == nil {
+		rows, err = s.find(v, reach, total)
+	}
+	if reach.FromEnd {
+		slices.Reverse(rows)
+	}
+	return rows, err
+}
+
+// find returns rows in the order in which they are reached.
+func (s *search) find(v view, reach store.Reach, total int64) ([]int64, error) {
 	order, err := orderBy(perkSortColumns, s.query.Sort, `p.id`, reach.FromEnd)
 	if err != nil {
 		return nil, err
 	}
 	text := pageOf(s.candidates(order, reach, total), order)
-	rows, err := all(v, scanValue[int64], text, append(slices.Clone(s.args), sql.Named("limit", reach.Take), sql.Named("offset", reach.Skip))...)
-	if reach.FromEnd {
-		slices.Reverse(rows)
-	}
-	return rows, err
+	return all(v, scanValue[int64], text, append(slices.Clone(s.args), sql.Named("limit", reach.Take), sql.Named("offset", reach.Skip))...)
 }
 
 func pageOf(candidates, order string) string {
