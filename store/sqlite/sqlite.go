@@ -11,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
+	codes "modernc.org/sqlite/lib"
 
 	"example.com/perks/store"
 )
@@ -59,12 +61,9 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err := file.create(); err != nil {
 		return nil, err
 	}
-	session, err := file.session(ctx)
+	session, err := file.migrated(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if err := session.migrate(); err != nil {
-		return nil, errors.Join(err, session.close())
 	}
 	readers, err := file.readers()
 	if err != nil {
@@ -117,7 +116,10 @@ func (f file) create() error {
 	return handle.Close()
 }
 
-const busyTimeout = "5000" // milliseconds to wait for another process's write
+// busyTime is how long another process's write is waited for.
+const busyTime = 5 * time.Second
+
+var busyTimeout = fmt.Sprint(busyTime.Milliseconds())
 
 // maxReaders bounds the reads that run at once. An export holds one for as long as it lasts.
 const maxReaders = 16
@@ -140,6 +142,32 @@ func (f file) readers() (*sql.DB, error) {
 	db.SetMaxOpenConns(maxReaders)
 	db.SetMaxIdleConns(maxReaders)
 	return db, nil
+}
+
+// migrated opens a connection that writes, and brings the schema up to date. SQLite waits for another process's write, but
+// not while one makes the log of a new file, or clears it away as the last to close it: that is tried again here.
+func (f file) migrated(ctx context.Context) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, busyTime)
+	defer cancel()
+	again := time.NewTicker(busyTime / 500)
+	defer again.Stop()
+	for {
+		session, err := f.session(ctx)
+		if err == nil {
+			if err = session.migrate(); err == nil {
+				return session, nil
+			}
+			err = errors.Join(err, session.close())
+		}
+		if resultCode(err) != codes.SQLITE_BUSY {
+			return nil, err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // session opens a connection that writes. Every commit is on the disk when it returns.
