@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/perks/store/postgres/cluster"
@@ -88,7 +87,7 @@ func (l *lab) postgresWith(ctx context.Context, perks int64) (*cluster.Cluster, 
 			return err
 		}
 		defer func() { err = errors.Join(err, c.Stop()) }()
-		if err := l.fill(ctx, address(c), perks); err != nil {
+		if err := l.fillPostgres(ctx, c, perks); err != nil {
 			return err
 		}
 		return c.Save(ctx, path)
@@ -107,16 +106,6 @@ func (l *lab) sqliteWith(ctx context.Context, perks int64) (string, error) {
 	}
 	path := filepath.Join(l.folder, fmt.Sprintf("list-%d.db", perks))
 	return "sqlite:" + path, copyFile(saved, path)
-}
-
-func (l *lab) fill(ctx context.Context, database string, perks int64) error {
-	begun := time.Now()
-	if _, err := l.operate(ctx, database, nil, "demo-data", "--perks", fmt.Sprint(perks), "--users", "0"); err != nil {
-		return err
-	}
-	kind, _, _ := strings.Cut(database, ":")
-	l.say("filled a new %s database with %s perks in %s", kind, grouped(perks), time.Since(begun).Round(time.Second))
-	return nil
 }
 
 func copyFile(from, to string) (err error) {

