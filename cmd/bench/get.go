@@ -9,10 +9,13 @@ import (
 	"net/http"
 )
 
-const (
-	getConnections = 64
-	getPath        = "/partners/perks/coffee-2for1" // one of the sample perks
-)
+const getPath = "/partners/perks/coffee-2for1" // one of the sample perks
+
+// getTargets are by how many ask at once. Few have little to share.
+var getTargets = []struct {
+	connections int
+	target      target
+}{{manyConnections, target{0.9, atLeast}}, {16, target{}}, {1, target{}}}
 
 // measureGet compares reading one perk, its token checked, with the bare handler over the same database.
 func measureGet(ctx context.Context, l *lab) (result *table, err error) {
@@ -40,15 +43,17 @@ func measureGet(ctx context.Context, l *lab) (result *table, err error) {
 	}
 
 	generator, read := newReader()
-	of := func(s *service) func(context.Context) (float64, error) {
-		return func(ctx context.Context) (float64, error) { return read(ctx, s, getPath, getConnections, l.time) }
+	result = newTable("Reading one perk (`get`)", "`GET /perks/{id}` over PostgreSQL, token checked", "perksd", "bare handler")
+	for _, at := range getTargets {
+		of := func(s *service) func(context.Context) (float64, error) {
+			return func(ctx context.Context) (float64, error) { return read(ctx, s, getPath, at.connections, l.time) }
+		}
+		rates, err := l.inTurn(ctx, fmt.Sprintf("get at %d", at.connections), contender{"perksd", of(perksd)}, contender{"bare handler", of(bare)})
+		if err != nil {
+			return nil, err
+		}
+		result.add(rates[0]/rates[1], at.target, fmt.Sprintf("%d connections", at.connections), rate(rates[0]), rate(rates[1]))
 	}
-	rates, err := l.inTurn(ctx, "get", contender{"perksd", of(perksd)}, contender{"bare handler", of(bare)})
-	if err != nil {
-		return nil, err
-	}
-	result = newTable("Reading one perk (`get`)", "over PostgreSQL, 64 connections", "perksd", "bare handler")
-	result.add(rates[0]/rates[1], target{0.9, atLeast}, "`GET /perks/{id}`, token checked", rate(rates[0]), rate(rates[1]))
 	result.note("Load by %s on the same machine.", generator)
 	return result, nil
 }
