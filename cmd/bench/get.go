@@ -52,7 +52,7 @@ func measureGet(ctx context.Context, l *lab) (result *table, err error) {
 		if err != nil {
 			return nil, err
 		}
-		result.add(rates[0]/rates[1], at.target, fmt.Sprintf("%d connections", at.connections), rate(rates[0]), rate(rates[1]))
+		result.add(rates[0]/rates[1], at.target, fmt.Sprintf("%d at once", at.connections), rate(rates[0]), rate(rates[1]))
 	}
 	result.note("Load by %s on the same machine.", generator)
 	return result, nil
