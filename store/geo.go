@@ -73,6 +73,29 @@ func (c Circle) Cover() []CellRange {
 	return runs
 }
 
+// Cells is how many cells of the grid the circle touches.
+func (c Circle) Cells() (n int64) {
+	for _, run := range c.Cover() {
+		n += int64(run.Last - run.First + 1)
+	}
+	return n
+}
+
+// narrowerShare bounds the narrower circles: one with more of the perks would spare too little.
+const narrowerShare = 8
+
+// Narrower returns circles around the same centre that may hold as many perks as are needed of the total, each growth times
+// as many as the one before, the narrowest first: around a town there are far more of them at the centre than if all were
+// spread evenly, and a circle with too few costs little. Their edges lie between two whole millimetres, so that none of
+// several perks at one distance is left out.
+func (c Circle) Narrower(need, total int64, growth float64) (circles []Circle) {
+	for most := float64(need) / 16; most < float64(total)/narrowerShare; most *= growth {
+		millimetres := c.RadiusKM * 1e6 * math.Sqrt(most/float64(total))
+		circles = append(circles, Circle{Lat: c.Lat, Lng: c.Lng, RadiusKM: (math.Floor(millimetres) + 0.5) / 1e6})
+	}
+	return circles
+}
+
 // Box is an area between two parallels and two meridians, in degrees. As in GeoJSON (RFC 7946, section 5.2), East is
 // less than West when the box crosses the antimeridian.
 type Box struct{ South, West, North, East float64 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -148,5 +149,32 @@ func TestHaversineOfARadius(t *testing.T) {
 				t.Errorf("got %g, want %g", got, test.want)
 			}
 		})
+	}
+}
+
+func TestNarrowerCirclesAreWithinTheCircle(t *testing.T) {
+	county := store.Circle{Lat: 40, Lng: 0, RadiusKM: 60}
+	for _, test := range []struct {
+		need, total int64
+		want        string // how many would be in each if all were spread evenly, rounded
+	}{
+		{need: 16, total: 100_000, want: "[1 8 64 512 4096]"},
+		{need: 1600, total: 100_000, want: "[100 800 6400]"},
+		{need: 50_000, total: 100_000, want: "[3125]"},
+		{need: 16, total: 8, want: "[]"},
+	} {
+		held := []int64{}
+		for _, circle := range county.Narrower(test.need, test.total, 8) {
+			if circle.Lat != county.Lat || circle.Lng != county.Lng {
+				t.Errorf("%+v has another centre than %+v", circle, county)
+			}
+			if _, part := math.Modf(circle.RadiusKM * 1e6); math.Abs(part-0.5) > 1e-3 {
+				t.Errorf("the edge of %+v is not between two millimetres", circle)
+			}
+			held = append(held, int64(math.Round(float64(test.total)*math.Pow(circle.RadiusKM/county.RadiusKM, 2))))
+		}
+		if got := fmt.Sprint(held); got != test.want {
+			t.Errorf("for %d of %d perks the circles would hold %s, want %s", test.need, test.total, got, test.want)
+		}
 	}
 }

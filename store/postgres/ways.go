@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"iter"
-	"math"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -13,6 +12,8 @@ import (
 const (
 	shortShare  = 8
 	manyMatches = 2000 // fewer are gathered at once, in a millisecond or two
+
+	circleGrowth = 4 // of how many each narrower circle may hold
 )
 
 // ways gives the candidates for a page, as what follows FROM, from the shortest way to the surest: only the last is certain
@@ -25,11 +26,11 @@ func (s *search) ways(order string, reach store.Reach, total int64) iter.Seq[str
 		case s.isInOrder():
 			yield(s.inOrder(order) + ` WHERE ` + s.whereAnywhere() + s.andNotTaken(need))
 			return
-		case s.isNewest() && s.cells()*need < total/shortShare:
+		case s.isNewest() && s.around.Cells()*need < total/shortShare:
 			yield(s.fromEachCell(order, need))
 			return
 		case s.isNearest(reach.FromEnd) && total > manyMatches:
-			for _, circle := range narrower(s.around, need, total) {
+			for _, circle := range s.around.Narrower(need, total, circleGrowth) {
 				s.look(circle)
 				if !yield(s.gathered(total)) {
 					return
@@ -83,37 +84,18 @@ func (s *search) isNewest() bool {
 	return s.isCircle() && len(s.query.Sort) == 1 && s.query.Sort[0].Field == "created_at"
 }
 
-// cells is how many cells the circle touches.
-func (s *search) cells() (n int64) {
-	for _, run := range s.around.Cover() {
-		n += int64(run.Last - run.First + 1)
-	}
-	return n
-}
-
 // fromEachCell is the first of what matches in each cell, as many as the page may need of it.
 func (s *search) fromEachCell(order string, need int64) string {
 	s.args["most"] = need
 	return `unnest(@first::integer[], @last::integer[]) AS run (first, last)
 		CROSS JOIN generate_series(run.first, run.last) AS cell (number)
-		CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell = cell.number AND ` + s.whereAnywhere() + s.andNotTaken(s.cells()*need) + `
+		CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell = cell.number AND ` + s.whereAnywhere() + s.andNotTaken(s.around.Cells()*need) + `
 			ORDER BY ` + order + ` LIMIT @most) AS p`
 }
 
 // isNearest holds when the page is reached from the centre of the circle.
 func (s *search) isNearest(fromEnd bool) bool {
 	return len(s.query.Sort) > 0 && s.query.Sort[0].Field == api.SortDistance && s.query.Sort[0].Desc == fromEnd
-}
-
-// narrower are circles within the circle that may hold as many perks as are needed, the narrowest first: in a town there
-// are far more of them than if all were spread evenly, and a circle with too few costs little. Their edges lie between two
-// whole millimetres, so that none of several perks at one distance is left out.
-func narrower(circle store.Circle, need, total int64) (circles []store.Circle) {
-	for most := float64(need) / 16; most < float64(total)/shortShare; most *= 4 {
-		millimetres := circle.RadiusKM * 1e6 * math.Sqrt(most/float64(total))
-		circles = append(circles, store.Circle{Lat: circle.Lat, Lng: circle.Lng, RadiusKM: (math.Floor(millimetres) + 0.5) / 1e6})
-	}
-	return circles
 }
 
 // gathered is all that matches, to be sorted. OFFSET 0 keeps PostgreSQL from walking the order's index instead, in the hope

@@ -1,16 +1,13 @@
 package sqlite
 
 import (
-	"math"
-
 	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
 const (
-	manyMatches = 2000 // fewer are gathered and sorted in two milliseconds
-	circleShare = 8    // a circle with more of what matches spares too little
-	circleStep  = 8    // as many more the next circle may hold
+	manyMatches  = 2000 // fewer are gathered and sorted in two milliseconds
+	circleGrowth = 8    // of how many each narrower circle may hold
 )
 
 // nearest finds a page that is reached from the centre of a circle in narrower circles around it, so that what is far from
@@ -19,7 +16,7 @@ func (s *search) nearest(v view, reach store.Reach, total int64) ([]int64, error
 	if !s.isNearest(reach.FromEnd) || total <= manyMatches {
 		return nil, nil
 	}
-	for _, circle := range narrower(*s.query.Near, reach.Skip+reach.Take, total) {
+	for _, circle := range s.query.Near.Narrower(reach.Skip+reach.Take, total, circleGrowth) {
 		query := s.query
 		query.Near = &circle
 		narrow, err := newSearch(v, query)
@@ -39,15 +36,4 @@ func (s *search) nearest(v view, reach store.Reach, total int64) ([]int64, error
 func (s *search) isNearest(fromEnd bool) bool {
 	return s.query.Near != nil && !s.hasWords() && len(s.query.Sort) > 0 &&
 		s.query.Sort[0].Field == api.SortDistance && s.query.Sort[0].Desc == fromEnd
-}
-
-// narrower are circles within the circle that may hold as many perks as are needed, the narrowest first: around a town
-// there are far more of them at the centre than if all were spread evenly, and a circle with too few costs little. Their
-// edges lie between two whole millimetres, so that none of several perks at one distance is left out.
-func narrower(circle store.Circle, need, total int64) (circles []store.Circle) {
-	for most := float64(need) / 16; most < float64(total)/circleShare; most *= circleStep {
-		millimetres := circle.RadiusKM * 1e6 * math.Sqrt(most/float64(total))
-		circles = append(circles, store.Circle{Lat: circle.Lat, Lng: circle.Lng, RadiusKM: (math.Floor(millimetres) + 0.5) / 1e6})
-	}
-	return circles
 }

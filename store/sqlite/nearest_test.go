@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"testing"
 
@@ -63,32 +61,6 @@ func TestNarrowerCirclesLeadToTheSamePage(t *testing.T) {
 					t.Errorf("%s, page %d of %d: it is\n%v\nwant\n%v", test.name, page, pages, rows, want)
 				}
 			})
-		}
-	}
-}
-
-func TestNarrowerCirclesAreWithinTheCircle(t *testing.T) {
-	for _, test := range []struct {
-		need, total int64
-		want        string // how many would be in each if all were spread evenly, rounded
-	}{
-		{need: 16, total: 100_000, want: "[1 8 64 512 4096]"},
-		{need: 1600, total: 100_000, want: "[100 800 6400]"},
-		{need: 50_000, total: 100_000, want: "[3125]"},
-		{need: 16, total: 8, want: "[]"},
-	} {
-		held := []int64{}
-		for _, circle := range narrower(*aCounty, test.need, test.total) {
-			if circle.Lat != aCounty.Lat || circle.Lng != aCounty.Lng {
-				t.Errorf("%+v has another centre than %+v", circle, *aCounty)
-			}
-			if _, part := math.Modf(circle.RadiusKM * 1e6); math.Abs(part-0.5) > 1e-3 {
-				t.Errorf("the edge of %+v is not between two millimetres", circle)
-			}
-			held = append(held, int64(math.Round(float64(test.total)*math.Pow(circle.RadiusKM/aCounty.RadiusKM, 2))))
-		}
-		if got := fmt.Sprint(held); got != test.want {
-			t.Errorf("for %d of %d perks the circles would hold %s, want %s", test.need, test.total, got, test.want)
 		}
 	}
 }

@@ -9,7 +9,7 @@ const cellShare = 5
 // candidates are the perks that a page is found among, as what follows FROM: all that match, or few of them that surely
 // hold the page. The total and the window decide, which are exact.
 func (s *search) candidates(order string, reach store.Reach, total int64) string {
-	if s.isByTime() && s.cells()*(reach.Skip+reach.Take) < total/cellShare {
+	if s.isByTime() && s.query.Near.Cells()*(reach.Skip+reach.Take) < total/cellShare {
 		return s.fromEachCell(order)
 	}
 	return s.gathered()
@@ -18,14 +18,6 @@ func (s *search) candidates(order string, reach store.Reach, total int64) string
 // isByTime holds when a circle's perks are asked for in the order in which each of its cells has them.
 func (s *search) isByTime() bool {
 	return s.query.Near != nil && len(s.query.Sort) == 1 && s.query.Sort[0].Field == "created_at"
-}
-
-// cells is how many cells the circle touches.
-func (s *search) cells() (n int64) {
-	for _, run := range s.query.Near.Cover() {
-		n += int64(run.Last - run.First + 1)
-	}
-	return n
 }
 
 // fromEachCell is the first of what matches in each cell, as many as the page may need of it. They are named by all that

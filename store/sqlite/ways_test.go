@@ -80,7 +80,7 @@ func TestACircleByTimeTakesFewOfEachCell(t *testing.T) {
 					}
 					requireCellPlan(t, what, plan, circle.query)
 					n, err := one(v, scanValue[int64], `SELECT count(*) FROM `+candidates, inWindow(s, reach)...)
-					if most := s.cells() * perPage; err != nil || n < perPage || n > most {
+					if most := s.query.Near.Cells() * perPage; err != nil || n < perPage || n > most {
 						t.Errorf("%s: a page of %d is found among %d perks (%v), want at most %d", what, perPage, n, err, most)
 					}
 				})
