@@ -227,13 +227,7 @@ func TestReplicasChangeToARotatedKeyTogether(t *testing.T) {
 		clock.Advance(4 * time.Second)
 		two.TokenFor(id, secret)
 
-		key, err := auth.NewSigningKey(clock.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := one.Live.RotateSigningKey(t.Context(), key, clock.Now().Add(auth.KeyOverlap), store.Operator); err != nil {
-			t.Fatal(err)
-		}
+		key := rotate(t, one, clock, auth.KeyOverlap)
 		for range 80 {
 			clock.Advance(time.Second)
 			if got := kids(); got[0] != got[1] {
@@ -252,13 +246,7 @@ func TestRotatedKeyLetsValidTokensLive(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clock))
 	id, secret := s.Client()
 	old := s.TokenFor(id, secret)
-	key, err := auth.NewSigningKey(clock.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Live.RotateSigningKey(t.Context(), key, clock.Now().Add(auth.KeyOverlap), store.Operator); err != nil {
-		t.Fatal(err)
-	}
+	key := rotate(t, s, clock, auth.KeyOverlap)
 	clock.Advance(auth.KeySettles)
 	young := s.TokenFor(id, secret)
 	oldHeader, _ := parse(t, old)
@@ -273,6 +261,19 @@ func TestRotatedKeyLetsValidTokensLive(t *testing.T) {
 	}
 }
 
+// rotate adds a signing key, and lets those before it verify for the overlap only.
+func rotate(t *testing.T, s *servertest.Server, clock *servertest.Clock, overlap time.Duration) store.SigningKey {
+	t.Helper()
+	key, err := auth.NewSigningKey(clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Live.RotateSigningKey(t.Context(), key, clock.Now().Add(overlap), store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
 func TestTokenInUseDiesWithItsKey(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))
@@ -281,13 +282,7 @@ func TestTokenInUseDiesWithItsKey(t *testing.T) {
 	if got := list(); got != http.StatusOK {
 		t.Fatalf("before: %d", got)
 	}
-	key, err := auth.NewSigningKey(clock.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Live.RotateSigningKey(t.Context(), key, clock.Now().Add(time.Minute), store.Operator); err != nil {
-		t.Fatal(err)
-	}
+	rotate(t, s, clock, time.Minute)
 	clock.Advance(time.Minute)
 	if got := list(); got != http.StatusUnauthorized {
 		t.Errorf("after the key's end: %d", got)

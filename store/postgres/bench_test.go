@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"example.com/perks/store"
-	"example.com/perks/store/postgres"
 	"example.com/perks/store/postgres/cluster"
 	"example.com/perks/store/storetest"
 )
@@ -24,15 +23,6 @@ func BenchmarkRedeem(b *testing.B) {
 		if err := c.CreateDatabase(b.Context(), "perks"); err != nil {
 			b.Fatal(err)
 		}
-		db, err := postgres.Open(b.Context(), c.DSN("perks"), postgres.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() {
-			if err := db.Close(); err != nil {
-				b.Error(err)
-			}
-		})
-		return db
+		return openAt(b, c.DSN("perks"))
 	})
 }

@@ -77,7 +77,7 @@ func addressesIn(t *testing.T, address string) func() string {
 	}
 }
 
-func openAt(t *testing.T, address string) *postgres.DB {
+func openAt(t testing.TB, address string) *postgres.DB {
 	t.Helper()
 	db, err := postgres.Open(t.Context(), address, postgres.Options{})
 	if err != nil {
