@@ -34,11 +34,11 @@ func Database(t testing.TB) string {
 // DatabaseBehindBouncer is Database, reached through a PgBouncer in transaction mode that all tests of a process share.
 func DatabaseBehindBouncer(t testing.TB) string {
 	t.Helper()
+	_, name := emptyDatabase(t) // first, because a PgBouncer before a server that is not there lets its clients wait
 	bouncer, err := sharedBouncer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, name := emptyDatabase(t)
 	return bouncer.DSN(name)
 }
 
