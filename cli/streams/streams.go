@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"golang.org/x/term"
 
@@ -28,7 +29,8 @@ type Streams struct {
 	ColourOut, Colour bool // colour may be written to Out, and to Err
 }
 
-// System is the streams of this process.
+// System is the streams of this process. COLUMNS tells the width of a terminal that does not tell it itself, such as a
+// serial line or the shell within an editor.
 func System() *Streams {
 	s := &Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -36,10 +38,33 @@ func System() *Streams {
 		OutTTY: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 	}
-	if width, _, err := term.GetSize(int(os.Stdout.Fd())); s.OutTTY && err == nil {
-		s.Width = width
+	if s.OutTTY {
+		s.Width = width(os.Stdout)
 	}
 	return s
+}
+
+// usualWidth is taken for a terminal that tells no width anywhere.
+const usualWidth = 80
+
+// width returns the columns of the terminal behind a file, or a guess.
+func width(file *os.File) int {
+	if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
+		return columns
+	}
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	return usualWidth
+}
+
+// ErrWidth returns the columns of the terminal behind Err as they are now: unlike a table, what is drawn there again and
+// again should follow a window that changes.
+func (s *Streams) ErrWidth() int {
+	if file, ok := s.Err.(*os.File); ok {
+		return width(file)
+	}
+	return s.Width
 }
 
 // Buffers is streams that are no terminals, with the buffers behind them.
