@@ -1,0 +1,30 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func TestAFileStandsInPlaceOfArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"42":                      "",
+		"--file rows.csv":         "",
+		"":                        "ID is missing",
+		"--file rows.csv 42":      `"42" does not go with --file`,
+		"--file rows.csv --title": "--title is about one record",
+	} {
+		var file string
+		cmd := &cobra.Command{Use: "do {ID | --file FILE}", SilenceErrors: true, SilenceUsage: true}
+		cmd.Flags().StringVar(&file, "file", "", "")
+		cmd.Flags().Bool("title", false, "")
+		cmd.Args = OrFile(&file, Exactly("ID"))
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return NotWithFile(cmd, "title") }
+		cmd.SetArgs(strings.Fields(args))
+		err := cmd.Execute()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+}
