@@ -1,6 +1,9 @@
 package api
 
-import "strings"
+import (
+	"reflect"
+	"strings"
+)
 
 // PropertyPatch is a partial update of a property: an absent field stays as it is. Only Lat and Lng can be null.
 type PropertyPatch struct {
@@ -109,6 +112,28 @@ func (p PropertyPatch) checkFields(fields FieldErrors) {
 func (p PropertyPatch) IsEmpty() bool {
 	return !(p.Title.Set || p.Description.Set || p.Address.Set || p.City.Set || p.Postcode.Set || p.Images.Set ||
 		p.PricePW.Set || p.Bedrooms.Set || p.Bathrooms.Set || p.Lat.Set || p.Lng.Set || p.Deposit.Set)
+}
+
+// IsHeldBy tells whether the property is as if the patch had been applied: every field of the patch has its value there.
+// Prices are compared as numbers (120.5 is 120.50), everything else exactly.
+func (p PropertyPatch) IsHeldBy(held Property) bool {
+	after := held
+	p.Apply(&after)
+	if withoutLastZeros(after.PricePW) == withoutLastZeros(held.PricePW) {
+		after.PricePW = held.PricePW
+	}
+	if len(after.Images) == 0 && len(held.Images) == 0 {
+		after.Images = held.Images
+	}
+	return reflect.DeepEqual(after, held)
+}
+
+func withoutLastZeros(price Price) string {
+	digits := price.String()
+	if !strings.Contains(digits, ".") {
+		return digits
+	}
+	return strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
 }
 
 // Apply sets every field of the property that the patch holds.

@@ -237,6 +237,49 @@ func TestPatchIsEmptyOnlyWithoutFields(t *testing.T) {
 	}
 }
 
+func TestPatchIsHeldBy(t *testing.T) {
+	lat := 52.5
+	price, _ := api.ParsePrice("120.50")
+	held := api.Property{ID: 1, Title: "A", City: "B", Images: []string{"http://a/1", "http://a/2"}, PricePW: price, Bedrooms: 2, Lat: &lat, Deposit: 0.1}
+	for text, want := range map[string]bool{
+		`{}`: true,
+		`{"title":"A","city":"B","images":["http://a/1","http://a/2"],"bedrooms":2,"lat":52.5,"lng":null,"deposit":0.1}`: true,
+		`{"price_pw":"120.50"}`:                         true,
+		`{"price_pw":120.5}`:                            true,
+		`{"price_pw":"120.500"}`:                        true,
+		`{"price_pw":"120.05"}`:                         false,
+		`{"price_pw":"1205"}`:                           false,
+		`{"lat":52.50}`:                                 true,
+		`{"lat":52.500001}`:                             false,
+		`{"lat":null}`:                                  false,
+		`{"lng":0}`:                                     false,
+		`{"deposit":0.10000000000000002}`:               false,
+		`{"title":"a"}`:                                 false,
+		`{"images":["http://a/2","http://a/1"]}`:        false,
+		`{"images":[]}`:                                 false,
+		`{"title":"A","bedrooms":3}`:                    false,
+		`{"description":"","address":"","postcode":""}`: true,
+	} {
+		patch, err := patchJSON(t, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := patch.IsHeldBy(held); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+	whole, _ := api.ParsePrice("120")
+	bare := api.Property{PricePW: whole}
+	for text, want := range map[string]bool{`{"images":[]}`: true, `{"price_pw":"120.0"}`: true, `{"price_pw":"12"}`: false, `{"lat":0}`: false, `{"lat":null}`: true} {
+		if patch, err := patchJSON(t, text); err != nil || patch.IsHeldBy(bare) != want {
+			t.Errorf("bare: %s: %t, %v", text, !want, err)
+		}
+	}
+	if bare.Images != nil || bare.Lat != nil || held.PricePW.String() != "120.50" {
+		t.Error("the property was changed")
+	}
+}
+
 func FuzzPropertyPatchJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"title":"A","images":["http://a/1"],"price_pw":120.50,"bedrooms":2.0,"lat":null,"lng":-1.5e1,"deposit":0}`,

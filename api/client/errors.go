@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"example.com/perks/api"
 )
@@ -17,6 +19,9 @@ type Error struct {
 	Message   string          // a sentence for people
 	Fields    api.FieldErrors // what is wrong with which field, if the server says so
 	RequestID string          // the server's name for the exchange, if it gives one
+
+	// RetryAfter is how long the server asks to wait before the next request; 0 if it does not say.
+	RetryAfter time.Duration
 
 	// OutcomeUnknown says that the request was to change something and that the answer does not tell whether it did.
 	OutcomeUnknown bool
@@ -37,6 +42,14 @@ type Unreachable struct {
 
 	// OutcomeUnknown says that the request was to change something and may have reached the server.
 	OutcomeUnknown bool
+	// NotSent says that surely nothing of the request has left this computer.
+	NotSent bool
+}
+
+// TimedOut tells whether the time for an answer ran out.
+func (u *Unreachable) TimedOut() bool {
+	var network net.Error
+	return errors.Is(u.Err, context.DeadlineExceeded) || errors.As(u.Err, &network) && network.Timeout()
 }
 
 func (u *Unreachable) Error() string {

@@ -37,8 +37,13 @@ type Session struct {
 	Flags   Flags
 	Output  output.Options
 
+	// Patience is how long one request may wait between its attempts. A command may set it before Connect; zero is what a
+	// single command has.
+	Patience time.Duration
+
 	env      func(string) string
 	deadline time.Time // set when the first client is made, so that a person's thinking does not count
+	secrets  lazySecrets
 }
 
 // Flags is the flags that every command has, apart from those of the output.
