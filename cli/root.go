@@ -10,6 +10,7 @@ import (
 	"example.com/perks/cli/apicmd"
 	"example.com/perks/cli/auth"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/perk"
 	"example.com/perks/cli/profile"
 	"example.com/perks/cli/property"
@@ -18,9 +19,6 @@ import (
 	"example.com/perks/cli/versioncmd"
 )
 
-const exitCodes = `Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 3 cancelled; 4 not logged in or not allowed;
-5 not found; 6 conflict; 7 some rows of a bulk run failed; 8 not reached, or outcome unknown; 130 interrupted.`
-
 // NewRoot makes the tree of commands for one session.
 func NewRoot(s *session.Session) *cobra.Command {
 	root := command.Group(cobra.Command{
@@ -28,7 +26,7 @@ func NewRoot(s *session.Session) *cobra.Command {
 		Short: "Browse and redeem perks, and look after properties",
 		Long: "perksctl browses and redeems perks, and reads, updates and deletes properties.\n\n" +
 			"Data goes to standard output, everything else to standard error. A setting is taken from its flag, then from the\n" +
-			"environment, then from the profile.\n\n" + exitCodes,
+			"environment, then from the profile.",
 		Example:           "  perksctl auth login --api-url https://perks.example/v2\n  perksctl perk list --city Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -38,7 +36,8 @@ func NewRoot(s *session.Session) *cobra.Command {
 		perk.New(s), user.New(s), property.New(s),
 		apicmd.New(s), versioncmd.New(s),
 	)
-	root.CompletionOptions.DisableDefaultCmd = true
+	completion.Attach(root, s)
+	explain(root)
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetIn(s.Streams.In)
 	root.SetOut(s.Streams.Out)

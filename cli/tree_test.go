@@ -77,11 +77,12 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"property update": {"42 --title New --dry-run", "42 --title New"},
 		"property delete": {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run"},
 		"api":             {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
+		"completion":      {"bash", "zsh", "fish", "powershell"},
 		"version":         {""},
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "auth token", "perk list", "perk get",
-		"perk categories", "perk redeem", "user perks", "property get", "property update", "property delete", "api", "version",
+		"perk categories", "perk redeem", "user perks", "property get", "property update", "property delete", "api", "completion", "version",
 		"profile delete", "auth logout",
 	}
 	commands := leaves(tree())

@@ -22,21 +22,10 @@ func Group(group cobra.Command, members ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		return unknownCommand(cmd, args[0])
+		return Unknown(cmd, args[0])
 	}
 	group.AddCommand(members...)
 	return &group
-}
-
-func unknownCommand(cmd *cobra.Command, word string) error {
-	var names []string
-	for _, member := range cmd.Commands() {
-		if member.IsAvailableCommand() {
-			names = append(names, member.Name())
-			names = append(names, member.Aliases...)
-		}
-	}
-	return exit.Usagef("%q is not a command of %s.%s Run %s --help for all of them.", word, cmd.CommandPath(), DidYouMean(word, names), cmd.CommandPath())
 }
 
 // NoArgs refuses arguments.
@@ -74,8 +63,12 @@ func missing(cmd *cobra.Command, name string) error {
 	return exit.Usagef("%s is missing. Usage: %s", name, cmd.UseLine())
 }
 
-// FlagError makes a cobra.Command's flag error a wrong usage, with a suggestion for a flag that does not exist.
+// FlagError makes a cobra.Command's flag error a wrong usage, with a suggestion for a flag that does not exist. Behind a
+// misspelt command every flag is unknown, so that the command is named instead.
 func FlagError(cmd *cobra.Command, err error) error {
+	if word := cmd.Flags().Arg(0); word != "" && cmd.HasSubCommands() {
+		return Unknown(cmd, word)
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return exit.Usagef("%s. Run %s --help for the flags.", capital(err.Error()), cmd.CommandPath())
