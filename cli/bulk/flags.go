@@ -22,14 +22,17 @@ type Flags struct {
 	Concurrency int
 	Rate        float64
 	MaxErrors   int
+
+	cmd *cobra.Command
 }
 
 // Bind declares the flags.
 func (f *Flags) Bind(cmd *cobra.Command) {
+	f.cmd = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.File, "file", "", "work through the rows of this `file`, - for standard input")
-	flags.StringVar(&f.Format, "format", "", "what --file is: csv, json or jsonl (default by its name, or by how it begins)")
-	flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file` (default FILE.results.jsonl)")
+	flags.StringVar(&f.Format, "format", "", "what --file is: csv or jsonl (default by its name, or by how it begins)")
+	flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file` (default FILE.results.jsonl; for standard input, standard output)")
 	flags.StringVar(&f.Failed, "failed", "", "write the rows that failed to this `file`, as input for another run")
 	flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "how many rows are under way at once, 1 to "+strconv.Itoa(maxConcurrency))
 	flags.Float64Var(&f.Rate, "rate", 0, "begin at most this many rows per `second` (default as many as can be)")

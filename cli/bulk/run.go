@@ -3,8 +3,16 @@ package bulk
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/progress"
 	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
 )
 
 // Options are what a run needs beside its work.
@@ -13,8 +21,214 @@ type Options struct {
 	DryRun bool // check every row and send nothing
 }
 
+// patience is how long a run waits for a server that is away or asks to wait. A server that restarts at night should cost
+// no row, and one that is gone should not keep the run until the morning.
+const patience = 5 * time.Minute
+
 // Run works through the file. It returns nil when every row is done, and otherwise an error that says how many rows are not,
 // and how to go on.
-func Run(ctx context.Context, s *session.Session, o Options, w Work) error {
-	return errors.New("not built yet")
+func Run(ctx context.Context, s *session.Session, o Options, w Work) (err error) {
+	s.Patience = patience
+	in, err := openInput(o.Flags, s.Streams.In)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+	connection, err := s.Connection()
+	if err != nil {
+		return err
+	}
+	r := newRun(o, w, in, s.Streams)
+	if o.DryRun {
+		return r.rehearse(ctx)
+	}
+	b, err := openBooks(o.Flags, s.Streams.Out, markOf(w.Name, connection.Place()), time.Now())
+	if err != nil {
+		return err
+	}
+	r.books = b
+	if err := r.begin(); err != nil {
+		return errors.Join(err, b.abandon())
+	}
+	err = r.work(ctx)
+	return r.conclude(ctx, s, err)
+}
+
+// run is one run over the rows of an input.
+type run struct {
+	*books
+	tally
+	input   *input
+	task    Work
+	options Options
+	now     func() time.Time
+	wait    func(context.Context, time.Duration) error
+
+	feed     *feed
+	seats    *semaphore.Weighted // one for each row whose requests may be under way
+	limit    *rate.Limiter
+	rejects  *rejects // nil without --failed
+	requests context.Context
+	wanted   context.Context // ends when no further rows are wanted; requests that are under way go on
+	stop     context.CancelCauseFunc
+
+	hiring  sync.Mutex
+	workers int
+}
+
+func newRun(o Options, w Work, in *input, s *streams.Streams) *run {
+	r := &run{
+		tally: tally{streams: s}, input: in, task: w, options: o, now: time.Now, wait: wait,
+		seats: semaphore.NewWeighted(int64(o.Concurrency)), limit: rate.NewLimiter(rate.Inf, 1),
+	}
+	if o.Rate > 0 {
+		r.limit.SetLimit(rate.Limit(o.Rate))
+	}
+	return r
+}
+
+// begin makes sure that the input fits the results, and notes that the run is at work.
+func (r *run) begin() (err error) {
+	if r.input.canRewind() {
+		if r.total, err = r.input.survey(r.results); err != nil {
+			return err
+		}
+	}
+	if r.options.Failed != "" {
+		if r.rejects, err = openRejects(r.options.Failed, r.input.format); err != nil {
+			return err
+		}
+	}
+	return r.books.begin()
+}
+
+// work carries out the rows. The error is about the run, not about rows.
+func (r *run) work(ctx context.Context) error {
+	r.requests = context.WithoutCancel(ctx)
+	r.wanted, r.stop = context.WithCancelCause(ctx)
+	defer r.stop(nil)
+	r.progress = progress.New(r.streams, r.total, r.now)
+	defer r.progress.End()
+
+	r.feed = newFeed(rows.NewReader(r.input.from, r.input.format).Rows(), r.prepare)
+	defer context.AfterFunc(r.wanted, r.feed.halt)()
+	for range r.options.Concurrency {
+		r.hire()
+	}
+	err := r.feed.drain()
+	if err == nil && r.wanted.Err() != nil {
+		err = context.Cause(r.wanted)
+	}
+	return err
+}
+
+// prepare makes a job of a row that needs work, and notes that it may be sent from now on.
+func (r *run) prepare(row rows.Row, err error) (*job, error) {
+	var broken *rows.RowError
+	if errors.As(err, &broken) {
+		row := rows.Row{Line: broken.Line}
+		return &job{row: row.Line, content: contentOf(row), key: r.batch.key(row.Line, contentOf(row)), invalid: broken.Err}, r.results.isSame(row, r.input.name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.results.isSame(row, r.input.name); err != nil {
+		return nil, err
+	}
+	before, _ := r.results.state(row.Line)
+	if before >= firstDone {
+		r.skip()
+		return nil, nil
+	}
+	content := contentOf(row)
+	j := &job{row: row.Line, content: content, key: r.batch.key(row.Line, content), raw: row}
+	j.sent = before == unknown || r.journal.mayHaveSent(row.Line)
+	if j.task, j.invalid = r.task.Parse(row); j.invalid != nil {
+		return j, nil
+	}
+	return j, r.journal.allow(row.Line)
+}
+
+// maxAway bounds the rows that wait, without a seat, until what became of them can be known.
+const maxAway = 256
+
+// hire adds a worker. There are more workers than seats while rows wait away from theirs.
+func (r *run) hire() {
+	r.hiring.Lock()
+	defer r.hiring.Unlock()
+	if r.workers == r.options.Concurrency+maxAway {
+		return
+	}
+	r.workers++
+	go r.workThrough()
+}
+
+func (r *run) workThrough() {
+	for r.sit() {
+		j := r.feed.take()
+		if j == nil {
+			r.seats.Release(1)
+			return
+		}
+		for j != nil {
+			r.finish(j, r.carryOut(j))
+			j = r.feed.done(j)
+			for j != nil && !r.pace() {
+				j = r.feed.done(j) // given back as it is, with all that wait behind it
+			}
+		}
+		r.seats.Release(1)
+	}
+}
+
+// sit waits for a seat, and until another row may begin. It returns false, without a seat, when no rows are wanted.
+func (r *run) sit() bool {
+	if r.seats.Acquire(r.wanted, 1) != nil {
+		return false
+	}
+	if !r.pace() {
+		r.seats.Release(1)
+		return false
+	}
+	return true
+}
+
+// pace keeps to --rate.
+func (r *run) pace() bool { return r.limit.Wait(r.wanted) == nil }
+
+// finish writes down what became of a row.
+func (r *run) finish(j *job, v verdict) {
+	if v.none {
+		return
+	}
+	v.result.Row, v.result.Key = j.row, j.key
+	if err := r.results.add(v.result, j.content); err != nil {
+		r.broken.Store(true)
+		r.stop(err)
+		return
+	}
+	if v.result.Outcome == Failed && r.rejects != nil && j.raw.Line > 0 {
+		if err := r.rejects.add(j.raw); err != nil {
+			r.stop(err)
+		}
+	}
+	if failures := r.count(v.result); r.options.MaxErrors > 0 && failures >= int64(r.options.MaxErrors) {
+		r.stop(errTooMany)
+	}
+}
+
+var errTooMany = errors.New("too many rows failed")
+
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
 }

@@ -14,6 +14,9 @@ type Work struct {
 	// Parse gives a row its meaning. An error is about the row's shape: the row fails, and nothing is sent for it. Names and
 	// messages of an *api.Error are those of the columns.
 	Parse func(rows.Row) (Task, error)
+	// HonoursKeys tells whether the service has shown that it answers a request under a key that it knows as it did the
+	// first time. Nil means that keys are not part of the work.
+	HonoursKeys func() bool
 }
 
 // Task is the work of one row.

@@ -23,7 +23,7 @@ const (
 	Denied      = 4   // not logged in, or not allowed
 	NotFound    = 5   // no such record
 	Conflict    = 6   // the state of the record forbids it
-	RowsFailed  = 7   // some rows of a bulk run failed
+	SomeFailed  = 7   // some rows of a bulk run failed
 	Unreached   = 8   // the service was not reached, or the outcome is unknown
 	Interrupted = 130 // by a signal
 )
@@ -43,6 +43,11 @@ func (u *Usage) Error() string { return (&api.Error{Message: u.Message, Fields: 
 type Cancelled struct{ Message string }
 
 func (c *Cancelled) Error() string { return c.Message }
+
+// RowsFailed says that a bulk run came to its end, and that not every row is done.
+type RowsFailed struct{ Message string }
+
+func (r *RowsFailed) Error() string { return r.Message }
 
 // NotLoggedIn says that there are no credentials to obtain a token with.
 type NotLoggedIn struct{ Message string }
@@ -66,6 +71,7 @@ func Code(err error) int {
 		usage       *Usage
 		cancelled   *Cancelled
 		notLoggedIn *NotLoggedIn
+		rowsFailed  *RowsFailed
 		unreachable *client.Unreachable
 		refused     *client.Error
 		local       *api.Error
@@ -81,6 +87,8 @@ func Code(err error) int {
 		return WasCanceled
 	case errors.As(err, &notLoggedIn):
 		return Denied
+	case errors.As(err, &rowsFailed):
+		return SomeFailed
 	case errors.As(err, &unreachable):
 		return Unreached
 	case errors.As(err, &refused):

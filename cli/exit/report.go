@@ -35,6 +35,7 @@ const (
 	codeUnreachable    = "unreachable"
 	codeOutcomeUnknown = "outcome_unknown"
 	codeInterrupted    = "interrupted"
+	codeRowsFailed     = "rows_failed"
 	codeFailed         = "failed"
 )
 
@@ -45,6 +46,7 @@ func NewReport(err error) Report {
 		usage       *Usage
 		cancelled   *Cancelled
 		notLoggedIn *NotLoggedIn
+		rowsFailed  *RowsFailed
 		unreachable *client.Unreachable
 		refused     *client.Error
 		local       *api.Error
@@ -57,6 +59,8 @@ func NewReport(err error) Report {
 		r.Code = codeCancelled
 	case errors.As(err, &notLoggedIn):
 		r.Code = codeNotLoggedIn
+	case errors.As(err, &rowsFailed):
+		r.Code = codeRowsFailed
 	case errors.As(err, &unreachable):
 		r.Code = codeUnreachable
 		if unreachable.OutcomeUnknown {

@@ -1,0 +1,81 @@
+package bulk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/perks/api/rows"
+)
+
+// batch names a run and all that resume it: a UUID of version 8 (RFC 9562) that holds when the first of them began and a
+// mark of what they do and where. It stands in the idempotency key of every result, so that the results alone say whose
+// they are.
+type batch uuid.UUID
+
+// newBatch names a new batch. The time is cut to milliseconds.
+func newBatch(began time.Time, mark uint32) batch {
+	b := batch(uuid.New())
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(began.UnixMilli()))
+	copy(b[:6], ms[2:])
+	b[6] = 0x80 | b[6]&0x0f
+	binary.BigEndian.PutUint32(b[12:], mark)
+	return b
+}
+
+// began is when the batch was begun, by this computer's clock.
+func (b batch) began() time.Time {
+	var ms [8]byte
+	copy(ms[2:], b[:6])
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
+}
+
+func (b batch) mark() uint32 { return binary.BigEndian.Uint32(b[12:]) }
+
+func (b batch) String() string { return uuid.UUID(b).String() }
+
+// markOf tells apart what runs do, and where they do it.
+func markOf(work, place string) uint32 {
+	hash := fnv.New32a()
+	hash.Write([]byte(work + "\x00" + place))
+	return hash.Sum32()
+}
+
+// key is the idempotency key of a row: the batch, the row, and what the row says. A row that was corrected is another
+// request, and a file that was changed beneath its results is noticed.
+func (b batch) key(row int, content uint32) string {
+	return fmt.Sprintf("%s-%d-%08x", b, row, content)
+}
+
+const uuidLength = 36
+
+// parseKey reads what key wrote.
+func parseKey(key string) (b batch, row int, content uint32, ok bool) {
+	if len(key) <= uuidLength || key[uuidLength] != '-' {
+		return b, 0, 0, false
+	}
+	id, err := uuid.Parse(key[:uuidLength])
+	line, hash, _ := strings.Cut(key[uuidLength+1:], "-")
+	row, rowErr := strconv.Atoi(line)
+	sum, hashErr := strconv.ParseUint(hash, 16, 32)
+	return batch(id), row, uint32(sum), err == nil && rowErr == nil && hashErr == nil && row > 0 && len(hash) == 8
+}
+
+// contentOf sums up what a row says, its columns' names included.
+func contentOf(row rows.Row) uint32 {
+	hash := fnv.New32a()
+	hash.Write(row.Object)
+	for i, cell := range row.Cells {
+		hash.Write([]byte(row.Header[i]))
+		hash.Write([]byte{0})
+		hash.Write([]byte(cell))
+		hash.Write([]byte{0})
+	}
+	return hash.Sum32()
+}

@@ -1,0 +1,130 @@
+package bulk
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/exit"
+)
+
+// input is where the rows come from.
+type input struct {
+	name   string // for messages
+	format rows.Format
+	from   io.Reader
+	file   *os.File // nil for standard input
+}
+
+const stdin = "-"
+
+// openInput opens the file that the flags name, and finds out what it is.
+func openInput(f Flags, in io.Reader) (*input, error) {
+	i := &input{name: f.File, from: in}
+	if f.File == stdin {
+		i.name = "standard input"
+	} else {
+		file, err := os.Open(f.File)
+		if err != nil {
+			return nil, exit.Usagef("--file cannot be read: %s.", err)
+		}
+		i.file, i.from = file, file
+	}
+	if err := i.findFormat(f); err != nil {
+		return nil, errors.Join(err, i.close())
+	}
+	return i, nil
+}
+
+// findFormat goes by the flag, then by the file's name, then by how the content begins: JSON lines begin with a brace.
+func (i *input) findFormat(f Flags) error {
+	name := f.Format
+	if name == "" {
+		name = strings.ToLower(strings.TrimPrefix(filepath.Ext(f.File), "."))
+	}
+	switch name {
+	case "csv":
+		i.format = rows.CSV
+	case "jsonl", "ndjson":
+		i.format = rows.JSONL
+	case "json":
+		return exit.Usagef("%s would be read whole before the first row is sent. Write one object on each line, as jq -c '.[]' does: --format jsonl", i.name)
+	default:
+		if f.Format != "" {
+			return exit.Usagef("--format is csv or jsonl, not %q.", f.Format)
+		}
+		return i.sniff()
+	}
+	return nil
+}
+
+func (i *input) sniff() error {
+	in := bufio.NewReader(i.from)
+	start, err := in.Peek(512)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("read %s: %w", i.name, err)
+	}
+	i.format = rows.CSV
+	if bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("{")) {
+		i.format = rows.JSONL
+	}
+	i.from = in
+	return nil
+}
+
+// canRewind tells whether the rows can be read twice.
+func (i *input) canRewind() bool {
+	if i.file == nil {
+		return false
+	}
+	info, err := i.file.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
+// rewind goes back to the first row.
+func (i *input) rewind() error {
+	i.from = i.file
+	_, err := i.file.Seek(0, io.SeekStart)
+	return err
+}
+
+// survey reads all rows once before any is sent. It counts them, and refuses a file that is not the one whose results are
+// there: rows that were put in or taken out would let others be skipped, or sent twice.
+func (i *input) survey(known *results) (total int64, err error) {
+	for row, err := range rows.NewReader(i.from, i.format).Rows() {
+		total++
+		var broken *rows.RowError
+		if errors.As(err, &broken) {
+			row.Line = broken.Line
+		} else if err != nil {
+			break // the run itself comes to it, after the rows before it
+		}
+		if err := known.isSame(row, i.name); err != nil {
+			return total, err
+		}
+	}
+	return total, i.rewind()
+}
+
+// isSame refuses a row that is done but said something else then.
+func (r *results) isSame(row rows.Row, input string) error {
+	state, content := r.state(row.Line)
+	if state < firstDone || content == contentOf(row) {
+		return nil
+	}
+	return exit.Usagef("Line %d of %s is not what it was when %s was written: that row is done. Put the file back as it was; "+
+		"only rows that failed may be corrected, and new ones stand at the end. A new job takes a new file: --results FILE", row.Line, input, r.path)
+}
+
+func (i *input) close() error {
+	if i.file == nil {
+		return nil
+	}
+	return i.file.Close()
+}

@@ -1,0 +1,220 @@
+package bulk
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/uuid"
+
+	"example.com/perks/cli/exit"
+)
+
+// journal is the file that exists while a run is at work. It says which rows may have been sent, before they are: what is
+// left of a run that was killed is enough to know what has to be found out. Only one run holds it at a time.
+//
+// The zero journal is that of a run whose results no later run can take up: it keeps nothing.
+type journal struct {
+	path string
+	lock *flock.Flock
+	file *os.File
+
+	left  bool      // an earlier run was killed
+	batch batch     // of that run
+	sent  int       // rows up to this one may have been sent by it
+	sign  time.Time // its last sign of life
+
+	upTo int // rows up to this one may be sent by this run
+	keys atomic.Bool
+	mu   sync.Mutex
+}
+
+// entry is a line of the journal.
+type entry struct {
+	Batch string `json:"batch,omitempty"` // a run begins, or goes on
+	UpTo  int    `json:"up_to,omitempty"` // rows up to this one may be sent from now on
+	Keys  bool   `json:"keys,omitempty"`  // the server honours idempotency keys
+}
+
+// ahead is how many rows a mark covers, so that the disk is waited for once for all of them.
+const ahead = 512
+
+// openJournal takes the journal beside the results, or refuses because another run has it.
+func openJournal(resultsPath string) (*journal, error) {
+	path := resultsPath + ".journal"
+	for {
+		lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+		locked, err := lock.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("take the journal of the results: %w", err)
+		}
+		if !locked {
+			return nil, exit.Usagef("Another run is at work on %s. Wait until it has ended, or name another file: --results FILE", resultsPath)
+		}
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
+		if errors.Is(err, os.ErrNotExist) { // the run that had it ended between the two steps
+			_ = lock.Close()
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open the journal of the results: %w", err), lock.Close())
+		}
+		j := &journal{path: path, lock: lock, file: file}
+		if same, err := j.isCurrent(); err != nil || !same {
+			_ = errors.Join(file.Close(), lock.Close())
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := j.read(); err != nil {
+			return nil, errors.Join(err, file.Close(), lock.Close())
+		}
+		return j, nil
+	}
+}
+
+// isCurrent tells whether the locked file still is the one of that name: the run that had it may have removed it.
+func (j *journal) isCurrent() (bool, error) {
+	locked, err := j.lock.Stat()
+	if err != nil {
+		return false, fmt.Errorf("take the journal of the results: %w", err)
+	}
+	named, err := os.Stat(j.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	opened, openErr := j.file.Stat()
+	if err := errors.Join(err, openErr); err != nil {
+		return false, fmt.Errorf("take the journal of the results: %w", err)
+	}
+	return os.SameFile(locked, named) && os.SameFile(opened, named), nil
+}
+
+// read takes in what a run that was killed left. A last line that was written half is cut off: nothing that it allows can
+// have been sent.
+func (j *journal) read() error {
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	j.sign = info.ModTime()
+	in := bufio.NewReader(j.file)
+	whole := int64(0)
+	for {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			j.upTo = j.sent
+			return j.file.Truncate(whole)
+		}
+		if err != nil {
+			return fmt.Errorf("read the journal of the results: %w", err)
+		}
+		whole += int64(len(line))
+		var e entry
+		if json.Unmarshal(line, &e) != nil {
+			return fmt.Errorf("%s cannot be read, so that nobody knows which rows were sent. Find out by hand, or move it away", j.path)
+		}
+		if e.Batch != "" {
+			id, err := uuid.Parse(e.Batch)
+			if err != nil {
+				return fmt.Errorf("%s is no journal of perksctl", j.path)
+			}
+			j.left, j.batch = true, batch(id)
+		}
+		j.sent = max(j.sent, e.UpTo)
+		j.keys.Store(j.keys.Load() || e.Keys)
+	}
+}
+
+// begin notes that a run of the batch is at work. What was left stays: it is true until a run ends in good order.
+func (j *journal) begin(b batch) error {
+	if err := j.write(entry{Batch: b.String()}); err != nil || j.file == nil {
+		return err
+	}
+	return syncFolder(j.path)
+}
+
+// mayHaveSent tells whether an earlier run that was killed may have sent the row.
+func (j *journal) mayHaveSent(row int) bool { return j.left && row <= j.sent }
+
+// lastSign is when the run that was killed gave its last sign of life, the zero time if there was none.
+func (j *journal) lastSign() time.Time {
+	if !j.left {
+		return time.Time{}
+	}
+	return j.sign
+}
+
+// allow notes, before a row is sent, that it and those behind it may have been.
+func (j *journal) allow(row int) error {
+	if row <= j.upTo {
+		return nil
+	}
+	j.upTo = row + ahead - 1
+	return j.write(entry{UpTo: j.upTo})
+}
+
+// learnKeys notes that the server honours keys.
+func (j *journal) learnKeys() error {
+	if j.keys.Swap(true) {
+		return nil
+	}
+	return j.write(entry{Keys: true})
+}
+
+func (j *journal) keysKnown() bool { return j.keys.Load() }
+
+func (j *journal) write(e entry) error {
+	if j.file == nil {
+		return nil
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, err = j.file.Write(append(line, '\n')); err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("write the journal of the results: %w", err)
+	}
+	return nil
+}
+
+// remove ends a run in good order: the results say everything now.
+func (j *journal) remove() error {
+	if j.file == nil {
+		return nil
+	}
+	if err := os.Remove(j.path); err != nil {
+		return fmt.Errorf("remove the journal of the results: %w", err)
+	}
+	return errors.Join(syncFolder(j.path), j.release())
+}
+
+// release gives the journal back as it is.
+func (j *journal) release() error {
+	if j.file == nil {
+		return nil
+	}
+	return errors.Join(j.file.Close(), j.lock.Close())
+}
+
+// empty tells whether the journal says nothing of any run.
+func (j *journal) empty() bool {
+	if j.file == nil {
+		return true
+	}
+	info, err := j.file.Stat()
+	return err == nil && info.Size() == 0
+}

@@ -1,0 +1,84 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/exit"
+)
+
+// rehearsal checks every row, and that what it names exists, and changes nothing: neither at the service nor in the files of
+// a run.
+type rehearsal struct {
+	*run
+	group        *errgroup.Group
+	checked, bad atomic.Int64
+}
+
+func (r *run) rehearse(ctx context.Context) error {
+	h := &rehearsal{run: r}
+	group, checking := errgroup.WithContext(ctx)
+	h.group = group
+	group.SetLimit(r.options.Concurrency)
+	readErr := h.read(checking)
+	err := group.Wait()
+	if err == nil {
+		err = errors.Join(ctx.Err(), readErr)
+	}
+	r.streams.Note("%s checked; nothing was sent.", count(h.checked.Load(), "row"))
+	if bad := h.bad.Load(); err == nil && bad > 0 {
+		err = &exit.RowsFailed{Message: fmt.Sprintf("%d of %s cannot be carried out as they are.", bad, count(h.checked.Load(), "row"))}
+	}
+	return err
+}
+
+// read takes row after row until there is none, or until enough are bad.
+func (h *rehearsal) read(ctx context.Context) error {
+	for row, err := range rows.NewReader(h.input.from, h.input.format).Rows() {
+		var broken *rows.RowError
+		switch {
+		case ctx.Err() != nil || h.options.MaxErrors > 0 && h.bad.Load() >= int64(h.options.MaxErrors):
+			return nil
+		case errors.As(err, &broken):
+			h.checked.Add(1)
+			h.note(broken.Line, broken.Err)
+		case err != nil:
+			return err
+		default:
+			h.checked.Add(1)
+			h.check(ctx, row)
+		}
+	}
+	return nil
+}
+
+func (h *rehearsal) check(ctx context.Context, row rows.Row) {
+	task, err := h.task.Parse(row)
+	if err != nil {
+		h.note(row.Line, err)
+		return
+	}
+	if h.limit.Wait(ctx) != nil {
+		return
+	}
+	h.group.Go(func() error {
+		err := task.Check(ctx)
+		if err != nil && (errors.Is(err, context.Canceled) || isAboutRun(err)) {
+			return err
+		}
+		if err != nil {
+			h.note(row.Line, err)
+		}
+		return nil
+	})
+}
+
+func (h *rehearsal) note(line int, err error) {
+	h.bad.Add(1)
+	h.streams.Warn("line %d: %s", line, failure(Failed, err).Message)
+}

@@ -1,0 +1,146 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+// Summary is what a run came to, for programs. Every row that was looked at is in one of the four numbers.
+type Summary struct {
+	Rows    int64  `json:"rows"`
+	OK      int64  `json:"ok"`
+	Failed  int64  `json:"failed"`
+	Unknown int64  `json:"unknown"`
+	Skipped int64  `json:"skipped"` // done by an earlier run
+	Results string `json:"results"` // the file with a line for each row; "" if they went to standard output
+}
+
+// conclude closes the books, tells what the run came to, and returns the error that the command ends with.
+func (r *run) conclude(ctx context.Context, s *session.Session, cause error) error {
+	err := r.books.close()
+	if r.rejects != nil {
+		err = errors.Join(err, r.rejects.finish())
+	}
+	summary := r.summary()
+	r.tell(summary)
+	if !errors.Is(cause, context.Canceled) && r.results.file != nil {
+		printer, printErr := output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
+		if printErr == nil {
+			printErr = printer.Done(ctx, summary)
+		}
+		err = errors.Join(err, printErr)
+	}
+	if err != nil {
+		return errors.Join(err, cause)
+	}
+	return r.ending(s, summary, cause)
+}
+
+func (r *run) summary() Summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Summary{
+		Rows: r.counts.Done, OK: r.counts.OK, Failed: r.counts.Failed, Unknown: r.counts.Unknown, Skipped: r.counts.Skipped,
+		Results: r.results.path,
+	}
+}
+
+// tell says what the run came to, and shows the first rows that are not done.
+func (r *run) tell(s Summary) {
+	for _, result := range r.shown {
+		r.streams.Warn("line %d %s: %s", result.Row, outcomeWords[result.Outcome], result.Message)
+	}
+	if hidden := s.Failed + s.Unknown - int64(len(r.shown)); hidden > 0 {
+		r.streams.Warn("%d more; by their codes, all in all: %s.", hidden, r.byCode())
+	}
+	r.streams.Note("%s", s.sentence())
+	if s.Results != "" && s.Rows > 0 {
+		r.streams.Note("The result of each row is in %s.", s.Results)
+	}
+	if r.rejects != nil && s.Failed > 0 {
+		r.streams.Note("The rows that failed are in %s.", r.rejects.path)
+	}
+}
+
+var outcomeWords = map[string]string{Failed: "failed", Unknown: "may have been done"}
+
+func (r *run) byCode() string {
+	codes := slices.SortedFunc(maps.Keys(r.codes), func(a, b string) int {
+		if r.codes[a] != r.codes[b] {
+			return int(r.codes[b] - r.codes[a])
+		}
+		return strings.Compare(a, b)
+	})
+	for i, code := range codes {
+		codes[i] = fmt.Sprintf("%d %s", r.codes[code], code)
+	}
+	return strings.Join(codes, ", ")
+}
+
+func (s Summary) sentence() string {
+	text := fmt.Sprintf("%s: %d done", count(s.Rows, "row"), s.OK+s.Skipped)
+	if s.Skipped > 0 {
+		text += fmt.Sprintf(" (%d of them by an earlier run)", s.Skipped)
+	}
+	if s.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", s.Failed)
+	}
+	if s.Unknown > 0 {
+		text += fmt.Sprintf(", %d unknown", s.Unknown)
+	}
+	return text + "."
+}
+
+func count(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// ending is the error that the command ends with: why the run stopped, or that some rows are not done.
+func (r *run) ending(s *session.Session, summary Summary, cause error) error {
+	again := "To go on, run the same command again; what is done is not sent again:\n  " + command.Quote(r.options.again(s))
+	if r.results.file == nil {
+		again = "The results went to standard output, so that no run can go on from here: see there what is done."
+	}
+	left := fmt.Sprintf("%d failed, %d unknown", summary.Failed, summary.Unknown)
+	switch {
+	case errors.Is(cause, errTooMany):
+		return &exit.Advised{Err: &exit.RowsFailed{Message: fmt.Sprintf("Stopped early, because %d rows are not done: %s.", summary.Failed+summary.Unknown, left)}, Advice: again}
+	case cause != nil:
+		return &exit.Advised{Err: cause, Advice: again}
+	case summary.Unknown > 0:
+		return &exit.Advised{Err: &exit.RowsFailed{Message: "Not every row is done: " + left + "."}, Advice: again}
+	case summary.Failed > 0:
+		return &exit.Advised{Err: &exit.RowsFailed{Message: "Not every row is done: " + left + "."}, Advice: "To try those again, run the same command again; what is done is not sent again."}
+	}
+	return nil
+}
+
+// again is the command line of the run.
+func (f Flags) again(s *session.Session) []string {
+	words := s.CommandLine(strings.Fields(f.cmd.CommandPath())[1:]...)
+	f.cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Changed {
+			return
+		}
+		if flag.Value.Type() == "bool" {
+			words = append(words, "--"+flag.Name)
+			return
+		}
+		words = append(words, "--"+flag.Name, flag.Value.String())
+	})
+	return words
+}

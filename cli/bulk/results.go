@@ -1,0 +1,234 @@
+package bulk
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"example.com/perks/cli/exit"
+)
+
+// results is the file with a line for each row. Rows that were tried again have several while a run is at work; the last
+// one counts, and tidy leaves only that.
+type results struct {
+	path   string
+	ledger *ledger
+
+	mu      sync.Mutex
+	out     io.Writer
+	file    *os.File // nil if out is no file of ours
+	lines   int      // in the file
+	rows    int      // that have at least one
+	highest int      // the last row that has one
+}
+
+// openResults reads what earlier runs wrote, and takes up the file behind it. What a run that was killed wrote half is cut
+// off. The batch is that of the lines; found is false if there is none.
+func openResults(path string) (r *results, b batch, found bool, err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, b, false, fmt.Errorf("open the results: %w", err)
+	}
+	r = &results{path: path, ledger: newLedger(), out: file, file: file}
+	b, end, err := r.read()
+	if err == nil {
+		err = file.Truncate(end)
+	}
+	if err == nil {
+		_, err = file.Seek(end, io.SeekStart)
+	}
+	if err != nil {
+		return nil, b, false, errors.Join(err, file.Close())
+	}
+	return r, b, r.lines > 0, nil
+}
+
+// streamResults writes results that no later run reads.
+func streamResults(out io.Writer) *results {
+	return &results{ledger: newLedger(), out: out}
+}
+
+// read fills the ledger, and returns where the last whole line ends.
+func (r *results) read() (b batch, end int64, err error) {
+	err = eachLine(r.file, func(number int, line []byte) error {
+		result, of, content, err := parseResult(line)
+		if err == nil && r.lines > 0 && of != b {
+			err = errors.New("is of another run than the lines above")
+		}
+		if err != nil {
+			return exit.Usagef("Line %d of %s %s. Name another file for the results: --results FILE", number, r.path, err)
+		}
+		b, end = of, end+int64(len(line))
+		r.note(result, content)
+		return nil
+	})
+	return b, end, err
+}
+
+var resultStart = []byte(`{"row":`)
+
+// eachLine calls f with each line that is whole, line end included. A last line without its end is what was being
+// written when the process was killed.
+func eachLine(from io.Reader, f func(number int, line []byte) error) error {
+	in := bufio.NewReaderSize(from, 256<<10)
+	for number := 1; ; number++ {
+		line, err := in.ReadBytes('\n')
+		switch {
+		case errors.Is(err, io.EOF) && number == 1 && !bytes.HasPrefix(resultStart, line) && !bytes.HasPrefix(line, resultStart):
+			return f(number, line) // a file of something else, which must not be cut
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the results: %w", err)
+		}
+		if err := f(number, line); err != nil {
+			return err
+		}
+	}
+}
+
+// note counts a line and keeps what it says.
+func (r *results) note(result Result, content uint32) {
+	if before, _ := r.ledger.get(result.Row); before == untried {
+		r.rows++
+	}
+	r.lines++
+	r.highest = max(r.highest, result.Row)
+	r.ledger.set(result.Row, r.ledger.state(result), content)
+}
+
+// add writes a row's result, in one write.
+func (r *results) add(result Result, content uint32) error {
+	line, err := result.line()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.note(result, content)
+	if _, err := r.out.Write(line); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// state is what is known of a row.
+func (r *results) state(row int) (state uint64, content uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ledger.get(row)
+}
+
+// taken tells whether the id is the outcome of some row.
+func (r *results) taken(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ledger.holds(id)
+}
+
+// finish makes the file last, with one line for each row.
+func (r *results) finish() error {
+	if r.file == nil {
+		return nil
+	}
+	if r.lines > r.rows {
+		if err := r.tidy(); err != nil {
+			return fmt.Errorf("tidy the results: %w", err)
+		}
+	}
+	if err := errors.Join(r.file.Sync(), r.file.Close()); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// abandon closes the file as it is, and removes it if it says nothing.
+func (r *results) abandon() error {
+	if r.file == nil {
+		return nil
+	}
+	info, err := r.file.Stat()
+	if err == nil && info.Size() == 0 {
+		err = os.Remove(r.path)
+	}
+	return errors.Join(err, r.file.Close())
+}
+
+// tidy replaces the file by one that holds the last line of each row, in their order.
+func (r *results) tidy() (err error) {
+	last, err := r.lastLines()
+	if err != nil {
+		return err
+	}
+	tidied, err := os.CreateTemp(filepath.Dir(r.path), "."+filepath.Base(r.path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tidied.Close(), os.Remove(tidied.Name()))
+		}
+	}()
+	out := bufio.NewWriterSize(tidied, 256<<10)
+	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	err = eachLine(r.file, func(number int, line []byte) error {
+		result, _, _, err := parseResult(line)
+		if err == nil && last.is(result.Row, number) {
+			_, err = out.Write(line)
+		}
+		return err
+	})
+	if err := errors.Join(err, out.Flush(), tidied.Sync()); err != nil {
+		return err
+	}
+	if info, err := r.file.Stat(); err == nil {
+		_ = tidied.Chmod(info.Mode().Perm()) // who may read the results stays as it was where that can be
+	}
+	if err := os.Rename(tidied.Name(), r.path); err != nil {
+		return err
+	}
+	old := r.file
+	r.file, r.lines = tidied, r.rows
+	return errors.Join(old.Close(), syncFolder(r.path))
+}
+
+// lastLines finds the last line of each row. It reuses nothing of the ledger: that says what a row came to, not where.
+func (r *results) lastLines() (lastLines, error) {
+	last := make(lastLines, r.highest+1)
+	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	err := eachLine(r.file, func(number int, line []byte) error {
+		result, _, _, err := parseResult(line)
+		if err == nil {
+			last[result.Row] = uint32(number)
+		}
+		return err
+	})
+	return last, err
+}
+
+type lastLines []uint32
+
+func (l lastLines) is(row, number int) bool { return l[row] == uint32(number) }
+
+// syncFolder makes a file's name last.
+func syncFolder(path string) error {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	err = folder.Sync()
+	if errors.Is(err, fs.ErrInvalid) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil // some systems cannot, and keep names by themselves
+	}
+	return errors.Join(err, folder.Close())
+}

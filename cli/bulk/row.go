@@ -1,0 +1,186 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/exit"
+)
+
+// verdict is what became of a row.
+type verdict struct {
+	result Result
+	none   bool // nothing was sent, and nothing is known that was not known before
+}
+
+func ok(o Outcome) verdict {
+	return verdict{result: Result{Outcome: OK, Status: o.Status, ID: o.ID}}
+}
+
+func failedBy(err error) verdict { return verdict{result: failure(Failed, err)} }
+
+func unknownBy(err error) verdict { return verdict{result: failure(Unknown, err)} }
+
+const (
+	// grace is how long a server may go on with a request whose connection has broken.
+	grace = 5 * time.Second
+	// maxSends is how often a row is sent whose outcome had to be found out.
+	maxSends = 3
+	// keysLast is how old a batch may be for its keys to count: the server keeps them for 24 hours.
+	keysLast = 20 * time.Hour
+)
+
+// carryOut does what a row asks for, once, whatever was tried before.
+func (r *run) carryOut(j *job) verdict {
+	if j.invalid != nil {
+		v := failedBy(j.invalid)
+		v.result.Code = invalidRow
+		return v
+	}
+	if j.sent && !r.keysCount() {
+		v, settled := r.recall(j)
+		if settled {
+			return v
+		}
+	}
+	for sends := 1; ; sends++ {
+		outcome, err := j.task.Do(r.requests, j.key)
+		switch {
+		case err == nil:
+			r.learn()
+			return ok(outcome)
+		case r.wanted.Err() != nil && errors.Is(err, context.Canceled) && !client.OutcomeUnknown(err):
+			return verdict{none: true}
+		case !client.OutcomeUnknown(err):
+			return r.refused(j, err, j.sent || sends > 1)
+		}
+		outcome, done, lookErr := r.settle(j)
+		switch {
+		case done:
+			return ok(outcome)
+		case lookErr != nil:
+			r.giveUpIfAway(lookErr)
+			return unknownBy(err)
+		case timedOut(err) || sends == maxSends:
+			return unknownBy(err)
+		}
+	}
+}
+
+// recall finds out what became of a row that an earlier run may have sent. It is not settled if the row was not done.
+func (r *run) recall(j *job) (v verdict, settled bool) {
+	if !r.awaitQuiet() {
+		return verdict{none: true}, true
+	}
+	outcome, done, err := r.look(j)
+	switch {
+	case err != nil:
+		r.giveUpIfAway(err)
+		return unknownBy(err), true
+	case done:
+		return ok(outcome), true
+	}
+	return verdict{}, false
+}
+
+// awaitQuiet waits until nothing can be on its way that a run sent which was killed.
+func (r *run) awaitQuiet() bool {
+	quiet := r.journal.lastSign().Add(grace).Sub(r.now())
+	return quiet <= 0 || r.away(quiet)
+}
+
+// settle finds out what became of a row whose answer was lost: at once, and where nothing is to be seen once more after the
+// time for which a server may still be at work on it.
+func (r *run) settle(j *job) (Outcome, bool, error) {
+	outcome, done, err := r.look(j)
+	if done || err != nil {
+		return outcome, done, err
+	}
+	if !r.away(grace) {
+		return Outcome{}, false, context.Cause(r.wanted)
+	}
+	return r.look(j)
+}
+
+// look asks whether the row is done. Where what it names does not exist, it is not.
+func (r *run) look(j *job) (Outcome, bool, error) {
+	outcome, done, err := j.task.Done(r.requests, r.batch.began(), r.results.taken)
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return Outcome{}, false, nil
+	}
+	return outcome, done, err
+}
+
+// away waits without keeping the seat, so that other rows go on. It returns false if the run ends meanwhile.
+func (r *run) away(d time.Duration) bool {
+	r.seats.Release(1)
+	r.hire()
+	waited := r.wait(r.wanted, d)
+	_ = r.seats.Acquire(context.WithoutCancel(r.wanted), 1) // seats are only held by rows that come to an end
+	return waited == nil
+}
+
+// refused is a row that the service refused, or that could not be sent. After an attempt whose outcome was not known, a
+// refusal may only mean that the attempt came through after all.
+func (r *run) refused(j *job, err error, again bool) verdict {
+	if isAboutRun(err) {
+		r.stop(err)
+		return verdict{none: true}
+	}
+	if again {
+		if outcome, done, lookErr := r.look(j); lookErr == nil && done {
+			return ok(outcome)
+		}
+	}
+	return failedBy(err)
+}
+
+// isAboutRun tells whether an error would meet every row alike: the service is away, asks for a longer wait than there is
+// patience for, or does not let this client in.
+func isAboutRun(err error) bool {
+	var (
+		unreachable *client.Unreachable
+		notLoggedIn *exit.NotLoggedIn
+		refused     *client.Error
+	)
+	switch {
+	case errors.As(err, &notLoggedIn), errors.As(err, &unreachable):
+		return true
+	case errors.As(err, &refused):
+		return refused.Status == http.StatusUnauthorized || refused.Status == http.StatusTooManyRequests ||
+			refused.Status == http.StatusServiceUnavailable || refused.Code == api.CodeInsufficientScope
+	}
+	var local *api.Error
+	return !errors.As(err, &local) // a failure of this computer
+}
+
+// giveUpIfAway ends the run if not even reading works any more.
+func (r *run) giveUpIfAway(err error) {
+	if isAboutRun(err) {
+		r.stop(err)
+	}
+}
+
+func timedOut(err error) bool {
+	var unreachable *client.Unreachable
+	return errors.As(err, &unreachable) && unreachable.TimedOut()
+}
+
+// keysCount tells whether a row can be sent again under its key without looking first.
+func (r *run) keysCount() bool {
+	return r.task.HonoursKeys != nil && r.journal.keysKnown() && r.now().Sub(r.batch.began()) < keysLast
+}
+
+// learn notes once that the server honours keys.
+func (r *run) learn() {
+	if r.task.HonoursKeys != nil && !r.journal.keysKnown() && r.task.HonoursKeys() {
+		if err := r.journal.learnKeys(); err != nil {
+			r.stop(err)
+		}
+	}
+}
