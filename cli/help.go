@@ -27,7 +27,7 @@ func ExitCodes() []Meaning {
 		{code(exit.Denied), "not logged in, or not allowed"},
 		{code(exit.NotFound), "not found"},
 		{code(exit.Conflict), "conflict: already redeemed, or changed meanwhile"},
-		{code(exit.RowsFailed), "some rows of a bulk run failed"},
+		{code(exit.SomeFailed), "some rows of a bulk run failed"},
 		{code(exit.Unreached), "the server was not reached, or the outcome is unknown"},
 		{code(exit.Interrupted), "interrupted"},
 	}
