@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 
+	"example.com/perks/cli/exit"
 	"example.com/perks/cli/plain"
 )
 
@@ -75,6 +77,10 @@ func (e *idEncoder) end() error         { return nil }
 func (e *idEncoder) stop() error        { return nil }
 
 func (e *idEncoder) item(r record) error {
-	_, err := e.out.WriteString(plain.Line(textOf(r.fields().get(e.id))) + "\n")
+	id := r.fields().get(e.id)
+	if string(id) == "null" {
+		return &exit.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", e.id), Advice: "Choose another field, such as with --jq."}
+	}
+	_, err := e.out.WriteString(plain.Line(textOf(id)) + "\n")
 	return err
 }

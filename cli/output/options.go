@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/itchyny/gojq"
 	"github.com/spf13/pflag"
@@ -36,6 +37,8 @@ type Options struct {
 	JQ       string
 	Template string
 	Raw      bool // CSV cells as they are
+
+	Now func() time.Time // from which people count; nil is time.Now
 }
 
 // Bind declares the flags.
@@ -44,13 +47,19 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`a,b,...`)")
 	flags.StringVar(&o.JQ, "jq", "", "filter the JSON with a jq `expression`")
 	flags.StringVar(&o.Template, "template", "", "write the JSON through a Go `template`, such as '{{range .}}{{.id}}{{\"\\n\"}}{{end}}'")
-	flags.BoolVar(&o.Raw, "raw", false, "leave CSV cells as they are, even if a spreadsheet would run them")
+	flags.BoolVar(&o.Raw, "raw", false, "with --output csv, leave cells as they are even if a spreadsheet would run them")
 }
 
 // Check refuses values that cannot be right, before anything is done.
 func (o *Options) Check() error {
 	if o.Format != "" && !slices.Contains(formats(), o.Format) {
 		return exit.Usagef("%q is not an output format.%s The formats are %s.", o.Format, command.DidYouMean(o.Format, formats()), strings.Join(formats(), ", "))
+	}
+	if err := o.checkFields(); err != nil {
+		return err
+	}
+	if o.Raw && o.Format != CSV {
+		return exit.Usagef("--raw is about the cells of CSV; it goes with --output csv alone.")
 	}
 	if o.JQ != "" && o.Template != "" {
 		return exit.Usagef("--jq and --template exclude each other.")
@@ -65,6 +74,31 @@ func (o *Options) Check() error {
 		return exit.Usagef("The --template cannot be read: %s.", err)
 	}
 	return nil
+}
+
+// checkFields refuses names that no record can have. Whether this one has them is seen where its type is known.
+func (o *Options) checkFields() error {
+	for i, name := range o.Fields {
+		o.Fields[i] = strings.TrimSpace(name)
+		switch {
+		case o.Fields[i] == "":
+			return exit.Usagef("--fields has an empty name in it.")
+		case slices.Contains(o.Fields[:i], o.Fields[i]):
+			return exit.Usagef("--fields names %q twice.", o.Fields[i])
+		}
+	}
+	if len(o.Fields) > 0 && o.Format == IDs {
+		return exit.Usagef("--output id writes the id alone; it does not go with --fields.")
+	}
+	return nil
+}
+
+// now returns the moment from which people count.
+func (o *Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
 }
 
 // WantsJSON tells whether programs read the output; errors are then JSON too.

@@ -219,7 +219,10 @@ func TestNothingThatSteersATerminalComesOut(t *testing.T) {
 
 func TestCSVCellsAreNotRun(t *testing.T) {
 	for cell, want := range map[string]string{
-		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\tx": "'\tx", "\r=x": "'=x", "\n=x": "'\n=x", "1-1": "1-1", "": "", "'=": "'=",
+		"=1+1": "'=1+1", "@a": "'@a", "\tx": "'\tx", "\r=x": "'=x", "\n=x": "'\n=x", "1-1": "1-1", "": "", "'=": "'=",
+		" =1": "' =1", "＝1": "'＝1", "-x": "'-x", "-": "'-", "+": "'+", "-1+1": "'-1+1", "--1": "'--1", "-.5": "'-.5", "-1.2.3": "'-1.2.3",
+		"+44123": "'+44123",                          // a telephone number, which a spreadsheet would rob of its sign
+		"-1":     "-1", "-3.5": "-3.5", " -3": " -3", // numbers, which are data
 	} {
 		got, err := run(t, output.Options{Format: "csv", Fields: []string{"title", "lat"}}, false, one(item{Title: cell, Lat: -1, Extra: json.RawMessage("null")}))
 		if err != nil {

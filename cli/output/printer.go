@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,6 +18,7 @@ import (
 // View is how a kind of record is shown.
 type View struct {
 	Columns []string // the fields that a table of a list shows; empty is all
+	Least   []string // those of the columns that a narrow screen loses first; then go the last ones
 	ID      string   // the field that --output id shows
 }
 
@@ -24,6 +27,8 @@ type Printer[T any] struct {
 	options Options
 	streams *streams.Streams
 	view    View
+	moments moments
+	missing map[string]bool // the chosen fields that no record has had yet, where the type does not tell
 }
 
 // New prepares a printer. It refuses a field that the type does not have, so that a command can find the mistake before it
@@ -34,6 +39,7 @@ func New[T any](options Options, s *streams.Streams, view View) (*Printer[T], er
 	if err != nil {
 		return nil, err
 	}
+	p := &Printer[T]{options: options, streams: s, view: view, moments: momentsOf(reflect.TypeFor[T]())}
 	if sample.isObject() {
 		known := sample.fields().names()
 		for _, name := range options.Fields {
@@ -41,8 +47,13 @@ func New[T any](options Options, s *streams.Streams, view View) (*Printer[T], er
 				return nil, exit.Usagef("%q is not a field here.%s The fields are %s.", name, command.DidYouMean(name, known), strings.Join(known, ", "))
 			}
 		}
+		return p, nil
 	}
-	return &Printer[T]{options, s, view}, nil
+	p.missing = map[string]bool{}
+	for _, name := range options.Fields {
+		p.missing[name] = true
+	}
+	return p, nil
 }
 
 // List writes records as they come, in memory that does not grow with their number, unless an expression or a template
@@ -56,13 +67,13 @@ func (p *Printer[T]) List(ctx context.Context, items iter.Seq2[T, error]) error 
 	}
 	for item, err := range items {
 		if err == nil {
-			err = write(item, p.options.Fields, enc.item)
+			err = p.write(item, enc.item)
 		}
 		if err != nil {
-			return errors.Join(err, enc.stop(), out.Flush())
+			return allOf(err, enc.stop(), out.Flush())
 		}
 	}
-	return errors.Join(enc.end(), out.Flush())
+	return p.done(enc.end(), out.Flush())
 }
 
 // One writes a single record: an object where List writes an array.
@@ -72,7 +83,7 @@ func (p *Printer[T]) One(ctx context.Context, item T) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(item, p.options.Fields, enc.one), out.Flush())
+	return p.done(p.write(item, enc.one), out.Flush())
 }
 
 // Few writes one record as One does, and any other number as List does.
@@ -99,12 +110,44 @@ func (p *Printer[T]) DoneEach(ctx context.Context, items []T) error {
 	return p.List(ctx, Each(items))
 }
 
-func write(item any, chosen []string, to func(record) error) error {
-	r, err := newRecord(item, chosen)
+func (p *Printer[T]) write(item T, to func(record) error) error {
+	if len(p.moments.index) > 0 {
+		p.moments.toUTC(reflect.ValueOf(&item).Elem())
+	}
+	r, err := newRecord(item, nil)
 	if err != nil {
 		return err
 	}
-	return to(r)
+	if len(p.missing) > 0 {
+		for _, name := range r.fields().names() {
+			delete(p.missing, name)
+		}
+	}
+	return to(r.only(p.options.Fields))
+}
+
+// done ends a writing. A field that nothing had may be misspelt, which is not an error: a list can be empty, and what a
+// server sends can change.
+func (p *Printer[T]) done(errs ...error) error {
+	err := allOf(errs...)
+	if err == nil && len(p.missing) > 0 {
+		p.streams.Warn("no record has a field named %s.", strings.Join(slices.Sorted(maps.Keys(p.missing)), ", "))
+	}
+	return err
+}
+
+// allOf joins errors, the same one once: a writer that has failed says so again when it is flushed.
+func allOf(errs ...error) error {
+	var different []error
+	for _, err := range errs {
+		if !slices.Contains(different, err) {
+			different = append(different, err)
+		}
+	}
+	if len(different) == 1 {
+		return different[0]
+	}
+	return errors.Join(different...)
 }
 
 // encoder writes one format. It gets either one record, or items and then end, or stop after a failure.
@@ -139,11 +182,11 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) (encoder, e
 	case YAML:
 		return &yamlEncoder{out: out}, nil
 	case CSV:
-		return newCSVEncoder(out, o.Raw, p.allColumns()), nil
+		return newCSVEncoder(out, o.Raw, p.streams.OutTTY, p.allColumns()), nil
 	case IDs:
 		return &idEncoder{out: out, id: p.view.ID}, nil
 	}
-	return newTableEncoder(out, p.streams, p.columns()), nil
+	return &tableEncoder{out: out, streams: p.streams, columns: p.columns(), least: p.least(), times: p.moments.names, now: o.now()}, nil
 }
 
 // columns returns the fields that the table of a list shows, nil for those of its first record.
@@ -152,6 +195,14 @@ func (p *Printer[T]) columns() []string {
 		return p.options.Fields
 	}
 	return p.view.Columns
+}
+
+// least returns the columns that a narrow screen loses first. Of those that a person chose the last ones go.
+func (p *Printer[T]) least() []string {
+	if len(p.options.Fields) > 0 {
+		return nil
+	}
+	return p.view.Least
 }
 
 // allColumns returns the columns of a file whose records may all be missing, nil for those of its first record.

@@ -26,16 +26,20 @@ func newRecord(value any, chosen []string) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("write a record: %w", err)
 	}
-	r := record{raw}
+	return record{raw}.only(chosen), nil
+}
+
+// only keeps the chosen fields of an object; none chosen means all.
+func (r record) only(chosen []string) record {
 	if len(chosen) == 0 || !r.isObject() {
-		return r, nil
+		return r
 	}
 	all := r.fields()
 	kept := make(fields, len(chosen))
 	for i, name := range chosen {
 		kept[i] = field{name, all.get(name)}
 	}
-	return record{object(kept)}, nil
+	return record{object(kept)}
 }
 
 func (r record) isObject() bool { return bytes.HasPrefix(r.raw, []byte("{")) }

@@ -2,8 +2,8 @@ package output
 
 import (
 	"bufio"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/mattn/go-runewidth"
 
@@ -11,41 +11,37 @@ import (
 	"example.com/perks/cli/streams"
 )
 
-const (
-	gap = "  "
-	// sampled is how many rows decide the widths of a table's columns. The rows behind them are cut to fit, so that a list
-	// of any length is written in constant memory.
-	sampled   = 200
-	minColumn = 8
-)
+const gap = "  "
+
+// sampled is how many rows decide the widths of a table's columns. The rows behind them are cut to fit, so that a list of
+// any length is written in constant memory.
+const sampled = 200
 
 // tableEncoder writes aligned columns with a heading on a terminal, and off one cells with tabs between and no heading,
 // for programs.
 type tableEncoder struct {
 	out     *bufio.Writer
 	streams *streams.Streams
-	columns []string // nil until the first record where they are not known before
+	columns []string        // nil until the first record where they are not known before
+	least   []string        // the columns that a narrow screen loses first
+	times   map[string]bool // the fields that are moments
+	now     time.Time       // from which people count
+
 	waiting [][]string
-	widths  []int // nil until they are chosen
+	fit     *fit // nil until the widths are chosen
 }
 
-func newTableEncoder(out *bufio.Writer, s *streams.Streams, columns []string) *tableEncoder {
-	return &tableEncoder{out: out, streams: s, columns: columns}
-}
-
-// one writes a field to a line.
+// one writes a field to a line, and on a terminal a long text to as many as it takes.
 func (e *tableEncoder) one(r record) error {
-	fields := r.fields()
-	widest := 0
-	for _, name := range fields.names() {
-		widest = max(widest, runewidth.StringWidth(plain.Line(name)))
-	}
-	for _, field := range fields {
-		name, text := plain.Line(field.name), plain.Line(textOf(field.value))
-		line := name + "\t" + text
-		if e.streams.OutTTY {
-			line = e.streams.Heading(runewidth.FillRight(name, widest)) + gap + text
+	var lines []string
+	if e.streams.OutTTY {
+		lines = e.details(r)
+	} else {
+		for _, field := range r.fields() {
+			lines = append(lines, plain.Line(field.name)+"\t"+plain.Line(textOf(field.value)))
 		}
+	}
+	for _, line := range lines {
 		if _, err := e.out.WriteString(strings.TrimRight(line, " ") + "\n"); err != nil {
 			return err
 		}
@@ -60,12 +56,12 @@ func (e *tableEncoder) item(r record) error {
 	}
 	cells := make([]string, len(e.columns))
 	for i, name := range e.columns {
-		cells[i] = plain.Line(textOf(fields.get(name)))
+		cells[i] = e.cell(name, textOf(fields.get(name)))
 	}
 	switch {
 	case !e.streams.OutTTY:
 		return e.tabbed(cells)
-	case e.widths != nil:
+	case e.fit != nil:
 		return e.row(cells)
 	}
 	e.waiting = append(e.waiting, cells)
@@ -75,11 +71,24 @@ func (e *tableEncoder) item(r record) error {
 	return e.begin()
 }
 
-func (e *tableEncoder) end() error {
-	if e.widths != nil || len(e.waiting) == 0 {
-		return nil
+// cell is what a field shows in a list. A program gets the moment itself.
+func (e *tableEncoder) cell(name, text string) string {
+	if moment, err := time.Parse(time.RFC3339, text); e.streams.OutTTY && e.times[name] && err == nil {
+		return shortTime(moment, e.now)
 	}
-	return e.begin()
+	return plain.Line(text)
+}
+
+func (e *tableEncoder) end() error {
+	if e.fit == nil && len(e.waiting) > 0 {
+		if err := e.begin(); err != nil {
+			return err
+		}
+	}
+	if e.fit != nil && len(e.fit.dropped) > 0 {
+		e.streams.Note("The screen is too narrow for %s.", strings.Join(e.fit.dropped, ", "))
+	}
+	return nil
 }
 
 func (e *tableEncoder) stop() error { return e.end() }
@@ -90,11 +99,12 @@ func (e *tableEncoder) begin() error {
 	for i, name := range e.columns {
 		heading[i] = strings.ToUpper(plain.Line(name))
 	}
-	e.widths = fit(append([][]string{heading}, e.waiting...), e.streams.Width)
-	for i := range heading {
-		heading[i] = e.streams.Heading(e.pad(heading, i))
+	e.fit = newFit(e.columns, e.least, append([][]string{heading}, e.waiting...), e.streams.Width)
+	cells := e.fit.pad(heading)
+	for i := range cells {
+		cells[i] = e.streams.Heading(cells[i])
 	}
-	if err := e.aligned(heading); err != nil {
+	if err := e.aligned(cells); err != nil {
 		return err
 	}
 	for _, cells := range e.waiting {
@@ -106,22 +116,7 @@ func (e *tableEncoder) begin() error {
 	return nil
 }
 
-func (e *tableEncoder) row(cells []string) error {
-	padded := make([]string, len(cells))
-	for i := range cells {
-		padded[i] = e.pad(cells, i)
-	}
-	return e.aligned(padded)
-}
-
-// pad cuts or fills a cell to its column's width. The last column is not filled.
-func (e *tableEncoder) pad(cells []string, i int) string {
-	text := runewidth.Truncate(cells[i], e.widths[i], "…")
-	if i == len(cells)-1 {
-		return text
-	}
-	return runewidth.FillRight(text, e.widths[i])
-}
+func (e *tableEncoder) row(cells []string) error { return e.aligned(e.fit.pad(cells)) }
 
 func (e *tableEncoder) tabbed(cells []string) error {
 	_, err := e.out.WriteString(strings.Join(cells, "\t") + "\n")
@@ -133,29 +128,13 @@ func (e *tableEncoder) aligned(cells []string) error {
 	return err
 }
 
-// fit gives each column the width of its widest cell, and then narrows the widest ones until a row fits the screen. A
-// width of 0 is a screen without an edge.
-func fit(rows [][]string, screen int) []int {
-	widths := make([]int, len(rows[0]))
-	for _, cells := range rows {
-		for i, cell := range cells {
-			widths[i] = max(widths[i], runewidth.StringWidth(cell))
-		}
+// cut shortens a text to so many columns, and says so by an ellipsis where there is room for one.
+func cut(text string, columns int) string {
+	if runewidth.StringWidth(text) <= columns {
+		return text
 	}
-	for screen > 0 && total(widths) > screen {
-		widest := slices.Index(widths, slices.Max(widths))
-		if widths[widest] <= minColumn {
-			break
-		}
-		widths[widest]--
+	if runewidth.StringWidth("…") >= columns {
+		return runewidth.Truncate(text, columns, "")
 	}
-	return widths
-}
-
-func total(widths []int) int {
-	sum := len(gap) * (len(widths) - 1)
-	for _, width := range widths {
-		sum += width
-	}
-	return sum
+	return runewidth.Truncate(text, columns, "…")
 }

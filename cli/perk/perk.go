@@ -10,7 +10,11 @@ import (
 )
 
 // View is how perks are shown, here and wherever else a list of them appears.
-var View = output.View{Columns: []string{"id", "title", "category", "merchant_name", "discount_text", "city", "valid_to"}, ID: "id"}
+var View = output.View{
+	Columns: []string{"id", "title", "category", "merchant_name", "discount_text", "city", "valid_to"},
+	Least:   []string{"category", "merchant_name", "city"},
+	ID:      "id",
+}
 
 // New makes the group.
 func New(s *session.Session) *cobra.Command {

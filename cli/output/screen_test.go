@@ -1,0 +1,206 @@
+package output_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/streams"
+)
+
+// shown is what a person with a screen of so many columns sees.
+func shown[T any](t *testing.T, width int, view output.View, options output.Options, records ...T) (data, notes string) {
+	t.Helper()
+	s, out, err := streams.Buffers("")
+	s.OutTTY, s.Width = true, width
+	printer, failed := output.New[T](options, s, view)
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	if failed := printer.Few(context.Background(), records); failed != nil {
+		t.Fatal(failed)
+	}
+	return out.String(), err.String()
+}
+
+func TestEveryLineFitsEveryScreen(t *testing.T) {
+	wide := items()
+	wide = append(wide,
+		item{ID: 5, Title: "👩‍👩‍👧‍👦 family 🇩🇪 flag 👍🏽 thumbs é e\u0301 ｆｕｌｌ", City: text("서울특별시"), Extra: json.RawMessage(`"` + strings.Repeat("長い", 90) + `"`)},
+		item{ID: 6, Title: strings.Repeat("unbroken", 40), City: text("…"), Extra: json.RawMessage(`{}`)})
+	for width := 1; width <= 200; width++ {
+		for name, records := range map[string][]item{"a list": wide, "one": wide[4:5], "another": wide[5:], "one with line ends": wide[2:3]} {
+			data, _ := shown(t, width, view, output.Options{}, records...)
+			for line := range strings.SplitSeq(data, "\n") {
+				if columns := runewidth.StringWidth(line); columns > width {
+					t.Fatalf("%s on %d columns: %q takes %d", name, width, line, columns)
+				}
+			}
+		}
+	}
+}
+
+type offer struct {
+	ID, Title, Category, City string
+	Until                     *time.Time `json:"until"`
+}
+
+func TestNarrowScreensLoseTheLeastColumnsFirst(t *testing.T) {
+	offers := output.View{Columns: []string{"ID", "Title", "Category", "City"}, Least: []string{"Category"}, ID: "ID"}
+	records := []offer{{"coffee-2for1", "Two coffees for the price of one", "Food & Drink", "Berlin", nil}, {"spa", "A day in the spa", "Wellness", "Bad Homburg", nil}}
+	for width, want := range map[int]string{
+		80: "ID            TITLE                             CATEGORY      CITY\n" +
+			"coffee-2for1  Two coffees for the price of one  Food & Drink  Berlin\n" +
+			"spa           A day in the spa                  Wellness      Bad Homburg\n",
+		60: "ID            TITLE                CATEGORY      CITY\n" +
+			"coffee-2for1  Two coffees for th…  Food & Drink  Berlin\n" +
+			"spa           A day in the spa     Wellness      Bad Homburg\n",
+		40: "ID            TITLE          CITY\n" +
+			"coffee-2for1  Two coffees …  Berlin\n" +
+			"spa           A day in the…  Bad Homburg\n",
+		24: "ID            TITLE\n" +
+			"coffee-2for1  Two coffe…\nspa           A day in …\n",
+		12: "ID\ncoffee-2for1\nspa\n",
+		5:  "ID\ncoff…\nspa\n",
+		1:  "I\nc\ns\n",
+	} {
+		got, _ := shown(t, width, offers, output.Options{}, records...)
+		if got != want {
+			t.Errorf("%d columns:\n%s\nwant\n%s", width, got, want)
+		}
+	}
+	_, told := shown(t, 24, offers, output.Options{}, records...)
+	if told != "The screen is too narrow for Category, City.\n" {
+		t.Errorf("told %q", told)
+	}
+	got, _ := shown(t, 24, offers, output.Options{Fields: []string{"Category", "City", "Title"}}, records...)
+	if !strings.HasPrefix(got, "CATEGORY      CITY\n") {
+		t.Errorf("of chosen fields, the last ones go first:\n%s", got)
+	}
+}
+
+func TestLongTextsAreWrapped(t *testing.T) {
+	record := offer{ID: "x", Title: "First line.\nThen a longer one that does not fit beside its name.", City: "Köln"}
+	got, _ := shown(t, 32, view, output.Options{}, record)
+	want := "ID        x\n" +
+		"Title     First line.\n" +
+		"          Then a longer one that\n" +
+		"          does not fit beside\n" +
+		"          its name.\n" +
+		"Category\n" +
+		"City      Köln\n" +
+		"until\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	got, _ = shown(t, 16, view, output.Options{Fields: []string{"Title"}}, offer{Title: "Two words under their name"})
+	if want := "Title\n  Two words\n  under their\n  name\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestPeopleReadTimesAsDistances(t *testing.T) {
+	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
+	options := output.Options{Now: func() time.Time { return now }, Fields: []string{"until"}}
+	at := func(d time.Duration) *time.Time { moment := now.Add(d).In(time.FixedZone("", 5*3600)); return &moment }
+	const day = 24 * time.Hour
+	for _, test := range []struct {
+		away       time.Duration
+		list, long string
+	}{
+		{20 * time.Second, "now", "now"},
+		{-90 * time.Second, "1 minute ago", "1 minute ago"},
+		{-2*time.Hour - time.Minute, "2 hours ago", "2 hours ago"},
+		{3*day + time.Hour, "in 3 days", "in 3 days"},
+		{29 * day, "in 29 days", "in 29 days"},
+		{31 * day, "2030-06-10", "in 1 month"},
+		{-200 * day, "2029-10-22", "6 months ago"},
+		{5*365*day + 30*day, "2035-06-08", "in 5 years"},
+	} {
+		list, _ := shown(t, 80, view, options, offer{Until: at(test.away)}, offer{})
+		if want := "UNTIL\n" + test.list + "\n\n"; list != want {
+			t.Errorf("%s away in a list: %q, want %q", test.away, list, want)
+		}
+		one, _ := shown(t, 80, view, options, offer{Until: at(test.away)})
+		if want := "until  " + at(test.away).Local().Format("2006-01-02 15:04 MST") + ", " + test.long + "\n"; one != want {
+			t.Errorf("%s away alone: %q, want %q", test.away, one, want)
+		}
+	}
+}
+
+func TestProgramsReadTimesInUTC(t *testing.T) {
+	moment := time.Date(2030, 5, 10, 1, 30, 0, 0, time.FixedZone("", 2*3600))
+	const utc = "2030-05-09T23:30:00Z"
+	for _, options := range []output.Options{
+		{}, {Format: "json"}, {Format: "jsonl"}, {Format: "yaml"}, {Format: "csv"}, {JQ: ".[].until"}, {Template: "{{range .}}{{.until}}{{end}}"},
+	} {
+		s, out, _ := streams.Buffers("")
+		s.OutTTY = options.Format != "" || !options.IsTable()
+		options.Fields = []string{"until"}
+		printer, err := output.New[offer](options, s, view)
+		if err == nil {
+			err = printer.List(context.Background(), output.Each([]offer{{Until: &moment}}))
+		}
+		if err != nil || !strings.Contains(out.String(), utc) {
+			t.Errorf("%+v: %q, %v", options, out, err)
+		}
+	}
+	if moment.Hour() != 1 {
+		t.Error("the record itself was changed")
+	}
+}
+
+func TestFieldsThatCannotBeRight(t *testing.T) {
+	for want, options := range map[string]output.Options{
+		`--fields names "id" twice.`:                                         {Fields: []string{"id", " id"}},
+		`--fields has an empty name in it.`:                                  {Fields: []string{"id", ""}},
+		`--output id writes the id alone; it does not go with --fields.`:     {Fields: []string{"title"}, Format: "id"},
+		`--raw is about the cells of CSV; it goes with --output csv alone.`:  {Raw: true},
+		`--raw is about the cells of CSV; it goes with --output csv alone. `: {Raw: true, Format: "json"},
+	} {
+		if err := options.Check(); fmt.Sprint(err) != strings.TrimSpace(want) {
+			t.Errorf("%+v: %v, want %s", options, err, want)
+		}
+	}
+}
+
+func TestFieldsOfUnknownRecordsThatNoneHas(t *testing.T) {
+	for name, test := range map[string]struct {
+		options output.Options
+		told    string
+	}{
+		"one that is there": {output.Options{Format: "json", Fields: []string{"a"}}, ""},
+		"one that is not":   {output.Options{Format: "json", Fields: []string{"a", "zz", "y"}}, "warning: no record has a field named y, zz.\n"},
+	} {
+		_, told := shown(t, 80, view, test.options, json.RawMessage(`{"a":1}`), json.RawMessage(`{"b":1}`))
+		if told != test.told {
+			t.Errorf("%s: told %q", name, told)
+		}
+	}
+	s, _, _ := streams.Buffers("")
+	printer, err := output.New[json.RawMessage](output.Options{Format: "id"}, s, output.View{ID: "id"})
+	if err == nil {
+		err = printer.One(context.Background(), json.RawMessage(`{"name":"x"}`))
+	}
+	if err == nil || !strings.Contains(err.Error(), `no field "id"`) {
+		t.Errorf("an id that is not there: %v", err)
+	}
+}
+
+func TestRawCSVIsNotRawForATerminal(t *testing.T) {
+	record := offer{ID: "=1", Title: "\x1b[31m"}
+	options := output.Options{Format: "csv", Raw: true, Fields: []string{"ID", "Title"}}
+	if got, _ := shown(t, 80, view, options, record); got != "ID,Title\n=1,[31m\n" {
+		t.Errorf("%q", got)
+	}
+	named, _ := shown(t, 80, view, output.Options{Format: "csv"}, json.RawMessage(`{"=cmd()":1,"a\u001b[2J":2}`))
+	if named != "'=cmd(),a[2J\n1,2\n" {
+		t.Errorf("names of a server: %q", named)
+	}
+}
