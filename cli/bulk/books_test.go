@@ -1,0 +1,182 @@
+package bulk
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/cli/exit"
+)
+
+func (d *desk) wantRefused(says string) {
+	d.t.Helper()
+	sent := len(d.service.sent)
+	_, err := d.run(d.t.Context())
+	var usage *exit.Usage
+	if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) {
+		d.t.Errorf("got %v, want a refusal that says %q", err, says)
+	}
+	if len(d.service.sent) != sent {
+		d.t.Errorf("rows were sent: %v", d.service.sent)
+	}
+}
+
+func (d *desk) writeResults(text string) {
+	d.t.Helper()
+	if err := os.WriteFile(d.options.resultsPath(), []byte(text), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) readResults() string {
+	d.t.Helper()
+	text, err := os.ReadFile(d.options.resultsPath())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestOnlyOneRunIsAtWorkOnTheResults(t *testing.T) {
+	d := newDesk(t, newService(), "a")
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.wantRefused("Another run is at work")
+	if err := r.abandon(); err != nil {
+		t.Fatal(err)
+	}
+	d.must()
+	d.want("2 ok a-1")
+}
+
+func TestFilesOfSomethingElseAreLeftAlone(t *testing.T) {
+	for name, text := range map[string]string{
+		"text":                        "hello\n",
+		"text without a line end":     "hello",
+		"JSON":                        `{"a":1}`,
+		"JSON lines":                  "{\"a\":1}\n{\"a\":2}\n",
+		"a result with a foreign key": `{"row":1,"key":"mine","outcome":"ok"}` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, newService(), "a")
+			d.writeResults(text)
+			d.wantRefused("--results FILE")
+			if got := d.readResults(); got != text {
+				t.Errorf("the file is %q now", got)
+			}
+			d.wantNoJournal()
+		})
+	}
+}
+
+func TestResultsOfOtherWorkAreRefused(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b")
+	d.must()
+	s := newDesk(t, newService(), "a", "b")
+	s.options.Results = d.options.resultsPath()
+	lines := strings.SplitAfter(d.readResults(), "\n")
+	_, err := openBooks(s.options.Flags, nil, markOf("make", "elsewhere"), time.Now())
+	if err == nil || !strings.Contains(err.Error(), "of another server") {
+		t.Errorf("got %v", err)
+	}
+	other := newDesk(t, newService(), "a", "b")
+	other.must()
+	s.writeResults(lines[0] + strings.SplitAfter(other.readResults(), "\n")[1])
+	s.wantRefused("of another run than the lines above")
+}
+
+func TestInputThatWasChangedBeneathItsResultsIsRefused(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b")
+	d.must()
+	d.write("new", "a", "b")
+	d.wantRefused("Line 2 of " + d.options.File + " is not what it was")
+	d.write("a", "b", "c")
+	d.must()
+	d.want("2 ok a-1", "3 ok b-1", "4 ok c-1")
+}
+
+func TestFailedRowCanBeCorrectedInItsPlace(t *testing.T) {
+	d := newDesk(t, newService(), "a", "bad")
+	d.must()
+	d.want("2 ok a-1", "3 failed invalid_row")
+	d.write("a", "good")
+	d.must()
+	d.want("2 ok a-1", "3 ok good-1")
+}
+
+func TestWhatAKilledRunWroteHalfIsCutOff(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b")
+	d.must()
+	whole := d.readResults()
+	d.kill(nil)
+	for cut := range len(whole) {
+		d.writeResults(whole[:cut])
+		text, err := os.ReadFile(d.options.resultsPath() + ".journal")
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		d.must()
+		d.want("2 ok a-1", "3 ok b-1")
+		if err := os.WriteFile(d.options.resultsPath()+".journal", text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := d.service.all(); got != "a:1 b:1" {
+		t.Error(got)
+	}
+}
+
+func TestJournalThatWasWrittenHalfSaysNothing(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b")
+	d.kill([]string{"a"})
+	path := d.options.resultsPath() + ".journal"
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tail := range []string{`{"up_to":9`, `{`, "\x00\x00\x00"} {
+		if err := os.WriteFile(path, append(whole[:len(whole):len(whole)], tail...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.must()
+		d.want("2 ok a-1", "3 ok b-1")
+		d.wantNoJournal()
+	}
+}
+
+func TestJournalThatCannotBeReadIsRefused(t *testing.T) {
+	d := newDesk(t, newService(), "a")
+	path := d.options.resultsPath() + ".journal"
+	for _, text := range []string{"nonsense\n", `{"batch":"x"}` + "\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.run(t.Context()); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if got, _ := os.ReadFile(path); string(got) != text || len(d.service.sent) > 0 {
+			t.Errorf("%q: the journal is %q now, and %v was sent", text, got, d.service.sent)
+		}
+	}
+}
+
+func TestKeysTellBatchRowAndContent(t *testing.T) {
+	began := time.UnixMilli(1_800_000_000_123)
+	b := newBatch(began, 7)
+	if !b.began().Equal(began) || b.mark() != 7 || b == newBatch(began, 7) {
+		t.Errorf("%s began %s, mark %d", b, b.began(), b.mark())
+	}
+	of, row, content, ok := parseKey(b.key(12, 0xabc))
+	if of != b || row != 12 || content != 0xabc || !ok {
+		t.Errorf("%s was read as %s, %d, %x, %t", b.key(12, 0xabc), of, row, content, ok)
+	}
+	for _, key := range []string{"", "x", b.String(), b.String() + "-", b.key(0, 1), b.key(1, 1)[:40], b.String() + "-1-xyz"} {
+		if _, _, _, ok := parseKey(key); ok {
+			t.Errorf("%q passes for a key", key)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRowsAboutOneThingFollowOneAnother(t *testing.T) {
+	s := newService()
+	s.entered, s.leave = make(chan string), make(chan struct{})
+	d := newDesk(t, s, "a", "a", "b", "a", "c")
+	d.options.Concurrency = 3
+	ended := make(chan error)
+	go func() {
+		_, err := d.run(t.Context())
+		ended <- err
+	}()
+	first := []string{<-s.entered, <-s.entered, <-s.entered}
+	slices.Sort(first)
+	if got := strings.Join(first, ""); got != "abc" {
+		t.Errorf("%s are under way together", got)
+	}
+	close(s.leave)
+	for range 2 {
+		if got := <-s.entered; got != "a" {
+			t.Errorf("%s came next", got)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	d.want("2 ok a-1", "3 ok a-2", "4 ok b-1", "5 ok a-3", "6 ok c-1")
+}
+
+// TestInterruptFinishesWhatIsUnderWay ends a run while two rows are under way: they come to an end, and no other begins.
+func TestInterruptFinishesWhatIsUnderWay(t *testing.T) {
+	s := newService()
+	s.entered, s.leave = make(chan string), make(chan struct{})
+	d := newDesk(t, s, "a", "b", "a", "c", "d")
+	d.options.Concurrency = 2
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := d.run(ctx)
+		ended <- err
+	}()
+	<-s.entered
+	<-s.entered
+	interrupt()
+	close(s.leave)
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the run ended with %v", err)
+	}
+	d.want("2 ok a-1", "3 ok b-1")
+	d.wantNoJournal()
+	s.entered = nil
+	d.must()
+	d.want("2 ok a-1", "3 ok b-1", "4 ok a-2", "5 ok c-1", "6 ok d-1")
+}
+
+func TestInputThatStaysSilentDoesNotKeepAnInterruptedRun(t *testing.T) {
+	s := newService()
+	d := newDesk(t, s)
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.input.from = in
+	fmt.Fprintln(out, "name\na\nb")
+	ctx, interrupt := context.WithCancel(t.Context())
+	s.entered = make(chan string)
+	ended := make(chan error)
+	go func() { ended <- r.work(ctx) }()
+	<-s.entered
+	interrupt()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the run ended with %v", err)
+	}
+	if err := r.books.close(); err != nil {
+		t.Fatal(err)
+	}
+	d.want("2 ok a-1")
+}
+
+func TestNoFurtherRowsAreTakenWhenTooManyFailed(t *testing.T) {
+	s := newService()
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("n%d", i))
+		s.trouble[names[i]] = []trouble{{err: refused}}
+	}
+	d := newDesk(t, s, names...)
+	d.options.MaxErrors = 3
+	_, err := d.run(t.Context())
+	if !errors.Is(err, errTooMany) || len(s.sent) != 3 {
+		t.Errorf("%v after %v", err, s.sent)
+	}
+	d.must0()
+	if got := len(d.results()); got != 20 || s.made["n0"] == nil {
+		t.Errorf("%d results, made %v", got, s.made)
+	}
+}
+
+// must0 runs to the end without a bound on failures.
+func (d *desk) must0() {
+	d.options.MaxErrors = 0
+	d.must()
+}
+
+func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
+	for name, test := range map[string]struct{ input, want string }{
+		"rows.csv":   {"name\na\nb\n\"bad\"\nc\n", "name\nb\nbad\n"},
+		"rows.jsonl": {"{\"n\":\"a\"}\n {\"n\" : \"b\"}\nno\n", "{\"n\" : \"b\"}\n"},
+	} {
+		s := newService()
+		s.trouble["b"], s.trouble[`{"n" : "b"}`] = []trouble{{err: refused}}, []trouble{{err: refused}}
+		s.trouble["c"] = []trouble{{err: timeUp}} // unknown, which another run has to find out: it is no failure
+		d := newDesk(t, s)
+		d.options.File = filepath.Join(t.TempDir(), name)
+		d.options.Failed = d.options.File + ".failed"
+		if err := os.WriteFile(d.options.File, []byte(test.input), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.must()
+		got, err := os.ReadFile(d.options.Failed)
+		if strings.ReplaceAll(string(got), "} \n", "}\n") != test.want || err != nil {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestRateHoldsForRowsThatFollowOneAnotherToo(t *testing.T) {
+	d := newDesk(t, newService(), "a", "a", "a", "a")
+	d.options.Rate = 100
+	began := time.Now()
+	d.must()
+	if took := time.Since(began); took < 30*time.Millisecond {
+		t.Errorf("four rows at 100 a second took %s", took)
+	}
+}
+
+func TestFormatIsFoundOut(t *testing.T) {
+	for _, test := range []struct{ file, flag, text, want string }{
+		{"x.csv", "", "{", "csv"}, {"x.JSONL", "", "", "jsonl"}, {"x.ndjson", "", "", "jsonl"}, {"x", "", "\ufeff \n{}", "jsonl"},
+		{"x", "", "a,b", "csv"}, {"x", "", "", "csv"}, {"x.csv", "jsonl", "", "jsonl"}, {"x.json", "", "", ""}, {"x", "xml", "", ""},
+	} {
+		path := filepath.Join(t.TempDir(), test.file)
+		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in, err := openInput(Flags{File: path, Format: test.flag}, nil)
+		if (err == nil) != (test.want != "") || err == nil && string(in.format) != test.want {
+			t.Errorf("%+v: %+v, %v", test, in, err)
+		}
+		if err == nil {
+			in.close()
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/streams"
+)
+
+// desk is where a test runs rows: a folder with an input, and a clock that stands still and wakes every sleeper at once.
+type desk struct {
+	t       *testing.T
+	service *service
+	options Options
+	now     time.Time
+	waits   []time.Duration
+	told    string
+}
+
+func newDesk(t *testing.T, service *service, names ...string) *desk {
+	d := &desk{t: t, service: service, now: time.Now().Add(time.Minute)}
+	d.options = Options{Flags: Flags{File: filepath.Join(t.TempDir(), "rows.csv"), Concurrency: 1}}
+	d.write(names...)
+	return d
+}
+
+func (d *desk) write(names ...string) {
+	d.t.Helper()
+	if err := os.WriteFile(d.options.File, []byte("name\n"+strings.Join(names, "\n")+"\n"), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// run works through the input, as a process that ends in good order.
+func (d *desk) run(ctx context.Context) (*run, error) {
+	d.t.Helper()
+	r, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	err = r.work(ctx)
+	return r, errors.Join(err, r.books.close(), d.finish(r))
+}
+
+func (d *desk) finish(r *run) error {
+	if r.rejects == nil {
+		return nil
+	}
+	return r.rejects.finish()
+}
+
+func (d *desk) open() (*run, error) {
+	d.t.Helper()
+	s, _, _ := streams.Buffers("")
+	in, err := openInput(d.options.Flags, s.In)
+	if err != nil {
+		return nil, err
+	}
+	d.t.Cleanup(func() { in.close() })
+	r := newRun(d.options, d.service.work(), in, s)
+	r.now = func() time.Time { return d.now }
+	r.wait = func(ctx context.Context, wanted time.Duration) error {
+		d.service.mu.Lock()
+		defer d.service.mu.Unlock()
+		d.waits = append(d.waits, wanted)
+		return ctx.Err()
+	}
+	if r.books, err = openBooks(d.options.Flags, s.Out, markOf("make", "here"), d.now); err != nil {
+		return nil, err
+	}
+	if err := r.begin(); err != nil {
+		return nil, errors.Join(err, r.abandon())
+	}
+	return r, nil
+}
+
+// results are the lines of the file, as "row outcome id-or-code".
+func (d *desk) results() []string {
+	d.t.Helper()
+	text, err := os.ReadFile(d.options.resultsPath())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var found []string
+	for line := range strings.Lines(string(text)) {
+		r, _, _, err := parseResult([]byte(line))
+		if err != nil {
+			d.t.Fatalf("%v: %s", err, line)
+		}
+		found = append(found, fmt.Sprintf("%d %s %s%s", r.Row, r.Outcome, r.ID, r.Code))
+	}
+	return found
+}
+
+func (d *desk) want(results ...string) {
+	d.t.Helper()
+	got := d.results()
+	slices.Sort(got)
+	slices.Sort(results)
+	if diff := cmp.Diff(results, got); diff != "" {
+		d.t.Errorf("the results (-want +got):\n%s", diff)
+	}
+}
+
+func (d *desk) wantNoJournal() {
+	d.t.Helper()
+	if _, err := os.Stat(d.options.resultsPath() + ".journal"); !os.IsNotExist(err) {
+		d.t.Errorf("the journal is still there: %v", err)
+	}
+}
+
+func TestEachRowIsDoneOnce(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b", "bad", "c")
+	d.options.Concurrency = 4
+	if _, err := d.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.want("2 ok a-1", "3 ok b-1", "4 failed invalid_row", "5 ok c-1")
+	d.wantNoJournal()
+	if got := d.service.all(); got != "a:1 b:1 c:1" {
+		t.Error(got)
+	}
+	sent := len(d.service.sent)
+	r, err := d.run(t.Context())
+	if err != nil || len(d.service.sent) != sent || r.counts.Skipped != 3 {
+		t.Errorf("again: %v, %v, %+v", err, d.service.sent, r.counts)
+	}
+	d.want("2 ok a-1", "3 ok b-1", "4 failed invalid_row", "5 ok c-1")
+}
+
+// TestWhatGoesWrongWithARow says for each trouble what is asked of the service, and what the row's result is.
+func TestWhatGoesWrongWithARow(t *testing.T) {
+	long := &client.Unreachable{Address: "http://s", Err: errors.New("connection refused")}
+	for name, test := range map[string]struct {
+		troubles []trouble
+		requests string // s is a send, l a look
+		result   string
+		made     int
+		stopped  error
+	}{
+		"nothing":                                     {nil, "s", "2 ok a-1", 1, nil},
+		"a refusal":                                   {[]trouble{{err: refused}}, "s", "2 failed already_redeemed", 0, nil},
+		"a lost answer to work that was done":         {[]trouble{{err: broken, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"a lost request":                              {[]trouble{{err: broken}}, "slls", "2 ok a-1", 1, nil},
+		"two lost requests":                           {[]trouble{{err: broken}, {err: broken}}, "sllslls", "2 ok a-1", 1, nil},
+		"requests lost for good":                      {[]trouble{{err: broken}, {err: broken}, {err: broken}}, "sllsllsll", "2 unknown outcome_unknown", 0, nil},
+		"time is up, and the work was done":           {[]trouble{{err: timeUp, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"time is up, and nothing is to be seen":       {[]trouble{{err: timeUp}}, "sll", "2 unknown outcome_unknown", 0, nil},
+		"lost, then refused because it came through":  {[]trouble{{err: broken}, {err: refused, late: true}}, "sllsl", "2 ok a-1", 1, nil},
+		"lost, then refused":                          {[]trouble{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0, nil},
+		"lost, and what it was about cannot be found": {[]trouble{{err: broken, look: nil}, {look: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
+		"lost, and reading fails":                     {[]trouble{{err: broken}, {look: long}}, "sl", "2 unknown outcome_unknown", 0, long},
+		"lost, and reading is not allowed":            {[]trouble{{err: broken}, {look: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"not sent":                                    {[]trouble{{err: gone}}, "s", "", 0, gone},
+		"logged out":                                  {[]trouble{{err: loggedUt}}, "s", "", 0, loggedUt},
+		"not logged in":                               {[]trouble{{err: &exit.NotLoggedIn{Message: "x"}}}, "s", "", 0, &exit.NotLoggedIn{Message: "x"}},
+		"too many requests for too long":              {[]trouble{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
+		"forbidden":                                   {[]trouble{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService()
+			s.trouble["a"] = test.troubles
+			d := newDesk(t, s, "a")
+			_, err := d.run(t.Context())
+			if (err == nil) != (test.stopped == nil) || err != nil && !strings.Contains(err.Error(), test.stopped.Error()) {
+				t.Errorf("the run ended with %v, want %v", err, test.stopped)
+			}
+			if test.result == "" {
+				d.want()
+			} else {
+				d.want(test.result)
+			}
+			if got := s.asked(); got != test.requests || len(s.made["a"]) != test.made {
+				t.Errorf("asked %s, made %d; want %s, %d", got, len(s.made["a"]), test.requests, test.made)
+			}
+			d.wantNoJournal()
+		})
+	}
+}
+
+// TestWhatAnEarlierRunLeft says for each state of the books what is asked of the service.
+func TestWhatAnEarlierRunLeft(t *testing.T) {
+	for name, test := range map[string]struct {
+		before   func(d *desk)
+		honours  bool
+		requests string
+		results  []string
+		waits    bool
+	}{
+		"nothing": {func(*desk) {}, false, "ss", []string{"2 ok a-1", "3 ok b-1"}, false},
+		"a failure in a run that ended": {func(d *desk) {
+			d.service.trouble["a"] = []trouble{{err: refused}}
+			d.must()
+		}, false, "s", []string{"2 ok a-1", "3 ok b-1"}, false},
+		"an unknown outcome in a run that ended": {func(d *desk) {
+			d.service.trouble["a"] = []trouble{{err: timeUp}}
+			d.must()
+		}, false, "ls", []string{"2 ok a-1", "3 ok b-1"}, false},
+		"a kill before the first row": {func(d *desk) { d.kill(nil) }, false, "lsls", []string{"2 ok a-1", "3 ok b-1"}, true},
+		"a kill while a row was under way that was done": {func(d *desk) {
+			d.kill([]string{"a"})
+		}, false, "lls", []string{"2 ok a-1", "3 ok b-1"}, true},
+		"a kill, and keys that count": {func(d *desk) {
+			d.kill([]string{"a"})
+			d.append("keys")
+		}, true, "ss", []string{"2 ok a-1", "3 ok b-1"}, false},
+		"a kill, and keys that are too old": {func(d *desk) {
+			d.kill([]string{"a"})
+			d.append("keys")
+			d.now = d.now.Add(21 * time.Hour)
+		}, true, "lls", []string{"2 ok a-1", "3 ok b-1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService()
+			s.honours = test.honours
+			d := newDesk(t, s, "a", "b")
+			test.before(d)
+			s.sent, s.looked, s.order, d.waits = nil, nil, nil, nil
+			if _, err := d.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.asked(); got != test.requests {
+				t.Errorf("asked %s, want %s", got, test.requests)
+			}
+			d.want(test.results...)
+			if got := s.all(); got != "a:1 b:1" {
+				t.Error(got)
+			}
+			if (len(d.waits) > 0) != test.waits {
+				t.Errorf("waited %v", d.waits)
+			}
+			d.wantNoJournal()
+		})
+	}
+}
+
+// must runs to the end of the input.
+func (d *desk) must() {
+	d.t.Helper()
+	if _, err := d.run(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// kill leaves the books as a run does that is killed while the rows are under way: they are done, and no result says so.
+func (d *desk) kill(done []string) {
+	d.t.Helper()
+	r, err := d.open()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := r.journal.allow(2); err != nil {
+		d.t.Fatal(err)
+	}
+	for _, name := range done {
+		row := d.row(name)
+		if _, err := (&task{d.service, name}).Do(d.t.Context(), r.batch.key(row.Line, contentOf(row))); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	if err := errors.Join(r.results.abandon(), r.journal.release()); err != nil {
+		d.t.Fatal(err)
+	}
+	d.now = time.Now()
+}
+
+// row is the row of the input that has the name.
+func (d *desk) row(name string) rows.Row {
+	d.t.Helper()
+	file, err := os.Open(d.options.File)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer file.Close()
+	for row, err := range rows.NewReader(file, rows.CSV).Rows() {
+		if err == nil && row.Cells[0] == name {
+			return row
+		}
+	}
+	d.t.Fatalf("there is no row %s", name)
+	return rows.Row{}
+}
+
+// append writes to the journal that was left.
+func (d *desk) append(what string) {
+	d.t.Helper()
+	file, err := os.OpenFile(d.options.resultsPath()+".journal", os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer file.Close()
+	fmt.Fprintf(file, "{%q:true}\n", what)
+}

@@ -1,0 +1,146 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/rows"
+)
+
+// service is a service in memory that the rows of a test change. Each row has a name; what happens to it is up to the
+// trouble that the test makes.
+type service struct {
+	honours bool // idempotency keys
+
+	mu      sync.Mutex
+	made    map[string][]string // ids of what was made, by name
+	keys    map[string]string   // id by key
+	sent    []string            // names, in the order in which they came in
+	looked  []string
+	order   []string
+	trouble map[string][]trouble // by name, one after the other
+	entered chan string          // gets the name of each row that is sent, if it is not nil
+	leave   chan struct{}        // keeps what is sent until it is closed, if it is not nil
+}
+
+// trouble is what goes wrong with a request.
+type trouble struct {
+	err  error
+	late bool // the work is done nevertheless
+	look error
+}
+
+func newService() *service {
+	return &service{made: map[string][]string{}, keys: map[string]string{}, trouble: map[string][]trouble{}}
+}
+
+// The failures of a client, as api/client makes them.
+var (
+	broken   = &client.Unreachable{Address: "http://s", Err: errors.New("connection reset"), OutcomeUnknown: true}
+	timeUp   = &client.Unreachable{Address: "http://s", Err: context.DeadlineExceeded, OutcomeUnknown: true}
+	gone     = &client.Unreachable{Address: "http://s", Err: errors.New("connection refused"), NotSent: true}
+	refused  = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed."}
+	loggedUt = &client.Error{Status: 401, Code: api.CodeInvalidToken, Message: "No."}
+)
+
+// work is the work over the service. A row is {"name":...} or a cell under the heading name.
+func (s *service) work() Work {
+	return Work{
+		Name: "make",
+		Parse: func(row rows.Row) (Task, error) {
+			name := string(row.Object)
+			if row.Cells != nil {
+				name = row.Cells[0]
+			}
+			if name == "bad" {
+				return nil, errors.New("The name is bad.")
+			}
+			return &task{s, name}, nil
+		},
+		HonoursKeys: func() bool { return s.honours },
+	}
+}
+
+type task struct {
+	service *service
+	name    string
+}
+
+func (t *task) Subject() string { return t.name }
+
+func (t *task) Do(_ context.Context, key string) (Outcome, error) {
+	s := t.service
+	if s.entered != nil {
+		s.entered <- t.name
+	}
+	if s.leave != nil {
+		<-s.leave
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent, s.order = append(s.sent, t.name), append(s.order, "s")
+	if id, known := s.keys[key]; known && s.honours {
+		return Outcome{ID: id, Status: 201}, nil
+	}
+	var now trouble
+	if troubles := s.trouble[t.name]; len(troubles) > 0 {
+		now, s.trouble[t.name] = troubles[0], troubles[1:]
+	}
+	if now.err != nil && !now.late {
+		return Outcome{}, now.err
+	}
+	id := fmt.Sprintf("%s-%d", t.name, len(s.made[t.name])+1)
+	s.made[t.name] = append(s.made[t.name], id)
+	s.keys[key] = id
+	return Outcome{ID: id, Status: 201}, now.err
+}
+
+func (t *task) Done(_ context.Context, _ time.Time, taken func(string) bool) (Outcome, bool, error) {
+	s := t.service
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looked, s.order = append(s.looked, t.name), append(s.order, "l")
+	if troubles := s.trouble[t.name]; len(troubles) > 0 && troubles[0].look != nil {
+		s.trouble[t.name] = troubles[1:]
+		return Outcome{}, false, troubles[0].look
+	}
+	for _, id := range s.made[t.name] {
+		if !taken(id) {
+			return Outcome{ID: id, Status: 200}, true, nil
+		}
+	}
+	return Outcome{}, false, nil
+}
+
+func (t *task) Check(context.Context) error {
+	if t.name == "missing" {
+		return &client.Error{Status: 404, Code: api.CodeNotFound, Message: "There is no such thing."}
+	}
+	return nil
+}
+
+// all says what was made, each with how often.
+func (s *service) all() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(s.made)) {
+		texts = append(texts, fmt.Sprintf("%s:%d", name, len(s.made[name])))
+	}
+	return strings.Join(texts, " ")
+}
+
+// asked is what was asked of the service, in order: s for a send, l for a look.
+func (s *service) asked() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.order, "")
+}
