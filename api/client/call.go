@@ -21,12 +21,17 @@ type call struct {
 	query  url.Values
 	header map[string]string
 	body   []byte // nil sends none
+
+	harmless bool // carrying it out twice is no worse than once, whatever its method
 }
 
 // get is a call that only reads.
 func get(path string, query url.Values) call {
 	return call{method: http.MethodGet, path: path, query: query}
 }
+
+// changes tells whether it matters if the call was carried out.
+func (c call) changes() bool { return !safe(c.method) && !c.harmless }
 
 // withJSON gives the call a JSON body. It leaves < > & as they are: escaped they are six times as long, and metadata has
 // a longest length.
@@ -59,32 +64,34 @@ func (c call) withHeader(name, value string) call {
 func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
+	e := &effort{harmless: call.harmless}
+	ctx = withEffort(ctx, e)
 	req := c.http.R().SetContext(ctx).SetQueryParamsFromValues(call.query).SetHeaders(call.header)
 	if call.body != nil {
 		req.SetBody(call.body)
 	}
 	res, err := req.Execute(call.method, call.path)
 	if err != nil {
-		return nil, c.failure(call, res, err)
+		return nil, c.failure(call, e, res, err)
 	}
 	if res.IsSuccess() {
 		return res, nil
 	}
-	return nil, refusal(call, res)
+	return nil, refusal(call, e, res)
 }
 
 // failure sorts out why no complete answer came.
-func (c *Client) failure(call call, res *resty.Response, err error) error {
+func (c *Client) failure(call call, e *effort, res *resty.Response, err error) error {
 	var wire *wireError
 	switch {
 	case errors.As(err, &wire):
-		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: wire.sent && !safe(call.method)}
+		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: e.open && call.changes(), NotSent: !e.left}
 	case res == nil || res.RawResponse == nil:
 		return withoutURL(err)
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):
 		return c.unreadable(call, res, fmt.Errorf("it is longer than %d bytes", maxAnswer))
 	}
-	return &Unreachable{Address: c.BaseURL(), Err: fmt.Errorf("the answer broke off: %w", withoutURL(err)), OutcomeUnknown: !safe(call.method)}
+	return &Unreachable{Address: c.BaseURL(), Err: fmt.Errorf("the answer broke off: %w", withoutURL(err)), OutcomeUnknown: call.changes()}
 }
 
 // unreadable is a success that is not what the endpoint promises, as a proxy's log-in page would be.
@@ -94,7 +101,7 @@ func (c *Client) unreadable(call call, res *resty.Response, err error) error {
 		Code:           api.CodeInternal,
 		Message:        fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?", res.StatusCode(), err, c.BaseURL()),
 		RequestID:      res.Header().Get("X-Request-Id"),
-		OutcomeUnknown: !safe(call.method),
+		OutcomeUnknown: call.changes(),
 	}
 }
 

@@ -44,7 +44,7 @@ type Client struct {
 	base     *url.URL
 	sandbox  bool
 	http     *resty.Client
-	timeout  time.Duration
+	retry    *retry
 	deadline time.Time
 }
 
@@ -54,11 +54,8 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, sandbox: config.Sandbox, timeout: config.Timeout, deadline: config.Deadline}
-	if c.timeout == 0 {
-		c.timeout = defaultTimeout
-	}
-	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base), CheckRedirect: c.redirect}).
+	c := &Client{base: base, sandbox: config.Sandbox, retry: newRetry(config), deadline: config.Deadline}
+	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base, c.retry), CheckRedirect: c.redirect}).
 		SetBaseURL(base.String()).
 		SetResponseBodyLimit(maxAnswer).
 		SetHeader("User-Agent", config.userAgent()).
@@ -84,6 +81,13 @@ func ParseBaseURL(address string) (*url.URL, error) {
 // BaseURL returns the address of the API without a slash at its end.
 func (c *Client) BaseURL() string { return c.base.String() }
 
+// Until returns the same client, its connections and what it has learned included, with another deadline; the zero time is none.
+func (c *Client) Until(deadline time.Time) *Client {
+	until := *c
+	until.deadline = deadline
+	return &until
+}
+
 func (config Config) userAgent() string {
 	if config.UserAgent == "" {
 		return "perks-client"
@@ -103,13 +107,12 @@ func (c *Client) redirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// bound applies the timeout and the deadline, whichever comes first.
+// bound applies the deadline. The timeout is retry's, because waits between attempts do not count.
 func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	end := time.Now().Add(c.timeout)
-	if !c.deadline.IsZero() && c.deadline.Before(end) {
-		end = c.deadline
+	if c.deadline.IsZero() {
+		return ctx, func() {}
 	}
-	return context.WithDeadline(ctx, end)
+	return context.WithDeadline(ctx, c.deadline)
 }
 
 // perksPath returns the path of a perks endpoint, relative to the base address.

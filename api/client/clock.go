@@ -13,14 +13,14 @@ type Wait struct {
 	Why   string // such as "429 Too Many Requests"
 }
 
-// Clock is what a Client knows of time and chance. Tests give one that does not wait.
+// Clock is what a Client knows of time and chance. Tests give it one that does not wait.
 type Clock struct {
 	Now    func() time.Time
 	Wait   func(ctx context.Context, d time.Duration) error // returns early, with an error, when the context ends
 	Jitter func(longest time.Duration) time.Duration        // a random part of longest
 }
 
-var realClock = Clock{Now: time.Now, Wait: wait, Jitter: func(longest time.Duration) time.Duration { return rand.N(longest + 1) }}
+var realClock = Clock{Now: time.Now, Wait: wait, Jitter: jitter}
 
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
@@ -32,3 +32,5 @@ func wait(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+func jitter(longest time.Duration) time.Duration { return rand.N(longest + 1) }

@@ -14,27 +14,28 @@ import (
 
 // refusal turns an answer that is not a success into an Error. It understands the service's own bodies, problem details
 // (RFC 9457), OAuth errors (RFC 6749, section 5.2) and short plain text; of anything else it says only the status.
-func refusal(sent call, res *resty.Response) *Error {
+func refusal(sent call, e *effort, res *resty.Response) *Error {
 	body := parseErrorBody(res.Body())
-	e := &Error{
+	refused := &Error{
 		Status:    res.StatusCode(),
 		Code:      api.Code(body.text("code")),
 		Message:   body.firstText("response", "detail", "message", "error_description", "title", "error"),
 		Fields:    body.fields(),
 		RequestID: res.Header().Get("X-Request-Id"),
 
-		OutcomeUnknown: !safe(sent.method) && res.StatusCode() >= 500,
+		RetryAfter:     retryAfter(res.Header(), res.ReceivedAt()),
+		OutcomeUnknown: e.open && sent.changes(),
 	}
-	if e.Code == "" {
-		e.Code = codeOfStatus(e.Status)
-		if len(e.Fields) > 0 {
-			e.Code = api.CodeValidationFailed
+	if refused.Code == "" {
+		refused.Code = codeOfStatus(refused.Status)
+		if len(refused.Fields) > 0 {
+			refused.Code = api.CodeValidationFailed
 		}
 	}
-	if e.Message == "" {
-		e.Message = statusSentence(res)
+	if refused.Message == "" {
+		refused.Message = statusSentence(res)
 	}
-	return e
+	return refused
 }
 
 // statusSentence describes an answer whose body says nothing that can be shown.

@@ -1,8 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"example.com/perks/api"
@@ -11,18 +12,72 @@ import (
 // FindRedemption finds out what became of a redeem whose answer was lost: it reads what the user has redeemed and returns
 // the redemption of this perk with this metadata that was made at or after since, by this computer's clock, and whose id
 // taken does not claim for something else; taken may be nil. A rejected redemption counts too. Without an error, false
-// says that surely none was in the list when it was read.
+// says that surely none was in the list when it was read; a server that is still at work may add it later.
 func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.RedeemRequest, since time.Time, taken func(id string) bool) (api.Redemption, bool, error) {
-	return api.Redemption{}, false, errors.New("not built yet")
+	call, err := c.userCall(request.UserID, "redeemed", ListOptions{PerPage: api.MaxPerPage}.values())
+	if err != nil {
+		return api.Redemption{}, false, err
+	}
+	wanted, err := parseMetadata(request.Metadata)
+	if err != nil {
+		return api.Redemption{}, false, fmt.Errorf("the metadata of the request: %w", err)
+	}
+	s := search{perkID: perkID, userID: request.UserID, metadata: wanted, taken: taken}
+	var seen exchange
+	for page, err := range walk[api.Redemption](withExchange(ctx, &seen), c, call.withHeader("Cache-Control", "no-cache")) {
+		if err != nil {
+			return api.Redemption{}, false, err
+		}
+		if s.from.IsZero() {
+			s.from = seen.earliest(since)
+		}
+		for _, redemption := range page.Data {
+			if s.fits(redemption) {
+				redemption.UserID = cmp.Or(redemption.UserID, request.UserID)
+				return redemption, true, nil
+			}
+		}
+		if s.isPast(page.Data) && c.HonoursKeys() {
+			break // a server that knows our contract that well lists the newest first, as this one visibly does
+		}
+	}
+	if s.undated != "" {
+		return api.Redemption{}, false, fmt.Errorf("the server does not say when redemption %s was made", s.undated)
+	}
+	return api.Redemption{}, false, nil
 }
 
-// HonoursKeys tells whether the server has shown to this Client that an Idempotency-Key counts: it has repeated one in an
-// answer, or given a first answer once more.
-func (c *Client) HonoursKeys() bool { return false }
+// search is what a redemption must be like to be the one whose answer was lost.
+type search struct {
+	perkID, userID string
+	metadata       any
+	from           time.Time // by the server's clock
+	taken          func(id string) bool
 
-// Until returns the same client, its connections and what it has learned included, with another deadline; the zero time is none.
-func (c *Client) Until(deadline time.Time) *Client {
-	until := *c
-	until.deadline = deadline
-	return &until
+	last     time.Time // of the redemptions so far, in the list's order
+	disorder bool
+	undated  string // one that would fit if it had been made in time
+}
+
+func (s *search) fits(r api.Redemption) bool {
+	if r.PerkID != s.perkID || r.UserID != "" && r.UserID != s.userID || s.taken != nil && s.taken(r.ID) {
+		return false
+	}
+	if metadata, err := parseMetadata(r.Metadata); err != nil || !sameJSON(metadata, s.metadata) {
+		return false
+	}
+	if r.RedeemedAt.IsZero() {
+		s.undated = r.ID
+		return false
+	}
+	return !r.RedeemedAt.Before(s.from)
+}
+
+// isPast tells whether the list is ordered by time, the newest first, and its rest is too old to matter.
+func (s *search) isPast(page []api.Redemption) bool {
+	for _, r := range page {
+		s.disorder = s.disorder || r.RedeemedAt.IsZero() || !s.last.IsZero() && r.RedeemedAt.After(s.last)
+		s.last = r.RedeemedAt
+	}
+	return !s.disorder && !s.last.IsZero() && s.last.Before(s.from)
 }

@@ -67,7 +67,9 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 		if u.Path == here.Path && u.Query().Encode() == here.RawQuery {
 			return call{}, false, errors.New("the server's link to the next page leads to the same page: the list would not end")
 		}
-		return get(u.String(), nil), true, nil
+		linked := get(u.String(), nil)
+		linked.header = current.header
+		return linked, true, nil
 	}
 	if meta.TotalPages == 0 && items > 0 {
 		return call{}, false, errors.New("the server does not say whether there are more pages: neither a Link header nor meta.total_pages came")

@@ -67,7 +67,7 @@ func (c *Client) UserRedemptionPages(ctx context.Context, userID string, options
 
 // Redeem redeems a perk for a user under the key, which may be empty. It tells whether the answer is a replay: the server
 // had seen the key with this request before and did nothing now.
-func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRequest, idempotencyKey string) (redemption api.Redemption, replayed bool, err error) {
+func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRequest, key string) (redemption api.Redemption, replay bool, err error) {
 	path, err := c.perkPath(perkID)
 	if err != nil {
 		return api.Redemption{}, false, err
@@ -76,11 +76,11 @@ func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRe
 	if err != nil {
 		return api.Redemption{}, false, err
 	}
-	res, err := c.fetch(ctx, call.withHeader("Idempotency-Key", idempotencyKey), &redemption)
+	res, err := c.fetch(ctx, call.withHeader(idempotencyKey, key), &redemption)
 	if err != nil {
 		return api.Redemption{}, false, err
 	}
-	return redemption, res.Header().Get("Idempotent-Replayed") == "true", nil
+	return redemption, res.Header().Get(replayed) == "true", nil
 }
 
 // perkPath refuses the two ids that are addresses of other endpoints.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"example.com/perks/api"
 )
 
-// Property returns one listing and its ETag, which is empty if the server gives none.
+// Property returns one listing and its ETag. The ETag is empty if the server gives none that a change can be tied to: a weak
+// one never matches (RFC 9110, section 13.1.1).
 func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, error) {
 	var property api.Property
 	res, err := c.fetch(ctx, get(propertyPath("get", id), nil), &property)
@@ -18,7 +20,11 @@ func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, 
 	if property.Images == nil {
 		property.Images = []string{}
 	}
-	return property, res.Header().Get("ETag"), nil
+	etag := res.Header().Get("ETag")
+	if strings.HasPrefix(etag, "W/") {
+		etag = ""
+	}
+	return property, etag, nil
 }
 
 // UpdateProperty changes the fields that the patch holds. With an ETag in ifMatch it changes them only while that is the

@@ -91,10 +91,7 @@ func peek(res *http.Response) []byte {
 	if err != nil {
 		rest = &brokenReader{err: err}
 	}
-	res.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(start), rest), body}
+	res.Body = &held{io.MultiReader(bytes.NewReader(start), rest), body}
 	return start
 }
 

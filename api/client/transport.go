@@ -12,11 +12,9 @@ import (
 //	Transport  sends it
 //	sendOnce   keeps the transport from sending a change twice, and tells whether it may have left
 //	trace      prints each attempt, redacted
+//	retry      tries again where that can help and cannot do harm; all attempts carry the same token
 //	authorize  adds the token, and tries once more with another after a 401
-//
-// A tripper that sends requests again belongs between trace and authorize: each attempt is then traced, and all of them
-// carry the token that authorize chose.
-func (config Config) chain(base *url.URL) http.RoundTripper {
+func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
 	tripper := config.Transport
 	if tripper == nil {
 		tripper = newTransport()
@@ -25,6 +23,8 @@ func (config Config) chain(base *url.URL) http.RoundTripper {
 	if config.Trace != nil {
 		tripper = &trace{next: tripper, out: config.Trace}
 	}
+	retry.next = tripper
+	tripper = retry
 	if config.Tokens != nil {
 		tripper = &authorize{next: tripper, tokens: config.Tokens, origin: base}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ type Report struct {
 	Status    int             `json:"status,omitempty"` // of the HTTP response, if there was one
 	Errors    api.FieldErrors `json:"errors,omitempty"`
 	RequestID string          `json:"request_id,omitempty"`
+	// RetryAfter is for how many seconds the server wants no further request.
+	RetryAfter int64 `json:"retry_after,omitempty"`
 
 	advice string
 }
@@ -69,6 +72,7 @@ func NewReport(err error) Report {
 	case errors.As(err, &refused):
 		r.Code, r.Status, r.RequestID, r.Errors = string(refused.Code), refused.Status, refused.RequestID, refused.Fields
 		r.Message = strings.TrimSuffix(r.Message, refused.Error()) + refused.Message
+		r.RetryAfter = int64(math.Ceil(refused.RetryAfter.Seconds()))
 	case errors.As(err, &local):
 		r.Code, r.Errors = string(local.Code), local.Fields
 		r.Message = strings.TrimSuffix(r.Message, local.Error()) + local.Message
@@ -91,6 +95,8 @@ func advice(err error) string {
 		return "Check the client's id and secret, and log in: perksctl auth login"
 	case refused.Status == http.StatusForbidden:
 		return "See which client you are: perksctl auth status"
+	case refused.RetryAfter > 0 && !refused.OutcomeUnknown && !strings.Contains(refused.Message, "ry again in"): // many servers say so themselves
+		return fmt.Sprintf("Try again in %s.", refused.RetryAfter)
 	}
 	return ""
 }

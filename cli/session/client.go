@@ -12,6 +12,13 @@ import (
 	"example.com/perks/cli/plain"
 )
 
+// How long a single command waits between the attempts of a request: as long as a person may who is told about it. Where
+// the server has not asked for it, it may not be there at all, and the person would rather know.
+const (
+	defaultPatience = 30 * time.Second
+	defaultUnasked  = 3 * time.Second
+)
+
 // Connect returns a client of the service with a token behind it, and where it goes. Nothing is sent yet.
 func (s *Session) Connect() (*client.Client, Connection, error) {
 	connection, err := s.Connection()
@@ -52,6 +59,11 @@ func (s *Session) clientConfig(connection Connection) client.Config {
 		Timeout:   s.Flags.Timeout,
 		Deadline:  s.deadline,
 		UserAgent: "perksctl/" + s.Version,
+		Patience:  s.Patience,
+		Waiting:   s.tellWaits(),
+	}
+	if s.Patience == 0 {
+		config.Patience, config.Unasked = defaultPatience, defaultUnasked
 	}
 	if s.Flags.Debug {
 		config.Trace = plain.Writer(s.Streams.Err)

@@ -1,0 +1,22 @@
+package client
+
+import "net/http"
+
+const (
+	idempotencyKey = "Idempotency-Key"
+	replayed       = "Idempotent-Replayed"
+)
+
+// HonoursKeys tells whether the server has shown to this Client that an Idempotency-Key counts: it has repeated one in an
+// answer, or given a first answer once more.
+func (c *Client) HonoursKeys() bool { return c.retry.honoursKeys.Load() }
+
+func showsThatKeysCount(req *http.Request, res *http.Response) bool {
+	return repeatsKey(req, res) || res.Header.Get(replayed) == "true"
+}
+
+// repeatsKey tells whether the server has looked at the request's key.
+func repeatsKey(req *http.Request, res *http.Response) bool {
+	key := req.Header.Get(idempotencyKey)
+	return key != "" && res.Header.Get(idempotencyKey) == key
+}

@@ -1,0 +1,229 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	firstGuess   = 100 * time.Millisecond
+	longestGuess = 10 * time.Second
+)
+
+// retry sends a request again when that can help and cannot do harm. See again for what is sent again, and pause for how
+// long it waits before.
+type retry struct {
+	next     http.RoundTripper
+	timeout  time.Duration // of all attempts of a request together
+	patience time.Duration
+	unasked  time.Duration
+	waiting  func(Wait)
+	clock    Clock
+
+	honoursKeys atomic.Bool               // the server has shown that keys count
+	notBefore   atomic.Pointer[time.Time] // until then the server wants no requests
+}
+
+func newRetry(config Config) *retry {
+	r := &retry{timeout: config.Timeout, patience: config.Patience, unasked: config.Unasked, waiting: config.Waiting, clock: realClock}
+	if r.timeout == 0 {
+		r.timeout = defaultTimeout
+	}
+	if r.unasked == 0 {
+		r.unasked = r.patience
+	}
+	if r.waiting == nil {
+		r.waiting = func(Wait) {}
+	}
+	if config.Clock != nil {
+		r.clock = *config.Clock
+	}
+	return r
+}
+
+func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	e := effortOf(ctx)
+	for {
+		if err := r.heedOthers(ctx, e); err != nil {
+			closeBody(req)
+			return nil, &wireError{err: err}
+		}
+		a := r.attempt(req, e)
+		pause, ok := r.pause(req, e, a)
+		if !ok {
+			return a.res, a.err
+		}
+		if a.res != nil {
+			discard(a.res)
+		}
+		if err := r.rest(ctx, e, pause); err != nil {
+			return nil, &wireError{err: err}
+		}
+		if req.GetBody != nil {
+			body, err := req.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			req = req.WithContext(ctx) // a copy: the caller's request stays as it is
+			req.Body = body
+		}
+	}
+}
+
+// attempt is one sending of a request and what came of it.
+type attempt struct {
+	res    *http.Response
+	err    error
+	broken error // why the answer's body ended early, if it is known
+}
+
+func (r *retry) attempt(req *http.Request, e *effort) (a attempt) {
+	ctx, cancel := context.WithTimeout(req.Context(), r.timeout-e.spent)
+	began := r.clock.Now()
+	defer func() {
+		ended := r.clock.Now()
+		e.spent += ended.Sub(began)
+		if seen := exchangeOf(ctx); seen != nil && a.res != nil {
+			*seen = exchange{began, ended, a.res.Header}
+		}
+	}()
+	a.res, a.err = r.next.RoundTrip(req.WithContext(ctx))
+	if a.err != nil {
+		cancel()
+		e.failed(a.err)
+		return a
+	}
+	if !r.honoursKeys.Load() && showsThatKeysCount(req, a.res) {
+		r.honoursKeys.Store(true)
+	}
+	if r.patience > 0 && r.repeatable(req, e) {
+		a.broken = hold(a.res)
+	}
+	a.res.Body = &ending{a.res.Body, cancel}
+	e.answered(req, a.res, a.broken)
+	return a
+}
+
+// repeatable tells whether the request may be carried out twice, as far as is known by now.
+func (r *retry) repeatable(req *http.Request, e *effort) bool {
+	return safe(req.Method) || e.harmless ||
+		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.honoursKeys.Load()
+}
+
+// again tells whether sending the request again can help and cannot do harm. Everything may be sent again that was not
+// sent at all, or that the server put off with 429; only what is repeatable, after anything else.
+func (r *retry) again(req *http.Request, e *effort, a attempt) bool {
+	if a.err != nil {
+		var wire *wireError
+		if errors.As(a.err, &wire) && !wire.sent {
+			return mayPass(wire.err)
+		}
+		return r.repeatable(req, e)
+	}
+	switch a.res.StatusCode {
+	case http.StatusTooManyRequests:
+		return true
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return r.repeatable(req, e)
+	}
+	return a.broken != nil && r.repeatable(req, e)
+}
+
+// pause decides about another attempt. It waits exactly as long as the server asks, or gives up at once; where the server
+// asks for nothing, the wait is a random part of a limit that doubles, so that many clients do not come back together.
+func (r *retry) pause(req *http.Request, e *effort, a attempt) (Wait, bool) {
+	var asked time.Duration
+	if a.res != nil {
+		asked = retryAfter(a.res.Header, r.clock.Now())
+		if asked > 0 && a.res.StatusCode == http.StatusTooManyRequests {
+			r.putOff(asked)
+		}
+	}
+	if r.patience == 0 || req.Context().Err() != nil || e.spent >= r.timeout || !rewindable(req) || !r.again(req, e, a) {
+		return Wait{}, false
+	}
+	w := Wait{For: asked, Asked: asked > 0, Why: why(a)}
+	if !w.Asked {
+		left := min(r.patience-e.waited, r.unasked-e.guessed)
+		if left <= 0 {
+			return Wait{}, false
+		}
+		w.For = min(r.clock.Jitter(backOff(e.guesses)), left)
+	}
+	return w, r.affords(req.Context(), e, w.For)
+}
+
+// backOff is the longest that the wait after so many others can be.
+func backOff(guesses int) time.Duration {
+	return min(firstGuess<<min(guesses, 16), longestGuess)
+}
+
+func (r *retry) affords(ctx context.Context, e *effort, d time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return d <= r.patience-e.waited && (!ok || r.clock.Now().Add(d).Before(deadline))
+}
+
+func (r *retry) rest(ctx context.Context, e *effort, w Wait) error {
+	e.waited += w.For
+	if !w.Asked {
+		e.guessed += w.For
+		e.guesses++
+	}
+	r.waiting(w)
+	return r.clock.Wait(ctx, w.For)
+}
+
+// putOff makes all requests of this client heed that the server wants none for a while.
+func (r *retry) putOff(d time.Duration) {
+	until := r.clock.Now().Add(d)
+	for {
+		known := r.notBefore.Load()
+		if known != nil && !until.After(*known) || r.notBefore.CompareAndSwap(known, &until) {
+			return
+		}
+	}
+}
+
+// heedOthers waits as long as an answer to another request asked for. A wait that is too long is not begun: the server may
+// say so itself.
+func (r *retry) heedOthers(ctx context.Context, e *effort) error {
+	for r.patience > 0 {
+		until := r.notBefore.Load()
+		if until == nil {
+			return nil
+		}
+		d := until.Sub(r.clock.Now())
+		if d <= 0 {
+			r.notBefore.CompareAndSwap(until, nil)
+			return nil
+		}
+		if !r.affords(ctx, e, d) {
+			return nil
+		}
+		if err := r.rest(ctx, e, Wait{For: d, Asked: true, Why: statusText(http.StatusTooManyRequests)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rewindable(req *http.Request) bool {
+	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+}
+
+func why(a attempt) string {
+	switch {
+	case a.err != nil:
+		return reason(a.err)
+	case a.broken != nil:
+		return "the answer broke off: " + reason(a.broken)
+	}
+	return statusText(a.res.StatusCode)
+}
+
+func statusText(status int) string { return fmt.Sprintf("%d %s", status, http.StatusText(status)) }
