@@ -1,0 +1,176 @@
+package property
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/exit"
+)
+
+func TestParseUpdateRow(t *testing.T) {
+	for name, test := range map[string]struct {
+		file string
+		want string // id, version and patch
+	}{
+		"one field":                     {"propertyId,title\n42,Loft\n", `42  {"title":"Loft"}`},
+		"another name":                  {"title,property_id\nLoft,42\n", `42  {"title":"Loft"}`},
+		"an empty cell changes nothing": {"id,title,description,images,lat,deposit\n42,Loft,,,,\n", `42  {"title":"Loft"}`},
+		"null clears a position":        {"id,lat,lng\n42,null,null\n", `42  {"lat":null,"lng":null}`},
+		"null is a title like another":  {"id,title\n42,null\n", `42  {"title":"null"}`},
+		"numbers":                       {"id,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,120.50,2,1,-53.5,1.25,99.9\n", `42  {"price_pw":"120.50","bedrooms":2,"bathrooms":1,"lat":-53.5,"lng":1.25,"deposit":99.9}`},
+		"images with commas between":    {"id,images\n42,\"https://a.example/1.jpg, https://a.example/2.jpg\"\n", `42  {"images":["https://a.example/1.jpg","https://a.example/2.jpg"]}`},
+		"images as JSON":                {"id,images\n42,\"[\"\"https://a.example/1,2.jpg\"\"]\"\n", `42  {"images":["https://a.example/1,2.jpg"]}`},
+		"no images":                     {"id,images\n42,[]\n", `42  {"images":[]}`},
+		"a version":                     {"id,title,if_match\n42,Loft,abc\n", `42 "abc" {"title":"Loft"}`},
+		"a version in quotes":           {"id,title,if_match\n42,Loft,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
+		"no version":                    {"id,title,if_match\n42,Loft,\n", `42  {"title":"Loft"}`},
+		"json":                          {`{"propertyId":42,"description":"","lat":null,"images":[],"price_pw":120.50}`, `42  {"description":"","images":[],"price_pw":"120.50","lat":null}`},
+		"a version in json":             {`{"id":42,"title":"Loft","if_match":"*"}`, `42 * {"title":"Loft"}`},
+	} {
+		target, patch, err := parseUpdateRow(firstRow(t, test.file))
+		text, _ := json.Marshal(patch)
+		if got := target.Subject() + " " + target.ifMatch + " " + string(text); got != test.want || err != nil {
+			t.Errorf("%s:\n got %s, %v\nwant %s", name, got, err, test.want)
+		}
+	}
+}
+
+func TestUpdateRowsThatAreWrong(t *testing.T) {
+	const notAnID = "must be a whole number above 0"
+	for name, test := range map[string]struct{ file, want string }{
+		"no id":                        {"id,title\n,Loft\n", "id is required"},
+		"an id that is none":           {"property_id,title\nforty-two,Loft\n", "property_id " + notAnID},
+		"an id below 1":                {`{"propertyId":0,"title":"Loft"}`, "propertyId " + notAnID},
+		"an id that is text":           {`{"propertyId":"42","title":"Loft"}`, "propertyId " + notAnID},
+		"values":                       {"id,bedrooms,lat,price_pw\n0,-1,91,1e3\n", "bedrooms must not be negative; id " + notAnID + "; lat must be between -90 and 90; price_pw must be plain decimal digits such as 120.50"},
+		"null where there is none":     {"id,bedrooms\n42,null\n", "bedrooms must be a whole number"},
+		"null in json":                 {`{"id":42,"title":null,"deposit":null}`, "deposit must not be null; title must not be null"},
+		"a weak version":               {"id,title,if_match\n42,Loft,\"W/\"\"abc\"\"\"\n", "if_match is a weak ETag, which can never match (RFC 9110, section 13.1.1)"},
+		"a version that breaks a line": {`{"id":42,"title":"Loft","if_match":"a\r\nb"}`, "if_match must be printable ASCII"},
+		"a version that is null":       {`{"id":42,"title":"Loft","if_match":null}`, "if_match must be a string"},
+		"a version that is empty":      {`{"id":42,"title":"Loft","if_match":""}`, "if_match must not be empty; leave it out where any version will do"},
+		"a field twice":                {`{"id":42,"title":"A","title":"B"}`, "title is given more than once"},
+		"images that are none":         {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
+		"an owner":                     {`{"id":42,"title":"A","owner":"me"}`, "owner is not a field that is known here; the fields are propertyId, if_match, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
+	} {
+		_, patch, err := parseUpdateRow(firstRow(t, test.file))
+		var invalid *api.Error
+		if !errors.As(err, &invalid) || invalid.Fields.String() != test.want {
+			t.Errorf("%s:\n got %+v, %v\nwant %s", name, patch, err, test.want)
+		}
+	}
+	for _, file := range []string{"id,title\n42,\n", "id,if_match\n42,abc\n", `{"id":42}`} {
+		_, _, err := parseUpdateRow(firstRow(t, file))
+		if api.CodeOf(err) != api.CodeValidationFailed || !strings.HasPrefix(err.Error(), "Nothing to change: the row holds none of title, ") {
+			t.Errorf("%q changes nothing: %v", file, err)
+		}
+	}
+}
+
+func TestParseDeleteRow(t *testing.T) {
+	for name, test := range map[string]struct {
+		file string
+		want string // id and version, or what is wrong
+	}{
+		"ids alone":            {"id\n42\n", "42 "},
+		"a version":            {"propertyId,if_match\n42,abc\n", `42 "abc"`},
+		"an export":            {"propertyId,title,description,address,city,postcode,images,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,Loft,,,,,,x,,,,,\n", "42 "},
+		"an export by perksd":  {`{"propertyId":42,"title":"Loft","lat":null,"owner":"client"}`, "42 "},
+		"a misspelt version":   {"id,if_mach\n42,abc\n", "if_mach is not a column that is known here; the columns are propertyId, if_match"},
+		"no id":                {"title\nLoft\n", "propertyId is missing; every row needs it"},
+		"perks":                {"id\ncoffee\n", "id must be a whole number above 0"},
+		"two ids":              {"id,propertyId\n42,43\n", "propertyId means the same as id; only one of them can be there"},
+		"a weak version":       {`{"id":42,"if_match":"W/\"abc\""}`, "if_match is a weak ETag, which can never match (RFC 9110, section 13.1.1)"},
+		"an id that is not 42": {`{"id":42.5}`, "id must be a whole number above 0"},
+	} {
+		target, err := parseDeleteRow(firstRow(t, test.file))
+		got := target.Subject() + " " + target.ifMatch
+		var usage *exit.Usage
+		var invalid *api.Error
+		switch {
+		case errors.As(err, &usage):
+			got = usage.Fields.String()
+		case errors.As(err, &invalid):
+			got = invalid.Fields.String()
+		}
+		if got != test.want {
+			t.Errorf("%s:\n got %s, %v\nwant %s", name, got, err, test.want)
+		}
+	}
+}
+
+func FuzzParseUpdateRow(f *testing.F) {
+	f.Add("id,title,lat,images,if_match\n42,Loft,null,\"https://a.example/1.jpg,\",abc\n")
+	f.Add(`{"propertyId":42,"price_pw":1.50,"lat":null,"images":["https://a.example"]}`)
+	f.Add(`{"id":1e3,"deposit":-0,"bedrooms":2.0,"if_match":"*"}`)
+	f.Fuzz(func(t *testing.T, file string) {
+		for _, row := range readable(file) {
+			target, patch, err := parseUpdateRow(row)
+			if err != nil {
+				continue
+			}
+			if target.id <= 0 || patch.IsEmpty() || target.ifMatch != "" && entityTagRule(target.ifMatch) != "" {
+				t.Errorf("%+v %+v", target, patch)
+			}
+			body, err := json.Marshal(patch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			members, err := api.ParseObject(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := api.ParsePropertyPatch(members)
+			if err != nil {
+				t.Errorf("the service refuses what was taken, %s: %v", body, err)
+			}
+			var property api.Property
+			again.Apply(&property)
+			if !patch.IsHeldBy(property) {
+				t.Errorf("%+v is sent as %s, which is %+v", patch, body, property)
+			}
+		}
+	})
+}
+
+func FuzzParseDeleteRow(f *testing.F) {
+	f.Add("id,title,if_match\n42,Loft,abc\n")
+	f.Add(`{"propertyId":42,"owner":"c","if_match":"W/\"x\""}`)
+	f.Fuzz(func(t *testing.T, file string) {
+		for _, row := range readable(file) {
+			target, err := parseDeleteRow(row)
+			if err == nil && (target.id <= 0 || target.ifMatch != "" && entityTagRule(target.ifMatch) != "") {
+				t.Errorf("%+v", target)
+			}
+		}
+	})
+}
+
+// readable returns the rows of a file up to the first that is broken. It is JSON lines if it begins with a brace.
+func readable(file string) []rows.Row {
+	format := rows.CSV
+	if strings.HasPrefix(file, "{") {
+		format = rows.JSONL
+	}
+	var all []rows.Row
+	for row, err := range rows.NewReader(strings.NewReader(file), format).Rows() {
+		if err != nil {
+			break
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+func firstRow(t *testing.T, file string) rows.Row {
+	t.Helper()
+	all := readable(file)
+	if len(all) == 0 {
+		t.Fatalf("there is no row in %q", file)
+	}
+	return all[0]
+}
