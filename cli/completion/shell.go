@@ -1,6 +1,8 @@
 package completion
 
 import (
+	"bytes"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -22,9 +24,23 @@ func generator(root *cobra.Command, shell string) func(io.Writer) error {
 	case "zsh":
 		return root.GenZshCompletion
 	case "fish":
-		return func(w io.Writer) error { return root.GenFishCompletion(w, true) }
+		return func(w io.Writer) error { return generateFish(root, w) }
 	case "powershell":
 		return root.GenPowerShellCompletionWithDesc
 	}
 	return nil
+}
+
+// generateFish corrects a line of cobra's script, which takes a value such as --sort=title for a flag of its own.
+func generateFish(root *cobra.Command, w io.Writer) error {
+	const wrong, right = `string split --max 1 \t $`, `string split --max 1 -- \t $`
+	var text bytes.Buffer
+	if err := root.GenFishCompletion(&text, true); err != nil {
+		return err
+	}
+	if bytes.Count(text.Bytes(), []byte(wrong)) != 1 {
+		return errors.New("the script for fish has changed: see whether it still has to be corrected")
+	}
+	_, err := w.Write(bytes.Replace(text.Bytes(), []byte(wrong), []byte(right), 1))
+	return err
 }
