@@ -23,10 +23,16 @@ func Main(args []string, s *streams.Streams, env func(string) string) int {
 	run := session.New(s, env, version)
 	root := NewRoot(run)
 	root.SetArgs(args)
+	help := &streams.Watched{To: s.Out}
+	root.SetOut(help)
 	stop := heedSignals(root)
 	defer stop()
 	err := root.ExecuteContext(context.Background())
-	if err != nil {
+	if err == nil {
+		err = help.Err
+	}
+	err = streams.Explain(err)
+	if err != nil && !streams.IsClosedPipe(err) {
 		exit.Tell(s, err, run.Output.WantsJSON() || asksForJSON(args))
 	}
 	return exit.Code(err)

@@ -35,6 +35,12 @@ func newList(s *session.Session) *cobra.Command {
 			if err := o.flags.Check(cmd); err != nil {
 				return err
 			}
+			if err := o.flags.CheckSort(s.Streams, api.PerkSortFields()); err != nil {
+				return err
+			}
+			if err := o.flags.CheckDistance(o.filters); err != nil {
+				return err
+			}
 			if o.perks, err = o.filters.Apply(cmd, o.flags.Options()); err != nil {
 				return err
 			}

@@ -66,7 +66,16 @@ func (o *perksOptions) check(cmd *cobra.Command) error {
 	if filter := o.filters.Used(cmd); o.kind == redeemed && filter != "" {
 		return exit.Usagef("--%s filters perks; it does not go with --type redeemed.", filter)
 	}
-	return o.flags.Check(cmd)
+	if err := o.flags.Check(cmd); err != nil {
+		return err
+	}
+	if o.kind == redeemed {
+		return o.flags.CheckSort(o.session.Streams, api.RedemptionSortFields())
+	}
+	if err := o.flags.CheckSort(o.session.Streams, api.PerkSortFields()); err != nil {
+		return err
+	}
+	return o.flags.CheckDistance(o.filters)
 }
 
 func runAvailable(ctx context.Context, o *perksOptions) error {
