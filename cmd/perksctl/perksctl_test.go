@@ -1,0 +1,87 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/term"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"perksctl": main})
+}
+
+// TestATerminalIsAskedNothing runs commands on a terminal that never answers. A library that asks for the background colour
+// when it is imported would wait for seconds here, and leave its question on the screen.
+func TestATerminalIsAskedNothing(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		code int
+	}{
+		{"version", 0}, {"help", 0}, {"perk", 0}, {"help perk redeem", 0}, {"completion bash", 0},
+		{"perk list", 4}, {"perk list --page 0", 2}, {"no-such-command", 2},
+	} {
+		quickest := time.Hour
+		for range 3 { // the machine may be busy with other tests
+			began := time.Now()
+			text, code := onSilentTerminal(t, strings.Fields(test.args)...)
+			quickest = min(quickest, time.Since(began))
+			if code != test.code || text == "" {
+				t.Errorf("perksctl %s: exit code %d, want %d:\n%s", test.args, code, test.code, text)
+			}
+			if strings.Contains(text, "\x1b") {
+				t.Errorf("perksctl %s writes an escape: %q", test.args, text)
+			}
+		}
+		if quickest > 500*time.Millisecond {
+			t.Errorf("perksctl %s takes %s", test.args, quickest)
+		}
+	}
+}
+
+// onSilentTerminal runs perksctl with all its streams on a terminal that shows colour but tells nothing of itself.
+func onSilentTerminal(t *testing.T, args ...string) (text string, code int) {
+	t.Helper()
+	screen, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	if _, err := term.MakeRaw(int(tty.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("perksctl", args...)
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close()
+	shown, _ := io.ReadAll(screen) // ends with EIO when perksctl does
+	_ = cmd.Wait()
+	return string(shown), cmd.ProcessState.ExitCode()
+}
+
+// TestTheClientIsOnlyAClient keeps out what would make the program large and slow to start.
+func TestTheClientIsOnlyAClient(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", ".")
+	list.Stderr = os.Stderr
+	deps, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.Lines(string(deps)) {
+		name = strings.TrimSpace(name)
+		for _, kept := range []string{"example.com/perks/server", "example.com/perks/store", "github.com/charmbracelet/bubbletea", "testing"} {
+			if name == kept || strings.HasPrefix(name, kept+"/") {
+				t.Errorf("perksctl is built with %s", name)
+			}
+		}
+	}
+}
