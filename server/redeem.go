@@ -29,6 +29,9 @@ func (h perkHandlers) redeem(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if key != nil {
+		c.Response().Header().Set(idempotencyHeader, key.Key) // tells the caller that keys count, whatever the answer
+	}
 	if api.PerkIDRule(perkID) != "" {
 		return store.PerkNotFound(perkID)
 	}

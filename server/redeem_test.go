@@ -136,6 +136,42 @@ func TestSameKeyReplaysTheFirstAnswer(t *testing.T) {
 	})
 }
 
+func TestEveryAnswerAfterTheKeyRepeatsIt(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	s.ImportUsers("alice")
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)})
+	token := s.Token()
+	for _, r := range []struct {
+		name, token, perk, body, key string
+		status                       int
+		repeats                      bool
+	}{
+		{"made", token, "tea", `{"user_id":"alice"}`, "k 1", 201, true},
+		{"replayed", token, "tea", `{"user_id":"alice"}`, "k 1", 201, true},
+		{"used for another request", token, "none", `{"user_id":"alice"}`, "k 1", 422, true},
+		{"already redeemed", token, "tea", `{"user_id":"alice"}`, "k2", 409, true},
+		{"sold out", token, "none", `{"user_id":"alice"}`, "k3", 409, true},
+		{"no such user", token, "tea", `{"user_id":"nobody"}`, "k4", 404, true},
+		{"no such perk", token, "nowhere", `{"user_id":"alice"}`, "k5", 404, true},
+		{"an id that no perk can have", token, "no%20perk", `{"user_id":"alice"}`, "k6", 404, true},
+		{"no key", token, "none", `{"user_id":"alice"}`, "", 409, false},
+		{"a key that is too long", token, "none", `{"user_id":"alice"}`, strings.Repeat("k", 256), 422, false},
+		{"refused before the key", token, "tea", `{"user_id":7}`, "k7", 422, false},
+		{"not authenticated", "wrong", "tea", `{"user_id":"alice"}`, "k8", 401, false},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			response, body := s.Send(redeemRequest(s, r.token, r.perk, r.body, r.key))
+			want := ""
+			if r.repeats {
+				want = r.key
+			}
+			if got := response.Header.Get("Idempotency-Key"); response.StatusCode != r.status || got != want {
+				t.Errorf("%d, key %q; want %d, %q: %s", response.StatusCode, got, r.status, want, body)
+			}
+		})
+	}
+}
+
 func TestRefusalFreesItsKey(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	s.ImportUsers("alice")
