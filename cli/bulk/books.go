@@ -3,6 +3,8 @@ package bulk
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +25,9 @@ func openBooks(f Flags, out io.Writer, mark uint32, now time.Time) (*books, erro
 	path := f.resultsPath()
 	if path == "" {
 		return &books{batch: newBatch(now, mark), results: streamResults(out), journal: &journal{}}, nil
+	}
+	if err := f.checkPaths(path); err != nil {
+		return nil, err
 	}
 	j, err := openJournal(path)
 	if err != nil {
@@ -92,4 +97,26 @@ func (f Flags) resultsPath() string {
 		return ""
 	}
 	return f.File + ".results.jsonl"
+}
+
+// checkPaths refuses files that would be written over each other.
+func (f Flags) checkPaths(results string) error {
+	paths := []struct{ flag, path string }{{"--file", f.File}, {"--results", results}, {"--failed", f.Failed}}
+	for i, a := range paths {
+		for _, b := range paths[:i] {
+			if a.path != "" && b.path != stdin && isSameFile(a.path, b.path) {
+				return exit.Usagef("%s and %s are the same file, %s: one would be written over the other.", b.flag, a.flag, a.path)
+			}
+		}
+	}
+	return nil
+}
+
+func isSameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }

@@ -2,7 +2,10 @@ package bulk
 
 import (
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +164,69 @@ func TestJournalThatCannotBeReadIsRefused(t *testing.T) {
 		if got, _ := os.ReadFile(path); string(got) != text || len(d.service.sent) > 0 {
 			t.Errorf("%q: the journal is %q now, and %v was sent", text, got, d.service.sent)
 		}
+	}
+}
+
+func TestNoFileIsWrittenOverAnother(t *testing.T) {
+	for _, change := range []func(*Flags){
+		func(f *Flags) { f.Failed = f.File },
+		func(f *Flags) { f.Results = f.File },
+		func(f *Flags) { f.Results = f.File + "/../" + filepath.Base(f.File) },
+		func(f *Flags) { f.Failed = f.File + ".results.jsonl" },
+	} {
+		d := newDesk(t, newService(), "a")
+		change(&d.options.Flags)
+		d.wantRefused("are the same file")
+	}
+}
+
+// full is a disk with room for some bytes.
+type full struct {
+	room int
+	disk io.Writer
+}
+
+func (f *full) Write(p []byte) (int, error) {
+	n := min(f.room, len(p))
+	f.room -= n
+	if _, err := f.disk.Write(p[:n]); err != nil {
+		return 0, err
+	}
+	if n < len(p) {
+		return n, errors.New("no space left on device")
+	}
+	return n, nil
+}
+
+func TestRunStopsWhereResultsCannotBeWritten(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b", "c", "d")
+	d.options.Concurrency = 2
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.results.out = &full{250, r.results.file}
+	err = r.work(t.Context())
+	if closeErr := r.books.close(); err == nil || !strings.Contains(err.Error(), "no space left") || closeErr != nil {
+		t.Errorf("the run ended with %v, the books with %v", err, closeErr)
+	}
+	if _, err := os.Stat(d.options.resultsPath() + ".journal"); err != nil {
+		t.Errorf("the journal is gone: %v", err)
+	}
+	d.must()
+	d.want("2 ok a-1", "3 ok b-1", "4 ok c-1", "5 ok d-1")
+	if got := d.service.all(); got != "a:1 b:1 c:1 d:1" {
+		t.Error(got)
+	}
+}
+
+func TestClockThatWasSetBackDoublesNothing(t *testing.T) {
+	d := newDesk(t, newService(), "a")
+	d.kill([]string{"a"})
+	d.now = d.now.Add(-time.Hour)
+	d.must()
+	if got := d.service.all(); got != "a:1" || slices.Max(d.waits) > grace || !d.service.since.IsZero() {
+		t.Errorf("made %s, waited %v, looked since %s", got, d.waits, d.service.since)
 	}
 }
 

@@ -23,6 +23,7 @@ type results struct {
 	mu      sync.Mutex
 	out     io.Writer
 	file    *os.File // nil if out is no file of ours
+	broken  error    // of a write, after which there is no other
 	lines   int      // in the file
 	rows    int      // that have at least one
 	highest int      // the last row that has one
@@ -112,8 +113,11 @@ func (r *results) add(result Result, content uint32) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.note(result, content)
-	if _, err := r.out.Write(line); err != nil {
-		return fmt.Errorf("write the results: %w", err)
+	if r.broken == nil {
+		_, r.broken = r.out.Write(line)
+	}
+	if r.broken != nil { // behind half a line no other may come
+		return fmt.Errorf("write the results: %w", r.broken)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (r *run) recall(j *job) (v verdict, settled bool) {
 // awaitQuiet waits until nothing can be on its way that a run sent which was killed.
 func (r *run) awaitQuiet() bool {
 	quiet := r.journal.lastSign().Add(grace).Sub(r.now())
-	return quiet <= 0 || r.away(quiet)
+	return quiet <= 0 || r.away(min(quiet, grace)) // more is a clock that was set back
 }
 
 // settle finds out what became of a row whose answer was lost: at once, and where nothing is to be seen once more after the
@@ -108,12 +108,21 @@ func (r *run) settle(j *job) (Outcome, bool, error) {
 
 // look asks whether the row is done. Where what it names does not exist, it is not.
 func (r *run) look(j *job) (Outcome, bool, error) {
-	outcome, done, err := j.task.Done(r.requests, r.batch.began(), r.results.taken)
+	outcome, done, err := j.task.Done(r.requests, r.since(), r.results.taken)
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
 		return Outcome{}, false, nil
 	}
 	return outcome, done, err
+}
+
+// since is when the first row of the batch can have been done at the earliest. Where the clock was set back meanwhile, nobody
+// knows; doing nothing twice then matters more than telling an earlier redemption apart.
+func (r *run) since() time.Time {
+	if began := r.batch.began(); !began.After(r.now()) {
+		return began
+	}
+	return time.Time{}
 }
 
 // away waits without keeping the seat, so that other rows go on. It returns false if the run ends meanwhile.

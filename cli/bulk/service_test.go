@@ -26,6 +26,7 @@ type service struct {
 	sent    []string            // names, in the order in which they came in
 	looked  []string
 	order   []string
+	since   time.Time            // of the last look
 	trouble map[string][]trouble // by name, one after the other
 	entered chan string          // gets the name of each row that is sent, if it is not nil
 	leave   chan struct{}        // keeps what is sent until it is closed, if it is not nil
@@ -103,10 +104,11 @@ func (t *task) Do(_ context.Context, key string) (Outcome, error) {
 	return Outcome{ID: id, Status: 201}, now.err
 }
 
-func (t *task) Done(_ context.Context, _ time.Time, taken func(string) bool) (Outcome, bool, error) {
+func (t *task) Done(_ context.Context, since time.Time, taken func(string) bool) (Outcome, bool, error) {
 	s := t.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.since = since
 	s.looked, s.order = append(s.looked, t.name), append(s.order, "l")
 	if troubles := s.trouble[t.name]; len(troubles) > 0 && troubles[0].look != nil {
 		s.trouble[t.name] = troubles[1:]
