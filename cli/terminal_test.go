@@ -21,6 +21,7 @@ func newTerminal(t *testing.T, env map[string]string) *terminal {
 		env = map[string]string{}
 	}
 	env[session.EnvConfigDir] = t.TempDir()
+	env[session.EnvKeyring] = "off"
 	return &terminal{t, env}
 }
 

@@ -66,14 +66,16 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	if err != nil {
 		return err
 	}
-	token, err := s.Login(ctx, name, profile, secret)
+	done, err := s.Login(ctx, name, profile, secret)
 	if err != nil {
 		return err
 	}
-	if err := o.tell(name, profile); err != nil {
-		return err
-	}
-	return printer.Done(ctx, account{name, profile.APIURL, profile.ClientID, profile.Sandbox, true, instant(token.ExpiresAt)})
+	o.tell(name, profile, done.Secret)
+	return printer.Done(ctx, account{
+		Profile: name, APIURL: profile.APIURL, ClientID: profile.ClientID, Sandbox: profile.Sandbox, LoggedIn: true,
+		SecretIn: string(done.Secret.Place), SecretFile: done.Secret.File,
+		Scopes: session.ScopesOf(done.Token.Scope), ExpiresAt: instant(done.Token.ExpiresAt),
+	})
 }
 
 // profile gathers the profile from flags, environment, an earlier login under the same name, and the person.
@@ -143,17 +145,16 @@ func answered(text string, err error) (string, error) {
 	return text, nil
 }
 
-func (o *loginOptions) tell(name string, profile config.Profile) error {
+func (o *loginOptions) tell(name string, profile config.Profile, kept session.Kept) {
 	s := o.session
-	secrets, err := s.Secrets()
-	if err != nil {
-		return err
+	where := ""
+	if profile.Sandbox {
+		where = "the sandbox of "
 	}
-	s.Streams.Note("Logged in to %s as %s; profile %s is current now.", profile.APIURL, profile.ClientID, name)
-	s.Streams.Note("The secret is kept in %s.", secrets.Place())
+	s.Streams.Note("Logged in to %s%s as %s; profile %s is current now.", where, profile.APIURL, profile.ClientID, name)
+	s.Streams.Note("%s", kept)
 	if s.Env(session.EnvToken) != "" {
 		s.Streams.Warn("%s is set and goes before this login.", session.EnvToken)
 	}
 	s.Streams.Note("Next: perksctl perk list")
-	return nil
 }

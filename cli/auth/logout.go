@@ -12,9 +12,10 @@ import (
 
 func newLogout(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:     "logout",
-		Short:   "Forget the secret and the token",
-		Long:    "Forget the secret and the token of the profile in use. The profile itself stays, for the next login.",
+		Use:   "logout",
+		Short: "Forget the secret and the token",
+		Long: "Forget the secret, in the keyring and in the file, and the token of the profile in use. The profile itself stays, for\n" +
+			"the next login.",
 		Example: "  perksctl auth logout\n  perksctl auth logout --profile staging",
 		Args:    command.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runLogout(cmd.Context(), s) },
@@ -35,14 +36,15 @@ func runLogout(ctx context.Context, s *session.Session) error {
 	if !known {
 		return session.UnknownProfile(name, c)
 	}
-	was, err := s.Logout(ctx, name, profile)
+	forgotten, err := s.Logout(ctx, name, profile)
 	if err != nil {
 		return err
 	}
-	if was {
-		s.Streams.Note("Logged out of %s as %s (profile %s).", profile.APIURL, profile.ClientID, name)
+	forgotten.Warn(s.Streams)
+	if what := forgotten.String(); what != "" {
+		s.Streams.Note("Logged out of %s as %s (profile %s): forgot %s.", profile.APIURL, profile.ClientID, name, what)
 	} else {
-		s.Streams.Note("Profile %s was not logged in.", name)
+		s.Streams.Note("Profile %s (%s) was not logged in.", name, profile.APIURL)
 	}
 	for _, variable := range []string{session.EnvToken, session.EnvClientSecret} {
 		if s.Env(variable) != "" {

@@ -38,13 +38,13 @@ func runToken(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	token, expires, err := s.BearerToken(ctx, connection)
+	token, err := s.Token(ctx, connection)
 	if err != nil {
 		return err
 	}
 	if s.Output.IsTable() && len(s.Output.Fields) == 0 {
-		_, err := fmt.Fprintln(s.Streams.Out, token)
+		_, err := fmt.Fprintln(s.Streams.Out, token.Value)
 		return err
 	}
-	return printer.One(ctx, bearer{token, instant(expires)})
+	return printer.One(ctx, bearer{token.Value, instant(token.ExpiresAt)})
 }

@@ -43,6 +43,22 @@ func (c Config) CurrentName() string {
 	return c.Current
 }
 
+// Remove takes out a profile. If no current one is left then, the default profile is current next; where there is none, the
+// only one that is left; and of several none, because a guess could be the wrong service.
+func (c *Config) Remove(name string) {
+	delete(c.Profiles, name)
+	if _, known := c.Profiles[c.CurrentName()]; known {
+		return
+	}
+	c.Current = ""
+	if _, known := c.Profiles[DefaultProfile]; known || len(c.Profiles) != 1 {
+		return
+	}
+	for left := range c.Profiles {
+		c.Current = left
+	}
+}
+
 const maxName = 64
 
 // CheckName refuses a name that cannot be a profile's. It goes without a regular expression, whose compilation every start

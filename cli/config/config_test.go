@@ -45,6 +45,29 @@ func TestUpdateKeepsWhatItDoesNotChange(t *testing.T) {
 	}
 }
 
+func TestRemoveChoosesTheNextProfileOnlyWhereThereIsNoDoubt(t *testing.T) {
+	for _, test := range []struct {
+		profiles, current, remove, want string
+	}{
+		{"default a b", "a", "b", "a"},
+		{"default a b", "a", "a", "default"},
+		{"a b", "a", "a", "b"},
+		{"a b c", "a", "a", "default"}, // which there is not
+		{"a b", "", "a", "b"},
+		{"default b", "", "default", "b"},
+		{"a", "a", "a", "default"},
+	} {
+		c := config.Config{Current: test.current, Profiles: map[string]config.Profile{}}
+		for _, name := range strings.Fields(test.profiles) {
+			c.Profiles[name] = config.Profile{}
+		}
+		c.Remove(test.remove)
+		if _, known := c.Profiles[test.remove]; known || c.CurrentName() != test.want {
+			t.Errorf("%+v: %s is current, want %s", test, c.CurrentName(), test.want)
+		}
+	}
+}
+
 func TestFailedChangeLeavesTheFile(t *testing.T) {
 	file := config.File(filepath.Join(t.TempDir(), "config.yaml"))
 	wrong := errors.New("no")

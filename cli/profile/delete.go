@@ -3,6 +3,9 @@ package profile
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +24,10 @@ type deleteOptions struct {
 func newDelete(s *session.Session) *cobra.Command {
 	o := &deleteOptions{session: s}
 	cmd := &cobra.Command{
-		Use:     "delete NAME",
-		Short:   "Delete a profile and its secret",
-		Long:    "Delete a profile with the secret and the token that are kept for it. On a terminal you are asked first; elsewhere --yes is needed.",
+		Use:   "delete NAME",
+		Short: "Delete a profile and its secret",
+		Long: "Delete a profile with the secret and the token that are kept for it. On a terminal you are asked first; elsewhere --yes\n" +
+			"is needed. After the current profile the default one is current, or the only one that is left.",
 		Example: "  perksctl profile delete staging",
 		Args:    command.Exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +41,7 @@ func newDelete(s *session.Session) *cobra.Command {
 
 func runDelete(ctx context.Context, o *deleteOptions) error {
 	s := o.session
-	printer, err := output.New[entry](s.Output, s.Streams, view)
+	printer, err := output.New[entry](s.Output, s.Streams, view())
 	if err != nil {
 		return err
 	}
@@ -53,23 +57,55 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	if !known {
 		return session.UnknownProfile(o.name, c)
 	}
-	question := fmt.Sprintf("Delete profile %s (%s as %s) with its secret?", o.name, profile.APIURL, profile.ClientID)
-	if err := command.Confirm(ctx, s.Streams, o.yes, question); err != nil {
+	deleted, before := newEntry(s, c, o.name), c.CurrentName()
+	if err := command.Confirm(ctx, s.Streams, o.yes, question(deleted)); err != nil {
 		return err
 	}
-	if _, err := s.Logout(ctx, o.name, profile); err != nil {
+	forgotten, err := s.Logout(ctx, o.name, profile)
+	if err != nil {
 		return err
 	}
-	err = file.Update(ctx, func(c *config.Config) error {
-		delete(c.Profiles, o.name)
-		if c.Current == o.name {
-			c.Current = ""
-		}
+	err = file.Update(ctx, func(fresh *config.Config) error {
+		fresh.Remove(o.name)
+		c = *fresh
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	s.Streams.Note("Deleted profile %s.", o.name)
-	return printer.Done(ctx, newEntry(c, o.name))
+	what := ""
+	if text := forgotten.String(); text != "" {
+		what = ", and forgot " + text
+	}
+	s.Streams.Note("Deleted profile %s (%s as %s)%s.", o.name, profile.APIURL, profile.ClientID, what)
+	forgotten.Warn(s.Streams)
+	if before != c.CurrentName() || deleted.Current {
+		tellNext(s, c)
+	}
+	return printer.Done(ctx, deleted)
+}
+
+// question names what would be lost.
+func question(e entry) string {
+	lost := "for which no secret is kept"
+	switch e.SecretIn {
+	case "unknown":
+		lost = "with its secret and its token"
+	case string(session.InKeyring), string(session.InFile):
+		lost = "with its secret in the " + e.SecretIn + " and its token"
+	}
+	return fmt.Sprintf("Delete profile %s (%s as %s), %s?", e.Name, e.APIURL, e.ClientID, lost)
+}
+
+// tellNext says which profile commands use from now on.
+func tellNext(s *session.Session, c config.Config) {
+	names := slices.Sorted(maps.Keys(c.Profiles))
+	switch name := c.CurrentName(); {
+	case slices.Contains(names, name):
+		noteCurrent(s, newEntry(s, c, name))
+	case len(names) == 0:
+		s.Streams.Note("No profile is left. Make one: perksctl auth login")
+	default:
+		s.Streams.Note("No profile is current now. Choose one of %s: perksctl profile use NAME", strings.Join(names, ", "))
+	}
 }

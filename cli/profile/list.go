@@ -23,7 +23,7 @@ func newList(s *session.Session) *cobra.Command {
 }
 
 func runList(ctx context.Context, s *session.Session) error {
-	printer, err := output.New[entry](s.Output, s.Streams, view)
+	printer, err := output.New[entry](s.Output, s.Streams, view())
 	if err != nil {
 		return err
 	}
@@ -33,10 +33,13 @@ func runList(ctx context.Context, s *session.Session) error {
 	}
 	var entries []entry
 	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
-		entries = append(entries, newEntry(c, name))
+		entries = append(entries, newEntry(s, c, name))
 	}
 	if len(entries) == 0 {
 		s.Streams.Note("There are no profiles yet. Make one: perksctl auth login")
+	}
+	if name, chosen := s.ProfileName(c); chosen && name != c.CurrentName() {
+		s.Streams.Note("Commands here use %s, which goes before the current profile.", name)
 	}
 	return printer.List(ctx, output.Each(entries))
 }

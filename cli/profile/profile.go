@@ -18,13 +18,29 @@ type entry struct {
 	ClientID     string `json:"client_id"`
 	Sandbox      bool   `json:"sandbox"`
 	InsecureHTTP bool   `json:"insecure_http"`
+	SecretIn     string `json:"secret_in"` // keyring, file or unknown; "" if none is kept
 }
 
-var view = output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox"}, ID: "name"}
+func view() output.View {
+	return output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox", "secret_in"}, ID: "name"}
+}
 
-func newEntry(c config.Config, name string) entry {
+func newEntry(s *session.Session, c config.Config, name string) entry {
 	p := c.Profiles[name]
-	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP}
+	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, secretIn(s, name, p)}
+}
+
+// secretIn says "unknown" where the record of the secrets cannot be read: the rest of the profile is still worth showing.
+func secretIn(s *session.Session, name string, p config.Profile) string {
+	secrets, err := s.Secrets()
+	if err != nil {
+		return "unknown"
+	}
+	place, _, err := secrets.Place(session.SecretKey{Profile: name, APIURL: p.APIURL, ClientID: p.ClientID})
+	if err != nil {
+		return "unknown"
+	}
+	return string(place)
 }
 
 // New makes the group.

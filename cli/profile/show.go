@@ -22,7 +22,7 @@ func newShow(s *session.Session) *cobra.Command {
 }
 
 func runShow(ctx context.Context, s *session.Session) error {
-	printer, err := output.New[entry](s.Output, s.Streams, view)
+	printer, err := output.New[entry](s.Output, s.Streams, view())
 	if err != nil {
 		return err
 	}
@@ -34,5 +34,5 @@ func runShow(ctx context.Context, s *session.Session) error {
 	if _, known := c.Profiles[name]; !known {
 		return session.UnknownProfile(name, c)
 	}
-	return printer.One(ctx, newEntry(c, name))
+	return printer.One(ctx, newEntry(s, c, name))
 }

@@ -32,7 +32,7 @@ func newUse(s *session.Session) *cobra.Command {
 
 func runUse(ctx context.Context, o *useOptions) error {
 	s := o.session
-	printer, err := output.New[entry](s.Output, s.Streams, view)
+	printer, err := output.New[entry](s.Output, s.Streams, view())
 	if err != nil {
 		return err
 	}
@@ -46,15 +46,23 @@ func runUse(ctx context.Context, o *useOptions) error {
 			return session.UnknownProfile(o.name, *c)
 		}
 		c.Current = o.name
-		used = newEntry(*c, o.name)
+		used = newEntry(s, *c, o.name)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	s.Streams.Note("Profile %s is current now: %s as %s.", used.Name, used.APIURL, used.ClientID)
+	noteCurrent(s, used)
 	if other := s.Env(session.EnvProfile); other != "" && other != o.name {
 		s.Streams.Warn("%s is set to %s and goes before it.", session.EnvProfile, other)
 	}
 	return printer.Done(ctx, used)
+}
+
+func noteCurrent(s *session.Session, e entry) {
+	where := ""
+	if e.Sandbox {
+		where = "the sandbox of "
+	}
+	s.Streams.Note("Profile %s is current now: %s%s as %s.", e.Name, where, e.APIURL, e.ClientID)
 }

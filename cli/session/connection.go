@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
@@ -80,10 +81,23 @@ func (s *Session) Connection() (Connection, error) {
 		connection.Sandbox = s.Flags.Sandbox
 	}
 	if connection.APIURL == "" {
-		return Connection{}, &exit.NotLoggedIn{Message: "Not logged in: no address of the API is known. Run: perksctl auth login"}
+		return Connection{}, noAddress(c)
 	}
 	return connection, CheckAddress(connection.APIURL, connection.InsecureHTTP)
 }
+
+func noAddress(c config.Config) error {
+	if names := slices.Sorted(maps.Keys(c.Profiles)); len(names) > 0 {
+		return &exit.NotLoggedIn{Message: fmt.Sprintf("No profile is current. Choose one of %s: perksctl profile use NAME", strings.Join(names, ", "))}
+	}
+	return &exit.NotLoggedIn{Message: "Not logged in: no address of the API is known. Run: perksctl auth login"}
+}
+
+// FromEnvironment tells whether the connection's token or secret comes from the environment; nothing kept is then needed.
+func (c Connection) FromEnvironment() bool { return c.token != "" || c.secret != "" }
+
+// HasToken tells whether the environment gives a token.
+func (c Connection) HasToken() bool { return c.token != "" }
 
 // profiles loads the configuration. A process without a home folder, as a service may be, has none; the environment can
 // still say everything.

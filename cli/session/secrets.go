@@ -2,25 +2,33 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
+	"sync"
 
-	"example.com/perks/cli/private"
+	"example.com/perks/cli/exit"
 )
 
-// Secrets keeps client secrets between runs.
-type Secrets interface {
-	// Get returns the secret, or ErrNoSecret.
-	Get(ctx context.Context, key SecretKey) (string, error)
-	// Set keeps the secret in the place of an earlier one.
-	Set(ctx context.Context, key SecretKey, secret string) error
-	// Delete forgets the secret. It is no error if there is none.
-	Delete(ctx context.Context, key SecretKey) error
-	// Place says, as the end of a sentence, where secrets are kept.
-	Place() string
+// EnvKeyring names the variable that keeps perksctl away from the keyring of the operating system.
+const EnvKeyring = "PERKSCTL_KEYRING"
+
+// Place is a kind of place in which a secret is kept.
+type Place string
+
+// The places of a secret. The empty Place is nowhere.
+const (
+	InKeyring     Place = "keyring"
+	InFile        Place = "file"
+	InEnvironment Place = "environment"
+)
+
+// Secrets keeps client secrets between runs: in the keyring of the operating system, or in a file for its owner alone where
+// no keyring answers. The file also notes which secrets are in the keyring, so that the keyring is not asked in vain, and a
+// secret that went into one place while the other was away is still found, and forgotten in both.
+type Secrets struct {
+	file    secretFile
+	keyring *patientKeyring // nil if it is switched off
 }
 
 // ErrNoSecret says that no secret is kept under the key.
@@ -37,71 +45,172 @@ func (k SecretKey) String() string { return fmt.Sprintf("%s %s %s", k.Profile, k
 // Key returns the name of the connection's secret.
 func (c Connection) Key() SecretKey { return SecretKey{c.Profile, c.APIURL, c.ClientID} }
 
-// Secrets returns where this session keeps secrets.
-func (s *Session) Secrets() (Secrets, error) {
+// lazySecrets is made once in a run, because a keyring that was found silent must not be asked again.
+type lazySecrets struct {
+	once    sync.Once
+	secrets *Secrets
+	err     error
+}
+
+// Secrets returns where this session keeps secrets. Neither file nor keyring is touched yet.
+func (s *Session) Secrets() (*Secrets, error) {
+	s.secrets.once.Do(func() { s.secrets.secrets, s.secrets.err = s.newSecrets() })
+	return s.secrets.secrets, s.secrets.err
+}
+
+func (s *Session) newSecrets() (*Secrets, error) {
 	dir, err := s.dir()
-	return fileSecrets(filepath.Join(dir, "secrets.json")), err
-}
-
-// fileSecrets is a file for its owner alone: a JSON object from keys to secrets.
-type fileSecrets string
-
-func (f fileSecrets) Place() string {
-	return fmt.Sprintf("the file %s, which only you can read", string(f))
-}
-
-func (f fileSecrets) Get(_ context.Context, key SecretKey) (string, error) {
-	all, err := f.load()
 	if err != nil {
+		return nil, err
+	}
+	secrets := &Secrets{file: secretFile(filepath.Join(dir, "secrets.json"))}
+	switch setting := s.env(EnvKeyring); setting {
+	case "", "on":
+		secrets.keyring = newPatientKeyring(systemKeyring{})
+	case "off":
+	default:
+		return nil, exit.Usagef("%s is %q; it can be on or off.", EnvKeyring, setting)
+	}
+	return secrets, nil
+}
+
+// Get returns the secret, or ErrNoSecret. A secret that cannot be had now is an *exit.NotLoggedIn that says what to do.
+func (s *Secrets) Get(ctx context.Context, key SecretKey) (string, error) {
+	kept, err := s.file.get(key)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	secret, ok := all[key.String()]
-	if !ok {
+	case kept.Secret != "": // it is never older than what the keyring may hold
+		return kept.Secret, nil
+	case !kept.Keyring:
 		return "", ErrNoSecret
+	case s.keyring == nil:
+		return "", &exit.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring, which %s=off leaves out. Unset that, or log in again to keep the secret in a file.", key.ClientID, key.APIURL, EnvKeyring)}
 	}
-	return secret, nil
+	secret, err := s.keyring.get(ctx, key.String())
+	if err == nil || errors.Is(err, ErrNoSecret) || ctx.Err() != nil {
+		return secret, err
+	}
+	return "", &exit.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring: %s. Unlock or start the keyring and try again; or keep the secret in a file: %s", key.ClientID, key.APIURL, err, loginWithout)}
 }
 
-func (f fileSecrets) Set(ctx context.Context, key SecretKey, secret string) error {
-	return f.change(ctx, func(all map[string]string) { all[key.String()] = secret })
+// loginWithout is what helps where a keyring does not.
+const loginWithout = EnvKeyring + "=off perksctl auth login"
+
+// Set keeps the secret in the place of an earlier one, in the keyring if it answers. A copy in the other place is removed.
+func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (Kept, error) {
+	toFile := Kept{Place: InFile, File: string(s.file)}
+	if s.keyring == nil {
+		return toFile, s.file.change(ctx, key, func(k *keptSecret) { k.Secret = secret })
+	}
+	err := s.keyring.set(ctx, key.String(), secret)
+	switch {
+	case err == nil:
+		return Kept{Place: InKeyring}, s.file.change(ctx, key, func(k *keptSecret) { *k = keptSecret{Keyring: true} })
+	case ctx.Err() != nil:
+		return Kept{}, err
+	case !isAway(err):
+		return Kept{}, &exit.Advised{
+			Err:    fmt.Errorf("the keyring does not take the secret: %w", err),
+			Advice: "Unlock the keyring and log in again; or keep the secret in a file: " + loginWithout,
+		}
+	}
+	toFile.why = err
+	return toFile, s.file.change(ctx, key, func(k *keptSecret) {
+		k.Secret = secret
+		k.Keyring = k.Keyring || errors.Is(err, errSilent) // it may take the secret yet
+	})
 }
 
-func (f fileSecrets) Delete(ctx context.Context, key SecretKey) error {
-	return f.change(ctx, func(all map[string]string) { delete(all, key.String()) })
+// Kept tells where Set has put a secret.
+type Kept struct {
+	Place Place
+	File  string // its path, in the place InFile
+	why   error  // the reason why it is not the keyring
 }
 
-func (f fileSecrets) change(ctx context.Context, change func(map[string]string)) error {
-	unlock, err := private.Lock(ctx, string(f))
-	if err != nil {
-		return err
+// String is a sentence for people.
+func (k Kept) String() string {
+	if k.Place == InKeyring {
+		return "The secret is kept in the keyring."
 	}
-	defer unlock()
-	all, err := f.load()
-	if err != nil {
-		return err
+	where := fmt.Sprintf("he secret is kept in the file %s, which only you can read.", k.File)
+	switch {
+	case errors.Is(k.why, errSilent):
+		return "The keyring does not answer; t" + where
+	case k.why != nil:
+		return "There is no keyring here; t" + where
 	}
-	change(all)
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return fmt.Errorf("keep the secret: %w", err)
-	}
-	if err := private.Write(string(f), append(text, '\n')); err != nil {
-		return fmt.Errorf("keep the secret: %w", err)
-	}
-	return nil
+	return "T" + where
 }
 
-func (f fileSecrets) load() (map[string]string, error) {
-	all := map[string]string{}
-	text, err := private.Read(string(f))
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
+// Place tells where the secret is, and the file's path if it is there. It asks no keyring.
+func (s *Secrets) Place(key SecretKey) (Place, string, error) {
+	kept, err := s.file.get(key)
+	switch {
+	case err != nil:
+		return "", "", err
+	case kept.Secret != "":
+		return InFile, string(s.file), nil
+	case kept.Keyring:
+		return InKeyring, "", nil
 	}
+	return "", "", nil
+}
+
+// Delete forgets the secret in every place and returns the places that it was in. It is no error if there is none. With
+// the keyring switched off, what the keyring holds stays there, and left tells so.
+func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Place, left bool, err error) {
+	kept, err := s.file.get(key)
+	if err != nil || kept == (keptSecret{}) {
+		return nil, false, err
+	}
+	if kept.Secret != "" {
+		from = append(from, InFile)
+	}
+	if !kept.Keyring || s.keyring == nil {
+		return from, kept.Keyring, s.file.remove(ctx, key)
+	}
+	err = s.keyring.delete(ctx, key.String())
+	if err != nil && !errors.Is(err, ErrNoSecret) {
+		failed := &exit.Advised{
+			Err:    fmt.Errorf("the secret of %s at %s stays in the keyring: %w", key.ClientID, key.APIURL, err),
+			Advice: fmt.Sprintf("Unlock or start the keyring and try again; or leave the secret there: %s=off", EnvKeyring),
+		}
+		return from, true, errors.Join(failed, s.file.change(ctx, key, func(k *keptSecret) { k.Secret = "" }))
+	}
+	if err == nil {
+		from = append(from, InKeyring)
+	}
+	return from, false, s.file.remove(ctx, key)
+}
+
+// KeyringState says how the keyring does: nil if it answers or is switched off, which off tells. It is for diagnosis.
+func (s *Secrets) KeyringState(ctx context.Context) (off bool, err error) {
+	if s.keyring == nil {
+		return true, nil
+	}
+	if _, err = s.keyring.get(ctx, "a name that is not used"); errors.Is(err, ErrNoSecret) {
+		err = nil
+	}
+	return false, err
+}
+
+// File returns the path of the file that stands in for the keyring.
+func (s *Secrets) File() string { return string(s.file) }
+
+// SecretPlace tells where the secret of a connection comes from, and the file's path if it is in the file. Nothing but the file is
+// asked. A token from the environment needs no secret.
+func (s *Session) SecretPlace(c Connection) (Place, string, error) {
+	switch {
+	case c.token != "":
+		return "", "", nil
+	case c.secret != "":
+		return InEnvironment, "", nil
+	}
+	secrets, err := s.Secrets()
 	if err != nil {
-		return nil, fmt.Errorf("read the kept secrets: %w", err)
+		return "", "", err
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w. Move it away and log in again", f, err)
-	}
-	return all, nil
+	return secrets.Place(c.Key())
 }

@@ -1,8 +1,6 @@
 package session_test
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,8 +39,11 @@ func start(t *testing.T, configuration string, env map[string]string, flags ...s
 	}
 	buffers, _, _ := streams.Buffers("")
 	s := session.New(buffers, func(name string) string {
-		if name == session.EnvConfigDir {
+		switch name {
+		case session.EnvConfigDir:
 			return dir
+		case session.EnvKeyring:
+			return "off"
 		}
 		return env[name]
 	}, "test")
@@ -92,6 +93,7 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 		code  int
 	}{
 		"Not logged in: no address":               {"", nil, nil, exit.Denied},
+		"No profile is current. Choose one of a":  {"profiles: {a: {api-url: https://a, client-id: c}}\n", nil, nil, exit.Denied},
 		`no profile "wrok". Did you mean "work"?`: {yaml, nil, []string{"--profile", "wrok"}, exit.WrongUsage},
 		"would send the secret unencrypted":       {yaml, nil, []string{"--profile", "plain"}, exit.WrongUsage},
 		"is not an address of the API":            {yaml, map[string]string{session.EnvAPIURL: "perks"}, nil, exit.WrongUsage},
@@ -101,33 +103,6 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || exit.Code(err) != test.code {
 			t.Errorf("got %v (exit %d), want %q (exit %d)", err, exit.Code(err), want, test.code)
 		}
-	}
-}
-
-func TestSecretsAreKeptByProfileAddressAndClient(t *testing.T) {
-	ctx := context.Background()
-	s := start(t, "", nil)
-	secrets, err := s.Secrets()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := session.SecretKey{Profile: "work", APIURL: "https://a/v2", ClientID: "c"}
-	elsewhere := key
-	elsewhere.APIURL = "https://evil/v2"
-	if err := secrets.Set(ctx, key, "s3cret"); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := secrets.Get(ctx, key); got != "s3cret" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := secrets.Get(ctx, elsewhere); !errors.Is(err, session.ErrNoSecret) {
-		t.Errorf("another address got the secret: %v", err)
-	}
-	if err := secrets.Delete(ctx, key); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := secrets.Get(ctx, key); !errors.Is(err, session.ErrNoSecret) {
-		t.Errorf("after Delete: %v", err)
 	}
 }
 

@@ -18,6 +18,46 @@ import (
 // early is how long before its end a token is replaced, so that it does not end on the way.
 const early = 30 * time.Second
 
+// Token is a token that can be used now, and what is known of it.
+type Token struct {
+	Value     string
+	ExpiresAt time.Time // zero if that is not known
+	Scopes    []string  // nil if the server does not tell
+}
+
+// Token returns the token of a connection: the one from the environment, of which nothing else is known, the kept one, or a
+// new one.
+func (s *Session) Token(ctx context.Context, connection Connection) (Token, error) {
+	tokens, err := s.tokens(connection)
+	if err != nil {
+		return Token{}, err
+	}
+	if cache, ok := tokens.(*tokenCache); ok {
+		kept, err := cache.token(ctx)
+		return Token{kept.AccessToken, kept.ExpiresAt, ScopesOf(kept.Scope)}, err
+	}
+	value, err := tokens.Token(ctx)
+	return Token{Value: value}, err
+}
+
+// NewToken proves that a token can be had: it obtains one even where another is kept, and keeps none. A token from the
+// environment is returned as it is.
+func (s *Session) NewToken(ctx context.Context, connection Connection) (Token, error) {
+	if connection.token != "" {
+		return Token{Value: connection.token}, nil
+	}
+	token, err := s.obtain(ctx, connection)
+	return Token{token.AccessToken, token.ExpiresAt, ScopesOf(token.Scope)}, err
+}
+
+// ScopesOf splits the scope of a token's answer. It returns nil for one that does not tell.
+func ScopesOf(scope string) []string {
+	if names := strings.Fields(scope); len(names) > 0 {
+		return names
+	}
+	return nil
+}
+
 // tokenCache is a client.TokenSource that keeps its token in a file, from which later commands take it. Of several
 // processes that need a token at once, one obtains it under a lock and the others take it from the file.
 type tokenCache struct {
@@ -35,6 +75,7 @@ type tokenCache struct {
 type keptToken struct {
 	AccessToken string    `json:"access_token"`
 	ExpiresAt   time.Time `json:"expires_at"`
+	Scope       string    `json:"scope,omitempty"` // as the server wrote it; "" if it does not tell
 	Check       string    `json:"check,omitempty"`
 }
 
@@ -115,7 +156,7 @@ func (c *tokenCache) kept(token api.Token) keptToken {
 	if token.ExpiresIn > 0 {
 		expires = c.now().Add(time.Duration(token.ExpiresIn) * time.Second)
 	}
-	return keptToken{AccessToken: token.AccessToken, ExpiresAt: expires, Check: c.check}
+	return keptToken{AccessToken: token.AccessToken, ExpiresAt: expires, Scope: token.Scope, Check: c.check}
 }
 
 func (c *tokenCache) fresh(token keptToken) bool {
