@@ -101,6 +101,7 @@ func (s *shell) command(ctx context.Context, words []string) *exec.Cmd {
 		"PATH=" + s.programs,
 		"HOME=" + s.folder,
 		"PERKSCTL_CONFIG_DIR=" + filepath.Join(s.folder, "perksctl"),
+		"PERKSCTL_KEYRING=off", // the tour leaves nothing behind on this computer
 		"PERKSD_DATABASE=sqlite:" + filepath.Join(s.folder, "perks.db"),
 		"TERM=" + os.Getenv("TERM"),
 	}
