@@ -19,12 +19,19 @@ func OrFile(file *string, arguments cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// NotWithFile refuses flags that are about one record.
-func NotWithFile(cmd *cobra.Command, flags ...string) error {
+// NotWithFile refuses flags that are about one record where there is a file of them.
+func NotWithFile(cmd *cobra.Command, file string, flags ...string) error {
 	for _, flag := range flags {
-		if cmd.Flags().Changed(flag) {
+		if file != "" && cmd.Flags().Changed(flag) {
 			return exit.Usagef("--%s is about one record; with --file the rows say it.", flag)
 		}
 	}
 	return nil
 }
+
+// FileHelp says what holds for every command that takes --file.
+const FileHelp = "The result of each row is written as it ends, by default to FILE.results.jsonl. Running the same command again\n" +
+	"resumes, however the run before it ended: rows that are done are not sent again, and those that may be done are\n" +
+	"looked up first. --failed keeps the rows that failed, as input for another run. --dry-run checks every row, sends\n" +
+	"no change and writes no results. Exit code 7 says that some rows failed or are unknown, 8 that the server was not\n" +
+	"reached."

@@ -10,6 +10,7 @@ import (
 func TestAFileStandsInPlaceOfArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"42":                      "",
+		"42 --title":              "",
 		"--file rows.csv":         "",
 		"":                        "ID is missing",
 		"--file rows.csv 42":      `"42" does not go with --file`,
@@ -20,7 +21,7 @@ func TestAFileStandsInPlaceOfArguments(t *testing.T) {
 		cmd.Flags().StringVar(&file, "file", "", "")
 		cmd.Flags().Bool("title", false, "")
 		cmd.Args = OrFile(&file, Exactly("ID"))
-		cmd.RunE = func(cmd *cobra.Command, args []string) error { return NotWithFile(cmd, "title") }
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return NotWithFile(cmd, file, "title") }
 		cmd.SetArgs(strings.Fields(args))
 		err := cmd.Execute()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api/client"
+	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
@@ -25,14 +26,21 @@ type deleteOptions struct {
 
 func newDelete(s *session.Session) *cobra.Command {
 	o := &deleteOptions{session: s}
+	file := &bulk.Flags{}
 	cmd := &cobra.Command{
-		Use:   "delete ID...",
+		Use:   "delete {ID... | --file FILE}",
 		Short: "Delete properties",
 		Long: "Delete properties, in the order given. On a terminal you are asked first; elsewhere --yes is needed. The first\n" +
-			"failure ends the run, and the error says what was not tried.",
-		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes",
-		Args:    command.AtLeastOne("ID"),
+			"failure ends the run, and the error says what was not tried.\n\n" + deleteFileHelp,
+		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" + deleteFileExample,
+		Args:    command.OrFile(&file.File, command.AtLeastOne("ID")),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := checkDeleteFile(cmd, file); err != nil {
+				return err
+			}
+			if file.File != "" {
+				return runDeleteFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun}, o.yes)
+			}
 			if o.ids, err = parseIDs(args); err != nil {
 				return err
 			}
@@ -44,7 +52,8 @@ func newDelete(s *session.Session) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.ifMatch, "if-match", "", "delete it only while this `ETag` names its current version")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the requests and send nothing")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the requests, or with --file check every row, and send nothing")
+	file.Bind(cmd)
 	return cmd
 }
 

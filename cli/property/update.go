@@ -7,6 +7,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -23,16 +24,24 @@ type updateOptions struct {
 func newUpdate(s *session.Session) *cobra.Command {
 	o := &updateOptions{session: s}
 	changes := &changes{}
+	file := &bulk.Flags{}
 	cmd := &cobra.Command{
-		Use:   "update ID",
-		Short: "Change fields of a property",
+		Use:   "update {ID | --file FILE}",
+		Short: "Change fields of a property, or of many",
 		Long: "Change the fields that are given, by flags, --set or a file; all others stay as they are. Values are checked\n" +
-			"before anything is sent, and a field that is given twice is refused.",
+			"before anything is sent, and a field that is given twice is refused.\n\n" + updateFileHelp,
 		Example: "  perksctl property update 42 --price-pw 295.50 --bedrooms 2\n" +
 			"  perksctl property update 42 --set city=Leeds --set lat=\n" +
-			"  perksctl property update 42 --from-file patch.json --if-match 1f2e3d",
-		Args: command.Exactly("ID"),
+			"  perksctl property update 42 --from-file patch.json --if-match 1f2e3d\n" +
+			updateFileExample,
+		Args: command.OrFile(&file.File, command.Exactly("ID")),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkUpdateFile(cmd, file); err != nil {
+				return err
+			}
+			if file.File != "" {
+				return runUpdateFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun})
+			}
 			ids, err := parseIDs(args)
 			if err != nil {
 				return err
@@ -46,7 +55,8 @@ func newUpdate(s *session.Session) *cobra.Command {
 	}
 	changes.bind(cmd)
 	cmd.Flags().StringVar(&o.ifMatch, "if-match", "", "change it only while this `ETag` names its current version")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request, or with --file check every row, and send nothing")
+	file.Bind(cmd)
 	return cmd
 }
 

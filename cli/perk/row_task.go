@@ -1,0 +1,81 @@
+package perk
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/bulk"
+)
+
+// redeemer makes the tasks of a run that redeems.
+type redeemer struct {
+	connect func() (*client.Client, error)
+	perks   knownPerks
+}
+
+func (r *redeemer) work() bulk.Work {
+	return bulk.Work{Name: "perk redeem", Parse: r.parse, HonoursKeys: r.honoursKeys}
+}
+
+func (r *redeemer) honoursKeys() bool {
+	c, err := r.connect()
+	return err == nil && c.HonoursKeys()
+}
+
+func (r *redeemer) parse(row rows.Row) (bulk.Task, error) {
+	parsed, err := parseRedeemRow(row)
+	if err != nil {
+		return nil, err
+	}
+	return &redeemTask{r, parsed}, nil
+}
+
+// redeemTask redeems one perk for one user.
+type redeemTask struct {
+	*redeemer
+	redeemRow
+}
+
+// Subject is the one place that a user has on a perk.
+func (t *redeemTask) Subject() string { return t.perkID + "\x00" + t.request.UserID }
+
+func (t *redeemTask) Do(ctx context.Context, key string) (bulk.Outcome, error) {
+	c, err := t.connect()
+	if err != nil {
+		return bulk.Outcome{}, err
+	}
+	redemption, _, err := c.Redeem(ctx, t.perkID, t.request, key)
+	if err != nil {
+		return bulk.Outcome{}, err
+	}
+	return outcomeOf(redemption), nil
+}
+
+func (t *redeemTask) Done(ctx context.Context, since time.Time, taken func(id string) bool) (bulk.Outcome, bool, error) {
+	c, err := t.connect()
+	if err != nil {
+		return bulk.Outcome{}, false, err
+	}
+	redemption, found, err := c.FindRedemption(ctx, t.perkID, t.request, since, taken)
+	if err != nil || !found {
+		return bulk.Outcome{}, false, err
+	}
+	return outcomeOf(redemption), true, nil
+}
+
+// Check looks for the perk alone: whether the user is known, only redeeming tells for sure.
+func (t *redeemTask) Check(ctx context.Context) error {
+	c, err := t.connect()
+	if err != nil {
+		return err
+	}
+	return t.perks.find(ctx, c, t.perkID)
+}
+
+func outcomeOf(redemption api.Redemption) bulk.Outcome {
+	return bulk.Outcome{ID: redemption.ID, Status: http.StatusCreated}
+}

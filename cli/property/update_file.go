@@ -1,0 +1,56 @@
+package property
+
+import (
+	"context"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/bulk"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/session"
+)
+
+const updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
+	"the fields to change; if_match can hold the ETag that the property must still have. An empty cell leaves its field\n" +
+	"as it is; the text null clears lat and lng. images are URLs with commas between, or a JSON array. To change what\n" +
+	"you have exported, export it with --raw: the cells are then what they are. " + command.FileHelp
+
+const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
+	"  perksctl property update --file prices.csv --dry-run"
+
+// checkUpdateFile refuses flags that do not go with --file, and those that do not go without it.
+func checkUpdateFile(cmd *cobra.Command, flags *bulk.Flags) error {
+	about := []string{"set", "from-file", "if-match"}
+	for _, field := range api.PropertyPatchFields() {
+		about = append(about, flagOf(field))
+	}
+	if err := command.NotWithFile(cmd, flags.File, about...); err != nil {
+		return err
+	}
+	return flags.Check(cmd)
+}
+
+func runUpdateFile(ctx context.Context, s *session.Session, options bulk.Options) error {
+	if err := checkNotSandbox(s); err != nil {
+		return err
+	}
+	connect := connectOnce(s)
+	return bulk.Run(ctx, s, options, bulk.Work{Name: "property update", Parse: func(row rows.Row) (bulk.Task, error) {
+		target, patch, err := parseUpdateRow(row)
+		if err != nil {
+			return nil, err
+		}
+		return &updateTask{target, connect, patch}, nil
+	}})
+}
+
+func connectOnce(s *session.Session) connector {
+	return sync.OnceValues(func() (*client.Client, error) {
+		c, _, err := s.Connect()
+		return c, err
+	})
+}
