@@ -175,7 +175,7 @@ func (r *retry) rest(ctx context.Context, e *effort, w Wait) error {
 		e.guesses++
 	}
 	r.waiting(w)
-	return r.clock.Wait(ctx, w.For)
+	return r.waitFor(ctx, w.For)
 }
 
 // putOff makes all requests of this client heed that the server wants none for a while.

@@ -3,12 +3,14 @@ package bulk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
+	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/progress"
 	"example.com/perks/cli/session"
@@ -42,7 +44,7 @@ func Run(ctx context.Context, s *session.Session, o Options, w Work) (err error)
 	if o.DryRun {
 		return r.rehearse(ctx)
 	}
-	b, err := openBooks(o.Flags, s.Streams.Out, markOf(w.Name, connection.Place()), time.Now())
+	b, err := openBooks(o.Flags, s.Streams.Out, markOf(w.Name, fmt.Sprint(connection.APIURL, connection.Sandbox)), time.Now())
 	if err != nil {
 		return err
 	}
@@ -104,8 +106,8 @@ func (r *run) begin() (err error) {
 
 // work carries out the rows. The error is about the run, not about rows.
 func (r *run) work(ctx context.Context) error {
-	r.requests = context.WithoutCancel(ctx)
 	r.wanted, r.stop = context.WithCancelCause(ctx)
+	r.requests = client.WithWaits(context.WithoutCancel(ctx), r.wanted)
 	defer r.stop(nil)
 	r.progress = progress.New(r.streams, r.total, r.now)
 	defer r.progress.End()

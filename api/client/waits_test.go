@@ -1,0 +1,163 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"example.com/perks/api/client"
+)
+
+func TestUnaskedWaitsDoubleUntilPatienceEnds(t *testing.T) {
+	server := &troubled{script: repeat(100, status(503))}
+	p := &patient{}
+	c := serve(t, server, p.config)
+	_, err := c.Perk(t.Context(), "p")
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Status != 503 || refused.Message != "no" {
+		t.Errorf("got %v", err)
+	}
+	ms := time.Millisecond
+	want := []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, 10000 * ms, 10000 * ms, 10000 * ms, 10000 * ms, 7300 * ms}
+	if got := p.lengths(); !slices.Equal(got, want) || server.count() != len(want)+1 {
+		t.Errorf("waited %v, want %v", got, want)
+	}
+	if p.waits[0] != (client.Wait{For: 100 * ms, Why: "503 Service Unavailable"}) {
+		t.Errorf("told of %+v", p.waits[0])
+	}
+}
+
+func TestUnaskedWaitsHaveABoundOfTheirOwn(t *testing.T) {
+	p := &patient{}
+	script := slices.Concat(repeat(1, status(503, "Retry-After: 20")), repeat(9, status(503)))
+	_, err := serve(t, &troubled{script: script}, p.config, func(c *client.Config) { c.Unasked = 500 * time.Millisecond }).Perk(t.Context(), "p")
+	ms := time.Millisecond
+	if got := p.lengths(); err == nil || !slices.Equal(got, []time.Duration{20000 * ms, 100 * ms, 200 * ms, 200 * ms}) {
+		t.Errorf("waited %v: %v", got, err)
+	}
+}
+
+func TestRetryAfterIsObeyedExactlyOrNotAtAll(t *testing.T) {
+	const date = "Date: Mon, 02 Mar 2026 10:00:00 GMT"
+	s := time.Second
+	for name, test := range map[string]struct {
+		headers []string
+		want    time.Duration // 0: a guess
+		gives   time.Duration // what the error says if it gives up; 0: it does not
+	}{
+		"seconds":                        {[]string{"Retry-After: 17"}, 17 * s, 0},
+		"all patience":                   {[]string{"Retry-After: 60"}, 60 * s, 0},
+		"more than patience":             {[]string{"Retry-After: 61"}, 0, 61 * s},
+		"more than a number can hold":    {[]string{"Retry-After: 99999999999999999999999"}, 0, 1<<63 - 1},
+		"more than a duration can hold":  {[]string{"Retry-After: 9999999999999"}, 0, 1<<63 - 1},
+		"a date, by the server's clock":  {[]string{date, "Retry-After: Mon, 02 Mar 2026 10:00:05 GMT"}, 5 * s, 0},
+		"an old form of date":            {[]string{date, "Retry-After: Monday, 02-Mar-26 10:00:06 GMT"}, 6 * s, 0},
+		"a date beyond patience":         {[]string{date, "Retry-After: Mon, 02 Mar 2026 12:00:00 GMT"}, 0, 2 * time.Hour},
+		"now":                            {[]string{"Retry-After: 0"}, 0, 0},
+		"a date that has passed":         {[]string{date, "Retry-After: Mon, 02 Mar 2026 09:00:00 GMT"}, 0, 0},
+		"something that is not a length": {[]string{"Retry-After: soon"}, 0, 0},
+		"a negative length":              {[]string{"Retry-After: -5"}, 0, 0},
+	} {
+		p := &patient{}
+		server := &troubled{script: repeat(1, status(429, test.headers...))}
+		c := serve(t, server, p.config)
+		err := calls["delete"](t.Context(), c)
+		if test.gives > 0 {
+			var refused *client.Error
+			if !errors.As(err, &refused) || refused.RetryAfter != test.gives || len(p.waits) != 0 || server.count() != 1 {
+				t.Errorf("%s: waited %v, %+v", name, p.waits, refused)
+			}
+			continue
+		}
+		want := client.Wait{For: test.want, Asked: true, Why: "429 Too Many Requests"}
+		if test.want == 0 {
+			want.For, want.Asked = 100*time.Millisecond, false
+		}
+		if err != nil || !slices.Equal(p.waits, []client.Wait{want}) {
+			t.Errorf("%s: waited %+v, want %+v: %v", name, p.waits, want, err)
+		}
+	}
+}
+
+func TestWaitThatTheDeadlineWouldCutShortIsNotBegun(t *testing.T) {
+	for name, bound := range map[string]func(context.Context, *client.Client) (*client.Client, context.Context){
+		"of the client": func(ctx context.Context, c *client.Client) (*client.Client, context.Context) {
+			return c.Until(time.Now().Add(10 * time.Second)), ctx
+		},
+		"of the caller": func(ctx context.Context, c *client.Client) (*client.Client, context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			t.Cleanup(cancel)
+			return c, ctx
+		},
+	} {
+		p := &patient{}
+		server := &troubled{script: repeat(1, status(429, "Retry-After: 30"))}
+		c, ctx := bound(t.Context(), serve(t, server, p.config))
+		if _, err := c.Perk(ctx, "p"); err == nil || len(p.waits) != 0 {
+			t.Errorf("%s: waited %v, %v", name, p.waits, err)
+		}
+	}
+}
+
+func TestWithoutPatienceNothingIsTriedAgain(t *testing.T) {
+	for kind, call := range calls {
+		server := &troubled{script: repeat(9, status(429, "Retry-After: 1"))}
+		c := serve(t, server)
+		for range 2 {
+			if err := call(t.Context(), c); err == nil {
+				t.Errorf("%s succeeded", kind)
+			}
+		}
+		if server.count() != 2 {
+			t.Errorf("%s: %d requests, want 2", kind, server.count())
+		}
+	}
+}
+
+func TestRequestsWaitTogetherWhenTheServerPutsThemOff(t *testing.T) {
+	p := &patient{}
+	var c *client.Client
+	server := &troubled{script: repeat(1, status(429, "Retry-After: 50"))}
+	c = serve(t, server, p.config, func(config *client.Config) {
+		config.Patience = 49 * time.Second
+	})
+	if err := calls["delete"](t.Context(), c); err == nil {
+		t.Fatal("a wait beyond patience succeeded")
+	}
+	p.now = p.now.Add(2 * time.Second)
+	if err := calls["update"](t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := calls["update"](t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if want := []client.Wait{{For: 48 * time.Second, Asked: true, Why: "429 Too Many Requests"}}; !slices.Equal(p.waits, want) || server.count() != 3 {
+		t.Errorf("waited %+v, want %+v; %d requests", p.waits, want, server.count())
+	}
+}
+
+func TestInterruptEndsAWait(t *testing.T) {
+	for kind, call := range calls {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := serve(t, &troubled{script: repeat(1, status(429, "Retry-After: 60"))}, func(c *client.Config) {
+			c.Patience = time.Hour
+			c.Waiting = func(client.Wait) { cancel() }
+		})
+		err := call(ctx, c)
+		if !errors.Is(err, context.Canceled) || client.OutcomeUnknown(err) {
+			t.Errorf("%s: %v, outcome unknown %t", kind, err, client.OutcomeUnknown(err))
+		}
+	}
+}
+
+func TestSecondTokenSharesThePatience(t *testing.T) {
+	p := &patient{}
+	server := &troubled{script: []http.HandlerFunc{status(429, "Retry-After: 40"), status(401), status(429, "Retry-After: 40"), status(200)}}
+	c := serve(t, server, p.config, withTokens(&renewing{}))
+	if err := calls["delete"](t.Context(), c); err == nil || server.count() != 3 || len(p.waits) != 1 {
+		t.Errorf("%d requests, waited %v: %v", server.count(), p.waits, err)
+	}
+}
