@@ -13,7 +13,7 @@ import (
 
 // lab is what the sections share: the programs they measure, a folder for what those write, and how long to measure.
 type lab struct {
-	programs string // the folder of perksd and bare, as this checkout builds them
+	programs string // the folder of perksd, perksctl and their yardsticks, as this checkout builds them
 	folder   string // temporary
 	cache    cache
 	rounds   int
@@ -37,9 +37,9 @@ func openLab(ctx context.Context, o options) (*lab, error) {
 }
 
 func (l *lab) build(ctx context.Context) error {
-	l.say("building perksd")
+	l.say("building perksd and perksctl")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.programs+string(filepath.Separator),
-		"./cmd/perksd", "./cmd/bench/bare")
+		"./cmd/perksd", "./cmd/perksctl", "./cmd/bench/bare", "./cmd/bench/hello")
 	if output, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the programs: %w\n%s", err, output)
 	}

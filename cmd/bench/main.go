@@ -1,5 +1,6 @@
-// Command bench measures the service side by side with what bounds it, in one run, and prints the ratios as tables: reading
-// a perk against a bare handler, redeeming against plain inserts, lists at a million perks against lists at ten thousand.
+// Command bench measures the service and its client side by side with what bounds them, in one run, and prints the ratios
+// as tables: reading a perk against a bare handler, redeeming against plain inserts, lists at a million perks against lists
+// at ten thousand, redeeming from a file against a bare load generator.
 //
 // It drives the programs as they are built, over loopback, and starts and stops everything that it needs. It knows how to
 // put load on a service and nothing of its insides, but for the section that measures a store's queries alone.
@@ -32,6 +33,8 @@ var sections = []section{
 	{"redeem-sqlite", "redeeming on SQLite at 64 connections, against one", measureRedeemSQLite},
 	{"lists", "lists at 1,000,000 perks, against 10,000", measureLists},
 	{"replicas", "two replicas, against one", measureReplicas},
+	{"version", "the start of perksctl, against a bare cobra program", measureVersion},
+	{"all", "perksctl's memory for a list of 1,000,000 perks", measureAll},
 	{"queries", "lists of -perks perks, without HTTP", measureQueries},
 }
 
@@ -78,7 +81,7 @@ func readOptions(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.cache, "cache", ".bench", "the `FOLDER` that keeps filled databases for the next run")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 when a target is missed")
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "Measure perksd and print ratios as tables. The sections:")
+		fmt.Fprintln(stderr, "Measure perksd and perksctl, and print ratios as tables. The sections:")
 		for _, s := range sections {
 			fmt.Fprintf(stderr, "  %-14s %s\n", s.name, s.says)
 		}

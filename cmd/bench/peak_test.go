@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os/exec"
+	"testing"
+)
+
+func TestPeakInReadsTheHighWaterMark(t *testing.T) {
+	tests := []struct {
+		name, status string
+		want         mebibytes
+	}{
+		{"a process at work", "Name:\tperksctl\nVmPeak:\t 1233456 kB\nVmSize:\t 1233392 kB\nVmHWM:\t   18432 kB\nVmRSS:\t   17100 kB\n", 18},
+		{"a process that has ended", "Name:\tperksctl\nState:\tZ (zombie)\nThreads:\t1\n", 0},
+		{"nothing", "", 0},
+	}
+	for _, test := range tests {
+		if got := peakIn([]byte(test.status)); got != test.want {
+			t.Errorf("%s: the peak is %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+func TestThePeakIsThatOfTheProcessAndNotOurs(t *testing.T) {
+	ours := make([]byte, 64<<20)
+	for i := 0; i < len(ours); i += 4096 {
+		ours[i] = 1
+	}
+	command := exec.Command("cat")
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	peak := watchPeak(command.Process.Pid)
+	if _, err := input.Write(ours[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := output.Read(ours[:1]); err != nil { // it is at work
+		t.Fatal(err)
+	}
+	if err := input.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := peak(); err != nil || got <= 0 || got >= 64 {
+		t.Errorf("the peak of cat is %s, %v", got, err)
+	}
+}
