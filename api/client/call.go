@@ -86,6 +86,8 @@ func (c *Client) failure(call call, e *effort, res *resty.Response, err error) e
 	switch {
 	case errors.As(err, &wire):
 		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: e.open && call.changes(), NotSent: !e.left}
+	case e.open && call.changes() && (res == nil || res.RawResponse == nil):
+		return &Unreachable{Address: c.BaseURL(), Err: withoutURL(err), OutcomeUnknown: true} // lost, then stopped by something else
 	case res == nil || res.RawResponse == nil:
 		return withoutURL(err)
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):

@@ -192,3 +192,12 @@ func TestAnswersOfOtherServers(t *testing.T) {
 		}
 	})
 }
+
+func TestWeakETagIsNone(t *testing.T) {
+	for etag, want := range map[string]string{`"v1"`: `"v1"`, `W/"v1"`: "", "": ""} {
+		c := serve(t, &recorder{body: `{"propertyId":1}`, header: map[string]string{"ETag": etag}})
+		if _, got, err := c.Property(t.Context(), 1); err != nil || got != want {
+			t.Errorf("%s: %q, %v", etag, got, err)
+		}
+	}
+}

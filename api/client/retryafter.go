@@ -1,12 +1,14 @@
 package client
 
 import (
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// forEver is more than anyone waits, and can still be added to.
+const forEver = 100 * 365 * 24 * time.Hour
 
 // retryAfter reads how long the server asks to wait (RFC 9110, section 10.2.3), 0 if it asks for nothing. A date is read
 // against the answer's own Date, because the server's clock may not be this computer's.
@@ -17,8 +19,8 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	}
 	if strings.Trim(text, "0123456789") == "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || seconds > int64(math.MaxInt64/time.Second) {
-			return math.MaxInt64
+		if err != nil || seconds > int64(forEver/time.Second) {
+			return forEver
 		}
 		return time.Duration(seconds) * time.Second
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -79,6 +80,26 @@ func TestTell(t *testing.T) {
 			&exit.Advised{Err: &client.Unreachable{Address: "http://h/v2", Err: errors.New("reset"), OutcomeUnknown: true}, Advice: "Run again:\n  perksctl x"},
 			"error: No answer from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl x\n",
 			`{"error":{"code":"outcome_unknown","message":"No answer from http://h/v2: reset. The request may have been carried out. Run again: perksctl x"}}` + "\n",
+		},
+		"put off": {
+			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast.", RetryAfter: 29500 * time.Millisecond},
+			"error: Too fast.\nTry again in 30s.\n",
+			`{"error":{"code":"rate_limited","message":"Too fast.","status":429,"retry_after":30}}` + "\n",
+		},
+		"put off by a server that says for how long": {
+			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast. Try again in 2 s.", RetryAfter: 2 * time.Second},
+			"error: Too fast. Try again in 2 s.\n",
+			`{"error":{"code":"rate_limited","message":"Too fast. Try again in 2 s.","status":429,"retry_after":2}}` + "\n",
+		},
+		"a change that may have been made is not simply tried again": {
+			&client.Error{Status: 503, Code: api.CodeUnavailable, Message: "Busy.", RetryAfter: time.Second, OutcomeUnknown: true},
+			"error: Busy.\n",
+			`{"error":{"code":"unavailable","message":"Busy.","status":503,"retry_after":1}}` + "\n",
+		},
+		"advice and a time to wait": {
+			&exit.Advised{Err: &client.Error{Status: 503, Code: api.CodeUnavailable, Message: "Busy.", RetryAfter: time.Minute}, Advice: "Not tried: 7."},
+			"error: Busy.\nTry again in 1m0s.\nNot tried: 7.\n",
+			`{"error":{"code":"unavailable","message":"Busy. Not tried: 7.","status":503,"retry_after":60}}` + "\n",
 		},
 		"interrupted": {
 			&client.Unreachable{Address: "http://h/v2", Err: context.Canceled},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -27,7 +28,8 @@ type Report struct {
 	// RetryAfter is for how many seconds the server wants no further request.
 	RetryAfter int64 `json:"retry_after,omitempty"`
 
-	advice string
+	tryAgain string
+	advice   string
 }
 
 // The codes of errors that no server sends.
@@ -73,6 +75,7 @@ func NewReport(err error) Report {
 		r.Code, r.Status, r.RequestID, r.Errors = string(refused.Code), refused.Status, refused.RequestID, refused.Fields
 		r.Message = strings.TrimSuffix(r.Message, refused.Error()) + refused.Message
 		r.RetryAfter = int64(math.Ceil(refused.RetryAfter.Seconds()))
+		r.tryAgain = tryAgain(refused, r.RetryAfter)
 	case errors.As(err, &local):
 		r.Code, r.Errors = string(local.Code), local.Fields
 		r.Message = strings.TrimSuffix(r.Message, local.Error()) + local.Message
@@ -81,6 +84,15 @@ func NewReport(err error) Report {
 		r.Code, r.Message = codeInterrupted, "Interrupted."
 	}
 	return r
+}
+
+// tryAgain says when, unless the server has said so itself, as many do. What may have been done should not simply be done
+// again.
+func tryAgain(refused *client.Error, seconds int64) string {
+	if seconds == 0 || refused.OutcomeUnknown || strings.Contains(refused.Message, "ry again in") {
+		return ""
+	}
+	return fmt.Sprintf("Try again in %s.", time.Duration(seconds)*time.Second)
 }
 
 func advice(err error) string {
@@ -95,8 +107,6 @@ func advice(err error) string {
 		return "Check the client's id and secret, and log in: perksctl auth login"
 	case refused.Status == http.StatusForbidden:
 		return "See which client you are: perksctl auth status"
-	case refused.RetryAfter > 0 && !refused.OutcomeUnknown && !strings.Contains(refused.Message, "ry again in"): // many servers say so themselves
-		return fmt.Sprintf("Try again in %s.", refused.RetryAfter)
 	}
 	return ""
 }
@@ -122,8 +132,10 @@ func (r Report) text() string {
 	if r.RequestID != "" {
 		fmt.Fprintf(&text, "  (request %s)\n", r.RequestID)
 	}
-	if r.advice != "" {
-		fmt.Fprintln(&text, r.advice)
+	for _, line := range []string{r.tryAgain, r.advice} {
+		if line != "" {
+			fmt.Fprintln(&text, line)
+		}
 	}
 	return text.String()
 }

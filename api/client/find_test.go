@@ -1,0 +1,194 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// redeemed is a server's list of what a user has redeemed, in the order and with the members that it chooses to give.
+type redeemed struct {
+	items    []map[string]any
+	links    bool          // pages are found by Link headers, and numbers are not given
+	ahead    time.Duration // of the server's clock
+	perPage  int           // what the server makes of any wish; 0 heeds it
+	requests []string
+}
+
+func (l *redeemed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.requests = append(l.requests, r.URL.RequestURI())
+	query := r.URL.Query()
+	page, _ := strconv.Atoi(query.Get("page"))
+	page = max(page, 1)
+	perPage, _ := strconv.Atoi(query.Get("per_page"))
+	if l.perPage > 0 {
+		perPage = l.perPage
+	}
+	begin, end := min((page-1)*perPage, len(l.items)), min(page*perPage, len(l.items))
+	pages := (len(l.items) + perPage - 1) / perPage
+	body := map[string]any{"data": l.items[begin:end]}
+	if l.links {
+		w.Header().Set("Link", `<?page=1>; rel="first"`)
+		if page < pages {
+			query.Set("page", strconv.Itoa(page+1))
+			w.Header().Add("Link", "<"+"/v2"+r.URL.Path+"?"+query.Encode()+`>; rel="next"`)
+		}
+	} else {
+		body["meta"] = map[string]any{"page": page, "per_page": perPage, "total": len(l.items), "total_pages": pages}
+	}
+	w.Header().Set("Date", time.Now().Add(l.ahead).UTC().Format(http.TimeFormat))
+	answer(w, 200, body)
+}
+
+// made is a redemption as a foreign server lists it: without a user, and with an offset of its own.
+func made(id, perk string, at time.Time, metadata string) map[string]any {
+	item := map[string]any{"id": id, "perk_id": perk, "status": "approved"}
+	if !at.IsZero() {
+		item["redeemed_at"] = at.In(time.FixedZone("", -9*3600-1800)).Format(time.RFC3339)
+	}
+	if metadata != "" {
+		item["metadata"] = json.RawMessage(metadata)
+	}
+	return item
+}
+
+func with(item map[string]any, name string, value any) map[string]any {
+	item[name] = value
+	return item
+}
+
+func TestFindRedemption(t *testing.T) {
+	now := time.Now()
+	long := now.Add(-24 * time.Hour)
+	old := func(n int) (items []map[string]any) {
+		for i := range n {
+			items = append(items, made(fmt.Sprint("old-", i), "p", long.Add(-time.Duration(i)*time.Minute), ""))
+		}
+		return items
+	}
+	ours := func() map[string]any { return made("ours", "p", now, "") }
+	for name, test := range map[string]struct {
+		list     redeemed
+		metadata string
+		since    time.Duration // before now
+		taken    string
+		want     string // "" is not found
+		pages    int    // 0 is 1
+	}{
+		"nothing redeemed":                   {},
+		"found":                              {list: redeemed{items: []map[string]any{ours()}}, want: "ours"},
+		"another perk":                       {list: redeemed{items: []map[string]any{made("x", "q", now, "")}}},
+		"another user":                       {list: redeemed{items: []map[string]any{with(ours(), "user_id", "bob")}}},
+		"this user":                          {list: redeemed{items: []map[string]any{with(ours(), "user_id", "ann")}}, want: "ours"},
+		"rejected":                           {list: redeemed{items: []map[string]any{with(ours(), "status", "rejected")}}, want: "ours"},
+		"made before":                        {list: redeemed{items: old(3)}},
+		"made within the slack":              {list: redeemed{items: []map[string]any{made("ours", "p", now.Add(-time.Second), "")}}, want: "ours"},
+		"made beyond the slack":              {list: redeemed{items: []map[string]any{made("x", "p", now.Add(-5*time.Second), "")}}},
+		"made before, looked for since then": {list: redeemed{items: old(3)}, since: 24*time.Hour + time.Second, want: "old-0"},
+		"belongs to another":                 {list: redeemed{items: []map[string]any{ours()}}, taken: "ours"},
+		"one of two belongs to another":      {list: redeemed{items: []map[string]any{made("theirs", "p", now, ""), ours()}}, taken: "theirs", want: "ours"},
+
+		"on the third page by numbers": {list: redeemed{items: append(old(250), ours())}, want: "ours", pages: 3},
+		"on the third page by links":   {list: redeemed{links: true, items: append(old(250), ours())}, want: "ours", pages: 3},
+		"on a page of the server's":    {list: redeemed{perPage: 2, items: append(old(4), ours())}, want: "ours", pages: 3},
+		"on none of three pages":       {list: redeemed{items: old(250)}, pages: 3},
+
+		"the server is an hour ahead":  {list: redeemed{ahead: time.Hour, items: []map[string]any{made("ours", "p", now.Add(time.Hour), "")}}, want: "ours"},
+		"the server is an hour behind": {list: redeemed{ahead: -time.Hour, items: []map[string]any{made("ours", "p", now.Add(-time.Hour), "")}}, want: "ours"},
+		"made before, by a server that is an hour ahead": {
+			list: redeemed{ahead: time.Hour, items: []map[string]any{made("x", "p", now.Add(time.Hour-5*time.Second), "")}}},
+
+		"metadata empty and absent":      {list: redeemed{items: []map[string]any{ours()}}, metadata: `{}`, want: "ours"},
+		"metadata absent and null":       {list: redeemed{items: []map[string]any{made("ours", "p", now, `null`)}}, want: "ours"},
+		"metadata in another order":      {list: redeemed{items: []map[string]any{made("ours", "p", now, `{"b": [1, {"x": null}], "a": "é"}`)}}, metadata: `{"a":"\u00e9","b":[1,{"x":null}]}`, want: "ours"},
+		"a number written otherwise":     {list: redeemed{items: []map[string]any{made("ours", "p", now, `{"n":2.5,"m":100}`)}}, metadata: `{"n":2.50,"m":1e2}`, want: "ours"},
+		"a number too large for a float": {list: redeemed{items: []map[string]any{made("ours", "p", now, `{"n":1e999}`)}}, metadata: `{"n":1e999}`, want: "ours"},
+		"another number":                 {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":2.6}`)}}, metadata: `{"n":2.5}`},
+		"a number and its text":          {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":"2.5"}`)}}, metadata: `{"n":2.5}`},
+		"a member more":                  {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":1,"m":1}`)}}, metadata: `{"n":1}`},
+		"a member fewer":                 {list: redeemed{items: []map[string]any{made("x", "p", now, `{}`)}}, metadata: `{"n":null}`},
+		"an element more":                {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":[1,2]}`)}}, metadata: `{"n":[1]}`},
+		"metadata that is no object":     {list: redeemed{items: []map[string]any{made("x", "p", now, `[]`)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, &test.list)
+			taken := func(id string) bool { return id == test.taken }
+			if test.taken == "" {
+				taken = nil
+			}
+			request := api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(test.metadata)}
+			got, found, err := c.FindRedemption(t.Context(), "p", request, now.Add(-test.since), taken)
+			if err != nil || found != (test.want != "") || got.ID != test.want || found && got.UserID != "ann" {
+				t.Errorf("found %+v, %t, %v; want %q", got, found, err, test.want)
+			}
+			if len(test.list.requests) != max(test.pages, 1) || !strings.HasPrefix(test.list.requests[0], "/partners/perks/users/ann?per_page=100&type=redeemed") {
+				t.Errorf("asked %q", test.list.requests)
+			}
+		})
+	}
+}
+
+func TestFindRedemptionThatCannotTellIsAnError(t *testing.T) {
+	now := time.Now()
+	for name, list := range map[string]http.Handler{
+		"no such list":        status(404),
+		"one that may be it":  &redeemed{items: []map[string]any{made("x", "p", time.Time{}, "")}},
+		"a list with no end":  &recorder{body: `{"data":[{"id":"x","perk_id":"q"}]}`},
+		"not a list at all":   &recorder{body: `<html>`},
+		"a page that is lost": &troubled{script: []http.HandlerFunc{(&redeemed{items: make([]map[string]any, 101)}).ServeHTTP, status(503)}},
+	} {
+		got, found, err := serve(t, list).FindRedemption(t.Context(), "p", api.RedeemRequest{UserID: "ann"}, now, nil)
+		if err == nil || found {
+			t.Errorf("%s: %+v, %t", name, got, found)
+		}
+	}
+	c := serve(t, &redeemed{})
+	if _, _, err := c.FindRedemption(t.Context(), "p", api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{} {}`)}, now, nil); err == nil {
+		t.Error("metadata that cannot be read was looked for")
+	}
+}
+
+// Only a server that is known to follow the contract is believed about the order of its list, and only as long as the
+// list does not say otherwise.
+func TestFindRedemptionStopsEarlyOnlyWhenThatIsCertain(t *testing.T) {
+	now := time.Now()
+	list := func(newest string) (items []map[string]any) {
+		for i := range 300 {
+			items = append(items, made(fmt.Sprint(i), "p", now.Add(-time.Duration(i+10)*time.Hour), ""))
+		}
+		if newest != "" {
+			at, _ := strconv.Atoi(newest)
+			items[at] = made("newer", "q", now, "")
+		}
+		return items
+	}
+	for name, test := range map[string]struct {
+		items  []map[string]any
+		honour bool
+		pages  int
+	}{
+		"a stranger":               {list(""), false, 3},
+		"a server of our contract": {list(""), true, 1},
+		"which orders otherwise":   {list("1"), true, 3},
+	} {
+		l := &redeemed{items: test.items}
+		mux := http.NewServeMux()
+		mux.Handle("/", l)
+		mux.HandleFunc("POST /", withKey(status(200)))
+		c := serve(t, mux)
+		if test.honour {
+			_ = calls["keyed redeem"](context.Background(), c)
+		}
+		_, found, err := c.FindRedemption(t.Context(), "p", api.RedeemRequest{UserID: "ann"}, now, nil)
+		if err != nil || found || len(l.requests) != test.pages {
+			t.Errorf("%s: %d pages, want %d: found %t, %v", name, len(l.requests), test.pages, found, err)
+		}
+	}
+}

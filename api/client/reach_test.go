@@ -1,0 +1,140 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api/client"
+)
+
+// closedPort is an address at which nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func TestEverythingIsTriedAgainUntilThereIsAServer(t *testing.T) {
+	for kind, call := range calls {
+		t.Run(kind, func(t *testing.T) {
+			address := closedPort(t)
+			server := &troubled{}
+			waits := 0
+			c := dial(t, "http://"+address, (&patient{}).config, func(c *client.Config) {
+				c.Waiting = func(w client.Wait) {
+					if w.Asked || !strings.Contains(w.Why, "connection refused") {
+						t.Errorf("told of %+v", w)
+					}
+					if waits++; waits == 2 {
+						start(t, address, server)
+					}
+				}
+			})
+			if err := call(t.Context(), c); err != nil || waits != 2 || server.count() != 1 {
+				t.Errorf("%d waits, %d requests: %v", waits, server.count(), err)
+			}
+		})
+	}
+}
+
+func start(t *testing.T, address string, handler http.Handler) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+}
+
+func TestUnreachableTellsWhetherAnythingWasSent(t *testing.T) {
+	wantNotSent := func(name string, err error, want bool) {
+		t.Helper()
+		var unreachable *client.Unreachable
+		if !errors.As(err, &unreachable) || unreachable.NotSent != want || unreachable.TimedOut() {
+			t.Errorf("%s: %+v", name, err)
+		}
+	}
+	for kind, call := range calls {
+		wantNotSent("refused: "+kind, call(t.Context(), dial(t, "http://"+closedPort(t), (&patient{}).config)), true)
+		wantNotSent("cut: "+kind, call(t.Context(), serve(t, http.HandlerFunc(cut), (&patient{}).config)), false)
+	}
+	gone := httptest.NewServer(nil)
+	script := &troubled{script: []http.HandlerFunc{withKey(status(200)), cut}}
+	c := serve(t, script, (&patient{}).config, func(c *client.Config) {
+		c.Transport = &vanishing{after: 2, address: strings.TrimPrefix(gone.URL, "http://")}
+	})
+	gone.Close()
+	_ = calls["keyed redeem"](t.Context(), c)
+	err := calls["keyed redeem"](t.Context(), c)
+	wantNotSent("lost, then refused", err, false)
+	if !client.OutcomeUnknown(err) {
+		t.Errorf("an attempt that may have been carried out was forgotten: %v", err)
+	}
+}
+
+// vanishing sends requests to another address once a few have been sent.
+type vanishing struct {
+	http.Transport
+	after   int
+	address string
+}
+
+func (v *vanishing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if v.after--; v.after < 0 {
+		req = req.Clone(req.Context())
+		req.URL.Host = v.address
+	}
+	v.DisableKeepAlives = true
+	return v.Transport.RoundTrip(req)
+}
+
+func TestWhatCannotPassIsNotTriedAgain(t *testing.T) {
+	secure := httptest.NewTLSServer(&troubled{})
+	defer secure.Close()
+	plain := httptest.NewServer(&troubled{})
+	defer plain.Close()
+	for name, address := range map[string]string{
+		"a certificate that nobody vouches for": secure.URL,
+		"a server that does not speak TLS":      strings.Replace(plain.URL, "http:", "https:", 1),
+	} {
+		p := &patient{}
+		if err := calls["read"](t.Context(), dial(t, address, p.config)); err == nil || len(p.waits) != 0 {
+			t.Errorf("%s: waited %+v: %v", name, p.waits, err)
+		}
+	}
+	p := &patient{}
+	c := dial(t, "http://nothing.invalid", p.config, func(c *client.Config) {
+		c.Transport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "nothing.invalid", IsNotFound: true}}
+		}}
+	})
+	if err := calls["read"](t.Context(), c); err == nil || len(p.waits) != 0 {
+		t.Errorf("a name that does not exist: waited %+v: %v", p.waits, err)
+	}
+}
+
+// The timeout is for all attempts together, so that a server that is slow to fail is not waited for again and again.
+func TestAttemptsShareTheTimeout(t *testing.T) {
+	release := make(chan struct{})
+	server := &troubled{script: repeat(9, func(http.ResponseWriter, *http.Request) { <-release })}
+	c := serve(t, server, func(c *client.Config) { c.Timeout, c.Patience = 30*time.Millisecond, time.Hour })
+	defer close(release)
+	err := calls["read"](t.Context(), c)
+	var unreachable *client.Unreachable
+	if !errors.As(err, &unreachable) || !unreachable.TimedOut() || server.count() != 1 {
+		t.Errorf("%d requests: %v", server.count(), err)
+	}
+}
