@@ -35,6 +35,8 @@ var sections = []section{
 	{"replicas", "two replicas, against one", measureReplicas},
 	{"version", "the start of perksctl, against a bare cobra program", measureVersion},
 	{"all", "perksctl's memory for a list of 1,000,000 perks", measureAll},
+	{"bulk", "redeeming the rows of a file, against a bare load generator", measureBulk},
+	{"bulk-million", "perksctl's memory for a file of 1,000,000 rows", measureBulkMillion},
 	{"queries", "lists of -perks perks, without HTTP", measureQueries},
 }
 

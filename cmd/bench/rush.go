@@ -15,7 +15,7 @@ import (
 
 const (
 	redeemers  = 400_000    // users; each redeems a perk once at most
-	rushPerks  = 64         // one for each measurement
+	rushPerks  = 96         // one for each measurement
 	rushStock  = 10_000_000 // limited, but enough
 	rushWarmup = 500        // requests
 )
@@ -27,9 +27,14 @@ type rush struct {
 	acknowledged map[string]int64 // redemptions by perk
 }
 
-// newRush fills a database with users and hot perks.
+// newRush fills a database with redeemers and hot perks.
 func (l *lab) newRush(ctx context.Context, database string) (*rush, error) {
-	if _, err := l.operate(ctx, database, nil, "demo-data", "--perks", "0", "--users", fmt.Sprint(redeemers+2)); err != nil { // alice and bob come first
+	return l.newRushOf(ctx, database, redeemers)
+}
+
+// newRushOf fills a database with so many users and hot perks.
+func (l *lab) newRushOf(ctx context.Context, database string, users int64) (*rush, error) {
+	if _, err := l.operate(ctx, database, nil, "demo-data", "--perks", "0", "--users", fmt.Sprint(users+2)); err != nil { // alice and bob come first
 		return nil, err
 	}
 	var perks strings.Builder
