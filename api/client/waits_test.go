@@ -165,7 +165,8 @@ func TestSecondTokenSharesThePatience(t *testing.T) {
 func TestEndOfWaitsLeavesWhatIsUnderWay(t *testing.T) {
 	for kind, call := range calls {
 		until, stop := context.WithCancel(t.Context())
-		server := &troubled{script: []http.HandlerFunc{status(200), status(429, "Retry-After: 60")}}
+		server := &troubled{}
+		server.script = []http.HandlerFunc{server.proper, status(429, "Retry-After: 60")}
 		c := serve(t, server, func(c *client.Config) {
 			c.Patience = time.Hour
 			c.Waiting = func(client.Wait) { stop() }
