@@ -35,6 +35,7 @@ func refusal(sent call, e *effort, res *resty.Response) *Error {
 	if refused.Message == "" {
 		refused.Message = statusSentence(res)
 	}
+	refused.hide(newMask(credentials(asSent(res))))
 	return refused
 }
 

@@ -2,32 +2,36 @@ package client
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 const redacted = "[redacted]"
 
-// The one list of what is secret, wherever it stands. Names are compared in lower case.
+// The one list of what is secret, wherever it stands. Names are compared in lower case; those of members and parameters
+// without the signs between their words.
 var (
-	secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "set-cookie"}
-	secretNames   = []string{"access_token", "refresh_token", "id_token", "token", "client_secret", "secret", "password"}
+	secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"}
+	secretNames   = []string{"accesstoken", "refreshtoken", "idtoken", "token", "clientsecret", "clientassertion", "secret", "password", "apikey"}
 )
 
-func isSecret(names []string, name string) bool {
-	return slices.Contains(names, strings.ToLower(name))
+func isSecretHeader(name string) bool { return slices.Contains(secretHeaders, strings.ToLower(name)) }
+
+func isSecretName(name string) bool {
+	return slices.Contains(secretNames, strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name)))
 }
 
 // redactHeader returns a copy without the values of secret headers.
 func redactHeader(header http.Header) http.Header {
 	clean := header.Clone()
 	for name := range clean {
-		if isSecret(secretHeaders, name) {
+		if isSecretHeader(name) {
 			clean[name] = []string{redacted}
 		}
 	}
@@ -48,7 +52,7 @@ func redactURL(u *url.URL) string {
 func redactForm(form url.Values) bool {
 	found := false
 	for name := range form {
-		if isSecret(secretNames, name) {
+		if isSecretName(name) {
 			form[name] = []string{redacted}
 			found = true
 		}
@@ -63,36 +67,68 @@ func redactBody(contentType string, body []byte) []byte {
 		return clean
 	}
 	if media, _, _ := mime.ParseMediaType(contentType); media == "application/x-www-form-urlencoded" {
-		if form, err := url.ParseQuery(string(body)); err == nil && redactForm(form) {
-			return []byte(form.Encode())
+		if form, err := url.ParseQuery(string(body)); err == nil {
+			if redactForm(form) {
+				return []byte(form.Encode())
+			}
+			return body
 		}
 	}
-	if namesSecret(body) {
+	if namesSecret(string(body)) {
 		return []byte("(a body that may hold secrets)")
 	}
 	return body
 }
 
-// namesSecret looks for the secret names that are no common words.
-func namesSecret(body []byte) bool {
-	text := strings.ToLower(string(body))
-	return slices.ContainsFunc(secretNames, func(name string) bool {
-		return strings.Contains(name, "_") && strings.Contains(text, name)
-	})
+// namesSecret tells whether something secret is named in a text that nobody can take apart, such as JSON that was cut: a
+// name that is no common word, or any of them right before a value.
+func namesSecret(text string) bool {
+	word := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for len(text) > 0 {
+		start := strings.IndexFunc(text, word)
+		if start < 0 {
+			return false
+		}
+		text = text[start:]
+		end := strings.IndexFunc(text, func(r rune) bool { return !word(r) })
+		if end < 0 {
+			end = len(text)
+		}
+		name, rest := text[:end], strings.TrimLeft(text[end:], "\"' \t\\")
+		if isSecretName(name) && (strings.ContainsAny(name, "_-") || strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "=")) {
+			return true
+		}
+		text = text[end:]
+	}
+	return false
 }
 
+// redactJSON takes the secrets out of a JSON text, or of several that follow each other. It tells whether it could read them.
 func redactJSON(body []byte) ([]byte, bool) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
-	var value any
-	if dec.Decode(&value) != nil || dec.More() {
-		return nil, false
+	var clean [][]byte
+	secret := false
+	for {
+		var value any
+		err := dec.Decode(&value)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, false
+		}
+		secret = redactValue(value) || secret
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, false
+		}
+		clean = append(clean, text)
 	}
-	if !redactValue(value) {
-		return body, true
+	if !secret {
+		return body, len(clean) > 0
 	}
-	clean, err := json.Marshal(value)
-	return clean, err == nil
+	return bytes.Join(clean, []byte("\n")), true
 }
 
 // redactValue replaces secret members at any depth and tells whether there were any.
@@ -101,7 +137,7 @@ func redactValue(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, member := range value {
-			if isSecret(secretNames, name) {
+			if isSecretName(name) || holdsSecretJSON(member) {
 				value[name] = redacted
 				found = true
 				continue
@@ -116,25 +152,12 @@ func redactValue(value any) bool {
 	return found
 }
 
-// credentials returns every form in which the secret of an Authorization header could come back in an answer.
-func credentials(header http.Header) []string {
-	scheme, value, _ := strings.Cut(header.Get("Authorization"), " ")
-	found := []string{value}
-	if decoded, err := base64.StdEncoding.DecodeString(value); err == nil && strings.EqualFold(scheme, "Basic") {
-		if _, secret, ok := strings.Cut(string(decoded), ":"); ok {
-			found = append(found, secret)
-			if plain, err := url.QueryUnescape(secret); err == nil {
-				found = append(found, plain)
-			}
-		}
+// holdsSecretJSON tells whether a value is a text that is JSON again, with something secret in it.
+func holdsSecretJSON(value any) bool {
+	text, ok := value.(string)
+	if !ok || !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return false
 	}
-	return slices.DeleteFunc(found, func(s string) bool { return s == "" })
-}
-
-// without takes every occurrence of the secrets out of a text.
-func without(text string, secrets []string) string {
-	for _, secret := range secrets {
-		text = strings.ReplaceAll(text, secret, redacted)
-	}
-	return text
+	var inner any
+	return json.Unmarshal([]byte(text), &inner) == nil && (redactValue(inner) || namesSecret(text))
 }

@@ -16,19 +16,23 @@ import (
 // could not be searched for secrets.
 const maxTraced = 256 << 10
 
-// trace writes each exchange, in one write, with its secrets taken out.
+// trace writes each exchange, in one write, with the secrets of this and of earlier ones taken out: a server can send back at
+// any time what it was sent once.
 type trace struct {
 	next http.RoundTripper
 
-	mu  sync.Mutex
-	out io.Writer
+	mu   sync.Mutex
+	out  io.Writer
+	seen []string // secrets
 }
 
 func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "> %s %s\n", req.Method, redactURL(req.URL))
 	writeHeader(&text, "> ", req.Header)
-	writeBody(&text, "> ", req.Header, sentBody(req))
+	sent := sentBody(req)
+	writeBody(&text, "> ", req.Header, sent)
+	secrets := append(credentials(req.Header), issued(sent)...)
 
 	began := time.Now()
 	res, err := t.next.RoundTrip(req)
@@ -39,11 +43,17 @@ func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 		fmt.Fprintf(&text, "< %s (%s)\n", res.Status, since(began))
 		writeHeader(&text, "< ", res.Header)
 		writeBody(&text, "< ", res.Header, body)
+		secrets = append(append(secrets, credentials(res.Header)...), issued(body)...)
 	}
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fmt.Fprintln(t.out, without(text.String(), credentials(req.Header)))
+	for _, secret := range secrets {
+		if !slices.Contains(t.seen, secret) {
+			t.seen = append(t.seen, secret)
+		}
+	}
+	fmt.Fprintln(t.out, newMask(t.seen).text(text.String()))
 	return res, err
 }
 
@@ -53,6 +63,9 @@ func writeHeader(text *strings.Builder, prefix string, header http.Header) {
 	clean := redactHeader(header)
 	for _, name := range slices.Sorted(maps.Keys(clean)) {
 		for _, value := range clean[name] {
+			if namesSecret(value) { // such as a redirect to an address with a token in it
+				value = redacted
+			}
 			fmt.Fprintf(text, "%s%s: %s\n", prefix, name, value)
 		}
 	}

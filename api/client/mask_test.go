@@ -1,0 +1,158 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"example.com/perks/api/client"
+)
+
+// TestNoFormOfASecretIsTraced has a server that sends back what it was sent, in every way that it can think of.
+func TestNoFormOfASecretIsTraced(t *testing.T) {
+	const secret, bearer, later = `p"ss/w<rd+& =ü`, "a/bearer+key7==", "issued/with+signs"
+	asJSON, _ := json.Marshal(secret)
+	echoes := map[string]string{
+		"as it is":             secret,
+		"in a URL":             "https://x.example/?q=" + url.QueryEscape(secret),
+		"in a path":            "https://x.example/" + url.PathEscape(secret),
+		"in lower-case URL":    "p%22ss%2fw%3crd%2b%26+%3d%c3%bc",
+		"in JSON":              string(asJSON),
+		"in HTML":              html.EscapeString(secret),
+		"in base64":            base64.StdEncoding.EncodeToString([]byte(secret)),
+		"in base64 for URLs":   base64.RawURLEncoding.EncodeToString([]byte(secret)),
+		"in Basic":             base64.StdEncoding.EncodeToString([]byte("my-id:" + secret)),
+		"in Basic, one behind": base64.StdEncoding.EncodeToString([]byte("my-idx:" + secret + ":more")),
+		"in Basic, two behind": base64.StdEncoding.EncodeToString([]byte("my-idxx:" + secret)),
+		"base64 in a URL":      url.QueryEscape(base64.StdEncoding.EncodeToString([]byte("my-id:" + secret))),
+		"the bearer":           bearer,
+		"the bearer in a form": "t=" + url.QueryEscape(bearer),
+		"the token of before":  later,
+	}
+	traces := map[string]string{}
+	for name, echo := range echoes {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/auth/token", func(w http.ResponseWriter, r *http.Request) {
+			answer(w, 200, map[string]any{"access_token": later})
+		})
+		mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Echo", strings.ReplaceAll(echo, "\n", " "))
+			w.WriteHeader(400)
+			_, _ = io.WriteString(w, "you sent "+echo+" and that is wrong")
+		})
+		var text bytes.Buffer
+		c := serve(t, mux, func(config *client.Config) {
+			config.Trace = &text
+			config.Tokens = client.StaticToken(bearer)
+		})
+		_, _ = c.Token(context.Background(), client.Credentials{ID: "my-id", Secret: secret})
+		_, _ = c.Do(context.Background(), client.Request{Method: "GET", Path: "echo"})
+		traces[name] = text.String()
+	}
+	inner := func(text string) string { return text[4 : len(text)-4] } // without what depends on the neighbours
+	for name, trace := range traces {
+		hidden := echoes[name]
+		if strings.Contains(name, "Basic") || strings.Contains(name, "base64") {
+			hidden = inner(inner(hidden))
+		}
+		if strings.Contains(trace, hidden) || strings.Contains(trace, `p"ss`) {
+			t.Errorf("%s: %q is traced:\n%s", name, hidden, trace)
+		}
+		if !strings.Contains(trace, "you sent ") || !strings.Contains(trace, " and that is wrong") {
+			t.Errorf("%s: the rest of the answer is missing:\n%s", name, trace)
+		}
+	}
+}
+
+func TestBodiesThatNameSecretsAreNotTraced(t *testing.T) {
+	const hidden = "0123456789abcdef"
+	const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
+	for name, body := range map[string]string{
+		"several JSON texts":     `{"token":"` + hidden + `"}` + "\n" + `{"a":{"Client-Secret":"` + hidden + `"}}`,
+		"JSON that was cut":      `{"id":1,"token":"` + hidden,
+		"names in other letters": `{"accessToken":"` + hidden + `","API_KEY":"` + hidden + `"}`,
+		"JSON in JSON":           `{"message":"{\"token\":\"` + hidden + `\"}"}`,
+		"a form":                 "id=1&token=" + hidden,
+		"a sentence":             "your token: " + hidden,
+		"a token in a sentence":  "use " + jwt + " instead",
+		"a long name":            "client_secret is " + hidden,
+	} {
+		var text bytes.Buffer
+		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "https://other.example/?token="+hidden)
+			w.Header().Set("X-Api-Key", hidden)
+			_, _ = io.WriteString(w, body)
+		}), func(config *client.Config) { config.Trace = &text })
+		_, _ = c.Do(context.Background(), client.Request{Method: "GET", Path: "x"})
+		_, _ = c.Do(context.Background(), client.Request{Method: "POST", Path: "y", Body: []byte(body), ContentType: "text/plain"})
+		if strings.Contains(text.String(), hidden) || strings.Contains(text.String(), "c2lnbmF0dXJl") {
+			t.Errorf("%s is traced:\n%s", name, text.String())
+		}
+	}
+}
+
+func TestOrdinaryWordsStayInTheTrace(t *testing.T) {
+	for _, body := range []string{
+		`{"error":"invalid_token","message":"The token has expired","token_type":"Bearer"}`,
+		"the password is wrong", "eyJ is how they begin", `{"id":"` + strings.Repeat("x", 200<<10) + `"}`,
+	} {
+		var text bytes.Buffer
+		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, body)
+		}), func(config *client.Config) { config.Trace = &text })
+		_, _ = c.Do(context.Background(), client.Request{Method: "GET", Path: "x"})
+		if !strings.Contains(text.String(), "< "+body+"\n") {
+			t.Errorf("%.80q is missing:\n%.300s", body, text.String())
+		}
+	}
+}
+
+func TestEachAttemptIsTraced(t *testing.T) {
+	attempts := 0
+	var text bytes.Buffer
+	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if attempts++; attempts == 1 {
+			w.Header().Set("Retry-After", "0")
+			answer(w, 503, map[string]string{"message": "later"})
+			return
+		}
+		answer(w, 200, map[string]string{"id": "p"})
+	}), func(config *client.Config) { config.Trace = &text })
+	_, err := c.Perk(context.Background(), "p")
+	if got := strings.Count(text.String(), "> GET "); got != attempts || (err == nil) != (attempts == 2) {
+		t.Errorf("%d attempts, %d traced, %v:\n%s", attempts, got, err, text.String())
+	}
+}
+
+func TestErrorsDoNotRepeatSecrets(t *testing.T) {
+	const secret, bearer = "s3cr+t/value", "sent-token-value"
+	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proof := r.Header.Get("Authorization")
+		if _, sent, ok := r.BasicAuth(); ok {
+			proof, _ = url.QueryUnescape(sent)
+		}
+		w.Header().Set("X-Request-Id", "r-"+proof)
+		answer(w, 401, map[string]any{"code": proof, "message": "wrong: " + proof, "errors": map[string]any{proof: proof}})
+	}), func(config *client.Config) { config.Tokens = client.StaticToken(bearer) })
+	_, loginErr := c.Token(context.Background(), client.Credentials{ID: "my-id", Secret: secret})
+	_, callErr := c.Perk(context.Background(), "p")
+	for _, err := range []error{loginErr, callErr} {
+		var refused *client.Error
+		if !errors.As(err, &refused) {
+			t.Fatalf("%v", err)
+		}
+		text := fmt.Sprintf("%+v", *refused)
+		if strings.Contains(text, secret) || strings.Contains(text, bearer) || !strings.HasPrefix(refused.Message, "wrong: ") || len(refused.Fields) != 1 {
+			t.Errorf("%s", text)
+		}
+	}
+}
