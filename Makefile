@@ -61,6 +61,20 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 bench: test-programs ## measure the service side by side with what bounds it
 	go run ./cmd/bench $(BENCH)
 
+.PHONY: completions
+completions: ## write completions/ anew, the scripts that shells load
+	@for script in bash:perksctl.bash zsh:_perksctl fish:perksctl.fish powershell:perksctl.ps1; do \
+		go run ./cmd/perksctl completion $${script%%:*} >completions/$${script#*:} || exit 1; \
+	done
+
+.PHONY: man
+man: ## write the manual pages of perksctl into bin/man/
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run -ldflags '-X main.version=$(VERSION)' ./cmd/genman bin/man
+
+.PHONY: shells
+shells: test-programs ## press TAB in bash, zsh and fish
+	go test -count=1 -run '^TestShells$$' ./cli
+
 .PHONY: golden
 golden: ## write the golden files anew; look at the difference before you commit it
 	go test $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -update

@@ -42,6 +42,7 @@ func Environment() []Meaning {
 		{session.EnvToken, "a bearer token, in the place of id and secret"},
 		{session.EnvProfile, "the profile to use"},
 		{session.EnvConfigDir, "the folder of the configuration"},
+		{session.EnvKeyring, "off keeps secrets in a file, and leaves the keyring alone"},
 		{completion.EnvTimeout, "how long a completion in the shell may take"},
 		{"NO_COLOR", "if set, write no colour; CLICOLOR_FORCE=1 writes it even off a terminal"},
 	}

@@ -1,0 +1,225 @@
+package cli_test
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/shlex"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"example.com/perks/cli"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// everyCommand returns the root and all commands beneath it, groups too, in the order of the help.
+func everyCommand() []*cobra.Command {
+	var all []*cobra.Command
+	var add func(cmd *cobra.Command)
+	add = func(cmd *cobra.Command) {
+		all = append(all, cmd)
+		for _, member := range cmd.Commands() {
+			add(member)
+		}
+	}
+	root := tree()
+	root.InitDefaultHelpCmd()
+	add(root)
+	return all
+}
+
+// TestHelpOfEveryCommand lays the whole help before whoever reads a change.
+func TestHelpOfEveryCommand(t *testing.T) {
+	x := newTerminal(t, nil)
+	var text strings.Builder
+	for _, cmd := range everyCommand() {
+		line := cmd.CommandPath() + " --help"
+		text.WriteString("$ " + line + "\n" + x.must(strings.Fields(line)[1:]...).out + "\n")
+	}
+	path := filepath.Join("testdata", "help.golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text.String() != string(want) {
+		t.Errorf("the help has changed; look at it with go test ./cli -update, and at the difference. First changed: %s", firstDifference(text.String(), string(want)))
+	}
+}
+
+func firstDifference(got, want string) string {
+	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i, line := range gotLines {
+		if i >= len(wantLines) || line != wantLines[i] {
+			return line
+		}
+	}
+	return "lines are missing at the end"
+}
+
+// TestExamplesAreCommands parses every example as perksctl would: commands, flags, and the number of arguments.
+func TestExamplesAreCommands(t *testing.T) {
+	for _, cmd := range everyCommand() {
+		for line := range strings.Lines(cmd.Example) {
+			commands := commandsIn(line)
+			if len(commands) == 0 {
+				t.Errorf("%s: no command of perksctl stands in %q", cmd.CommandPath(), line)
+			}
+			for _, words := range commands {
+				if err := understands(words); err != nil {
+					t.Errorf("%s: %q: %v", cmd.CommandPath(), strings.TrimSpace(line), err)
+				}
+			}
+			if !strings.HasPrefix(line, "  ") {
+				t.Errorf("%s: the example %q is not indented by two blanks", cmd.CommandPath(), line)
+			}
+		}
+	}
+}
+
+var substitution = regexp.MustCompile(`\$\(([^()]*)\)`)
+
+// commandsIn finds the words of each command of perksctl in a line of a shell.
+func commandsIn(line string) [][]string {
+	var found [][]string
+	for _, inner := range substitution.FindAllStringSubmatch(line, -1) {
+		found = append(found, commandsIn(inner[1])...)
+	}
+	words, err := shlex.Split(strings.TrimSpace(substitution.ReplaceAllString(line, "value")))
+	if err != nil {
+		return nil
+	}
+	var current []string
+	for _, word := range append(words, ";") {
+		switch {
+		case slices.Contains([]string{"|", "&&", ";", ">", ">>", "<"}, word):
+			if current != nil {
+				found = append(found, current)
+			}
+			current = nil
+		case word == "perksctl" && current == nil:
+			current = []string{}
+		case current != nil:
+			current = append(current, word)
+		}
+	}
+	return found
+}
+
+func understands(words []string) error {
+	root := tree()
+	root.InitDefaultHelpCmd()
+	cmd, rest, err := root.Find(words)
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	args := cmd.Flags().Args()
+	if cmd.HasSubCommands() && len(args) > 0 {
+		return cmd.RunE(cmd, args) // says that there is no such command
+	}
+	return cmd.ValidateArgs(args)
+}
+
+// otherMeaning are flags that mean something else in one command, and why that is well.
+var otherMeaning = map[string]string{
+	"perksctl property update --city":     "the field of a property, where lists filter by it",
+	"perksctl property delete --dry-run":  "one of the commands that send several requests",
+	"perksctl property update --dry-run":  "checks the rows of a file, too",
+	"perksctl perk redeem --dry-run":      "checks the rows of a file, too",
+	"perksctl property delete --if-match": "says what the condition is for",
+	"perksctl property update --if-match": "says what the condition is for",
+}
+
+// TestFlagMeansOneThing holds every flag against all others of its name or its letter.
+func TestFlagMeansOneThing(t *testing.T) {
+	type meaning struct{ where, name, kind, usage string }
+	byName, byLetter := map[string]meaning{}, map[string]meaning{}
+	met := map[string]bool{}
+	for _, cmd := range everyCommand() {
+		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+			where := cmd.CommandPath() + " --" + f.Name
+			this := meaning{where, f.Name, f.Value.Type(), f.Usage}
+			if f.Shorthand != "" {
+				if other, seen := byLetter[f.Shorthand]; seen && other.name != f.Name {
+					t.Errorf("-%s is short for both %s and %s", f.Shorthand, other.where, where)
+				}
+				byLetter[f.Shorthand] = this
+			}
+			if otherMeaning[where] != "" {
+				met[where] = true
+				return
+			}
+			other, seen := byName[f.Name]
+			if seen && (other.kind != this.kind || other.usage != this.usage) {
+				t.Errorf("%s (%s: %s)\nand %s (%s: %s)\nmean different things", other.where, other.kind, other.usage, where, this.kind, this.usage)
+			}
+			byName[f.Name] = this
+		})
+	}
+	for where := range otherMeaning {
+		if !met[where] {
+			t.Errorf("%s is excepted, but does not exist", where)
+		}
+	}
+}
+
+// TestEnvironmentIsExplained finds every variable that the code names in the help of the root.
+func TestEnvironmentIsExplained(t *testing.T) {
+	explained := map[string]bool{}
+	for _, variable := range cli.Environment() {
+		explained[variable.Name] = true
+	}
+	literal := regexp.MustCompile(`"(PERKSCTL_[A-Z_]+)"`)
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, match := range literal.FindAllStringSubmatch(string(text), -1) {
+			if !explained[match[1]] {
+				t.Errorf("%s reads %s, which the help of the root does not explain", path, match[1])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMistypedCommandsAreAnswered(t *testing.T) {
+	x := newTerminal(t, nil)
+	for line, want := range map[string]string{
+		"prek list":         `"prek" is not a command of perksctl. Did you mean "perk"?`,
+		"perk lst":          `"lst" is not a command of perksctl perk. Did you mean "list"?`,
+		"perk lst --limt 3": `"lst" is not a command of perksctl perk. Did you mean "list"?`,
+		"perk list --limt":  `perksctl perk list has no flag --limt. Did you mean "limit"?`,
+		"perk get --feilds": `perksctl perk get has no flag --feilds. Did you mean "fields"?`,
+		"help nope":         `"nope" is not a command of perksctl. Run perksctl --help`,
+		"help perk lst":     `"lst" is not a command of perksctl perk. Did you mean "list"?`,
+		"help version x":    `perksctl version has no commands, so there is no "x".`,
+		"completion zhs":    `There is no completion for "zhs". Did you mean "zsh"?`,
+		"completion":        "SHELL is missing.",
+	} {
+		if r := x.run(strings.Fields(line)...); r.code != 2 || r.out != "" || !strings.HasPrefix(r.err, "error: "+want) {
+			t.Errorf("perksctl %s: %+v", line, r)
+		}
+	}
+	if r := x.must("help", "perks", "list"); !strings.Contains(r.out, "perksctl perk list [flags]") {
+		t.Errorf("help by an alias: %+v", r)
+	}
+}
