@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -20,7 +21,7 @@ var version = "dev"
 
 // Main runs perksctl with the arguments behind its name and returns the exit code.
 func Main(args []string, s *streams.Streams, env func(string) string) int {
-	run := session.New(s, env, version)
+	run := session.New(s, completion.Environment(args, env), version)
 	root := NewRoot(run)
 	root.SetArgs(args)
 	help := &streams.Watched{To: s.Out}

@@ -56,7 +56,7 @@ type shellKind struct {
 
 // completes types lines with TABs in them and looks at what comes of each.
 func (s *openShell) completes() {
-	const tab, interrupt, enter = "\t", "\x03", "\r"
+	const tab, clear, enter = "\t", "\x15", "\r" // an interrupt might reach the completion instead of the shell
 
 	// The one perk that begins so is put onto the line, and the line runs.
 	s.types("perksctl perk get co" + tab + "--fields title" + enter)
@@ -66,7 +66,7 @@ func (s *openShell) completes() {
 	// Several are listed, with their titles.
 	s.types("perksctl perk get " + tab)
 	s.sees("coffee", "Coffee for two", "odd", `Say "hi": it's 5 o'clock $(now)`, "museum")
-	s.types(interrupt)
+	s.types(clear + enter)
 	s.isReady()
 
 	// Flags, and values of flags; also where the value is joined to the flag.
@@ -99,7 +99,7 @@ func (s *openShell) completes() {
 	if strings.Contains(s.screen(), "pwned") {
 		s.t.Errorf("a city that is a command is offered:\n%s", s.screen())
 	}
-	s.types(interrupt)
+	s.types(clear + enter)
 	s.isReady()
 }
 

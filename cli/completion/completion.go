@@ -31,6 +31,20 @@ func Attach(root *cobra.Command, s *session.Session) {
 	}
 }
 
+// Environment is the environment of a run with these arguments. One that completes leaves the keyring alone, because the
+// keyring might ask for its password: who presses TAB is content with what the last token can read, or with older values.
+func Environment(args []string, env func(string) string) func(string) string {
+	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
+		return env
+	}
+	return func(name string) string {
+		if name == session.EnvKeyring {
+			return "off"
+		}
+		return env(name)
+	}
+}
+
 // script is what the command gives to programs.
 type script struct {
 	Shell  string `json:"shell"`

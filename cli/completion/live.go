@@ -14,7 +14,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/session"
 )
 
@@ -54,11 +53,11 @@ type answer struct {
 }
 
 // ask returns the service's answer to a question: one of the last minute, or a new one, or, if that is not there in time,
-// an old one. It returns none where nobody is logged in, and never an error, because nobody could do anything about it.
+// an old one. It returns none where nobody is logged in, and never an error, which nobody could do anything about.
 func (l *live) ask(question string, fetch func(context.Context, *client.Client) (answer, error)) answer {
 	s := l.session
 	connection, err := s.Connection()
-	if err != nil {
+	if err != nil || !canLogIn(s, connection) {
 		return answer{}
 	}
 	kept := loadCache(s, connection)
@@ -68,7 +67,7 @@ func (l *live) ask(question string, fetch func(context.Context, *client.Client) 
 	}
 	fetched, err := l.inTime(fetch)
 	if err != nil {
-		if meansNobody(err) {
+		if isRefusal(err) {
 			return answer{}
 		}
 		return old
@@ -104,12 +103,16 @@ func (l *live) inTime(fetch func(context.Context, *client.Client) (answer, error
 	}
 }
 
-// meansNobody tells whether there is no login, or none that the service takes.
-func meansNobody(err error) bool {
-	var notLoggedIn *exit.NotLoggedIn
+// canLogIn tells whether there is a token, or a secret wherever it is kept.
+func canLogIn(s *session.Session, c session.Connection) bool {
+	place, _, err := s.SecretPlace(c)
+	return c.HasToken() || err == nil && place != ""
+}
+
+// isRefusal tells whether the service takes the login no more.
+func isRefusal(err error) bool {
 	var refused *client.Error
-	return errors.As(err, &notLoggedIn) ||
-		errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)
+	return errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)
 }
 
 // newest asks for the newest perks, or for the newest of those in which a word begins so.
