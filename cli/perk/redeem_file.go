@@ -16,7 +16,7 @@ import (
 const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +
 	"and either metadata, a JSON object, or columns such as metadata.ticket, whose cells are texts. The other columns of\n" +
 	"an export of redemptions are passed over. Each row has an idempotency key of its own, so that no row is redeemed\n" +
-	"twice. " + command.FileHelp
+	"twice.\n\n" + command.FileHelp
 
 const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed again.csv\n" +
 	"  perksctl perk redeem --file winners.csv --dry-run\n" +

@@ -17,7 +17,7 @@ import (
 const updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
 	"the fields to change; if_match can hold the ETag that the property must still have. An empty cell leaves its field\n" +
 	"as it is; the text null clears lat and lng. images are URLs with commas between, or a JSON array. To change what\n" +
-	"you have exported, export it with --raw: the cells are then what they are. " + command.FileHelp
+	"you have exported, export it with --raw: the cells are then what they are.\n\n" + command.FileHelp
 
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"

@@ -1,0 +1,47 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDeletingAFileAsksOnATerminal(t *testing.T) {
+	x, facts := loggedIn(t)
+	path := filepath.Join(t.TempDir(), "closed.csv")
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(path, "propertyId,description\n42,\"two\nlines\"\n43,\n")
+	question := "Delete the properties in " + path + " (2 rows) at " + facts["API_URL"] + " (profile default)? [y/N] "
+	no := x.typing("n\n", "property", "delete", "--file", path)
+	if no.code != 3 || no.err != question+"error: Cancelled; nothing was changed.\n" || no.out != "" {
+		t.Errorf("no: %+v", no)
+	}
+	if _, err := os.Stat(path + ".results.jsonl"); !os.IsNotExist(err) {
+		t.Errorf("there are results: %v", err)
+	}
+	yes := x.typing("y\n", "property", "delete", "--file", path)
+	if yes.code != 0 || !strings.HasPrefix(yes.err, question) || !strings.Contains(yes.err, "2 rows: 2 done.") {
+		t.Errorf("yes: %+v", yes)
+	}
+	if r := x.run("property", "get", "42"); r.code != 5 {
+		t.Errorf("the property is still there: %+v", r)
+	}
+
+	// Rows that are not counted are not waited for.
+	unnamed := filepath.Join(t.TempDir(), "closed")
+	write(unnamed, "propertyId\n42\n")
+	if r := x.typing("n\n", "property", "delete", "--file", unnamed); !strings.HasPrefix(r.err, "Delete the properties in "+unnamed+" at ") {
+		t.Errorf("a file without a kind: %+v", r)
+	}
+	if r := x.typing("n\n", "property", "delete", "--file", unnamed, "--format", "csv"); !strings.Contains(r.err, unnamed+" (1 row) at ") {
+		t.Errorf("a file whose kind is said: %+v", r)
+	}
+	if r := x.typing("y\n", "property", "delete", "--file", "-"); r.code != 2 || strings.Contains(r.err, "[y/N]") {
+		t.Errorf("standard input cannot hold both rows and an answer: %+v", r)
+	}
+}

@@ -1,0 +1,154 @@
+package property
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/bulk"
+	"example.com/perks/server/servertest"
+)
+
+// house is a server with property 42, and a connection as its owner.
+func house(t *testing.T) connector {
+	server := servertest.Start(t)
+	owner, secret := server.Client()
+	server.ImportProperties(owner, api.Property{ID: 42, Title: "Flat"})
+	c, err := client.New(client.Config{BaseURL: server.URL, Tokens: client.StaticToken(server.TokenFor(owner, secret))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (*client.Client, error) { return c, nil }
+}
+
+func (connect connector) update(t *testing.T, file string) bulk.Task {
+	t.Helper()
+	target, patch, err := parseUpdateRow(firstRow(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &updateTask{target, connect, patch}
+}
+
+func (connect connector) remove(t *testing.T, file string) bulk.Task {
+	t.Helper()
+	target, err := parseDeleteRow(firstRow(t, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &deleteTask{target, connect}
+}
+
+// version reads the ETag of property 42.
+func (connect connector) version(t *testing.T) string {
+	t.Helper()
+	c, _ := connect()
+	_, etag, err := c.Property(t.Context(), 42)
+	if err != nil || etag == "" {
+		t.Fatalf("%q, %v", etag, err)
+	}
+	return etag
+}
+
+func TestAnUpdateIsDoneAndFound(t *testing.T) {
+	connect := house(t)
+	task := connect.update(t, "id,title,price_pw,lat\n42,Loft,295.50,null\n")
+	if task.Subject() != "42" {
+		t.Errorf("the subject is %q", task.Subject())
+	}
+	if _, done, err := task.Done(t.Context(), time.Now(), nil); done || err != nil {
+		t.Fatalf("before: %t, %v", done, err)
+	}
+	want := bulk.Outcome{ID: "42", Status: 200}
+	if outcome, err := task.Do(t.Context(), "k"); outcome != want || err != nil {
+		t.Fatalf("%+v, %v", outcome, err)
+	}
+	if outcome, done, err := task.Done(t.Context(), time.Now(), nil); outcome != want || !done || err != nil {
+		t.Errorf("after: %+v, %t, %v", outcome, done, err)
+	}
+}
+
+func TestADeletionIsDoneAndFound(t *testing.T) {
+	connect := house(t)
+	task := connect.remove(t, "id,title\n42,Flat\n")
+	if task.Subject() != "42" {
+		t.Errorf("the subject is %q", task.Subject())
+	}
+	if _, done, err := task.Done(t.Context(), time.Now(), nil); done || err != nil {
+		t.Fatalf("before: %t, %v", done, err)
+	}
+	want := bulk.Outcome{ID: "42", Status: 200}
+	if outcome, err := task.Do(t.Context(), "k"); outcome != want || err != nil {
+		t.Fatalf("%+v, %v", outcome, err)
+	}
+	if outcome, done, err := task.Done(t.Context(), time.Now(), nil); outcome != want || !done || err != nil {
+		t.Errorf("after: %+v, %t, %v", outcome, done, err)
+	}
+	if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("again: %v", err)
+	}
+}
+
+func TestAVersionGuardsTheProperty(t *testing.T) {
+	connect := house(t)
+	before := connect.version(t)
+	quoted := `"""` + before[1:len(before)-1] + `"""` // as CSV has it
+	first := connect.update(t, "id,title,if_match\n42,Loft,"+quoted+"\n")
+	second := connect.update(t, "id,title,if_match\n42,Barn,"+quoted+"\n")
+	deletion := connect.remove(t, "id,if_match\n42,"+quoted+"\n")
+	for _, task := range []bulk.Task{first, second, deletion} {
+		if err := task.Check(t.Context()); err != nil {
+			t.Errorf("a check before: %v", err)
+		}
+	}
+	if _, err := first.Do(t.Context(), "k"); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range []bulk.Task{second, deletion} {
+		if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodePreconditionFailed {
+			t.Errorf("a stale version: %v", err)
+		}
+		if err := task.Check(t.Context()); api.CodeOf(err) != api.CodePreconditionFailed {
+			t.Errorf("a check of a stale version: %v", err)
+		}
+	}
+	for _, version := range []string{"*", connect.version(t), `"other", ` + connect.version(t)} {
+		task := deleteTask{target{42, version}, connect}
+		if err := task.Check(t.Context()); err != nil {
+			t.Errorf("a check of %s: %v", version, err)
+		}
+	}
+}
+
+func TestAPropertyThatIsNotThere(t *testing.T) {
+	connect := house(t)
+	update := connect.update(t, "id,title\n7,Loft\n")
+	deletion := connect.remove(t, "id\n7\n")
+	for _, task := range []bulk.Task{update, deletion} {
+		if err := task.Check(t.Context()); api.CodeOf(err) != api.CodeNotFound {
+			t.Errorf("a check: %v", err)
+		}
+		if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodeNotFound {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, done, err := update.Done(t.Context(), time.Now(), nil); done || api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("an update of nothing: %t, %v", done, err)
+	}
+}
+
+func TestATaskWithoutAConnectionFails(t *testing.T) {
+	broken := errors.New("no connection")
+	connect := connector(func() (*client.Client, error) { return nil, broken })
+	for _, task := range []bulk.Task{connect.update(t, "id,title\n42,Loft\n"), connect.remove(t, "id\n42\n")} {
+		_, do := task.Do(t.Context(), "k")
+		_, _, done := task.Done(t.Context(), time.Now(), nil)
+		for _, err := range []error{do, done, task.Check(t.Context())} {
+			if err != broken {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+}
