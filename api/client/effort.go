@@ -18,6 +18,7 @@ type effort struct {
 	guesses int
 
 	left bool // something of the request may have left this computer
+	lost bool // what became of an attempt was not known for a while
 	open bool // an attempt may have been carried out, and no later answer tells
 }
 
@@ -38,7 +39,7 @@ func effortOf(ctx context.Context) *effort {
 func (e *effort) failed(err error) {
 	var wire *wireError
 	if !errors.As(err, &wire) || wire.sent {
-		e.left, e.open = true, true
+		e.left, e.lost, e.open = true, true, true
 	}
 }
 
@@ -48,7 +49,7 @@ func (e *effort) answered(req *http.Request, res *http.Response, broken error) {
 	e.left = true
 	switch {
 	case res.StatusCode >= 500 || broken != nil:
-		e.open = true
+		e.lost, e.open = true, true
 	case res.StatusCode < 300 || repeatsKey(req, res):
 		e.open = false
 	}

@@ -66,7 +66,8 @@ func (c *Client) UserRedemptionPages(ctx context.Context, userID string, options
 }
 
 // Redeem redeems a perk for a user under the key, which may be empty. It tells whether the answer is a replay: the server
-// had seen the key with this request before and did nothing now.
+// had seen the key with this request before and did nothing now. A replay of an attempt that was lost on the way, and made
+// again by this call, is none.
 func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRequest, key string) (redemption api.Redemption, replay bool, err error) {
 	path, err := c.perkPath(perkID)
 	if err != nil {
@@ -80,7 +81,7 @@ func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRe
 	if err != nil {
 		return api.Redemption{}, false, err
 	}
-	return redemption, res.Header().Get(replayed) == "true", nil
+	return redemption, res.Header().Get(replayed) == "true" && !effortOf(res.Request.Context()).lost, nil
 }
 
 // perkPath refuses the two ids that are addresses of other endpoints.

@@ -262,3 +262,19 @@ func TestLostAttemptStaysOpenWhenNoTokenCanBeHadForAnother(t *testing.T) {
 		t.Errorf("%d requests: %v", server.count(), err)
 	}
 }
+
+func TestReplayOfALostAttemptIsNone(t *testing.T) {
+	replay := status(200, "Idempotent-Replayed: true")
+	for name, test := range map[string]struct {
+		script []http.HandlerFunc
+		want   bool
+	}{
+		"lost":    {[]http.HandlerFunc{withKey(half), replay}, false},
+		"put off": {[]http.HandlerFunc{status(429), replay}, true},
+	} {
+		c := serve(t, &troubled{script: test.script}, (&patient{}).config)
+		if _, got, err := c.Redeem(t.Context(), "p", api.RedeemRequest{UserID: "u"}, "k"); err != nil || got != test.want {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -31,7 +32,8 @@ func newRedeem(s *session.Session) *cobra.Command {
 		Use:   "redeem PERK --user USER",
 		Short: "Redeem a perk for a user",
 		Long: "Redeem a perk for a user. Each request carries an idempotency key, so that running it again with the same\n" +
-			"key cannot redeem twice. If the outcome stays unknown, the exit code is 8 and the command to run is shown.",
+			"key cannot redeem twice. If no answer comes, it is looked for among the user's redemptions; if the outcome stays\n" +
+			"unknown, the exit code is 8 and the command to run is shown.",
 		Example: "  perksctl perk redeem coffee-2for1 --user alice\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata ticket=4711 --metadata channel=phone\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata '{\"guests\": 2}'",
@@ -79,9 +81,10 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	if err != nil {
 		return err
 	}
+	began := time.Now()
 	redemption, replayed, err := c.Redeem(ctx, o.perkID, request, o.key)
 	if client.OutcomeUnknown(err) {
-		return &exit.Advised{Err: err, Advice: o.howToSettle()}
+		redemption, err = o.settle(ctx, c, request, began, err)
 	}
 	if err != nil {
 		return err
@@ -104,18 +107,6 @@ func (o *redeemOptions) tell(redemption api.Redemption, replayed bool, connectio
 	default:
 		s.Note("Redeemed %s for %s at %s.", o.perkID, o.userID, connection.Place())
 	}
-}
-
-// howToSettle says how to find out, and how to go on, without redeeming twice.
-func (o *redeemOptions) howToSettle() string {
-	again := o.session.CommandLine("perk", "redeem", o.perkID, "--user", o.userID)
-	for _, entry := range o.metadata {
-		again = append(again, "--metadata", entry)
-	}
-	again = append(again, "--idempotency-key", o.key)
-	look := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
-	return "Run this again; with the same key it cannot redeem twice:\n  " + command.Quote(again) +
-		"\nIf the server may not honour keys, look first whether it was redeemed:\n  " + command.Quote(look)
 }
 
 // parseMetadata reads key=value entries, whose values are strings, or one JSON object. None is an empty message.
