@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/cli"
+	"example.com/perks/cli/editor"
 	"example.com/perks/cli/session"
 	"example.com/perks/cli/streams"
 )
@@ -57,6 +58,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 func TestEveryCommandWritesJSON(t *testing.T) {
 	x, facts := loggedIn(t)
 	x.env[session.EnvClientSecret] = facts["SECRET"]
+	x.env[editor.EnvEditor] = `sh -c 'echo "title: Edited" > "$0"'`
 	login := "--api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"]
 	arguments := map[string][]string{
 		"login":           {login},
@@ -75,6 +77,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"user perks":      {"alice", "alice --type redeemed", "bob --type redeemed"},
 		"property get":    {"42", "42 43"},
 		"property update": {"42 --title New --dry-run", "42 --title New"},
+		"property edit":   {"42 --yes", "42 --yes", "42 --dry-run"},
 		"property delete": {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run"},
 		"api":             {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
 		"completion":      {"bash", "zsh", "fish", "powershell"},
@@ -82,7 +85,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "auth token", "perk list", "perk get",
-		"perk categories", "perk redeem", "user perks", "property get", "property update", "property delete", "api", "completion", "version",
+		"perk categories", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "version",
 		"profile delete", "auth logout",
 	}
 	commands := leaves(tree())

@@ -29,7 +29,7 @@ func New(s *session.Session) *cobra.Command {
 		Aliases: []string{"properties"},
 		Short:   "Read, update and delete properties",
 		Example: "  perksctl property get 42\n  perksctl property update 42 --price-pw 295.50 --bedrooms 2",
-	}, newGet(s), newUpdate(s), newDelete(s))
+	}, newGet(s), newUpdate(s), newEdit(s), newDelete(s))
 }
 
 func parseIDs(args []string) ([]int64, error) {

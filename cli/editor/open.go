@@ -1,0 +1,93 @@
+package editor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"example.com/perks/cli/streams"
+)
+
+// patience is how long an editor has to save what it can after it was told to end.
+const patience = 5 * time.Second
+
+// exitInterrupted is what a shell ends with when an interrupt ended what it ran.
+const exitInterrupted = 130
+
+// Open runs the editor on a file until it ends. It has the terminal, and the environment without the variables that are
+// to be hidden. Its failure, however it came about, says nothing about whether the file was changed. An editor that an
+// interrupt ended is context.Canceled.
+func (e Editor) Open(ctx context.Context, s *streams.Streams, i *Interrupts, path string, hidden ...string) error {
+	cmd := exec.CommandContext(ctx, e[0], append(slices.Clone(e[1:]), path)...)
+	cmd.Env = without(os.Environ(), hidden)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = keyboard(s), screen(s), s.Err
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = patience
+	restore := rememberTerminal(s)
+	takeBack := i.lend()
+	err := cmd.Run()
+	takeBack()
+	if err == nil {
+		return nil
+	}
+	restore()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var ended *exec.ExitError
+	if errors.As(err, &ended) && wasInterrupted(ended) {
+		return context.Canceled
+	}
+	return fmt.Errorf("The editor %s failed: %w.", e, err)
+}
+
+func wasInterrupted(ended *exec.ExitError) bool {
+	status, known := ended.Sys().(syscall.WaitStatus)
+	return ended.ExitCode() == exitInterrupted || known && status.Signaled() && status.Signal() == syscall.SIGINT
+}
+
+// keyboard is what the editor reads. A reader that is no file would be drained by copying, along with the answers that are
+// meant for perksctl.
+func keyboard(s *streams.Streams) io.Reader {
+	if file, ok := s.In.(*os.File); ok {
+		return file
+	}
+	return nil
+}
+
+// screen is where the editor draws: never among data.
+func screen(s *streams.Streams) io.Writer {
+	if s.OutTTY && !s.ErrTTY {
+		return s.Out
+	}
+	return s.Err
+}
+
+// rememberTerminal returns how to undo what an editor that crashed has left behind, such as echo that is off.
+func rememberTerminal(s *streams.Streams) (restore func()) {
+	file, ok := s.In.(*os.File)
+	if !ok || !s.InTTY {
+		return func() {}
+	}
+	before, err := term.GetState(int(file.Fd()))
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = term.Restore(int(file.Fd()), before) }
+}
+
+func without(environment, hidden []string) []string {
+	return slices.DeleteFunc(environment, func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		return slices.ContainsFunc(hidden, func(secret string) bool { return strings.EqualFold(name, secret) })
+	})
+}

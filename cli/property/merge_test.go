@@ -1,0 +1,115 @@
+package property
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/cli/streams"
+)
+
+func TestMerge(t *testing.T) {
+	before := api.Property{Title: "Flat", City: "Leeds", Images: []string{}, PricePW: priceOf(t, "250.00"), Bedrooms: 1}
+	for name, test := range map[string]struct {
+		mine, theirs func(*api.Property)
+		text         string
+		want         string // the merged title, city, price and bedrooms
+		changed      string // by them; those that I changed as well in capitals
+	}{
+		"nobody changed it": {want: "Flat Leeds 250.00 1"},
+		"only mine":         {mine: func(p *api.Property) { p.Title = "Loft" }, want: "Loft Leeds 250.00 1"},
+		"only theirs":       {theirs: func(p *api.Property) { p.Title = "Loft" }, want: "Loft Leeds 250.00 1", changed: "title"},
+		"each another field": {
+			mine: func(p *api.Property) { p.Title = "Loft" }, theirs: func(p *api.Property) { p.City, p.Bedrooms = "York", 2 },
+			want: "Loft York 250.00 2", changed: "city bedrooms",
+		},
+		"both the same": {
+			mine: func(p *api.Property) { p.Title = "Loft" }, theirs: func(p *api.Property) { p.Title = "Loft" },
+			want: "Loft Leeds 250.00 1", changed: "title",
+		},
+		"both one field": {
+			mine:   func(p *api.Property) { p.Title, p.City = "Loft", "York" },
+			theirs: func(p *api.Property) { p.Title, p.Bedrooms = "House", 3 },
+			want:   "Loft York 250.00 3", changed: "TITLE bedrooms",
+		},
+		"a price with other zeros": {
+			mine: func(p *api.Property) { p.PricePW = priceOf(t, "250") }, theirs: func(p *api.Property) { p.PricePW = priceOf(t, "300") },
+			want: "Flat Leeds 300 1", changed: "price_pw",
+		},
+		"fields taken out": {text: "title: Loft\n", theirs: func(p *api.Property) { p.City = "York" }, want: "Loft York 250.00 1", changed: "city"},
+	} {
+		mine, theirs := before, before
+		if test.mine != nil {
+			test.mine(&mine)
+		}
+		if test.theirs != nil {
+			test.theirs(&theirs)
+		}
+		edited := layOut(t, mine)
+		if test.text != "" {
+			edited = readSheet(test.text).sheet
+		}
+		merged, changes := merge(layOut(t, before), edited, layOut(t, theirs))
+		got := strings.Join([]string{merged["title"].text, merged["city"].text, merged["price_pw"].text, merged["bedrooms"].text}, " ")
+		var changed []string
+		for _, c := range changes {
+			if c.mineToo {
+				c.field = strings.ToUpper(c.field)
+			}
+			changed = append(changed, c.field)
+		}
+		if got != test.want || strings.Join(changed, " ") != test.changed {
+			t.Errorf("%s: %s, changed %v", name, got, changed)
+		}
+	}
+}
+
+func TestConflictsStandBesideTheirFields(t *testing.T) {
+	before, mine, theirs := api.Property{Title: "Flat"}, api.Property{Title: "Loft"}, api.Property{Title: "House\nof \x1bcards", City: "York"}
+	merged, changed := merge(layOut(t, before), layOut(t, mine), layOut(t, theirs))
+	text := annotate(merged.yaml(), besideConflicts(changed))
+	want := `#! Somebody else changed this too. Yours stands below; theirs is:
+#!   title: "House\nof \x1Bcards"
+#! and before that it was:
+#!   title: Flat
+title: Loft
+description: ""
+`
+	if !strings.HasPrefix(text, want) {
+		t.Errorf("got\n%s", text)
+	}
+	told := "  title\n    before: Flat\n    theirs: House of cards\n    yours:  Loft\n  city\n    before: (empty)\n    theirs: York\n"
+	if diff := cmp.Diff(told, writeMeanwhile(changed)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDiffShowsWhatChanges(t *testing.T) {
+	before := layOut(t, api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", PricePW: priceOf(t, "1")})
+	after := readSheet("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\ndescription: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n").sheet
+	s, _, _ := streams.Buffers("")
+	want := `- title: Flat
++ title: "Loft\x1B"
+- description: |
++ description: |-
+    one
+    two
+  description ...
+    six
+    seven
+-   eight
++   8
+    nine
+- lat: null
++ lat: 1.5
+`
+	if diff := cmp.Diff(want, writeDiff(s, before, after.changesTo(before))); diff != "" {
+		t.Error(diff)
+	}
+	s.Colour = true
+	if got := writeDiff(s, before, readSheet("title: Loft").sheet); got != "\x1b[31m- title: Flat\x1b[0m\n\x1b[32m+ title: Loft\x1b[0m\n" {
+		t.Errorf("%q", got)
+	}
+}
