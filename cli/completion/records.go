@@ -29,9 +29,9 @@ func recordFields(cmd *cobra.Command) []string {
 	case "property update", "property edit", "property delete":
 		return []string{"propertyId", "message"}
 	case "profile list", "profile use", "profile show", "profile delete":
-		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http"}
+		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "secret_in"}
 	case "login", "auth login", "auth status", "auth logout":
-		return []string{"profile", "api_url", "client_id", "sandbox", "logged_in", "expires_at"}
+		return []string{"profile", "api_url", "client_id", "sandbox", "logged_in", "secret_in", "secret_file", "scopes", "expires_at"}
 	case "auth token":
 		return []string{"access_token", "expires_at"}
 	case "version":

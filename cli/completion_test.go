@@ -1,0 +1,289 @@
+package cli_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/cli"
+	"example.com/perks/cli/completion"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// The directives of cobra's protocol, as its scripts read them.
+const (
+	anyFile = ":0"
+	noSpace = ":6"  // and no file
+	noFile  = ":4"  //
+	byName  = ":8"  // files with the extensions that come before it
+	inOrder = ":36" // and no file
+	inList  = ":38" // in this order, no space behind it, and no file
+)
+
+// offers asks for the completion of the last of the words, as a shell does.
+func (x *terminal) offers(words ...string) []string {
+	x.t.Helper()
+	if x.env[completion.EnvTimeout] == "" {
+		x.env[completion.EnvTimeout] = "30s" // the machine may have much else to do
+	}
+	r := x.must(append([]string{"__complete"}, words...)...)
+	if rest, ok := strings.CutPrefix(r.err, "Completion ended with directive: "); !ok || strings.Count(rest, "\n") != 1 {
+		x.t.Errorf("%q: %s", words, r.err)
+	}
+	return strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
+}
+
+func TestScriptsAreThoseInTheFolder(t *testing.T) {
+	x := newTerminal(t, nil)
+	for shell, file := range map[string]string{
+		"bash": "perksctl.bash", "zsh": "_perksctl", "fish": "perksctl.fish", "powershell": "perksctl.ps1",
+	} {
+		kept, err := os.ReadFile(filepath.Join("..", "completions", file))
+		if err != nil || string(kept) != x.must("completion", shell).out {
+			t.Errorf("completions/%s is not what perksctl completion %s prints; run make completions. %v", file, shell, err)
+		}
+	}
+}
+
+func TestWhatIsOffered(t *testing.T) {
+	x, facts := loggedIn(t)
+	perks := []string{"coffee\tCoffee for two", "museum\t=Museum night", "sold-out\tLast ticket", "spa-day\tSpa [31mday"}
+	profile := "default\t" + facts["API_URL"] + " as " + facts["CLIENT"]
+	for name, test := range map[string]struct {
+		words string // "_" stands for an empty word
+		want  []string
+	}{
+		"a command":                         {"pe", []string{"perk\tBrowse, read and redeem perks", noFile}},
+		"a command of a group":              {"perks cat", []string{"categories\tList the categories of perks", noFile}},
+		"behind a command that is not one":  {"prek _", []string{noFile}},
+		"help of a command":                 {"help profile us", []string{"use\tMake a profile the current one", noFile}},
+		"a flag":                            {"perk list --incl", []string{"--include-expired\tshow perks too that have ended", noFile}},
+		"a flag's help without its quotes":  {"perk list --prof", []string{"--profile\tuse this profile (env PERKSCTL_PROFILE)", noFile}},
+		"perks":                             {"perk get _", append(slices.Clone(perks), inOrder)},
+		"a perk by its id":                  {"perk get co", []string{perks[0], inOrder}},
+		"a perk by words of its title":      {"perk get nig", []string{perks[1], inOrder}},
+		"a perk that is not there yet":      {"perk get coffee mus co", []string{inOrder}},
+		"one perk to redeem":                {"perk redeem spa", []string{perks[3], inOrder}},
+		"and no second one":                 {"perk redeem spa-day _", []string{noFile}},
+		"perks of the sandbox":              {"--sandbox perk get _", []string{"try-me\tOnly in the sandbox", inOrder}},
+		"perks of a profile that is not":    {"--profile nope perk get _", []string{inOrder}},
+		"categories":                        {"perk list --category _", []string{"arts\tArts", "food-drink\tFood & Drink", noFile}},
+		"a category by its name":            {"perk list --category Drin", []string{"food-drink\tFood & Drink", noFile}},
+		"cities":                            {"perk list --city _", []string{"Berlin", "Paris", noFile}},
+		"profiles":                          {"--profile _", []string{profile, noFile}},
+		"a profile to use":                  {"profile use def", []string{profile, noFile}},
+		"formats":                           {"perk list -o js", []string{"json", "jsonl", inOrder}},
+		"a format behind an equals sign":    {"perk list --output=y", []string{"yaml", inOrder}},
+		"fields of the command's records":   {"perk list --fields t", []string{"title", "terms", inList}},
+		"further fields":                    {"perk list --fields title,id,ter", []string{"title,id,terms", inList}},
+		"no field twice":                    {"perk list --fields title,t", []string{"title,terms", inList}},
+		"fields of another record":          {"user perks bob --type redeemed --fields perk", []string{"perk_id", inList}},
+		"sort keys":                         {"perk list --sort t", []string{"title", inList}},
+		"descending":                        {"perk list --sort=-ti", []string{"-title", inList}},
+		"both directions further on":        {"perk list --sort title,-c", []string{"title,-category", "title,-city", "title,-created_at", inList}},
+		"neither direction twice":           {"perk list --sort=-title,ti", []string{inList}},
+		"sort keys of redemptions":          {"user perks bob --type redeemed --sort _", []string{"redeemed_at", "-redeemed_at", "status", "-status", "perk_id", "-perk_id", inList}},
+		"types":                             {"user perks bob --type r", []string{"redeemed\twhat the user has redeemed", inOrder}},
+		"methods":                           {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
+		"methods in small letters":          {"api pa", []string{"patch", inOrder}},
+		"a path":                            {"api GET _", []string{noFile}},
+		"fields to set":                     {"property update 1 --set ti", []string{"title=", noSpace}},
+		"a property":                        {"property get _", []string{noFile}},
+		"a user":                            {"user perks _", []string{noFile}},
+		"a number":                          {"perk list --page _", []string{noFile}},
+		"rows":                              {"property update --file _", []string{"csv", "json", "jsonl", byName}},
+		"a patch":                           {"property update 1 --from-file _", []string{"json", byName}},
+		"any file":                          {"api --input _", []string{anyFile}},
+		"a file to write":                   {"property update --results _", []string{anyFile}},
+		"shells":                            {"completion f", []string{"fish", noFile}},
+		"nothing behind --help":             {"perk get --help _", []string{noFile}},
+		"nothing behind what takes nothing": {"version _", []string{noFile}},
+	} {
+		words := strings.Fields(test.words)
+		for i, word := range words {
+			words[i] = strings.ReplaceAll(word, "_", "")
+			if word != "_" {
+				words[i] = word
+			}
+		}
+		got := x.offers(words...)
+		if !strings.HasPrefix(test.words, "perk list --sort") {
+			slices.Sort(got[:len(got)-1])
+			slices.Sort(test.want[:len(test.want)-1])
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s (%s):\n got %q\nwant %q", name, test.words, got, test.want)
+		}
+	}
+}
+
+// TestFileFlagsCompleteFiles finds a flag that takes a file by its help.
+func TestFileFlagsCompleteFiles(t *testing.T) {
+	x := newTerminal(t, nil)
+	for path, cmd := range leaves(tree()) {
+		for line := range strings.Lines(cmd.LocalFlags().FlagUsages()) {
+			flag, _, found := strings.Cut(strings.TrimSpace(line), " file ")
+			if !found || !strings.HasPrefix(flag, "--") {
+				continue
+			}
+			got := x.offers(append(strings.Fields(path), flag, "")...)
+			if last := got[len(got)-1]; last != anyFile && last != byName {
+				t.Errorf("perksctl %s %s completes %q", path, flag, got)
+			}
+		}
+	}
+}
+
+// TestListsOfValuesAreThoseOfTheCommands asks every command what it takes, by giving it what it cannot take.
+func TestListsOfValuesAreThoseOfTheCommands(t *testing.T) {
+	x, _ := loggedIn(t)
+	arguments := map[string]string{
+		"perk get": "x", "perk redeem": "x --user y", "user perks": "x", "profile use": "x", "profile delete": "x --yes",
+		"property get": "1", "property update": "1 --title x", "property edit": "1", "property delete": "1 --yes", "completion": "bash",
+	}
+	listed := func(message, before string) []string {
+		_, list, _ := strings.Cut(message, before)
+		return strings.Split(strings.TrimSuffix(list, ".\n"), ", ")
+	}
+	for path := range leaves(tree()) {
+		words := strings.Fields(path)
+		offered := x.offers(append(words, "--fields", "")...)
+		offered = offered[:len(offered)-1]
+		r := x.run(append(words, strings.Fields(arguments[path]+" --fields no-such-field")...)...)
+		if path == "api" && len(offered) == 0 {
+			continue // what comes may have any fields
+		}
+		if want := listed(r.err, "The fields are "); r.code != 2 || !slices.Equal(offered, want) {
+			t.Errorf("perksctl %s offers the fields\n%q but says\n%q\nThey are listed in completion/records.go.", path, offered, r.err)
+		}
+	}
+	if got, want := x.offers("-o", ""), listed(x.run("version", "-o", "no-such").err, "The formats are "); !slices.Equal(got[:len(got)-1], want) {
+		t.Errorf("formats: got %q, want %q", got, want)
+	}
+	if got, want := x.offers("api", ""), listed(x.run("api", "NONE", "x").err, "The methods are "); !slices.Equal(got[:len(got)-1], want) {
+		t.Errorf("methods: got %q, want %q", got, want)
+	}
+}
+
+func TestWhatAShellMightRunIsNotOffered(t *testing.T) {
+	server := servertest.Start(t)
+	id, secret := server.Client()
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
+	var records []store.PerkRecord
+	for i, city := range []string{
+		"$(reboot)", "`reboot`", "a;reboot", "a|b", "a&b", "a>b", "a\\b", `a"b`, "a*", "-rf", "!1", "#a", "~", "a\tb", "a\nb", "_activeHelp_ a",
+		"St. John's", "Köln", "Frankfurt am Main", "Aix-en-Provence", "東京",
+	} {
+		records = append(records, store.PerkRecord{Perk: api.Perk{ID: "perk-" + string(rune('a'+i)), City: city, Title: "One\ttwo\nthree\x1b[2J :4"}})
+	}
+	server.ImportPerks(records...)
+	want := []string{"Aix-en-Provence", "Frankfurt am Main", "Köln", "St. John's", "東京", noFile}
+	if got := x.offers("perk", "list", "--city", ""); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := x.offers("perk", "get", "perk-a"); !slices.Equal(got, []string{"perk-a\tOne two three[2J :4", inOrder}) {
+		t.Errorf("a title breaks the protocol: %q", got)
+	}
+}
+
+func TestPerksBeyondTheNewestAreFoundByWords(t *testing.T) {
+	server := servertest.Start(t)
+	id, secret := server.Client()
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "zebra-ride", Title: "Zebra ride"}})
+	var many []store.PerkRecord
+	for i := range api.MaxPerPage {
+		many = append(many, store.PerkRecord{Perk: api.Perk{ID: "m-" + string(rune('a'+i/26)) + string(rune('a'+i%26))}})
+	}
+	server.ImportPerks(many...)
+	if got := x.offers("perk", "get", "zebra-r"); !slices.Equal(got, []string{"zebra-ride\tZebra ride", inOrder}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestValuesAreKeptForTheOwnerAlone(t *testing.T) {
+	x, facts := loggedIn(t)
+	x.offers("perk", "get", "")
+	x.offers("--sandbox", "perk", "get", "")
+	files, err := filepath.Glob(filepath.Join(x.env[session.EnvConfigDir], "cache", "completion-*.json"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+		if text, _ := os.ReadFile(file); strings.Contains(string(text), facts["SECRET"]) || strings.Contains(string(text), "eyJ") {
+			t.Errorf("a secret or a token stands in %s:\n%s", file, text)
+		}
+	}
+}
+
+func TestWhoIsNotLoggedInIsOfferedNothing(t *testing.T) {
+	nobody := newTerminal(t, nil)
+	if got := nobody.offers("perk", "get", ""); !slices.Equal(got, []string{inOrder}) {
+		t.Errorf("without a login: %q", got)
+	}
+	x, _ := loggedIn(t)
+	if got := x.offers("perk", "get", "cof"); len(got) != 2 {
+		t.Errorf("with a login: %q", got)
+	}
+	x.must("auth", "logout")
+	if got := x.offers("perk", "get", "cof"); !slices.Equal(got, []string{inOrder}) {
+		t.Errorf("after a logout: %q", got)
+	}
+}
+
+func TestBrokenConfigurationIsNoMatterOfCompletions(t *testing.T) {
+	x := newTerminal(t, nil)
+	if err := os.WriteFile(filepath.Join(x.env[session.EnvConfigDir], "config.yaml"), []byte("profilse: {}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range [][]string{{"perk", "get", ""}, {"--profile", ""}, {"--debug", "perk", "list", "--city", ""}} {
+		if got := x.offers(words...); len(got) != 1 {
+			t.Errorf("%q: %q", words, got)
+		}
+	}
+}
+
+func TestSilentServerIsWaitedForNoLongerThanTheLimit(t *testing.T) {
+	release := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	t.Cleanup(silent.Close)
+	t.Cleanup(func() { close(release) })
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: silent.URL, session.EnvToken: "t", completion.EnvTimeout: "40ms"})
+	begun := time.Now()
+	if got := x.offers("perk", "get", ""); !slices.Equal(got, []string{inOrder}) {
+		t.Errorf("got %q", got)
+	}
+	if took := time.Since(begun); took < 40*time.Millisecond || took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestOtherCommandsPayNothingForCompletions(t *testing.T) {
+	s, _, _ := streams.Buffers("")
+	root := cli.NewRoot(session.New(s, os.Getenv, "test"))
+	root.SetArgs([]string{"version"})
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for path, cmd := range leaves(root) {
+		if cmd.ValidArgsFunction != nil {
+			t.Errorf("perksctl version has prepared completions of %s", path)
+		}
+		if _, registered := cmd.GetFlagCompletionFunc("output"); registered {
+			t.Errorf("perksctl version has prepared completions of flags")
+		}
+	}
+}
