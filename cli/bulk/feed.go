@@ -107,14 +107,14 @@ func (f *feed) claim(j *job) bool {
 	return true
 }
 
-// done says that a row is behind, and returns the one that waited for it, if there is one and rows are still wanted.
+// done says that a row is behind, and returns the one that waited for it, if there is one.
 func (f *feed) done(j *job) *job {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer f.changed.Broadcast()
 	if j.task != nil {
 		subject := j.task.Subject()
-		if behind := f.busy[subject]; len(behind) > 0 && !f.halted {
+		if behind := f.busy[subject]; len(behind) > 0 {
 			f.busy[subject] = behind[1:]
 			f.waiting--
 			return behind[0]
@@ -125,7 +125,7 @@ func (f *feed) done(j *job) *job {
 	return nil
 }
 
-// halt lets no further rows out, not even those that wait behind others.
+// halt lets no further rows out.
 func (f *feed) halt() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

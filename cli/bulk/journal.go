@@ -25,6 +25,7 @@ type journal struct {
 	path string
 	lock *flock.Flock
 	file *os.File
+	sync func() error // makes what is written last
 
 	left  bool      // an earlier run was killed
 	batch batch     // of that run
@@ -66,7 +67,7 @@ func openJournal(resultsPath string) (*journal, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open the journal of the results: %w", err), lock.Close())
 		}
-		j := &journal{path: path, lock: lock, file: file}
+		j := &journal{path: path, lock: lock, file: file, sync: file.Sync}
 		if same, err := j.isCurrent(); err != nil || !same {
 			_ = errors.Join(file.Close(), lock.Close())
 			if err != nil {
@@ -111,7 +112,6 @@ func (j *journal) read() error {
 	for {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			j.upTo = j.sent
 			return j.file.Truncate(whole)
 		}
 		if err != nil {
@@ -183,7 +183,7 @@ func (j *journal) write(e entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if _, err = j.file.Write(append(line, '\n')); err == nil {
-		err = j.file.Sync()
+		err = j.sync()
 	}
 	if err != nil {
 		return fmt.Errorf("write the journal of the results: %w", err)

@@ -165,7 +165,7 @@ func TestWhatGoesWrongWithARow(t *testing.T) {
 		"lost, and reading fails":                     {[]trouble{{err: broken}, {look: long}}, "sl", "2 unknown outcome_unknown", 0, long},
 		"lost, and reading is not allowed":            {[]trouble{{err: broken}, {look: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
 		"not sent":                                    {[]trouble{{err: gone}}, "s", "", 0, gone},
-		"logged out":                                  {[]trouble{{err: loggedUt}}, "s", "", 0, loggedUt},
+		"logged out":                                  {[]trouble{{err: loggedOut}}, "s", "", 0, loggedOut},
 		"not logged in":                               {[]trouble{{err: &exit.NotLoggedIn{Message: "x"}}}, "s", "", 0, &exit.NotLoggedIn{Message: "x"}},
 		"too many requests for too long":              {[]trouble{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
 		"forbidden":                                   {[]trouble{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
@@ -182,6 +182,11 @@ func TestWhatGoesWrongWithARow(t *testing.T) {
 				d.want()
 			} else {
 				d.want(test.result)
+			}
+			for i, part := range strings.SplitAfter(test.requests, "ll")[1:] {
+				if i >= len(d.waits) || d.waits[i] != grace {
+					t.Errorf("between two looks it waited %v, and then asked %s", d.waits, part)
+				}
 			}
 			if got := s.asked(); got != test.requests || len(s.made["a"]) != test.made {
 				t.Errorf("asked %s, made %d; want %s, %d", got, len(s.made["a"]), test.requests, test.made)
@@ -303,4 +308,82 @@ func (d *desk) append(what string) {
 	}
 	defer file.Close()
 	fmt.Fprintf(file, "{%q:true}\n", what)
+}
+
+// TestEachRowHasAnOutcomeOfItsOwn loses the answers to two rows that ask for the same.
+func TestEachRowHasAnOutcomeOfItsOwn(t *testing.T) {
+	s := newService()
+	s.trouble["a"] = []trouble{{err: broken, late: true}, {err: broken, late: true}}
+	d := newDesk(t, s, "a", "a")
+	d.must()
+	d.want("2 ok a-1", "3 ok a-2")
+}
+
+// TestRowsGoOnWhileOneWaits loses a request on the only seat, and lets its wait end when the next row is done.
+func TestRowsGoOnWhileOneWaits(t *testing.T) {
+	s := newService()
+	s.trouble["a"] = []trouble{{err: broken}}
+	d := newDesk(t, s, "a", "b")
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.entered = make(chan string, 3)
+	r.wait = func(context.Context, time.Duration) error {
+		for name := range s.entered {
+			if name == "b" {
+				return nil
+			}
+		}
+		return nil
+	}
+	if err := errors.Join(r.work(t.Context()), r.books.close()); err != nil {
+		t.Fatal(err)
+	}
+	d.want("2 ok a-1", "3 ok b-1")
+}
+
+// TestNoRowIsSentBeforeTheJournalLasts looks at each sending whether the mark that covers it is on the disk.
+func TestNoRowIsSentBeforeTheJournalLasts(t *testing.T) {
+	s := newService()
+	var names []string
+	for i := range 3 * ahead {
+		names = append(names, fmt.Sprint("n", i))
+	}
+	d := newDesk(t, s, names...)
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lasting, syncs := 0, 0
+	r.journal.sync = func() error {
+		lasting, syncs = r.journal.upTo, syncs+1
+		return nil
+	}
+	r.wait = nil
+	parse := r.task.Parse
+	r.task.Parse = func(row rows.Row) (Task, error) {
+		task, err := parse(row)
+		return &watched{task, func() {
+			if row.Line > lasting {
+				t.Errorf("row %d was sent, and only rows up to %d were marked", row.Line, lasting)
+			}
+		}}, err
+	}
+	if err := errors.Join(r.work(t.Context()), r.books.close()); err != nil {
+		t.Fatal(err)
+	}
+	if syncs > 3+1 { // the header is not a row, so that the last mark may be a short one; keys are noted once
+		t.Errorf("the disk was waited for %d times", syncs)
+	}
+}
+
+type watched struct {
+	Task
+	sending func()
+}
+
+func (w *watched) Do(ctx context.Context, key string) (Outcome, error) {
+	w.sending()
+	return w.Task.Do(ctx, key)
 }

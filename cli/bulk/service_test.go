@@ -45,11 +45,11 @@ func newService() *service {
 
 // The failures of a client, as api/client makes them.
 var (
-	broken   = &client.Unreachable{Address: "http://s", Err: errors.New("connection reset"), OutcomeUnknown: true}
-	timeUp   = &client.Unreachable{Address: "http://s", Err: context.DeadlineExceeded, OutcomeUnknown: true}
-	gone     = &client.Unreachable{Address: "http://s", Err: errors.New("connection refused"), NotSent: true}
-	refused  = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed."}
-	loggedUt = &client.Error{Status: 401, Code: api.CodeInvalidToken, Message: "No."}
+	broken    = &client.Unreachable{Address: "http://s", Err: errors.New("connection reset"), OutcomeUnknown: true}
+	timeUp    = &client.Unreachable{Address: "http://s", Err: context.DeadlineExceeded, OutcomeUnknown: true}
+	gone      = &client.Unreachable{Address: "http://s", Err: errors.New("connection refused"), NotSent: true}
+	refused   = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed."}
+	loggedOut = &client.Error{Status: 401, Code: api.CodeInvalidToken, Message: "No."}
 )
 
 // work is the work over the service. A row is {"name":...} or a cell under the heading name.
