@@ -75,6 +75,11 @@ man: ## write the manual pages of perksctl into bin/man/
 shells: test-programs ## press TAB in bash, zsh and fish
 	go test -count=1 -run '^TestShells$$' ./cli
 
+.PHONY: keyring
+keyring: ## log in through a real keyring (needs dbus and gnome-keyring)
+	go vet -tags keyring ./cmd/perksctl/keyring
+	go test -tags keyring -count=1 ./cmd/perksctl/keyring
+
 .PHONY: golden
 golden: ## write the golden files anew; look at the difference before you commit it
 	go test $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
