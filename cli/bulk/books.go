@@ -17,6 +17,7 @@ type books struct {
 	results *results
 	journal *journal
 	broken  atomic.Bool // not everything could be written down: the journal has to stay
+	partial bool        // the run did not come to the end of the rows
 }
 
 // openBooks takes up the books of earlier runs over the same rows, or begins new ones. Books of other work, or of the same
@@ -73,7 +74,19 @@ func (b *books) close() error {
 	if err := b.results.finish(); err != nil {
 		return errors.Join(err, b.journal.release())
 	}
+	if b.partial && b.journal.left { // it alone knows of rows that a killed run sent and this one did not come to
+		return b.journal.release()
+	}
 	return b.journal.remove()
+}
+
+// lastSign is when a run before this one may have sent something last. When one was killed nobody knows, so that it may have
+// been just now; what a run writes of a row whose outcome it does not know, it writes behind the sending.
+func (b *books) lastSign() time.Time {
+	if b.journal.left {
+		return b.journal.opened
+	}
+	return b.results.written
 }
 
 // abandon leaves everything as it is. A journal that says nothing does not stay.

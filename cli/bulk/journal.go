@@ -27,10 +27,10 @@ type journal struct {
 	file *os.File
 	sync func() error // makes what is written last
 
-	left  bool      // an earlier run was killed
-	batch batch     // of that run
-	sent  int       // rows up to this one may have been sent by it
-	sign  time.Time // its last sign of life
+	left   bool      // an earlier run was killed
+	batch  batch     // of that run
+	sent   int       // rows up to this one may have been sent by it
+	opened time.Time // by this run
 
 	upTo int // rows up to this one may be sent by this run
 	keys atomic.Bool
@@ -102,11 +102,7 @@ func (j *journal) isCurrent() (bool, error) {
 // read takes in what a run that was killed left. A last line that was written half is cut off: nothing that it allows can
 // have been sent.
 func (j *journal) read() error {
-	info, err := j.file.Stat()
-	if err != nil {
-		return err
-	}
-	j.sign = info.ModTime()
+	j.opened = time.Now()
 	in := bufio.NewReader(j.file)
 	whole := int64(0)
 	for {
@@ -134,7 +130,7 @@ func (j *journal) read() error {
 	}
 }
 
-// begin notes that a run of the batch is at work. What was left stays: it is true until a run ends in good order.
+// begin notes that a run of the batch is at work. What was left stays: it is true until a run comes to the end of the rows.
 func (j *journal) begin(b batch) error {
 	if err := j.write(entry{Batch: b.String()}); err != nil || j.file == nil {
 		return err
@@ -144,14 +140,6 @@ func (j *journal) begin(b batch) error {
 
 // mayHaveSent tells whether an earlier run that was killed may have sent the row.
 func (j *journal) mayHaveSent(row int) bool { return j.left && row <= j.sent }
-
-// lastSign is when the run that was killed gave its last sign of life, the zero time if there was none.
-func (j *journal) lastSign() time.Time {
-	if !j.left {
-		return time.Time{}
-	}
-	return j.sign
-}
 
 // allow notes, before a row is sent, that it and those behind it may have been.
 func (j *journal) allow(row int) error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"example.com/perks/cli/exit"
 )
@@ -17,8 +18,9 @@ import (
 // results is the file with a line for each row. Rows that were tried again have several while a run is at work; the last
 // one counts, and tidy leaves only that.
 type results struct {
-	path   string
-	ledger *ledger
+	path    string
+	ledger  *ledger
+	written time.Time // by earlier runs
 
 	mu      sync.Mutex
 	out     io.Writer
@@ -37,6 +39,9 @@ func openResults(path string) (r *results, b batch, found bool, err error) {
 		return nil, b, false, fmt.Errorf("open the results: %w", err)
 	}
 	r = &results{path: path, ledger: newLedger(), out: file, file: file}
+	if info, err := file.Stat(); err == nil {
+		r.written = info.ModTime()
+	}
 	b, end, err := r.read()
 	if err == nil {
 		err = file.Truncate(end)

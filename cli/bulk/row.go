@@ -87,9 +87,9 @@ func (r *run) recall(j *job) (v verdict, settled bool) {
 	return verdict{}, false
 }
 
-// awaitQuiet waits until nothing can be on its way that a run sent which was killed.
+// awaitQuiet waits until nothing can be on its way that an earlier run sent.
 func (r *run) awaitQuiet() bool {
-	quiet := r.journal.lastSign().Add(grace).Sub(r.now())
+	quiet := r.lastSign().Add(grace).Sub(r.now())
 	return quiet <= 0 || r.away(min(quiet, grace)) // more is a clock that was set back
 }
 

@@ -121,6 +121,7 @@ func (r *run) work(ctx context.Context) error {
 	if err == nil && r.wanted.Err() != nil {
 		err = context.Cause(r.wanted)
 	}
+	r.partial = err != nil
 	return err
 }
 
