@@ -23,6 +23,18 @@ const patience = 5 * time.Second
 // exitInterrupted is what a shell ends with when an interrupt ended what it ran.
 const exitInterrupted = 130
 
+// Failure is that the editor did not start or did not end well.
+type Failure struct {
+	Editor Editor
+	Err    error
+}
+
+// Error says it in a sentence.
+func (f *Failure) Error() string { return fmt.Sprintf("The editor %s failed: %s.", f.Editor, f.Err) }
+
+// Unwrap returns what the system said.
+func (f *Failure) Unwrap() error { return f.Err }
+
 // Open runs the editor on a file until it ends. It has the terminal, and the environment without the variables that are
 // to be hidden. Its failure, however it came about, says nothing about whether the file was changed. An editor that an
 // interrupt ended is context.Canceled.
@@ -47,7 +59,7 @@ func (e Editor) Open(ctx context.Context, s *streams.Streams, i *Interrupts, pat
 	if errors.As(err, &ended) && wasInterrupted(ended) {
 		return context.Canceled
 	}
-	return fmt.Errorf("The editor %s failed: %w.", e, err)
+	return &Failure{e, err}
 }
 
 func wasInterrupted(ended *exec.ExitError) bool {

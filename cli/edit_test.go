@@ -1,0 +1,289 @@
+package cli_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/perks/cli/editor"
+	"example.com/perks/cli/session"
+	"example.com/perks/server/servertest"
+)
+
+// edits makes shell scripts the editor, one for each time that it opens; the last stays. In a script, $1 is the file, and
+// `put FIELD VALUE` edits it, `keep NAME` copies it to where read finds it, and perksctl is another person's.
+func (x *terminal) edits(scripts ...string) (read func(name string) string) {
+	x.t.Helper()
+	dir := x.t.TempDir()
+	x.t.Setenv("TMPDIR", x.t.TempDir())
+	program := "PERKSCTL_CONFIG_DIR='" + x.env[session.EnvConfigDir] + "'; export PERKSCTL_CONFIG_DIR; cd '" + dir + "'\n" +
+		`put() { sed "s|^$1: .*|$1: $2|" "$file" > new && cp new "$file"; }; keep() { cp "$file" "$1"; }; file=$1` + "\n"
+	for i, script := range scripts {
+		if i < len(scripts)-1 {
+			marker := "opened" + string(rune('a'+i))
+			program += "if [ ! -e " + marker + " ]; then : > " + marker + "; " + script + "; exit; fi\n"
+		} else {
+			program += script + "\n"
+		}
+	}
+	path := filepath.Join(dir, "editor.sh")
+	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
+		x.t.Fatal(err)
+	}
+	x.env[editor.EnvEditor] = "sh '" + path + "'"
+	return func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			x.t.Error(err)
+		}
+		return string(text)
+	}
+}
+
+// keptTexts returns the texts that perksctl left in files.
+func keptTexts(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(os.TempDir(), "perksctl-edit-*", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// property reads fields of a property as tab-separated lines.
+func (x *terminal) property(id, fields string) string {
+	x.t.Helper()
+	return strings.ReplaceAll(strings.TrimSpace(x.must("property", "get", id, "--quiet", "--fields", fields).out), "\n", " ")
+}
+
+func TestEditAsksBeforeItSends(t *testing.T) {
+	x, facts := loggedIn(t)
+	x.edits("put title Loft", "put city York")
+	question := "Change property 42 at " + facts["API_URL"] + " (profile default)? [y]es, [e]dit again, [n]o: "
+	r := x.typing("what?\nE\nyes\n", "property", "edit", "42")
+	shown := "- title: Flat\n+ title: Loft\n"
+	want := shown + question + question + shown + "- city: Leeds\n+ city: York\n" + question + "Updated property 42 at " + facts["API_URL"] + " (profile default).\n"
+	if r.code != 0 || r.err != want || r.out != "" {
+		t.Errorf("%+v\nwant\n%s", r, want)
+	}
+	if got := x.property("42", "title,city"); got != "title\tLoft city\tYork" {
+		t.Error(got)
+	}
+	if kept := keptTexts(t); len(kept) != 0 {
+		t.Errorf("left behind: %q", kept)
+	}
+}
+
+func TestEditKeepsTheTextThatWasNotAgreedTo(t *testing.T) {
+	for _, answer := range []string{"n\n", ""} {
+		x, _ := loggedIn(t)
+		x.edits("put title Loft", "true")
+		r := x.typing(answer, "property", "edit", "42")
+		kept := keptTexts(t)
+		if r.code != 3 || len(kept) != 1 || !strings.Contains(r.err, "  perksctl property edit 42 --resume "+kept[0]+"\n") {
+			t.Fatalf("%+v %q", r, kept)
+		}
+		if got := x.property("42", "title"); got != "title\tFlat" {
+			t.Error(got)
+		}
+		if r := x.typing("y\n", "property", "edit", "42", "--resume", kept[0]); r.code != 0 || len(keptTexts(t)) != 0 {
+			t.Errorf("%+v", r)
+		}
+		if got := x.property("42", "title"); got != "title\tLoft" {
+			t.Error(got)
+		}
+	}
+}
+
+func TestEditOpensAgainForWhatIsWrong(t *testing.T) {
+	x, _ := loggedIn(t)
+	read := x.edits(`put bedrooms many; echo "colour: red" >> "$1"`, `keep wrong; put bedrooms "["`, "keep broken; put bedrooms 3", `keep still; sed '/^colour/d' still > "$1"`)
+	r := x.typing("y\n", "property", "edit", "42")
+	if r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if text := read("wrong"); !strings.Contains(text, "\n#! bedrooms must be a whole number\nbedrooms: many\n") || !strings.Contains(text, "\n#! colour is not a field of a property; the fields are title, description, ") {
+		t.Error(text)
+	}
+	if text := read("broken"); !strings.HasPrefix(text, "#! This is not valid YAML: line ") || strings.Count(text, "#!") != 1 {
+		t.Error(text)
+	}
+	if text := read("still"); strings.Count(text, "#!") != 1 || !strings.Contains(text, "bedrooms: 3\n") {
+		t.Error(text)
+	}
+	if got := x.property("42", "bedrooms"); got != "bedrooms\t3" {
+		t.Error(got)
+	}
+}
+
+func TestEditGivesUpOnATextThatStaysWrong(t *testing.T) {
+	x, _ := loggedIn(t)
+	x.edits("put bedrooms many", "true")
+	if r := x.typing("", "property", "edit", "42"); r.code != 3 || len(keptTexts(t)) != 1 || !strings.Contains(r.err, "--resume") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestEditMergesWhatOthersChangeMeanwhile(t *testing.T) {
+	x, _ := loggedIn(t)
+	x.edits("put title Mine; perksctl property update 42 --city York --price-pw 300 2> log || exit 9")
+	r := x.typing("y\ny\n", "property", "edit", "42")
+	told := "warning: Somebody else changed property 42 meanwhile:\n  city\n    before: Leeds\n    theirs: York\n  price_pw\n    before: 250.00\n    theirs: 300\n"
+	if r.code != 0 || !strings.Contains(r.err, told) || strings.Count(r.err, "- title: Flat\n+ title: Mine\n") != 2 {
+		t.Errorf("%+v", r)
+	}
+	if got := x.property("42", "title,city,price_pw"); got != "title\tMine city\tYork price_pw\t300" {
+		t.Error(got)
+	}
+}
+
+func TestEditOffATerminalMergesToo(t *testing.T) {
+	x, _ := loggedIn(t)
+	x.edits("put title Mine; perksctl property update 42 --city York 2> log || exit 9")
+	if r := x.run("property", "edit", "42", "--yes"); r.code != 0 || !strings.Contains(r.err, "theirs: York") {
+		t.Errorf("%+v", r)
+	}
+	if got := x.property("42", "title,city"); got != "title\tMine city\tYork" {
+		t.Error(got)
+	}
+}
+
+func TestEditLetsAPersonDecideAboutAConflict(t *testing.T) {
+	x, _ := loggedIn(t)
+	read := x.edits("put title Mine; perksctl property update 42 --title Theirs 2> log || exit 9", "keep conflict; put title Both")
+	r := x.typing("y\ny\n", "property", "edit", "42")
+	if r.code != 0 || !strings.Contains(r.err, "  title\n    before: Flat\n    theirs: Theirs\n    yours:  Mine\n") || !strings.Contains(r.err, "- title: Theirs\n+ title: Both\n") {
+		t.Errorf("%+v", r)
+	}
+	if text := read("conflict"); !strings.Contains(text, "#!   title: Theirs\n#! and before that it was:\n#!   title: Flat\ntitle: Mine\n") {
+		t.Error(text)
+	}
+	if got := x.property("42", "title"); got != "title\tBoth" {
+		t.Error(got)
+	}
+}
+
+func TestEditCannotDecideAboutAConflictAlone(t *testing.T) {
+	x, _ := loggedIn(t)
+	read := x.edits("put title Mine; perksctl property update 42 --title Theirs --city York 2> log || exit 9", "keep resumed")
+	r := x.run("property", "edit", "42", "--yes")
+	kept := keptTexts(t)
+	if r.code != 6 || len(kept) != 1 || !strings.Contains(r.err, "Decide on a terminal about: title.\nYour text is kept in "+kept[0]) {
+		t.Fatalf("%+v %q", r, kept)
+	}
+	if r := x.typing("y\n", "property", "edit", "42", "--resume", kept[0]); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if text := read("resumed"); !strings.Contains(text, "#!   title: Theirs\n") || !strings.Contains(text, "\ncity: York\n") {
+		t.Error(text)
+	}
+	if got := x.property("42", "title,city"); got != "title\tMine city\tYork" {
+		t.Error(got)
+	}
+}
+
+func TestEditOfWhatIsDeletedMeanwhile(t *testing.T) {
+	x, _ := loggedIn(t)
+	x.edits("put title Mine; perksctl property delete 42 --yes 2> log || exit 9")
+	r := x.typing("y\n", "property", "edit", "42")
+	if r.code != 5 || len(keptTexts(t)) != 1 || !strings.Contains(r.err, "There is no property 42") || !strings.Contains(r.err, "--resume") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// behind is a terminal whose server is reached through something that may do as it likes with a change.
+func behind(t *testing.T, patch func(real http.Handler, w http.ResponseWriter, r *http.Request)) *terminal {
+	t.Helper()
+	facts := shop(servertest.Start(t))
+	address, err := url.Parse(strings.TrimSuffix(facts["API_URL"], "/v2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := httputil.NewSingleHostReverseProxy(address)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			patch(real, w, r)
+			return
+		}
+		real.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	return newTerminal(t, map[string]string{
+		session.EnvAPIURL: proxy.URL + "/v2", session.EnvClientID: facts["CLIENT"], session.EnvClientSecret: facts["SECRET"],
+	})
+}
+
+func replaceBody(r *http.Request, body string) {
+	r.Body = io.NopCloser(strings.NewReader(body))
+	r.ContentLength = int64(len(body))
+}
+
+func breakOff(w http.ResponseWriter) {
+	connection, _, err := w.(http.Hijacker).Hijack()
+	if err == nil {
+		connection.Close()
+	}
+}
+
+func TestEditShowsWhatTheServerRefuses(t *testing.T) {
+	broken := true
+	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
+		if broken {
+			replaceBody(r, `{"bedrooms":-1,"colour":"red"}`)
+			broken = false
+		}
+		real.ServeHTTP(w, r)
+	})
+	read := x.edits("put bedrooms 2", "keep refused; put bedrooms 3")
+	r := x.typing("y\ny\n", "property", "edit", "42")
+	text := read("refused")
+	if r.code != 0 || !strings.HasPrefix(text, "#! The server refused this: ") || !strings.Contains(text, "#! colour is not a field") || !strings.Contains(text, "#! bedrooms must not be negative\nbedrooms: 2\n") {
+		t.Errorf("%+v\n%s", r, text)
+	}
+	if got := x.property("42", "bedrooms"); got != "bedrooms\t3" {
+		t.Error(got)
+	}
+	broken = true
+	x.edits("put bedrooms 4")
+	r = x.run("property", "edit", "42", "--yes")
+	if r.code != 1 || !strings.Contains(r.err, "  bedrooms: must not be negative\n") || len(keptTexts(t)) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestEditLooksForAChangeWhoseAnswerIsLost(t *testing.T) {
+	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
+		real.ServeHTTP(httptest.NewRecorder(), r)
+		breakOff(w)
+	})
+	x.edits("put title Loft")
+	r := x.run("property", "edit", "42", "--yes")
+	if r.code != 0 || !strings.Contains(r.err, "no answer said so, but it is as you want it") || len(keptTexts(t)) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestEditSaysWhenNobodyKnows(t *testing.T) {
+	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) { breakOff(w) })
+	x.edits("put title Loft")
+	r := x.run("property", "edit", "42", "--yes")
+	if r.code != 8 || !strings.Contains(r.err, "  perksctl property get 42\nYour text is kept in ") || len(keptTexts(t)) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestEditWithoutARightToChange(t *testing.T) {
+	x, _ := loggedIn(t)
+	x.edits("put title Mine")
+	r := x.typing("y\n", "property", "edit", "99")
+	kept := keptTexts(t)
+	if r.code != 4 || len(kept) != 1 || !strings.Contains(r.err, kept[0]) {
+		t.Errorf("%+v", r)
+	}
+}
