@@ -11,6 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
@@ -28,17 +29,25 @@ type redeemOptions struct {
 
 func newRedeem(s *session.Session) *cobra.Command {
 	o := &redeemOptions{session: s}
+	file := &bulk.Flags{}
 	cmd := &cobra.Command{
-		Use:   "redeem PERK --user USER",
-		Short: "Redeem a perk for a user",
+		Use:   "redeem {PERK --user USER | --file FILE}",
+		Short: "Redeem a perk for a user, or many",
 		Long: "Redeem a perk for a user. Each request carries an idempotency key, so that running it again with the same\n" +
 			"key cannot redeem twice. If no answer comes, it is looked for among the user's redemptions; if the outcome stays\n" +
-			"unknown, the exit code is 8 and the command to run is shown.",
+			"unknown, the exit code is 8 and the command to run is shown.\n\n" + redeemFileHelp,
 		Example: "  perksctl perk redeem coffee-2for1 --user alice\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata ticket=4711 --metadata channel=phone\n" +
-			"  perksctl perk redeem spa-day --user bob --metadata '{\"guests\": 2}'",
-		Args: command.Exactly("PERK"),
+			"  perksctl perk redeem spa-day --user bob --metadata '{\"guests\": 2}'\n" +
+			redeemFileExample,
+		Args: command.OrFile(&file.File, command.Exactly("PERK")),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkRedeemFile(cmd, file); err != nil {
+				return err
+			}
+			if file.File != "" {
+				return runRedeemFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun})
+			}
 			o.perkID = args[0]
 			if o.userID == "" {
 				return exit.Usagef("--user is missing: say for whom the perk is redeemed.")
@@ -56,7 +65,8 @@ func newRedeem(s *session.Session) *cobra.Command {
 	flags.StringVarP(&o.userID, "user", "u", "", "the `id` of the user")
 	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "keep this with the redemption: `key=value`, repeatable, or one JSON object")
 	flags.StringVar(&o.key, "idempotency-key", "", "name for this request; the same again is answered the same (default a new UUID)")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request, or with --file check every row, and send nothing")
+	file.Bind(cmd)
 	return cmd
 }
 
