@@ -30,6 +30,11 @@ test: test-programs lint ## run every check and every test
 test-programs:
 	@.ci/test-programs
 
+# The short form of these tests is part of make test.
+.PHONY: endurance
+endurance: ## kill bulk runs of 20,000 rows again and again
+	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/perksctl/endurance
+
 .PHONY: race
 race: test-programs ## run the tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...

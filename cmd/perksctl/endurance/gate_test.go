@@ -1,0 +1,231 @@
+package endurance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// gate stands before a server. It counts what comes in and does to redeems what networks, and those who end programs, do:
+// at a moment that is known to the request.
+type gate struct {
+	t       *testing.T
+	to      http.Handler
+	address string
+	server  *http.Server
+
+	dropEvery int // of so many redeems the answer to one is lost
+	loseEvery int // of so many redeems one is lost before the server has it
+
+	mu       sync.Mutex
+	redeems  int // that came in
+	requests int // of any kind
+	held     int // redeems that wait until they are let through
+	working  int // redeems that the server is at work on, or will be
+	traps    map[int]trap
+	passage  chan struct{} // closed while redeems may pass
+	putOff   int           // from this one on, redeems are asked to come back in a minute; 0 is none
+}
+
+// trap is what happens to one redeem.
+type trap struct {
+	moment moment
+	spring func()
+}
+
+// moment says when a trap springs, and what the server does of the request then.
+type moment int
+
+const (
+	beforeWork     moment = iota // the request has left, and comes to nothing
+	lateWork                     // the request has left, and the server begins with it when nobody waits for it any more
+	afterWork                    // the work is done, and nobody is told
+	afterAnswer                  // the answer is on its way
+	momentsOfDeath               // the ones above
+	broken                       // the connection breaks, and the server begins with the request later
+)
+
+// late is how long after its connection's end a server may begin with a request: it is less than perksctl allows for.
+const late = 2 * time.Second
+
+// newGate opens a gate before the server until the test ends.
+func newGate(t *testing.T, to http.Handler) *gate {
+	g := &gate{t: t, to: to, address: "127.0.0.1:0", traps: map[int]trap{}, passage: make(chan struct{})}
+	close(g.passage)
+	g.open()
+	t.Cleanup(func() { g.server.Close() })
+	return g
+}
+
+func (g *gate) open() {
+	g.t.Helper()
+	listener, err := net.Listen("tcp", g.address)
+	if err != nil {
+		g.t.Error(err)
+		return
+	}
+	g.address = listener.Addr().String()
+	server := &http.Server{Handler: g}
+	g.server = server
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			g.t.Error(err)
+		}
+	}()
+}
+
+// restart breaks all connections, and refuses new ones for a while.
+func (g *gate) restart(after time.Duration) {
+	if err := g.server.Close(); err != nil {
+		g.t.Error(err)
+	}
+	<-time.After(after)
+	g.open()
+}
+
+// URL is {api_url}.
+func (g *gate) URL() string { return "http://" + g.address + "/v2" }
+
+// set sets a trap for a redeem that is still to come, 1 for the next.
+func (g *gate) set(ahead int, m moment, spring func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.traps[g.redeems+ahead] = trap{m, spring}
+}
+
+// shut lets no redeem through until the function that it returns is called.
+func (g *gate) shut() (open func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	passage := make(chan struct{})
+	g.passage = passage
+	return func() { close(passage) }
+}
+
+// askToWaitFrom answers every redeem from that one on that it should come back in a minute; 0 ends that.
+func (g *gate) askToWaitFrom(number int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.putOff = number
+}
+
+func (g *gate) counts() (redeems, requests, held int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.redeems, g.requests, g.held
+}
+
+// fate is what becomes of one redeem.
+type fate struct {
+	number  int
+	trap    trap
+	passage chan struct{}
+	putOff  bool
+}
+
+func (g *gate) next() fate {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.redeems++
+	return fate{g.redeems, g.traps[g.redeems], g.passage, g.putOff > 0 && g.redeems >= g.putOff}
+}
+
+func (g *gate) add(to *int, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	*to += n
+}
+
+// settle returns when the server has done what it will ever do of what came in.
+func (g *gate) settle() {
+	eventually(g.t, "the server has nothing to do any more", func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.working == 0
+	})
+}
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.add(&g.requests, 1)
+	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/redeem") {
+		g.read(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the program died while it sent this
+	}
+	f := g.next()
+	g.add(&g.held, 1)
+	<-f.passage
+	g.add(&g.held, -1)
+	if f.putOff {
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	g.redeem(w, r, body, f)
+}
+
+// read sees through what is no redeem; an answer in so many is lost, as those to redeems are.
+func (g *gate) read(w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	lost := every(g.requests-g.redeems, g.dropEvery)
+	g.mu.Unlock()
+	if lost {
+		panic(http.ErrAbortHandler)
+	}
+	g.to.ServeHTTP(w, r)
+}
+
+// redeem sees a redeem through, or not.
+func (g *gate) redeem(w http.ResponseWriter, r *http.Request, body []byte, f fate) {
+	// A server does not stop its work because nobody waits for it any more.
+	r = r.Clone(context.WithoutCancel(r.Context()))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	answer := httptest.NewRecorder()
+	g.add(&g.working, 1)
+	if f.meets(broken) {
+		time.AfterFunc(late, func() {
+			defer g.add(&g.working, -1)
+			g.to.ServeHTTP(answer, r)
+		})
+		panic(http.ErrAbortHandler)
+	}
+	defer g.add(&g.working, -1)
+	switch {
+	case f.meets(beforeWork), f.trap.spring == nil && every(f.number, g.loseEvery):
+		panic(http.ErrAbortHandler)
+	case f.meets(lateWork):
+		<-time.After(late)
+	}
+	g.to.ServeHTTP(answer, r)
+	if f.meets(afterWork) || f.trap.spring == nil && every(f.number, g.dropEvery) {
+		panic(http.ErrAbortHandler)
+	}
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes()) // nobody may be there any more
+	_ = http.NewResponseController(w).Flush()
+	f.meets(afterAnswer)
+}
+
+// meets springs the trap if this is its moment, and tells whether it was.
+func (f fate) meets(m moment) bool {
+	if f.trap.spring == nil || f.trap.moment != m {
+		return false
+	}
+	f.trap.spring()
+	return true
+}
+
+func every(number, n int) bool { return n > 0 && number%n == 0 }

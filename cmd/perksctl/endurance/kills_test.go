@@ -1,0 +1,69 @@
+package endurance
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// scale is how much is done in the form of the tests that runs.
+type scale struct{ rows, kills int }
+
+// scaleOf returns the long form, or the small one. After each kill perksctl gives a service that does not know keys five
+// seconds, so that there are fewer kills of those.
+func scaleOf(small scale) scale {
+	if isLong() {
+		return scale{20_000, 10}
+	}
+	return small
+}
+
+func TestTenKillsCostNothingAtOurServer(t *testing.T) {
+	t.Parallel()
+	s := scaleOf(scale{600, 10})
+	r := rowsOf(s.rows)
+	newJob(t, ours(t, r), r).killAgainAndAgain(s.kills, 1)
+}
+
+func TestTenKillsAndLostAnswersCostNothingAtOurServer(t *testing.T) {
+	t.Parallel()
+	s := scaleOf(scale{300, 10})
+	r := rowsOf(s.rows)
+	shop := ours(t, r)
+	shop.gate.dropEvery, shop.gate.loseEvery = 10, 50
+	newJob(t, shop, r).killAgainAndAgain(s.kills, 2)
+}
+
+func TestKillsCostNothingWhereNobodyKnowsKeys(t *testing.T) {
+	t.Parallel()
+	s := scaleOf(scale{600, 3})
+	newJob(t, theirs(t, &foreign{}), rowsOf(s.rows)).killAgainAndAgain(s.kills, 3)
+}
+
+func TestKillsCostNothingWhereRowsAreTheSame(t *testing.T) {
+	t.Parallel()
+	s := scaleOf(scale{300, 3})
+	newJob(t, theirs(t, &foreign{}), twinsOf(s.rows)).killAgainAndAgain(s.kills, 4)
+}
+
+func randomMoment(random *rand.Rand) moment { return moment(random.IntN(int(momentsOfDeath))) }
+
+// killAgainAndAgain kills the program at moments that the seed chooses, and lets it go on at once each time. Then it comes
+// to the end.
+func (j *job) killAgainAndAgain(kills int, seed uint64) {
+	j.Helper()
+	began := time.Now()
+	random := rand.New(rand.NewPCG(seed, 0))
+	atMost := j.rush.rows * 9 / 10 / kills
+	for range kills {
+		p := j.start()
+		j.gate.set(1+random.IntN(atMost), randomMoment(random), p.kill)
+		p.must(-1)
+	}
+	killed := time.Now()
+	j.start().must(0)
+	sent, all, _ := j.gate.counts()
+	j.Logf("%d rows, %d kills: %d redeems came in and %d other requests; %s with the kills, %s after them",
+		j.rush.rows, kills, sent, all-sent, killed.Sub(began).Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
+	j.check()
+}

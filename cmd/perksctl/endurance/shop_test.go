@@ -1,0 +1,67 @@
+package endurance
+
+import (
+	"net/http/httputil"
+	"net/url"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// shop is a server behind a gate, a client's id and secret there, and a look at what it has.
+type shop struct {
+	gate       *gate
+	id, secret string
+	kept       func() map[string]wanted // by id
+}
+
+// ours is perksd over a database. Each row needs a user and perk that no other has.
+func ours(t *testing.T, r rush) shop {
+	t.Helper()
+	server := servertest.Start(t)
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "p0"}}, store.PerkRecord{Perk: api.Perk{ID: "p1"}}, store.PerkRecord{Perk: api.Perk{ID: "p2"}})
+	server.ImportUsers(usersOf(r.wanted())...)
+	root, err := url.Parse(server.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := shop{gate: newGate(t, httputil.NewSingleHostReverseProxy(root))}
+	s.id, s.secret = server.Client()
+	s.kept = func() map[string]wanted {
+		all := map[string]wanted{}
+		for r, err := range server.Live.ExportRedemptions(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[r.ID] = wanted{r.PerkID, r.UserID, canonical(r.Metadata)}
+		}
+		return all
+	}
+	return s
+}
+
+// theirs is a service that is not ours. It loses one answer in ten and, of fifty redeems, one before it is done.
+func theirs(t *testing.T, f *foreign) shop {
+	s := shop{gate: newGate(t, f), id: foreignID, secret: foreignSecret}
+	s.gate.dropEvery, s.gate.loseEvery = 10, 50
+	s.kept = func() map[string]wanted {
+		all := map[string]wanted{}
+		for _, r := range f.redemptions() {
+			all[r.ID] = wanted{r.PerkID, r.UserID, canonical(r.Metadata)}
+		}
+		return all
+	}
+	return s
+}
+
+// rowsOf is n rows as they go to both: each for a user of its own, with a number.
+func rowsOf(n int) rush {
+	return rush{rows: n, who: everyone, says: itsNumber, format: csv, suffix: ".csv"}
+}
+
+// twinsOf is n rows without metadata for few users, so that each is there many times.
+func twinsOf(n int) rush {
+	return rush{rows: n, who: among(max(n/40, 1)), format: jsonl, suffix: ".jsonl"}
+}

@@ -1,0 +1,170 @@
+package endurance
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// promptly is more than a run needs to end that has nothing to wait for, however busy the machine is.
+const promptly = 15 * time.Second
+
+func nothing() {}
+
+func TestInterruptedRunSaysHowToGoOn(t *testing.T) {
+	t.Parallel()
+	r := rowsOf(100)
+	j := newJob(t, ours(t, r), r)
+	p := j.start()
+	j.gate.set(40, afterWork, p.interrupt)
+	p.must(130).says("To go on, run the same command again; what is done is not sent again:\n  perksctl perk redeem --file " + j.input)
+	if redeems, _, _ := j.gate.counts(); redeems > 60 {
+		t.Errorf("%d redeems were sent of 100, after an interrupt behind 40", redeems)
+	}
+	j.start().must(0)
+	j.check()
+}
+
+func TestInterruptWhileTheServerAsksToWaitEndsTheRun(t *testing.T) {
+	t.Parallel()
+	r := rowsOf(60)
+	j := newJob(t, ours(t, r), r)
+	j.gate.askToWaitFrom(20)
+	p := j.start()
+	eventually(t, "the run waits because the server asks for it", func() bool { return strings.Contains(p.told.String(), "asks to wait 1m0s") })
+	began := time.Now()
+	p.interrupt()
+	p.must(130).says("To go on")
+	if took := time.Since(began); took > promptly {
+		t.Errorf("the run ended %s after the interrupt", took)
+	}
+	j.gate.askToWaitFrom(0)
+	j.start().must(0)
+	j.check()
+}
+
+// TestInterruptedResumptionForgetsNothing kills a run whose rows are done without its knowledge, and interrupts the next one
+// before that can find out.
+func TestInterruptedResumptionForgetsNothing(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, theirs(t, &foreign{}), twinsOf(40))
+	p := j.start()
+	j.gate.set(9, afterWork, p.kill)
+	p.must(-1)
+
+	p = j.start()
+	eventually(t, "the second run is at work", func() bool { return j.begun() == 2 })
+	p.interrupt()
+	p.must(130)
+	j.start().must(0)
+	j.check()
+}
+
+// begun is how many runs the journal names.
+func (j *job) begun() int {
+	text, err := os.ReadFile(j.journal())
+	if err != nil {
+		j.Fatal(err)
+	}
+	return bytes.Count(text, []byte(`"batch"`))
+}
+
+// TestRequestThatOutlivesItsRunIsNotSentAgain has a server begin with a request when the program that sent it is dead,
+// long after that last wrote to its journal.
+func TestRequestThatOutlivesItsRunIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, theirs(t, &foreign{}), rowsOf(40))
+	p := j.start()
+	j.gate.set(9, lateWork, p.kill)
+	p.must(-1)
+	anHourAgo := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(j.journal(), anHourAgo, anHourAgo); err != nil {
+		t.Fatal(err)
+	}
+	j.start().must(0)
+	j.check()
+}
+
+// TestInterruptWhileAnAnswerIsSoughtForgetsNothing interrupts a run that looks for an answer that was lost, and goes on before
+// the server has done what it was asked.
+func TestInterruptWhileAnAnswerIsSoughtForgetsNothing(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, theirs(t, &foreign{}), rowsOf(40))
+	p := j.start()
+	j.gate.set(9, broken, p.interrupt)
+	p.must(130)
+	j.start().must(0)
+	j.check()
+}
+
+func TestSecondRunAtOnceIsRefused(t *testing.T) {
+	t.Parallel()
+	r := rowsOf(40)
+	j := newJob(t, ours(t, r), r)
+	open := j.gate.shut()
+	first := j.start()
+	eventually(t, "the first run waits for answers", func() bool { _, _, held := j.gate.counts(); return held == 8 })
+	_, before, _ := j.gate.counts()
+	j.start().must(2).says("Another run is at work on")
+	if _, after, _ := j.gate.counts(); after != before {
+		t.Errorf("the second run made %d requests", after-before)
+	}
+	open()
+	first.must(0)
+	j.check()
+}
+
+func TestServerThatRestartsCostsNoRow(t *testing.T) {
+	t.Parallel()
+	r := rowsOf(120)
+	for name, s := range map[string]shop{"ours": ours(t, r), "theirs": theirs(t, &foreign{})} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.gate.t = t
+			j := newJob(t, s, r)
+			p := j.start()
+			down := make(chan struct{})
+			j.gate.set(50, afterWork, func() { close(down) })
+			<-down
+			j.gate.restart(2 * time.Second)
+			p.must(0)
+			j.check()
+		})
+	}
+}
+
+func TestTokenThatEndsDuringTheRunIsReplaced(t *testing.T) {
+	t.Parallel()
+	f := &foreign{tokenUses: 30}
+	j := newJob(t, theirs(t, f), rowsOf(100))
+	j.start().must(0)
+	j.check()
+	if f.tokens < 3 {
+		t.Errorf("%d tokens were given out for more than 100 requests", f.tokens)
+	}
+}
+
+func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	const refusal = "write the results"
+	r := rowsOf(200)
+	for name, s := range map[string]shop{"ours": ours(t, r), "theirs": theirs(t, &foreign{})} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.gate.t = t
+			j := newJob(t, s, r)
+			// A file that may not grow is what a test can have of a full disk.
+			p := j.startBy("sh", "-c", `ulimit -f 16 && exec "$@"`, "sh", j.program).must(1)
+			p.says(refusal)
+			p.says("To go on, run the same command again")
+			if _, err := os.Stat(j.journal()); err != nil {
+				t.Errorf("the journal: %v", err)
+			}
+			j.checkSoFar()
+			j.start().must(0)
+			j.check()
+		})
+	}
+}
