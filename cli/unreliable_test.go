@@ -1,0 +1,336 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/perks/cli"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
+)
+
+// The commands that TestUnreliableServer gives. The second redeem goes to a server that honours idempotency keys.
+var unreliableCommands = map[string][]string{
+	"read":   {"perk", "get", "p"},
+	"redeem": {"perk", "redeem", "p", "--user", "u"},
+	"keyed":  {"perk", "redeem", "p", "--user", "u"},
+	"update": {"property", "update", "1", "--title", "T"},
+	"delete": {"property", "delete", "1", "--yes"},
+}
+
+// end is how a command ends on an unreliable server.
+type end struct {
+	requests int    // that reached the server; below 0: at least so many
+	looks    int    // at the user's redemptions
+	code     int    // of the process
+	json     string // code of the error; "" for none
+}
+
+func TestUnreliableServer(t *testing.T) {
+	var (
+		good     = end{requests: 1}
+		twice    = end{requests: 2}
+		unknown  = end{requests: 1, code: 8, json: "outcome_unknown"}
+		searched = end{requests: 1, looks: 1, code: 8, json: "outcome_unknown"}
+		found    = end{requests: 1, looks: 1}
+		down     = end{requests: 1, code: 8, json: "unavailable"}
+		downSeen = end{requests: 1, looks: 1, code: 8, json: "unavailable"}
+		putOff   = end{requests: 1, code: 1, json: "rate_limited"}
+	)
+	var runs []func()
+	checks := map[string]func(*testing.T){}
+	for name, test := range map[string]struct {
+		trouble func(*unreliable) http.HandlerFunc
+		times   int // that the trouble comes; 0 is for ever
+		flags   []string
+		ends    map[string]end
+	}{
+		"429 for a while, in seconds": {
+			answering(429, "Retry-After: 1"), 1, nil,
+			map[string]end{"read": twice, "redeem": twice, "keyed": twice, "update": twice, "delete": twice},
+		},
+		"429 for a while, as a date of a clock of its own": {
+			answering(429, "Date: Mon, 02 Mar 2026 10:00:00 GMT", "Retry-After: Mon, 02 Mar 2026 10:00:01 GMT"), 1, nil,
+			map[string]end{"read": twice, "redeem": twice, "keyed": twice, "update": twice, "delete": twice},
+		},
+		"429 for longer than anyone waits": {
+			answering(429, "Retry-After: 3600"), 0, nil,
+			map[string]end{"read": putOff, "redeem": putOff, "keyed": putOff, "update": putOff, "delete": putOff},
+		},
+		"503 for a while": {
+			answering(503), 2, nil,
+			map[string]end{"read": {requests: 3}, "redeem": downSeen, "keyed": {requests: 3}, "update": down, "delete": down},
+		},
+		"503 for ever": {
+			answering(503), 0, []string{"--timeout", "500ms"},
+			map[string]end{
+				"read": {requests: -2, code: 8, json: "unavailable"}, "redeem": downSeen,
+				"keyed": {requests: -2, looks: 1, code: 8, json: "unavailable"}, "update": down, "delete": down,
+			},
+		},
+		"503 for longer than there is time": {
+			answering(503, "Retry-After: 1"), 0, []string{"--timeout", "500ms"},
+			map[string]end{"read": down, "redeem": downSeen, "keyed": downSeen, "update": down, "delete": down},
+		},
+		"closed before the work": {
+			func(*unreliable) http.HandlerFunc { return hangUp }, 1, nil,
+			map[string]end{"read": twice, "redeem": searched, "keyed": searched, "update": unknown, "delete": unknown},
+		},
+		"closed after the work": {
+			func(u *unreliable) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) { u.work(httptest.NewRecorder(), r); hangUp(w, r) }
+			}, 1, nil,
+			map[string]end{"read": twice, "redeem": found, "keyed": found, "update": unknown, "delete": unknown},
+		},
+		"half a body": {
+			func(u *unreliable) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Length", "9999")
+					u.work(w, r)
+				}
+			}, 1, nil,
+			map[string]end{"read": twice, "redeem": found, "keyed": twice, "update": unknown, "delete": unknown},
+		},
+		"no answer": {
+			func(u *unreliable) http.HandlerFunc { return func(http.ResponseWriter, *http.Request) { <-u.ended } }, 0, []string{"--timeout", "400ms"},
+			map[string]end{
+				"read": {requests: 1, code: 8, json: "unreachable"}, "redeem": searched, "keyed": searched, "update": unknown, "delete": unknown,
+			},
+		},
+		"no connection at first": {
+			nil, 0, nil,
+			map[string]end{"read": good, "redeem": good, "keyed": good, "update": good, "delete": good},
+		},
+	} {
+		for kind, want := range test.ends {
+			u := newUnreliable(t, kind == "keyed", test.times)
+			if test.trouble != nil {
+				u.trouble = test.trouble(u)
+			}
+			args := slices.Concat(unreliableCommands[kind], test.flags, []string{"-o", "json"})
+			run := func() { u.result = u.run(args, test.trouble == nil) }
+			runs = append(runs, run)
+			checks[name+"/"+kind] = func(t *testing.T) { u.check(t, want) }
+		}
+	}
+	atOnce(16, runs) // most of the time is spent waiting
+	for name, check := range checks {
+		t.Run(name, check)
+	}
+}
+
+func atOnce(n int, runs []func()) {
+	var wait sync.WaitGroup
+	places := make(chan struct{}, n)
+	for _, run := range runs {
+		places <- struct{}{}
+		wait.Go(func() { run(); <-places })
+	}
+	wait.Wait()
+}
+
+// unreliable is a service over TCP that troubles befall: so many at first, or all of them, of the requests that are not for
+// the user's redemptions.
+type unreliable struct {
+	t       *testing.T
+	port    *os.File
+	address string
+	trouble http.HandlerFunc
+	times   int
+	keys    bool // honours idempotency keys, and shows it
+	ended   chan struct{}
+	result  result
+
+	mu              sync.Mutex
+	requests, looks int
+	done            int // changes that were carried out
+}
+
+func newUnreliable(t *testing.T, keys bool, times int) *unreliable {
+	t.Helper()
+	u := &unreliable{t: t, keys: keys, times: times, ended: make(chan struct{})}
+	u.port, u.address = bindPort(t)
+	return u
+}
+
+// bindPort returns a socket that has a port of its own and refuses connections, until it is listened on.
+func bindPort(t *testing.T) (socket *os.File, address string) {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket = os.NewFile(uintptr(fd), "port")
+	t.Cleanup(func() { socket.Close() })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return socket, fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
+}
+
+func (u *unreliable) start() {
+	if err := syscall.Listen(int(u.port.Fd()), 16); err != nil {
+		u.t.Error(err)
+		return
+	}
+	listener, err := net.FileListener(u.port)
+	if err != nil {
+		u.t.Error(err)
+		return
+	}
+	u.port.Close() // the listener has a copy
+	server := httptest.NewUnstartedServer(u)
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	u.t.Cleanup(func() { close(u.ended); server.Close() })
+}
+
+// run runs a command, and starts the server before, or else when the command has met with no server.
+func (u *unreliable) run(args []string, late bool) result {
+	env := map[string]string{
+		session.EnvAPIURL: "http://" + u.address + "/v2", session.EnvToken: "t", session.EnvConfigDir: u.t.TempDir(),
+	}
+	s, out, stderr := streams.Buffers("")
+	if late {
+		s.Err = &seeing{to: stderr, text: "connection refused", then: sync.OnceFunc(u.start)}
+		args = append(args, "--debug")
+	} else {
+		u.start()
+	}
+	code := cli.Main(args, s, func(name string) string { return env[name] })
+	return result{code, out.String(), stderr.String()}
+}
+
+// seeing does something when a text goes by.
+type seeing struct {
+	to   io.Writer
+	text string
+	then func()
+}
+
+func (s *seeing) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), s.text) {
+		s.then()
+	}
+	return s.to.Write(p)
+}
+
+func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // or closing the connection would reset it
+	if strings.HasPrefix(r.URL.Path, "/v2/partners/perks/users/") {
+		u.list(w)
+		return
+	}
+	u.mu.Lock()
+	u.requests++
+	troubled := u.trouble != nil && (u.times == 0 || u.requests <= u.times)
+	u.mu.Unlock()
+	if key := r.Header.Get("Idempotency-Key"); u.keys && key != "" {
+		w.Header().Set("Idempotency-Key", key)
+	}
+	if troubled {
+		u.trouble(w, r)
+		return
+	}
+	u.work(w, r)
+}
+
+// work does what was asked for. A redeem is always under the same key here.
+func (u *unreliable) work(w http.ResponseWriter, r *http.Request) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.Method == http.MethodGet:
+		_, _ = io.WriteString(w, `{"id":"p","title":"A perk"}`)
+	case r.Method != http.MethodPost:
+		u.done++
+		_, _ = io.WriteString(w, `{"message":"done"}`)
+	case u.done == 0 || !u.keys:
+		u.done++
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, u.redemption())
+	default:
+		w.Header().Set("Idempotent-Replayed", "true")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, u.redemption())
+	}
+}
+
+func (u *unreliable) redemption() string {
+	return `{"id":"r1","perk_id":"p","redeemed_at":"` + time.Now().Format(time.RFC3339) + `","status":"approved","metadata":{}}`
+}
+
+func (u *unreliable) list(w http.ResponseWriter) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.looks++
+	items := ""
+	if u.done > 0 {
+		items = u.redemption()
+	}
+	_, _ = io.WriteString(w, `{"data":[`+items+`],"meta":{"page":1,"per_page":100,"total":0,"total_pages":1}}`)
+}
+
+func (u *unreliable) check(t *testing.T, want end) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r := u.result
+	if u.requests != want.requests && (want.requests > 0 || u.requests < -want.requests) || u.looks != want.looks {
+		t.Errorf("%d requests and %d looks, want %d and %d", u.requests, u.looks, want.requests, want.looks)
+	}
+	if u.done > 1 {
+		t.Errorf("the change was carried out %d times", u.done)
+	}
+	var told struct {
+		Error struct{ Code string } `json:"error"`
+	}
+	for line := range strings.Lines(r.err) {
+		_ = json.Unmarshal([]byte(line), &told)
+	}
+	if r.code != want.code || told.Error.Code != want.json || (r.out == "") != (want.code != 0) {
+		t.Errorf("%+v, want %+v", r, want)
+	}
+	if want.looks > 0 && want.code == 0 && !strings.Contains(r.err, "the redemption was made") {
+		t.Errorf("does not say how it knows: %+v", r)
+	}
+	if strings.Contains(r.err, "this key was used before") {
+		t.Errorf("tells its own attempt as another's: %+v", r)
+	}
+}
+
+// answering is the trouble of an answer with a status and headers, which are given as "Name: value".
+func answering(status int, headers ...string) func(*unreliable) http.HandlerFunc {
+	return func(*unreliable) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			for _, header := range headers {
+				name, value, _ := strings.Cut(header, ": ")
+				w.Header().Set(name, value)
+			}
+			w.WriteHeader(status)
+		}
+	}
+}
+
+func hangUp(w http.ResponseWriter, _ *http.Request) {
+	connection, _, _ := w.(http.Hijacker).Hijack()
+	connection.Close()
+}
