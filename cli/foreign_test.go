@@ -1,12 +1,9 @@
 package cli_test
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -74,33 +71,6 @@ func TestUnknownOutcomeOfARedeemSaysHowToGoOn(t *testing.T) {
 	r = x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
 	if r.code != 8 || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, `"code":"outcome_unknown"`) || !strings.Contains(r.err, "--idempotency-key ") {
 		t.Errorf("%+v", r)
-	}
-}
-
-func TestInterruptEndsTheCommand(t *testing.T) {
-	reached, release := make(chan struct{}, 1), make(chan struct{})
-	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
-		reached <- struct{}{}
-		<-release
-	})
-	t.Cleanup(func() { close(release) })
-	cmd := exec.Command("perksctl", "perk", "redeem", "p", "--user", "u", "--idempotency-key", "k-2")
-	cmd.Env = os.Environ()
-	for name, value := range x.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	<-reached
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(stderr.String(), "--idempotency-key k-2") {
-		t.Errorf("exit code %d\n%s", code, stderr.String())
 	}
 }
 

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -333,4 +335,31 @@ func answering(status int, headers ...string) func(*unreliable) http.HandlerFunc
 func hangUp(w http.ResponseWriter, _ *http.Request) {
 	connection, _, _ := w.(http.Hijacker).Hijack()
 	connection.Close()
+}
+
+// Who interrupts a command is not kept waiting while it looks for what it may have done.
+func TestInterruptEndsTheCommand(t *testing.T) {
+	u := newUnreliable(t, false, 0)
+	reached := make(chan struct{}, 1)
+	u.trouble = func(w http.ResponseWriter, r *http.Request) {
+		u.work(httptest.NewRecorder(), r)
+		reached <- struct{}{}
+		<-u.ended
+	}
+	u.start()
+	cmd := exec.Command("perksctl", "perk", "redeem", "p", "--user", "u", "--idempotency-key", "k-2")
+	cmd.Env = append(os.Environ(), session.EnvAPIURL+"=http://"+u.address+"/v2", session.EnvToken+"=t", session.EnvConfigDir+"="+t.TempDir())
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(stderr.String(), "--idempotency-key k-2") || u.looks != 0 {
+		t.Errorf("exit code %d, %d looks\n%s", code, u.looks, stderr.String())
+	}
 }
