@@ -283,6 +283,7 @@ __perksctl_handle_standard_completion_case() {
         # and we don't want to show escape characters in that list.
         if (( ${#COMPREPLY[@]} == 1 )); then
             COMPREPLY[0]=$(printf "%q" "${COMPREPLY[0]}")
+            COMPREPLY[0]=${COMPREPLY[0]//\\,/,}
         fi
         return 0
     fi
@@ -299,9 +300,6 @@ __perksctl_handle_standard_completion_case() {
         # Don't call "printf" in a sub-shell because it will be much slower
         # since we are in a loop.
         printf -v comp "%q" "${compline%%$tab*}" &>/dev/null || comp=$(printf "%q" "${compline%%$tab*}")
-
-        # Only consider the completions that match
-        [[ $comp == "$cur"* ]] || continue
 
         # The completions matches.  Add it to the list of full completions including
         # its description.  We don't escape the completion because it may get printed

@@ -130,8 +130,8 @@ func (l *live) newest(word string) answer {
 	})
 }
 
-// perks completes the ids of perks: those that begin as typed, and those in whose titles each typed word begins one. Ids
-// that are on the line already are left out.
+// perks completes the ids of perks that begin as typed. Where none does, it offers those in whose titles each typed word
+// begins one. Ids that are on the line already are left out.
 func (v values) perks(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	known := v.live.newest("")
 	items := known.Items
@@ -148,7 +148,10 @@ func (v values) perks(_ *cobra.Command, args []string, typed string) ([]string, 
 			titles = append(titles, perk)
 		}
 	}
-	return offer(append(ids, titles...)), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	if len(ids) == 0 {
+		ids = titles
+	}
+	return offer(ids), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // categories completes ids, which unlike names hold nothing that a shell would take for its own.

@@ -1,9 +1,10 @@
 package completion
 
 import (
-	"bytes"
-	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -20,27 +21,65 @@ func shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
 func generator(root *cobra.Command, shell string) func(io.Writer) error {
 	switch shell {
 	case "bash":
-		return func(w io.Writer) error { return root.GenBashCompletionV2(w, true) }
+		return corrected(func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+			bashDropsTitles, "",
+			bashQuotesCommas, bashQuotesCommas+bashKeepsCommas)
 	case "zsh":
-		return root.GenZshCompletion
+		return corrected(root.GenZshCompletion, zshDropsTitles, zshDropsTitles+zshKeepsTitles)
 	case "fish":
-		return func(w io.Writer) error { return generateFish(root, w) }
+		return corrected(func(w io.Writer) error { return root.GenFishCompletion(w, true) }, fishSplitsFlags, "string split --max 1 -- \\t $")
 	case "powershell":
 		return root.GenPowerShellCompletionWithDesc
 	}
 	return nil
 }
 
-// generateFish corrects a line of cobra's script, which takes a value such as --sort=title for a flag of its own.
-func generateFish(root *cobra.Command, w io.Writer) error {
-	const wrong, right = `string split --max 1 \t $`, `string split --max 1 -- \t $`
-	var text bytes.Buffer
-	if err := root.GenFishCompletion(&text, true); err != nil {
+// What is corrected in cobra's scripts.
+const (
+	// A value that was found by a word of its title does not begin as typed.
+	bashDropsTitles = `        # Only consider the completions that match
+        [[ $comp == "$cur"* ]] || continue
+
+`
+	// The comma between the fields of a list means nothing to bash, and quoted it stands in the way of the next field.
+	bashQuotesCommas = `            COMPREPLY[0]=$(printf "%q" "${COMPREPLY[0]}")
+`
+	bashKeepsCommas = `            COMPREPLY[0]=${COMPREPLY[0]//\\,/,}
+`
+	zshDropsTitles = `        __perksctl_debug "Calling _describe"
+`
+	// Without menu, zsh would take the typed word away for the beginning that the values have in common.
+	zshKeepsTitles = `        local typed="${(Q)lastParam}" value
+        local found=0
+        [ -n "$flagPrefix" ] && typed="${typed#*=}"
+        for value in "${completions[@]}"; do
+            [[ "${value}" == "${typed//:/\\:}"* ]] && found=1
+        done
+        if [ $found -eq 0 ] && [ ${#completions} -ne 0 ]; then
+            noSpace+=" -U"
+            compstate[insert]=menu
+        fi
+`
+	// It takes a value such as --sort=title for a flag of its own.
+	fishSplitsFlags = `string split --max 1 \t $`
+)
+
+// corrected replaces parts of a script, each followed by what comes in its place. A version of cobra that writes another
+// script is noticed.
+func corrected(generate func(io.Writer) error, parts ...string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		var text strings.Builder
+		if err := generate(&text); err != nil {
+			return err
+		}
+		script := text.String()
+		for pair := range slices.Chunk(parts, 2) {
+			if strings.Count(script, pair[0]) != 1 {
+				return fmt.Errorf("the script has changed: see what still has to be corrected in it, where it said %q", pair[0])
+			}
+			script = strings.Replace(script, pair[0], pair[1], 1)
+		}
+		_, err := io.WriteString(w, script)
 		return err
 	}
-	if bytes.Count(text.Bytes(), []byte(wrong)) != 1 {
-		return errors.New("the script for fish has changed: see whether it still has to be corrected")
-	}
-	_, err := w.Write(bytes.Replace(text.Bytes(), []byte(wrong), []byte(right), 1))
-	return err
 }
