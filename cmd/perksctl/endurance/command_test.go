@@ -2,6 +2,7 @@ package endurance
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -120,7 +121,7 @@ func (p *process) kill() {
 }
 
 func (p *process) interrupt() {
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.Errorf("interrupting perksctl: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -209,14 +210,37 @@ func (g *gate) redeem(w http.ResponseWriter, r *http.Request, body []byte, f fat
 		<-time.After(late)
 	}
 	g.to.ServeHTTP(answer, r)
-	if f.meets(afterWork) || f.trap.spring == nil && every(f.number, g.dropEvery) {
+	switch {
+	case f.meets(afterWork):
 		panic(http.ErrAbortHandler)
+	case f.trap.spring == nil && every(f.number, g.dropEvery):
+		drop(w, answer, f.number/g.dropEvery)
+		return
 	}
-	maps.Copy(w.Header(), answer.Header())
-	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes()) // nobody may be there any more
-	_ = http.NewResponseController(w).Flush()
+	pass(w, answer, answer.Body.Len())
 	f.meets(afterAnswer)
+}
+
+// drop loses an answer in one of three ways, each in its turn.
+func drop(w http.ResponseWriter, answer *httptest.ResponseRecorder, turn int) {
+	switch turn % 3 {
+	case 0:
+		panic(http.ErrAbortHandler)
+	case 1:
+		pass(w, answer, answer.Body.Len()/2)
+		panic(http.ErrAbortHandler)
+	default:
+		w.WriteHeader(http.StatusBadGateway)
+	}
+}
+
+// pass gives an answer's head and so much of its body to whoever asked; nobody may be there any more.
+func pass(w http.ResponseWriter, answer *httptest.ResponseRecorder, size int) {
+	maps.Copy(w.Header(), answer.Header())
+	w.Header().Set("Content-Length", strconv.Itoa(answer.Body.Len()))
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes()[:size])
+	_ = http.NewResponseController(w).Flush()
 }
 
 // meets springs the trap if this is its moment, and tells whether it was.

@@ -8,10 +8,29 @@ import (
 	"time"
 )
 
+func TestSecondInterruptEndsTheRunAtOnce(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, theirs(t, &foreign{}), rowsOf(40))
+	open := j.gate.shut()
+	p := j.start()
+	eventually(t, "the run waits for answers", func() bool { _, _, held := j.gate.counts(); return held == 8 })
+	eventually(t, "the run has ended", func() bool {
+		p.interrupt()
+		select {
+		case <-p.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	p.must(-1)
+	open()
+	j.start().must(0)
+	j.check()
+}
+
 // promptly is more than a run needs to end that has nothing to wait for, however busy the machine is.
 const promptly = 15 * time.Second
-
-func nothing() {}
 
 func TestInterruptedRunSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
@@ -137,11 +156,11 @@ func TestServerThatRestartsCostsNoRow(t *testing.T) {
 
 func TestTokenThatEndsDuringTheRunIsReplaced(t *testing.T) {
 	t.Parallel()
-	f := &foreign{tokenUses: 30}
+	f := &foreign{tokenUses: 60}
 	j := newJob(t, theirs(t, f), rowsOf(100))
 	j.start().must(0)
 	j.check()
-	if f.tokens < 3 {
+	if f.tokens < 2 {
 		t.Errorf("%d tokens were given out for more than 100 requests", f.tokens)
 	}
 }

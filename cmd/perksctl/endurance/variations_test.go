@@ -33,7 +33,7 @@ func TestKillsCostNothingHoweverRowsAndServersAre(t *testing.T) {
 		"pages that are linked":                       {foreign: &foreign{links: true}, rush: many},
 		"the oldest first, by numbers":                {foreign: &foreign{oldestFirst: true}, rush: many},
 		"the oldest first, linked":                    {foreign: &foreign{oldestFirst: true, links: true}, rush: many},
-		"tokens that end soon":                        {foreign: &foreign{tokenUses: 20}, rush: many},
+		"tokens that end soon":                        {foreign: &foreign{tokenUses: 60}, rush: many},
 		"CSV from a pipe":                             {rush: inCSV, stdin: true},
 		"JSON lines from a pipe":                      {rush: many, stdin: true},
 		"one row at a time":                           {rush: many, args: []string{"--concurrency", "1"}},
@@ -54,6 +54,7 @@ func TestKillsCostNothingHoweverRowsAndServersAre(t *testing.T) {
 func TestKillsAndInterruptsInTurnCostNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, theirs(t, &foreign{}), twinsOf(90))
+	j.gate.loseEvery = 0
 	random := rand.New(rand.NewPCG(5, 0))
 	for round := range 4 {
 		p := j.start()
