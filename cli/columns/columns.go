@@ -5,21 +5,24 @@
 package columns
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
 )
 
 // Known is the columns that a command knows. Any other is refused, because what stands under a misspelt name would be
-// lost without a word.
+// lost without a word. A Known can be used by many goroutines.
 type Known struct {
 	Columns []Column
 	Family  string   // columns of CSV whose names begin so are known too; "" for none
 	Ignored []string // columns of exports that say nothing to the command
+
+	header atomic.Pointer[header] // of the file that is being read
 }
 
 // Column is a column with a meaning.
@@ -40,24 +43,29 @@ type Value struct {
 
 // Read reads one row. An *exit.Usage is about the header of a CSV file, and so about all its rows; any other error is
 // about this row.
-func (k Known) Read(row rows.Row) (Row, error) {
+func (k *Known) Read(row rows.Row) (Row, error) {
 	if row.Object != nil {
-		return k.readObject(row)
+		return k.readObject(row.Object)
 	}
-	if problems := k.checkHeader(row.Header); len(problems) > 0 {
-		return nil, &exit.Usage{Message: "The columns are not right: see the first line of the file.", Fields: problems}
+	header := k.headerOf(row.Header)
+	if header.err != nil {
+		return nil, header.err
 	}
-	problems := api.FieldErrors{}
+	values, problems := Row{}, api.FieldErrors{}
 	for i, cell := range row.Cells {
 		if !utf8.ValidString(cell) {
-			problems.Add(row.Header[i], "must be valid UTF-8")
+			problems.Add(header.names[i], "must be valid UTF-8")
+		}
+		if cell != "" && header.columns[i] != "" {
+			values[header.columns[i]] = Value{api.TextValue(cell), header.names[i]}
 		}
 	}
-	return k.take(row.Header, api.CellMembers(row.Header, row.Cells), problems)
+	k.requireValues(values, header.names, problems)
+	return values, problems.Err()
 }
 
-func (k Known) readObject(row rows.Row) (Row, error) {
-	members, err := api.ParseObject(row.Object)
+func (k *Known) readObject(object json.RawMessage) (Row, error) {
+	members, err := api.ParseObject(object)
 	if err != nil {
 		return nil, err
 	}
@@ -65,84 +73,71 @@ func (k Known) readObject(row rows.Row) (Row, error) {
 	for i, m := range members {
 		names[i] = m.Name
 	}
-	k.Family = "" // an object has room for the whole of it
-	return k.take(names, members, k.check(names, "field"))
-}
-
-func (k Known) checkHeader(header []string) api.FieldErrors {
-	problems := k.check(header, "column")
-	for _, column := range k.Columns {
-		if _, there := column.among(header); column.Required && !there {
-			problems.Add(column.Name, "is missing; every row needs it")
-		}
-	}
-	return problems
-}
-
-// check finds names that are not known, and second names for one column.
-func (k Known) check(names []string, kind string) api.FieldErrors {
-	problems := api.FieldErrors{}
-	first := map[string]string{}
-	for _, name := range names {
-		column, known := k.column(name)
-		other, twice := first[column]
-		switch {
-		case !utf8.ValidString(name):
-			problems.Add(strings.ToValidUTF8(name, "\uFFFD"), "must be valid UTF-8")
-		case !known:
-			problems.Add(name, "is not a %s that is known here; the %ss are %s", kind, kind, k.list())
-		case column != "" && twice:
-			problems.Add(name, "means the same as %s; only one of them can be there", other)
-		}
-		first[column] = name
-	}
-	return problems
-}
-
-// column returns the first name of the column that is called so, "" for one that is ignored.
-func (k Known) column(name string) (column string, known bool) {
-	for _, c := range k.Columns {
-		if c.isCalled(name) {
-			return c.Name, true
-		}
-	}
-	if k.Family != "" && strings.HasPrefix(name, k.Family) && name != k.Family {
-		return name, true
-	}
-	return "", slices.Contains(k.Ignored, name)
-}
-
-func (k Known) list() string {
-	var names []string
-	for _, c := range k.Columns {
-		names = append(names, c.Name)
-	}
-	if k.Family != "" {
-		names = append(names, k.Family+"KEY")
-	}
-	return strings.Join(names, ", ")
-}
-
-// take picks the values of the columns with a meaning, and asks for those that are required.
-func (k Known) take(names []string, members []api.Member, problems api.FieldErrors) (Row, error) {
-	row := Row{}
-	for _, m := range members {
-		column, _ := k.column(m.Name)
-		if column == "" {
+	columns, problems := k.resolve(names, "field", "") // an object has room for the whole of a family
+	values := Row{}
+	for i, m := range members {
+		if columns[i] == "" {
 			continue
 		}
 		if m.Repeated {
 			problems.Add(m.Name, "is given more than once")
 		}
-		row[column] = Value{m.Value, m.Name}
+		values[columns[i]] = Value{m.Value, m.Name}
 	}
+	k.requireValues(values, names, problems)
+	return values, problems.Err()
+}
+
+// requireValues asks for the values that every row has.
+func (k *Known) requireValues(values Row, names []string, problems api.FieldErrors) {
 	for _, column := range k.Columns {
-		if _, there := row[column.Name]; column.Required && !there {
+		if _, there := values[column.Name]; column.Required && !there {
 			name, _ := column.among(names)
 			problems.Add(name, "is required")
 		}
 	}
-	return row, problems.Err()
+}
+
+// resolve finds the first name of the column that each name means, "" if it is to be ignored, and what is wrong with the
+// names.
+func (k *Known) resolve(names []string, kind, family string) (columns []string, problems api.FieldErrors) {
+	columns, problems = make([]string, len(names)), api.FieldErrors{}
+	for i, name := range names {
+		column, known := k.column(name, family)
+		switch at := slices.Index(columns[:i], column); {
+		case !utf8.ValidString(name):
+			problems.Add(strings.ToValidUTF8(name, "\uFFFD"), "must be valid UTF-8")
+		case !known:
+			problems.Add(name, "is not a %s that is known here; the %ss are %s", kind, kind, k.list(family))
+		case column != "" && at >= 0:
+			problems.Add(name, "means the same as %s; only one of them can be there", names[at])
+		}
+		columns[i] = column
+	}
+	return columns, problems
+}
+
+func (k *Known) column(name, family string) (column string, known bool) {
+	for _, c := range k.Columns {
+		if c.isCalled(name) {
+			return c.Name, true
+		}
+	}
+	if family != "" && strings.HasPrefix(name, family) && name != family {
+		return name, true
+	}
+	return "", slices.Contains(k.Ignored, name)
+}
+
+func (k *Known) list(family string) string {
+	var names []string
+	for _, c := range k.Columns {
+		names = append(names, c.Name)
+	}
+	if family != "" {
+		names = append(names, family+"KEY")
+	}
+	return strings.Join(names, ", ")
 }
 
 func (c Column) isCalled(name string) bool { return name == c.Name || slices.Contains(c.Also, name) }

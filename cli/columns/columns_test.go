@@ -13,10 +13,12 @@ import (
 	"example.com/perks/cli/exit"
 )
 
-var known = columns.Known{
-	Columns: []columns.Column{{Name: "perk_id", Also: []string{"perk"}, Required: true}, {Name: "note"}},
-	Family:  "tag.",
-	Ignored: []string{"status"},
+func known() *columns.Known {
+	return &columns.Known{
+		Columns: []columns.Column{{Name: "perk_id", Also: []string{"perk"}, Required: true}, {Name: "note"}},
+		Family:  "tag.",
+		Ignored: []string{"status"},
+	}
 }
 
 func TestRead(t *testing.T) {
@@ -84,6 +86,21 @@ func TestWhatIsWrongIsNamedByItsColumn(t *testing.T) {
 	}
 }
 
+func TestFilesHaveHeadersOfTheirOwn(t *testing.T) {
+	k := known()
+	for range 2 {
+		for _, test := range []struct {
+			header []string
+			want   string // the name of the column perk_id
+		}{{[]string{"perk", "note"}, "perk"}, {[]string{"note", "perk_id"}, "perk_id"}, {[]string{"perk"}, "perk"}, {[]string{"note"}, ""}} {
+			row, err := k.Read(rows.Row{Header: test.header, Cells: slices.Repeat([]string{"x"}, len(test.header))})
+			if row["perk_id"].Name != test.want || (err == nil) != (test.want != "") {
+				t.Errorf("%s: %v, %v", test.header, row, err)
+			}
+		}
+	}
+}
+
 // read reads the first row of a file.
 func read(t *testing.T, file string) (columns.Row, error) {
 	t.Helper()
@@ -95,7 +112,7 @@ func read(t *testing.T, file string) (columns.Row, error) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return known.Read(row)
+		return known().Read(row)
 	}
 	t.Fatal("there is no row")
 	return nil, nil

@@ -34,9 +34,9 @@ func checkRedeemFile(cmd *cobra.Command, flags *bulk.Flags) error {
 }
 
 func runRedeemFile(ctx context.Context, s *session.Session, options bulk.Options) error {
-	r := &redeemer{connect: sync.OnceValues(func() (*client.Client, error) {
+	r := newRedeemer(sync.OnceValues(func() (*client.Client, error) {
 		c, _, err := s.Connect()
 		return c, err
-	})}
+	}))
 	return bulk.Run(ctx, s, options, r.work())
 }

@@ -8,8 +8,8 @@ import (
 
 // redeemColumns are the columns of a file of redemptions to make. What only the service decides, as exports of redemptions
 // by perksctl and perksd have it, is passed over, so that what was redeemed in one place can be redeemed in another.
-func redeemColumns() columns.Known {
-	return columns.Known{
+func redeemColumns() *columns.Known {
+	return &columns.Known{
 		Columns: []columns.Column{
 			{Name: "perk_id", Also: []string{"perk"}, Required: true},
 			{Name: "user_id", Also: []string{"user"}, Required: true},
@@ -27,8 +27,8 @@ type redeemRow struct {
 }
 
 // parseRedeemRow checks every rule that the service would find broken by the row alone.
-func parseRedeemRow(row rows.Row) (redeemRow, error) {
-	values, err := redeemColumns().Read(row)
+func parseRedeemRow(known *columns.Known, row rows.Row) (redeemRow, error) {
+	values, err := known.Read(row)
 	if err != nil {
 		return redeemRow{}, err
 	}

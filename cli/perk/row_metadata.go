@@ -2,9 +2,8 @@ package perk
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"strings"
 
 	"example.com/perks/api"
@@ -66,20 +65,20 @@ func rawMember(row rows.Row, value columns.Value) json.RawMessage {
 	return object.Metadata
 }
 
-// compactMetadata has the contract read the metadata, so that the rules are the service's. The problem is the end of a
-// sentence, "" if nothing is wrong.
+// compactMetadata applies the service's rules. The problem is the end of a sentence, "" if nothing is wrong.
 func compactMetadata(metadata json.RawMessage) (compact json.RawMessage, problem string) {
-	const notAnObject = "must be a JSON object"
-	body, err := encode(api.RedeemRequest{UserID: "anyone", Metadata: metadata})
-	if err != nil {
-		return nil, notAnObject
+	var text bytes.Buffer
+	switch err := json.Compact(&text, metadata); {
+	case err != nil:
+		return nil, "must be a JSON object"
+	case text.String() == "null":
+		return nil, ""
+	case text.Bytes()[0] != '{':
+		return nil, "must be a JSON object"
+	case text.Len() > api.MaxMetadata:
+		return nil, fmt.Sprintf("must be at most %d bytes", api.MaxMetadata)
 	}
-	request, err := api.ParseRedeemRequest(body)
-	var invalid *api.Error
-	if errors.As(err, &invalid) {
-		return nil, cmp.Or(strings.Join(invalid.Fields["metadata"], "; "), notAnObject)
-	}
-	return request.Metadata, ""
+	return text.Bytes(), ""
 }
 
 // encode leaves < > & as they are: escaped they are six times as long, and metadata has a longest length.

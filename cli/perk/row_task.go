@@ -9,12 +9,18 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
+	"example.com/perks/cli/columns"
 )
 
 // redeemer makes the tasks of a run that redeems.
 type redeemer struct {
 	connect func() (*client.Client, error)
+	columns *columns.Known
 	perks   knownPerks
+}
+
+func newRedeemer(connect func() (*client.Client, error)) *redeemer {
+	return &redeemer{connect: connect, columns: redeemColumns()}
 }
 
 func (r *redeemer) work() bulk.Work {
@@ -27,7 +33,7 @@ func (r *redeemer) honoursKeys() bool {
 }
 
 func (r *redeemer) parse(row rows.Row) (bulk.Task, error) {
-	parsed, err := parseRedeemRow(row)
+	parsed, err := parseRedeemRow(r.columns, row)
 	if err != nil {
 		return nil, err
 	}

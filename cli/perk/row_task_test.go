@@ -27,7 +27,7 @@ func shop(t *testing.T) (*redeemer, *counter) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &redeemer{connect: func() (*client.Client, error) { return c, nil }}, requests
+	return newRedeemer(func() (*client.Client, error) { return c, nil }), requests
 }
 
 // counter counts requests, and fails those that are to fail.
@@ -121,7 +121,7 @@ func TestKnownPerksAreBounded(t *testing.T) {
 
 func TestATaskWithoutAConnectionFails(t *testing.T) {
 	broken := errors.New("no connection")
-	r := &redeemer{connect: func() (*client.Client, error) { return nil, broken }}
+	r := newRedeemer(func() (*client.Client, error) { return nil, broken })
 	task := r.task(t, "perk,user\ncoffee,alice\n")
 	_, do := task.Do(context.Background(), "k")
 	_, _, done := task.Done(context.Background(), time.Now(), nil)

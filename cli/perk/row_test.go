@@ -26,13 +26,13 @@ func TestParseRedeemRow(t *testing.T) {
 		"an export by perksd":         {"id,perk_id,user_id,redeemed_at,status,metadata,client_id\nr-1,coffee,alice,2026-01-31T09:00:00Z,approved,{},c\n", "coffee alice {}"},
 		"json":                        {`{"perk_id": "coffee", "user_id": "alice"}`, "coffee alice "},
 		"json with metadata":          {`{"perk": "coffee", "user": "alice", "metadata": {"a": [1, null]}}`, `coffee alice {"a":[1,null]}`},
-		"metadata that is null":       {`{"perk": "coffee", "user": "alice", "metadata": null}`, "coffee alice {}"},
+		"metadata that is null":       {`{"perk": "coffee", "user": "alice", "metadata": null}`, "coffee alice "},
 		"an export as json":           {`{"id":"r-1","perk_id":"coffee","user_id":"alice","redeemed_at":"x","status":"pending","metadata":{}}`, "coffee alice {}"},
 		"metadata of the longest":     {`{"perk":"p","user":"u","metadata":{"a":"` + strings.Repeat("<", api.MaxMetadata-8) + `"}}`, `p u {"a":"` + strings.Repeat("<", api.MaxMetadata-8) + `"}`},
 		"blanks in it do not count":   {`{"perk":"p","user":"u","metadata":{` + strings.Repeat(" ", api.MaxMetadata) + `}}`, "p u {}"},
 		"a name that only looks like": {"perk,user\nCategories,alice\n", "Categories alice "},
 	} {
-		r, err := parseRedeemRow(firstRow(t, test.file))
+		r, err := parseRedeemRow(redeemColumns(), firstRow(t, test.file))
 		if got := r.perkID + " " + r.request.UserID + " " + string(r.request.Metadata); got != test.want || err != nil {
 			t.Errorf("%s:\n got %s, %v\nwant %s", name, got, err, test.want)
 		}
@@ -58,7 +58,7 @@ func TestRedeemRowsThatAreWrong(t *testing.T) {
 		"columns that are too long":  {"perk,user,metadata.a\np,u," + strings.Repeat("x", api.MaxMetadata) + "\n", "metadata.KEY must be at most 16384 bytes"},
 		"metadata in two ways":       {"perk,user,metadata,metadata.a\np,u,{},1\n", "metadata must be empty where a column such as metadata.KEY holds something"},
 	} {
-		r, err := parseRedeemRow(firstRow(t, test.file))
+		r, err := parseRedeemRow(redeemColumns(), firstRow(t, test.file))
 		var invalid *api.Error
 		if !errors.As(err, &invalid) || invalid.Fields.String() != test.want {
 			t.Errorf("%s:\n got %+v, %v\nwant %s", name, r, err, test.want)
@@ -73,7 +73,7 @@ func TestRedeemHeadersThatAreWrong(t *testing.T) {
 		"id,title,city\ncoffee,Coffee,\n": "city is not a column that is known here" + columns + "; perk_id is missing; every row needs it; title is not a column that is known here" + columns + "; user_id is missing; every row needs it",
 		"perk,user,perk_id\np,u,\n":       "perk_id means the same as perk; only one of them can be there",
 	} {
-		_, err := parseRedeemRow(firstRow(t, file))
+		_, err := parseRedeemRow(redeemColumns(), firstRow(t, file))
 		var usage *exit.Usage
 		if !errors.As(err, &usage) || usage.Fields.String() != want {
 			t.Errorf("%q:\n got %v\nwant %s", file, err, want)
@@ -87,11 +87,12 @@ func FuzzParseRedeemRow(f *testing.F) {
 	f.Add(`{"perk_id":"p","user_id":"u","metadata":{"a":[1.50]}}`)
 	f.Add(`{"id":1,"perk":"p","user":"\ud800","metadata":null}`)
 	f.Fuzz(func(t *testing.T, file string) {
+		known := redeemColumns()
 		for row, err := range rows.NewReader(strings.NewReader(file), formatOf(file)).Rows() {
 			if err != nil {
 				return
 			}
-			r, err := parseRedeemRow(row)
+			r, err := parseRedeemRow(known, row)
 			if err != nil {
 				continue
 			}

@@ -38,9 +38,9 @@ func runDeleteFile(ctx context.Context, s *session.Session, options bulk.Options
 			return err
 		}
 	}
-	connect := connectOnce(s)
+	connect, known := connectOnce(s), deleteColumns()
 	return bulk.Run(ctx, s, options, bulk.Work{Name: "property delete", Parse: func(row rows.Row) (bulk.Task, error) {
-		target, err := parseDeleteRow(row)
+		target, err := parseDeleteRow(known, row)
 		if err != nil {
 			return nil, err
 		}

@@ -8,12 +8,12 @@ import (
 
 // deleteColumns are the columns of a file of properties to delete. The fields of a property are passed over, because
 // people delete from an export. No others are: an if_match that is misspelt would guard nothing.
-func deleteColumns() columns.Known {
-	return columns.Known{Columns: targetColumns(), Ignored: append(api.PropertyPatchFields(), "owner")}
+func deleteColumns() *columns.Known {
+	return &columns.Known{Columns: targetColumns(), Ignored: append(api.PropertyPatchFields(), "owner")}
 }
 
-func parseDeleteRow(row rows.Row) (target, error) {
-	values, err := deleteColumns().Read(row)
+func parseDeleteRow(known *columns.Known, row rows.Row) (target, error) {
+	values, err := known.Read(row)
 	if err != nil {
 		return target{}, err
 	}

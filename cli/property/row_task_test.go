@@ -25,7 +25,7 @@ func house(t *testing.T) connector {
 
 func (connect connector) update(t *testing.T, file string) bulk.Task {
 	t.Helper()
-	target, patch, err := parseUpdateRow(firstRow(t, file))
+	target, patch, err := parseUpdateRow(updateColumns(), firstRow(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func (connect connector) update(t *testing.T, file string) bulk.Task {
 
 func (connect connector) remove(t *testing.T, file string) bulk.Task {
 	t.Helper()
-	target, err := parseDeleteRow(firstRow(t, file))
+	target, err := parseDeleteRow(deleteColumns(), firstRow(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

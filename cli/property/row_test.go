@@ -31,7 +31,7 @@ func TestParseUpdateRow(t *testing.T) {
 		"json":                          {`{"propertyId":42,"description":"","lat":null,"images":[],"price_pw":120.50}`, `42  {"description":"","images":[],"price_pw":"120.50","lat":null}`},
 		"a version in json":             {`{"id":42,"title":"Loft","if_match":"*"}`, `42 * {"title":"Loft"}`},
 	} {
-		target, patch, err := parseUpdateRow(firstRow(t, test.file))
+		target, patch, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		text, _ := json.Marshal(patch)
 		if got := target.Subject() + " " + target.ifMatch + " " + string(text); got != test.want || err != nil {
 			t.Errorf("%s:\n got %s, %v\nwant %s", name, got, err, test.want)
@@ -57,14 +57,14 @@ func TestUpdateRowsThatAreWrong(t *testing.T) {
 		"images that are none":         {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
 		"an owner":                     {`{"id":42,"title":"A","owner":"me"}`, "owner is not a field that is known here; the fields are propertyId, if_match, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
 	} {
-		_, patch, err := parseUpdateRow(firstRow(t, test.file))
+		_, patch, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		var invalid *api.Error
 		if !errors.As(err, &invalid) || invalid.Fields.String() != test.want {
 			t.Errorf("%s:\n got %+v, %v\nwant %s", name, patch, err, test.want)
 		}
 	}
 	for _, file := range []string{"id,title\n42,\n", "id,if_match\n42,abc\n", `{"id":42}`} {
-		_, _, err := parseUpdateRow(firstRow(t, file))
+		_, _, err := parseUpdateRow(updateColumns(), firstRow(t, file))
 		if api.CodeOf(err) != api.CodeValidationFailed || !strings.HasPrefix(err.Error(), "Nothing to change: the row holds none of title, ") {
 			t.Errorf("%q changes nothing: %v", file, err)
 		}
@@ -87,7 +87,7 @@ func TestParseDeleteRow(t *testing.T) {
 		"a weak version":       {`{"id":42,"if_match":"W/\"abc\""}`, "if_match is a weak ETag, which can never match (RFC 9110, section 13.1.1)"},
 		"an id that is not 42": {`{"id":42.5}`, "id must be a whole number above 0"},
 	} {
-		target, err := parseDeleteRow(firstRow(t, test.file))
+		target, err := parseDeleteRow(deleteColumns(), firstRow(t, test.file))
 		got := target.Subject() + " " + target.ifMatch
 		var usage *exit.Usage
 		var invalid *api.Error
@@ -109,7 +109,7 @@ func FuzzParseUpdateRow(f *testing.F) {
 	f.Add(`{"id":1e3,"deposit":-0,"bedrooms":2.0,"if_match":"*"}`)
 	f.Fuzz(func(t *testing.T, file string) {
 		for _, row := range readable(file) {
-			target, patch, err := parseUpdateRow(row)
+			target, patch, err := parseUpdateRow(updateColumns(), row)
 			if err != nil {
 				continue
 			}
@@ -142,7 +142,7 @@ func FuzzParseDeleteRow(f *testing.F) {
 	f.Add(`{"propertyId":42,"owner":"c","if_match":"W/\"x\""}`)
 	f.Fuzz(func(t *testing.T, file string) {
 		for _, row := range readable(file) {
-			target, err := parseDeleteRow(row)
+			target, err := parseDeleteRow(deleteColumns(), row)
 			if err == nil && (target.id <= 0 || target.ifMatch != "" && entityTagRule(target.ifMatch) != "") {
 				t.Errorf("%+v", target)
 			}

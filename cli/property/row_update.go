@@ -12,8 +12,8 @@ import (
 
 // updateColumns are the columns of a file of changes. There is none to ignore: whoever edits the owner in an export is to
 // learn that it cannot be changed.
-func updateColumns() columns.Known {
-	known := columns.Known{Columns: targetColumns()}
+func updateColumns() *columns.Known {
+	known := &columns.Known{Columns: targetColumns()}
 	for _, field := range api.PropertyPatchFields() {
 		known.Columns = append(known.Columns, columns.Column{Name: field})
 	}
@@ -22,8 +22,8 @@ func updateColumns() columns.Known {
 
 // parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null of its own: the text null
 // clears lat and lng, and is a text like any other elsewhere.
-func parseUpdateRow(row rows.Row) (target, api.PropertyPatch, error) {
-	values, err := updateColumns().Read(row)
+func parseUpdateRow(known *columns.Known, row rows.Row) (target, api.PropertyPatch, error) {
+	values, err := known.Read(row)
 	if err != nil {
 		return target{}, api.PropertyPatch{}, err
 	}

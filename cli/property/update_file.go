@@ -38,9 +38,9 @@ func runUpdateFile(ctx context.Context, s *session.Session, options bulk.Options
 	if err := checkNotSandbox(s); err != nil {
 		return err
 	}
-	connect := connectOnce(s)
+	connect, known := connectOnce(s), updateColumns()
 	return bulk.Run(ctx, s, options, bulk.Work{Name: "property update", Parse: func(row rows.Row) (bulk.Task, error) {
-		target, patch, err := parseUpdateRow(row)
+		target, patch, err := parseUpdateRow(known, row)
 		if err != nil {
 			return nil, err
 		}
