@@ -60,6 +60,13 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	x.env[session.EnvClientSecret] = facts["SECRET"]
 	x.env[editor.EnvEditor] = `sh -c 'echo "title: Edited" > "$0"'`
 	login := "--api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"]
+	rows := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "--file " + path
+	}
 	arguments := map[string][]string{
 		"login":           {login},
 		"auth login":      {login + " --profile second"},
@@ -73,12 +80,12 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"perk list":       {"", "--all", "--query nothing-like-it"},
 		"perk get":        {"coffee", "coffee museum"},
 		"perk categories": {""},
-		"perk redeem":     {"coffee --user alice --dry-run", "coffee --user alice"},
+		"perk redeem":     {"coffee --user alice --dry-run", "coffee --user alice", rows("winners.csv", "perk,user\nspa-day,alice\nspa-day,bob\n")},
 		"user perks":      {"alice", "alice --type redeemed", "bob --type redeemed"},
 		"property get":    {"42", "42 43"},
-		"property update": {"42 --title New --dry-run", "42 --title New"},
+		"property update": {"42 --title New --dry-run", "42 --title New", rows("prices.csv", "id,price_pw\n42,1.10\n")},
 		"property edit":   {"42 --yes", "42 --yes", "42 --dry-run"},
-		"property delete": {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run"},
+		"property delete": {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run", rows("closed.csv", "id\n43\n") + " --yes"},
 		"api":             {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
 		"completion":      {"bash", "zsh", "fish", "powershell"},
 		"version":         {""},
