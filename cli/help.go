@@ -59,7 +59,7 @@ func groupOf(name string) string {
 	switch name {
 	case "auth", "login", "profile":
 		return groupAccess
-	case "api", "completion", "help", "version":
+	case "api", "completion", "doctor", "help", "version":
 		return groupOther
 	}
 	return groupWork

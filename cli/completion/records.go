@@ -34,6 +34,8 @@ func recordFields(cmd *cobra.Command) []string {
 		return []string{"profile", "api_url", "client_id", "sandbox", "logged_in", "secret_in", "secret_file", "scopes", "expires_at"}
 	case "auth token":
 		return []string{"access_token", "expires_at"}
+	case "doctor":
+		return []string{"check", "outcome", "found", "advice"}
 	case "version":
 		return []string{"version", "commit", "go", "os", "arch"}
 	case "completion":
