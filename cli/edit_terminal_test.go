@@ -25,8 +25,8 @@ func (x *terminal) typingFrom(in io.Reader, args ...string) result {
 	return result{code, out.String(), err.String()}
 }
 
-// screen is perksctl in a process of its own on a real terminal.
-type screen struct {
+// ttySession is perksctl in a process of its own on a real terminal.
+type ttySession struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	tty  *os.File
@@ -36,9 +36,9 @@ type screen struct {
 	end  bool
 }
 
-func (x *terminal) onScreen(stdout io.Writer, args ...string) *screen {
+func (x *terminal) onTTY(stdout io.Writer, args ...string) *ttySession {
 	x.t.Helper()
-	s := &screen{t: x.t, cmd: exec.Command("perksctl", args...)}
+	s := &ttySession{t: x.t, cmd: exec.Command("perksctl", args...)}
 	s.cond = sync.NewCond(&s.mu)
 	s.cmd.Env = append(os.Environ(), "TERM=xterm")
 	s.cmd.Stdout = stdout
@@ -55,7 +55,7 @@ func (x *terminal) onScreen(stdout io.Writer, args ...string) *screen {
 	return s
 }
 
-func (s *screen) read() {
+func (s *ttySession) read() {
 	part := make([]byte, 4096)
 	for {
 		n, err := s.tty.Read(part)
@@ -71,7 +71,7 @@ func (s *screen) read() {
 }
 
 // shows waits until the text has been shown, and fails if the program ends without it.
-func (s *screen) shows(text string) {
+func (s *ttySession) shows(text string) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *screen) shows(text string) {
 	}
 }
 
-func (s *screen) types(text string) {
+func (s *ttySession) types(text string) {
 	s.t.Helper()
 	if _, err := s.tty.WriteString(text); err != nil {
 		s.t.Fatal(err)
@@ -91,7 +91,7 @@ func (s *screen) types(text string) {
 }
 
 // ends waits for the exit code.
-func (s *screen) ends() (code int, shown string) {
+func (s *ttySession) ends() (code int, shown string) {
 	_ = s.cmd.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *screen) ends() (code int, shown string) {
 func TestEditorHasTheTerminal(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`[ -t 0 ] && [ -t 1 ] && [ -t 2 ] || exit 9; printf 'ready> '; read title; put title "$title"`)
-	s := x.onScreen(nil, "property", "edit", "42")
+	s := x.onTTY(nil, "property", "edit", "42")
 	s.shows("ready> ")
 	s.types("Typed in\n")
 	s.shows("[n]o: ")
@@ -125,7 +125,7 @@ func TestEditorDrawsOnTheTerminalWhenOutputIsAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := x.onScreen(out, "property", "edit", "42", "-o", "id")
+	s := x.onTTY(out, "property", "edit", "42", "-o", "id")
 	s.shows("[n]o: ")
 	s.types("y\n")
 	if code, shown := s.ends(); code != 0 || !strings.Contains(shown, "drawn") {
@@ -140,7 +140,7 @@ func TestEditorDrawsOnTheTerminalWhenOutputIsAFile(t *testing.T) {
 func TestInterruptInTheEditorIsTheEditors(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`trap 'put title Caught; exit 0' INT; printf 'ready> '; read title; exit 9`)
-	s := x.onScreen(nil, "property", "edit", "42")
+	s := x.onTTY(nil, "property", "edit", "42")
 	s.shows("ready> ")
 	s.types("\x03")
 	s.shows("[n]o: ")
@@ -156,7 +156,7 @@ func TestInterruptInTheEditorIsTheEditors(t *testing.T) {
 func TestInterruptAtTheQuestionKeepsTheText(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`kill -INT $PPID; kill -QUIT $PPID; put title Loft`)
-	s := x.onScreen(nil, "property", "edit", "42")
+	s := x.onTTY(nil, "property", "edit", "42")
 	s.shows("[n]o: ")
 	s.types("\x03")
 	code, shown := s.ends()
@@ -168,7 +168,7 @@ func TestInterruptAtTheQuestionKeepsTheText(t *testing.T) {
 func TestEditorThatAnInterruptEnds(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`put title Half; printf 'ready> '; read title`)
-	s := x.onScreen(nil, "property", "edit", "42")
+	s := x.onTTY(nil, "property", "edit", "42")
 	s.shows("ready> ")
 	s.types("\x03")
 	code, shown := s.ends()
@@ -181,7 +181,7 @@ func TestEditorThatAnInterruptEnds(t *testing.T) {
 func TestTerminationEndsTheEditorToo(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`put title Half; printf 'ready> '; kill -TERM $PPID; read title`)
-	s := x.onScreen(nil, "property", "edit", "42")
+	s := x.onTTY(nil, "property", "edit", "42")
 	code, shown := s.ends()
 	if kept := keptTexts(t); code != 130 || len(kept) != 1 || !strings.Contains(shown, kept[0]) {
 		t.Errorf("%d %q\n%s", code, kept, shown)
@@ -193,7 +193,7 @@ func TestEditorSeesNoSecret(t *testing.T) {
 	x.env[session.EnvToken] = strings.TrimSpace(x.must("auth", "token").out)
 	x.env[session.EnvClientSecret] = facts["SECRET"]
 	read := x.edits(`env > seen; echo "$` + session.EnvToken + `$` + session.EnvClientSecret + `" > values`)
-	s := x.onScreen(nil, "property", "edit", "42")
+	s := x.onTTY(nil, "property", "edit", "42")
 	if code, shown := s.ends(); code != 0 || !strings.Contains(shown, "Nothing was changed.") {
 		t.Errorf("%d\n%s", code, shown)
 	}
