@@ -33,7 +33,7 @@ func Main(args []string, s *streams.Streams, env func(string) string) int {
 		err = help.Err
 	}
 	err = streams.Explain(err)
-	if err != nil && !streams.IsClosedPipe(err) {
+	if err != nil {
 		exit.Tell(s, err, run.Output.WantsJSON() || asksForJSON(args))
 	}
 	return exit.Code(err)

@@ -12,7 +12,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/streams"
 )
 
 // The exit codes of perksctl.
@@ -27,7 +26,6 @@ const (
 	SomeFailed  = 7   // some rows of a bulk run failed
 	Unreached   = 8   // the service was not reached, or the outcome is unknown
 	Interrupted = 130 // by a signal
-	ClosedPipe  = 141 // nobody reads what is written: what a shell says of a program that SIGPIPE ended
 )
 
 // Usage says that the command line is wrong.
@@ -81,8 +79,6 @@ func Code(err error) int {
 	switch {
 	case err == nil:
 		return OK
-	case streams.IsClosedPipe(err):
-		return ClosedPipe
 	case errors.Is(err, context.Canceled):
 		return Interrupted
 	case errors.As(err, &usage):

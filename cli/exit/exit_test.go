@@ -41,7 +41,6 @@ func TestCode(t *testing.T) {
 		"503":                           {answer(503, api.CodeUnavailable), 8},
 		"time is up":                    {&client.Unreachable{Err: context.DeadlineExceeded}, 8},
 		"interrupted":                   {context.Canceled, 130},
-		"nobody reads":                  {&streams.WriteFailure{Err: syscall.EPIPE}, 141},
 		"a full disk":                   {&streams.WriteFailure{Err: syscall.ENOSPC}, 1},
 		"interrupted while waiting":     {&client.Unreachable{Err: context.Canceled, OutcomeUnknown: true}, 130},
 		"wrapped, and with some advice": {&exit.Advised{Err: fmt.Errorf("perk x: %w", answer(404, api.CodeNotFound))}, 5},

@@ -150,5 +150,5 @@ func (r Report) line() string {
 	if err != nil {
 		return `{"error":{"code":"failed","message":"the error cannot be written as JSON"}}` // not reached: a Report always marshals
 	}
-	return string(line)
+	return string(plain.JSON(line))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf16"
 
 	"example.com/perks/cli/plain"
 )
@@ -52,29 +51,8 @@ func marshal(value any) (json.RawMessage, error) {
 	if err := enc.Encode(value); err != nil {
 		return nil, err
 	}
-	return escapeControls(bytes.TrimRight(text.Bytes(), "\n")), nil
+	return plain.JSON(bytes.TrimRight(text.Bytes(), "\n")), nil
 }
-
-// escapeControls escapes what encoding/json lets stand. Such characters occur only inside strings, where an escape means
-// the same.
-func escapeControls(text []byte) []byte {
-	if !bytes.ContainsFunc(text, isLooseControl) {
-		return text
-	}
-	var out bytes.Buffer
-	for _, r := range string(text) {
-		if !isLooseControl(r) {
-			out.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&out, `\u%04x`, unit)
-		}
-	}
-	return out.Bytes()
-}
-
-func isLooseControl(r rune) bool { return plain.IsControl(r) && r != '\n' }
 
 // fields returns an object's members in their order. Anything else is one field named "value".
 func (r record) fields() fields {

@@ -78,7 +78,7 @@ func writeResult(out *bufio.Writer, result any, asJSON bool) error {
 	if err != nil {
 		return fmt.Errorf("write the result of --jq: %w", err)
 	}
-	_, err = out.Write(append(escapeControls(json.RawMessage(raw)), '\n'))
+	_, err = out.Write(append(plain.JSON(json.RawMessage(raw)), '\n'))
 	return err
 }
 

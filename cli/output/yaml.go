@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"example.com/perks/cli/plain"
 )
 
 // yamlEncoder writes one mapping, or a sequence with a mapping at a time.
@@ -56,7 +58,7 @@ func (e *yamlEncoder) write(node *yaml.Node) error {
 	if err := enc.Encode(node); err != nil {
 		return fmt.Errorf("write YAML: %w", err)
 	}
-	_, err := e.out.Write(escapeControls(text.Bytes()))
+	_, err := e.out.Write(plain.JSON(text.Bytes()))
 	return err
 }
 
@@ -111,10 +113,10 @@ var oldScalar = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?i:y|yes|on|n|no|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 })
 
-// stringNode quotes what would be read as something else, and what escapeControls may then escape inside the quotes.
+// stringNode quotes what would be read as something else, and what plain.JSON may then escape inside the quotes.
 func stringNode(text string) *yaml.Node {
 	node := scalar("!!str", text)
-	if oldScalar().MatchString(text) || strings.ContainsFunc(text, isLooseControl) {
+	if oldScalar().MatchString(text) || strings.ContainsFunc(text, plain.IsLoose) {
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node

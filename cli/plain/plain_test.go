@@ -1,6 +1,7 @@
 package plain_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -26,6 +27,22 @@ func TestLineAndText(t *testing.T) {
 		if got := plain.Text(test.in); got != test.text {
 			t.Errorf("Text(%q) = %q, want %q", test.in, got, test.text)
 		}
+	}
+}
+
+func TestJSONMeansTheSameAndSteersNothing(t *testing.T) {
+	const text = "a\u009b31m\u202eb\u007f\nç☕😀"
+	raw, err := json.Marshal(map[string]string{text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean := plain.JSON(append(raw, '\n'))
+	var back map[string]string
+	if err := json.Unmarshal(clean, &back); err != nil || back[text] != text {
+		t.Errorf("%s means %q, %v", clean, back, err)
+	}
+	if strings.ContainsFunc(strings.TrimSuffix(string(clean), "\n"), plain.IsControl) {
+		t.Errorf("%q", clean)
 	}
 }
 

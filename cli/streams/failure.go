@@ -5,10 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 )
 
-// WriteFailure is that data could not be written to standard output.
+// WriteFailure is that data could not be written to standard output. A reader that has gone is none: SIGPIPE ends the process
+// then, as it ends any tool.
 type WriteFailure struct{ Err error }
 
 // Error says it in a sentence.
@@ -18,13 +18,6 @@ func (w *WriteFailure) Error() string {
 
 // Unwrap returns what the system said.
 func (w *WriteFailure) Unwrap() error { return w.Err }
-
-// IsClosedPipe tells whether the error is that nobody reads standard output any more, as when head has seen enough. Mostly
-// SIGPIPE ends the process before there is an error; where a parent has that signal ignored, this is what is left of it.
-func IsClosedPipe(err error) bool {
-	var failure *WriteFailure
-	return errors.As(err, &failure) && errors.Is(failure, syscall.EPIPE)
-}
 
 // Explain returns a WriteFailure if the error has one of standard output in it, and otherwise the error as it is.
 func Explain(err error) error {

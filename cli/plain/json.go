@@ -1,0 +1,29 @@
+package plain
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf16"
+)
+
+// JSON escapes in a JSON text what would steer a terminal and encoding/json lets stand, such as C1. Such characters occur only
+// inside strings, where an escape means the same.
+func JSON(text []byte) []byte {
+	if !bytes.ContainsFunc(text, IsLoose) {
+		return text
+	}
+	var out bytes.Buffer
+	for _, r := range string(text) {
+		if !IsLoose(r) {
+			out.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&out, `\u%04x`, unit)
+		}
+	}
+	return out.Bytes()
+}
+
+// IsLoose tells whether a character that steers a terminal is not one that lays out JSON and YAML.
+func IsLoose(r rune) bool { return IsControl(r) && r != '\n' }

@@ -1,0 +1,121 @@
+package cli_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/mattn/go-runewidth"
+	"golang.org/x/term"
+
+	"example.com/perks/api"
+	"example.com/perks/cli/session"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// onScreen runs the command with standard output on a terminal of so many columns, 0 for one that does not tell.
+func (x *terminal) onScreen(columns int, args ...string) (shown, told string, code int) {
+	x.t.Helper()
+	screen, tty, err := pty.Open()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer screen.Close()
+	if _, err := term.MakeRaw(int(tty.Fd())); err != nil {
+		x.t.Fatal(err)
+	}
+	if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: uint16(columns)}); err != nil {
+		x.t.Fatal(err)
+	}
+	cmd := x.process(args...)
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, &stderr
+	if err := cmd.Start(); err != nil {
+		x.t.Fatal(err)
+	}
+	tty.Close()
+	text, _ := io.ReadAll(screen) // ends with EIO when the command does
+	_ = cmd.Wait()
+	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestRealScreens(t *testing.T) {
+	server := servertest.Start(t)
+	facts := shop(server)
+	wide := "Family 👩‍👩‍👧‍👦"
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{
+		ID: "sushi", Title: "寿司 for two at the long, long table by the window", Description: strings.Repeat("長い説明 and words ", 20), Category: &wide, City: "서울",
+	}})
+	x := newTerminal(t, map[string]string{session.EnvClientSecret: facts["SECRET"], "COLUMNS": ""})
+	x.must("login", "--api-url", facts["API_URL"], "--client-id", facts["CLIENT"])
+	x.must("perk", "redeem", "sushi", "--user", "alice")
+	for columns, edge := range map[int]int{0: 80, 1: 1, 20: 20, 40: 40, 80: 80, 120: 120} {
+		for _, line := range []string{
+			"perk list", "perk list --all", "perk get sushi", "perk get sushi coffee", "perk categories", "user perks alice", "user perks alice --type redeemed",
+			"property get 42", "property get 42 43", "profile list", "profile show", "auth status", "api health -o table",
+		} {
+			for _, colour := range []string{"", "1"} {
+				x.env["NO_COLOR"] = colour
+				shown, told, code := x.onScreen(columns, strings.Fields(line)...)
+				if code != 0 || shown == "" || strings.Contains(shown, "\r") || colour != "" && strings.Contains(shown, "\x1b") {
+					t.Errorf("perksctl %s on %d columns: exit code %d, shown %q\n%s", line, columns, code, shown, told)
+				}
+				plain := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "").Replace(shown)
+				for row := range strings.SplitSeq(plain, "\n") {
+					if width := runewidth.StringWidth(row); width > edge {
+						t.Errorf("perksctl %s on %d columns: %q takes %d", line, columns, row, width)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestColumnsOfTheEnvironmentCountWhereTheTerminalTellsNone(t *testing.T) {
+	x, _ := loggedIn(t)
+	width := func(columns int, environment string) int {
+		x.env["COLUMNS"], x.env["NO_COLOR"] = environment, "1"
+		shown, _, _ := x.onScreen(columns, "perk", "get", "spa-day", "coffee", "museum", "--fields", "id,title,category,created_at,updated_at")
+		widest := 0
+		for row := range strings.SplitSeq(shown, "\n") {
+			widest = max(widest, runewidth.StringWidth(row))
+		}
+		return widest
+	}
+	narrow, wide := width(0, "30"), width(0, "")
+	if narrow > 30 || wide <= 30 {
+		t.Errorf("%d columns with COLUMNS=30, %d without", narrow, wide)
+	}
+	if told := width(60, "30"); told <= 30 {
+		t.Errorf("COLUMNS=30 goes before what the terminal tells: %d", told)
+	}
+}
+
+func TestColourIsWhereItIsWanted(t *testing.T) {
+	x, _ := loggedIn(t)
+	for _, test := range []struct {
+		env  string
+		args string
+		want bool
+	}{
+		{"", "", true}, {"TERM=dumb", "", false}, {"NO_COLOR=1", "", false}, {"", "--no-color", false},
+		{"CLICOLOR_FORCE=1", "", true}, {"CLICOLOR_FORCE=1", "--no-color", false},
+	} {
+		x.env["TERM"], x.env["NO_COLOR"], x.env["CLICOLOR_FORCE"] = "xterm", "", ""
+		if name, value, ok := strings.Cut(test.env, "="); ok {
+			x.env[name] = value
+		}
+		shown, _, _ := x.onScreen(80, strings.Fields("perk list "+test.args)...)
+		if got := strings.Contains(shown, "\x1b["); got != test.want {
+			t.Errorf("%s %s: colour is %t\n%q", test.env, test.args, got, shown)
+		}
+	}
+	x.env["CLICOLOR_FORCE"], x.env["NO_COLOR"] = "1", ""
+	if r := x.run("perk", "get", "nowhere"); !strings.HasPrefix(r.err, "\x1b[31merror: ") {
+		t.Errorf("forced off a terminal: %s", fmt.Sprintf("%q", r.err))
+	}
+}
