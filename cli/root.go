@@ -11,6 +11,7 @@ import (
 	"example.com/perks/cli/auth"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
+	"example.com/perks/cli/doctor"
 	"example.com/perks/cli/perk"
 	"example.com/perks/cli/profile"
 	"example.com/perks/cli/property"
@@ -34,7 +35,7 @@ func NewRoot(s *session.Session) *cobra.Command {
 	},
 		auth.New(s), auth.NewLogin(s), profile.New(s),
 		perk.New(s), user.New(s), property.New(s),
-		apicmd.New(s), versioncmd.New(s),
+		apicmd.New(s), doctor.New(s), versioncmd.New(s),
 	)
 	completion.Attach(root, s)
 	explain(root)

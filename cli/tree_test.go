@@ -88,11 +88,12 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"property delete": {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run", rows("closed.csv", "id\n43\n") + " --yes"},
 		"api":             {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
 		"completion":      {"bash", "zsh", "fish", "powershell"},
+		"doctor":          {""},
 		"version":         {""},
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "auth token", "perk list", "perk get",
-		"perk categories", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "version",
+		"perk categories", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "version",
 		"profile delete", "auth logout",
 	}
 	commands := leaves(tree())

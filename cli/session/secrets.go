@@ -118,7 +118,7 @@ func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (Kept, 
 	toFile.why = err
 	return toFile, s.file.change(ctx, key, func(k *keptSecret) {
 		k.Secret = secret
-		k.Keyring = k.Keyring || errors.Is(err, errSilent) // it may take the secret yet
+		k.Keyring = k.Keyring || errors.Is(err, ErrKeyringSilent) // it may take the secret yet
 	})
 }
 
@@ -136,7 +136,7 @@ func (k Kept) String() string {
 	}
 	where := fmt.Sprintf("he secret is kept in the file %s, which only you can read.", k.File)
 	switch {
-	case errors.Is(k.why, errSilent):
+	case errors.Is(k.why, ErrKeyringSilent):
 		return "The keyring does not answer; t" + where
 	case k.why != nil:
 		return "There is no keyring here; t" + where

@@ -12,19 +12,20 @@ import (
 // keyringTime is how long a keyring may take. Those of computers without a screen often never answer.
 const keyringTime = 3 * time.Second
 
+// Why a keyring is not used.
 var (
-	errSilent = errors.New("the keyring does not answer")
-	errAbsent = errors.New("there is no keyring here")
+	ErrKeyringSilent = errors.New("the keyring does not answer")
+	ErrNoKeyring     = errors.New("there is no keyring here")
 )
 
 // isAway tells whether an error means that there is no keyring to talk to. Any other is the keyring's own answer.
-func isAway(err error) bool { return errors.Is(err, errSilent) || errors.Is(err, errAbsent) }
+func isAway(err error) bool { return errors.Is(err, ErrKeyringSilent) || errors.Is(err, ErrNoKeyring) }
 
 // keyringService is under what name people find the secrets in their keyring.
 const keyringService = "perksctl"
 
 // secretKeyring is a keyring. A secret that it does not hold is ErrNoSecret, and where there is no keyring, every call is
-// errAbsent.
+// ErrNoKeyring.
 type secretKeyring interface {
 	get(name string) (string, error)
 	set(name, secret string) error
@@ -36,7 +37,7 @@ type systemKeyring struct{}
 
 func (systemKeyring) get(name string) (string, error) {
 	if !keyringCanBeThere() {
-		return "", errAbsent
+		return "", ErrNoKeyring
 	}
 	secret, err := keyring.Get(keyringService, name)
 	return secret, meaning(err)
@@ -44,14 +45,14 @@ func (systemKeyring) get(name string) (string, error) {
 
 func (systemKeyring) set(name, secret string) error {
 	if !keyringCanBeThere() {
-		return errAbsent
+		return ErrNoKeyring
 	}
 	return meaning(keyring.Set(keyringService, name, secret))
 }
 
 func (systemKeyring) delete(name string) error {
 	if !keyringCanBeThere() {
-		return errAbsent
+		return ErrNoKeyring
 	}
 	return meaning(keyring.Delete(keyringService, name))
 }
@@ -63,7 +64,7 @@ func meaning(err error) error {
 	case errors.Is(err, keyring.ErrNotFound):
 		return ErrNoSecret
 	case errors.Is(err, keyring.ErrUnsupportedPlatform), meansAbsent(err):
-		return errAbsent
+		return ErrNoKeyring
 	}
 	return err
 }
@@ -108,7 +109,7 @@ func (p *patientKeyring) ask(ctx context.Context, call func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.silent {
-		return errSilent
+		return ErrKeyringSilent
 	}
 	answer := make(chan error, 1)
 	go func() { answer <- call() }()
@@ -117,7 +118,7 @@ func (p *patientKeyring) ask(ctx context.Context, call func() error) error {
 		return err
 	case <-p.after(keyringTime):
 		p.silent = true
-		return errSilent
+		return ErrKeyringSilent
 	case <-ctx.Done():
 		return ctx.Err()
 	}

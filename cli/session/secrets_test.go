@@ -132,7 +132,7 @@ func TestSecretGoesIntoTheFileWhereNoKeyringAnswers(t *testing.T) {
 		want string
 	}{
 		"hanging": {ring{hangs: true}, "The keyring does not answer; the secret is kept in the file "},
-		"absent":  {ring{err: errAbsent}, "There is no keyring here; the secret is kept in the file "},
+		"absent":  {ring{err: ErrNoKeyring}, "There is no keyring here; the secret is kept in the file "},
 	} {
 		d := newDesk(t)
 		d.ring = &test.ring
@@ -215,7 +215,7 @@ func TestSecretOfTheFileIsFoundWhenTheKeyringIsBack(t *testing.T) {
 
 func TestSecretOfTheKeyringIsMissedWithAdvice(t *testing.T) {
 	for want, use := range map[string]func(d *desk) *Secrets{
-		"there is no keyring here. Unlock or start":                    func(d *desk) *Secrets { d.ring.err = errAbsent; return d.run() },
+		"there is no keyring here. Unlock or start":                    func(d *desk) *Secrets { d.ring.err = ErrNoKeyring; return d.run() },
 		"the collection is locked. Unlock or start":                    func(d *desk) *Secrets { d.ring.err = errors.New("the collection is locked"); return d.run() },
 		"which PERKSCTL_KEYRING=off leaves out. Unset that, or log in": (*desk).runWithout,
 	} {

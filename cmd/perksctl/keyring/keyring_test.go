@@ -6,11 +6,13 @@ package keyring_test
 import (
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
@@ -152,6 +154,7 @@ func TestKeyring(t *testing.T) {
 	c.forgetTokens()
 	c.want("", "perk list --output id")
 	c.want("", "profile list", "\tkeyring")
+	c.want("", "doctor", "The keyring answers. The secret is in the keyring.")
 
 	// Without the bus, the kept token suffices; after it, the secret is missed.
 	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + filepath.Join(t.TempDir(), "none")}
@@ -184,4 +187,32 @@ func TestKeyringThatNobodyHasSetUp(t *testing.T) {
 	c.forgetTokens()
 	c.want("", "auth status", "secret_in\tfile")
 	c.want("", "auth logout", "forgot the secret in the file and the token")
+}
+
+// TestKeyringThatHangs has a bus that takes connections and then says nothing, as on computers without a screen.
+func TestKeyringThatHangs(t *testing.T) {
+	if underOwnBus(t) {
+		return
+	}
+	bus := filepath.Join(t.TempDir(), "bus")
+	listener, err := net.Listen("unix", bus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	server := servertest.Start(t)
+	id, secret := server.Client()
+	c := newComputer(t)
+	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + bus}
+	began := time.Now()
+	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "The keyring does not answer; the secret is kept in the file")
+	if took := time.Since(began); took < 3*time.Second || took > 5*time.Second {
+		t.Errorf("the login took %s, want the 3 s for the keyring and little more", took)
+	}
+	c.forgetTokens()
+	began = time.Now()
+	c.want("", "auth status", "secret_in\tfile")
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the status took %s, though the secret is not in the keyring", took)
+	}
 }

@@ -1,0 +1,447 @@
+package doctor
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"example.com/perks/api"
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
+	"example.com/perks/server/servertest"
+)
+
+// patient is a computer on which perksctl is examined: an environment, and a folder of its own.
+type patient struct {
+	t   *testing.T
+	env map[string]string
+	dir string
+}
+
+func newPatient(t *testing.T, address string, pairs ...string) *patient {
+	p := &patient{t, map[string]string{}, t.TempDir()}
+	p.env[session.EnvConfigDir] = p.dir
+	p.env[session.EnvKeyring] = "off"
+	p.env[session.EnvAPIURL] = address
+	p.env[session.EnvClientID] = "c"
+	p.env[session.EnvClientSecret] = "very secret"
+	for i := 0; i < len(pairs); i += 2 {
+		p.env[pairs[i]] = pairs[i+1]
+	}
+	return p
+}
+
+func (p *patient) examination(flags ...string) *examination {
+	p.t.Helper()
+	s, _, _ := streams.Buffers("")
+	run := session.New(s, func(name string) string { return p.env[name] }, "1.2.3")
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	run.Bind(set)
+	if err := set.Parse(flags); err != nil {
+		p.t.Fatal(err)
+	}
+	x := newExamination(run)
+	x.proxyFor = func(*http.Request) (*url.URL, error) { return nil, nil }
+	return x
+}
+
+// report is the findings by check, and the error that the command ends with.
+type report struct {
+	t        *testing.T
+	findings map[string]finding
+	err      error
+}
+
+func examine(t *testing.T, x *examination) report {
+	t.Helper()
+	var seen tally
+	r := report{t, map[string]finding{}, nil}
+	for f, err := range seen.count(x.findings(context.Background())) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.findings[f.Check] = f
+		if strings.Contains(f.Found+f.Advice, "very secret") || strings.Contains(f.Found+f.Advice, "eyJ") {
+			t.Errorf("%s shows a secret: %+v", f.Check, f)
+		}
+	}
+	r.err = seen.err()
+	return r
+}
+
+func (r report) want(check, outcome, found, advice string) {
+	r.t.Helper()
+	f := r.findings[check]
+	if f.Outcome != outcome || !strings.Contains(f.Found, found) || !strings.Contains(f.Advice, advice) || advice == "" && f.Advice != "" {
+		r.t.Errorf("%s: got %+v, want %s, %q and %q", check, f, outcome, found, advice)
+	}
+}
+
+func (r report) wantCode(code int) {
+	r.t.Helper()
+	if got := exit.Code(r.err); got != code {
+		r.t.Errorf("exit code %d (%v), want %d", got, r.err, code)
+	}
+}
+
+func TestHealthyService(t *testing.T) {
+	server := servertest.Start(t)
+	id, secret := server.Client()
+	p := newPatient(t, server.URL, session.EnvClientID, id, session.EnvClientSecret, secret)
+	r := examine(t, p.examination("--sandbox"))
+	r.want("configuration", ok, "There is no "+filepath.Join(p.dir, "config.yaml"), "")
+	r.want("profile", ok, "Commands go to the sandbox of "+server.URL+" (from the environment) as "+id, "")
+	r.want("proxy", ok, "No proxy", "")
+	r.want("network", ok, "takes connections", "")
+	r.want("tls", ok, "does not leave this computer", "")
+	r.want("health", ok, "The service is well", "")
+	r.want("clock", ok, "agree", "")
+	r.want("secret", ok, "The environment gives what is needed", "")
+	r.want("credentials", ok, "a token until 20", "")
+	r.want("scopes", ok, "every scope: perks:read, perks:redeem, properties:read, properties:write", "")
+	r.want("perks", ok, "The perks of the sandbox of "+server.URL, "")
+	r.want("version", ok, "perksctl 1.2.3", "")
+	r.wantCode(exit.OK)
+}
+
+func TestCredentials(t *testing.T) {
+	server := servertest.Start(t)
+	reader, readerSecret := server.Client(api.ScopePerksRead)
+	writer, writerSecret := server.Client(api.ScopePropertiesWrite)
+	t.Run("wrong", func(t *testing.T) {
+		r := examine(t, newPatient(t, server.URL).examination())
+		r.want("health", ok, "well", "")
+		r.want("credentials", failed, "", "perksctl auth login")
+		r.want("scopes", notChecked, "because the check of credentials did not succeed", "")
+		r.want("version", ok, "", "")
+		r.wantCode(exit.Denied)
+	})
+	t.Run("none", func(t *testing.T) {
+		r := examine(t, newPatient(t, server.URL, session.EnvClientSecret, "").examination())
+		r.want("secret", ok, "PERKSCTL_KEYRING is off. No secret is kept for this profile.", "")
+		r.want("credentials", failed, "Not logged in at "+server.URL, "")
+		r.wantCode(exit.Denied)
+	})
+	t.Run("a token that is not one", func(t *testing.T) {
+		r := examine(t, newPatient(t, server.URL, session.EnvToken, "nonsense").examination())
+		r.want("credentials", ok, "PERKSCTL_TOKEN gives the token", "")
+		r.want("scopes", notChecked, "not told", "")
+		r.want("perks", failed, "", "PERKSCTL_TOKEN has ended or belongs elsewhere")
+		r.wantCode(exit.Denied)
+	})
+	t.Run("with few scopes", func(t *testing.T) {
+		r := examine(t, newPatient(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret, readerSecret).examination())
+		r.want("scopes", warning, "lacks perks:redeem (perk redeem); properties:read (property get, property edit); properties:write (property", "ask the operator")
+		r.want("perks", ok, "can be read", "")
+		r.wantCode(exit.OK)
+	})
+	t.Run("that may not read perks", func(t *testing.T) {
+		r := examine(t, newPatient(t, server.URL, session.EnvClientID, writer, session.EnvClientSecret, writerSecret).examination())
+		r.want("perks", warning, "may not read the perks", "operator")
+		r.wantCode(exit.OK)
+	})
+}
+
+func TestNothingListens(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	r := examine(t, newPatient(t, "http://"+listener.Addr().String()+"/v2").examination())
+	r.want("network", failed, "connection refused", "Is the server running")
+	for _, check := range []string{"tls", "health", "clock", "credentials", "scopes", "perks"} {
+		r.want(check, notChecked, "did not succeed", "")
+	}
+	r.want("secret", ok, "", "")
+	r.wantCode(exit.Unreached)
+}
+
+func TestServerThatNeverAnswers(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0") // which nobody accepts from
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		x := newPatient(t, scheme+"://"+listener.Addr().String()+"/v2").examination()
+		x.limit = 50 * time.Millisecond
+		r := examine(t, x)
+		r.want("network", ok, "", "")
+		check := map[string]string{"http": "health", "https": "tls"}[scheme]
+		r.want(check, failed, "it took too long", " ")
+		r.want("credentials", notChecked, "", "")
+		r.wantCode(exit.Unreached)
+	}
+}
+
+func TestAddressThatIsNotTheAPI(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "<!doctype html><title>Welcome</title>")
+	}))
+	defer page.Close()
+	none := httptest.NewServer(http.NotFoundHandler())
+	defer none.Close()
+	real := servertest.Start(t)
+	for address, want := range map[string][2]string{
+		page.URL:                   {"is not the address of the API: a web server answers there, with status 200", "such as /v2"},
+		none.URL + "/v2":           {"is not the address of the API: a web server answers there, with status 404", "such as /v2"},
+		real.Root():                {"is not the address of the API, but " + real.URL + " is", "auth login --api-url " + real.URL},
+		real.URL + "/partners":     {"but " + real.URL + " is", "auth login --api-url " + real.URL},
+		real.Root() + "/v2/health": {"but " + real.URL + " is", "auth login --api-url " + real.URL},
+	} {
+		r := examine(t, newPatient(t, address).examination())
+		r.want("health", failed, want[0], want[1])
+		r.want("credentials", notChecked, "", "")
+		r.wantCode(exit.WrongUsage)
+	}
+}
+
+func TestServiceWithoutAHealthCheckIsNoFailure(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/v2/auth/token":
+			_, _ = io.WriteString(w, `{"access_token":"opaque","expires_at":"2099-01-01T00:00:00Z"}`)
+		case "/v2/partners/perks":
+			_, _ = io.WriteString(w, `{"data":[],"meta":{}}`)
+		default:
+			w.WriteHeader(404)
+			_, _ = io.WriteString(w, `{"response":"Not found"}`)
+		}
+	}))
+	defer server.Close()
+	r := examine(t, newPatient(t, server.URL+"/v2").examination())
+	r.want("health", warning, "has no health check", "")
+	r.want("scopes", notChecked, "not told", "")
+	r.want("perks", ok, "", "")
+	r.wantCode(exit.OK)
+	r = examine(t, newPatient(t, server.URL+"/v2").examination("--sandbox"))
+	r.want("perks", failed, "has no sandbox", "--sandbox=false")
+	r.wantCode(exit.WrongUsage)
+}
+
+func TestClockThatIsOff(t *testing.T) {
+	for off, want := range map[time.Duration]string{
+		time.Hour: "behind", -time.Hour: "ahead of", 10 * time.Second: "", -10 * time.Second: "",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat))
+			_, _ = io.WriteString(w, `{"status":"ok"}`)
+		}))
+		defer server.Close()
+		r := examine(t, newPatient(t, server.URL+"/v2").examination())
+		if want == "" {
+			r.want("clock", ok, "agree", "")
+			continue
+		}
+		r.want("clock", warning, want+" the server's", "Set this computer's clock")
+		if found := r.findings["clock"].Found; !strings.Contains(found, "1h0m0s") && !strings.Contains(found, "59m59s") && !strings.Contains(found, "1h0m1s") {
+			t.Errorf("the difference is not told: %s", found)
+		}
+	}
+}
+
+// secure starts a server with a certificate, which is signed by itself.
+func secure(t *testing.T, name string, from, until time.Time) (address string, roots *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Example"}, NotBefore: from, NotAfter: until,
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"status":"ok","version":"9.8"}`)
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	roots = x509.NewCertPool()
+	roots.AddCert(certificate)
+	return server.URL + "/v2", roots
+}
+
+func TestCertificates(t *testing.T) {
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	const day = 24 * time.Hour
+	for name, test := range map[string]struct {
+		host                   string
+		from, until            time.Duration
+		unknown                bool
+		outcome, found, advice string
+	}{
+		"valid":         {"127.0.0.1", -day, 90 * day, false, ok, "TLS 1.3; the certificate is valid until 2030-04-02 (90 days left)", ""},
+		"near its end":  {"127.0.0.1", -day, 36 * time.Hour, false, warning, "valid until 2030-01-04 (1 day left)", "renew"},
+		"ended":         {"127.0.0.1", -9 * day, -day, false, failed, "The certificate ended on 2030-01-01", "renew"},
+		"not begun":     {"127.0.0.1", day, 9 * day, false, failed, "valid only from 2030-01-03 on", "clock"},
+		"another name":  {"other.example", -day, 90 * day, false, failed, "is not for 127.0.0.1 but for other.example", "Is the address right"},
+		"not trusted":   {"127.0.0.1", -day, 90 * day, true, failed, "by CN=Example, which this computer does not trust", "SSL_CERT_FILE"},
+		"nothing right": {"other.example", -9 * day, -day, true, failed, "ended on", "renew"},
+	} {
+		address, roots := secure(t, test.host, now.Add(test.from), now.Add(test.until))
+		x := newPatient(t, address).examination()
+		x.now = func() time.Time { return now }
+		x.roots = roots
+		if test.unknown {
+			x.roots = x509.NewCertPool()
+		}
+		r := examine(t, x)
+		t.Log(name)
+		r.want("tls", test.outcome, test.found, test.advice)
+		if test.outcome == failed {
+			r.want("health", notChecked, "the check of tls", "")
+			r.wantCode(exit.Unreached)
+		}
+	}
+}
+
+func TestServerWithoutTLS(t *testing.T) {
+	server := servertest.Start(t)
+	r := examine(t, newPatient(t, strings.Replace(server.URL, "http:", "https:", 1)).examination())
+	r.want("tls", failed, "", "does not speak TLS")
+	r.wantCode(exit.Unreached)
+}
+
+func TestProxyIsNamedWithoutItsPassword(t *testing.T) {
+	server := servertest.Start(t)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Host != "perks.invalid" {
+			http.Error(w, "not for me", 502)
+			return
+		}
+		answer, err := http.Get(server.Root() + r.URL.Path)
+		if err != nil {
+			http.Error(w, err.Error(), 502)
+			return
+		}
+		defer answer.Body.Close()
+		w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
+		w.WriteHeader(answer.StatusCode)
+		_, _ = io.Copy(w, answer.Body)
+	}))
+	defer proxy.Close()
+	p := newPatient(t, "", session.EnvAPIURL, "", "HTTP_PROXY", "set")
+	yaml := "profiles:\n  default:\n    api-url: http://perks.invalid/v2\n    client-id: c\n    insecure-http: true\n"
+	if err := os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := p.examination()
+	x.proxyFor = func(*http.Request) (*url.URL, error) {
+		return url.Parse(strings.Replace(proxy.URL, "http://", "http://me:very%20secret@", 1))
+	}
+	r := examine(t, x)
+	r.want("proxy", ok, "http://me:xxxxx@127.0.0.1", "")
+	r.want("proxy", ok, "as HTTP_PROXY says", "")
+	r.want("network", ok, "127.0.0.1 is 127.0.0.1", "") // the proxy; the name of the service is not this computer's to find
+	r.want("tls", warning, "everyone on the way can read", "https")
+	r.want("health", ok, "well", "")
+}
+
+func TestConfiguration(t *testing.T) {
+	for name, test := range map[string]struct {
+		yaml           string
+		mode           os.FileMode
+		flags          []string
+		check, outcome string
+		found          string
+		code           int
+	}{
+		"unreadable":      {"nonsense: 1\n", 0o600, nil, "configuration", failed, "field nonsense not found", exit.WrongUsage},
+		"open to others":  {"profiles: {}\n", 0o666, nil, "configuration", warning, "can be changed by other users", exit.Denied},
+		"empty":           {"profiles: {}\n", 0o600, nil, "profile", failed, "no address of the API is known", exit.Denied},
+		"unknown profile": {"profiles: {a: {api-url: https://a, client-id: c}}\n", 0o600, []string{"--profile", "b"}, "profile", failed, `There is no profile "b"`, exit.WrongUsage},
+		"far and plain":   {"profiles: {default: {api-url: http://192.0.2.1, client-id: c}}\n", 0o600, nil, "profile", failed, "unencrypted", exit.WrongUsage},
+	} {
+		p := newPatient(t, "")
+		file := filepath.Join(p.dir, "config.yaml")
+		if err := os.WriteFile(file, []byte(test.yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, test.mode); err != nil {
+			t.Fatal(err)
+		}
+		r := examine(t, p.examination(test.flags...))
+		t.Log(name)
+		if f := r.findings[test.check]; f.Outcome != test.outcome || !strings.Contains(f.Found, test.found) {
+			t.Errorf("%s: %+v", name, f)
+		}
+		r.want("network", notChecked, "", "")
+		r.wantCode(test.code)
+	}
+}
+
+func TestSecretFileThatOthersCanRead(t *testing.T) {
+	server := servertest.Start(t)
+	p := newPatient(t, server.URL, session.EnvClientSecret, "")
+	if err := os.WriteFile(filepath.Join(p.dir, "secrets.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := examine(t, p.examination())
+	r.want("secret", failed, "can be read by other users", "")
+	r.want("credentials", notChecked, "the check of secret", "")
+	r.wantCode(exit.Denied)
+}
+
+func TestInterruptEndsTheExamination(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := run(ctx, newPatient(t, "http://127.0.0.1:1/v2").examination()); exit.Code(err) != exit.Interrupted {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReportForPeopleFitsTheScreen(t *testing.T) {
+	s, out, _ := streams.Buffers("")
+	s.Width = 60
+	findings := func(yield func(finding, error) bool) {
+		_ = yield(finding{Check: "clock", Outcome: warning, Found: "This computer's clock is 1h0m0s ahead \x1b[31mof the server's.", Advice: "Set it"}, nil) &&
+			yield(finding{Check: "version", Outcome: ok, Found: "perksctl 1."}, nil)
+	}
+	if err := tell(s, findings); err != nil {
+		t.Fatal(err)
+	}
+	want := "warning      clock          This computer's clock is 1h0m0s\n" +
+		"                            ahead [31mof the server's.\n" +
+		"                            -> Set it\n" +
+		"ok           version        perksctl 1.\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out, want)
+	}
+}

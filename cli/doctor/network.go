@@ -1,0 +1,95 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"example.com/perks/api/client"
+	"example.com/perks/cli/exit"
+)
+
+// checkProxy names the proxy as the environment gives it, without its password.
+func (x *examination) checkProxy(context.Context) finding {
+	proxy, err := x.proxyFor(&http.Request{URL: x.base})
+	set := x.proxyVariables()
+	switch {
+	case err != nil: // whose text may hold a password
+		return fail(exit.Usagef("%s is no address of a proxy.", set), "Write it as http://proxy.example:3128, or unset it")
+	case proxy != nil:
+		x.proxy = proxy
+		return fine("Requests go through the proxy %s, as %s says.", proxy.Redacted(), cmp.Or(set, "the environment"))
+	case set != "":
+		return fine("No proxy is used for this address, though %s is set.", set)
+	}
+	return fine("No proxy is set.")
+}
+
+func (x *examination) proxyVariables() string {
+	var set []string
+	name := strings.ToUpper(x.base.Scheme) + "_PROXY"
+	for _, name := range []string{name, strings.ToLower(name), "NO_PROXY", "no_proxy"} {
+		if x.session.Env(name) != "" {
+			set = append(set, name)
+		}
+	}
+	return strings.Join(set, ", ")
+}
+
+// checkNetwork finds the computer that requests go to first, and connects to it.
+func (x *examination) checkNetwork(ctx context.Context) finding {
+	first := x.base
+	if x.proxy != nil {
+		first = x.proxy
+	}
+	host, port := first.Hostname(), portOf(first)
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return fail(x.unreached(lookupError(host, err)), "Is the name right, and does this computer have a network? See perksctl profile show")
+	}
+	began := x.now()
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return fail(x.unreached(err), dialAdvice(err))
+	}
+	connection.Close()
+	took := x.now().Sub(began).Round(100 * time.Microsecond)
+	return fine("%s is %s; port %s takes connections (%s).", host, strings.Join(addresses, ", "), port, took)
+}
+
+func (x *examination) unreached(err error) error {
+	return &client.Unreachable{Address: x.connection.APIURL, Err: err}
+}
+
+func lookupError(host string, err error) error {
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		return errors.New("the name " + host + " is not known")
+	}
+	return err
+}
+
+func dialAdvice(err error) string {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return "A firewall may drop the connection, or only a proxy leads out: set HTTPS_PROXY"
+	}
+	return "Is the server running, and is the port right? See perksctl profile show"
+}
+
+func portOf(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	case strings.HasPrefix(u.Scheme, "socks5"):
+		return "1080"
+	}
+	return "80"
+}
