@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -111,6 +113,9 @@ func (r *run) work(ctx context.Context) error {
 	defer r.stop(nil)
 	r.progress = progress.New(r.streams, r.total, r.now)
 	defer r.progress.End()
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(garbageFor(r.total)))
+	}
 
 	r.feed = newFeed(rows.NewReader(r.input.from, r.input.format).Rows(), r.prepare)
 	defer context.AfterFunc(r.wanted, r.feed.halt)()
@@ -123,6 +128,16 @@ func (r *run) work(ctx context.Context) error {
 	}
 	r.partial = err != nil
 	return err
+}
+
+// garbageFor is how much garbage may lie before it is collected, in per cent of what is live. A run over few rows has little
+// that is live and would collect all the time, so it may have as much garbage as a run over a million rows has anyway.
+func garbageFor(rows int64) (percent int) {
+	const usual, enough, least, aRow = 100, 16 << 20, 4 << 20, 12
+	if rows == 0 { // not known
+		return usual
+	}
+	return max(usual, int(usual*enough/(least+aRow*rows)))
 }
 
 // prepare makes a job of a row that needs work, and notes that it may be sent from now on.
