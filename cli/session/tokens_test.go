@@ -63,6 +63,23 @@ func TestTokenIsKeptForLaterCommands(t *testing.T) {
 	}
 }
 
+func TestScopeIsKeptWithTheToken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.json")
+	issuer := newIssuer()
+	cache := issuer.cache(path)
+	cache.obtain = func(context.Context) (api.Token, error) {
+		return api.Token{AccessToken: "t", ExpiresIn: 3600, Scope: "perks:read perks:redeem"}, nil
+	}
+	wantToken(t, cache, "t")
+	kept, err := issuer.cache(path).token(context.Background())
+	if scopes := ScopesOf(kept.Scope); len(scopes) != 2 || scopes[1] != "perks:redeem" || err != nil {
+		t.Errorf("got %q, %v", scopes, err)
+	}
+	if ScopesOf(" ") != nil {
+		t.Error("a server that does not tell is taken for one that gives no scope")
+	}
+}
+
 func TestTokenIsReplacedHalfAMinuteBeforeItsEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
 	issuer := newIssuer()
