@@ -15,7 +15,7 @@ import (
 	"example.com/perks/cmd/bench/load"
 )
 
-const bulkRows = 20_000
+const bulkRows = 10_000
 
 // bulkCases are by how many rows are under way at once. Eight is what perksctl does unless it is told otherwise.
 var bulkCases = []int{8, manyConnections}
