@@ -10,6 +10,7 @@ import (
 
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/exit"
+	"example.com/perks/cli/session"
 )
 
 // rehearsal checks every row, and that what it names exists, and changes nothing: neither at the service nor in the files of
@@ -20,7 +21,7 @@ type rehearsal struct {
 	checked, bad atomic.Int64
 }
 
-func (r *run) rehearse(ctx context.Context) error {
+func (r *run) rehearse(ctx context.Context, s *session.Session) error {
 	h := &rehearsal{run: r}
 	group, checking := errgroup.WithContext(ctx)
 	h.group = group
@@ -30,9 +31,13 @@ func (r *run) rehearse(ctx context.Context) error {
 	if err == nil {
 		err = errors.Join(ctx.Err(), readErr)
 	}
-	r.streams.Note("%s checked; nothing was sent.", count(h.checked.Load(), "row"))
-	if bad := h.bad.Load(); err == nil && bad > 0 {
-		err = &exit.RowsFailed{Message: fmt.Sprintf("%d of %s cannot be carried out as they are.", bad, count(h.checked.Load(), "row"))}
+	checked, bad := h.checked.Load(), h.bad.Load()
+	r.streams.Note("%s checked; nothing was sent.", count(checked, "row"))
+	if err == nil {
+		err = print(ctx, s, Summary{Rows: checked, OK: checked - bad, Failed: bad})
+	}
+	if err == nil && bad > 0 {
+		err = &exit.RowsFailed{Message: fmt.Sprintf("%d of %s cannot be carried out as they are.", bad, count(checked, "row"))}
 	}
 	return err
 }
@@ -51,20 +56,26 @@ func (h *rehearsal) read(ctx context.Context) error {
 			return err
 		default:
 			h.checked.Add(1)
-			h.check(ctx, row)
+			if err := h.check(ctx, row); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (h *rehearsal) check(ctx context.Context, row rows.Row) {
+func (h *rehearsal) check(ctx context.Context, row rows.Row) error {
 	task, err := h.task.Parse(row)
+	var usage *exit.Usage
+	if errors.As(err, &usage) {
+		return err // it is about the whole file
+	}
 	if err != nil {
 		h.note(row.Line, err)
-		return
+		return nil
 	}
 	if h.limit.Wait(ctx) != nil {
-		return
+		return nil
 	}
 	h.group.Go(func() error {
 		err := task.Check(ctx)
@@ -76,6 +87,7 @@ func (h *rehearsal) check(ctx context.Context, row rows.Row) {
 		}
 		return nil
 	})
+	return nil
 }
 
 func (h *rehearsal) note(line int, err error) {

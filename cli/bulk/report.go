@@ -35,16 +35,21 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 	summary := r.summary()
 	r.tell(summary)
 	if !errors.Is(cause, context.Canceled) && r.results.file != nil {
-		printer, printErr := output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
-		if printErr == nil {
-			printErr = printer.Done(ctx, summary)
-		}
-		err = errors.Join(err, printErr)
+		err = errors.Join(err, print(ctx, s, summary))
 	}
 	if err != nil {
 		return errors.Join(err, cause)
 	}
 	return r.ending(s, summary, cause)
+}
+
+// print writes the summary for programs. People have been told in sentences.
+func print(ctx context.Context, s *session.Session, summary Summary) error {
+	printer, err := output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
+	if err != nil {
+		return err
+	}
+	return printer.Done(ctx, summary)
 }
 
 func (r *run) summary() Summary {
@@ -113,18 +118,19 @@ func count(n int64, thing string) string {
 func (r *run) ending(s *session.Session, summary Summary, cause error) error {
 	again := "To go on, run the same command again; what is done is not sent again:\n  " + command.Quote(r.options.again(s))
 	if r.results.file == nil {
-		again = "The results went to standard output, so that no run can go on from here: see there what is done."
+		again = "The results went to standard output, so that no run can go on from here: they say what is done."
 	}
 	left := fmt.Sprintf("%d failed, %d unknown", summary.Failed, summary.Unknown)
+	var usage *exit.Usage
 	switch {
+	case errors.As(cause, &usage) && summary.Rows == summary.Skipped:
+		return cause
 	case errors.Is(cause, errTooMany):
-		return &exit.Advised{Err: &exit.RowsFailed{Message: fmt.Sprintf("Stopped early, because %d rows are not done: %s.", summary.Failed+summary.Unknown, left)}, Advice: again}
+		return &exit.Advised{Err: &exit.RowsFailed{Message: "Stopped early, because too many rows are not done: " + left + "."}, Advice: again}
 	case cause != nil:
 		return &exit.Advised{Err: cause, Advice: again}
-	case summary.Unknown > 0:
+	case summary.Failed+summary.Unknown > 0:
 		return &exit.Advised{Err: &exit.RowsFailed{Message: "Not every row is done: " + left + "."}, Advice: again}
-	case summary.Failed > 0:
-		return &exit.Advised{Err: &exit.RowsFailed{Message: "Not every row is done: " + left + "."}, Advice: "To try those again, run the same command again; what is done is not sent again."}
 	}
 	return nil
 }

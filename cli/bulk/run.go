@@ -14,6 +14,7 @@ import (
 
 	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
+	"example.com/perks/cli/exit"
 	"example.com/perks/cli/progress"
 	"example.com/perks/cli/session"
 	"example.com/perks/cli/streams"
@@ -44,7 +45,7 @@ func Run(ctx context.Context, s *session.Session, o Options, w Work) (err error)
 	}
 	r := newRun(o, w, in, s.Streams)
 	if o.DryRun {
-		return r.rehearse(ctx)
+		return r.rehearse(ctx, s)
 	}
 	b, err := openBooks(o.Flags, s.Streams.Out, markOf(w.Name, fmt.Sprint(connection.APIURL, connection.Sandbox)), time.Now())
 	if err != nil {
@@ -162,6 +163,10 @@ func (r *run) prepare(row rows.Row, err error) (*job, error) {
 	j := &job{row: row.Line, content: content, key: r.batch.key(row.Line, content), raw: row}
 	j.sent = before == unknown || r.journal.mayHaveSent(row.Line)
 	if j.task, j.invalid = r.task.Parse(row); j.invalid != nil {
+		var usage *exit.Usage
+		if errors.As(j.invalid, &usage) {
+			return nil, j.invalid // it is about the whole file
+		}
 		return j, nil
 	}
 	return j, r.journal.allow(row.Line)
