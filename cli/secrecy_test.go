@@ -1,0 +1,149 @@
+package cli_test
+
+import (
+	"encoding/base64"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/perks/cli/session"
+	"example.com/perks/server/servertest"
+)
+
+// secretForms returns how a secret could stand in a text.
+func secretForms(secret string) map[string]string {
+	forms := map[string]string{"as it is": secret, "URL-encoded": url.QueryEscape(secret)}
+	for before, name := range []string{"in base64", "in base64, one behind", "in base64, two behind"} {
+		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
+		forms[name] = text[(before*8+5)/6 : (before+len(secret))*8/6] // without what depends on the neighbours
+	}
+	return forms
+}
+
+// spill is a place where a secret stood.
+func spill(text string, secrets map[string]string) string {
+	for what, secret := range secrets {
+		for form, hidden := range secretForms(secret) {
+			if strings.Contains(text, hidden) {
+				return what + " " + form
+			}
+		}
+	}
+	return ""
+}
+
+// spy is an editor that tells everything that it can see of perksctl, and changes the title.
+const spy = `#!/bin/sh
+{ env; cat /proc/[0-9]*/cmdline | tr '\0' ' '; cat "$1"; } > "$SPIED" 2>/dev/null
+sed -i 's/^title: .*/title: Edited by a spy/' "$1"
+`
+
+// TestSecretsStayWhereTheyBelong runs every command, with a trace and without, well and badly, and looks for the secret and
+// the tokens in everything that came of it.
+func TestSecretsStayWhereTheyBelong(t *testing.T) {
+	for _, from := range []string{"the file", "the environment", "a token"} {
+		t.Run(from, func(t *testing.T) {
+			facts := shop(servertest.Start(t))
+			work := t.TempDir()
+			x := newTerminal(t, map[string]string{
+				session.EnvClientSecret: facts["SECRET"], "HOME": work, "TMPDIR": work, "XDG_STATE_HOME": work, "XDG_CACHE_HOME": work,
+				"SPIED": filepath.Join(work, "spied"), "EDITOR": write(t, work, "spy", spy, 0o700), "VISUAL": "",
+			})
+			x.env[session.EnvConfigDir] = filepath.Join(work, "config")
+			x.must("login", "--api-url", facts["API_URL"], "--client-id", facts["CLIENT"])
+			token := strings.TrimSpace(x.must("auth", "token").out)
+			secrets := map[string]string{"the secret": facts["SECRET"], "the other's secret": facts["OTHER_SECRET"], "the token": token}
+			switch from {
+			case "the file":
+				delete(x.env, session.EnvClientSecret)
+			case "a token":
+				delete(x.env, session.EnvClientSecret)
+				x.env[session.EnvToken] = token
+			}
+
+			lines := runs(facts)
+			for _, line := range []string{
+				"perk get nowhere", "perk redeem nowhere --user nobody", "property get 7", "property delete 99 --yes", "property update 42 --title=", "api POST nowhere --field a=b",
+				"api GET auth/token", "perk list --timeout 1ns", "doctor", "property edit 42 --yes", "perk list --sort titel", "no-such-command", "auth status -o yaml",
+				"perk redeem --file " + write(t, work, "redeem.csv", "perk_id,user_id\nspa-day,bob\nnowhere,bob\n", 0o600),
+				"property update --file " + write(t, work, "update.jsonl", `{"propertyId":43,"title":"Bulk"}`+"\n", 0o600),
+			} {
+				lines = append(lines, strings.Fields(line))
+			}
+			check := func(args []string) {
+				if from != "the environment" && args[0] == "auth" && args[1] == "login" {
+					return // needs the secret
+				}
+				cmd := x.process(args...)
+				var out, told strings.Builder
+				cmd.Stdout, cmd.Stderr = &out, &told
+				_ = cmd.Run()
+				if told := spill(out.String()+told.String(), secrets); told != "" {
+					t.Errorf("perksctl %s shows %s", strings.Join(args, " "), told)
+				}
+			}
+			for i, args := range lines {
+				check(append(args, "--debug"))
+				if from == "the file" && i%2 == 0 {
+					check(args)
+				} else if from == "the file" {
+					check(append(args, "-o", "json"))
+				}
+			}
+			if spied, err := os.ReadFile(x.env["SPIED"]); err != nil || !strings.Contains(string(spied), "perksctl property edit") {
+				t.Errorf("the spy saw nothing: %v\n%s", err, spied)
+			}
+			for _, wrong := range []string{"wrong-secret-of-some-length", facts["OTHER_SECRET"]} {
+				x.env[session.EnvClientSecret] = wrong
+				secrets["a wrong secret"] = wrong
+				delete(x.env, session.EnvToken)
+				for _, line := range []string{"login --api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"] + " --profile wrong", "perk list", "doctor"} {
+					check(append(strings.Fields(line), "--debug"))
+					check(strings.Fields(line))
+				}
+			}
+			checkFiles(t, work, secrets)
+		})
+	}
+}
+
+// checkFiles looks through all that was written but the two places that are there for secrets and tokens.
+func checkFiles(t *testing.T, folder string, secrets map[string]string) {
+	t.Helper()
+	seen := 0
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		seen++
+		name, _ := filepath.Rel(folder, path)
+		kept := name == filepath.Join("config", "secrets.json") || strings.HasPrefix(name, filepath.Join("config", "tokens")+string(filepath.Separator))
+		if told := spill(string(text), secrets); told != "" && !kept {
+			t.Errorf("%s holds %s", name, told)
+		}
+		info, err := entry.Info()
+		if kept && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s can be read by others: %s", name, info.Mode())
+		}
+		return err
+	})
+	if err != nil || seen < 5 {
+		t.Errorf("%d files were searched, %v", seen, err)
+	}
+}
+
+func write(t *testing.T, folder, name, text string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
