@@ -38,13 +38,10 @@ type ttySession struct {
 
 func (x *terminal) onTTY(stdout io.Writer, args ...string) *ttySession {
 	x.t.Helper()
-	s := &ttySession{t: x.t, cmd: exec.Command("perksctl", args...)}
+	s := &ttySession{t: x.t, cmd: x.process(args...)}
 	s.cond = sync.NewCond(&s.mu)
-	s.cmd.Env = append(os.Environ(), "TERM=xterm")
+	s.cmd.Env = append(s.cmd.Env, "TERM=xterm")
 	s.cmd.Stdout = stdout
-	for name, value := range x.env {
-		s.cmd.Env = append(s.cmd.Env, name+"="+value)
-	}
 	tty, err := pty.Start(s.cmd)
 	if err != nil {
 		x.t.Fatal(err)

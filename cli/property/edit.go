@@ -87,7 +87,7 @@ func (e *edit) rehearse(ctx context.Context, change agreed) error {
 		if change.patch.IsEmpty() {
 			return nil
 		}
-		_, err := c.UpdateProperty(ctx, e.id, change.patch, e.base.tag())
+		_, err := c.UpdateProperty(ctx, e.id, change.patch, e.base.ETag)
 		return err
 	})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"example.com/perks/api"
 	"example.com/perks/cli/editor"
@@ -26,14 +25,6 @@ type base struct {
 	Property api.Property `json:"property"`
 
 	sheet sheet
-}
-
-// tag is the ETag if it can guard a change. A weak one names no exact version (RFC 9110, section 13.1.1).
-func (b base) tag() string {
-	if strings.HasPrefix(b.ETag, "W/") {
-		return ""
-	}
-	return b.ETag
 }
 
 // begin reads the property and lays out the text: a new one, or one that was kept.

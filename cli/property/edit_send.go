@@ -21,12 +21,12 @@ func (e *edit) send(ctx context.Context, patch api.PropertyPatch) (answer string
 	if err != nil {
 		return "", err
 	}
-	if e.base.tag() == "" {
+	if e.base.ETag == "" {
 		if err := e.checkUnchanged(ctx); err != nil {
 			return "", err
 		}
 	}
-	message, err := c.UpdateProperty(ctx, e.id, patch, e.base.tag())
+	message, err := c.UpdateProperty(ctx, e.id, patch, e.base.ETag)
 	if client.OutcomeUnknown(err) && ctx.Err() == nil && e.isHeld(ctx, patch) {
 		e.session.Streams.Note("Updated %s at %s: no answer said so, but it is as you want it.", name(e.id), connection)
 		return "The property holds the change, although no answer said so.", nil
