@@ -35,20 +35,6 @@ func (s *Session) Connect() (*client.Client, Connection, error) {
 	return c, connection, err
 }
 
-// BearerToken returns a token that can be used now, and when it ends; a token from the environment has no known end.
-func (s *Session) BearerToken(ctx context.Context, connection Connection) (string, time.Time, error) {
-	tokens, err := s.tokens(connection)
-	if err != nil {
-		return "", time.Time{}, err
-	}
-	if cache, ok := tokens.(*tokenCache); ok {
-		kept, err := cache.token(ctx)
-		return kept.AccessToken, kept.ExpiresAt, err
-	}
-	token, err := tokens.Token(ctx)
-	return token, time.Time{}, err
-}
-
 func (s *Session) clientConfig(connection Connection) client.Config {
 	if s.deadline.IsZero() && s.Flags.Timeout > 0 {
 		s.deadline = time.Now().Add(s.Flags.Timeout)
