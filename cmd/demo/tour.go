@@ -44,6 +44,18 @@ func tour() []step {
 			expect:  []string{"coffee-2for1", "spa-day"},
 		},
 		{
+			say:     "A night's job: every row of a file, here from standard input, with a result for each.",
+			command: []string{"perksctl", "perk", "redeem", "--file", "-", "--results", "winners.results.jsonl"},
+			input:   "perk_id,user_id,metadata.campaign\ncoffee-2for1,bob,autumn\nspa-day,bob,autumn\n",
+			expect:  []string{"2 rows: 2 done"},
+		},
+		{
+			say:     "The same command again does nothing twice: a job that was killed resumes like this.",
+			command: []string{"perksctl", "perk", "redeem", "--file", "-", "--results", "winners.results.jsonl"},
+			input:   "perk_id,user_id,metadata.campaign\ncoffee-2for1,bob,autumn\nspa-day,bob,autumn\n",
+			expect:  []string{"2 of them by an earlier run"},
+		},
+		{
 			say:     "The operator sees what waits.",
 			command: []string{"perksd", "redemption", "list", "--status", "pending"},
 			expect:  []string{"spa-day"},
@@ -61,6 +73,11 @@ func tour() []step {
 			say:     "and sees the change.",
 			command: []string{"perksctl", "property", "get", "1", "--fields", "propertyId,title,price_pw"},
 			expect:  []string{"Sunny loft by the river", "410.50"},
+		},
+		{
+			say:     "Where something does not work, the doctor says why.",
+			command: []string{"perksctl", "doctor"},
+			expect:  []string{"credentials", "scopes"},
 		},
 		{
 			say:     "A value that breaks a rule is named, and nothing is changed.",
