@@ -35,6 +35,7 @@ func newJob(t *testing.T, s shop, r rush, args ...string) *job {
 		t.Fatal(err)
 	}
 	j := &job{T: t, shop: s, program: program, folder: t.TempDir(), rush: r, wanted: r.wanted(), args: args}
+	j.prepare(j.wanted)
 	j.text, j.lines = r.format(j.wanted)
 	j.input = filepath.Join(j.folder, "rows"+r.suffix)
 	if err := os.WriteFile(j.input, []byte(j.text), 0o600); err != nil {

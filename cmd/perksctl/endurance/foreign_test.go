@@ -21,7 +21,7 @@ type foreign struct {
 	tokenUses   int           // a token counts for so many requests; 0 is for ever
 
 	mu     sync.Mutex
-	made   []redemption
+	made   int
 	byUser map[string][]redemption
 	tokens int         // that were given out
 	uses   map[int]int // by token
@@ -99,17 +99,29 @@ func (f *foreign) redeem(w http.ResponseWriter, r *http.Request, perk string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.made++
 	made := redemption{
-		ID: fmt.Sprintf("r%d", len(f.made)+1), PerkID: perk, UserID: request.UserID, Metadata: request.Metadata,
+		ID: fmt.Sprintf("r%d", f.made), PerkID: perk, UserID: request.UserID, Metadata: request.Metadata,
 		RedeemedAt: f.now().Format(time.RFC3339), PricePW: 99.9,
-	}
-	f.made = append(f.made, made)
-	if f.byUser == nil {
-		f.byUser = map[string][]redemption{}
 	}
 	f.byUser[made.UserID] = append(f.byUser[made.UserID], made)
 	reply(w, http.StatusCreated, made)
 }
+
+// remember makes a redemption of each of them a thing of the past, a minute ago.
+func (f *foreign) remember(all []wanted) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.byUser = map[string][]redemption{}
+	for n, w := range all {
+		f.byUser[w.user] = append(f.byUser[w.user], redemption{
+			ID: fmt.Sprint(past, n), PerkID: w.perk, UserID: w.user, Metadata: json.RawMessage(w.metadata),
+			RedeemedAt: f.now().Add(-time.Minute).Format(time.RFC3339), PricePW: 99.9,
+		})
+	}
+}
+
+const past = "past" // begins the ids of what was there before
 
 func (f *foreign) list(w http.ResponseWriter, address *url.URL, user string) {
 	f.mu.Lock()
@@ -154,8 +166,17 @@ func reply(w http.ResponseWriter, status int, body any) {
 	_, _ = w.Write(text) // nobody may be there any more
 }
 
-func (f *foreign) redemptions() []redemption {
+// redemptions are those that were made during the test.
+func (f *foreign) redemptions() map[string]wanted {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.made)
+	all := map[string]wanted{}
+	for _, list := range f.byUser {
+		for _, r := range list {
+			if !strings.HasPrefix(r.ID, past) {
+				all[r.ID] = wanted{r.PerkID, r.UserID, canonical(r.Metadata)}
+			}
+		}
+	}
+	return all
 }

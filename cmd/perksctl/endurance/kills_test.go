@@ -21,17 +21,15 @@ func scaleOf(small scale) scale {
 func TestTenKillsCostNothingAtOurServer(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{600, 10})
-	r := rowsOf(s.rows)
-	newJob(t, ours(t, r), r).killAgainAndAgain(s.kills, 1)
+	newJob(t, ours(t), rowsOf(s.rows)).killAgainAndAgain(s.kills, 1)
 }
 
 func TestTenKillsAndLostAnswersCostNothingAtOurServer(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{300, 10})
-	r := rowsOf(s.rows)
-	shop := ours(t, r)
+	shop := ours(t)
 	shop.gate.dropEvery, shop.gate.loseEvery = 10, 50
-	newJob(t, shop, r).killAgainAndAgain(s.kills, 2)
+	newJob(t, shop, rowsOf(s.rows)).killAgainAndAgain(s.kills, 2)
 }
 
 func TestKillsCostNothingWhereNobodyKnowsKeys(t *testing.T) {

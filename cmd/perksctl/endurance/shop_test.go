@@ -14,21 +14,22 @@ import (
 type shop struct {
 	gate       *gate
 	id, secret string
-	kept       func() map[string]wanted // by id
+	prepare    func([]wanted)           // before the rows are sent
+	kept       func() map[string]wanted // what was made since, by id
 }
 
 // ours is perksd over a database. Each row needs a user and perk that no other has.
-func ours(t *testing.T, r rush) shop {
+func ours(t *testing.T) shop {
 	t.Helper()
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "p0"}}, store.PerkRecord{Perk: api.Perk{ID: "p1"}}, store.PerkRecord{Perk: api.Perk{ID: "p2"}})
-	server.ImportUsers(usersOf(r.wanted())...)
 	root, err := url.Parse(server.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := shop{gate: newGate(t, httputil.NewSingleHostReverseProxy(root))}
 	s.id, s.secret = server.Client()
+	s.prepare = func(all []wanted) { server.ImportUsers(usersOf(all)...) }
 	s.kept = func() map[string]wanted {
 		all := map[string]wanted{}
 		for r, err := range server.Live.ExportRedemptions(t.Context(), "") {
@@ -42,17 +43,11 @@ func ours(t *testing.T, r rush) shop {
 	return s
 }
 
-// theirs is a service that is not ours. It loses one answer in ten and, of fifty redeems, one before it is done.
+// theirs is a service that is not ours, at which everything was redeemed once before. It loses one answer in ten and, of fifty redeems, one before it is done.
 func theirs(t *testing.T, f *foreign) shop {
 	s := shop{gate: newGate(t, f), id: foreignID, secret: foreignSecret}
 	s.gate.dropEvery, s.gate.loseEvery = 10, 50
-	s.kept = func() map[string]wanted {
-		all := map[string]wanted{}
-		for _, r := range f.redemptions() {
-			all[r.ID] = wanted{r.PerkID, r.UserID, canonical(r.Metadata)}
-		}
-		return all
-	}
+	s.kept, s.prepare = f.redemptions, f.remember
 	return s
 }
 

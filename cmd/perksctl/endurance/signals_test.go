@@ -34,8 +34,7 @@ const promptly = 15 * time.Second
 
 func TestInterruptedRunSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
-	r := rowsOf(100)
-	j := newJob(t, ours(t, r), r)
+	j := newJob(t, ours(t), rowsOf(100))
 	p := j.start()
 	j.gate.set(40, afterWork, p.interrupt)
 	p.must(130).says("To go on, run the same command again; what is done is not sent again:\n  perksctl perk redeem --file " + j.input)
@@ -48,8 +47,7 @@ func TestInterruptedRunSaysHowToGoOn(t *testing.T) {
 
 func TestInterruptWhileTheServerAsksToWaitEndsTheRun(t *testing.T) {
 	t.Parallel()
-	r := rowsOf(60)
-	j := newJob(t, ours(t, r), r)
+	j := newJob(t, ours(t), rowsOf(60))
 	j.gate.askToWaitFrom(20)
 	p := j.start()
 	eventually(t, "the run waits because the server asks for it", func() bool { return strings.Contains(p.told.String(), "asks to wait 1m0s") })
@@ -120,8 +118,7 @@ func TestInterruptWhileAnAnswerIsSoughtForgetsNothing(t *testing.T) {
 
 func TestSecondRunAtOnceIsRefused(t *testing.T) {
 	t.Parallel()
-	r := rowsOf(40)
-	j := newJob(t, ours(t, r), r)
+	j := newJob(t, ours(t), rowsOf(40))
 	open := j.gate.shut()
 	first := j.start()
 	eventually(t, "the first run waits for answers", func() bool { _, _, held := j.gate.counts(); return held == 8 })
@@ -138,7 +135,7 @@ func TestSecondRunAtOnceIsRefused(t *testing.T) {
 func TestServerThatRestartsCostsNoRow(t *testing.T) {
 	t.Parallel()
 	r := rowsOf(120)
-	for name, s := range map[string]shop{"ours": ours(t, r), "theirs": theirs(t, &foreign{})} {
+	for name, s := range map[string]shop{"ours": ours(t), "theirs": theirs(t, &foreign{})} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s.gate.t = t
@@ -169,7 +166,7 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	const refusal = "write the results"
 	r := rowsOf(200)
-	for name, s := range map[string]shop{"ours": ours(t, r), "theirs": theirs(t, &foreign{})} {
+	for name, s := range map[string]shop{"ours": ours(t), "theirs": theirs(t, &foreign{})} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s.gate.t = t

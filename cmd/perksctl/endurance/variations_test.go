@@ -76,7 +76,7 @@ func TestKillRightBehindTheLastAnswerLeavesNothingToDo(t *testing.T) {
 	r := rowsOf(30)
 	foreign := theirs(t, &foreign{})
 	foreign.gate.dropEvery, foreign.gate.loseEvery = 0, 0
-	for name, s := range map[string]shop{"ours": ours(t, r), "theirs": foreign} {
+	for name, s := range map[string]shop{"ours": ours(t), "theirs": foreign} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, s, r, "--concurrency", "1")
