@@ -20,10 +20,12 @@ type redeemed struct {
 	ahead    time.Duration // of the server's clock
 	perPage  int           // what the server makes of any wish; 0 heeds it
 	requests []string
+	cached   bool // a request could have been answered by a cache
 }
 
 func (l *redeemed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.requests = append(l.requests, r.URL.RequestURI())
+	l.cached = l.cached || r.Header.Get("Cache-Control") != "no-cache"
 	query := r.URL.Query()
 	page, _ := strconv.Atoi(query.Get("page"))
 	page = max(page, 1)
@@ -127,6 +129,9 @@ func TestFindRedemption(t *testing.T) {
 			got, found, err := c.FindRedemption(t.Context(), "p", request, now.Add(-test.since), taken)
 			if err != nil || found != (test.want != "") || got.ID != test.want || found && got.UserID != "ann" {
 				t.Errorf("found %+v, %t, %v; want %q", got, found, err, test.want)
+			}
+			if test.list.cached {
+				t.Error("an old list would have done")
 			}
 			if len(test.list.requests) != max(test.pages, 1) || !strings.HasPrefix(test.list.requests[0], "/partners/perks/users/ann?per_page=100&type=redeemed") {
 				t.Errorf("asked %q", test.list.requests)

@@ -138,3 +138,25 @@ func TestAttemptsShareTheTimeout(t *testing.T) {
 		t.Errorf("%d requests: %v", server.count(), err)
 	}
 }
+
+func TestLaterAttemptHasTheTimeThatIsLeft(t *testing.T) {
+	p := &patient{}
+	var left []time.Duration
+	c := serve(t, status(503), p.config, func(c *client.Config) {
+		c.Timeout, c.Unasked = 30*time.Second, time.Millisecond
+		next := c.Transport
+		c.Transport = roundTrip(func(req *http.Request) (*http.Response, error) {
+			deadline, _ := req.Context().Deadline()
+			left = append(left, time.Until(deadline).Round(time.Second))
+			p.now = p.now.Add(20 * time.Second)
+			return next.RoundTrip(req)
+		})
+	})
+	if err := calls["read"](t.Context(), c); err == nil || len(left) != 2 || left[0] != 30*time.Second || left[1] != 10*time.Second {
+		t.Errorf("attempts had %v: %v", left, err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

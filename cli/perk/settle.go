@@ -14,17 +14,15 @@ import (
 const lookTime = 5 * time.Second
 
 // settle looks for the redemption of which no answer told. Where it is not in the user's list, the server may still be at
-// work on it, so that the outcome stays unknown. Who has interrupted the command does not want to wait for a search.
+// work on it, so that the outcome stays unknown. An interrupted command looks for nothing, because its context has ended.
 func (o *redeemOptions) settle(ctx context.Context, c *client.Client, request api.RedeemRequest, began time.Time, lost error) (api.Redemption, error) {
-	if ctx.Err() == nil {
-		redemption, found, err := c.Until(time.Now().Add(lookTime)).FindRedemption(ctx, o.perkID, request, began, nil)
-		if err == nil && found {
-			o.session.Streams.Note("No answer told of it, but the redemption was made: it is among those of %s.", o.userID)
-			return redemption, nil
-		}
-		if ctx.Err() != nil {
-			lost = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
-		}
+	redemption, found, err := c.Until(time.Now().Add(lookTime)).FindRedemption(ctx, o.perkID, request, began, nil)
+	if err == nil && found {
+		o.session.Streams.Note("No answer told of it, but the redemption was made: it is among those of %s.", o.userID)
+		return redemption, nil
+	}
+	if ctx.Err() != nil {
+		lost = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
 	}
 	return api.Redemption{}, &exit.Advised{Err: lost, Advice: o.howToSettle()}
 }
