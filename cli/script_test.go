@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Setenv("PERKSCTL_CONFIG_DIR", filepath.Join(env.WorkDir, "config"))
-			env.Setenv("PERKSCTL_KEYRING", "off") // no test touches the keyring of whoever runs it
+			env.Setenv("PERKSCTL_KEYRING", "off")     // no test touches the keyring of whoever runs it
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector would keep every process for a second
 			return nil
 		},
