@@ -27,7 +27,6 @@ type desk struct {
 	options Options
 	now     time.Time
 	waits   []time.Duration
-	told    string
 }
 
 func newDesk(t *testing.T, service *service, names ...string) *desk {
