@@ -84,15 +84,6 @@ func (g *gate) open() {
 	}()
 }
 
-// restart breaks all connections, and refuses new ones for a while.
-func (g *gate) restart(after time.Duration) {
-	if err := g.server.Close(); err != nil {
-		g.t.Error(err)
-	}
-	<-time.After(after)
-	g.open()
-}
-
 // URL is {api_url}.
 func (g *gate) URL() string { return "http://" + g.address + "/v2" }
 
