@@ -36,7 +36,7 @@ var unreliableCommands = map[string][]string{
 // end is how a command ends on an unreliable server.
 type end struct {
 	requests int    // that reached the server; below 0: at least so many
-	looks    int    // at the user's redemptions
+	looks    int    // at the user's redemptions, or at the property
 	code     int    // of the process
 	json     string // code of the error; "" for none
 }
@@ -45,7 +45,6 @@ func TestUnreliableServer(t *testing.T) {
 	var (
 		good     = end{requests: 1}
 		twice    = end{requests: 2}
-		unknown  = end{requests: 1, code: 8, json: "outcome_unknown"}
 		searched = end{requests: 1, looks: 1, code: 8, json: "outcome_unknown"}
 		found    = end{requests: 1, looks: 1}
 		down     = end{requests: 1, code: 8, json: "unavailable"}
@@ -74,28 +73,28 @@ func TestUnreliableServer(t *testing.T) {
 		},
 		"503 for a while": {
 			answering(503), 2, nil,
-			map[string]end{"read": {requests: 3}, "redeem": downSeen, "keyed": {requests: 3}, "update": down, "delete": down},
+			map[string]end{"read": {requests: 3}, "redeem": downSeen, "keyed": {requests: 3}, "update": downSeen, "delete": downSeen},
 		},
 		"503 for ever": {
 			answering(503), 0, []string{"--timeout", "500ms"},
 			map[string]end{
 				"read": {requests: -2, code: 8, json: "unavailable"}, "redeem": downSeen,
-				"keyed": {requests: -2, looks: 1, code: 8, json: "unavailable"}, "update": down, "delete": down,
+				"keyed": {requests: -2, looks: 1, code: 8, json: "unavailable"}, "update": downSeen, "delete": downSeen,
 			},
 		},
 		"503 for longer than there is time": {
 			answering(503, "Retry-After: 1"), 0, []string{"--timeout", "500ms"},
-			map[string]end{"read": down, "redeem": downSeen, "keyed": downSeen, "update": down, "delete": down},
+			map[string]end{"read": down, "redeem": downSeen, "keyed": downSeen, "update": downSeen, "delete": downSeen},
 		},
 		"closed before the work": {
 			func(*unreliable) http.HandlerFunc { return hangUp }, 1, nil,
-			map[string]end{"read": twice, "redeem": searched, "keyed": searched, "update": unknown, "delete": unknown},
+			map[string]end{"read": twice, "redeem": searched, "keyed": searched, "update": searched, "delete": searched},
 		},
 		"closed after the work": {
 			func(u *unreliable) http.HandlerFunc {
 				return func(w http.ResponseWriter, r *http.Request) { u.work(httptest.NewRecorder(), r); hangUp(w, r) }
 			}, 1, nil,
-			map[string]end{"read": twice, "redeem": found, "keyed": found, "update": unknown, "delete": unknown},
+			map[string]end{"read": twice, "redeem": found, "keyed": found, "update": found, "delete": found},
 		},
 		"half a body": {
 			func(u *unreliable) http.HandlerFunc {
@@ -104,12 +103,12 @@ func TestUnreliableServer(t *testing.T) {
 					u.work(w, r)
 				}
 			}, 1, nil,
-			map[string]end{"read": twice, "redeem": found, "keyed": twice, "update": unknown, "delete": unknown},
+			map[string]end{"read": twice, "redeem": found, "keyed": twice, "update": found, "delete": found},
 		},
 		"no answer": {
 			func(u *unreliable) http.HandlerFunc { return func(http.ResponseWriter, *http.Request) { <-u.ended } }, 0, []string{"--timeout", "400ms"},
 			map[string]end{
-				"read": {requests: 1, code: 8, json: "unreachable"}, "redeem": searched, "keyed": searched, "update": unknown, "delete": unknown,
+				"read": {requests: 1, code: 8, json: "unreachable"}, "redeem": searched, "keyed": searched, "update": searched, "delete": searched,
 			},
 		},
 		"no connection at first": {
@@ -144,8 +143,7 @@ func atOnce(n int, runs []func()) {
 	wait.Wait()
 }
 
-// unreliable is a service over TCP that troubles befall: so many at first, or all of them, of the requests that are not for
-// the user's redemptions.
+// unreliable is a service over TCP that troubles befall: so many at first, or all of them, of the requests that are not looks.
 type unreliable struct {
 	t       *testing.T
 	port    *os.File
@@ -159,6 +157,7 @@ type unreliable struct {
 	mu              sync.Mutex
 	requests, looks int
 	done            int // changes that were carried out
+	deletes         bool
 }
 
 func newUnreliable(t *testing.T, keys bool, times int) *unreliable {
@@ -241,6 +240,10 @@ func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		u.list(w)
 		return
 	}
+	if strings.HasPrefix(r.URL.Path, "/v2/get-property/") {
+		u.property(w)
+		return
+	}
 	u.mu.Lock()
 	u.requests++
 	troubled := u.trouble != nil && (u.times == 0 || u.requests <= u.times)
@@ -265,6 +268,7 @@ func (u *unreliable) work(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"id":"p","title":"A perk"}`)
 	case r.Method != http.MethodPost:
 		u.done++
+		u.deletes = r.Method == http.MethodDelete
 		_, _ = io.WriteString(w, `{"message":"done"}`)
 	case u.done == 0 || !u.keys:
 		u.done++
@@ -292,6 +296,21 @@ func (u *unreliable) list(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, `{"data":[`+items+`],"meta":{"page":1,"per_page":100,"total":0,"total_pages":1}}`)
 }
 
+// property shows what a change made of it. A request that deletes has no body, and its command reads to find nothing.
+func (u *unreliable) property(w http.ResponseWriter) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.looks++
+	switch {
+	case u.done > 0 && u.deletes:
+		w.WriteHeader(http.StatusNotFound)
+	case u.done > 0:
+		_, _ = io.WriteString(w, `{"propertyId":1,"title":"T"}`)
+	default:
+		_, _ = io.WriteString(w, `{"propertyId":1,"title":"Before"}`)
+	}
+}
+
 func (u *unreliable) check(t *testing.T, want end) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -311,7 +330,7 @@ func (u *unreliable) check(t *testing.T, want end) {
 	if r.code != want.code || told.Error.Code != want.json || (r.out == "") != (want.code != 0) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
-	if want.looks > 0 && want.code == 0 && !strings.Contains(r.err, "the redemption was made") {
+	if want.looks > 0 && want.code == 0 && !strings.Contains(r.err, "No answer told of it") {
 		t.Errorf("does not say how it knows: %+v", r)
 	}
 	if strings.Contains(r.err, "this key was used before") {

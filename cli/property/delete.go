@@ -79,7 +79,7 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	deleted := []done{}
 	for i, id := range o.ids {
 		message, err := c.DeleteProperty(ctx, id, entityTag(o.ifMatch))
-		if err != nil {
+		if err != nil && !found(ctx, s, c, id, err, isGone) {
 			return errors.Join(o.failure(i, err), o.report(ctx, printer, deleted))
 		}
 		s.Streams.Note("Deleted %s at %s.", name(id), connection)

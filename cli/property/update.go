@@ -80,9 +80,13 @@ func runUpdate(ctx context.Context, o *updateOptions) error {
 		return err
 	}
 	message, err := c.UpdateProperty(ctx, o.id, o.patch, entityTag(o.ifMatch))
-	if err != nil {
+	if err != nil && !found(ctx, s, c, o.id, err, o.isHeld) {
 		return settle(s, o.id, err)
 	}
 	s.Streams.Note("Updated %s at %s.", name(o.id), connection)
 	return printer.Done(ctx, done{o.id, message.Message})
+}
+
+func (o *updateOptions) isHeld(property api.Property, err error) bool {
+	return err == nil && o.patch.IsHeldBy(property)
 }

@@ -18,6 +18,10 @@ import (
 // early is how long before its end a token is replaced, so that it does not end on the way.
 const early = 30 * time.Second
 
+// lockTime is how long another process may take to obtain a token. One that was stopped while it held the lock must not stop
+// all others.
+const lockTime = time.Minute
+
 // Token is a token that can be used now, and what is known of it.
 type Token struct {
 	Value     string
@@ -119,7 +123,9 @@ func (c *tokenCache) renew(ctx context.Context, refused string) error {
 	if c.path == "" {
 		return c.obtainInto(ctx)
 	}
-	unlock, err := private.Lock(ctx, c.path)
+	patient, stop := context.WithTimeout(ctx, lockTime)
+	defer stop()
+	unlock, err := private.Lock(patient, c.path)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
