@@ -186,21 +186,28 @@ func (r *run) hire() {
 	go r.workThrough()
 }
 
+// workThrough takes a row first and a seat then: whoever waits for a row may wait for others to be done, and those need seats.
 func (r *run) workThrough() {
-	for r.sit() {
-		j := r.feed.take()
-		if j == nil {
-			r.seats.Release(1)
+	for j := r.feed.take(); j != nil; j = r.feed.take() {
+		if !r.sit() {
+			r.giveBack(j)
 			return
 		}
 		for j != nil {
 			r.finish(j, r.carryOut(j))
-			j = r.feed.done(j)
-			for j != nil && !r.pace() {
-				j = r.feed.done(j) // given back as it is, with all that wait behind it
+			if j = r.feed.done(j); j != nil && !r.pace() {
+				r.giveBack(j)
+				j = nil
 			}
 		}
 		r.seats.Release(1)
+	}
+}
+
+// giveBack gives a row back as it is, with all that wait behind it: no rows are wanted any more.
+func (r *run) giveBack(j *job) {
+	for j != nil {
+		j = r.feed.done(j)
 	}
 }
 

@@ -1,0 +1,44 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestRowThatIsAwayComesBackThoughNoOtherCanBeTaken loses the first of more rows about one thing than may wait behind it: who
+// wants the next row has to wait for it, and must not have its seat.
+func TestRowThatIsAwayComesBackThoughNoOtherCanBeTaken(t *testing.T) {
+	s := newService()
+	s.trouble["a"] = []trouble{{err: broken}}
+	rows := maxWaiting + 10
+	d := newDesk(t, s, slices.Repeat([]string{"a"}, rows)...)
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.wait = func(ctx context.Context, _ time.Duration) error {
+		for !r.feed.isFull() {
+			if err := wait(ctx, time.Millisecond); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
+	ctx, giveUp := context.WithTimeout(t.Context(), 20*time.Second)
+	defer giveUp()
+	if err := errors.Join(r.work(ctx), r.books.close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(s.made["a"]); got != rows {
+		t.Errorf("%d of %d rows were done", got, rows)
+	}
+}
+
+func (f *feed) isFull() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiting >= maxWaiting
+}
