@@ -23,6 +23,7 @@ type gate struct {
 	to      http.Handler
 	address string
 	server  *http.Server
+	closed  chan struct{} // when the server does not listen any more
 
 	dropEvery int // of so many redeems the answer to one is lost
 	loseEvery int // of so many redeems one is lost before the server has it
@@ -76,8 +77,10 @@ func (g *gate) open() {
 	}
 	g.address = listener.Addr().String()
 	server := &http.Server{Handler: g}
-	g.server = server
+	closed := make(chan struct{})
+	g.server, g.closed = server, closed
 	go func() {
+		defer close(closed)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			g.t.Error(err)
 		}

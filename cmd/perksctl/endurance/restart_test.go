@@ -34,6 +34,7 @@ func (g *gate) restart(after time.Duration) {
 	if err := g.server.Close(); err != nil {
 		g.t.Error(err)
 	}
+	<-g.closed
 	release := g.keepPort()
 	<-time.After(after)
 	g.open()
