@@ -104,12 +104,12 @@ func TestDescribedLengthsAreAsTheRulesSay(t *testing.T) {
 func TestDescribedValuesAreAsTheRulesSay(t *testing.T) {
 	schemas := describe(t).Components.Schemas
 	price := schemas["Price"].Value
-	if price.Pattern != plainDecimal.String() || *price.MaxLength != maxPriceDigits {
+	if price.Pattern != plainDecimal().String() || *price.MaxLength != maxPriceDigits {
 		t.Errorf("a price is %s of at most %d characters", price.Pattern, *price.MaxLength)
 	}
 	for _, name := range []string{"Perk", "PerkCategory"} {
-		if got := property(t, name, "id").Pattern; got != perkID.String() {
-			t.Errorf("the id of a %s is %s, want %s", name, got, perkID)
+		if got := property(t, name, "id").Pattern; got != perkID().String() {
+			t.Errorf("the id of a %s is %s, want %s", name, got, perkID())
 		}
 	}
 	for _, name := range []string{"Property", "PropertyPatch", "PropertyPatchForm"} {

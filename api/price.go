@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Price is an amount of money that keeps its digits exactly as they were given ("120.50" stays "120.50") and never
@@ -14,7 +15,7 @@ type Price struct{ digits string }
 
 const maxPriceDigits = 24
 
-var plainDecimal = regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+var plainDecimal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]+)?$`) })
 
 // ParsePrice reads plain decimal digits such as "120", "0.5" or "120.50". Signs, exponents, leading zeros, blanks and
 // more than 24 characters are refused.
@@ -24,7 +25,7 @@ func ParsePrice(text string) (Price, error) {
 		return Price{}, errors.New("must not be negative")
 	case len(text) > maxPriceDigits:
 		return Price{}, errors.New("must be at most 24 characters long")
-	case !plainDecimal.MatchString(text):
+	case !plainDecimal().MatchString(text):
 		return Price{}, errors.New("must be plain decimal digits such as 120.50")
 	}
 	return Price{digits: text}, nil

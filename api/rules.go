@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -54,13 +55,13 @@ func textRule(s string, shortest, longest int) string {
 	return ""
 }
 
-var perkID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var perkID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
 // PerkIDRule returns what is wrong with a perk's or category's id, or "". The names of the routes beside /perks/{perkId}
 // are refused, because a perk called so could never be read.
 func PerkIDRule(id string) string {
 	switch {
-	case !perkID.MatchString(id):
+	case !perkID().MatchString(id):
 		return "must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -"
 	case id == "categories" || id == "users":
 		return fmt.Sprintf("must not be %q, which is an address of the service", id)

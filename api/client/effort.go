@@ -48,7 +48,7 @@ func (e *effort) failed(err error) {
 func (e *effort) answered(req *http.Request, res *http.Response, broken error) {
 	e.left = true
 	switch {
-	case res.StatusCode >= 500 || broken != nil:
+	case res.StatusCode >= 500 || res.StatusCode == http.StatusSeeOther || broken != nil:
 		e.lost, e.open = true, true
 	case res.StatusCode < 300 || repeatsKey(req, res):
 		e.open = false

@@ -22,6 +22,7 @@ func refusal(sent call, e *effort, res *resty.Response) *Error {
 		Message:   body.firstText("response", "detail", "message", "error_description", "title", "error"),
 		Fields:    body.fields(),
 		RequestID: res.Header().Get("X-Request-Id"),
+		Stray:     body == nil,
 
 		RetryAfter:     retryAfter(res.Header(), res.ReceivedAt()),
 		OutcomeUnknown: e.open && sent.changes(),

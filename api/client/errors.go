@@ -23,6 +23,10 @@ type Error struct {
 	// RetryAfter is how long the server asks to wait before the next request; 0 if it does not say.
 	RetryAfter time.Duration
 
+	// Stray says that the body is no JSON object, as services write it: the answer may come from something before the service,
+	// whose 404 says nothing of a record.
+	Stray bool
+
 	// OutcomeUnknown says that the request was to change something and that the answer does not tell whether it did.
 	OutcomeUnknown bool
 }

@@ -45,19 +45,19 @@ func TestErrorBodies(t *testing.T) {
 		},
 		"plain text": {
 			429, "text/plain; charset=utf-8", "slow down\n",
-			client.Error{Code: api.CodeRateLimited, Message: "The server answered 429 Too Many Requests: slow down"},
+			client.Error{Code: api.CodeRateLimited, Message: "The server answered 429 Too Many Requests: slow down", Stray: true},
 		},
 		"a web page": {
 			502, "text/html", "<html><h1>Bad Gateway</h1></html>",
-			client.Error{Code: api.CodeUnavailable, Message: "The server answered 502 Bad Gateway."},
+			client.Error{Code: api.CodeUnavailable, Message: "The server answered 502 Bad Gateway.", Stray: true},
 		},
 		"nothing": {
 			500, "", "",
-			client.Error{Code: api.CodeInternal, Message: "The server answered 500 Internal Server Error."},
+			client.Error{Code: api.CodeInternal, Message: "The server answered 500 Internal Server Error.", Stray: true},
 		},
 		"JSON that is no object": {
 			418, "application/json", `["no"]`,
-			client.Error{Code: api.CodeInternal, Message: "The server answered 418 I'm a teapot."},
+			client.Error{Code: api.CodeInternal, Message: "The server answered 418 I'm a teapot.", Stray: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

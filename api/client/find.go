@@ -60,13 +60,14 @@ type search struct {
 }
 
 func (s *search) fits(r api.Redemption) bool {
-	if r.PerkID != s.perkID || r.UserID != "" && r.UserID != s.userID || s.taken != nil && s.taken(r.ID) {
+	if r.PerkID != "" && r.PerkID != s.perkID || r.UserID != "" && r.UserID != s.userID || s.taken != nil && s.taken(r.ID) {
 		return false
 	}
-	if metadata, err := parseMetadata(r.Metadata); err != nil || !sameJSON(metadata, s.metadata) {
+	silent := len(r.Metadata) == 0 && !sameJSON(s.metadata, map[string]any{})
+	if metadata, err := parseMetadata(r.Metadata); !silent && (err != nil || !sameJSON(metadata, s.metadata)) {
 		return false
 	}
-	if r.RedeemedAt.IsZero() {
+	if r.PerkID == "" || silent || r.RedeemedAt.IsZero() {
 		s.undated = r.ID
 		return false
 	}

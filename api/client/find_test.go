@@ -117,7 +117,8 @@ func TestFindRedemption(t *testing.T) {
 		"a member more":                  {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":1,"m":1}`)}}, metadata: `{"n":1}`},
 		"a member fewer":                 {list: redeemed{items: []map[string]any{made("x", "p", now, `{}`)}}, metadata: `{"n":null}`},
 		"an element more":                {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":[1,2]}`)}}, metadata: `{"n":[1]}`},
-		"metadata that is no object":     {list: redeemed{items: []map[string]any{made("x", "p", now, `[]`)}}},
+		"metadata that is no object":     {list: redeemed{items: []map[string]any{made("x", "p", now, `["a"]`)}}},
+		"an empty map as PHP writes it":  {list: redeemed{items: []map[string]any{made("x", "p", now, `[]`)}}, want: "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, &test.list)

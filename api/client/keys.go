@@ -18,5 +18,6 @@ func showsThatKeysCount(req *http.Request, res *http.Response) bool {
 // repeatsKey tells whether the server has looked at the request's key.
 func repeatsKey(req *http.Request, res *http.Response) bool {
 	key := req.Header.Get(idempotencyKey)
-	return key != "" && res.Header.Get(idempotencyKey) == key
+	echoes := res.Header.Get("User-Agent") != "" // no answer has one, unless it repeats whatever it was sent
+	return key != "" && !echoes && res.Header.Get(idempotencyKey) == key
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -15,12 +16,12 @@ func nextLink(header http.Header) (target string, hasLinks bool) {
 			if start < 0 || end < start {
 				break
 			}
-			hasLinks = true
 			link := value[start+1 : end]
 			params, rest := cutOutsideQuotes(value[end+1:], ',')
-			if isNext(params) {
+			if is(params, "next") {
 				return link, true
 			}
+			hasLinks = hasLinks || is(params, "first", "prev", "previous", "last") // others, such as preload, are not about pages
 			value = rest
 		}
 	}
@@ -43,8 +44,8 @@ func cutOutsideQuotes(text string, separator byte) (before, after string) {
 	return text, ""
 }
 
-// isNext looks for rel among the parameters; its value is one relation or several with blanks between.
-func isNext(params string) bool {
+// is looks for one of the relations among the parameters; the value of rel is one relation or several with blanks between.
+func is(params string, relations ...string) bool {
 	for params != "" {
 		var param string
 		param, params = cutOutsideQuotes(params, ';')
@@ -53,7 +54,7 @@ func isNext(params string) bool {
 			continue
 		}
 		for relation := range strings.FieldsSeq(strings.Trim(strings.TrimSpace(value), `"`)) {
-			if strings.EqualFold(relation, "next") {
+			if slices.Contains(relations, strings.ToLower(relation)) {
 				return true
 			}
 		}

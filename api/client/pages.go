@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -21,6 +22,10 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 		return api.Page[T]{}, nil, err
 	}
 	if page.Data == nil {
+		var body map[string]json.RawMessage
+		if json.Unmarshal(res.Body(), &body); body["data"] == nil {
+			return api.Page[T]{}, nil, c.unreadable(call, res, errors.New("it holds no list"))
+		}
 		page.Data = []T{}
 	}
 	return page, res.Header(), nil
@@ -74,10 +79,15 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 	if meta.TotalPages == 0 && items > 0 {
 		return call{}, false, errors.New("the server does not say whether there are more pages: neither a Link header nor meta.total_pages came")
 	}
-	if meta.Page >= meta.TotalPages {
+	page := meta.Page
+	if page == 0 { // the server does not number it: it is the one that was asked for
+		asked, _ := strconv.ParseInt(here.Query().Get("page"), 10, 64)
+		page = max(1, asked)
+	}
+	if page >= meta.TotalPages {
 		return call{}, false, nil
 	}
-	return current.onPage(meta.Page + 1), true, nil
+	return current.onPage(page + 1), true, nil
 }
 
 // url is the address that the call goes to.

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"net/url"
@@ -80,6 +82,9 @@ func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRe
 	res, err := c.fetch(ctx, call.withHeader(idempotencyKey, key), &redemption)
 	if err != nil {
 		return api.Redemption{}, false, err
+	}
+	if redemption.ID == "" || cmp.Or(redemption.PerkID, perkID) != perkID || cmp.Or(redemption.UserID, request.UserID) != request.UserID {
+		return api.Redemption{}, false, c.unreadable(call, res, errors.New("it is not the redemption that was asked for"))
 	}
 	return redemption, res.Header().Get(replayed) == "true" && !effortOf(res.Request.Context()).lost, nil
 }

@@ -264,7 +264,10 @@ func TestLostAttemptStaysOpenWhenNoTokenCanBeHadForAnother(t *testing.T) {
 }
 
 func TestReplayOfALostAttemptIsNone(t *testing.T) {
-	replay := status(200, "Idempotent-Replayed: true")
+	replay := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Idempotent-Replayed", "true")
+		answer(w, 200, map[string]string{"id": "x"})
+	}
 	for name, test := range map[string]struct {
 		script []http.HandlerFunc
 		want   bool

@@ -23,7 +23,7 @@ func parseMetadata(raw json.RawMessage) (any, error) {
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, api.Errorf(api.CodeInvalidJSON, "The JSON has something after it.")
 	}
-	if value == nil {
+	if list, ok := value.([]any); value == nil || ok && len(list) == 0 { // PHP writes an empty map as a list
 		value = map[string]any{}
 	}
 	return value, nil

@@ -168,7 +168,10 @@ func (s *csvScanner) readQuoted() error {
 
 // takeEnd consumes what ends a cell, if that comes next. The end of the file ends a record.
 func (s *csvScanner) takeEnd() (end, error) {
-	next, err := s.in.Peek(2)
+	next, err := s.in.Peek(1) // no more than that: what follows a line may be long in coming
+	if err == nil && next[0] == '\r' {
+		next, err = s.in.Peek(2)
+	}
 	switch {
 	case len(next) == 0 && err == io.EOF:
 		return endRecord, nil

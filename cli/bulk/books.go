@@ -27,6 +27,9 @@ func openBooks(f Flags, out io.Writer, mark uint32, now time.Time) (*books, erro
 	if path == "" {
 		return &books{batch: newBatch(now, mark), results: streamResults(out), journal: &journal{}}, nil
 	}
+	if real, err := filepath.EvalSymlinks(path); err == nil { // what has two names has one journal, and the link stays one
+		path = real
+	}
 	if err := f.checkPaths(path); err != nil {
 		return nil, err
 	}
@@ -64,7 +67,7 @@ func (b *books) takeUp(path string, mark uint32, now time.Time) error {
 }
 
 // begin notes that the run is at work.
-func (b *books) begin() error { return b.journal.begin(b.batch) }
+func (b *books) begin(rows int64, sum uint64) error { return b.journal.begin(b.batch, rows, sum) }
 
 // close ends a run in good order, or as good as it can.
 func (b *books) close() error {
@@ -114,7 +117,7 @@ func (f Flags) resultsPath() string {
 
 // checkPaths refuses files that would be written over each other.
 func (f Flags) checkPaths(results string) error {
-	paths := []struct{ flag, path string }{{"--file", f.File}, {"--results", results}, {"--failed", f.Failed}}
+	paths := []struct{ flag, path string }{{"--file", f.File}, {"--results", results}, {"the journal of --results", results + ".journal"}, {"--failed", f.Failed}}
 	for i, a := range paths {
 		for _, b := range paths[:i] {
 			if a.path != "" && b.path != stdin && isSameFile(a.path, b.path) {

@@ -78,7 +78,7 @@ func TestInputThatStaysSilentDoesNotKeepAnInterruptedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.input.from = in
-	fmt.Fprintln(out, "name\na\nb")
+	fmt.Fprintln(out, "name\na")
 	ctx, interrupt := context.WithCancel(t.Context())
 	s.entered = make(chan string)
 	ended := make(chan error)

@@ -3,6 +3,7 @@ package bulk
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -96,9 +97,13 @@ func (i *input) rewind() error {
 
 // survey reads all rows once before any is sent. It counts them, and refuses a file that is not the one whose results are
 // there: rows that were put in or taken out would let others be skipped, or sent twice.
-func (i *input) survey(known *results) (total int64, err error) {
+func (i *input) survey(ctx context.Context, known *results, left *journal) (total int64, sum uint64, err error) {
+	asWas := left.rows == 0
 	for row, err := range rows.NewReader(i.from, i.format).Rows() {
 		total++
+		if total%1024 == 0 && ctx.Err() != nil {
+			return total, sum, context.Cause(ctx)
+		}
 		var broken *rows.RowError
 		if errors.As(err, &broken) {
 			row.Line = broken.Line
@@ -106,17 +111,27 @@ func (i *input) survey(known *results) (total int64, err error) {
 			break // the run itself comes to it, after the rows before it
 		}
 		if err := known.isSame(row, i.name); err != nil {
-			return total, err
+			return total, sum, err
 		}
+		sum = (sum^uint64(row.Line)<<32^uint64(contentOf(row)))*1099511628211 + 1
+		asWas = asWas || total == left.rows && sum == left.sum
 	}
-	return total, i.rewind()
+	if !asWas {
+		return total, sum, exit.Usagef("%s is not what it was when a run over it was cut off, and which of its rows that run had sent is known by where they stood. "+
+			"Put the file back as it was and run again; new rows may stand at the end", i.name)
+	}
+	return total, sum, i.rewind()
 }
 
 // isSame refuses a row that is done but said something else then.
 func (r *results) isSame(row rows.Row, input string) error {
 	state, content := r.state(row.Line)
-	if state < firstDone || content == contentOf(row) {
+	if state == untried || state == failed || content == contentOf(row) {
 		return nil
+	}
+	if state == unknown {
+		return exit.Usagef("Line %d of %s is not what it was when %s was written, and that row may have been done. Put it back as it was "+
+			"and run again; when it is known to have failed, it may be corrected.", row.Line, input, r.path)
 	}
 	return exit.Usagef("Line %d of %s is not what it was when %s was written: that row is done. Put the file back as it was; "+
 		"only rows that failed may be corrected, and new ones stand at the end. A new job takes a new file: --results FILE", row.Line, input, r.path)

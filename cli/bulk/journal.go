@@ -30,11 +30,14 @@ type journal struct {
 	left   bool      // an earlier run was killed
 	batch  batch     // of that run
 	sent   int       // rows up to this one may have been sent by it
+	rows   int64     // of its input, 0 if that is not known
+	sum    uint64    // of them
 	opened time.Time // by this run
 
-	upTo int // rows up to this one may be sent by this run
-	keys atomic.Bool
-	mu   sync.Mutex
+	upTo   int // rows up to this one may be sent by this run
+	keys   atomic.Bool
+	broken error // of a write
+	mu     sync.Mutex
 }
 
 // entry is a line of the journal.
@@ -42,6 +45,8 @@ type entry struct {
 	Batch string `json:"batch,omitempty"` // a run begins, or goes on
 	UpTo  int    `json:"up_to,omitempty"` // rows up to this one may be sent from now on
 	Keys  bool   `json:"keys,omitempty"`  // the server honours idempotency keys
+	Rows  int64  `json:"rows,omitempty"`  // with a batch: how many rows the input had, if that was known
+	Sum   uint64 `json:"sum,omitempty"`   // of them
 }
 
 // ahead is how many rows a mark covers, so that the disk is waited for once for all of them.
@@ -123,7 +128,7 @@ func (j *journal) read() error {
 			if err != nil {
 				return fmt.Errorf("%s is no journal of perksctl", j.path)
 			}
-			j.left, j.batch = true, batch(id)
+			j.left, j.batch, j.rows, j.sum = true, batch(id), e.Rows, e.Sum
 		}
 		j.sent = max(j.sent, e.UpTo)
 		j.keys.Store(j.keys.Load() || e.Keys)
@@ -131,8 +136,8 @@ func (j *journal) read() error {
 }
 
 // begin notes that a run of the batch is at work. What was left stays: it is true until a run comes to the end of the rows.
-func (j *journal) begin(b batch) error {
-	if err := j.write(entry{Batch: b.String()}); err != nil || j.file == nil {
+func (j *journal) begin(b batch, rows int64, sum uint64) error {
+	if err := j.write(entry{Batch: b.String(), Rows: rows, Sum: sum}); err != nil || j.file == nil {
 		return err
 	}
 	return syncFolder(j.path)
@@ -170,11 +175,13 @@ func (j *journal) write(e entry) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, err = j.file.Write(append(line, '\n')); err == nil {
-		err = j.sync()
+	if j.broken == nil { // behind half a line no other may come
+		if _, j.broken = j.file.Write(append(line, '\n')); j.broken == nil {
+			j.broken = j.sync()
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("write the journal of the results: %w", err)
+	if j.broken != nil {
+		return fmt.Errorf("write the journal of the results: %w", j.broken)
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ func (r *rejects) add(row rows.Row) error {
 
 func (r *rejects) write(row rows.Row) error {
 	if r.format == rows.JSONL {
+		r.begun = true
 		_, err := r.out.Write(append(row.Object[:len(row.Object):len(row.Object)], '\n'))
 		return err
 	}
@@ -58,8 +59,11 @@ func (r *rejects) write(row rows.Row) error {
 	return r.cells.Write(row.Cells)
 }
 
-// finish puts the file in its place.
-func (r *rejects) finish() error {
+// finish puts the file in its place. A run that was cut off before a row failed leaves the file of the run before it.
+func (r *rejects) finish(partial bool) error {
+	if partial && !r.begun {
+		return errors.Join(r.file.Close(), os.Remove(r.file.Name()))
+	}
 	r.cells.Flush()
 	err := errors.Join(r.cells.Error(), r.out.Flush(), r.file.Sync(), r.file.Close())
 	if err == nil {

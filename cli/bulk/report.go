@@ -30,7 +30,7 @@ type Summary struct {
 func (r *run) conclude(ctx context.Context, s *session.Session, cause error) error {
 	err := r.books.close()
 	if r.rejects != nil {
-		err = errors.Join(err, r.rejects.finish())
+		err = errors.Join(err, r.rejects.finish(r.partial))
 	}
 	summary := r.summary()
 	r.tell(summary)

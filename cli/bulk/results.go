@@ -49,6 +49,13 @@ func openResults(path string) (r *results, b batch, found bool, err error) {
 	if err == nil {
 		_, err = file.Seek(end, io.SeekStart)
 	}
+	last := []byte{'\n'}
+	if err == nil && end > 0 {
+		_, err = file.ReadAt(last, end-1)
+	}
+	if err == nil && last[0] != '\n' {
+		_, err = file.WriteString("\n")
+	}
 	if err != nil {
 		return nil, b, false, errors.Join(err, file.Close())
 	}
@@ -88,6 +95,8 @@ func eachLine(from io.Reader, f func(number int, line []byte) error) error {
 		switch {
 		case errors.Is(err, io.EOF) && number == 1 && !bytes.HasPrefix(resultStart, line) && !bytes.HasPrefix(line, resultStart):
 			return f(number, line) // a file of something else, which must not be cut
+		case errors.Is(err, io.EOF) && isWhole(line):
+			return f(number, line) // an editor took the line end
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -97,6 +106,12 @@ func eachLine(from io.Reader, f func(number int, line []byte) error) error {
 			return err
 		}
 	}
+}
+
+// isWhole tells whether a line without its end lacks nothing else: what is written half is no JSON.
+func isWhole(line []byte) bool {
+	_, _, _, err := parseResult(line)
+	return err == nil
 }
 
 // note counts a line and keeps what it says.
@@ -146,6 +161,9 @@ func (r *results) finish() error {
 	if r.file == nil {
 		return nil
 	}
+	if named, err := os.Stat(r.path); err != nil || !isFile(r.file, named) {
+		return errors.Join(fmt.Errorf("%s was moved or replaced while the run was at work, so that its results are not there. Run again: what was done is looked up", r.path), r.file.Close())
+	}
 	if r.lines > r.rows {
 		if err := r.tidy(); err != nil {
 			return fmt.Errorf("tidy the results: %w", err)
@@ -155,6 +173,11 @@ func (r *results) finish() error {
 		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil
+}
+
+func isFile(file *os.File, named os.FileInfo) bool {
+	opened, err := file.Stat()
+	return err == nil && os.SameFile(opened, named)
 }
 
 // abandon closes the file as it is, and removes it if it says nothing.

@@ -108,9 +108,9 @@ func (r *run) settle(j *job) (Outcome, bool, error) {
 
 // look asks whether the row is done. Where what it names does not exist, it is not.
 func (r *run) look(j *job) (Outcome, bool, error) {
-	outcome, done, err := j.task.Done(r.requests, r.since(), r.results.taken)
+	outcome, done, err := j.task.Done(r.requests, r.since(j), r.results.taken)
 	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Stray {
 		return Outcome{}, false, nil
 	}
 	return outcome, done, err
@@ -118,7 +118,10 @@ func (r *run) look(j *job) (Outcome, bool, error) {
 
 // since is when the first row of the batch can have been done at the earliest. Where the clock was set back meanwhile, nobody
 // knows; doing nothing twice then matters more than telling an earlier redemption apart.
-func (r *run) since() time.Time {
+func (r *run) since(j *job) time.Time {
+	if !j.sent {
+		return r.began
+	}
 	if began := r.batch.began(); !began.After(r.now()) {
 		return began
 	}

@@ -52,7 +52,7 @@ func Run(ctx context.Context, s *session.Session, o Options, w Work) (err error)
 		return err
 	}
 	r.books = b
-	if err := r.begin(); err != nil {
+	if err := r.begin(ctx); err != nil {
 		return errors.Join(err, b.abandon())
 	}
 	err = r.work(ctx)
@@ -77,6 +77,7 @@ type run struct {
 	wanted   context.Context // ends when no further rows are wanted; requests that are under way go on
 	stop     context.CancelCauseFunc
 
+	began   time.Time
 	hiring  sync.Mutex
 	workers int
 }
@@ -93,18 +94,23 @@ func newRun(o Options, w Work, in *input, s *streams.Streams) *run {
 }
 
 // begin makes sure that the input fits the results, and notes that the run is at work.
-func (r *run) begin() (err error) {
+func (r *run) begin(ctx context.Context) (err error) {
+	r.began = r.now()
+	var sum uint64
 	if r.input.canRewind() {
-		if r.total, err = r.input.survey(r.results); err != nil {
+		if r.total, sum, err = r.input.survey(ctx, r.results, r.journal); err != nil {
 			return err
 		}
 	}
 	if r.options.Failed != "" {
+		if r.results.path != "" && isSameFile(r.options.Failed, r.results.path) { // by a link to a folder, or by letters of another case
+			return exit.Usagef("--failed and --results are the same file, %s: one would be written over the other.", r.options.Failed)
+		}
 		if r.rejects, err = openRejects(r.options.Failed, r.input.format); err != nil {
 			return err
 		}
 	}
-	return r.books.begin()
+	return r.books.begin(r.total, sum)
 }
 
 // work carries out the rows. The error is about the run, not about rows.

@@ -58,7 +58,7 @@ func (d *desk) finish(r *run) error {
 	if r.rejects == nil {
 		return nil
 	}
-	return r.rejects.finish()
+	return r.rejects.finish(r.partial)
 }
 
 func (d *desk) open() (*run, error) {
@@ -80,7 +80,7 @@ func (d *desk) open() (*run, error) {
 	if r.books, err = openBooks(d.options.Flags, s.Out, markOf("make", "here"), d.now); err != nil {
 		return nil, err
 	}
-	if err := r.begin(); err != nil {
+	if err := r.begin(d.t.Context()); err != nil {
 		return nil, errors.Join(err, r.abandon())
 	}
 	return r, nil

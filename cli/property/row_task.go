@@ -2,6 +2,7 @@ package property
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -69,7 +70,8 @@ func (t *deleteTask) Done(ctx context.Context, _ time.Time, _ func(string) bool)
 		return bulk.Outcome{}, false, err
 	}
 	_, _, err = c.Property(ctx, t.id)
-	if api.CodeOf(err) == api.CodeNotFound {
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Code == api.CodeNotFound && !refused.Stray {
 		outcome, _ := t.outcome(nil)
 		return outcome, true, nil
 	}
