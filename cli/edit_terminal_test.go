@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -36,9 +38,18 @@ type ttySession struct {
 	end  bool
 }
 
+// leader leads the session of the terminal, and stays until all of it has been read: when the leader ends, what is still on
+// its way to the other side is lost.
+const leader = `trap : INT QUIT TERM; "$@"; printf '<ended %d>' $? >/dev/tty; read -r line </dev/tty`
+
+// ended is how the leader says that its command has.
+var ended = regexp.MustCompile(`<ended (\d+)>`)
+
 func (x *terminal) onTTY(stdout io.Writer, args ...string) *ttySession {
 	x.t.Helper()
-	s := &ttySession{t: x.t, cmd: x.process(args...)}
+	command := x.process(args...)
+	s := &ttySession{t: x.t, cmd: exec.Command("sh", append([]string{"-c", leader, "sh"}, command.Args...)...)}
+	s.cmd.Env = command.Env
 	s.cond = sync.NewCond(&s.mu)
 	s.cmd.Env = append(s.cmd.Env, "TERM=xterm")
 	s.cmd.Stdout = stdout
@@ -73,7 +84,7 @@ func (s *ttySession) shows(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !strings.Contains(s.text.String(), text) {
-		if s.end {
+		if s.end || ended.Match(s.text.Bytes()) {
 			s.t.Fatalf("%q was never shown in\n%s", text, s.text.String())
 		}
 		s.cond.Wait()
@@ -89,13 +100,20 @@ func (s *ttySession) types(text string) {
 
 // ends waits for the exit code.
 func (s *ttySession) ends() (code int, shown string) {
-	_ = s.cmd.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !s.end {
+		if found := ended.FindSubmatchIndex(s.text.Bytes()); found != nil {
+			code, _ = strconv.Atoi(string(s.text.Bytes()[found[2]:found[3]]))
+			shown = string(s.text.Bytes()[:found[0]])
+			s.types("\n")
+			_ = s.cmd.Wait()
+			return code, shown
+		}
 		s.cond.Wait()
 	}
-	return s.cmd.ProcessState.ExitCode(), s.text.String()
+	s.t.Fatalf("the terminal ended before its command:\n%s", s.text.String())
+	return 0, ""
 }
 
 func TestEditorHasTheTerminal(t *testing.T) {
