@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 )
@@ -67,7 +68,8 @@ func (a *authorize) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func withToken(req *http.Request, token string) *http.Request {
-	clone := req.Clone(req.Context())
+	clone := req.WithContext(req.Context())
+	clone.Header = maps.Clone(req.Header) // its lists of values stay shared: none is changed
 	clone.Header.Set("Authorization", "Bearer "+token)
 	return clone
 }

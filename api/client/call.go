@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/go-resty/resty/v2"
 
@@ -65,12 +66,7 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
 	e := &effort{harmless: call.harmless}
-	ctx = withEffort(ctx, e)
-	req := c.http.R().SetContext(ctx).SetQueryParamsFromValues(call.query).SetHeaders(call.header)
-	if call.body != nil {
-		req.SetBody(call.body)
-	}
-	res, err := req.Execute(call.method, call.path)
+	res, err := c.execute(withEffort(ctx, e), call)
 	if err != nil {
 		return nil, c.failure(call, e, res, err)
 	}
@@ -78,6 +74,30 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 		return res, nil
 	}
 	return nil, refusal(call, e, res)
+}
+
+// execute has resty carry the request, and spares it the reading: retry has the answer in memory already.
+func (c *Client) execute(ctx context.Context, call call) (*resty.Response, error) {
+	req := c.http.R().SetContext(ctx).SetDoNotParseResponse(true).SetQueryParamsFromValues(call.query).SetHeaders(call.header)
+	if call.body != nil {
+		req.SetBody(bytes.NewReader(call.body))
+	}
+	address := call.path
+	if strings.HasPrefix(address, "/") {
+		address = c.address + address
+	}
+	res, err := req.Execute(call.method, address)
+	if err != nil {
+		return res, err
+	}
+	body, ok := res.RawResponse.Body.(*held)
+	switch {
+	case !ok:
+		return res, errors.New("the answer did not come by way of retry")
+	case len(body.text) > maxAnswer:
+		return res, resty.ErrResponseBodyTooLarge
+	}
+	return res.SetBody(body.text), body.broken
 }
 
 // failure sorts out why no complete answer came.

@@ -42,6 +42,7 @@ type Config struct {
 // Client calls one perks service. It is safe for use by many goroutines.
 type Client struct {
 	base     *url.URL
+	address  string // base as text
 	sandbox  bool
 	http     *resty.Client
 	retry    *retry
@@ -54,10 +55,8 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, sandbox: config.Sandbox, retry: newRetry(config), deadline: config.Deadline}
+	c := &Client{base: base, address: base.String(), sandbox: config.Sandbox, retry: newRetry(config), deadline: config.Deadline}
 	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base, c.retry), CheckRedirect: c.redirect}).
-		SetBaseURL(base.String()).
-		SetResponseBodyLimit(maxAnswer).
 		SetHeader("User-Agent", config.userAgent()).
 		SetHeader("Accept", "application/json, application/problem+json")
 	return c, nil
@@ -79,7 +78,7 @@ func ParseBaseURL(address string) (*url.URL, error) {
 }
 
 // BaseURL returns the address of the API without a slash at its end.
-func (c *Client) BaseURL() string { return c.base.String() }
+func (c *Client) BaseURL() string { return c.address }
 
 // Until returns the same client, its connections and what it has learned included, with another deadline; the zero time is none.
 func (c *Client) Until(deadline time.Time) *Client {

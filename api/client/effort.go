@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +19,8 @@ type effort struct {
 	guessed time.Duration // the part of waited that no server asked for
 	guesses int
 
+	connected atomic.Bool // the attempt under way has a connection
+
 	left bool // something of the request may have left this computer
 	lost bool // what became of an attempt was not known for a while
 	open bool // an attempt may have been carried out, and no later answer tells
@@ -25,8 +29,10 @@ type effort struct {
 type effortKey struct{}
 
 func withEffort(ctx context.Context, e *effort) context.Context {
-	return context.WithValue(ctx, effortKey{}, e)
+	return httptrace.WithClientTrace(context.WithValue(ctx, effortKey{}, e), &httptrace.ClientTrace{GotConn: e.gotConn})
 }
+
+func (e *effort) gotConn(httptrace.GotConnInfo) { e.connected.Store(true) }
 
 func effortOf(ctx context.Context) *effort {
 	if e, ok := ctx.Value(effortKey{}).(*effort); ok {
@@ -50,7 +56,7 @@ func (e *effort) answered(req *http.Request, res *http.Response, broken error) {
 	switch {
 	case res.StatusCode >= 500 || res.StatusCode == http.StatusSeeOther || broken != nil:
 		e.lost, e.open = true, true
-	case res.StatusCode < 300 || repeatsKey(req, res):
+	case res.StatusCode < 300 || repeatsKey(req, res) && res.StatusCode != http.StatusConflict: // see refusal for conflicts
 		e.open = false
 	}
 }

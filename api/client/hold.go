@@ -2,39 +2,41 @@ package client
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 )
 
-// hold reads the answer's body into memory and tells why it broke off, if it did. The body can then be read as if nothing
-// had happened, the failure at its end included. A body that is too long for anyone is held only in part.
-func hold(res *http.Response) (broken error) {
-	var body bytes.Buffer
-	if res.ContentLength > 0 && res.ContentLength <= maxAnswer {
-		body.Grow(int(res.ContentLength) + bytes.MinRead) // so that ReadFrom sees the end without growing
-	}
-	_, broken = body.ReadFrom(io.LimitReader(res.Body, maxAnswer+1))
-	var rest io.Reader = res.Body
-	if broken != nil {
-		rest = &brokenReader{broken}
-	}
-	res.Body = &held{io.MultiReader(&body, rest), res.Body}
-	return broken
-}
-
+// held is the body of an answer in memory, with the failure that ended it early. It reads as the body itself would have.
 type held struct {
-	io.Reader
-	io.Closer
+	text   []byte // no more than one byte longer than an answer may be
+	read   int
+	broken error // nil for a body that came whole
 }
 
-// ending ends an attempt's time with its answer's body.
-type ending struct {
-	io.ReadCloser
-	end context.CancelFunc
+// hold takes the answer's body off the network.
+func hold(res *http.Response) *held {
+	var text bytes.Buffer
+	if res.Body != http.NoBody && res.ContentLength > 0 && res.ContentLength <= maxAnswer {
+		text.Grow(int(res.ContentLength) + bytes.MinRead) // so that ReadFrom sees the end without growing
+	}
+	_, broken := text.ReadFrom(io.LimitReader(res.Body, maxAnswer+1))
+	res.Body.Close()
+	h := &held{text: text.Bytes(), broken: broken}
+	res.Body = h
+	return h
 }
 
-func (e *ending) Close() error {
-	defer e.end()
-	return e.ReadCloser.Close()
+func (h *held) Read(p []byte) (int, error) {
+	if h.read < len(h.text) {
+		n := copy(p, h.text[h.read:])
+		h.read += n
+		return n, nil
+	}
+	if h.broken != nil {
+		return 0, h.broken
+	}
+	return 0, io.EOF
 }
+
+// Close does nothing: the network was done with before.
+func (h *held) Close() error { return nil }

@@ -84,6 +84,7 @@ type attempt struct {
 
 func (r *retry) attempt(req *http.Request, e *effort) (a attempt) {
 	ctx, cancel := context.WithTimeout(req.Context(), r.timeout-e.spent)
+	defer cancel() // the answer's body is read by then
 	began := r.clock.Now()
 	defer func() {
 		ended := r.clock.Now()
@@ -94,17 +95,13 @@ func (r *retry) attempt(req *http.Request, e *effort) (a attempt) {
 	}()
 	a.res, a.err = r.next.RoundTrip(req.WithContext(ctx))
 	if a.err != nil {
-		cancel()
 		e.failed(a.err)
 		return a
 	}
 	if !r.honoursKeys.Load() && showsThatKeysCount(req, a.res) {
 		r.honoursKeys.Store(true)
 	}
-	if r.patience > 0 && r.repeatable(req, e) {
-		a.broken = hold(a.res)
-	}
-	a.res.Body = &ending{a.res.Body, cancel}
+	a.broken = hold(a.res).broken
 	e.answered(req, a.res, a.broken)
 	return a
 }

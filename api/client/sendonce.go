@@ -2,8 +2,6 @@ package client
 
 import (
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
 )
 
 // sendOnce makes sure that a change goes out at most once, and that a failure says whether it may have gone out.
@@ -13,17 +11,14 @@ import (
 type sendOnce struct{ next http.RoundTripper }
 
 func (s *sendOnce) RoundTrip(req *http.Request) (*http.Response, error) {
-	var connected atomic.Bool
-	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
-	req = req.WithContext(ctx)
+	e := effortOf(req.Context())
+	e.connected.Store(false)
 	if !safe(req.Method) {
-		req.GetBody = nil // net/http cannot send again what it cannot rewind
+		req.GetBody = nil // net/http cannot send again what it cannot rewind; retry made the request for this attempt alone
 	}
 	res, err := s.next.RoundTrip(req)
 	if err != nil {
-		return nil, &wireError{err: err, sent: connected.Load()}
+		return nil, &wireError{err: err, sent: e.connected.Load()}
 	}
 	return res, nil
 }

@@ -104,8 +104,13 @@ func peek(res *http.Response) []byte {
 	if err != nil {
 		rest = &brokenReader{err: err}
 	}
-	res.Body = &held{io.MultiReader(bytes.NewReader(start), rest), body}
+	res.Body = &peeked{io.MultiReader(bytes.NewReader(start), rest), body}
 	return start
+}
+
+type peeked struct {
+	io.Reader
+	io.Closer
 }
 
 type brokenReader struct{ err error }
