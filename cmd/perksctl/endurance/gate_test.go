@@ -23,7 +23,6 @@ type gate struct {
 	to      http.Handler
 	address string
 	server  *http.Server
-	closed  chan struct{} // when the server does not listen any more
 
 	dropEvery int // of so many redeems the answer to one is lost
 	loseEvery int // of so many redeems one is lost before the server has it
@@ -63,28 +62,27 @@ const late = 2 * time.Second
 func newGate(t *testing.T, to http.Handler) *gate {
 	g := &gate{t: t, to: to, address: "127.0.0.1:0", traps: map[int]trap{}, passage: make(chan struct{})}
 	close(g.passage)
-	g.open()
+	if err := g.open(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { g.server.Close() })
 	return g
 }
 
-func (g *gate) open() {
-	g.t.Helper()
+func (g *gate) open() error {
 	listener, err := net.Listen("tcp", g.address)
 	if err != nil {
-		g.t.Error(err)
-		return
+		return err
 	}
 	g.address = listener.Addr().String()
 	server := &http.Server{Handler: g}
-	closed := make(chan struct{})
-	g.server, g.closed = server, closed
+	g.server = server
 	go func() {
-		defer close(closed)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			g.t.Error(err)
 		}
 	}()
+	return nil
 }
 
 // URL is {api_url}.

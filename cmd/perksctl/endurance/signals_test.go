@@ -131,14 +131,3 @@ func TestSecondRunAtOnceIsRefused(t *testing.T) {
 	first.must(0)
 	j.check()
 }
-
-func TestTokenThatEndsDuringTheRunIsReplaced(t *testing.T) {
-	t.Parallel()
-	f := &foreign{tokenUses: 60}
-	j := newJob(t, theirs(t, f), rowsOf(100))
-	j.start().must(0)
-	j.check()
-	if f.tokens < 2 {
-		t.Errorf("%d tokens were given out for more than 100 requests", f.tokens)
-	}
-}

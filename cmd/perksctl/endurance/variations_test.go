@@ -33,7 +33,6 @@ func TestKillsCostNothingHoweverRowsAndServersAre(t *testing.T) {
 		"pages that are linked":                       {foreign: &foreign{links: true}, rush: many},
 		"the oldest first, by numbers":                {foreign: &foreign{oldestFirst: true}, rush: many},
 		"the oldest first, linked":                    {foreign: &foreign{oldestFirst: true, links: true}, rush: many},
-		"tokens that end soon":                        {foreign: &foreign{tokenUses: 60}, rush: many},
 		"CSV from a pipe":                             {rush: inCSV, stdin: true},
 		"JSON lines from a pipe":                      {rush: many, stdin: true},
 		"one row at a time":                           {rush: many, args: []string{"--concurrency", "1"}},
@@ -90,5 +89,18 @@ func TestKillRightBehindTheLastAnswerLeavesNothingToDo(t *testing.T) {
 			j.start().must(0)
 			j.check()
 		})
+	}
+}
+
+// TestTokensThatEndDuringARunAreReplaced loses no answers: perksctl replaces a token once for each request, and a request that
+// is sent again and again outlives more tokens than one.
+func TestTokensThatEndDuringARunAreReplaced(t *testing.T) {
+	t.Parallel()
+	f := &foreign{tokenUses: 40}
+	shop := theirs(t, f)
+	shop.gate.dropEvery, shop.gate.loseEvery = 0, 0
+	newJob(t, shop, rowsOf(90)).killAgainAndAgain(1, 6)
+	if f.tokens < 3 {
+		t.Errorf("%d tokens were given out for more than 100 requests", f.tokens)
 	}
 }
