@@ -24,6 +24,9 @@ type effort struct {
 	left bool // something of the request may have left this computer
 	lost bool // what became of an attempt was not known for a while
 	open bool // an attempt may have been carried out, and no later answer tells
+	// disputed says that the last answer was a conflict under the request's key, whose code tells whether the attempt before
+	// it changed something; see refusal.
+	disputed bool
 }
 
 type effortKey struct{}
@@ -56,7 +59,9 @@ func (e *effort) answered(req *http.Request, res *http.Response, broken error) {
 	switch {
 	case res.StatusCode >= 500 || res.StatusCode == http.StatusSeeOther || broken != nil:
 		e.lost, e.open = true, true
-	case res.StatusCode < 300 || repeatsKey(req, res) && res.StatusCode != http.StatusConflict: // see refusal for conflicts
+	case repeatsKey(req, res) && res.StatusCode == http.StatusConflict:
+		e.disputed = true
+	case res.StatusCode < 300 || repeatsKey(req, res):
 		e.open = false
 	}
 }

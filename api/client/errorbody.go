@@ -33,11 +33,24 @@ func refusal(sent call, e *effort, res *resty.Response) *Error {
 			refused.Code = api.CodeValidationFailed
 		}
 	}
+	if e.disputed && settles(refused.Code) {
+		refused.OutcomeUnknown = false
+	}
 	if refused.Message == "" {
 		refused.Message = statusSentence(res)
 	}
 	refused.hide(newMask(credentials(asSent(res))))
 	return refused
+}
+
+// settles tells whether a refusal also says that an earlier attempt under the same key changed nothing. Other conflicts may
+// mean that the server is still at work on that attempt.
+func settles(code api.Code) bool {
+	switch code {
+	case api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut:
+		return true
+	}
+	return false
 }
 
 // statusSentence describes an answer whose body says nothing that can be shown.

@@ -35,6 +35,7 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 func walk[T any](ctx context.Context, c *Client, call call) iter.Seq2[api.Page[T], error] {
 	return func(yield func(api.Page[T], error) bool) {
 		last := int64(0)
+		var way trail
 		for more := true; more; {
 			page, header, err := fetchPage[T](ctx, c, call)
 			if err == nil && last > 0 && page.Meta.Page > 0 && page.Meta.Page <= last {
@@ -49,12 +50,32 @@ func walk[T any](ctx context.Context, c *Client, call call) iter.Seq2[api.Page[T
 			}
 			last = page.Meta.Page
 			call, more, err = c.after(call, page.Meta, len(page.Data), header)
+			if err == nil && more && way.returns(call.path) && page.Meta.Page == 0 {
+				err = errors.New("the server's links to next pages lead in a circle: the list would not end")
+			}
 			if err != nil {
 				yield(api.Page[T]{}, err)
 				return
 			}
 		}
 	}
+}
+
+// trail notices a way that leads back to where it has been, in the memory of one address (Brent's algorithm): it is
+// compared with one from before, which is moved on at doubling distances.
+type trail struct {
+	mark        string
+	steps, next int
+}
+
+func (t *trail) returns(to string) bool {
+	if to == t.mark {
+		return true
+	}
+	if t.steps++; t.steps >= t.next {
+		t.mark, t.steps, t.next = to, 0, max(1, 2*t.next)
+	}
+	return false
 }
 
 // after finds the call for the page behind this one, if there is one. The server's own Link (RFC 8288) comes first, as

@@ -88,6 +88,13 @@ func (s *troubled) count() int {
 	return len(s.requests)
 }
 
+// code answers with a status and a code.
+func code(status int, code string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, status, map[string]string{"response": "no", "code": code})
+	}
+}
+
 // status answers with a status and headers, which are given as "Name: value".
 func status(status int, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -239,7 +246,10 @@ func TestLostAttemptStaysOpenUntilItsKeyIsLookedAt(t *testing.T) {
 	}{
 		"put off for long, and the key not looked at": {[]http.HandlerFunc{learn, cut, status(429, "Retry-After: 7200")}, true},
 		"not allowed any more":                        {[]http.HandlerFunc{learn, cut, status(403)}, true},
-		"refused under the key":                       {[]http.HandlerFunc{learn, cut, withKey(status(409))}, false},
+		"refused under the key":                       {[]http.HandlerFunc{learn, cut, withKey(status(422))}, false},
+		"in conflict under the key":                   {[]http.HandlerFunc{learn, cut, withKey(status(409))}, true},
+		"redeemed by another under the key":           {[]http.HandlerFunc{learn, cut, withKey(code(409, "already_redeemed"))}, false},
+		"redeemed, and the key not looked at":         {[]http.HandlerFunc{learn, cut, code(409, "already_redeemed")}, true},
 		"put off before anything was lost":            {[]http.HandlerFunc{learn, status(429), status(403)}, false},
 		"lost after it was put off":                   {[]http.HandlerFunc{learn, status(429), cut, status(400)}, true},
 	} {

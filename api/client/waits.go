@@ -13,13 +13,20 @@ func WithWaits(ctx, until context.Context) context.Context {
 	return context.WithValue(ctx, waitsKey{}, until)
 }
 
+// Waits returns the context for a wait beneath ctx: it ends with ctx, and before that with what WithWaits was given.
+func Waits(ctx context.Context) (context.Context, context.CancelFunc) {
+	waiting, stop := context.WithCancel(ctx)
+	until, ok := ctx.Value(waitsKey{}).(context.Context)
+	if !ok {
+		return waiting, stop
+	}
+	forget := context.AfterFunc(until, stop)
+	return waiting, func() { forget(); stop() }
+}
+
 // waitFor waits as the clock does, and no longer than the context allows waits.
 func (r *retry) waitFor(ctx context.Context, d time.Duration) error {
-	if until, ok := ctx.Value(waitsKey{}).(context.Context); ok {
-		waiting, stop := context.WithCancel(ctx)
-		defer stop()
-		defer context.AfterFunc(until, stop)()
-		ctx = waiting
-	}
-	return r.clock.Wait(ctx, d)
+	waiting, stop := Waits(ctx)
+	defer stop()
+	return r.clock.Wait(waiting, d)
 }

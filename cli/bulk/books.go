@@ -45,7 +45,7 @@ func openBooks(f Flags, out io.Writer, mark uint32, now time.Time) (*books, erro
 }
 
 func (b *books) takeUp(path string, mark uint32, now time.Time) error {
-	results, batch, found, err := openResults(path)
+	results, batch, found, err := openResults(path, b.journal.left)
 	if err != nil {
 		return err
 	}
@@ -117,6 +117,9 @@ func (f Flags) resultsPath() string {
 
 // checkPaths refuses files that would be written over each other.
 func (f Flags) checkPaths(results string) error {
+	if info, err := os.Stat(f.Failed); err == nil && f.Failed != "" && !info.Mode().IsRegular() {
+		return exit.Usagef("--failed %s is no regular file: a file would be put in its place.", f.Failed)
+	}
 	paths := []struct{ flag, path string }{{"--file", f.File}, {"--results", results}, {"the journal of --results", results + ".journal"}, {"--failed", f.Failed}}
 	for i, a := range paths {
 		for _, b := range paths[:i] {

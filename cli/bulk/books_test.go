@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -258,5 +259,174 @@ func TestKeysTellBatchRowAndContent(t *testing.T) {
 		if _, _, _, ok := parseKey(key); ok {
 			t.Errorf("%q passes for a key", key)
 		}
+	}
+}
+
+func TestResultsSavedWithoutTheirLastLineEndAreWhole(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b")
+	d.must()
+	d.writeResults(strings.TrimSuffix(d.readResults(), "\n"))
+	d.write("a", "b", "c")
+	d.must()
+	d.want("2 ok a-1", "3 ok b-1", "4 ok c-1")
+}
+
+// TestResultsThatAreMovedDuringTheRunKeepTheJournal moves them away as log rotation does.
+func TestResultsThatAreMovedDuringTheRunKeepTheJournal(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b")
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(d.options.resultsPath(), d.options.resultsPath()+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.work(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.books.close(); err == nil || !strings.Contains(err.Error(), "was moved or replaced") {
+		t.Errorf("the books were closed with %v", err)
+	}
+	d.now = time.Now()
+	d.must()
+	d.want("2 ok a-1", "3 ok b-1")
+	if got := d.service.all(); got != "a:1 b:1" {
+		t.Error(got)
+	}
+}
+
+// TestHoleInTheResultsIsLookedUp leaves what a power cut can leave: a part that was never written.
+func TestHoleInTheResultsIsLookedUp(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b", "c")
+	d.must()
+	whole := d.readResults()
+	lines := strings.SplitAfter(whole, "\n")
+	d.writeResults(lines[0] + strings.Repeat("\x00", len(lines[1])) + lines[2])
+	d.wantRefused("mend that line")
+	d.writeResults(whole)
+	d.kill(nil)
+	d.writeResults(lines[0] + strings.Repeat("\x00", len(lines[1])) + lines[2])
+	d.must()
+	d.want("2 ok a-1", "3 ok b-1", "4 ok c-1")
+	if got := d.service.all(); got != "a:1 b:1 c:1" {
+		t.Error(got)
+	}
+}
+
+func TestRowThatMayBeDoneIsNotCorrected(t *testing.T) {
+	d := newDesk(t, newService(), "a")
+	d.service.trouble["a"] = []trouble{{err: timeUp}}
+	d.must()
+	d.write("b")
+	d.wantRefused("that row may have been done")
+}
+
+func TestRowsPutInBeforeThoseOfAKilledRunAreRefused(t *testing.T) {
+	for _, honours := range []bool{false, true} {
+		d := newDesk(t, newService(), "a")
+		d.service.honours = honours
+		d.kill([]string{"a"})
+		if honours {
+			d.append("keys")
+		}
+		d.write("n", "a")
+		d.wantRefused("is not what it was when a run over it was cut off")
+		d.write("a", "n")
+		d.must()
+		if got := d.service.all(); got != "a:1 n:1" {
+			t.Error(got)
+		}
+	}
+}
+
+func TestJournalIsNoOtherFile(t *testing.T) {
+	d := newDesk(t, newService())
+	d.options.File = filepath.Join(t.TempDir(), "x.journal")
+	d.options.Format, d.options.Results = "jsonl", strings.TrimSuffix(d.options.File, ".journal")
+	text := "{\"n\":1}\n{\"n\":2}"
+	if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.wantRefused("the journal of --results are the same file")
+	if got, err := os.ReadFile(d.options.File); string(got) != text || err != nil {
+		t.Errorf("the input is %q, %v now", got, err)
+	}
+}
+
+func TestOneFileOfResultsHasOneRunWhateverItIsCalled(t *testing.T) {
+	d := newDesk(t, newService(), "a")
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *d
+	other.options.Results = filepath.Join(t.TempDir(), "link.jsonl")
+	if err := os.Symlink(d.options.resultsPath(), other.options.Results); err != nil {
+		t.Fatal(err)
+	}
+	other.wantRefused("Another run is at work")
+	if err := r.abandon(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRowsThatFailedAreNotWrittenOverTheResults(t *testing.T) {
+	d := newDesk(t, newService(), "a", "bad")
+	folder := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(folder, "real"), 0o700), os.Symlink("real", filepath.Join(folder, "alias"))); err != nil {
+		t.Fatal(err)
+	}
+	d.options.Results, d.options.Failed = filepath.Join(folder, "real", "out"), filepath.Join(folder, "alias", "out")
+	d.wantRefused("are the same file")
+	d.options.Failed = os.DevNull
+	d.wantRefused("is no regular file")
+}
+
+func TestHalfALineInTheJournalIsTheLast(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b")
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.journal.sync = func() error { return errors.New("no space left on device") }
+	first, second := r.journal.allow(2), r.journal.learnKeys()
+	if first == nil || second == nil {
+		t.Errorf("the journal took %v, then %v", first, second)
+	}
+	if err := errors.Join(r.results.abandon(), r.journal.release()); err != nil {
+		t.Fatal(err)
+	}
+	d.must()
+	d.want("2 ok a-1", "3 ok b-1")
+}
+
+func TestRunThatDidNothingLeavesTheRowsThatFailedBefore(t *testing.T) {
+	d := newDesk(t, newService(), "a", "bad", "c")
+	d.options.Failed = filepath.Join(t.TempDir(), "again.csv")
+	d.must()
+	before, err := os.ReadFile(d.options.Failed)
+	if err != nil || len(before) == 0 {
+		t.Fatal(err)
+	}
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if _, err := d.run(interrupted); !errors.Is(err, context.Canceled) {
+		t.Errorf("the run ended with %v", err)
+	}
+	if after, err := os.ReadFile(d.options.Failed); string(after) != string(before) || err != nil {
+		t.Errorf("%q became %q, %v", before, after, err)
+	}
+}
+
+// TestEarlierRedemptionOfAnotherIsNoOutcome appends a row a week after the batch began, and loses its answer.
+func TestEarlierRedemptionOfAnotherIsNoOutcome(t *testing.T) {
+	d := newDesk(t, newService(), "a")
+	d.must()
+	d.now = d.now.Add(7 * 24 * time.Hour)
+	d.write("a", "b")
+	d.service.trouble["b"] = []trouble{{err: broken, late: true}}
+	d.must()
+	if back := d.now.Sub(d.service.since); back > time.Hour {
+		t.Errorf("what was made %s before passes for its outcome", back)
 	}
 }

@@ -14,7 +14,8 @@ type job struct {
 	key     string
 	raw     rows.Row
 	task    Task
-	invalid error // why there is no task
+	subject string // of the task
+	invalid error  // why there is no task
 	sent    bool  // an earlier run may have sent it
 }
 
@@ -95,13 +96,14 @@ func (f *feed) claim(j *job) bool {
 		return false
 	}
 	if j.task != nil {
-		behind, isBusy := f.busy[j.task.Subject()]
+		j.subject = j.task.Subject()
+		behind, isBusy := f.busy[j.subject]
 		if isBusy {
-			f.busy[j.task.Subject()] = append(behind, j)
+			f.busy[j.subject] = append(behind, j)
 			f.waiting++
 			return false
 		}
-		f.busy[j.task.Subject()] = nil
+		f.busy[j.subject] = nil
 	}
 	f.flying++
 	return true
@@ -111,17 +113,19 @@ func (f *feed) claim(j *job) bool {
 func (f *feed) done(j *job) *job {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.changed.Broadcast()
 	if j.task != nil {
-		subject := j.task.Subject()
-		if behind := f.busy[subject]; len(behind) > 0 {
-			f.busy[subject] = behind[1:]
-			f.waiting--
+		if behind := f.busy[j.subject]; len(behind) > 0 {
+			f.busy[j.subject] = behind[1:]
+			if f.waiting--; f.waiting == maxWaiting-1 {
+				f.changed.Broadcast()
+			}
 			return behind[0]
 		}
-		delete(f.busy, subject)
+		delete(f.busy, j.subject)
 	}
-	f.flying--
+	if f.flying--; f.flying == 0 { // whoever drains waits for no other
+		f.changed.Broadcast()
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -168,4 +169,48 @@ func TestFormatIsFoundOut(t *testing.T) {
 			in.close()
 		}
 	}
+}
+
+// TestRowsWaitForOneThatWaitsItself fills the room behind a row whose request was lost, so that no worker finds another.
+func TestRowsWaitForOneThatWaitsItself(t *testing.T) {
+	s := newService()
+	s.trouble["a"] = []trouble{{err: broken}}
+	d := newDesk(t, s, slices.Repeat([]string{"a"}, maxWaiting+10)...)
+	d.options.Concurrency = 8
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := func() bool {
+		r.feed.mu.Lock()
+		defer r.feed.mu.Unlock()
+		return r.feed.waiting >= maxWaiting
+	}
+	r.wait = func(context.Context, time.Duration) error {
+		for !full() {
+			runtime.Gosched()
+		}
+		return nil
+	}
+	if err := errors.Join(r.work(t.Context()), r.books.close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(d.results()); got != maxWaiting+10 {
+		t.Errorf("%d results", got)
+	}
+}
+
+// TestLaterRowsWaitUntilAnEarlierOneIsKnown loses what became of the first of two rows about one property.
+func TestLaterRowsWaitUntilAnEarlierOneIsKnown(t *testing.T) {
+	s := newService()
+	s.trouble["a"] = []trouble{{err: timeUp}}
+	d := newDesk(t, s, "a", "a", "b")
+	d.options.Failed = filepath.Join(t.TempDir(), "again.csv")
+	d.must()
+	d.want("2 unknown outcome_unknown", "3 failed held_back", "4 ok b-1")
+	if text, err := os.ReadFile(d.options.Failed); len(text) > 0 || err != nil {
+		t.Errorf("a row that was held back is input for another batch: %q, %v", text, err)
+	}
+	d.must()
+	d.want("2 ok a-1", "3 ok a-2", "4 ok b-1")
 }

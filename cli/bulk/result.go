@@ -30,8 +30,11 @@ const (
 	Unknown = "unknown" // it may have been done; another run finds out
 )
 
-// invalidRow is the code of a row that cannot be read.
-const invalidRow = "invalid_row"
+// The codes of rows that were not sent.
+const (
+	invalidRow = "invalid_row" // it cannot be read
+	heldBack   = "held_back"   // the outcome of a row before it, about the same, is unknown
+)
 
 // failure describes an error as the result of a row.
 func failure(outcome string, err error) Result {

@@ -19,6 +19,7 @@ import (
 // one counts, and tidy leaves only that.
 type results struct {
 	path    string
+	lenient bool
 	ledger  *ledger
 	written time.Time // by earlier runs
 
@@ -33,12 +34,15 @@ type results struct {
 
 // openResults reads what earlier runs wrote, and takes up the file behind it. What a run that was killed wrote half is cut
 // off. The batch is that of the lines; found is false if there is none.
-func openResults(path string) (r *results, b batch, found bool, err error) {
+//
+// With lenient a line that cannot be read, as a power cut can leave it, is passed over: its row is one that the journal
+// has.
+func openResults(path string, lenient bool) (r *results, b batch, found bool, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, b, false, fmt.Errorf("open the results: %w", err)
 	}
-	r = &results{path: path, ledger: newLedger(), out: file, file: file}
+	r = &results{path: path, lenient: lenient, ledger: newLedger(), out: file, file: file}
 	if info, err := file.Stat(); err == nil {
 		r.written = info.ModTime()
 	}
@@ -59,7 +63,7 @@ func openResults(path string) (r *results, b batch, found bool, err error) {
 	if err != nil {
 		return nil, b, false, errors.Join(err, file.Close())
 	}
-	return r, b, r.lines > 0, nil
+	return r, b, r.rows > 0, nil
 }
 
 // streamResults writes results that no later run reads.
@@ -71,14 +75,21 @@ func streamResults(out io.Writer) *results {
 func (r *results) read() (b batch, end int64, err error) {
 	err = eachLine(r.file, func(number int, line []byte) error {
 		result, of, content, err := parseResult(line)
-		if err == nil && r.lines > 0 && of != b {
+		if err == nil && r.rows > 0 && of != b {
 			err = errors.New("is of another run than the lines above")
 		}
-		if err != nil {
+		switch {
+		case err != nil && r.lenient && number > 1:
+			r.lines++ // it is gone when the file is tidied
+		case err != nil && r.rows > 0:
+			return exit.Usagef("Line %d of %s %s. The lines above it are; mend that line. With another file every row would be sent again", number, r.path, err)
+		case err != nil:
 			return exit.Usagef("Line %d of %s %s. Name another file for the results: --results FILE", number, r.path, err)
+		default:
+			b = of
+			r.note(result, content)
 		}
-		b, end = of, end+int64(len(line))
-		r.note(result, content)
+		end += int64(len(line))
 		return nil
 	})
 	return b, end, err
@@ -215,8 +226,9 @@ func (r *results) tidy() (err error) {
 		result, _, _, err := parseResult(line)
 		if err == nil && last.is(result.Row, number) {
 			_, err = out.Write(line)
+			return err
 		}
-		return err
+		return r.pardon(err)
 	})
 	if err := errors.Join(err, out.Flush(), tidied.Sync()); err != nil {
 		return err
@@ -243,9 +255,17 @@ func (r *results) lastLines() (lastLines, error) {
 		if err == nil {
 			last[result.Row] = uint32(number)
 		}
-		return err
+		return r.pardon(err)
 	})
 	return last, err
+}
+
+// pardon lets a line go that could not be read when the file was opened, either.
+func (r *results) pardon(err error) error {
+	if r.lenient {
+		return nil
+	}
+	return err
 }
 
 type lastLines []uint32

@@ -3,6 +3,7 @@ package bulk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -41,6 +42,11 @@ func (r *run) carryOut(j *job) verdict {
 		v.result.Code = invalidRow
 		return v
 	}
+	if row, doubtful := r.doubtAbout(j); doubtful {
+		v := failedBy(fmt.Errorf("not sent, because nobody knows yet what became of line %d, which is about the same", row))
+		v.result.Code = heldBack
+		return v
+	}
 	if j.sent && !r.keysCount() {
 		v, settled := r.recall(j)
 		if settled {
@@ -69,6 +75,25 @@ func (r *run) carryOut(j *job) verdict {
 			return unknownBy(err)
 		}
 	}
+}
+
+// doubtAbout returns the earlier row about the same subject whose outcome is not known. What comes behind it waits for a run
+// that finds out: sent now, it would be undone when that row is sent again.
+func (r *run) doubtAbout(j *job) (row int, doubtful bool) {
+	r.doubting.Lock()
+	defer r.doubting.Unlock()
+	row, doubtful = r.doubts[j.task.Subject()]
+	return row, doubtful && row != j.row
+}
+
+// doubt notes that nobody knows what became of a row.
+func (r *run) doubt(j *job) {
+	r.doubting.Lock()
+	defer r.doubting.Unlock()
+	if r.doubts == nil {
+		r.doubts = map[string]int{}
+	}
+	r.doubts[j.task.Subject()] = j.row
 }
 
 // recall finds out what became of a row that an earlier run may have sent. It is not settled if the row was not done.

@@ -77,7 +77,10 @@ type run struct {
 	wanted   context.Context // ends when no further rows are wanted; requests that are under way go on
 	stop     context.CancelCauseFunc
 
-	began   time.Time
+	began    time.Time
+	doubting sync.Mutex
+	doubts   map[string]int // rows whose outcome is unknown, by subject
+
 	hiring  sync.Mutex
 	workers int
 }
@@ -243,7 +246,10 @@ func (r *run) finish(j *job, v verdict) {
 		r.stop(err)
 		return
 	}
-	if v.result.Outcome == Failed && r.rejects != nil && j.raw.Line > 0 {
+	if v.result.Outcome == Unknown {
+		r.doubt(j)
+	}
+	if v.result.Outcome == Failed && v.result.Code != heldBack && r.rejects != nil && j.raw.Line > 0 {
 		if err := r.rejects.add(j.raw); err != nil {
 			r.stop(err)
 		}

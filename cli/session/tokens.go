@@ -123,11 +123,13 @@ func (c *tokenCache) renew(ctx context.Context, refused string) error {
 	if c.path == "" {
 		return c.obtainInto(ctx)
 	}
-	patient, stop := context.WithTimeout(ctx, lockTime)
+	waiting, stop := client.Waits(ctx)
 	defer stop()
+	patient, release := context.WithTimeout(waiting, lockTime)
+	defer release()
 	unlock, err := private.Lock(patient, c.path)
 	if err != nil {
-		if ctx.Err() != nil {
+		if waiting.Err() != nil {
 			return err
 		}
 		c.warn("The token cannot be kept for the next command: %s.", err)
