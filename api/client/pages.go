@@ -50,7 +50,7 @@ func walk[T any](ctx context.Context, c *Client, call call) iter.Seq2[api.Page[T
 			}
 			last = page.Meta.Page
 			call, more, err = c.after(call, page.Meta, len(page.Data), header)
-			if err == nil && more && way.returns(call.path) && page.Meta.Page == 0 {
+			if err == nil && more && page.Meta.Page == 0 && way.returns(call.path+"?"+call.query.Encode()) {
 				err = errors.New("the server's links to next pages lead in a circle: the list would not end")
 			}
 			if err != nil {
