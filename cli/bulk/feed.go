@@ -16,7 +16,7 @@ type job struct {
 	task    Task
 	subject string // of the task
 	invalid error  // why there is no task
-	sent    bool  // an earlier run may have sent it
+	sent    bool   // an earlier run may have sent it
 }
 
 // feed hands out the rows in their order, one at a time. A row about something that another row is changing right now waits
