@@ -34,10 +34,13 @@ type journal struct {
 	sum    uint64    // of them
 	opened time.Time // by this run
 
-	upTo   int // rows up to this one may be sent by this run
-	keys   atomic.Bool
-	broken error // of a write
-	mu     sync.Mutex
+	marking    sync.Mutex // a row may still be read when the run has ended
+	upTo       int        // rows up to this one may be sent by this run
+	coming     chan error // how the writing of the next mark ends; nil if none is being written
+	comingUpTo int
+	keys       atomic.Bool
+	broken     error // of a write
+	mu         sync.Mutex
 }
 
 // entry is a line of the journal.
@@ -146,13 +149,52 @@ func (j *journal) begin(b batch, rows int64, sum uint64) error {
 // mayHaveSent tells whether an earlier run that was killed may have sent the row.
 func (j *journal) mayHaveSent(row int) bool { return j.left && row <= j.sent }
 
-// allow notes, before a row is sent, that it and those behind it may have been.
+// allow notes, before a row is sent, that it and those behind it may have been. The next mark is written while the rows of
+// the last one are sent, so that no row waits for the disk unless that is slower than the service.
 func (j *journal) allow(row int) error {
-	if row <= j.upTo {
+	j.marking.Lock()
+	defer j.marking.Unlock()
+	if row > j.upTo {
+		if err := j.arrive(); err != nil {
+			return err
+		}
+	}
+	if row > j.upTo {
+		j.mark(row + ahead - 1)
+		if err := j.arrive(); err != nil {
+			return err
+		}
+	}
+	if j.coming == nil && row > j.upTo-ahead/2 {
+		j.mark(j.upTo + ahead)
+	}
+	return nil
+}
+
+// mark begins to write that rows up to this one may be sent.
+func (j *journal) mark(upTo int) {
+	coming := make(chan error, 1)
+	j.coming, j.comingUpTo = coming, upTo
+	go func() { coming <- j.write(entry{UpTo: upTo}) }()
+}
+
+// settle waits for a mark that is being written when the run ends. Whatever becomes of it, no row has relied on it.
+func (j *journal) settle() {
+	j.marking.Lock()
+	defer j.marking.Unlock()
+	_ = j.arrive()
+}
+
+// arrive waits until the mark that is being written lasts.
+func (j *journal) arrive() error {
+	if j.coming == nil {
 		return nil
 	}
-	j.upTo = row + ahead - 1
-	return j.write(entry{UpTo: j.upTo})
+	err := <-j.coming
+	if j.coming = nil; err == nil {
+		j.upTo = j.comingUpTo
+	}
+	return err
 }
 
 // learnKeys notes that the server honours keys.
@@ -191,6 +233,7 @@ func (j *journal) remove() error {
 	if j.file == nil {
 		return nil
 	}
+	j.settle()
 	if err := os.Remove(j.path); err != nil {
 		return fmt.Errorf("remove the journal of the results: %w", err)
 	}
@@ -202,6 +245,7 @@ func (j *journal) release() error {
 	if j.file == nil {
 		return nil
 	}
+	j.settle()
 	return errors.Join(j.file.Close(), j.lock.Close())
 }
 
