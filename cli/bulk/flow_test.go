@@ -214,3 +214,17 @@ func TestLaterRowsWaitUntilAnEarlierOneIsKnown(t *testing.T) {
 	d.must()
 	d.want("2 ok a-1", "3 ok a-2", "4 ok b-1")
 }
+
+func TestSurveyOfALongFileIsInterrupted(t *testing.T) {
+	d := newDesk(t, newService(), slices.Repeat([]string{"a"}, 5000)...)
+	in, err := openInput(d.options.Flags, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if total, _, err := in.survey(ctx, streamResults(nil), &journal{}); !errors.Is(err, context.Canceled) || total >= 5000 {
+		t.Errorf("%d rows were read, %v", total, err)
+	}
+}

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,9 +44,7 @@ func (r *run) carryOut(j *job) verdict {
 		return v
 	}
 	if row, doubtful := r.doubtAbout(j); doubtful {
-		v := failedBy(fmt.Errorf("not sent, because nobody knows yet what became of line %d, which is about the same", row))
-		v.result.Code = heldBack
-		return v
+		return holdBack(j, row)
 	}
 	if j.sent && !r.keysCount() {
 		v, settled := r.recall(j)
@@ -53,16 +52,15 @@ func (r *run) carryOut(j *job) verdict {
 			return v
 		}
 	}
+	var lost error // of the attempt before, whose outcome is not known
 	for sends := 1; ; sends++ {
 		outcome, err := j.task.Do(r.requests, j.key)
-		switch {
-		case err == nil:
+		if err == nil {
 			r.learn()
 			return ok(outcome)
-		case r.wanted.Err() != nil && errors.Is(err, context.Canceled) && !client.OutcomeUnknown(err):
-			return verdict{none: true}
-		case !client.OutcomeUnknown(err):
-			return r.refused(j, err, j.sent || sends > 1)
+		}
+		if !client.OutcomeUnknown(err) {
+			return r.refused(j, err, lost)
 		}
 		outcome, done, lookErr := r.settle(j)
 		switch {
@@ -74,7 +72,20 @@ func (r *run) carryOut(j *job) verdict {
 		case timedOut(err) || sends == maxSends:
 			return unknownBy(err)
 		}
+		lost = err
 	}
+}
+
+// holdBack leaves a row alone that is about the same as an earlier one whose outcome is not known. If it may have been sent
+// before, that is still to be found out.
+func holdBack(j *job, behind int) verdict {
+	outcome := Failed
+	if j.sent {
+		outcome = Unknown
+	}
+	v := verdict{result: failure(outcome, fmt.Errorf("not sent now, because nobody knows yet what became of line %d, which is about the same", behind))}
+	v.result.Code = heldBack
+	return v
 }
 
 // doubtAbout returns the earlier row about the same subject whose outcome is not known. What comes behind it waits for a run
@@ -82,7 +93,7 @@ func (r *run) carryOut(j *job) verdict {
 func (r *run) doubtAbout(j *job) (row int, doubtful bool) {
 	r.doubting.Lock()
 	defer r.doubting.Unlock()
-	row, doubtful = r.doubts[j.task.Subject()]
+	row, doubtful = r.doubts[j.subject]
 	return row, doubtful && row != j.row
 }
 
@@ -93,7 +104,7 @@ func (r *run) doubt(j *job) {
 	if r.doubts == nil {
 		r.doubts = map[string]int{}
 	}
-	r.doubts[j.task.Subject()] = j.row
+	r.doubts[j.subject] = j.row
 }
 
 // recall finds out what became of a row that an earlier run may have sent. It is not settled if the row was not done.
@@ -163,16 +174,25 @@ func (r *run) away(d time.Duration) bool {
 }
 
 // refused is a row that the service refused, or that could not be sent. After an attempt whose outcome was not known, a
-// refusal may only mean that the attempt came through after all.
-func (r *run) refused(j *job, err error, again bool) verdict {
+// refusal may only mean that the attempt came through after all, and a failure to send says nothing of it.
+func (r *run) refused(j *job, err, lost error) verdict {
 	if isAboutRun(err) {
 		r.stop(err)
+		if lost != nil {
+			return unknownBy(lost)
+		}
 		return verdict{none: true}
 	}
-	if again {
-		if outcome, done, lookErr := r.look(j); lookErr == nil && done {
-			return ok(outcome)
-		}
+	if lost == nil && !j.sent {
+		return failedBy(err)
+	}
+	outcome, done, lookErr := r.look(j)
+	switch {
+	case lookErr != nil:
+		r.giveUpIfAway(lookErr)
+		return unknownBy(cmp.Or(lost, lookErr))
+	case done:
+		return ok(outcome)
 	}
 	return failedBy(err)
 }

@@ -152,24 +152,28 @@ func TestWhatGoesWrongWithARow(t *testing.T) {
 		made     int
 		stopped  error
 	}{
-		"nothing":                                     {nil, "s", "2 ok a-1", 1, nil},
-		"a refusal":                                   {[]trouble{{err: refused}}, "s", "2 failed already_redeemed", 0, nil},
-		"a lost answer to work that was done":         {[]trouble{{err: broken, late: true}}, "sl", "2 ok a-1", 1, nil},
-		"a lost request":                              {[]trouble{{err: broken}}, "slls", "2 ok a-1", 1, nil},
-		"two lost requests":                           {[]trouble{{err: broken}, {err: broken}}, "sllslls", "2 ok a-1", 1, nil},
-		"requests lost for good":                      {[]trouble{{err: broken}, {err: broken}, {err: broken}}, "sllsllsll", "2 unknown outcome_unknown", 0, nil},
-		"time is up, and the work was done":           {[]trouble{{err: timeUp, late: true}}, "sl", "2 ok a-1", 1, nil},
-		"time is up, and nothing is to be seen":       {[]trouble{{err: timeUp}}, "sll", "2 unknown outcome_unknown", 0, nil},
-		"lost, then refused because it came through":  {[]trouble{{err: broken}, {err: refused, late: true}}, "sllsl", "2 ok a-1", 1, nil},
-		"lost, then refused":                          {[]trouble{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0, nil},
-		"lost, and what it was about cannot be found": {[]trouble{{err: broken, look: nil}, {look: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
-		"lost, and reading fails":                     {[]trouble{{err: broken}, {look: long}}, "sl", "2 unknown outcome_unknown", 0, long},
-		"lost, and reading is not allowed":            {[]trouble{{err: broken}, {look: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
-		"not sent":                                    {[]trouble{{err: gone}}, "s", "", 0, gone},
-		"logged out":                                  {[]trouble{{err: loggedOut}}, "s", "", 0, loggedOut},
-		"not logged in":                               {[]trouble{{err: &exit.NotLoggedIn{Message: "x"}}}, "s", "", 0, &exit.NotLoggedIn{Message: "x"}},
-		"too many requests for too long":              {[]trouble{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
-		"forbidden":                                   {[]trouble{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
+		"nothing":                                      {nil, "s", "2 ok a-1", 1, nil},
+		"a refusal":                                    {[]trouble{{err: refused}}, "s", "2 failed already_redeemed", 0, nil},
+		"a lost answer to work that was done":          {[]trouble{{err: broken, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"a lost request":                               {[]trouble{{err: broken}}, "slls", "2 ok a-1", 1, nil},
+		"two lost requests":                            {[]trouble{{err: broken}, {err: broken}}, "sllslls", "2 ok a-1", 1, nil},
+		"requests lost for good":                       {[]trouble{{err: broken}, {err: broken}, {err: broken}}, "sllsllsll", "2 unknown outcome_unknown", 0, nil},
+		"time is up, and the work was done":            {[]trouble{{err: timeUp, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"time is up, and nothing is to be seen":        {[]trouble{{err: timeUp}}, "sll", "2 unknown outcome_unknown", 0, nil},
+		"lost, then refused because it came through":   {[]trouble{{err: broken}, {err: refused, late: true}}, "sllsl", "2 ok a-1", 1, nil},
+		"lost, then refused":                           {[]trouble{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0, nil},
+		"lost, and what it was about cannot be found":  {[]trouble{{err: broken, look: nil}, {look: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
+		"lost, and reading fails":                      {[]trouble{{err: broken}, {look: long}}, "sl", "2 unknown outcome_unknown", 0, long},
+		"lost, and reading is not allowed":             {[]trouble{{err: broken}, {look: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"lost, and a proxy says that there is nothing": {[]trouble{{err: broken}, {look: &client.Error{Status: 404, Stray: true}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"lost, then refused, and reading fails":        {[]trouble{{err: broken}, {err: refused}, {look: long}}, "sllsl", "2 unknown outcome_unknown", 0, long},
+		"lost, then logged out":                        {[]trouble{{err: broken}, {err: loggedOut}}, "slls", "2 unknown outcome_unknown", 0, loggedOut},
+		"lost, then the service is gone":               {[]trouble{{err: broken}, {err: gone}}, "slls", "2 unknown outcome_unknown", 0, gone},
+		"not sent":                                     {[]trouble{{err: gone}}, "s", "", 0, gone},
+		"logged out":                                   {[]trouble{{err: loggedOut}}, "s", "", 0, loggedOut},
+		"not logged in":                                {[]trouble{{err: &exit.NotLoggedIn{Message: "x"}}}, "s", "", 0, &exit.NotLoggedIn{Message: "x"}},
+		"too many requests for too long":               {[]trouble{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
+		"forbidden":                                    {[]trouble{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
@@ -397,4 +401,27 @@ type watched struct {
 func (w *watched) Do(ctx context.Context, key string) (Outcome, error) {
 	w.sending()
 	return w.Task.Do(ctx, key)
+}
+
+// TestRowThatIsHeldBackStaysToBeFoundOut resumes a killed run that may have sent two rows about one thing, and loses the first
+// of them again: the second must not pass for one that was never sent.
+func TestRowThatIsHeldBackStaysToBeFoundOut(t *testing.T) {
+	s := newService()
+	d := newDesk(t, s, "a", "a")
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.journal.allow(3), r.results.abandon(), r.journal.release()); err != nil {
+		t.Fatal(err)
+	}
+	s.made["a"] = []string{"a-1"} // by the row on line 3, which was sent when line 2 had been refused
+	s.trouble["a"] = []trouble{{look: &client.Error{Status: 403, Code: api.CodeForbidden}}}
+	d.now = time.Now()
+	d.must()
+	d.want("2 unknown forbidden", "3 unknown held_back")
+	d.must()
+	if got := s.all(); got != "a:2" || len(s.sent) != 1 {
+		t.Errorf("made %s, sent %v", got, s.sent)
+	}
 }

@@ -216,3 +216,18 @@ func TestTokenThatCannotBeKeptIsStillUsed(t *testing.T) {
 		t.Errorf("%d issued, warning %q", issuer.issued, warning)
 	}
 }
+
+// TestWaitForTheLockOfATokenIsInterrupted has another process hold the lock, and a request that itself may go on.
+func TestWaitForTheLockOfATokenIsInterrupted(t *testing.T) {
+	cache := (&issuer{}).cache(filepath.Join(t.TempDir(), "token.json"))
+	unlock, err := private.Lock(t.Context(), cache.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	until, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if _, err := cache.Token(client.WithWaits(t.Context(), until)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
