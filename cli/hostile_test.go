@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"example.com/perks/cli"
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 	"example.com/perks/cli/session"
 	"example.com/perks/cli/streams"
 )

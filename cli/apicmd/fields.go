@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"example.com/perks/cli/exit"
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // maxInput bounds a body, which is held in memory. The service takes none that is longer.

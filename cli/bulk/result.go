@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"example.com/perks/cli/exit"
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // Result is a line of the results: what became of one row.

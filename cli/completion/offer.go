@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // longestDescription is more than any shell shows on a line.

@@ -12,7 +12,7 @@ import (
 
 	"example.com/perks/api/client"
 	"example.com/perks/cli/exit"
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // exchange is what the client does not tell of a request: the answer's header, and when it went and came.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 	"example.com/perks/cli/streams"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 	"example.com/perks/cli/streams"
 )
 

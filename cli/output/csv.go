@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // csvEncoder writes RFC 4180 with a header. Unless raw, its cells are safe to open: a spreadsheet runs what begins with

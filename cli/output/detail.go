@@ -6,7 +6,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // legible is how wide a text must be to be read beside its name; on a narrower screen it goes below.

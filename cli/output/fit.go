@@ -5,7 +5,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // enough is how many columns of the screen let a cell still tell something: a date, or the beginning of a title. A table

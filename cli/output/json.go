@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"example.com/perks/cli/exit"
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 const indent = "  "

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // record is one value as JSON. Its fields are read only by the formats that need them one by one.

@@ -10,7 +10,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"example.com/perks/cli/exit"
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // wholeEncoder hands the data to an expression or a template: a list as one array, or with each, item by item.

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // yamlEncoder writes one mapping, or a sequence with a mapping at a time.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 	"example.com/perks/cli/streams"
 )
 

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"strings"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // noteMark begins the comments that perksctl puts beside fields and takes out again. They stand at the beginning of a

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // widest is the longest text that stays on its field's line.

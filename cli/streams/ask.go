@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // maxPiped bounds what is read where one short value is expected.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/term"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 // Streams is where a command reads and writes.

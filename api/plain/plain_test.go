@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"example.com/perks/cli/plain"
+	"example.com/perks/api/plain"
 )
 
 func TestLineAndText(t *testing.T) {
