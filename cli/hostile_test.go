@@ -15,8 +15,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"example.com/perks/cli"
 	"example.com/perks/api/plain"
+	"example.com/perks/cli"
 	"example.com/perks/cli/session"
 	"example.com/perks/cli/streams"
 )

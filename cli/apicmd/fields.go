@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"example.com/perks/cli/exit"
 	"example.com/perks/api/plain"
+	"example.com/perks/cli/exit"
 )
 
 // maxInput bounds a body, which is held in memory. The service takes none that is longer.

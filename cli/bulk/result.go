@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/perks/cli/exit"
 	"example.com/perks/api/plain"
+	"example.com/perks/cli/exit"
 )
 
 // Result is a line of the results: what became of one row.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
 	"example.com/perks/api/plain"
+	"example.com/perks/cli/exit"
 )
 
 // exchange is what the client does not tell of a request: the answer's header, and when it went and came.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"example.com/perks/cli/exit"
 	"example.com/perks/api/plain"
+	"example.com/perks/cli/exit"
 )
 
 const indent = "  "

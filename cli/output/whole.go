@@ -9,8 +9,8 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"example.com/perks/cli/exit"
 	"example.com/perks/api/plain"
+	"example.com/perks/cli/exit"
 )
 
 // wholeEncoder hands the data to an expression or a template: a list as one array, or with each, item by item.

@@ -8,8 +8,8 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
 	"example.com/perks/api/plain"
+	"example.com/perks/cli/exit"
 )
 
 // How long a single command waits between the attempts of a request: as long as a person may who is told about it. Where
