@@ -1,0 +1,57 @@
+package screen
+
+import (
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+)
+
+// Route is a way to a screen. Screens name routes, not each other.
+type Route interface{ route() }
+
+// The routes.
+type (
+	// ToPerks shows the list of perks.
+	ToPerks struct{}
+	// ToPerk shows a perk. Known may hold it as a list has shown it; it is read again anyway.
+	ToPerk struct {
+		ID    string
+		Known *api.Perk
+	}
+	// ToRedeem redeems perks for one user. UserID may be empty.
+	ToRedeem struct {
+		Perks  []api.Perk
+		UserID string
+	}
+	// ToUser shows what a user can redeem and has redeemed.
+	ToUser struct{ ID string }
+	// ToProperty shows a property; with ID 0 it asks which.
+	ToProperty struct{ ID int64 }
+	// ToLogin logs in, or switches the profile.
+	ToLogin struct{}
+)
+
+func (ToPerks) route()    {}
+func (ToPerk) route()     {}
+func (ToRedeem) route()   {}
+func (ToUser) route()     {}
+func (ToProperty) route() {}
+func (ToLogin) route()    {}
+
+// Go opens a screen on top of the present one; with Instead it takes its place.
+type Go struct {
+	To      Route
+	Instead bool
+}
+
+// Back closes the present screen without asking.
+type Back struct{}
+
+// Open is the command that opens a screen.
+func Open(to Route) tea.Cmd { return Send(Go{To: to}) }
+
+// Close is the command that closes the present screen.
+func Close() tea.Cmd { return Send(Back{}) }
+
+// Send is the command that sends a message.
+func Send(msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }

@@ -1,0 +1,54 @@
+package screen
+
+import (
+	"fmt"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/tui/components"
+)
+
+// Kind is how a message is meant. Each has a word or mark of its own besides its colour.
+type Kind int
+
+// The kinds of messages.
+const (
+	Note Kind = iota
+	Done
+	Warning
+	Failure
+)
+
+// Toast shows a message for a while. It stays among the former messages.
+type Toast struct {
+	Kind Kind
+	Text string
+}
+
+// Tell is the command that shows a message.
+func Tell(kind Kind, format string, args ...any) tea.Cmd {
+	return Send(Toast{kind, fmt.Sprintf(format, args...)})
+}
+
+// Confirm asks before something that cannot be taken back. Only the action Yes (y) does it, never Enter.
+type Confirm struct {
+	Title string // "Delete property 42?"
+	Text  string // what will happen, to which thing, in sentences
+	Yes   string // what y does: "delete it"
+	Then  func() tea.Cmd
+}
+
+// Pick lets a person choose one of several things, found by typing.
+type Pick struct {
+	Title   string
+	Options []string
+	Current int // the option under the cursor at first
+	Then    func(index int) tea.Cmd
+}
+
+// Prompt asks for one line of text.
+type Prompt struct {
+	Title string
+	Field components.Field
+	Then  func(value string) tea.Cmd
+}

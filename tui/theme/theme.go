@@ -1,0 +1,103 @@
+// Package theme is how things look: a style for each role that a piece of text can play, in every theme. What a style says
+// is said by words or marks too, because a screen must be readable without any colour.
+//
+// It knows nothing of screens.
+package theme
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+)
+
+// Theme is one look. Every style is safe to use on a single line of text.
+type Theme struct {
+	Name Name
+
+	Text     lipgloss.Style // what is read
+	Strong   lipgloss.Style // what matters most of it
+	Muted    lipgloss.Style // what matters least
+	Heading  lipgloss.Style // names of columns, fields and parts
+	Accent   lipgloss.Style // where the keyboard is
+	Selected lipgloss.Style // the row under the cursor, which has a mark too
+	Key      lipgloss.Style // keys in hints
+	Good     lipgloss.Style
+	Warn     lipgloss.Style
+	Bad      lipgloss.Style
+	Live     lipgloss.Style // the badge of the live service
+	Sandbox  lipgloss.Style // the badge of the sandbox
+	Border   lipgloss.Style
+}
+
+// Name names a theme as the configuration and --theme do.
+type Name string
+
+// The themes. Auto is light or dark as the terminal is; None has no colours, as NO_COLOR asks.
+const (
+	Auto         Name = "auto"
+	Light        Name = "light"
+	Dark         Name = "dark"
+	HighContrast Name = "high-contrast"
+	None         Name = "none"
+)
+
+// Names returns the themes that can be chosen.
+func Names() []Name { return []Name{Auto, Light, Dark, HighContrast, None} }
+
+// Parse reads the name of a theme; "" is Auto.
+func Parse(text string) (Name, error) {
+	if text == "" {
+		return Auto, nil
+	}
+	var known []string
+	for _, name := range Names() {
+		if Name(text) == name {
+			return name, nil
+		}
+		known = append(known, string(name))
+	}
+	return "", fmt.Errorf("there is no theme %q; the themes are %s", text, strings.Join(known, ", "))
+}
+
+// New makes a theme for a terminal of so many colours. Auto must have been decided by then; it is taken for Dark.
+func New(name Name, profile termenv.Profile) *Theme {
+	if name == None {
+		profile = termenv.Ascii
+	}
+	if name == Auto {
+		name = Dark
+	}
+	r := lipgloss.NewRenderer(io.Discard)
+	r.SetColorProfile(profile)
+	r.SetHasDarkBackground(name != Light)
+	p := palettes[name]
+	plain := func() lipgloss.Style { return r.NewStyle() }
+	in := func(colour string) lipgloss.Style {
+		if colour == "" {
+			return plain()
+		}
+		return plain().Foreground(lipgloss.Color(colour))
+	}
+	badge := func(colour string) lipgloss.Style {
+		return plain().Bold(true).Foreground(lipgloss.Color(p.onBadge)).Background(lipgloss.Color(colour))
+	}
+	return &Theme{
+		Name:     name,
+		Text:     in(p.text),
+		Strong:   in(p.text).Bold(true),
+		Muted:    in(p.muted),
+		Heading:  in(p.heading).Bold(true),
+		Accent:   in(p.accent).Bold(true),
+		Selected: plain().Bold(true).Foreground(lipgloss.Color(p.onSelected)).Background(lipgloss.Color(p.selected)),
+		Key:      in(p.accent),
+		Good:     in(p.good),
+		Warn:     in(p.warn),
+		Bad:      in(p.bad).Bold(true),
+		Live:     badge(p.bad),
+		Sandbox:  badge(p.good),
+		Border:   in(p.border),
+	}
+}
