@@ -48,6 +48,8 @@ type Form struct {
 	theme   *theme.Theme
 	entries []*entry
 	focus   int
+
+	anywhere bool // Enter sends from every field
 }
 
 type entry struct {
@@ -283,7 +285,7 @@ func (f *Form) leave() {
 
 // EnterSends tells whether Enter sends the form: it does in the last field, unless that has several lines.
 func (f *Form) EnterSends() bool {
-	return len(f.entries) > 0 && f.focus == len(f.entries)-1 && f.entries[f.focus].Kind != Text
+	return len(f.entries) > 0 && (f.anywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text
 }
 
 // Takes tells whether the field that has the keyboard needs the key itself: the arrows and Enter within several lines.
