@@ -15,7 +15,8 @@ import (
 
 // Theme is one look. Every style is safe to use on a single line of text.
 type Theme struct {
-	Name Name
+	Name    Name
+	Profile termenv.Profile // how many colours there are, for what is drawn without a style
 
 	Text     lipgloss.Style // what is read
 	Strong   lipgloss.Style // what matters most of it
@@ -86,6 +87,7 @@ func New(name Name, profile termenv.Profile) *Theme {
 	}
 	return &Theme{
 		Name:     name,
+		Profile:  profile,
 		Text:     in(p.text),
 		Strong:   in(p.text).Bold(true),
 		Muted:    in(p.muted),
