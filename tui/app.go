@@ -1,0 +1,155 @@
+package tui
+
+import (
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/google/uuid"
+
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/overlay"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+)
+
+// App is the whole terminal UI as one model.
+type App struct {
+	shell   *screen.Shell
+	options Options
+
+	screens  []screen.Screen   // the last is on top
+	overlays []overlay.Overlay // likewise
+
+	width, height int
+	mouse         bool
+	status        status
+	link          link
+}
+
+// New makes the terminal UI. Nothing is read or sent before Init.
+func New(options Options) *App {
+	if options.Keys == nil {
+		options.Keys = actions.Default()
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.After == nil {
+		options.After = func(d time.Duration, msg tea.Msg) tea.Cmd {
+			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
+		}
+	}
+	if options.NewID == nil {
+		options.NewID = uuid.NewString
+	}
+	if options.Start == nil {
+		options.Start = screen.ToPerks{}
+	}
+	return &App{
+		options: options,
+		mouse:   options.Mouse,
+		shell: &screen.Shell{
+			Theme:    theme.New(options.Theme, options.Colours),
+			Keys:     options.Keys,
+			Accounts: options.Accounts,
+			Memory:   options.Memory,
+			Desktop:  options.Desktop,
+			Now:      options.Now,
+			After:    options.After,
+			NewID:    options.NewID,
+		},
+	}
+}
+
+// Shell returns what the screens are given.
+func (a *App) Shell() *screen.Shell { return a.shell }
+
+// Init connects, and opens the first screen once that is done.
+func (a *App) Init() tea.Cmd {
+	cmds := []tea.Cmd{a.connect(a.options.Profile), a.listen()}
+	if a.mouse {
+		cmds = append(cmds, tea.EnableMouseCellMotion)
+	}
+	return tea.Batch(cmds...)
+}
+
+// Update takes one message. What is not the shell's own goes to every open screen, because answers may be for one that is
+// covered.
+func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		a.width, a.height = msg.Width, msg.Height
+		a.resize()
+		return a, nil
+	case tea.KeyMsg:
+		return a, a.key(msg)
+	case tea.MouseMsg:
+		return a, a.point(msg)
+	case connected:
+		return a, a.begin(msg)
+	case screen.LoggedIn:
+		return a, a.loggedIn(msg.Account)
+	case screen.Go:
+		return a, a.open(msg)
+	case screen.Back:
+		return a, a.close()
+	case screen.Toast:
+		return a, a.tell(msg)
+	case screen.Confirm:
+		return a, a.lay(overlay.NewConfirm(msg, a.shell.Keys))
+	case screen.Pick:
+		return a, a.lay(overlay.NewPick(msg, a.shell.Theme))
+	case screen.Prompt:
+		return a, a.lay(overlay.NewPrompt(msg, a.shell.Theme))
+	case notice:
+		return a, tea.Batch(a.tell(screen.Toast{Kind: screen.Note, Text: string(msg)}), a.listen())
+	case faded:
+		a.status.fade(msg)
+		return a, nil
+	case ring:
+		return a, a.call(msg)
+	case rang:
+		return a, a.hear(msg)
+	}
+	return a, tea.Batch(a.observe(msg), a.passOn(msg))
+}
+
+// passOn gives a message to the form that is being filled in, which may have asked for it, and to every screen.
+func (a *App) passOn(msg tea.Msg) tea.Cmd {
+	var cmds []tea.Cmd
+	if form := a.face().Form(); form != nil {
+		cmd, edited := form.Update(msg)
+		cmds = append(cmds, cmd)
+		if edited {
+			cmds = append(cmds, a.edited(form.Focus()))
+		}
+	}
+	return tea.Batch(append(cmds, a.broadcast(msg))...)
+}
+
+func (a *App) broadcast(msg tea.Msg) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, s := range a.screens {
+		cmds = append(cmds, s.Update(msg))
+	}
+	return tea.Batch(cmds...)
+}
+
+// Top returns the screen on top; nil before the first is open.
+func (a *App) Top() screen.Screen {
+	if len(a.screens) == 0 {
+		return nil
+	}
+	return a.screens[len(a.screens)-1]
+}
+
+// Overlay returns what lies on top of the screen; nil if nothing does.
+func (a *App) Overlay() overlay.Overlay {
+	if len(a.overlays) == 0 {
+		return nil
+	}
+	return a.overlays[len(a.overlays)-1]
+}
+
+// Depth returns how many screens and overlays are open.
+func (a *App) Depth() int { return len(a.screens) + len(a.overlays) }

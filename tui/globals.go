@@ -1,0 +1,144 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/overlay"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+)
+
+// globals is what works everywhere, and why some of it does not now.
+func (a *App) globals() []actions.Offer {
+	bottom, signedOut := "", ""
+	if len(a.screens) < 2 {
+		bottom = "This is the first screen; " + a.shell.Keys.Key(actions.Quit) + " quits."
+	}
+	if a.shell.Account.Client == nil {
+		signedOut = "Log in first."
+	}
+	return []actions.Offer{
+		actions.If(actions.Back, bottom),
+		actions.If(actions.Perks, signedOut), actions.If(actions.User, signedOut), actions.If(actions.Property, signedOut),
+		actions.If(actions.Refresh, signedOut),
+		actions.If(actions.Login, ""), actions.If(actions.Theme, ""), actions.If(actions.Mouse, ""),
+		actions.If(actions.Messages, ""), actions.If(actions.Suspend, ""),
+		actions.If(actions.Palette, ""), actions.If(actions.Help, ""), actions.If(actions.Quit, ""),
+	}
+}
+
+func (a *App) do(id actions.ID) tea.Cmd {
+	switch id {
+	case actions.Back:
+		return a.leave(a.screens[len(a.screens)-1:], "Leave?", "leave", a.close)
+	case actions.Perks:
+		return a.leave(a.screens[min(1, len(a.screens)):], "Leave?", "leave", func() tea.Cmd { return screen.Open(screen.ToPerks{}) })
+	case actions.User:
+		return screen.Open(screen.ToUser{})
+	case actions.Property:
+		return screen.Open(screen.ToProperty{})
+	case actions.Login:
+		return a.leave(a.screens, "Log in anew?", "log in anew", func() tea.Cmd { return screen.Open(screen.ToLogin{}) })
+	case actions.Refresh:
+		return a.Top().Update(screen.Reconnected{})
+	case actions.Theme:
+		return a.nextTheme()
+	case actions.Mouse:
+		return a.toggleMouse()
+	case actions.Messages:
+		return a.lay(overlay.NewReading("Former messages", a.status.former()))
+	case actions.Suspend:
+		return tea.Suspend
+	case actions.Palette:
+		return a.lay(a.palette())
+	case actions.Help:
+		return a.lay(overlay.NewReading("Keys", a.help()))
+	case actions.Quit:
+		return a.leave(a.screens, "Quit?", "quit", func() tea.Cmd { return tea.Quit })
+	}
+	return nil
+}
+
+// interrupt quits. Where something would be lost it asks, and a second time it quits all the same.
+func (a *App) interrupt() tea.Cmd {
+	if a.status.interrupted && a.Overlay() != nil {
+		return tea.Quit
+	}
+	a.overlays = nil
+	cmd := a.leave(a.screens, "Quit?", "quit", func() tea.Cmd { return tea.Quit })
+	a.status.interrupted = a.Overlay() != nil
+	return cmd
+}
+
+// leave goes on at once, or asks first where one of the screens would lose something.
+func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.Cmd) tea.Cmd {
+	var lost []string
+	for _, s := range screens {
+		if text := s.Unsaved(); text != "" && !slices.Contains(lost, text) {
+			lost = append(lost, text)
+		}
+	}
+	if len(lost) == 0 {
+		return then()
+	}
+	return a.lay(overlay.NewConfirm(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}, a.shell.Keys))
+}
+
+func (a *App) nextTheme() tea.Cmd {
+	names := []theme.Name{theme.Dark, theme.Light, theme.HighContrast, theme.None}
+	next := names[(slices.Index(names, a.shell.Theme.Name)+1)%len(names)]
+	a.shell.Theme = theme.New(next, a.options.Colours)
+	return a.tell(screen.Toast{Kind: screen.Note, Text: "The theme is " + string(next) + " now. To keep it, set tui.theme in the configuration."})
+}
+
+func (a *App) toggleMouse() tea.Cmd {
+	a.mouse = !a.mouse
+	if a.mouse {
+		return tea.Batch(tea.EnableMouseCellMotion, a.tell(screen.Toast{Kind: screen.Note, Text: "The mouse scrolls and chooses now. To select text with it, switch that off."}))
+	}
+	return tea.Batch(tea.DisableMouse, a.tell(screen.Toast{Kind: screen.Note, Text: "The mouse is the terminal's again: it selects text."}))
+}
+
+// palette finds everything that can be done now by its name.
+func (a *App) palette() overlay.Overlay {
+	var offers []actions.Offer
+	var names []string
+	for _, offer := range a.Offers() {
+		if offer.ID == actions.Palette || offer.ID.Group() == "list" {
+			continue
+		}
+		name := a.shell.Keys.Action(offer.ID).Name
+		if key := a.shell.Keys.Key(offer.ID); key != "" {
+			name += "  (" + key + ")"
+		}
+		if !offer.Enabled() {
+			name += " - not now: " + offer.Why
+		}
+		offers, names = append(offers, offer), append(names, name)
+	}
+	return overlay.NewPick(screen.Pick{Title: "Commands", Options: names, Then: func(index int) tea.Cmd {
+		return a.attempt(offers[index])
+	}}, a.shell.Theme)
+}
+
+// help is every key that does something here.
+func (a *App) help() []overlay.Styled {
+	var lines []overlay.Styled
+	for _, offer := range a.Offers() {
+		action := a.shell.Keys.Action(offer.ID)
+		keys := make([]string, len(action.Keys))
+		for i, key := range action.Keys {
+			keys[i] = actions.Spell(key)
+		}
+		text := action.Name
+		if !offer.Enabled() {
+			text += " (not now: " + offer.Why + ")"
+		}
+		lines = append(lines, overlay.Styled{Word: strings.Join(keys, " "), Text: text})
+	}
+	return lines
+}

@@ -1,0 +1,162 @@
+package tui
+
+import (
+	"fmt"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/overlay"
+	"example.com/perks/tui/screen"
+)
+
+// face is what has the keyboard: the top overlay, the top screen, or nothing yet.
+type face interface {
+	Form() *components.Form
+	Offers() []actions.Offer
+}
+
+type nothing struct{}
+
+func (nothing) Form() *components.Form  { return nil }
+func (nothing) Offers() []actions.Offer { return nil }
+
+func (a *App) face() face {
+	if o := a.Overlay(); o != nil {
+		return o
+	}
+	if s := a.Top(); s != nil {
+		return s
+	}
+	return nothing{}
+}
+
+// Offers is everything that can be done now, the face's own first.
+func (a *App) Offers() []actions.Offer {
+	offers := a.face().Offers()
+	if a.Overlay() == nil {
+		offers = append(offers[:len(offers):len(offers)], a.globals()...)
+	}
+	return offers
+}
+
+// key takes what came from the keyboard. Over a slow line several keys come as one; they are taken one after the other, but
+// a question that one of them raises is not answered by the rest: it has not been read.
+func (a *App) key(msg tea.KeyMsg) tea.Cmd {
+	if msg.Type == tea.KeyCtrlC {
+		return a.interrupt()
+	}
+	if msg.Type != tea.KeyRunes || len(msg.Runes) < 2 {
+		return a.press(msg)
+	}
+	if form := a.face().Form(); form != nil {
+		return a.write(form, msg)
+	}
+	if msg.Paste {
+		return a.tell(screen.Toast{Kind: screen.Note, Text: "There is no field to paste into here."})
+	}
+	var cmds []tea.Cmd
+	for i, r := range msg.Runes {
+		if form := a.face().Form(); form != nil {
+			return tea.Batch(append(cmds, a.write(form, tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))...)
+		}
+		before := len(a.overlays)
+		cmds = append(cmds, a.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
+		if len(a.overlays) > before && a.face().Form() == nil {
+			break
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+// press takes one key: ctrl+c was before it; then comes the top overlay, then the text of a screen, then what works
+// everywhere, then the screen.
+func (a *App) press(msg tea.KeyMsg) tea.Cmd {
+	key := msg.String()
+	form := a.face().Form()
+	if form == nil && msg.Paste {
+		return a.tell(screen.Toast{Kind: screen.Note, Text: "There is no field to paste into here."})
+	}
+	if form != nil {
+		switch {
+		case msg.Paste || form.Takes(key):
+			return a.write(form, msg)
+		case key == "enter" && form.EnterSends():
+			return a.find(actions.Submit)
+		case key == "enter":
+			form.Do(actions.NextField)
+			return nil
+		}
+	}
+	if offer, ok := a.shell.Keys.Find(key, form != nil, a.Offers()); ok {
+		return a.attempt(offer)
+	}
+	if form == nil {
+		return nil
+	}
+	if offer, ok := a.shell.Keys.Find(key, true, actions.Able(actions.NextField, actions.PreviousField)); ok {
+		form.Do(offer.ID)
+		return nil
+	}
+	return a.write(form, msg)
+}
+
+// write gives a key to a form as text.
+func (a *App) write(form *components.Form, msg tea.KeyMsg) tea.Cmd {
+	cmd, edited := form.Update(msg)
+	if edited {
+		return tea.Batch(cmd, a.edited(form.Focus()))
+	}
+	return cmd
+}
+
+func (a *App) edited(field string) tea.Cmd {
+	if o := a.Overlay(); o != nil {
+		o.Edited()
+		return nil
+	}
+	if s := a.Top(); s != nil {
+		return s.Update(screen.Edited{Field: field})
+	}
+	return nil
+}
+
+// find carries out an action if it is offered now.
+func (a *App) find(id actions.ID) tea.Cmd {
+	for _, offer := range a.Offers() {
+		if offer.ID == id {
+			return a.attempt(offer)
+		}
+	}
+	return nil
+}
+
+// Attempt carries out an action that is offered now, or says why it cannot be done.
+func (a *App) Attempt(id actions.ID) tea.Cmd { return a.find(id) }
+
+func (a *App) attempt(offer actions.Offer) tea.Cmd {
+	if !offer.Enabled() {
+		name := a.shell.Keys.Action(offer.ID).Name
+		return a.tell(screen.Toast{Kind: screen.Warning, Text: fmt.Sprintf("%s is not possible now: %s", name, offer.Why)})
+	}
+	a.status.read()
+	if o := a.Overlay(); o != nil {
+		return a.doOver(o, offer.ID)
+	}
+	if offer.ID.Group() == "app" {
+		return a.do(offer.ID)
+	}
+	if form := a.face().Form(); form != nil && form.Do(offer.ID) {
+		return nil
+	}
+	return a.Top().Do(offer.ID)
+}
+
+func (a *App) doOver(o overlay.Overlay, id actions.ID) tea.Cmd {
+	cmd, closed := o.Do(id)
+	if closed {
+		a.overlays = a.overlays[:len(a.overlays)-1]
+	}
+	return cmd
+}

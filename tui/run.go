@@ -1,0 +1,49 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// Run shows the terminal UI on a terminal until the person quits or the context ends. However it ends, the terminal is as it
+// was. The error is a *Crash, in its sentence where its report is kept, when the program failed; and the context's when that
+// has ended.
+func Run(ctx context.Context, in io.Reader, out io.Writer, options Options) error {
+	return RunModel(ctx, in, out, New(options), options.Crash)
+}
+
+// RunModel is Run with any model.
+func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model, keep func(report string) (string, error)) error {
+	guarded := Guarded(model)
+	program := tea.NewProgram(guarded, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
+		tea.WithAltScreen(), tea.WithoutSignalHandler())
+	_, err := program.Run()
+	if crash := guarded.Crash(); crash != nil {
+		return reportCrash(crash, keep)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, tea.ErrProgramKilled):
+		return context.Canceled
+	case err != nil:
+		return fmt.Errorf("show the terminal UI: %w", err)
+	}
+	return nil
+}
+
+func reportCrash(crash *Crash, keep func(string) (string, error)) error {
+	advice := "What was confirmed before may have been done: look before you do it again."
+	if keep == nil {
+		return fmt.Errorf("%w. %s", crash, advice)
+	}
+	place, err := keep(crash.Panic + "\n\n" + crash.Stack)
+	if err != nil {
+		return fmt.Errorf("%w, and its report could not be kept (%s). %s", crash, err, advice)
+	}
+	return fmt.Errorf("%w. %s The report is in %s", crash, advice, place)
+}

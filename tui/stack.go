@@ -1,0 +1,133 @@
+package tui
+
+import (
+	"errors"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/tui/overlay"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/screens/login"
+	"example.com/perks/tui/screens/perk"
+	"example.com/perks/tui/screens/perks"
+	"example.com/perks/tui/screens/property"
+	"example.com/perks/tui/screens/redeem"
+	"example.com/perks/tui/screens/user"
+)
+
+// make turns a route into a screen. It is the only place that knows them all.
+func (a *App) make(to screen.Route) screen.Screen {
+	switch to := to.(type) {
+	case screen.ToPerk:
+		return perk.New(a.shell, to)
+	case screen.ToRedeem:
+		return redeem.New(a.shell, to)
+	case screen.ToUser:
+		return user.New(a.shell, to)
+	case screen.ToProperty:
+		return property.New(a.shell, to)
+	case screen.ToLogin:
+		return login.New(a.shell, "")
+	}
+	return perks.New(a.shell)
+}
+
+// open shows a screen. The list of perks is the bottom of the stack: it is not opened twice.
+func (a *App) open(way screen.Go) tea.Cmd {
+	if _, home := way.To.(screen.ToPerks); home && len(a.screens) > 0 {
+		if _, isList := a.screens[0].(*perks.Screen); isList {
+			return a.backToFirst()
+		}
+		a.drop(len(a.screens))
+	}
+	if way.Instead {
+		a.drop(1)
+	}
+	return a.push(a.make(way.To))
+}
+
+func (a *App) push(s screen.Screen) tea.Cmd {
+	a.screens = append(a.screens, s)
+	a.resize()
+	return s.Init()
+}
+
+// drop closes screens from the top. What they are still loading is given up: they are told nothing more.
+func (a *App) drop(n int) {
+	for range min(n, len(a.screens)) {
+		if leaver, ok := a.Top().(interface{ Close() }); ok {
+			leaver.Close()
+		}
+		a.screens = a.screens[:len(a.screens)-1]
+	}
+}
+
+func (a *App) close() tea.Cmd {
+	if len(a.screens) < 2 {
+		return nil
+	}
+	a.drop(1)
+	a.resize()
+	return a.Top().Update(screen.Revealed{})
+}
+
+func (a *App) backToFirst() tea.Cmd {
+	if len(a.screens) == 1 {
+		return nil
+	}
+	a.drop(len(a.screens) - 1)
+	a.resize()
+	return a.Top().Update(screen.Revealed{})
+}
+
+func (a *App) lay(o overlay.Overlay) tea.Cmd {
+	a.overlays = append(a.overlays, o)
+	a.status.interrupted = false
+	return nil
+}
+
+// connected is how the first connection went.
+type connected struct {
+	account screen.Account
+	err     error
+}
+
+func (a *App) connect(profile string) tea.Cmd {
+	accounts := a.shell.Accounts
+	return func() tea.Msg {
+		account, err := accounts.Connect(profile)
+		return connected{account, err}
+	}
+}
+
+// begin opens the first screen, or the login before it.
+func (a *App) begin(msg connected) tea.Cmd {
+	if msg.err == nil {
+		a.shell.Account = msg.account
+		return a.push(a.make(a.options.Start))
+	}
+	why := msg.err.Error()
+	var missing *screen.NotLoggedIn
+	if errors.As(msg.err, &missing) {
+		why = ""
+	}
+	return a.push(login.New(a.shell, why))
+}
+
+// loggedIn goes on where a login has interrupted. Screens of another account are closed: what they show is not there.
+func (a *App) loggedIn(account screen.Account) tea.Cmd {
+	before := a.shell.Account.Profile
+	other := before.APIURL != account.Profile.APIURL || before.ClientID != account.Profile.ClientID || before.Sandbox != account.Profile.Sandbox
+	a.shell.Account = account
+	a.link = link{}
+	if _, isLogin := a.Top().(*login.Screen); isLogin {
+		a.drop(1)
+	}
+	if len(a.screens) == 0 || other {
+		a.drop(len(a.screens))
+		a.overlays = nil
+		return a.push(a.make(a.options.Start))
+	}
+	a.resize()
+	return a.broadcast(screen.Reconnected{})
+}

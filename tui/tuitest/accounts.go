@@ -1,0 +1,171 @@
+package tuitest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"example.com/perks/api/client"
+	"example.com/perks/tui/screen"
+)
+
+// Accounts keeps profiles and secrets in memory. Its tokens are the service's own.
+type Accounts struct {
+	t         testing.TB
+	transport http.RoundTripper // nil is the network
+
+	mu       sync.Mutex
+	profiles []screen.Profile
+	secrets  map[string]string // by the profile's name
+	tokens   []*tokens
+}
+
+// NewAccounts makes an Accounts without profiles. A transport of nil is the network.
+func NewAccounts(t testing.TB, transport http.RoundTripper) *Accounts {
+	return &Accounts{t: t, transport: transport, secrets: map[string]string{}}
+}
+
+// Add adds a profile, and keeps its secret unless that is empty.
+func (a *Accounts) Add(profile screen.Profile, secret string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.profiles = slices.DeleteFunc(a.profiles, func(p screen.Profile) bool { return p.Name == profile.Name })
+	a.profiles = append(a.profiles, profile)
+	if secret != "" {
+		a.secrets[profile.Name] = secret
+	}
+}
+
+// Expire ends every token, and forgets the secrets: only a login helps then.
+func (a *Accounts) Expire() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.secrets = map[string]string{}
+	for _, t := range a.tokens {
+		t.expire()
+	}
+}
+
+// Profiles returns the profiles; the first is the current one.
+func (a *Accounts) Profiles() ([]screen.Profile, string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.profiles) == 0 {
+		return nil, "", nil
+	}
+	return slices.Clone(a.profiles), a.profiles[0].Name, nil
+}
+
+// Connect returns the account of a profile whose secret is kept.
+func (a *Accounts) Connect(name string) (screen.Account, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, profile := range a.profiles {
+		if name == "" || profile.Name == name {
+			if a.secrets[profile.Name] == "" {
+				break
+			}
+			return a.account(profile, a.secrets[profile.Name])
+		}
+	}
+	return screen.Account{}, &screen.NotLoggedIn{Message: "Not logged in."}
+}
+
+// Login proves the secret at the service.
+func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret string) (screen.Account, string, error) {
+	a.mu.Lock()
+	account, err := a.account(profile, secret)
+	a.mu.Unlock()
+	if err != nil {
+		return screen.Account{}, "", err
+	}
+	if a.transport == nil {
+		if _, err := account.Client.Token(ctx, client.Credentials{ID: profile.ClientID, Secret: secret}); err != nil {
+			return screen.Account{}, "", err
+		}
+	}
+	a.Add(profile, secret)
+	return account, fmt.Sprintf("The secret of %s is kept by this test.", profile.Name), nil
+}
+
+func (a *Accounts) account(profile screen.Profile, secret string) (screen.Account, error) {
+	t := &tokens{credentials: client.Credentials{ID: profile.ClientID, Secret: secret}}
+	config := client.Config{BaseURL: profile.APIURL, Sandbox: profile.Sandbox, Transport: a.transport}
+	if a.transport == nil {
+		asking, err := client.New(config)
+		if err != nil {
+			return screen.Account{}, err
+		}
+		t.service = asking
+		t.http = &http.Transport{}
+		config.Transport = t.http
+		a.t.Cleanup(t.http.CloseIdleConnections)
+	} else {
+		t.current = "a token"
+	}
+	config.Tokens = t
+	c, err := client.New(config)
+	a.tokens = append(a.tokens, t)
+	return screen.Account{Profile: profile, Client: c}, err
+}
+
+// tokens gives out the token of the service, until it is expired.
+type tokens struct {
+	credentials client.Credentials
+	service     *client.Client // nil gives out a made-up token
+	http        *http.Transport
+
+	mu      sync.Mutex
+	current string
+	expired bool
+}
+
+func (t *tokens) expire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expired, t.current = true, "an expired token"
+}
+
+func (t *tokens) Token(ctx context.Context) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current == "" {
+		token, err := t.service.Token(ctx, t.credentials)
+		if err != nil {
+			return "", err
+		}
+		t.current = token.AccessToken
+	}
+	return t.current, nil
+}
+
+func (t *tokens) Replace(ctx context.Context, refused string) (string, error) {
+	return "", client.ErrNoOtherToken
+}
+
+// over answers requests by a handler, in this process. A handler that waits must heed the request's context.
+type over struct{ handler http.Handler }
+
+func (o over) RoundTrip(req *http.Request) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.handler.ServeHTTP(recorder, req)
+	}()
+	select {
+	case <-done:
+		if req.Context().Err() != nil {
+			return nil, req.Context().Err()
+		}
+		res := recorder.Result()
+		res.Request = req
+		return res, nil
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+}

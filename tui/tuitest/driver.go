@@ -1,0 +1,238 @@
+// Package tuitest drives the terminal UI in a test: it presses keys, reads the screen, and waits for what should appear on
+// it. There is no terminal; the model, the client and, for flows, the server are the real ones. Only tests import it.
+package tuitest
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/muesli/termenv"
+
+	"example.com/perks/server/servertest"
+	"example.com/perks/tui"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+)
+
+// patience is how long something may take to appear on the screen.
+const patience = 20 * time.Second
+
+// shortPause is the longest pause that passes by itself, as that before a load does; others pass by Elapse.
+const shortPause = 500 * time.Millisecond
+
+// Driver is a running terminal UI. Its methods are called by the test's goroutine only.
+type Driver struct {
+	App      *tui.App
+	Accounts *Accounts
+	Memory   *Memory
+	Desktop  *Desktop
+
+	t       testing.TB
+	model   tea.Model
+	msgs    chan tea.Msg
+	running int // commands whose message has not come yet
+	stopped chan struct{}
+	quit    bool
+
+	now    time.Time
+	timers []timer
+}
+
+type timer struct {
+	at  time.Time
+	msg tea.Msg
+}
+
+// Start runs the terminal UI of 80x24 over a real server, logged in as a client with the scopes (all, when none is named).
+// Each change may alter the options before.
+func Start(t testing.TB, server *servertest.Server, changes ...func(*tui.Options)) *Driver {
+	t.Helper()
+	id, secret := server.Client()
+	accounts := NewAccounts(t, nil)
+	accounts.Add(screen.Profile{Name: "test", APIURL: server.URL, ClientID: id}, secret)
+	return start(t, accounts, time.Now(), changes)
+}
+
+// StartAs does the same as the client with the id and secret.
+func StartAs(t testing.TB, server *servertest.Server, id, secret string, changes ...func(*tui.Options)) *Driver {
+	t.Helper()
+	accounts := NewAccounts(t, nil)
+	accounts.Add(screen.Profile{Name: "test", APIURL: server.URL, ClientID: id}, secret)
+	return start(t, accounts, time.Now(), changes)
+}
+
+// Noon is the moment at which the clock of StartOver stands.
+var Noon = time.Date(2026, time.March, 10, 12, 0, 0, 0, time.UTC)
+
+// StartOver runs the terminal UI over a handler that plays the service, without a network, at Noon: for states that a real
+// server is hard to bring into, and for golden files.
+func StartOver(t testing.TB, service http.Handler, changes ...func(*tui.Options)) *Driver {
+	t.Helper()
+	accounts := NewAccounts(t, over{service})
+	accounts.Add(screen.Profile{Name: "staging", APIURL: "https://perks.example/v2", ClientID: "acme"}, "a secret")
+	return start(t, accounts, Noon, changes)
+}
+
+func start(t testing.TB, accounts *Accounts, now time.Time, changes []func(*tui.Options)) *Driver {
+	t.Helper()
+	d := &Driver{
+		t: t, Accounts: accounts, Memory: &Memory{}, Desktop: &Desktop{},
+		msgs: make(chan tea.Msg), stopped: make(chan struct{}), now: now,
+	}
+	options := tui.Options{
+		Accounts: d.Accounts, Memory: d.Memory, Desktop: d.Desktop,
+		Theme: theme.None, Colours: termenv.Ascii,
+		Now: func() time.Time { return d.now }, After: d.after, NewID: ids(),
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	d.App = tui.New(options)
+	d.model = d.App
+	t.Cleanup(func() { close(d.stopped) })
+	d.Send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	d.run(d.App.Init())
+	d.Until("the first screen", func() bool { return d.App.Top() != nil })
+	return d
+}
+
+// Route is an option to begin with another screen than the list of perks.
+func Route(to screen.Route) func(*tui.Options) {
+	return func(o *tui.Options) { o.Start = to }
+}
+
+func (d *Driver) after(pause time.Duration, msg tea.Msg) tea.Cmd {
+	if pause <= shortPause {
+		return screen.Send(msg)
+	}
+	d.timers = append(d.timers, timer{d.now.Add(pause), msg})
+	return nil
+}
+
+// Elapse sets the clock forward, and ends the pauses that are over by then.
+func (d *Driver) Elapse(by time.Duration) {
+	d.t.Helper()
+	d.now = d.now.Add(by)
+	var later []timer
+	var due []tea.Msg
+	for _, waiting := range d.timers {
+		if waiting.at.After(d.now) {
+			later = append(later, waiting)
+		} else {
+			due = append(due, waiting.msg)
+		}
+	}
+	d.timers = later
+	for _, msg := range due {
+		d.Send(msg)
+	}
+}
+
+// Send gives the model a message, and begins the commands that come of it.
+func (d *Driver) Send(msg tea.Msg) {
+	d.t.Helper()
+	if _, ends := msg.(tea.QuitMsg); ends {
+		d.quit = true
+		return
+	}
+	if batch, ok := msg.(tea.BatchMsg); ok {
+		for _, cmd := range batch {
+			d.run(cmd)
+		}
+		return
+	}
+	var cmd tea.Cmd
+	d.model, cmd = d.model.Update(msg)
+	d.run(cmd)
+}
+
+func (d *Driver) run(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	d.running++
+	go func() {
+		msg := cmd()
+		select {
+		case d.msgs <- msg:
+		case <-d.stopped:
+		}
+	}()
+}
+
+// next takes one message that a command has ended with, and reports false if none came in time.
+func (d *Driver) next(deadline <-chan time.Time) bool {
+	d.t.Helper()
+	select {
+	case msg := <-d.msgs:
+		d.running--
+		if msg != nil {
+			d.Send(msg)
+		}
+		return true
+	case <-deadline:
+		return false
+	}
+}
+
+// Until goes on until the condition holds, and fails the test with the screen if it does not in time.
+func (d *Driver) Until(what string, holds func() bool) {
+	d.t.Helper()
+	deadline := time.After(patience)
+	for !holds() {
+		if !d.next(deadline) {
+			d.t.Fatalf("%s did not come. The screen:\n%s", what, d.Screen())
+		}
+	}
+}
+
+// Settle goes on until nothing is under way any more.
+func (d *Driver) Settle() {
+	d.t.Helper()
+	d.Until("rest", func() bool { return d.running == 0 })
+}
+
+// Running is how many commands are under way.
+func (d *Driver) Running() int { return d.running }
+
+// Quit tells whether the terminal UI has ended itself.
+func (d *Driver) Quit() bool { return d.quit }
+
+// Screen returns what is on the screen, without styles if the theme has none.
+func (d *Driver) Screen() string { return d.App.View() }
+
+// See waits until all texts are on the screen. Blanks and line breaks between words do not count.
+func (d *Driver) See(texts ...string) {
+	d.t.Helper()
+	for _, text := range texts {
+		d.Until("\""+text+"\"", func() bool { return d.Shows(text) })
+	}
+}
+
+// Shows tells whether a text is on the screen now.
+func (d *Driver) Shows(text string) bool {
+	return strings.Contains(flat(d.Screen()), flat(text))
+}
+
+// Gone waits until a text is not on the screen any more.
+func (d *Driver) Gone(text string) {
+	d.t.Helper()
+	d.Until("the end of \""+text+"\"", func() bool { return !d.Shows(text) })
+}
+
+func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Open opens a screen as another would.
+func (d *Driver) Open(to screen.Route) {
+	d.t.Helper()
+	d.Send(screen.Go{To: to})
+}
+
+// Resize changes the size of the terminal.
+func (d *Driver) Resize(width, height int) {
+	d.t.Helper()
+	d.Send(tea.WindowSizeMsg{Width: width, Height: height})
+}

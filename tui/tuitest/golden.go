@@ -1,0 +1,138 @@
+package tuitest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/muesli/termenv"
+
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/theme"
+)
+
+var update = flag.Bool("update", false, "write the golden files of this package anew")
+
+// The sizes and looks of golden files.
+var (
+	sizes = [][2]int{{30, 8}, {60, 20}, {80, 24}, {120, 40}}
+	looks = map[string]*theme.Theme{
+		"plain": theme.New(theme.None, termenv.Ascii),
+		"light": theme.New(theme.Light, termenv.TrueColor),
+		"dark":  theme.New(theme.Dark, termenv.TrueColor),
+	}
+)
+
+// Golden holds the screen as it is now, at 30x8, 60x20, 80x24 and 120x40, in light, dark and without colour, against
+// testdata/golden/NAME.LOOK.txt. It checks that every line fits, too. The size is 80x24 again afterwards.
+func (d *Driver) Golden(name string) {
+	d.t.Helper()
+	defer d.dressed(d.App.Shell().Theme)
+	for look := range looks {
+		d.dressed(looks[look])
+		var text strings.Builder
+		for _, size := range sizes {
+			d.Send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+			fmt.Fprintf(&text, "== %dx%d\n%s\n", size[0], size[1], d.fitting(size[0], size[1]))
+		}
+		compare(d.t, filepath.Join("testdata", "golden", name+"."+look+".txt"), text.String())
+	}
+	d.Resize(80, 24)
+}
+
+func (d *Driver) dressed(look *theme.Theme) { d.App.Shell().Theme = look }
+
+func compare(t testing.TB, file, got string) {
+	t.Helper()
+	lines := strings.Split(got, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	got = strings.Join(lines, "\n")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; write it with -update, and look at it", err)
+	}
+	if got != string(want) {
+		t.Errorf("the screen is not as %s has it:\n%s", file, got)
+	}
+}
+
+// EverySize draws the screen as it is now at every size from 1x1 to 200x60, and checks that it fits.
+func (d *Driver) EverySize() {
+	d.t.Helper()
+	for width := 1; width <= 200; width++ {
+		for height := 1; height <= 60; height++ {
+			d.Send(tea.WindowSizeMsg{Width: width, Height: height})
+			d.fitting(width, height)
+		}
+	}
+	d.Resize(80, 24)
+}
+
+// fitting returns the screen after it was checked to fit.
+func (d *Driver) fitting(width, height int) string {
+	d.t.Helper()
+	view := d.App.View()
+	lines := strings.Split(view, "\n")
+	if len(lines) > height {
+		d.t.Fatalf("at %dx%d there are %d lines:\n%s", width, height, len(lines), view)
+	}
+	for _, line := range lines {
+		if got := components.Width(line); got > width {
+			d.t.Fatalf("at %dx%d a line takes %d cells: %q", width, height, got, line)
+		}
+	}
+	return view
+}
+
+// TypesEverywhere types every printable key of ASCII, and some beyond, into the field that has the keyboard, and checks that
+// each of them has become text of that field, that the field still has the keyboard, and that nothing else has happened.
+// The field must take any text of one line. It is empty afterwards.
+func (d *Driver) TypesEverywhere() {
+	d.t.Helper()
+	keys := []string{"é", "漢", "ß", "ع", "🙂"}
+	for r := ' '; r <= '~'; r++ {
+		keys = append(keys, string(r))
+	}
+	depth := d.Depth()
+	form := d.App.Top().Form()
+	if o := d.App.Overlay(); o != nil {
+		form = o.Form()
+	}
+	if form == nil {
+		d.t.Fatalf("no text is being typed on this screen:\n%s", d.Screen())
+	}
+	field := form.Focus()
+	for _, key := range keys {
+		before := form.Value(field)
+		d.Press(key)
+		now := d.App.Top().Form()
+		if o := d.App.Overlay(); o != nil {
+			now = o.Form()
+		}
+		if now != form || form.Focus() != field || d.Depth() != depth || d.quit {
+			d.t.Fatalf("the key %q did something else than type into %s:\n%s", key, field, d.Screen())
+		}
+		if got := form.Value(field); got != before+key {
+			d.t.Fatalf("the key %q made %q of %q in %s", key, got, before, field)
+		}
+		d.Press("backspace")
+	}
+}
+
+// Depth is how many screens and overlays are open.
+func (d *Driver) Depth() int { return d.App.Depth() }

@@ -1,0 +1,209 @@
+package tui
+
+import (
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
+
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/screen"
+)
+
+// From these heights on there is room for the header, and for the footer.
+const (
+	heightForHeader = 3
+	heightForFooter = 5
+)
+
+// body returns where the screen lies, and how high it is.
+func (a *App) body() (top, height int) {
+	height = a.height
+	if a.height >= heightForHeader {
+		top, height = 1, height-1
+	}
+	if a.height >= heightForFooter {
+		height--
+	}
+	return top, max(1, height)
+}
+
+func (a *App) resize() {
+	_, height := a.body()
+	for _, s := range a.screens {
+		s.Resize(max(1, a.width), height)
+	}
+}
+
+// View draws everything. No line is wider than the terminal, and there are exactly as many as it has.
+func (a *App) View() string {
+	if a.width <= 0 || a.height <= 0 {
+		return ""
+	}
+	top, height := a.body()
+	view := a.shell.Theme.Muted.Render(components.Cut("Starting ...", a.width))
+	if s := a.Top(); s != nil {
+		view = s.View()
+	}
+	view = components.Crop(view, a.width, height)
+	view = a.overlaid(view, height)
+	view = a.toasted(view, height)
+	var lines []string
+	if top > 0 {
+		lines = append(lines, a.header())
+	}
+	lines = append(lines, view)
+	if a.height >= heightForFooter {
+		lines = append(lines, a.footer())
+	}
+	return components.Crop(strings.Join(lines, "\n"), a.width, a.height)
+}
+
+// header says where one is: on which screen, live or in the sandbox, as whom, and whether the service is there.
+func (a *App) header() string {
+	look := a.shell.Theme
+	var left []string
+	if a.shell.Account.Client != nil {
+		if a.shell.Account.Profile.Sandbox {
+			left = append(left, look.Sandbox.Render(" SANDBOX "))
+		} else {
+			left = append(left, look.Live.Render(" LIVE "))
+		}
+	}
+	if a.link.isLost() {
+		text := " OFFLINE "
+		if a.width >= 60 {
+			text = " OFFLINE since " + a.link.lost.Format("15:04:05") + ", trying again "
+		}
+		left = append(left, look.Bad.Render(text))
+	}
+	if s := a.Top(); s != nil {
+		left = append(left, look.Strong.Render(plain.Line(s.Title())))
+	}
+	line := strings.Join(left, " ")
+	right := ""
+	if profile := a.shell.Account.Profile; a.shell.Account.Client != nil && a.width >= 60 {
+		right = look.Muted.Render(plain.Line(profile.Name + " · " + profile.ClientID + " at " + profile.APIURL))
+	}
+	if room := a.width - components.Width(right) - 2; right != "" && components.Width(line) <= room {
+		return components.Pad(line, room) + "  " + right
+	}
+	return components.Cut(line, a.width)
+}
+
+// footer shows the keys of what can be done most usefully here.
+func (a *App) footer() string {
+	look := a.shell.Theme
+	last := a.hint(actions.Help)
+	typing := a.face().Form() != nil
+	line, used := "", 0
+	room := a.width - components.Width(last) - 2
+	for _, offer := range a.Offers() {
+		action := a.shell.Keys.Action(offer.ID)
+		if action.Hint == "" || !offer.Enabled() || offer.ID == actions.Help || typing && !action.Typing {
+			continue
+		}
+		hint := a.hint(offer.ID)
+		if hint == "" || used+components.Width(hint)+2 > room {
+			continue
+		}
+		line += hint + "  "
+		used += components.Width(hint) + 2
+	}
+	if !typing && a.Overlay() == nil {
+		line += last
+	}
+	return look.Text.Render(components.Cut(line, a.width))
+}
+
+func (a *App) hint(id actions.ID) string {
+	key := a.shell.Keys.Key(id)
+	if a.face().Form() != nil {
+		key = a.typingKey(id)
+	}
+	if key == "" {
+		return ""
+	}
+	return a.shell.Theme.Key.Render(key) + " " + a.shell.Theme.Muted.Render(a.shell.Keys.Action(id).Hint)
+}
+
+// typingKey is the key that works while text is typed.
+func (a *App) typingKey(id actions.ID) string {
+	for _, key := range a.shell.Keys.Action(id).Keys {
+		if !actions.Prints(key) {
+			return actions.Spell(key)
+		}
+	}
+	return ""
+}
+
+// overlaid lays the top overlay over the screen, in a box where there is room for one.
+func (a *App) overlaid(view string, height int) string {
+	o := a.Overlay()
+	if o == nil {
+		return view
+	}
+	look := a.shell.Theme
+	if a.width < 24 || height < 6 {
+		inside := look.Strong.Render(components.Cut(o.Title(), a.width))
+		if height > 1 {
+			inside += "\n" + o.View(look, a.width, height-1)
+		}
+		return components.Crop(inside, a.width, height)
+	}
+	width := min(a.width-4, 76)
+	inside := o.View(look, width, height-3)
+	lines := []string{look.Strong.Render(components.Pad(o.Title(), width))}
+	for line := range strings.SplitSeq(inside, "\n") {
+		lines = append(lines, components.Pad(line, width))
+	}
+	frame := lipgloss.RoundedBorder()
+	edge := func(left, right string) string {
+		return look.Border.Render(left + strings.Repeat(frame.Top, width+2) + right)
+	}
+	box := []string{edge(frame.TopLeft, frame.TopRight)}
+	for _, line := range lines {
+		box = append(box, look.Border.Render(frame.Left)+" "+line+" "+look.Border.Render(frame.Right))
+	}
+	box = append(box, edge(frame.BottomLeft, frame.BottomRight))
+	return components.Over(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))
+}
+
+// toasted lays the last message over the bottom of the screen, whole if it fits into a third of it.
+func (a *App) toasted(view string, height int) string {
+	toast := a.status.shown
+	if toast == nil {
+		return view
+	}
+	look := a.shell.Theme
+	style := look.Strong
+	switch toast.Kind {
+	case screen.Done:
+		style = look.Good
+	case screen.Warning:
+		style = look.Warn
+	case screen.Failure:
+		style = look.Bad
+	}
+	lines := components.Wrap(word(toast.Kind)+toast.Text, a.width)
+	if most := max(1, height/3); len(lines) > most {
+		lines = lines[:most]
+		lines[most-1] = components.Cut(lines[most-1]+" …", a.width)
+	}
+	for i := range lines {
+		lines[i] = style.Render(components.Pad(lines[i], a.width))
+	}
+	return components.Over(view, strings.Join(lines, "\n"), 0, height-len(lines))
+}
+
+// point gives a mouse event to the screen, counted from its corner. Overlays have no mouse.
+func (a *App) point(msg tea.MouseMsg) tea.Cmd {
+	top, height := a.body()
+	msg.Y -= top
+	if a.Overlay() != nil || a.Top() == nil || msg.Y < 0 || msg.Y >= height {
+		return nil
+	}
+	return a.Top().Update(msg)
+}
