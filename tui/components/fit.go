@@ -1,68 +1,88 @@
 package components
 
-import (
-	"strings"
-
-	"github.com/charmbracelet/x/ansi"
-)
+import "strings"
 
 const ellipsis = "…"
 
-// Cut shortens a line to the width, with an ellipsis where something is missing. Styles survive it.
+// Cut shortens a line to the width, with an ellipsis where something is missing. Styles survive it, and no character is cut
+// in two. Tabs become blanks.
 func Cut(line string, width int) string {
-	if width <= 0 {
-		return ""
-	}
-	return ansi.Truncate(line, width, ellipsis)
+	line, _ = cut(line, width, ellipsis)
+	return line
 }
 
-// Pad lengthens a line to the width with blanks, or cuts it.
+// cut returns what fits with its width. Where something is missing, it ends with the tail.
+func cut(line string, width int, tail string) (string, int) {
+	if width <= 0 || line == "" {
+		return "", 0
+	}
+	if isASCII(line) && len(line) <= width {
+		return line, len(line)
+	}
+	line = clean(line)
+	if w := Width(line); w <= width {
+		return line, w
+	}
+	kept, at, rest := head(line, width-Width(tail))
+	return line[:kept] + tail + sequences(rest), at + Width(tail)
+}
+
+// head tells how many bytes of a clean line fit into the width, how wide they are, and what is left.
+func head(line string, width int) (size, at int, rest string) {
+	for size < len(line) {
+		p := firstPiece(line[size:])
+		if at+p.width > width {
+			break
+		}
+		at += p.width
+		size += len(p.text)
+	}
+	return size, at, line[size:]
+}
+
+// sequences returns the escape sequences of a line without its text: whatever they begin they also end.
+func sequences(line string) string {
+	if !strings.Contains(line, "\x1b") {
+		return ""
+	}
+	var out strings.Builder
+	for len(line) > 0 {
+		p := firstPiece(line)
+		if p.styles {
+			out.WriteString(p.text)
+		}
+		line = line[len(p.text):]
+	}
+	return out.String()
+}
+
+// Pad lengthens a line to the width with blanks, or cuts it. The result is exactly so wide.
 func Pad(line string, width int) string {
-	line = Cut(line, width)
-	return line + strings.Repeat(" ", max(0, width-ansi.StringWidth(line)))
+	line, at := cut(line, width, ellipsis)
+	for at < width {
+		line += blanks(width - at)
+		at = Width(line) // rarely less: some characters join with a blank
+	}
+	return line
 }
 
 // PadLeft puts the blanks before the line.
 func PadLeft(line string, width int) string {
-	line = Cut(line, width)
-	return strings.Repeat(" ", max(0, width-ansi.StringWidth(line))) + line
+	line, at := cut(line, width, ellipsis)
+	return blanks(width-at) + line
 }
 
-// Width is how many cells a line takes.
-func Width(line string) int { return ansi.StringWidth(line) }
+func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }
 
-// Crop makes a view of exactly so many lines, none longer than the width.
+// Crop makes a view of exactly so many lines, none longer than the width; "" if there is no room at all.
 func Crop(view string, width, height int) string {
-	lines := strings.Split(view, "\n")
-	if len(lines) > height {
-		lines = lines[:max(0, height)]
+	if height <= 0 {
+		return ""
 	}
+	lines := strings.SplitN(view, "\n", height+1)
+	lines = lines[:min(len(lines), height)]
 	for i := range lines {
 		lines[i] = Cut(lines[i], width)
 	}
-	for len(lines) < height {
-		lines = append(lines, "")
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Wrap breaks a text into lines of at most the width, between words where it can. Line feeds stay.
-func Wrap(text string, width int) []string {
-	if width <= 0 {
-		return nil
-	}
-	return strings.Split(ansi.Wrap(text, width, ""), "\n")
-}
-
-// Over lays a box over a view, its corner at x and y. Lines of the view are taken for padded with blanks.
-func Over(view, box string, x, y int) string {
-	lines := strings.Split(view, "\n")
-	for i, line := range strings.Split(box, "\n") {
-		if y+i < 0 || y+i >= len(lines) {
-			continue
-		}
-		under := lines[y+i]
-		lines[y+i] = Pad(ansi.Truncate(under, x, ""), x) + line + ansi.TruncateLeft(under, x+Width(line), "")
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n") + strings.Repeat("\n", height-len(lines))
 }
