@@ -1,0 +1,128 @@
+package picture_test
+
+import (
+	"image"
+	"image/color"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+	"github.com/muesli/termenv"
+
+	"example.com/perks/tui/picture"
+	"example.com/perks/tui/theme"
+)
+
+// quarters is red, green, blue and white, from the upper left on.
+func quarters(width, height int) *image.RGBA {
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			colours := []color.RGBA{{255, 0, 0, 255}, {0, 255, 0, 255}, {0, 0, 255, 255}, {255, 255, 255, 255}}
+			img.SetRGBA(x, y, colours[2*(2*y/height)+2*x/width])
+		}
+	}
+	return img
+}
+
+func TestACellIsTwoPixels(t *testing.T) {
+	got := picture.Draw(quarters(2, 2), 10, 10, theme.New(theme.Dark, termenv.TrueColor))
+	want := []string{"\x1b[38;2;255;0;0m\x1b[48;2;0;0;255m▀\x1b[38;2;0;255;0m\x1b[48;2;255;255;255m▀\x1b[0m"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAColourIsWrittenOnceForCellsBesideEachOther(t *testing.T) {
+	got := picture.Draw(quarters(4, 4), 10, 10, theme.New(theme.Dark, termenv.ANSI256))
+	want := []string{
+		"\x1b[38;5;196m\x1b[48;5;196m▀▀\x1b[38;5;46m\x1b[48;5;46m▀▀\x1b[0m",
+		"\x1b[38;5;21m\x1b[48;5;21m▀▀\x1b[38;5;231m\x1b[48;5;231m▀▀\x1b[0m",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestFewColoursAreShades(t *testing.T) {
+	fade := image.NewGray(image.Rect(0, 0, 5, 2))
+	for x := range 5 {
+		fade.SetGray(x, 0, color.Gray{uint8(x * 63)})
+		fade.SetGray(x, 1, color.Gray{uint8(x * 63)})
+	}
+	for name, test := range map[string]struct {
+		look *theme.Theme
+		want string
+	}{
+		"no colours":                  {theme.New(theme.None, termenv.TrueColor), " ░▒▓█"},
+		"16 colours on dark":          {theme.New(theme.Dark, termenv.ANSI), " ░▒▓█"},
+		"16 colours on light":         {theme.New(theme.Light, termenv.ANSI), "█▓▒░ "},
+		"high contrast on 16 colours": {theme.New(theme.HighContrast, termenv.ANSI), " ░▒▓█"},
+	} {
+		if diff := cmp.Diff([]string{test.want}, picture.Draw(fade, 10, 10, test.look)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}
+
+func TestProportionsAreKept(t *testing.T) {
+	look := theme.New(theme.Dark, termenv.TrueColor)
+	for name, test := range map[string]struct {
+		image, room, want image.Point // want is columns and lines
+	}{
+		"wide":                     {image.Pt(400, 100), image.Pt(40, 40), image.Pt(40, 5)},
+		"high":                     {image.Pt(100, 400), image.Pt(40, 10), image.Pt(5, 10)},
+		"smaller than the room":    {image.Pt(6, 4), image.Pt(40, 40), image.Pt(6, 2)},
+		"an odd number of pixels":  {image.Pt(3, 3), image.Pt(40, 40), image.Pt(3, 2)},
+		"a thread across":          {image.Pt(20000, 1), image.Pt(30, 10), image.Pt(30, 1)},
+		"a thread from top to toe": {image.Pt(1, 20000), image.Pt(30, 10), image.Pt(1, 10)},
+		"one cell":                 {image.Pt(640, 480), image.Pt(1, 1), image.Pt(1, 1)},
+	} {
+		lines := picture.Draw(quarters(test.image.X, test.image.Y), test.room.X, test.room.Y, look)
+		if got := image.Pt(ansi.StringWidth(lines[0]), len(lines)); got != test.want {
+			t.Errorf("%s: it takes %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+func TestNothingIsDrawnOfNothingOrIntoNoRoom(t *testing.T) {
+	look := theme.New(theme.Dark, termenv.TrueColor)
+	for name, lines := range map[string][]string{
+		"no image":   picture.Draw(nil, 10, 10, look),
+		"an empty":   picture.Draw(image.NewRGBA(image.Rectangle{}), 10, 10, look),
+		"no columns": picture.Draw(quarters(4, 4), 0, 10, look),
+		"no lines":   picture.Draw(quarters(4, 4), 10, 0, look),
+		"below zero": picture.Draw(quarters(4, 4), -3, -3, look),
+	} {
+		if lines != nil {
+			t.Errorf("%s: %q", name, lines)
+		}
+	}
+}
+
+func TestTransparentIsWhitePaper(t *testing.T) {
+	lines := picture.Draw(image.NewNRGBA(image.Rect(0, 0, 1, 2)), 10, 10, theme.New(theme.Dark, termenv.TrueColor))
+	if got := strings.Join(lines, "\n"); got != "\x1b[38;2;255;255;255m\x1b[48;2;255;255;255m▀\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+}
+
+// The frame budget is 16 ms; half of the largest terminal that screens are made for must leave most of it.
+func BenchmarkDrawInALargeTerminal(b *testing.B) {
+	noise := image.NewRGBA(image.Rect(0, 0, 480, 360))
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(i * i * 31)
+	}
+	for name, look := range map[string]*theme.Theme{
+		"truecolour": theme.New(theme.Dark, termenv.TrueColor),
+		"256":        theme.New(theme.Dark, termenv.ANSI256),
+		"shades":     theme.New(theme.None, termenv.Ascii),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				picture.Draw(noise, 200, 30, look)
+			}
+		})
+	}
+}

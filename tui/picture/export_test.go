@@ -1,0 +1,4 @@
+package picture
+
+// Decode is what Fetch does with the bytes that came.
+var Decode = decode

@@ -1,0 +1,281 @@
+package picture_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/tui/picture"
+)
+
+// at serves bytes on loopback, whatever the path.
+func at(t *testing.T, raw []byte) (address string) {
+	t.Helper()
+	return serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw) })
+}
+
+func serve(t *testing.T, handler http.HandlerFunc) (address string) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL + "/image"
+}
+
+func asPNG(t testing.TB, img image.Image) []byte {
+	t.Helper()
+	var raw bytes.Buffer
+	if err := png.Encode(&raw, img); err != nil {
+		t.Fatal(err)
+	}
+	return raw.Bytes()
+}
+
+func asJPEG(t testing.TB, img image.Image) []byte {
+	t.Helper()
+	var raw bytes.Buffer
+	if err := jpeg.Encode(&raw, img, nil); err != nil {
+		t.Fatal(err)
+	}
+	return raw.Bytes()
+}
+
+// asGIF is an animation: red, then blue.
+func asGIF(t testing.TB) []byte {
+	t.Helper()
+	animation := gif.GIF{Delay: []int{1, 1}}
+	for _, c := range []color.Color{color.RGBA{255, 0, 0, 255}, color.RGBA{0, 0, 255, 255}} {
+		animation.Image = append(animation.Image, image.NewPaletted(image.Rect(0, 0, 8, 8), color.Palette{c}))
+	}
+	var raw bytes.Buffer
+	if err := gif.EncodeAll(&raw, &animation); err != nil {
+		t.Fatal(err)
+	}
+	return raw.Bytes()
+}
+
+// asWebP is one transparent pixel.
+func asWebP() []byte {
+	return []byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07\x00")
+}
+
+// bomb is a PNG of a few bytes that claims to be as large as it is told.
+func bomb(width, height uint32) []byte {
+	var header, empty bytes.Buffer
+	_ = binary.Write(&header, binary.BigEndian, []uint32{width, height})
+	header.Write([]byte{8, 6, 0, 0, 0})
+	_ = zlib.NewWriter(&empty).Close()
+	raw := []byte("\x89PNG\r\n\x1a\n")
+	for _, chunk := range []struct{ name, data string }{{"IHDR", header.String()}, {"IDAT", empty.String()}, {"IEND", ""}} {
+		raw = binary.BigEndian.AppendUint32(raw, uint32(len(chunk.data)))
+		raw = append(raw, chunk.name+chunk.data...)
+		raw = binary.BigEndian.AppendUint32(raw, crc32.ChecksumIEEE([]byte(chunk.name+chunk.data)))
+	}
+	return raw
+}
+
+func TestImagesOfAllKindsAreFetched(t *testing.T) {
+	for name, test := range map[string]struct {
+		raw  []byte
+		size image.Point
+		at   color.Color // in the upper left corner
+	}{
+		"PNG":                                {asPNG(t, quarters(30, 20)), image.Pt(30, 20), color.RGBA{255, 0, 0, 255}},
+		"GIF, first frame":                   {asGIF(t), image.Pt(8, 8), color.RGBA{255, 0, 0, 255}},
+		"JPEG":                               {asJPEG(t, image.NewGray(image.Rect(0, 0, 16, 16))), image.Pt(16, 16), color.RGBA{0, 0, 0, 255}},
+		"WebP":                               {asWebP(), image.Pt(1, 1), color.RGBA{255, 255, 255, 255}},
+		"large, made as large as a terminal": {asPNG(t, quarters(3000, 1500)), image.Pt(400, 200), color.RGBA{255, 0, 0, 255}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			img, err := picture.Fetch(t.Context(), at(t, test.raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if img.Bounds().Size() != test.size || img.At(0, 0) != test.at {
+				t.Errorf("it is %v and begins with %v, want %v and %v", img.Bounds().Size(), img.At(0, 0), test.size, test.at)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoImageToDrawIsRefusedWithASentence(t *testing.T) {
+	good := asPNG(t, quarters(30, 20))
+	for name, test := range map[string]struct {
+		raw  []byte
+		want string
+	}{
+		"a page":                {[]byte("<html><body>Not here"), "What came is text/html. Only PNG, JPEG, GIF and WebP can be drawn here."},
+		"nothing":               {nil, "What came is text/plain."},
+		"cut off":               {good[:len(good)/2], "The image is damaged"},
+		"a decompression bomb":  {bomb(100_000, 100_000), "The image has 100000 x 100000 pixels. Images of up to 20 megapixels are drawn here"},
+		"just too many pixels":  {bomb(5_000, 4_001), "The image has 5000 x 4001 pixels."},
+		"a thread":              {bomb(20_001, 1), "The image has 20001 x 1 pixels."},
+		"no pixels":             {bomb(0, 10), "The image is damaged"},
+		"less than it promises": {bomb(4_000, 4_000), "The image is damaged"},
+		"more than 5 MiB":       {append(good, make([]byte, 5<<20)...), "The image has more than 5 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantRefusal(t, t.Context(), at(t, test.raw), test.want)
+		})
+	}
+}
+
+func wantRefusal(t *testing.T, ctx context.Context, address, want string) {
+	t.Helper()
+	img, err := picture.Fetch(ctx, address)
+	if img != nil || err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s gives an image: %v, and %v; want %q", address, img != nil, err, want)
+	}
+	if err != nil && !strings.HasSuffix(err.Error(), ".") {
+		t.Errorf("%q is no sentence", err)
+	}
+}
+
+func TestALongBodyIsNotReadToItsEnd(t *testing.T) {
+	written := make(chan int, 1)
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		total, block := 0, make([]byte, 1<<20)
+		for total < 1<<30 {
+			n, err := w.Write(block)
+			total += n
+			if err != nil {
+				break
+			}
+		}
+		written <- total
+	})
+	wantRefusal(t, t.Context(), address, "more than 5 MiB")
+	if total := <-written; total > 100<<20 {
+		t.Errorf("%d bytes were taken", total)
+	}
+}
+
+func TestAnswersThatAreNotGoodAreTold(t *testing.T) {
+	wantRefusal(t, t.Context(), serve(t, http.NotFound), "answered 404 Not Found instead of an image.")
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	wantRefusal(t, t.Context(), gone.URL, "The image could not be fetched from 127.0.0.1:")
+}
+
+func TestASilentServerIsLeft(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	wantRefusal(t, ctx, address, "took too long to send the image")
+}
+
+func TestNothingOfTheServiceGoesAlong(t *testing.T) {
+	var second http.Header
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/image" {
+			http.SetCookie(w, &http.Cookie{Name: "who", Value: "you"})
+			http.Redirect(w, r, "/there", http.StatusFound)
+			return
+		}
+		second = r.Header
+		_, _ = w.Write(asPNG(t, quarters(2, 2)))
+	})
+	if _, err := picture.Fetch(t.Context(), address); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Authorization", "Cookie", "Referer"} {
+		if value := second.Get(name); value != "" {
+			t.Errorf("%s: %s was sent", name, value)
+		}
+	}
+}
+
+func TestRedirectsEnd(t *testing.T) {
+	for name, test := range map[string]struct{ to, want string }{
+		"in a circle":      {"/image", "it redirects more than 3 times."},
+		"to a file":        {"file:///etc/passwd", "it redirects to something that is not a web address."},
+		"with a password":  {"http://me:secret@127.0.0.1/", "it redirects to an address with a name or a password."},
+		"to this computer": {"http://localhost:1/", "localhost leads into the local network ("},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", test.to)
+				w.WriteHeader(http.StatusFound)
+			})
+			wantRefusal(t, t.Context(), address, test.want)
+		})
+	}
+}
+
+func TestAnAddressThatIsNoneIsNotAsked(t *testing.T) {
+	for address, want := range map[string]string{
+		"":                          "The address of the image must",
+		"images/coffee.png":         "The address of the image must be an absolute http or https URL.",
+		"file:///etc/passwd":        "The address of the image must be an absolute http or https URL.",
+		"--help":                    "The address of the image must be an absolute http or https URL.",
+		"https://me:pw@images.test": "The address of the image holds a name or a password",
+	} {
+		wantRefusal(t, t.Context(), address, want)
+		if got := picture.Check(address); !strings.Contains(got, want) {
+			t.Errorf("Check(%q) is %q", address, got)
+		}
+		if host := picture.Host(address); host != "" {
+			t.Errorf("the host of %q is %q", address, host)
+		}
+	}
+	if address := "https://images.test:8443/coffee.png"; picture.Check(address) != "" || picture.Host(address) != "images.test:8443" {
+		t.Errorf("%s: %q %q", address, picture.Check(address), picture.Host(address))
+	}
+}
+
+func TestAddressesOfTheLocalNetworkAreKnown(t *testing.T) {
+	for _, host := range []string{
+		"127.0.0.1", "127.9.9.9", "[::1]", "10.0.0.1", "172.16.0.1", "192.168.1.1:8080", "169.254.169.254", "0.0.0.0", "100.64.0.1",
+		"[fd00::1]", "[fe80::1]", "[::ffff:10.0.0.1]", "224.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "printer.local",
+	} {
+		if !picture.Local("http://" + host + "/a.png") {
+			t.Errorf("%s is not local", host)
+		}
+	}
+	for _, host := range []string{"images.test", "8.8.8.8", "100.128.0.1", "172.32.0.1", "[2001:4860:4860::8888]", "local"} {
+		if picture.Local("http://" + host + "/a.png") {
+			t.Errorf("%s is local", host)
+		}
+	}
+}
+
+func TestThreeRedirectsAreFollowed(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/image///" {
+			_, _ = w.Write(asPNG(t, quarters(2, 2)))
+			return
+		}
+		w.Header().Set("Location", r.URL.Path+"/")
+		w.WriteHeader(http.StatusFound)
+	})
+	if _, err := picture.Fetch(t.Context(), address); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEveryDecoderStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, raw := range map[string][]byte{
+		"PNG": asPNG(t, quarters(8, 8)), "JPEG": asJPEG(t, quarters(8, 8)), "GIF": asGIF(t), "WebP": asWebP(),
+	} {
+		if _, err := picture.Decode(ctx, raw); err == nil || !strings.Contains(err.Error(), "takes too long to decode") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
