@@ -101,6 +101,8 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return a, a.lay(overlay.NewPick(msg, a.shell.Theme))
 	case screen.Prompt:
 		return a, a.lay(overlay.NewPrompt(msg, a.shell.Theme))
+	case perform:
+		return a, a.find(msg.id)
 	case notice:
 		return a, tea.Batch(a.tell(screen.Toast{Kind: screen.Note, Text: string(msg)}), a.listen())
 	case faded:

@@ -121,9 +121,12 @@ func (a *App) palette() overlay.Overlay {
 		offers, names = append(offers, offer), append(names, name)
 	}
 	return overlay.NewPick(screen.Pick{Title: "Commands", Options: names, Then: func(index int) tea.Cmd {
-		return a.attempt(offers[index])
+		return screen.Send(perform{offers[index].ID})
 	}}, a.shell.Theme)
 }
+
+// perform asks for an action once the palette, which hides what it is about, is closed.
+type perform struct{ id actions.ID }
 
 // help is every key that does something here.
 func (a *App) help() []overlay.Styled {

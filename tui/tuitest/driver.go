@@ -236,3 +236,6 @@ func (d *Driver) Resize(width, height int) {
 	d.t.Helper()
 	d.Send(tea.WindowSizeMsg{Width: width, Height: height})
 }
+
+// Do begins a command.
+func (d *Driver) Do(cmd tea.Cmd) { d.run(cmd) }

@@ -1,0 +1,10 @@
+package tui
+
+import (
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/tui/screen"
+)
+
+// Push lets tests of the shell lay a screen of their own on top.
+func (a *App) Push(s screen.Screen) tea.Cmd { return a.push(s) }

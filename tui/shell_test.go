@@ -1,0 +1,181 @@
+package tui_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/perks/tui"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+func TestHelpListsEveryKeyAndWhyNot(t *testing.T) {
+	d := probed(t, &probe{offers: []actions.Offer{actions.If(actions.Redeem, "It ended.")}})
+	d.Resize(80, 60)
+	d.Press("?")
+	d.See("r Redeem (not now: It ended.)", "q Quit", "ctrl+k : Find a command", "space")
+	d.Press("esc")
+	d.Gone("Find a command")
+}
+
+func TestPaletteFindsAndDoes(t *testing.T) {
+	p := &probe{offers: actions.Able(actions.Redeem, actions.CopyID)}
+	d := probed(t, p)
+	d.Press(":")
+	d.See("Commands", "Redeem (r)")
+	d.Type("copid")
+	d.See("> Copy the id (y)")
+	d.Gone("Redeem (r)")
+	d.Press("enter")
+	d.Until("the action", func() bool { return p.has(actions.CopyID) })
+	d.Gone("Commands")
+}
+
+func TestLeavingAsksWhereSomethingWouldBeLost(t *testing.T) {
+	d := probed(t, &probe{unsaved: "The title was changed."})
+	d.Press("esc")
+	d.See("Leave?", "The title was changed.")
+	d.Press("y")
+	d.Gone("the probe's text")
+}
+
+func TestMessagesFadeAndCanBeReadAgain(t *testing.T) {
+	d := probed(t, &probe{})
+	d.Send(screen.Toast{Kind: screen.Done, Text: "Redeemed.\x1b[2J"})
+	d.See("Done: Redeemed.[2J")
+	d.Elapse(time.Minute)
+	d.Gone("Done: Redeemed.")
+	d.Send(screen.Toast{Kind: screen.Failure, Text: "It failed."})
+	d.Elapse(time.Minute)
+	d.See("Error: It failed.") // until something else is done
+	d.Press("!")
+	d.See("Former messages", "Done: Redeemed.")
+}
+
+func TestNoticesFromBesideTheScreensAreShown(t *testing.T) {
+	notices := make(chan string, 1)
+	t.Cleanup(func() { close(notices) })
+	d := tuitest.StartOver(t, emptyService, func(o *tui.Options) { o.Notices = notices })
+	notices <- "Trying again in 2s: 503 Service Unavailable."
+	d.See("Trying again in 2s")
+}
+
+// TestTheServiceGoesAndComesBack shows that the shell notices both by itself, and tells the screens.
+func TestTheServiceGoesAndComesBack(t *testing.T) {
+	var gone atomic.Bool
+	p := &probe{}
+	d := probedOver(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if gone.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		emptyService(w, r)
+	}))
+	gone.Store(true)
+	d.Open(screen.ToPerk{ID: "x"})
+	d.See("OFFLINE")
+	for range 5 {
+		d.Elapse(time.Minute)
+		d.Settle()
+		if !d.Shows("OFFLINE") {
+			t.Fatal("it is said to be there")
+		}
+	}
+	before := heard[screen.Reconnected](p)
+	gone.Store(false)
+	d.Elapse(time.Minute)
+	d.See("Done: The service can be reached again.")
+	d.Gone("OFFLINE")
+	if heard[screen.Reconnected](p) != before+1 {
+		t.Error("the screens were not told")
+	}
+}
+
+func TestAnExpiredSessionIsRenewedOverTheScreen(t *testing.T) {
+	p := &probe{unsaved: "The title was changed."}
+	d := probed(t, p)
+	d.Send(refused{})
+	d.See("Log in")
+	d.Send(refused{}) // by a second request
+	depth := d.Depth()
+	account := d.App.Shell().Account
+	d.Send(screen.LoggedIn{Account: account})
+	d.See("the probe's text")
+	if d.Depth() != depth-1 || heard[screen.Reconnected](p) != 1 {
+		t.Errorf("%d screens, told %d times", d.Depth(), heard[screen.Reconnected](p))
+	}
+}
+
+// refused is an answer that only a login can help with.
+type refused struct{}
+
+func (refused) Outcome() (bool, error) { return true, &screen.NotLoggedIn{Message: "Not logged in."} }
+
+func TestAnotherAccountClosesTheScreensOfTheFormer(t *testing.T) {
+	p := &probe{}
+	d := probed(t, p)
+	account := d.App.Shell().Account
+	account.Profile.Sandbox = true
+	d.Send(screen.LoggedIn{Account: account})
+	d.Gone("the probe's text")
+	d.See("SANDBOX")
+}
+
+func TestSandboxAndLiveAreWords(t *testing.T) {
+	d := probed(t, &probe{})
+	d.See("LIVE Probe", "staging · acme at https://perks.example/v2")
+	d.Resize(30, 8)
+	d.See("LIVE Probe")
+}
+
+func TestThemesChange(t *testing.T) {
+	d := probed(t, &probe{})
+	before := d.App.Shell().Theme.Name
+	d.Press("T")
+	if after := d.App.Shell().Theme.Name; after == before {
+		t.Errorf("the theme is still %s", after)
+	}
+}
+
+func TestAProfileThatCannotConnectIsAskedToLogIn(t *testing.T) {
+	d := tuitest.StartOver(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
+	d.See("the keyring is locked")
+}
+
+type broken struct{ screen.Accounts }
+
+func (broken) Connect(string) (screen.Account, error) {
+	return screen.Account{}, errors.New("the keyring is locked")
+}
+
+func (broken) Profiles() ([]screen.Profile, string, error) { return nil, "", nil }
+
+func TestEverySizeFits(t *testing.T) {
+	d := probed(t, &probe{offers: actions.Able(actions.Redeem, actions.CopyID)})
+	d.Send(screen.Toast{Kind: screen.Warning, Text: strings.Repeat("A long sentence 漢字 🙂. ", 20)})
+	d.Press("?")
+	d.EverySize()
+	d.Press("esc", ":")
+	d.EverySize()
+	d.Press("esc")
+	d.Send(screen.Confirm{Title: "Delete 漢字漢字漢字漢字漢字漢字?", Text: strings.Repeat("It goes. ", 50), Yes: "delete it"})
+	d.EverySize()
+}
+
+func TestOverlaysLookAsTheyDid(t *testing.T) {
+	d := probed(t, &probe{offers: actions.Able(actions.Redeem, actions.CopyID)})
+	d.Press("?")
+	d.Golden("help")
+	d.Press("esc", ":")
+	d.Golden("palette")
+	d.Press("esc")
+	d.Send(screen.Confirm{Title: "Delete property 42?", Text: "\"Canal house\" at 1 Canal Street goes from the listings at once.", Yes: "delete it"})
+	d.Golden("confirm")
+	d.Press("esc")
+	d.Send(screen.Toast{Kind: screen.Failure, Text: "No answer from https://perks.example/v2: connection refused. Nothing was sent."})
+	d.Golden("toast")
+}
