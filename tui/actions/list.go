@@ -70,6 +70,7 @@ const (
 	Submit        ID = "form.submit"
 	Cancel        ID = "form.cancel"
 	Profile       ID = "form.profile"
+	Recent        ID = "form.recent"
 )
 
 // Where a person has to decide.
@@ -80,6 +81,7 @@ const (
 	Theirs ID = "merge.theirs"
 	Settle ID = "settle.look"
 	Retry  ID = "settle.retry"
+	GiveUp ID = "settle.give-up"
 )
 
 // all is every action in the order of the help.
@@ -124,6 +126,7 @@ func all() []Action {
 		{Submit, []string{"ctrl+s"}, "Send the form", "send", true},
 		{Cancel, []string{"esc"}, "Leave the form", "leave", true},
 		{Profile, []string{"ctrl+p"}, "Choose a profile", "profile", true},
+		{Recent, []string{"ctrl+o"}, "Choose from the recent ones", "recent", true},
 
 		{Yes, []string{"y"}, "Yes", "yes", false},
 		{No, []string{"n", "esc"}, "No", "no", false},
@@ -131,6 +134,7 @@ func all() []Action {
 		{Theirs, []string{"t"}, "Take theirs", "take theirs", false},
 		{Settle, []string{"s"}, "Look whether it was done", "look", false},
 		{Retry, []string{"a"}, "Send it again under the same key", "send again", false},
+		{GiveUp, []string{"x"}, "Give up finding out", "give up", false},
 
 		{Perks, []string{"1"}, "Perks", "", false},
 		{User, []string{"2"}, "A user ...", "", false},
