@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -32,13 +33,24 @@ func (a *App) face() face {
 	return nothing{}
 }
 
-// Offers is everything that can be done now, the face's own first.
+// Offers is everything that can be done now, the face's own first. A screen that offers Back itself has a step to go back
+// within.
 func (a *App) Offers() []actions.Offer {
 	offers := a.face().Offers()
-	if a.Overlay() == nil {
-		offers = append(offers[:len(offers):len(offers)], a.globals()...)
+	if a.Overlay() != nil {
+		return offers
+	}
+	offers = offers[:len(offers):len(offers)]
+	for _, global := range a.globals() {
+		if global.ID != actions.Back || !stepsBack(a.face()) {
+			offers = append(offers, global)
+		}
 	}
 	return offers
+}
+
+func stepsBack(f face) bool {
+	return slices.ContainsFunc(f.Offers(), func(offer actions.Offer) bool { return offer.ID == actions.Back })
 }
 
 // key takes what came from the keyboard. Over a slow line several keys come as one; they are taken one after the other, but
@@ -144,7 +156,7 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	if o := a.Overlay(); o != nil {
 		return a.doOver(o, offer.ID)
 	}
-	if offer.ID.Group() == "app" {
+	if offer.ID.Group() == "app" && (offer.ID != actions.Back || !stepsBack(a.face())) {
 		return a.do(offer.ID)
 	}
 	if form := a.face().Form(); form != nil && form.Do(offer.ID) {
