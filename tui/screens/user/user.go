@@ -4,9 +4,13 @@
 package user
 
 import (
+	"context"
+
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/tui/actions"
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/plain"
 	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
 )
@@ -15,18 +19,132 @@ import (
 type Screen struct {
 	shell         *screen.Shell
 	width, height int
+
+	id         string // of the user; "" until one is chosen
+	available  *list[api.Perk]
+	redeemed   *list[api.Redemption]
+	layout     layout
+	at         int // the tab that is shown
+	marked     marks
+	detail     *detail // of a redemption, nil if the lists are shown
+	remembered bool
 }
 
-// New makes the screen.
-func New(shell *screen.Shell, route screen.ToUser) *Screen { return &Screen{shell: shell} }
+// The tabs.
+const (
+	atAvailable = iota
+	atRedeemed
+)
 
-func (s *Screen) Title() string            { return "user" }
-func (s *Screen) Init() tea.Cmd            { return nil }
-func (s *Screen) Update(tea.Msg) tea.Cmd   { return nil }
-func (s *Screen) Do(actions.ID) tea.Cmd    { return nil }
-func (s *Screen) Offers() []actions.Offer  { return nil }
-func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
-func (s *Screen) View() string             { return "" }
-func (s *Screen) Form() *components.Form   { return nil }
-func (s *Screen) Unsaved() string          { return "" }
-func (s *Screen) Linear() string           { return "" }
+// New makes the screen. Without an id it asks for one.
+func New(shell *screen.Shell, route screen.ToUser) *Screen {
+	s := &Screen{shell: shell, id: route.ID}
+	s.available = &list[api.Perk]{
+		loader: screen.NewLoader[api.Page[api.Perk]](shell), table: components.NewTable(shell.Theme, perkColumns()...),
+		now: shell.Now, name: "Available", one: "perk", many: "perks",
+		id: func(p api.Perk) string { return p.ID }, row: s.perkRow, line: s.perkLine,
+		fetch: func(page int64) screen.Fetch[api.Page[api.Perk]] {
+			id, options := s.id, client.PerkListOptions{ListOptions: client.ListOptions{Page: page, PerPage: perPage}}
+			return func(ctx context.Context, c *client.Client) (api.Page[api.Perk], error) {
+				return c.UserPerks(ctx, id, options)
+			}
+		},
+	}
+	s.redeemed = &list[api.Redemption]{
+		loader: screen.NewLoader[api.Page[api.Redemption]](shell), table: components.NewTable(shell.Theme, redemptionColumns()...),
+		now: shell.Now, name: "Redeemed", one: "redemption", many: "redemptions",
+		id: func(r api.Redemption) string { return r.ID }, row: s.redemptionRow, line: s.redemptionLine,
+		fetch: func(page int64) screen.Fetch[api.Page[api.Redemption]] {
+			id, options := s.id, client.ListOptions{Page: page, PerPage: perPage}
+			return func(ctx context.Context, c *client.Client) (api.Page[api.Redemption], error) {
+				return c.UserRedemptions(ctx, id, options)
+			}
+		},
+	}
+	return s
+}
+
+// Title names the user.
+func (s *Screen) Title() string {
+	switch {
+	case s.id == "":
+		return "User"
+	case s.detail != nil:
+		return "Redemption " + plain.Line(s.detail.redemption.ID) + " of user " + plain.Line(s.id)
+	}
+	return "User " + plain.Line(s.id)
+}
+
+// Init loads both tabs, so that both counts are known.
+func (s *Screen) Init() tea.Cmd {
+	if s.id == "" {
+		return s.ask()
+	}
+	return s.eachTab(tab.start)
+}
+
+// Update takes the ends of loads, what was asked for, and the mouse.
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	defer s.arrange()
+	switch msg := msg.(type) {
+	case recent:
+		return s.askAmong(msg)
+	case chosen:
+		return s.turnToUser(msg)
+	case screen.Revealed:
+		return s.eachTab(tab.again)
+	case screen.Reconnected:
+		if msg.Other {
+			return s.startAnew()
+		}
+		return s.eachTab(tab.again)
+	case tea.MouseMsg:
+		return s.mouse(msg)
+	}
+	before, known := s.redeemed.count()
+	cmd := s.eachTab(func(t tab) tea.Cmd {
+		next, _ := t.take(msg)
+		return next
+	})
+	if after, _ := s.redeemed.count(); known && after > before {
+		s.marked = nil // the marks have served
+	}
+	return tea.Batch(cmd, s.remember())
+}
+
+// startAnew forgets what was loaded of a user, and loads.
+func (s *Screen) startAnew() tea.Cmd {
+	s.eachTab(func(t tab) tea.Cmd { t.forget(); return nil })
+	s.marked, s.detail, s.remembered = nil, nil, false
+	if s.id == "" {
+		return nil
+	}
+	return s.eachTab(tab.start)
+}
+
+// remember puts the user first among the recent ones, once it is known that there is such a user.
+func (s *Screen) remember() tea.Cmd {
+	if s.remembered || !s.available.loader.Has && !s.redeemed.loader.Has {
+		return nil
+	}
+	s.remembered = true
+	memory, profile, id := s.shell.Memory, s.shell.Account.Profile, s.id
+	return func() tea.Msg {
+		if err := memory.Remember(profile, kind, id); err != nil {
+			return screen.Toast{Kind: screen.Warning, Text: "This user will not be among the recent ones: " + plain.Line(err.Error())}
+		}
+		return nil
+	}
+}
+
+// Close gives up what is being loaded.
+func (s *Screen) Close() {
+	s.available.loader.Cancel()
+	s.redeemed.loader.Cancel()
+}
+
+// Form returns nil: nothing is typed here.
+func (s *Screen) Form() *components.Form { return nil }
+
+// Unsaved returns "": nothing here can be lost.
+func (s *Screen) Unsaved() string { return "" }

@@ -1,0 +1,48 @@
+package user
+
+import (
+	"example.com/perks/api"
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/components"
+)
+
+// detail is one redemption with all its fields.
+type detail struct {
+	redemption api.Redemption
+	scroll     components.Scroll
+}
+
+func (s *Screen) pairs() []components.Pair {
+	r := s.detail.redemption
+	when := "not known"
+	if !r.RedeemedAt.IsZero() {
+		when = components.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.when(r)
+	}
+	user := r.UserID
+	if user == "" {
+		user = s.id
+	}
+	return []components.Pair{
+		{Label: "Redemption", Value: plain.Line(r.ID)},
+		{Label: "Perk", Value: plain.Line(r.PerkID)},
+		{Label: "User", Value: plain.Line(user)},
+		{Label: "Redeemed", Value: when},
+		{Label: "Status", Value: meaning(r.Status)},
+		{Label: "Metadata", Value: pretty(r.Metadata)},
+	}
+}
+
+// meaning says what a status means to the user.
+func meaning(status api.RedemptionStatus) string {
+	switch status {
+	case api.StatusApproved:
+		return "approved: the user has the perk"
+	case api.StatusPending:
+		return "pending: it waits for approval, and holds the user's place until then"
+	case api.StatusRejected:
+		return "rejected: the user does not have the perk, and can redeem it again"
+	case "":
+		return "not known"
+	}
+	return plain.Line(string(status))
+}

@@ -1,0 +1,202 @@
+package user
+
+import (
+	"fmt"
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/screen"
+)
+
+// marks is the perks that are to be redeemed together, in the order in which they were marked.
+type marks []api.Perk
+
+func (m marks) has(id string) bool {
+	return slices.ContainsFunc(m, func(p api.Perk) bool { return p.ID == id })
+}
+
+// Offers depends on the tab: perks are redeemed, redemptions are looked at.
+func (s *Screen) Offers() []actions.Offer {
+	if s.detail != nil {
+		return append(actions.Able(actions.OpenPerk, actions.CopyID, actions.Back), components.Moves()...)
+	}
+	if s.id == "" {
+		return actions.Able(actions.ForUser)
+	}
+	offers := s.rowOffers()
+	offers = append(offers, actions.If(actions.NextTab, ""), actions.If(actions.ForUser, ""))
+	offers = append(offers, s.tab().pageOffers()...)
+	return append(offers, components.Moves()...)
+}
+
+func (s *Screen) rowOffers() []actions.Offer {
+	if s.at == atRedeemed {
+		_, ok := s.redeemed.chosen()
+		why := unless(ok, "There is no redemption to look at.")
+		return []actions.Offer{actions.If(actions.Open, why), actions.If(actions.OpenPerk, why), actions.If(actions.CopyID, why)}
+	}
+	_, ok := s.available.chosen()
+	why := unless(ok, "There is no perk under the cursor.")
+	return []actions.Offer{
+		actions.If(actions.Redeem, unless(ok || len(s.marked) > 0, "There is no perk under the cursor.")), actions.If(actions.Open, why),
+		actions.If(actions.Mark, why), actions.If(actions.CopyID, why),
+		actions.If(actions.ClearMarks, unless(len(s.marked) > 0, "Nothing is marked.")),
+	}
+}
+
+func unless(ok bool, why string) string {
+	if ok {
+		return ""
+	}
+	return why
+}
+
+// Do carries out an action.
+func (s *Screen) Do(id actions.ID) tea.Cmd {
+	defer s.arrange()
+	if s.detail != nil {
+		return s.doInDetail(id)
+	}
+	switch id {
+	case actions.NextTab:
+		s.at = (s.at + 1) % len(s.tabs())
+		return nil
+	case actions.ForUser:
+		return s.ask()
+	}
+	if cmd, done := s.tab().do(id); done {
+		return cmd
+	}
+	if s.at == atRedeemed {
+		return s.doWithRedemption(id)
+	}
+	return s.doWithPerk(id)
+}
+
+func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
+	perk, ok := s.available.chosen()
+	switch id {
+	case actions.ClearMarks:
+		s.marked = nil
+		return nil
+	case actions.Redeem:
+		perks := slices.Clone(s.marked)
+		if len(perks) == 0 && ok {
+			perks = marks{perk}
+		}
+		return screen.Open(screen.ToRedeem{Perks: perks, UserID: s.id})
+	}
+	if !ok {
+		return nil
+	}
+	switch id {
+	case actions.Open:
+		return screen.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
+	case actions.CopyID:
+		return s.copy(perk.ID)
+	case actions.Mark:
+		s.mark(perk)
+		s.available.table.Do(actions.Down)
+	}
+	return nil
+}
+
+func (s *Screen) mark(perk api.Perk) {
+	if s.marked.has(perk.ID) {
+		s.marked = slices.DeleteFunc(s.marked, func(p api.Perk) bool { return p.ID == perk.ID })
+		return
+	}
+	s.marked = append(s.marked, perk)
+}
+
+func (s *Screen) doWithRedemption(id actions.ID) tea.Cmd {
+	redemption, ok := s.redeemed.chosen()
+	if !ok {
+		return nil
+	}
+	switch id {
+	case actions.Open:
+		s.detail = &detail{redemption: redemption}
+	case actions.OpenPerk:
+		return screen.Open(screen.ToPerk{ID: redemption.PerkID})
+	case actions.CopyID:
+		return s.copy(redemption.ID)
+	}
+	return nil
+}
+
+func (s *Screen) doInDetail(id actions.ID) tea.Cmd {
+	switch id {
+	case actions.Back:
+		s.detail = nil
+	case actions.OpenPerk:
+		return screen.Open(screen.ToPerk{ID: s.detail.redemption.PerkID})
+	case actions.CopyID:
+		return s.copy(s.detail.redemption.ID)
+	default:
+		s.detail.scroll.Do(id)
+	}
+	return nil
+}
+
+// Choose puts the cursor on a row of the page that is shown.
+func (s *Screen) Choose(row int) bool {
+	if s.detail != nil || row < 1 || row > s.tab().state().rows {
+		return false
+	}
+	s.tab().rows().SetCursor(row - 1)
+	return true
+}
+
+func (s *Screen) copy(id string) tea.Cmd {
+	desktop := s.shell.Desktop
+	return func() tea.Msg {
+		if err := desktop.Copy(id); err != nil {
+			return screen.Toast{Kind: screen.Failure, Text: fmt.Sprintf("The id %s was not copied: %s", plain.Line(id), plain.Line(err.Error()))}
+		}
+		return screen.Toast{Kind: screen.Done, Text: fmt.Sprintf("The id %s is on the clipboard.", plain.Line(id))}
+	}
+}
+
+// The rows that one step of the mouse's wheel moves.
+const wheelStep = 3
+
+func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
+	switch {
+	case event.Button == tea.MouseButtonWheelDown:
+		return s.roll(actions.Down)
+	case event.Button == tea.MouseButtonWheelUp:
+		return s.roll(actions.Up)
+	case event.Button != tea.MouseButtonLeft || event.Action != tea.MouseActionPress || s.detail != nil || s.id == "":
+		return nil
+	}
+	if event.Y == 0 && s.layout.tabs > 0 {
+		if at, ok := components.TabAt(s.width, s.labels(), s.at, event.X); ok {
+			s.at = at
+		}
+		return nil
+	}
+	rows := s.tab().rows()
+	row, ok := rows.RowAt(event.Y - s.layout.body)
+	if !ok || s.tab().state().rows == 0 {
+		return nil
+	}
+	if row == rows.Cursor() {
+		return s.Do(actions.Open)
+	}
+	rows.SetCursor(row)
+	return nil
+}
+
+func (s *Screen) roll(id actions.ID) tea.Cmd {
+	var cmds []tea.Cmd
+	for range wheelStep {
+		cmds = append(cmds, s.Do(id))
+	}
+	return tea.Batch(cmds...)
+}

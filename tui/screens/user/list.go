@@ -1,0 +1,216 @@
+package user
+
+import (
+	"fmt"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/screen"
+)
+
+// perPage is how many rows a page has: enough to seldom need the next, little enough to be listened to.
+const perPage = 50
+
+// list is one tab: a page of the service, and the cursor in it.
+type list[T any] struct {
+	loader *screen.Loader[api.Page[T]]
+	table  *components.Table
+	name   string // of the tab
+	one    string // what a row is called
+	many   string
+	id     func(T) string
+	row    func(T) components.Row
+	line   func(T) string // what a row says to those who listen
+	fetch  func(page int64) screen.Fetch[api.Page[T]]
+
+	now     func() time.Time
+	asked   int64     // the page that was asked for last
+	since   time.Time // when that was
+	landing landing
+}
+
+// landing is where the cursor goes when a page has come.
+type landing int
+
+const (
+	stay landing = iota // on what it was on
+	onFirst
+	onLast
+)
+
+func (l *list[T]) load(page int64, to landing) tea.Cmd {
+	l.asked, l.landing, l.since = page, to, l.now()
+	return l.loader.Load(l.fetch(page))
+}
+
+func (l *list[T]) start() tea.Cmd { return l.load(1, onFirst) }
+
+// again loads the page that is shown, or the one that is on its way.
+func (l *list[T]) again() tea.Cmd {
+	if l.asked == 0 {
+		return nil
+	}
+	return l.load(l.asked, l.landing)
+}
+
+func (l *list[T]) forget() {
+	l.loader.Reset()
+	l.asked = 0
+	l.table.SetRows(nil)
+}
+
+// take takes the end of a load. A page behind the end, which there is when rows have gone since, leads to the last one.
+func (l *list[T]) take(msg tea.Msg) (cmd tea.Cmd, changed bool) {
+	chosen, had := l.chosen()
+	cmd, changed = l.loader.Take(msg)
+	if !changed || l.loader.Err != nil {
+		return cmd, changed
+	}
+	meta := l.loader.Value.Meta
+	if len(l.loader.Value.Data) == 0 && meta.TotalPages > 0 && l.asked > meta.TotalPages {
+		return l.load(meta.TotalPages, onLast), true
+	}
+	l.setRows()
+	switch {
+	case l.landing == onFirst:
+		l.table.SetCursor(0)
+	case l.landing == onLast:
+		l.table.SetCursor(l.table.Len() - 1)
+	case had:
+		l.choose(l.id(chosen))
+	}
+	l.landing = stay
+	return cmd, true
+}
+
+func (l *list[T]) choose(id string) {
+	for i, item := range l.loader.Value.Data {
+		if l.id(item) == id {
+			l.table.SetCursor(i)
+		}
+	}
+}
+
+func (l *list[T]) setRows() {
+	rows := make([]components.Row, len(l.loader.Value.Data))
+	for i, item := range l.loader.Value.Data {
+		rows[i] = l.row(item)
+	}
+	l.table.SetRows(rows)
+}
+
+// chosen is what the cursor is on.
+func (l *list[T]) chosen() (item T, ok bool) {
+	if data := l.loader.Value.Data; l.loader.Has && l.table.Cursor() < len(data) {
+		return data[l.table.Cursor()], true
+	}
+	return item, false
+}
+
+// page is the page that is shown, or the one that is on its way, of how many.
+func (l *list[T]) page() (page, pages int64) {
+	page, pages = l.loader.Value.Meta.Page, l.loader.Value.Meta.TotalPages
+	if l.loader.Busy() {
+		page = l.asked
+	}
+	return max(1, page), pages
+}
+
+// count is how many rows there are in all, once that is known.
+func (l *list[T]) count() (total int64, known bool) {
+	return max(l.loader.Value.Meta.Total, int64(len(l.loader.Value.Data))), l.loader.Has
+}
+
+// do moves about, over the ends of a page to the next and the one before.
+func (l *list[T]) do(id actions.ID) (cmd tea.Cmd, done bool) {
+	page, pages := l.page()
+	switch id {
+	case actions.NextPage:
+		return l.turnTo(page+1, onFirst), true
+	case actions.PreviousPage:
+		return l.turnTo(page-1, onFirst), true
+	case actions.FirstPage:
+		return l.turnTo(1, onFirst), true
+	case actions.LastPage:
+		return l.turnTo(pages, onFirst), true
+	}
+	before := l.table.Cursor()
+	if !l.table.Do(id) {
+		return nil, false
+	}
+	if l.table.Cursor() != before || l.loader.Busy() { // a key that is held down must not leaf through all pages
+		return nil, true
+	}
+	switch id {
+	case actions.Down, actions.PageDown:
+		return l.turnTo(page+1, onFirst), true
+	case actions.Up, actions.PageUp:
+		return l.turnTo(page-1, onLast), true
+	}
+	return nil, true
+}
+
+func (l *list[T]) turnTo(page int64, to landing) tea.Cmd {
+	if _, pages := l.page(); page < 1 || page > pages {
+		return nil
+	}
+	return l.load(page, to)
+}
+
+func (l *list[T]) pageOffers() []actions.Offer {
+	page, pages := l.page()
+	var noNext, noPrevious string
+	if page >= pages {
+		noNext = "This is the last page."
+	}
+	if page <= 1 {
+		noPrevious = "This is the first page."
+	}
+	return []actions.Offer{
+		actions.If(actions.NextPage, noNext), actions.If(actions.PreviousPage, noPrevious),
+		actions.If(actions.FirstPage, noPrevious), actions.If(actions.LastPage, noNext),
+	}
+}
+
+// place says which rows of how many are shown: "51 to 100 of 1,234 perks, page 2 of 25".
+func (l *list[T]) place() string {
+	total, known := l.count()
+	meta, rows := l.loader.Value.Meta, int64(len(l.loader.Value.Data))
+	if !known || rows == 0 {
+		return ""
+	}
+	first := (max(1, meta.Page)-1)*int64(meta.PerPage) + 1
+	text := fmt.Sprintf("%s to %s of %s", components.Count(first), components.Count(first+rows-1), components.Plural(total, l.one, l.many))
+	if rows == 1 {
+		text = fmt.Sprintf("%s of %s", components.Count(first), components.Plural(total, l.one, l.many))
+	}
+	if meta.TotalPages > 1 {
+		text += fmt.Sprintf(", page %s of %s", components.Count(max(1, meta.Page)), components.Count(meta.TotalPages))
+	}
+	return text
+}
+
+func (l *list[T]) label() string {
+	if total, known := l.count(); known {
+		return l.name + " " + components.Count(total)
+	}
+	return l.name
+}
+
+func (l *list[T]) lines() []string {
+	lines := make([]string, len(l.loader.Value.Data))
+	for i, item := range l.loader.Value.Data {
+		lines[i] = fmt.Sprintf("%d. %s", i+1, l.line(item))
+	}
+	return lines
+}
+
+func (l *list[T]) state() state {
+	return state{has: l.loader.Has, busy: l.loader.Busy(), err: l.loader.Err, at: l.loader.At, since: l.since, rows: len(l.loader.Value.Data)}
+}
+
+func (l *list[T]) rows() *components.Table { return l.table }

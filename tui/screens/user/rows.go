@@ -1,0 +1,85 @@
+package user
+
+import (
+	"strings"
+
+	"example.com/perks/api"
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/components"
+)
+
+func perkColumns() []components.Column {
+	return []components.Column{
+		{Name: "Title", Min: 12, Share: 4},
+		{Name: "Merchant", Min: 10, Share: 2, Drop: 3},
+		{Name: "City", Min: 8, Share: 1, Drop: 4},
+		{Name: "Discount", Min: 10, Share: 1, Drop: 2},
+		{Name: "Ends", Min: 13, Drop: 1},
+	}
+}
+
+func (s *Screen) perkRow(p api.Perk) components.Row {
+	return components.Row{
+		Cells:  []string{plain.Line(p.Title), text(p.MerchantName), plain.Line(p.City), text(p.DiscountText), s.left(p)},
+		Marked: s.marked.has(p.ID),
+	}
+}
+
+func (s *Screen) perkLine(p api.Perk) string {
+	parts := []string{plain.Line(p.Title)}
+	for _, part := range []string{text(p.MerchantName), plain.Line(p.City), text(p.DiscountText), s.left(p)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if s.marked.has(p.ID) {
+		parts = append(parts, "marked")
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+func (s *Screen) left(p api.Perk) string {
+	if p.ValidTo == nil {
+		return "no end"
+	}
+	return components.Until(*p.ValidTo, s.shell.Now())
+}
+
+func redemptionColumns() []components.Column {
+	return []components.Column{
+		{Name: "When", Min: 10, Share: 1},
+		{Name: "Perk", Min: 7, Share: 2},
+		{Name: "Status", Min: 8},
+		{Name: "Id", Min: 8, Share: 2, Drop: 1},
+		{Name: "Metadata", Min: 12, Share: 3, Drop: 2},
+	}
+}
+
+func (s *Screen) redemptionRow(r api.Redemption) components.Row {
+	return components.Row{
+		Cells: []string{s.when(r), plain.Line(r.PerkID), plain.Line(string(r.Status)), plain.Line(r.ID), inShort(r.Metadata)},
+		Muted: r.Status == api.StatusRejected,
+	}
+}
+
+func (s *Screen) redemptionLine(r api.Redemption) string {
+	line := "Perk " + plain.Line(r.PerkID) + ", " + plain.Line(string(r.Status)) + ", " + s.when(r) + ", id " + plain.Line(r.ID)
+	if metadata := inShort(r.Metadata); metadata != "" {
+		line += ", metadata " + metadata
+	}
+	return line + "."
+}
+
+func (s *Screen) when(r api.Redemption) string {
+	if r.RedeemedAt.IsZero() {
+		return "not known"
+	}
+	return components.Age(s.shell.Now().Sub(r.RedeemedAt))
+}
+
+func text(value *string) string {
+	if value == nil {
+		return ""
+	}
+	return plain.Line(*value)
+}
