@@ -1,0 +1,44 @@
+package desktop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os/exec"
+
+	"github.com/cli/browser"
+
+	"example.com/perks/api"
+	"example.com/perks/api/plain"
+)
+
+// Open shows an absolute http or https address in a browser, and refuses everything else: what opens addresses also runs
+// programs, and would take a leading "-" for an option. Where there is no browser, the error has the address, to be copied.
+// A browser that is still starting after two seconds is taken for one that works.
+func (d *Desktop) Open(address string) error {
+	shown := plain.Line(address)
+	if problem := api.URLRule(address); problem != "" {
+		return fmt.Errorf("%q was not opened: an address %s.", shown, problem)
+	}
+	target, err := url.Parse(address)
+	if err != nil {
+		return fmt.Errorf("%q was not opened: %w.", shown, err)
+	}
+	switch {
+	case d.far():
+		return fmt.Errorf("No browser can be opened over SSH. The address is %s", shown)
+	case !d.windows():
+		return fmt.Errorf("There is no desktop here to open a browser on. The address is %s", shown)
+	}
+	d.silence.Do(func() { browser.Stdout, browser.Stderr = io.Discard, io.Discard })
+	err = d.within(d.browse, target.String())
+	switch {
+	case err == nil, errors.Is(err, context.DeadlineExceeded):
+		return nil
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("No browser was found. The address is %s", shown)
+	}
+	return fmt.Errorf("The browser did not open (%w). The address is %s", err, shown)
+}
