@@ -95,5 +95,11 @@ func isStyle(sequence string) bool {
 	return strings.HasPrefix(sequence, "\x1b]8;") && (strings.HasSuffix(sequence, "\x07") || strings.HasSuffix(sequence, "\x1b\\"))
 }
 
-// needsBase tells whether a character only changes the one before it.
-func needsBase(r rune) bool { return r == '\u200d' || unicode.Is(unicode.M, r) }
+// needsBase tells whether a character only changes the one before it, even where that is a blank.
+func needsBase(r rune) bool {
+	if r < utf8.RuneSelf {
+		return false
+	}
+	cluster, _ := ansi.FirstGraphemeCluster(" "+string(r), ansi.GraphemeWidth)
+	return len(cluster) > 1
+}
