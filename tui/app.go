@@ -92,6 +92,9 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case screen.Go:
 		return a, a.open(msg)
 	case screen.Back:
+		if msg.From != nil && msg.From != a.Top() {
+			return a, nil
+		}
 		return a, a.close()
 	case screen.Toast:
 		return a, a.tell(msg)

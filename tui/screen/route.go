@@ -44,8 +44,9 @@ type Go struct {
 	Instead bool
 }
 
-// Back closes the present screen without asking.
-type Back struct{}
+// Back closes the present screen without asking. With From it does so only while that is the screen on top: for those that
+// close by themselves, by when a person may have gone on to another.
+type Back struct{ From Screen }
 
 // Open is the command that opens a screen.
 func Open(to Route) tea.Cmd { return Send(Go{To: to}) }
