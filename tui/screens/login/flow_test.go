@@ -1,0 +1,146 @@
+package login_test
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/perks/server/servertest"
+	"example.com/perks/tui"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/screens/login"
+	"example.com/perks/tui/tuitest"
+)
+
+// atService shows the terminal UI over real accounts of a real service, none of which is known at first.
+func atService(t *testing.T) (d *tuitest.Driver, accounts *tuitest.Accounts, server *servertest.Server) {
+	server = servertest.Start(t)
+	accounts = tuitest.NewAccounts(t, nil)
+	d = tuitest.Start(t, server, func(o *tui.Options) { o.Accounts = accounts })
+	d.Settle()
+	return d, accounts, server
+}
+
+func isLogin(d *tuitest.Driver) bool {
+	_, is := d.App.Top().(*login.Screen)
+	return is
+}
+
+func TestFirstLogin(t *testing.T) {
+	d, _, server := atService(t)
+	id, secret := server.Client()
+	d.See("LIVE Redemptions are real.", "Profile", "default", "Address of the API", "Client id", "Sandbox", "Secret")
+	d.Type(server.URL + "/\n" + id + "\n\n" + "wrong")
+	if d.Shows("wrong") {
+		t.Fatalf("the secret is shown:\n%s", d.Screen())
+	}
+	d.Press("enter")
+	d.See("! The service did not accept this id and secret.")
+	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("secret") != "" {
+		t.Errorf("the keyboard is in %s; the wrong secret is still there: %t", form.Focus(), form.Value("secret") != "")
+	}
+	d.Type(secret + "\n")
+	d.Until("the list of perks", func() bool { return !isLogin(d) })
+	d.See("Done: Logged in. The secret of default is kept by this test.")
+	want := screen.Profile{Name: "default", APIURL: server.URL, ClientID: id}
+	if got := d.App.Shell().Account; got.Profile != want || got.Client == nil {
+		t.Errorf("logged in as %+v", got.Profile)
+	}
+}
+
+func TestLoginToTheSandbox(t *testing.T) {
+	d, _, server := atService(t)
+	id, secret := server.Client()
+	d.Type(server.URL + "\n" + id + "\n")
+	d.Press(" ")
+	d.See("SANDBOX Redemptions are only for trying out.")
+	d.Type("\n" + secret + "\n")
+	d.Until("the list of perks", func() bool { return !isLogin(d) })
+	if !d.App.Shell().Account.Profile.Sandbox || !d.Shows("SANDBOX") {
+		t.Errorf("not in the sandbox:\n%s", d.Screen())
+	}
+}
+
+func TestAddressesWithoutAService(t *testing.T) {
+	d, _, server := atService(t)
+	id, secret := server.Client()
+	d.Type(strings.TrimSuffix(server.URL, "/v2") + "/v9\n" + id + "\n\n" + secret + "\n")
+	d.See("! No API of perks answers at this address (status 404). It ends with the path of the version, such as /v2.")
+	server.Stop()
+	d.Press("ctrl+s")
+	d.See("! No answer from "+strings.TrimSuffix(server.URL, "/v2")+"/v9: ", "Check the address, and the network.")
+	if form := d.App.Top().Form(); form.Focus() != "api_url" || form.Value("secret") != secret {
+		t.Errorf("the keyboard is in %s; the secret is kept: %t", form.Focus(), form.Value("secret") == secret)
+	}
+}
+
+func TestSwitchingTheProfile(t *testing.T) {
+	d, accounts, server := atService(t)
+	id, secret := server.Client()
+	other, otherSecret := server.Client()
+	accounts.Add(screen.Profile{Name: "till", APIURL: server.URL, ClientID: id}, secret)
+	accounts.Add(screen.Profile{Name: "trial", APIURL: server.URL, ClientID: other, Sandbox: true}, otherSecret)
+	accounts.Add(screen.Profile{Name: "office", APIURL: server.URL, ClientID: other}, "")
+	d.Send(screen.LoggedIn{Account: must(accounts.Connect("till"))})
+	d.Settle()
+
+	d.Press("L")
+	d.See("Log in with which profile?", "till: "+id, "trial: "+other)
+	d.Type("trial\n")
+	d.Until("another account", func() bool { return d.App.Shell().Account.Profile.Name == "trial" })
+	d.Settle()
+	if isLogin(d) {
+		t.Errorf("a kept secret is asked for:\n%s", d.Screen())
+	}
+
+	d.Press("L")
+	d.See("Log in with which profile?")
+	d.Type("office\n")
+	d.See("No secret is kept for profile office: enter it.")
+	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("client_id") != other || form.Value("sandbox") != "no" {
+		t.Errorf("the form has %v, the keyboard is in %s", form.Values(), form.Focus())
+	}
+	d.Type(otherSecret + "\n")
+	d.Until("the office", func() bool { return d.App.Shell().Account.Profile.Name == "office" })
+	d.Settle()
+
+	d.Press("L")
+	d.See("A new profile ...")
+	d.Type("new prof\n")
+	d.See("Its name")
+	d.Type("till\n")
+	d.See("! There is a profile of this name already.")
+	d.Type("-2\n")
+	d.Settle()
+	if form := d.App.Top().Form(); form.Value("profile") != "till-2" || form.Value("api_url") != server.URL || form.Value("secret") != "" {
+		t.Errorf("a new profile begins with %v", form.Values())
+	}
+	d.Press("esc")
+	d.Until("the list of perks", func() bool { return !isLogin(d) })
+}
+
+func must(account screen.Account, err error) screen.Account {
+	if err != nil {
+		panic(err)
+	}
+	return account
+}
+
+func TestASessionThatHasEndedIsTakenUpAgain(t *testing.T) {
+	d, accounts, server := atService(t)
+	id, secret := server.Client()
+	accounts.Add(screen.Profile{Name: "till", APIURL: server.URL, ClientID: id}, secret)
+	d.Send(screen.LoggedIn{Account: must(accounts.Connect("till"))})
+	d.Settle()
+	below := d.App.Top()
+	accounts.Expire()
+	d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "The session has ended."}})
+	d.See("Log in again; what you have typed is kept.")
+	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("client_id") != id {
+		t.Errorf("the form has %v, the keyboard is in %s", form.Values(), form.Focus())
+	}
+	d.Type(secret + "\n")
+	d.Until("the screen below", func() bool { return !isLogin(d) })
+	if d.App.Top() != below {
+		t.Error("the screen below is not the one that was there")
+	}
+}
