@@ -1,0 +1,122 @@
+package perk
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+
+	"example.com/perks/api"
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/components"
+)
+
+// From this width on the image stands beside the facts.
+const widthForBeside = 90
+
+// View draws the facts, scrolled, with what went wrong above them and how old they are below.
+func (s *Screen) View() string {
+	if s.perk() == nil {
+		mood, title, advice := s.nothing()
+		return components.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
+	}
+	p := s.lay()
+	lines := append([]string{}, p.banner...)
+	body := strings.Split(s.scroll.View(), "\n")
+	if p.beside {
+		for i, line := range p.image {
+			body[i] = components.Pad(body[i], p.width) + "  " + line
+		}
+		lines = append(lines, body...)
+	} else {
+		lines = append(append(lines, body...), p.image...)
+	}
+	if p.status {
+		lines = append(lines, s.statusLine())
+	}
+	return components.Crop(strings.Join(lines, "\n"), s.width, s.height)
+}
+
+// parts is how the room is shared out.
+type parts struct {
+	banner []string // what went wrong, at the top
+	image  []string
+	beside bool // the image stands to the right of the facts
+	width  int  // of the facts
+	status bool // there is a line at the bottom
+}
+
+// lay shares out the room, of which the image gets half of the height at most, and fills in the facts.
+func (s *Screen) lay() parts {
+	perk := s.perk()
+	if perk == nil {
+		return parts{}
+	}
+	p := parts{banner: s.banner(), width: s.width, status: s.height >= 4, beside: s.width >= widthForBeside}
+	height := max(1, s.height-len(p.banner))
+	if p.status {
+		height--
+	}
+	roomForImage := min(s.height, height) / 2
+	if p.beside {
+		p.image = s.image.view(s.shell.Theme, s.width*2/5, roomForImage)
+		if len(p.image) > 0 {
+			p.width = s.width - s.width*2/5 - 2
+		}
+	} else {
+		p.image = s.image.view(s.shell.Theme, s.width, roomForImage)
+		height -= len(p.image)
+	}
+	s.scroll.Resize(p.width, height)
+	s.scroll.Set(s.facts(perk, p.width))
+	return p
+}
+
+// facts is everything about the perk: first what it is and whether it can be used, then the small print.
+func (s *Screen) facts(perk *api.Perk, width int) []string {
+	look := s.shell.Theme
+	lines := s.styled(look.Strong, plain.Line(perk.Title), width)
+	if perk.DiscountText != nil {
+		lines = append(lines, s.styled(look.Accent, plain.Line(*perk.DiscountText), width)...)
+	}
+	lines = append(lines, s.styled(s.validityStyle(perk), validity(perk, s.shell.Now()), width)...)
+	lines = append(lines, "")
+	lines = append(lines, components.Pairs(look, width, s.who(perk))...)
+	lines = append(lines, "", look.Heading.Render(components.Cut("Description", width)))
+	lines = append(lines, s.styled(look.Text, plain.Text(perk.Description), width)...)
+	lines = append(lines, "", look.Heading.Render(components.Cut("Terms", width)))
+	lines = append(lines, s.styled(look.Text, plain.Text(given(perk.Terms)), width)...)
+	lines = append(lines, "")
+	return append(lines, components.Pairs(look, width, s.details(perk))...)
+}
+
+func (s *Screen) styled(style lipgloss.Style, text string, width int) []string {
+	lines := components.Wrap(text, width)
+	for i := range lines {
+		lines[i] = style.Render(lines[i])
+	}
+	return lines
+}
+
+func (s *Screen) validityStyle(perk *api.Perk) lipgloss.Style {
+	switch phaseOf(perk, s.shell.Now()) {
+	case ended:
+		return s.shell.Theme.Bad
+	case notStarted:
+		return s.shell.Theme.Warn
+	}
+	return s.shell.Theme.Good
+}
+
+// statusLine says how old the facts are, and how much of them is out of sight.
+func (s *Screen) statusLine() string {
+	look := s.shell.Theme
+	more := hidden(s.scroll.More())
+	room := s.width - components.Width(more) - 2
+	if more == "" {
+		return look.Muted.Render(components.Cut(s.age(), s.width))
+	}
+	if room < 8 {
+		return look.Muted.Render(components.Cut(more, s.width))
+	}
+	return look.Muted.Render(components.Pad(s.age(), room) + "  " + more)
+}
