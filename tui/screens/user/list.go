@@ -176,17 +176,22 @@ func (l *list[T]) pageOffers() []actions.Offer {
 	}
 }
 
-// place says which rows of how many are shown: "51 to 100 of 1,234 perks, page 2 of 25".
-func (l *list[T]) place() string {
+// place says which rows of how many are shown: "51 to 100 of 1,234, page 2 of 25"; named also of what.
+func (l *list[T]) place(named bool) string {
 	total, known := l.count()
 	meta, rows := l.loader.Value.Meta, int64(len(l.loader.Value.Data))
 	if !known || rows == 0 {
 		return ""
 	}
 	first := (max(1, meta.Page)-1)*int64(meta.PerPage) + 1
-	text := fmt.Sprintf("%s to %s of %s", components.Count(first), components.Count(first+rows-1), components.Plural(total, l.one, l.many))
-	if rows == 1 {
-		text = fmt.Sprintf("%s of %s", components.Count(first), components.Plural(total, l.one, l.many))
+	text := components.Count(first)
+	if rows > 1 {
+		text += " to " + components.Count(first+rows-1)
+	}
+	if named {
+		text += " of " + components.Plural(total, l.one, l.many)
+	} else {
+		text += " of " + components.Count(total)
 	}
 	if meta.TotalPages > 1 {
 		text += fmt.Sprintf(", page %s of %s", components.Count(max(1, meta.Page)), components.Count(meta.TotalPages))

@@ -10,7 +10,7 @@ import (
 
 func perkColumns() []components.Column {
 	return []components.Column{
-		{Name: "Title", Min: 12, Share: 4},
+		{Name: "Title", Min: 13, Share: 4},
 		{Name: "Merchant", Min: 10, Share: 2, Drop: 3},
 		{Name: "City", Min: 8, Share: 1, Drop: 4},
 		{Name: "Discount", Min: 10, Share: 1, Drop: 2},

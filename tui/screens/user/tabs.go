@@ -17,7 +17,7 @@ type tab interface {
 	take(msg tea.Msg) (cmd tea.Cmd, changed bool)
 	do(id actions.ID) (cmd tea.Cmd, done bool)
 	pageOffers() []actions.Offer
-	place() string
+	place(named bool) string
 	label() string
 	lines() []string
 	state() state

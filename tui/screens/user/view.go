@@ -15,6 +15,9 @@ type layout struct {
 	foot      int
 }
 
+// widthForNouns is from where on the place of the rows is said in full.
+const widthForNouns = 40
+
 // Resize sets the room.
 func (s *Screen) Resize(width, height int) {
 	s.width, s.height = width, height
@@ -32,7 +35,7 @@ func (s *Screen) arrange() {
 	if s.height >= 2 && s.id != "" {
 		l.tabs = 1
 	}
-	if s.height >= 4 && s.foot() != "" {
+	if s.height >= 4 && s.foot(false) != "" {
 		l.foot = 1
 	}
 	if complaint := s.complaint(); complaint != "" {
@@ -69,7 +72,7 @@ func (s *Screen) View() string {
 	}
 	parts = append(parts, s.body())
 	if l.foot > 0 {
-		parts = append(parts, look.Muted.Render(components.Cut(s.foot(), s.width)))
+		parts = append(parts, look.Muted.Render(components.Cut(s.foot(s.width >= widthForNouns), s.width)))
 	}
 	return components.Crop(strings.Join(parts, "\n"), s.width, s.height)
 }
@@ -99,5 +102,5 @@ func (s *Screen) Linear() string {
 		return strings.Join(append(lines, components.LinearNotice(n.mood, n.title, n.advice)), "\n")
 	}
 	lines = append(lines, s.tab().lines()...)
-	return strings.Join(append(lines, s.foot()), "\n")
+	return strings.Join(append(lines, s.foot(true)), "\n")
 }

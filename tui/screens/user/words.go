@@ -36,7 +36,7 @@ func (s *Screen) notice() notice {
 		return notice{}
 	case s.at == atAvailable:
 		return notice{components.Empty, plain.Line(s.id) + " can redeem nothing now.",
-			"Every perk has ended, is sold out, or was redeemed already. Press " + s.key(actions.NextTab) + " for what was redeemed."}
+			"What there is has ended, is sold out, or was redeemed already. Press " + s.key(actions.NextTab) + " for what was redeemed."}
 	}
 	return notice{components.Empty, plain.Line(s.id) + " has redeemed nothing yet.",
 		"Press " + s.key(actions.NextTab) + " for what can be redeemed."}
@@ -100,12 +100,12 @@ func (s *Screen) complaint() string {
 	return "These rows were loaded " + components.Age(s.shell.Now().Sub(state.at)) + ". " + title + " " + advice
 }
 
-// foot says which rows are shown.
-func (s *Screen) foot() string {
+// foot says which rows are shown, and named of what.
+func (s *Screen) foot(named bool) string {
 	if s.id == "" || s.isUnknown() {
 		return ""
 	}
-	foot := s.tab().place()
+	foot := s.tab().place(named)
 	if n := len(s.marked); n > 0 && s.at == atAvailable {
 		foot = join(foot, components.Count(int64(n))+" marked")
 	}

@@ -1,0 +1,113 @@
+package user_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+	"example.com/perks/tui"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+func record(id, title string) store.PerkRecord {
+	end := time.Now().Add(72*time.Hour + time.Minute)
+	return store.PerkRecord{Perk: api.Perk{ID: id, Title: title, City: "Berlin", ValidTo: &end}}
+}
+
+func serve(t *testing.T) *servertest.Server {
+	t.Helper()
+	s := servertest.Start(t)
+	s.ImportUsers("alice", "bob")
+	s.ImportPerks(record("coffee", "Coffee for two"), record("museum", "An hour in the museum"), record("tea", "A pot of tea"))
+	return s
+}
+
+func TestBothTabsHaveTheirCountsBeforeAndAfterARedeem(t *testing.T) {
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d.See("User alice", "[Available 3]", "Redeemed 0", "3 days left", "1 to 3 of 3 perks")
+	redeem(t, d, "coffee", "alice")
+	d.Send(screen.Revealed{})
+	d.See("[Available 2]", "Redeemed 1")
+	d.Press("tab")
+	d.See("[Redeemed 1]", "coffee", "approved", "just now")
+	d.Press("enter")
+	d.See("approved: the user has the perk", "shop")
+	d.Press("y")
+	d.See("is on the clipboard")
+	d.Press("esc", "tab")
+	d.See("[Available 2]")
+}
+
+// redeem redeems behind the screen's back.
+func redeem(t *testing.T, d *tuitest.Driver, perk, user string) {
+	t.Helper()
+	c := d.App.Shell().Account.Client
+	if _, _, err := c.Redeem(context.Background(), perk, api.RedeemRequest{UserID: user, Metadata: []byte(`{"shop":"Mitte"}`)}, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnUnknownUserIsSaidAndAnotherCanBeGiven(t *testing.T) {
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "nobody"}))
+	d.See("There is no user nobody live.", "press u to look for another")
+	d.Settle()
+	if recent := d.Memory.Recent(screen.Profile{}, "user"); len(recent) > 0 {
+		t.Errorf("%v are remembered", recent)
+	}
+	d.Press("u")
+	d.See("Which user?")
+	d.Type("a b")
+	d.Press("enter")
+	d.See("must not contain blanks")
+	d.Press("backspace", "backspace", "backspace")
+	d.Type("bob")
+	d.Press("enter")
+	d.See("User bob", "[Available 3]")
+	d.Settle()
+	if recent := d.Memory.Recent(screen.Profile{}, "user"); len(recent) != 1 || recent[0] != "bob" {
+		t.Errorf("%v are remembered", recent)
+	}
+}
+
+func TestRecentUsersAreOffered(t *testing.T) {
+	memory := &tuitest.Memory{}
+	for _, id := range []string{"bob", "alice"} {
+		if err := memory.Remember(screen.Profile{}, "user", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{}), func(o *tui.Options) { o.Memory = memory })
+	d.See("Which user?", "alice", "bob", "Another user ...")
+	d.Press("down", "enter")
+	d.See("User bob", "[Available 3]")
+	d.Press("u")
+	d.See("alice")
+	d.Type("another")
+	d.Press("enter")
+	d.See("User id")
+	d.Type("zoe")
+	d.Press("enter")
+	d.See("There is no user zoe live.")
+}
+
+func TestTheIdOfAUserTakesEveryKeyAsText(t *testing.T) {
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{}))
+	d.See("Which user?")
+	d.TypesEverywhere()
+}
+
+func TestAnExpiredSessionKeepsTheUser(t *testing.T) {
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d.See("[Available 3]")
+	d.Send(screen.Reconnected{})
+	d.See("[Available 3]", "Redeemed 0")
+	d.Send(screen.Reconnected{Other: true})
+	d.See("[Available 3]", "Redeemed 0")
+	redeem(t, d, "tea", "alice")
+	d.Press("R")
+	d.See("[Available 2]", "Redeemed 1")
+}

@@ -1,0 +1,296 @@
+package user_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+// service plays the service for one user, and holds back or refuses what a test wants it to.
+type service struct {
+	available   []api.Perk
+	redemptions []api.Redemption
+	refuse      int           // the status of every answer, if not 0
+	hold        chan struct{} // answers wait until it is closed, if not nil
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.hold != nil {
+		select {
+		case <-s.hold:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if s.refuse != 0 {
+		w.WriteHeader(s.refuse)
+		message := map[int]string{404: "There is no such user.", 403: "The scope perks:read is missing.", 500: "Something failed."}[s.refuse]
+		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: message, Code: map[int]api.Code{404: api.CodeNotFound, 403: api.CodeForbidden, 500: api.CodeInternal}[s.refuse]})
+		return
+	}
+	if r.URL.Query().Get("type") == "redeemed" {
+		answer(w, r, s.redemptions)
+		return
+	}
+	answer(w, r, s.available)
+}
+
+func answer[T any](w http.ResponseWriter, r *http.Request, all []T) {
+	page, perPage := 1, 50
+	fmt.Sscan(r.URL.Query().Get("page"), &page)
+	first := min(len(all), (page-1)*perPage)
+	body := api.Page[T]{Data: append([]T{}, all[first:min(len(all), first+perPage)]...), Meta: api.NewPageMeta(int64(page), perPage, int64(len(all)))}
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func perk(id, title, merchant, city, discount string, left time.Duration) api.Perk {
+	p := api.Perk{ID: id, Title: title, City: city}
+	if merchant != "" {
+		p.MerchantName = &merchant
+	}
+	if discount != "" {
+		p.DiscountText = &discount
+	}
+	if left != 0 {
+		end := tuitest.Noon.Add(left)
+		p.ValidTo = &end
+	}
+	return p
+}
+
+const day = 24 * time.Hour
+
+func somePerks() []api.Perk {
+	return []api.Perk{
+		perk("coffee", "Coffee for two", "Café Schön", "Berlin", "2 for 1", 3*day),
+		perk("museum", "A quiet hour in the museum before it opens, with a guide", "Museum", "Hamburg", "-50 %", 90*time.Minute),
+		perk("ramen", "ラーメン一杯無料 🍜", "一蘭", "東京", "無料", 400*day),
+		perk("tea", "كوب شاي مجاني", "بيت الشاي", "القاهرة", "", 0),
+		perk("evil", "red \x1b[31m\u202etitle\nof two lines", "", "Berlin", "10 €", time.Minute),
+	}
+}
+
+func someRedemptions() []api.Redemption {
+	redemption := func(id, perk string, ago time.Duration, status api.RedemptionStatus, metadata string) api.Redemption {
+		return api.Redemption{ID: id, PerkID: perk, UserID: "alice", RedeemedAt: tuitest.Noon.Add(-ago), Status: status, Metadata: json.RawMessage(metadata)}
+	}
+	return []api.Redemption{
+		redemption("3f1c7f0e-0000-4000-8000-000000000001", "coffee", 40*time.Second, api.StatusPending, `{"till":4,"shop":"Mitte","tags":["a","b"],"note":"two\nlines \u001b[31m"}`),
+		redemption("3f1c7f0e-0000-4000-8000-000000000002", "museum", 5*time.Hour, api.StatusApproved, `{}`),
+		redemption("3f1c7f0e-0000-4000-8000-000000000003", "tea", 30*day, api.StatusRejected, `{"order":"`+strings.Repeat("long ", 60)+`"}`),
+	}
+}
+
+func full() *service { return &service{available: somePerks(), redemptions: someRedemptions()} }
+
+func start(t *testing.T, s http.Handler) *tuitest.Driver {
+	t.Helper()
+	return tuitest.StartOver(t, s, tuitest.Route(screen.ToUser{ID: "alice"}))
+}
+
+// states is every state of the screen, made anew.
+func states() map[string]func(t *testing.T) *tuitest.Driver {
+	shown := func(s *service, then ...string) func(t *testing.T) *tuitest.Driver {
+		return func(t *testing.T) *tuitest.Driver {
+			d := start(t, s)
+			d.Settle()
+			d.Press(then...)
+			d.Settle()
+			return d
+		}
+	}
+	return map[string]func(t *testing.T) *tuitest.Driver{
+		"available":      shown(full(), "down"),
+		"marked":         shown(full(), " ", " "),
+		"redeemed":       shown(full(), "tab"),
+		"redemption":     shown(full(), "tab", "enter"),
+		"none available": shown(&service{redemptions: someRedemptions()}),
+		"none redeemed":  shown(&service{available: somePerks()}, "tab"),
+		"unknown user":   shown(&service{refuse: 404}),
+		"forbidden":      shown(&service{refuse: 403}),
+		"second page":    shown(&service{available: manyPerks(120)}, "n"),
+		"loading": func(t *testing.T) *tuitest.Driver {
+			return start(t, held(t, full()))
+		},
+		"loading the next page": func(t *testing.T) *tuitest.Driver {
+			s := &service{available: manyPerks(120)}
+			d := start(t, s)
+			d.Settle()
+			held(t, s)
+			d.Press("n")
+			return d
+		},
+		"old rows": func(t *testing.T) *tuitest.Driver {
+			s := full()
+			d := start(t, s)
+			d.Settle()
+			s.refuse = 500
+			d.Elapse(5 * time.Minute)
+			d.Press("R")
+			d.Settle()
+			return d
+		},
+		"no user": func(t *testing.T) *tuitest.Driver {
+			d := tuitest.StartOver(t, full(), tuitest.Route(screen.ToUser{}))
+			d.See("Which user?")
+			d.Press("esc")
+			return d
+		},
+		"asking": func(t *testing.T) *tuitest.Driver {
+			d := start(t, full())
+			d.Settle()
+			if err := d.Memory.Remember(screen.Profile{}, "user", "bob"); err != nil {
+				t.Fatal(err)
+			}
+			d.Press("u")
+			d.See("Which user?", "bob", "Another user")
+			return d
+		},
+	}
+}
+
+func held(t *testing.T, s *service) *service {
+	s.hold = make(chan struct{})
+	t.Cleanup(func() { close(s.hold) })
+	return s
+}
+
+func manyPerks(n int) []api.Perk {
+	perks := make([]api.Perk, n)
+	for i := range perks {
+		perks[i] = perk(fmt.Sprintf("perk-%d", i+1), fmt.Sprintf("Perk number %d", i+1), "Shop", "Berlin", "", 5*day)
+	}
+	return perks
+}
+
+func TestEveryStateLooksAsItShould(t *testing.T) {
+	for name, reach := range states() {
+		t.Run(name, func(t *testing.T) { reach(t).Golden(strings.ReplaceAll(name, " ", "-")) })
+	}
+}
+
+func TestEveryStateFitsEverySize(t *testing.T) {
+	for _, name := range []string{"redemption", "old rows"} {
+		t.Run(name, func(t *testing.T) { states()[name](t).EverySize() })
+	}
+}
+
+func TestWhatIsHeardIsWhatIsShown(t *testing.T) {
+	for name, want := range map[string]string{
+		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\n" +
+			"1. Coffee for two, Café Schön, Berlin, 2 for 1, 3 days left.\n" +
+			"2. A quiet hour in the museum before it opens, with a guide, Museum, Hamburg, -50 %, 1 hour left.\n" +
+			"3. ラーメン一杯無料 🍜, 一蘭, 東京, 無料, 400 days left.\n" +
+			"4. كوب شاي مجاني, بيت الشاي, القاهرة, no end.\n" +
+			"5. red [31mtitle of two lines, Berlin, 10 €, 1 minute left.\n" +
+			"1 to 5 of 5 perks",
+		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nalice has redeemed nothing yet.\nPress tab for what can be redeemed.",
+		"unknown user":  "Tab Available, shown. Other tabs: Redeemed.\nProblem: There is no user alice live.\nIds are exact, capitals count too. Check this one, and press u to look for another.",
+		"redemption": "Redemption: 3f1c7f0e-0000-4000-8000-000000000001\nPerk: coffee\nUser: alice\nRedeemed: 10 Mar 2026 11:59, 40 s ago\n" +
+			"Status: pending: it waits for approval, and holds the user's place until then\n" +
+			`Metadata: {   "till": 4,   "shop": "Mitte",   "tags": [     "a",     "b"   ],   "note": "two\nlines \u001b[31m" }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := states()[name](t).App.Top().Linear(); got != want {
+				t.Errorf("it says\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestMovingPastTheEndOfAPageGoesOn(t *testing.T) {
+	d := start(t, &service{available: manyPerks(120)})
+	d.See("1 to 50 of 120 perks, page 1 of 3")
+	d.Press("G", "j")
+	d.See("51 to 100 of 120", "> Perk number 51")
+	d.Press("k")
+	d.See("1 to 50 of 120", "> Perk number 50")
+	d.Press("}")
+	d.See("101 to 120 of 120 perks, page 3 of 3")
+	d.Press("n")
+	d.See("This is the last page.")
+	d.Press("p")
+	d.See("> Perk number 51")
+	d.Press("{")
+	d.See("> Perk number 1 ")
+}
+
+func TestAPageThatIsGoneLeadsToTheLastOne(t *testing.T) {
+	s := &service{available: manyPerks(120)}
+	d := start(t, s)
+	d.See("page 1 of 3")
+	s.available = manyPerks(60)
+	d.Press("}")
+	d.See("51 to 60 of 60 perks, page 2 of 2")
+}
+
+func TestTheCursorStaysOnItsPerkWhenTheListChanges(t *testing.T) {
+	s := full()
+	d := start(t, s)
+	d.See("1 to 5 of 5 perks")
+	d.Press("j", "j")
+	s.available = s.available[1:]
+	d.Press("R")
+	d.See("1 to 4 of 4 perks")
+	d.Press("y")
+	d.See("The id ramen is on the clipboard.")
+}
+
+func click(d *tuitest.Driver, x, y int) {
+	d.Send(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress})
+}
+
+func TestTheMouseScrollsAndChooses(t *testing.T) {
+	d := start(t, full())
+	d.See("1 to 5 of 5")
+	d.Send(tea.MouseMsg{X: 3, Y: 9, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress})
+	d.Press("y")
+	d.See("The id tea is on the clipboard.")
+	click(d, 10, 5)
+	d.Press("y")
+	d.See("The id ramen is on the clipboard.")
+	click(d, 20, 1)
+	d.See("[Redeemed 3]")
+	click(d, 10, 3)
+	d.See("waits for approval")
+	d.Press("esc")
+	d.See("[Redeemed 3]")
+	if got := d.Depth(); got != 1 {
+		t.Errorf("%d screens are open", got)
+	}
+}
+
+func TestRedeemTakesTheMarkedPerksOrTheOneUnderTheCursor(t *testing.T) {
+	d := start(t, full())
+	d.See("1 to 5 of 5")
+	to := func() screen.ToRedeem {
+		t.Helper()
+		msg, ok := d.App.Top().Do(actions.Redeem)().(screen.Go)
+		if !ok {
+			t.Fatal("it does not redeem")
+		}
+		return msg.To.(screen.ToRedeem)
+	}
+	if got := to(); got.UserID != "alice" || len(got.Perks) != 1 || got.Perks[0].ID != "coffee" {
+		t.Errorf("it redeems %+v", got)
+	}
+	d.Press("j", " ", " ")
+	if got := to(); len(got.Perks) != 2 || got.Perks[0].ID != "museum" || got.Perks[1].ID != "ramen" {
+		t.Errorf("it redeems %+v", got)
+	}
+	d.Press("X")
+	if got := to(); len(got.Perks) != 1 || got.Perks[0].ID != "tea" {
+		t.Errorf("it redeems %+v", got)
+	}
+}
