@@ -1,0 +1,200 @@
+package perks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
+)
+
+// pause is how long nothing must be typed before the service is asked.
+const pause = 150 * time.Millisecond
+
+// The fields of the filter, as the service calls them where it has one for each.
+const (
+	fieldWords    = "q"
+	fieldCity     = "city"
+	fieldCategory = "category"
+	fieldNear     = "near"
+	fieldRadius   = "radius"
+)
+
+const maxRadiusKM = 500
+
+func (s *Screen) newForm() *components.Form {
+	form := components.NewForm(s.shell.Theme,
+		components.Field{Name: fieldWords, Label: "Words", Hint: "(beginnings of words)"},
+		components.Field{Name: fieldCity, Label: "City", Hint: "(such as Berlin)"},
+		components.Field{Name: fieldCategory, Label: "Category", Hint: "(name or id)"},
+		components.Field{Name: fieldNear, Label: "Near", Hint: "(lat,lng)", Check: func(text string) string {
+			_, _, problem := parseNear(text)
+			return problem
+		}},
+		components.Field{Name: fieldRadius, Label: "Radius km", Hint: "(10)", Check: func(text string) string {
+			_, problem := parseRadius(text)
+			if problem == "" && strings.TrimSpace(text) != "" && strings.TrimSpace(s.form.Value(fieldNear)) == "" {
+				return "needs Near: a place to measure from"
+			}
+			return problem
+		}},
+	)
+	form.SendFromAnywhere()
+	return form
+}
+
+// parseNear reads "52.5,13.4". The empty text is no place.
+func parseNear(text string) (point client.Point, given bool, problem string) {
+	if text = strings.TrimSpace(text); text == "" {
+		return client.Point{}, false, ""
+	}
+	lat, lng, _ := strings.Cut(text, ",")
+	if api.TextValue(strings.TrimSpace(lat)).Float(&point.Lat) != "" || api.TextValue(strings.TrimSpace(lng)).Float(&point.Lng) != "" {
+		return client.Point{}, true, "must be latitude,longitude, such as 52.52,13.405"
+	}
+	if problem := api.LatRule(point.Lat); problem != "" {
+		return client.Point{}, true, "latitude " + problem
+	}
+	if problem := api.LngRule(point.Lng); problem != "" {
+		return client.Point{}, true, "longitude " + problem
+	}
+	return point, true, ""
+}
+
+// parseRadius reads a number of kilometres. The empty text leaves it to the service.
+func parseRadius(text string) (km float64, problem string) {
+	if text = strings.TrimSpace(text); text == "" {
+		return 0, ""
+	}
+	if problem := api.TextValue(text).Float(&km); problem != "" {
+		return 0, problem
+	}
+	if !(km > 0 && km <= maxRadiusKM) {
+		return 0, fmt.Sprintf("must be above 0 and at most %d", maxRadiusKM)
+	}
+	return km, ""
+}
+
+// read returns what the form asks for, and which fields hold something that cannot be asked for.
+func (s *Screen) read() (q query, wrong []string) {
+	q = s.want
+	q.words = strings.TrimSpace(s.form.Value(fieldWords))
+	q.city = strings.TrimSpace(s.form.Value(fieldCity))
+	q.category = strings.TrimSpace(s.form.Value(fieldCategory))
+	var nearProblem, radiusProblem string
+	q.near, q.isNear, nearProblem = parseNear(s.form.Value(fieldNear))
+	q.radius, radiusProblem = parseRadius(s.form.Value(fieldRadius))
+	if nearProblem != "" {
+		wrong = append(wrong, fieldNear)
+	}
+	if radiusProblem != "" || q.radius != 0 && !q.isNear {
+		wrong = append(wrong, fieldRadius)
+	}
+	return q, wrong
+}
+
+// fill writes what the list shows back into the fields.
+func (s *Screen) fill(names []string) {
+	near, radius := "", ""
+	if s.want.isNear {
+		near = degrees(s.want.near.Lat) + "," + degrees(s.want.near.Lng)
+	}
+	if s.want.radius != 0 {
+		radius = degrees(s.want.radius)
+	}
+	values := map[string]string{
+		fieldWords: s.want.words, fieldCity: s.want.city, fieldCategory: s.want.category, fieldNear: near, fieldRadius: radius,
+	}
+	for _, name := range names {
+		s.form.Set(name, values[name])
+	}
+}
+
+// follow makes the list show what the form asks for, once nothing has been typed for a moment. What was asked for before is
+// given up at once, even where the form now holds something wrong, which is not sent.
+func (s *Screen) follow() tea.Cmd {
+	q, wrong := s.read()
+	if len(wrong) > 0 {
+		s.giveUp()
+		return nil
+	}
+	return s.askAfter(pause, q)
+}
+
+// openFilter begins to type at the first field.
+func (s *Screen) openFilter() tea.Cmd {
+	s.typing = true
+	s.form.FocusOn(0)
+	s.arrange()
+	return nil
+}
+
+// leaveFilter goes back to the list. Only Enter insists that the fields be right; otherwise those that are wrong take back
+// what the list shows, so that nothing is left in there that does not count.
+func (s *Screen) leaveFilter(insist bool) tea.Cmd {
+	_, wrong := s.read()
+	if insist && len(wrong) > 0 {
+		s.form.Check()
+		return nil
+	}
+	s.typing = false
+	s.fill(wrong)
+	cmd := s.follow()
+	s.arrange()
+	return cmd
+}
+
+func (s *Screen) clearFilter() tea.Cmd {
+	changed := query{order: s.want.order, expired: s.want.expired}
+	return s.ask(changed)
+}
+
+// refuse shows what the service said of the filter beside its fields. The keyboard stays where it is.
+func (s *Screen) refuse() {
+	focus := s.form.Focus()
+	s.form.Refuse(s.refused())
+	s.form.FocusOn(slices.Index(s.form.Names(), focus))
+}
+
+// inForm renames the fields that the form has in another way than the service.
+func inForm(fields api.FieldErrors) api.FieldErrors {
+	renamed := api.FieldErrors{}
+	for name, problems := range fields {
+		switch name {
+		case "lat":
+			name, problems = fieldNear, prefixed("latitude ", problems)
+		case "lng":
+			name, problems = fieldNear, prefixed("longitude ", problems)
+		}
+		renamed[name] = append(renamed[name], problems...)
+	}
+	return renamed
+}
+
+func prefixed(prefix string, problems []string) []string {
+	out := make([]string, len(problems))
+	for i, problem := range problems {
+		out[i] = prefix + problem
+	}
+	return out
+}
+
+// filterKey is the key that begins the filter, for sentences that name it.
+func (s *Screen) filterKey() string { return s.keyOf(actions.Filter) }
+
+// keyOf is the key of an action, or where to find it if it has none.
+func (s *Screen) keyOf(id actions.ID) string {
+	if key := s.shell.Keys.Key(id); key != "" {
+		return key
+	}
+	return fmt.Sprintf("%q among the commands", s.shell.Keys.Action(id).Name)
+}
+
+// clearedBy is the end of a sentence that says how to clear the filter.
+func (s *Screen) clearedBy() string { return s.keyOf(actions.ClearFilter) + " clears the filter." }

@@ -1,0 +1,216 @@
+package perks
+
+import (
+	"context"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/screen"
+)
+
+const (
+	// perPage is how many perks are asked for at a time: more than most terminals are high, and half of what the service allows.
+	perPage = 50
+	// freshFor is how long a page that was loaded before is shown again without asking.
+	freshFor = time.Minute
+	// keptPages is how far from the page that is shown pages are kept.
+	keptPages = 4
+)
+
+// batch is one page as the service gave it, and what it was asked for.
+type batch struct {
+	query query
+	page  api.Page[api.Perk]
+}
+
+type kept struct {
+	batch batch
+	at    time.Time
+}
+
+// landing is where the cursor goes when a page comes.
+type landing int
+
+const (
+	onSame  landing = iota // on the perk that it is on, or at its place
+	onFirst                // the first row
+	onLast                 // the last row
+)
+
+// fetch asks for a page. A list that has become shorter meanwhile is answered with its last page.
+func fetch(q query, number int64) screen.Fetch[batch] {
+	return func(ctx context.Context, c *client.Client) (batch, error) {
+		page, err := c.Perks(ctx, q.options(number))
+		if pages := page.Meta.TotalPages; err == nil && len(page.Data) == 0 && 0 < pages && pages < number {
+			number = pages
+			page, err = c.Perks(ctx, q.options(number))
+		}
+		if page.Meta.Page == 0 {
+			page.Meta.Page = number
+		}
+		if page.Meta.PerPage == 0 {
+			page.Meta.PerPage = perPage
+		}
+		return batch{q, page}, err
+	}
+}
+
+// ask makes the list show what a query asks for, from its first page on, and writes it into the form.
+func (s *Screen) ask(q query) tea.Cmd {
+	s.want = q
+	s.fill(s.form.Names())
+	s.restart()
+	return s.list.Load(fetch(q, 1))
+}
+
+// askAfter does so after a pause, in which it can be taken back. What is shown already is not asked for again.
+func (s *Screen) askAfter(d time.Duration, q query) tea.Cmd {
+	if q == s.want && (s.isBusy() || s.settled) {
+		return nil
+	}
+	s.giveUp()
+	s.want = q
+	if s.isShown(q) {
+		s.page, s.settled = s.list.Value.page.Meta.Page, true
+		s.keep(s.list.Value, s.list.At)
+		return s.lookAhead()
+	}
+	s.restart()
+	return s.list.LoadAfter(d, fetch(q, 1))
+}
+
+func (s *Screen) restart() {
+	s.giveUp()
+	clear(s.known)
+	s.page, s.landing = 1, onFirst
+}
+
+// reload asks for the page that is shown once more.
+func (s *Screen) reload() tea.Cmd {
+	s.giveUp()
+	clear(s.known)
+	if s.landing = onSame; !s.list.Has {
+		s.landing = onFirst
+	}
+	return s.list.Load(fetch(s.want, s.page))
+}
+
+func (s *Screen) giveUp() {
+	s.list.Cancel()
+	s.ahead.Cancel()
+	s.awaited, s.settled = false, false
+}
+
+// isShown tells whether the rows are what a query asks for.
+func (s *Screen) isShown(q query) bool {
+	return s.list.Has && s.list.Err == nil && s.list.Value.query == q
+}
+
+// isBusy tells whether other rows are on their way.
+func (s *Screen) isBusy() bool { return s.list.Busy() || s.awaited }
+
+// pages is how many pages there are, by what is shown.
+func (s *Screen) pages() int64 { return s.list.Value.page.Meta.TotalPages }
+
+// goTo shows a page of the list that is wanted: at once if it was loaded before or ahead.
+func (s *Screen) goTo(page int64, land landing) tea.Cmd {
+	s.page, s.landing = page, land
+	if known, ok := s.known[page]; ok {
+		return s.showKnown(page, known)
+	}
+	if s.ahead.Busy() && s.aheadOf == page {
+		s.list.Cancel()
+		s.awaited = true
+		return nil
+	}
+	s.giveUp()
+	return s.list.Load(fetch(s.want, page))
+}
+
+// showKnown shows a page as it was when it was loaded. If that is long ago it is loaded again meanwhile.
+func (s *Screen) showKnown(page int64, known kept) tea.Cmd {
+	s.giveUp()
+	s.list.Put(known.batch)
+	s.list.At = known.at
+	cmd := s.arrived()
+	if s.shell.Now().Sub(known.at) < freshFor {
+		return cmd
+	}
+	return tea.Batch(cmd, s.list.Load(fetch(s.want, page)))
+}
+
+// arrived shows what was loaded, or what became of it.
+func (s *Screen) arrived() tea.Cmd {
+	s.settled = true
+	if s.list.Err != nil {
+		s.refuse()
+		s.arrange()
+		return nil
+	}
+	s.show()
+	s.keep(s.list.Value, s.list.At)
+	return s.lookAhead()
+}
+
+// arrivedAhead keeps the page that was loaded ahead, or shows it if it is waited for. Its failure is told only then, by the
+// load that it takes to make sure.
+func (s *Screen) arrivedAhead() tea.Cmd {
+	awaited := s.awaited
+	s.awaited = false
+	if s.ahead.Err == nil {
+		s.keep(s.ahead.Value, s.ahead.At)
+	}
+	if awaited {
+		return s.goTo(s.page, s.landing)
+	}
+	return nil
+}
+
+func (s *Screen) keep(b batch, at time.Time) {
+	s.known[b.page.Meta.Page] = kept{b, at}
+	for number := range s.known {
+		if number < s.page-keptPages || number > s.page+keptPages {
+			delete(s.known, number)
+		}
+	}
+}
+
+// lookAhead loads the next page, if there is one that is not there yet. It waits a little, so that somebody who is still
+// typing a filter does not make the service look for second pages.
+func (s *Screen) lookAhead() tea.Cmd {
+	next := s.page + 1
+	if _, ok := s.known[next]; ok || next > s.pages() {
+		return nil
+	}
+	s.aheadOf = next
+	return s.ahead.LoadAfter(pause, fetch(s.want, next))
+}
+
+// show puts the loaded page into the table.
+func (s *Screen) show() {
+	b := s.list.Value
+	under, had := s.current()
+	was := s.table.Cursor()
+	if s.list.Has {
+		s.page = b.page.Meta.Page
+	}
+	s.buildRows()
+	switch s.landing {
+	case onFirst:
+		s.table.SetCursor(0)
+	case onLast:
+		s.table.SetCursor(len(s.rows) - 1)
+	default:
+		s.table.SetCursor(was)
+		for i := range b.page.Data {
+			if had && b.page.Data[i].ID == under.ID {
+				s.table.SetCursor(i)
+			}
+		}
+	}
+	s.landing = onSame
+	s.arrange()
+}

@@ -1,0 +1,90 @@
+package perks
+
+import (
+	"strconv"
+	"strings"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/plain"
+)
+
+// query is which perks the list shows, and in which order. Two equal queries ask for the same.
+type query struct {
+	words, city, category string
+
+	isNear bool
+	near   client.Point
+	radius float64 // 0 is the service's own
+
+	expired bool
+	order   api.SortKey
+}
+
+// options is how the client asks for a page.
+func (q query) options(page int64) client.PerkListOptions {
+	options := client.PerkListOptions{
+		ListOptions:    client.ListOptions{Page: page, PerPage: perPage, Sort: api.FormatSort([]api.SortKey{q.effective()})},
+		Query:          q.words,
+		City:           q.city,
+		Category:       q.category,
+		RadiusKM:       q.radius,
+		IncludeExpired: q.expired,
+	}
+	if q.isNear {
+		options.Near = &q.near
+	}
+	return options
+}
+
+// effective is the order that can be had: there is no distance without a place to measure from.
+func (q query) effective() api.SortKey {
+	if q.order.Field == api.SortDistance && !q.isNear {
+		return byDefault()
+	}
+	return q.order
+}
+
+// isFiltered tells whether something but the order and the expired ones was asked for.
+func (q query) isFiltered() bool {
+	return q.words != "" || q.city != "" || q.category != "" || q.isNear
+}
+
+// filter says what the list is filtered by: `words "coffee", city Berlin`; "" if by nothing.
+func (q query) filter() string {
+	var parts []string
+	add := func(name, value string) {
+		if value != "" {
+			parts = append(parts, name+" "+plain.Line(value))
+		}
+	}
+	if q.words != "" {
+		add("words", `"`+q.words+`"`)
+	}
+	add("city", q.city)
+	add("category", q.category)
+	if q.isNear {
+		near := "near " + degrees(q.near.Lat) + "," + degrees(q.near.Lng)
+		if q.radius != 0 {
+			near += " within " + degrees(q.radius) + " km"
+		}
+		parts = append(parts, near)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// summary says the whole query in one line, the filter first because it is what surprises most when it is forgotten.
+func (q query) summary() string {
+	which := "All valid perks"
+	switch filter := q.filter(); {
+	case filter != "" && q.expired:
+		which = "Filter: " + filter + ", expired ones too"
+	case filter != "":
+		which = "Filter: " + filter
+	case q.expired:
+		which = "All perks, expired ones too"
+	}
+	return which + " - " + orderWords(q.effective())
+}
+
+func degrees(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

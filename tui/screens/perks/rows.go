@@ -1,0 +1,102 @@
+package perks
+
+import (
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/components"
+)
+
+// columns are those of the list. As it gets narrower they leave from the id on; the title stays, and until the very end how
+// long the perk is valid. A title is cut short only where it is alone with that.
+func columns(titleMin int) []components.Column {
+	return []components.Column{
+		{Name: "Title", Min: titleMin, Share: 6},
+		{Name: "Discount", Min: 10, Share: 2, Drop: 4},
+		{Name: "Merchant", Min: 14, Share: 3, Drop: 2},
+		{Name: "City", Min: 10, Share: 1, Drop: 3},
+		{Name: "Category", Min: 10, Share: 1, Drop: 5},
+		{Name: "Valid", Min: 12, Share: 1, Drop: 1},
+		{Name: "Id", Min: 10, Share: 1, Drop: 6},
+	}
+}
+
+// The least room for a title: where there is little, and otherwise.
+const (
+	leastTitle = 12
+	goodTitle  = 26
+	besides    = 16 // what the cursor and the days that are left take
+)
+
+// fitTable lays the table out for its room.
+func (s *Screen) fitTable(width, height int) {
+	titleMin := max(leastTitle, min(width-besides, goodTitle))
+	if titleMin != s.titleMin {
+		cursor := s.table.Cursor()
+		s.titleMin = titleMin
+		s.table = components.NewTable(s.shell.Theme, columns(titleMin)...)
+		s.table.SetRows(s.rows)
+		s.table.SetCursor(cursor)
+	}
+	s.table.Resize(width, height)
+}
+
+// buildRows puts what was loaded into words. It is done when that changes, not for each frame.
+func (s *Screen) buildRows() {
+	now := s.shell.Now()
+	s.shown = s.list.Value.page.Data
+	s.rows = make([]components.Row, len(s.shown))
+	marked := s.markedIDs()
+	for i := range s.shown {
+		s.rows[i] = row(&s.shown[i], now, marked[s.shown[i].ID])
+	}
+	s.rowsFrom = now
+	s.table.SetRows(s.rows)
+}
+
+// refreshRows keeps the words true while time passes.
+func (s *Screen) refreshRows() {
+	if s.shell.Now().Sub(s.rowsFrom) >= time.Minute {
+		s.buildRows()
+	}
+}
+
+func row(p *api.Perk, now time.Time, marked bool) components.Row {
+	valid, over := validity(p, now)
+	return components.Row{
+		Cells: []string{
+			plain.Line(p.Title), line(p.DiscountText), line(p.MerchantName), plain.Line(p.City), line(p.Category), valid, plain.Line(p.ID),
+		},
+		Marked: marked,
+		Muted:  over,
+	}
+}
+
+// validity says how long a perk can still be redeemed, and whether that is over.
+func validity(p *api.Perk, now time.Time) (text string, over bool) {
+	switch {
+	case p.ValidTo != nil && !p.ValidTo.After(now):
+		return components.Until(*p.ValidTo, now), true
+	case p.ValidFrom != nil && p.ValidFrom.After(now):
+		return "from " + components.Day(*p.ValidFrom, now), false
+	case p.ValidTo == nil:
+		return "no end", false
+	}
+	return components.Until(*p.ValidTo, now), false
+}
+
+func line(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return plain.Line(*text)
+}
+
+// current is the perk under the cursor, if there is one.
+func (s *Screen) current() (api.Perk, bool) {
+	if i := s.table.Cursor(); i < len(s.shown) {
+		return s.shown[i], true
+	}
+	return api.Perk{}, false
+}

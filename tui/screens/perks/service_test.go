@@ -1,0 +1,93 @@
+package perks_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/tuitest"
+)
+
+// service plays the service with as many perks as a test wants, which it makes up when they are asked for.
+type service struct {
+	total int64
+	perk  func(number int64) api.Perk // from 1
+
+	mu      sync.Mutex
+	asked   []string // the queries of the lists, in the order in which they came
+	status  int      // of all answers, unless it is 0
+	refusal api.FieldErrors
+	hold    chan struct{} // lists are answered once it is closed
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if strings.HasSuffix(r.URL.Path, "/categories") {
+		_ = json.NewEncoder(w).Encode([]api.Category{{ID: "food", Name: "Food"}, {ID: "out", Name: "Going out"}})
+		return
+	}
+	s.mu.Lock()
+	s.asked = append(s.asked, r.URL.RawQuery)
+	hold, status, refusal, total := s.hold, s.status, s.refusal, s.total
+	s.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if status != 0 {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "It is broken just now.", Errors: refusal})
+		return
+	}
+	query := r.URL.Query()
+	page, _ := strconv.ParseInt(query.Get("page"), 10, 64)
+	per, _ := strconv.Atoi(query.Get("per_page"))
+	if query.Get("q") == "nothing" {
+		total = 0
+	}
+	_ = json.NewEncoder(w).Encode(s.page(page, per, total))
+}
+
+func (s *service) page(number int64, per int, total int64) api.Page[api.Perk] {
+	page := api.Page[api.Perk]{Data: []api.Perk{}, Meta: api.NewPageMeta(number, per, total)}
+	for i := (number-1)*int64(per) + 1; i <= min(number*int64(per), total); i++ {
+		page.Data = append(page.Data, s.perk(i))
+	}
+	return page
+}
+
+// change changes how the service answers from now on.
+func (s *service) change(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// queries returns what lists were asked for.
+func (s *service) queries() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.asked...)
+}
+
+// numbered is a service of so many perks that tell their place in the list.
+func numbered(total int64) *service {
+	return &service{total: total, perk: func(n int64) api.Perk {
+		end := tuitest.Noon.Add(time.Duration(n%90+1) * 24 * time.Hour)
+		return api.Perk{
+			ID: fmt.Sprintf("perk-%07d", n), Title: fmt.Sprintf("Perk number %d", n), Description: "Two coffees for the price of one.",
+			City: []string{"Berlin", "Hamburg", "Wien"}[n%3], Category: text("Food"), MerchantName: text("Café Süd"),
+			DiscountText: text(fmt.Sprintf("%d %% off", n%50)), ValidTo: &end,
+		}
+	}}
+}
+
+func text(s string) *string { return &s }

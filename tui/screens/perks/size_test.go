@@ -1,0 +1,14 @@
+package perks_test
+
+import "testing"
+
+// The state has the most parts: fields that are wrong, rows that are hard to draw, and the preview.
+func TestEverySizeFits(t *testing.T) {
+	t.Parallel()
+	d := states["strange"](t)
+	d.Press("/", "tab", "tab", "tab")
+	d.Type("52.5,200")
+	d.Press("tab")
+	d.Type("501")
+	d.EverySize()
+}

@@ -1,0 +1,177 @@
+package perks
+
+import (
+	"strings"
+
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/components"
+)
+
+// From these heights on there is room for more than the rows: for where one is, and for what the list shows.
+const (
+	heightForPosition = 3
+	heightForSummary  = 4
+	// leastRows is what the form leaves to the list where it can.
+	leastRows = 3
+)
+
+// arrange works out what lies where. It is called when something of that changes, and before each frame, because what is
+// wrong with the filter takes lines too.
+func (s *Screen) arrange() (top, bottom []string) {
+	top, bottom = s.topLines(), s.bottomLines()
+	s.tableTop = len(top)
+	s.tableWidth = s.width
+	if s.showsPreview() {
+		s.tableWidth = s.width * 3 / 5
+	}
+	s.fitTable(s.tableWidth, max(0, s.height-len(top)-len(bottom)))
+	return top, bottom
+}
+
+func (s *Screen) showsPreview() bool { return s.preview && s.width >= previewFrom && len(s.shown) > 0 }
+
+// View draws the filter or what it is, the list, and where one is in it. Each part fits by itself.
+func (s *Screen) View() string {
+	if s.list.Has {
+		s.refreshRows()
+	}
+	top, bottom := s.arrange()
+	height := s.height - len(top) - len(bottom)
+	lines := append(top, s.middle(height)...)
+	return strings.Join(append(lines, bottom...), "\n")
+}
+
+// middle draws the rows, or why there are none.
+func (s *Screen) middle(height int) []string {
+	if height <= 0 {
+		return nil
+	}
+	if title, advice, mood, none := s.noRows(); none {
+		return strings.Split(components.Notice(s.shell.Theme, mood, title, advice, s.width, height), "\n")
+	}
+	s.table.SetTheme(s.shell.Theme)
+	rows := strings.Split(s.table.View(), "\n")
+	if !s.showsPreview() {
+		return rows
+	}
+	edge := s.shell.Theme.Border.Render(" │ ")
+	beside := s.previewLines(s.width-s.tableWidth-3, height)
+	for i := range rows {
+		rows[i] = components.Pad(rows[i], s.tableWidth) + edge
+		if i < len(beside) {
+			rows[i] += beside[i]
+		}
+	}
+	return rows
+}
+
+// topLines is the filter while it is typed, and otherwise what it is.
+func (s *Screen) topLines() []string {
+	if s.typing {
+		return s.formLines()
+	}
+	if s.height < heightForSummary {
+		return nil
+	}
+	style := s.shell.Theme.Muted
+	if s.want.isFiltered() {
+		style = s.shell.Theme.Accent
+	}
+	return []string{style.Render(components.Cut(s.want.summary(), s.width))}
+}
+
+// bottomLines is what went wrong and where one is.
+func (s *Screen) bottomLines() []string {
+	var lines []string
+	if problem := s.problem(); problem != "" && len(s.shown) > 0 {
+		lines = components.Wrap("! "+problem, s.width)
+		if most := max(1, min(3, (s.height-4)/2)); len(lines) > most {
+			lines = lines[:most]
+			lines[most-1] = components.Cut(lines[most-1]+" …", s.width)
+		}
+		for i := range lines {
+			lines[i] = s.shell.Theme.Bad.Render(lines[i])
+		}
+	}
+	if s.height < heightForPosition {
+		return nil
+	}
+	return append(lines, s.shell.Theme.Muted.Render(s.position(s.width)))
+}
+
+// formLines draws the filter: two rows of fields where there is room, and otherwise a line for each.
+func (s *Screen) formLines() []string {
+	s.form.SetTheme(s.shell.Theme)
+	names := s.form.Names()
+	groups := [][]string{names[:3], names[3:]}
+	switch {
+	case s.width >= 130:
+		groups = [][]string{names}
+	case s.width < 60:
+		groups = nil
+		for i := range names {
+			groups = append(groups, names[i:i+1])
+		}
+	}
+	var lines []string
+	focus := 0
+	for _, group := range groups {
+		for _, name := range group {
+			if name == s.form.Focus() {
+				focus = len(lines)
+			}
+		}
+		lines = append(lines, s.fieldsLine(group))
+		for _, name := range group {
+			lines = append(lines, s.problemLines(name)...)
+		}
+	}
+	least := 1 + len(s.problemLines(s.form.Focus()))
+	return window(lines, focus, max(1, min(least, s.height-2), s.height-leastRows-2))
+}
+
+// fieldsLine draws fields beside each other.
+func (s *Screen) fieldsLine(names []string) string {
+	taken := 0
+	for _, name := range names {
+		taken += 4 + components.Width(s.form.Field(name).Label)
+	}
+	room := s.width - taken - 2*(len(names)-1)
+	var line strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			line.WriteString("  ")
+		}
+		width := max(1, room/len(names))
+		if i == 0 {
+			width = max(1, room-width*(len(names)-1))
+		}
+		label := "  " + s.form.Field(name).Label
+		style := s.shell.Theme.Heading
+		if name == s.form.Focus() {
+			label, style = "> "+s.form.Field(name).Label, s.shell.Theme.Accent
+		}
+		line.WriteString(style.Render(label+":") + " " + s.form.Input(name, width))
+	}
+	return components.Cut(line.String(), s.width)
+}
+
+func (s *Screen) problemLines(name string) []string {
+	var lines []string
+	for _, problem := range s.form.Problems(name) {
+		text := "! " + s.form.Field(name).Label + " " + plain.Line(problem)
+		for _, line := range components.Wrap(text, max(1, s.width-2)) {
+			lines = append(lines, "  "+s.shell.Theme.Bad.Render(line))
+		}
+	}
+	return lines
+}
+
+// window is so many of the lines, one of them among them with what follows it.
+func window(lines []string, one, height int) []string {
+	if len(lines) <= height {
+		return lines
+	}
+	from := max(0, min(one, len(lines)-height))
+	return lines[from : from+height]
+}
