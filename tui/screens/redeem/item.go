@@ -1,0 +1,125 @@
+package redeem
+
+import (
+	"bytes"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/screen"
+)
+
+// item is one perk that is redeemed for one user, over all attempts.
+type item struct {
+	client.Redeeming
+	perk    api.Perk
+	sending bool
+	told    bool // an attempt has ended
+	at      time.Time
+	givenUp bool                       // somebody has stopped asking whether it was redeemed
+	holder  *screen.Loader[redemption] // what stands in its way: the user's redemption of the same perk
+}
+
+// redemption is one that may not be there.
+type redemption struct {
+	api.Redemption
+	found bool
+}
+
+// is tells whether the item asks for the same.
+func (i *item) is(perkID string, request api.RedeemRequest) bool {
+	return i.PerkID == perkID && i.Request.UserID == request.UserID && bytes.Equal(i.Request.Metadata, request.Metadata)
+}
+
+// inDoubt tells whether it has to be found out first what became of the item.
+func (i *item) inDoubt() bool { return i.Known == client.Unknown && !i.givenUp }
+
+// waits tells whether the item was agreed to, and is neither done nor refused for good.
+func (i *item) waits() bool {
+	return i.Known == client.NotRedeemed && (!i.told || judge(i).stops()) || i.inDoubt()
+}
+
+// submission is the items that one question has been answered for.
+type submission struct {
+	request api.RedeemRequest
+	items   []*item
+	agreed  bool // y was said to what is left of it
+}
+
+func (s *submission) is(request api.RedeemRequest) bool {
+	return s != nil && s.request.UserID == request.UserID && bytes.Equal(s.request.Metadata, request.Metadata)
+}
+
+func (s *submission) where(holds func(*item) bool) []*item {
+	if s == nil {
+		return nil
+	}
+	var items []*item
+	for _, i := range s.items {
+		if holds(i) {
+			items = append(items, i)
+		}
+	}
+	return items
+}
+
+func (s *submission) waiting() []*item { return s.where((*item).waits) }
+
+func (s *submission) open() []*item {
+	return s.where(func(i *item) bool { return i.Known != client.Redeemed })
+}
+
+func (s *submission) done() []*item {
+	return s.where(func(i *item) bool { return i.Known == client.Redeemed })
+}
+
+func (s *submission) inDoubt() *item {
+	for _, i := range s.where((*item).inDoubt) {
+		return i
+	}
+	return nil
+}
+
+// plan makes the submission of a request. What was asked for before and is not done keeps its key, so that no two requests
+// for the same have different ones; what this user has got by the present submission is not asked for again.
+func (s *Screen) plan(request api.RedeemRequest) *submission {
+	next := &submission{request: request}
+	for _, perk := range s.perks {
+		next.items = append(next.items, s.itemFor(perk, request))
+	}
+	return next
+}
+
+func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
+	if s.sub != nil {
+		for _, i := range s.sub.items {
+			if i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.Known == client.Redeemed {
+				return i
+			}
+			if i.is(perk.ID, request) && api.CodeOf(i.Err) != api.CodeIdempotencyKeyReused {
+				return i
+			}
+		}
+	}
+	for _, i := range s.doubts {
+		if i.is(perk.ID, request) {
+			return i
+		}
+	}
+	return &item{perk: perk, Redeeming: client.Redeeming{PerkID: perk.ID, Request: request}}
+}
+
+// doubtsBeside returns the perks of items that would be sent under a new key although it was given up to find out whether
+// they were redeemed for the same user.
+func (s *Screen) doubtsBeside(next *submission) []api.Perk {
+	var perks []api.Perk
+	for _, i := range next.open() {
+		for _, doubt := range s.doubts {
+			if doubt != i && doubt.Known == client.Unknown && doubt.PerkID == i.PerkID && doubt.Request.UserID == i.Request.UserID {
+				perks = append(perks, i.perk)
+				break
+			}
+		}
+	}
+	return perks
+}

@@ -1,0 +1,249 @@
+package redeem
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/screen"
+)
+
+// verdict is what a failure means for the item, for those after it, and for the form.
+type verdict struct {
+	halts  bool            // it is not about this perk: what is left waits, and goes on under the same keys
+	fields api.FieldErrors // of the form: what is left waits until they are right
+}
+
+// stops tells whether nothing more is sent for now.
+func (v verdict) stops() bool { return v.halts || len(v.fields) > 0 }
+
+// judge tells what an item's failure means. Nothing was redeemed by it.
+func judge(i *item) verdict {
+	var refused *client.Error
+	if !errors.As(i.Err, &refused) {
+		var fault *api.Error
+		return verdict{halts: i.Err != nil && !errors.As(i.Err, &fault)} // the client itself refuses ids that lead elsewhere
+	}
+	switch {
+	case refused.Stray, concernsCaller(refused.Status):
+		return verdict{halts: true}
+	case refused.Code == api.CodeNotFound && isAboutUser(i, refused.Message):
+		return verdict{fields: api.FieldErrors{userField: {"is not known: " + refused.Message}}}
+	case refused.Code == api.CodeValidationFailed:
+		return verdict{fields: formsOwn(refused.Fields)}
+	}
+	return verdict{}
+}
+
+func concernsCaller(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests
+}
+
+// isAboutUser tells whose absence a message is about. The ids in it may hold any words.
+func isAboutUser(i *item, message string) bool {
+	for _, id := range []string{i.PerkID, i.Request.UserID} {
+		message = strings.ReplaceAll(message, strconv.Quote(id), "")
+	}
+	message = strings.ToLower(message)
+	return strings.Contains(message, "user") && !strings.Contains(message, "perk")
+}
+
+// formsOwn keeps the errors of fields that the form has.
+func formsOwn(errors api.FieldErrors) api.FieldErrors {
+	own := api.FieldErrors{}
+	for _, name := range []string{userField, firstRow} {
+		if len(errors[name]) > 0 {
+			own[name] = errors[name]
+		}
+	}
+	return own
+}
+
+// outcome is how an item stands, in words.
+type outcome struct {
+	mark string // one word, the same for all that stand so
+	role role
+	text string // what has happened
+	next string // what to do now; "" for nothing
+}
+
+func (s *Screen) outcome(i *item) outcome {
+	switch {
+	case i.sending && s.looking:
+		return outcome{"looking", muted, "Looking among the redemptions of " + i.Request.UserID + " ...", ""}
+	case i.sending:
+		return outcome{"sending", muted, "Sent; no answer yet ...", ""}
+	case i.Known == client.Redeemed:
+		return s.redeemed(i)
+	case i.Known == client.Unknown:
+		return s.unknown(i)
+	case !i.told:
+		return outcome{"waiting", muted, "Not sent yet.", ""}
+	}
+	return s.notRedeemed(i)
+}
+
+func (s *Screen) redeemed(i *item) outcome {
+	stands := s.stands(i.Redemption)
+	switch {
+	case i.Replayed:
+		return outcome{"answered before", warn, "Nothing was redeemed now: the service had seen this key before, and gives its first answer again. " + stands, ""}
+	case i.Redemption.Status == api.StatusRejected:
+		return outcome{"rejected", bad, how(i, "The redemption was made, and rejected. ") + stands, "It cannot be used. Who decides about this perk knows why."}
+	case i.Redemption.Status == api.StatusPending:
+		return outcome{"pending", warn, how(i, "Redeemed; it waits for somebody to approve it. ") + stands, ""}
+	}
+	return outcome{"redeemed", good, how(i, "Redeemed. ") + stands, ""}
+}
+
+// how says how it became known, where that was not by the answer.
+func how(i *item, text string) string {
+	switch {
+	case i.Found:
+		return text + "No answer told of it, but it is among the redemptions of " + i.Request.UserID + ". "
+	case i.Earlier:
+		return text + "The first request had done it; the second has redeemed nothing more. "
+	}
+	return text
+}
+
+// stands says what a redemption is.
+func (s *Screen) stands(r api.Redemption) string {
+	status := string(r.Status)
+	if status == "" {
+		status = "not told"
+	}
+	text := "Status " + status + ", id " + r.ID
+	if !r.RedeemedAt.IsZero() {
+		text += ", " + components.Instant(r.RedeemedAt, s.shell.Now())
+	}
+	return text + "."
+}
+
+func (s *Screen) unknown(i *item) outcome {
+	o := outcome{mark: "unknown", role: bad}
+	o.text = "It is not known whether it was redeemed. " + sentence(i.Err)
+	looked := fmt.Sprintf("At %s it was not among the redemptions of %s, but the service may still be at work.", i.at.Format("15:04:05"), i.Request.UserID)
+	if i.LookErr != nil {
+		looked = "Looking for it failed: " + sentence(i.LookErr)
+	}
+	o.text += " " + looked
+	if i.givenUp {
+		o.mark, o.role = "given up", warn
+		o.next = "Nobody has found out. " + s.key(actions.ForUser) + " shows what " + i.Request.UserID + " has redeemed."
+		return o
+	}
+	o.next = fmt.Sprintf("%s looks again. %s sends it again under the same key, which cannot redeem twice at a service that heeds keys. %s gives up.",
+		s.key(actions.Settle), s.key(actions.Retry), s.key(actions.GiveUp))
+	return o
+}
+
+func (s *Screen) notRedeemed(i *item) outcome {
+	var refused *client.Error
+	var missing *screen.NotLoggedIn
+	again := s.key(actions.Submit) + " sends it again under the same key."
+	switch {
+	case errors.As(i.Err, &refused):
+		return s.refused(i, refused)
+	case errors.As(i.Err, &missing):
+		return outcome{"not sent", warn, "Nothing was sent: nobody is logged in.", "Log in; then " + again}
+	}
+	var unreachable *client.Unreachable
+	text := "Nothing was redeemed: "
+	if errors.As(i.Err, &unreachable) && unreachable.NotSent {
+		text = "Nothing was sent: "
+	}
+	return outcome{"not sent", warn, text + sentence(i.Err), again}
+}
+
+func (s *Screen) refused(i *item, e *client.Error) outcome {
+	const nothing = " Nothing was redeemed."
+	user := i.Request.UserID
+	again := s.key(actions.Submit) + " sends it again under the same key."
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		return outcome{"not sent", warn, "The service does not accept the session any more." + nothing, "Log in; then " + again}
+	case e.Status == http.StatusTooManyRequests:
+		when := "a little later"
+		if e.RetryAfter > 0 {
+			when = "from " + i.at.Add(e.RetryAfter).Format("15:04:05") + " on"
+		}
+		return outcome{"put off", warn, "The service takes no more requests for now." + nothing, "Try " + when + ": " + again}
+	case e.Code == api.CodeInsufficientScope:
+		return outcome{"not allowed", bad, sentence(e) + nothing, "Log in (" + s.key(actions.Login) + ") as a client that may redeem: it needs the scope " + string(api.ScopePerksRedeem) + "."}
+	case e.Status == http.StatusForbidden:
+		return outcome{"not allowed", bad, sentence(e) + nothing, "Log in (" + s.key(actions.Login) + ") with a profile that may redeem here, such as one of the sandbox."}
+	case e.Code == api.CodeAlreadyRedeemed:
+		return s.duplicate(i)
+	case e.Code == api.CodeSoldOut:
+		return outcome{"sold out", bad, "Sold out: no unit is left." + nothing, "Another perk may do for " + user + "."}
+	case e.Code == api.CodePerkExpired:
+		return outcome{"expired", bad, s.expired(i, e) + nothing, "Another perk may do for " + user + "."}
+	case e.Code == api.CodePerkNotStarted:
+		return outcome{"not started", bad, s.notStarted(i, e) + nothing, ""}
+	case e.Code == api.CodeIdempotencyKeyReused:
+		return outcome{"refused", bad, "The service knows this key from another request, and so did nothing." + nothing, s.key(actions.Redeem) + " goes back to the form; it is sent under a new key then."}
+	case e.Stray:
+		return outcome{"refused", bad, sentence(e) + nothing, "The answer may not come from the service itself. " + again}
+	case e.Code == api.CodeNotFound && isAboutUser(i, e.Message):
+		return outcome{"no such user", bad, sentence(e) + nothing, "Correct the user."}
+	case e.Code == api.CodeNotFound:
+		return outcome{"no such perk", bad, sentence(e) + nothing, "It may have been taken away: load the list of perks again."}
+	case judge(i).stops():
+		return outcome{"refused", bad, "Some values are not valid." + nothing, "Correct them."}
+	}
+	return outcome{"refused", bad, sentence(e) + nothing, ""}
+}
+
+// duplicate says what stands in the way, once that has been read.
+func (s *Screen) duplicate(i *item) outcome {
+	user := i.Request.UserID
+	o := outcome{mark: "already redeemed", role: bad, next: s.key(actions.ForUser) + " shows what " + user + " has redeemed."}
+	switch holder := i.holder; {
+	case holder != nil && holder.Has && holder.Value.found:
+		r := holder.Value.Redemption
+		o.text = fmt.Sprintf("%s redeemed it on %s, id %s, status %s.", user, components.Instant(r.RedeemedAt, s.shell.Now()), r.ID, r.Status)
+	case holder != nil && holder.Busy():
+		o.text = user + " has redeemed it already; looking up when ..."
+	case holder != nil && holder.Err != nil:
+		o.text = user + " has redeemed it already. When, could not be read: " + sentence(holder.Err)
+	default:
+		o.text = user + " has redeemed it already."
+	}
+	o.text += " Nothing was redeemed now."
+	return o
+}
+
+func (s *Screen) expired(i *item, e *client.Error) string {
+	now := s.shell.Now()
+	if end := i.perk.ValidTo; end != nil && !end.After(now) {
+		return "Expired: it could be redeemed until " + components.Instant(*end, now) + "."
+	}
+	return "Expired. " + sentence(e)
+}
+
+func (s *Screen) notStarted(i *item, e *client.Error) string {
+	now := s.shell.Now()
+	if start := i.perk.ValidFrom; start != nil && start.After(now) {
+		return "Not started: it can be redeemed from " + components.Instant(*start, now) + " on."
+	}
+	return "Not started. " + sentence(e)
+}
+
+// sentence is what an error says, ended as a sentence is.
+func sentence(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := strings.TrimSpace(err.Error())
+	if text != "" && !strings.ContainsAny(text[len(text)-1:], ".!?)") {
+		text += "."
+	}
+	return text
+}

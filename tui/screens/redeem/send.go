@@ -1,0 +1,225 @@
+package redeem
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/screen"
+)
+
+// keyLife is how long the service remembers a key, with an hour's safety. Later, the same key can redeem anew.
+const keyLife = 23 * time.Hour
+
+// submit goes on with what was agreed to and still waits, or asks about a new submission.
+func (s *Screen) submit() tea.Cmd {
+	if s.whyNot() != "" || !s.fields.breaksNoRule() {
+		return nil
+	}
+	request := s.fields.request()
+	if s.sub.is(request) && s.sub.agreed {
+		if waiting := s.sub.waiting(); len(waiting) > 0 {
+			return s.run(waiting)
+		}
+	}
+	next := s.plan(request)
+	if len(next.open()) == 0 {
+		return screen.Tell(screen.Note, "%s has all of it already: nothing is left to send.", request.UserID)
+	}
+	return s.ask(s.question(next), func() tea.Cmd { return s.begin(next) })
+}
+
+// ask lets one question be answered once: only the last one that was asked, and only while nothing has happened since.
+func (s *Screen) ask(question screen.Confirm, then func() tea.Cmd) tea.Cmd {
+	s.asked++
+	number := s.asked
+	question.Then = func() tea.Cmd {
+		if number != s.asked {
+			return nil
+		}
+		s.asked++
+		if why := s.whyNot(); why != "" {
+			return screen.Tell(screen.Warning, "Nothing was sent. %s", why)
+		}
+		return then()
+	}
+	return screen.Send(question)
+}
+
+// begin sends what y was said to. From here on each item has its key.
+func (s *Screen) begin(next *submission) tea.Cmd {
+	for _, i := range next.open() {
+		if i.Key == "" {
+			i.Key = s.shell.NewID()
+		}
+		i.givenUp = false
+		i.told = false
+	}
+	next.agreed = true
+	s.sub = next
+	return s.run(next.open())
+}
+
+// run sends items one after the other.
+func (s *Screen) run(items []*item) tea.Cmd {
+	s.queue = items
+	return s.step()
+}
+
+func (s *Screen) step() tea.Cmd {
+	if len(s.queue) == 0 || s.elsewhere() != "" {
+		s.queue = nil
+		s.editing = len(s.sub.waiting()) > 0
+		return nil
+	}
+	next := s.queue[0]
+	s.queue = s.queue[1:]
+	return s.attempt(next, false)
+}
+
+// attempt sends an item, or only looks for what has become of it. The answer comes to took.
+func (s *Screen) attempt(i *item, look bool) tea.Cmd {
+	if s.sender.Busy() {
+		return nil
+	}
+	s.current, s.looking = i, look
+	i.sending = true
+	r, taken := i.Redeeming, s.taken()
+	return s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
+		if look {
+			r = r.Look(ctx, c, taken)
+			return r, r.LookErr
+		}
+		r = r.Send(ctx, c, taken)
+		return r, r.Failure()
+	})
+}
+
+// taken knows the redemptions that were seen here and belong to something else.
+func (s *Screen) taken() func(id string) bool {
+	seen := maps.Clone(s.seen)
+	return func(id string) bool { return seen[id] }
+}
+
+// took takes the end of an attempt. Only here does anything become redeemed.
+func (s *Screen) took(sent screen.Sent[client.Redeeming]) tea.Cmd {
+	i := s.current
+	doubted := i.Known == client.Unknown
+	i.sending, i.told, i.at = false, true, s.shell.Now()
+	switch r := sent.Value; {
+	case r.Key == i.Key:
+		i.Redeeming = r
+	case doubted:
+		i.LookErr = sent.Err // there was no client to ask with
+	default:
+		i.Err = sent.Err
+	}
+	s.learnWhetherKeysCount()
+	switch i.Known {
+	case client.Redeemed:
+		s.seen[i.Redemption.ID] = true
+		return tea.Batch(s.tellRedeemed(i), s.remember(i.Request.UserID), s.step())
+	case client.Unknown:
+		s.queue, s.editing = nil, false
+		if doubted {
+			return nil
+		}
+		return screen.Tell(screen.Warning, "It is not known whether %s was redeemed for %s.", named(i.perk), i.Request.UserID)
+	}
+	return s.tookRefusal(i)
+}
+
+func (s *Screen) tookRefusal(i *item) tea.Cmd {
+	verdict := judge(i)
+	if verdict.stops() {
+		s.queue, s.editing = nil, true
+		s.fields.Refuse(verdict.fields)
+		return nil
+	}
+	var lookUp tea.Cmd
+	if api.CodeOf(i.Err) == api.CodeAlreadyRedeemed {
+		lookUp = s.lookUpHolder(i)
+	}
+	return tea.Batch(lookUp, s.step())
+}
+
+func (s *Screen) tellRedeemed(i *item) tea.Cmd {
+	kind := screen.Done
+	if i.Replayed || i.Redemption.Status == api.StatusRejected {
+		kind = screen.Warning
+	}
+	return screen.Tell(kind, "%s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark)
+}
+
+// settle looks for what has become of the item in doubt.
+func (s *Screen) settle() tea.Cmd {
+	if i := s.sub.inDoubt(); i != nil && s.whyNotSettle() == "" {
+		return s.attempt(i, true)
+	}
+	return nil
+}
+
+// retry sends the item in doubt once more under its key: at once where that surely cannot redeem twice.
+func (s *Screen) retry() tea.Cmd {
+	i := s.sub.inDoubt()
+	if i == nil || s.whyNotSettle() != "" {
+		return nil
+	}
+	s.learnWhetherKeysCount()
+	if s.keysCount && s.shell.Now().Sub(i.Since()) < keyLife {
+		return s.attempt(i, false)
+	}
+	why := "This service has not shown that it heeds idempotency keys."
+	if s.keysCount {
+		why = "The first request is so old that the service may have forgotten its key."
+	}
+	s.asked++
+	number := s.asked
+	return screen.Send(screen.Confirm{
+		Title: "Send it again?",
+		Text: why + " If the first request was carried out, or is yet, " + named(i.perk) + " may be redeemed twice for " + i.Request.UserID +
+			". To look again first is safer.",
+		Yes: "send it again",
+		Then: func() tea.Cmd {
+			if number != s.asked || s.sub.inDoubt() != i || s.whyNotSettle() != "" {
+				return nil
+			}
+			s.asked++
+			return s.attempt(i, false)
+		},
+	})
+}
+
+// giveUp unlocks the form although nobody knows.
+func (s *Screen) giveUp() tea.Cmd {
+	i := s.sub.inDoubt()
+	if i == nil || s.sender.Busy() {
+		return nil
+	}
+	return screen.Send(screen.Confirm{
+		Title: "Give up finding out?",
+		Text: named(i.perk) + " may have been redeemed for " + i.Request.UserID + ", or may be yet. If it is redeemed again with anything changed, " +
+			"it goes out under a new key and may be redeemed twice.",
+		Yes: "give up",
+		Then: func() tea.Cmd {
+			if s.sub.inDoubt() != i || s.sender.Busy() {
+				return nil
+			}
+			i.givenUp = true
+			s.doubts = append(s.doubts, i)
+			s.sub.agreed, s.editing = false, true
+			return nil
+		},
+	})
+}
+
+// learnWhetherKeysCount keeps what the client knows: another one, after a login, begins anew.
+func (s *Screen) learnWhetherKeysCount() {
+	if c := s.shell.Account.Client; c != nil && s.elsewhere() == "" && c.HonoursKeys() {
+		s.keysCount = true
+	}
+}

@@ -1,0 +1,173 @@
+package redeem
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+
+	"example.com/perks/api"
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/theme"
+)
+
+// role is how a line is meant. What it says besides its colour, the words of the line say too.
+type role int
+
+const (
+	text role = iota
+	strong
+	muted
+	good
+	warn
+	bad
+)
+
+func (r role) style(look *theme.Theme) lipgloss.Style {
+	return map[role]lipgloss.Style{text: look.Text, strong: look.Strong, muted: look.Muted, good: look.Good, warn: look.Warn, bad: look.Bad}[r]
+}
+
+// line is a line before it is wrapped.
+type line struct {
+	role   role
+	indent int
+	text   string
+}
+
+// Resize sets the room.
+func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
+
+// View draws the form with what there is to know above it, or that alone.
+func (s *Screen) View() string {
+	form := s.Form()
+	if form == nil {
+		s.scroll.Resize(s.width, s.height)
+		s.scroll.Set(s.draw(append(s.lines(), s.locked()...)))
+		return s.scroll.View()
+	}
+	form.SetTheme(s.shell.Theme)
+	head := s.draw(s.lines())
+	room := max(0, s.height-max(4, min(s.formHeight(), (s.height+1)/2)))
+	if len(head) > room && room > 0 {
+		more := fmt.Sprintf("... and %s", components.Plural(int64(len(head)-room+1), "more line", "more lines"))
+		head = append(head[:room-1:room-1], s.shell.Theme.Muted.Render(components.Cut(more, s.width)))
+	}
+	head = head[:min(len(head), room)]
+	below := form.View(s.width, s.height-len(head))
+	return components.Crop(strings.Join(append(head, below), "\n"), s.width, s.height)
+}
+
+// formHeight is how many lines the form would like.
+func (s *Screen) formHeight() int {
+	lines := 0
+	for _, name := range s.fields.Names() {
+		lines += 2 + len(s.fields.Problems(name))
+	}
+	return lines
+}
+
+func (s *Screen) draw(lines []line) []string {
+	var drawn []string
+	for _, l := range lines {
+		indent := strings.Repeat(" ", min(l.indent, s.width/8))
+		for _, part := range components.Wrap(plain.Line(l.text), s.width-len(indent)) {
+			drawn = append(drawn, indent+l.role.style(s.shell.Theme).Render(part))
+		}
+	}
+	return drawn
+}
+
+// lines is everything but the fields.
+func (s *Screen) lines() []line {
+	lines := s.summary()
+	if s.sub == nil {
+		for _, perk := range s.perks {
+			lines = append(lines, line{strong, 0, perk.Title}, line{muted, 2, s.about(perk)})
+		}
+		return append(lines, line{muted, 0, "At " + place(s.home)})
+	}
+	for _, i := range s.sub.items {
+		o := s.outcome(i)
+		lines = append(lines, line{strong, 0, "[" + o.mark + "] " + i.perk.Title}, line{o.role, 2, o.text})
+		if o.next != "" {
+			lines = append(lines, line{text, 2, o.next})
+		}
+	}
+	return append(lines, line{muted, 0, "For " + s.sub.request.UserID + ", at " + place(s.home)})
+}
+
+// summary says in a line or two how everything stands.
+func (s *Screen) summary() []line {
+	if why := s.elsewhere(); why != "" {
+		return []line{{bad, 0, why}}
+	}
+	if len(s.perks) == 0 {
+		return []line{{bad, 0, s.whyNot()}}
+	}
+	if len(s.items()) < 2 {
+		return nil
+	}
+	done, all, waiting := len(s.sub.done()), len(s.sub.items), len(s.sub.waiting())
+	text := fmt.Sprintf("%d of %d redeemed for %s.", done, all, s.sub.request.UserID)
+	if s.Form() != nil && waiting > 0 && s.sub.agreed {
+		text += fmt.Sprintf(" %s goes on with the %s.", s.key(actions.Submit), components.Plural(int64(waiting), "perk that is left", "perks that are left"))
+	}
+	return []line{{strong, 0, text}}
+}
+
+// about says what helps to tell a perk from others.
+func (s *Screen) about(perk api.Perk) string {
+	now := s.shell.Now()
+	parts := []string{perk.ID}
+	if perk.DiscountText != nil {
+		parts = append(parts, *perk.DiscountText)
+	}
+	if perk.MerchantName != nil {
+		parts = append(parts, *perk.MerchantName)
+	}
+	parts = append(parts, perk.City)
+	if perk.ValidFrom != nil && perk.ValidFrom.After(now) {
+		parts = append(parts, "not before "+components.Instant(*perk.ValidFrom, now))
+	}
+	if perk.ValidTo != nil {
+		parts = append(parts, components.Until(*perk.ValidTo, now))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// locked shows what was typed while it cannot be changed.
+func (s *Screen) locked() []line {
+	if s.sub == nil {
+		return nil
+	}
+	lines := []line{}
+	if metadata := string(s.sub.request.Metadata); metadata != "" {
+		lines = append(lines, line{muted, 0, "Metadata: " + metadata})
+	}
+	if s.sub.inDoubt() == nil && !s.sender.Busy() {
+		further := s.key(actions.Redeem) + " redeems for somebody else."
+		if len(s.sub.open()) > 0 {
+			further = s.key(actions.Redeem) + " goes back to the form."
+		}
+		lines = append(lines, line{text, 0, further})
+	}
+	return lines
+}
+
+// Linear says the same in plain lines.
+func (s *Screen) Linear() string {
+	lines := s.lines()
+	if s.Form() == nil {
+		lines = append(lines, s.locked()...)
+	}
+	said := make([]string, 0, len(lines)+1)
+	for _, l := range lines {
+		said = append(said, plain.Line(strings.TrimSpace(l.text)))
+	}
+	if form := s.Form(); form != nil {
+		said = append(said, form.Linear())
+	}
+	return strings.Join(said, "\n")
+}
