@@ -1,4 +1,5 @@
-// Package config is config.yaml: the profiles that a person can switch between. It holds no secrets.
+// Package config is config.yaml: the profiles that a person can switch between, and how the terminal UI is to be. It holds no
+// secrets.
 //
 // It knows nothing of flags and environment, which come before it, nor of tokens.
 package config
@@ -25,6 +26,7 @@ const DefaultProfile = "default"
 type Config struct {
 	Current  string             `yaml:"current,omitempty"` // the profile to use; empty is DefaultProfile
 	Profiles map[string]Profile `yaml:"profiles,omitempty"`
+	TUI      TUI                `yaml:"tui,omitempty"`
 }
 
 // Profile is one service and the client that calls it.

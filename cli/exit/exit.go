@@ -54,6 +54,9 @@ type NotLoggedIn struct{ Message string }
 
 func (n *NotLoggedIn) Error() string { return n.Message }
 
+// LoginNeeded tells the terminal UI, which knows nothing of this package, that another login is what helps.
+func (n *NotLoggedIn) LoginNeeded() bool { return true }
+
 // Advised is an error with what to do about it. The advice may have several lines.
 type Advised struct {
 	Err    error

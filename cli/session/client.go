@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"example.com/perks/api"
@@ -36,7 +37,7 @@ func (s *Session) Connect() (*client.Client, Connection, error) {
 }
 
 func (s *Session) clientConfig(connection Connection) client.Config {
-	if s.deadline.IsZero() && s.Flags.Timeout > 0 {
+	if s.deadline.IsZero() && s.Flags.Timeout > 0 && !s.Open {
 		s.deadline = time.Now().Add(s.Flags.Timeout)
 	}
 	config := client.Config{
@@ -46,15 +47,23 @@ func (s *Session) clientConfig(connection Connection) client.Config {
 		Deadline:  s.deadline,
 		UserAgent: "perksctl/" + s.Version,
 		Patience:  s.Patience,
+		Unasked:   s.Unasked,
 		Waiting:   s.tellWaits(),
 	}
 	if s.Patience == 0 {
 		config.Patience, config.Unasked = defaultPatience, defaultUnasked
 	}
 	if s.Flags.Debug {
-		config.Trace = plain.Writer(s.Streams.Err)
+		config.Trace = plain.Writer(s.trace())
 	}
 	return config
+}
+
+func (s *Session) trace() io.Writer {
+	if s.Trace != nil {
+		return s.Trace
+	}
+	return s.Streams.Err
 }
 
 func (s *Session) tokens(connection Connection) (client.TokenSource, error) {

@@ -7,6 +7,7 @@ package session
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -37,9 +38,16 @@ type Session struct {
 	Flags   Flags
 	Output  output.Options
 
-	// Patience is how long one request may wait between its attempts. A command may set it before Connect; zero is what a
-	// single command has.
-	Patience time.Duration
+	// Patience is how long one request may wait between its attempts, and Unasked the part of it that may go to waits that no
+	// server asked for; zero is all of it. A command may set them before Connect; a Patience of zero is what a single command
+	// has, in both.
+	Patience, Unasked time.Duration
+
+	// Open says that this session lasts as long as a person likes: --timeout then ends each request, not all of them together.
+	Open bool
+
+	// Trace is where --debug goes; nil is Streams.Err.
+	Trace io.Writer
 
 	env      func(string) string
 	deadline time.Time // set when the first client is made, so that a person's thinking does not count
