@@ -10,7 +10,7 @@ import (
 
 const (
 	family = "👨‍👩‍👧‍👦" // four people joined to one character
-	flag   = "🇯🇵"
+	japan  = "🇯🇵"
 	red    = "\x1b[31m"
 	reset  = "\x1b[0m"
 )
@@ -33,7 +33,7 @@ func TestCutKeepsCharactersAndStylesWhole(t *testing.T) {
 		{"漢", 1, "…"},
 		{family + family, 4, family + family},
 		{family + family, 3, family + "…"},
-		{flag + flag, 2, "…"},
+		{japan + japan, 2, "…"},
 		{"e\u0301e\u0301e\u0301", 2, "e\u0301…"},
 		{"1\ufe0f\u20e31\ufe0f\u20e3", 3, "1\ufe0f\u20e3…"},
 		{"שלום עולם", 5, "שלום…"},

@@ -1,15 +1,10 @@
 package components
 
 import (
-	"strings"
+	"slices"
 
-	"github.com/charmbracelet/bubbles/cursor"
-	"github.com/charmbracelet/bubbles/textarea"
-	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/api"
-	"example.com/perks/api/plain"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/theme"
 )
@@ -39,7 +34,7 @@ type Field struct {
 	Kind    Kind
 	Value   string                    // at first
 	Options []string                  // of a Choice
-	Hint    string                    // shown while the field is empty, or beside it: what belongs here, such as "such as 120.50"
+	Hint    string                    // shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
 	Check   func(value string) string // what is wrong with a value, "" for nothing; nil takes all
 }
 
@@ -49,17 +44,17 @@ type Form struct {
 	entries []*entry
 	focus   int
 
-	anywhere bool // Enter sends from every field
+	anywhere bool  // Enter sends from every field
+	drawn    []int // the place of the field on each line of the last View
 }
 
 type entry struct {
 	Field
-	input   textinput.Model
-	area    textarea.Model
+	editor  editor
 	first   string   // the value that counts as unchanged
 	touched bool     // its own rule speaks up
-	refused []string // what the service said of refusedValue
-	said    string   // the value that the service refused
+	refused []string // what the service said of the value said
+	said    string
 }
 
 // NewForm makes a form. The first field has the keyboard.
@@ -75,44 +70,32 @@ func NewForm(look *theme.Theme, fields ...Field) *Form {
 // Add appends a field.
 func (f *Form) Add(field Field) {
 	e := &entry{Field: field}
-	e.input = textinput.New()
-	e.input.Prompt = ""
-	e.input.Cursor.SetMode(cursor.CursorStatic)
-	if field.Kind == Secret {
-		e.input.EchoMode = textinput.EchoPassword
-	}
-	e.area = textarea.New()
-	e.area.Prompt = ""
-	e.area.ShowLineNumbers = false
-	e.area.CharLimit = 0
-	e.area.MaxHeight = 0
-	e.area.Cursor.SetMode(cursor.CursorStatic)
+	e.editor = editor{several: field.Kind == Text, blind: field.Kind == Secret}
 	e.set(field.Value)
 	e.first = e.value()
+	if field.Kind == Secret {
+		e.Value = ""
+	}
 	f.entries = append(f.entries, e)
 }
 
 func (e *entry) set(value string) {
-	switch e.Kind {
-	case Text:
-		e.area.SetValue(value)
-	case Switch, Choice:
+	if e.turns() {
 		e.Value = value
-	default:
-		e.input.SetValue(value)
-		e.input.CursorEnd()
+		return
 	}
+	e.editor.set(value)
 }
 
 func (e *entry) value() string {
-	switch e.Kind {
-	case Text:
-		return e.area.Value()
-	case Switch, Choice:
+	if e.turns() {
 		return e.Value
 	}
-	return e.input.Value()
+	return e.editor.value()
 }
+
+// turns tells whether a field has a value of several instead of text.
+func (e *entry) turns() bool { return e.Kind == Switch || e.Kind == Choice }
 
 // SetTheme changes the look.
 func (f *Form) SetTheme(look *theme.Theme) { f.theme = look }
@@ -180,62 +163,21 @@ func (f *Form) Changed() []string {
 	return changed
 }
 
-// Refuse shows what the service said of fields, beside each of them until its value is changed, and goes to the first. It
-// returns what it said of fields that the form does not have.
-func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
-	others = api.FieldErrors{}
-	first := -1
-	for name, problems := range errors {
-		e := f.entry(name)
-		if e == nil {
-			others[name] = problems
-			continue
-		}
-		e.refused, e.said = problems, e.value()
-	}
-	for i, e := range f.entries {
-		if len(e.refused) > 0 && e.said == e.value() && first < 0 {
-			first = i
-		}
-	}
-	if first >= 0 {
-		f.FocusOn(first)
-	}
-	return others
-}
-
-// Check makes every field's rule speak up, goes to the first that is wrong, and tells whether none is.
-func (f *Form) Check() bool {
-	right := true
-	for i, e := range f.entries {
-		e.touched = true
-		if right && len(e.problems()) > 0 {
-			f.FocusOn(i)
-			right = false
-		}
-	}
-	return right
-}
-
-// Problems returns what is shown to be wrong with a field now.
-func (f *Form) Problems(name string) []string {
+// SetFirst changes what counts as unchanged in a field, such as when another version of a record has been loaded.
+func (f *Form) SetFirst(name, value string) {
 	if e := f.entry(name); e != nil {
-		return e.problems()
-	}
-	return nil
-}
-
-func (e *entry) problems() []string {
-	var problems []string
-	if e.touched && e.Check != nil {
-		if problem := e.Check(e.value()); problem != "" {
-			problems = append(problems, problem)
+		e.first = value
+		if !e.turns() {
+			e.first = e.editor.typeable(value)
 		}
 	}
-	if len(e.refused) > 0 && e.said == e.value() {
-		problems = append(problems, e.refused...)
+}
+
+// Settle takes what all fields hold now for unchanged, such as when it was saved.
+func (f *Form) Settle() {
+	for _, e := range f.entries {
+		e.first, e.touched = e.value(), false
 	}
-	return problems
 }
 
 // Focus returns the field that has the keyboard.
@@ -252,14 +194,6 @@ func (f *Form) FocusOn(place int) {
 		return
 	}
 	f.focus = max(0, min(place, len(f.entries)-1))
-	for i, e := range f.entries {
-		e.input.Blur()
-		e.area.Blur()
-		if i == f.focus {
-			e.input.Focus()
-			e.area.Focus()
-		}
-	}
 }
 
 // Do goes to the next or previous field, and tells whether the action was that.
@@ -288,117 +222,68 @@ func (f *Form) EnterSends() bool {
 	return len(f.entries) > 0 && (f.anywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text
 }
 
-// Takes tells whether the field that has the keyboard needs the key itself: the arrows and Enter within several lines.
+// Takes tells whether the field that has the keyboard needs the key itself: Enter within several lines, and the arrows as
+// long as there is a line to go to.
 func (f *Form) Takes(key string) bool {
 	if len(f.entries) == 0 || f.entries[f.focus].Kind != Text {
 		return false
 	}
-	return key == "up" || key == "down" || key == "enter"
+	switch text := &f.entries[f.focus].editor; key {
+	case "enter":
+		return true
+	case "up":
+		return text.climbs(-1)
+	case "down":
+		return text.climbs(1)
+	}
+	return false
 }
 
-// Update takes a key, or what a field has asked for, and tells whether the text has changed.
+// Update takes a key, and tells whether the text has changed. What is pasted into a single line becomes one line. The command
+// is nil as long as no kind of field has something to wait for.
 func (f *Form) Update(msg tea.Msg) (cmd tea.Cmd, edited bool) {
-	if len(f.entries) == 0 {
+	key, ok := msg.(tea.KeyMsg)
+	if !ok || len(f.entries) == 0 {
 		return nil, false
 	}
 	e := f.entries[f.focus]
-	before := e.value()
-	key, isKey := msg.(tea.KeyMsg)
-	switch e.Kind {
-	case Text:
-		e.area, cmd = e.area.Update(msg)
-	case Switch, Choice:
-		if isKey && (key.String() == " " || key.String() == "right" || key.String() == "left") {
-			e.turn(key.String() == "left")
-		}
-	default:
-		if isKey && key.Type == tea.KeyRunes {
-			key.Runes = []rune(plain.Line(string(key.Runes)))
-			msg = key
-		}
-		e.input, cmd = e.input.Update(msg)
+	if e.turns() {
+		edited = e.turn(key.String())
+	} else {
+		edited = e.editor.press(key)
 	}
-	if edited = e.value() != before; edited {
+	if edited {
 		e.touched = true
 	}
-	return cmd, edited
+	return nil, edited
 }
 
-func (e *entry) turn(back bool) {
-	options := e.Options
+// turn takes the blank and the arrows; other keys do nothing in such a field.
+func (e *entry) turn(key string) (edited bool) {
+	options := e.options()
+	if len(options) == 0 || key != " " && key != "right" && key != "left" {
+		return false
+	}
+	before := e.Value
+	at := e.option()
+	switch {
+	case at < 0:
+		at = 0
+	case key == "left":
+		at += len(options) - 1
+	default:
+		at++
+	}
+	e.Value = options[at%len(options)]
+	return e.Value != before
+}
+
+func (e *entry) options() []string {
 	if e.Kind == Switch {
-		options = []string{No, Yes}
+		return []string{No, Yes}
 	}
-	for i, option := range options {
-		if option == e.Value {
-			step := 1
-			if back {
-				step = len(options) - 1
-			}
-			e.Value = options[(i+step)%len(options)]
-			return
-		}
-	}
-	if len(options) > 0 {
-		e.Value = options[0]
-	}
+	return e.Options
 }
 
-// View draws the fields that there is room for, the one that has the keyboard among them.
-func (f *Form) View(width, height int) string {
-	var lines []string
-	focusLine := 0
-	for i, e := range f.entries {
-		label := "  " + e.Label
-		style := f.theme.Heading
-		if i == f.focus {
-			label, style = "> "+e.Label, f.theme.Accent
-			focusLine = len(lines)
-		}
-		lines = append(lines, style.Render(Cut(label, width)))
-		for _, line := range e.draw(max(1, width-4)) {
-			lines = append(lines, "  "+line)
-		}
-		for _, problem := range e.problems() {
-			for _, line := range Wrap("! "+plain.Line(problem), max(1, width-2)) {
-				lines = append(lines, "  "+f.theme.Bad.Render(line))
-			}
-		}
-	}
-	scroll := Scroll{}
-	scroll.Resize(width, height)
-	scroll.Set(lines)
-	scroll.Reveal(min(focusLine+2, len(lines)-1))
-	scroll.Reveal(focusLine)
-	return scroll.View()
-}
-
-func (e *entry) draw(width int) []string {
-	switch e.Kind {
-	case Text:
-		e.area.SetWidth(width)
-		e.area.SetHeight(4)
-		return strings.Split(e.area.View(), "\n")
-	case Switch, Choice:
-		return []string{Cut("[ "+plain.Line(e.Value)+" ]", width)}
-	}
-	e.input.Width = max(1, width-1)
-	e.input.Placeholder = e.Hint
-	return []string{Cut(e.input.View(), width)}
-}
-
-// Linear says the fields and what is wrong with them, a line each.
-func (f *Form) Linear() string {
-	var lines []string
-	for _, e := range f.entries {
-		value := plain.Line(e.value())
-		if e.Kind == Secret && value != "" {
-			value = "(hidden)"
-		}
-		lines = append(lines, e.Label+": "+value)
-		for _, problem := range e.problems() {
-			lines = append(lines, "  "+e.Label+" "+plain.Line(problem))
-		}
-	}
-	return strings.Join(lines, "\n")
-}
+// option is the place of the value among the options, -1 if it is none of them.
+func (e *entry) option() int { return slices.Index(e.options(), e.Value) }

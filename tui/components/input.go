@@ -7,7 +7,7 @@ func (f *Form) Input(name string, width int) string {
 	if e == nil || width <= 0 {
 		return ""
 	}
-	return Pad(e.draw(width)[0], width)
+	return Pad(f.draw(e, width, 1, name == f.Focus())[0], width)
 }
 
 // SendFromAnywhere makes Enter send the form from every field of one line: for forms that are followed while they are

@@ -24,6 +24,7 @@ type Theme struct {
 	Heading  lipgloss.Style // names of columns, fields and parts
 	Accent   lipgloss.Style // where the keyboard is
 	Selected lipgloss.Style // the row under the cursor, which has a mark too
+	Cursor   lipgloss.Style // the character at which text is typed; without colours draw a mark instead
 	Key      lipgloss.Style // keys in hints
 	Good     lipgloss.Style
 	Warn     lipgloss.Style
@@ -94,6 +95,7 @@ func New(name Name, profile termenv.Profile) *Theme {
 		Heading:  in(p.heading).Bold(true),
 		Accent:   in(p.accent).Bold(true),
 		Selected: plain().Bold(true).Foreground(lipgloss.Color(p.onSelected)).Background(lipgloss.Color(p.selected)),
+		Cursor:   in(p.text).Reverse(true),
 		Key:      in(p.accent),
 		Good:     in(p.good),
 		Warn:     in(p.warn),
@@ -103,3 +105,6 @@ func New(name Name, profile termenv.Profile) *Theme {
 		Border:   in(p.border),
 	}
 }
+
+// Colours tells whether there are any: without, a style changes nothing.
+func (t *Theme) Colours() bool { return t.Profile != termenv.Ascii }
