@@ -25,8 +25,10 @@ type Screen struct {
 	id     string
 	known  *api.Perk // as a list has shown it
 	read   *screen.Loader[api.Perk]
+	reads  int // how often it has ended, or was forgotten
 	image  drawing
 	scroll components.Scroll
+	drawn  facts
 }
 
 // New makes the screen. What the route knows of the perk is shown until it has been read.
@@ -65,6 +67,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		if msg.Other {
 			s.known = nil
 			s.read.Reset()
+			s.reads++
 			s.image.takeAway()
 		}
 		return s.load()
@@ -76,12 +79,19 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		s.turnWheel(msg)
 	default:
 		cmd, changed := s.read.Take(msg)
-		if changed && s.image.address != s.address() {
-			s.image.takeAway() // it is not this perk's any more, and nobody has asked for the other one
+		if changed {
+			s.hasRead()
 		}
 		return cmd
 	}
 	return nil
+}
+
+func (s *Screen) hasRead() {
+	s.reads++
+	if s.image.address != s.address() {
+		s.image.takeAway() // it is not this perk's any more, and nobody has asked for the other one
+	}
 }
 
 func (s *Screen) turnWheel(msg tea.MouseMsg) {

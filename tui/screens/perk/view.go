@@ -8,6 +8,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/plain"
 	"example.com/perks/tui/components"
+	"example.com/perks/tui/theme"
 )
 
 // From this width on the image stands beside the facts.
@@ -71,25 +72,48 @@ func (s *Screen) lay() parts {
 	return p
 }
 
-// facts is everything about the perk: first what it is and whether it can be used, then the small print.
+// facts is what was drawn of the facts last. Long texts take milliseconds to wrap, which is too much for every frame.
+type facts struct {
+	of    factsOf
+	lines []string
+}
+
+// factsOf is all that facts depend on.
+type factsOf struct {
+	known    *api.Perk
+	reads    int
+	validity string // as time goes by it changes without the perk
+	width    int
+	look     *theme.Theme
+}
+
 func (s *Screen) facts(perk *api.Perk, width int) []string {
-	look := s.shell.Theme
-	lines := s.styled(look.Strong, plain.Line(perk.Title), width)
-	if perk.DiscountText != nil {
-		lines = append(lines, s.styled(look.Accent, plain.Line(*perk.DiscountText), width)...)
+	of := factsOf{s.known, s.reads, validity(perk, s.shell.Now()), width, s.shell.Theme}
+	if s.drawn.of != of {
+		s.drawn = facts{of, s.drawFacts(perk, of)}
 	}
-	lines = append(lines, s.styled(s.validityStyle(perk), validity(perk, s.shell.Now()), width)...)
+	return s.drawn.lines
+}
+
+// drawFacts draws everything about the perk: first what it is and whether it can be used, then the small print.
+func (s *Screen) drawFacts(perk *api.Perk, of factsOf) []string {
+	look, width := of.look, of.width
+	lines := styled(look.Strong, plain.Line(perk.Title), width)
+	if perk.DiscountText != nil {
+		lines = append(lines, styled(look.Accent, plain.Line(*perk.DiscountText), width)...)
+	}
+	lines = append(lines, styled(s.validityStyle(perk), of.validity, width)...)
 	lines = append(lines, "")
 	lines = append(lines, components.Pairs(look, width, s.who(perk))...)
-	lines = append(lines, "", look.Heading.Render(components.Cut("Description", width)))
-	lines = append(lines, s.styled(look.Text, plain.Text(perk.Description), width)...)
+	lines = append(lines, "")
+	lines = append(lines, styled(look.Text, plain.Text(perk.Description), width)...)
 	lines = append(lines, "", look.Heading.Render(components.Cut("Terms", width)))
-	lines = append(lines, s.styled(look.Text, plain.Text(given(perk.Terms)), width)...)
+	lines = append(lines, styled(look.Text, plain.Text(given(perk.Terms)), width)...)
 	lines = append(lines, "")
 	return append(lines, components.Pairs(look, width, s.details(perk))...)
 }
 
-func (s *Screen) styled(style lipgloss.Style, text string, width int) []string {
+func styled(style lipgloss.Style, text string, width int) []string {
 	lines := components.Wrap(text, width)
 	for i := range lines {
 		lines[i] = style.Render(lines[i])

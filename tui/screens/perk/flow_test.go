@@ -1,0 +1,206 @@
+package perk_test
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+// imagesOf serves images on loopback and counts how often it was asked.
+func imagesOf(t *testing.T, images map[string][]byte) (address string, asked *int) {
+	t.Helper()
+	asked = new(int)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked++
+		_, _ = w.Write(images[r.URL.Path])
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, asked
+}
+
+func asPNG(t *testing.T, img image.Image) []byte {
+	t.Helper()
+	var raw bytes.Buffer
+	if err := png.Encode(&raw, img); err != nil {
+		t.Fatal(err)
+	}
+	return raw.Bytes()
+}
+
+// TestAPerkIsReadCopiedAndDrawn is one session with the real service.
+func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
+	images, asked := imagesOf(t, map[string][]byte{
+		"/coffee.png": asPNG(t, sunset()),
+		"/poster.png": asPNG(t, image.NewGray(image.Rect(0, 0, 5000, 4001))),
+	})
+	server := servertest.Start(t)
+	record := store.PerkRecord{Perk: api.Perk{
+		ID: "coffee", Title: "Coffee for two", Description: "Two cups of filter coffee.", City: "Warszawa",
+		Category: pointerTo("Food"), MerchantName: pointerTo("Café Anna"), DiscountText: pointerTo("-20 %"),
+		Terms: pointerTo("One for each person."), ImageURL: pointerTo(images + "/coffee.png"),
+		ValidTo: pointerTo(time.Now().Add(301 * time.Hour)),
+	}}
+	server.ImportPerks(record)
+	d := tuitest.Start(t, server)
+	d.Settle()
+
+	d.Open(screen.ToPerk{ID: "coffee", Known: &api.Perk{ID: "coffee", Title: "Coffee as the list has it", City: "Warszawa"}})
+	d.See("Coffee as the list has it", "As in the list, reading it")
+	d.See("Coffee for two", "-20 %", "12 days left", "Merchant Café Anna", "City Warszawa", "Category Food", "Two cups of filter coffee.",
+		"One for each person.", "Valid from any time", "Read just now")
+
+	d.Resize(30, 8)
+	seen := d.Screen()
+	for range 30 {
+		d.Press("j")
+		seen += d.Screen()
+	}
+	for _, text := range []string{"Merchant", "Café Anna", "Terms", "One for each person.", "Updated", "http://127.0.0.1"} {
+		if !strings.Contains(seen, text) {
+			t.Errorf("%q cannot be scrolled to", text)
+		}
+	}
+	d.Press("g")
+	d.See("Coffee for two")
+	d.Resize(80, 24)
+
+	d.Press("y")
+	d.See("Copied the id coffee.")
+	if d.Desktop.Copied() != "coffee" {
+		t.Errorf("on the clipboard: %q", d.Desktop.Copied())
+	}
+	d.Press("o")
+	d.See("Opened the image at 127.0.0.1:")
+	if d.Desktop.Opened() != images+"/coffee.png" {
+		t.Errorf("in the browser: %q", d.Desktop.Opened())
+	}
+
+	d.Press("i")
+	d.See("Fetch an image from 127.0.0.1:", "this computer or one in your network")
+	if *asked != 0 {
+		t.Fatal("the image was fetched before anybody agreed")
+	}
+	d.Press("y")
+	d.See("Image from 127.0.0.1:", "█", "░")
+	for _, size := range [][2]int{{120, 40}, {60, 20}, {30, 8}} {
+		d.Resize(size[0], size[1])
+		if drawn := strings.Count(d.Screen(), "\n") + 1 - linesWithout(d.Screen(), " ░▒▓█"); drawn > size[1]/2 {
+			t.Errorf("at %v the image takes %d lines:\n%s", size, drawn, d.Screen())
+		}
+	}
+	d.Resize(80, 24)
+	if *asked != 1 {
+		t.Errorf("the image was fetched %d times", *asked)
+	}
+	d.Press("i")
+	d.Gone("Image from")
+
+	record.ImageURL = pointerTo(images + "/poster.png")
+	server.ImportPerks(record)
+	d.Press("R")
+	d.See("poster.png")
+	d.Press("i")
+	d.See("Fetch an image from 127.0.0.1:")
+	d.Press("y")
+	d.See("The image has 5000 x 4001 pixels. Images of up to 20 megapixels are drawn here")
+}
+
+// linesWithout counts the lines in which no shade is.
+func linesWithout(text, shades string) int {
+	n := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		if !strings.ContainsAny(line, strings.TrimSpace(shades)) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestTheImageOfAnotherAddressIsNotDrawnUnasked(t *testing.T) {
+	s := &service{perk: coffee()}
+	d := s.open(t, nil)
+	d.Settle()
+	putImage(d, sunset(), nil)
+	d.See("Image from images.test")
+	d.Press("R")
+	d.Settle()
+	d.See("Image from images.test")
+	s.change(func(s *service) { s.perk.ImageURL = pointerTo("https://elsewhere.test/b.png") })
+	d.Press("R")
+	d.Settle()
+	d.Gone("Image from")
+}
+
+func TestAPerkThatGoesWhileItIsOpen(t *testing.T) {
+	server := servertest.Start(t)
+	d := tuitest.Start(t, server)
+	d.Settle()
+	known := coffee()
+	d.Open(screen.ToPerk{ID: known.ID, Known: &known})
+	d.See("There is no perk coffee-for-two any more. Below is what it was.", "Coffee for two")
+	d.Press("r")
+	d.See("There is no perk coffee-for-two any more.")
+	if d.Depth() != 2 {
+		t.Errorf("it can be redeemed:\n%s", d.Screen())
+	}
+	d.Press("y")
+	d.See("Copied the id coffee-for-two.")
+
+	d.Open(screen.ToPerk{ID: "never-was"})
+	d.See("There is no perk never-was.", "This is the live service", "esc goes back.")
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "never-was", Title: "It is there now"}})
+	d.Press("R")
+	d.See("It is there now")
+}
+
+func TestWhatCannotBeDoneIsSaid(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*api.Perk)
+		key    string
+		want   string
+	}{
+		"ended":              {func(p *api.Perk) { p.ValidTo = days(-2) }, "r", "It ended 2 days ago."},
+		"not started":        {func(p *api.Perk) { p.ValidFrom, p.ValidTo = days(4), nil }, "r", "It starts in 4 days."},
+		"no image to draw":   {func(p *api.Perk) { p.ImageURL = nil }, "i", "This perk has no image."},
+		"no image to open":   {func(p *api.Perk) { p.ImageURL = nil }, "o", "This perk has no image."},
+		"a file to open":     {func(p *api.Perk) { p.ImageURL = pointerTo("file:///etc/passwd") }, "o", "The address of the image must be an absolute http or https URL."},
+		"a file to draw":     {func(p *api.Perk) { p.ImageURL = pointerTo("file:///etc/passwd") }, "i", "The address of the image must be an absolute http or https URL."},
+		"a password to give": {func(p *api.Perk) { p.ImageURL = pointerTo("https://me:pw@images.test/") }, "i", "The address of the image holds a name or a password"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := shown(changed(coffee(), test.change))(t)
+			d.Press(test.key)
+			d.See(test.want)
+			if d.Depth() != 1 || d.Desktop.Opened() != "" {
+				t.Errorf("something was done:\n%s", d.Screen())
+			}
+		})
+	}
+}
+
+func TestAnotherServiceShowsNothingOfTheFormer(t *testing.T) {
+	s := &service{perk: coffee()}
+	known := coffee()
+	d := s.open(t, &known)
+	d.Settle()
+	putImage(d, sunset(), nil)
+	s.change(func(s *service) { s.silent = true })
+	d.Send(screen.Reconnected{Other: true})
+	d.See("Loading perk coffee-for-two ...")
+	for _, text := range []string{"Coffee for two", "Café Anna", "Image from"} {
+		if d.Shows(text) {
+			t.Errorf("%q of the former service is shown", text)
+		}
+	}
+}

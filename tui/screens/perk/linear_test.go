@@ -1,0 +1,64 @@
+package perk_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEverythingIsSaidInLines(t *testing.T) {
+	for name, want := range map[string]string{
+		"everything": `Title: Coffee for two
+Discount: -20 %
+Validity: Valid until 22 Mar 2026, 12 days left
+Merchant: Café Anna
+City: Warszawa
+Category: Food
+Description: Two cups of filter coffee, and a slice of whatever cake there is that day.
+
+Ask for the table at the window.
+Terms: One for each person and month. Not together with other offers.
+Valid from: 8 Feb 2026 12:00 UTC
+Valid to: 22 Mar 2026 12:00 UTC
+Id: coffee-for-two
+Image: https://images.test/coffee.png
+Created: 9 Jan 2026 12:00 UTC
+Updated: 7 Mar 2026 12:00 UTC
+State: Read just now`,
+		"bare": `Title: A walk
+Discount: none
+Validity: Valid, no end date
+Merchant: none
+City: Berlin
+Category: none
+Description: Along the river.
+Terms: none
+Valid from: any time
+Valid to: no end date
+Id: bare
+Image: none
+Created: 9 Jan 2026 12:00 UTC
+Updated: 9 Jan 2026 12:00 UTC
+State: Read just now`,
+		"loading": "Loading perk coffee-for-two ...",
+		"no-such": `Problem: There is no perk coffee-for-two.
+This is the live service; in another one it may be there. esc goes back. R looks again.`,
+	} {
+		if diff := cmp.Diff(want, states[name](t).App.Top().Linear()); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+	for name, want := range map[string]string{
+		"gone":           "Problem: There is no perk coffee-for-two any more. Below is what it was.",
+		"failed-again":   "Problem: It could not be read again: The office is closed. R tries again.",
+		"reading-again":  "State: As in the list, reading it ...",
+		"image":          "Drawn image: Image from images.test",
+		"image-fetching": "Drawn image: Fetching the image from images.test ...",
+		"image-refused":  "Drawn image: The image has 9000 x 9000 pixels.",
+	} {
+		if got := states[name](t).App.Top().Linear(); !strings.Contains(got, want) {
+			t.Errorf("%s: %q is not in\n%s", name, want, got)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package perk_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+// service plays the service with one perk.
+type service struct {
+	mu     sync.Mutex
+	perk   api.Perk
+	status int  // of all answers, unless it is 0
+	silent bool // nothing is answered
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	perk, status, silent := s.perk, s.status, s.silent
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case silent:
+		<-r.Context().Done()
+	case status != 0:
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "The office is closed."})
+	case !strings.HasSuffix(r.URL.Path, "/"+perk.ID):
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "There is no such perk.", Code: api.CodeNotFound})
+	default:
+		_ = json.NewEncoder(w).Encode(perk)
+	}
+}
+
+func (s *service) change(change func(*service)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
+// open shows the perk of the service, which a list may have shown before.
+func (s *service) open(t testing.TB, known *api.Perk) *tuitest.Driver {
+	t.Helper()
+	return tuitest.StartOver(t, s, tuitest.Route(screen.ToPerk{ID: s.perk.ID, Known: known}))
+}
+
+func pointerTo[T any](v T) *T { return &v }
+
+func days(n int) *time.Time { return pointerTo(tuitest.Noon.AddDate(0, 0, n)) }
+
+// coffee is a perk that has everything.
+func coffee() api.Perk {
+	return api.Perk{
+		ID:           "coffee-for-two",
+		Title:        "Coffee for two",
+		Description:  "Two cups of filter coffee, and a slice of whatever cake there is that day.\n\nAsk for the table at the window.",
+		Category:     pointerTo("Food"),
+		MerchantName: pointerTo("Café Anna"),
+		ImageURL:     pointerTo("https://images.test/coffee.png"),
+		DiscountText: pointerTo("-20 %"),
+		Terms:        pointerTo("One for each person and month. Not together with other offers."),
+		ValidFrom:    days(-30),
+		ValidTo:      days(12),
+		City:         "Warszawa",
+		CreatedAt:    *days(-60),
+		UpdatedAt:    *days(-3),
+	}
+}
+
+// bare is a perk without anything that may be left out.
+func bare() api.Perk {
+	return api.Perk{ID: "bare", Title: "A walk", Description: "Along the river.", City: "Berlin", CreatedAt: *days(-60), UpdatedAt: *days(-60)}
+}
+
+func changed(perk api.Perk, change func(*api.Perk)) api.Perk {
+	change(&perk)
+	return perk
+}

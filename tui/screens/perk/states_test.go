@@ -1,0 +1,151 @@
+package perk_test
+
+import (
+	"errors"
+	"image"
+	"image/color"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screens/perk"
+	"example.com/perks/tui/tuitest"
+)
+
+// sunset is a picture in which each place looks different.
+func sunset() image.Image {
+	img := image.NewRGBA(image.Rect(0, 0, 80, 60))
+	for y := range 60 {
+		for x := range 80 {
+			img.SetRGBA(x, y, color.RGBA{uint8(255 - 3*y), uint8(3 * x), uint8(4 * y), 255})
+		}
+	}
+	return img
+}
+
+func putImage(d *tuitest.Driver, img image.Image, err error) {
+	d.App.Top().(*perk.Screen).PutImage("https://images.test/coffee.png", img, err)
+}
+
+// states is every state of the screen, each brought about anew.
+var states = map[string]func(t *testing.T) *tuitest.Driver{
+	"everything": shown(coffee()),
+	"bare":       shown(bare()),
+	"not-started": shown(changed(coffee(), func(p *api.Perk) {
+		p.ValidFrom, p.ValidTo = days(4), nil
+	})),
+	"ended": shown(changed(coffee(), func(p *api.Perk) { p.ValidTo = days(-2) })),
+	"long": shown(changed(coffee(), func(p *api.Perk) {
+		p.Title = strings.Repeat("A very long title that goes on ", 6)
+		p.ID = strings.Repeat("id", 60)
+		p.ImageURL = pointerTo("https://images.test/" + strings.Repeat("path/", 60))
+		p.Terms = pointerTo(strings.Repeat("No exception is made. ", 100))
+		p.MerchantName = pointerTo(strings.Repeat("Donaudampfschifffahrtsgesellschaft", 5))
+	})),
+	"cjk": shown(changed(coffee(), func(p *api.Perk) {
+		p.Title, p.City, p.MerchantName = "二名様用コーヒー", "東京", pointerTo("喫茶アンナ")
+		p.Description = "フィルターコーヒー二杯と、その日のケーキを一切れお付けします。窓際の席をご希望の方はお申し付けください。"
+	})),
+	"right-to-left": shown(changed(coffee(), func(p *api.Perk) {
+		p.Title, p.City, p.MerchantName = "قهوة لشخصين", "القاهرة", pointerTo("מסעדת חנה")
+		p.Description = "كوبان من القهوة المقطرة وقطعة من الكعك.\u202e\x1b[31m"
+	})),
+	"emoji": shown(changed(coffee(), func(p *api.Perk) {
+		p.Title, p.DiscountText = "Coffee ☕ for two 👩‍👩‍👧‍👦", pointerTo("🎉 -20 % 🇵🇱")
+		p.Description = "☕☕ and 🍰, every day ✌🏽."
+	})),
+	"loading": func(t *testing.T) *tuitest.Driver {
+		return (&service{perk: coffee(), silent: true}).open(t, nil)
+	},
+	"reading-again": func(t *testing.T) *tuitest.Driver {
+		return (&service{perk: coffee(), silent: true}).open(t, pointerTo(coffee()))
+	},
+	"no-such": func(t *testing.T) *tuitest.Driver {
+		s := &service{perk: coffee(), status: http.StatusNotFound}
+		d := s.open(t, nil)
+		d.Settle()
+		return d
+	},
+	"gone": func(t *testing.T) *tuitest.Driver {
+		return afterwards(t, func(s *service) { s.perk.ID = "another" })
+	},
+	"failed": func(t *testing.T) *tuitest.Driver {
+		d := (&service{perk: coffee(), status: http.StatusForbidden}).open(t, nil)
+		d.Settle()
+		return d
+	},
+	"failed-again": func(t *testing.T) *tuitest.Driver {
+		return afterwards(t, func(s *service) { s.status = http.StatusForbidden })
+	},
+	"image":          withImage(sunset(), nil),
+	"image-fetching": withImage(nil, nil),
+	"image-refused":  withImage(nil, errors.New("The image has 9000 x 9000 pixels. Images of up to 20 megapixels are drawn here; open it in a browser instead.")),
+}
+
+func shown(perk api.Perk) func(*testing.T) *tuitest.Driver {
+	return func(t *testing.T) *tuitest.Driver {
+		d := (&service{perk: perk}).open(t, nil)
+		d.Settle()
+		return d
+	}
+}
+
+func withImage(img image.Image, err error) func(*testing.T) *tuitest.Driver {
+	return func(t *testing.T) *tuitest.Driver {
+		d := shown(coffee())(t)
+		putImage(d, img, err)
+		return d
+	}
+}
+
+// afterwards reads the perk, and reads it again three minutes after the service has changed.
+func afterwards(t *testing.T, change func(*service)) *tuitest.Driver {
+	s := &service{perk: coffee()}
+	d := s.open(t, nil)
+	d.Settle()
+	s.change(change)
+	d.Elapse(3 * time.Minute)
+	d.Press("R")
+	d.Settle()
+	return d
+}
+
+func TestEveryStateLooksAsItShould(t *testing.T) {
+	for name, state := range states {
+		t.Run(name, func(t *testing.T) {
+			state(t).Golden(name)
+		})
+	}
+}
+
+// All parts at once: a problem above, wide characters, and an image that is always as wide as it may be.
+func TestEverySizeFits(t *testing.T) {
+	s := &service{perk: coffee()}
+	s.perk.Title, s.perk.Description = "二名様用コーヒー", strings.Repeat("フィルターコーヒー二杯 ☕ ", 9)
+	d := s.open(t, nil)
+	d.Settle()
+	s.change(func(s *service) { s.status = http.StatusForbidden })
+	d.Press("R")
+	d.Settle()
+	putImage(d, image.NewGray(image.Rect(0, 0, 400, 8)), nil)
+	d.EverySize()
+}
+
+// A frame of the longest perk that the service takes must leave most of the 16 ms to the rest.
+func BenchmarkViewOfTheLongestPerk(b *testing.B) {
+	s := &service{perk: coffee()}
+	s.perk.Description = strings.Repeat("Two cups of filter coffee. ", 370)
+	s.perk.Terms = pointerTo(strings.Repeat("フィルターコーヒー", 1_100))
+	d := s.open(b, nil)
+	d.Settle()
+	d.Resize(200, 60)
+	putImage(d, sunset(), nil)
+	top := d.App.Top()
+	for b.Loop() {
+		top.Do(actions.Down)
+		top.View()
+	}
+}

@@ -1,0 +1,44 @@
+package perk_test
+
+import (
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/screens/perk"
+)
+
+func TestDatesAreSaidInWords(t *testing.T) {
+	warsaw := time.FixedZone("CET", 3600)
+	now := time.Date(2026, time.November, 21, 12, 0, 0, 0, warsaw)
+	at := func(month time.Month, day, hour int) *time.Time {
+		at := time.Date(2026, month, day, hour, 0, 0, 0, warsaw).UTC()
+		return &at
+	}
+	later := now.Add(90 * time.Minute)
+	for name, test := range map[string]struct {
+		from, to      *time.Time
+		words, whyNot string
+	}{
+		"no dates":                     {nil, nil, "Valid, no end date", ""},
+		"begun, without an end":        {at(11, 1, 0), nil, "Valid, no end date", ""},
+		"days left":                    {nil, at(12, 3, 18), "Valid until 3 Dec 2026, 12 days left", ""},
+		"a day that ends at midnight":  {nil, at(12, 4, 0), "Valid until 3 Dec 2026, 12 days left", ""},
+		"hours left":                   {nil, at(11, 22, 18), "Valid until 22 Nov 2026, 30 hours left", ""},
+		"not started":                  {at(11, 25, 12), at(12, 3, 18), "Valid from 25 Nov 2026 until 3 Dec 2026, starts in 4 days", "It starts in 4 days."},
+		"not started, without an end":  {at(11, 22, 13), nil, "Valid from 22 Nov 2026, starts in 25 hours", "It starts in 25 hours."},
+		"soon":                         {&later, nil, "Valid from 21 Nov 2026, starts in 1 hour", "It starts in 1 hour."},
+		"starts this moment":           {&now, nil, "Valid, no end date", ""},
+		"ended":                        {nil, at(11, 19, 11), "Was valid until 19 Nov 2026, ended 2 days ago", "It ended 2 days ago."},
+		"ends this moment":             {nil, &now, "Was valid until 21 Nov 2026, ended today", "It ended today."},
+		"ended before it ever started": {at(12, 1, 0), at(11, 1, 0), "Was valid until 31 Oct 2026, ended 20 days ago", "It ended 20 days ago."},
+	} {
+		p := &api.Perk{ValidFrom: test.from, ValidTo: test.to}
+		if got := perk.Validity(p, now); got != test.words {
+			t.Errorf("%s: %q, want %q", name, got, test.words)
+		}
+		if got := perk.WhyNotNow(p, now); got != test.whyNot {
+			t.Errorf("%s: it cannot be redeemed because %q, want %q", name, got, test.whyNot)
+		}
+	}
+}
