@@ -16,15 +16,20 @@ func cut(line string, width int, tail string) (string, int) {
 	if width <= 0 || line == "" {
 		return "", 0
 	}
-	if isASCII(line) && len(line) <= width {
-		return line, len(line)
+	if isASCII(line) {
+		if len(line) <= width {
+			return line, len(line)
+		}
+		room := width - Width(tail)
+		return line[:room] + tail, width
 	}
 	line = clean(line)
-	if w := Width(line); w <= width {
-		return line, w
+	size, at, rest := head(line, width)
+	if rest == "" {
+		return line, at
 	}
-	kept, at, rest := head(line, width-Width(tail))
-	return line[:kept] + tail + sequences(rest), at + Width(tail)
+	size, at, rest = head(line, width-Width(tail))
+	return line[:size] + tail + sequences(rest), at + Width(tail)
 }
 
 // head tells how many bytes of a clean line fit into the width, how wide they are, and what is left.

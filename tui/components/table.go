@@ -1,8 +1,6 @@
 package components
 
 import (
-	"strings"
-
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/theme"
 )
@@ -16,7 +14,7 @@ type Column struct {
 	Drop  int // the column with the highest Drop leaves first when there is too little room; 0 stays
 }
 
-// Row is one row of a Table. Its cells must be single lines that steer no terminal.
+// Row is one row of a Table. Its cells must be single lines that steer no terminal, without styles.
 type Row struct {
 	Cells  []string
 	Marked bool
@@ -30,11 +28,13 @@ type Table struct {
 	rows          []Row
 	cursor, top   int
 	width, height int
+	sorted        int // the column that the rows are sorted by; -1 if none
+	descending    bool
 }
 
 // NewTable makes a table without rows.
 func NewTable(look *theme.Theme, columns ...Column) *Table {
-	return &Table{theme: look, columns: columns}
+	return &Table{theme: look, columns: columns, sorted: -1}
 }
 
 // SetTheme changes the look.
@@ -45,6 +45,10 @@ func (t *Table) SetRows(rows []Row) {
 	t.rows = rows
 	t.SetCursor(t.cursor)
 }
+
+// Sort marks the column that the rows are sorted by, with "▲" from small to large and "▼" for the other way; -1 marks none. The
+// rows must come in that order.
+func (t *Table) Sort(column int, descending bool) { t.sorted, t.descending = column, descending }
 
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
@@ -71,7 +75,15 @@ func (t *Table) Resize(width, height int) {
 // RowAt returns the row that is drawn on a line of View, if there is one.
 func (t *Table) RowAt(line int) (row int, ok bool) {
 	row = t.top + line - 1
-	return row, line >= 1 && line < t.height && row < len(t.rows)
+	if line < 1 || line >= t.height || row >= len(t.rows) {
+		return 0, false
+	}
+	return row, true
+}
+
+// More tells how many rows are above and below those that are seen.
+func (t *Table) More() (above, below int) {
+	return t.top, max(0, len(t.rows)-t.top-max(0, t.height-1))
 }
 
 // Do moves about, and tells whether the action is one of moving.
@@ -94,108 +106,4 @@ func (t *Table) Do(id actions.ID) bool {
 		return false
 	}
 	return true
-}
-
-// The room before the first column: the cursor's mark, the row's mark, and a blank.
-const gutter = 3
-
-// widths returns the width of each column; 0 for those that have left.
-func (t *Table) widths() []int {
-	widths := make([]int, len(t.columns))
-	shown := make([]bool, len(t.columns))
-	for i := range shown {
-		shown[i] = true
-	}
-	need := func() int {
-		sum := gutter - 1
-		for i, c := range t.columns {
-			if shown[i] {
-				sum += c.Min + 1
-			}
-		}
-		return sum
-	}
-	for need() > t.width {
-		leave := -1
-		for i, c := range t.columns {
-			if shown[i] && c.Drop > 0 && (leave < 0 || c.Drop > t.columns[leave].Drop) {
-				leave = i
-			}
-		}
-		if leave < 0 {
-			break
-		}
-		shown[leave] = false
-	}
-	shares := 0
-	for i, c := range t.columns {
-		if shown[i] {
-			widths[i] = c.Min
-			shares += c.Share
-		}
-	}
-	if left := t.width - need(); left > 0 && shares > 0 {
-		given := 0
-		last := -1
-		for i, c := range t.columns {
-			if shown[i] && c.Share > 0 {
-				part := left * c.Share / shares
-				widths[i] += part
-				given += part
-				last = i
-			}
-		}
-		widths[last] += left - given
-	}
-	return widths
-}
-
-// View draws the names of the columns and the rows that there is room for.
-func (t *Table) View() string {
-	widths := t.widths()
-	names := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		names[i] = c.Name
-	}
-	lines := []string{t.theme.Heading.Render(Cut(t.line("  ", names, widths), t.width))}
-	for i := t.top; i < len(t.rows) && len(lines) < t.height; i++ {
-		row := t.rows[i]
-		marks := []byte("  ")
-		if i == t.cursor {
-			marks[0] = '>'
-		}
-		if row.Marked {
-			marks[1] = '*'
-		}
-		line := Pad(t.line(string(marks), row.Cells, widths), t.width)
-		switch {
-		case i == t.cursor:
-			line = t.theme.Selected.Render(line)
-		case row.Muted:
-			line = t.theme.Muted.Render(line)
-		}
-		lines = append(lines, line)
-	}
-	return Crop(strings.Join(lines, "\n"), t.width, t.height)
-}
-
-func (t *Table) line(marks string, cells []string, widths []int) string {
-	var line strings.Builder
-	line.WriteString(marks)
-	for i, width := range widths {
-		if width == 0 {
-			continue
-		}
-		cell := ""
-		if i < len(cells) {
-			cell = cells[i]
-		}
-		line.WriteByte(' ')
-		if t.columns[i].Right {
-			line.WriteString(PadLeft(cell, width))
-		} else {
-			line.WriteString(Pad(cell, width))
-		}
-	}
-	return line.String()
 }
