@@ -159,8 +159,6 @@ func TestEverySizeFits(t *testing.T) {
 	d.Send(screen.Toast{Kind: screen.Warning, Text: strings.Repeat("A long sentence 漢字 🙂. ", 20)})
 	d.Press("?")
 	d.EverySize()
-	d.Press("esc", ":")
-	d.EverySize()
 	d.Press("esc")
 	d.Send(screen.Confirm{Title: "Delete 漢字漢字漢字漢字漢字漢字?", Text: strings.Repeat("It goes. ", 50), Yes: "delete it"})
 	d.EverySize()

@@ -9,6 +9,7 @@ import (
 	"example.com/perks/api/plain"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/components"
+	"example.com/perks/tui/overlay"
 	"example.com/perks/tui/screen"
 )
 
@@ -95,42 +96,48 @@ func (a *App) header() string {
 
 // footer shows the keys of what can be done most usefully here.
 func (a *App) footer() string {
-	look := a.shell.Theme
-	last := a.hint(actions.Help)
+	if o := a.Overlay(); o != nil {
+		return a.hints(o.Hints(), a.width)
+	}
+	var hints []overlay.Hint
 	typing := a.face().Form() != nil
-	line, used := "", 0
-	room := a.width - components.Width(last) - 2
 	for _, offer := range a.Offers() {
 		action := a.shell.Keys.Action(offer.ID)
-		if action.Hint == "" || !offer.Enabled() || offer.ID == actions.Help || typing && !action.Typing {
-			continue
+		if action.Hint != "" && offer.Enabled() && offer.ID != actions.Help && (!typing || action.Typing) {
+			hints = append(hints, overlay.Hint{ID: offer.ID, Text: action.Hint})
 		}
-		hint := a.hint(offer.ID)
-		if hint == "" || used+components.Width(hint)+2 > room {
-			continue
-		}
-		line += hint + "  "
-		used += components.Width(hint) + 2
 	}
-	if !typing && a.Overlay() == nil {
-		line += last
+	if typing {
+		return a.hints(hints, a.width)
 	}
-	return look.Text.Render(components.Cut(line, a.width))
+	last := a.hints([]overlay.Hint{{ID: actions.Help, Text: a.shell.Keys.Action(actions.Help).Hint}}, a.width)
+	return components.Cut(a.hints(hints, a.width-components.Width(last))+last, a.width)
 }
 
-func (a *App) hint(id actions.ID) string {
-	key := a.shell.Keys.Key(id)
-	if a.face().Form() != nil {
-		key = a.typingKey(id)
+// hints writes as many of the hints as fit, each with the key that works now.
+func (a *App) hints(hints []overlay.Hint, room int) string {
+	line := ""
+	for _, hint := range hints {
+		key := a.keyNow(hint.ID)
+		width := components.Width(key) + 1 + components.Width(hint.Text) + 2
+		if key == "" || width-2 > room {
+			continue
+		}
+		line += a.shell.Theme.Key.Render(key) + " " + a.shell.Theme.Muted.Render(hint.Text) + "  "
+		room -= width
 	}
-	if key == "" {
-		return ""
-	}
-	return a.shell.Theme.Key.Render(key) + " " + a.shell.Theme.Muted.Render(a.shell.Keys.Action(id).Hint)
+	return line
 }
 
-// typingKey is the key that works while text is typed.
-func (a *App) typingKey(id actions.ID) string {
+// keyNow is the key of an action that works now: while text is typed, one that prints nothing, and Enter where that sends.
+func (a *App) keyNow(id actions.ID) string {
+	form := a.face().Form()
+	if form == nil {
+		return a.shell.Keys.Key(id)
+	}
+	if id == actions.Submit && form.EnterSends() {
+		return "enter"
+	}
 	for _, key := range a.shell.Keys.Action(id).Keys {
 		if !actions.Prints(key) {
 			return actions.Spell(key)
@@ -146,7 +153,7 @@ func (a *App) overlaid(view string, height int) string {
 		return view
 	}
 	look := a.shell.Theme
-	if a.width < 24 || height < 6 {
+	if a.width < 40 || height < 10 {
 		inside := look.Strong.Render(components.Cut(o.Title(), a.width))
 		if height > 1 {
 			inside += "\n" + o.View(look, a.width, height-1)

@@ -15,8 +15,9 @@ import (
 // Confirm asks before something that cannot be taken back.
 type Confirm struct {
 	textless
-	ask  screen.Confirm
-	keys *actions.Registry
+	ask    screen.Confirm
+	keys   *actions.Registry
+	scroll components.Scroll
 }
 
 // NewConfirm makes the question.
@@ -37,18 +38,30 @@ func (c *Confirm) Linear() string { return plain.Text(c.ask.Text) }
 func (c *Confirm) View(look *theme.Theme, width, height int) string {
 	answer := components.Cut(look.Key.Render(c.keys.Key(actions.Yes))+" "+look.Bad.Render(c.Yes())+"   "+
 		look.Key.Render(c.keys.Key(actions.No))+" "+look.Text.Render("no"), width)
-	lines := components.Wrap(c.Linear(), width)
-	if room := max(0, height-2); len(lines) > room {
-		lines = lines[:room]
+	text := components.Wrap(c.Linear(), width)
+	room := max(0, height-1)
+	if len(text) < room {
+		text, room = append(text, ""), len(text)+1
 	}
-	if height >= 2 {
-		lines = append(lines, "")
+	c.scroll.Resize(width, room)
+	c.scroll.Set(text)
+	if room == 0 {
+		return answer
+	}
+	lines := strings.Split(c.scroll.View(), "\n")
+	if _, below := c.scroll.More(); below > 0 {
+		answer = components.Cut(answer+"   "+look.Key.Render(c.keys.Key(actions.Down))+" more", width)
 	}
 	return strings.Join(append(lines, answer), "\n")
 }
 
-// Offers is yes and no.
-func (c *Confirm) Offers() []actions.Offer { return actions.Able(actions.Yes, actions.No) }
+// Hints is empty: the keys stand beside what they do.
+func (c *Confirm) Hints() []Hint { return nil }
+
+// Offers is yes and no, and to move about in a text that is longer than the screen.
+func (c *Confirm) Offers() []actions.Offer {
+	return append(actions.Able(actions.Yes, actions.No), components.Moves()...)
+}
 
 // Do answers the question.
 func (c *Confirm) Do(id actions.ID) (tea.Cmd, bool) {
@@ -58,5 +71,6 @@ func (c *Confirm) Do(id actions.ID) (tea.Cmd, bool) {
 	case actions.No:
 		return nil, true
 	}
+	c.scroll.Do(id)
 	return nil, false
 }

@@ -19,6 +19,8 @@ type Overlay interface {
 	Linear() string
 	// View draws the inside of the box, in at most that room.
 	View(look *theme.Theme, width, height int) string
+	// Hints is what the footer says, the most useful first.
+	Hints() []Hint
 	// Offers is what can be done, all of it from here.
 	Offers() []actions.Offer
 	// Do carries out an action. closed says that the overlay has had its answer.
@@ -27,6 +29,12 @@ type Overlay interface {
 	Form() *components.Form
 	// Edited tells that the text has changed.
 	Edited()
+}
+
+// Hint is what an action does here, in a word or two.
+type Hint struct {
+	ID   actions.ID
+	Text string
 }
 
 // textless is an Overlay's part without a form.

@@ -69,6 +69,11 @@ func (p *Pick) View(look *theme.Theme, width, height int) string {
 	return components.Crop(strings.Join(lines, "\n"), width, min(height, len(lines)))
 }
 
+// Hints is to choose, to move and to leave.
+func (p *Pick) Hints() []Hint {
+	return []Hint{{actions.Submit, "choose"}, {actions.NextField, "next"}, {actions.Cancel, "leave"}}
+}
+
 // Offers is to choose, to leave and to move. Moving goes by the keys of forms, because those of lists print letters.
 func (p *Pick) Offers() []actions.Offer {
 	return actions.Able(actions.Submit, actions.Cancel, actions.NextField, actions.PreviousField)

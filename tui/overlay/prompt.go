@@ -33,6 +33,9 @@ func (p *Prompt) View(look *theme.Theme, width, height int) string {
 	return p.form.View(width, min(height, 4))
 }
 
+// Hints is to send and to leave.
+func (p *Prompt) Hints() []Hint { return []Hint{{actions.Submit, "go on"}, {actions.Cancel, "leave"}} }
+
 // Offers is to send and to leave.
 func (p *Prompt) Offers() []actions.Offer { return actions.Able(actions.Submit, actions.Cancel) }
 

@@ -58,6 +58,11 @@ func (r *Reading) View(look *theme.Theme, width, height int) string {
 	return r.scroll.View()
 }
 
+// Hints is to leave and to move.
+func (r *Reading) Hints() []Hint {
+	return []Hint{{actions.Back, "close"}, {actions.Down, "down"}, {actions.PageDown, "further down"}}
+}
+
 // Offers is to move about and to leave.
 func (r *Reading) Offers() []actions.Offer {
 	return append(components.Moves(), actions.Able(actions.Back, actions.Help, actions.Messages, actions.Quit)...)

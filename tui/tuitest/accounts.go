@@ -3,6 +3,7 @@ package tuitest
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -147,20 +148,26 @@ func (t *tokens) Replace(ctx context.Context, refused string) (string, error) {
 	return "", client.ErrNoOtherToken
 }
 
-// over answers requests by a handler, in this process. A handler that waits must heed the request's context.
+// over answers requests by a handler, in this process. A handler that waits must heed the request's context; one that panics
+// with http.ErrAbortHandler breaks the connection.
 type over struct{ handler http.Handler }
 
 func (o over) RoundTrip(req *http.Request) (*http.Response, error) {
 	recorder := httptest.NewRecorder()
-	done := make(chan struct{})
+	done := make(chan any, 1)
 	go func() {
-		defer close(done)
+		defer func() { done <- recover() }()
 		o.handler.ServeHTTP(recorder, req)
 	}()
 	select {
-	case <-done:
-		if req.Context().Err() != nil {
+	case reason := <-done:
+		switch {
+		case req.Context().Err() != nil:
 			return nil, req.Context().Err()
+		case reason == http.ErrAbortHandler:
+			return nil, io.ErrUnexpectedEOF
+		case reason != nil:
+			panic(reason)
 		}
 		res := recorder.Result()
 		res.Request = req
