@@ -5,6 +5,7 @@ type palette struct {
 	text, muted, heading, accent, border string
 	selected, onSelected                 string
 	good, warn, bad, onBadge             string
+	behind                               string // "" is the terminal's own
 }
 
 // Each colour stands at 4.5 to 1 or more against the usual background of its theme (WCAG 2.2, criterion 1.4.3); borders
@@ -23,7 +24,7 @@ var palettes = map[Name]palette{
 	HighContrast: {
 		text: "#ffffff", muted: "#ffffff", heading: "#ffff00", accent: "#00ffff", border: "#ffffff",
 		selected: "#ffff00", onSelected: "#000000",
-		good: "#00ff00", warn: "#ffff00", bad: "#ff8080", onBadge: "#000000",
+		good: "#00ff00", warn: "#ffff00", bad: "#ff8080", onBadge: "#000000", behind: "#000000",
 	},
 	None: {},
 }

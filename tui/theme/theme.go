@@ -78,10 +78,14 @@ func New(name Name, profile termenv.Profile) *Theme {
 	p := palettes[name]
 	plain := func() lipgloss.Style { return r.NewStyle() }
 	in := func(colour string) lipgloss.Style {
-		if colour == "" {
-			return plain()
+		style := plain()
+		if colour != "" {
+			style = style.Foreground(lipgloss.Color(colour))
 		}
-		return plain().Foreground(lipgloss.Color(colour))
+		if p.behind != "" {
+			style = style.Background(lipgloss.Color(p.behind))
+		}
+		return style
 	}
 	badge := func(colour string) lipgloss.Style {
 		return plain().Bold(true).Foreground(lipgloss.Color(p.onBadge)).Background(lipgloss.Color(colour))
