@@ -21,8 +21,7 @@ func (s *Screen) chooseCategory() tea.Cmd {
 	if s.categories.Busy() {
 		return nil
 	}
-	load := s.categories.Load(func(ctx context.Context, c *client.Client) ([]api.Category, error) { return c.Categories(ctx) })
-	return tea.Batch(load, screen.Tell(screen.Note, "Loading the categories ..."))
+	return s.categories.Load(func(ctx context.Context, c *client.Client) ([]api.Category, error) { return c.Categories(ctx) })
 }
 
 func (s *Screen) arrivedCategories() tea.Cmd {

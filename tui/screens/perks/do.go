@@ -63,8 +63,9 @@ func (s *Screen) Offers() []actions.Offer {
 	}, components.Moves()...)
 }
 
-// Do carries out an action.
+// Do carries out an action. Categories that were asked for before are not waited for any more.
 func (s *Screen) Do(id actions.ID) tea.Cmd {
+	s.categoriesWait = false
 	switch id {
 	case actions.Filter:
 		return s.openFilter()

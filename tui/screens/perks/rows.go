@@ -1,6 +1,7 @@
 package perks
 
 import (
+	"slices"
 	"time"
 
 	"example.com/perks/api"
@@ -39,7 +40,14 @@ func (s *Screen) fitTable(width, height int) {
 		s.table.SetRows(s.rows)
 		s.table.SetCursor(cursor)
 	}
+	order := s.list.Value.query.effective()
+	s.table.Sort(sortedColumn(order.Field), order.Desc)
 	s.table.Resize(width, height)
+}
+
+// sortedColumn is the column that shows what the list is sorted by; -1 if none does.
+func sortedColumn(field string) int {
+	return slices.Index([]string{"title", "", "merchant_name", "city", "category", "valid_to"}, field)
 }
 
 // buildRows puts what was loaded into words. It is done when that changes, not for each frame.

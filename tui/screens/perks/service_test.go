@@ -23,6 +23,7 @@ type service struct {
 	status  int      // of all answers, unless it is 0
 	refusal api.FieldErrors
 	hold    chan struct{} // lists are answered once it is closed
+	first   bool          // but first pages at once
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -31,11 +32,15 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode([]api.Category{{ID: "food", Name: "Food"}, {ID: "out", Name: "Going out"}})
 		return
 	}
+	if !strings.HasSuffix(r.URL.Path, "/perks") {
+		http.NotFound(w, r)
+		return
+	}
 	s.mu.Lock()
 	s.asked = append(s.asked, r.URL.RawQuery)
-	hold, status, refusal, total := s.hold, s.status, s.refusal, s.total
+	hold, first, status, refusal, total := s.hold, s.first, s.status, s.refusal, s.total
 	s.mu.Unlock()
-	if hold != nil {
+	if hold != nil && !(first && strings.HasPrefix(r.URL.RawQuery, "page=1&")) {
 		select {
 		case <-hold:
 		case <-r.Context().Done():

@@ -108,7 +108,7 @@ func (s *Screen) position(width int) string {
 		age = "loaded " + components.Age(old)
 	}
 	if len(s.shown) == 0 {
-		return components.Cut(marks, width)
+		return components.Cut(joined(" - ", s.activity(), marks), width)
 	}
 	long := joined(" - ", s.activity(), fmt.Sprintf("row %s of %s, page %s of %s", row, total, page, pages), marks, age)
 	if components.Width(long) <= width {
@@ -122,7 +122,7 @@ func (s *Screen) position(width int) string {
 
 // activity says why the rows are not what the filter asks for.
 func (s *Screen) activity() string {
-	if s.isBusy() {
+	if s.isBusy() && len(s.shown) > 0 {
 		return "loading ..."
 	}
 	if _, wrong := s.read(); s.typing && len(wrong) > 0 {
@@ -130,6 +130,9 @@ func (s *Screen) activity() string {
 	}
 	if s.list.Err != nil && s.saysRefusal() {
 		return "filter refused"
+	}
+	if s.categoriesWait {
+		return "loading the categories ..."
 	}
 	return ""
 }

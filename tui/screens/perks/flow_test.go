@@ -1,0 +1,254 @@
+package perks_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+// stocked is a server with 120 perks: every third is for tea and in Wien, the others are for coffee and in Berlin. The first
+// two have a place, and one is over.
+func stocked(t *testing.T) *servertest.Server {
+	t.Helper()
+	server := servertest.Start(t)
+	records := make([]store.PerkRecord, 120)
+	for i := range records {
+		p := &records[i]
+		p.ID, p.Title, p.Category = fmt.Sprintf("perk-%03d", i+1), fmt.Sprintf("Coffee %03d", i+1), text("Drinks")
+		if i%3 == 2 {
+			p.Title, p.City, p.Category = fmt.Sprintf("Tea %03d", i+1), "Wien", text("Hot things")
+		}
+	}
+	for i, lat := range []float64{52.52, 52.6} {
+		lng := 13.4
+		records[i].Lat, records[i].Lng = &lat, &lng
+	}
+	over := tuitest.Noon.AddDate(-2, 0, 0)
+	records = append(records, store.PerkRecord{Perk: api.Perk{ID: "over", Title: "Over", ValidTo: &over}})
+	server.ImportPerks(records...)
+	return server
+}
+
+func start(t *testing.T) *tuitest.Driver {
+	t.Helper()
+	d := tuitest.Start(t, stocked(t))
+	d.See("row 1 of 120, page 1 of 3")
+	return d
+}
+
+func TestTheListFollowsTheFilter(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	d.Press("/")
+	d.Type("tea")
+	d.See("row 1 of 40,", "Tea 003")
+	d.Press("tab")
+	d.Type("berlin")
+	d.See("No perk fits the filter: words \"tea\", city berlin. F clears the filter.")
+	d.Press("enter")
+	d.See("Filter: words \"tea\", city berlin - newest first")
+	d.Press("F")
+	d.See("All valid perks", "row 1 of 120")
+
+	d.Press("/", "tab", "tab", "tab")
+	d.Type("52.52,13.4")
+	d.See("row 1 of 2,")
+	d.Press("tab")
+	d.Type("1")
+	d.See("row 1 of 1,")
+	d.Press("esc")
+	d.See("Filter: near 52.52,13.4 within 1 km - newest first")
+	d.Press("F")
+	d.See("row 1 of 120")
+}
+
+func TestAWrongFieldSendsNothingAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	perks := numbered(1000)
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 1,000")
+	d.Settle()
+	before := len(perks.queries())
+	d.Press("/", "tab", "tab", "tab")
+	for text, why := range map[string]string{
+		"52.5":    "Near must be latitude,longitude, such as 52.52,13.405",
+		"91,13":   "Near latitude must be between -90 and 90",
+		"52,-181": "Near longitude must be between -180 and 180",
+	} {
+		d.Paste(text)
+		d.See("! "+why, "filter incomplete")
+		d.Clear()
+	}
+	d.Press("tab")
+	for text, why := range map[string]string{
+		"0": "must be above 0 and at most 500", "500.1": "must be above 0 and at most 500", "far": "must be a number", "10": "needs Near: a place to measure from",
+	} {
+		d.Paste(text)
+		d.See("! Radius km " + why)
+		d.Clear()
+	}
+	d.Paste("10")
+	d.Press("enter")
+	d.See("needs Near")
+	d.Settle()
+	for _, query := range perks.queries()[before:] {
+		if !strings.HasPrefix(query, "page=2&") {
+			t.Errorf("the service was asked for %s", query)
+		}
+	}
+	d.Press("esc")
+	if d.Press("/"); d.Shows("Radius km: 10 ") {
+		t.Error("a wrong value was kept where it does not count")
+	}
+}
+
+func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	d.Press("/")
+	d.Paste(strings.Repeat("x", 201))
+	d.See("! Words must be at most 200 characters long", "filter refused", "row 1 of 120")
+	d.Press("backspace")
+	d.Gone("! Words")
+	d.See("No perk fits the filter")
+	d.Press("x", "esc")
+	d.See("The service refuses the filter: Words must be at most 200 characters long.", "F clears the filter.")
+	d.Press("F")
+	d.See("row 1 of 120")
+}
+
+func TestSortingSaysTheOrder(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	d.See("newest first")
+	d.Press("s")
+	d.See("Sort by", "Title")
+	d.Type("title")
+	d.Press("enter")
+	d.See("by title, A to Z", "> Coffee 001")
+	d.Press("S")
+	d.See("by title, Z to A", "> Tea 120", "Title ▼")
+
+	d.Press("s")
+	d.See("Sort by")
+	d.Type("distance")
+	d.Press("enter")
+	d.See("fill in Near in the filter (/) first")
+	d.Press("/", "tab", "tab", "tab")
+	d.Type("52.6,13.4")
+	d.Press("enter", "s")
+	d.See("Sort by")
+	d.Type("distance")
+	d.Press("enter")
+	d.See("nearest first", "> Coffee 002")
+	d.Press("F")
+	d.See("All valid perks - newest first", "> Coffee 001")
+}
+
+func TestCategoriesAndExpiredOnes(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	d.Press("c")
+	d.See("All categories", "Hot things")
+	d.Type("hot")
+	d.Press("enter")
+	d.See("Filter: category Hot things", "row 1 of 40,")
+	d.Press("c")
+	d.See("All categories")
+	d.Type("all")
+	d.Press("enter")
+	d.See("row 1 of 120")
+	d.Press("e")
+	d.See("All perks, expired ones too", "row 1 of 121", "ended")
+	d.Press("e")
+	d.See("row 1 of 120")
+}
+
+func TestPagesGoOnPastTheLastRowAndBack(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	d.Press("G", "j")
+	d.See("row 51 of 120, page 2 of 3")
+	d.Press("k")
+	d.See("row 50 of 120, page 1 of 3")
+	d.Press("j", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown")
+	d.See("page 3 of 3")
+	d.Press("p", "p")
+	d.See("row 1 of 120, page 1 of 3")
+	d.Press("}")
+	d.See("row 101 of 120, page 3 of 3")
+	d.Press("G", "j", "n")
+	d.See("This is the last page.")
+	d.Elapse(time.Minute)
+	d.See("row 120 of 120, page 3 of 3")
+	d.Press("{")
+	d.See("row 1 of 120, page 1 of 3")
+}
+
+func TestOpenCopyAndRedeem(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	d.Press("y")
+	d.See("Done: The id perk-001 is on the clipboard.")
+	if got := d.Desktop.Copied(); got != "perk-001" {
+		t.Errorf("%q was copied", got)
+	}
+	open, _ := sent(d.App.Top(), actions.Open).(screen.Go)
+	if to, ok := open.To.(screen.ToPerk); !ok || to.ID != "perk-001" || to.Known == nil || to.Known.Title != "Coffee 001" {
+		t.Errorf("opening went to %#v", open)
+	}
+	if ids := redeemed(t, d); ids != "perk-001" {
+		t.Errorf("without marks %s is redeemed", ids)
+	}
+
+	d.Elapse(time.Minute)
+	d.Press(" ", "G", "j")
+	d.See("page 2 of 3")
+	d.Press(" ", "j", " ", " ")
+	d.See("2 marked")
+	if ids := redeemed(t, d); ids != "perk-001 perk-051" {
+		t.Errorf("of the marks %s is redeemed", ids)
+	}
+	d.Press("r")
+	d.Until("the redeem", func() bool { return d.Depth() == 2 })
+	d.Send(screen.Back{})
+	d.See("2 perks are still marked. X takes all marks away.")
+	d.Press("X")
+	d.Gone("2 marked")
+}
+
+// sent is the message that an action of a screen sends.
+func sent(s screen.Screen, id actions.ID) any { return s.Do(id)() }
+
+func redeemed(t *testing.T, d *tuitest.Driver) string {
+	t.Helper()
+	opened, _ := sent(d.App.Top(), actions.Redeem).(screen.Go)
+	to, ok := opened.To.(screen.ToRedeem)
+	if !ok {
+		t.Fatalf("redeeming went to %#v", opened)
+	}
+	var ids []string
+	for _, perk := range to.Perks {
+		ids = append(ids, perk.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+func TestNoKeyDoesAnythingElseWhileTheFilterIsTyped(t *testing.T) {
+	t.Parallel()
+	d := tuitest.StartOver(t, numbered(1000))
+	d.See("row 1 of 1,000")
+	d.Press("/")
+	for range 5 {
+		d.TypesEverywhere()
+		d.Press("tab")
+	}
+}

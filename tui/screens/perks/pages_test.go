@@ -1,0 +1,195 @@
+package perks_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/tuitest"
+)
+
+// pagesOf is the pages that were asked for.
+func pagesOf(queries []string) string {
+	var pages []string
+	for _, query := range queries {
+		page, _, _ := strings.Cut(strings.TrimPrefix(query[strings.Index(query, "page="):], "page="), "&")
+		pages = append(pages, page)
+	}
+	return strings.Join(pages, " ")
+}
+
+func TestTheNextPageIsThereAtOnce(t *testing.T) {
+	t.Parallel()
+	perks := numbered(150)
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 150")
+	d.Settle()
+	hold := make(chan struct{})
+	perks.change(func() { perks.hold = hold })
+	d.Press("G", "j")
+	if !d.Shows("row 51 of 150, page 2 of 3") || d.Shows("loading") {
+		t.Errorf("the second page was not there:\n%s", d.Screen())
+	}
+	d.Press("k")
+	if !d.Shows("row 50 of 150, page 1 of 3") {
+		t.Errorf("the first page was not there any more:\n%s", d.Screen())
+	}
+	d.Press("j")
+	close(hold)
+	d.Settle()
+	d.Press("n")
+	d.Settle()
+	if got := pagesOf(perks.queries()); !strings.HasSuffix(got, "3") || strings.Contains(got, "4") || strings.Count(got, "2") != 1 {
+		t.Errorf("pages %s were asked for", got)
+	}
+}
+
+func TestAPageThatIsOnItsWayIsWaitedForAndNotAskedForTwice(t *testing.T) {
+	t.Parallel()
+	perks := numbered(150)
+	perks.hold, perks.first = make(chan struct{}), true
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 150")
+	d.Press("n")
+	if !d.Shows("loading ... - row 1 of 150") {
+		t.Errorf("it does not say that it waits:\n%s", d.Screen())
+	}
+	d.Press("j", "j")
+	close(perks.hold)
+	d.See("row 51 of 150, page 2 of 3")
+	d.Settle()
+	if got := pagesOf(perks.queries()); got != "1 2 3" {
+		t.Errorf("pages %s were asked for", got)
+	}
+}
+
+func TestAnOldPageIsShownAtOnceAndLoadedAgain(t *testing.T) {
+	t.Parallel()
+	perks := numbered(150)
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 150")
+	d.Settle()
+	d.Elapse(2 * time.Minute)
+	hold := make(chan struct{})
+	perks.change(func() { perks.hold = hold })
+	d.Press("n")
+	if !d.Shows("loading ... - row 51 of 150, page 2 of 3") {
+		t.Errorf("the old page is not shown:\n%s", d.Screen())
+	}
+	close(hold)
+	d.Settle()
+	if !d.Shows("row 51 of 150, page 2 of 3") || d.Shows("loading") {
+		t.Errorf("it was not loaded again:\n%s", d.Screen())
+	}
+}
+
+func TestAListThatHasBecomeShorterGoesToItsLastPage(t *testing.T) {
+	t.Parallel()
+	perks := numbered(1000)
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 1,000")
+	d.Settle()
+	perks.change(func() { perks.total = 120 })
+	d.Press("}")
+	d.See("row 101 of 120, page 3 of 3")
+	d.Settle()
+	perks.change(func() { perks.total = 0 })
+	d.Press("R")
+	d.See("There are no perks yet.")
+}
+
+func TestTheRowUnderTheCursorStaysWhenTheListIsLoadedAgain(t *testing.T) {
+	t.Parallel()
+	perks := numbered(1000)
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 1,000")
+	d.Press("j", "j")
+	plain := perks.perk
+	perks.change(func() { perks.perk = func(n int64) api.Perk { return plain(n - 1) } }) // one was added before the others
+	d.Press("R")
+	d.See("row 4 of 1,000", "> Perk number 3")
+}
+
+func TestMarksAreKeptAcrossPagesUpToAHundred(t *testing.T) {
+	t.Parallel()
+	d := tuitest.StartOver(t, numbered(1000))
+	d.See("row 1 of 1,000")
+	for range 100 {
+		d.Settle()
+		d.Press(" ", "j")
+	}
+	d.See("100 marked", "row 101 of 1,000")
+	d.Press(" ")
+	d.See("Warning: Mark, or take the mark away is not possible now: 100 perks are marked, which is the most.")
+	d.Elapse(time.Minute)
+	d.Press("k")
+	d.See("row 100 of 1,000")
+	d.Press(" ")
+	d.See("99 marked")
+}
+
+func TestAFailureKeepsTheRowsAndTheFilter(t *testing.T) {
+	t.Parallel()
+	perks := numbered(1000)
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 1,000")
+	d.Settle()
+	perks.change(func() { perks.status = http.StatusInternalServerError })
+	d.Press("/", "c", "enter")
+	d.See("Not loaded. It is broken just now. These rows were loaded just now.", "Filter: words \"c\"", "> Perk number 1")
+	perks.change(func() { perks.status = 0 })
+	d.Press("R")
+	d.Gone("Not loaded")
+	d.See("Filter: words \"c\"", "row 1 of 1,000")
+}
+
+func TestTheMouseChoosesAndScrolls(t *testing.T) {
+	t.Parallel()
+	d := tuitest.StartOver(t, numbered(1000))
+	d.See("row 1 of 1,000")
+	click := func(x, y int) {
+		d.Send(tea.MouseMsg{X: x, Y: y, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft})
+	}
+	click(5, 7) // below the header, the filter and the names of the columns
+	d.See("row 5 of 1,000", "> Perk number 5")
+	d.Send(tea.MouseMsg{Y: 9, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown})
+	d.See("row 8 of 1,000")
+	d.Send(tea.MouseMsg{Y: 9, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelUp})
+	d.See("row 5 of 1,000")
+	d.Resize(120, 24)
+	click(100, 9) // into the preview
+	d.See("row 5 of 1,000")
+	click(5, 7)
+	d.Until("the perk", func() bool { return d.Depth() == 2 })
+}
+
+func TestLinearSaysEverything(t *testing.T) {
+	t.Parallel()
+	d := states["strange"](t)
+	d.Press("k", " ", "/")
+	d.Type("c")
+	d.Settle()
+	linear := d.App.Top().Linear()
+	for _, want := range []string{
+		"Filter: words \"c\", expired ones too - newest first.", "Field Words has the keyboard.", "Words: c",
+		"2. 東京の朝食セット二人前. Discount: 半額. Merchant: 喫茶店. City: 東京都. Valid: no end. Id: cjk.",
+		"6. Yesterday's soup. City: Bonn. Valid: ended 2 days ago. Id: over. Marked.",
+		"row 1 of 7, page 1 of 1 - 1 marked.",
+	} {
+		if !strings.Contains(linear, want) {
+			t.Errorf("it does not say %q:\n%s", want, linear)
+		}
+	}
+	if strings.ContainsAny(linear, "│>…\x1b") {
+		t.Errorf("something in it is drawn:\n%s", linear)
+	}
+	chooser := d.App.Top().(interface{ Choose(int) bool })
+	if !chooser.Choose(7) || chooser.Choose(8) || chooser.Choose(0) {
+		t.Error("rows 1 to 7 can be chosen, and no others")
+	}
+	d.See("row 7 of 7")
+}
