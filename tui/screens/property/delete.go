@@ -1,0 +1,161 @@
+package property
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/screen"
+)
+
+// removed is how deleting has ended, apart from its error.
+type removed struct {
+	now   version // how the property is instead, if that is known
+	known bool
+	quiet bool // no answer told that it is gone: reading did
+}
+
+// remove deletes a property if it still is the version that a person has seen.
+func remove(seen version) screen.Fetch[removed] {
+	return func(ctx context.Context, c *client.Client) (removed, error) {
+		id := seen.Property.ID
+		if seen.ETag == "" {
+			if now, err := untouched(ctx, c, seen); err != nil {
+				return removed{now: now, known: errors.Is(err, errChanged), quiet: isGone(err)}, unlessGone(err)
+			}
+		}
+		_, err := c.DeleteProperty(ctx, id, seen.ETag)
+		switch {
+		case isGone(err):
+			return removed{quiet: true}, nil
+		case err == nil || !client.OutcomeUnknown(err) && !isChanged(err):
+			return removed{}, err
+		}
+		now, failed := look(ctx, c, id)
+		if isGone(failed) {
+			return removed{quiet: true}, nil
+		}
+		return removed{now: now, known: failed == nil}, err
+	}
+}
+
+func unlessGone(err error) error {
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
+
+// askDelete asks about the version that is shown. meanwhile says what somebody else has changed, if that is why it is asked
+// again.
+func (s *Screen) askDelete(meanwhile string) tea.Cmd {
+	seen := s.record.Value
+	p := seen.Property
+	text := fmt.Sprintf("%s\n%s\nProperty %d at %s\n\nIt is taken off the service. Only the operator of the service can bring it back.",
+		plain.Line(p.Title), place(p), p.ID, s.shell.Account.Profile.APIURL)
+	if meanwhile != "" {
+		text = meanwhile + "\n\n" + text
+	}
+	if seen.ETag == "" {
+		text += "\n\n" + unguarded
+	}
+	return screen.Send(screen.Confirm{
+		Title: fmt.Sprintf("Delete property %d?", p.ID),
+		Text:  text,
+		Yes:   "delete it",
+		Then:  func() tea.Cmd { s.notes = nil; return s.remover.Send(remove(seen)) },
+	})
+}
+
+// unguarded is said wherever a change cannot be tied to a version.
+const unguarded = "This service gives no version that a change could be tied to. The property is read again just before and compared; " +
+	"what somebody else changes in the very same moment could still be lost."
+
+func place(p api.Property) string {
+	town := strings.TrimSpace(plain.Line(p.City) + " " + plain.Line(p.Postcode))
+	street := plain.Line(p.Address)
+	switch {
+	case street == "" && town == "":
+		return "without an address"
+	case street == "" || town == "":
+		return street + town
+	}
+	return street + ", " + town
+}
+
+// removed goes on with how deleting has ended.
+func (s *Screen) removed(sent screen.Sent[removed]) tea.Cmd {
+	got, err := sent.Value, sent.Err
+	switch {
+	case err == nil:
+		return s.gone(got.quiet)
+	case isChanged(err) && got.known:
+		before := s.record.Value
+		s.record.Cancel()
+		s.record.Put(got.now)
+		return s.askDelete("It was not deleted, because somebody else changed it meanwhile. It is shown anew. " + whatChanged(before, got.now))
+	case client.OutcomeUnknown(err) && got.known:
+		s.record.Cancel()
+		s.record.Put(got.now)
+		s.note("No answer told whether property %d was deleted. When it was looked after, it was still there; the request may yet be carried out.", s.id)
+		return nil
+	case client.OutcomeUnknown(err):
+		s.doomed = true
+		s.note("No answer told whether property %d was deleted. %s looks whether it is still there.", s.id, s.key(settleKey))
+		return nil
+	}
+	what, next := s.explain(err)
+	s.note("Property %d was not deleted. %s", s.id, what)
+	s.note("%s", next)
+	return nil
+}
+
+// whatChanged names the fields in which two versions differ, and short values themselves.
+func whatChanged(before, now version) string {
+	var changes []string
+	for _, name := range api.PropertyChanges(before.Property, now.Property).Fields() {
+		f := fieldNamed(name)
+		if f.lines {
+			changes = append(changes, f.word)
+			continue
+		}
+		changes = append(changes, fmt.Sprintf("%s from %s to %s", f.word, shown(f, textOf(before.Property, name)), shown(f, textOf(now.Property, name))))
+	}
+	if changes == nil {
+		return "No field that is shown differs."
+	}
+	return "Changed: " + strings.Join(changes, "; ") + "."
+}
+
+// gone closes the screen of a property that is deleted.
+func (s *Screen) gone(quiet bool) tea.Cmd {
+	s.deleted, s.doomed, s.notes = true, false, nil
+	what := fmt.Sprintf("Deleted property %d, %s.", s.id, plain.Line(s.record.Value.Property.Title))
+	if quiet {
+		what = fmt.Sprintf("Property %d is gone. No answer said by whom.", s.id)
+	}
+	return tea.Batch(
+		screen.Tell(screen.Done, "%s If that was a mistake, ask the operator of the service to run: perksd property restore %d", what, s.id),
+		s.close())
+}
+
+// close leaves the place on the stack to the screen below. If another screen lies above, that has to wait.
+func (s *Screen) close() tea.Cmd { return screen.Send(screen.Back{From: s}) }
+
+// sight goes on with how the property is after a deletion of which nobody knows how it ended.
+func (s *Screen) sight() tea.Cmd {
+	switch err := s.record.Err; {
+	case isGone(err):
+		return s.gone(true)
+	case err == nil:
+		s.doomed = false
+		s.notes = []string{fmt.Sprintf("Property %d is still there: it was not deleted, at least not yet.", s.id)}
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package property_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/screen"
+)
+
+func TestAPropertyIsOpenedByIDAndThenFromTheRecentOnes(t *testing.T) {
+	o := begin(t, 0)
+	o.See("Open a property", "Its id")
+	o.Type("4x\n")
+	o.See("must be a whole number above 0")
+	o.Press("backspace")
+	o.Type("2\n")
+	o.See("Property 42: Bright flat", "Price per week 250.50", "https://img.example/a,1.jpg", "latitude 53.8008, longitude -1.5491")
+	o.Settle()
+	o.Open(screen.ToProperty{})
+	o.See("Which property?", "> 42", "another id ...")
+	o.Press("enter")
+	o.See("Property 42: Bright flat")
+	o.Press("y")
+	o.See("Copied the id 42.")
+	o.Press("o")
+	o.See("Which image?")
+	o.Press("down", "enter")
+	o.See("Opened the image")
+	if o.Desktop.Copied() != "42" || o.Desktop.Opened() != "https://img.example/2.jpg" {
+		t.Errorf("copied %q, opened %q", o.Desktop.Copied(), o.Desktop.Opened())
+	}
+}
+
+func TestOnlyWhatWasChangedIsSaved(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	o.fill("price_pw", "12,5")
+	o.See("must be plain decimal digits such as 120.50")
+	o.Press("ctrl+s")
+	o.See("Put this right first: price per week.")
+	o.fill("price_pw", "275.00")
+	o.fill("lat", "")
+	o.Press("ctrl+s")
+	o.See("- 250.50", "+ 275.00", "- 53.8008", "+ (none)", "ctrl+s saves this in property 42")
+	if o.App.Top().Unsaved() == "" {
+		t.Error("nothing warns of the changes")
+	}
+	o.Press("esc")
+	o.See("> Latitude")
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("Done: Saved property 42: price per week, latitude.", "Price per week 275.00", "latitude (none), longitude -1.5491")
+	if got, want := o.door.sent(), []string{`PATCH {"price_pw":"275.00","lat":null}`}; !slices.Equal(got, want) {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+	if p := o.stored(); p.PricePW.String() != "275.00" || p.Lat != nil || p.Description != flat().Description {
+		t.Errorf("stored %+v", p)
+	}
+	if o.App.Top().Unsaved() != "" {
+		t.Error("it still warns of changes")
+	}
+}
+
+func TestWithoutAChangeNothingIsSent(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	o.fill("price_pw", "250.5")
+	o.Press("ctrl+s")
+	o.See("Nothing was changed, so there is nothing to send.")
+	o.Clear()
+	o.Type("250.50")
+	o.Press("esc")
+	o.See("Property 42: Bright flat")
+	if len(o.door.sent()) != 0 {
+		t.Errorf("sent %q", o.door.sent())
+	}
+}
+
+func TestLeavingTheFormAsks(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	o.Type("!")
+	o.Press("esc")
+	o.See("Leave property 42 as it was?", "What you have typed is thrown away: title.")
+	o.Press("n")
+	o.See("> Title")
+	if o.value("title") != "Bright flat!" {
+		t.Errorf("the form holds %q", o.value("title"))
+	}
+	o.Press("esc")
+	o.See("Leave property 42 as it was?")
+	o.Press("y")
+	o.See("Property id", "Bright flat")
+}
+
+func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
+	o := begin(t, 42)
+	o.door.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if isPatch(r) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			w.Write([]byte(`{"response":"Some values are not valid.","code":"validation_failed","errors":{"city":["is outside of our region"],"season":["is closed"]}}`))
+		}
+		return isPatch(r)
+	})
+	o.Press("e")
+	o.See("> Title")
+	o.fill("city", "Atlantis")
+	o.fill("deposit", "600")
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("The service did not take it", "season is closed", "> City", "is outside of our region")
+	if o.value("city") != "Atlantis" || o.value("deposit") != "600" {
+		t.Errorf("the form holds %q and %q", o.value("city"), o.value("deposit"))
+	}
+	o.door.answers(nil)
+	o.fill("city", "York")
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("Saved property 42: city, deposit.")
+	if p := o.stored(); p.City != "York" || p.Deposit != 600 {
+		t.Errorf("stored %+v", p)
+	}
+}
+
+func TestAMergeLetsDecideAboutWhatBothChanged(t *testing.T) {
+	for _, test := range []struct{ key, title string }{{"m", "My flat"}, {"t", "Their flat"}} {
+		o := begin(t, 42)
+		o.Press("e")
+		o.See("> Title")
+		o.fill("title", "My flat")
+		o.fill("bedrooms", "3")
+		o.change(api.PropertyPatch{Title: api.Some("Their flat"), City: api.Some("York")})
+		o.Press("ctrl+s", "ctrl+s")
+		o.See("Somebody else changed property 42 meanwhile: title, city.", "> Title, changed by both: not decided",
+			"before: Bright flat", "theirs: Their flat", "mine: My flat", "City, changed by them: theirs is kept", "Bedrooms, changed by you: yours is kept")
+		o.Press("ctrl+s")
+		o.See("Decide first about: title.")
+		o.Press(test.key)
+		o.See("All is decided.")
+		o.Press("ctrl+s")
+		o.See("Done: Saved property 42")
+		if p := o.stored(); p.Title != test.title || p.City != "York" || p.Bedrooms != 3 {
+			t.Errorf("%s: stored %+v", test.key, p)
+		}
+		o.Settle()
+	}
+}
+
+func TestAMergeBeginsAgainAsOftenAsSomebodyIsFaster(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	o.fill("title", "Mine")
+	o.change(api.PropertyPatch{City: api.Some("York")})
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("None of it is what you changed", "All is decided. ctrl+s saves it so.", "City, changed by them")
+	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
+	o.Press("ctrl+s")
+	o.See("> Title, changed by both", "theirs: Theirs", "mine: Mine")
+	o.Press("esc")
+	o.See("> Title", "Not decided yet: title.")
+	if o.value("title") != "Mine" {
+		t.Errorf("the form holds %q", o.value("title"))
+	}
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("> Title, changed by both")
+	o.Press("m", "esc")
+	o.See("The form holds what was merged.")
+	o.Press("ctrl+s")
+	o.See("- Theirs", "+ Mine")
+	o.Press("ctrl+s")
+	o.See("Done: Saved property 42: title.")
+	if p := o.stored(); p.Title != "Mine" || p.City != "York" {
+		t.Errorf("stored %+v", p)
+	}
+}
+
+func TestTakingAllOfTheirsSendsNothing(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	o.fill("title", "Mine")
+	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("changed by both")
+	o.Press("t", "ctrl+s")
+	o.See("Nothing is left to save", "Title Theirs")
+	if n := len(o.door.sent()); n != 1 {
+		t.Errorf("sent %q", o.door.sent())
+	}
+}
+
+func TestASavedEditIsUndone(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("z")
+	o.See("not possible now: Nothing was saved here yet.")
+	o.Press("e")
+	o.See("> Title")
+	o.fill("title", "Dark flat")
+	o.fill("images", "")
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("Saved property 42: title, images.")
+	o.Settle()
+	o.Press("z")
+	o.See("ctrl+s undoes this in property 42", "- Dark flat", "+ Bright flat", "+ https://img.example/a,1.jpg")
+	o.Press("esc")
+	o.See("Title Dark flat")
+	o.Press("z", "ctrl+s")
+	o.See("Undone in property 42: title, images.", "Title Bright flat")
+	if p, was := o.stored(), flat(); p.Title != was.Title || !slices.Equal(p.Images, was.Images) {
+		t.Errorf("stored %+v", p)
+	}
+}
+
+func TestAnUndoKeepsWhatSomebodyElseDidSince(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	o.fill("title", "Mine")
+	o.fill("city", "Hull")
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("Saved property 42")
+	o.Settle()
+	o.change(api.PropertyPatch{Title: api.Some("Theirs"), Bedrooms: api.Some(5)})
+	o.Press("z", "ctrl+s")
+	o.See("> Title, changed by both", "before: Mine", "theirs: Theirs", "mine: Bright flat")
+	o.Press("t", "ctrl+s")
+	o.See("Undone in property 42: city.")
+	if p := o.stored(); p.Title != "Theirs" || p.City != "Leeds" || p.Bedrooms != 5 {
+		t.Errorf("stored %+v", p)
+	}
+}
+
+func TestWithoutETagsTheVersionsAreCompared(t *testing.T) {
+	o := begin(t, 42)
+	o.door.etags = false
+	o.Press("R")
+	o.Settle()
+	o.Press("e")
+	o.See("> Title")
+	o.fill("title", "Mine")
+	o.Press("ctrl+s")
+	o.See("This service gives no version that a change could be tied to.")
+	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
+	o.Press("ctrl+s")
+	o.See("changed by both")
+	if len(o.door.sent()) != 0 {
+		t.Errorf("sent %q", o.door.sent())
+	}
+	o.Press("m", "ctrl+s")
+	o.See("Saved property 42: title.")
+	if o.stored().Title != "Mine" {
+		t.Errorf("stored %+v", o.stored())
+	}
+}
+
+func TestNoPrintableKeyDoesAnythingButType(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	for _, field := range o.App.Top().Form().Names() {
+		o.fill(field, "")
+		o.TypesEverywhere()
+	}
+	if strings.TrimSpace(o.value("title")) != "" || len(o.door.sent()) != 0 {
+		t.Errorf("sent %q", o.door.sent())
+	}
+}

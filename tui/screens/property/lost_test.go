@@ -1,0 +1,315 @@
+package property_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/screen"
+)
+
+// editing opens the form with another title.
+func editing(t *testing.T) *office {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	o.fill("title", "Mine")
+	return o
+}
+
+func TestALostAnswerIsLookedAfter(t *testing.T) {
+	o := editing(t)
+	o.door.loses(isPatch)
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("Saved property 42: title. No answer told so, but it is as you want it.", "Title Mine")
+	if n := len(o.door.sent()); n != 1 {
+		t.Errorf("sent %d times", n)
+	}
+}
+
+func TestARequestThatNeverArrivedCanBeSentAgain(t *testing.T) {
+	o := editing(t)
+	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if isPatch(r) {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("No answer came, and when it was looked after, the property was not changed.", "To send it once more is safe")
+	if o.App.Top().Unsaved() == "" {
+		t.Error("nothing warns of what is not known")
+	}
+	o.door.answers(nil)
+	o.Press("ctrl+s")
+	o.See("Done: Saved property 42: title.")
+}
+
+func TestAnUnknownOutcomeIsSettledOnceTheServiceIsBack(t *testing.T) {
+	o := editing(t)
+	cut := false
+	o.door.loses(func(r *http.Request) bool { cut = cut || isPatch(r); return cut })
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("nobody knows yet whether it was saved", "s look", "OFFLINE")
+	o.Press("s")
+	o.See("It still is not known whether it was saved.")
+	o.Settle()
+	o.door.loses(nil)
+	o.Elapse(3 * time.Second)
+	o.See("Saved property 42: title. No answer told so", "Title Mine")
+	if n := len(o.door.sent()); n != 1 {
+		t.Errorf("sent %d times", n)
+	}
+}
+
+func TestALateChangeIsFoundWhenItIsSentAgain(t *testing.T) {
+	o := editing(t)
+	lost := true
+	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if isPatch(r) && lost {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("The change may still come.")
+	lost = false
+	o.change(api.PropertyPatch{Title: api.Some("Mine")}) // it came
+	o.Press("ctrl+s")
+	o.See("Saved property 42: title. No answer told so, but it is as you want it.")
+}
+
+func TestASessionThatEndsKeepsTheText(t *testing.T) {
+	o := editing(t)
+	o.accounts.Expire()
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("The service does not accept the session any more.")
+	o.Settle()
+	for form := o.App.Top().Form(); form.Focus() != "secret"; {
+		o.Press("tab")
+	}
+	o.Type(o.secret + "\n")
+	o.See("It was not saved.", "Your text is kept.", "+ Mine")
+	o.Press("ctrl+s")
+	o.See("Saved property 42: title.", "Title Mine")
+	if o.stored().Title != "Mine" {
+		t.Errorf("stored %+v", o.stored())
+	}
+}
+
+func TestTextOutlivesAServiceThatIsGone(t *testing.T) {
+	o := editing(t)
+	o.door.shut(true)
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("nobody knows yet whether it was saved", "OFFLINE")
+	o.Press("esc")
+	o.See("> Title")
+	if o.value("title") != "Mine" {
+		t.Errorf("the form holds %q", o.value("title"))
+	}
+	o.fill("city", "York")
+	o.Settle()
+	o.door.shut(false)
+	o.Elapse(3 * time.Second)
+	o.See("The service can be reached again.")
+	o.Settle()
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("Saved property 42: title, city.")
+}
+
+func TestWhatIsShownTellsItsAge(t *testing.T) {
+	o := begin(t, 42)
+	o.door.shut(true)
+	o.Elapse(5 * time.Minute)
+	o.Press("R")
+	o.See("What is shown was read 5 min ago.", "Bright flat")
+	o.Settle()
+	o.door.shut(false)
+	o.change(api.PropertyPatch{Title: api.Some("New")})
+	o.Elapse(3 * time.Second)
+	o.See("Title New")
+	o.Gone("min ago")
+}
+
+func TestForbiddenEditsKeepTheirText(t *testing.T) {
+	server := begin(t, 42)
+	id, secret := server.server.Client()
+	server.accounts.Add(screen.Profile{Name: "other", APIURL: server.door.url, ClientID: id}, secret)
+	account, err := server.accounts.Connect("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := server
+	o.Press("e")
+	o.See("> Title")
+	o.fill("title", "Mine")
+	o.App.Shell().Account.Client = account.Client
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("It was not saved. Property 42 belongs to another client", "Your text is kept.", "L switches to a profile that may.")
+	o.Press("esc")
+	if o.value("title") != "Mine" {
+		t.Errorf("the form holds %q", o.value("title"))
+	}
+}
+
+func TestAnEditOfWhatIsGoneKeepsItsText(t *testing.T) {
+	o := editing(t)
+	if _, err := o.someone.DeleteProperty(t.Context(), 42, ""); err != nil {
+		t.Fatal(err)
+	}
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("It was not saved. There is no property", "Your text is kept.")
+	o.Elapse(3 * time.Second)
+	o.Settle()
+	if o.Memory.Draft(screen.Profile{}, "property-42")["title"] != "Mine" {
+		t.Error("no draft is kept")
+	}
+}
+
+func TestADraftIsKeptAndTakenUp(t *testing.T) {
+	o := editing(t)
+	o.fill("price_pw", "12,5")
+	o.Elapse(3 * time.Second)
+	o.Settle()
+	draft := o.Memory.Draft(screen.Profile{}, "property-42")
+	if draft["title"] != "Mine" || draft["price_pw"] != "12,5" {
+		t.Fatalf("kept %q", draft)
+	}
+	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
+	o.Send(screen.Back{}) // the terminal was closed
+	o.Settle()
+	o.Open(screen.ToProperty{ID: 42})
+	o.See("Title Theirs")
+	o.Press("e")
+	o.See("There is unsaved text from before", "take it up: title, price per week", "throw it away")
+	o.Press("enter")
+	o.See("> Title, changed by both", "before: Bright flat", "theirs: Theirs", "mine: Mine")
+	o.Press("m", "ctrl+s")
+	o.See("> Title")
+	if o.value("title") != "Mine" || o.value("price_pw") != "12,5" {
+		t.Errorf("the form holds %q and %q", o.value("title"), o.value("price_pw"))
+	}
+	o.fill("price_pw", "12.5")
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("Saved property 42: title, price per week.")
+	o.Settle()
+	if draft := o.Memory.Draft(screen.Profile{}, "property-42"); draft != nil {
+		t.Errorf("still kept: %q", draft)
+	}
+	o.Press("e")
+	o.See("> Title")
+}
+
+func TestADraftIsThrownAway(t *testing.T) {
+	o := editing(t)
+	o.Elapse(3 * time.Second)
+	o.Send(screen.Back{})
+	o.Settle()
+	o.Open(screen.ToProperty{ID: 42})
+	o.See("Title Bright flat")
+	o.Press("e")
+	o.See("unsaved text")
+	o.Press("down", "enter")
+	o.See("> Title")
+	o.Settle()
+	if o.value("title") != "Bright flat" || o.Memory.Draft(screen.Profile{}, "property-42") != nil {
+		t.Errorf("the form holds %q, and the draft %q", o.value("title"), o.Memory.Draft(screen.Profile{}, "property-42"))
+	}
+}
+
+func TestDeletingAsks(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("ctrl+x")
+	o.See("Delete property 42?", "Bright flat", "1 Lane, Leeds LS1 4AP", "Property 42 at", "y delete it")
+	o.Press("enter", " ", "ctrl+x", "ctrl+s")
+	o.Settle()
+	o.Press("n")
+	o.Settle()
+	if len(o.door.sent()) != 0 {
+		t.Fatalf("sent %q", o.door.sent())
+	}
+	o.Press("ctrl+x")
+	o.See("Delete property 42?")
+	o.Press("y", "y")
+	o.See("Deleted property 42, Bright flat.", "perksd property restore 42")
+	o.Until("the list of perks", func() bool { return o.Depth() == 1 })
+	if got := o.door.sent(); !slices.Equal(got, []string{"DELETE"}) {
+		t.Errorf("sent %q", got)
+	}
+	if _, _, err := o.someone.Property(t.Context(), 42); api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+func TestDeletingAsksAgainAboutWhatSomebodyChanged(t *testing.T) {
+	o := begin(t, 42)
+	price, _ := api.ParsePrice("900")
+	o.change(api.PropertyPatch{PricePW: api.Some(price)})
+	o.Press("ctrl+x")
+	o.See("Delete property 42?")
+	o.Press("y")
+	o.See("It was not deleted, because somebody else changed it meanwhile.", "Changed: price per week from 250.50 to 900.")
+	o.Press("n")
+	o.See("Price per week 900")
+	if o.stored().PricePW.String() != "900" {
+		t.Error("it is not there")
+	}
+	o.Press("ctrl+x")
+	o.See("Delete property 42?")
+	o.Press("y")
+	o.See("Deleted property 42")
+}
+
+func TestALostAnswerToADeletionIsLookedAfter(t *testing.T) {
+	o := begin(t, 42)
+	o.door.loses(isDelete)
+	o.Press("ctrl+x")
+	o.See("Delete property 42?")
+	o.Press("y")
+	o.See("Property 42 is gone.")
+	o.Until("the list of perks", func() bool { return o.Depth() == 1 })
+}
+
+func TestADeletionThatNobodyKnowsOfIsLookedAfterLater(t *testing.T) {
+	o := begin(t, 42)
+	cut := false
+	o.door.loses(func(r *http.Request) bool { cut = cut || isDelete(r); return cut })
+	o.Press("ctrl+x")
+	o.See("Delete property 42?")
+	o.Press("y")
+	o.See("No answer told whether property 42 was deleted.", "s look")
+	o.Press("e")
+	o.See("First it has to be known whether it was deleted.")
+	o.door.loses(nil)
+	o.door.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return true
+	})
+	o.Press("s")
+	o.See("What is shown was read")
+	if o.Depth() != 2 {
+		t.Fatalf("a stranger's 404 was believed:\n%s", o.Screen())
+	}
+	o.door.answers(nil)
+	o.Press("s")
+	o.See("Property 42 is gone.")
+}
+
+func TestADeletionThatNeverArrivedIsSeen(t *testing.T) {
+	o := begin(t, 42)
+	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if isDelete(r) {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	o.Press("ctrl+x")
+	o.See("Delete property 42?")
+	o.Press("y")
+	o.See("When it was looked after, it was still there")
+	if o.Depth() != 2 {
+		t.Error("the screen is closed")
+	}
+}

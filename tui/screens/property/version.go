@@ -1,0 +1,81 @@
+package property
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/screen"
+)
+
+// version is a property as it was read. Without an ETag a change cannot be tied to it.
+type version struct {
+	Property api.Property `json:"property"`
+	ETag     string       `json:"etag"`
+}
+
+func read(id int64) screen.Fetch[version] {
+	return func(ctx context.Context, c *client.Client) (version, error) {
+		property, etag, err := c.Property(ctx, id)
+		return version{property, etag}, err
+	}
+}
+
+// same tells whether two versions are one. A service without ETags is asked about every field.
+func (v version) same(other version) bool {
+	if v.ETag != "" && other.ETag != "" {
+		return v.ETag == other.ETag
+	}
+	return api.PropertyChanges(v.Property, other.Property).IsEmpty()
+}
+
+// with returns the property as a change makes it.
+func (v version) with(patch api.PropertyPatch) api.Property {
+	after := v.Property
+	patch.Apply(&after)
+	return after
+}
+
+// lookTime is how long the search for what became of a change may take.
+const lookTime = 5 * time.Second
+
+func look(ctx context.Context, c *client.Client, id int64) (version, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	return read(id)(ctx, c)
+}
+
+// errChanged is what a service without ETags cannot say by itself.
+var errChanged error = &client.Error{
+	Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed, Message: "The property was changed meanwhile.",
+}
+
+// untouched reads a property without an ETag just before a change, which is all that can be done for it: between the two a
+// moment is left.
+func untouched(ctx context.Context, c *client.Client, base version) (now version, err error) {
+	now, err = read(base.Property.ID)(ctx, c)
+	if err == nil && !now.same(base) {
+		err = errChanged
+	}
+	return now, err
+}
+
+func isChanged(err error) bool { return statusOf(err) == http.StatusPreconditionFailed }
+
+// isGone tells whether the service has said that there is no such property. A 404 that comes from something before the
+// service says nothing.
+func isGone(err error) bool {
+	var refused *client.Error
+	return errors.As(err, &refused) && refused.Code == api.CodeNotFound && !refused.Stray
+}
+
+func statusOf(err error) int {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		return refused.Status
+	}
+	return 0
+}

@@ -1,0 +1,292 @@
+package property_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+// service plays the service over one property.
+type service struct {
+	mu       sync.Mutex
+	property api.Property
+	etag     string
+	status   int    // of every answer; 0 is as it should be
+	silent   bool   // reads are not answered
+	cut      string // a method whose answers are web pages, which tell nothing
+}
+
+func (s *service) set(change func(*service)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	property, etag, status, silent, cut := s.property, s.etag, s.status, s.silent, s.cut
+	s.mu.Unlock()
+	switch {
+	case !strings.Contains(r.URL.Path, "-property/"):
+		w.Write([]byte(`{"data":[]}`))
+	case silent:
+		<-r.Context().Done()
+	case cut == r.Method:
+		w.WriteHeader(http.StatusBadGateway)
+	case status != 0:
+		w.WriteHeader(status)
+		json.NewEncoder(w).Encode(map[string]string{"response": "There is no property 42.", "code": "not_found"})
+	case r.Method != http.MethodGet && r.Header.Get("If-Match") != etag:
+		w.WriteHeader(http.StatusPreconditionFailed)
+		json.NewEncoder(w).Encode(map[string]string{"response": "Property 42 has changed.", "code": "precondition_failed"})
+	case r.Method == http.MethodPatch:
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		w.Write([]byte(`{"response":"Some values are not valid.","code":"validation_failed","errors":{"city":["is outside of our region"]}}`))
+	default:
+		w.Header().Set("ETag", etag)
+		json.NewEncoder(w).Encode(property)
+	}
+}
+
+func over(t testing.TB, s *service) *office {
+	if s.property.ID == 0 {
+		s.property = flat()
+	}
+	s.etag = `"v1"`
+	o := &office{Driver: tuitest.StartOver(t, s)}
+	o.Settle()
+	o.Open(screen.ToProperty{ID: 42})
+	if !s.silent {
+		o.Settle()
+	}
+	return o
+}
+
+// states is everything that the screen can show.
+var states = map[string]func(t testing.TB) *office{
+	"record": func(t testing.TB) *office { return over(t, &service{}) },
+	"plain-record": func(t testing.TB) *office {
+		return over(t, &service{property: api.Property{ID: 42, Title: "Only a title"}})
+	},
+	"loading": func(t testing.TB) *office { return over(t, &service{silent: true}) },
+	"none":    func(t testing.TB) *office { return over(t, &service{status: http.StatusNotFound}) },
+	"long": func(t testing.TB) *office {
+		p := flat()
+		p.Title = strings.Repeat("A long title ", 15)
+		p.Description = strings.Repeat("A long description of the flat. ", 100) + strings.Repeat("x", 300)
+		return over(t, &service{property: p})
+	},
+	"scripts": func(t testing.TB) *office {
+		p := flat()
+		p.Title, p.Address, p.City = "明るいアパート、駅から徒歩五分の静かな場所", "شارع النيل ١٢، القاهرة", "🏠🇬🇧👨‍👩‍👧 Leeds"
+		p.Description = "דירה מוארת\u202e עם נוף\n東京の中心にある素敵な部屋です。すべての駅に近い。\n👍🏽 good\x1b[31m value\tfor money"
+		return over(t, &service{property: p})
+	},
+	"offline": func(t testing.TB) *office {
+		s := &service{}
+		o := over(t, s)
+		s.set(func(s *service) { s.status = http.StatusNotFound })
+		o.Press("R")
+		o.See("What is shown was read")
+		return o
+	},
+	"choosing": func(t testing.TB) *office {
+		o := &office{Driver: tuitest.StartOver(t, &service{})}
+		o.Settle()
+		o.Open(screen.ToProperty{})
+		o.Settle()
+		o.Press("esc")
+		return o
+	},
+	"form": func(t testing.TB) *office {
+		o := over(t, &service{})
+		o.Press("e")
+		o.See("> Title")
+		return o
+	},
+	"form-wrong": func(t testing.TB) *office {
+		o := over(t, &service{})
+		o.Press("e")
+		o.See("> Title")
+		fillIn(o, "city", "Atlantis")
+		fillIn(o, "price_pw", "12,5")
+		o.Press("ctrl+s")
+		o.See("Put this right first")
+		return o
+	},
+	"form-refused": func(t testing.TB) *office {
+		o := over(t, &service{})
+		o.Press("e")
+		o.See("> Title")
+		fillIn(o, "city", "Atlantis")
+		o.Press("ctrl+s", "ctrl+s")
+		o.See("is outside of our region")
+		return o
+	},
+	"comparison": func(t testing.TB) *office {
+		o := over(t, &service{})
+		return o.comparing()
+	},
+	"saving": func(t testing.TB) *office {
+		s := &service{}
+		o := over(t, s).comparing()
+		s.set(func(s *service) { s.silent = true })
+		o.Press("ctrl+s")
+		return o
+	},
+	"unguarded": func(t testing.TB) *office {
+		s := &service{}
+		o := over(t, s)
+		s.set(func(s *service) { s.etag = "" })
+		o.Press("R")
+		o.Settle()
+		return o.comparing()
+	},
+	"unknown": func(t testing.TB) *office {
+		s := &service{}
+		o := over(t, s).comparing()
+		s.set(func(s *service) { s.cut = http.MethodPatch })
+		o.Press("ctrl+s")
+		o.See("No answer came")
+		return o
+	},
+	"merge": func(t testing.TB) *office {
+		s := &service{}
+		o := over(t, s).comparing()
+		return o.meeting(s)
+	},
+	"merge-decided": func(t testing.TB) *office {
+		s := &service{}
+		o := over(t, s).comparing().meeting(s)
+		o.Press("m", "t")
+		o.See("All is decided.")
+		return o
+	},
+	"delete": func(t testing.TB) *office {
+		o := over(t, &service{})
+		o.Press("ctrl+x")
+		o.See("Delete property 42?")
+		return o
+	},
+}
+
+func fillIn(o *office, field, text string) {
+	for form := o.App.Top().Form(); form.Focus() != field; {
+		o.Press("tab")
+	}
+	o.Press("ctrl+end")
+	o.Clear()
+	o.Type(text)
+}
+
+func (o *office) comparing() *office {
+	o.Press("e")
+	o.See("> Title")
+	fillIn(o, "title", "Bright and quiet flat")
+	fillIn(o, "description", "Two rooms.\nA bath and a shower.\n\nA view.\n")
+	fillIn(o, "lng", "")
+	o.Press("ctrl+s")
+	o.See("+ Bright and quiet flat")
+	return o
+}
+
+// meeting saves what somebody else has changed meanwhile.
+func (o *office) meeting(s *service) *office {
+	s.set(func(s *service) {
+		s.property.Title, s.property.Description, s.property.City = "Quiet flat", "Three rooms.\nA bath.\n\nA view.\n\n", "York"
+		s.etag = `"v2"`
+	})
+	o.Press("ctrl+s")
+	o.See("changed by both")
+	return o
+}
+
+func TestStates(t *testing.T) {
+	for name, state := range states {
+		t.Run(name, func(t *testing.T) { state(t).Golden(name) })
+	}
+}
+
+func TestEverySizeFits(t *testing.T) { states["merge"](t).EverySize() }
+
+func TestEveryStateFits(t *testing.T) {
+	widths, heights := []int{60, 80, 120, 200}, []int{20, 24, 40, 60}
+	for n := 1; n <= 34; n++ {
+		widths = append(widths, n)
+	}
+	for n := 1; n <= 12; n++ {
+		heights = append(heights, n)
+	}
+	for name, state := range states {
+		o := state(t)
+		for _, width := range widths {
+			for _, height := range heights {
+				o.Resize(width, height)
+				lines := strings.Split(o.Screen(), "\n")
+				if len(lines) > height || slices.ContainsFunc(lines, func(line string) bool { return components.Width(line) > width }) {
+					t.Fatalf("%s does not fit into %dx%d:\n%s", name, width, height, o.Screen())
+				}
+			}
+		}
+	}
+}
+
+func TestALongTextIsScrolled(t *testing.T) {
+	o := states["long"](t)
+	o.Resize(60, 12)
+	if o.Shows("Property id") {
+		t.Fatal("nothing has to be scrolled")
+	}
+	o.Press("G")
+	o.See("Property id")
+	o.Press("g")
+	o.See("A long title")
+	o.Press("pgdown", "j", "k")
+	if o.Shows("A long title A long title A long title A long title A long title A") {
+		t.Error("it did not scroll")
+	}
+}
+
+func TestLinearSaysWhatIsShown(t *testing.T) {
+	for name, wants := range map[string][]string{
+		"record":        {"Title: Bright flat", "Price per week: 250.50", "Position: latitude 53.8008, longitude -1.5491", "Property id: 42"},
+		"none":          {"Problem: Property 42 cannot be shown. There is no property 42."},
+		"offline":       {"Note: What is shown was read just now.", "Title: Bright flat"},
+		"form-refused":  {"Note: The service did not take it", "City: Atlantis", "City is outside of our region"},
+		"comparison":    {"ctrl+s saves this in property 42", "Title\n  removed: Bright flat\n  new: Bright and quiet flat", "removed: A bath.", "removed: (empty line)", "new: (none)"},
+		"merge":         {"Title, changed by both: not decided (this is the one to decide)", "before: Bright flat", "theirs: Quiet flat", "mine: Bright and quiet flat", "new: Three rooms."},
+		"merge-decided": {"Title, changed by both: yours is kept", "kept: mine: Bright and quiet flat", "Description, changed by both: theirs is kept"},
+	} {
+		text := states[name](t).App.Top().Linear()
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is missing in\n%s", name, want, text)
+			}
+		}
+		if strings.ContainsAny(text, "│╭─\x1b") {
+			t.Errorf("%s: something is drawn in\n%s", name, text)
+		}
+	}
+}
+
+func TestNothingOffersWhatItCannotDo(t *testing.T) {
+	keys := actions.Default()
+	for name, state := range states {
+		seen := map[actions.ID]bool{}
+		for _, offer := range state(t).App.Top().Offers() {
+			if keys.Action(offer.ID).ID == "" || seen[offer.ID] {
+				t.Errorf("%s offers %s twice, or it is not known", name, offer.ID)
+			}
+			seen[offer.ID] = true
+		}
+	}
+}
