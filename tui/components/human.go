@@ -23,7 +23,7 @@ func Plural(n int64, one, many string) string {
 	return Count(n) + " " + many
 }
 
-// Age says how long ago something was, roughly.
+// Age says how long ago something was, roughly. What has not been yet, as clocks that are off have it, is just now.
 func Age(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -35,7 +35,7 @@ func Age(d time.Duration) string {
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%d h ago", int(d.Hours()))
 	}
-	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+	return Count(int64(d/day)) + " days ago"
 }
 
 // Instant writes a moment for people, in the zone of now.
@@ -44,21 +44,33 @@ func Instant(at, now time.Time) string { return at.In(now.Location()).Format("2 
 // Day writes a day for people, in the zone of now.
 func Day(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006") }
 
-// Until says how long something can still be used: "3 days left", "ends today", "ended 2 days ago".
+const day = 24 * time.Hour
+
+// Until says how long something can still be used, or since when it cannot: "3 days left", "5 hours left", "ended just now",
+// "ended 2 days ago". Days are those of the calendar in the zone of now: one is a day even when a clock is set forward in it.
 func Until(end, now time.Time) string {
-	if !end.After(now) {
-		days := int64(now.Sub(end) / (24 * time.Hour))
-		if days == 0 {
-			return "ended today"
-		}
-		return "ended " + Plural(days, "day", "days") + " ago"
+	if end.After(now) {
+		return span(end.Sub(now), wall(end, now).Sub(wall(now, now))) + " left"
 	}
-	switch left := end.Sub(now); {
-	case left < time.Hour:
-		return Plural(max(1, int64(left/time.Minute)), "minute", "minutes") + " left"
-	case left < 48*time.Hour:
-		return Plural(int64(left/time.Hour), "hour", "hours") + " left"
-	default:
-		return Plural(int64(left/(24*time.Hour)), "day", "days") + " left"
+	if now.Sub(end) < time.Minute {
+		return "ended just now"
 	}
+	return "ended " + span(now.Sub(end), wall(now, now).Sub(wall(end, now))) + " ago"
+}
+
+// span writes how long something takes, by what passes up to two days, and from then on by what clocks on the wall show.
+func span(passes, shows time.Duration) string {
+	switch {
+	case passes < time.Hour:
+		return Plural(max(1, int64(passes/time.Minute)), "minute", "minutes")
+	case passes < 2*day && shows < 2*day:
+		return Plural(int64(passes/time.Hour), "hour", "hours")
+	}
+	return Plural(max(2, int64(shows/day)), "day", "days")
+}
+
+// wall is a moment as a clock on a wall in the zone of now shows it, in a zone where every day has 24 hours.
+func wall(at, now time.Time) time.Time {
+	at = at.In(now.Location())
+	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), time.UTC)
 }
