@@ -76,12 +76,7 @@ func (a *App) interrupt() tea.Cmd {
 
 // leave goes on at once, or asks first where one of the screens would lose something.
 func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.Cmd) tea.Cmd {
-	var lost []string
-	for _, s := range screens {
-		if text := s.Unsaved(); text != "" && !slices.Contains(lost, text) {
-			lost = append(lost, text)
-		}
-	}
+	lost := unsaved(screens)
 	if len(lost) == 0 {
 		return then()
 	}
