@@ -47,7 +47,7 @@ func (s *Screen) fitTable(width, height int) {
 
 // sortedColumn is the column that shows what the list is sorted by; -1 if none does.
 func sortedColumn(field string) int {
-	return slices.Index([]string{"title", "", "merchant_name", "city", "category", "valid_to"}, field)
+	return slices.Index([]string{"title", "discount_text", "merchant_name", "city", "category", "valid_to"}, field)
 }
 
 // buildRows puts what was loaded into words. It is done when that changes, not for each frame.

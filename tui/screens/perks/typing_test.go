@@ -163,3 +163,19 @@ func TestAWrongChangeGivesTheRequestUpToo(t *testing.T) {
 	gate.shut(false)
 	d.See("row 1 of 40,")
 }
+
+func TestTheNextPageIsNotLoadedAheadWhileTheFilterChanges(t *testing.T) {
+	t.Parallel()
+	gate, gated := newGate(t, stocked(t))
+	d := tuitest.Start(t, gated)
+	d.See("row 1 of 120")
+	d.Settle()
+	gate.shut(true)
+	d.Press("n") // shows the second page, and asks for the third
+	gate.until(d, "the page ahead", func() bool { return len(gate.alive) == 1 })
+	d.Press("/")
+	d.Paste("tea")
+	gate.until(d, "only the filter's request", func() bool { return strings.Join(gate.alive, " ") == "tea" && len(gate.alive) == 1 })
+	gate.shut(false)
+	d.See("row 1 of 40,")
+}
