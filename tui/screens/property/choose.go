@@ -87,7 +87,7 @@ func (s *Screen) open(id int64) tea.Cmd {
 	}
 	s.id = id
 	s.drafts = draftsOf(s.shell, id)
-	return s.record.Load(read(id))
+	return s.begin()
 }
 
 // remember puts the property among the recent ones once it was read.

@@ -24,11 +24,13 @@ type drafts struct {
 	shell *screen.Shell
 	name  string
 
-	number  int // of the last change
-	busy    bool
-	next    *keeping
-	seeking bool // what is kept is asked for once all is written
-	warned  bool
+	values map[string]string // what is kept, or is about to be; nil for nothing
+	known  bool              // values was read
+
+	number int // of the last change
+	busy   bool
+	next   *keeping
+	warned bool
 }
 
 type keeping struct {
@@ -60,6 +62,7 @@ func (d *drafts) rest() tea.Cmd {
 // keep writes the text down; nil drops what was written.
 func (d *drafts) keep(profile screen.Profile, values map[string]string) tea.Cmd {
 	d.number++
+	d.values, d.known = values, true
 	d.next = &keeping{profile, values}
 	return d.write()
 }
@@ -79,9 +82,6 @@ func (d *drafts) write() tea.Cmd {
 func (d *drafts) kept(err error) tea.Cmd {
 	d.busy = false
 	next := d.write()
-	if !d.busy && d.seeking {
-		next = d.find()
-	}
 	if err == nil || d.warned {
 		return next
 	}
@@ -95,12 +95,16 @@ type foundDraft struct {
 	values map[string]string
 }
 
+// find reads what was kept, before it is asked for: an edit opens at once, so that what is typed next is text.
 func (d *drafts) find() tea.Cmd {
-	if d.seeking = d.busy; d.busy {
-		return nil
-	}
 	memory, profile := d.shell.Memory, d.shell.Account.Profile
 	return func() tea.Msg { return foundDraft{d, memory.Draft(profile, d.name)} }
+}
+
+func (d *drafts) found(values map[string]string) {
+	if !d.known {
+		d.values, d.known = values, true
+	}
 }
 
 // draft is the text of an edit with what it is a change to; nil if nothing is changed.
@@ -117,12 +121,9 @@ func (e *edit) draft() map[string]string {
 	return values
 }
 
-// offerDraft lets a person take up a text from before, or begins the edit.
-func (s *Screen) offerDraft(values map[string]string) tea.Cmd {
-	if s.stage != reading || !s.record.Has || s.isBusy() {
-		return nil
-	}
-	base, typed := readDraft(values, s.record.Value)
+// beginEdit opens the form, or lets a person take up a text from before.
+func (s *Screen) beginEdit() tea.Cmd {
+	base, typed := readDraft(s.drafts.values, s.record.Value)
 	if len(typed) == 0 {
 		s.fill(newEdit(s.shell, s.record.Value, api.PropertyPatch{}))
 		return nil

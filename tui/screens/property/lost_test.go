@@ -3,6 +3,7 @@ package property_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,28 @@ func TestALostAnswerIsLookedAfter(t *testing.T) {
 	o.door.loses(isPatch)
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Saved property 42: title. No answer told so, but it is as you want it.", "Title Mine")
+	if n := len(o.door.sent()); n != 1 {
+		t.Errorf("sent %d times", n)
+	}
+}
+
+func TestASecondSubmitIsIgnoredWhileTheFirstIsUnderWay(t *testing.T) {
+	o := editing(t)
+	held := make(chan struct{})
+	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if isPatch(r) {
+			<-held
+		}
+		return false
+	})
+	o.Press("ctrl+s", "ctrl+s", "ctrl+s", "esc")
+	o.See("Saving property 42 ...", "Back is not possible now: It is being saved.")
+	if !strings.Contains(o.App.Top().Unsaved(), "is being saved") {
+		t.Errorf("it warns of %q", o.App.Top().Unsaved())
+	}
+	close(held)
+	o.See("Saved property 42: title.")
+	o.Settle()
 	if n := len(o.door.sent()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
@@ -78,7 +101,7 @@ func TestALateChangeIsFoundWhenItIsSentAgain(t *testing.T) {
 	lost = false
 	o.change(api.PropertyPatch{Title: api.Some("Mine")}) // it came
 	o.Press("ctrl+s")
-	o.See("Saved property 42: title. No answer told so, but it is as you want it.")
+	o.See("Property 42 already has it: title.", "Title Mine")
 }
 
 func TestASessionThatEndsKeepsTheText(t *testing.T) {

@@ -60,7 +60,11 @@ func (s *Screen) readOffers() []actions.Offer {
 	if len(s.record.Value.Property.Images) == 0 {
 		noImage = "It has no images."
 	}
-	offers := []actions.Offer{actions.If(actions.Edit, why)}
+	noEdit := why
+	if why == "" && !s.drafts.known {
+		noEdit = "It is still being looked whether there is unsaved text from before."
+	}
+	offers := []actions.Offer{actions.If(actions.Edit, noEdit)}
 	if s.doomed {
 		offers = append(actions.Able(actions.Settle), offers...)
 	}
@@ -98,7 +102,7 @@ func (s *Screen) doReading(id actions.ID) tea.Cmd {
 	case actions.Open:
 		return s.ask()
 	case actions.Edit:
-		return s.drafts.find()
+		return s.beginEdit()
 	case actions.Undo:
 		s.notes = nil
 		return s.takeBack()

@@ -20,6 +20,7 @@ type saved struct {
 	now   version
 	known bool
 	quiet bool // no answer told of the change: reading did
+	again bool // it had the change already when this was sent
 }
 
 // save changes a property if it still is the version that the change was made to, and reads what became of it.
@@ -45,7 +46,7 @@ func save(base version, patch api.PropertyPatch) screen.Fetch[saved] {
 // settled finds that a change was made after all: its answer was lost, or that of a former try.
 func settled(now version, known bool, patch api.PropertyPatch, err error) (saved, error) {
 	if known && patch.IsHeldBy(now.Property) {
-		return saved{now, true, true}, nil
+		return saved{now: now, known: true, quiet: client.OutcomeUnknown(err), again: isChanged(err)}, nil
 	}
 	return saved{now: now, known: known}, err
 }
@@ -82,7 +83,7 @@ func (s *Screen) sent(sent screen.Sent[saved]) tea.Cmd {
 	what, next := s.explain(err)
 	e.note("It was not saved. %s", what)
 	e.note("Your text is kept. %s", next)
-	return nil
+	return s.keepDraft()
 }
 
 // again ends a sentence with the key that sends.
@@ -108,8 +109,11 @@ func (s *Screen) finish(done saved) tea.Cmd {
 	if e.undoing {
 		what = fmt.Sprintf("Undone in property %d: %s.", s.id, words(e.patch.Fields()))
 	}
-	if done.quiet {
+	switch {
+	case done.quiet:
 		what += " No answer told so, but it is as you want it."
+	case done.again:
+		what = fmt.Sprintf("Property %d already has it: %s.", s.id, words(e.patch.Fields()))
 	}
 	cmds := []tea.Cmd{screen.Tell(screen.Done, "%s", what), s.leaveEdit()}
 	if done.known {
@@ -139,7 +143,7 @@ func (s *Screen) looked() tea.Cmd {
 	}
 	now := s.looker.Value
 	if e.patch.IsHeldBy(now.Property) {
-		return s.finish(saved{now, true, true})
+		return s.finish(saved{now: now, known: true, quiet: true})
 	}
 	e.only("Looked just now: the property is not changed. %s, because it holds only while nobody has changed it.", s.again("To send it once more is safe"))
 	return nil

@@ -24,13 +24,14 @@ type Screen struct {
 	notes      []string // what has to be said above the property
 	scroll     scroll
 
-	stage  stage
-	reveal bool  // the conflict that is being decided has to come into sight
-	edit   *edit // nil while the property is only read
-	undo   *undo
-	drafts *drafts
-	sender *screen.Sender[saved]
-	looker *screen.Loader[version]
+	stage   stage
+	formTop int   // the line on which the form begins
+	reveal  bool  // the conflict that is being decided has to come into sight
+	edit    *edit // nil while the property is only read
+	undo    *undo
+	drafts  *drafts
+	sender  *screen.Sender[saved]
+	looker  *screen.Loader[version]
 
 	remover *screen.Sender[removed]
 	doomed  bool // a deletion was sent, and nobody knows how it ended
@@ -85,8 +86,11 @@ func (s *Screen) Init() tea.Cmd {
 	case s.id == 0:
 		return s.ask()
 	}
-	return s.record.Load(read(s.id))
+	return s.begin()
 }
+
+// begin reads the property, and what was kept of an edit.
+func (s *Screen) begin() tea.Cmd { return tea.Batch(s.record.Load(read(s.id)), s.drafts.find()) }
 
 // inSandbox keeps a change that was meant for the sandbox away from live data: the sandbox has no properties.
 func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }

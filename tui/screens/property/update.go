@@ -36,11 +36,11 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return nil
 	case foundDraft:
 		if msg.drafts == s.drafts {
-			return s.offerDraft(msg.values)
+			s.drafts.found(msg.values)
 		}
 		return nil
 	case tea.MouseMsg:
-		s.wheel(msg)
+		s.point(msg)
 		return nil
 	}
 	return s.ended(msg)
@@ -106,10 +106,19 @@ func (s *Screen) changeService() tea.Cmd {
 	s.renew()
 	s.edit, s.undo, s.notes, s.doomed, s.deleted, s.remembered = nil, nil, nil, false, false, false
 	s.show(reading)
+	s.drafts = draftsOf(s.shell, s.id)
 	return tea.Batch(keep, s.Init())
 }
 
-func (s *Screen) wheel(msg tea.MouseMsg) {
+// point scrolls by the wheel, and goes to the field that is clicked.
+func (s *Screen) point(msg tea.MouseMsg) {
+	if form := s.Form(); form != nil {
+		place, ok := form.FieldAt(msg.Y - s.formTop)
+		if ok && msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress {
+			form.FocusOn(place)
+		}
+		return
+	}
 	switch msg.Button {
 	case tea.MouseButtonWheelUp:
 		s.scroll.Do(actions.Up)

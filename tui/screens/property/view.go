@@ -155,6 +155,7 @@ func (s *Screen) viewForm() string {
 			head[most-1] = components.Cut(head[most-1]+" …", s.width)
 		}
 	}
+	s.formTop = len(head)
 	s.edit.form.SetTheme(s.shell.Theme)
 	form := s.edit.form.View(s.width, s.height-len(head))
 	return components.Crop(strings.Join(append(head, form), "\n"), s.width, s.height)

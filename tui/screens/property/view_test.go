@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/components"
@@ -237,6 +239,36 @@ func TestEveryStateFits(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestTheSandboxHasNoProperties holds a change that was meant for the sandbox away from the live property of the same id.
+func TestTheSandboxHasNoProperties(t *testing.T) {
+	asked := false
+	d := tuitest.StartOver(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = asked || strings.Contains(r.URL.Path, "property")
+		w.Write([]byte(`{"data":[]}`))
+	}))
+	d.Settle()
+	d.App.Shell().Account.Profile.Sandbox = true
+	for _, id := range []int64{0, 42} {
+		d.Open(screen.ToProperty{ID: id})
+		d.See("The sandbox has no properties.")
+		d.Press("R", "e", "ctrl+x", "enter")
+		d.Settle()
+	}
+	if asked || d.App.Overlay() != nil {
+		t.Errorf("the service was asked:\n%s", d.Screen())
+	}
+}
+
+func TestAClickGoesToAField(t *testing.T) {
+	o := states["form"](t)
+	lines := strings.Split(o.Screen(), "\n")
+	line := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "Postcode") })
+	o.Send(tea.MouseMsg{X: 5, Y: line, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress})
+	if got := o.App.Top().Form().Focus(); got != "postcode" {
+		t.Errorf("the keyboard is in %s", got)
 	}
 }
 
