@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Registry is the actions with the keys that this person uses.
@@ -14,8 +13,8 @@ type Registry struct {
 }
 
 // NewRegistry makes the registry. Each override gives an action other keys than its own; an empty list leaves it to the
-// command palette. The error names an action that is not known, a key that cannot be one, and two actions that would meet
-// under the same key.
+// command palette. The error names an action that is not known, a key that cannot be one or would never reach its action, and
+// two actions that would meet under the same key.
 func NewRegistry(overrides map[ID][]string) (*Registry, error) {
 	r := &Registry{actions: all(), byID: map[ID]Action{}}
 	known := map[ID]bool{}
@@ -23,7 +22,7 @@ func NewRegistry(overrides map[ID][]string) (*Registry, error) {
 		a := &r.actions[i]
 		known[a.ID] = true
 		if keys, ok := overrides[a.ID]; ok {
-			a.Keys = keys
+			a.Keys = slices.Clone(keys)
 		}
 		r.byID[a.ID] = *a
 	}
@@ -31,10 +30,8 @@ func NewRegistry(overrides map[ID][]string) (*Registry, error) {
 		if !known[id] {
 			return nil, fmt.Errorf("there is no action %q", id)
 		}
-		for _, key := range overrides[id] {
-			if err := checkKey(id, key); err != nil {
-				return nil, err
-			}
+		if err := checkKeys(r.byID[id]); err != nil {
+			return nil, err
 		}
 	}
 	return r, r.checkConflicts()
@@ -49,30 +46,15 @@ func Default() *Registry {
 	return r
 }
 
-func checkKey(id ID, key string) error {
-	switch {
-	case key == "" || strings.TrimSpace(key) == "" && key != " ":
-		return fmt.Errorf("%s has an empty key; the blank is written as \" \"", id)
-	case key == "ctrl+c":
-		return fmt.Errorf("%s cannot have ctrl+c: that always quits", id)
-	case id == Yes && (key == "enter" || key == " "):
-		return fmt.Errorf("%s cannot have %q: what is deleted or redeemed must not hang on a key that is pressed without thought", id, key)
-	}
-	return nil
-}
-
 func (r *Registry) checkConflicts() error {
-	for _, place := range append(places, []string{"confirm"}) {
-		if !slices.Contains(place, "confirm") {
-			place = append(slices.Clone(place), "app")
-		}
+	for _, place := range meetings() {
 		taken := map[string]ID{}
 		for _, a := range r.actions {
 			if !slices.Contains(place, a.ID.Group()) {
 				continue
 			}
 			for _, key := range a.Keys {
-				if other, ok := taken[key]; ok && !mayShare(other, a.ID) {
+				if other, ok := taken[key]; ok && other != a.ID && !mayShare(other, a.ID) {
 					return fmt.Errorf("the key %q is that of both %s and %s", key, other, a.ID)
 				}
 				taken[key] = a.ID
@@ -80,6 +62,15 @@ func (r *Registry) checkConflicts() error {
 		}
 	}
 	return nil
+}
+
+// meetings returns the places with the groups that work everywhere.
+func meetings() [][]string {
+	all := [][]string{{"confirm"}}
+	for _, place := range places {
+		all = append(all, append(slices.Clone(place), "app"))
+	}
+	return all
 }
 
 // mayShare tells whether two actions can have a key in common: a form is left by the key that goes back.

@@ -1,0 +1,160 @@
+package actions_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"example.com/perks/tui/actions"
+)
+
+func ids(registry *actions.Registry) []actions.ID {
+	var all []actions.ID
+	for _, a := range registry.Actions() {
+		all = append(all, a.ID)
+	}
+	return all
+}
+
+func TestEveryActionCanBeFoundAndRead(t *testing.T) {
+	registry := actions.Default()
+	names, known := map[string]actions.ID{}, map[actions.ID]bool{}
+	for _, a := range registry.Actions() {
+		if known[a.ID] {
+			t.Errorf("%s is there twice", a.ID)
+		}
+		known[a.ID] = true
+		if other, ok := names[a.Name]; ok {
+			t.Errorf("%s and %s are both called %q", other, a.ID, a.Name)
+		}
+		names[a.Name] = a.ID
+		// Beside its key, the help of a terminal of 30 columns wraps a name into three lines at most.
+		if length := utf8.RuneCountInString(a.Name); length == 0 || length > 45 || strings.TrimSpace(a.Name) != a.Name {
+			t.Errorf("%s has a name of %d characters: %q", a.ID, length, a.Name)
+		}
+		if length := utf8.RuneCountInString(a.Hint); length > 12 {
+			t.Errorf("%s has a hint of %d characters: %q", a.ID, length, a.Hint)
+		}
+		if len(a.Keys) == 0 {
+			t.Errorf("%s has no key", a.ID)
+		}
+		if registry.Action(a.ID).Name != a.Name {
+			t.Errorf("%s is not found", a.ID)
+		}
+	}
+	if a := registry.Action("no.such"); a.ID != "" || registry.Key("no.such") != "" {
+		t.Errorf("an action that is not there is %v", a)
+	}
+}
+
+func TestWhatIsDangerousIsNotEasy(t *testing.T) {
+	registry := actions.Default()
+	if slices.Contains(registry.Action(actions.Yes).Keys, "enter") {
+		t.Error("enter confirms")
+	}
+	for _, key := range registry.Action(actions.Delete).Keys {
+		if actions.Prints(key) {
+			t.Errorf("the plain key %q deletes", key)
+		}
+	}
+}
+
+func TestWhileTypingNoKeyThatPrintsDoesAnything(t *testing.T) {
+	registry := actions.Default()
+	offers := actions.Able(ids(registry)...)
+	keys := []string{"é", "ß", "漢", "ع", "ש", "🙂", "space"}
+	for r := ' '; r <= '~'; r++ {
+		keys = append(keys, string(r))
+	}
+	for _, key := range keys {
+		if offer, ok := registry.Find(key, true, offers); ok {
+			t.Errorf("%q does %s", key, offer.ID)
+		}
+	}
+	for _, a := range registry.Actions() {
+		for _, key := range a.Keys {
+			offer, ok := registry.Find(key, true, actions.Able(a.ID))
+			if ok != (a.Typing && !actions.Prints(key)) || ok && offer.ID != a.ID {
+				t.Errorf("while typing, %q of %s does %q", key, a.ID, offer.ID)
+			}
+			if offer, ok := registry.Find(key, false, actions.Able(a.ID)); !ok || offer.ID != a.ID {
+				t.Errorf("%q of %s does %q", key, a.ID, offer.ID)
+			}
+		}
+	}
+}
+
+func TestFindGoesByTheOrderOfTheOffers(t *testing.T) {
+	registry := actions.Default()
+	offer, ok := registry.Find("e", false, []actions.Offer{actions.If(actions.Edit, "It is not yours."), {ID: actions.Expired}})
+	if !ok || offer.ID != actions.Edit || offer.Enabled() {
+		t.Errorf("%v, %t", offer, ok)
+	}
+	if _, ok := registry.Find("r", false, actions.Able(actions.Edit)); ok {
+		t.Error("a key does what is not offered")
+	}
+}
+
+func TestKeysAreSpeltForPeople(t *testing.T) {
+	for key, want := range map[string]string{" ": "space", "up": "↑", "down": "↓", "left": "←", "right": "→", "pgdown": "pgdn", "ctrl+k": "ctrl+k", "G": "G"} {
+		if got := actions.Spell(key); got != want {
+			t.Errorf("%q is spelt %q", key, got)
+		}
+	}
+	if got := actions.Default().Key(actions.Mark); got != "space" {
+		t.Errorf("the key to mark with is %q", got)
+	}
+}
+
+func TestKeysThatAPersonChose(t *testing.T) {
+	chosen := []string{"f5", "alt+r", "é"}
+	registry, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: chosen, actions.Quit: {}, actions.Cancel: {"ctrl+g"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen[0] = "x"
+	for key, want := range map[string]bool{"f5": true, "alt+r": true, "é": true, "r": false, "x": false} {
+		if _, ok := registry.Find(key, false, actions.Able(actions.Redeem)); ok != want {
+			t.Errorf("%q redeems: %t", key, ok)
+		}
+	}
+	if _, ok := registry.Find("q", false, actions.Able(actions.Quit)); ok || registry.Key(actions.Quit) != "" {
+		t.Error("a key that was taken away still quits")
+	}
+	if registry.Actions()[0].Keys[0] != "k" || registry.Key(actions.Redeem) != "f5" {
+		t.Error("other keys have changed")
+	}
+}
+
+func TestKeysThatCannotBe(t *testing.T) {
+	for name, test := range map[string]struct {
+		id   actions.ID
+		keys []string
+		want string
+	}{
+		"an unknown action":     {"perks.fly", []string{"x"}, `there is no action "perks.fly"`},
+		"a conflict":            {actions.Redeem, []string{"y"}, `the key "y" is that of both record.redeem and record.copy-id`},
+		"one with everywhere":   {actions.Sort, []string{"q"}, `the key "q" is that of both perks.sort and app.quit`},
+		"in a question":         {actions.Yes, []string{"n"}, `the key "n" is that of both confirm.yes and confirm.no`},
+		"what always quits":     {actions.Redeem, []string{"ctrl+c"}, `record.redeem cannot have ctrl+c: that always quits`},
+		"enter for yes":         {actions.Yes, []string{"y", "enter"}, `confirm.yes cannot have "enter": what is deleted or redeemed must not hang on a key that is pressed without thought`},
+		"the blank for yes":     {actions.Yes, []string{" "}, `confirm.yes cannot have " ": what is deleted or redeemed must not hang on a key that is pressed without thought`},
+		"nothing for yes":       {actions.Yes, []string{}, `confirm.yes needs a key: no command palette can answer a question`},
+		"an empty key":          {actions.Redeem, []string{""}, `record.redeem has an empty key; the blank is written as " "`},
+		"blanks":                {actions.Redeem, []string{"  "}, `record.redeem has an empty key; the blank is written as " "`},
+		"no key at all":         {actions.Redeem, []string{"Ctrl-R"}, `record.redeem cannot have "Ctrl-R": no key is called so; keys are called as in "x", "f5", "ctrl+x", "alt+x", "pgdown"`},
+		"another name of tab":   {actions.Redeem, []string{"ctrl+i"}, `record.redeem cannot have "ctrl+i": no key is called so; keys are called as in "x", "f5", "ctrl+x", "alt+x", "pgdown"`},
+		"text to send a form":   {actions.Submit, []string{"s"}, `form.submit cannot have "s": in a form that key is text`},
+		"editing to leave it":   {actions.Cancel, []string{"backspace"}, `form.cancel cannot have "backspace": text is edited with that key`},
+		"editing for a command": {actions.Palette, []string{"enter"}, `app.palette cannot have "enter": text is edited with that key`},
+	} {
+		_, err := actions.NewRegistry(map[actions.ID][]string{test.id: test.keys})
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+	}
+	if _, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: {"w", "w"}}); err != nil {
+		t.Errorf("a key that is named twice: %v", err)
+	}
+}

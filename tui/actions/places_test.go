@@ -1,0 +1,23 @@
+package actions
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestEveryGroupIsInAPlace(t *testing.T) {
+	for _, a := range all() {
+		group := a.ID.Group()
+		if !slices.ContainsFunc(meetings(), func(place []string) bool { return slices.Contains(place, group) }) {
+			t.Errorf("%s is in no place, so that nothing keeps others from its keys", a.ID)
+		}
+	}
+}
+
+func TestEveryKeyOfOurOwnCouldBeChosen(t *testing.T) {
+	for _, a := range all() {
+		if err := checkKeys(a); err != nil {
+			t.Error(err)
+		}
+	}
+}
