@@ -93,6 +93,7 @@ func TestWhatIsOffered(t *testing.T) {
 		"neither direction twice":           {"perk list --sort=-title,ti", []string{inList}},
 		"sort keys of redemptions":          {"user perks bob --type redeemed --sort _", []string{"redeemed_at", "-redeemed_at", "status", "-status", "perk_id", "-perk_id", inList}},
 		"types":                             {"user perks bob --type r", []string{"redeemed\twhat the user has redeemed", inOrder}},
+		"themes":                            {"tui --theme h", []string{"high-contrast", inOrder}},
 		"methods":                           {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
 		"methods in small letters":          {"api pa", []string{"patch", inOrder}},
 		"a path":                            {"api GET _", []string{noFile}},

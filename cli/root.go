@@ -16,6 +16,7 @@ import (
 	"example.com/perks/cli/profile"
 	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
+	"example.com/perks/cli/tuicmd"
 	"example.com/perks/cli/user"
 	"example.com/perks/cli/versioncmd"
 )
@@ -34,7 +35,7 @@ func NewRoot(s *session.Session) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	},
 		auth.New(s), auth.NewLogin(s), profile.New(s),
-		perk.New(s), user.New(s), property.New(s),
+		perk.New(s), user.New(s), property.New(s), tuicmd.New(s),
 		apicmd.New(s), doctor.New(s), versioncmd.New(s),
 	)
 	completion.Attach(root, s)

@@ -89,11 +89,12 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"api":             {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
 		"completion":      {"bash", "zsh", "fish", "powershell"},
 		"doctor":          {""},
+		"tui":             {"--list-keys"},
 		"version":         {""},
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "auth token", "perk list", "perk get",
-		"perk categories", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "version",
+		"perk categories", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "tui", "version",
 		"profile delete", "auth logout",
 	}
 	commands := leaves(tree())

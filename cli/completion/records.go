@@ -38,6 +38,8 @@ func recordFields(cmd *cobra.Command) []string {
 		return []string{"check", "outcome", "found", "advice"}
 	case "version":
 		return []string{"version", "commit", "go", "os", "arch"}
+	case "tui":
+		return []string{"action", "keys", "does"}
 	case "completion":
 		return names(script{})
 	}

@@ -10,6 +10,7 @@ import (
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/cli/streams"
+	"example.com/perks/tui/theme"
 )
 
 // register makes the completions of every command. What no function is known for completes to nothing, rather than to the
@@ -86,6 +87,8 @@ func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return v.cities
 	case "type":
 		return fixed("available\twhat the user can redeem now", "redeemed\twhat the user has redeemed")
+	case "theme":
+		return fixed(themes()...)
 	case "format":
 		return fixed("csv", "json", "jsonl")
 	case "file":
@@ -101,6 +104,14 @@ func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 
 func formats() []string {
 	return []string{output.Table, output.JSON, output.YAML, output.CSV, output.JSONL, output.IDs}
+}
+
+func themes() []string {
+	var names []string
+	for _, name := range theme.Names() {
+		names = append(names, string(name))
+	}
+	return names
 }
 
 func methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} }

@@ -79,7 +79,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 			s.status = status{text: "Given up. Nothing is kept of this login."}
 			return nil
 		}
-		return screen.Close()
+		return screen.Send(screen.Back{From: s})
 	}
 	return nil
 }

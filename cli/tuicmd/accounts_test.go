@@ -1,0 +1,244 @@
+package tuicmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/config"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+	"example.com/perks/tui/screen"
+)
+
+// desk is a computer with a configuration and an environment of its own.
+type desk struct {
+	t    *testing.T
+	env  map[string]string
+	told bytes.Buffer
+}
+
+func newDesk(t *testing.T) *desk {
+	return &desk{t: t, env: map[string]string{session.EnvConfigDir: t.TempDir(), session.EnvKeyring: "off"}}
+}
+
+// accounts is those of perksctl tui with these flags.
+func (d *desk) accounts(flags ...string) *accounts {
+	d.t.Helper()
+	s, _, _ := streams.Buffers("")
+	command := session.New(s, func(name string) string { return d.env[name] }, "test")
+	set := pflag.NewFlagSet("tui", pflag.ContinueOnError)
+	command.Bind(set)
+	if err := set.Parse(flags); err != nil {
+		d.t.Fatal(err)
+	}
+	return newAccounts(command, set.Changed("sandbox"), &d.told)
+}
+
+func (d *desk) kept() config.Config {
+	d.t.Helper()
+	c, err := config.File(filepath.Join(d.env[session.EnvConfigDir], "config.yaml")).Load()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return c
+}
+
+// works tells which perk an account sees: they differ between live and the sandbox.
+func works(t *testing.T, account screen.Account) string {
+	t.Helper()
+	list, err := account.Client.Perks(t.Context(), client.PerkListOptions{})
+	if err != nil || len(list.Data) != 1 {
+		t.Fatalf("listing the perks: %v, %v", list.Data, err)
+	}
+	return list.Data[0].ID
+}
+
+func shop(t *testing.T) (server *servertest.Server, id, secret string) {
+	server = servertest.Start(t)
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "real", Title: "Real"}})
+	server.ImportSandboxPerks(store.PerkRecord{Perk: api.Perk{ID: "trial", Title: "Trial"}})
+	id, secret = server.Client()
+	return server, id, secret
+}
+
+func TestALoginIsThatOfTheCommands(t *testing.T) {
+	server, id, secret := shop(t)
+	d := newDesk(t)
+	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
+	if _, err := d.accounts().Connect(""); !needsLogin(err) {
+		t.Errorf("without any profile: %v", err)
+	}
+	account, note, err := d.accounts().Login(t.Context(), work, secret)
+	if err != nil || account.Profile != work || works(t, account) != "real" {
+		t.Fatalf("%+v, %v", account.Profile, err)
+	}
+	if !strings.HasPrefix(note, "The secret is kept in the file ") {
+		t.Errorf("the note is %q", note)
+	}
+	if c := d.kept(); c.Current != "work" || c.Profiles["work"] != (config.Profile{APIURL: server.URL, ClientID: id}) {
+		t.Errorf("kept %+v", c)
+	}
+	for _, name := range []string{"", "work"} {
+		account, err := d.accounts().Connect(name)
+		if err != nil || account.Profile != work || works(t, account) != "real" {
+			t.Errorf("Connect(%q): %+v, %v", name, account.Profile, err)
+		}
+	}
+	profiles, current, err := d.accounts().Profiles()
+	if err != nil || current != "work" || len(profiles) != 1 || profiles[0] != work {
+		t.Errorf("profiles: %+v, %s, %v", profiles, current, err)
+	}
+}
+
+func needsLogin(err error) bool {
+	var missing *screen.NotLoggedIn
+	return errors.As(err, &missing)
+}
+
+func TestWhoeverHasNoSecretHasToLogIn(t *testing.T) {
+	server, id, secret := shop(t)
+	d := newDesk(t)
+	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
+	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(d.env[session.EnvConfigDir], "secrets.json")); err != nil {
+		t.Fatal(err)
+	}
+	if account, err := d.accounts().Connect("work"); !needsLogin(err) || account.Profile != work || account.Client != nil {
+		t.Errorf("%+v, %v", account.Profile, err)
+	}
+}
+
+func TestFailedLoginsKeepNothing(t *testing.T) {
+	server, id, secret := shop(t)
+	var refused *client.Error
+	var unreachable *client.Unreachable
+	for name, test := range map[string]struct {
+		profile screen.Profile
+		secret  string
+		is      func(error) bool
+		text    string
+	}{
+		"a wrong secret": {screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}, "wrong",
+			func(err error) bool { return errors.As(err, &refused) && refused.Status == http.StatusUnauthorized }, ""},
+		"a wrong path": {screen.Profile{Name: "work", APIURL: server.URL + "9", ClientID: id}, secret,
+			func(err error) bool { return errors.As(err, &refused) && refused.Status == http.StatusNotFound }, "It ends with the path of the version, such as /v2."},
+		"nobody": {screen.Profile{Name: "work", APIURL: "http://127.0.0.1:1/v2", ClientID: id}, secret,
+			func(err error) bool { return errors.As(err, &unreachable) }, "No answer from http://127.0.0.1:1/v2"},
+		"an open line": {screen.Profile{Name: "work", APIURL: "http://perks.example/v2", ClientID: id}, secret, nil, "unencrypted"},
+		"a bad name":   {screen.Profile{Name: "../work", APIURL: server.URL, ClientID: id}, secret, nil, "cannot name a profile"},
+	} {
+		d := newDesk(t)
+		account, _, err := d.accounts().Login(t.Context(), test.profile, test.secret)
+		if err == nil || test.is != nil && !test.is(err) || !strings.Contains(err.Error(), test.text) || account.Client != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c := d.kept(); len(c.Profiles) > 0 {
+			t.Errorf("%s: kept %+v", name, c)
+		}
+	}
+}
+
+func TestALoginCanBeGivenUp(t *testing.T) {
+	server, id, secret := shop(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d := newDesk(t)
+	_, _, err := d.accounts().Login(ctx, screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}, secret)
+	if !errors.Is(err, context.Canceled) || len(d.kept().Profiles) > 0 {
+		t.Errorf("%v; kept %+v", err, d.kept())
+	}
+}
+
+func TestTheEnvironmentNeedsNoLoginAndCountsForWhatItChooses(t *testing.T) {
+	server, id, secret := shop(t)
+	other, otherSecret := server.Client()
+	d := newDesk(t)
+	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: other}
+	if _, _, err := d.accounts().Login(t.Context(), work, otherSecret); err != nil {
+		t.Fatal(err)
+	}
+	d.env[session.EnvClientID], d.env[session.EnvClientSecret] = id, secret
+	if account, err := d.accounts().Connect(""); err != nil || account.Profile.ClientID != id || works(t, account) != "real" {
+		t.Errorf("the environment's client: %+v, %v", account.Profile, err)
+	}
+	d.env[session.EnvClientSecret], d.env[session.EnvToken] = "", "not a token"
+	account, err := d.accounts().Connect("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *client.Error
+	if _, err := account.Client.Categories(t.Context()); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized {
+		t.Errorf("the environment's token is not used: %v", err)
+	}
+	if account, err := d.accounts().Connect("work"); err != nil || account.Profile != work || works(t, account) != "real" {
+		t.Errorf("a profile that was chosen on the screen: %+v, %v", account.Profile, err)
+	}
+	d.env[session.EnvProfile] = "elsewhere"
+	if _, err := d.accounts().Connect(""); err == nil || !strings.Contains(err.Error(), `no profile "elsewhere"`) {
+		t.Errorf("a profile that does not exist: %v", err)
+	}
+}
+
+func TestWhatTheFlagSaysOfTheSandboxIsForThisRun(t *testing.T) {
+	server, id, secret := shop(t)
+	d := newDesk(t)
+	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
+	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"", "work"} {
+		account, err := d.accounts("--sandbox").Connect(name)
+		if err != nil || !account.Profile.Sandbox || works(t, account) != "trial" {
+			t.Errorf("Connect(%q): %+v, %v", name, account.Profile, err)
+		}
+	}
+	again := work
+	again.Sandbox = true // as the screen has it from Connect
+	account, _, err := d.accounts("--sandbox").Login(t.Context(), again, secret)
+	if err != nil || works(t, account) != "trial" {
+		t.Errorf("another login in the sandbox: %v", err)
+	}
+	if d.kept().Profiles["work"].Sandbox {
+		t.Error("--sandbox of one run has become the profile's")
+	}
+	if account, _, err = d.accounts().Login(t.Context(), again, secret); err != nil || works(t, account) != "trial" || !d.kept().Profiles["work"].Sandbox {
+		t.Errorf("the sandbox that was chosen on the screen is not kept: %v", err)
+	}
+}
+
+func TestWhatSessionsTellBecomesMessages(t *testing.T) {
+	d := newDesk(t)
+	s, err := d.accounts().session(d.accounts().command.Env, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := newNotices()
+	s.Streams.Err = told
+	s.Streams.Note("The server asks to wait 3s (429).")
+	s.Streams.Warn("The token \x1b[2Jcannot be kept.")
+	for _, want := range []string{"The server asks to wait 3s (429).", "Warning: The token [2Jcannot be kept."} {
+		if got := <-told.texts; got != want {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+	for range 3 * unread {
+		s.Streams.Note("again")
+	}
+	if len(told.texts) != unread {
+		t.Errorf("%d messages wait", len(told.texts))
+	}
+}

@@ -1,0 +1,163 @@
+package tuicmd
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/tui/screen"
+)
+
+var (
+	live    = screen.Profile{Name: "work", APIURL: "https://perks.example/v2", ClientID: "acme"}
+	sandbox = screen.Profile{Name: "trial", APIURL: "https://perks.example/v2", ClientID: "acme", Sandbox: true}
+)
+
+func remember(t *testing.T, m *memory, p screen.Profile, kind string, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		if err := m.Remember(p, kind, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRecentIDsAreThoseOfTheirPlace(t *testing.T) {
+	folder := t.TempDir()
+	m := newMemory(folder, &bytes.Buffer{})
+	remember(t, m, live, "property", "1", "2", "3", "1")
+	remember(t, m, live, "user", "alice")
+	remember(t, m, sandbox, "property", "9")
+	later := newMemory(folder, &bytes.Buffer{}) // another session
+	renamed := live
+	renamed.Name = "office"
+	for _, test := range []struct {
+		profile screen.Profile
+		kind    string
+		want    []string
+	}{
+		{live, "property", []string{"1", "3", "2"}}, {renamed, "property", []string{"1", "3", "2"}},
+		{live, "user", []string{"alice"}}, {sandbox, "property", []string{"9"}}, {sandbox, "user", nil},
+	} {
+		if got := later.Recent(test.profile, test.kind); !slices.Equal(got, test.want) {
+			t.Errorf("%s %s: %q, want %q", test.profile.Name, test.kind, got, test.want)
+		}
+	}
+	info, err := os.Stat(filepath.Join(folder, "recent.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others can read what was opened: %v, %v", info.Mode(), err)
+	}
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	m := newMemory(t.TempDir(), &bytes.Buffer{})
+	for i := range maxRecent + 5 {
+		remember(t, m, live, "user", fmt.Sprint("u", i))
+	}
+	if ids := m.Recent(live, "user"); len(ids) != maxRecent || ids[0] != fmt.Sprint("u", maxRecent+4) {
+		t.Errorf("%d ids, the first is %s", len(ids), ids[0])
+	}
+	for i := range maxPlaces {
+		remember(t, m, screen.Profile{ClientID: fmt.Sprint("c", i)}, "user", "u")
+	}
+	if ids := m.Recent(live, "user"); ids != nil {
+		t.Errorf("the place that was not visited for longest is still known: %q", ids)
+	}
+	for i := range maxDrafts + 1 {
+		if err := m.KeepDraft(live, fmt.Sprint("form", i), map[string]string{"title": "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first, last := m.Draft(live, "form0"), m.Draft(live, fmt.Sprint("form", maxDrafts)); first != nil || last == nil {
+		t.Errorf("the first draft is %v, the last %v", first, last)
+	}
+	if err := m.KeepDraft(live, "novel", map[string]string{"title": strings.Repeat("x", maxDraft)}); err == nil {
+		t.Error("a draft of any length is kept")
+	}
+}
+
+func TestDraftsAreKeptUntilTheyAreDropped(t *testing.T) {
+	folder := t.TempDir()
+	m := newMemory(folder, &bytes.Buffer{})
+	text := map[string]string{"title": "A flat\nby the 海", "price_pw": ""}
+	if err := m.KeepDraft(live, "property 42", text); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text, newMemory(folder, &bytes.Buffer{}).Draft(live, "property 42")); diff != "" {
+		t.Error(diff)
+	}
+	if got := m.Draft(sandbox, "property 42"); got != nil {
+		t.Errorf("the sandbox has the draft of the live property: %v", got)
+	}
+	for range 2 {
+		if err := m.KeepDraft(live, "property 42", nil); err != nil || m.Draft(live, "property 42") != nil {
+			t.Errorf("dropping it: %v", err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "drafts.json")); !os.IsNotExist(err) {
+		t.Errorf("the file of no drafts is still there: %v", err)
+	}
+}
+
+func TestADamagedFileIsBegunAnewAndToldOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		mode os.FileMode
+	}{
+		"half a file":     {`[{"kind":"user","ids":["al`, 0o600},
+		"another shape":   {`{"user": 7}`, 0o600},
+		"nothing":         {"", 0o600},
+		"not for others":  {"[]", 0o644},
+		"a wrong element": {`[{"kind":7}]`, 0o600},
+	} {
+		folder := t.TempDir()
+		path := filepath.Join(folder, "recent.json")
+		if err := os.WriteFile(path, []byte(test.text), test.mode); err != nil {
+			t.Fatal(err)
+		}
+		var told bytes.Buffer
+		m := newMemory(folder, &told)
+		if ids := m.Recent(live, "user"); ids != nil {
+			t.Errorf("%s: %q", name, ids)
+		}
+		remember(t, m, live, "user", "alice", "bob")
+		if ids := m.Recent(live, "user"); !slices.Equal(ids, []string{"bob", "alice"}) {
+			t.Errorf("%s: %q is remembered", name, ids)
+		}
+		if lines := strings.Count(told.String(), "\n"); lines != 1 || !strings.HasPrefix(told.String(), "warning: recent.json cannot be read and is begun anew: ") {
+			t.Errorf("%s: told %q", name, &told)
+		}
+	}
+}
+
+func TestSessionsAtTheSameTimeRememberTogether(t *testing.T) {
+	folder := t.TempDir()
+	var group sync.WaitGroup
+	for i := range 6 {
+		group.Go(func() { remember(t, newMemory(folder, &bytes.Buffer{}), live, "user", fmt.Sprint("u", i)) })
+	}
+	group.Wait()
+	if ids := newMemory(folder, &bytes.Buffer{}).Recent(live, "user"); len(ids) != 6 {
+		t.Errorf("only %q is remembered", ids)
+	}
+}
+
+func TestWithoutAFolderNothingIsRemembered(t *testing.T) {
+	m := newMemory("", &bytes.Buffer{})
+	if err := m.Remember(live, "user", "alice"); err != nil || m.Recent(live, "user") != nil {
+		t.Errorf("remembering: %v", err)
+	}
+	if err := m.KeepDraft(live, "form", nil); err != nil || m.Draft(live, "form") != nil {
+		t.Errorf("dropping a draft: %v", err)
+	}
+	if err := m.KeepDraft(live, "form", map[string]string{"a": "b"}); err == nil || !strings.Contains(err.Error(), "PERKSCTL_CONFIG_DIR") {
+		t.Errorf("a draft that is not kept: %v", err)
+	}
+}

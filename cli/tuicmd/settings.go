@@ -1,0 +1,95 @@
+package tuicmd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/config"
+	"example.com/perks/cli/exit"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
+)
+
+// settings is what flags and configuration say. An empty theme is one that neither of them names.
+type settings struct {
+	theme theme.Name
+	mouse bool
+	keys  *actions.Registry
+}
+
+func themeNames() string {
+	var names []string
+	for _, name := range theme.Names() {
+		names = append(names, string(name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// settings reads the configuration. Without a home folder there is none. Beside an error it returns the usual settings.
+func (o *options) settings() (settings, error) {
+	usual := settings{keys: actions.Default()}
+	var kept config.TUI
+	file, err := o.session.Config()
+	if err == nil {
+		c, err := file.Load()
+		if err != nil {
+			return usual, err
+		}
+		kept = c.TUI
+	}
+	chosen := settings{mouse: kept.Mouse}
+	keys, problem := registry(kept.Keys)
+	if problem != "" {
+		return usual, wrong(file, "tui.keys", problem+" See perksctl tui --list-keys.")
+	}
+	chosen.keys = keys
+	if kept.Theme != "" {
+		if chosen.theme, err = theme.Parse(kept.Theme); err != nil {
+			return usual, wrong(file, "tui.theme", err.Error()+".")
+		}
+	}
+	if o.theme != "" {
+		if chosen.theme, err = theme.Parse(o.theme); err != nil {
+			return usual, exit.Usagef("--theme: %s.", err)
+		}
+	}
+	return chosen, nil
+}
+
+// wrong says which setting of the configuration cannot be right, and why.
+func wrong(file config.File, setting, why string) error {
+	return exit.Usagef("%s: the setting %s is wrong: %s", string(file), setting, why)
+}
+
+// blank is how the blank is written where one would not see it.
+const blank = "space"
+
+// registry gives the actions their keys, or says as a sentence what cannot be.
+func registry(kept map[string]config.Keys) (keys *actions.Registry, problem string) {
+	var known []string
+	for _, action := range actions.Default().Actions() {
+		known = append(known, string(action.ID))
+	}
+	overrides := map[actions.ID][]string{}
+	for _, id := range slices.Sorted(maps.Keys(kept)) {
+		if !slices.Contains(known, id) {
+			return nil, fmt.Sprintf("there is no action %q.%s", id, command.DidYouMean(id, known))
+		}
+		list := []string{}
+		for _, key := range kept[id] {
+			if key == blank {
+				key = " "
+			}
+			list = append(list, key)
+		}
+		overrides[actions.ID(id)] = list
+	}
+	keys, err := actions.NewRegistry(overrides)
+	if err != nil {
+		return nil, err.Error() + "."
+	}
+	return keys, ""
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// TestTheBackgroundIsSettledBeforeAnybodyAsks holds the order in which packages are initialised: bubbletea asks the terminal
+// for its background when it is, unless that is settled by then.
+func TestTheBackgroundIsSettledBeforeAnybodyAsks(t *testing.T) {
+	cmd := exec.Command("perksctl", "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1", "GORACE=atexit_sleep_ms=0")
+	var trace bytes.Buffer
+	cmd.Stderr = &trace
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	settled := strings.Index(trace.String(), "init example.com/perks/tui/background ")
+	asked := strings.Index(trace.String(), "init github.com/charmbracelet/bubbletea ")
+	if settled < 0 || asked < 0 || settled > asked {
+		t.Errorf("the background is settled at %d and asked for at %d of\n%s", settled, asked, &trace)
+	}
+}
+
+// The escapes by which a terminal shows the other screen, and its own again with the cursor.
+const (
+	otherScreen = "\x1b[?1049h"
+	ownScreen   = "\x1b[?1049l"
+	showCursor  = "\x1b[?25h"
+)
+
+func TestTheTerminalIsGivenBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func(screen io.Writer, process *os.Process) error
+		code int
+	}{
+		"by ctrl+c":  {func(screen io.Writer, _ *os.Process) error { _, err := screen.Write([]byte{3}); return err }, 0},
+		"by SIGTERM": {func(_ io.Writer, process *os.Process) error { return process.Signal(syscall.SIGTERM) }, 130},
+	} {
+		screen, tty, err := pty.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer screen.Close()
+		if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("perksctl", "tui")
+		cmd.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(), "PERKSCTL_KEYRING=off", "GORACE=atexit_sleep_ms=0")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		tty.Close()
+		shown := readUntil(screen, "Address of the API")
+		if !strings.Contains(shown, otherScreen) {
+			t.Errorf("%s: the terminal UI does not show the login on a screen of its own: %q", name, shown)
+		}
+		if err := test.end(screen, cmd.Process); err != nil {
+			t.Error(err)
+		}
+		rest, _ := io.ReadAll(screen) // ends with EIO when perksctl does
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(rest), ownScreen) || !strings.Contains(string(rest), showCursor) {
+			t.Errorf("%s: exit code %d, want %d; left behind: %q", name, code, test.code, rest)
+		}
+	}
+}
+
+// readUntil returns what is shown up to a text, or up to the end.
+func readUntil(screen io.Reader, text string) string {
+	var shown strings.Builder
+	part := make([]byte, 4096)
+	for !strings.Contains(shown.String(), text) {
+		n, err := screen.Read(part)
+		shown.Write(part[:n])
+		if err != nil {
+			break
+		}
+	}
+	return shown.String()
+}
