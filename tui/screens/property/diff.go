@@ -5,7 +5,6 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"example.com/perks/api"
 	"example.com/perks/api/plain"
 )
 
@@ -34,13 +33,24 @@ type part struct {
 	open     bool // and it is not decided
 }
 
-// comparison is what a change does to a property, field by field.
-func comparison(base version, patch api.PropertyPatch) []part {
-	after := base.with(patch)
+// compared is what two texts of a field were found to differ in: long texts take too long to compare for every key.
+type compared map[[3]string][]stroke
+
+func (c compared) strokes(f field, before, after string) []stroke {
+	key := [3]string{f.name, before, after}
+	if _, known := c[key]; !known {
+		c[key] = strokes(f, before, after)
+	}
+	return c[key]
+}
+
+// comparison is what the edit does to the property, field by field.
+func (e *edit) comparison() []part {
+	after := e.base.with(e.patch)
 	var parts []part
-	for _, name := range patch.Fields() {
+	for _, name := range e.patch.Fields() {
 		f := fieldNamed(name)
-		parts = append(parts, part{title: f.caption(), strokes: strokes(f, textOf(base.Property, name), textOf(after, name))})
+		parts = append(parts, part{title: f.caption(), strokes: e.compared.strokes(f, textOf(e.base.Property, name), textOf(after, name))})
 	}
 	return parts
 }
@@ -111,11 +121,12 @@ func visible(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func indent(strokes []stroke) []stroke {
-	for i := range strokes {
-		strokes[i].mark = "  " + strokes[i].mark
+func indented(strokes []stroke) []stroke {
+	out := make([]stroke, len(strokes))
+	for i, s := range strokes {
+		out[i] = stroke{"  " + s.mark, s.text}
 	}
-	return strokes
+	return out
 }
 
 // linear says a part in words.

@@ -22,11 +22,13 @@ type edit struct {
 	lost    bool     // it was sent, and nobody knows whether it was saved
 	undoing bool
 	profile screen.Profile // in which its draft is kept
+
+	compared compared
 }
 
 // newEdit lays out the form with a change already made.
 func newEdit(shell *screen.Shell, base version, patch api.PropertyPatch) *edit {
-	e := &edit{base: base, profile: shell.Account.Profile}
+	e := &edit{base: base, profile: shell.Account.Profile, compared: compared{}}
 	e.layOut(shell, patch)
 	return e
 }

@@ -194,7 +194,7 @@ func (m *merge) parts(e *edit) []part {
 		f := fieldNamed(name)
 		before, after := textOf(e.base.Property, name), textOf(p, name)
 		if f.lines {
-			return append([]stroke{{mark: mark, text: who + ", against what it was before:"}}, indent(strokes(f, before, after))...)
+			return append([]stroke{{mark: mark, text: who + ", against what it was before:"}}, indented(e.compared.strokes(f, before, after))...)
 		}
 		return []stroke{{mark: mark, text: who + ": " + shown(f, after)}}
 	}

@@ -17,7 +17,10 @@ func (s *Screen) viewRecord() string {
 		return components.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
 	}
 	lines := s.head(s.remarks(), nil)
-	return s.scrolled(append(lines, components.Pairs(s.shell.Theme, s.width, facts(s.record.Value.Property))...))
+	for _, text := range components.Pairs(s.shell.Theme, s.width, facts(s.record.Value.Property)) {
+		lines = append(lines, line{asDrawn, text})
+	}
+	return s.scrolled(lines)
 }
 
 // standIn is what is said instead of the property; no title if it can be shown.
@@ -83,7 +86,7 @@ func (s *Screen) Linear() string {
 		return strings.Join(append(linearNotes(s.edit.notes), s.edit.form.Linear()), "\n")
 	case comparing:
 		lines := append(linearNotes(s.edit.notes), s.compareIntro()...)
-		return strings.Join(lines, "\n") + "\n" + linearParts(comparison(s.edit.base, s.edit.patch))
+		return strings.Join(lines, "\n") + "\n" + linearParts(s.edit.comparison())
 	case merging:
 		lines := append(append(linearNotes(s.edit.notes), s.mergeIntro()...), s.mergeStatus())
 		return strings.Join(lines, "\n") + "\n" + linearParts(s.edit.merge.parts(s.edit))

@@ -39,7 +39,7 @@ func (s *Screen) whyNoUndo() string {
 // takeBack shows what undoing does. What somebody else has done since is merged into it first.
 func (s *Screen) takeBack() tea.Cmd {
 	u := s.undo
-	s.edit = &edit{base: u.after, patch: u.back, undoing: true, profile: s.shell.Account.Profile}
+	s.edit = &edit{base: u.after, patch: u.back, undoing: true, profile: s.shell.Account.Profile, compared: compared{}}
 	if u.after.ETag != "" && u.after.same(s.record.Value) {
 		s.edit.base = s.record.Value
 		s.show(comparing)

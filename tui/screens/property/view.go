@@ -4,16 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/charmbracelet/lipgloss"
-
-	"example.com/perks/api/plain"
 	"example.com/perks/tui/components"
 )
-
-// scroll is a components.Scroll that begins anew with its zero value.
-type scroll struct{ components.Scroll }
-
-func (s *scroll) top() { *s = scroll{} }
 
 // View draws the screen.
 func (s *Screen) View() string {
@@ -21,103 +13,12 @@ func (s *Screen) View() string {
 	case filling:
 		return s.viewForm()
 	case comparing:
-		return s.scrolled(append(s.head(s.edit.notes, s.compareIntro()), s.partLines(comparison(s.edit.base, s.edit.patch))...))
+		parts, _, _ := partLines(s.edit.comparison(), s.width)
+		return s.scrolled(append(s.head(s.edit.notes, s.compareIntro()), parts...))
 	case merging:
 		return s.viewMerge()
 	}
 	return s.viewRecord()
-}
-
-func (s *Screen) scrolled(lines []string) string {
-	s.scroll.Resize(s.width, s.height)
-	s.scroll.Set(lines)
-	return s.scroll.View()
-}
-
-// head is what has to be said first, and an empty line.
-func (s *Screen) head(notes, intro []string) []string {
-	look := s.shell.Theme
-	var lines []string
-	for _, note := range notes {
-		lines = append(lines, marked(look.Warn, "! ", plain.Line(note), s.width)...)
-	}
-	for _, text := range intro {
-		lines = append(lines, marked(look.Text, "", plain.Line(text), s.width)...)
-	}
-	if len(lines) > 0 {
-		lines = append(lines, "")
-	}
-	return lines
-}
-
-// marked wraps a text behind a mark. Lines that go on are set in below it.
-func marked(style lipgloss.Style, mark, text string, width int) []string {
-	if width <= 2*len(mark) {
-		mark = strings.TrimSpace(mark)
-	}
-	if width <= 2*len(mark) {
-		mark = ""
-	}
-	var lines []string
-	before := mark
-	for _, line := range components.Wrap(text, width-len(mark)) {
-		lines = append(lines, style.Render(before+line))
-		before = strings.Repeat(" ", len(mark))
-	}
-	return lines
-}
-
-// struck wraps a line of a comparison. Its mark stands on every line that it takes.
-func (s *Screen) struck(l stroke) []string {
-	look := s.shell.Theme
-	style := look.Text
-	switch strings.TrimSpace(l.mark) {
-	case "-":
-		style = look.Bad
-	case "+":
-		style = look.Good
-	case "*":
-		style = look.Strong
-	}
-	mark := l.mark
-	if s.width <= 2*len(mark) {
-		mark = strings.TrimSpace(mark)
-	}
-	if s.width <= len(mark) {
-		mark = ""
-	}
-	var lines []string
-	for _, line := range components.Wrap(l.text, s.width-len(mark)) {
-		lines = append(lines, style.Render(mark+line))
-	}
-	return lines
-}
-
-func (s *Screen) partLines(parts []part) []string {
-	var lines []string
-	for i, p := range parts {
-		if i > 0 {
-			lines = append(lines, "")
-		}
-		lines = append(lines, s.drawPart(p)...)
-	}
-	return lines
-}
-
-func (s *Screen) drawPart(p part) []string {
-	look := s.shell.Theme
-	style, mark := look.Heading, ""
-	switch {
-	case p.current:
-		style, mark = look.Accent, "> "
-	case p.conflict:
-		mark = "  "
-	}
-	lines := marked(style, mark, p.title, s.width)
-	for _, l := range p.strokes {
-		lines = append(lines, s.struck(l)...)
-	}
-	return lines
 }
 
 // compareIntro says what is about to happen.
@@ -145,9 +46,12 @@ func (s *Screen) compareIntro() []string {
 
 // viewForm draws the form below what has to be said, for which it leaves a third of the room at most.
 func (s *Screen) viewForm() string {
-	head := s.head(s.edit.notes, nil)
-	if len(head) > 0 {
-		head = head[:len(head)-1]
+	look := s.shell.Theme
+	var head []string
+	for _, l := range s.head(s.edit.notes, nil) {
+		if l.text != "" {
+			head = append(head, l.role.style(look).Render(l.text))
+		}
 	}
 	if most := s.height / 3; len(head) > most {
 		head = head[:most]
@@ -156,39 +60,30 @@ func (s *Screen) viewForm() string {
 		}
 	}
 	s.formTop = len(head)
-	s.edit.form.SetTheme(s.shell.Theme)
+	s.edit.form.SetTheme(look)
 	form := s.edit.form.View(s.width, s.height-len(head))
 	return components.Crop(strings.Join(append(head, form), "\n"), s.width, s.height)
 }
 
 // viewMerge draws both sides, and brings the conflict that is being decided into sight once it has changed.
 func (s *Screen) viewMerge() string {
+	look := s.shell.Theme
 	var status []string
 	if s.height > 2 {
-		status = []string{s.shell.Theme.Strong.Render(components.Cut(s.mergeStatus(), s.width))}
-	}
-	lines := s.head(s.edit.notes, s.mergeIntro())
-	from, to := 0, 0
-	for i, p := range s.edit.merge.parts(s.edit) {
-		if i > 0 {
-			lines = append(lines, "")
-		}
-		begin := len(lines)
-		lines = append(lines, s.drawPart(p)...)
-		if p.current {
-			from, to = begin, len(lines)-1
-		}
+		status = []string{look.Strong.Render(components.Cut(s.mergeStatus(), s.width))}
 	}
 	room := s.height - len(status)
-	s.scroll.Resize(s.width, room)
-	s.scroll.Set(lines)
+	head := s.head(s.edit.notes, s.mergeIntro())
+	parts, from, to := partLines(s.edit.merge.parts(s.edit), s.width)
+	lines := append(head, parts...)
+	s.scroll.lay(lines, s.width, room)
 	if s.reveal && to > 0 {
-		s.scroll.Reveal(to)
-		s.scroll.Reveal(from)
-		if to < room {
+		s.scroll.Reveal(len(head) + to)
+		s.scroll.Reveal(len(head) + from)
+		if len(head)+to < room {
 			s.scroll.Reveal(0)
 		}
 	}
 	s.reveal = false
-	return strings.Join(append(status, s.scroll.View()), "\n")
+	return strings.Join(append(status, s.scroll.draw(look, lines, s.width, room)), "\n")
 }

@@ -1,0 +1,159 @@
+package property
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/theme"
+)
+
+// line is one line that fits the width, and the part that it plays. Only those that are seen are styled: a comparison can
+// have thousands.
+type line struct {
+	role role
+	text string
+}
+
+// role is the part that a line plays.
+type role int
+
+const (
+	asText role = iota
+	asWarning
+	asHeading
+	asCurrent
+	asRemoved
+	asAdded
+	asKept
+	asDrawn // it has its styles already
+)
+
+func (r role) style(look *theme.Theme) lipgloss.Style {
+	switch r {
+	case asWarning:
+		return look.Warn
+	case asHeading:
+		return look.Heading
+	case asCurrent:
+		return look.Accent
+	case asRemoved:
+		return look.Bad
+	case asAdded:
+		return look.Good
+	case asKept:
+		return look.Strong
+	}
+	return look.Text
+}
+
+// scroll is the place in a text that is longer than the screen.
+type scroll struct{ components.Scroll }
+
+func (s *scroll) top() { *s = scroll{} }
+
+// lay gives the scroll its room and lines.
+func (s *scroll) lay(lines []line, width, height int) {
+	texts := make([]string, len(lines))
+	for i, l := range lines {
+		texts[i] = l.text
+	}
+	s.Resize(width, height)
+	s.Set(texts)
+}
+
+// draw draws the lines that are seen.
+func (s *scroll) draw(look *theme.Theme, lines []line, width, height int) string {
+	above, _ := s.More()
+	var seen []string
+	for _, l := range lines[above:min(len(lines), above+height)] {
+		if l.role == asDrawn {
+			seen = append(seen, l.text)
+			continue
+		}
+		seen = append(seen, l.role.style(look).Render(l.text))
+	}
+	return components.Crop(strings.Join(seen, "\n"), width, height)
+}
+
+// scrolled draws as much of the lines as there is room for.
+func (s *Screen) scrolled(lines []line) string {
+	s.scroll.lay(lines, s.width, s.height)
+	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
+}
+
+// head is what has to be said first, and an empty line.
+func (s *Screen) head(notes, intro []string) []line {
+	var lines []line
+	for _, note := range notes {
+		lines = append(lines, marked(asWarning, "! ", plain.Line(note), s.width)...)
+	}
+	for _, text := range intro {
+		lines = append(lines, marked(asText, "", plain.Line(text), s.width)...)
+	}
+	if len(lines) > 0 {
+		lines = append(lines, line{})
+	}
+	return lines
+}
+
+// marked wraps a text behind a mark. Lines that go on are set in below it.
+func marked(as role, mark, text string, width int) []line {
+	mark = fittingMark(mark, width)
+	before := mark
+	var lines []line
+	for _, wrapped := range components.Wrap(text, width-len(mark)) {
+		lines = append(lines, line{as, before + wrapped})
+		before = strings.Repeat(" ", len(mark))
+	}
+	return lines
+}
+
+// fittingMark shortens a mark where there is no room for more than a few letters.
+func fittingMark(mark string, width int) string {
+	if width <= 2*len(mark) {
+		mark = strings.TrimSpace(mark)
+	}
+	if width <= len(mark) {
+		mark = ""
+	}
+	return mark
+}
+
+// struck wraps a line of a comparison. Its mark stands on every line that it takes.
+func struck(l stroke, width int) []line {
+	as := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)]
+	mark := fittingMark(l.mark, width)
+	var lines []line
+	for _, wrapped := range components.Wrap(l.text, width-len(mark)) {
+		lines = append(lines, line{as, mark + wrapped})
+	}
+	return lines
+}
+
+// partLines draws the fields of a comparison or a merge, and tells where the conflict that is being decided stands.
+func partLines(parts []part, width int) (lines []line, from, to int) {
+	for i, p := range parts {
+		if i > 0 {
+			lines = append(lines, line{})
+		}
+		begin := len(lines)
+		as, mark := asHeading, ""
+		switch {
+		case p.current:
+			as, mark = asCurrent, "> "
+		case p.conflict:
+			mark = "  "
+		}
+		lines = append(lines, marked(as, mark, p.title, width)...)
+		for _, l := range p.strokes {
+			lines = append(lines, struck(l, width)...)
+		}
+		if p.current {
+			from, to = begin, len(lines)-1
+		}
+	}
+	return lines, from, to
+}
