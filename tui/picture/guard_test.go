@@ -1,6 +1,9 @@
 package picture
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"net/url"
 	"testing"
 )
@@ -36,5 +39,17 @@ func TestANameThatLeadsIntoTheLocalNetworkIsRefused(t *testing.T) {
 		if err := refuseLocal("images.test", resolved); (err != nil) != refused {
 			t.Errorf("%s: %v", resolved, err)
 		}
+	}
+}
+
+func TestADecoderThatStillReadsIsStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &reader{ctx, bytes.NewReader(make([]byte, 10))}
+	if n, err := r.Read(make([]byte, 4)); n != 4 || err != nil {
+		t.Errorf("before: %d, %v", n, err)
+	}
+	cancel()
+	if n, err := r.Read(make([]byte, 4)); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("after: %d, %v", n, err)
 	}
 }

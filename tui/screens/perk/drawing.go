@@ -7,8 +7,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/picture"
+	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
 )
 
@@ -17,8 +17,7 @@ type drawing struct {
 	address string
 	number  int // of the last fetch; others are out of date
 	cancel  context.CancelFunc
-	img     image.Image
-	err     error
+	img     image.Image // nil until it has come
 
 	drawn drawn
 }
@@ -52,12 +51,19 @@ func (d *drawing) fetch(address string) tea.Cmd {
 	}
 }
 
-func (d *drawing) take(msg fetched) {
+// take keeps the image that has come. Where none could be had it tells why, and is off again, so that the same key tries
+// once more.
+func (d *drawing) take(msg fetched) tea.Cmd {
 	if msg.drawing != d || msg.number != d.number {
-		return
+		return nil
+	}
+	if msg.err != nil {
+		d.takeAway()
+		return screen.Tell(screen.Failure, "%s", plain.Line(msg.err.Error()))
 	}
 	d.cancel()
-	d.img, d.err = msg.img, msg.err
+	d.img = msg.img
+	return nil
 }
 
 func (d *drawing) takeAway() {
@@ -67,39 +73,35 @@ func (d *drawing) takeAway() {
 	*d = drawing{number: d.number + 1}
 }
 
-// view draws the image with where it is from below it, or how far it has come, in at most so much room.
+// leastHeight is the least room in which an image shows something, with the line below it.
+const leastHeight = 4
+
+// view draws the image with where it is from below it, or says how far it has come, in at most so much room.
 func (d *drawing) view(look *theme.Theme, width, height int) []string {
-	if !d.isOn() || width < 1 || height < 1 {
+	switch {
+	case !d.isOn() || width < 1 || height < 1:
 		return nil
-	}
-	if d.img == nil {
-		style, mark := look.Muted, ""
-		if d.err != nil {
-			style, mark = look.Bad, "! "
-		}
-		lines := components.Wrap(mark+d.sentence(), width)
-		for i := range lines {
-			lines[i] = style.Render(lines[i])
-		}
-		return lines[:min(len(lines), height)]
+	case d.img == nil:
+		return d.say(look, d.sentence(), width, height)
+	case height < leastHeight:
+		return d.say(look, d.sentence()+". A larger window has room for it.", width, height)
 	}
 	if d.drawn.width != width || d.drawn.height != height || d.drawn.look != look {
-		lines := picture.Draw(d.img, width, max(1, height-1), look)
-		if height > 1 {
-			lines = append(lines, look.Muted.Render(components.Cut(d.sentence(), width)))
-		}
+		lines := append(picture.Draw(d.img, width, height-1, look), d.say(look, d.sentence(), width, 1)...)
 		d.drawn = drawn{lines, width, height, look}
 	}
 	return d.drawn.lines
 }
 
+func (d *drawing) say(look *theme.Theme, text string, width, height int) []string {
+	lines := styled(look.Muted, text, width)
+	return lines[:min(len(lines), height)]
+}
+
 // sentence says in words what view shows.
 func (d *drawing) sentence() string {
 	host := plain.Line(picture.Host(d.address))
-	switch {
-	case d.err != nil:
-		return plain.Line(d.err.Error())
-	case d.img == nil:
+	if d.img == nil {
 		return "Fetching the image from " + host + " ..."
 	}
 	return "Image from " + host

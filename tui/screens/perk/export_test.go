@@ -2,10 +2,10 @@ package perk
 
 import "image"
 
-// PutImage sets the drawn image as if it had been fetched from the address; with neither image nor error it is on its way.
-func (s *Screen) PutImage(address string, img image.Image, err error) {
+// PutImage sets the drawn image as if it had been fetched from the address; nil is on its way.
+func (s *Screen) PutImage(address string, img image.Image) {
 	s.image.takeAway()
-	s.image.address, s.image.cancel, s.image.img, s.image.err = address, func() {}, img, err
+	s.image.address, s.image.cancel, s.image.img = address, func() {}, img
 }
 
 // Validity and WhyNotNow are the words about dates.

@@ -93,7 +93,7 @@ func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
 	}
 	d.Press("y")
 	d.See("Image from 127.0.0.1:", "█", "░")
-	for _, size := range [][2]int{{120, 40}, {60, 20}, {30, 8}} {
+	for _, size := range [][2]int{{120, 40}, {60, 20}} {
 		d.Resize(size[0], size[1])
 		if drawn := strings.Count(d.Screen(), "\n") + 1 - linesWithout(d.Screen(), " ░▒▓█"); drawn > size[1]/2 {
 			t.Errorf("at %v the image takes %d lines:\n%s", size, drawn, d.Screen())
@@ -114,6 +114,8 @@ func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
 	d.See("Fetch an image from 127.0.0.1:")
 	d.Press("y")
 	d.See("The image has 5000 x 4001 pixels. Images of up to 20 megapixels are drawn here")
+	d.Press("i")
+	d.See("Fetch an image from 127.0.0.1:")
 }
 
 // linesWithout counts the lines in which no shade is.
@@ -131,7 +133,7 @@ func TestTheImageOfAnotherAddressIsNotDrawnUnasked(t *testing.T) {
 	s := &service{perk: coffee()}
 	d := s.open(t, nil)
 	d.Settle()
-	putImage(d, sunset(), nil)
+	putImage(d, sunset())
 	d.See("Image from images.test")
 	d.Press("R")
 	d.Settle()
@@ -194,7 +196,7 @@ func TestAnotherServiceShowsNothingOfTheFormer(t *testing.T) {
 	known := coffee()
 	d := s.open(t, &known)
 	d.Settle()
-	putImage(d, sunset(), nil)
+	putImage(d, sunset())
 	s.change(func(s *service) { s.silent = true })
 	d.Send(screen.Reconnected{Other: true})
 	d.See("Loading perk coffee-for-two ...")
@@ -203,4 +205,37 @@ func TestAnotherServiceShowsNothingOfTheFormer(t *testing.T) {
 			t.Errorf("%q of the former service is shown", text)
 		}
 	}
+	s.change(func(s *service) { s.silent = false })
+	d.Press("R")
+	d.See("Coffee for two")
+	if d.Shows("Image from") {
+		t.Errorf("the image is drawn unasked:\n%s", d.Screen())
+	}
+}
+
+func TestAnImageThatIsTakenAwayBeforeItComesIsForgotten(t *testing.T) {
+	asked := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(slow.Close)
+	d := shown(changed(coffee(), func(p *api.Perk) { p.ImageURL = pointerTo(slow.URL) }))(t)
+	d.Press("i")
+	d.See("Fetch an image from 127.0.0.1:")
+	d.Press("y")
+	d.See("Fetching the image from 127.0.0.1:")
+	<-asked
+	d.Press("i")
+	d.Gone("Fetching the image")
+	d.Until("the end of the fetch", func() bool { return d.Running() == 0 })
+	if d.Shows("could not be fetched") {
+		t.Errorf("what was given up is told as a failure:\n%s", d.Screen())
+	}
+}
+
+func TestAnAnswerThatIsNotTheServicesSaysNothingOfThePerk(t *testing.T) {
+	proxy := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such host here", http.StatusNotFound) })
+	d := tuitest.StartOver(t, proxy, tuitest.Route(screen.ToPerk{ID: "coffee-for-two"}))
+	d.See("Perk coffee-for-two could not be loaded.", "The server answered 404 Not Found: no such host here. R tries again.")
 }

@@ -55,7 +55,6 @@ This is the live service; in another one it may be there. esc goes back. R looks
 		"reading-again":  "State: As in the list, reading it ...",
 		"image":          "Drawn image: Image from images.test",
 		"image-fetching": "Drawn image: Fetching the image from images.test ...",
-		"image-refused":  "Drawn image: The image has 9000 x 9000 pixels.",
 	} {
 		if got := states[name](t).App.Top().Linear(); !strings.Contains(got, want) {
 			t.Errorf("%s: %q is not in\n%s", name, want, got)

@@ -74,7 +74,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case screen.Revealed:
 		return s.load()
 	case fetched:
-		s.image.take(msg)
+		return s.image.take(msg)
 	case tea.MouseMsg:
 		s.turnWheel(msg)
 	default:

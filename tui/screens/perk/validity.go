@@ -1,6 +1,7 @@
 package perk
 
 import (
+	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -37,7 +38,7 @@ func validity(perk *api.Perk, now time.Time) string {
 		if perk.ValidTo != nil {
 			from += " until " + lastDay(*perk.ValidTo, now)
 		}
-		return from + ", starts " + in(perk.ValidFrom.Sub(now))
+		return from + ", starts " + in(*perk.ValidFrom, now)
 	}
 	if perk.ValidTo == nil {
 		return "Valid, no end date"
@@ -51,7 +52,7 @@ func whyNotNow(perk *api.Perk, now time.Time) string {
 	case ended:
 		return "It " + components.Until(*perk.ValidTo, now) + "."
 	case notStarted:
-		return "It starts " + in(perk.ValidFrom.Sub(now)) + "."
+		return "It starts " + in(*perk.ValidFrom, now) + "."
 	}
 	return ""
 }
@@ -60,12 +61,7 @@ func whyNotNow(perk *api.Perk, now time.Time) string {
 // begins then.
 func lastDay(end, now time.Time) string { return components.Day(end.Add(-time.Nanosecond), now) }
 
-func in(d time.Duration) string {
-	switch {
-	case d < time.Hour:
-		return "in " + components.Plural(max(1, int64(d/time.Minute)), "minute", "minutes")
-	case d < 48*time.Hour:
-		return "in " + components.Plural(int64(d/time.Hour), "hour", "hours")
-	}
-	return "in " + components.Plural(int64(d/(24*time.Hour)), "day", "days")
+// in says how long it is until the start, in the words that are used for the end.
+func in(start, now time.Time) string {
+	return "in " + strings.TrimSuffix(components.Until(start, now), " left")
 }

@@ -66,7 +66,7 @@ func (s *Screen) nothing() (mood components.Mood, title, advice string) {
 	case s.isGone():
 		return components.Failure, s.goneSentence(), s.goneAdvice()
 	case s.read.Err != nil && !s.read.Busy():
-		return components.Failure, "Perk " + id + " could not be loaded.", plain.Line(s.read.Err.Error()) + " " + s.press(actions.Refresh, "tries again.")
+		return components.Failure, "Perk " + id + " could not be loaded.", sentence(s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
 	}
 	return components.Loading, "Loading perk " + id + " ...", ""
 }
@@ -95,6 +95,15 @@ func (s *Screen) press(id actions.ID, does string) string {
 	return "\"" + s.shell.Keys.Action(id).Name + "\" " + does
 }
 
+// sentence is what an error says, with the full stop that what comes next needs. Some of it is a stranger's text.
+func sentence(err error) string {
+	text := strings.TrimSpace(plain.Line(err.Error()))
+	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, "!") {
+		text += "."
+	}
+	return text
+}
+
 // problem says what went wrong while old facts are shown, "" if nothing did.
 func (s *Screen) problem() string {
 	switch {
@@ -103,7 +112,7 @@ func (s *Screen) problem() string {
 	case s.isGone():
 		return s.goneSentence() + " Below is what it was. " + s.goneAdvice()
 	}
-	return "It could not be read again: " + plain.Line(s.read.Err.Error()) + " " + s.press(actions.Refresh, "tries again.")
+	return "It could not be read again: " + sentence(s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
 }
 
 // banner is the problem in at most a third of the room.
