@@ -46,20 +46,27 @@ func Day(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 
 
 const day = 24 * time.Hour
 
-// Until says how long something can still be used, or since when it cannot: "3 days left", "5 hours left", "ended just now",
-// "ended 2 days ago". Days are those of the calendar in the zone of now: one is a day even when a clock is set forward in it.
+// Until says how long something can still be used, or since when it cannot: "3 days left", "5 hours left", "ended just
+// now", "ended today", "ended yesterday", "ended 2 days ago". Days are those of the calendar in the zone of now, however many hours they have.
 func Until(end, now time.Time) string {
 	if end.After(now) {
-		return span(end.Sub(now), wall(end, now).Sub(wall(now, now))) + " left"
+		return left(end.Sub(now), wall(end, now).Sub(wall(now, now))) + " left"
 	}
 	if now.Sub(end) < time.Minute {
 		return "ended just now"
 	}
-	return "ended " + span(now.Sub(end), wall(now, now).Sub(wall(end, now))) + " ago"
+	switch days := int64(wall(now, now).Truncate(day).Sub(wall(end, now).Truncate(day)) / day); days {
+	case 0:
+		return "ended today"
+	case 1:
+		return "ended yesterday"
+	default:
+		return "ended " + Plural(days, "day", "days") + " ago"
+	}
 }
 
-// span writes how long something takes, by what passes up to two days, and from then on by what clocks on the wall show.
-func span(passes, shows time.Duration) string {
+// left writes a time to come, by what passes up to two days, and from then on by what clocks on the wall show.
+func left(passes, shows time.Duration) string {
 	switch {
 	case passes < time.Hour:
 		return Plural(max(1, int64(passes/time.Minute)), "minute", "minutes")
