@@ -242,6 +242,20 @@ func redeemed(t *testing.T, d *tuitest.Driver) string {
 	return strings.Join(ids, " ")
 }
 
+func TestThePreviewStandsBesideTheListWhereThereIsRoom(t *testing.T) {
+	t.Parallel()
+	d := tuitest.StartOver(t, numbered(1000))
+	d.See("row 1 of 1,000")
+	d.Press("v")
+	d.See("Show details beside the list, or hide them is not possible now: The window is too narrow: it takes 100 columns.")
+	d.Resize(100, 24)
+	d.See("About:", "Two coffees for the", "Id: perk-0000001")
+	d.Press("j")
+	d.See("Id: perk-0000002")
+	d.Press("v")
+	d.Gone("About:")
+}
+
 func TestNoKeyDoesAnythingElseWhileTheFilterIsTyped(t *testing.T) {
 	t.Parallel()
 	d := tuitest.StartOver(t, numbered(1000))

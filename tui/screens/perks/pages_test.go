@@ -50,20 +50,23 @@ func TestTheNextPageIsThereAtOnce(t *testing.T) {
 
 func TestAPageThatIsOnItsWayIsWaitedForAndNotAskedForTwice(t *testing.T) {
 	t.Parallel()
-	perks := numbered(150)
-	perks.hold, perks.first = make(chan struct{}), true
-	d := tuitest.StartOver(t, perks)
-	d.See("row 1 of 150")
-	d.Press("n")
-	if !d.Shows("loading ... - row 1 of 150") {
+	gate, gated := newGate(t, stocked(t))
+	d := tuitest.Start(t, gated)
+	d.See("row 1 of 120")
+	d.Settle()
+	gate.shut(true)
+	d.Press("n") // shows the second page, and asks for the third
+	gate.until(d, "the page ahead", func() bool { return len(gate.alive) == 1 })
+	d.Press("G", "j")
+	if !d.Shows("loading ... - row 100 of 120, page 2 of 3") {
 		t.Errorf("it does not say that it waits:\n%s", d.Screen())
 	}
-	d.Press("j", "j")
-	close(perks.hold)
-	d.See("row 51 of 150, page 2 of 3")
+	d.Press("j", "j") // are for rows that cannot be seen yet
+	gate.shut(false)
+	d.See("row 101 of 120, page 3 of 3")
 	d.Settle()
-	if got := pagesOf(perks.queries()); got != "1 2 3" {
-		t.Errorf("pages %s were asked for", got)
+	if gate.asked != 1 {
+		t.Errorf("%d requests were made for one page", gate.asked)
 	}
 }
 

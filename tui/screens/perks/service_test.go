@@ -23,7 +23,6 @@ type service struct {
 	status  int      // of all answers, unless it is 0
 	refusal api.FieldErrors
 	hold    chan struct{} // lists are answered once it is closed
-	first   bool          // but first pages at once
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -38,9 +37,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.asked = append(s.asked, r.URL.RawQuery)
-	hold, first, status, refusal, total := s.hold, s.first, s.status, s.refusal, s.total
+	hold, status, refusal, total := s.hold, s.status, s.refusal, s.total
 	s.mu.Unlock()
-	if hold != nil && !(first && strings.HasPrefix(r.URL.RawQuery, "page=1&")) {
+	if hold != nil {
 		select {
 		case <-hold:
 		case <-r.Context().Done():
