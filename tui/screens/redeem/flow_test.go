@@ -1,0 +1,249 @@
+package redeem_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+// redeem fills in the form, and says yes.
+func redeem(d *tuitest.Driver, text string) {
+	d.Type(text)
+	d.Press("ctrl+s")
+	d.See("Redeem for")
+	d.Press("y")
+}
+
+// asks waits for a question, whose text is whole however it is wrapped.
+func asks(d *tuitest.Driver, text string) {
+	d.Until(text, func() bool { return d.App.Overlay() != nil && d.App.Overlay().Linear() == text })
+}
+
+func (l *line) wants(sent, stored int) {
+	l.t.Helper()
+	if got := l.sent(); len(got) != sent {
+		l.t.Errorf("%d requests to redeem went out, want %d: %q", len(got), sent, got)
+	}
+	if got := l.stored(); len(got) != stored {
+		l.t.Errorf("%d redemptions are stored, want %d: %+v", len(got), stored, got)
+	}
+}
+
+func TestARedemptionIsAskedAboutSentAndShown(t *testing.T) {
+	l := dial(t)
+	d := l.open("", "coffee")
+	d.Type("alice\nticket=4711\nchannel=phone\n")
+	d.Press("enter")
+	asks(d, `Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test, with the metadata {"channel":"phone","ticket":"4711"}.`)
+	d.See("y redeem it")
+	d.Press("enter", "enter", " ")
+	d.Settle()
+	l.wants(0, 0)
+	d.Press("y")
+	d.See("[redeemed] Coffee for two", "Redeemed. Status approved, id ")
+	d.Settle()
+	l.wants(1, 1)
+	record := l.stored()[0]
+	if record.UserID != "alice" || record.PerkID != "coffee" || string(record.Metadata) != `{"channel":"phone","ticket":"4711"}` {
+		t.Errorf("stored is %+v", record)
+	}
+	if l.sent()[0] != `key-1-1 {"user_id":"alice","metadata":{"channel":"phone","ticket":"4711"}}` {
+		t.Errorf("sent was %q", l.sent())
+	}
+	d.Press("y")
+	d.See("Copied the redemption's id " + record.ID)
+	if d.Desktop.Copied() != record.ID {
+		t.Errorf("copied is %q", d.Desktop.Copied())
+	}
+
+	d.Press("r")
+	d.See("the id of the user")
+	d.Press("ctrl+o")
+	d.See("Recent users", "alice")
+	d.Press("enter", "ctrl+s")
+	asks(d, `Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test.`)
+	d.Press("y")
+	d.See("[already redeemed]", "alice redeemed it on", "id "+record.ID, "status approved. Nothing was redeemed now.")
+	d.Settle()
+	l.wants(2, 1)
+	if l.sent()[1] != `key-1-2 {"user_id":"alice"}` {
+		t.Errorf("another submission was sent as %q", l.sent()[1])
+	}
+	d.Press("u")
+	d.Until("the user's screen", func() bool { return strings.Contains(d.App.Top().Title(), "alice") })
+}
+
+func TestRefusalsAreSaidInPlainWords(t *testing.T) {
+	l := dial(t)
+	for _, test := range []struct {
+		perk string
+		says []string
+	}{
+		{"spa", []string{"[pending] Spa day", "it waits for somebody to approve it", "Status pending, id "}},
+		{"gone", []string{"[sold out] All gone", "Sold out: no unit is left. Nothing was redeemed."}},
+		{"old", []string{"[expired] Old soup", "it could be redeemed until 3 Nov 2025", "Nothing was redeemed."}},
+		{"new", []string{"[not started] New soup", "it can be redeemed from", "Nothing was redeemed."}},
+	} {
+		d := l.open("alice", test.perk)
+		redeem(d, "")
+		d.See(test.says...)
+		d.Settle()
+		if form := d.App.Top().Form(); form != nil {
+			t.Errorf("%s: the form is open", test.perk)
+		}
+	}
+	l.wants(4, 1)
+
+	d := l.open("bob", "tea")
+	l.disturb(func(l *line) {
+		l.refuse = func(w http.ResponseWriter) bool {
+			w.Header().Set("Retry-After", "7")
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = w.Write([]byte(`{"response":"Slowly.","code":"rate_limited"}`))
+			return true
+		}
+	})
+	redeem(d, "")
+	d.See("[put off] A pot of tea", "Try from ", " on: ctrl+s sends it again under the same key.")
+	l.disturb(func(l *line) { l.refuse = nil })
+	d.Press("ctrl+s")
+	d.See("[redeemed] A pot of tea")
+	if keys := keysOf(l.sent()[4:]); !slices.Equal(keys, []string{"key-5-1", "key-5-1"}) {
+		t.Errorf("the keys were %q", keys)
+	}
+}
+
+func keysOf(sent []string) []string {
+	keys := make([]string, len(sent))
+	for i := range sent {
+		keys[i], _, _ = strings.Cut(sent[i], " ")
+	}
+	return keys
+}
+
+func TestAnUnknownUserIsSaidBesideTheField(t *testing.T) {
+	l := dial(t)
+	d := l.open("", "coffee", "tea")
+	redeem(d, "alise\nticket=1")
+	d.See(`is not known: There is no user "alise".`, "[no such user] Coffee for two", "[waiting] A pot of tea")
+	d.Settle()
+	l.wants(1, 0)
+	form := d.App.Top().Form()
+	if form == nil || form.Focus() != "user_id" || form.Value("metadata") != "ticket=1" {
+		t.Fatalf("the form is %v", form)
+	}
+	d.Clear()
+	redeem(d, "alice")
+	d.See("2 of 2 redeemed for alice.")
+	d.Settle()
+	l.wants(3, 2)
+	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-3", "key-1-4"}) {
+		t.Errorf("the keys were %q", keys)
+	}
+}
+
+func TestSeveralPerksGoOneAfterTheOtherAndARefusalStopsNone(t *testing.T) {
+	l := dial(t)
+	d := l.open("alice", "coffee", "gone", "tea")
+	d.Press("ctrl+s")
+	asks(d, `Redeem 3 perks ("Coffee for two", "All gone" and "A pot of tea") for alice at `+l.url+` (LIVE), profile test.`)
+	d.Press("y")
+	d.See("2 of 3 redeemed for alice.", "[redeemed] Coffee for two", "[sold out] All gone", "[redeemed] A pot of tea")
+	d.Settle()
+	l.wants(3, 2)
+	d.Press("y")
+	d.See("Copy the id of", "Coffee for two: ", "A pot of tea: ")
+	d.Press("esc", "r", "ctrl+s")
+	asks(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test.`) // and not what is done
+	d.Press("n")
+	d.Settle()
+	l.wants(3, 2)
+}
+
+func TestASecondYesOrSendWhileBusySendsNothing(t *testing.T) {
+	l := dial(t)
+	hold := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
+	l.disturb(func(l *line) { l.hold = hold })
+	d := l.open("alice", "coffee")
+	top := d.App.Top()
+	d.Press("ctrl+s")
+	d.See("Redeem for")
+	d.Press("y", "y", "ctrl+s")
+	<-l.arrived
+	for range 3 {
+		d.Press("y", "ctrl+s", "enter", "a", "s")
+	}
+	if !strings.Contains(top.Unsaved(), `"Coffee for two" is being redeemed for alice`) {
+		t.Errorf("unsaved is %q", top.Unsaved())
+	}
+	d.Press("q")
+	d.See("Quit?", `"Coffee for two" is being redeemed for alice`)
+	d.Press("n")
+	release()
+	d.See("[redeemed] Coffee for two")
+	d.Settle()
+	l.wants(1, 1)
+	if top.Unsaved() != "" {
+		t.Errorf("unsaved is %q", top.Unsaved())
+	}
+}
+
+func TestTwoQuestionsAreAnsweredOnce(t *testing.T) {
+	l := dial(t)
+	d := l.open("alice", "coffee")
+	d.Settle()
+	top := d.App.Top()
+	first, second := top.Do("form.submit")().(screen.Confirm), top.Do("form.submit")().(screen.Confirm)
+	if first.Then() != nil {
+		t.Error("a question that was asked anew can still be answered")
+	}
+	d.Send(second.Then()())
+	if second.Then() != nil {
+		t.Error("a question can be answered twice")
+	}
+	d.See("[redeemed]")
+	l.wants(1, 1)
+}
+
+func TestAnEndedSessionKeepsTheFormAndItsKey(t *testing.T) {
+	l := dial(t)
+	d := l.open("", "coffee")
+	d.Type("alice\nticket=4711")
+	d.Accounts.Expire()
+	d.Press("ctrl+s")
+	d.See("Redeem for")
+	d.Press("y")
+	d.See("Log in again; what you have typed is kept.")
+	d.Type(l.secret + "\n")
+	d.See("The service does not accept the session any more. Nothing was redeemed.", "ctrl+s sends it again under the same key", "ticket=4711")
+	d.Settle()
+	if d.App.Top().Form() == nil || len(l.stored()) != 0 {
+		t.Fatalf("the form is closed, or something was sent by itself:\n%s", d.Screen())
+	}
+	d.Press("ctrl+s")
+	d.See("[redeemed] Coffee for two")
+	d.Settle()
+	l.wants(2, 1)
+	if keys := keysOf(l.sent()); keys[0] != keys[1] {
+		t.Errorf("the keys were %q", keys)
+	}
+}
+
+func TestWhoMayNotRedeemIsToldWhatIsMissing(t *testing.T) {
+	l := dial(t)
+	l.id, l.secret = l.server.Client(api.ScopePerksRead)
+	d := l.open("alice", "coffee", "tea")
+	redeem(d, "")
+	d.See("[not allowed] Coffee for two", "lacks the scope perks:redeem", "Nothing was redeemed.", "[waiting] A pot of tea")
+	d.Settle()
+	l.wants(1, 0)
+}
