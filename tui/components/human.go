@@ -47,7 +47,8 @@ func Day(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 
 const day = 24 * time.Hour
 
 // Until says how long something can still be used, or since when it cannot: "3 days left", "5 hours left", "ended just
-// now", "ended today", "ended yesterday", "ended 2 days ago". Days are those of the calendar in the zone of now, however many hours they have.
+// now", "ended today", "ended yesterday", "ended 2 days ago". Days are those of the calendar in the zone of now, however many
+// hours they have.
 func Until(end, now time.Time) string {
 	if end.After(now) {
 		return left(end.Sub(now), wall(end, now).Sub(wall(now, now))) + " left"
