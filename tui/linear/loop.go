@@ -99,6 +99,9 @@ func (s *session) take(a arrival) {
 	case nil:
 	case tea.QuitMsg:
 		s.quit = true
+	case step:
+		s.take(arrival{msg: msg.msg})
+		s.run(inTurn(msg.rest))
 	case tea.BatchMsg:
 		for _, cmd := range msg {
 			s.run(cmd)
@@ -127,12 +130,18 @@ func sequence(msg tea.Msg) []tea.Cmd {
 	return value.Convert(cmds).Interface().([]tea.Cmd)
 }
 
+// step is what one command of a sequence has ended with.
+type step struct {
+	msg  tea.Msg
+	rest []tea.Cmd
+}
+
 // inTurn makes one command of several: each begins when the message of the one before has been taken.
 func inTurn(cmds []tea.Cmd) tea.Cmd {
 	for i, cmd := range cmds {
 		if cmd != nil {
 			rest := cmds[i+1:]
-			return func() tea.Msg { return tea.BatchMsg{screen.Send(cmd()), inTurn(rest)} }
+			return func() tea.Msg { return step{cmd(), rest} }
 		}
 	}
 	return nil

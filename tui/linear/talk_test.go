@@ -90,19 +90,23 @@ type setting struct {
 	options    tui.Options
 }
 
-// talk holds a whole talk, and returns its transcript.
-func talk(t *testing.T, change func(*setting), script ...string) string {
+func defaults(t *testing.T) *setting {
 	t.Helper()
-	p := &person{script: script}
-	accounts := tuitest.NewAccounts(t, nil)
-	n := 0
-	s := &setting{ctx: t.Context(), options: tui.Options{
-		Accounts: accounts, Memory: &tuitest.Memory{}, Desktop: &tuitest.Desktop{},
+	var n atomic.Int64
+	return &setting{ctx: t.Context(), options: tui.Options{
+		Memory: &tuitest.Memory{}, Desktop: &tuitest.Desktop{},
 		Theme: theme.None, Colours: termenv.Ascii,
 		Now:   func() time.Time { return tuitest.Noon },
 		After: func(time.Duration, tea.Msg) tea.Cmd { return nil },
-		NewID: func() string { n++; return fmt.Sprintf("key-%d", n) },
+		NewID: func() string { return fmt.Sprintf("key-%d", n.Add(1)) },
 	}}
+}
+
+// talk holds a whole talk, and returns its transcript. It checks that nothing in it steers a terminal.
+func talk(t *testing.T, change func(*setting), script ...string) string {
+	t.Helper()
+	p := &person{script: script}
+	s := defaults(t)
 	change(s)
 	done := make(chan error, 1)
 	go func() { done <- linear.Run(s.ctx, p, p, s.interrupts, s.options) }()

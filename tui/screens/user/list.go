@@ -210,6 +210,9 @@ func (l *list[T]) lines() []string {
 	lines := make([]string, len(l.loader.Value.Data))
 	for i, item := range l.loader.Value.Data {
 		lines[i] = fmt.Sprintf("%d. %s", i+1, l.line(item))
+		if i == l.table.Cursor() {
+			lines[i] += " Chosen."
+		}
 	}
 	return lines
 }

@@ -32,10 +32,11 @@ func (s *Screen) perkLine(p api.Perk) string {
 			parts = append(parts, part)
 		}
 	}
+	line := strings.Join(parts, ", ") + "."
 	if s.marked.has(p.ID) {
-		parts = append(parts, "marked")
+		line += " Marked."
 	}
-	return strings.Join(parts, ", ") + "."
+	return line
 }
 
 func (s *Screen) left(p api.Perk) string {

@@ -190,7 +190,7 @@ func TestWhatIsHeardIsWhatIsShown(t *testing.T) {
 	for name, want := range map[string]string{
 		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\n" +
 			"1. Coffee for two, Café Schön, Berlin, 2 for 1, 3 days left.\n" +
-			"2. A quiet hour in the museum before it opens, with a guide, Museum, Hamburg, -50 %, 1 hour left.\n" +
+			"2. A quiet hour in the museum before it opens, with a guide, Museum, Hamburg, -50 %, 1 hour left. Chosen.\n" +
 			"3. ラーメン一杯無料 🍜, 一蘭, 東京, 無料, 400 days left.\n" +
 			"4. كوب شاي مجاني, بيت الشاي, القاهرة, no end.\n" +
 			"5. red [31mtitle of two lines, Berlin, 10 €, 1 minute left.\n" +

@@ -18,11 +18,8 @@ type layout struct {
 // widthForNouns is from where on the place of the rows is said in full.
 const widthForNouns = 40
 
-// Resize sets the room.
-func (s *Screen) Resize(width, height int) {
-	s.width, s.height = width, height
-	s.arrange()
-}
+// Resize sets the room. Who draws next arranges what is in it.
+func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
 // arrange lays out the parts, and fills what scrolls. The rows come last, and lose their room last.
 func (s *Screen) arrange() {
