@@ -26,7 +26,19 @@ const (
 )
 
 func (r role) style(look *theme.Theme) lipgloss.Style {
-	return map[role]lipgloss.Style{text: look.Text, strong: look.Strong, muted: look.Muted, good: look.Good, warn: look.Warn, bad: look.Bad}[r]
+	switch r {
+	case strong:
+		return look.Strong
+	case muted:
+		return look.Muted
+	case good:
+		return look.Good
+	case warn:
+		return look.Warn
+	case bad:
+		return look.Bad
+	}
+	return look.Text
 }
 
 // line is a line before it is wrapped.
@@ -34,7 +46,14 @@ type line struct {
 	role   role
 	indent int
 	text   string
+	cut    bool // it is cut at the edge, so that a long title leaves room for what became of it
 }
+
+func said(role role, indent int, text string) line {
+	return line{role: role, indent: indent, text: text}
+}
+
+func titleOf(text string) line { return line{role: strong, text: text, cut: true} }
 
 // Resize sets the room.
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
@@ -72,8 +91,13 @@ func (s *Screen) draw(lines []line) []string {
 	var drawn []string
 	for _, l := range lines {
 		indent := strings.Repeat(" ", min(l.indent, s.width/8))
-		for _, part := range components.Wrap(plain.Line(l.text), s.width-len(indent)) {
-			drawn = append(drawn, indent+l.role.style(s.shell.Theme).Render(part))
+		style, room := l.role.style(s.shell.Theme), s.width-len(indent)
+		if l.cut {
+			drawn = append(drawn, indent+style.Render(components.Cut(plain.Line(l.text), room)))
+			continue
+		}
+		for _, part := range components.Wrap(plain.Line(l.text), room) {
+			drawn = append(drawn, indent+style.Render(part))
 		}
 	}
 	return drawn
@@ -84,27 +108,27 @@ func (s *Screen) lines() []line {
 	lines := s.summary()
 	if s.sub == nil {
 		for _, perk := range s.perks {
-			lines = append(lines, line{strong, 0, perk.Title}, line{muted, 2, s.about(perk)})
+			lines = append(lines, titleOf(perk.Title), said(muted, 2, s.about(perk)))
 		}
-		return append(lines, line{muted, 0, "At " + place(s.home)})
+		return append(lines, said(muted, 0, "At "+place(s.home)))
 	}
 	for _, i := range s.sub.items {
 		o := s.outcome(i)
-		lines = append(lines, line{strong, 0, "[" + o.mark + "] " + i.perk.Title}, line{o.role, 2, o.text})
+		lines = append(lines, titleOf("["+o.mark+"] "+i.perk.Title), said(o.role, 2, o.text))
 		if o.next != "" {
-			lines = append(lines, line{text, 2, o.next})
+			lines = append(lines, said(text, 2, o.next))
 		}
 	}
-	return append(lines, line{muted, 0, "For " + s.sub.request.UserID + ", at " + place(s.home)})
+	return append(lines, said(muted, 0, "For "+s.sub.request.UserID+", at "+place(s.home)))
 }
 
 // summary says in a line or two how everything stands.
 func (s *Screen) summary() []line {
 	if why := s.elsewhere(); why != "" {
-		return []line{{bad, 0, why}}
+		return []line{said(bad, 0, why)}
 	}
 	if len(s.perks) == 0 {
-		return []line{{bad, 0, s.whyNot()}}
+		return []line{said(bad, 0, s.whyNot())}
 	}
 	if len(s.items()) < 2 {
 		return nil
@@ -114,7 +138,7 @@ func (s *Screen) summary() []line {
 	if s.Form() != nil && waiting > 0 && s.sub.agreed {
 		text += fmt.Sprintf(" %s goes on with the %s.", s.key(actions.Submit), components.Plural(int64(waiting), "perk that is left", "perks that are left"))
 	}
-	return []line{{strong, 0, text}}
+	return []line{said(strong, 0, text)}
 }
 
 // about says what helps to tell a perk from others.
@@ -144,14 +168,14 @@ func (s *Screen) locked() []line {
 	}
 	lines := []line{}
 	if metadata := string(s.sub.request.Metadata); metadata != "" {
-		lines = append(lines, line{muted, 0, "Metadata: " + metadata})
+		lines = append(lines, said(muted, 0, "Metadata: "+metadata))
 	}
 	if s.sub.inDoubt() == nil && !s.sender.Busy() {
 		further := s.key(actions.Redeem) + " redeems for somebody else."
 		if len(s.sub.open()) > 0 {
 			further = s.key(actions.Redeem) + " goes back to the form."
 		}
-		lines = append(lines, line{text, 0, further})
+		lines = append(lines, said(text, 0, further))
 	}
 	return lines
 }
@@ -162,12 +186,12 @@ func (s *Screen) Linear() string {
 	if s.Form() == nil {
 		lines = append(lines, s.locked()...)
 	}
-	said := make([]string, 0, len(lines)+1)
+	parts := make([]string, 0, len(lines)+1)
 	for _, l := range lines {
-		said = append(said, plain.Line(strings.TrimSpace(l.text)))
+		parts = append(parts, plain.Line(strings.TrimSpace(l.text)))
 	}
 	if form := s.Form(); form != nil {
-		said = append(said, form.Linear())
+		parts = append(parts, form.Linear())
 	}
-	return strings.Join(said, "\n")
+	return strings.Join(parts, "\n")
 }
