@@ -2,6 +2,7 @@ package user_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -110,4 +111,38 @@ func TestAnExpiredSessionKeepsTheUser(t *testing.T) {
 	redeem(t, d, "tea", "alice")
 	d.Press("R")
 	d.See("[Available 2]", "Redeemed 1")
+}
+
+func TestRedeemFromHere(t *testing.T) {
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d.See("[Available 3]", "Redeemed 0")
+	d.Press(" ", " ")
+	d.See("2 marked")
+	d.Press("r")
+	d.Until("the form", func() bool { return d.Depth() == 2 && d.App.Top().Form() != nil })
+	d.Press("ctrl+s")
+	d.See("Redeem for alice?")
+	d.Press("y")
+	d.Until("the answers", func() bool { return !d.Shows("Redeem for alice?") && d.App.Top().Form() == nil })
+	d.Settle()
+	d.Press("esc")
+	d.See("[Available 1]", "Redeemed 2")
+	d.Elapse(time.Minute)
+	d.See("1 of 1 perk")
+	d.Gone("marked")
+}
+
+func TestThePagesOfTheService(t *testing.T) {
+	s := serve(t)
+	var more []store.PerkRecord
+	for i := range 60 {
+		more = append(more, record(fmt.Sprintf("perk-%d", i), fmt.Sprintf("Perk number %d", i)))
+	}
+	s.ImportPerks(more...)
+	d := tuitest.Start(t, s, tuitest.Route(screen.ToUser{ID: "alice"}))
+	d.See("[Available 63]", "1 to 50 of 63 perks, page 1 of 2")
+	d.Press("n")
+	d.See("51 to 63 of 63 perks, page 2 of 2")
+	d.Press("p")
+	d.See("1 to 50 of 63 perks")
 }
