@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"example.com/perks/api"
+	"example.com/perks/store"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/tuitest"
 )
@@ -204,4 +206,42 @@ func TestNothingIsSettledAtAnotherService(t *testing.T) {
 	d.Settle()
 	l.wants(1, 1)
 	d.See("[unknown] Coffee for two")
+}
+
+// The redemption that a moment ago was made and rejected must not pass for the one whose request has got lost since.
+func TestAnEarlierRedemptionDoesNotEndADoubt(t *testing.T) {
+	l := dial(t)
+	d := l.open("alice", "spa")
+	redeem(d, "")
+	d.See("[pending] Spa day")
+	d.Settle()
+	_, err := l.server.Live.DecideRedemption(t.Context(), l.stored()[0].ID, api.StatusRejected, store.Operator, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.disturb(func(l *line) { l.drop = 1 })
+	d.Press("r")
+	redeem(d, "alice")
+	d.See("[unknown] Spa day")
+	d.Settle()
+	d.Press("s")
+	d.Settle()
+	d.See("[unknown] Spa day")
+	l.wants(2, 1)
+	d.Press("a")
+	d.See("[pending] Spa day")
+	d.Settle()
+	l.wants(3, 2)
+}
+
+func TestAQuestionIsNoLongerAnsweredAtAnotherService(t *testing.T) {
+	l := dial(t)
+	d := l.open("alice", "coffee")
+	d.Press("ctrl+s")
+	d.See("Redeem for")
+	d.App.Shell().Account.Profile.Sandbox = true
+	d.Press("y")
+	d.See("Nothing was sent. This was begun at " + l.url + " (LIVE)")
+	d.Settle()
+	l.wants(0, 0)
 }

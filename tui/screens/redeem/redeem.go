@@ -39,6 +39,7 @@ type Screen struct {
 
 	width, height int
 	scroll        components.Scroll
+	formTop       int // the line on which the form was drawn last
 }
 
 // New makes the screen.
@@ -80,6 +81,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return nil
 	case screen.Reconnected:
 		return s.readAgain()
+	case tea.MouseMsg:
+		s.point(msg)
+		return nil
 	case recentUsers:
 		return s.pickUser(msg)
 	}

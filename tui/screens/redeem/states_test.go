@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"example.com/perks/api"
 	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
@@ -203,5 +205,23 @@ func TestNoPrintableKeyIsAnActionWhileTyping(t *testing.T) {
 	for range 2 {
 		d.TypesEverywhere()
 		d.Press("tab")
+	}
+}
+
+func TestTheMouseChoosesAFieldAndScrolls(t *testing.T) {
+	d := state{perks: []api.Perk{coffee()}}.start(t)
+	d.Screen()
+	d.Send(tea.MouseMsg{Action: tea.MouseActionPress, Button: tea.MouseButtonLeft, Y: 1 + 4})
+	if focus := d.App.Top().Form().Focus(); focus != "metadata" {
+		t.Errorf("the click has chosen %s", focus)
+	}
+	s := states()["long"]
+	d = s.start(t)
+	s.rest(d)
+	d.Resize(30, 8)
+	d.Screen()
+	d.Send(tea.MouseMsg{Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown, Y: 3})
+	if strings.Contains(d.Screen(), "[refused]") {
+		t.Errorf("the wheel has not scrolled:\n%s", d.Screen())
 	}
 }

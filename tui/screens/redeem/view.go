@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api"
@@ -74,8 +75,25 @@ func (s *Screen) View() string {
 		head = append(head[:room-1:room-1], s.shell.Theme.Muted.Render(components.Cut(more, s.width)))
 	}
 	head = head[:min(len(head), room)]
+	s.formTop = len(head)
 	below := form.View(s.width, s.height-len(head))
 	return components.Crop(strings.Join(append(head, below), "\n"), s.width, s.height)
+}
+
+// point takes the mouse: the wheel scrolls, a click chooses a field.
+func (s *Screen) point(msg tea.MouseMsg) {
+	form := s.Form()
+	switch {
+	case msg.Action != tea.MouseActionPress:
+	case form != nil && msg.Button == tea.MouseButtonLeft:
+		if place, ok := form.FieldAt(msg.Y - s.formTop); ok {
+			form.FocusOn(place)
+		}
+	case form == nil && msg.Button == tea.MouseButtonWheelUp:
+		s.scroll.Do(actions.Up)
+	case form == nil && msg.Button == tea.MouseButtonWheelDown:
+		s.scroll.Do(actions.Down)
+	}
 }
 
 // formHeight is how many lines the form would like.
