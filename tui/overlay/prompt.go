@@ -1,6 +1,8 @@
 package overlay
 
 import (
+	"strings"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/plain"
@@ -30,7 +32,7 @@ func (p *Prompt) Linear() string { return p.form.Linear() }
 // View draws the line.
 func (p *Prompt) View(look *theme.Theme, width, height int) string {
 	p.form.SetTheme(look)
-	return p.form.View(width, min(height, 4))
+	return strings.TrimRight(p.form.View(width, min(height, 4)), "\n ")
 }
 
 // Hints is to send and to leave.
