@@ -61,13 +61,27 @@ func TestAPageThatIsOnItsWayIsWaitedForAndNotAskedForTwice(t *testing.T) {
 	if !d.Shows("loading ... - row 100 of 120, page 2 of 3") {
 		t.Errorf("it does not say that it waits:\n%s", d.Screen())
 	}
-	d.Press("j", "j") // are for rows that cannot be seen yet
 	gate.shut(false)
 	d.See("row 101 of 120, page 3 of 3")
 	d.Settle()
 	if gate.asked != 1 {
 		t.Errorf("%d requests were made for one page", gate.asked)
 	}
+}
+
+func TestKeysForRowsThatAreNotThereYetSkipNoPage(t *testing.T) {
+	t.Parallel()
+	perks := numbered(1000)
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 1,000")
+	d.Settle()
+	hold := make(chan struct{})
+	perks.change(func() { perks.hold = hold })
+	d.Press("n", "G", "j", "j", "pgdown", "j")
+	close(hold)
+	d.See("row 101 of 1,000, page 3 of 20")
+	d.Settle()
+	d.See("row 101 of 1,000, page 3 of 20")
 }
 
 func TestAnOldPageIsShownAtOnceAndLoadedAgain(t *testing.T) {

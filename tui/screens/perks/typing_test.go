@@ -26,7 +26,8 @@ type gate struct {
 	mu     sync.Mutex
 	change *sync.Cond
 	isShut bool
-	asked  int      // lists since it was shut
+	counts bool     // it has been shut
+	asked  int      // lists since then
 	alive  []string // the words of those that wait
 }
 
@@ -60,11 +61,13 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *gate) wait(r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.counts {
+		g.asked++
+	}
 	if !g.isShut {
 		return
 	}
 	words := r.URL.Query().Get("q")
-	g.asked++
 	g.alive = append(g.alive, words)
 	g.change.Broadcast()
 	defer func() {
@@ -95,7 +98,7 @@ func (g *gate) wait(r *http.Request) {
 func (g *gate) shut(shut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.isShut = shut
+	g.isShut, g.counts = shut, g.counts || shut
 	g.change.Broadcast()
 }
 
