@@ -17,19 +17,9 @@ func (o *options) look(chosen theme.Name) (theme.Name, termenv.Profile) {
 		return theme.None, termenv.Ascii
 	case open || chosen == theme.Auto:
 		chosen = theme.Light
-		if isDark(terminal) {
+		if o.isDark() {
 			chosen = theme.Dark
 		}
 	}
 	return chosen, terminal.ColorProfile()
-}
-
-// isDark asks the terminal, which costs a moment. One that says nothing is taken for dark, as most are.
-func isDark(terminal *termenv.Output) (dark bool) {
-	defer func() {
-		if recover() != nil { // termenv gives up so on a terminal that has gone
-			dark = true
-		}
-	}()
-	return terminal.HasDarkBackground()
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestATerminalIsAskedNothing(t *testing.T) {
 				t.Errorf("perksctl %s: exit code %d, want %d:\n%s", test.args, code, test.code, text)
 			}
 			if strings.Contains(text, "\x1b") {
-				t.Errorf("perksctl %s writes an escape: %q", test.args, text)
+				t.Fatalf("perksctl %s writes an escape: %q", test.args, text)
 			}
 		}
 		if quickest > 500*time.Millisecond {
@@ -60,6 +61,7 @@ func onSilentTerminal(t *testing.T, args ...string) (text string, code int) {
 	cmd := exec.Command("perksctl", args...)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // who runs in the background asks nothing anyway
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

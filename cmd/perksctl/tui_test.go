@@ -55,6 +55,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		cmd := exec.Command("perksctl", "tui")
 		cmd.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(), "PERKSCTL_KEYRING=off", "GORACE=atexit_sleep_ms=0")
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
