@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
-	"time"
+	"unicode"
 
 	"github.com/aymanbagabas/go-osc52/v2"
 
@@ -26,34 +25,55 @@ func (d *Desktop) Copy(text string) error {
 		return errors.New("There is nothing to copy.")
 	case len(text) > maxCopied:
 		return fmt.Errorf("The text is too long to copy: it has %d bytes, and terminals take up to %d.", len(text), maxCopied)
-	case d.clipboard != nil && d.windows() && !d.far() && d.within(d.clipboard, text) == nil:
-		return nil
-	case d.env("TMUX") != "" && d.within(d.tmux, text) == nil:
-		return nil
+	}
+	for _, command := range d.clipboards(text) {
+		if d.feedWithin(text, command) == nil {
+			return nil
+		}
 	}
 	return d.copyByTerminal(text)
 }
 
-// within calls what may never return, such as xclip without a display that answers.
-func (d *Desktop) within(call func(string) error, text string) error {
-	done := make(chan error, 1)
-	go func() { done <- call(text) }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(d.patience):
-		return context.DeadlineExceeded
+// clipboards is the programs that take the text, those first that are nearest to the person. They are looked for only now:
+// the libraries that do this look through PATH when a program starts, perksctl version among them.
+func (d *Desktop) clipboards(text string) (commands [][]string) {
+	if !d.far() {
+		commands = d.systemClipboards(text)
 	}
+	if d.has("TMUX") {
+		// It passes the text on to its own terminal. Unlike an escape sequence that works with the settings that tmux has
+		// from the start (from 3.2 on).
+		commands = append(commands, []string{"tmux", "load-buffer", "-w", "-"})
+	}
+	return commands
 }
 
-// loadTmuxBuffer hands the text to tmux, which passes it on to its own terminal. Unlike an escape sequence that works with
-// the settings that tmux has from the start (from 3.2 on).
-func loadTmuxBuffer(text string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func (d *Desktop) systemClipboards(text string) (commands [][]string) {
+	switch {
+	case d.system == "darwin":
+		return [][]string{{"pbcopy"}}
+	case d.system == "windows" || d.has("WSL_DISTRO_NAME"):
+		if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+			return nil // it would read UTF-8 as the code page that is set; terminals there do not
+		}
+		return [][]string{{"clip.exe"}}
+	case d.has("TERMUX_VERSION"):
+		return [][]string{{"termux-clipboard-set"}}
+	}
+	if d.has("WAYLAND_DISPLAY") {
+		commands = append(commands, []string{"wl-copy"})
+	}
+	if d.has("DISPLAY") {
+		commands = append(commands, []string{"xclip", "-in", "-selection", "clipboard"}, []string{"xsel", "--input", "--clipboard"})
+	}
+	return commands
+}
+
+// feedWithin gives up on a program that does not end, such as xclip where the display does not answer.
+func (d *Desktop) feedWithin(text string, command []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), d.patience)
 	defer cancel()
-	command := exec.CommandContext(ctx, "tmux", "load-buffer", "-w", "-")
-	command.Stdin = strings.NewReader(text)
-	return command.Run()
+	return d.feed(ctx, text, command)
 }
 
 func (d *Desktop) copyByTerminal(text string) error {
@@ -66,9 +86,9 @@ func (d *Desktop) copyByTerminal(text string) error {
 	// A multiplexer either does it itself or passes on what is wrapped for it, as it is set up; what it does not understand,
 	// it drops.
 	switch {
-	case d.env("TMUX") != "" || strings.HasPrefix(term, "tmux"):
+	case d.has("TMUX") || strings.HasPrefix(term, "tmux"):
 		written += sequence.Tmux().String()
-	case d.env("STY") != "" || strings.HasPrefix(term, "screen"):
+	case d.has("STY") || strings.HasPrefix(term, "screen"):
 		written += sequence.Screen().String()
 	}
 	if _, err := d.terminal.Write([]byte(written)); err != nil {

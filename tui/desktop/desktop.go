@@ -7,12 +7,14 @@
 package desktop
 
 import (
+	"context"
 	"io"
+	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/atotto/clipboard"
 	"github.com/cli/browser"
 )
 
@@ -23,43 +25,39 @@ const patience = 2 * time.Second
 type Desktop struct {
 	terminal io.Writer
 	env      func(name string) string
+	system   string // as runtime.GOOS
 	patience time.Duration
 
-	graphical bool                    // there are always windows on this kind of system
-	clipboard func(text string) error // nil where there is no program for it
-	tmux      func(text string) error
-	browse    func(address string) error
-	silence   sync.Once // of the browser, which would write over the screen
+	feed    func(ctx context.Context, text string, command []string) error // runs a program that reads the text
+	browse  func(address string) error
+	silence sync.Once // of the browser, which would write over the screen
 }
 
 // New returns the desktop of a terminal, which must be the writer that the terminal UI draws on: text for its clipboard is
 // written there, in a single call each, so that it falls between two frames. The environment tells where the person sits.
 func New(terminal io.Writer, env func(name string) string) *Desktop {
-	d := &Desktop{
-		terminal: terminal, env: env, patience: patience,
-		graphical: runtime.GOOS == "darwin" || runtime.GOOS == "windows",
-		tmux:      loadTmuxBuffer,
-		browse:    browser.OpenURL,
+	return &Desktop{
+		terminal: terminal, env: env, system: runtime.GOOS, patience: patience,
+		feed: feed, browse: browser.OpenURL,
 	}
-	if !clipboard.Unsupported {
-		d.clipboard = clipboard.WriteAll
-	}
-	return d
+}
+
+// feed fails where there is no such program.
+func feed(ctx context.Context, text string, command []string) error {
+	program := exec.CommandContext(ctx, command[0], command[1:]...)
+	program.Stdin = strings.NewReader(text)
+	program.WaitDelay = time.Second
+	return program.Run()
 }
 
 // far tells whether the person sits at another computer.
-func (d *Desktop) far() bool { return d.env("SSH_TTY") != "" || d.env("SSH_CONNECTION") != "" }
+func (d *Desktop) far() bool { return d.has("SSH_TTY") || d.has("SSH_CONNECTION") }
 
-// windows tells whether there are windows here. Without any, a clipboard's program has nothing to talk to, and what starts
-// as a browser would be one that takes over the terminal.
+func (d *Desktop) has(name string) bool { return d.env(name) != "" }
+
+// windows tells whether there are windows here. Without any, what starts as a browser would be one that takes over the
+// terminal.
 func (d *Desktop) windows() bool {
-	if d.graphical {
-		return true
-	}
-	for _, name := range []string{"DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "TERMUX_VERSION"} {
-		if d.env(name) != "" {
-			return true
-		}
-	}
-	return false
+	return d.system == "darwin" || d.system == "windows" ||
+		d.has("DISPLAY") || d.has("WAYLAND_DISPLAY") || d.has("WSL_DISTRO_NAME") || d.has("TERMUX_VERSION")
 }

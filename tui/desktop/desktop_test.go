@@ -2,10 +2,14 @@ package desktop
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/base64"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,13 +23,13 @@ var _ screen.Desktop = New(nil, nil)
 
 // place is where a person sits, and what has been done there.
 type place struct {
-	env       map[string]string
-	clipboard string // "works", "fails", "hangs", or "" for none
-	tmux      string
-	browser   string
+	system   string // "linux" if it is empty
+	env      map[string]string
+	programs map[string]string // that are there: each "works", "fails" or "hangs"
+	browser  string            // likewise, or "missing"
 
-	copied, tmuxed, opened []string
-	written                writes
+	fed, opened []string
+	written     writes
 }
 
 type writes []string
@@ -36,27 +40,32 @@ func (w *writes) Write(text []byte) (int, error) {
 }
 
 func (p *place) desktop(t *testing.T) *Desktop {
+	d := New(&p.written, func(name string) string { return p.env[name] })
+	d.system, d.patience = cmp.Or(p.system, "linux"), 20*time.Millisecond
+	d.feed = func(ctx context.Context, text string, command []string) error {
+		switch p.programs[command[0]] {
+		case "works":
+			p.fed = append(p.fed, strings.Join(command, " ")+" < "+text)
+			return nil
+		case "hangs":
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return errors.New("exit status 1")
+	}
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })
-	does := func(how string, calls *[]string) func(string) error {
-		return func(text string) error {
-			switch how {
-			case "works":
-				*calls = append(*calls, text)
-				return nil
-			case "hangs":
-				<-hang
-			case "missing":
-				return &exec.Error{Name: "xdg-open", Err: exec.ErrNotFound}
-			}
-			return errors.New("exit status 1")
+	d.browse = func(address string) error {
+		switch p.browser {
+		case "works":
+			p.opened = append(p.opened, address)
+			return nil
+		case "hangs":
+			<-hang
+		case "missing":
+			return &exec.Error{Name: "xdg-open", Err: exec.ErrNotFound}
 		}
-	}
-	d := New(&p.written, func(name string) string { return p.env[name] })
-	d.patience, d.graphical = 20*time.Millisecond, false
-	d.clipboard, d.tmux, d.browse = does(p.clipboard, &p.copied), does(p.tmux, &p.tmuxed), does(p.browser, &p.opened)
-	if p.clipboard == "" {
-		d.clipboard = nil
+		return errors.New("exit status 1")
 	}
 	return d
 }
@@ -69,44 +78,74 @@ const (
 )
 
 func TestTextIsCopiedToWhereThePersonSits(t *testing.T) {
+	all := map[string]string{}
+	for _, name := range []string{"pbcopy", "clip.exe", "termux-clipboard-set", "wl-copy", "xclip", "xsel", "tmux"} {
+		all[name] = "works"
+	}
 	desk := map[string]string{"DISPLAY": ":0", "TERM": "xterm-256color"}
 	for name, test := range map[string]struct {
-		place  place
-		copied bool
-		tmuxed bool
-		bytes  string
+		place place
+		fed   string
+		bytes string
 	}{
-		"at a desk":                              {place{env: desk, clipboard: "works"}, true, false, ""},
-		"at a desk with Wayland":                 {place{env: map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, clipboard: "works"}, true, false, ""},
-		"at a desk in tmux":                      {place{env: map[string]string{"DISPLAY": ":0", "TMUX": "x"}, clipboard: "works", tmux: "works"}, true, false, ""},
-		"no program for the clipboard":           {place{env: desk}, false, false, bare},
-		"the clipboard fails":                    {place{env: desk, clipboard: "fails"}, false, false, bare},
-		"the clipboard hangs":                    {place{env: desk, clipboard: "hangs"}, false, false, bare},
-		"no display":                             {place{env: map[string]string{"TERM": "xterm"}, clipboard: "works"}, false, false, bare},
-		"over SSH":                               {place{env: map[string]string{"DISPLAY": "localhost:10", "SSH_TTY": "/dev/pts/1"}, clipboard: "works"}, false, false, bare},
-		"over SSH without a terminal of its own": {place{env: map[string]string{"DISPLAY": ":0", "SSH_CONNECTION": "a b c d"}, clipboard: "works"}, false, false, bare},
-		"in tmux":                                {place{env: map[string]string{"TMUX": "x", "SSH_TTY": "y"}, clipboard: "works", tmux: "works"}, false, true, ""},
-		"in a tmux that is too old":              {place{env: map[string]string{"TMUX": "x", "TERM": "screen-256color"}, tmux: "fails"}, false, false, bare + wrapped},
-		"in a tmux that hangs":                   {place{env: map[string]string{"TMUX": "x"}, tmux: "hangs"}, false, false, bare + wrapped},
-		"over SSH from within tmux":              {place{env: map[string]string{"TERM": "tmux-256color", "SSH_TTY": "y"}, tmux: "works"}, false, false, bare + wrapped},
-		"in screen":                              {place{env: map[string]string{"STY": "1.x", "TERM": "xterm"}}, false, false, bare + wrappedOther},
-		"over SSH from within screen":            {place{env: map[string]string{"TERM": "screen.xterm", "SSH_TTY": "y"}}, false, false, bare + wrappedOther},
+		"at a desk":                    {place{env: desk, programs: all}, "xclip -in -selection clipboard < perk-1", ""},
+		"at a desk without xclip":      {place{env: desk, programs: map[string]string{"xsel": "works"}}, "xsel --input --clipboard < perk-1", ""},
+		"at a desk with Wayland":       {place{env: map[string]string{"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}, programs: all}, "wl-copy < perk-1", ""},
+		"at a Mac":                     {place{system: "darwin", programs: all}, "pbcopy < perk-1", ""},
+		"at Windows":                   {place{system: "windows", programs: all}, "clip.exe < perk-1", ""},
+		"at Linux in Windows":          {place{env: map[string]string{"WSL_DISTRO_NAME": "Debian", "DISPLAY": ":0"}, programs: all}, "clip.exe < perk-1", ""},
+		"at a telephone":               {place{env: map[string]string{"TERMUX_VERSION": "1"}, programs: all}, "termux-clipboard-set < perk-1", ""},
+		"at a desk in tmux":            {place{env: map[string]string{"DISPLAY": ":0", "TMUX": "x"}, programs: all}, "xclip -in -selection clipboard < perk-1", ""},
+		"no program for the clipboard": {place{env: desk}, "", bare},
+		"the clipboard fails":          {place{env: desk, programs: map[string]string{"xclip": "fails"}}, "", bare},
+		"the clipboard hangs":          {place{env: desk, programs: map[string]string{"xclip": "hangs"}}, "", bare},
+		"no display":                   {place{env: map[string]string{"TERM": "xterm"}, programs: all}, "", bare},
+		"over SSH":                     {place{env: map[string]string{"DISPLAY": "localhost:10", "SSH_TTY": "/dev/pts/1"}, programs: all}, "", bare},
+		"over SSH to a Mac":            {place{system: "darwin", env: map[string]string{"SSH_CONNECTION": "a b c d"}, programs: all}, "", bare},
+		"over SSH in tmux":             {place{env: map[string]string{"TMUX": "x", "SSH_TTY": "y", "DISPLAY": ":0"}, programs: all}, "tmux load-buffer -w - < perk-1", ""},
+		"in a tmux that is too old":    {place{env: map[string]string{"TMUX": "x", "TERM": "screen-256color"}}, "", bare + wrapped},
+		"in a tmux that hangs":         {place{env: map[string]string{"TMUX": "x"}, programs: map[string]string{"tmux": "hangs"}}, "", bare + wrapped},
+		"over SSH from within tmux":    {place{env: map[string]string{"TERM": "tmux-256color", "SSH_TTY": "y"}, programs: all}, "", bare + wrapped},
+		"in screen":                    {place{env: map[string]string{"STY": "1.x", "TERM": "xterm"}}, "", bare + wrappedOther},
+		"over SSH from within screen":  {place{env: map[string]string{"TERM": "screen.xterm", "SSH_TTY": "y"}}, "", bare + wrappedOther},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &test.place
 			if err := p.desktop(t).Copy("perk-1"); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(p.copied, ","); (got == "perk-1") != test.copied {
-				t.Errorf("on the clipboard: %q", got)
-			}
-			if got := strings.Join(p.tmuxed, ","); (got == "perk-1") != test.tmuxed {
-				t.Errorf("in tmux's buffer: %q", got)
+			if got := strings.Join(p.fed, ", "); got != test.fed {
+				t.Errorf("it ran %q, want %q", got, test.fed)
 			}
 			if got := strings.Join(p.written, ""); got != test.bytes || len(p.written) > 1 {
-				t.Errorf("written to the terminal: %q", []string(p.written))
+				t.Errorf("written to the terminal: %q, want %q in one piece", []string(p.written), test.bytes)
 			}
 		})
+	}
+}
+
+func TestTheClipboardOfWindowsGetsOnlyWhatItReadsRight(t *testing.T) {
+	p := &place{system: "windows", programs: map[string]string{"clip.exe": "works"}}
+	if err := p.desktop(t).Copy("café"); err != nil || len(p.fed) > 0 || len(p.written) != 1 {
+		t.Errorf("%v, it ran %q and wrote %q", err, p.fed, []string(p.written))
+	}
+}
+
+func TestAProgramReadsTheTextUntilItsTimeIsUp(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "clipboard")
+	if err := feed(t.Context(), "perk-1", []string{"sh", "-c", "cat >" + file}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "perk-1" {
+		t.Errorf("%q, %v", got, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := feed(ctx, "perk-1", []string{"sleep", "60"}); err == nil {
+		t.Error("a program that never ends has ended well")
+	}
+	if err := feed(t.Context(), "perk-1", []string{"no-such-clipboard"}); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("a program that is not there: %v", err)
 	}
 }
 

@@ -1,12 +1,12 @@
 package desktop
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os/exec"
+	"time"
 
 	"github.com/cli/browser"
 
@@ -33,12 +33,23 @@ func (d *Desktop) Open(address string) error {
 		return fmt.Errorf("There is no desktop here to open a browser on. The address is %s", shown)
 	}
 	d.silence.Do(func() { browser.Stdout, browser.Stderr = io.Discard, io.Discard })
-	err = d.within(d.browse, target.String())
+	err = d.browseWithin(target.String())
 	switch {
-	case err == nil, errors.Is(err, context.DeadlineExceeded):
+	case err == nil:
 		return nil
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("No browser was found. The address is %s", shown)
 	}
 	return fmt.Errorf("The browser did not open (%w). The address is %s", err, shown)
+}
+
+func (d *Desktop) browseWithin(address string) error {
+	done := make(chan error, 1)
+	go func() { done <- d.browse(address) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(d.patience):
+		return nil
+	}
 }
