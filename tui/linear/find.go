@@ -22,7 +22,7 @@ func (s *session) offers() []actions.Offer {
 	return offers
 }
 
-// find returns the offers that a text means: the one with that key, or that name, or else all whose names begin so, or else
+// find returns the offers that a text means: the one with that key or id, or that name, or else all whose names begin so, or else
 // those that have it in their names. Only one is a command; several are a question back.
 func find(keys *actions.Registry, offers []actions.Offer, text string) []actions.Offer {
 	key := text
@@ -30,7 +30,7 @@ func find(keys *actions.Registry, offers []actions.Offer, text string) []actions
 		key = " "
 	}
 	for _, offer := range offers {
-		if slices.Contains(keys.Action(offer.ID).Keys, key) {
+		if slices.Contains(keys.Action(offer.ID).Keys, key) || text == string(offer.ID) {
 			return []actions.Offer{offer}
 		}
 	}
@@ -53,11 +53,11 @@ func find(keys *actions.Registry, offers []actions.Offer, text string) []actions
 	return nil
 }
 
-// names is what an action is called: by its name, its hint in the footer, and its id in the configuration.
+// names is what an action is called: by its name, its hint in the footer, and the end of its id.
 func names(keys *actions.Registry, id actions.ID) []string {
 	action := keys.Action(id)
 	_, tail, _ := strings.Cut(string(id), ".")
-	all := []string{strings.ToLower(strings.TrimSuffix(action.Name, " ...")), tail, string(id)}
+	all := []string{strings.ToLower(strings.TrimSuffix(action.Name, " ...")), tail}
 	if action.Hint != "" {
 		all = append(all, action.Hint)
 	}
