@@ -75,8 +75,8 @@ func (f *Form) layout(width, height int) formLayout {
 	return l
 }
 
-// block draws a field: its label, what it holds, and what is wrong with it. The one that has the keyboard never takes more
-// lines than there are; then its label goes first, and of what is wrong the first line stays.
+// block draws a field: its label, what it holds, and what is wrong with it. The one that has the keyboard takes so few rows
+// that its label and the first line of what is wrong have room; in a single line there is no label.
 func (l formLayout) block(f *Form, e *entry, focused bool) []string {
 	label := f.label(e, focused)
 	beside := l.label > 0 && Width(e.Label) <= l.label
@@ -101,11 +101,7 @@ func (l formLayout) block(f *Form, e *entry, focused bool) []string {
 		}
 		block = append(block, Cut(lead+line, l.width))
 	}
-	block = append(block, problems...)
-	if focused && len(block) > l.height {
-		block = block[:l.height]
-	}
-	return block
+	return append(block, problems...)
 }
 
 func (f *Form) label(e *entry, focused bool) string {
