@@ -95,8 +95,14 @@ func (s *Screen) begin() tea.Cmd { return tea.Batch(s.record.Load(read(s.id)), s
 // inSandbox keeps a change that was meant for the sandbox away from live data: the sandbox has no properties.
 func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
 
-// Resize sets the room.
-func (s *Screen) Resize(width, height int) { s.width, s.height = max(1, width), max(1, height) }
+// Resize sets the room. The conflict that is being decided stays in sight.
+func (s *Screen) Resize(width, height int) {
+	s.width, s.height = max(1, width), max(1, height)
+	if s.stage == merging {
+		s.scroll.top()
+		s.reveal = true
+	}
+}
 
 // Form returns the form while it is being filled in.
 func (s *Screen) Form() *components.Form {
