@@ -4,9 +4,10 @@ import "go.yaml.in/yaml/v3"
 
 // TUI is how the terminal UI is to be. What is right for a theme or a key is for the terminal UI to say.
 type TUI struct {
-	Theme string          `yaml:"theme,omitempty"`
-	Mouse bool            `yaml:"mouse,omitempty"` // use the mouse from the start
-	Keys  map[string]Keys `yaml:"keys,omitempty"`  // by the action
+	Theme      string          `yaml:"theme,omitempty"`
+	Mouse      bool            `yaml:"mouse,omitempty"`      // use the mouse from the start
+	Accessible bool            `yaml:"accessible,omitempty"` // talk in lines instead of drawing
+	Keys       map[string]Keys `yaml:"keys,omitempty"`       // by the action
 }
 
 // Keys is the keys of an action. A single one may stand without brackets.

@@ -16,6 +16,7 @@ func TestSettingsOfTheTerminalUI(t *testing.T) {
 	for text, want := range map[string]config.TUI{
 		"{}":                                        {},
 		"tui: {theme: light, mouse: true}":          {Theme: "light", Mouse: true},
+		"tui: {accessible: true}":                   {Accessible: true},
 		"tui: {keys: {record.redeem: [r, f5]}}":     {Keys: map[string]config.Keys{"record.redeem": {"r", "f5"}}},
 		"tui: {keys: {record.redeem: f5}}":          {Keys: map[string]config.Keys{"record.redeem": {"f5"}}},
 		"tui: {keys: {confirm.yes: y, app.a: [n]}}": {Keys: map[string]config.Keys{"confirm.yes": {"y"}, "app.a": {"n"}}},

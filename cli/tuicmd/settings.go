@@ -15,9 +15,10 @@ import (
 
 // settings is what flags and configuration say. An empty theme is one that neither of them names.
 type settings struct {
-	theme theme.Name
-	mouse bool
-	keys  *actions.Registry
+	theme      theme.Name
+	mouse      bool
+	accessible bool
+	keys       *actions.Registry
 }
 
 func themeNames() string {
@@ -40,7 +41,13 @@ func (o *options) settings() (settings, error) {
 		}
 		kept = c.TUI
 	}
-	chosen := settings{mouse: kept.Mouse}
+	chosen := settings{mouse: o.mouse, accessible: o.accessible}
+	if !o.given("mouse") {
+		chosen.mouse = kept.Mouse
+	}
+	if !o.given("accessible") {
+		chosen.accessible = kept.Accessible
+	}
 	keys, problem := registry(kept.Keys)
 	if problem != "" {
 		return usual, wrong(file, "tui.keys", problem+" See perksctl tui --list-keys.")

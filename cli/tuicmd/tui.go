@@ -7,8 +7,13 @@ package tuicmd
 import (
 	"context"
 	"errors"
+	"io"
+	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
+	"github.com/muesli/termenv"
 	"github.com/spf13/cobra"
 
 	_ "example.com/perks/tui/background" // before bubbletea, see there
@@ -19,14 +24,17 @@ import (
 	"example.com/perks/cli/session"
 	"example.com/perks/tui"
 	"example.com/perks/tui/desktop"
+	"example.com/perks/tui/linear"
+	"example.com/perks/tui/theme"
 )
 
 type options struct {
-	session      *session.Session
-	theme        string
-	mouse        bool
-	listKeys     bool
-	sandboxGiven bool
+	session    *session.Session
+	theme      string
+	mouse      bool
+	accessible bool
+	listKeys   bool
+	given      func(flag string) bool // tells whether a flag stands on the command line
 }
 
 // New makes the command.
@@ -37,28 +45,34 @@ func New(s *session.Session) *cobra.Command {
 		Short: "Work in a terminal UI",
 		Long: "Work in a terminal UI: find perks, redeem them, and edit properties, with the profiles and secrets of all other\n" +
 			"commands. ? shows the keys, ctrl+k finds a command by its name, ctrl+c quits.\n\n" +
-			"The theme, the mouse and the keys can be set in config.yaml:\n\n" +
+			"--accessible talks in lines instead of drawing, for screen readers and braille lines.\n\n" +
+			"These flags, and the keys, can be set in config.yaml too:\n\n" +
 			"  tui:\n" +
 			"    theme: light\n" +
 			"    mouse: true\n" +
+			"    accessible: false\n" +
 			"    keys:\n" +
 			"      record.redeem: [r, f5]\n\n" +
 			"--list-keys lists what can stand under keys. --timeout ends each request here, not all of them together.",
 		Example: "  perksctl tui\n  perksctl tui --profile staging --theme high-contrast\n  perksctl tui --list-keys",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.sandboxGiven = cmd.Flags().Changed("sandbox")
-			return run(cmd.Context(), o, cmd.Flags().Changed("mouse"))
+			o.given = cmd.Flags().Changed
+			return run(cmd.Context(), o)
 		},
+
+		// In the place of the root's, which takes an interrupt for the end of a command.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.theme, "theme", "", "use this `theme`: "+themeNames()+` (default "auto")`)
 	flags.BoolVar(&o.mouse, "mouse", false, "use the mouse, which then selects no text")
+	flags.BoolVar(&o.accessible, "accessible", false, "talk in lines instead of drawing")
 	flags.BoolVar(&o.listKeys, "list-keys", false, "list the actions and their keys, and end")
 	return cmd
 }
 
-func run(ctx context.Context, o *options, mouseGiven bool) error {
+func run(ctx context.Context, o *options) error {
 	printer, err := output.New[binding](o.session.Output, o.session.Streams, output.View{ID: "action"})
 	if err != nil {
 		return err
@@ -73,10 +87,7 @@ func run(ctx context.Context, o *options, mouseGiven bool) error {
 	if err != nil {
 		return err
 	}
-	if mouseGiven {
-		settings.mouse = o.mouse
-	}
-	if err := o.checkPlace(); err != nil {
+	if err := o.checkPlace(settings.accessible); err != nil {
 		return err
 	}
 	_, err = o.session.Connection()
@@ -88,15 +99,16 @@ func run(ctx context.Context, o *options, mouseGiven bool) error {
 }
 
 // checkPlace refuses what the terminal UI cannot be shown on, and flags that mean nothing to it.
-func (o *options) checkPlace() error {
+func (o *options) checkPlace(accessible bool) error {
 	s := o.session
+	draws := !accessible
 	switch {
-	case !s.Streams.InTTY || !s.Streams.OutTTY:
+	case draws && !(s.Streams.InTTY && s.Streams.OutTTY):
 		return exit.Usagef("The terminal UI needs a terminal to read from and to draw on. In scripts, use commands such as perksctl perk list, " +
 			"perksctl perk redeem and perksctl property update.")
-	case s.Env("TERM") == "dumb":
-		return exit.Usagef("This terminal (TERM=dumb) cannot be drawn on. Use commands such as perksctl perk list and perksctl perk redeem.")
-	case s.Flags.Debug && s.Streams.ErrTTY:
+	case draws && s.Env("TERM") == "dumb":
+		return exit.Usagef("This terminal (TERM=dumb) cannot be drawn on: use perksctl tui --accessible, which talks in lines.")
+	case draws && s.Flags.Debug && s.Streams.ErrTTY:
 		return exit.Usagef("--debug would write over the screen: send it to a file with 2>debug.log.")
 	case s.Output.Format != "" || s.Output.JQ != "" || s.Output.Template != "" || len(s.Output.Fields) > 0:
 		return exit.Usagef("The terminal UI writes no records: --output, --fields, --jq and --template go with --list-keys alone.")
@@ -112,18 +124,34 @@ func (o *options) show(ctx context.Context, settings settings) error {
 		folder = "" // nothing is remembered
 	}
 	in, out := s.Streams.In, s.Streams.Out
-	look, colours := o.look(settings.theme)
-	return tui.Run(ctx, in, out, tui.Options{
-		Accounts: newAccounts(s, o.sandboxGiven, told),
+	ui := tui.Options{
+		Accounts: newAccounts(s, o.given("sandbox"), told),
 		Memory:   newMemory(folder, told),
 		Desktop:  desktop.New(out, s.Env),
-		Theme:    look,
-		Colours:  colours,
+		Theme:    theme.None,
+		Colours:  termenv.Ascii,
 		Keys:     settings.keys,
 		Mouse:    settings.mouse,
 		Notices:  told.texts,
 		Crash:    func(report string) (string, error) { return keepCrash(folder, s.Version, report) },
-	})
+	}
+	if settings.accessible {
+		return talk(ctx, in, out, ui)
+	}
+	ui.Theme, ui.Colours = o.look(settings.theme)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return tui.Run(ctx, in, out, ui)
+}
+
+// talk lets ctrl+c leave a question, where a terminal does not give it as a key.
+func talk(ctx context.Context, in io.Reader, out io.Writer, ui tui.Options) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stop()
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	return linear.Run(ctx, in, out, interrupts, ui)
 }
 
 // folderOf returns the folder of everything that perksctl keeps.
