@@ -46,7 +46,7 @@ func TestARedemptionIsAskedAboutSentAndShown(t *testing.T) {
 	d.Settle()
 	l.wants(0, 0)
 	d.Press("y")
-	d.See("[redeemed] Coffee for two", "Redeemed. Status approved, id ")
+	d.See("[redeemed] Coffee for two", "Redeemed. Status approved, ", "Id ")
 	d.Settle()
 	l.wants(1, 1)
 	record := l.stored()[0]
@@ -69,7 +69,7 @@ func TestARedemptionIsAskedAboutSentAndShown(t *testing.T) {
 	d.Press("enter", "ctrl+s")
 	asks(d, `Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test.`)
 	d.Press("y")
-	d.See("[already redeemed]", "alice redeemed it on", "id "+record.ID, "status approved. Nothing was redeemed now.")
+	d.See("[already redeemed]", "alice redeemed it on", "status approved. Nothing was redeemed now.", "Id "+record.ID)
 	d.Settle()
 	l.wants(2, 1)
 	if l.sent()[1] != `key-1-2 {"user_id":"alice"}` {
@@ -85,7 +85,7 @@ func TestRefusalsAreSaidInPlainWords(t *testing.T) {
 		perk string
 		says []string
 	}{
-		{"spa", []string{"[pending] Spa day", "it waits for somebody to approve it", "Status pending, id "}},
+		{"spa", []string{"[pending] Spa day", "it waits for somebody to approve it", "Status pending, "}},
 		{"gone", []string{"[sold out] All gone", "Sold out: no unit is left. Nothing was redeemed."}},
 		{"old", []string{"[expired] Old soup", "it could be redeemed until 3 Nov 2025", "Nothing was redeemed."}},
 		{"new", []string{"[not started] New soup", "it can be redeemed from", "Nothing was redeemed."}},
@@ -162,6 +162,10 @@ func TestSeveralPerksGoOneAfterTheOtherAndARefusalStopsNone(t *testing.T) {
 	d.See("Copy the id of", "Coffee for two: ", "A pot of tea: ")
 	d.Press("esc", "r", "ctrl+s")
 	asks(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test.`) // and not what is done
+	d.Press("n", "end")
+	d.Type("ticket=1")
+	d.Press("ctrl+s")
+	asks(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test, with the metadata {"ticket":"1"}.`)
 	d.Press("n")
 	d.Settle()
 	l.wants(3, 2)

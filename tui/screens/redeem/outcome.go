@@ -71,20 +71,23 @@ type outcome struct {
 	role role
 	text string // what has happened
 	next string // what to do now; "" for nothing
+	id   string // of the redemption; on a line of its own, where it can be selected whole
 }
 
 func (s *Screen) outcome(i *item) outcome {
 	switch {
 	case i.sending && s.looking:
-		return outcome{"looking", muted, "Looking among the redemptions of " + i.Request.UserID + " ...", ""}
+		return outcome{mark: "looking", role: muted, text: "Looking among the redemptions of " + i.Request.UserID + " ..."}
 	case i.sending:
-		return outcome{"sending", muted, "Sent; no answer yet ...", ""}
+		return outcome{mark: "sending", role: muted, text: "Under way; no answer yet ..."}
 	case i.Known == client.Redeemed:
-		return s.redeemed(i)
+		o := s.redeemed(i)
+		o.id = i.Redemption.ID
+		return o
 	case i.Known == client.Unknown:
 		return s.unknown(i)
 	case !i.told:
-		return outcome{"waiting", muted, "Not sent yet.", ""}
+		return outcome{mark: "waiting", role: muted, text: "Not sent yet."}
 	}
 	return s.notRedeemed(i)
 }
@@ -93,13 +96,13 @@ func (s *Screen) redeemed(i *item) outcome {
 	stands := s.stands(i.Redemption)
 	switch {
 	case i.Replayed:
-		return outcome{"answered before", warn, "Nothing was redeemed now: the service had seen this key before, and gives its first answer again. " + stands, ""}
+		return outcome{mark: "answered before", role: warn, text: "Nothing was redeemed now: the service had seen this key before, and gives its first answer again. " + stands}
 	case i.Redemption.Status == api.StatusRejected:
-		return outcome{"rejected", bad, how(i, "The redemption was made, and rejected. ") + stands, "It cannot be used. Who decides about this perk knows why."}
+		return outcome{mark: "rejected", role: bad, text: how(i, "The redemption was made, and rejected. ") + stands, next: "It cannot be used. Who decides about this perk knows why."}
 	case i.Redemption.Status == api.StatusPending:
-		return outcome{"pending", warn, how(i, "Redeemed; it waits for somebody to approve it. ") + stands, ""}
+		return outcome{mark: "pending", role: warn, text: how(i, "Redeemed; it waits for somebody to approve it. ") + stands}
 	}
-	return outcome{"redeemed", good, how(i, "Redeemed. ") + stands, ""}
+	return outcome{mark: "redeemed", role: good, text: how(i, "Redeemed. ") + stands}
 }
 
 // how says how it became known, where that was not by the answer.
@@ -119,11 +122,10 @@ func (s *Screen) stands(r api.Redemption) string {
 	if status == "" {
 		status = "not told"
 	}
-	text := "Status " + status + ", id " + r.ID
-	if !r.RedeemedAt.IsZero() {
-		text += ", " + components.Instant(r.RedeemedAt, s.shell.Now())
+	if r.RedeemedAt.IsZero() {
+		return "Status " + status + "."
 	}
-	return text + "."
+	return "Status " + status + ", " + components.Instant(r.RedeemedAt, s.shell.Now()) + "."
 }
 
 func (s *Screen) unknown(i *item) outcome {
@@ -152,14 +154,14 @@ func (s *Screen) notRedeemed(i *item) outcome {
 	case errors.As(i.Err, &refused):
 		return s.refused(i, refused)
 	case errors.As(i.Err, &missing):
-		return outcome{"not sent", warn, "Nothing was sent: nobody is logged in.", "Log in; then " + again}
+		return outcome{mark: "not sent", role: warn, text: "Nothing was sent: nobody is logged in.", next: "Log in; then " + again}
 	}
 	var unreachable *client.Unreachable
 	text := "Nothing was redeemed: "
 	if errors.As(i.Err, &unreachable) && unreachable.NotSent {
 		text = "Nothing was sent: "
 	}
-	return outcome{"not sent", warn, text + sentence(i.Err), again}
+	return outcome{mark: "not sent", role: warn, text: text + sentence(i.Err), next: again}
 }
 
 func (s *Screen) refused(i *item, e *client.Error) outcome {
@@ -168,37 +170,37 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 	again := s.key(actions.Submit) + " sends it again under the same key."
 	switch {
 	case e.Status == http.StatusUnauthorized:
-		return outcome{"not sent", warn, "The service does not accept the session any more." + nothing, "Log in; then " + again}
+		return outcome{mark: "not sent", role: warn, text: "The service does not accept the session any more." + nothing, next: "Log in; then " + again}
 	case e.Status == http.StatusTooManyRequests:
 		when := "a little later"
 		if e.RetryAfter > 0 {
 			when = "from " + i.at.Add(e.RetryAfter).Format("15:04:05") + " on"
 		}
-		return outcome{"put off", warn, "The service takes no more requests for now." + nothing, "Try " + when + ": " + again}
+		return outcome{mark: "put off", role: warn, text: "The service takes no more requests for now." + nothing, next: "Try " + when + ": " + again}
 	case e.Code == api.CodeInsufficientScope:
-		return outcome{"not allowed", bad, sentence(e) + nothing, "Log in (" + s.key(actions.Login) + ") as a client that may redeem: it needs the scope " + string(api.ScopePerksRedeem) + "."}
+		return outcome{mark: "not allowed", role: bad, text: sentence(e) + nothing, next: "Log in (" + s.key(actions.Login) + ") as a client that may redeem: it needs the scope " + string(api.ScopePerksRedeem) + "."}
 	case e.Status == http.StatusForbidden:
-		return outcome{"not allowed", bad, sentence(e) + nothing, "Log in (" + s.key(actions.Login) + ") with a profile that may redeem here, such as one of the sandbox."}
+		return outcome{mark: "not allowed", role: bad, text: sentence(e) + nothing, next: "Log in (" + s.key(actions.Login) + ") with a profile that may redeem here, such as one of the sandbox."}
 	case e.Code == api.CodeAlreadyRedeemed:
 		return s.duplicate(i)
 	case e.Code == api.CodeSoldOut:
-		return outcome{"sold out", bad, "Sold out: no unit is left." + nothing, "Another perk may do for " + user + "."}
+		return outcome{mark: "sold out", role: bad, text: "Sold out: no unit is left." + nothing, next: "Another perk may do for " + user + "."}
 	case e.Code == api.CodePerkExpired:
-		return outcome{"expired", bad, s.expired(i, e) + nothing, "Another perk may do for " + user + "."}
+		return outcome{mark: "expired", role: bad, text: s.expired(i, e) + nothing, next: "Another perk may do for " + user + "."}
 	case e.Code == api.CodePerkNotStarted:
-		return outcome{"not started", bad, s.notStarted(i, e) + nothing, ""}
+		return outcome{mark: "not started", role: bad, text: s.notStarted(i, e) + nothing}
 	case e.Code == api.CodeIdempotencyKeyReused:
-		return outcome{"refused", bad, "The service knows this key from another request, and so did nothing." + nothing, s.key(actions.Redeem) + " goes back to the form; it is sent under a new key then."}
+		return outcome{mark: "refused", role: bad, text: "The service knows this key from another request, and so did nothing." + nothing, next: s.key(actions.Redeem) + " goes back to the form; it is sent under a new key then."}
 	case e.Stray:
-		return outcome{"refused", bad, sentence(e) + nothing, "The answer may not come from the service itself. " + again}
+		return outcome{mark: "refused", role: bad, text: sentence(e) + nothing, next: "The answer may not come from the service itself. " + again}
 	case e.Code == api.CodeNotFound && isAboutUser(i, e.Message):
-		return outcome{"no such user", bad, sentence(e) + nothing, "Correct the user."}
+		return outcome{mark: "no such user", role: bad, text: sentence(e) + nothing, next: "Correct the user."}
 	case e.Code == api.CodeNotFound:
-		return outcome{"no such perk", bad, sentence(e) + nothing, "It may have been taken away: load the list of perks again."}
+		return outcome{mark: "no such perk", role: bad, text: sentence(e) + nothing, next: "It may have been taken away: load the list of perks again."}
 	case judge(i).stops():
-		return outcome{"refused", bad, "Some values are not valid." + nothing, "Correct them."}
+		return outcome{mark: "refused", role: bad, text: "Some values are not valid." + nothing, next: "Correct them."}
 	}
-	return outcome{"refused", bad, sentence(e) + nothing, ""}
+	return outcome{mark: "refused", role: bad, text: sentence(e) + nothing}
 }
 
 // duplicate says what stands in the way, once that has been read.
@@ -208,7 +210,8 @@ func (s *Screen) duplicate(i *item) outcome {
 	switch holder := i.holder; {
 	case holder != nil && holder.Has && holder.Value.found:
 		r := holder.Value.Redemption
-		o.text = fmt.Sprintf("%s redeemed it on %s, id %s, status %s.", user, components.Instant(r.RedeemedAt, s.shell.Now()), r.ID, r.Status)
+		o.id = r.ID
+		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, components.Instant(r.RedeemedAt, s.shell.Now()), r.Status)
 	case holder != nil && holder.Busy():
 		o.text = user + " has redeemed it already; looking up when ..."
 	case holder != nil && holder.Err != nil:

@@ -134,17 +134,18 @@ func (s *Screen) took(sent screen.Sent[client.Redeeming]) tea.Cmd {
 }
 
 func (s *Screen) tookRefusal(i *item) tea.Cmd {
+	tell := screen.Tell(screen.Warning, "Not redeemed: %s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark)
 	verdict := judge(i)
 	if verdict.stops() {
 		s.queue, s.editing = nil, true
 		s.fields.Refuse(verdict.fields)
-		return nil
+		return tell
 	}
 	var lookUp tea.Cmd
 	if api.CodeOf(i.Err) == api.CodeAlreadyRedeemed {
 		lookUp = s.lookUpHolder(i)
 	}
-	return tea.Batch(lookUp, s.step())
+	return tea.Batch(tell, lookUp, s.step())
 }
 
 func (s *Screen) tellRedeemed(i *item) tea.Cmd {

@@ -133,6 +133,9 @@ func (s *Screen) lines() []line {
 	for _, i := range s.sub.items {
 		o := s.outcome(i)
 		lines = append(lines, titleOf("["+o.mark+"] "+i.perk.Title), said(o.role, 2, o.text))
+		if o.id != "" {
+			lines = append(lines, said(text, 2, "Id "+o.id))
+		}
 		if o.next != "" {
 			lines = append(lines, said(text, 2, o.next))
 		}
