@@ -27,7 +27,7 @@ func (s *Screen) fields() []components.Field {
 		{Name: nameField, Label: "Profile", Value: usualName, Hint: "such as default", Check: CheckName},
 		{Name: addressField, Label: "Address of the API", Hint: "such as https://perks.example/v2", Check: s.checkAddress},
 		{Name: idField, Label: "Client id", Hint: "such as acme", Check: required("Enter the id of the client.")},
-		{Name: sandboxField, Label: "Sandbox", Kind: components.Switch, Value: components.No, Hint: "the blank switches"},
+		{Name: sandboxField, Label: "Sandbox", Kind: components.Switch, Value: components.No},
 		{Name: secretField, Label: "Secret", Kind: components.Secret, Hint: "(not shown)", Check: s.checkSecret},
 	}
 }
@@ -88,7 +88,6 @@ func (s *Screen) askAboutHTTP(settled bool) {
 	case asks && !s.asksAboutHTTP():
 		s.form.Insert(addressField, components.Field{
 			Name: httpField, Label: "Allow http, on which others could read the secret", Kind: components.Switch, Value: yesOrNo(s.allow),
-			Hint: "the blank switches",
 		})
 	case !asks && s.asksAboutHTTP():
 		s.allow = s.allows()
