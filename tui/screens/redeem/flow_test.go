@@ -120,6 +120,27 @@ func TestRefusalsAreSaidInPlainWords(t *testing.T) {
 	}
 }
 
+func TestAKeyThatWasUsedForSomethingElseIsReplaced(t *testing.T) {
+	l := dial(t)
+	d := l.open("alice", "coffee")
+	l.refuse = func(w http.ResponseWriter) bool {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = w.Write([]byte(`{"response":"Used.","code":"idempotency_key_reused"}`))
+		return true
+	}
+	redeem(d, "")
+	d.See("The service knows this key from another request", "r goes back to the form; it is sent under a new key then.")
+	l.disturb(func(l *line) { l.refuse = nil })
+	d.Press("r")
+	redeem(d, "")
+	d.See("[redeemed] Coffee for two")
+	d.Settle()
+	l.wants(2, 1)
+	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2"}) {
+		t.Errorf("the keys were %q", keys)
+	}
+}
+
 func keysOf(sent []string) []string {
 	keys := make([]string, len(sent))
 	for i := range sent {

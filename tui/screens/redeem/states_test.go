@@ -59,7 +59,9 @@ func replays(w http.ResponseWriter, r *http.Request) {
 	gives(api.StatusApproved)(w, r)
 }
 
-const holder = `{"id":"0198-11aa","perk_id":"coffee","redeemed_at":"2026-02-01T09:30:00Z","status":"approved","metadata":{}}`
+// The live one stands in the way, not the rejected one.
+const holder = `{"id":"0198-22bb","perk_id":"coffee","redeemed_at":"2026-02-02T09:30:00Z","status":"rejected","metadata":{}},
+	{"id":"0198-11aa","perk_id":"coffee","redeemed_at":"2026-02-01T09:30:00Z","status":"approved","metadata":{}}`
 
 // state is a state of the screen and what must be readable in it, also in its linear form.
 type state struct {
