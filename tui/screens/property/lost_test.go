@@ -204,6 +204,7 @@ func TestADraftIsKeptAndTakenUp(t *testing.T) {
 	o.Send(screen.Back{}) // the terminal was closed
 	o.Settle()
 	o.Open(screen.ToProperty{ID: 42})
+	o.Settle()
 	o.See("Title Theirs")
 	o.Press("e")
 	o.See("There is unsaved text from before", "take it up: title, price per week", "throw it away")
@@ -231,6 +232,7 @@ func TestADraftIsThrownAway(t *testing.T) {
 	o.Send(screen.Back{})
 	o.Settle()
 	o.Open(screen.ToProperty{ID: 42})
+	o.Settle()
 	o.See("Title Bright flat")
 	o.Press("e")
 	o.See("unsaved text")
