@@ -115,7 +115,9 @@ func (t *Terminal) Resize(ctx context.Context, width, height int) error {
 }
 
 // Screen returns what the terminal shows, without the blanks at the end of each line.
-func (t *Terminal) Screen(ctx context.Context) (string, error) { return t.run(ctx, "capture-pane", "-p") }
+func (t *Terminal) Screen(ctx context.Context) (string, error) {
+	return t.run(ctx, "capture-pane", "-p")
+}
 
 // Styled returns what the terminal shows with the escapes of its colours.
 func (t *Terminal) Styled(ctx context.Context) (string, error) {

@@ -1,0 +1,228 @@
+package tui_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// erratic is a service that answers as the dice fall: well, wrongly, with an error, or not at all. It is asked by one goroutine.
+type erratic struct {
+	*world
+	now func() time.Time
+
+	asked   int // requests since the command began
+	deletes int // answered or not
+}
+
+// maxAsked is more requests than any one command has a reason to make.
+const maxAsked = 400
+
+var errLost = errors.New("the connection was lost")
+
+func (e *erratic) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	if req.Body != nil {
+		defer req.Body.Close()
+		if _, err := io.Copy(io.Discard, req.Body); err != nil {
+			return nil, err
+		}
+	}
+	if req.Method == http.MethodDelete {
+		e.deletes++
+	}
+	if e.asked++; e.asked > maxAsked {
+		panic("a single command asks the service again and again: " + req.Method + " " + req.URL.String())
+	}
+	change := req.Method != http.MethodGet
+	if e.rarely(5) || change && chance(e, 2) {
+		return e.failure(req)
+	}
+	return answered(req, http.StatusOK, encoded(e.answer(req.URL.Path, req.URL.Query().Get("type"))), "ETag", fmt.Sprintf(`"%d"`, e.n(4))), nil
+}
+
+func (e *erratic) failure(req *http.Request) (*http.Response, error) {
+	switch e.n(8) {
+	case 0:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	case 1:
+		return nil, errLost
+	case 2:
+		return nil, context.DeadlineExceeded
+	case 3:
+		return answered(req, http.StatusOK, pick(e, []string{"", "{", "null", "[]", "{}", `{"data":null,"meta":null}`, "<html>Sign in</html>", `{"data":[{}]}`})), nil
+	}
+	return e.refusal(req), nil
+}
+
+func answered(req *http.Request, status int, body string, header ...string) *http.Response {
+	res := &http.Response{
+		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: req,
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		res.Header.Set(header[i], header[i+1])
+	}
+	return res
+}
+
+func encoded(answer any) string {
+	body, err := json.Marshal(answer)
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+// refusals are those that the service has, and some that it has not.
+var refusals = []struct {
+	status int
+	code   api.Code
+}{
+	{400, api.CodeInvalidJSON}, {401, api.CodeInvalidToken}, {403, api.CodeForbidden}, {403, api.CodeInsufficientScope}, {404, api.CodeNotFound},
+	{409, api.CodeAlreadyRedeemed}, {409, api.CodeSoldOut}, {409, api.CodePerkExpired}, {409, api.CodePerkNotStarted}, {409, api.CodeIdempotencyKeyReused},
+	{412, api.CodePreconditionFailed}, {412, api.CodePreconditionFailed}, {422, api.CodeValidationFailed}, {429, api.CodeRateLimited}, {500, api.CodeInternal},
+	{503, api.CodeUnavailable}, {502, ""}, {302, ""}, {410, "never heard of"}, {418, ""},
+}
+
+func (e *erratic) refusal(req *http.Request) *http.Response {
+	refused := pick(e, refusals)
+	status := refused.status
+	body := api.ErrorBody{Response: e.text(), Status: status, Detail: e.text(), Code: refused.code}
+	if status == http.StatusUnprocessableEntity || chance(e, 4) {
+		body.Errors = api.FieldErrors{}
+		for range e.n(4) {
+			field := pick(e, []string{"title", "price_pw", "lat", "images", "bedrooms", "user_id", "metadata", "metadata.till", "perk_id", e.text()})
+			body.Errors[field] = append(body.Errors[field], e.text())
+		}
+	}
+	return answered(req, status, encoded(body), "Retry-After", fmt.Sprint(e.n(90)), "X-Request-Id", "r-1")
+}
+
+func (e *erratic) answer(path, kind string) any {
+	_, path, _ = strings.Cut(path, "/v2/")
+	path = strings.TrimPrefix(path, "sandbox/")
+	switch {
+	case path == "partners/perks/categories":
+		categories := make([]api.Category, e.n(6))
+		for i := range categories {
+			categories[i] = api.Category{ID: e.text(), Name: e.text()}
+		}
+		return categories
+	case strings.HasSuffix(path, "/redeem"):
+		id := strings.TrimSuffix(strings.TrimPrefix(path, "partners/perks/"), "/redeem")
+		made := e.redemption()
+		made.PerkID, made.UserID = id, ""
+		return made
+	case strings.HasPrefix(path, "partners/perks/users/") && kind == "redeemed":
+		return page(e, e.redemption)
+	case strings.HasPrefix(path, "partners/perks/users/"), path == "partners/perks":
+		return page(e, e.perk)
+	case strings.HasPrefix(path, "partners/perks/"):
+		return e.perk()
+	case strings.HasPrefix(path, "get-property/"):
+		p := e.property()
+		if id, err := strconv.ParseInt(strings.TrimPrefix(path, "get-property/"), 10, 64); err == nil && !e.rarely(10) {
+			p.ID = id
+		}
+		return p
+	}
+	return api.Message{Message: e.text()}
+}
+
+func page[T any](d *erratic, item func() T) api.Page[T] {
+	p := api.Page[T]{Data: make([]T, pick(d, []int{0, 1, 2, 5, 20})), Meta: api.PageMeta{Page: int64(d.n(5)), PerPage: d.n(60), Total: int64(d.n(200)), TotalPages: int64(d.n(5))}}
+	for i := range p.Data {
+		p.Data[i] = item()
+	}
+	if d.rarely(10) {
+		p.Meta = api.PageMeta{Page: -1, PerPage: -1, Total: pick(d, []int64{-1, 1 << 40}), TotalPages: pick(d, []int64{-1, 0, 1 << 40})}
+	}
+	return p
+}
+
+func (e *erratic) perk() api.Perk {
+	return api.Perk{
+		ID: pick(e, []string{"coffee-2for1", "spa-day", "last-ticket", e.text()}), Title: e.text(), Description: e.text(), City: e.text(),
+		Category: e.maybe(), MerchantName: e.maybe(), ImageURL: e.maybe(), DiscountText: e.maybe(), Terms: e.maybe(),
+		ValidFrom: e.date(), ValidTo: e.date(), CreatedAt: e.now(), UpdatedAt: e.now(),
+	}
+}
+
+func (e *erratic) maybe() *string {
+	if chance(e, 4) {
+		return nil
+	}
+	t := e.text()
+	return &t
+}
+
+func (e *erratic) date() *time.Time {
+	if chance(e, 4) {
+		return nil
+	}
+	hours := time.Duration(e.n(4000)-2000) * time.Hour
+	at := pick(e, []time.Time{e.now().Add(hours), {}, time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)})
+	return &at
+}
+
+func (e *erratic) redemption() api.Redemption {
+	metadata := map[string]any{}
+	for range e.n(4) {
+		metadata[e.text()] = e.text()
+	}
+	if chance(e, 4) {
+		metadata["deep"] = map[string]any{"list": []any{1, nil, e.text()}}
+	}
+	return api.Redemption{
+		ID: e.text() + "-r", PerkID: e.text(), UserID: e.text(), RedeemedAt: e.now().Add(-time.Duration(e.n(1000)) * time.Minute),
+		Status: pick(e, []api.RedemptionStatus{api.StatusApproved, api.StatusPending, api.StatusRejected, api.RedemptionStatus(e.text())}), Metadata: json.RawMessage(encoded(metadata)),
+	}
+}
+
+func (e *erratic) property() api.Property {
+	price, err := api.ParsePrice(pick(e, []string{"0", "395.00", "410.5", "99999999.99"}))
+	if err != nil {
+		panic(err)
+	}
+	p := api.Property{
+		ID: int64(e.n(3)), Title: e.text(), Description: e.text(), Address: e.text(), City: e.text(), Postcode: e.text(),
+		PricePW: price, Bedrooms: e.n(5), Bathrooms: e.n(5), Deposit: float64(e.n(1000)),
+	}
+	for range e.n(4) {
+		p.Images = append(p.Images, e.text())
+	}
+	if e.rarely(10) {
+		p.Bedrooms, p.Deposit = -1, 1.0/3
+	}
+	if chance(e, 2) {
+		lat, lng := float64(e.n(200)-100), 13.4
+		p.Lat, p.Lng = &lat, &lng
+	}
+	return p
+}
+
+// erraticDesktop fails as the dice fall.
+type erraticDesktop struct{ *world }
+
+func (d erraticDesktop) Copy(string) error { return d.fail() }
+func (d erraticDesktop) Open(string) error { return d.fail() }
+
+func (d erraticDesktop) fail() error {
+	if chance(d, 3) {
+		return errors.New(d.text())
+	}
+	return nil
+}

@@ -1,0 +1,346 @@
+package tui_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/muesli/termenv"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/plain"
+	"example.com/perks/tui"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/overlay"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+	"example.com/perks/tui/tuitest"
+)
+
+// walker uses the terminal UI without sense, in one goroutine, so that the same dice lead the same way. What the terminal UI wants to
+// have done waits until the dice have it done, and its answer may wait again, as over a slow network.
+type walker struct {
+	*world
+	app           *tui.App
+	service       *erratic
+	now           time.Time
+	width, height int
+	keys          []string // all keys that do something anywhere, and some that do not
+
+	todo []tea.Cmd
+	late []tea.Msg
+	quit bool
+	yes  int // questions that were answered with yes
+
+	trail []string // the last steps
+}
+
+func newWalker(d dice) *walker {
+	w := &walker{world: &world{dice: d}, now: tuitest.Noon, keys: []string{"ctrl+c", "enter", "esc", "backspace", "delete", "ctrl+w", "ctrl+u", "alt+x", "f1", "x", "7", "shift+tab"}}
+	for _, action := range actions.Default().Actions() {
+		w.keys = append(w.keys, action.Keys...)
+	}
+	w.service = &erratic{world: w.world, now: func() time.Time { return w.now }}
+	w.start()
+	return w
+}
+
+// start begins a session.
+func (w *walker) start() {
+	w.tame = chance(w, 2)
+	*w = walker{world: w.world, service: w.service, now: w.now, keys: w.keys, trail: append(w.trail, "start")}
+	w.service.deletes = 0
+	names := []theme.Name{theme.Dark, theme.Light, theme.HighContrast, theme.None}
+	keys := 0
+	w.app = tui.New(tui.Options{
+		Accounts: &erraticAccounts{w.world, w.service}, Memory: &tuitest.Memory{}, Desktop: erraticDesktop{w.world},
+		Theme: pick(w, names), Colours: pick(w, []termenv.Profile{termenv.TrueColor, termenv.ANSI256, termenv.Ascii}), Mouse: chance(w, 2),
+		Start: w.route(),
+		Now:   func() time.Time { return w.now },
+		After: func(_ time.Duration, msg tea.Msg) tea.Cmd { return screen.Send(msg) },
+		NewID: func() string { keys++; return fmt.Sprint("key-", keys) },
+	})
+	w.want(w.app.Init())
+	w.resize()
+}
+
+func (w *walker) want(cmd tea.Cmd) {
+	if cmd != nil {
+		w.todo = append(w.todo, cmd)
+	}
+}
+
+// send gives the terminal UI a message, as bubbletea would.
+func (w *walker) send(msg tea.Msg) {
+	switch msg := msg.(type) {
+	case nil:
+		return
+	case tea.QuitMsg:
+		w.quit = true
+		return
+	case tea.BatchMsg:
+		for _, cmd := range msg {
+			w.want(cmd)
+		}
+		return
+	}
+	if list := reflect.ValueOf(msg); list.Kind() == reflect.Slice && list.Type().Elem() == reflect.TypeFor[tea.Cmd]() { // tea.Sequence
+		for i := range list.Len() {
+			w.want(list.Index(i).Interface().(tea.Cmd))
+		}
+		return
+	}
+	_, cmd := w.app.Update(msg)
+	w.want(cmd)
+}
+
+// step does one thing.
+func (w *walker) step() {
+	switch n := w.n(100); {
+	case n < 34 && len(w.todo) > 0:
+		w.doOne()
+	case n < 38 && len(w.late) > 0:
+		at := w.n(len(w.late))
+		msg := w.late[at]
+		w.late = append(w.late[:at], w.late[at+1:]...)
+		w.note("late answer %T", msg)
+		w.send(msg)
+	case n < 66:
+		w.useful()
+	case w.tame && n < 90:
+		w.useful()
+	case n < 74:
+		w.press(pick(w, w.keys))
+	case n < 84 && w.typing():
+		w.paste()
+	case n < 89:
+		w.resize()
+	case n < 94:
+		w.point()
+	case n < 96:
+		w.now = w.now.Add(time.Duration(w.n(100)) * time.Minute)
+		w.note("it is %s", w.now.Format(time.DateTime))
+	default:
+		w.open()
+	}
+	if w.quit {
+		w.start()
+	}
+}
+
+// doOne lets a command end. Over a slow network its answer comes later.
+func (w *walker) doOne() {
+	at := w.n(len(w.todo))
+	cmd := w.todo[at]
+	w.todo = append(w.todo[:at], w.todo[at+1:]...)
+	w.service.asked = 0
+	msg := cmd()
+	if chance(w, 5) && len(w.late) < 20 {
+		w.note("delayed answer %T", msg)
+		w.late = append(w.late, msg)
+		return
+	}
+	w.note("answer %T", msg)
+	w.send(msg)
+}
+
+// useful presses a key that does something now, or types.
+func (w *walker) useful() {
+	offers := w.app.Offers()
+	if len(offers) == 0 || w.typing() && chance(w, 5) {
+		w.press(string(pick(w, []rune("abc 019.,-=:/{}\"@äß東👍"))))
+		return
+	}
+	offer := pick(w, offers)
+	if keys := w.app.Shell().Keys.Action(offer.ID).Keys; len(keys) > 0 && (w.app.Overlay() != nil || !leaves(offer.ID) || chance(w, 12)) {
+		w.press(pick(w, keys))
+	}
+}
+
+// leaves tells whether an action goes away from where one is.
+func leaves(id actions.ID) bool {
+	return id.Group() == "app" || id == actions.Cancel || id == actions.No
+}
+
+func (w *walker) typing() bool {
+	if o := w.app.Overlay(); o != nil {
+		return o.Form() != nil
+	}
+	return w.app.Top() != nil && w.app.Top().Form() != nil
+}
+
+func (w *walker) press(key string) {
+	if _, asks := w.app.Overlay().(*overlay.Confirm); asks && key == "y" {
+		w.yes++
+	}
+	w.note("key %q", key)
+	w.send(tuitest.Key(key))
+}
+
+func (w *walker) paste() {
+	if chance(w, 2) {
+		w.press("ctrl+u") // empties a field
+	}
+	t := w.text()
+	w.note("paste %.60q", t)
+	w.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(t), Paste: chance(w, 2)})
+}
+
+func (w *walker) resize() {
+	w.width, w.height = 1+w.n(200), 1+w.n(60)
+	if chance(w, 3) {
+		w.width, w.height = 1+w.n(30), 1+w.n(10)
+	}
+	w.note("resize to %dx%d", w.width, w.height)
+	w.send(tea.WindowSizeMsg{Width: w.width, Height: w.height})
+}
+
+func (w *walker) point() {
+	msg := tea.MouseMsg{
+		X: w.n(w.width+2) - 1, Y: w.n(w.height+2) - 1, Action: tea.MouseAction(w.n(3)), Button: tea.MouseButton(w.n(12)),
+		Ctrl: chance(w, 9), Shift: chance(w, 9),
+	}
+	w.note("mouse %s at %d,%d", msg, msg.X, msg.Y)
+	w.send(msg)
+}
+
+// open goes to a screen as another screen would.
+func (w *walker) open() {
+	if w.app.Top() == nil || w.app.Overlay() != nil || w.app.Depth() > 8 {
+		return // no screen opens another then
+	}
+	to := w.route()
+	w.note("open %T", to)
+	w.send(screen.Go{To: to, Instead: chance(w, 4)})
+}
+
+func (w *walker) route() screen.Route {
+	perk := w.service.perk()
+	return pick(w, []screen.Route{
+		screen.ToPerks{}, screen.ToPerk{ID: perk.ID}, screen.ToPerk{ID: perk.ID, Known: &perk}, screen.ToRedeem{Perks: []api.Perk{perk}},
+		screen.ToRedeem{Perks: []api.Perk{perk, w.service.perk(), w.service.perk()}, UserID: w.text()}, screen.ToUser{ID: w.text()}, screen.ToUser{},
+		screen.ToProperty{ID: 1}, screen.ToProperty{}, screen.ToLogin{},
+	})
+}
+
+func (w *walker) note(format string, args ...any) {
+	if w.trail = append(w.trail, fmt.Sprintf(format, args...)); len(w.trail) > 40 {
+		w.trail = w.trail[1:]
+	}
+}
+
+// check draws, and returns what is wrong.
+func (w *walker) check() error {
+	if w.service.deletes > w.yes {
+		return fmt.Errorf("%d deletions were sent, but only %d questions answered with yes", w.service.deletes, w.yes)
+	}
+	view := w.app.View()
+	lines := strings.Split(view, "\n")
+	if len(lines) > w.height {
+		return fmt.Errorf("%d lines where there is room for %d:\n%s", len(lines), w.height, view)
+	}
+	for _, line := range lines {
+		if width := ansi.StringWidth(line); width > w.width {
+			return fmt.Errorf("a line of %d cells where there is room for %d: %q", width, w.width, line)
+		}
+		if r := control(line); r >= 0 {
+			return fmt.Errorf("%U would get to the terminal: %q", r, line)
+		}
+	}
+	if s := w.app.Top(); s != nil && chance(w, 20) {
+		for line := range strings.SplitSeq(s.Linear(), "\n") {
+			if r := control(strings.ReplaceAll(line, "\t", " ")); r >= 0 {
+				return fmt.Errorf("%U would be said: %q", r, line)
+			}
+		}
+	}
+	return nil
+}
+
+// control returns the first character that would steer the terminal, other than those that colour text; -1 if there is none.
+func control(line string) rune {
+	for i := 0; i < len(line); {
+		r, size := utf8.DecodeRuneInString(line[i:])
+		if r == '\x1b' {
+			if n := styling(line[i:]); n > 0 {
+				i += n
+				continue
+			}
+		}
+		if plain.IsControl(r) {
+			return r
+		}
+		i += size
+	}
+	return -1
+}
+
+// styling returns the length of the SGR escape that a text begins with, 0 if there is none.
+func styling(text string) int {
+	rest, ok := strings.CutPrefix(text, "\x1b[")
+	if !ok {
+		return 0
+	}
+	rest = strings.TrimLeft(rest, "0123456789;:")
+	if !strings.HasPrefix(rest, "m") {
+		return 0
+	}
+	return len(text) - len(rest) + 1
+}
+
+// erraticAccounts has a login that works mostly.
+type erraticAccounts struct {
+	*world
+	service *erratic
+}
+
+func (a *erraticAccounts) Profiles() ([]screen.Profile, string, error) {
+	if chance(a, 10) {
+		return nil, "", errors.New(a.text())
+	}
+	profiles := make([]screen.Profile, a.n(4))
+	for i := range profiles {
+		profiles[i] = a.profile()
+		profiles[i].Name = a.text()
+	}
+	return profiles, "staging", nil
+}
+
+func (a *erraticAccounts) profile() screen.Profile {
+	return screen.Profile{Name: "staging", APIURL: "https://perks.example/v2", ClientID: "acme", Sandbox: chance(a, 2)}
+}
+
+func (a *erraticAccounts) Connect(string) (screen.Account, error) {
+	switch {
+	case a.rarely(10):
+		return screen.Account{}, &screen.NotLoggedIn{Message: a.text()}
+	case a.rarely(10):
+		return screen.Account{}, errors.New(a.text())
+	}
+	return a.account(a.profile())
+}
+
+func (a *erraticAccounts) Login(_ context.Context, profile screen.Profile, _ string) (screen.Account, string, error) {
+	switch a.n(4) {
+	case 0:
+		return screen.Account{}, "", &client.Error{Code: api.CodeInvalidToken, Message: a.text(), Status: http.StatusUnauthorized}
+	case 1:
+		return screen.Account{}, "", errors.New(a.text())
+	}
+	profile.APIURL = "https://perks.example/v2"
+	account, err := a.account(profile)
+	return account, a.text(), err
+}
+
+func (a *erraticAccounts) account(profile screen.Profile) (screen.Account, error) {
+	c, err := client.New(client.Config{BaseURL: profile.APIURL, Sandbox: profile.Sandbox, Transport: a.service, Tokens: client.StaticToken("a token")})
+	return screen.Account{Profile: profile, Client: c}, err
+}
