@@ -32,9 +32,9 @@ test-programs:
 
 # The short form of these tests is part of make test.
 .PHONY: endurance
-endurance: ## kill bulk runs of 20,000 rows again and again, and take 100,000 random steps in the terminal UI
+endurance: ## kill bulk runs of 20,000 rows again and again, and take a million random steps in the terminal UI
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/perksctl/endurance
-	PERKS_ENDURANCE=long go test -count=1 -v -timeout 10m -run '^TestRandomSteps$$' ./tui
+	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
 
 .PHONY: race
 race: test-programs ## run the tests under the race detector (needs a C compiler)

@@ -13,15 +13,15 @@ import (
 // TestRandomSteps takes keys, pastes, clicks, sizes and answers as they come. Whatever comes, nothing panics, every line fits and
 // nothing but text and colours gets to the terminal.
 //
-// A failure names the seed; PERKS_FUZZ_SEED runs that walk alone. The long form takes 100,000 steps.
+// A failure names the seed; PERKS_FUZZ_SEED runs that walk alone. The short form takes 100,000 steps, the long one a million.
 func TestRandomSteps(t *testing.T) {
 	const walks = 20
-	steps := 1000
+	steps := 5000
 	if os.Getenv("PERKS_ENDURANCE") == "long" {
-		steps = 5000
+		steps *= 10
 	}
 	if seed, err := strconv.ParseUint(os.Getenv("PERKS_FUZZ_SEED"), 10, 64); err == nil {
-		walk(t, seed, 5000)
+		walk(t, seed, steps)
 		return
 	}
 	var together sync.WaitGroup
