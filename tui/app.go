@@ -73,50 +73,64 @@ func (a *App) Init() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// Update takes one message. What is not the shell's own goes to every open screen, because answers may be for one that is
-// covered.
+// Update takes one message, and those that screens have posted because of it.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	return a, tea.Batch(a.take(msg), a.Deliver())
+}
+
+// Deliver takes what screens have posted. Whoever calls a screen without Update has to call it then.
+func (a *App) Deliver() tea.Cmd {
+	var cmds []tea.Cmd
+	for msg, ok := a.shell.Posted(); ok; msg, ok = a.shell.Posted() {
+		cmds = append(cmds, a.take(msg))
+	}
+	return tea.Batch(cmds...)
+}
+
+// take takes one message. What is not the shell's own goes to every open screen, because answers may be for one that is
+// covered.
+func (a *App) take(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		a.width, a.height = msg.Width, msg.Height
 		a.resize()
-		return a, nil
+		return nil
 	case tea.KeyMsg:
-		return a, a.key(msg)
+		return a.key(msg)
 	case tea.MouseMsg:
-		return a, a.point(msg)
+		return a.point(msg)
 	case connected:
-		return a, a.begin(msg)
+		return a.begin(msg)
 	case screen.LoggedIn:
-		return a, a.loggedIn(msg.Account)
+		return a.loggedIn(msg.Account)
 	case screen.Go:
-		return a, a.open(msg)
+		return a.open(msg)
 	case screen.Back:
 		if msg.From != nil && msg.From != a.Top() {
-			return a, nil
+			return nil
 		}
-		return a, a.close()
+		return a.close()
 	case screen.Toast:
-		return a, a.tell(msg)
+		return a.tell(msg)
 	case screen.Confirm:
-		return a, a.lay(overlay.NewConfirm(msg, a.shell.Keys))
+		return a.lay(overlay.NewConfirm(msg, a.shell.Keys))
 	case screen.Pick:
-		return a, a.lay(overlay.NewPick(msg, a.shell.Theme))
+		return a.lay(overlay.NewPick(msg, a.shell.Theme))
 	case screen.Prompt:
-		return a, a.lay(overlay.NewPrompt(msg, a.shell.Theme))
+		return a.lay(overlay.NewPrompt(msg, a.shell.Theme))
 	case perform:
-		return a, a.find(msg.id)
+		return a.find(msg.id)
 	case notice:
-		return a, tea.Batch(a.tell(screen.Toast{Kind: screen.Note, Text: string(msg)}), a.listen())
+		return tea.Batch(a.tell(screen.Toast{Kind: screen.Note, Text: string(msg)}), a.listen())
 	case faded:
 		a.status.fade(msg)
-		return a, nil
+		return nil
 	case ring:
-		return a, a.call(msg)
+		return a.call(msg)
 	case rang:
-		return a, a.hear(msg)
+		return a.hear(msg)
 	}
-	return a, tea.Batch(a.observe(msg), a.passOn(msg))
+	return tea.Batch(a.observe(msg), a.passOn(msg))
 }
 
 // passOn gives a message to the form that is being filled in, which may have asked for it, and to every screen.

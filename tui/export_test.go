@@ -7,4 +7,4 @@ import (
 )
 
 // Push lets tests of the shell lay a screen of their own on top.
-func (a *App) Push(s screen.Screen) tea.Cmd { return a.push(s) }
+func (a *App) Push(s screen.Screen) tea.Cmd { return tea.Batch(a.push(s), a.Deliver()) }

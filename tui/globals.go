@@ -36,13 +36,13 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	case actions.Back:
 		return a.leave(a.screens[len(a.screens)-1:], "Leave?", "leave", a.close)
 	case actions.Perks:
-		return a.leave(a.screens[min(1, len(a.screens)):], "Leave?", "leave", func() tea.Cmd { return screen.Open(screen.ToPerks{}) })
+		return a.leave(a.screens[min(1, len(a.screens)):], "Leave?", "leave", func() tea.Cmd { return a.shell.Open(screen.ToPerks{}) })
 	case actions.User:
-		return screen.Open(screen.ToUser{})
+		return a.shell.Open(screen.ToUser{})
 	case actions.Property:
-		return screen.Open(screen.ToProperty{})
+		return a.shell.Open(screen.ToProperty{})
 	case actions.Login:
-		return a.leave(a.screens, "Log in anew?", "log in anew", func() tea.Cmd { return screen.Open(screen.ToLogin{}) })
+		return a.leave(a.screens, "Log in anew?", "log in anew", func() tea.Cmd { return a.shell.Open(screen.ToLogin{}) })
 	case actions.Refresh:
 		return a.Top().Update(screen.Reconnected{})
 	case actions.Theme:
@@ -116,7 +116,7 @@ func (a *App) palette() overlay.Overlay {
 		offers, names = append(offers, offer), append(names, name)
 	}
 	return overlay.NewPick(screen.Pick{Title: "Commands", Options: names, Then: func(index int) tea.Cmd {
-		return screen.Send(perform{offers[index].ID})
+		return a.shell.Post(perform{offers[index].ID})
 	}}, a.shell.Theme)
 }
 

@@ -74,7 +74,7 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 			return tea.Batch(append(cmds, a.write(form, tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))...)
 		}
 		before := len(a.overlays)
-		cmds = append(cmds, a.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
+		cmds = append(cmds, a.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}), a.Deliver())
 		if len(a.overlays) > before && a.face().Form() == nil {
 			break
 		}
@@ -145,7 +145,7 @@ func (a *App) find(id actions.ID) tea.Cmd {
 }
 
 // Attempt carries out an action that is offered now, or says why it cannot be done.
-func (a *App) Attempt(id actions.ID) tea.Cmd { return a.find(id) }
+func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.find(id), a.Deliver()) }
 
 func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	if !offer.Enabled() {

@@ -9,6 +9,7 @@ import (
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
 )
 
 func TestAKeyDoesWhatTheScreenOffers(t *testing.T) {
@@ -171,4 +172,22 @@ func TestControlCAsksOnceWhereSomethingWouldBeLost(t *testing.T) {
 	}
 	d.Press("ctrl+c")
 	d.Until("the end", d.Quit)
+}
+
+// TestKeysTypedQuicklyMeetWhatEarlierOnesHaveOpened types without waiting for anything to be drawn, key by key and in one piece.
+func TestKeysTypedQuicklyMeetWhatEarlierOnesHaveOpened(t *testing.T) {
+	for name, typed := range map[string]func(*tuitest.Driver){
+		"key by key":   func(d *tuitest.Driver) { d.Type("uabc") },
+		"in one piece": func(d *tuitest.Driver) { d.Send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("uabc")}) },
+	} {
+		p := &probe{offers: actions.Able(actions.ForUser)}
+		d := probed(t, p)
+		p.do = func(actions.ID) tea.Cmd {
+			return p.shell.Post(screen.Prompt{Title: "Which?", Field: components.Field{Name: "which", Label: "Which"}, Then: func(string) tea.Cmd { return nil }})
+		}
+		typed(d)
+		if o := d.App.Overlay(); o == nil || o.Form().Value("which") != "abc" {
+			t.Errorf("%s: the screen is:\n%s", name, d.Screen())
+		}
+	}
 }

@@ -48,7 +48,7 @@ func (a *App) View() string {
 	if s := a.Top(); s != nil {
 		view = s.View()
 	}
-	view = components.Crop(view, a.width, height)
+	view = exactly(view, height)
 	view = a.overlaid(view, height)
 	view = a.toasted(view, height)
 	var lines []string
@@ -60,6 +60,15 @@ func (a *App) View() string {
 		lines = append(lines, a.footer())
 	}
 	return components.Crop(strings.Join(lines, "\n"), a.width, a.height)
+}
+
+// exactly makes a view of so many lines. How long they are is seen to once, when everything is together.
+func exactly(view string, height int) string {
+	lines := strings.Split(view, "\n")
+	for len(lines) < height {
+		lines = append(lines, "")
+	}
+	return strings.Join(lines[:height], "\n")
 }
 
 // header says where one is: on which screen, live or in the sandbox, as whom, and whether the service is there.

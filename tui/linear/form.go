@@ -212,7 +212,7 @@ func (s *session) edited(name string) tea.Cmd {
 		o.Edited()
 		return nil
 	}
-	return s.app.Top().Update(screen.Edited{Field: name})
+	return tea.Batch(s.app.Top().Update(screen.Edited{Field: name}), s.app.Deliver())
 }
 
 func (s *session) sendForm() tea.Cmd {

@@ -102,7 +102,7 @@ func (q pick) answer(text string) tea.Cmd {
 
 func (q pick) choose(at int) tea.Cmd {
 	q.s.attempt(actions.Cancel)
-	return q.o.Choose(at)
+	return tea.Batch(q.o.Choose(at), q.s.app.Deliver())
 }
 
 func (q pick) leave() tea.Cmd {

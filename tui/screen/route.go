@@ -48,11 +48,5 @@ type Go struct {
 // close by themselves, by when a person may have gone on to another.
 type Back struct{ From Screen }
 
-// Open is the command that opens a screen.
-func Open(to Route) tea.Cmd { return Send(Go{To: to}) }
-
-// Close is the command that closes the present screen.
-func Close() tea.Cmd { return Send(Back{}) }
-
 // Send is the command that sends a message.
 func Send(msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }

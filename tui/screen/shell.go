@@ -22,6 +22,31 @@ type Shell struct {
 	Now   func() time.Time
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // sends the message once the time has passed
 	NewID func() string                              // a new idempotency key
+
+	posted []tea.Msg
+}
+
+// Post gives the application a message to take before anything else, such as Go, Confirm, Pick or Prompt: the next key then
+// meets what this one has opened. A command would let keys that are typed quickly go to the screen below. It returns nil, for
+// use where a command is wanted. Only Update and Do may call it.
+func (s *Shell) Post(msg tea.Msg) tea.Cmd {
+	s.posted = append(s.posted, msg)
+	return nil
+}
+
+// Open posts a route to another screen.
+func (s *Shell) Open(to Route) tea.Cmd { return s.Post(Go{To: to}) }
+
+// Close posts that the screen on top is to be closed.
+func (s *Shell) Close() tea.Cmd { return s.Post(Back{}) }
+
+// Posted returns the next message that was posted. It is the application's.
+func (s *Shell) Posted() (msg tea.Msg, ok bool) {
+	if len(s.posted) == 0 {
+		return nil, false
+	}
+	msg, s.posted = s.posted[0], s.posted[1:]
+	return msg, true
 }
 
 // Zone is the time zone in which times are shown.

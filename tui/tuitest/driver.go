@@ -13,12 +13,13 @@ import (
 
 	"example.com/perks/server/servertest"
 	"example.com/perks/tui"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
 )
 
 // patience is how long something may take to appear on the screen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // shortPause is the longest pause that passes by itself, as that before a load does; others pass by Elapse.
 const shortPause = 500 * time.Millisecond
@@ -235,6 +236,13 @@ func (d *Driver) Open(to screen.Route) {
 func (d *Driver) Resize(width, height int) {
 	d.t.Helper()
 	d.Send(tea.WindowSizeMsg{Width: width, Height: height})
+}
+
+// Posts returns what an action of the screen on top asks of the shell, which does not get to do it; nil if it asks nothing.
+func (d *Driver) Posts(id actions.ID) tea.Msg {
+	d.App.Top().Do(id)
+	msg, _ := d.App.Shell().Posted()
+	return msg
 }
 
 // Do begins a command.

@@ -70,7 +70,7 @@ func (s *Screen) connected(msg connected) tea.Cmd {
 	var missing *screen.NotLoggedIn
 	switch {
 	case msg.err == nil:
-		return screen.Send(screen.LoggedIn{Account: msg.account})
+		return s.shell.Post(screen.LoggedIn{Account: msg.account})
 	case errors.As(msg.err, &missing):
 		s.status = status{text: fmt.Sprintf("No secret is kept for profile %s: enter it.", msg.profile.Name)}
 	default:
@@ -109,7 +109,8 @@ func (s *Screen) loggedIn(msg loggedIn) tea.Cmd {
 		return nil
 	}
 	s.form.Set(secretField, "")
-	return tea.Batch(screen.Send(screen.LoggedIn{Account: msg.account}), screen.Tell(screen.Done, "Logged in. %s", msg.note))
+	s.shell.Post(screen.LoggedIn{Account: msg.account})
+	return screen.Tell(screen.Done, "Logged in. %s", msg.note)
 }
 
 // fail says beside which field a login has failed, and why.

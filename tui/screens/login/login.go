@@ -72,14 +72,14 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.Submit:
 		return s.submit()
 	case actions.Profile:
-		return screen.Send(s.pick())
+		return s.shell.Post(s.pick())
 	case actions.Cancel:
 		if s.busy() {
 			s.stop()
 			s.status = status{text: "Given up. Nothing is kept of this login."}
 			return nil
 		}
-		return screen.Send(screen.Back{From: s})
+		return s.shell.Post(screen.Back{From: s})
 	}
 	return nil
 }

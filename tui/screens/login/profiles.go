@@ -46,7 +46,7 @@ func (s *Screen) know(msg read) tea.Cmd {
 		s.fill(msg.usual)
 	}
 	if loggedIn && s.why == "" && len(s.profiles) > 1 {
-		return screen.Send(s.pick())
+		return s.shell.Post(s.pick())
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (s *Screen) pick() screen.Pick {
 	}
 	return screen.Pick{
 		Title: "Log in with which profile?", Options: append(options, "A new profile ..."), Current: at,
-		Then: func(index int) tea.Cmd { return screen.Send(chosen{s, index}) },
+		Then: func(index int) tea.Cmd { return s.shell.Post(chosen{s, index}) },
 	}
 }
 
@@ -90,9 +90,9 @@ func (s *Screen) choose(msg chosen) tea.Cmd {
 	case msg.index < len(s.profiles):
 		return s.connect(s.profiles[msg.index])
 	}
-	return screen.Send(screen.Prompt{
+	return s.shell.Post(screen.Prompt{
 		Title: "A new profile", Field: components.Field{Name: nameField, Label: "Its name", Check: s.checkNewName},
-		Then: func(name string) tea.Cmd { return screen.Send(named{s, name}) },
+		Then: func(name string) tea.Cmd { return s.shell.Post(named{s, name}) },
 	})
 }
 

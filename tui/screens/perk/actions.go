@@ -68,7 +68,7 @@ func (s *Screen) whyNotOpen() string {
 func (s *Screen) Do(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Redeem:
-		return screen.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}})
+		return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}})
 	case actions.CopyID:
 		return s.copyID()
 	case actions.OpenImage:
@@ -112,7 +112,7 @@ func (s *Screen) draw() tea.Cmd {
 	if !picture.Local(address) {
 		return s.image.fetch(address)
 	}
-	return screen.Send(screen.Confirm{
+	return s.shell.Post(screen.Confirm{
 		Title: "Fetch an image from " + plain.Line(picture.Host(address)) + "?",
 		Text: fmt.Sprintf("The perk says that its image is at %s. That is this computer or one in your network. Fetch it only if you know what is there.",
 			plain.Line(address)),

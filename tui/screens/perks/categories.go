@@ -51,5 +51,5 @@ func (s *Screen) pickCategory() tea.Cmd {
 		changed.category = names[index]
 		return s.ask(changed)
 	}
-	return screen.Send(pick)
+	return s.shell.Post(pick)
 }

@@ -171,7 +171,7 @@ func (s *Screen) open() tea.Cmd {
 	if !ok {
 		return nil
 	}
-	return screen.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
+	return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
 }
 
 func (s *Screen) copyID() tea.Cmd {

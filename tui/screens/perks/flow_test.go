@@ -201,7 +201,7 @@ func TestOpenCopyAndRedeem(t *testing.T) {
 	if got := d.Desktop.Copied(); got != "perk-001" {
 		t.Errorf("%q was copied", got)
 	}
-	open, _ := sent(d.App.Top(), actions.Open).(screen.Go)
+	open, _ := d.Posts(actions.Open).(screen.Go)
 	if to, ok := open.To.(screen.ToPerk); !ok || to.ID != "perk-001" || to.Known == nil || to.Known.Title != "Coffee 001" {
 		t.Errorf("opening went to %#v", open)
 	}
@@ -225,12 +225,9 @@ func TestOpenCopyAndRedeem(t *testing.T) {
 	d.Gone("2 marked")
 }
 
-// sent is the message that an action of a screen sends.
-func sent(s screen.Screen, id actions.ID) any { return s.Do(id)() }
-
 func redeemed(t *testing.T, d *tuitest.Driver) string {
 	t.Helper()
-	opened, _ := sent(d.App.Top(), actions.Redeem).(screen.Go)
+	opened, _ := d.Posts(actions.Redeem).(screen.Go)
 	to, ok := opened.To.(screen.ToRedeem)
 	if !ok {
 		t.Fatalf("redeeming went to %#v", opened)

@@ -67,13 +67,13 @@ func (s *Screen) clearMarks() {
 func (s *Screen) redeem() tea.Cmd {
 	s.marksOpened = len(s.marks) > 0
 	if s.marksOpened {
-		return screen.Open(screen.ToRedeem{Perks: slices.Clone(s.marks)})
+		return s.shell.Open(screen.ToRedeem{Perks: slices.Clone(s.marks)})
 	}
 	perk, ok := s.current()
 	if !ok {
 		return nil
 	}
-	return screen.Open(screen.ToRedeem{Perks: []api.Perk{perk}})
+	return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{perk}})
 }
 
 // revealed says that the marks are still there: the same perks are often redeemed for the next user, but nobody should do so

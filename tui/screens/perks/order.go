@@ -72,7 +72,7 @@ func (s *Screen) chooseOrder() tea.Cmd {
 		}
 		pick.Options = append(pick.Options, name)
 	}
-	return screen.Send(pick)
+	return s.shell.Post(pick)
 }
 
 func (s *Screen) sortBy(field string) tea.Cmd {

@@ -43,7 +43,7 @@ func (s *Screen) offer(ids []int64) tea.Cmd {
 	for _, id := range ids {
 		options = append(options, strconv.FormatInt(id, 10))
 	}
-	return screen.Send(screen.Pick{
+	return s.shell.Post(screen.Pick{
 		Title:   "Which property?",
 		Options: append(options, "another id ..."),
 		Then: func(index int) tea.Cmd {
@@ -56,7 +56,7 @@ func (s *Screen) offer(ids []int64) tea.Cmd {
 }
 
 func (s *Screen) prompt() tea.Cmd {
-	return screen.Send(screen.Prompt{
+	return s.shell.Post(screen.Prompt{
 		Title: "Open a property",
 		Field: components.Field{Name: "propertyId", Label: "Its id", Hint: "such as 42", Check: func(value string) string {
 			_, problem := parseID(value)

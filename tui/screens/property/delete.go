@@ -65,7 +65,7 @@ func (s *Screen) askDelete(meanwhile string) tea.Cmd {
 	if seen.ETag == "" {
 		text += "\n\n" + unguarded
 	}
-	return screen.Send(screen.Confirm{
+	return s.shell.Post(screen.Confirm{
 		Title: fmt.Sprintf("Delete property %d?", p.ID),
 		Text:  text,
 		Yes:   "delete it",
@@ -146,7 +146,7 @@ func (s *Screen) gone(quiet bool) tea.Cmd {
 }
 
 // close leaves the place on the stack to the screen below. If another screen lies above, that has to wait.
-func (s *Screen) close() tea.Cmd { return screen.Send(screen.Back{From: s}) }
+func (s *Screen) close() tea.Cmd { return s.shell.Post(screen.Back{From: s}) }
 
 // sight goes on with how the property is after a deletion of which nobody knows how it ended.
 func (s *Screen) sight() tea.Cmd {

@@ -128,7 +128,7 @@ func (s *Screen) beginEdit() tea.Cmd {
 		s.fill(newEdit(s.shell, s.record.Value, api.PropertyPatch{}))
 		return nil
 	}
-	return screen.Send(screen.Pick{
+	return s.shell.Post(screen.Pick{
 		Title:   "There is unsaved text from before",
 		Options: []string{"take it up: " + words(typedNames(typed)), "throw it away, and begin with the property as it is"},
 		Then: func(index int) tea.Cmd {

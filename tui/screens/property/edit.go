@@ -147,7 +147,7 @@ func (s *Screen) discard() tea.Cmd {
 	if len(typed) == 0 {
 		return s.leaveEdit()
 	}
-	return screen.Send(screen.Confirm{
+	return s.shell.Post(screen.Confirm{
 		Title: fmt.Sprintf("Leave property %d as it was?", s.id),
 		Text:  "What you have typed is thrown away: " + words(typedNames(typed)) + ".",
 		Yes:   "throw it away",

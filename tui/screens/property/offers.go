@@ -189,7 +189,7 @@ func (s *Screen) openImage() tea.Cmd {
 	for i, address := range images {
 		options[i] = plain.Line(address)
 	}
-	return screen.Send(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd { return s.browse(images[index]) }})
+	return s.shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd { return s.browse(images[index]) }})
 }
 
 func (s *Screen) browse(address string) tea.Cmd {

@@ -96,7 +96,7 @@ func (s *Screen) pickUser(recent recentUsers) tea.Cmd {
 	if len(recent.ids) == 0 {
 		return screen.Tell(screen.Note, "No user was seen here yet.")
 	}
-	return screen.Send(screen.Pick{Title: "Recent users", Options: recent.ids, Then: func(index int) tea.Cmd {
+	return s.shell.Post(screen.Pick{Title: "Recent users", Options: recent.ids, Then: func(index int) tea.Cmd {
 		if s.Form() != nil {
 			s.fields.Set(userField, recent.ids[index])
 		}
@@ -120,7 +120,7 @@ func (s *Screen) copyID() tea.Cmd {
 			return screen.Toast{Kind: screen.Done, Text: "Copied the redemption's id " + id + "."}
 		}
 	}
-	return choose("Copy the id of", options, copied)
+	return s.choose("Copy the id of", options, copied)
 }
 
 // redemptions is the items that have come to a redemption.
@@ -139,18 +139,18 @@ func (s *Screen) openPerk() tea.Cmd {
 	for i, perk := range s.perks {
 		titles[i] = perk.Title
 	}
-	return choose("Go to the perk", titles, func(index int) tea.Cmd {
-		return screen.Open(screen.ToPerk{ID: s.perks[index].ID, Known: &s.perks[index]})
+	return s.choose("Go to the perk", titles, func(index int) tea.Cmd {
+		return s.shell.Open(screen.ToPerk{ID: s.perks[index].ID, Known: &s.perks[index]})
 	})
 }
 
 // choose does with the only one, or asks which.
-func choose(title string, options []string, then func(index int) tea.Cmd) tea.Cmd {
+func (s *Screen) choose(title string, options []string, then func(index int) tea.Cmd) tea.Cmd {
 	switch len(options) {
 	case 0:
 		return nil
 	case 1:
 		return then(0)
 	}
-	return screen.Send(screen.Pick{Title: title, Options: options, Then: then})
+	return s.shell.Post(screen.Pick{Title: title, Options: options, Then: then})
 }

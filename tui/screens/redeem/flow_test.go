@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
@@ -226,8 +227,7 @@ func TestTwoQuestionsAreAnsweredOnce(t *testing.T) {
 	l := dial(t)
 	d := l.open("alice", "coffee")
 	d.Settle()
-	top := d.App.Top()
-	first, second := top.Do("form.submit")().(screen.Confirm), top.Do("form.submit")().(screen.Confirm)
+	first, second := d.Posts(actions.Submit).(screen.Confirm), d.Posts(actions.Submit).(screen.Confirm)
 	if first.Then() != nil {
 		t.Error("a question that was asked anew can still be answered")
 	}

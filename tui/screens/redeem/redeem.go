@@ -106,7 +106,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.GiveUp:
 		return s.giveUp()
 	case actions.ForUser:
-		return screen.Open(screen.ToUser{ID: s.sub.request.UserID})
+		return s.shell.Open(screen.ToUser{ID: s.sub.request.UserID})
 	case actions.OpenPerk:
 		return s.openPerk()
 	case actions.CopyID:
@@ -200,9 +200,9 @@ func (s *Screen) further() {
 func (s *Screen) leave() tea.Cmd {
 	lost := s.Unsaved()
 	if lost == "" {
-		return screen.Close()
+		return s.shell.Close()
 	}
-	return screen.Send(screen.Confirm{Title: "Leave?", Text: lost, Yes: "leave", Then: screen.Close})
+	return s.shell.Post(screen.Confirm{Title: "Leave?", Text: lost, Yes: "leave", Then: s.shell.Close})
 }
 
 // Unsaved says what would be lost.

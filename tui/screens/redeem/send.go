@@ -47,7 +47,7 @@ func (s *Screen) ask(question screen.Confirm, then func() tea.Cmd) tea.Cmd {
 		}
 		return then()
 	}
-	return screen.Send(question)
+	return s.shell.Post(question)
 }
 
 // begin sends what y was said to. From here on each item has its key.
@@ -180,7 +180,7 @@ func (s *Screen) retry() tea.Cmd {
 	}
 	s.asked++
 	number := s.asked
-	return screen.Send(screen.Confirm{
+	return s.shell.Post(screen.Confirm{
 		Title: "Send it again?",
 		Text: why + " If the first request was carried out, or is yet, " + named(i.perk) + " may be redeemed twice for " + i.Request.UserID +
 			". To look again first is safer.",
@@ -201,7 +201,7 @@ func (s *Screen) giveUp() tea.Cmd {
 	if i == nil || s.sender.Busy() {
 		return nil
 	}
-	return screen.Send(screen.Confirm{
+	return s.shell.Post(screen.Confirm{
 		Title: "Give up finding out?",
 		Text: named(i.perk) + " may have been redeemed for " + i.Request.UserID + ", or may be yet. If it is redeemed again with anything changed, " +
 			"it goes out under a new key and may be redeemed twice.",

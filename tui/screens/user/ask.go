@@ -41,16 +41,16 @@ func (s *Screen) askAmong(r recent) tea.Cmd {
 		}
 	}
 	if len(ids) == 0 {
-		return screen.Send(s.prompt())
+		return s.shell.Post(s.prompt())
 	}
-	return screen.Send(screen.Pick{
+	return s.shell.Post(screen.Pick{
 		Title:   "Which user?",
 		Options: append(options, "Another user ..."),
 		Then: func(index int) tea.Cmd {
 			if index >= len(ids) {
-				return screen.Send(s.prompt())
+				return s.shell.Post(s.prompt())
 			}
-			return screen.Send(chosen{s, ids[index]})
+			return s.shell.Post(chosen{s, ids[index]})
 		},
 	})
 }
@@ -59,7 +59,7 @@ func (s *Screen) prompt() screen.Prompt {
 	return screen.Prompt{
 		Title: "Which user?",
 		Field: components.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.UserIDRule},
-		Then:  func(id string) tea.Cmd { return screen.Send(chosen{s, id}) },
+		Then:  func(id string) tea.Cmd { return s.shell.Post(chosen{s, id}) },
 	}
 }
 

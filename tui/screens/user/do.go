@@ -89,14 +89,14 @@ func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
 		if len(perks) == 0 && ok {
 			perks = marks{perk}
 		}
-		return screen.Open(screen.ToRedeem{Perks: perks, UserID: s.id})
+		return s.shell.Open(screen.ToRedeem{Perks: perks, UserID: s.id})
 	}
 	if !ok {
 		return nil
 	}
 	switch id {
 	case actions.Open:
-		return screen.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
+		return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
 	case actions.CopyID:
 		return s.copy(perk.ID)
 	case actions.Mark:
@@ -123,7 +123,7 @@ func (s *Screen) doWithRedemption(id actions.ID) tea.Cmd {
 	case actions.Open:
 		s.detail = &detail{redemption: redemption}
 	case actions.OpenPerk:
-		return screen.Open(screen.ToPerk{ID: redemption.PerkID})
+		return s.shell.Open(screen.ToPerk{ID: redemption.PerkID})
 	case actions.CopyID:
 		return s.copy(redemption.ID)
 	}
@@ -135,7 +135,7 @@ func (s *Screen) doInDetail(id actions.ID) tea.Cmd {
 	case actions.Back:
 		s.detail = nil
 	case actions.OpenPerk:
-		return screen.Open(screen.ToPerk{ID: s.detail.redemption.PerkID})
+		return s.shell.Open(screen.ToPerk{ID: s.detail.redemption.PerkID})
 	case actions.CopyID:
 		return s.copy(s.detail.redemption.ID)
 	default:

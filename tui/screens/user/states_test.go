@@ -276,7 +276,7 @@ func TestRedeemTakesTheMarkedPerksOrTheOneUnderTheCursor(t *testing.T) {
 	d.See("1 to 5 of 5")
 	to := func() screen.ToRedeem {
 		t.Helper()
-		msg, ok := d.App.Top().Do(actions.Redeem)().(screen.Go)
+		msg, ok := d.Posts(actions.Redeem).(screen.Go)
 		if !ok {
 			t.Fatal("it does not redeem")
 		}
