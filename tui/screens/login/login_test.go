@@ -10,6 +10,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/screens/login"
 	"example.com/perks/tui/tuitest"
@@ -23,6 +24,7 @@ type scripted struct {
 	broken   error           // of Profiles
 	failure  error           // of Login
 	answer   chan error      // what Login waits for, if it is not nil; the end of its context ends the wait
+	deaf     bool            // not even that does
 	begun    chan screen.Profile
 	ended    chan error
 }
@@ -44,8 +46,12 @@ func (a *scripted) Login(ctx context.Context, profile screen.Profile, _ string) 
 	if a.answer != nil {
 		a.begun <- profile
 		var err error
+		given := ctx.Done()
+		if a.deaf {
+			given = nil
+		}
 		select {
-		case <-ctx.Done():
+		case <-given:
 			err = ctx.Err()
 		case err = <-a.answer:
 		}
@@ -194,7 +200,7 @@ func TestASecondSubmitIsIgnoredAndLeavingEndsTheFirst(t *testing.T) {
 	}
 	d.See("Logging in at https://perks.example/v2")
 	d.Press("enter", "ctrl+s")
-	if len(accounts.begun) > 0 {
+	if cmd := d.App.Top().Do(actions.Submit); cmd != nil || len(accounts.begun) > 0 {
 		t.Error("a second login began")
 	}
 	d.Press("esc")
@@ -212,6 +218,21 @@ func TestASecondSubmitIsIgnoredAndLeavingEndsTheFirst(t *testing.T) {
 	d.Settle()
 	if d.App.Top() != top {
 		t.Error("a login that was given up has logged in")
+	}
+}
+
+func TestALoginThatWasGivenUpIsNotHeardOfAgain(t *testing.T) {
+	accounts := &scripted{profiles: []screen.Profile{shop}, current: "shop", deaf: true, answer: make(chan error), begun: make(chan screen.Profile, 1), ended: make(chan error, 1)}
+	d := start(t, accounts)
+	top := d.App.Top()
+	d.Type("secret")
+	d.Press("enter")
+	<-accounts.begun
+	d.Press("esc")
+	accounts.answer <- nil
+	d.Settle()
+	if d.App.Top() != top || !d.Shows("Given up.") {
+		t.Errorf("it has logged in all the same:\n%s", d.Screen())
 	}
 }
 
