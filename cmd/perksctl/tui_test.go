@@ -44,22 +44,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		"by ctrl+c":  {func(screen io.Writer, _ *os.Process) error { _, err := screen.Write([]byte{3}); return err }, 0},
 		"by SIGTERM": {func(_ io.Writer, process *os.Process) error { return process.Signal(syscall.SIGTERM) }, 130},
 	} {
-		screen, tty, err := pty.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer screen.Close()
-		if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command("perksctl", "tui")
-		cmd.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(), "PERKSCTL_KEYRING=off", "GORACE=atexit_sleep_ms=0")
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		tty.Close()
+		cmd, screen := onTerminal(t, "tui")
 		shown := readUntil(screen, "Address of the API")
 		if !strings.Contains(shown, otherScreen) {
 			t.Errorf("%s: the terminal UI does not show the login on a screen of its own: %q", name, shown)
@@ -73,6 +58,45 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d; left behind: %q", name, code, test.code, rest)
 		}
 	}
+}
+
+func TestAnInterruptLeavesAQuestionAndTwoQuit(t *testing.T) {
+	cmd, screen := onTerminal(t, "tui", "--accessible")
+	readUntil(screen, "Address of the API")
+	for range 2 {
+		if _, err := screen.Write([]byte{3}); err != nil {
+			t.Fatal(err)
+		}
+		if shown := readUntil(screen, "Left."); strings.Contains(shown, "\x1b") {
+			t.Errorf("what is said has an escape in it: %q", shown)
+		}
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// onTerminal starts perksctl on a terminal of its own, which the second value is the other end of.
+func onTerminal(t *testing.T, args ...string) (*exec.Cmd, *os.File) {
+	t.Helper()
+	screen, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("perksctl", args...)
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(), "PERKSCTL_KEYRING=off", "GORACE=atexit_sleep_ms=0")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close()
+	return cmd, screen
 }
 
 // readUntil returns what is shown up to a text, or up to the end.
