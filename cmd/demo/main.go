@@ -12,6 +12,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"example.com/perks/cmd/demo/stage"
 )
 
 func main() {
@@ -39,18 +41,21 @@ func run(ctx context.Context) (err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	show := &shell{programs: programs, folder: folder, out: os.Stdout}
+	show := &shell{stage.Stage{Programs: programs, Folder: folder}, os.Stdout}
 
 	server, err := prepare(ctx, show)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.stop()) }()
+	defer func() { err = errors.Join(err, server.Stop()) }()
 
 	for _, step := range tour() {
 		if err := show.step(ctx, step); err != nil {
 			return err
 		}
+	}
+	if err := terminalUI(ctx, show); err != nil {
+		return err
 	}
 	show.say("That is the tour. Its files are in .demo; 'make demo' starts afresh, and README.md says how to go on.")
 	return nil

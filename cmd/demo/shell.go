@@ -7,11 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/creack/pty"
+
+	"example.com/perks/cmd/demo/stage"
 )
 
 // step is one command of the tour.
@@ -25,12 +25,9 @@ type step struct {
 
 // shell runs the steps with an environment of their own, so that nothing on the machine takes part in the tour.
 type shell struct {
-	programs, folder string
-	out              *os.File
+	stage.Stage
+	out *os.File
 }
-
-// stepTime is more than any step takes; a step that hangs must not hang the demo.
-const stepTime = time.Minute
 
 func (s *shell) say(text string) { fmt.Fprintf(s.out, "\n# %s\n", text) }
 
@@ -48,9 +45,9 @@ func (s *shell) step(ctx context.Context, step step) error {
 
 // output runs a step and returns what it printed on both streams, in their order.
 func (s *shell) output(ctx context.Context, step step) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, stepTime)
+	ctx, cancel := context.WithTimeout(ctx, stage.Patience)
 	defer cancel()
-	cmd := s.command(ctx, step.command)
+	cmd := s.Command(ctx, step.command...)
 	cmd.Stdin = strings.NewReader(step.input)
 	output, err := s.capture(cmd)
 	var exit *exec.ExitError
@@ -92,20 +89,6 @@ func (s *shell) capture(cmd *exec.Cmd) (string, error) {
 	theirs.Close()
 	output, _ := io.ReadAll(ours) // ends with an error when the last writer is gone
 	return strings.ReplaceAll(string(output), "\r\n", "\n"), cmd.Wait()
-}
-
-func (s *shell) command(ctx context.Context, words []string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, words[0]), words[1:]...)
-	cmd.Dir = s.folder
-	cmd.Env = []string{
-		"PATH=" + s.programs,
-		"HOME=" + s.folder,
-		"PERKSCTL_CONFIG_DIR=" + filepath.Join(s.folder, "perksctl"),
-		"PERKSCTL_KEYRING=off", // the tour leaves nothing behind on this computer
-		"PERKSD_DATABASE=sqlite:" + filepath.Join(s.folder, "perks.db"),
-		"TERM=" + os.Getenv("TERM"),
-	}
-	return cmd
 }
 
 func quoted(words []string) string {

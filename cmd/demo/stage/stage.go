@@ -1,0 +1,140 @@
+// Package stage is the two programs at work for somebody who watches: a perksd over a database of its own, and perksctl beside it,
+// both with an environment in which nothing else on the machine takes part.
+//
+// It knows their command lines, and not what they are shown for.
+package stage
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+// Stage is where the programs work.
+type Stage struct {
+	Programs string // the folder of perksd and perksctl
+	Folder   string // the folder of everything that they write
+}
+
+// Patience is more than any of their commands takes; one that hangs must not hang those who watch.
+const Patience = time.Minute
+
+// Env is the environment of both programs, but for what the terminal says of itself.
+func (s Stage) Env() []string {
+	return []string{
+		"PATH=" + s.Programs,
+		"HOME=" + s.Folder,
+		"PERKSCTL_CONFIG_DIR=" + filepath.Join(s.Folder, "perksctl"),
+		"PERKSCTL_KEYRING=off", // nothing is left behind on this computer
+		"PERKSD_DATABASE=sqlite:" + filepath.Join(s.Folder, "perks.db"),
+	}
+}
+
+// Command is a command line of one of the programs.
+func (s Stage) Command(ctx context.Context, words ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.Programs, words[0]), words[1:]...)
+	cmd.Dir = s.Folder
+	cmd.Env = append(s.Env(), "TERM="+os.Getenv("TERM"))
+	return cmd
+}
+
+// Run runs a command and returns what it printed. The error has what it complained of.
+func (s Stage) Run(ctx context.Context, words ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	cmd := s.Command(ctx, words...)
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s", words[0], words[1], errors.Join(err, ctx.Err()), bytes.TrimSpace(complaints.Bytes()))
+	}
+	return string(output), nil
+}
+
+// NewClient makes a client with an id of one's choice, which may do everything.
+func (s Stage) NewClient(ctx context.Context, name, id string) (secret string, err error) {
+	output, err := s.Run(ctx, "perksd", "client", "create", "--name", name, "--id", id, "-o", "json")
+	if err != nil {
+		return "", err
+	}
+	var created struct {
+		Secret string `json:"client_secret"`
+	}
+	if err := json.Unmarshal([]byte(output), &created); err != nil {
+		return "", fmt.Errorf("reading the new client: %w", err)
+	}
+	return created.Secret, nil
+}
+
+// Server is a running perksd.
+type Server struct {
+	Address string // such as http://127.0.0.1:8080
+	Log     string // the file that keeps what it says
+
+	cmd    *exec.Cmd
+	silent chan struct{} // closed when it has said its last word
+}
+
+var listening = regexp.MustCompile(`listening on (http://[0-9.:]+)`)
+
+// Serve starts perksd on a free port of this computer, and returns once it says where it listens.
+func (s Stage) Serve() (*Server, error) {
+	// Not bound to anybody's context: who is interrupted still stops the server in an orderly way.
+	cmd := s.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.Folder, "perksd.log")
+	log, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting perksd: %w", err), log.Close())
+	}
+	address, silent := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(silent)
+		defer log.Close()
+		lines := bufio.NewScanner(stderr)
+		for lines.Scan() {
+			fmt.Fprintln(log, lines.Text())
+			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
+				address <- found[1]
+			}
+		}
+	}()
+	select {
+	case found := <-address:
+		return &Server{Address: found, Log: path, cmd: cmd, silent: silent}, nil
+	case <-silent:
+		return nil, fmt.Errorf("perksd ended before it listened (%v); its log is %s", cmd.Wait(), path)
+	case <-time.After(Patience):
+		return nil, fmt.Errorf("perksd did not listen within %s (%v); its log is %s", Patience, cmd.Process.Kill(), path)
+	}
+}
+
+// Stop has the server drain, and fails if it does not end in good order.
+func (s *Server) Stop() error {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stopping perksd: %w", err)
+	}
+	kill := time.AfterFunc(Patience, func() { _ = s.cmd.Process.Kill() })
+	defer kill.Stop()
+	<-s.silent // Wait closes the pipe, and the last lines would be lost
+	if err := s.cmd.Wait(); err != nil {
+		return fmt.Errorf("perksd did not stop in good order: %w; its log is %s", err, s.Log)
+	}
+	return nil
+}
