@@ -96,6 +96,13 @@ func TestUnreliableServer(t *testing.T) {
 			}, 1, nil,
 			map[string]end{"read": twice, "redeem": found, "keyed": found, "update": found, "delete": found},
 		},
+		"closed after the work, and a gateway that answers 404 for everything": {
+			func(u *unreliable) http.HandlerFunc {
+				u.gateway = true
+				return func(w http.ResponseWriter, r *http.Request) { u.work(httptest.NewRecorder(), r); hangUp(w, r) }
+			}, 1, nil,
+			map[string]end{"read": twice, "redeem": found, "keyed": found, "update": found, "delete": searched},
+		},
 		"half a body": {
 			func(u *unreliable) http.HandlerFunc {
 				return func(w http.ResponseWriter, r *http.Request) {
@@ -158,6 +165,7 @@ type unreliable struct {
 	requests, looks int
 	done            int // changes that were carried out
 	deletes         bool
+	gateway         bool // what is not there is answered as by something before the service
 }
 
 func newUnreliable(t *testing.T, keys bool, times int) *unreliable {
@@ -304,6 +312,9 @@ func (u *unreliable) property(w http.ResponseWriter) {
 	switch {
 	case u.done > 0 && u.deletes:
 		w.WriteHeader(http.StatusNotFound)
+		if !u.gateway {
+			_, _ = io.WriteString(w, `{"response":"There is no property 1.","code":"not_found"}`)
+		}
 	case u.done > 0:
 		_, _ = io.WriteString(w, `{"propertyId":1,"title":"T"}`)
 	default:

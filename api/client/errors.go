@@ -67,6 +67,13 @@ func (u *Unreachable) Error() string {
 // Unwrap returns the failure of the network or the end of the context.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
+// Missing tells whether err is the service's own word that there is no such record. A 404 that something before the service
+// may have sent is none.
+func Missing(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Code == api.CodeNotFound && !refused.Stray
+}
+
 // OutcomeUnknown tells whether err leaves open if a change was made.
 func OutcomeUnknown(err error) bool {
 	var refused *Error

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -92,6 +93,24 @@ func TestServerFaultLeavesAChangeOpen(t *testing.T) {
 		}
 		if _, _, err := c.Property(ctx, 1); client.OutcomeUnknown(err) {
 			t.Errorf("%d for a read: outcome unknown", status)
+		}
+	}
+}
+
+func TestMissingIsTheServicesOwnWord(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{
+		{&client.Error{Status: 404, Code: api.CodeNotFound}, true},
+		{fmt.Errorf("read it: %w", &client.Error{Status: 404, Code: api.CodeNotFound}), true},
+		{&client.Error{Status: 404, Code: api.CodeNotFound, Stray: true}, false},
+		{&client.Error{Status: 403, Code: api.CodeForbidden}, false},
+		{&client.Unreachable{Err: io.EOF}, false},
+		{nil, false},
+	} {
+		if got := client.Missing(test.err); got != test.want {
+			t.Errorf("Missing(%v) is %t", test.err, got)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -91,25 +90,24 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	redemption, replayed, err := c.Redeem(ctx, o.perkID, request, o.key)
-	if client.OutcomeUnknown(err) {
-		redemption, err = o.settle(ctx, c, request, began, err)
+	redeeming := client.Redeeming{PerkID: o.perkID, Request: request, Key: o.key}.Send(ctx, c, nil)
+	if redeeming.Known != client.Redeemed {
+		return o.failure(ctx, c, redeeming)
 	}
-	if err != nil {
-		return err
-	}
-	o.tell(redemption, replayed, connection)
-	return printer.One(ctx, redemption)
+	o.tell(redeeming, connection)
+	return printer.One(ctx, redeeming.Redemption)
 }
 
-func (o *redeemOptions) tell(redemption api.Redemption, replayed bool, connection session.Connection) {
+func (o *redeemOptions) tell(r client.Redeeming, connection session.Connection) {
 	s := o.session.Streams
-	if replayed {
+	if r.Found {
+		s.Note("No answer told of it, but the redemption was made: it is among those of %s.", o.userID)
+	}
+	if r.Replayed {
 		s.Warn("Nothing was redeemed now: this key was used before, and the answer is that of the first time.")
 		return
 	}
-	switch redemption.Status {
+	switch r.Redemption.Status {
 	case api.StatusRejected:
 		s.Warn("The redemption of %s for %s was rejected at %s.", o.perkID, o.userID, connection.Place())
 	case api.StatusPending:

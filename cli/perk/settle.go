@@ -2,29 +2,23 @@ package perk
 
 import (
 	"context"
-	"time"
 
-	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/exit"
 )
 
-// lookTime is how long the search for a lost answer may take. It is not part of --timeout, which may have ended already.
-const lookTime = 5 * time.Second
-
-// settle looks for the redemption of which no answer told. Where it is not in the user's list, the server may still be at
-// work on it, so that the outcome stays unknown. An interrupted command looks for nothing, because its context has ended.
-func (o *redeemOptions) settle(ctx context.Context, c *client.Client, request api.RedeemRequest, began time.Time, lost error) (api.Redemption, error) {
-	redemption, found, err := c.Until(time.Now().Add(lookTime)).FindRedemption(ctx, o.perkID, request, began, nil)
-	if err == nil && found {
-		o.session.Streams.Note("No answer told of it, but the redemption was made: it is among those of %s.", o.userID)
-		return redemption, nil
+// failure is why nothing was redeemed, or that nobody knows: where the redemption is not in the user's list, the server may
+// still be at work on it. An interrupted command has looked for nothing, because its context has ended.
+func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.Redeeming) error {
+	if r.Known == client.NotRedeemed {
+		return r.Err
 	}
+	lost := r.Err
 	if ctx.Err() != nil {
 		lost = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
 	}
-	return api.Redemption{}, &exit.Advised{Err: lost, Advice: o.howToSettle()}
+	return &exit.Advised{Err: lost, Advice: o.howToSettle()}
 }
 
 // howToSettle says how to find out, and how to go on, without redeeming twice.

@@ -2,7 +2,6 @@ package property
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -70,8 +69,7 @@ func (t *deleteTask) Done(ctx context.Context, _ time.Time, _ func(string) bool)
 		return bulk.Outcome{}, false, err
 	}
 	_, _, err = c.Property(ctx, t.id)
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Code == api.CodeNotFound && !refused.Stray {
+	if client.Missing(err) {
 		outcome, _ := t.outcome(nil)
 		return outcome, true, nil
 	}

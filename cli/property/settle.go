@@ -31,7 +31,7 @@ func found(ctx context.Context, s *session.Session, c *client.Client, id int64, 
 }
 
 // isGone tells whether a property that was read is not there any more.
-func isGone(_ api.Property, err error) bool { return api.CodeOf(err) == api.CodeNotFound }
+func isGone(_ api.Property, err error) bool { return client.Missing(err) }
 
 // settle adds advice to a failure, and to an unknown outcome how to find out. Updating or deleting again does no harm, but
 // reading tells.

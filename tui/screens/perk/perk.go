@@ -5,7 +5,6 @@ package perk
 
 import (
 	"context"
-	"errors"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -105,10 +104,7 @@ func (s *Screen) turnWheel(msg tea.MouseMsg) {
 }
 
 // isGone tells whether the service itself says that there is no such perk.
-func (s *Screen) isGone() bool {
-	var refused *client.Error
-	return errors.As(s.read.Err, &refused) && refused.Code == api.CodeNotFound && !refused.Stray
-}
+func (s *Screen) isGone() bool { return client.Missing(s.read.Err) }
 
 // Resize sets the room.
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }

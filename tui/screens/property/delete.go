@@ -27,18 +27,18 @@ func remove(seen version) screen.Fetch[removed] {
 		id := seen.Property.ID
 		if seen.ETag == "" {
 			if now, err := untouched(ctx, c, seen); err != nil {
-				return removed{now: now, known: errors.Is(err, errChanged), quiet: isGone(err)}, unlessGone(err)
+				return removed{now: now, known: errors.Is(err, errChanged), quiet: client.Missing(err)}, unlessGone(err)
 			}
 		}
 		_, err := c.DeleteProperty(ctx, id, seen.ETag)
 		switch {
-		case isGone(err):
+		case client.Missing(err):
 			return removed{quiet: true}, nil
 		case err == nil || !client.OutcomeUnknown(err) && !isChanged(err):
 			return removed{}, err
 		}
 		now, failed := look(ctx, c, id)
-		if isGone(failed) {
+		if client.Missing(failed) {
 			return removed{quiet: true}, nil
 		}
 		return removed{now: now, known: failed == nil}, err
@@ -46,7 +46,7 @@ func remove(seen version) screen.Fetch[removed] {
 }
 
 func unlessGone(err error) error {
-	if isGone(err) {
+	if client.Missing(err) {
 		return nil
 	}
 	return err
@@ -151,7 +151,7 @@ func (s *Screen) close() tea.Cmd { return s.shell.Post(screen.Back{From: s}) }
 // sight goes on with how the property is after a deletion of which nobody knows how it ended.
 func (s *Screen) sight() tea.Cmd {
 	switch err := s.record.Err; {
-	case isGone(err):
+	case client.Missing(err):
 		return s.gone(true)
 	case err == nil:
 		s.doomed = false

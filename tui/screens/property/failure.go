@@ -50,7 +50,7 @@ func (s *Screen) explain(err error) (what, next string) {
 		return what, "Log in, and try again."
 	case refused.Status == http.StatusForbidden:
 		return what, s.key(actions.Login) + " switches to a profile that may."
-	case isGone(err):
+	case client.Missing(err):
 		return what, s.key(actions.Property) + " opens another property."
 	case refused.Stray:
 		return what, "The answer does not look like the service's own: is its address right? " + s.key(actions.Refresh) + " tries again."

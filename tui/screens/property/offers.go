@@ -6,6 +6,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api/client"
 	"example.com/perks/api/plain"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/components"
@@ -46,7 +47,7 @@ func (s *Screen) readOffers() []actions.Offer {
 		why = "It is being deleted."
 	case s.doomed:
 		why = "First it has to be known whether it was deleted."
-	case isGone(s.record.Err):
+	case client.Missing(s.record.Err):
 		why = "There is no such property any more."
 	case !s.record.Has && s.record.Busy():
 		why = "It is still being read."

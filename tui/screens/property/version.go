@@ -65,13 +65,6 @@ func untouched(ctx context.Context, c *client.Client, base version) (now version
 
 func isChanged(err error) bool { return statusOf(err) == http.StatusPreconditionFailed }
 
-// isGone tells whether the service has said that there is no such property. A 404 that comes from something before the
-// service says nothing.
-func isGone(err error) bool {
-	var refused *client.Error
-	return errors.As(err, &refused) && refused.Code == api.CodeNotFound && !refused.Stray
-}
-
 func statusOf(err error) int {
 	var refused *client.Error
 	if errors.As(err, &refused) {

@@ -46,11 +46,10 @@ func (s *Screen) loading(what string, state state) notice {
 	return notice{components.Loading, components.LoadingTitle(what, s.shell.Now().Sub(state.since)), ""}
 }
 
-// isUnknown tells whether the service knows no such user. An answer of something before the service says nothing of users.
+// isUnknown tells whether the service knows no such user.
 func (s *Screen) isUnknown() bool {
 	for _, t := range s.tabs() {
-		var refused *client.Error
-		if errors.As(t.state().err, &refused) && refused.Code == api.CodeNotFound && !refused.Stray {
+		if client.Missing(t.state().err) {
 			return true
 		}
 	}
