@@ -14,18 +14,21 @@ import (
 
 // globals is what works everywhere, and why some of it does not now.
 func (a *App) globals() []actions.Offer {
-	bottom, signedOut := "", ""
+	bottom, signedOut, here := "", "", ""
 	if len(a.screens) < 2 {
 		bottom = "This is the first screen; " + a.shell.Keys.Key(actions.Quit) + " quits."
 	}
 	if a.shell.Account.Client == nil {
 		signedOut = "Log in first."
 	}
+	if a.isLoggingIn() {
+		here = "That is this screen."
+	}
 	return []actions.Offer{
 		actions.If(actions.Back, bottom),
 		actions.If(actions.Perks, signedOut), actions.If(actions.User, signedOut), actions.If(actions.Property, signedOut),
 		actions.If(actions.Refresh, signedOut),
-		actions.If(actions.Login, ""), actions.If(actions.Theme, ""), actions.If(actions.Mouse, ""),
+		actions.If(actions.Login, here), actions.If(actions.Theme, ""), actions.If(actions.Mouse, ""),
 		actions.If(actions.Messages, ""), actions.If(actions.Suspend, ""),
 		actions.If(actions.Palette, ""), actions.If(actions.Help, ""), actions.If(actions.Quit, ""),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -77,13 +78,15 @@ func needsLogin(err error) bool {
 }
 
 func (a *App) expire() tea.Cmd {
-	for _, s := range a.screens {
-		if _, isLogin := s.(*login.Screen); isLogin {
-			return nil
-		}
+	if a.isLoggingIn() {
+		return nil
 	}
 	a.overlays = nil // a question over the login could not be told from one of its own
 	return a.push(login.New(a.shell, "The service does not accept the session any more. Log in again; what you have typed is kept."))
+}
+
+func (a *App) isLoggingIn() bool {
+	return slices.ContainsFunc(a.screens, func(s screen.Screen) bool { _, is := s.(*login.Screen); return is })
 }
 
 func (a *App) lose() tea.Cmd {

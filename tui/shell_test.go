@@ -177,3 +177,14 @@ func TestOverlaysLookAsTheyDid(t *testing.T) {
 	d.Send(screen.Toast{Kind: screen.Failure, Text: "No answer from https://perks.example/v2: connection refused. Nothing was sent."})
 	d.Golden("toast")
 }
+
+func TestTheLoginIsNotOpenedOverItself(t *testing.T) {
+	d := tuitest.StartOver(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
+	d.Press("ctrl+k")
+	d.Type("log in, or")
+	d.See("not now: That is this screen.")
+	d.Press("enter")
+	if d.Depth() != 1 {
+		t.Errorf("%d are open", d.Depth())
+	}
+}
