@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	tea "github.com/charmbracelet/bubbletea"
 )
@@ -18,6 +19,11 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, options Options) erro
 
 // RunModel is Run with any model.
 func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model, keep func(report string) (string, error)) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if terminal, ok := in.(*os.File); ok {
+		in = &watched{terminal, func() { end(errGone) }}
+	}
 	guarded := Guarded(model)
 	program := tea.NewProgram(guarded, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler())
@@ -27,13 +33,30 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	}
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return context.Cause(ctx)
 	case errors.Is(err, tea.ErrProgramKilled):
 		return context.Canceled
 	case err != nil:
 		return fmt.Errorf("show the terminal UI: %w", err)
 	}
 	return nil
+}
+
+var errGone = errors.New("the terminal is gone")
+
+// watched is a terminal that tells when it has come to its end, as it does when its window is closed. Bubbletea would wait on
+// without a keyboard.
+type watched struct {
+	*os.File
+	ended func()
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.File.Read(p)
+	if err != nil {
+		w.ended()
+	}
+	return n, err
 }
 
 func reportCrash(crash *Crash, keep func(string) (string, error)) error {

@@ -139,19 +139,27 @@ func (o *options) show(ctx context.Context, settings settings) error {
 		return talk(ctx, in, out, ui)
 	}
 	ui.Theme, ui.Colours = o.look(settings.theme)
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, append(endings(), os.Interrupt)...)
 	defer stop()
 	return tui.Run(ctx, in, out, ui)
 }
 
 // talk lets ctrl+c leave a question, where a terminal does not give it as a key.
 func talk(ctx context.Context, in io.Reader, out io.Writer, ui tui.Options) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	defer stop()
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
 	return linear.Run(ctx, in, out, interrupts, ui)
+}
+
+// endings is the signals after which the terminal has to be given back. One that nohup has switched off stays off.
+func endings() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
 }
 
 // folderOf returns the folder of everything that perksctl keeps.

@@ -73,12 +73,12 @@ func command(o Options) []string {
 	return append(words, o.Command...)
 }
 
-// Close ends the terminal and whatever runs in it.
+// Close takes the terminal away from under its program, as a window does that is closed. A second time it does nothing.
 func (t *Terminal) Close() error {
-	_, err := t.run(context.Background(), "kill-server")
-	if err != nil && strings.Contains(err.Error(), "no server running") {
-		err = nil
+	if _, err := os.Stat(t.folder); errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
+	_, err := t.run(context.Background(), "kill-server")
 	return errors.Join(err, os.RemoveAll(t.folder))
 }
 
@@ -108,6 +108,12 @@ func (t *Terminal) Type(ctx context.Context, text string) error {
 	return err
 }
 
+// Paste pastes a text, marked as pasted if the program has asked for that.
+func (t *Terminal) Paste(ctx context.Context, text string) error {
+	_, err := t.run(ctx, "set-buffer", "--", text, ";", "paste-buffer", "-p")
+	return err
+}
+
 // Resize changes the terminal's size.
 func (t *Terminal) Resize(ctx context.Context, width, height int) error {
 	_, err := t.run(ctx, "resize-window", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height))
@@ -128,12 +134,6 @@ func (t *Terminal) Styled(ctx context.Context) (string, error) {
 func (t *Terminal) Tell(ctx context.Context, format string) (string, error) {
 	text, err := t.run(ctx, "display-message", "-p", format)
 	return strings.TrimSpace(text), err
-}
-
-// KillPane takes the terminal away from under its program, as a window that is closed does.
-func (t *Terminal) KillPane(ctx context.Context) error {
-	_, err := t.run(ctx, "kill-server")
-	return err
 }
 
 const (
