@@ -148,7 +148,9 @@ func (a *App) passOn(msg tea.Msg) tea.Cmd {
 
 func (a *App) broadcast(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
+	defer a.shell.Covered(false)
 	for _, s := range a.screens {
+		a.shell.Covered(s != a.Top() || a.Overlay() != nil)
 		cmds = append(cmds, s.Update(msg))
 	}
 	return tea.Batch(cmds...)

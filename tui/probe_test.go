@@ -23,12 +23,16 @@ type probe struct {
 	done    []actions.ID
 	heard   []tea.Msg
 	do      func(actions.ID) tea.Cmd
+	answer  func(tea.Msg) tea.Cmd
 }
 
 func (p *probe) Title() string { return "Probe" }
 func (p *probe) Init() tea.Cmd { return nil }
 func (p *probe) Update(msg tea.Msg) tea.Cmd {
 	p.heard = append(p.heard, msg)
+	if p.answer != nil {
+		return p.answer(msg)
+	}
 	return nil
 }
 func (p *probe) Do(id actions.ID) tea.Cmd {

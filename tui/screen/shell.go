@@ -23,15 +23,32 @@ type Shell struct {
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // sends the message once the time has passed
 	NewID func() string                              // a new idempotency key
 
-	posted []tea.Msg
+	posted  []tea.Msg
+	covered bool // whoever posts now does not have the keyboard
 }
 
 // Post gives the application a message to take before anything else, such as Go, Confirm, Pick or Prompt: the next key then
 // meets what this one has opened. A command would let keys that are typed quickly go to the screen below. It returns nil, for
 // use where a command is wanted. Only Update and Do may call it.
 func (s *Shell) Post(msg tea.Msg) tea.Cmd {
+	if s.covered && isQuestion(msg) {
+		return nil
+	}
 	s.posted = append(s.posted, msg)
 	return nil
+}
+
+// Covered says whether the screen that takes a message next lies below something else. Its questions are dropped then: they
+// would take the keys that are meant for what lies above, and a person has gone on from what they are about. It is the
+// application's.
+func (s *Shell) Covered(covered bool) { s.covered = covered }
+
+func isQuestion(msg tea.Msg) bool {
+	switch msg.(type) {
+	case Confirm, Pick, Prompt:
+		return true
+	}
+	return false
 }
 
 // Open posts a route to another screen.

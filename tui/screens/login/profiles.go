@@ -31,7 +31,7 @@ func (s *Screen) read() tea.Cmd {
 }
 
 // know fills in what is usual, unless somebody was quicker or an account is there already. Who comes to switch the profile
-// is asked for it at once.
+// is asked for it at once, but not in the middle of typing: the rest of a secret would be seen in the question.
 func (s *Screen) know(msg read) tea.Cmd {
 	if msg.screen != s {
 		return nil
@@ -45,7 +45,7 @@ func (s *Screen) know(msg read) tea.Cmd {
 	if !loggedIn && !s.edited && s.shell.Account.Profile == (screen.Profile{}) {
 		s.fill(msg.usual)
 	}
-	if loggedIn && s.why == "" && len(s.profiles) > 1 {
+	if loggedIn && !s.edited && s.why == "" && len(s.profiles) > 1 {
 		return s.shell.Post(s.pick())
 	}
 	return nil

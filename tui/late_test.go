@@ -1,0 +1,61 @@
+package tui_test
+
+import (
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/tui/screen"
+)
+
+// answer is what a screen has waited for.
+type answer struct{}
+
+// asking is a probe that asks once its answer has come.
+func asking(ask tea.Msg) *probe {
+	p := &probe{}
+	p.answer = func(msg tea.Msg) tea.Cmd {
+		if _, came := msg.(answer); came {
+			return p.shell.Post(ask)
+		}
+		return nil
+	}
+	return p
+}
+
+func TestAQuestionThatComesLateTakesNoKeysFromWhatLiesAbove(t *testing.T) {
+	for name, ask := range map[string]tea.Msg{
+		"a confirmation": screen.Confirm{Title: "Late?", Yes: "do it"},
+		"a choice":       screen.Pick{Title: "Late?", Options: []string{"one"}},
+		"a line":         screen.Prompt{Title: "Late?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := probed(t, asking(ask))
+			d.Press(":")
+			d.Type("ma")
+			d.Send(answer{})
+			d.Type("rk")
+			d.See("Find: mark")
+			d.Press("esc")
+			d.Open(screen.ToUser{ID: "alice"})
+			d.Send(answer{})
+			d.Settle()
+			if d.Shows("Late?") {
+				t.Errorf("it is asked over another screen:\n%s", d.Screen())
+			}
+		})
+	}
+}
+
+func TestTheChoiceOfAProfileDoesNotTakeTheRestOfASecret(t *testing.T) {
+	d := probed(t, &probe{})
+	d.Accounts.Add(screen.Profile{Name: "other", APIURL: "https://other.example/v2", ClientID: "acme"}, "a secret")
+	d.Press("L")
+	d.Type("hunter")
+	d.Settle() // the profiles have been read
+	d.Type("two")
+	d.Settle()
+	if d.Shows("Find:") || d.Shows("two") || d.App.Top().Form().Value("secret") != "huntertwo" {
+		t.Errorf("the screen:\n%s", d.Screen())
+	}
+}
