@@ -22,6 +22,8 @@ type App struct {
 
 	width, height int
 	mouse         bool
+	keyed         bool      // what is taken now came of a key
+	unasked       time.Time // when the last overlay has come of anything else
 	status        status
 	link          link
 }
@@ -75,6 +77,7 @@ func (a *App) Init() tea.Cmd {
 
 // Update takes one message, and those that screens have posted because of it.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	_, a.keyed = msg.(tea.KeyMsg)
 	return a, tea.Batch(a.take(msg), a.Deliver())
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -82,6 +83,10 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
+// readingTime is how long a question has to stand before y answers it, where no key has raised it but an answer of the service:
+// a y that comes sooner was meant for something else.
+const readingTime = time.Second
+
 // press takes one key: ctrl+c was before it; then comes the top overlay, then the text of a screen, then what works
 // everywhere, then the screen.
 func (a *App) press(msg tea.KeyMsg) tea.Cmd {
@@ -102,6 +107,9 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 		}
 	}
 	if offer, ok := a.shell.Keys.Find(key, form != nil, a.Offers()); ok {
+		if offer.ID == actions.Yes && a.shell.Now().Sub(a.unasked) < readingTime {
+			return nil
+		}
 		return a.attempt(offer)
 	}
 	if form == nil {

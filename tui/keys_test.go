@@ -2,6 +2,7 @@ package tui_test
 
 import (
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -148,6 +149,7 @@ func TestConfirmTakesYAndNeverEnter(t *testing.T) {
 	d.Press("esc")
 	d.Gone("Delete property 42?")
 	d.Send(ask)
+	d.Elapse(time.Second) // no key has raised it
 	d.Press("y")
 	if !done {
 		t.Error("y did not do it")

@@ -2,6 +2,7 @@ package tui_test
 
 import (
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -57,5 +58,23 @@ func TestTheChoiceOfAProfileDoesNotTakeTheRestOfASecret(t *testing.T) {
 	d.Settle()
 	if d.Shows("Find:") || d.Shows("two") || d.App.Top().Form().Value("secret") != "huntertwo" {
 		t.Errorf("the screen:\n%s", d.Screen())
+	}
+}
+
+func TestAQuestionThatNoKeyHasRaisedIsNotAnsweredUnread(t *testing.T) {
+	done := 0
+	ask := screen.Confirm{Title: "Delete it all the same?", Yes: "delete it", Then: func() tea.Cmd { done++; return nil }}
+	d := probed(t, asking(ask))
+	d.Send(answer{})
+	d.Press("y")
+	d.See("Delete it all the same?")
+	if done != 0 {
+		t.Fatal("a key that was on its way when the question came has answered it")
+	}
+	d.Elapse(time.Second)
+	d.Press("y")
+	d.Gone("Delete it all the same?")
+	if done != 1 {
+		t.Errorf("done %d times", done)
 	}
 }

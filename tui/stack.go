@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -82,6 +83,9 @@ func (a *App) backToFirst() tea.Cmd {
 
 func (a *App) lay(o overlay.Overlay) tea.Cmd {
 	a.overlays = append(a.overlays, o)
+	if a.unasked = (time.Time{}); !a.keyed {
+		a.unasked = a.shell.Now()
+	}
 	a.status.interrupted = false
 	return nil
 }
