@@ -158,7 +158,9 @@ func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.find(id), a.De
 func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	if !offer.Enabled() {
 		name := a.shell.Keys.Action(offer.ID).Name
-		return a.tell(screen.Toast{Kind: screen.Warning, Text: fmt.Sprintf("%s is not possible now: %s", name, offer.Why)})
+		cmd := a.tell(screen.Toast{Kind: screen.Note, Text: fmt.Sprintf("%s: not possible now. %s", name, offer.Why)})
+		a.status.passing = true
+		return cmd
 	}
 	a.status.read()
 	if o := a.Overlay(); o != nil {

@@ -30,9 +30,20 @@ func TestADisabledActionSaysWhy(t *testing.T) {
 	p := &probe{offers: []actions.Offer{actions.If(actions.Redeem, "It ended 2 days ago.")}}
 	d := probed(t, p)
 	d.Press("r")
-	d.See("Redeem is not possible now: It ended 2 days ago.")
+	d.See("Redeem: not possible now. It ended 2 days ago.")
 	if p.has(actions.Redeem) {
 		t.Error("it was done all the same")
+	}
+}
+
+func TestWhyAKeyDidNothingGoesWithTheNextOneThatDoesSomething(t *testing.T) {
+	p := &probe{offers: []actions.Offer{actions.If(actions.Redeem, "It ended 2 days ago."), actions.If(actions.CopyID, "")}}
+	d := probed(t, p)
+	d.Press("r", "x")
+	d.See("It ended 2 days ago.")
+	d.Press("y")
+	if d.Shows("It ended 2 days ago.") {
+		t.Errorf("it is still said:\n%s", d.Screen())
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// How long messages stay. Failures stay until the next action.
+// How long messages stay. Failures stay until the next action; why a key did nothing goes with it, if not before.
 const (
 	noteTime    = 5 * time.Second
 	warningTime = 12 * time.Second
@@ -24,6 +24,7 @@ type status struct {
 	shown       *screen.Toast
 	number      int // of the message that is shown
 	past        []said
+	passing     bool // what is shown says only why a key did nothing
 	interrupted bool // ctrl+c was pressed, and a question stands
 }
 
@@ -41,7 +42,7 @@ func (a *App) tell(toast screen.Toast) tea.Cmd {
 	toast.Text = plain.Line(toast.Text)
 	s := &a.status
 	s.number++
-	s.shown = &toast
+	s.shown, s.passing = &toast, false
 	if s.past = append(s.past, said{a.shell.Now(), toast}); len(s.past) > maxFormer {
 		s.past = s.past[1:]
 	}
@@ -77,7 +78,7 @@ func (s *status) fade(msg faded) {
 
 // read takes a message away that a person has gone on from.
 func (s *status) read() {
-	if s.shown != nil && s.shown.Kind == screen.Failure {
+	if s.shown != nil && (s.passing || s.shown.Kind == screen.Failure) {
 		s.shown = nil
 	}
 }

@@ -244,7 +244,7 @@ func TestThePreviewStandsBesideTheListWhereThereIsRoom(t *testing.T) {
 	d := tuitest.StartOver(t, numbered(1000))
 	d.See("row 1 of 1,000")
 	d.Press("v")
-	d.See("Show details beside the list, or hide them is not possible now: The window is too narrow: it takes 100 columns.")
+	d.See("Show details beside the list, or hide them: not possible now. The window is too narrow: it takes 100 columns.")
 	d.Resize(100, 24)
 	d.See("About:", "Two coffees for the", "Id: perk-0000001")
 	d.Press("j")

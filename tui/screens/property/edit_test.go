@@ -197,7 +197,7 @@ func TestTakingAllOfTheirsSendsNothing(t *testing.T) {
 func TestASavedEditIsUndone(t *testing.T) {
 	o := begin(t, 42)
 	o.Press("z")
-	o.See("not possible now: Nothing was saved here yet.")
+	o.See("not possible now. Nothing was saved here yet.")
 	o.Press("e")
 	o.See("> Title")
 	o.fill("title", "Dark flat")

@@ -40,7 +40,7 @@ func TestASecondSubmitIsIgnoredWhileTheFirstIsUnderWay(t *testing.T) {
 		return false
 	})
 	o.Press("ctrl+s", "ctrl+s", "ctrl+s", "esc")
-	o.See("Saving property 42 ...", "Back is not possible now: It is being saved.")
+	o.See("Saving property 42 ...", "Back: not possible now. It is being saved.")
 	if !strings.Contains(o.App.Top().Unsaved(), "is being saved") {
 		t.Errorf("it warns of %q", o.App.Top().Unsaved())
 	}
