@@ -52,7 +52,7 @@ type entry struct {
 	Field
 	editor  editor
 	first   string   // the value that counts as unchanged
-	touched bool     // its own rule speaks up
+	touched bool     // its own rule speaks up: not before a text has been left once, because half of one breaks most rules
 	refused []string // what the service said of the value said
 	said    string
 }
@@ -247,14 +247,11 @@ func (f *Form) Update(msg tea.Msg) (cmd tea.Cmd, edited bool) {
 		return nil, false
 	}
 	e := f.entries[f.focus]
-	if e.turns() {
-		edited = e.turn(key.String())
-	} else {
-		edited = e.editor.press(key)
+	if !e.turns() {
+		return nil, e.editor.press(key)
 	}
-	if edited {
-		e.touched = true
-	}
+	edited = e.turn(key.String())
+	e.touched = e.touched || edited
 	return nil, edited
 }
 

@@ -266,7 +266,7 @@ func TestSwitchesAndChoicesTakeTheBlankAlone(t *testing.T) {
 	}
 }
 
-func TestTheRuleOfAFieldSpeaksOnceItWasTouched(t *testing.T) {
+func TestTheRuleOfAFieldSpeaksOnceItWasLeft(t *testing.T) {
 	short := func(value string) string {
 		if len(value) < 3 {
 			return "is too short"
@@ -278,6 +278,11 @@ func TestTheRuleOfAFieldSpeaksOnceItWasTouched(t *testing.T) {
 		t.Error("it speaks before anything was typed")
 	}
 	form.Update(typed("a"))
+	if form.Problems("title") != nil {
+		t.Error("it speaks while the first text is typed")
+	}
+	form.Do(actions.NextField)
+	form.Do(actions.PreviousField)
 	if diff := cmp.Diff([]string{"is too short"}, form.Problems("title")); diff != "" {
 		t.Error(diff)
 	}

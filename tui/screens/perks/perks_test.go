@@ -96,6 +96,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		d.Type("52.5,200")
 		d.Press("tab")
 		d.Type("501")
+		d.Press("shift+tab", "tab")
 		d.Settle()
 		return d
 	},
