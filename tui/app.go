@@ -106,6 +106,8 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 		return a.begin(msg)
 	case screen.LoggedIn:
 		return a.loggedIn(msg.Account)
+	case agreed:
+		return a.goOn(msg.account)
 	case screen.Go:
 		return a.open(msg)
 	case screen.Back:

@@ -21,8 +21,11 @@ func (a *App) globals() []actions.Offer {
 	if a.shell.Account.Client == nil {
 		signedOut = "Log in first."
 	}
-	if a.isLoggingIn() {
+	switch {
+	case a.isLoggingIn():
 		here = "That is this screen."
+	case a.Top() == nil:
+		here = "It is still being looked who is logged in."
 	}
 	return []actions.Offer{
 		actions.If(actions.Back, bottom),
@@ -37,7 +40,8 @@ func (a *App) globals() []actions.Offer {
 func (a *App) do(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Back:
-		return a.leave(a.screens[len(a.screens)-1:], "Leave?", "leave", a.close)
+		top := a.Top()
+		return a.leave(a.screens[len(a.screens)-1:], "Leave?", "leave", func() tea.Cmd { return a.shell.Post(screen.Back{From: top}) })
 	case actions.Perks:
 		return a.leave(a.screens[min(1, len(a.screens)):], "Leave?", "leave", func() tea.Cmd { return a.shell.Open(screen.ToPerks{}) })
 	case actions.User:
@@ -45,7 +49,7 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	case actions.Property:
 		return a.shell.Open(screen.ToProperty{})
 	case actions.Login:
-		return a.leave(a.screens, "Log in anew?", "log in anew", func() tea.Cmd { return a.shell.Open(screen.ToLogin{}) })
+		return a.shell.Open(screen.ToLogin{})
 	case actions.Refresh:
 		return a.Top().Update(screen.Reconnected{})
 	case actions.Theme:

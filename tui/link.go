@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -81,12 +80,15 @@ func (a *App) expire() tea.Cmd {
 	if a.isLoggingIn() {
 		return nil
 	}
+	a.dropLogins()
 	a.overlays = nil // a question over the login could not be told from one of its own
 	return a.push(login.New(a.shell, "The service does not accept the session any more. Log in again; what you have typed is kept."))
 }
 
+// isLoggingIn tells whether a login is on top. One that is covered, which the palette can bring about, is none that helps.
 func (a *App) isLoggingIn() bool {
-	return slices.ContainsFunc(a.screens, func(s screen.Screen) bool { _, is := s.(*login.Screen); return is })
+	_, is := a.Top().(*login.Screen)
+	return is
 }
 
 func (a *App) lose() tea.Cmd {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -40,6 +41,12 @@ func (a *App) open(way screen.Go) tea.Cmd {
 			return a.backToFirst()
 		}
 		a.drop(len(a.screens))
+	}
+	if _, again := way.To.(screen.ToLogin); again {
+		if a.isLoggingIn() {
+			return nil
+		}
+		a.dropLogins()
 	}
 	if way.Instead {
 		a.drop(1)
@@ -118,15 +125,30 @@ func (a *App) begin(msg connected) tea.Cmd {
 	return a.push(login.New(a.shell, why))
 }
 
-// loggedIn goes on where a login has interrupted. Screens of another account are closed: what they show is not there.
+// loggedIn goes on where a login has interrupted. Another account closes the screens of the former, because what they show is
+// not there; where that would lose something, it is asked first.
 func (a *App) loggedIn(account screen.Account) tea.Cmd {
-	before := a.shell.Account.Profile
-	other := before.APIURL != account.Profile.APIURL || before.ClientID != account.Profile.ClientID || before.Sandbox != account.Profile.Sandbox
-	a.shell.Account = account
-	a.link = link{}
-	if _, isLogin := a.Top().(*login.Screen); isLogin {
-		a.drop(1)
+	if !a.isOther(account.Profile) {
+		return a.goOn(account)
 	}
+	return a.leave(a.screens, "Switch to profile "+account.Profile.Name+"?", "close what is open, and switch", func() tea.Cmd {
+		return a.shell.Post(agreed{account})
+	})
+}
+
+// agreed says that an account is to be gone on with.
+type agreed struct{ account screen.Account }
+
+func (a *App) isOther(profile screen.Profile) bool {
+	before := a.shell.Account.Profile
+	return before.APIURL != profile.APIURL || before.ClientID != profile.ClientID || before.Sandbox != profile.Sandbox
+}
+
+func (a *App) goOn(account screen.Account) tea.Cmd {
+	other := a.isOther(account.Profile)
+	a.shell.Account = account
+	a.link = link{round: a.link.round + 1}
+	a.dropLogins()
 	if len(a.screens) == 0 || other {
 		a.drop(len(a.screens))
 		a.overlays = nil
@@ -134,4 +156,15 @@ func (a *App) loggedIn(account screen.Account) tea.Cmd {
 	}
 	a.resize()
 	return a.broadcast(screen.Reconnected{})
+}
+
+// dropLogins closes logins wherever they lie, such as below a screen that was opened over one by the palette.
+func (a *App) dropLogins() {
+	a.screens = slices.DeleteFunc(a.screens, func(s screen.Screen) bool {
+		l, isLogin := s.(*login.Screen)
+		if isLogin {
+			l.Close()
+		}
+		return isLogin
+	})
 }
