@@ -24,11 +24,10 @@ func cut(line string, width int, tail string) (string, int) {
 		return line[:room] + tail, width
 	}
 	line = clean(line)
-	size, at, rest := head(line, width)
-	if rest == "" {
+	if _, at, rest := head(line, width); rest == "" {
 		return line, at
 	}
-	size, at, rest = head(line, width-Width(tail))
+	size, at, rest := head(line, width-Width(tail))
 	return line[:size] + tail + sequences(rest), at + Width(tail)
 }
 

@@ -22,9 +22,9 @@ func (d *Desktop) Copy(text string) error {
 	text = plain.Line(text)
 	switch {
 	case text == "":
-		return errors.New("There is nothing to copy.")
+		return errors.New("there is nothing to copy")
 	case len(text) > maxCopied:
-		return fmt.Errorf("The text is too long to copy: it has %d bytes, and terminals take up to %d.", len(text), maxCopied)
+		return fmt.Errorf("the text is too long to copy: it has %d bytes, and terminals take up to %d", len(text), maxCopied)
 	}
 	for _, command := range d.clipboards(text) {
 		if d.feedWithin(text, command) == nil {
@@ -79,7 +79,7 @@ func (d *Desktop) feedWithin(text string, command []string) error {
 func (d *Desktop) copyByTerminal(text string) error {
 	term := d.env("TERM")
 	if term == "dumb" || term == "linux" {
-		return errors.New("This terminal has no clipboard. Select the text in the terminal instead.")
+		return errors.New("this terminal has no clipboard: select the text in the terminal instead")
 	}
 	sequence := osc52.New(text)
 	written := sequence.String()
@@ -92,7 +92,7 @@ func (d *Desktop) copyByTerminal(text string) error {
 		written += sequence.Screen().String()
 	}
 	if _, err := d.terminal.Write([]byte(written)); err != nil {
-		return fmt.Errorf("The terminal did not take the text: %w.", err)
+		return fmt.Errorf("the terminal did not take the text: %w", err)
 	}
 	return nil
 }

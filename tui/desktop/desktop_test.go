@@ -169,10 +169,10 @@ func TestWhatCannotBeCopiedIsToldInASentence(t *testing.T) {
 		text string
 		env  map[string]string
 	}{
-		"There is nothing to copy.":                              {"\x1b\a", nil},
-		"The text is too long to copy: it has 74001 bytes":       {strings.Repeat("x", 74_001), nil},
-		"This terminal has no clipboard. Select the text in the": {"perk-1", map[string]string{"TERM": "dumb"}},
-		"This terminal has no clipboard.":                        {"perk-1", map[string]string{"TERM": "linux"}},
+		"there is nothing to copy":                               {"\x1b\a", nil},
+		"the text is too long to copy: it has 74001 bytes":       {strings.Repeat("x", 74_001), nil},
+		"this terminal has no clipboard: select the text in the": {"perk-1", map[string]string{"TERM": "dumb"}},
+		"this terminal has no clipboard":                         {"perk-1", map[string]string{"TERM": "linux"}},
 	} {
 		p := &place{env: test.env}
 		if err := p.desktop(t).Copy(test.text); err == nil || !strings.Contains(err.Error(), want) || len(p.written) > 0 {
@@ -181,7 +181,7 @@ func TestWhatCannotBeCopiedIsToldInASentence(t *testing.T) {
 	}
 	read, closed := io.Pipe()
 	_ = read.Close()
-	if err := New(closed, func(string) string { return "" }).copyByTerminal("perk-1"); err == nil || !strings.Contains(err.Error(), "The terminal did not take the text") {
+	if err := New(closed, func(string) string { return "" }).copyByTerminal("perk-1"); err == nil || !strings.Contains(err.Error(), "the terminal did not take the text") {
 		t.Error(err)
 	}
 }
@@ -206,10 +206,10 @@ func TestAddressesOpenWhereThePersonSits(t *testing.T) {
 	}{
 		"at a desk":                 {place{env: desk, browser: "works"}, true, ""},
 		"a browser that takes long": {place{env: desk, browser: "hangs"}, false, ""},
-		"a browser that fails":      {place{env: desk, browser: "fails"}, false, "The browser did not open (exit status 1). The address is " + address},
-		"no browser":                {place{env: desk, browser: "missing"}, false, "No browser was found. The address is " + address},
-		"no desktop":                {place{browser: "works"}, false, "There is no desktop here to open a browser on. The address is " + address},
-		"over SSH":                  {place{env: map[string]string{"DISPLAY": ":0", "SSH_TTY": "x"}, browser: "works"}, false, "No browser can be opened over SSH. The address is " + address},
+		"a browser that fails":      {place{env: desk, browser: "fails"}, false, "the browser did not open (exit status 1): open " + address + " in one yourself"},
+		"no browser":                {place{env: desk, browser: "missing"}, false, "no browser was found: open " + address + " in one yourself"},
+		"no desktop":                {place{browser: "works"}, false, "there is no desktop here: open " + address + " in a browser elsewhere"},
+		"over SSH":                  {place{env: map[string]string{"DISPLAY": ":0", "SSH_TTY": "x"}, browser: "works"}, false, "no browser can be opened over SSH: open " + address + " in your own"},
 		"Windows beside this Linux": {place{env: map[string]string{"WSL_DISTRO_NAME": "Debian"}, browser: "works"}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

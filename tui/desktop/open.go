@@ -20,17 +20,17 @@ import (
 func (d *Desktop) Open(address string) error {
 	shown := plain.Line(address)
 	if problem := api.URLRule(address); problem != "" {
-		return fmt.Errorf("%q was not opened: an address %s.", shown, problem)
+		return fmt.Errorf("%q was not opened: an address %s", shown, problem)
 	}
 	target, err := url.Parse(address)
 	if err != nil {
-		return fmt.Errorf("%q was not opened: %w.", shown, err)
+		return fmt.Errorf("%q was not opened: %w", shown, err)
 	}
 	switch {
 	case d.far():
-		return fmt.Errorf("No browser can be opened over SSH. The address is %s", shown)
+		return fmt.Errorf("no browser can be opened over SSH: open %s in your own", shown)
 	case !d.windows():
-		return fmt.Errorf("There is no desktop here to open a browser on. The address is %s", shown)
+		return fmt.Errorf("there is no desktop here: open %s in a browser elsewhere", shown)
 	}
 	d.silence.Do(func() { browser.Stdout, browser.Stderr = io.Discard, io.Discard })
 	err = d.browseWithin(target.String())
@@ -38,9 +38,9 @@ func (d *Desktop) Open(address string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("No browser was found. The address is %s", shown)
+		return fmt.Errorf("no browser was found: open %s in one yourself", shown)
 	}
-	return fmt.Errorf("The browser did not open (%w). The address is %s", err, shown)
+	return fmt.Errorf("the browser did not open (%w): open %s in one yourself", err, shown)
 }
 
 func (d *Desktop) browseWithin(address string) error {

@@ -37,8 +37,8 @@ func decodeWithin(ctx context.Context, raw []byte) (image.Image, error) {
 }
 
 var (
-	errTooSlow = errors.New("The image takes too long to decode. Open it in a browser instead.")
-	errDamaged = errors.New("The image is damaged, or of a kind that cannot be drawn here. Open it in a browser instead.")
+	errTooSlow = errors.New("the image takes too long to decode; open it in a browser instead")
+	errDamaged = errors.New("the image is damaged, or of a kind that cannot be drawn here: open it in a browser instead")
 )
 
 // format is how images of one kind are read. image.Decode would do as well, but for whatever formats another package
@@ -73,7 +73,7 @@ func decode(ctx context.Context, raw []byte) (img image.Image, err error) {
 	kind, _, _ := strings.Cut(http.DetectContentType(raw), ";")
 	format, ok := formatOf(kind)
 	if !ok {
-		return nil, fmt.Errorf("What came is %s. Only PNG, JPEG, GIF and WebP can be drawn here.", kind)
+		return nil, fmt.Errorf("what came is %s; only PNG, JPEG, GIF and WebP can be drawn here", kind)
 	}
 	config, err := format.config(bytes.NewReader(raw))
 	if err != nil {
@@ -101,7 +101,7 @@ func checkSize(width, height int) error {
 	case width < 1 || height < 1:
 		return errDamaged
 	case width > maxSide || height > maxSide || width*height > maxPixels:
-		return fmt.Errorf("The image has %d x %d pixels. Images of up to %d megapixels are drawn here; open it in a browser instead.",
+		return fmt.Errorf("the image has %d x %d pixels; images of up to %d megapixels are drawn here: open it in a browser instead",
 			width, height, maxPixels/1_000_000)
 	}
 	return nil

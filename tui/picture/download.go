@@ -14,7 +14,7 @@ import (
 func download(ctx context.Context, target *url.URL) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("The address of the image cannot be read: %w.", err)
+		return nil, fmt.Errorf("the address of the image cannot be read: %w", err)
 	}
 	request.Header.Set("Accept", "image/webp, image/png, image/jpeg, image/gif")
 	request.Header.Set("User-Agent", "perksctl")
@@ -35,7 +35,7 @@ func download(ctx context.Context, target *url.URL) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %d %s instead of an image.", target.Host, response.StatusCode, http.StatusText(response.StatusCode))
+		return nil, fmt.Errorf("%s answered %d %s instead of an image", target.Host, response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	if response.ContentLength > maxBytes {
 		return nil, errTooLong
@@ -50,7 +50,7 @@ func download(ctx context.Context, target *url.URL) ([]byte, error) {
 	return raw, nil
 }
 
-var errTooLong = errors.New("The image has more than 5 MiB, which is not drawn here. Open it in a browser instead.")
+var errTooLong = errors.New("the image has more than 5 MiB, which is not drawn here: open it in a browser instead")
 
 // checkRedirect runs before a redirect is followed. net/http has put the former address into Referer by then.
 func checkRedirect(next *http.Request, former []*http.Request) error {
@@ -75,9 +75,9 @@ func failure(ctx context.Context, target *url.URL, err error) error {
 	var local *localError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%s took too long to send the image. Draw it again to try once more.", target.Host)
+		return fmt.Errorf("%s took too long to send the image; draw it again to try once more", target.Host)
 	case errors.As(err, &local):
 		return local
 	}
-	return fmt.Errorf("The image could not be fetched from %s: %w.", target.Host, err)
+	return fmt.Errorf("the image could not be fetched from %s: %w", target.Host, err)
 }

@@ -115,15 +115,15 @@ func TestWhatIsNoImageToDrawIsRefusedWithASentence(t *testing.T) {
 		raw  []byte
 		want string
 	}{
-		"a page":                {[]byte("<html><body>Not here"), "What came is text/html. Only PNG, JPEG, GIF and WebP can be drawn here."},
-		"nothing":               {nil, "What came is text/plain."},
-		"cut off":               {good[:len(good)/2], "The image is damaged"},
-		"a decompression bomb":  {bomb(100_000, 100_000), "The image has 100000 x 100000 pixels. Images of up to 20 megapixels are drawn here"},
-		"just too many pixels":  {bomb(5_000, 4_001), "The image has 5000 x 4001 pixels."},
-		"a thread":              {bomb(20_001, 1), "The image has 20001 x 1 pixels."},
-		"no pixels":             {bomb(0, 10), "The image is damaged"},
-		"less than it promises": {bomb(4_000, 4_000), "The image is damaged"},
-		"more than 5 MiB":       {append(good, make([]byte, 5<<20)...), "The image has more than 5 MiB"},
+		"a page":                {[]byte("<html><body>Not here"), "what came is text/html; only PNG, JPEG, GIF and WebP can be drawn here"},
+		"nothing":               {nil, "what came is text/plain"},
+		"cut off":               {good[:len(good)/2], "the image is damaged"},
+		"a decompression bomb":  {bomb(100_000, 100_000), "the image has 100000 x 100000 pixels; images of up to 20 megapixels are drawn here"},
+		"just too many pixels":  {bomb(5_000, 4_001), "the image has 5000 x 4001 pixels"},
+		"a thread":              {bomb(20_001, 1), "the image has 20001 x 1 pixels"},
+		"no pixels":             {bomb(0, 10), "the image is damaged"},
+		"less than it promises": {bomb(4_000, 4_000), "the image is damaged"},
+		"more than 5 MiB":       {append(good, make([]byte, 5<<20)...), "the image has more than 5 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantRefusal(t, t.Context(), at(t, test.raw), test.want)
@@ -136,9 +136,6 @@ func wantRefusal(t *testing.T, ctx context.Context, address, want string) {
 	img, err := picture.Fetch(ctx, address)
 	if img != nil || err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s gives an image: %v, and %v; want %q", address, img != nil, err, want)
-	}
-	if err != nil && !strings.HasSuffix(err.Error(), ".") {
-		t.Errorf("%q is no sentence", err)
 	}
 }
 
@@ -162,10 +159,10 @@ func TestALongBodyIsNotReadToItsEnd(t *testing.T) {
 }
 
 func TestAnswersThatAreNotGoodAreTold(t *testing.T) {
-	wantRefusal(t, t.Context(), serve(t, http.NotFound), "answered 404 Not Found instead of an image.")
+	wantRefusal(t, t.Context(), serve(t, http.NotFound), "answered 404 Not Found instead of an image")
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	wantRefusal(t, t.Context(), gone.URL, "The image could not be fetched from 127.0.0.1:")
+	wantRefusal(t, t.Context(), gone.URL, "the image could not be fetched from 127.0.0.1:")
 }
 
 func TestASilentServerIsLeft(t *testing.T) {
@@ -202,9 +199,9 @@ func TestNothingOfTheServiceGoesAlong(t *testing.T) {
 
 func TestRedirectsEnd(t *testing.T) {
 	for name, test := range map[string]struct{ to, want string }{
-		"in a circle":      {"/image", "it redirects more than 3 times."},
-		"to a file":        {"file:///etc/passwd", "it redirects to something that is not a web address."},
-		"with a password":  {"http://me:secret@127.0.0.1/", "it redirects to an address with a name or a password."},
+		"in a circle":      {"/image", "it redirects more than 3 times"},
+		"to a file":        {"file:///etc/passwd", "it redirects to something that is not a web address"},
+		"with a password":  {"http://me:secret@127.0.0.1/", "it redirects to an address with a name or a password"},
 		"to this computer": {"http://localhost:1/", "localhost leads into the local network ("},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,22 +216,22 @@ func TestRedirectsEnd(t *testing.T) {
 
 func TestAnAddressThatIsNoneIsNotAsked(t *testing.T) {
 	for address, want := range map[string]string{
-		"":                          "The address of the image must",
-		"images/coffee.png":         "The address of the image must be an absolute http or https URL.",
-		"file:///etc/passwd":        "The address of the image must be an absolute http or https URL.",
-		"--help":                    "The address of the image must be an absolute http or https URL.",
-		"https://me:pw@images.test": "The address of the image holds a name or a password",
+		"":                          "the address of the image must",
+		"images/coffee.png":         "the address of the image must be an absolute http or https URL",
+		"file:///etc/passwd":        "the address of the image must be an absolute http or https URL",
+		"--help":                    "the address of the image must be an absolute http or https URL",
+		"https://me:pw@images.test": "the address of the image holds a name or a password",
 	} {
 		wantRefusal(t, t.Context(), address, want)
-		if got := picture.Check(address); !strings.Contains(got, want) {
-			t.Errorf("Check(%q) is %q", address, got)
+		if got := picture.Check(address); got == nil || !strings.Contains(got.Error(), want) {
+			t.Errorf("Check(%q) is %v", address, got)
 		}
 		if host := picture.Host(address); host != "" {
 			t.Errorf("the host of %q is %q", address, host)
 		}
 	}
-	if address := "https://images.test:8443/coffee.png"; picture.Check(address) != "" || picture.Host(address) != "images.test:8443" {
-		t.Errorf("%s: %q %q", address, picture.Check(address), picture.Host(address))
+	if address := "https://images.test:8443/coffee.png"; picture.Check(address) != nil || picture.Host(address) != "images.test:8443" {
+		t.Errorf("%s: %v %q", address, picture.Check(address), picture.Host(address))
 	}
 }
 

@@ -44,12 +44,10 @@ func Fetch(ctx context.Context, address string) (image.Image, error) {
 	return decodeWithin(ctx, raw)
 }
 
-// Check says, as a sentence, why nothing can be fetched from an address; "" if it can be tried.
-func Check(address string) string {
-	if _, err := parse(address); err != nil {
-		return err.Error()
-	}
-	return ""
+// Check returns why nothing can be fetched from an address; nil if it can be tried.
+func Check(address string) error {
+	_, err := parse(address)
+	return err
 }
 
 // Host returns the machine that an address names, with the port if there is one; "" if it is no address.
@@ -63,14 +61,14 @@ func Host(address string) string {
 
 func parse(address string) (*url.URL, error) {
 	if problem := api.URLRule(address); problem != "" {
-		return nil, fmt.Errorf("The address of the image %s.", problem)
+		return nil, fmt.Errorf("the address of the image %s", problem)
 	}
 	target, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("The address of the image cannot be read: %w.", err)
+		return nil, fmt.Errorf("the address of the image cannot be read: %w", err)
 	}
 	if target.User != nil {
-		return nil, fmt.Errorf("The address of the image holds a name or a password, which would be sent to %s.", target.Host)
+		return nil, fmt.Errorf("the address of the image holds a name or a password, which would be sent to %s", target.Host)
 	}
 	return target, nil
 }

@@ -74,7 +74,7 @@ func (s *Screen) connected(msg connected) tea.Cmd {
 	case errors.As(msg.err, &missing):
 		s.status = status{text: fmt.Sprintf("No secret is kept for profile %s: enter it.", msg.profile.Name)}
 	default:
-		s.status = status{failed: true, text: sentence(msg.err)}
+		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (s *Screen) fail(msg loggedIn) {
 	var unreachable *client.Unreachable
 	switch {
 	case errors.As(msg.err, &unreachable):
-		s.blameAddress(msg.profile.APIURL, sentence(unreachable)+" Check the address, and the network.")
+		s.blameAddress(msg.profile.APIURL, screen.Sentence("", unreachable)+" Check the address, and the network.")
 	case errors.As(msg.err, &refused) && refused.Status == http.StatusUnauthorized:
 		s.rejected = true
 		s.form.Set(secretField, "")
@@ -128,7 +128,7 @@ func (s *Screen) fail(msg loggedIn) {
 	case errors.As(msg.err, &refused) && (refused.Status == http.StatusNotFound || refused.Stray):
 		s.blameAddress(msg.profile.APIURL, fmt.Sprintf("No API of perks answers at this address (status %d). It ends with the path of the version, such as /v2.", refused.Status))
 	default:
-		s.status = status{failed: true, text: sentence(msg.err)}
+		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	}
 }
 

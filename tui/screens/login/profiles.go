@@ -37,7 +37,7 @@ func (s *Screen) know(msg read) tea.Cmd {
 		return nil
 	}
 	if msg.err != nil {
-		s.status = status{failed: true, text: sentence(msg.err)}
+		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 		return nil
 	}
 	s.profiles = msg.profiles

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"example.com/perks/api/client"
+	"example.com/perks/tui/screen"
 )
 
 const maxName = 64
@@ -33,7 +34,7 @@ func (s *Screen) checkAddress(address string) string {
 		return "Enter the address of the API, such as https://perks.example/v2."
 	}
 	if _, err := client.ParseBaseURL(address); err != nil {
-		return sentence(err)
+		return screen.Sentence("", err)
 	}
 	if isOpen(address) && !s.allows() {
 		if !s.asksAboutHTTP() {
@@ -79,16 +80,4 @@ func mayBecomeThisComputer(address string) bool {
 	base, err := client.ParseBaseURL(address)
 	return err == nil && base.Port() == "" && base.Path == "" &&
 		(strings.HasPrefix("localhost", base.Host) || strings.HasPrefix("127.0.0.1", base.Host))
-}
-
-// sentence writes an error as one.
-func sentence(err error) string {
-	text := err.Error()
-	if text == "" {
-		return ""
-	}
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }

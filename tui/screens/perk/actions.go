@@ -51,7 +51,7 @@ func (s *Screen) whyNotDraw() string {
 	if s.address() == "" {
 		return noImage
 	}
-	return plain.Line(picture.Check(s.address()))
+	return screen.Sentence("", picture.Check(s.address()))
 }
 
 func (s *Screen) whyNotOpen() string {
@@ -95,7 +95,7 @@ func (s *Screen) openImage() tea.Cmd {
 func outside(do func() error, done string) tea.Cmd {
 	return func() tea.Msg {
 		if err := do(); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: plain.Line(err.Error())}
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("", err)}
 		}
 		return screen.Toast{Kind: screen.Done, Text: done}
 	}

@@ -59,7 +59,7 @@ func (d *drawing) take(msg fetched) tea.Cmd {
 	}
 	if msg.err != nil {
 		d.takeAway()
-		return screen.Tell(screen.Failure, "%s", plain.Line(msg.err.Error()))
+		return screen.Tell(screen.Failure, "%s", screen.Sentence("", msg.err))
 	}
 	d.cancel()
 	d.img = msg.img

@@ -9,6 +9,7 @@ import (
 	"example.com/perks/api/plain"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/components"
+	"example.com/perks/tui/screen"
 )
 
 // who is whom the perk is from, where and of what kind.
@@ -66,7 +67,7 @@ func (s *Screen) nothing() (mood components.Mood, title, advice string) {
 	case s.isGone():
 		return components.Failure, s.goneSentence(), s.goneAdvice()
 	case s.read.Err != nil && !s.read.Busy():
-		return components.Failure, "Perk " + id + " could not be loaded.", sentence(s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
+		return components.Failure, "Perk " + id + " could not be loaded.", screen.Sentence("", s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
 	}
 	return components.Loading, "Loading perk " + id + " ...", ""
 }
@@ -95,15 +96,6 @@ func (s *Screen) press(id actions.ID, does string) string {
 	return "\"" + s.shell.Keys.Action(id).Name + "\" " + does
 }
 
-// sentence is what an error says, with the full stop that what comes next needs. Some of it is a stranger's text.
-func sentence(err error) string {
-	text := strings.TrimSpace(plain.Line(err.Error()))
-	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, "!") {
-		text += "."
-	}
-	return text
-}
-
 // problem says what went wrong while old facts are shown, "" if nothing did.
 func (s *Screen) problem() string {
 	switch {
@@ -112,7 +104,7 @@ func (s *Screen) problem() string {
 	case s.isGone():
 		return s.goneSentence() + " Below is what it was. " + s.goneAdvice()
 	}
-	return "It could not be read again: " + sentence(s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
+	return screen.Sentence("It could not be read again: ", s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
 }
 
 // banner is the problem in at most a third of the room.

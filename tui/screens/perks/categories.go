@@ -29,7 +29,7 @@ func (s *Screen) arrivedCategories() tea.Cmd {
 	s.categoriesWait = false
 	switch {
 	case s.categories.Err != nil:
-		return screen.Tell(screen.Failure, "The categories could not be loaded: %s", plain.Line(s.categories.Err.Error()))
+		return screen.Tell(screen.Failure, "%s", screen.Sentence("The categories could not be loaded: ", s.categories.Err))
 	case wait && !s.typing:
 		return s.pickCategory()
 	}

@@ -182,7 +182,7 @@ func (s *Screen) copyID() tea.Cmd {
 	desktop := s.shell.Desktop
 	return func() tea.Msg {
 		if err := desktop.Copy(perk.ID); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: "The id could not be copied: " + plain.Line(err.Error())}
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id could not be copied: ", err)}
 		}
 		return screen.Toast{Kind: screen.Done, Text: "The id " + plain.Line(perk.ID) + " is on the clipboard."}
 	}

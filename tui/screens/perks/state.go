@@ -46,7 +46,7 @@ func (s *Screen) failure(what string) (problem, advice string) {
 	if fields := s.refused(); len(fields) > 0 {
 		return "The service refuses the filter: " + s.refusal(fields) + ".", s.filterKey() + " changes it, " + s.clearedBy()
 	}
-	return what + " " + plain.Line(s.list.Err.Error()), s.keyOf(actions.Refresh) + " tries again."
+	return what + " " + screen.Sentence("", s.list.Err), s.keyOf(actions.Refresh) + " tries again."
 }
 
 // refused is what the service said of the fields of the last query, by their names in the form.

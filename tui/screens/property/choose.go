@@ -99,7 +99,7 @@ func (s *Screen) remember() tea.Cmd {
 	memory, profile, id := s.shell.Memory, s.shell.Account.Profile, strconv.FormatInt(s.id, 10)
 	return func() tea.Msg {
 		if err := memory.Remember(profile, kind, id); err != nil {
-			return screen.Toast{Kind: screen.Warning, Text: "The property cannot be put among the recent ones: " + err.Error()}
+			return screen.Toast{Kind: screen.Warning, Text: screen.Sentence("The property cannot be put among the recent ones: ", err)}
 		}
 		return nil
 	}

@@ -39,7 +39,7 @@ func (s *Screen) explain(err error) (what, next string) {
 	case errors.As(err, &missing):
 		return plain.Line(missing.Message), s.key(actions.Login) + " logs in."
 	case !errors.As(err, &refused):
-		return plain.Line(err.Error()), s.key(actions.Refresh) + " tries again."
+		return screen.Sentence("", err), s.key(actions.Refresh) + " tries again."
 	}
 	what = plain.Line(refused.Error())
 	if refused.RequestID != "" && refused.Status >= http.StatusInternalServerError {

@@ -1,7 +1,6 @@
 package property
 
 import (
-	"fmt"
 	"strconv"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -174,7 +173,7 @@ func (s *Screen) copyID() tea.Cmd {
 	id, desktop := strconv.FormatInt(s.id, 10), s.shell.Desktop
 	return func() tea.Msg {
 		if err := desktop.Copy(id); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: fmt.Sprintf("The id %s could not be copied: %s", id, err)}
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id "+id+" could not be copied: ", err)}
 		}
 		return screen.Toast{Kind: screen.Done, Text: "Copied the id " + id + "."}
 	}
@@ -197,7 +196,7 @@ func (s *Screen) browse(address string) tea.Cmd {
 	desktop := s.shell.Desktop
 	return func() tea.Msg {
 		if err := desktop.Open(address); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: fmt.Sprintf("The image could not be opened: %s", err)}
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The image could not be opened: ", err)}
 		}
 		return screen.Toast{Kind: screen.Done, Text: "Opened the image in a browser."}
 	}

@@ -70,7 +70,7 @@ func (s *Screen) sent(sent screen.Sent[saved]) tea.Cmd {
 		e.note("No answer came, and when it was looked after, the property was not changed. The change may still come. %s, because it holds only while nobody has changed it.", s.again("To send it once more is safe"))
 		return nil
 	case e.lost:
-		e.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", err.Error(), s.key(settleKey))
+		e.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", screen.Sentence("", err), s.key(settleKey))
 		return nil
 	case isChanged(err) && sent.Value.known:
 		return s.meet(sent.Value.now, thenSave)

@@ -71,7 +71,7 @@ func (s *Screen) remember(userID string) tea.Cmd {
 	memory, profile := s.shell.Memory, s.home
 	return func() tea.Msg {
 		if err := memory.Remember(profile, "user", userID); err != nil {
-			return screen.Toast{Kind: screen.Warning, Text: "The user will not be among the recent ones: " + sentence(err)}
+			return screen.Toast{Kind: screen.Warning, Text: screen.Sentence("The user will not be among the recent ones: ", err)}
 		}
 		return nil
 	}
@@ -115,7 +115,7 @@ func (s *Screen) copyID() tea.Cmd {
 		desktop, id := s.shell.Desktop, ids[index]
 		return func() tea.Msg {
 			if err := desktop.Copy(id); err != nil {
-				return screen.Toast{Kind: screen.Failure, Text: "The id was not copied: " + sentence(err)}
+				return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id was not copied: ", err)}
 			}
 			return screen.Toast{Kind: screen.Done, Text: "Copied the redemption's id " + id + "."}
 		}

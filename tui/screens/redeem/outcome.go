@@ -130,10 +130,10 @@ func (s *Screen) stands(r api.Redemption) string {
 
 func (s *Screen) unknown(i *item) outcome {
 	o := outcome{mark: "unknown", role: bad}
-	o.text = "It is not known whether it was redeemed. " + sentence(i.Err)
+	o.text = "It is not known whether it was redeemed. " + screen.Sentence("", i.Err)
 	looked := fmt.Sprintf("At %s it was not among the redemptions of %s, but the service may still be at work.", i.at.Format("15:04:05"), i.Request.UserID)
 	if i.LookErr != nil {
-		looked = "Looking for it failed: " + sentence(i.LookErr)
+		looked = screen.Sentence("Looking for it failed: ", i.LookErr)
 	}
 	o.text += " " + looked
 	if i.givenUp {
@@ -161,7 +161,7 @@ func (s *Screen) notRedeemed(i *item) outcome {
 	if errors.As(i.Err, &unreachable) && unreachable.NotSent {
 		text = "Nothing was sent: "
 	}
-	return outcome{mark: "not sent", role: warn, text: text + sentence(i.Err), next: again}
+	return outcome{mark: "not sent", role: warn, text: text + screen.Sentence("", i.Err), next: again}
 }
 
 func (s *Screen) refused(i *item, e *client.Error) outcome {
@@ -178,9 +178,9 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 		}
 		return outcome{mark: "put off", role: warn, text: "The service takes no more requests for now." + nothing, next: "Try " + when + ": " + again}
 	case e.Code == api.CodeInsufficientScope:
-		return outcome{mark: "not allowed", role: bad, text: sentence(e) + nothing, next: "Log in (" + s.key(actions.Login) + ") as a client that may redeem: it needs the scope " + string(api.ScopePerksRedeem) + "."}
+		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.key(actions.Login) + ") as a client that may redeem: it needs the scope " + string(api.ScopePerksRedeem) + "."}
 	case e.Status == http.StatusForbidden:
-		return outcome{mark: "not allowed", role: bad, text: sentence(e) + nothing, next: "Log in (" + s.key(actions.Login) + ") with a profile that may redeem here, such as one of the sandbox."}
+		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.key(actions.Login) + ") with a profile that may redeem here, such as one of the sandbox."}
 	case e.Code == api.CodeAlreadyRedeemed:
 		return s.duplicate(i)
 	case e.Code == api.CodeSoldOut:
@@ -192,15 +192,15 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 	case e.Code == api.CodeIdempotencyKeyReused:
 		return outcome{mark: "refused", role: bad, text: "The service knows this key from another request, and so did nothing." + nothing, next: s.key(actions.Redeem) + " goes back to the form; it is sent under a new key then."}
 	case e.Stray:
-		return outcome{mark: "refused", role: bad, text: sentence(e) + nothing, next: "The answer may not come from the service itself. " + again}
+		return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing, next: "The answer may not come from the service itself. " + again}
 	case e.Code == api.CodeNotFound && isAboutUser(i, e.Message):
-		return outcome{mark: "no such user", role: bad, text: sentence(e) + nothing, next: "Correct the user."}
+		return outcome{mark: "no such user", role: bad, text: screen.Sentence("", e) + nothing, next: "Correct the user."}
 	case e.Code == api.CodeNotFound:
-		return outcome{mark: "no such perk", role: bad, text: sentence(e) + nothing, next: "It may have been taken away: load the list of perks again."}
+		return outcome{mark: "no such perk", role: bad, text: screen.Sentence("", e) + nothing, next: "It may have been taken away: load the list of perks again."}
 	case judge(i).stops():
 		return outcome{mark: "refused", role: bad, text: "Some values are not valid." + nothing, next: "Correct them."}
 	}
-	return outcome{mark: "refused", role: bad, text: sentence(e) + nothing}
+	return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing}
 }
 
 // duplicate says what stands in the way, once that has been read.
@@ -215,7 +215,7 @@ func (s *Screen) duplicate(i *item) outcome {
 	case holder != nil && holder.Busy():
 		o.text = user + " has redeemed it already; looking up when ..."
 	case holder != nil && holder.Err != nil:
-		o.text = user + " has redeemed it already. When, could not be read: " + sentence(holder.Err)
+		o.text = user + screen.Sentence(" has redeemed it already. When, could not be read: ", holder.Err)
 	default:
 		o.text = user + " has redeemed it already."
 	}
@@ -228,7 +228,7 @@ func (s *Screen) expired(i *item, e *client.Error) string {
 	if end := i.perk.ValidTo; end != nil && !end.After(now) {
 		return "Expired: it could be redeemed until " + components.Instant(*end, now) + "."
 	}
-	return "Expired. " + sentence(e)
+	return "Expired. " + screen.Sentence("", e)
 }
 
 func (s *Screen) notStarted(i *item, e *client.Error) string {
@@ -236,17 +236,5 @@ func (s *Screen) notStarted(i *item, e *client.Error) string {
 	if start := i.perk.ValidFrom; start != nil && start.After(now) {
 		return "Not started: it can be redeemed from " + components.Instant(*start, now) + " on."
 	}
-	return "Not started. " + sentence(e)
-}
-
-// sentence is what an error says, ended as a sentence is.
-func sentence(err error) string {
-	if err == nil {
-		return ""
-	}
-	text := strings.TrimSpace(err.Error())
-	if text != "" && !strings.ContainsAny(text[len(text)-1:], ".!?)") {
-		text += "."
-	}
-	return text
+	return "Not started. " + screen.Sentence("", e)
 }

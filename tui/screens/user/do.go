@@ -157,7 +157,7 @@ func (s *Screen) copy(id string) tea.Cmd {
 	desktop := s.shell.Desktop
 	return func() tea.Msg {
 		if err := desktop.Copy(id); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: fmt.Sprintf("The id %s was not copied: %s", plain.Line(id), plain.Line(err.Error()))}
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id "+plain.Line(id)+" was not copied: ", err)}
 		}
 		return screen.Toast{Kind: screen.Done, Text: fmt.Sprintf("The id %s is on the clipboard.", plain.Line(id))}
 	}

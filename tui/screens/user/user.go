@@ -131,7 +131,7 @@ func (s *Screen) remember() tea.Cmd {
 	memory, profile, id := s.shell.Memory, s.shell.Account.Profile, s.id
 	return func() tea.Msg {
 		if err := memory.Remember(profile, kind, id); err != nil {
-			return screen.Toast{Kind: screen.Warning, Text: "This user will not be among the recent ones: " + plain.Line(err.Error())}
+			return screen.Toast{Kind: screen.Warning, Text: screen.Sentence("This user will not be among the recent ones: ", err)}
 		}
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"example.com/perks/api/plain"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/components"
+	"example.com/perks/tui/screen"
 )
 
 // notice is what stands in the place of rows: what is the matter, and what to do next. The title is empty where there are
@@ -67,7 +68,7 @@ func (s *Screen) unknownUser() notice {
 
 // sentences says what went wrong, and what to do next.
 func (s *Screen) sentences(err error) (title, advice string) {
-	title = plain.Line(err.Error())
+	title = screen.Sentence("", err)
 	var fields api.FieldErrors
 	var refused *client.Error
 	var local *api.Error
