@@ -19,8 +19,8 @@ import (
 // lockTime is how long another process may take that changes the same file.
 const lockTime = 3 * time.Second
 
-// kept is a list in a file for its owner alone. A file that cannot be read is an empty list: what it held is lost anyway, and
-// none of it is worth stopping for.
+// kept is a list in a file for its owner alone. A file that cannot be read is an empty list, because none of it is worth
+// stopping for; before another takes its place it is put aside, because somebody may miss the text of a draft.
 type kept[T any] struct {
 	path string // "" where there is no folder to keep anything in
 	told io.Writer
@@ -29,14 +29,18 @@ type kept[T any] struct {
 }
 
 func (k *kept[T]) load() []T {
+	list, _ := k.read()
+	return list
+}
+
+func (k *kept[T]) read() (list []T, readable bool) {
 	if k.path == "" {
-		return nil
+		return nil, true
 	}
 	text, err := private.Read(k.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, true
 	}
-	var list []T
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
@@ -44,9 +48,9 @@ func (k *kept[T]) load() []T {
 		k.warned.Do(func() {
 			fmt.Fprintf(k.told, "warning: %s cannot be read and is begun anew: %s.\n", filepath.Base(k.path), err)
 		})
-		return nil
+		return nil, false
 	}
-	return list
+	return list, true
 }
 
 // change replaces the list. Other processes that change it come before or after.
@@ -61,7 +65,13 @@ func (k *kept[T]) change(change func([]T) []T) error {
 		return err
 	}
 	defer unlock()
-	list := change(k.load())
+	list, readable := k.read()
+	if !readable {
+		if err := os.Rename(k.path, k.path+".unreadable"); err != nil {
+			return err
+		}
+	}
+	list = change(list)
 	if len(list) == 0 {
 		if err := os.Remove(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

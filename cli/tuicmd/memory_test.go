@@ -131,6 +131,9 @@ func TestADamagedFileIsBegunAnewAndToldOnce(t *testing.T) {
 		if ids := m.Recent(live, "user"); !slices.Equal(ids, []string{"bob", "alice"}) {
 			t.Errorf("%s: %q is remembered", name, ids)
 		}
+		if text, err := os.ReadFile(path + ".unreadable"); err != nil || string(text) != test.text {
+			t.Errorf("%s: what nobody could read was not put aside: %q, %v", name, text, err)
+		}
 		if lines := strings.Count(told.String(), "\n"); lines != 1 || !strings.HasPrefix(told.String(), "warning: recent.json cannot be read and is begun anew: ") {
 			t.Errorf("%s: told %q", name, &told)
 		}
