@@ -30,6 +30,10 @@ test: test-programs lint ## run every check and every test
 test-programs:
 	@.ci/test-programs
 
+.PHONY: screenshots
+screenshots: build ## make the pictures of the terminal UI in docs/screenshots (needs tmux)
+	@go run ./cmd/screenshots
+
 # The short form of these tests is part of make test.
 .PHONY: endurance
 endurance: ## kill bulk runs of 20,000 rows again and again, and take a million random steps in the terminal UI

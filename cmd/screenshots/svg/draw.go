@@ -85,7 +85,8 @@ func (d *drawing) hasBackground(c cell, colour string) bool {
 }
 
 // texts draws the text of a row. Each run is told how long it is, so that it stands where the terminal has it whatever the font;
-// a run ends before two blanks, which a viewer may take for one, and wide characters and blocks have runs of their own.
+// a run ends before two blanks, which a viewer may take for one, and after an ellipsis, which many fonts lack. Wide characters and
+// blocks have runs of their own.
 func (d *drawing) texts(y int, row []cell) {
 	for from := 0; from < len(row); {
 		if row[from].text == " " && !row[from].look.underlined {
@@ -109,7 +110,7 @@ func (d *drawing) texts(y int, row []cell) {
 }
 
 func joins(row []cell, from, at int) bool {
-	if row[from].width != 1 || row[at].width != 1 || row[at].look != row[from].look || isShape(row[at].text) {
+	if row[from].width != 1 || row[at].width != 1 || row[at].look != row[from].look || isShape(row[at].text) || row[at-1].text == "…" {
 		return false
 	}
 	return row[at].text != " " || at+1 < len(row) && row[at+1].text != " "

@@ -28,7 +28,7 @@ func TestDraw(t *testing.T) {
 	}{
 		{"text", Dark, []string{"plain " + red + "bold red" + off + "  after two blanks", row + " selected   row " + off, flipped + "other way round" + off}},
 		{"looks", Light, []string{"\x1b[2mfaint\x1b[22m \x1b[3mitalic\x1b[23m \x1b[4munder lined\x1b[24m \x1b[31mred\x1b[39m \x1b[92mbright\x1b[m plain"}},
-		{"wide", Dark, []string{"东京 tower", "caf\u0065\u0301 ☕ 👩‍👩‍👧 end", "عربي end"}},
+		{"wide", Dark, []string{"东京 tower… next", "caf\u0065\u0301 ☕ 👩‍👩‍👧 end", "عربي end"}},
 		{"shapes", Dark, []string{"╭──┬──╮", "│a │██│", "├──┼▀▄┤", "╰──┴──╯"}},
 		{"escaped", Light, []string{`<b>"5" & 'six'</b>`}},
 		{"too much", Light, []string{strings.Repeat("long ", 20), "", "", "", "below"}},
