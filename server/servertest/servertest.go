@@ -69,6 +69,9 @@ func (s *Server) With(t testing.TB) *Server {
 // Routes lists what the server answers to, as server.Server.Routes does.
 func (s *Server) Routes() []string { return s.handler.Routes() }
 
+// API returns URL, for those who take any server.
+func (s *Server) API() string { return s.URL }
+
 // Root is the server's address without the path of the API.
 func (s *Server) Root() string { return s.http.URL }
 

@@ -11,7 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
 
-	"example.com/perks/server/servertest"
+	"example.com/perks/api"
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
@@ -47,21 +47,28 @@ type timer struct {
 	msg tea.Msg
 }
 
-// Start runs the terminal UI of 80x24 over a real server, logged in as a client with the scopes (all, when none is named).
-// Each change may alter the options before.
-func Start(t testing.TB, server *servertest.Server, changes ...func(*tui.Options)) *Driver {
+// Server is a running service that makes clients, such as a servertest.Server. This package does not import it, because what
+// is beside the tests of tui may not.
+type Server interface {
+	API() string // its {api_url}
+	Client(scopes ...api.Scope) (id, secret string)
+}
+
+// Start runs the terminal UI of 80x24 over a real server, logged in as a client with all scopes. Each change may alter
+// the options before.
+func Start(t testing.TB, server Server, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	id, secret := server.Client()
 	accounts := NewAccounts(t, nil)
-	accounts.Add(screen.Profile{Name: "test", APIURL: server.URL, ClientID: id}, secret)
+	accounts.Add(screen.Profile{Name: "test", APIURL: server.API(), ClientID: id}, secret)
 	return start(t, accounts, time.Now(), changes)
 }
 
 // StartAs does the same as the client with the id and secret.
-func StartAs(t testing.TB, server *servertest.Server, id, secret string, changes ...func(*tui.Options)) *Driver {
+func StartAs(t testing.TB, server Server, id, secret string, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	accounts := NewAccounts(t, nil)
-	accounts.Add(screen.Profile{Name: "test", APIURL: server.URL, ClientID: id}, secret)
+	accounts.Add(screen.Profile{Name: "test", APIURL: server.API(), ClientID: id}, secret)
 	return start(t, accounts, time.Now(), changes)
 }
 
