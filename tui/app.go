@@ -47,7 +47,7 @@ func New(options Options) *App {
 	if options.Start == nil {
 		options.Start = screen.ToPerks{}
 	}
-	return &App{
+	a := &App{
 		options: options,
 		mouse:   options.Mouse,
 		shell: &screen.Shell{
@@ -61,6 +61,8 @@ func New(options Options) *App {
 			NewID:    options.NewID,
 		},
 	}
+	a.shell.Screens = func() []screen.Screen { return a.screens }
+	return a
 }
 
 // Shell returns what the screens are given.

@@ -9,6 +9,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/store"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
 
@@ -244,4 +245,21 @@ func TestAQuestionIsNoLongerAnsweredAtAnotherService(t *testing.T) {
 	d.See("Nothing was sent. This was begun at " + l.url + " (LIVE)")
 	d.Settle()
 	l.wants(0, 0)
+}
+
+func TestAnotherScreenSaysWhatIsInDoubtBelowIt(t *testing.T) {
+	l := dial(t)
+	d := l.inDoubt()
+	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee"), l.perk("tea")}, UserID: "alice"})
+	d.Press("ctrl+s")
+	d.See("Redeem for alice?", "THIS CAN REDEEM TWICE: a screen that is open below this one has sent ", "for alice already, and does not know yet whether it was redeemed.")
+	d.Press("n")
+	d.Settle()
+	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "bob"})
+	d.Press("ctrl+s")
+	d.See("Redeem for bob?")
+	if d.Shows("TWICE") {
+		t.Errorf("what alice has is said to be in doubt for bob:\n%s", d.Screen())
+	}
+	l.wants(1, 1)
 }

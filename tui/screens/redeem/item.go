@@ -2,6 +2,7 @@ package redeem
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"example.com/perks/api"
@@ -107,6 +108,27 @@ func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 		}
 	}
 	return &item{perk: perk, Redeeming: client.Redeeming{PerkID: perk.ID, Request: request}}
+}
+
+// doubtsElsewhere returns the perks of items of which another open screen does not know yet whether they were redeemed for the
+// same user. Here they would go out under a key of their own.
+func (s *Screen) doubtsElsewhere(next *submission) []api.Perk {
+	var perks []api.Perk
+	for _, i := range next.open() {
+		if slices.ContainsFunc(s.shell.Screens(), func(open screen.Screen) bool {
+			other, redeems := open.(*Screen)
+			return redeems && other != s && other.mayHaveRedeemed(i)
+		}) {
+			perks = append(perks, i.perk)
+		}
+	}
+	return perks
+}
+
+func (s *Screen) mayHaveRedeemed(this *item) bool {
+	return slices.ContainsFunc(slices.Concat(s.items(), s.doubts), func(i *item) bool {
+		return (i.sending || i.Known == client.Unknown) && i.PerkID == this.PerkID && i.Request.UserID == this.Request.UserID
+	})
 }
 
 // doubtsBeside returns the perks of items that would be sent under a new key although it was given up to find out whether

@@ -68,6 +68,9 @@ func (s *Screen) question(next *submission) screen.Confirm {
 	if again := s.doubtsBeside(next); len(again) > 0 {
 		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: it is not known whether %s was redeemed for %s before, with other metadata.", perksNamed(again), user))
 	}
+	if open := s.doubtsElsewhere(next); len(open) > 0 {
+		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: a screen that is open below this one has sent %s for %s already, and does not know yet whether it was redeemed.", perksNamed(open), user))
+	}
 	for _, i := range next.open() {
 		if i.givenUp {
 			lines = append(lines, fmt.Sprintf("It is not known whether %s was redeemed before. It is sent under the same key, so that a service that heeds keys redeems it once.", named(i.perk)))
