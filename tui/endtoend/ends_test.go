@@ -37,9 +37,7 @@ func TestTheTerminalIsAsBefore(t *testing.T) {
 			w := d.window(t, 100, 30)
 			w.enter("stty -a >before; sh -c 'echo $$ >pid; exec " + test.command + "'; echo ended\\ with $?")
 			w.see(test.shown)
-			if now := w.modes(); now != "cursor 0, other screen 1, mouse 1" {
-				t.Errorf("while it runs the terminal has %s", now)
-			}
+			w.awaitModes("cursor 0, other screen 1, mouse 1")
 			test.end(w)
 			screen := w.see("ended with ", test.said)
 			if !strings.Contains(screen, "ended with "+strconv.Itoa(test.code)) {
@@ -67,6 +65,13 @@ func (w *window) modes() string {
 	modes, err := w.terminal.Tell(w.ctx, "cursor #{cursor_flag}, other screen #{alternate_on}, mouse #{mouse_any_flag}")
 	w.do(err)
 	return modes
+}
+
+func (w *window) awaitModes(wanted string) {
+	w.t.Helper()
+	if _, err := w.terminal.Await(w.ctx, wanted, func(string) bool { return w.modes() == wanted }); err != nil {
+		w.t.Errorf("%s instead: %v", w.modes(), err)
+	}
 }
 
 // isAsBefore makes sure that the shell has the terminal that it had. The line that tells is pasted, which a shell takes for other
