@@ -55,7 +55,8 @@ func stepsBack(f face) bool {
 }
 
 // key takes what came from the keyboard. Over a slow line several keys come as one; they are taken one after the other, but
-// a question that one of them raises is not answered by the rest: it has not been read.
+// a question that one of them raises is not answered by the rest, because it has not been read; and a screen that one opens
+// does not get the rest, which may be the text that it is about to ask for.
 func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyCtrlC {
 		return a.interrupt()
@@ -74,9 +75,9 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 		if form := a.face().Form(); form != nil {
 			return tea.Batch(append(cmds, a.write(form, tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))...)
 		}
-		before := len(a.overlays)
+		before, depth := a.face(), a.Depth()
 		cmds = append(cmds, a.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}), a.Deliver())
-		if len(a.overlays) > before && a.face().Form() == nil {
+		if a.face() != before && a.Depth() >= depth && a.face().Form() == nil {
 			break
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
 )
 
 // answer is what a screen has waited for.
@@ -76,5 +77,16 @@ func TestAQuestionThatNoKeyHasRaisedIsNotAnsweredUnread(t *testing.T) {
 	d.Gone("Delete it all the same?")
 	if done != 1 {
 		t.Errorf("done %d times", done)
+	}
+}
+
+func TestTextForAScreenThatIsStillToAskForItIsNoCommand(t *testing.T) {
+	d := probed(t, &probe{})
+	d.Settle()
+	d.Send(tuitest.Key("2quentin"))
+	d.Settle()
+	d.See("Which user?")
+	if d.Quit() {
+		t.Error("the first letter of the user has quit")
 	}
 }
