@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -103,24 +105,39 @@ func (a *App) header() string {
 	return components.Cut(line, a.width)
 }
 
-// footer shows the keys of what can be done most usefully here.
+// widthForBack is from where on the footer always has room for the way back.
+const widthForBack = 60
+
+// footer shows the keys of what can be done most usefully here, and at its end those by which one gets on anywhere.
 func (a *App) footer() string {
 	if o := a.Overlay(); o != nil {
 		return a.hints(o.Hints(), a.width)
 	}
-	var hints []overlay.Hint
 	typing := a.face().Form() != nil
+	var hints, last, more []overlay.Hint
 	for _, offer := range a.Offers() {
 		action := a.shell.Keys.Action(offer.ID)
-		if action.Hint != "" && offer.Enabled() && offer.ID != actions.Help && (!typing || action.Typing) {
-			hints = append(hints, overlay.Hint{ID: offer.ID, Text: action.Hint})
+		hint := overlay.Hint{ID: offer.ID, Text: cmp.Or(offer.Hint, action.Hint)}
+		shown := action.Typing
+		if !typing {
+			shown = offer.ID != actions.Palette // the help names it
+		}
+		switch {
+		case hint.Text == "" || !offer.Enabled() || !shown:
+		case offer.ID == actions.Quit:
+			more = append(more, hint)
+		case offer.ID == actions.Help, offer.ID == actions.Back && a.width >= widthForBack:
+			last = append(last, hint)
+		default:
+			hints = append(hints, hint)
 		}
 	}
-	if typing {
-		return a.hints(hints, a.width)
+	end := a.hints(last, a.width)
+	line := a.hints(hints, a.width-components.Width(end))
+	if longer := a.hints(slices.Insert(last, max(0, len(last)-1), more...), a.width); components.Width(line+longer) <= a.width+2 {
+		end = longer
 	}
-	last := a.hints([]overlay.Hint{{ID: actions.Help, Text: a.shell.Keys.Action(actions.Help).Hint}}, a.width)
-	return components.Cut(a.hints(hints, a.width-components.Width(last))+last, a.width)
+	return components.Cut(strings.TrimRight(line+end, " "), a.width)
 }
 
 // hints writes as many of the hints as fit, each with the key that works now.

@@ -29,8 +29,9 @@ type Action struct {
 
 // Offer is an action that a screen knows, and why it cannot be done just now; "" when it can.
 type Offer struct {
-	ID  ID
-	Why string
+	ID   ID
+	Why  string
+	Hint string // what the footer calls it here; "" for what it does everywhere
 }
 
 // Enabled tells whether the action can be done.
@@ -47,6 +48,12 @@ func Able(ids ...ID) []Offer {
 
 // If offers an action that can be done only where there is no reason against it.
 func If(id ID, why string) Offer { return Offer{ID: id, Why: why} }
+
+// As says in a word or two what the action does here.
+func (o Offer) As(hint string) Offer {
+	o.Hint = hint
+	return o
+}
 
 // Prints tells whether a key writes a character where text is typed.
 func Prints(key string) bool {

@@ -97,7 +97,7 @@ func (s *Screen) Offers() []actions.Offer {
 		stay = "There is nothing to go back to; ctrl+c quits."
 	}
 	return append([]actions.Offer{
-		actions.If(actions.Submit, wait), actions.If(actions.Profile, alone), actions.If(actions.Cancel, stay),
+		actions.If(actions.Submit, wait).As("log in"), actions.If(actions.Profile, alone), actions.If(actions.Cancel, stay),
 	}, actions.Able(actions.NextField, actions.PreviousField)...)
 }
 

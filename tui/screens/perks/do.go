@@ -23,7 +23,7 @@ const (
 // Offers is what can be done with the list, or with the filter while it is typed.
 func (s *Screen) Offers() []actions.Offer {
 	if s.typing {
-		return actions.Able(actions.Submit, actions.Cancel, actions.NextField, actions.PreviousField)
+		return append([]actions.Offer{actions.If(actions.Submit, "").As("to the list")}, actions.Able(actions.Cancel, actions.NextField, actions.PreviousField)...)
 	}
 	perk, marked, filtered := "", "", ""
 	if len(s.shown) == 0 {
@@ -47,16 +47,16 @@ func (s *Screen) Offers() []actions.Offer {
 		actions.If(actions.Open, perk),
 		actions.If(actions.Filter, ""),
 		actions.If(actions.Redeem, redeem),
+		actions.If(actions.ClearFilter, filtered),
+		actions.If(actions.NextPage, on),
 		actions.If(actions.Mark, s.whyNoMark()),
 		actions.If(actions.Sort, ""),
 		actions.If(actions.CopyID, perk),
-		actions.If(actions.ClearFilter, filtered),
 		actions.If(actions.Category, ""),
 		actions.If(actions.SortReverse, ""),
 		actions.If(actions.Expired, ""),
 		actions.If(actions.ClearMarks, marked),
 		actions.If(actions.Preview, preview),
-		actions.If(actions.NextPage, on),
 		actions.If(actions.PreviousPage, back),
 		actions.If(actions.FirstPage, back),
 		actions.If(actions.LastPage, on),

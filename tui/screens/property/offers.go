@@ -20,9 +20,13 @@ func (s *Screen) Offers() []actions.Offer {
 	}
 	switch s.stage {
 	case filling:
-		return []actions.Offer{actions.If(actions.Submit, busy), actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""), actions.If(actions.Cancel, busy)}
+		return []actions.Offer{actions.If(actions.Submit, busy).As("review"), actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""), actions.If(actions.Cancel, busy)}
 	case comparing:
-		offers := []actions.Offer{actions.If(actions.Submit, busy)}
+		word := "save"
+		if s.edit.undoing {
+			word = "undo"
+		}
+		offers := []actions.Offer{actions.If(actions.Submit, busy).As(word)}
 		if s.edit.lost {
 			offers = append(offers, actions.If(actions.Settle, busy))
 		}
@@ -80,7 +84,7 @@ func (s *Screen) mergeOffers() []actions.Offer {
 	}
 	return append([]actions.Offer{
 		actions.If(actions.Mine, none), actions.If(actions.Theirs, none),
-		actions.If(actions.Submit, m.whyNot()), actions.If(actions.Back, ""),
+		actions.If(actions.Submit, m.whyNot()).As("save"), actions.If(actions.Back, ""),
 	}, components.Moves()...)
 }
 

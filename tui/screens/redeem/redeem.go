@@ -124,7 +124,7 @@ func (s *Screen) Offers() []actions.Offer {
 	switch {
 	case s.Form() != nil:
 		return []actions.Offer{
-			actions.If(actions.Submit, s.whyNot()), actions.If(actions.Cancel, ""), actions.If(actions.Recent, ""),
+			actions.If(actions.Submit, s.whyNot()).As("redeem"), actions.If(actions.Cancel, ""), actions.If(actions.Recent, ""),
 			actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""),
 		}
 	case s.sender.Busy():

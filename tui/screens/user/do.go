@@ -28,24 +28,27 @@ func (s *Screen) Offers() []actions.Offer {
 	if s.id == "" {
 		return actions.Able(actions.ForUser)
 	}
-	offers := s.rowOffers()
-	offers = append(offers, actions.If(actions.NextTab, ""), actions.If(actions.ForUser, ""))
-	offers = append(offers, s.tab().pageOffers()...)
-	return append(offers, components.Moves()...)
+	other := [...]string{atAvailable: "redeemed", atRedeemed: "available"}[s.at]
+	row, rest := s.rowOffers()
+	tab, user := actions.If(actions.NextTab, "").As(other), actions.If(actions.ForUser, "").As("other user")
+	return slices.Concat(row, []actions.Offer{tab}, s.tab().pageOffers(), rest, []actions.Offer{user}, components.Moves())
 }
 
-func (s *Screen) rowOffers() []actions.Offer {
+// rowOffers is what can be done with a row: what comes before the pages in the footer, and what after them.
+func (s *Screen) rowOffers() (row, rest []actions.Offer) {
 	if s.at == atRedeemed {
 		_, ok := s.redeemed.chosen()
 		why := unless(ok, "There is no redemption to look at.")
-		return []actions.Offer{actions.If(actions.Open, why), actions.If(actions.OpenPerk, why), actions.If(actions.CopyID, why)}
+		return []actions.Offer{actions.If(actions.Open, why), actions.If(actions.OpenPerk, why)}, []actions.Offer{actions.If(actions.CopyID, why)}
 	}
 	_, ok := s.available.chosen()
 	why := unless(ok, "There is no perk under the cursor.")
-	return []actions.Offer{
+	row = []actions.Offer{
 		actions.If(actions.Redeem, unless(ok || len(s.marked) > 0, "There is no perk under the cursor.")), actions.If(actions.Open, why),
-		actions.If(actions.Mark, why), actions.If(actions.CopyID, why),
-		actions.If(actions.ClearMarks, unless(len(s.marked) > 0, "Nothing is marked.")),
+		actions.If(actions.Mark, why),
+	}
+	return row, []actions.Offer{
+		actions.If(actions.CopyID, why), actions.If(actions.ClearMarks, unless(len(s.marked) > 0, "Nothing is marked.")),
 	}
 }
 
