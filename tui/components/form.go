@@ -36,6 +36,10 @@ type Field struct {
 	Options []string                  // of a Choice
 	Hint    string                    // shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
 	Check   func(value string) string // what is wrong with a value, "" for nothing; nil takes all
+
+	// Eager says that the rule speaks up with the first key already: for a value that is there and gets corrected. Otherwise it
+	// does once the field was left, because half of a new text breaks most rules.
+	Eager bool
 }
 
 // Form is fields that are being filled in. One of them has the keyboard.
@@ -52,7 +56,7 @@ type entry struct {
 	Field
 	editor  editor
 	first   string   // the value that counts as unchanged
-	touched bool     // its own rule speaks up: not before a text has been left once, because half of one breaks most rules
+	touched bool     // its own rule speaks up
 	refused []string // what the service said of the value said
 	said    string
 }
@@ -247,11 +251,14 @@ func (f *Form) Update(msg tea.Msg) (cmd tea.Cmd, edited bool) {
 		return nil, false
 	}
 	e := f.entries[f.focus]
-	if !e.turns() {
-		return nil, e.editor.press(key)
+	if e.turns() {
+		edited = e.turn(key.String())
+	} else {
+		edited = e.editor.press(key)
 	}
-	edited = e.turn(key.String())
-	e.touched = e.touched || edited
+	if edited && (e.turns() || e.Eager) {
+		e.touched = true
+	}
 	return nil, edited
 }
 

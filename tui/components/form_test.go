@@ -237,6 +237,19 @@ func TestASecretIsNeverShown(t *testing.T) {
 	}
 }
 
+func TestAnEagerRuleSpeaksWithTheFirstKey(t *testing.T) {
+	form := components.NewForm(plain, components.Field{Name: "price", Value: "12", Eager: true, Check: func(value string) string {
+		if value != "12" {
+			return "must be 12"
+		}
+		return ""
+	}})
+	form.Update(typed(","))
+	if diff := cmp.Diff([]string{"must be 12"}, form.Problems("price")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSwitchesAndChoicesTakeTheBlankAlone(t *testing.T) {
 	form := components.NewForm(plain,
 		components.Field{Name: "sandbox", Kind: components.Switch, Value: components.No},

@@ -38,9 +38,11 @@ func (e *edit) layOut(shell *screen.Shell, patch api.PropertyPatch) {
 	e.initial = map[string]string{}
 	for _, f := range fields() {
 		e.form.Add(components.Field{
-			Name: f.name, Label: f.label, Kind: f.kind(), Hint: f.hint,
+			Eager: true,
+			Name:  f.name, Label: f.label, Kind: f.kind(), Hint: f.hint,
 			Value: typeable(f, textOf(e.base.Property, f.name)),
 			Check: func(value string) string { return e.problem(f, value) },
+			Eager: true,
 		})
 		e.initial[f.name] = e.form.Value(f.name)
 	}
