@@ -105,22 +105,28 @@ func (a *App) toggleMouse() tea.Cmd {
 	return tea.Batch(tea.DisableMouse, a.tell(screen.Toast{Kind: screen.Note, Text: "The mouse is the terminal's again: it selects text."}))
 }
 
-// palette finds everything that can be done now by its name.
+// palette finds everything by its name: first what can be done now, with the key that does it now.
 func (a *App) palette() overlay.Overlay {
-	var offers []actions.Offer
-	var names []string
+	var can, cannot []actions.Offer
 	for _, offer := range a.Offers() {
-		if offer.ID == actions.Palette || offer.ID.Group() == "list" {
-			continue
+		switch {
+		case offer.ID == actions.Palette || offer.ID.Group() == "list":
+		case offer.Enabled():
+			can = append(can, offer)
+		default:
+			cannot = append(cannot, offer)
 		}
-		name := a.shell.Keys.Action(offer.ID).Name
-		if key := a.shell.Keys.Key(offer.ID); key != "" {
-			name += "  (" + key + ")"
+	}
+	offers := append(can, cannot...)
+	names := make([]string, len(offers))
+	for i, offer := range offers {
+		names[i] = a.shell.Keys.Action(offer.ID).Name
+		if key := a.keyNow(offer.ID); key != "" {
+			names[i] += "  (" + key + ")"
 		}
 		if !offer.Enabled() {
-			name += " - not now: " + offer.Why
+			names[i] += " - not now: " + offer.Why
 		}
-		offers, names = append(offers, offer), append(names, name)
 	}
 	return overlay.NewPick(screen.Pick{Title: "Commands", Options: names, Then: func(index int) tea.Cmd {
 		return a.shell.Post(perform{offers[index].ID})

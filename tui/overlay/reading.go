@@ -58,9 +58,16 @@ func (r *Reading) View(look *theme.Theme, width, height int) string {
 	return r.scroll.View()
 }
 
-// Hints is to leave and to move.
+// Hints is to leave, and to move where there is more than fits.
 func (r *Reading) Hints() []Hint {
-	return []Hint{{actions.Back, "close"}, {actions.Down, "down"}, {actions.PageDown, "further down"}}
+	hints := []Hint{{actions.Back, "close"}}
+	switch above, below := r.scroll.More(); {
+	case below > 0:
+		hints = append(hints, Hint{actions.Down, "down"}, Hint{actions.PageDown, "further down"})
+	case above > 0:
+		hints = append(hints, Hint{actions.Up, "up"}, Hint{actions.PageUp, "further up"})
+	}
+	return hints
 }
 
 // Offers is to move about and to leave.
