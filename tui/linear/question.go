@@ -89,7 +89,16 @@ func (q pick) answer(text string) tea.Cmd {
 	found := matching(options, text)
 	switch len(found) {
 	case 0:
-		q.s.say("Nothing is called so.")
+		takes, why := q.o.Takes(text)
+		switch {
+		case takes:
+			q.s.attempt(actions.Cancel)
+			return tea.Batch(q.o.ChooseOther(text), q.s.app.Deliver())
+		case why != "":
+			q.s.say(fmt.Sprintf("%q %s.", plain.Line(text), why))
+		default:
+			q.s.say("Nothing here matches that.")
+		}
 	case 1:
 		return q.choose(found[0])
 	default:

@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -18,11 +19,14 @@ import (
 type Pick struct {
 	ask    screen.Pick
 	form   *components.Form
-	found  []int // into the options, the best first
+	found  []int // into the options, the best first; asTyped among them
 	cursor int   // into found
 }
 
 const narrowing = "find"
+
+// asTyped stands for what was typed itself.
+const asTyped = -1
 
 // NewPick makes the choice.
 func NewPick(ask screen.Pick, look *theme.Theme) *Pick {
@@ -41,6 +45,20 @@ func (p *Pick) Options() []string { return p.ask.Options }
 // Choose answers with an option by its index.
 func (p *Pick) Choose(index int) tea.Cmd { return p.ask.Then(index) }
 
+// Takes tells whether a text that is none of the options can be the answer too, and why not.
+func (p *Pick) Takes(text string) (takes bool, why string) {
+	if p.ask.Other == nil || text == "" {
+		return false, ""
+	}
+	if check := p.ask.Other.Field.Check; check != nil {
+		why = check(text)
+	}
+	return why == "", why
+}
+
+// ChooseOther answers with a text that Takes.
+func (p *Pick) ChooseOther(text string) tea.Cmd { return p.ask.Other.Then(text) }
+
 // Linear says what can be chosen, numbered from 1.
 func (p *Pick) Linear() string {
 	lines := make([]string, len(p.ask.Options))
@@ -57,17 +75,36 @@ func (p *Pick) View(look *theme.Theme, width, height int) string {
 	room := max(1, height-1)
 	top := max(0, min(p.cursor-room/2, len(p.found)-room))
 	for at := top; at < min(len(p.found), top+room); at++ {
-		line, style := "  "+plain.Line(p.ask.Options[p.found[at]]), look.Text
+		line, style := "  "+p.name(p.found[at]), look.Text
 		if at == p.cursor {
 			line, style = "> "+line[2:], look.Selected
 		}
 		lines = append(lines, style.Render(components.Pad(line, width)))
 	}
 	if len(p.found) == 0 {
-		lines = append(lines, look.Muted.Render(components.Cut("  Nothing is called so.", width)))
+		for _, line := range components.Wrap(p.nothing(), max(1, width-2)) {
+			lines = append(lines, "  "+look.Muted.Render(line))
+		}
 	}
 	return components.Crop(strings.Join(lines, "\n"), width, min(height, len(lines)))
 }
+
+func (p *Pick) name(at int) string {
+	if at == asTyped {
+		return plain.Line(p.typed()) + " (as typed)"
+	}
+	return plain.Line(p.ask.Options[at])
+}
+
+// nothing says why there is nothing to choose.
+func (p *Pick) nothing() string {
+	if _, why := p.Takes(p.typed()); why != "" {
+		return fmt.Sprintf("%s %q %s.", p.ask.Other.Field.Label, plain.Line(p.typed()), why)
+	}
+	return "Nothing here matches that."
+}
+
+func (p *Pick) typed() string { return strings.TrimSpace(p.form.Value(narrowing)) }
 
 // Hints is to choose, to move and to leave.
 func (p *Pick) Hints() []Hint {
@@ -82,9 +119,9 @@ func (p *Pick) Offers() []actions.Offer {
 // Form returns the line to type in.
 func (p *Pick) Form() *components.Form { return p.form }
 
-// Edited finds what fits what was typed.
+// Edited finds what fits what was typed. Where that can be the answer itself it comes first: who types an id means no other.
 func (p *Pick) Edited() {
-	text := strings.TrimSpace(p.form.Value(narrowing))
+	text := p.typed()
 	p.found, p.cursor = p.found[:0], 0
 	if text == "" {
 		for i := range p.ask.Options {
@@ -92,8 +129,14 @@ func (p *Pick) Edited() {
 		}
 		return
 	}
+	exact := slices.Index(p.ask.Options, text) // asTyped if it is none of them
+	if takes, _ := p.Takes(text); takes || exact != asTyped {
+		p.found = append(p.found, exact)
+	}
 	for _, match := range fuzzy.Find(text, p.ask.Options) {
-		p.found = append(p.found, match.Index)
+		if match.Index != exact {
+			p.found = append(p.found, match.Index)
+		}
 	}
 }
 
@@ -107,7 +150,11 @@ func (p *Pick) Do(id actions.ID) (tea.Cmd, bool) {
 	case actions.PreviousField:
 		p.move(-1)
 	case actions.Submit:
-		if len(p.found) > 0 {
+		switch {
+		case len(p.found) == 0:
+		case p.found[p.cursor] == asTyped:
+			return p.ChooseOther(p.typed()), true
+		default:
 			return p.ask.Then(p.found[p.cursor]), true
 		}
 	}

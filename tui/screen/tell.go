@@ -44,6 +44,7 @@ type Pick struct {
 	Options []string
 	Current int // the option under the cursor at first
 	Then    func(index int) tea.Cmd
+	Other   *Prompt // takes what was typed and is none of the options; nil where there is nothing else
 }
 
 // Prompt asks for one line of text.

@@ -37,28 +37,30 @@ func (s *Screen) ask() tea.Cmd {
 // offer asks among the recent ones, or for an id if there are none.
 func (s *Screen) offer(ids []int64) tea.Cmd {
 	if len(ids) == 0 {
-		return s.prompt()
+		return s.shell.Post(s.prompt())
 	}
+	other := s.prompt()
 	options := make([]string, 0, len(ids)+1)
 	for _, id := range ids {
 		options = append(options, strconv.FormatInt(id, 10))
 	}
 	return s.shell.Post(screen.Pick{
 		Title:   "Which property?",
-		Options: append(options, "another id ..."),
+		Options: append(options, "Another property ..."),
+		Other:   &other,
 		Then: func(index int) tea.Cmd {
 			if index < len(ids) {
 				return s.open(ids[index])
 			}
-			return s.prompt()
+			return s.shell.Post(other)
 		},
 	})
 }
 
-func (s *Screen) prompt() tea.Cmd {
-	return s.shell.Post(screen.Prompt{
+func (s *Screen) prompt() screen.Prompt {
+	return screen.Prompt{
 		Title: "Open a property",
-		Field: components.Field{Name: "propertyId", Label: "Its id", Hint: "such as 42", Check: func(value string) string {
+		Field: components.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(value string) string {
 			_, problem := parseID(value)
 			return problem
 		}},
@@ -69,7 +71,7 @@ func (s *Screen) prompt() tea.Cmd {
 			}
 			return s.open(id)
 		},
-	})
+	}
 }
 
 func parseID(text string) (id int64, problem string) {

@@ -12,7 +12,7 @@ import (
 
 func TestAPropertyIsOpenedByIDAndThenFromTheRecentOnes(t *testing.T) {
 	o := begin(t, 0)
-	o.See("Open a property", "Its id")
+	o.See("Open a property", "Property id")
 	o.Type("4x\n")
 	o.See("must be a whole number above 0")
 	o.Press("backspace")
@@ -20,7 +20,7 @@ func TestAPropertyIsOpenedByIDAndThenFromTheRecentOnes(t *testing.T) {
 	o.See("Property 42: Bright flat", "Price per week 250.50", "https://img.example/a,1.jpg", "latitude 53.8008, longitude -1.5491")
 	o.Settle()
 	o.Open(screen.ToProperty{})
-	o.See("Which property?", "> 42", "another id ...")
+	o.See("Which property?", "> 42", "Another property ...")
 	o.Press("enter")
 	o.See("Property 42: Bright flat")
 	o.Press("y")

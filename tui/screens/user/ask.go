@@ -43,8 +43,10 @@ func (s *Screen) askAmong(r recent) tea.Cmd {
 	if len(ids) == 0 {
 		return s.shell.Post(s.prompt())
 	}
+	other := s.prompt()
 	return s.shell.Post(screen.Pick{
 		Title:   "Which user?",
+		Other:   &other,
 		Options: append(options, "Another user ..."),
 		Then: func(index int) tea.Cmd {
 			if index >= len(ids) {
