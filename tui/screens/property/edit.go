@@ -38,8 +38,7 @@ func (e *edit) layOut(shell *screen.Shell, patch api.PropertyPatch) {
 	e.initial = map[string]string{}
 	for _, f := range fields() {
 		e.form.Add(components.Field{
-			Eager: true,
-			Name:  f.name, Label: f.label, Kind: f.kind(), Hint: f.hint,
+			Name: f.name, Label: f.label, Kind: f.kind(), Hint: f.hint,
 			Value: typeable(f, textOf(e.base.Property, f.name)),
 			Check: func(value string) string { return e.problem(f, value) },
 			Eager: true,
