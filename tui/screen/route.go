@@ -13,10 +13,12 @@ type Route interface{ route() }
 type (
 	// ToPerks shows the list of perks.
 	ToPerks struct{}
-	// ToPerk shows a perk. Known may hold it as a list has shown it; it is read again anyway.
+	// ToPerk shows a perk. Known may hold it as a list has shown it; it is read again anyway. UserID is for whom it is looked
+	// at, if for somebody.
 	ToPerk struct {
-		ID    string
-		Known *api.Perk
+		ID     string
+		Known  *api.Perk
+		UserID string
 	}
 	// ToRedeem redeems perks for one user. UserID may be empty.
 	ToRedeem struct {

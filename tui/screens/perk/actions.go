@@ -68,7 +68,7 @@ func (s *Screen) whyNotOpen() string {
 func (s *Screen) Do(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Redeem:
-		return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}})
+		return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}, UserID: s.user})
 	case actions.CopyID:
 		return s.copyID()
 	case actions.OpenImage:

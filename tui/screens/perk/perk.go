@@ -23,6 +23,7 @@ type Screen struct {
 
 	id     string
 	known  *api.Perk // as a list has shown it
+	user   string    // for whom it is looked at; "" for nobody
 	read   *screen.Loader[api.Perk]
 	reads  int // how often it has ended, or was forgotten
 	image  drawing
@@ -32,7 +33,7 @@ type Screen struct {
 
 // New makes the screen. What the route knows of the perk is shown until it has been read.
 func New(shell *screen.Shell, route screen.ToPerk) *Screen {
-	return &Screen{shell: shell, id: route.ID, known: route.Known, read: screen.NewLoader[api.Perk](shell)}
+	return &Screen{shell: shell, id: route.ID, known: route.Known, user: route.UserID, read: screen.NewLoader[api.Perk](shell)}
 }
 
 // perk returns what is known of the perk; nil if nothing is.

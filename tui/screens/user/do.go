@@ -99,7 +99,7 @@ func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
 	}
 	switch id {
 	case actions.Open:
-		return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
+		return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk, UserID: s.id})
 	case actions.CopyID:
 		return s.copy(perk.ID)
 	case actions.Mark:

@@ -143,6 +143,18 @@ func TestRedeemFromHere(t *testing.T) {
 	d.Gone("marked")
 }
 
+func TestAPerkThatWasOpenedFromHereIsRedeemedForThisUser(t *testing.T) {
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d.See("[Available 3]")
+	d.Press("enter")
+	d.See("Valid from")
+	d.Press("r")
+	d.Until("the form", func() bool { return d.Depth() == 3 && d.App.Top().Form() != nil })
+	if user := d.App.Top().Form().Value("user_id"); user != "alice" {
+		t.Errorf("it would be redeemed for %q", user)
+	}
+}
+
 func TestThePagesOfTheService(t *testing.T) {
 	s := serve(t)
 	var more []store.PerkRecord
