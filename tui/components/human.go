@@ -66,6 +66,11 @@ func Until(end, now time.Time) string {
 	}
 }
 
+// In says how soon something begins: "in 3 days", "in 5 hours".
+func In(at, now time.Time) string {
+	return "in " + left(at.Sub(now), wall(at, now).Sub(wall(now, now)))
+}
+
 // left writes a time to come, by what passes up to two days, and from then on by what clocks on the wall show.
 func left(passes, shows time.Duration) string {
 	switch {

@@ -43,6 +43,20 @@ func TestAge(t *testing.T) {
 	}
 }
 
+func TestIn(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	for at, want := range map[time.Time]string{
+		now.Add(time.Second):   "in 1 minute",
+		now.Add(5 * time.Hour): "in 5 hours",
+		now.AddDate(0, 0, 15):  "in 15 days",
+		now.AddDate(1, 0, 0):   "in 365 days",
+	} {
+		if got := components.In(at, now); got != want {
+			t.Errorf("%v: %q, not %q", at, got, want)
+		}
+	}
+}
+
 func TestUntil(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	for d, want := range map[time.Duration]string{

@@ -30,8 +30,8 @@ const maxRadiusKM = 500
 
 func (s *Screen) newForm() *components.Form {
 	form := components.NewForm(s.shell.Theme,
-		components.Field{Name: fieldWords, Label: "Words", Hint: "(beginnings of words)"},
-		components.Field{Name: fieldCity, Label: "City", Hint: "(such as Berlin)"},
+		components.Field{Name: fieldWords, Label: "Words", Hint: "(start of words)"},
+		components.Field{Name: fieldCity, Label: "City", Hint: "(such as Rome)"},
 		components.Field{Name: fieldCategory, Label: "Category", Hint: "(name or id)"},
 		components.Field{Name: fieldNear, Label: "Near", Hint: "(lat,lng)", Check: func(text string) string {
 			_, _, problem := parseNear(text)

@@ -41,7 +41,7 @@ func orderWords(key api.SortKey) string {
 	case "updated_at":
 		up, down = "changed longest ago first", "changed last first"
 	case "valid_from":
-		up, down = "beginning first first", "beginning last first"
+		up, down = "beginning soonest first", "beginning last first"
 	case "valid_to":
 		up, down = "ending soonest first", "ending last first"
 	case api.SortDistance:

@@ -72,6 +72,9 @@ func (s *Screen) refreshRows() {
 
 func row(p *api.Perk, now time.Time, marked bool) components.Row {
 	valid, over := validity(p, now)
+	if !over && p.ValidFrom != nil && p.ValidFrom.After(now) {
+		valid = components.In(*p.ValidFrom, now) // a date is cut in a narrow column
+	}
 	return components.Row{
 		Cells: []string{
 			plain.Line(p.Title), line(p.DiscountText), line(p.MerchantName), plain.Line(p.City), line(p.Category), valid, plain.Line(p.ID),

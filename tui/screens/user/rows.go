@@ -11,23 +11,23 @@ import (
 func perkColumns() []components.Column {
 	return []components.Column{
 		{Name: "Title", Min: 13, Share: 4},
+		{Name: "Discount", Min: 10, Share: 1, Drop: 2},
 		{Name: "Merchant", Min: 10, Share: 2, Drop: 3},
 		{Name: "City", Min: 8, Share: 1, Drop: 4},
-		{Name: "Discount", Min: 10, Share: 1, Drop: 2},
-		{Name: "Ends", Min: 13, Drop: 1},
+		{Name: "Valid", Min: 13, Drop: 1},
 	}
 }
 
 func (s *Screen) perkRow(p api.Perk) components.Row {
 	return components.Row{
-		Cells:  []string{plain.Line(p.Title), text(p.MerchantName), plain.Line(p.City), text(p.DiscountText), s.left(p)},
+		Cells:  []string{plain.Line(p.Title), text(p.DiscountText), text(p.MerchantName), plain.Line(p.City), s.left(p)},
 		Marked: s.marked.has(p.ID),
 	}
 }
 
 func (s *Screen) perkLine(p api.Perk) string {
 	parts := []string{plain.Line(p.Title)}
-	for _, part := range []string{text(p.MerchantName), plain.Line(p.City), text(p.DiscountText), s.left(p)} {
+	for _, part := range []string{text(p.DiscountText), text(p.MerchantName), plain.Line(p.City), s.left(p)} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -189,11 +189,11 @@ func TestEveryStateFitsEverySize(t *testing.T) {
 func TestWhatIsHeardIsWhatIsShown(t *testing.T) {
 	for name, want := range map[string]string{
 		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\n" +
-			"1. Coffee for two, Café Schön, Berlin, 2 for 1, 3 days left.\n" +
-			"2. A quiet hour in the museum before it opens, with a guide, Museum, Hamburg, -50 %, 1 hour left. Chosen.\n" +
-			"3. ラーメン一杯無料 🍜, 一蘭, 東京, 無料, 400 days left.\n" +
+			"1. Coffee for two, 2 for 1, Café Schön, Berlin, 3 days left.\n" +
+			"2. A quiet hour in the museum before it opens, with a guide, -50 %, Museum, Hamburg, 1 hour left. Chosen.\n" +
+			"3. ラーメン一杯無料 🍜, 無料, 一蘭, 東京, 400 days left.\n" +
 			"4. كوب شاي مجاني, بيت الشاي, القاهرة, no end.\n" +
-			"5. red [31mtitle of two lines, Berlin, 10 €, 1 minute left.\n" +
+			"5. red [31mtitle of two lines, 10 €, Berlin, 1 minute left.\n" +
 			"1 to 5 of 5 perks",
 		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nalice has redeemed nothing yet.\nPress tab for what can be redeemed.",
 		"unknown user":  "Tab Available, shown. Other tabs: Redeemed.\nProblem: There is no user alice live.\nIds are exact, capitals count too. Check this one, and press u to look for another.",
