@@ -51,8 +51,8 @@ func (a *App) View() string {
 		view = s.View()
 	}
 	view = exactly(view, height)
-	view = a.overlaid(view, height)
 	view = a.toasted(view, height)
+	view = a.overlaid(view, height) // over the message, which may be no answer to a question that it would hide
 	var lines []string
 	if top > 0 {
 		lines = append(lines, a.header())
