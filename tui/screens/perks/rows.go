@@ -18,7 +18,7 @@ func columns(titleMin int) []components.Column {
 		{Name: "Merchant", Min: 14, Share: 3, Drop: 2},
 		{Name: "City", Min: 10, Share: 1, Drop: 3},
 		{Name: "Category", Min: 10, Share: 1, Drop: 5},
-		{Name: "Valid", Min: 12, Share: 1, Drop: 1},
+		{Name: "Valid", Min: 13, Share: 1, Drop: 1},
 		{Name: "Id", Min: 10, Share: 1, Drop: 6},
 	}
 }
@@ -27,7 +27,7 @@ func columns(titleMin int) []components.Column {
 const (
 	leastTitle = 12
 	goodTitle  = 26
-	besides    = 16 // what the cursor and the days that are left take
+	besides    = 17 // what the cursor and the days that are left take
 )
 
 // fitTable lays the table out for its room.
