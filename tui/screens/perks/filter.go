@@ -26,7 +26,11 @@ const (
 	fieldRadius   = "radius"
 )
 
-const maxRadiusKM = 500
+// The radius that the service takes where none is given, and the widest.
+const (
+	usualRadiusKM = 10
+	maxRadiusKM   = 500
+)
 
 func (s *Screen) newForm() *components.Form {
 	form := components.NewForm(s.shell.Theme,
@@ -37,7 +41,7 @@ func (s *Screen) newForm() *components.Form {
 			_, _, problem := parseNear(text)
 			return problem
 		}},
-		components.Field{Name: fieldRadius, Label: "Radius km", Hint: "(10)", Check: func(text string) string {
+		components.Field{Name: fieldRadius, Label: "Radius km", Hint: fmt.Sprintf("(%d)", usualRadiusKM), Check: func(text string) string {
 			_, problem := parseRadius(text)
 			if problem == "" && strings.TrimSpace(text) != "" && strings.TrimSpace(s.form.Value(fieldNear)) == "" {
 				return "needs Near: a place to measure from"

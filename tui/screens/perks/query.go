@@ -1,6 +1,7 @@
 package perks
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -64,11 +65,8 @@ func (q query) filter() string {
 	add("city", q.city)
 	add("category", q.category)
 	if q.isNear {
-		near := "near " + degrees(q.near.Lat) + "," + degrees(q.near.Lng)
-		if q.radius != 0 {
-			near += " within " + degrees(q.radius) + " km"
-		}
-		parts = append(parts, near)
+		radius := cmp.Or(q.radius, usualRadiusKM)
+		parts = append(parts, "near "+degrees(q.near.Lat)+","+degrees(q.near.Lng)+" within "+degrees(radius)+" km")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -54,7 +54,7 @@ func redeem(t *testing.T, d *tuitest.Driver, perk, user string) {
 
 func TestAnUnknownUserIsSaidAndAnotherCanBeGiven(t *testing.T) {
 	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "nobody"}))
-	d.See("There is no user nobody live.", "press u to look for another")
+	d.See("There is no live user nobody.", "press u to look for another")
 	d.Settle()
 	if recent := d.Memory.Recent(screen.Profile{}, "user"); len(recent) > 0 {
 		t.Errorf("%v are remembered", recent)
@@ -99,7 +99,7 @@ func TestRecentUsersAreOffered(t *testing.T) {
 	d.See("User id")
 	d.Type("zoe")
 	d.Press("enter")
-	d.See("There is no user zoe live.")
+	d.See("There is no live user zoe.")
 	d.Press("u")
 	d.See("Which user?")
 	d.Type("bob\n")

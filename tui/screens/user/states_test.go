@@ -196,7 +196,7 @@ func TestWhatIsHeardIsWhatIsShown(t *testing.T) {
 			"5. red [31mtitle of two lines, 10 €, Berlin, 1 minute left.\n" +
 			"1 to 5 of 5 perks",
 		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nalice has redeemed nothing yet.\nPress tab for what can be redeemed.",
-		"unknown user":  "Tab Available, shown. Other tabs: Redeemed.\nProblem: There is no user alice live.\nIds are exact, capitals count too. Check this one, and press u to look for another.",
+		"unknown user":  "Tab Available, shown. Other tabs: Redeemed.\nProblem: There is no live user alice.\nIds are exact, capitals count too. Check this one, and press u to look for another.",
 		"redemption": "Redemption: 3f1c7f0e-0000-4000-8000-000000000001\nPerk: coffee\nUser: alice\nRedeemed: 10 Mar 2026 11:59, 40 s ago\n" +
 			"Status: pending: it waits for approval, and holds the user's place until then\n" +
 			`Metadata: {   "till": 4,   "shop": "Mitte",   "tags": [     "a",     "b"   ],   "note": "two\nlines \u001b[31m" }`,

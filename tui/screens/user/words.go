@@ -2,7 +2,6 @@ package user
 
 import (
 	"errors"
-	"fmt"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -58,11 +57,11 @@ func (s *Screen) isUnknown() bool {
 }
 
 func (s *Screen) unknownUser() notice {
-	where := "live"
+	title := "There is no live user " + plain.Line(s.id) + "."
 	if s.shell.Account.Profile.Sandbox {
-		where = "in the sandbox"
+		title = "There is no user " + plain.Line(s.id) + " in the sandbox."
 	}
-	return notice{components.Failure, fmt.Sprintf("There is no user %s %s.", plain.Line(s.id), where),
+	return notice{components.Failure, title,
 		"Ids are exact, capitals count too. Check this one, and press " + s.key(actions.ForUser) + " to look for another."}
 }
 
