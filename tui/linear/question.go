@@ -2,6 +2,7 @@ package linear
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,7 +70,12 @@ type pick struct {
 	o *overlay.Pick
 }
 
-func (q pick) prompt() string { return "Number, or a part of the name; an empty line leaves: " }
+func (q pick) prompt() string {
+	if q.o.IsOpen() {
+		return "One of these, or another; an empty line leaves: "
+	}
+	return "Number, or a part of the name; an empty line leaves: "
+}
 
 func (q pick) secret() bool { return false }
 
@@ -79,6 +85,9 @@ func (q pick) answer(text string) tea.Cmd {
 		return q.leave()
 	}
 	options := q.o.Options()
+	if q.o.IsOpen() {
+		return q.answerOpen(options, text)
+	}
 	if n, err := strconv.Atoi(text); err == nil {
 		if n < 1 || n > len(options) {
 			q.s.say(fmt.Sprintf("There is no %d here: the numbers go from 1 to %d.", n, len(options)))
@@ -89,16 +98,7 @@ func (q pick) answer(text string) tea.Cmd {
 	found := matching(options, text)
 	switch len(found) {
 	case 0:
-		takes, why := q.o.Takes(text)
-		switch {
-		case takes:
-			q.s.attempt(actions.Cancel)
-			return tea.Batch(q.o.ChooseOther(text), q.s.app.Deliver())
-		case why != "":
-			q.s.say(fmt.Sprintf("%q %s.", plain.Line(text), why))
-		default:
-			q.s.say("Nothing here matches that.")
-		}
+		q.s.say("Nothing here matches that.")
 	case 1:
 		return q.choose(found[0])
 	default:
@@ -107,6 +107,23 @@ func (q pick) answer(text string) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// answerOpen takes a text for what it says: neither for the number of an option, nor for a part of its name.
+func (q pick) answerOpen(options []string, text string) tea.Cmd {
+	if at := slices.Index(options, text); at >= 0 {
+		return q.choose(at)
+	}
+	takes, why := q.o.Takes(text)
+	if found := matching(options, text); !takes && len(found) == 1 {
+		return q.choose(found[0])
+	}
+	if !takes {
+		q.s.say(fmt.Sprintf("%q %s.", plain.Line(text), why))
+		return nil
+	}
+	q.s.attempt(actions.Cancel)
+	return tea.Batch(q.o.ChooseOther(text), q.s.app.Deliver())
 }
 
 func (q pick) choose(at int) tea.Cmd {

@@ -45,9 +45,12 @@ func (p *Pick) Options() []string { return p.ask.Options }
 // Choose answers with an option by its index.
 func (p *Pick) Choose(index int) tea.Cmd { return p.ask.Then(index) }
 
+// IsOpen tells whether more than the options can be the answer.
+func (p *Pick) IsOpen() bool { return p.ask.Other != nil }
+
 // Takes tells whether a text that is none of the options can be the answer too, and why not.
 func (p *Pick) Takes(text string) (takes bool, why string) {
-	if p.ask.Other == nil || text == "" {
+	if !p.IsOpen() || text == "" {
 		return false, ""
 	}
 	if check := p.ask.Other.Field.Check; check != nil {
@@ -59,11 +62,14 @@ func (p *Pick) Takes(text string) (takes bool, why string) {
 // ChooseOther answers with a text that Takes.
 func (p *Pick) ChooseOther(text string) tea.Cmd { return p.ask.Other.Then(text) }
 
-// Linear says what can be chosen, numbered from 1.
+// Linear says what can be chosen, numbered from 1 unless what is typed can be the answer itself, such as the id 1.
 func (p *Pick) Linear() string {
 	lines := make([]string, len(p.ask.Options))
 	for i, option := range p.ask.Options {
-		lines[i] = fmt.Sprintf("%d: %s", i+1, plain.Line(option))
+		lines[i] = plain.Line(option)
+		if !p.IsOpen() {
+			lines[i] = fmt.Sprintf("%d: %s", i+1, lines[i])
+		}
 	}
 	return strings.Join(lines, "\n")
 }
