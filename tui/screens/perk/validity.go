@@ -1,7 +1,6 @@
 package perk
 
 import (
-	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -38,7 +37,7 @@ func validity(perk *api.Perk, now time.Time) string {
 		if perk.ValidTo != nil {
 			from += " until " + lastDay(*perk.ValidTo, now)
 		}
-		return from + ", starts " + in(*perk.ValidFrom, now)
+		return from + ", starts " + components.In(*perk.ValidFrom, now)
 	}
 	if perk.ValidTo == nil {
 		return "Valid, no end date"
@@ -52,7 +51,7 @@ func whyNotNow(perk *api.Perk, now time.Time) string {
 	case ended:
 		return "It " + components.Until(*perk.ValidTo, now) + "."
 	case notStarted:
-		return "It starts " + in(*perk.ValidFrom, now) + "."
+		return "It starts " + components.In(*perk.ValidFrom, now) + "."
 	}
 	return ""
 }
@@ -60,8 +59,3 @@ func whyNotNow(perk *api.Perk, now time.Time) string {
 // lastDay is the last day on which there is still a moment before the end: what ends at midnight is over on the day that
 // begins then.
 func lastDay(end, now time.Time) string { return components.Day(end.Add(-time.Nanosecond), now) }
-
-// in says how long it is until the start, in the words that are used for the end.
-func in(start, now time.Time) string {
-	return "in " + strings.TrimSuffix(components.Until(start, now), " left")
-}

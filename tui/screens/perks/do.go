@@ -29,11 +29,8 @@ func (s *Screen) Offers() []actions.Offer {
 	if len(s.shown) == 0 {
 		perk = noPerk
 	}
-	redeem := perk
 	if len(s.marks) == 0 {
 		marked = noMark
-	} else {
-		redeem = ""
 	}
 	if !s.isFilled() {
 		filtered = noFilter
@@ -46,7 +43,7 @@ func (s *Screen) Offers() []actions.Offer {
 	return append([]actions.Offer{
 		actions.If(actions.Open, perk),
 		actions.If(actions.Filter, ""),
-		actions.If(actions.Redeem, redeem),
+		actions.If(actions.Redeem, s.whyNotRedeem()),
 		actions.If(actions.ClearFilter, filtered),
 		actions.If(actions.NextPage, on),
 		actions.If(actions.Mark, s.whyNoMark()),

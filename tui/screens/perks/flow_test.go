@@ -168,6 +168,13 @@ func TestCategoriesAndExpiredOnes(t *testing.T) {
 	d.See("row 1 of 120")
 	d.Press("e")
 	d.See("All perks, expired ones too", "row 1 of 121", "ended")
+	d.Press("/")
+	d.Type("over\n")
+	d.See("row 1 of 1,")
+	d.Press("r")
+	d.See("Redeem: not possible now. It ended ")
+	d.Press("F")
+	d.See("row 1 of 121")
 	d.Press("e")
 	d.See("row 1 of 120")
 }

@@ -63,6 +63,24 @@ func (s *Screen) clearMarks() {
 	s.table.SetRows(s.rows)
 }
 
+// whyNotRedeem spares a person a form that the service would refuse. The last word is the service's, whose clock decides.
+func (s *Screen) whyNotRedeem() string {
+	if len(s.marks) > 0 {
+		return ""
+	}
+	perk, ok := s.current()
+	now := s.shell.Now()
+	switch {
+	case !ok:
+		return noPerk
+	case perk.ValidTo != nil && !perk.ValidTo.After(now):
+		return "It " + components.Until(*perk.ValidTo, now) + "."
+	case perk.ValidFrom != nil && perk.ValidFrom.After(now):
+		return "It starts " + components.In(*perk.ValidFrom, now) + "."
+	}
+	return ""
+}
+
 // redeem opens the redeeming of what is marked; of the perk under the cursor if nothing is.
 func (s *Screen) redeem() tea.Cmd {
 	s.marksOpened = len(s.marks) > 0
