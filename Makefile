@@ -19,12 +19,17 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server over sample data and show what the client does with it
 	@go run ./cmd/demo
 
-# What is proven of the programs over SQLite is proven again over PostgreSQL, and over PostgreSQL behind PgBouncer.
+# What is proven of the programs over SQLite is proven again over PostgreSQL, and of perksd over PostgreSQL behind PgBouncer, which
+# perksctl cannot tell from one without; make pgbouncer tries that nevertheless.
 .PHONY: test
 test: test-programs lint ## run every check and every test
 	go test ./...
 	PERKS_TEST_DATABASE=postgres go test $(END_TO_END)
-	PERKS_TEST_DATABASE=pgbouncer go test $(END_TO_END)
+	PERKS_TEST_DATABASE=pgbouncer go test ./server ./cmd/perksd
+
+.PHONY: pgbouncer
+pgbouncer: test-programs ## run perksctl's tests against perksd behind PgBouncer
+	PERKS_TEST_DATABASE=pgbouncer go test ./cli/...
 
 .PHONY: test-programs
 test-programs:
