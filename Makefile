@@ -2,7 +2,7 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 60s
-END_TO_END := ./server ./cli/... ./cmd/perksd
+SERVICE := ./server ./cmd/perksd
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
@@ -19,16 +19,17 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server over sample data and show what the client does with it
 	@go run ./cmd/demo
 
-# What is proven of the programs over SQLite is proven again over PostgreSQL, and of perksd over PostgreSQL behind PgBouncer, which
-# perksctl cannot tell from one without; make pgbouncer tries that nevertheless.
+# What is proven of perksd over SQLite is proven again over PostgreSQL, and over PostgreSQL behind PgBouncer. perksctl cannot tell
+# one from another; make databases tries that nevertheless.
 .PHONY: test
 test: test-programs lint ## run every check and every test
 	go test ./...
-	PERKS_TEST_DATABASE=postgres go test $(END_TO_END)
-	PERKS_TEST_DATABASE=pgbouncer go test ./server ./cmd/perksd
+	PERKS_TEST_DATABASE=postgres go test $(SERVICE)
+	PERKS_TEST_DATABASE=pgbouncer go test $(SERVICE)
 
-.PHONY: pgbouncer
-pgbouncer: test-programs ## run perksctl's tests against perksd behind PgBouncer
+.PHONY: databases
+databases: test-programs ## run perksctl's tests against perksd over PostgreSQL, and behind PgBouncer
+	PERKS_TEST_DATABASE=postgres go test ./cli/...
 	PERKS_TEST_DATABASE=pgbouncer go test ./cli/...
 
 .PHONY: test-programs
