@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"reflect"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -20,6 +22,7 @@ type input struct {
 	reader   *bufio.Reader
 	terminal *os.File // nil if there is none
 	before   *term.State
+	shown    chan bool // a secret is read that the terminal does show, because it was there already
 }
 
 // line is what came, or the end. An end without an error is that of the input.
@@ -30,7 +33,7 @@ type line struct {
 }
 
 func newInput(in io.Reader) *input {
-	i := &input{lines: make(chan line, 1), wanted: make(chan bool, 1), reader: bufio.NewReader(in)}
+	i := &input{lines: make(chan line, 1), wanted: make(chan bool, 1), shown: make(chan bool, 1), reader: bufio.NewReader(in)}
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		i.terminal = file
 	}
@@ -38,7 +41,8 @@ func newInput(in io.Reader) *input {
 	return i
 }
 
-// ask asks for a line. One that was asked for before, and has not come, answers this time.
+// ask asks for a line. One that was asked for before, and has not come, answers this time. Of a secret, the terminal shows
+// nothing any more when ask returns: a person may be quicker than the prompt.
 func (i *input) ask(secret bool) {
 	if i.asked {
 		return
@@ -48,6 +52,32 @@ func (i *input) ask(secret bool) {
 		i.before, _ = term.GetState(int(i.terminal.Fd()))
 	}
 	i.wanted <- secret
+	if i.before != nil {
+		i.awaitSilence()
+	}
+}
+
+// silenceTime is how long a terminal may take to stop showing what is typed; one that does not is not waited for.
+const silenceTime = time.Second
+
+// awaitSilence waits until the reader has switched the terminal over, of which nothing else tells.
+func (i *input) awaitSilence() {
+	over := time.After(silenceTime)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
+		now, err := term.GetState(int(i.terminal.Fd()))
+		if err != nil || !reflect.DeepEqual(now, i.before) {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-i.shown:
+			return
+		case <-over:
+			return
+		}
+	}
 }
 
 // got says that the line has come.
@@ -83,6 +113,12 @@ func (i *input) next(secret bool) (string, error) {
 			_, _ = io.WriteString(i.terminal, "\n") // the one that was typed is not shown either
 		}
 		return string(text) + "\n", err
+	}
+	if secret {
+		select {
+		case i.shown <- true:
+		default:
+		}
 	}
 	return i.reader.ReadString('\n')
 }

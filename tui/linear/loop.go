@@ -204,8 +204,13 @@ func (s *session) talk(ctx context.Context) error {
 }
 
 func (s *session) ask(q question) {
+	if q.secret() {
+		s.in.ask(true)
+	}
 	fmt.Fprint(s.out, q.prompt())
-	s.in.ask(q.secret())
+	if !q.secret() {
+		s.in.ask(false)
+	}
 }
 
 // await waits until the question was answered or left, or something has happened that asks another.
