@@ -12,7 +12,8 @@ import (
 // perkHandlers are the perk endpoints over one store: the live one or the sandbox.
 type perkHandlers struct {
 	*service
-	store store.Store
+	store   store.Store
+	sandbox bool
 }
 
 func (h perkHandlers) list(c echo.Context) error {

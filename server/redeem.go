@@ -16,26 +16,42 @@ import (
 const idempotencyHeader = "Idempotency-Key"
 
 func (h perkHandlers) redeem(c echo.Context) error {
+	result, err := h.attempt(c)
+	if err != nil {
+		h.metrics.redeemed(h.sandbox, string(answerTo(err).err.Code))
+		return err
+	}
+	if result.Replayed {
+		h.metrics.redeemed(h.sandbox, "replayed")
+		c.Response().Header().Set("Idempotent-Replayed", "true")
+	} else {
+		h.metrics.redeemed(h.sandbox, string(result.Redemption.Status))
+	}
+	return writeJSON(c, http.StatusCreated, echo.MIMEApplicationJSON, result.Redemption)
+}
+
+// attempt reads the request and redeems.
+func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err error) {
 	body, _, err := readBody(c, mediaJSON)
 	if err != nil {
-		return err
+		return result, err
 	}
 	perkID := pathParameter(c, "perkId")
 	request, err := api.ParseRedeemRequest(body)
 	if err != nil {
-		return err
+		return result, err
 	}
 	key, err := idempotencyKey(c.Request().Header, perkID, request)
 	if err != nil {
-		return err
+		return result, err
 	}
 	if key != nil {
 		c.Response().Header().Set(idempotencyHeader, key.Key) // tells the caller that keys count, whatever the answer
 	}
 	if api.PerkIDRule(perkID) != "" {
-		return store.PerkNotFound(perkID)
+		return result, store.PerkNotFound(perkID)
 	}
-	result, err := h.store.Redeem(c.Request().Context(), store.RedeemAttempt{
+	return h.store.Redeem(c.Request().Context(), store.RedeemAttempt{
 		ID:       h.config.NewID(),
 		PerkID:   perkID,
 		UserID:   request.UserID,
@@ -44,13 +60,6 @@ func (h perkHandlers) redeem(c echo.Context) error {
 		At:       h.now(),
 		Key:      key,
 	})
-	if err != nil {
-		return err
-	}
-	if result.Replayed {
-		c.Response().Header().Set("Idempotent-Replayed", "true")
-	}
-	return writeJSON(c, http.StatusCreated, echo.MIMEApplicationJSON, result.Redemption)
 }
 
 func idempotencyKey(header http.Header, perkID string, request api.RedeemRequest) (*store.IdempotencyKey, error) {

@@ -23,13 +23,15 @@ func (s *service) routes() *echo.Echo {
 	if s.config.BehindProxy {
 		e.IPExtractor = echo.ExtractIPFromXFFHeader()
 	}
-	e.Use(s.identify, s.log, s.recover, s.limitTime)
+	e.Use(s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime)
 
 	get(e, "/livez", s.livez)
 	get(e, "/readyz", s.readyz)
 	get(e, apiPath+"/health", s.health)
 	get(e, apiPath+"/openapi.json", s.description.json)
 	get(e, apiPath+"/openapi.yaml", s.description.yaml)
+
+	s.docsRoutes(e)
 
 	e.POST(apiPath+"/auth/token", s.issueToken)
 
@@ -49,7 +51,7 @@ func (s *service) routes() *echo.Echo {
 
 // perkRoutes puts the perk endpoints of one store under a path.
 func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandbox bool) {
-	h := perkHandlers{service: s, store: perks}
+	h := perkHandlers{service: s, store: perks, sandbox: sandbox}
 	allow := func(scope api.Scope) echo.MiddlewareFunc {
 		authorize := s.authorize(scope, sandbox)
 		return func(next echo.HandlerFunc) echo.HandlerFunc { return asProblem(authorize(next)) }

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
@@ -29,6 +32,9 @@ type Config struct {
 	RateLimit   float64       // requests a second for each client; zero is without limit
 	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
 	Version     string        // as GET /health tells it; empty is "dev"
+
+	Metrics prometheus.Registerer // takes the server's metrics; nil keeps none
+	Tracer  trace.TracerProvider  // takes the spans of requests; nil makes none
 
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
@@ -51,6 +57,8 @@ type service struct {
 	clientRate  *clientLimits
 	tokenRate   *failureLimits
 	description *description
+	metrics     *metrics
+	tracer      trace.Tracer
 }
 
 // New prepares a server, and makes the first signing key when the database has none that is valid.
@@ -72,6 +80,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		clientRate:  newClientLimits(config.RateLimit),
 		tokenRate:   newFailureLimits(),
 		description: description,
+		metrics:     newMetrics(config.Metrics),
+		tracer:      config.Tracer.Tracer("example.com/perks/server"),
 	}
 	e := s.routes()
 	return &Server{Handler: e, routes: routeNames(e)}, nil
@@ -92,6 +102,9 @@ func (c *Config) complete() error {
 	}
 	if c.Version == "" {
 		c.Version = "dev"
+	}
+	if c.Tracer == nil {
+		c.Tracer = noop.NewTracerProvider()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

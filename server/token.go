@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,39 +16,48 @@ import (
 
 // issueToken is POST /auth/token: the client credentials grant of RFC 6749, section 4.4.
 func (s *service) issueToken(c echo.Context) error {
+	token, err := s.grant(c)
+	if err != nil {
+		a := answerTo(err)
+		s.metrics.tokenAsked(cmp.Or(a.oauthError, string(a.err.Code)))
+		return err
+	}
+	s.metrics.tokenAsked("issued")
+	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, token)
+}
+
+// grant reads the request and issues a token.
+func (s *service) grant(c echo.Context) (token api.Token, err error) {
 	header := c.Response().Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Pragma", "no-cache")
 
 	scopes, err := readTokenRequest(c)
 	if err != nil {
-		return err
+		return token, err
 	}
 	pairs := auth.BasicPairs(c.Request().Header.Get("Authorization"))
 	if len(pairs) == 0 {
-		return invalidClient("Send the client id and secret with HTTP Basic authentication.")
+		return token, invalidClient("Send the client id and secret with HTTP Basic authentication.")
 	}
 	if err := s.tokenRate.check(c.RealIP(), pairs[0].ID, s.config.Now()); err != nil {
 		s.config.Logger.WarnContext(c.Request().Context(), "token request refused after too many failures",
 			"request_id", requestID(c), "client", pairs[0].ID, "address", c.RealIP())
-		return err
+		return token, err
 	}
 	client, err := s.authority.Authenticate(c.Request().Context(), pairs)
 	if errors.Is(err, auth.ErrCredentials) {
 		s.tokenRate.failed(c.RealIP(), pairs[0].ID, s.config.Now())
-		return invalidClient("The client id or the secret is wrong, or the client is disabled.")
+		return token, invalidClient("The client id or the secret is wrong, or the client is disabled.")
 	}
 	if err != nil {
-		return err
+		return token, err
 	}
-	token, err := s.authority.Issue(c.Request().Context(), client, scopes)
+	token, err = s.authority.Issue(c.Request().Context(), client, scopes)
 	if errors.Is(err, auth.ErrScope) {
-		return oauthRefusal("invalid_scope", api.Errorf(api.CodeValidationFailed, "The client %q has only the scopes %s.", client.ID, client.Scopes))
+		return token, oauthRefusal("invalid_scope", api.Errorf(api.CodeValidationFailed, "The client %q has only the scopes %s.", client.ID, client.Scopes))
 	}
-	if err != nil {
-		return err
-	}
-	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, token)
+	return token, err
 }
 
 // readTokenRequest reads the optional body: nothing, JSON or a form. Members that this grant has no use for are ignored,

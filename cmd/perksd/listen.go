@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // listenOptions says where to listen and what protects what is said there.
@@ -16,6 +18,13 @@ type listenOptions struct {
 	address           string
 	certFile, keyFile string
 	behindProxy       bool
+}
+
+func (o *listenOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.address, "addr", "127.0.0.1:8080", "the `HOST:PORT` to listen on; port 0 takes a free one")
+	f.StringVar(&o.certFile, "tls-cert", "", "a `FILE` with the certificate, then the chain, in PEM")
+	f.StringVar(&o.keyFile, "tls-key", "", "a `FILE` with the certificate's key in PEM")
+	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy ends TLS: listen in the open anywhere, and believe X-Forwarded-For, -Proto and -Host")
 }
 
 // listener is an address that is taken, with its certificate if it has one.

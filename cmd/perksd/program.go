@@ -28,7 +28,8 @@ type program struct {
 	newID          func() string
 	random         io.Reader // for secrets
 
-	database string // --database
+	database        string // --database
+	sandboxDatabase string // --sandbox-database
 }
 
 // run carries out one command line and returns its exit code. When ctx ends, a server drains and anything else gives up.
@@ -88,6 +89,7 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%w", err) })
 	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
+	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "", "the `ADDRESS` of the database behind the sandbox addresses; without one they are not there")
 	nameVariables(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return readVariables(cmd, p.getenv) }
 	return root

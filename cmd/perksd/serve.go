@@ -16,15 +16,15 @@ import (
 
 type serveOptions struct {
 	listen    listenOptions
-	sandbox   string
+	limits    limitOptions
+	log       logOptions
+	telemetry telemetryOptions
 	hourly    bool
 	tokenTTL  time.Duration
-	rateLimit rate
-	logFormat choice
 }
 
 func (p *program) serveCommand() *cobra.Command {
-	o := serveOptions{logFormat: choice{value: "text", allowed: []string{"text", "json"}}}
+	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API until SIGTERM or SIGINT",
@@ -40,15 +40,12 @@ func (p *program) serveCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.serve(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.listen.address, "addr", "127.0.0.1:8080", "the `HOST:PORT` to listen on; port 0 takes a free one")
-	f.StringVar(&o.listen.certFile, "tls-cert", "", "a `FILE` with the certificate, then the chain, in PEM")
-	f.StringVar(&o.listen.keyFile, "tls-key", "", "a `FILE` with the certificate's key in PEM")
-	f.BoolVar(&o.listen.behindProxy, "behind-proxy", false, "a proxy ends TLS: listen in the open anywhere, and believe X-Forwarded-For, -Proto and -Host")
-	f.StringVar(&o.sandbox, "sandbox-database", "", "the `DATABASE` of the sandbox addresses; without one they are not there")
+	o.listen.flags(f)
 	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
 	f.DurationVar(&o.tokenTTL, "token-ttl", time.Hour, "how long a token lives, at most 24h")
-	f.Var(&o.rateLimit, "rate-limit", "how often each client may ask; 0 is without limit (default without)")
-	f.Var(&o.logFormat, "log-format", "how to write the log")
+	o.limits.flags(f)
+	o.log.flags(f)
+	o.telemetry.flags(f)
 	return cmd
 }
 
@@ -59,16 +56,22 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	}
 	defer listener.Close()
 	spareCollections()
-	log := p.logger(o.logFormat.value)
-	stores, err := p.openStores(ctx, o.sandbox, log)
+	log := o.log.logger(p.stderr)
+	stores, err := p.openStores(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
 
+	telemetry, err := o.telemetry.start(ctx, stores, log)
+	if err != nil {
+		return err
+	}
+	defer telemetry.stop()
 	handler, err := server.New(ctx, server.Config{
 		Live: stores.live, Sandbox: stores.sandbox,
-		TokenTTL: o.tokenTTL, Hourly: o.hourly, RateLimit: o.rateLimit.perSecond, BehindProxy: o.listen.behindProxy,
+		TokenTTL: o.tokenTTL, Hourly: o.hourly, RateLimit: o.limits.rate.perSecond, BehindProxy: o.listen.behindProxy,
+		Metrics: telemetry.metrics, Tracer: telemetry.tracer,
 		Version: version, Logger: log, Now: p.now, NewID: p.newID,
 	})
 	if err != nil {
@@ -76,7 +79,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	}
 	stopPurging := startPurging(stores.all(), p.now, log)
 	defer stopPurging()
-	p.announce(o.logFormat.value, log, listener.url())
+	p.announce(o.log.format.value, log, listener.url())
 	return listener.serve(ctx, handler, log)
 }
 
@@ -87,13 +90,6 @@ func spareCollections() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
 	}
-}
-
-func (p *program) logger(format string) *slog.Logger {
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(p.stderr, nil))
-	}
-	return slog.New(slog.NewTextHandler(p.stderr, nil))
 }
 
 // announce says that requests are answered now, and where. People and scripts wait for this line, so it is plain in a

@@ -14,17 +14,17 @@ type serveStores struct {
 	sandbox store.Store // nil without a sandbox
 }
 
-// openStores opens the live database and, unless its address is empty, the sandbox.
-func (p *program) openStores(ctx context.Context, sandbox string, log *slog.Logger) (s serveStores, err error) {
+// openStores opens the live database and, unless --sandbox-database is empty, the sandbox.
+func (p *program) openStores(ctx context.Context, log *slog.Logger) (s serveStores, err error) {
 	live, err := parseDatabase(p.database)
 	if err != nil {
 		return s, err
 	}
-	if sandbox == "" {
+	if p.sandboxDatabase == "" {
 		s.live, err = live.open(ctx, log)
 		return s, err
 	}
-	apart, err := parseDatabase(sandbox)
+	apart, err := parseDatabase(p.sandboxDatabase)
 	if err != nil {
 		return s, err
 	}
