@@ -31,6 +31,7 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 			}
 			caller, err := s.authority.Verify(c.Request().Context(), token)
 			if errors.Is(err, auth.ErrToken) {
+				s.config.Logger.DebugContext(c.Request().Context(), "token refused", "request_id", requestID(c), "reason", loggable(err.Error()), "address", c.RealIP())
 				return unauthorized("invalid_token", "The access token is not valid or has expired. Get a new one from POST %s/auth/token.", apiPath)
 			}
 			if err != nil {

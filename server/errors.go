@@ -96,14 +96,15 @@ func (s *service) writeError(err error, c echo.Context) {
 	if status == http.StatusServiceUnavailable {
 		c.Response().Header().Set("Retry-After", "1")
 	}
-	body := api.ErrorBody{Response: a.err.Message, Code: a.err.Code, Errors: a.err.Fields, OAuthError: a.oauthError}
+	message := hideSecrets(a.err.Message)
+	body := api.ErrorBody{Response: message, Code: a.err.Code, Errors: a.err.Fields, OAuthError: a.oauthError}
 	mediaType := echo.MIMEApplicationJSON
 	if writesProblems(c) {
 		mediaType = "application/problem+json"
 		body.Type = "urn:perks:problem:" + string(a.err.Code)
 		body.Title = kind.title
 		body.Status = status
-		body.Detail = a.err.Message
+		body.Detail = message
 	}
 	if err := writeJSON(c, status, mediaType, body); err != nil {
 		s.config.Logger.WarnContext(c.Request().Context(), "the error could not be sent", "request_id", requestID(c), "error", err)

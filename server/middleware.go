@@ -13,14 +13,14 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
-// saneRequestID keeps what others send out of trouble in logs.
+// saneRequestID is what a log takes as it is. A token would match too.
 var saneRequestID = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
 // identify gives every request an id: the caller's if it is sane, else a new one.
 func (s *service) identify(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id := c.Request().Header.Get(requestIDHeader)
-		if !saneRequestID.MatchString(id) {
+		if !saneRequestID.MatchString(id) || hideSecrets(id) != id {
 			id = s.config.NewID()
 		}
 		c.Response().Header().Set(requestIDHeader, id)
@@ -41,8 +41,8 @@ func (s *service) log(next echo.HandlerFunc) echo.HandlerFunc {
 		r := c.Request()
 		s.config.Logger.InfoContext(r.Context(), "request",
 			"request_id", requestID(c),
-			"method", r.Method,
-			"path", r.URL.Path,
+			"method", loggable(r.Method),
+			"path", loggable(r.URL.Path),
 			"status", c.Response().Status,
 			"bytes", c.Response().Size,
 			"duration", time.Since(start),

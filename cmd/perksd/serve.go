@@ -96,7 +96,9 @@ func spareCollections() {
 // log of text; a log of JSON has nothing but JSON.
 func (p *program) announce(format string, log *slog.Logger, url string) {
 	if format == "json" {
-		log.Info("listening on " + url)
+		// Whatever the level of the log, its handler writes what it is given.
+		line := slog.NewRecord(p.now(), slog.LevelInfo, "listening on "+url, 0)
+		_ = log.Handler().Handle(context.Background(), line) // who cannot read the log does not wait for it
 		return
 	}
 	fmt.Fprintln(p.stderr, "listening on "+url)

@@ -142,3 +142,14 @@ func TestRate(t *testing.T) {
 		}
 	}
 }
+
+func TestTheLogHasNothingBelowItsLevel(t *testing.T) {
+	for level, want := range map[string]int{"info": 1, "warn": 0, "error": 0} {
+		s, stop := newOperator(t).serve("--log-format", "json", "--log-level", level)
+		perksdtest.StatusOf(t, s.url+"/livez", "")
+		_, log := stop()
+		if got := strings.Count(log, `"msg":"request"`); got != want {
+			t.Errorf("--log-level %s: %d requests are logged, want %d:\n%s", level, got, want, log)
+		}
+	}
+}

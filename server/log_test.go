@@ -1,0 +1,95 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode"
+
+	"example.com/perks/server"
+	"example.com/perks/server/servertest"
+)
+
+// pathInLog asks for a path and returns it as a server that logs JSON has logged it.
+func pathInLog(t *testing.T, path string) string {
+	t.Helper()
+	var logged bytes.Buffer
+	s := servertest.Start(t, func(c *server.Config) { c.Logger = slog.New(slog.NewJSONHandler(&logged, nil)) })
+	request := s.Request("", "GET", s.Root(), "")
+	request.URL.Path = path
+	s.Send(request)
+	s.Stop()
+	if got := strings.Count(logged.String(), "\n"); got != 1 {
+		t.Errorf("one request left %d lines:\n%s", got, logged.String())
+	}
+	var line struct{ Path string }
+	if err := json.Unmarshal(logged.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsFunc(logged.String(), func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
+		t.Errorf("the log holds a control character: %q", logged.String())
+	}
+	return line.Path
+}
+
+func TestWhatCallersSendIsLoggedShortAndWithoutWhatSteersATerminal(t *testing.T) {
+	const secret = "q3ZxGxGmB0Jk7kS3nUoW9m1y6y2zVtYpLr8cDfEhAaB"
+	tests := []struct{ name, path, want string }{
+		{"a usual path", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11"},
+		{"a line of its own", "/a\nlevel=INFO msg=forged", "/a\uFFFDlevel=INFO msg=forged"},
+		{"an escape", "/\x1b[2J\u009b31m", "/\uFFFD[2J\uFFFD31m"},
+		{"turned around", "/a\u202eb\u2028c", "/a\uFFFDb\uFFFDc"},
+		{"no text", "/\xff\xfe", "/\uFFFD"},
+		{"very long", "/" + strings.Repeat("a/", 30000), "/" + strings.Repeat("a/", 255) + "a... (60001 bytes)"},
+		{"a token", "/v2/partners/perks/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "/v2/partners/perks/[hidden]"},
+		{"a secret", "/v2/partners/perks/" + secret, "/v2/partners/perks/[hidden]"},
+		{"a secret, encoded twice", "/v2/" + url.PathEscape(secret) + "%20", "/v2/[hidden]%20"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := pathInLog(t, test.path); got != test.want {
+				t.Errorf("the log has the path\n%q, want\n%q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestARequestIDThatLooksLikeATokenIsNotTaken(t *testing.T) {
+	s := servertest.Start(t)
+	token := s.Token()
+	request := s.Request("", "GET", s.URL+"/health", "")
+	request.Header.Set("X-Request-Id", token[:min(len(token), 100)])
+	if response, _ := s.Send(request); response.Header.Get("X-Request-Id") == request.Header.Get("X-Request-Id") {
+		t.Error("it is the request's id")
+	}
+}
+
+func TestAnErrorDoesNotRepeatASecret(t *testing.T) {
+	s := servertest.Start(t)
+	token := s.Token()
+	for _, path := range []string{"/partners/perks/", "/partners/perks/users/", "/get-property/"} {
+		response, body := s.Send(s.Request(token, "GET", s.URL+path+token, ""))
+		if response.StatusCode != http.StatusNotFound || strings.Contains(string(body), token) {
+			t.Errorf("%d %s", response.StatusCode, body)
+		}
+	}
+}
+
+func TestTheLogTellsTheOperatorWhyATokenWasRefused(t *testing.T) {
+	var logged bytes.Buffer
+	s := servertest.Start(t, servertest.LogTo(&logged))
+	good := s.Token()
+	for _, token := range []string{"nonsense", unsigned(t, good)} {
+		s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil)
+	}
+	s.Stop()
+	for _, want := range []string{"invalid number of segments", "signing method none is invalid"} {
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, logged.String())
+		}
+	}
+}

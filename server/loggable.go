@@ -1,0 +1,50 @@
+package server
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"example.com/perks/api/plain"
+)
+
+// What tokens and secrets of ours look like: a JWT, and 32 or more characters of base64 with letters of both cases among
+// them. The ids that perksd makes have letters of one case.
+var (
+	likeToken  = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)*`)
+	likeSecret = regexp.MustCompile(`[A-Za-z0-9_+=-]{32,}`)
+)
+
+const hidden = "[hidden]"
+
+// hideSecrets takes out what looks like a token or a secret. People paste them where an id should be, and what was asked for
+// is told to others: in logs, and in messages that end up in tickets.
+func hideSecrets(text string) string {
+	text = likeToken.ReplaceAllString(text, hidden)
+	return likeSecret.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.ContainsFunc(found, unicode.IsUpper) && strings.ContainsFunc(found, unicode.IsLower) {
+			return hidden
+		}
+		return found
+	})
+}
+
+// maxLogged is how many bytes of one text that a caller sent are logged. The longest good path is below it.
+const maxLogged = 512
+
+// loggable makes of a text that a caller sent what may stand in a log: short, on one line, without anything that would steer
+// the terminal of who reads it, and without secrets.
+func loggable(text string) string {
+	tail := ""
+	if len(text) > maxLogged {
+		text, tail = text[:maxLogged], fmt.Sprintf("... (%d bytes)", len(text))
+	}
+	shown := strings.Map(func(r rune) rune {
+		if plain.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
+	return hideSecrets(shown) + tail
+}
