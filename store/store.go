@@ -29,6 +29,8 @@ type Store interface {
 
 	// Ready returns nil only if the database accepts and commits a write now.
 	Ready(ctx context.Context) error
+	// Stats returns how the database's connections and its queue of writes fare now. It waits for nothing.
+	Stats() Stats
 	// Close waits for writes under way and releases the database.
 	Close() error
 }

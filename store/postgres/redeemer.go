@@ -17,8 +17,9 @@ const (
 // next one. Each of them would wait for the same lock anyway, and so many callers pay for one commit. A perk that no one
 // else asks for is redeemed at once.
 type redeemer struct {
-	db   *DB
-	room chan struct{}
+	db      *DB
+	room    chan struct{} // holds a token for each attempt that is queued or under way
+	batches store.BatchMeter
 
 	mu     sync.Mutex
 	queues map[string][]*waiting // by perk; a perk that is in it has a goroutine that works on its queue
@@ -107,6 +108,7 @@ func (r *redeemer) next(perkID string) []*waiting {
 		case len(batch) == maxTogether || users[user] || key[1] != "" && keys[key]:
 			rest = append(rest, w)
 		default:
+			store.TurnCame(w.ctx)
 			batch = append(batch, w)
 			users[user], keys[key] = true, true
 		}
@@ -151,8 +153,8 @@ func (r *redeemer) settle(batch []*waiting) {
 }
 
 func (r *redeemer) reply(w *waiting, a answer) {
-	w.answer <- a
 	<-r.room
+	w.answer <- a
 }
 
 // persist tries the attempts again while failures pass and someone waits. That the outcome of an earlier try may be
@@ -162,6 +164,11 @@ func (r *redeemer) persist(batch []*waiting, attempts []store.RedeemAttempt) ([]
 	defer cancel()
 	for try := newTries(); ; {
 		answers, err := r.db.redeemTogether(ctx, attempts)
+		if err == nil {
+			r.batches.Ended(len(attempts))
+		} else {
+			r.batches.Failed()
+		}
 		if err == nil || !isPassing(err) && sqlState(err) != stateUniqueViolation {
 			return answers, err
 		}

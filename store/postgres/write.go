@@ -80,6 +80,7 @@ func (db *DB) transact(ctx context.Context, work func(*session) error) error {
 		return err
 	}
 	defer conn.Release()
+	store.TurnCame(ctx)
 	ctx, cancel := db.outlive(ctx)
 	defer cancel()
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})

@@ -24,6 +24,9 @@ type writer struct {
 	queue   chan *job
 	stopped chan struct{}
 
+	waiting atomic.Int64 // jobs whose callers wait, or have waited until they left
+	batches store.BatchMeter
+
 	closing sync.RWMutex // held for reading while a job is being queued
 	closed  bool
 
@@ -53,7 +56,9 @@ func (j *job) take() bool { return j.taken.CompareAndSwap(false, true) }
 // begin tells whether the job is to run: it has begun before, or it is there to be taken and its caller still waits.
 func (j *job) begin() bool {
 	if !j.begun && j.ctx.Err() == nil {
-		j.begun = j.take()
+		if j.begun = j.take(); j.begun {
+			store.TurnCame(j.ctx)
+		}
 	}
 	return j.begun
 }
@@ -98,12 +103,20 @@ func (w *writer) enqueue(j *job) error {
 	if w.closed {
 		return store.Unavailable(errClosed)
 	}
+	w.waiting.Add(1)
 	select {
 	case w.queue <- j:
 		return nil
 	case <-j.ctx.Done():
+		w.waiting.Add(-1)
 		return store.Unavailable(j.ctx.Err())
 	}
+}
+
+// answer tells whoever waits for the job what became of it.
+func (w *writer) answer(j *job, err error) {
+	w.waiting.Add(-1)
+	j.done <- err
 }
 
 // drain refuses new jobs and returns when the queued ones are done.
@@ -136,7 +149,7 @@ func (w *writer) run() {
 			}
 			w.commit(batch)
 			batch = nil
-			j.done <- w.perform(j)
+			w.answer(j, w.perform(j))
 		}
 		w.commit(batch)
 	}
@@ -175,7 +188,7 @@ func (w *writer) commit(batch []*job) {
 		if err != nil {
 			j.err = store.Unavailable(err)
 		}
-		j.done <- j.err
+		w.answer(j, j.err)
 	}
 }
 
@@ -185,8 +198,11 @@ func (w *writer) attempt(batch []*job) (nothing bool, err error) {
 	defer func() {
 		if err != nil {
 			w.log.Error("a write transaction failed", "jobs", len(batch), "error", err)
+			w.batches.Failed()
 			w.discardSession()
+			return
 		}
+		w.batches.Ended(len(batch))
 	}()
 	if err := w.openSession(); err != nil {
 		return false, err

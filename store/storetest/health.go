@@ -12,6 +12,35 @@ var healthTests = []test{
 		f.must(f.Ready(f.ctx))
 		f.must(f.Ready(f.ctx))
 	}},
+	{"the figures of the connections and of the queue are those of the work that was done", func(f *fixture) {
+		before := f.Stats().Queue.Batches
+		f.addUsers("ann", "bob")
+		f.addPerks(perk("p"))
+		turns := 0
+		for _, user := range []string{"ann", "bob", "ann"} { // the last is refused
+			_, _ = f.Redeem(store.WithTurn(f.ctx, func() { turns++ }), attempt("p", user))
+		}
+		f.equal("times that a write's turn came", turns, 3)
+		f.equal("perks", len(collect(f, f.ExportPerks(f.ctx))), 1) // needs a connection that reads
+		after := f.Stats()
+		f.equal("writes that wait", after.Queue.Waiting, 0)
+		if after.Queue.Capacity < 1 {
+			f.Errorf("the queue has room for %d", after.Queue.Capacity)
+		}
+		if writes := after.Queue.Batches.Writes - before.Writes; writes < 3 {
+			f.Errorf("%d writes were counted, want at least 3", writes)
+		}
+		if one := after.Queue.Batches.UpTo[0] - before.UpTo[0]; one < 3 {
+			f.Errorf("%d transactions of one write were counted, want at least 3", one)
+		}
+		f.equal("transactions that failed", after.Queue.Batches.Failed, uint64(0))
+		f.equal("the pool of reads", after.Pools[0].Name, "reads")
+		for _, pool := range after.Pools {
+			if pool.Max < 1 || pool.Idle < 1 || pool.InUse != 0 {
+				f.Errorf("while nobody asks, the pool of %s has %d connections in use, %d idle, at most %d", pool.Name, pool.InUse, pool.Idle, pool.Max)
+			}
+		}
+	}},
 	{"a context that is over ends every call, and writes nothing", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))

@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+	"example.com/perks/store/postgres/cluster"
+)
+
+// TestTheFiguresOfTheQueue holds the perk's lock, so that the first attempt is under way and the others wait behind it.
+func TestTheFiguresOfTheQueue(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	commit(t, begin(t, db, addPerk+`; UPDATE perk_stock SET stock = 10; INSERT INTO users VALUES ('a'), ('b'), ('c')`))
+	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
+	answers := make(chan error, 3)
+	redeem := func(user string) {
+		_, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: "of-" + user, PerkID: "p", UserID: user, ClientID: "shop", At: time.Now()})
+		answers <- err
+	}
+	go redeem("a")
+	waitForLock(t, db)
+	for _, user := range []string{"b", "c"} {
+		go redeem(user)
+	}
+	for queued(db.redeemer) < 2 {
+		runtime.Gosched()
+	}
+	if waiting := db.Stats().Queue.Waiting; waiting != 3 {
+		t.Errorf("%d attempts wait, want one that is under way and two behind it", waiting)
+	}
+	if writes := db.Stats().Pools[1]; writes.InUse != 2 {
+		t.Errorf("%d connections of the pool of writes are in use, want the lock's and the redemption's", writes.InUse)
+	}
+	commit(t, other)
+	for range 3 {
+		if err := <-answers; api.CodeOf(err) != "" {
+			t.Error(err)
+		}
+	}
+	queue := db.Stats().Queue
+	if queue.Waiting != 0 || queue.Batches.Ended != 2 || queue.Batches.Writes != 3 || queue.Batches.UpTo[0] != 1 || queue.Batches.Failed != 0 {
+		t.Errorf("%+v: want a transaction of one attempt and one of two", queue)
+	}
+}
+
+func queued(r *redeemer) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queues["p"])
+}

@@ -1,0 +1,33 @@
+package sqlite
+
+import "testing"
+
+func TestTheFiguresOfTheQueue(t *testing.T) {
+	db := openTemporary(t)
+	before := db.Stats().Queue.Batches
+	release := holdWriter(t, db)
+	first := enqueue(t, db, t.Context(), addUser("first"))
+	second := enqueue(t, db, t.Context(), addUser("second"))
+	if waiting := db.Stats().Queue.Waiting; waiting != 3 {
+		t.Errorf("%d writes wait, want one that is under way and two behind it", waiting)
+	}
+	release()
+	for _, j := range []*job{first, second} {
+		if err := <-j.done; err != nil {
+			t.Error(err)
+		}
+	}
+	broken := enqueue(t, db, t.Context(), func(s *session) error {
+		return failing(func(s *session) error { return s.exec(`ROLLBACK`) }, errClosed)(s)
+	})
+	<-broken.done
+
+	queue := db.Stats().Queue
+	if queue.Waiting != 0 {
+		t.Errorf("%d writes wait, want none", queue.Waiting)
+	}
+	b := queue.Batches
+	if b.Ended-before.Ended != 2 || b.Writes-before.Writes != 3 || b.UpTo[0]-before.UpTo[0] != 1 || b.Failed-before.Failed != 1 {
+		t.Errorf("before %+v, after %+v: want a transaction of one write, one of two, and one that failed", before, b)
+	}
+}
