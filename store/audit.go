@@ -25,6 +25,9 @@ const RedemptionSubjectPrefix = "redemption/"
 // RedemptionSubject is "redemption/" and the redemption's id.
 func RedemptionSubject(id string) string { return RedemptionSubjectPrefix + id }
 
+// SandboxSubject is the sandbox as a whole.
+const SandboxSubject = "sandbox"
+
 // PublicClient is a client as the audit log shows it: without its secret's hash.
 type PublicClient struct {
 	ID          string    `json:"id"`

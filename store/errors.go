@@ -74,6 +74,11 @@ func ClientExists(id string) error {
 	return api.Errorf(api.CodeConflict, "There is a client %q already. Choose another id.", id)
 }
 
+// NotASandbox says that a database has what only a live one has.
+func NotASandbox(found LiveRecords) error {
+	return api.Errorf(api.CodeConflict, "This is no sandbox: it has %s, which only a live database has.", found)
+}
+
 // Unavailable says that the database could not finish and that a write's outcome is unknown. The cause is for the log
 // and is not part of the message.
 func Unavailable(cause error) error {

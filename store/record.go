@@ -133,4 +133,5 @@ const (
 	ActionDisableClient    = "client.disable"
 	ActionEnableClient     = "client.enable"
 	ActionRotateSigningKey = "key.rotate"
+	ActionResetSandbox     = "sandbox.reset"
 )

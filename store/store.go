@@ -26,6 +26,7 @@ type Store interface {
 	Credentials
 	Importer
 	Exporter
+	Emptier
 
 	// Ready returns nil only if the database accepts and commits a write now.
 	Ready(ctx context.Context) error
@@ -124,4 +125,13 @@ type Exporter interface {
 	ExportProperties(ctx context.Context) iter.Seq2[PropertyRecord, error]
 	// ExportRedemptions keeps to one status unless it is "".
 	ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[RedemptionRecord, error]
+}
+
+// Emptier begins a sandbox anew.
+type Emptier interface {
+	// Reset forgets all perks, categories, users, redemptions and idempotency keys as one atomic step, and tells how many
+	// there were. The audit log stays, and says so too. What others do to these records goes before or after it as a whole.
+	// A database that has a client, a signing key or a property is not a sandbox: the error is NotASandbox, and nothing is
+	// changed.
+	Reset(ctx context.Context, by Actor, at time.Time) (Emptied, error)
 }

@@ -1,0 +1,92 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"example.com/perks/store"
+)
+
+// Reset forgets what is in a sandbox. It deletes rows, where TRUNCATE would be faster: that waits for every reader, has
+// all others wait for it, and empties the tables under the eyes of readers who still see the moment before.
+func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Emptied, error) {
+	emptied, err := writeFor(ctx, db, "empty the sandbox", func(s *session) (emptied store.Emptied, err error) {
+		if err := s.lockSandbox(); err != nil {
+			return emptied, err
+		}
+		if emptied, err = s.empty(); err != nil {
+			return emptied, err
+		}
+		return emptied, s.audit(at, by, store.ActionResetSandbox, store.SandboxSubject, emptied, nil)
+	})
+	if err == nil && emptied.All() >= manyRecords {
+		db.tidy(ctx, `perks, perk_stock, categories, users, redemptions, idempotency_keys`)
+	}
+	return emptied, err
+}
+
+// lockSandbox has everyone wait who writes to the sandbox, and makes sure that it is one. Readers go on. What others hold
+// they get in the same order: imports lock the catalog first, those who redeem and decide the stock; so nobody waits in a
+// circle. EXCLUSIVE keeps even those out who only lock a row of the stock, before they have read anything.
+func (s *session) lockSandbox() error {
+	if err := s.requireOneSchema(); err != nil {
+		return err
+	}
+	if err := s.runAll(
+		raiseVersion,
+		`LOCK TABLE perk_stock, perks, categories, users, redemptions, idempotency_keys IN EXCLUSIVE MODE`,
+		`LOCK TABLE clients, signing_keys, properties IN SHARE MODE`,
+	); err != nil {
+		return err
+	}
+	found, err := one(s, func(r row) (l store.LiveRecords, err error) {
+		return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
+	}, `SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`)
+	if err == nil && found.AreThere() {
+		err = store.NotASandbox(found)
+	}
+	return err
+}
+
+// errScattered stops a search_path whose first schema lacks a table, so that the next one's, which may be live, would be
+// emptied in its place.
+var errScattered = errors.New("the tables that the address leads to lie in several schemas; name the sandbox's alone in search_path")
+
+func (s *session) requireOneSchema() error {
+	schemas, err := one(s, scanValue[int], `
+		SELECT count(DISTINCT relnamespace) FROM pg_class WHERE oid IN (
+			'migrations'::regclass, 'catalog'::regclass, 'audit'::regclass, 'clients'::regclass, 'signing_keys'::regclass, 'properties'::regclass,
+			'perks'::regclass, 'perk_stock'::regclass, 'categories'::regclass, 'users'::regclass, 'redemptions'::regclass, 'idempotency_keys'::regclass)`)
+	if err == nil && schemas != 1 {
+		err = errScattered
+	}
+	return err
+}
+
+// empty deletes everything. The triggers that keep rows which others refer to are off until it is done, and only in this
+// transaction.
+func (s *session) empty() (emptied store.Emptied, err error) {
+	for _, step := range []struct {
+		count *int64
+		text  string
+	}{
+		{new(int64), `ALTER TABLE redemptions DISABLE TRIGGER redemptions_stay`},
+		{new(int64), `ALTER TABLE perks DISABLE TRIGGER perks_stay`},
+		{new(int64), `ALTER TABLE users DISABLE TRIGGER users_stay`},
+		{&emptied.IdempotencyKeys, `DELETE FROM idempotency_keys`},
+		{&emptied.Redemptions, `DELETE FROM redemptions`},
+		{new(int64), `DELETE FROM perk_stock`},
+		{&emptied.Perks, `DELETE FROM perks`},
+		{&emptied.Categories, `DELETE FROM categories`},
+		{&emptied.Users, `DELETE FROM users`},
+		{new(int64), `ALTER TABLE redemptions ENABLE TRIGGER redemptions_stay`},
+		{new(int64), `ALTER TABLE perks ENABLE TRIGGER perks_stay`},
+		{new(int64), `ALTER TABLE users ENABLE TRIGGER users_stay`},
+	} {
+		if *step.count, err = s.execCount(step.text); err != nil {
+			return emptied, err
+		}
+	}
+	return emptied, nil
+}

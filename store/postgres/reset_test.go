@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"errors"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+	"example.com/perks/store/postgres/cluster"
+)
+
+// TestAResetKeepsToOneSchema proves that a table which the sandbox's schema lacks is not taken from the next one.
+func TestAResetKeepsToOneSchema(t *testing.T) {
+	t.Parallel()
+	address := cluster.Database(t)
+	live := openAt(t, address)
+	fill(t, live, 1, 1)
+	if err := live.write(t.Context(), "make a schema", func(s *session) error { return s.exec(`CREATE SCHEMA apart`) }); err != nil {
+		t.Fatal(err)
+	}
+	sandbox := openAt(t, address+"&search_path=apart")
+	fill(t, sandbox, 2, 1)
+	both := openAt(t, address+"&search_path=apart,public")
+	if err := both.write(t.Context(), "lose a table", func(s *session) error { return s.exec(`DROP TABLE apart.users`) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := both.Reset(t.Context(), store.Operator, importDay); !errors.Is(err, errScattered) {
+		t.Errorf("the error is %v, want that the tables are scattered", err)
+	}
+	if users := read[int](t, live, `SELECT count(*) FROM users`); users != 100 {
+		t.Errorf("the live schema has %d users, want its 100", users)
+	}
+}
+
+// TestWhatIsReferredToStaysAfterAReset proves that the guards that a reset takes away are there again.
+func TestWhatIsReferredToStaysAfterAReset(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	if _, err := db.Reset(t.Context(), store.Operator, importDay); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Reset(t.Context(), store.Operator, importDay); api.CodeOf(err) != api.CodeConflict {
+		t.Fatalf("with a client: %v", err)
+	}
+	for _, table := range []string{"perks", "users", "redemptions"} {
+		err := db.write(t.Context(), "work by hand", func(s *session) error { return s.exec(`DELETE FROM ` + table) })
+		if state := sqlState(err); state != "23503" {
+			t.Errorf("DELETE FROM %s: SQLSTATE %q, want that of a foreign key, 23503", table, state)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+var resetTests = []test{
+	{"a sandbox is empty afterwards, and the log tells what was in it", func(f *fixture) {
+		f.fillSandbox()
+		emptied, err := f.Reset(f.ctx, store.Operator, now.Add(time.Hour))
+		f.must(err)
+		want := store.Emptied{Perks: 2, Categories: 1, Users: 2, Redemptions: 3, IdempotencyKeys: 1}
+		f.equal("emptied", emptied, want)
+		f.isEmpty()
+		f.sameEntries(store.SandboxSubject, []store.AuditEntry{
+			{At: now.Add(time.Hour), Actor: store.Operator, Action: store.ActionResetSandbox, Before: asJSON(want), After: asJSON(nil)},
+		})
+		f.equal("the whole log", f.actions(""), []string{store.ActionReject, store.ActionResetSandbox})
+	}},
+	{"an empty sandbox is reset as well", func(f *fixture) {
+		emptied, err := f.Reset(f.ctx, store.Operator, now)
+		f.must(err)
+		f.equal("emptied", emptied, store.Emptied{})
+		f.equal("the log", f.actions(store.SandboxSubject), []string{store.ActionResetSandbox})
+	}},
+	{"what is counted of a query is counted anew", func(f *fixture) {
+		f.addPerks(perk("p", category("Food"), title("Tea")))
+		query := store.PerkQuery{Text: "tea", Category: "food"}
+		f.finds("before", query, "p")
+		_, err := f.Reset(f.ctx, store.Operator, now)
+		f.must(err)
+		f.finds("after", query)
+		f.addPerks(perk("q", category("Food"), title("Tea")), perk("r", category("Food"), title("Tea")))
+		f.finds("filled again", query, "q", "r")
+	}},
+	{"a sandbox that is filled again knows nothing of before", func(f *fixture) {
+		f.fillSandbox()
+		_, err := f.Reset(f.ctx, store.Operator, now)
+		f.must(err)
+		f.addUsers("ann", "bob")
+		f.addPerks(perk("one", stock(1)), perk("many"))
+		again := keyed(attempt("one", "bob"), "again", "key", 9) // the key was another request's
+		made := f.redeem(again)
+		f.equal("replayed", made.Replayed, false)
+		_, err = f.Redeem(f.ctx, attempt("one", "ann"))
+		f.fails("one unit, as at first", err, api.CodeSoldOut)
+		list, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "ann", Window: store.Window{Page: 1, PerPage: 10}})
+		f.must(err)
+		f.equal("redemptions", list.Total, int64(0))
+	}},
+	{"a database with a client, a signing key or a property is left as it is", func(f *fixture) {
+		f.addUsers("ann")
+		f.addPerks(perk("p"))
+		refuses := func(has string) {
+			f.Helper()
+			before := snapshot(f)
+			_, err := f.Reset(f.ctx, store.Operator, now)
+			f.fails(has, err, api.CodeConflict)
+			f.equal("the error", fmt.Sprint(err), "This is no sandbox: it has "+has+", which only a live database has.")
+			f.equal("with "+has, snapshot(f), before)
+		}
+		f.must(f.EnsureSigningKey(f.ctx, signingKey("k", now)))
+		refuses("1 signing key")
+		f.addClients("owner", "other")
+		refuses("2 clients and 1 signing key")
+		f.addProperties(property(1, "owner"))
+		refuses("2 clients, 1 signing key and 1 property")
+	}},
+	{"who reads the moment before goes on reading it", func(f *fixture) {
+		const n = 3000 // more than lies ready on the way from the database
+		var perks []store.PerkRecord
+		for i := range n {
+			perks = append(perks, perk(fmt.Sprint(i)))
+		}
+		f.addPerks(perks...)
+		seen := 0
+		for _, err := range f.ExportPerks(f.ctx) {
+			f.must(err)
+			if seen == 0 {
+				_, err := f.Reset(f.ctx, store.Operator, now)
+				f.must(err)
+			}
+			seen++
+		}
+		f.equal("perks seen", seen, n)
+		f.isEmpty()
+	}},
+	{"each redemption goes before a reset or after it", func(f *fixture) {
+		const users, resets = 30, 5
+		f.addPerks(perk("p"))
+		for i := range users {
+			f.addUsers(fmt.Sprint(i))
+		}
+		var made, found, forgotten atomic.Int64
+		var redeeming, resetting sync.WaitGroup
+		for i := range users {
+			redeeming.Go(func() {
+				_, err := f.Redeem(f.ctx, keyed(attempt("p", fmt.Sprint(i)), fmt.Sprint("r", i), fmt.Sprint("k", i), 1))
+				switch api.CodeOf(err) {
+				case "":
+					made.Add(1)
+				case api.CodeNotFound:
+				default:
+					f.Error(err)
+				}
+			})
+		}
+		for range resets {
+			resetting.Go(func() {
+				emptied, err := f.Reset(f.ctx, store.Operator, now)
+				if err != nil {
+					f.Error(err)
+				}
+				if emptied.Redemptions != emptied.IdempotencyKeys {
+					f.Errorf("%d redemptions and %d keys were forgotten", emptied.Redemptions, emptied.IdempotencyKeys)
+				}
+				found.Add(emptied.Perks)
+				forgotten.Add(emptied.Redemptions)
+			})
+		}
+		redeeming.Wait()
+		resetting.Wait()
+		f.isEmpty()
+		f.equal("perks found", found.Load(), int64(1))
+		f.equal("redemptions forgotten of those made", forgotten.Load(), made.Load())
+	}},
+	{"a reset and an import are whole beside one another", func(f *fixture) {
+		var perks []store.PerkRecord
+		for i := range 50 {
+			perks = append(perks, perk(fmt.Sprint(i), category(fmt.Sprint("Of ", i%3)), stock(1)))
+		}
+		counts := f.atOnce(8, func(i int) error {
+			if i%2 == 0 {
+				_, err := f.ImportPerks(f.ctx, rows(perks...), f.noNewID, now)
+				return err
+			}
+			emptied, err := f.Reset(f.ctx, store.Operator, now)
+			if emptied.Perks%50 != 0 || (emptied.Perks > 0) != (emptied.Categories == 3) {
+				return fmt.Errorf("a reset found part of an import: %s", emptied)
+			}
+			return err
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": 8})
+		if _, total := f.list(store.PerkQuery{}); total != 0 && total != 50 {
+			f.Errorf("%d perks are left", total)
+		}
+	}},
+}
+
+// fillSandbox has two perks, a category, two users, and three redemptions, of which one has a key and one is rejected.
+func (f *fixture) fillSandbox() {
+	f.Helper()
+	f.addUsers("ann", "bob")
+	f.addPerks(perk("one", stock(1), category("Food"), manual), perk("many", category("Food")))
+	f.redeem(attempt("many", "ann"))
+	f.redeem(attempt("one", "bob"))
+	f.decide("one-bob", api.StatusRejected)
+	f.redeem(keyed(attempt("one", "ann"), "keyed", "key", 1))
+}
+
+func (f *fixture) isEmpty() {
+	f.Helper()
+	f.finds("perks", store.PerkQuery{})
+	f.equal("all perks", len(collect(f, f.ExportPerks(f.ctx))), 0)
+	f.equal("categories", len(collect(f, f.ExportCategories(f.ctx))), 0)
+	f.equal("users", len(collect(f, f.ExportUsers(f.ctx))), 0)
+	f.equal("redemptions", len(collect(f, f.ExportRedemptions(f.ctx, ""))), 0)
+}
