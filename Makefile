@@ -46,6 +46,11 @@ endurance: ## kill bulk runs of 20,000 rows again and again, and take a million 
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/perksctl/endurance
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
 
+# STORM is for flags, such as STORM='-seed 7' or STORM='-seed 7 -only 1234'.
+.PHONY: storm
+storm: ## send a million generated requests at a running server, and judge every answer
+	go run ./cmd/storm $(STORM)
+
 .PHONY: race
 race: test-programs ## run the tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...

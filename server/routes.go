@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -23,7 +24,8 @@ func (s *service) routes() *echo.Echo {
 	if s.config.BehindProxy {
 		e.IPExtractor = echo.ExtractIPFromXFFHeader()
 	}
-	e.Use(s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime)
+	e.Pre(plainPath)
+	e.Use(s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
 
 	get(e, "/livez", s.livez)
 	get(e, "/readyz", s.readyz)
@@ -43,19 +45,13 @@ func (s *service) routes() *echo.Echo {
 	if s.config.Sandbox != nil {
 		s.perkRoutes(e, sandboxPath, s.config.Sandbox, true)
 	}
-	for _, path := range []string{livePath, sandboxPath} {
-		e.RouteNotFound(path+"/*", asProblem(func(echo.Context) error { return noSuchAddress }))
-	}
 	return e
 }
 
 // perkRoutes puts the perk endpoints of one store under a path.
 func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandbox bool) {
 	h := perkHandlers{service: s, store: perks, sandbox: sandbox}
-	allow := func(scope api.Scope) echo.MiddlewareFunc {
-		authorize := s.authorize(scope, sandbox)
-		return func(next echo.HandlerFunc) echo.HandlerFunc { return asProblem(authorize(next)) }
-	}
+	allow := func(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, sandbox) }
 	get(e, path+"/perks", h.list, allow(api.ScopePerksRead))
 	get(e, path+"/perks/categories", h.categories, allow(api.ScopePerksRead))
 	get(e, path+"/perks/users/:userId", h.listForUser, allow(api.ScopePerksRead))
@@ -74,25 +70,41 @@ func get(e *echo.Echo, path string, handler echo.HandlerFunc, middleware ...echo
 func routeNames(e *echo.Echo) []string {
 	var names []string
 	for _, route := range e.Routes() {
-		if route.Method != echo.RouteNotFound {
-			names = append(names, route.Method+" "+route.Path)
-		}
+		names = append(names, route.Method+" "+route.Path)
 	}
 	return names
 }
 
 var noSuchAddress = api.Errorf(api.CodeNotFound, "There is nothing at this address. %s/openapi.json lists the addresses.", apiPath)
 
-// asProblem marks a route whose errors are problem details (RFC 9457).
-func asProblem(next echo.HandlerFunc) echo.HandlerFunc {
+// writesProblems tells whether errors of the address are problem details (RFC 9457), as those of all perk addresses are.
+func writesProblems(c echo.Context) bool {
+	path := c.Request().URL.Path
+	return strings.HasPrefix(path, livePath+"/") || strings.HasPrefix(path, sandboxPath+"/")
+}
+
+// wholeSegments keeps a parameter to its own segment of the path. Echo gives a parameter at the end of an address all that
+// follows.
+func wholeSegments(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		c.Set(problemKey, true)
+		route := c.Path()
+		if !strings.HasSuffix(route, "*") && strings.Count(route, "/") != strings.Count(c.Request().URL.EscapedPath(), "/") {
+			return noSuchAddress
+		}
 		return next(c)
 	}
 }
 
-const problemKey = "problem"
-
-func writesProblems(c echo.Context) bool { return c.Get(problemKey) == true }
+// plainPath has echo route by the decoded path, so that %74oken is token (RFC 3986, section 6.2.2.2), unless a segment has
+// a slash of its own.
+func plainPath(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		address := c.Request().URL
+		if address.RawPath != "" && strings.Count(address.Path, "/") == strings.Count(address.RawPath, "/") {
+			address.RawPath = ""
+		}
+		return next(c)
+	}
+}
 
 var _ http.Handler = (*Server)(nil)

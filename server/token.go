@@ -64,6 +64,9 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 // as RFC 6749, section 3.2 asks.
 func readTokenRequest(c echo.Context) (api.Scopes, error) {
 	body, mediaType, err := readBody(c, mediaJSON, mediaForm)
+	if api.CodeOf(err) == api.CodeInvalidJSON {
+		return nil, oauthRefusal("invalid_request", err)
+	}
 	if err != nil {
 		return nil, err
 	}

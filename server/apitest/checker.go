@@ -1,5 +1,5 @@
 // Package apitest holds a running server to the OpenAPI description of package api: every exchange that goes through a
-// Checker must be described, or its test fails. Only tests import it.
+// Checker must be described, or its test fails. Only tests import it, and cmd/storm, which sends what no test would.
 //
 // It sees nothing but HTTP, as a client does, and knows nothing of routes, handlers or databases.
 package apitest

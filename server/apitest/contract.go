@@ -62,6 +62,12 @@ func Paths() []string {
 	return operations
 }
 
+// Check holds one exchange that has taken place against the description, as a Checker does. It returns what is not as
+// described. The request's address must be whole; the bodies are given apart, because both have been read.
+func Check(request *http.Request, requestBody []byte, response *http.Response, body []byte) error {
+	return described().check(exchange{request, requestBody, response, body})
+}
+
 // exchange is one request and its answer, both with their whole bodies.
 type exchange struct {
 	request     *http.Request

@@ -5,7 +5,6 @@
 package stage
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -81,49 +80,71 @@ type Server struct {
 	Address string // such as http://127.0.0.1:8080
 	Log     string // the file that keeps what it says
 
-	cmd    *exec.Cmd
-	silent chan struct{} // closed when it has said its last word
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when it is gone; err is set before
+	err   error
 }
 
-var listening = regexp.MustCompile(`listening on (http://[0-9.:]+)`)
+var listening = regexp.MustCompile(`listening on (http://[0-9.:]+)\n`)
 
-// Serve starts perksd on a free port of this computer, and returns once it says where it listens.
-func (s Stage) Serve() (*Server, error) {
+// lookEvery is how often the log of a server that starts is read.
+const lookEvery = 10 * time.Millisecond
+
+// Serve starts perksd on a free port of this computer, with more flags if need be, and returns once it says where it
+// listens. Its log is a file, as an operator's would be: a reader in between could hold it up.
+func (s Stage) Serve(flags ...string) (*Server, error) {
 	// Not bound to anybody's context: who is interrupted still stops the server in an orderly way.
-	cmd := s.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0")
-	stderr, err := cmd.StderrPipe()
+	cmd := s.Command(context.Background(), append([]string{"perksd", "serve", "--addr", "127.0.0.1:0"}, flags...)...)
+	log, err := os.Create(filepath.Join(s.Folder, "perksd.log"))
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(s.Folder, "perksd.log")
-	log, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
+	defer log.Close()
+	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting perksd: %w", err), log.Close())
+		return nil, fmt.Errorf("starting perksd: %w", err)
 	}
-	address, silent := make(chan string, 1), make(chan struct{})
+	server := &Server{Log: log.Name(), cmd: cmd, ended: make(chan struct{})}
 	go func() {
-		defer close(silent)
-		defer log.Close()
-		lines := bufio.NewScanner(stderr)
-		for lines.Scan() {
-			fmt.Fprintln(log, lines.Text())
-			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
-				address <- found[1]
-			}
-		}
+		server.err = cmd.Wait()
+		close(server.ended)
 	}()
-	select {
-	case found := <-address:
-		return &Server{Address: found, Log: path, cmd: cmd, silent: silent}, nil
-	case <-silent:
-		return nil, fmt.Errorf("perksd ended before it listened (%v); its log is %s", cmd.Wait(), path)
-	case <-time.After(Patience):
-		return nil, fmt.Errorf("perksd did not listen within %s (%v); its log is %s", Patience, cmd.Process.Kill(), path)
+	if server.Address, err = server.awaitAddress(); err != nil {
+		_ = cmd.Process.Kill() // it may have ended
+		<-server.ended
+		return nil, err
+	}
+	return server, nil
+}
+
+func (s *Server) awaitAddress() (string, error) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	giveUp := time.NewTimer(Patience)
+	defer giveUp.Stop()
+	for {
+		said, err := os.ReadFile(s.Log)
+		if err != nil {
+			return "", err
+		}
+		if found := listening.FindSubmatch(said); found != nil {
+			return string(found[1]), nil
+		}
+		select {
+		case <-look.C:
+		case <-s.ended:
+			return "", fmt.Errorf("perksd ended before it listened (%v); its log is %s", s.err, s.Log)
+		case <-giveUp.C:
+			return "", fmt.Errorf("perksd did not listen within %s; its log is %s", Patience, s.Log)
+		}
 	}
 }
+
+// PID is the server's process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Ended is closed when the server's process is gone.
+func (s *Server) Ended() <-chan struct{} { return s.ended }
 
 // Stop has the server drain, and fails if it does not end in good order.
 func (s *Server) Stop() error {
@@ -132,9 +153,9 @@ func (s *Server) Stop() error {
 	}
 	kill := time.AfterFunc(Patience, func() { _ = s.cmd.Process.Kill() })
 	defer kill.Stop()
-	<-s.silent // Wait closes the pipe, and the last lines would be lost
-	if err := s.cmd.Wait(); err != nil {
-		return fmt.Errorf("perksd did not stop in good order: %w; its log is %s", err, s.Log)
+	<-s.ended
+	if s.err != nil {
+		return fmt.Errorf("perksd did not stop in good order: %w; its log is %s", s.err, s.Log)
 	}
 	return nil
 }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestAShortStormFindsNothing(t *testing.T) {
+	if err := run(t.Context(), options{requests: 3000, seed: 7, workers: 8, only: -1}); err != nil {
+		t.Error(err)
+	}
+}
+
+// someWorld has what a generator chooses from.
+func someWorld() world {
+	names := map[string]string{"owner": "one.two.three", "other": "four.five.six", "reader": "7.8.9", "sandbox": "a.b.c"}
+	return world{perks: []string{"tea", "spa"}, users: []string{"alice", "bob"}, properties: []string{"1", "2"}, secrets: names, tokens: names}
+}
+
+func TestARequestFollowsFromTheSeedAndItsNumber(t *testing.T) {
+	first, second := newGenerator(3, someWorld()), newGenerator(3, someWorld())
+	other := newGenerator(4, someWorld())
+	same := 0
+	for number := range 2000 {
+		wire := first.request(number).bytes("perks.example")
+		if !bytes.Equal(wire, second.request(number).bytes("perks.example")) {
+			t.Fatalf("request %d differs from itself", number)
+		}
+		if bytes.Equal(wire, other.request(number).bytes("perks.example")) {
+			same++
+		}
+	}
+	if same > 20 {
+		t.Errorf("%d of 2000 requests of another seed are the same", same)
+	}
+}
+
+func TestTheJudgeSeesWhatIsWrong(t *testing.T) {
+	const id = "X-Request-Id: 1\r\n"
+	health := `{"status":"ok","version":"dev"}`
+	for name, c := range map[string]struct {
+		method, target, answer, wrong string
+	}{
+		"as described":               {"GET", "/v2/health", "200 OK\r\n" + id + "Cache-Control: no-store\r\nContent-Type: application/json\r\n\r\n" + health, ""},
+		"a member that is not there": {"GET", "/v2/health", "200 OK\r\n" + id + "Cache-Control: no-store\r\nContent-Type: application/json\r\n\r\n{}", "against the API description"},
+		"a fault of the server's":    {"GET", "/v2/health", "500 Oops\r\n" + id + "Content-Type: application/json\r\n\r\n{}", "status 500"},
+		"no id":                      {"GET", "/v2/health", "200 OK\r\nContent-Type: application/json\r\n\r\n" + health, "without an X-Request-Id"},
+		"what is not there":          {"GET", "/v2/nothing", "200 OK\r\n" + id + "Content-Type: application/json\r\n\r\n{}", "must be 404"},
+		"Go's own refusal":           {"GET", "/v2/health", "400 Bad Request\r\nContent-Type: text/plain\r\n\r\nno", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := &request{method: c.method, target: c.target}
+			head, body, _ := strings.Cut(c.answer, "\r\n\r\n")
+			response := parsed(t, head, c.method)
+			got := judge(asked, asked.bytes("perks.example"), answer{response, []byte(body)}, "perks.example")
+			if (got == "") != (c.wrong == "") || !strings.Contains(got, c.wrong) {
+				t.Errorf("%q, want %q", got, c.wrong)
+			}
+		})
+	}
+}
+
+func parsed(t *testing.T, head, method string) *http.Response {
+	t.Helper()
+	response, err := http.ReadResponse(bufio.NewReader(strings.NewReader("HTTP/1.1 "+head+"\r\n\r\n")), &http.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
+}
+
+func TestMemoryThatGrowsAllAlongIsSeen(t *testing.T) {
+	flat, growing := make([]int, 50), make([]int, 50)
+	for i := range flat {
+		flat[i], growing[i] = 50<<10, 50<<10+i*2<<10
+	}
+	if what := growth(flat); what != "" {
+		t.Error(what)
+	}
+	if growth(growing) == "" {
+		t.Error("memory that doubles is not seen")
+	}
+}

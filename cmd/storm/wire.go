@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// answer is what came back for a request: nothing where the server has only closed the connection.
+type answer struct {
+	*http.Response
+	body []byte
+}
+
+// wire is one connection to the server, made anew whenever it has to be.
+type wire struct {
+	address string
+	conn    net.Conn
+	reader  *bufio.Reader
+}
+
+const (
+	// answerTime is more than the server takes to answer anything, or to give up on it.
+	answerTime = 45 * time.Second
+	// tornTime is how long an answer is waited for to what may be no whole request, for whose rest the server waits in turn.
+	tornTime = 300 * time.Millisecond
+)
+
+// send sends the request and returns what was sent, and the answer. A connection that the server has closed meanwhile, as
+// HTTP lets it, is replaced once. What is no request needs no answer.
+func (w *wire) send(r *request) (sent []byte, a answer, err error) {
+	sent = r.bytes(w.address)
+	whole := isRequest(sent)
+	fresh := w.conn == nil
+	a, err = w.exchange(r, sent, whole)
+	if isClosed(err) && !fresh && whole {
+		a, err = w.exchange(r, sent, whole)
+	}
+	if err != nil && !whole {
+		return sent, answer{}, nil
+	}
+	return sent, a, err
+}
+
+// maxHead is how long the head of a request may be; of a longer one the server reads no more.
+const maxHead = 64 << 10
+
+func isRequest(sent []byte) bool {
+	head, _, _ := bytes.Cut(sent, []byte("\r\n\r\n"))
+	if len(head) > maxHead {
+		return false
+	}
+	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, request.Body)
+	return err == nil
+}
+
+func isClosed(err error) bool {
+	var failure *net.OpError
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &failure) && !failure.Timeout()
+}
+
+func (w *wire) exchange(r *request, sent []byte, whole bool) (a answer, err error) {
+	if err := w.open(); err != nil {
+		return a, err
+	}
+	defer func() {
+		if err != nil || r.torn != nil || a.Response != nil && a.Close {
+			w.close()
+		}
+	}()
+	patience := answerTime
+	if !whole {
+		patience = tornTime
+	}
+	if err := w.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return a, err
+	}
+	// A server may answer and close before it has read all: then the answer counts, and not that writing failed.
+	_, writing := w.conn.Write(sent)
+	response, err := http.ReadResponse(w.reader, &http.Request{Method: r.method})
+	if err != nil {
+		return a, errors.Join(err, writing)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return a, fmt.Errorf("reading the answer: %w", err)
+	}
+	return answer{response, body}, nil
+}
+
+func (w *wire) open() error {
+	if w.conn != nil {
+		return nil
+	}
+	conn, err := net.Dial("tcp", w.address)
+	if err != nil {
+		return err
+	}
+	w.conn, w.reader = conn, bufio.NewReader(conn)
+	return nil
+}
+
+func (w *wire) close() {
+	if w.conn != nil {
+		_ = w.conn.Close() // all that mattered was read
+		w.conn = nil
+	}
+}
