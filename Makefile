@@ -3,6 +3,8 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 60s
 SERVICE := ./server ./cmd/perksd
+# Both programs tell their commit, even where GOFLAGS keeps it out of other builds.
+BUILD := go build -buildvcs=auto -trimpath -ldflags '-s -w -X example.com/perks/api/build.version=$(VERSION)'
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
@@ -13,7 +15,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build perksd and perksctl into bin/
-	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X example.com/perks/cli.version=$(VERSION)' -o bin/ ./cmd/perksd ./cmd/perksctl
+	$(BUILD) -o bin/ ./cmd/perksd ./cmd/perksctl
 
 .PHONY: demo
 demo: build ## start a server over sample data and show what the client does with it
@@ -89,8 +91,10 @@ completions: ## write completions/ anew, the scripts that shells load
 	done
 
 .PHONY: man
-man: ## write the manual pages of perksctl into bin/man/
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run -ldflags '-X main.version=$(VERSION)' ./cmd/genman bin/man
+man: build ## write the manual pages into bin/man/
+	@$(BUILD) -o bin/ ./cmd/genman
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); export SOURCE_DATE_EPOCH; rm -rf bin/man; \
+		bin/genman bin/man/man1 && bin/perksd man bin/man/man8
 
 .PHONY: shells
 shells: test-programs ## press TAB in bash, zsh and fish

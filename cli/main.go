@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api/build"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
@@ -16,12 +17,9 @@ import (
 	"example.com/perks/cli/streams"
 )
 
-// version is set by the linker: -ldflags "-X example.com/perks/cli.version=1.2.3".
-var version = "dev"
-
 // Main runs perksctl with the arguments behind its name and returns the exit code.
 func Main(args []string, s *streams.Streams, env func(string) string) int {
-	run := session.New(s, completion.Environment(args, env), version)
+	run := session.New(s, completion.Environment(args, env), build.Read().Version)
 	root := NewRoot(run)
 	root.SetArgs(args)
 	help := &streams.Watched{To: s.Out}

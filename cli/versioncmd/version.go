@@ -4,23 +4,14 @@ package versioncmd
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api/build"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
-
-type build struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit"` // empty where the build does not know it
-	Go      string `json:"go"`
-	OS      string `json:"os"`
-	Arch    string `json:"arch"`
-}
 
 // New makes the command.
 func New(s *session.Session) *cobra.Command {
@@ -39,25 +30,12 @@ func New(s *session.Session) *cobra.Command {
 // run does no more than it must for people: version is what scripts and shells call to see that the program is there.
 func run(ctx context.Context, s *session.Session) error {
 	if s.Output.IsTable() && len(s.Output.Fields) == 0 {
-		_, err := fmt.Fprintf(s.Streams.Out, "perksctl %s (%s, %s/%s)\n", s.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		_, err := fmt.Fprintln(s.Streams.Out, build.Read().Line("perksctl"))
 		return err
 	}
-	printer, err := output.New[build](s.Output, s.Streams, output.View{ID: "version"})
+	printer, err := output.New[build.Info](s.Output, s.Streams, output.View{ID: "version"})
 	if err != nil {
 		return err
 	}
-	return printer.One(ctx, build{s.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
-}
-
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
-	}
-	return ""
+	return printer.One(ctx, build.Read())
 }

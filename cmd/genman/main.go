@@ -12,13 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"example.com/perks/api/build"
 	"example.com/perks/cli"
 	"example.com/perks/cli/session"
 	"example.com/perks/cli/streams"
 )
-
-// version is set by the linker.
-var version = "dev"
 
 func main() {
 	if len(os.Args) != 2 {
@@ -54,7 +52,7 @@ func write(dir string, date time.Time) error {
 	return doc.GenManTree(tree(), &doc.GenManHeader{
 		Section: "1",
 		Date:    &date,
-		Source:  "perksctl " + version,
+		Source:  "perksctl " + build.Read().Version,
 		Manual:  "perksctl",
 	}, dir)
 }
@@ -62,7 +60,7 @@ func write(dir string, date time.Time) error {
 // tree is the tree of commands, with what concerns every command in the page of the first.
 func tree() *cobra.Command {
 	s, _, _ := streams.Buffers("")
-	root := cli.NewRoot(session.New(s, func(string) string { return "" }, version))
+	root := cli.NewRoot(session.New(s, func(string) string { return "" }, build.Read().Version))
 	root.DisableAutoGenTag = true // it would say today's date
 	root.InitDefaultHelpCmd()
 	root.Long += section("ENVIRONMENT", cli.Environment()) + section("EXIT STATUS", cli.ExitCodes())

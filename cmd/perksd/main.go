@@ -12,9 +12,6 @@ import (
 	"syscall"
 )
 
-// version is set by the linker.
-var version = "dev"
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// From the first signal on the usual handling is back, so that a second one ends a program that drains too slowly.

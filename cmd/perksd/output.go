@@ -26,6 +26,8 @@ type choice struct {
 func outputFlag(cmd *cobra.Command, formats ...string) *choice {
 	c := &choice{value: formats[0], allowed: formats}
 	cmd.Flags().VarP(c, "output", "o", "how to print")
+	// It fails only for a flag that is not there.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 

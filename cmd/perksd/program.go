@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+
+	"example.com/perks/api/build"
 )
 
 // The exit codes.
@@ -78,10 +80,13 @@ func (p *program) root() *cobra.Command {
 		p.keysCommand(),
 		p.demoDataCommand(),
 		p.backupCommand(),
+		p.versionCommand(),
+		p.completionCommand(),
+		p.manCommand(),
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
 		"Every flag can be given in the environment too, under the name in brackets; the flag wins.\n\n" + databaseHelp
-	root.Version = version
+	root.Version = build.Read().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(p.stdin)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api/build"
 	"example.com/perks/server"
 )
 
@@ -72,7 +73,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		Live: stores.live, Sandbox: stores.sandbox,
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, RateLimit: o.limits.rate.perSecond, BehindProxy: o.listen.behindProxy,
 		Metrics: telemetry.metrics, Tracer: telemetry.tracer,
-		Version: version, Logger: log, Now: p.now, NewID: p.newID,
+		Version: build.Read().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})
 	if err != nil {
 		return err
@@ -80,6 +81,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	stopPurging := startPurging(stores.all(), p.now, log)
 	defer stopPurging()
 	p.announce(o.log.format.value, log, listener.url())
+	p.keepSupervisorInformed(ctx, log)
 	return listener.serve(ctx, handler, log)
 }
 
