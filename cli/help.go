@@ -41,6 +41,7 @@ func Environment() []Meaning {
 		{session.EnvClientSecret, "the secret of the client; with the two above no login is needed"},
 		{session.EnvToken, "a bearer token, in the place of id and secret"},
 		{session.EnvProfile, "the profile to use"},
+		{session.EnvCACert, "a PEM file of certificates to trust, beside the system's"},
 		{session.EnvConfigDir, "the folder of the configuration"},
 		{session.EnvKeyring, "off keeps secrets in a file, and leaves the keyring alone"},
 		{completion.EnvTimeout, "how long a completion in the shell may take"},

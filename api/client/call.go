@@ -113,7 +113,7 @@ func (c *Client) failure(call call, e *effort, res *resty.Response, err error) e
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):
 		return c.unreadable(call, res, fmt.Errorf("it is longer than %d bytes", maxAnswer))
 	}
-	return &Unreachable{Address: c.BaseURL(), Err: fmt.Errorf("the answer broke off: %w", withoutURL(err)), OutcomeUnknown: call.changes()}
+	return &Unreachable{Address: c.BaseURL(), Err: &brokenOff{withoutURL(err)}, OutcomeUnknown: call.changes()}
 }
 
 // unreadable is a success that is not what the endpoint promises, as a proxy's log-in page would be.

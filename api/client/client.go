@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,9 @@ type Config struct {
 	Unasked  time.Duration // the part of it that may go to waits that no server asked for; zero is all of it
 	Waiting  func(Wait)    // is told before each wait, by many goroutines at once; nil is not told
 	Clock    *Clock        // for tests; nil is the real one
+
+	// Roots is who may vouch for the certificate of the server; nil is who the system trusts. A Transport has its own.
+	Roots *x509.CertPool
 
 	Trace     io.Writer         // gets each exchange with its secrets taken out; nil traces nothing
 	Transport http.RoundTripper // sends the requests; nil is a transport of its own that honours the proxy environment

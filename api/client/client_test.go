@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"testing"
 
 	"example.com/perks/api/client"
+	"example.com/perks/api/client/certtest"
 )
 
 // serve starts a server that answers under /v2 and returns a client of it. change may adjust the client's config.
@@ -97,6 +100,37 @@ func TestParseBaseURL(t *testing.T) {
 		if got := fmt.Sprint(base); (err == nil) != (want != "") || (err == nil && got != want) {
 			t.Errorf("ParseBaseURL(%q) = %v, %v; want %q", address, base, err, want)
 		}
+	}
+}
+
+// The open server could be the same computer: what was asked for in secret must not be asked for in the open.
+func TestNoRedirectLeadsOutOfTLS(t *testing.T) {
+	open := &recorder{body: `{"id":"p"}`}
+	plain := httptest.NewServer(open)
+	defer plain.Close()
+	authority := certtest.New(t, "Our own")
+	for name, target := range map[string]string{
+		"to another port": plain.URL + "/v2/partners/perks/p",
+		"to the same":     "", // filled in below
+	} {
+		var asked []string
+		server := httptest.NewUnstartedServer(nil)
+		server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.URL.Path)
+			if target == "" {
+				target = "http://" + r.Host + r.URL.Path
+			}
+			http.Redirect(w, r, target, http.StatusFound)
+		})
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{authority.Issue().Pair(t)}}
+		server.StartTLS()
+		c := dial(t, server.URL+"/v2", func(c *client.Config) { c.Transport, c.Roots = nil, authority.Roots() })
+		_, err := c.Perk(t.Context(), "p")
+		var refused *client.Error
+		if !errors.As(err, &refused) || refused.Status != http.StatusFound || len(asked) != 1 || len(open.seen) != 0 {
+			t.Errorf("%s: %v; asked %v, in the open %+v", name, err, asked, open.seen)
+		}
+		server.Close()
 	}
 }
 

@@ -57,11 +57,26 @@ func (u *Unreachable) TimedOut() bool {
 }
 
 func (u *Unreachable) Error() string {
-	text := fmt.Sprintf("No answer from %s: %s.", u.Address, reason(u.Err))
+	text := fmt.Sprintf("No answer from %s: %s.", u.Address, u.Reason())
 	if u.OutcomeUnknown {
 		text += " The request may have been carried out."
 	}
+	if advice := u.Advice(); advice != "" {
+		text += " " + advice
+	}
 	return text
+}
+
+// Reason says why no answer came, in words that follow a colon.
+func (u *Unreachable) Reason() string {
+	why, _ := explain(u.Err)
+	return why
+}
+
+// Advice says what may help, as a sentence; "" where nothing is known to.
+func (u *Unreachable) Advice() string {
+	_, advice := explain(u.Err)
+	return advice
 }
 
 // Unwrap returns the failure of the network or the end of the context.
@@ -87,14 +102,10 @@ func OutcomeUnknown(err error) bool {
 	return false
 }
 
+// reason is what explain says without its advice.
 func reason(err error) string {
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return "it took too long"
-	case errors.Is(err, context.Canceled):
-		return "the request was cancelled"
-	}
-	return err.Error()
+	why, _ := explain(err)
+	return why
 }
 
 // withoutURL takes off the method and address that net/http puts before an error: the messages here name the address

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -11,10 +10,9 @@ import (
 // name, a certificate that nobody vouches for and a fault in the request stay as they are.
 func mayPass(err error) bool {
 	var name *net.DNSError
-	var alert tls.AlertError
 	var network net.Error
 	switch {
-	case errors.As(err, &name) && name.IsNotFound, errors.As(err, &alert):
+	case errors.As(err, &name) && name.IsNotFound, isAlert(err):
 		return false
 	}
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
+	"example.com/perks/api/client/certtest"
 )
 
 // closedPort is an address at which nothing listens.
@@ -115,7 +117,14 @@ func TestWhatCannotPassIsNotTriedAgain(t *testing.T) {
 			t.Errorf("%s: waited %+v: %v", name, p.waits, err)
 		}
 	}
+	authority := certtest.New(t, "Our own")
+	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
+	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots(), MaxVersion: tls.VersionTLS12}}
 	p := &patient{}
+	if err := calls["read"](t.Context(), dial(t, modern, p.config, over(old))); err == nil || len(p.waits) != 0 {
+		t.Errorf("a handshake that the server refuses: waited %+v: %v", p.waits, err)
+	}
+	p = &patient{}
 	c := dial(t, "http://nothing.invalid", p.config, func(c *client.Config) {
 		c.Transport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "nothing.invalid", IsNotFound: true}}

@@ -218,7 +218,7 @@ func why(a attempt) string {
 	case a.err != nil:
 		return reason(a.err)
 	case a.broken != nil:
-		return "the answer broke off: " + reason(a.broken)
+		return reason(&brokenOff{a.broken})
 	}
 	return statusText(a.res.StatusCode)
 }

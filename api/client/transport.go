@@ -1,6 +1,8 @@
 package client
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,7 +19,7 @@ import (
 func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
 	tripper := config.Transport
 	if tripper == nil {
-		tripper = newTransport()
+		tripper = newTransport(config.Roots)
 	}
 	tripper = &sendOnce{next: tripper}
 	if config.Trace != nil {
@@ -31,8 +33,9 @@ func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
 	return tripper
 }
 
-func newTransport() *http.Transport {
+func newTransport(roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
+		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:     true,

@@ -33,9 +33,11 @@ func NewLogin(s *session.Session) *cobra.Command {
 		Use:   "login",
 		Short: "Log in with a client's id and secret",
 		Long: "Log in: prove the id and secret by obtaining a token, then keep them as a profile, which becomes the current one.\n" +
-			"What is not given by flags or environment is asked for. The secret is never a flag, because others could see it.",
+			"What is not given by flags or environment is asked for. The secret is never a flag, because others could see it.\n" +
+			"The profile keeps the file of --ca-cert as well, by its whole path; --ca-cert \"\" takes it out again.",
 		Example: "  perksctl auth login --api-url https://perks.example/v2 --client-id acme\n" +
-			"  perksctl auth login --profile staging --secret-stdin < secret.txt",
+			"  perksctl auth login --profile staging --secret-stdin < secret.txt\n" +
+			"  perksctl auth login --api-url https://perks.internal/v2 --ca-cert company-ca.pem",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.insecureGiven = cmd.Flags().Changed("insecure-http")
@@ -103,6 +105,12 @@ func (o *loginOptions) profile(ctx context.Context) (string, config.Profile, err
 	profile.APIURL = strings.TrimRight(address, "/")
 	if err := session.CheckAddress(profile.APIURL, profile.InsecureHTTP); err != nil {
 		return "", config.Profile{}, err
+	}
+	if profile.CACert, err = s.KeptCACert(profile); err != nil {
+		return "", config.Profile{}, err
+	}
+	if _, err := s.Roots(profile.CACert); err != nil {
+		return "", config.Profile{}, err // before anybody is asked for the secret
 	}
 	profile.ClientID, err = o.value(ctx, o.clientID, session.EnvClientID, profile.ClientID, "--client-id", "Client id: ")
 	return name, profile, err

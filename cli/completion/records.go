@@ -29,7 +29,7 @@ func recordFields(cmd *cobra.Command) []string {
 	case "property update", "property edit", "property delete":
 		return []string{"propertyId", "message"}
 	case "profile list", "profile use", "profile show", "profile delete":
-		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "secret_in"}
+		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "ca_cert", "secret_in"}
 	case "login", "auth login", "auth status", "auth logout":
 		return []string{"profile", "api_url", "client_id", "sandbox", "logged_in", "secret_in", "secret_file", "scopes", "expires_at"}
 	case "auth token":

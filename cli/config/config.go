@@ -35,6 +35,7 @@ type Profile struct {
 	ClientID     string `yaml:"client-id"`
 	Sandbox      bool   `yaml:"sandbox,omitempty"`       // perks and redemptions of the sandbox
 	InsecureHTTP bool   `yaml:"insecure-http,omitempty"` // allow http to other hosts than this computer
+	CACert       string `yaml:"ca-cert,omitempty"`       // a file of certificates that are trusted beside the system's
 }
 
 // CurrentName returns the name of the profile to use.

@@ -160,7 +160,7 @@ func TestNothingListens(t *testing.T) {
 	}
 	listener.Close()
 	r := examine(t, newPatient(t, "http://"+listener.Addr().String()+"/v2").examination())
-	r.want("network", failed, "connection refused", "Is the server running")
+	r.want("network", failed, "Connection refused", "Is the server running")
 	for _, check := range []string{"tls", "health", "clock", "credentials", "scopes", "perks"} {
 		r.want(check, notChecked, "did not succeed", "")
 	}
@@ -180,7 +180,7 @@ func TestServerThatNeverAnswers(t *testing.T) {
 		r := examine(t, x)
 		r.want("network", ok, "", "")
 		check := map[string]string{"http": "health", "https": "tls"}[scheme]
-		r.want(check, failed, "it took too long", " ")
+		r.want(check, failed, "t took too long", " ")
 		r.want("credentials", notChecked, "", "")
 		r.wantCode(exit.Unreached)
 	}

@@ -63,7 +63,7 @@ func (x *examination) checkProfile(context.Context) finding {
 // overrides names the environment that goes before the profile.
 func (x *examination) overrides() string {
 	var set []string
-	for _, name := range []string{session.EnvProfile, session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret, session.EnvToken} {
+	for _, name := range []string{session.EnvProfile, session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret, session.EnvToken, session.EnvCACert} {
 		if x.session.Env(name) != "" {
 			set = append(set, name)
 		}

@@ -3,7 +3,6 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -50,36 +49,25 @@ func (x *examination) checkNetwork(ctx context.Context) finding {
 	host, port := first.Hostname(), portOf(first)
 	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		return fail(x.unreached(lookupError(host, err)), "Is the name right, and does this computer have a network? See perksctl profile show")
+		return x.failReaching(err, "")
 	}
 	began := x.now()
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return fail(x.unreached(err), dialAdvice(err))
+		return x.failReaching(err, "")
 	}
 	connection.Close()
 	took := x.now().Sub(began).Round(100 * time.Microsecond)
 	return fine("%s is %s; port %s takes connections (%s).", host, strings.Join(addresses, ", "), port, took)
 }
 
-func (x *examination) unreached(err error) error {
-	return &client.Unreachable{Address: x.connection.APIURL, Err: err}
-}
-
-func lookupError(host string, err error) error {
-	var dns *net.DNSError
-	if errors.As(err, &dns) && dns.IsNotFound {
-		return errors.New("the name " + host + " is not known")
-	}
-	return err
-}
-
-func dialAdvice(err error) string {
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		return "A firewall may drop the connection, or only a proxy leads out: set HTTPS_PROXY"
-	}
-	return "Is the server running, and is the port right? See perksctl profile show"
+// failReaching says why nothing was reached, and what to do, in the words of every other command; otherwise is for where those
+// know nothing to do.
+func (x *examination) failReaching(err error, otherwise string) finding {
+	unreached := &client.Unreachable{Address: x.connection.APIURL, Err: err}
+	f := fail(unreached, cmp.Or(strings.TrimSuffix(unreached.Advice(), "."), otherwise))
+	f.Found = sentence(unreached.Reason())
+	return f
 }
 
 func portOf(u *url.URL) string {

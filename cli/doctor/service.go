@@ -38,7 +38,7 @@ func (e *exchange) isJSON() bool { return strings.Contains(e.header.Get("Content
 
 func (x *examination) transport() *http.Transport {
 	proxy := http.ProxyURL(x.proxy) // with nil, no proxy is used
-	return &http.Transport{Proxy: proxy, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: x.roots}}
+	return &http.Transport{Proxy: proxy, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: x.roots, MinVersion: tls.VersionTLS12}}
 }
 
 // client makes a client of an address whose exchange is seen. Without a token it sends none.

@@ -69,10 +69,10 @@ func TestCertificates(t *testing.T) {
 	}{
 		"valid":         {"127.0.0.1", -day, 90 * day, false, ok, "TLS 1.3; the certificate is valid until 2030-04-02 (90 days left)", ""},
 		"near its end":  {"127.0.0.1", -day, 36 * time.Hour, false, warning, "valid until 2030-01-04 (1 day left)", "renew"},
-		"ended":         {"127.0.0.1", -9 * day, -day, false, failed, "The certificate ended on 2030-01-01", "renew"},
+		"ended":         {"127.0.0.1", -9 * day, -day, false, failed, "The certificate of the server ended on 2030-01-01", "renew"},
 		"not begun":     {"127.0.0.1", day, 9 * day, false, failed, "valid only from 2030-01-03 on", "clock"},
 		"another name":  {"other.example", -day, 90 * day, false, failed, "is not for 127.0.0.1 but for other.example", "Is the address right"},
-		"not trusted":   {"127.0.0.1", -day, 90 * day, true, failed, "by CN=Example, which this computer does not trust", "SSL_CERT_FILE"},
+		"not trusted":   {"127.0.0.1", -day, 90 * day, true, failed, "by CN=Example, who is not trusted here", "--ca-cert"},
 		"nothing right": {"other.example", -9 * day, -day, true, failed, "ended on", "renew"},
 	} {
 		address, roots := secure(t, test.host, now.Add(test.from), now.Add(test.until))
@@ -95,6 +95,6 @@ func TestCertificates(t *testing.T) {
 func TestServerWithoutTLS(t *testing.T) {
 	server := servertest.Start(t)
 	r := examine(t, newPatient(t, strings.Replace(server.URL, "http:", "https:", 1)).examination())
-	r.want("tls", failed, "", "does not speak TLS")
+	r.want("tls", failed, "does not speak TLS", "one of http")
 	r.wantCode(exit.Unreached)
 }

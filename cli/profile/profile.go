@@ -18,6 +18,7 @@ type entry struct {
 	ClientID     string `json:"client_id"`
 	Sandbox      bool   `json:"sandbox"`
 	InsecureHTTP bool   `json:"insecure_http"`
+	CACert       string `json:"ca_cert"`   // a file, "" if only the system's certificates are trusted
 	SecretIn     string `json:"secret_in"` // keyring, file or unknown; "" if none is kept
 }
 
@@ -27,7 +28,7 @@ func view() output.View {
 
 func newEntry(s *session.Session, c config.Config, name string) entry {
 	p := c.Profiles[name]
-	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, secretIn(s, name, p)}
+	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, p.CACert, secretIn(s, name, p)}
 }
 
 // secretIn says "unknown" where the record of the secrets cannot be read: the rest of the profile is still worth showing.

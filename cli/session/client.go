@@ -30,19 +30,27 @@ func (s *Session) Connect() (*client.Client, Connection, error) {
 	if err != nil {
 		return nil, Connection{}, err
 	}
-	config := s.clientConfig(connection)
+	config, err := s.clientConfig(connection)
+	if err != nil {
+		return nil, Connection{}, err
+	}
 	config.Tokens = tokens
 	c, err := client.New(config)
 	return c, connection, err
 }
 
-func (s *Session) clientConfig(connection Connection) client.Config {
+func (s *Session) clientConfig(connection Connection) (client.Config, error) {
+	roots, err := s.Roots(connection.CACert)
+	if err != nil {
+		return client.Config{}, err
+	}
 	if s.deadline.IsZero() && s.Flags.Timeout > 0 && !s.Open {
 		s.deadline = time.Now().Add(s.Flags.Timeout)
 	}
 	config := client.Config{
 		BaseURL:   connection.APIURL,
 		Sandbox:   connection.Sandbox,
+		Roots:     roots,
 		Timeout:   s.Flags.Timeout,
 		Deadline:  s.deadline,
 		UserAgent: "perksctl/" + s.Version,
@@ -56,7 +64,7 @@ func (s *Session) clientConfig(connection Connection) client.Config {
 	if s.Flags.Debug {
 		config.Trace = plain.Writer(s.trace())
 	}
-	return config
+	return config, nil
 }
 
 func (s *Session) trace() io.Writer {
@@ -89,7 +97,11 @@ func (s *Session) obtain(ctx context.Context, connection Connection) (api.Token,
 	if err != nil {
 		return api.Token{}, err
 	}
-	c, err := client.New(s.clientConfig(connection))
+	config, err := s.clientConfig(connection)
+	if err != nil {
+		return api.Token{}, err
+	}
+	c, err := client.New(config)
 	if err != nil {
 		return api.Token{}, err
 	}

@@ -22,6 +22,7 @@ type Connection struct {
 	ClientID     string
 	Sandbox      bool
 	InsecureHTTP bool
+	CACert       string // a file of certificates that are trusted beside the system's; "" is none
 
 	token  string // from the environment; needs neither id nor secret
 	secret string // from the environment
@@ -71,6 +72,7 @@ func (s *Session) Connection() (Connection, error) {
 		ClientID:     cmp.Or(s.env(EnvClientID), profile.ClientID),
 		Sandbox:      profile.Sandbox,
 		InsecureHTTP: profile.InsecureHTTP,
+		CACert:       s.CACert(profile),
 		token:        s.env(EnvToken),
 		secret:       s.env(EnvClientSecret),
 	}
@@ -129,5 +131,5 @@ func CheckAddress(address string, insecure bool) error {
 
 func isLoopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }

@@ -27,7 +27,7 @@ type LoggedIn struct {
 func (s *Session) Login(ctx context.Context, name string, profile config.Profile, secret string) (LoggedIn, error) {
 	connection := Connection{
 		Profile: name, APIURL: profile.APIURL, ClientID: profile.ClientID,
-		Sandbox: profile.Sandbox, InsecureHTTP: profile.InsecureHTTP, secret: secret,
+		Sandbox: profile.Sandbox, InsecureHTTP: profile.InsecureHTTP, CACert: profile.CACert, secret: secret,
 	}
 	token, err := s.obtain(ctx, connection)
 	if err != nil {

@@ -5,14 +5,24 @@ import (
 	"testing"
 	"time"
 
+	"example.com/perks/api/client"
 	"example.com/perks/cli/streams"
 )
+
+func configOf(t *testing.T, s *Session) client.Config {
+	t.Helper()
+	config, err := s.clientConfig(Connection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
 
 func TestTheTimeoutOfAnOpenSessionIsThatOfEachRequest(t *testing.T) {
 	for open, ends := range map[bool]bool{false: true, true: false} {
 		s, _, _ := streams.Buffers("")
 		made := &Session{Streams: s, Flags: Flags{Timeout: time.Second}, Open: open}
-		config := made.clientConfig(Connection{})
+		config := configOf(t, made)
 		if config.Timeout != time.Second || config.Deadline.IsZero() == ends {
 			t.Errorf("open %t: timeout %s, deadline %s", open, config.Timeout, config.Deadline)
 		}
@@ -23,9 +33,9 @@ func TestTheTraceGoesBesideTheMessages(t *testing.T) {
 	s, _, messages := streams.Buffers("")
 	var trace bytes.Buffer
 	made := &Session{Streams: s, Flags: Flags{Debug: true}, Trace: &trace}
-	_, _ = made.clientConfig(Connection{}).Trace.Write([]byte("> GET\n"))
+	_, _ = configOf(t, made).Trace.Write([]byte("> GET\n"))
 	made.Trace = nil
-	_, _ = made.clientConfig(Connection{}).Trace.Write([]byte("> PUT\n"))
+	_, _ = configOf(t, made).Trace.Write([]byte("> PUT\n"))
 	if trace.String() != "> GET\n" || messages.String() != "> PUT\n" {
 		t.Errorf("traced %q, told %q", &trace, messages)
 	}
@@ -33,8 +43,8 @@ func TestTheTraceGoesBesideTheMessages(t *testing.T) {
 
 func TestPatienceOfACommandGoesBeforeTheUsual(t *testing.T) {
 	s, _, _ := streams.Buffers("")
-	usual := (&Session{Streams: s}).clientConfig(Connection{})
-	chosen := (&Session{Streams: s, Patience: time.Minute, Unasked: time.Second}).clientConfig(Connection{})
+	usual := configOf(t, &Session{Streams: s})
+	chosen := configOf(t, &Session{Streams: s, Patience: time.Minute, Unasked: time.Second})
 	if usual.Patience != defaultPatience || usual.Unasked != defaultUnasked || chosen.Patience != time.Minute || chosen.Unasked != time.Second {
 		t.Errorf("usually %s and %s, chosen %s and %s", usual.Patience, usual.Unasked, chosen.Patience, chosen.Unasked)
 	}

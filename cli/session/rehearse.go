@@ -22,7 +22,10 @@ func (s *Session) Rehearse(ctx context.Context, change func(*client.Client) erro
 		return err
 	}
 	rehearsal := &client.Rehearsal{}
-	config := s.clientConfig(connection)
+	config, err := s.clientConfig(connection)
+	if err != nil {
+		return err
+	}
 	config.Tokens = client.StaticToken("none")
 	config.Transport = rehearsal
 	config.Trace = nil

@@ -6,6 +6,7 @@
 package session
 
 import (
+	"crypto/x509"
 	"errors"
 	"io"
 	"os"
@@ -28,6 +29,7 @@ const (
 	EnvClientSecret = "PERKSCTL_CLIENT_SECRET"
 	EnvProfile      = "PERKSCTL_PROFILE"
 	EnvToken        = "PERKSCTL_TOKEN"
+	EnvCACert       = "PERKSCTL_CA_CERT"
 	EnvConfigDir    = "PERKSCTL_CONFIG_DIR"
 )
 
@@ -52,12 +54,14 @@ type Session struct {
 	env      func(string) string
 	deadline time.Time // set when the first client is made, so that a person's thinking does not count
 	secrets  lazySecrets
+	roots    map[string]*x509.CertPool // by their file
 }
 
 // Flags is the flags that every command has, apart from those of the output.
 type Flags struct {
 	Profile  string
 	Sandbox  bool
+	CACert   string
 	Debug    bool
 	Timeout  time.Duration
 	NoColour bool
@@ -77,6 +81,7 @@ func (s *Session) Bind(flags *pflag.FlagSet) {
 	f.set = flags
 	flags.StringVar(&f.Profile, "profile", "", "use this `profile` (env "+EnvProfile+")")
 	flags.BoolVar(&f.Sandbox, "sandbox", false, "work on the sandbox instead of live perks and redemptions")
+	flags.StringVar(&f.CACert, caCertFlag, "", "trust the certificates in this PEM `file` too, beside the system's (env "+EnvCACert+")")
 	s.Output.Bind(flags)
 	flags.BoolVar(&f.Debug, "debug", false, "show requests and answers on standard error, without secrets")
 	flags.DurationVar(&f.Timeout, "timeout", 0, "end all requests of the command after this `duration`, such as 10s (default 30s for each request)")
@@ -133,5 +138,6 @@ func (s *Session) CommandLine(words ...string) []string {
 	if s.Flags.set.Changed("sandbox") {
 		line = append(line, "--sandbox="+strconv.FormatBool(s.Flags.Sandbox))
 	}
+	line = append(line, s.TrustFlags()...)
 	return append(line, words...)
 }

@@ -115,8 +115,12 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 	if err != nil {
 		return screen.Account{}, "", err
 	}
-	kept := config.Profile{APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP}
 	before, known := c.Profiles[p.Name]
+	trusted, err := s.KeptCACert(before)
+	if err != nil {
+		return screen.Account{}, "", err
+	}
+	kept := config.Profile{APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP, CACert: trusted}
 	if known && before.APIURL == p.APIURL && before.ClientID == p.ClientID && a.sandboxGiven && p.Sandbox == a.command.Flags.Sandbox {
 		kept.Sandbox = before.Sandbox
 	}
@@ -135,7 +139,7 @@ func (a *accounts) session(env func(string) string, flags []string) (*session.Se
 	s.Patience, s.Unasked, s.Open, s.Trace = patience, unasked, true, command.Streams.Err
 	set := pflag.NewFlagSet("tui", pflag.ContinueOnError)
 	s.Bind(set)
-	if err := set.Parse(flags); err != nil {
+	if err := set.Parse(append(command.TrustFlags(), flags...)); err != nil {
 		return nil, err
 	}
 	s.Flags.Timeout, s.Flags.Debug = command.Flags.Timeout, command.Flags.Debug

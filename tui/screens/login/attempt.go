@@ -119,7 +119,11 @@ func (s *Screen) fail(msg loggedIn) {
 	var unreachable *client.Unreachable
 	switch {
 	case errors.As(msg.err, &unreachable):
-		s.blameAddress(msg.profile.APIURL, screen.Sentence("", unreachable)+" Check the address, and the network.")
+		problem := screen.Sentence("", unreachable)
+		if unreachable.Advice() == "" {
+			problem += " Check the address, and the network."
+		}
+		s.blameAddress(msg.profile.APIURL, problem)
 	case errors.As(msg.err, &refused) && refused.Status == http.StatusUnauthorized:
 		s.rejected = true
 		s.form.Set(secretField, "")

@@ -1,0 +1,212 @@
+package client_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api/client"
+	"example.com/perks/api/client/certtest"
+)
+
+// failureOf is what a request to the address fails with.
+func failureOf(t *testing.T, address string, change ...func(*client.Config)) *client.Unreachable {
+	t.Helper()
+	_, err := dial(t, address+"/v2", change...).Perk(context.Background(), "p")
+	var unreachable *client.Unreachable
+	if !errors.As(err, &unreachable) {
+		t.Fatalf("got %T: %v, want *client.Unreachable", err, err)
+	}
+	if want := "No answer from " + address + "/v2: " + unreachable.Reason() + "."; !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), unreachable.Advice()) {
+		t.Errorf("the error is %q", err)
+	}
+	return unreachable
+}
+
+// wants compares what is said with "reason | advice".
+func wants(t *testing.T, got *client.Unreachable, want string) {
+	t.Helper()
+	if said := got.Reason() + " | " + got.Advice(); said != want {
+		t.Errorf("\n got %s\nwant %s", said, want)
+	}
+}
+
+func TestFailuresOfTheNetworkAreSentences(t *testing.T) {
+	nobody := closedPort(t)
+	wants(t, failureOf(t, "http://"+nobody), "connection refused by "+nobody+" | Is the server running, and is the port right?")
+	wants(t, failureOf(t, "https://perks.invalid", throughProxy("http://"+nobody)),
+		"the proxy cannot be reached: connection refused by "+nobody+" | Does HTTPS_PROXY name the right proxy?")
+
+	hungUp := onConnection(t, func(c net.Conn) { readRequest(c) })
+	wants(t, failureOf(t, "http://"+hungUp), "the server closed the connection without an answer | ")
+	reset := onConnection(t, func(c net.Conn) { readRequest(c); _ = c.(*net.TCPConn).SetLinger(0) })
+	wants(t, failureOf(t, "http://"+reset), "the server, or something before it, cut the connection | ")
+	broken := onConnection(t, func(c net.Conn) {
+		readRequest(c)
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+	})
+	wants(t, failureOf(t, "http://"+broken), "the answer broke off: the connection ended too early | ")
+
+	silent := onConnection(t, readToEnd)
+	wants(t, failureOf(t, "http://"+silent, func(c *client.Config) { c.Timeout = 20 * time.Millisecond }), "it took too long | ")
+	const port = "Is the port right, and does a proxy or a firewall between let TLS through?"
+	wants(t, failureOf(t, "https://"+silent, over(&http.Transport{TLSHandshakeTimeout: 20 * time.Millisecond})), "the TLS handshake took too long | "+port)
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	wants(t, failureOf(t, strings.Replace(plain.URL, "http:", "https:", 1)), "the server does not speak TLS on this port | Is the address one of http, or another port?")
+
+	authority := certtest.New(t, "Our own")
+	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
+	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots(), MaxVersion: tls.VersionTLS12}}
+	wants(t, failureOf(t, modern, over(old)), "the server refused the TLS handshake (protocol version not supported) | "+port)
+}
+
+// The names are looked up by a name server of the test.
+func TestFailuresToFindTheServerAreSentences(t *testing.T) {
+	for code, want := range map[byte]string{
+		3: "the name perks.example is not known | Is the name right, and does this computer have a network?",
+		2: "the name perks.example cannot be looked up: server misbehaving | Does this computer have a network, and is its name server right?",
+	} {
+		resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "udp", nameServer(t, code))
+		}}
+		dialer := &net.Dialer{Resolver: resolver}
+		wants(t, failureOf(t, "http://perks.example", over(&http.Transport{DialContext: dialer.DialContext})), want)
+	}
+}
+
+func TestTroubleWithACertificateIsASentence(t *testing.T) {
+	authority := certtest.New(t, "Our own")
+	now := time.Now()
+	day := func(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+	ended, later := now.AddDate(0, 0, -3), now.AddDate(0, 0, 3)
+	for name, test := range map[string]struct {
+		certificate *certtest.Certificate
+		roots       *x509.CertPool
+		want        string
+	}{
+		"nobody that is trusted": {authority.Issue(), nil, "the certificate of the server is by CN=Our own, who is not trusted here | " +
+			"If that is your organisation's own authority, or that of its proxy, name the file of its certificate with --ca-cert."},
+		"over": {authority.Issue(certtest.Valid(now.AddDate(0, 0, -9), ended)), authority.Roots(), "the certificate of the server ended on " + day(ended) +
+			" | The operator of the server must renew it; if that was done, is this computer's clock right?"},
+		"to come": {authority.Issue(certtest.Valid(later, now.AddDate(0, 0, 9))), authority.Roots(), "the certificate of the server is valid only from " + day(later) +
+			" on | Is this computer's clock right?"},
+		"another's": {authority.Issue(certtest.Named("perks.example", "www.perks.example")), authority.Roots(),
+			"the certificate of the server is not for 127.0.0.1 but for perks.example, www.perks.example | Is the address right?"},
+		"many names": {authority.Issue(certtest.Named("a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example")), authority.Roots(),
+			"the certificate of the server is not for 127.0.0.1 but for a.example, b.example, c.example, d.example, e.example and 2 more | Is the address right?"},
+		"for clients": {authority.Issue(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), authority.Roots(),
+			"the certificate of the server is not valid: certificate specifies an incompatible key usage | "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := failureOf(t, secured(t, test.certificate), func(c *client.Config) { c.Transport, c.Roots = nil, test.roots })
+			wants(t, got, test.want)
+			if !got.NotSent {
+				t.Error("it is not told that nothing was sent")
+			}
+		})
+	}
+}
+
+func TestRootsVouchForAServer(t *testing.T) {
+	authority := certtest.New(t, "Our own")
+	address := secured(t, authority.Issue())
+	c := dial(t, address, func(c *client.Config) { c.Transport, c.Roots = nil, authority.Roots() })
+	if _, err := c.Categories(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// secured is the address of a server with the certificate that answers everything with an empty list.
+func secured(t *testing.T, certificate *certtest.Certificate, change ...func(*tls.Config)) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, []string{}) }))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate.Pair(t)}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for _, f := range change {
+		f(server.TLS)
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func over(transport *http.Transport) func(*client.Config) {
+	return func(c *client.Config) { c.Transport = transport }
+}
+
+func throughProxy(address string) func(*client.Config) {
+	return over(&http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(address) }})
+}
+
+// onConnection takes connections, each of which ends when do returns, and returns its address.
+func onConnection(t *testing.T, do func(net.Conn)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				do(c)
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// readRequest reads all of a request, so that closing the connection is no reset.
+func readRequest(c net.Conn) {
+	var got strings.Builder
+	buffer := make([]byte, 1<<10)
+	for !strings.Contains(got.String(), "\r\n\r\n") {
+		n, err := c.Read(buffer)
+		if err != nil {
+			return
+		}
+		got.Write(buffer[:n])
+	}
+}
+
+func readToEnd(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+
+// nameServer answers every question with the code, as RFC 1035, section 4.1.1 has it.
+func nameServer(t *testing.T, code byte) string {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	go func() {
+		packet := make([]byte, 1<<10)
+		for {
+			n, from, err := server.ReadFrom(packet)
+			if err != nil {
+				return
+			}
+			reply := append([]byte{}, packet[:n]...)
+			reply[2] |= 0x80 // it is a response
+			reply[3] = reply[3]&0xf0 | code
+			_, _ = server.WriteTo(reply, from)
+		}
+	}()
+	return server.LocalAddr().String()
+}

@@ -1,0 +1,154 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"example.com/perks/cli/config"
+	"example.com/perks/cli/exit"
+)
+
+// caCertFlag is the flag's name.
+const caCertFlag = "ca-cert"
+
+// CACert returns the file of certificates that are to be trusted beside the system's, "" if there is none: that of the flag,
+// of the environment, or of the profile. A flag that is given and empty goes before the others too.
+func (s *Session) CACert(profile config.Profile) string {
+	if s.givesCACert() {
+		return s.Flags.CACert
+	}
+	return cmp.Or(s.env(EnvCACert), profile.CACert)
+}
+
+func (s *Session) givesCACert() bool { return s.Flags.set != nil && s.Flags.set.Changed(caCertFlag) }
+
+// KeptCACert is CACert as a profile keeps it, which is used in other folders than this one.
+func (s *Session) KeptCACert(profile config.Profile) (string, error) {
+	file := s.CACert(profile)
+	if file == "" {
+		return "", nil
+	}
+	return filepath.Abs(file)
+}
+
+// TrustFlags returns --ca-cert as it was given to this session.
+func (s *Session) TrustFlags() []string {
+	if !s.givesCACert() {
+		return nil
+	}
+	return []string{"--" + caCertFlag + "=" + s.Flags.CACert}
+}
+
+// Roots returns who may vouch for a server's certificate: who the system trusts, and the certificates in the file. Without a
+// file it is nil, which is the system's alone. The file is read once in a session, because it may be a pipe.
+func (s *Session) Roots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	if known := s.roots[file]; known != nil {
+		return known, nil
+	}
+	certificates, problem := readCertificates(file)
+	if problem != "" {
+		return nil, exit.Usagef("%s, which %s names, %s.", file, s.whoNames(), problem)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool() // the system has none
+	}
+	for _, certificate := range certificates {
+		roots.AddCert(certificate)
+	}
+	if s.roots == nil {
+		s.roots = map[string]*x509.CertPool{}
+	}
+	s.roots[file] = roots
+	return roots, nil
+}
+
+func (s *Session) whoNames() string {
+	switch {
+	case s.givesCACert():
+		return "--" + caCertFlag
+	case s.env(EnvCACert) != "":
+		return EnvCACert
+	}
+	return "the profile's " + caCertFlag
+}
+
+// maxCertificates bounds the file. All authorities that browsers trust are a quarter of a megabyte.
+const maxCertificates = 16 << 20
+
+// readCertificates reads every certificate in a PEM file, or says what is wrong with the file.
+func readCertificates(file string) (certificates []*x509.Certificate, problem string) {
+	text, err := readFile(file)
+	if err != nil {
+		return nil, reasonOf(err)
+	}
+	rest, others := text, ""
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			others = block.Type
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Sprintf("cannot be used: its certificate %d is broken", len(certificates)+1)
+		}
+		certificates = append(certificates, certificate)
+	}
+	switch {
+	case len(certificates) > 0:
+		return certificates, ""
+	case others != "":
+		return nil, fmt.Sprintf("holds no certificate, but %q", others)
+	case isDER(text):
+		return nil, "holds a certificate, but not in PEM; convert it with openssl x509 -inform der"
+	}
+	return nil, "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----"
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errIsFolder
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxCertificates))
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err
+}
+
+var errIsFolder = errors.New("is a folder")
+
+func reasonOf(err error) string {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "does not exist"
+	case errors.Is(err, errIsFolder):
+		return "is a folder, not a file of certificates in PEM"
+	case errors.As(err, &path):
+		return "cannot be read: " + path.Err.Error()
+	}
+	return "cannot be read: " + err.Error()
+}
+
+func isDER(text []byte) bool {
+	_, err := x509.ParseCertificate(text)
+	return err == nil
+}

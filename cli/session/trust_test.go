@@ -1,0 +1,144 @@
+package session_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"example.com/perks/api/client/certtest"
+	"example.com/perks/cli/config"
+	"example.com/perks/cli/exit"
+	"example.com/perks/cli/session"
+)
+
+func TestCACertIsThatOfTheFlagTheEnvironmentOrTheProfile(t *testing.T) {
+	const yaml = "profiles:\n  default:\n    api-url: https://perks.example/v2\n    client-id: c\n    ca-cert: /profile.pem\n"
+	env := map[string]string{session.EnvCACert: "env.pem"}
+	for name, test := range map[string]struct {
+		env   map[string]string
+		flags []string
+		want  string
+	}{
+		"the profile":                        {nil, nil, "/profile.pem"},
+		"the environment before the profile": {env, nil, "env.pem"},
+		"the flag before both":               {env, []string{"--ca-cert", "flag.pem"}, "flag.pem"},
+		"a flag that wants none":             {env, []string{"--ca-cert", ""}, ""},
+	} {
+		got, err := start(t, yaml, test.env, test.flags...).Connection()
+		if err != nil || got.CACert != test.want {
+			t.Errorf("%s: %q, %v", name, got.CACert, err)
+		}
+	}
+}
+
+func TestCACertIsKeptByItsWholePath(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for given, want := range map[string]string{"": "", "ca.pem": filepath.Join(here, "ca.pem"), "/etc/ca.pem": "/etc/ca.pem"} {
+		got, err := start(t, "", nil).KeptCACert(config.Profile{CACert: given})
+		if err != nil || got != want {
+			t.Errorf("%q is kept as %q, %v", given, got, err)
+		}
+	}
+}
+
+func TestRootsNameTheFileThatCannotBeTrusted(t *testing.T) {
+	dir := t.TempDir()
+	authority := certtest.New(t, "Our own")
+	certificate := authority.Issue()
+	file := func(name string, text []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	broken := append(authority.PEM(), "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n"...)
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none.pem"):          "does not exist.",
+		dir:                                     "is a folder, not a file of certificates in PEM.",
+		file("empty.pem", nil):                  "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.",
+		file("key.pem", certificate.Key):        `holds no certificate, but "PRIVATE KEY".`,
+		file("cert.der", certificate.Leaf.Raw):  "holds a certificate, but not in PEM; convert it with openssl x509 -inform der.",
+		file("broken.pem", broken):              "cannot be used: its certificate 2 is broken.",
+		file("\x1b[2J.pem", []byte("anything")): "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.",
+	} {
+		_, err := start(t, "", nil, "--ca-cert", path).Roots(path)
+		if err == nil || err.Error() != path+", which --ca-cert names, "+want || exit.Code(err) != exit.WrongUsage {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	const missing = "/nowhere/ca.pem"
+	_, err := start(t, "", map[string]string{session.EnvCACert: missing}).Roots(missing)
+	if want := missing + ", which PERKSCTL_CA_CERT names, does not exist."; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	yaml := "profiles:\n  default:\n    api-url: https://perks.example/v2\n    client-id: c\n    ca-cert: " + missing + "\n"
+	_, _, err = start(t, yaml, nil).Connect()
+	if want := missing + ", which the profile's ca-cert names, does not exist."; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestRootsReadAPipeOnce(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	if _, err := write.Write(append([]byte("Our own authority:\n"), certtest.New(t, "Our own").PEM()...)); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := os.Symlink("/dev/fd/"+strconv.Itoa(int(read.Fd())), path); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "", nil)
+	for range 2 {
+		if roots, err := s.Roots(path); err != nil || roots == nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRootsWithoutAFileAreTheSystems(t *testing.T) {
+	if roots, err := start(t, "", nil).Roots(""); err != nil || roots != nil {
+		t.Errorf("%v, %v", roots, err)
+	}
+}
+
+// An address that only looks like this computer's own must not get the secret in the open, wherever it is given.
+func TestPlainHTTPGoesToThisComputerAlone(t *testing.T) {
+	for address, loopback := range map[string]bool{
+		"http://127.0.0.1:1/v2":               true,
+		"http://127.9.9.9/v2":                 true,
+		"http://localhost/v2":                 true,
+		"http://LocalHost/v2":                 true,
+		"http://[::1]:1/v2":                   true,
+		"http://[::ffff:127.0.0.1]/v2":        true,
+		"http://10.0.0.1/v2":                  false,
+		"http://0.0.0.0/v2":                   false,
+		"http://[::]/v2":                      false,
+		"http://127.0.0.1.evil.example/v2":    false,
+		"http://localhost.evil.example/v2":    false,
+		"http://localhost@evil.example/v2":    false,
+		"http://127.0.0.1:80@evil.example/v2": false,
+		"http://[::ffff:10.0.0.1]/v2":         false,
+		"http://[fe80::1%25lo]/v2":            false,
+		"http://2130706433/v2":                false,
+		"http:///v2":                          false,
+		"HTTP://10.0.0.1/v2":                  false,
+	} {
+		env := map[string]string{session.EnvAPIURL: address, session.EnvToken: "t"}
+		_, _, err := start(t, "", env).Connect()
+		var usage *exit.Usage
+		if loopback != (err == nil) || !loopback && !errors.As(err, &usage) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
