@@ -27,10 +27,12 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 		return func(c echo.Context) error {
 			token, given := bearer(c.Request().Header.Get("Authorization"))
 			if !given {
+				s.metrics.bearerRefused(tokenMissing)
 				return unauthorized("", "An access token is required: send Authorization: Bearer TOKEN with a token from POST %s/auth/token.", apiPath)
 			}
 			caller, err := s.authority.Verify(c.Request().Context(), token)
 			if errors.Is(err, auth.ErrToken) {
+				s.metrics.bearerRefused(tokenInvalid)
 				s.config.Logger.DebugContext(c.Request().Context(), "token refused", "request_id", requestID(c), "reason", loggable(err.Error()), "address", c.RealIP())
 				return unauthorized("invalid_token", "The access token is not valid or has expired. Get a new one from POST %s/auth/token.", apiPath)
 			}
@@ -39,15 +41,18 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 			}
 			c.Set(callerKey, caller)
 			if !caller.Scopes.Has(scope) {
+				s.metrics.bearerRefused(tokenLacksScope)
 				return &answer{
 					err:    api.Errorf(api.CodeInsufficientScope, "The access token lacks the scope %s.", scope),
 					header: http.Header{"Www-Authenticate": {fmt.Sprintf("Bearer realm=%q, error=%q, scope=%q", realm, "insufficient_scope", scope)}},
 				}
 			}
 			if caller.SandboxOnly && !sandbox {
+				s.metrics.bearerRefused(tokenSandboxOnly)
 				return api.Errorf(api.CodeForbidden, "The client %q may use only the sandbox addresses, which begin with %s.", caller.ClientID, sandboxPath)
 			}
 			if err := s.clientRate.take(caller.ClientID, s.config.Now()); err != nil {
+				s.metrics.rateLimited(limitOfClient)
 				return err
 			}
 			return next(c)

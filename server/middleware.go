@@ -63,6 +63,7 @@ func (s *service) recover(next echo.HandlerFunc) echo.HandlerFunc {
 			case http.ErrAbortHandler:
 				panic(cause)
 			default:
+				s.metrics.panics.Inc()
 				err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 			}
 		}()

@@ -16,7 +16,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
@@ -33,8 +32,9 @@ type Config struct {
 	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
 	Version     string        // as GET /health tells it; empty is "dev"
 
-	Metrics prometheus.Registerer // takes the server's metrics; nil keeps none
-	Tracer  trace.TracerProvider  // takes the spans of requests; nil makes none
+	Metrics          prometheus.Registerer // takes the server's metrics; nil keeps none
+	Tracer           trace.TracerProvider  // takes the spans of requests; nil makes none
+	TrustTraceparent bool                  // continue the traces that callers name, instead of linking to them
 
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
@@ -58,7 +58,7 @@ type service struct {
 	tokenRate   *failureLimits
 	description *description
 	metrics     *metrics
-	tracer      trace.Tracer
+	tracer      trace.Tracer // nil makes no spans
 }
 
 // New prepares a server, and makes the first signing key when the database has none that is valid.
@@ -66,6 +66,11 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
+	metrics, err := newMetrics(config)
+	if err != nil {
+		return nil, err
+	}
+	tracer := config.trace()
 	authority, err := auth.New(ctx, auth.Config{Store: config.Live, TTL: config.TokenTTL, Hourly: config.Hourly, Now: config.Now})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the tokens: %w", err)
@@ -80,10 +85,11 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		clientRate:  newClientLimits(config.RateLimit),
 		tokenRate:   newFailureLimits(),
 		description: description,
-		metrics:     newMetrics(config.Metrics),
-		tracer:      config.Tracer.Tracer("example.com/perks/server"),
+		metrics:     metrics,
+		tracer:      tracer,
 	}
 	e := s.routes()
+	metrics.know(e.Routes())
 	return &Server{Handler: e, routes: routeNames(e)}, nil
 }
 
@@ -102,9 +108,6 @@ func (c *Config) complete() error {
 	}
 	if c.Version == "" {
 		c.Version = "dev"
-	}
-	if c.Tracer == nil {
-		c.Tracer = noop.NewTracerProvider()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

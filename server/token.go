@@ -41,6 +41,7 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 		return token, invalidClient("Send the client id and secret with HTTP Basic authentication.")
 	}
 	if err := s.tokenRate.check(c.RealIP(), pairs[0].ID, s.config.Now()); err != nil {
+		s.metrics.rateLimited(limitOfTokenFailures)
 		s.config.Logger.WarnContext(c.Request().Context(), "token request refused after too many failures",
 			"request_id", requestID(c), "client", pairs[0].ID, "address", c.RealIP())
 		return token, err
