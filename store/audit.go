@@ -28,6 +28,26 @@ func RedemptionSubject(id string) string { return RedemptionSubjectPrefix + id }
 // SandboxSubject is the sandbox as a whole.
 const SandboxSubject = "sandbox"
 
+// The subjects of imports are all records of a kind.
+const (
+	PerksSubject      = "perks"
+	CategoriesSubject = "categories"
+	UsersSubject      = "users"
+	PropertiesSubject = "properties"
+)
+
+// Import says for the audit log what records are brought in, by whom and when.
+type Import struct {
+	Action, Subject string
+	By              Actor
+	At              time.Time
+}
+
+// Imported is what the audit log shows of an import.
+type Imported struct {
+	Count int64 `json:"count"`
+}
+
 // PublicClient is a client as the audit log shows it: without its secret's hash.
 type PublicClient struct {
 	ID          string    `json:"id"`

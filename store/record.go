@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -103,8 +104,14 @@ type SigningKey struct {
 // Actor is who did something: the operator at the server's command line, or a client by its id.
 type Actor string
 
-// Operator is the person at the server's own command line.
+// Operator is a person at the server's own command line of whom no more is known.
 const Operator Actor = "operator"
+
+// OperatorActor is the person at the server's own command line by the name of the account, or of several, each of which
+// became the one before it.
+func OperatorActor(accounts ...string) Actor {
+	return Operator + Actor("/"+strings.Join(accounts, "/"))
+}
 
 // ClientActor is a client that acts through the API.
 func ClientActor(id string) Actor { return Actor("client/" + id) }
@@ -134,4 +141,8 @@ const (
 	ActionEnableClient     = "client.enable"
 	ActionRotateSigningKey = "key.rotate"
 	ActionResetSandbox     = "sandbox.reset"
+	ActionImportPerks      = "perks.import"
+	ActionImportCategories = "categories.import"
+	ActionImportUsers      = "users.import"
+	ActionImportProperties = "properties.import"
 )

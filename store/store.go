@@ -106,15 +106,16 @@ type Credentials interface {
 
 // Importer takes records in bulk. Each method is all or nothing: an error from rows, or from the database, leaves
 // everything as it was. A record whose id is known updates the one there. Rows may be slow to come, and no one else's
-// write waits for them. Each returns how many records it took.
+// write waits for them. Each returns how many records it took, and the audit log has one entry with that number, unless it
+// is 0.
 type Importer interface {
 	// ImportPerks makes categories that are not known yet. A record without an id gets one from newID; without CreatedAt
 	// or UpdatedAt, an update keeps the first and sets the second to at, and a new perk has both at at.
-	ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, at time.Time) (int64, error)
-	ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error]) (int64, error)
-	ImportUsers(ctx context.Context, rows iter.Seq2[User, error]) (int64, error)
+	ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, by Actor, at time.Time) (int64, error)
+	ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by Actor, at time.Time) (int64, error)
+	ImportUsers(ctx context.Context, rows iter.Seq2[User, error], by Actor, at time.Time) (int64, error)
 	// ImportProperties returns ClientNotFound for an owner that is not known.
-	ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error]) (int64, error)
+	ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time) (int64, error)
 }
 
 // Exporter streams whole tables in the order of their ids, each as one consistent snapshot.

@@ -48,9 +48,12 @@ func TestAuditShowsWhoDidWhat(t *testing.T) {
 	o.must("client", "enable", "acme")
 	equal(t, "the log", `AT                    ACTOR        ACTION                SUBJECT
 2026-06-15T12:00:00Z  operator     client.create         client/acme
+2026-06-15T12:00:00Z  operator     users.import          users
+2026-06-15T12:00:00Z  operator     perks.import          perks
 2026-06-15T12:01:00Z  client/acme  redemption.create     redemption/r-1
 2026-06-15T12:02:00Z  client/acme  redemption.create     redemption/r-2
 2026-06-15T12:03:00Z  client/acme  redemption.create     redemption/r-3
+2026-06-15T12:03:00Z  operator     properties.import     properties
 2026-06-15T12:03:00Z  operator     redemption.approve    redemption/r-1
 2026-06-15T12:03:00Z  client/acme  property.delete       property/2
 2026-06-15T12:03:00Z  operator     property.restore      property/2

@@ -82,7 +82,7 @@ func (p *program) createClient(ctx context.Context, client store.Client, format 
 	}
 	client.Secret, client.CreatedAt = hash, p.now()
 	return p.withStore(ctx, func(db store.Store) error {
-		if err := db.CreateClient(ctx, client, store.Operator); err != nil {
+		if err := db.CreateClient(ctx, client, p.operator); err != nil {
 			return err
 		}
 		return p.printSecret(format, client, secret)

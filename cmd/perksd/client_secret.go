@@ -34,7 +34,7 @@ func (p *program) rotateSecret(ctx context.Context, id, format string) error {
 			return err
 		}
 		// Nothing that can fail stands between the change and the printing: the old secret is gone by then.
-		if err := db.SetClientSecret(ctx, id, hash, store.Operator, p.now()); err != nil {
+		if err := db.SetClientSecret(ctx, id, hash, p.operator, p.now()); err != nil {
 			return err
 		}
 		return p.printSecret(format, client, secret)

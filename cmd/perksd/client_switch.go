@@ -24,7 +24,7 @@ func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.
 
 func (p *program) switchClient(ctx context.Context, id string, disabled bool) error {
 	err := p.withExistingStore(ctx, func(db store.Store) error {
-		return db.SetClientDisabled(ctx, id, disabled, store.Operator, p.now())
+		return db.SetClientDisabled(ctx, id, disabled, p.operator, p.now())
 	})
 	if err != nil {
 		return err

@@ -52,15 +52,15 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 	data := sample.Data{Seed: o.seed, Day: p.now()}
 	return p.withStore(ctx, func(db store.Store) error {
 		// The properties come first, because an owner that is not known is found before anything is changed.
-		properties, err := db.ImportProperties(ctx, data.Properties(o.properties, o.owner))
+		properties, err := db.ImportProperties(ctx, data.Properties(o.properties, o.owner), p.operator, p.now())
 		if err != nil {
 			return err
 		}
-		users, err := db.ImportUsers(ctx, data.Users(o.users))
+		users, err := db.ImportUsers(ctx, data.Users(o.users), p.operator, p.now())
 		if err != nil {
 			return err
 		}
-		perks, err := db.ImportPerks(ctx, data.Perks(o.perks), p.newID, p.now())
+		perks, err := db.ImportPerks(ctx, data.Perks(o.perks), p.newID, p.operator, p.now())
 		if err != nil {
 			return err
 		}

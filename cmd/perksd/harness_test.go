@@ -34,12 +34,13 @@ const commandTime = 30 * time.Second
 // operator is a person at the command line, in a folder and with an empty database of their own. Time stands still there,
 // and ids and secrets are the same in every run.
 type operator struct {
-	t      *testing.T
-	folder string
-	env    map[string]string
-	now    time.Time
-	random *rand.ChaCha8
-	ids    int
+	t        *testing.T
+	folder   string
+	env      map[string]string
+	now      time.Time
+	random   *rand.ChaCha8
+	operator store.Actor
+	ids      int
 }
 
 // newOperator has a database of the kind that PERKS_TEST_DATABASE names.
@@ -53,7 +54,8 @@ func newSQLiteOperator(t *testing.T) *operator {
 }
 
 func newOperatorOf(t *testing.T, address string) *operator {
-	return &operator{t: t, folder: t.TempDir(), env: map[string]string{"PERKSD_DATABASE": address}, now: testNow, random: rand.NewChaCha8([32]byte{})}
+	return &operator{t: t, folder: t.TempDir(), env: map[string]string{"PERKSD_DATABASE": address}, now: testNow, random: rand.NewChaCha8([32]byte{}),
+		operator: store.Operator}
 }
 
 // store opens the database as the server would.
@@ -114,10 +116,11 @@ func (o *operator) runWith(stdin string, args ...string) outcome {
 func (o *operator) program(stdin string, stdout, stderr io.Writer) *program {
 	return &program{
 		stdin: strings.NewReader(stdin), stdout: stdout, stderr: stderr,
-		getenv: func(name string) string { return o.env[name] },
-		now:    func() time.Time { return o.now },
-		newID:  func() string { o.ids++; return fmt.Sprintf("id-%04d", o.ids) },
-		random: o.random,
+		getenv:   func(name string) string { return o.env[name] },
+		now:      func() time.Time { return o.now },
+		newID:    func() string { o.ids++; return fmt.Sprintf("id-%04d", o.ids) },
+		random:   o.random,
+		operator: o.operator,
 	}
 }
 

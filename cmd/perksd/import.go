@@ -24,26 +24,26 @@ func (p *program) importCommand() *cobra.Command {
 	perks := kind[store.PerkRecord]{
 		one: "perk", many: "perks", fields: store.PerkFields(), parser: parseWith(store.ParsePerk),
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[store.PerkRecord, error]) (int64, error) {
-			return db.ImportPerks(ctx, records, p.newID, p.now())
+			return db.ImportPerks(ctx, records, p.newID, p.operator, p.now())
 		},
 	}
 	categories := kind[api.Category]{
 		one: "category", many: "categories", fields: store.CategoryFields(), parser: parseWith(store.ParseCategory),
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[api.Category, error]) (int64, error) {
-			return db.ImportCategories(ctx, records)
+			return db.ImportCategories(ctx, records, p.operator, p.now())
 		},
 	}
 	users := kind[store.User]{
 		one: "user", many: "users", fields: store.UserFields(), parser: parseWith(store.ParseUser),
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[store.User, error]) (int64, error) {
-			return db.ImportUsers(ctx, records)
+			return db.ImportUsers(ctx, records, p.operator, p.now())
 		},
 	}
 	var owner string
 	properties := kind[store.PropertyRecord]{
 		one: "property", many: "properties", fields: store.PropertyFields(), parser: propertyParser(&owner),
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[store.PropertyRecord, error]) (int64, error) {
-			return db.ImportProperties(ctx, records)
+			return db.ImportProperties(ctx, records, p.operator, p.now())
 		},
 	}
 	importProperties := importOf(p, properties)

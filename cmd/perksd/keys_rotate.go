@@ -32,7 +32,7 @@ func (p *program) rotateKeys(ctx context.Context) error {
 		return err
 	}
 	oldExpire := key.CreatedAt.Add(auth.KeyOverlap)
-	err = p.withExistingStore(ctx, func(db store.Store) error { return db.RotateSigningKey(ctx, key, oldExpire, store.Operator) })
+	err = p.withExistingStore(ctx, func(db store.Store) error { return db.RotateSigningKey(ctx, key, oldExpire, p.operator) })
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api/build"
+	"example.com/perks/store"
 )
 
 // The exit codes.
@@ -28,7 +29,8 @@ type program struct {
 	getenv         func(string) string // "" for a variable that is not set
 	now            func() time.Time
 	newID          func() string
-	random         io.Reader // for secrets
+	random         io.Reader   // for secrets
+	operator       store.Actor // who types
 
 	database        string // --database
 	sandboxDatabase string // --sandbox-database
@@ -38,9 +40,10 @@ type program struct {
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{
 		stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv,
-		now:    time.Now,
-		newID:  func() string { return uuid.Must(uuid.NewV7()).String() },
-		random: rand.Reader,
+		now:      time.Now,
+		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
+		random:   rand.Reader,
+		operator: whoOperates(getenv),
 	}
 	return p.run(ctx, args)
 }

@@ -33,7 +33,7 @@ func (p *program) propertyRestoreCommand() *cobra.Command {
 
 func (p *program) restoreProperty(ctx context.Context, id int64, format string) error {
 	return p.withExistingStore(ctx, func(db store.Store) error {
-		restored, err := db.RestoreProperty(ctx, id, store.Operator, p.now())
+		restored, err := db.RestoreProperty(ctx, id, p.operator, p.now())
 		if err != nil {
 			return err
 		}

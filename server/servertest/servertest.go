@@ -137,7 +137,7 @@ func (s *Server) importPerks(into store.Store, perks []store.PerkRecord) {
 		p.City = cmp.Or(p.City, "Berlin")
 		p.Approval = cmp.Or(p.Approval, store.ApprovalAuto)
 	}
-	if _, err := into.ImportPerks(context.Background(), Rows(perks), uuid.NewString, time.Now()); err != nil {
+	if _, err := into.ImportPerks(context.Background(), Rows(perks), uuid.NewString, store.Operator, time.Now()); err != nil {
 		s.t.Fatalf("importing perks: %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func (s *Server) ImportUsers(ids ...string) {
 		users[i].ID = id
 	}
 	for _, into := range []store.Store{s.Live, s.Sandbox} {
-		if _, err := into.ImportUsers(context.Background(), Rows(users)); err != nil {
+		if _, err := into.ImportUsers(context.Background(), Rows(users), store.Operator, time.Now()); err != nil {
 			s.t.Fatalf("importing users: %v", err)
 		}
 	}
@@ -165,7 +165,7 @@ func (s *Server) ImportProperties(owner string, properties ...api.Property) {
 		p.Title = cmp.Or(p.Title, fmt.Sprintf("Property %d", p.ID))
 		records[i] = store.PropertyRecord{Property: p, Owner: owner}
 	}
-	if _, err := s.Live.ImportProperties(context.Background(), Rows(records)); err != nil {
+	if _, err := s.Live.ImportProperties(context.Background(), Rows(records), store.Operator, time.Now()); err != nil {
 		s.t.Fatalf("importing properties: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -17,6 +18,7 @@ type staging[T any] struct {
 	values  func(T) []any // in the order of columns
 	merge   func(*session) error
 	changes string // the tables that merge writes to
+	entry   store.Import
 }
 
 // importRecords collects the records in a file, and then brings all of them into the database in one transaction: a copy
@@ -32,7 +34,10 @@ func importRecords[T any](ctx context.Context, db *DB, doing string, staging sta
 		if err := s.stage(spool); err != nil {
 			return err
 		}
-		return staging.merge(s)
+		if err := staging.merge(s); err != nil {
+			return err
+		}
+		return s.auditImport(staging.entry, spool.count)
 	})
 	if err != nil {
 		return 0, err
@@ -97,8 +102,9 @@ func (s *session) runAll(statements ...string) error {
 }
 
 // ImportUsers adds the users that are not known yet.
-func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error]) (int64, error) {
+func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error], by store.Actor, at time.Time) (int64, error) {
 	return importRecords(ctx, db, "import users", staging[store.User]{
+		entry:   store.Import{Action: store.ActionImportUsers, Subject: store.UsersSubject, By: by, At: at},
 		columns: []column{textColumn("id")},
 		values:  func(user store.User) []any { return []any{user.ID} },
 		merge: func(s *session) error {
@@ -109,8 +115,9 @@ func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error]
 }
 
 // ImportCategories adds categories and renames those that are known.
-func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error]) (int64, error) {
+func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by store.Actor, at time.Time) (int64, error) {
 	return importRecords(ctx, db, "import categories", staging[api.Category]{
+		entry:   store.Import{Action: store.ActionImportCategories, Subject: store.CategoriesSubject, By: by, At: at},
 		columns: []column{textColumn("id"), textColumn("name"), textColumn("name_fold")},
 		values: func(category api.Category) []any {
 			return []any{category.ID, category.Name, store.Fold(category.Name)}
@@ -142,8 +149,9 @@ func mergeCategories(s *session) error {
 const raiseVersion = `UPDATE catalog SET version = version + 1`
 
 // ImportProperties adds properties and updates those that are known, or returns ClientNotFound for an owner that is not.
-func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error]) (int64, error) {
+func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error], by store.Actor, at time.Time) (int64, error) {
 	return importRecords(ctx, db, "import properties", staging[store.PropertyRecord]{
+		entry: store.Import{Action: store.ActionImportProperties, Subject: store.PropertiesSubject, By: by, At: at},
 		columns: []column{
 			integerColumn("id"), textColumn("owner"), textColumn("title"), textColumn("description"), textColumn("address"),
 			textColumn("city"), textColumn("postcode"), textsColumn("images"), textColumn("price_pw"), integerColumn("bedrooms"),

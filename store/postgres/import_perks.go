@@ -39,8 +39,9 @@ func nilIfZero(t time.Time) *time.Time {
 }
 
 // ImportPerks adds perks and updates those that are known, which keep what is held of their stock.
-func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, error], newID func() string, at time.Time) (int64, error) {
+func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, error], newID func() string, by store.Actor, at time.Time) (int64, error) {
 	return importRecords(ctx, db, "import perks", staging[store.PerkRecord]{
+		entry:   store.Import{Action: store.ActionImportPerks, Subject: store.PerksSubject, By: by, At: at},
 		columns: stagedPerks,
 		values: func(perk store.PerkRecord) []any {
 			if perk.ID == "" {

@@ -34,7 +34,7 @@ func TestAnImportIsWholeWhereverItsConnectionIsCut(t *testing.T) {
 					at := moment{message, answered}
 					want := fmt.Sprint("As of ", at)
 					proxy.cutAt(at)
-					_, err := db.ImportPerks(t.Context(), titled(want, "p", "q"), nil, importDay)
+					_, err := db.ImportPerks(t.Context(), titled(want, "p", "q"), nil, store.Operator, importDay)
 					came = proxy.endCut()
 					titles := exportedTitles(t, direct)
 					switch {
@@ -66,18 +66,18 @@ func TestImportsThatMeetOneAnotherLoseNothing(t *testing.T) {
 		}
 		for _, take := range []func() (int64, error){
 			func() (int64, error) {
-				return db.ImportPerks(t.Context(), titled(fmt.Sprint(i), ids...), nil, importDay)
+				return db.ImportPerks(t.Context(), titled(fmt.Sprint(i), ids...), nil, store.Operator, importDay)
 			},
 			func() (int64, error) {
-				return db.ImportCategories(t.Context(), recordsOf(ids, func(id string) api.Category { return api.Category{ID: id, Name: fmt.Sprint(id, i)} }))
+				return db.ImportCategories(t.Context(), recordsOf(ids, func(id string) api.Category { return api.Category{ID: id, Name: fmt.Sprint(id, i)} }), store.Operator, importDay)
 			},
 			func() (int64, error) {
-				return db.ImportUsers(t.Context(), recordsOf(ids, func(id string) store.User { return store.User{ID: id} }))
+				return db.ImportUsers(t.Context(), recordsOf(ids, func(id string) store.User { return store.User{ID: id} }), store.Operator, importDay)
 			},
 			func() (int64, error) {
 				return db.ImportProperties(t.Context(), recordsOf(ids, func(id string) store.PropertyRecord {
 					return store.PropertyRecord{Owner: "owner", Property: api.Property{ID: int64(id[0]), Title: fmt.Sprint(i)}}
-				}))
+				}), store.Operator, importDay)
 			},
 		} {
 			group.Go(func() error {
@@ -114,7 +114,7 @@ func TestNothingIsOpenWhileRecordsArrive(t *testing.T) {
 				t.Errorf("%d transactions are open", open)
 			}
 		}
-	}, nil, importDay)
+	}, nil, store.Operator, importDay)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +130,13 @@ func TestAnImportHoldsNoStockThatItDoesNotChange(t *testing.T) {
 		return []store.PerkRecord{same, changed}
 	}
 	importRows(t, db, perks(&ten)...)
-	if _, err := db.ImportUsers(t.Context(), records([]store.User{{ID: "ann"}})); err != nil {
+	if _, err := db.ImportUsers(t.Context(), records([]store.User{{ID: "ann"}}), store.Operator, importDay); err != nil {
 		t.Fatal(err)
 	}
 	other := begin(t, db, `SELECT 1 FROM perk_stock WHERE perk_id = 'b changed' FOR UPDATE`)
 	imported := make(chan error, 1)
 	go func() {
-		_, err := db.ImportPerks(t.Context(), records(perks(&twenty)), nil, importDay)
+		_, err := db.ImportPerks(t.Context(), records(perks(&twenty)), nil, store.Operator, importDay)
 		imported <- err
 	}()
 	waitForLock(t, db)
@@ -186,13 +186,13 @@ func TestAnImportLeavesNoFileBehind(t *testing.T) {
 	requireEmpty("after an import")
 	if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
 		yield(store.PerkRecord{}, os.ErrInvalid)
-	}, nil, importDay); err != os.ErrInvalid {
+	}, nil, store.Operator, importDay); err != os.ErrInvalid {
 		t.Errorf("the import ended with %v, want the error of the rows", err)
 	}
 	requireEmpty("after an import of nothing good")
 
 	t.Setenv("TMPDIR", filepath.Join(folder, "missing"))
-	_, err := db.ImportPerks(t.Context(), titled("Lost", "p"), nil, importDay)
+	_, err := db.ImportPerks(t.Context(), titled("Lost", "p"), nil, store.Operator, importDay)
 	if err == nil || !strings.Contains(err.Error(), "TMPDIR") {
 		t.Errorf("the import ended with %v, want a word about TMPDIR", err)
 	}
@@ -207,7 +207,7 @@ func TestALargeImportIsTidiedUpAfter(t *testing.T) {
 				return
 			}
 		}
-	}); err != nil {
+	}, store.Operator, importDay); err != nil {
 		t.Fatal(err)
 	}
 	if tidy := read[bool](t, db, `
@@ -243,14 +243,14 @@ func titled(title string, ids ...string) iter.Seq2[store.PerkRecord, error] {
 
 func importPerks(t *testing.T, db *DB, ids ...string) {
 	t.Helper()
-	if _, err := db.ImportPerks(t.Context(), titled("Title", ids...), nil, importDay); err != nil {
+	if _, err := db.ImportPerks(t.Context(), titled("Title", ids...), nil, store.Operator, importDay); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func importRows(t *testing.T, db *DB, perks ...store.PerkRecord) {
 	t.Helper()
-	if _, err := db.ImportPerks(t.Context(), records(perks), nil, importDay); err != nil {
+	if _, err := db.ImportPerks(t.Context(), records(perks), nil, store.Operator, importDay); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -25,6 +25,14 @@ func (s *session) audit(at time.Time, by store.Actor, action, subject string, be
 		at.UnixMicro(), string(by), action, subject, was, is)
 }
 
+// auditImport adds the entry of an import, unless it brought nothing.
+func (s *session) auditImport(i store.Import, count int64) error {
+	if count == 0 {
+		return nil
+	}
+	return s.audit(i.At, i.By, i.Action, i.Subject, nil, store.Imported{Count: count})
+}
+
 const (
 	// madeEntries are the redemptions as they were made, each an entry by itself.
 	madeEntries = `

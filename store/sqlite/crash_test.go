@@ -78,7 +78,7 @@ func importForCrash(t *testing.T, db *DB) {
 	t.Helper()
 	units := int64(crashUsers)
 	perk := store.PerkRecord{Perk: api.Perk{ID: "p", Title: "P", Description: "P", City: "Leeds"}, Stock: &units}
-	if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil, time.Now()); err != nil {
+	if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil, store.Operator, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
@@ -87,7 +87,7 @@ func importForCrash(t *testing.T, db *DB) {
 				return
 			}
 		}
-	}); err != nil {
+	}, store.Operator, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -14,6 +15,7 @@ type staging[T any] struct {
 	table string // makes the temporary table "staged", in which a record replaces an earlier one of its id
 	add   func(*session, T) error
 	merge func(*session) error // runs in one transaction and brings what is staged into the database
+	entry store.Import
 }
 
 // importRecords lays the records down in a temporary table of a connection of its own, which locks nothing however slowly
@@ -32,7 +34,12 @@ func importRecords[T any](ctx context.Context, db *DB, doing string, staging sta
 		return 0, fault(doing, err)
 	}
 	err = db.writer.doAlone(ctx, func() error {
-		return s.inTransaction(func() error { return staging.merge(s) })
+		return s.inTransaction(func() error {
+			if err := staging.merge(s); err != nil {
+				return err
+			}
+			return s.auditImport(staging.entry, count)
+		})
 	})
 	if err != nil {
 		return 0, fault(doing, err)
@@ -64,8 +71,9 @@ func stage[T any](ctx context.Context, s *session, staging staging[T], records i
 }
 
 // ImportUsers adds the users that are not known yet.
-func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error]) (int64, error) {
+func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error], by store.Actor, at time.Time) (int64, error) {
 	return importRecords(ctx, db, "import users", staging[store.User]{
+		entry: store.Import{Action: store.ActionImportUsers, Subject: store.UsersSubject, By: by, At: at},
 		table: `CREATE TEMP TABLE staged (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID`,
 		add: func(s *session, user store.User) error {
 			return s.exec(`INSERT OR REPLACE INTO staged VALUES (?)`, user.ID)
@@ -77,8 +85,9 @@ func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error]
 }
 
 // ImportCategories adds categories and renames those that are known.
-func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error]) (int64, error) {
+func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by store.Actor, at time.Time) (int64, error) {
 	return importRecords(ctx, db, "import categories", staging[api.Category]{
+		entry: store.Import{Action: store.ActionImportCategories, Subject: store.CategoriesSubject, By: by, At: at},
 		table: `CREATE TEMP TABLE staged (id TEXT PRIMARY KEY, name TEXT NOT NULL, name_fold TEXT NOT NULL) STRICT`,
 		add: func(s *session, category api.Category) error {
 			return s.exec(`INSERT OR REPLACE INTO staged VALUES (?, ?, ?)`, category.ID, category.Name, store.Fold(category.Name))
@@ -107,8 +116,9 @@ func mergeCategories(s *session) error {
 const raiseVersion = `UPDATE catalog SET version = version + 1`
 
 // ImportProperties adds properties and updates those that are known, or returns ClientNotFound for an owner that is not.
-func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error]) (int64, error) {
+func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error], by store.Actor, at time.Time) (int64, error) {
 	return importRecords(ctx, db, "import properties", staging[store.PropertyRecord]{
+		entry: store.Import{Action: store.ActionImportProperties, Subject: store.PropertiesSubject, By: by, At: at},
 		table: `CREATE TEMP TABLE staged AS SELECT * FROM properties WHERE false;
 			CREATE UNIQUE INDEX temp.staged_by_id ON staged (id)`,
 		add: func(s *session, property store.PropertyRecord) error {

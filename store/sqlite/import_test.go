@@ -22,7 +22,7 @@ func TestAnImportLeavesEveryIndexWhole(t *testing.T) {
 					return
 				}
 			}
-		}, nil, time.Now()); err != nil {
+		}, nil, store.Operator, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if after := indexes(t, db); after != before {

@@ -71,7 +71,7 @@ func importPerk(t *testing.T, db *sqlite.DB, id string, units int64) {
 
 func importPerks(t *testing.T, db *sqlite.DB, perks []store.PerkRecord) {
 	t.Helper()
-	if _, err := db.ImportPerks(t.Context(), records(perks), nil, time.Now()); err != nil {
+	if _, err := db.ImportPerks(t.Context(), records(perks), nil, store.Operator, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,7 +82,7 @@ func importUsers(t *testing.T, db *sqlite.DB, n int) {
 	for i := range n {
 		users = append(users, store.User{ID: fmt.Sprint(i)})
 	}
-	if _, err := db.ImportUsers(t.Context(), records(users)); err != nil {
+	if _, err := db.ImportUsers(t.Context(), records(users), store.Operator, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -200,7 +200,7 @@ func inWindow(s *search, reach store.Reach) []any {
 func fillCircles(t *testing.T, db *DB) {
 	t.Helper()
 	const perks = 4001
-	if _, err := db.ImportCategories(t.Context(), withoutErrors(api.Category{ID: "food", Name: "Food"})); err != nil {
+	if _, err := db.ImportCategories(t.Context(), withoutErrors(api.Category{ID: "food", Name: "Food"}), store.Operator, asOf); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.write(t.Context(), "add a user", addUser("ann")); err != nil {
@@ -236,7 +236,7 @@ func fillCircles(t *testing.T, db *DB) {
 		}
 		records = append(records, perk)
 	}
-	if _, err := db.ImportPerks(t.Context(), withoutErrors(records...), nil, asOf); err != nil {
+	if _, err := db.ImportPerks(t.Context(), withoutErrors(records...), nil, store.Operator, asOf); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,8 +11,6 @@ import (
 
 var auditTests = []test{
 	{"the log is empty at first, and for a subject to which nothing happened", func(f *fixture) {
-		f.addUsers("ann")
-		f.addPerks(perk("p"))
 		f.equal("all", f.actions(""), []string{})
 		f.equal("one", f.actions("property/1"), []string{})
 	}},
@@ -59,6 +57,25 @@ var auditTests = []test{
 			}
 		}
 	}},
+	{"an import is one entry with the number of records, unless that is none", func(f *fixture) {
+		f.addClients("owner")
+		by := store.OperatorActor("ann")
+		perks, err := f.ImportPerks(f.ctx, rows(perk("p"), perk("q")), f.noNewID, by, now)
+		f.must(err)
+		_, err = f.ImportUsers(f.ctx, rows(store.User{ID: "u"}), by, now.Add(time.Second))
+		f.must(err)
+		_, err = f.ImportCategories(f.ctx, rows(api.Category{ID: "c", Name: "C"}), by, now.Add(2*time.Second))
+		f.must(err)
+		_, err = f.ImportProperties(f.ctx, rows(property(1, "owner")), by, now.Add(3*time.Second))
+		f.must(err)
+		_, err = f.ImportPerks(f.ctx, rows[store.PerkRecord](), f.noNewID, by, now)
+		f.must(err)
+		imported := func(n int64) json.RawMessage { return asJSON(store.Imported{Count: n}) }
+		f.sameEntries("perks", []store.AuditEntry{{At: now, Actor: "operator/ann", Action: "perks.import", Before: asJSON(nil), After: imported(perks)}})
+		f.sameEntries("users", []store.AuditEntry{{At: now.Add(time.Second), Actor: by, Action: "users.import", Before: asJSON(nil), After: imported(1)}})
+		f.sameEntries("categories", []store.AuditEntry{{At: now.Add(2 * time.Second), Actor: by, Action: "categories.import", Before: asJSON(nil), After: imported(1)}})
+		f.sameEntries("properties", []store.AuditEntry{{At: now.Add(3 * time.Second), Actor: by, Action: "properties.import", Before: asJSON(nil), After: imported(1)}})
+	}},
 	{"all entries come in the order in which they happened", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p"), perk("m", manual))
@@ -75,7 +92,8 @@ var auditTests = []test{
 		_, err := f.DecideRedemption(f.ctx, "m-bob", api.StatusApproved, store.Operator, at(3))
 		f.must(err)
 		f.equal("actions", f.actions(""), []string{
-			store.ActionCreateClient, store.ActionRedeem, store.ActionApprove, store.ActionUpdateProperty, store.ActionRedeem,
+			store.ActionImportUsers, store.ActionImportPerks, store.ActionCreateClient, store.ActionImportProperties,
+			store.ActionRedeem, store.ActionApprove, store.ActionUpdateProperty, store.ActionRedeem,
 		})
 	}},
 	{"a refused change leaves no entry", func(f *fixture) {

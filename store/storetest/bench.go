@@ -51,7 +51,7 @@ func addHotPerk(b *testing.B, s store.Store, users int) {
 	b.Helper()
 	units := int64(users)
 	perk := store.PerkRecord{Perk: api.Perk{ID: "hot", Title: "Hot", Description: "Hot", City: "Leeds"}, Stock: &units}
-	_, err := s.ImportPerks(b.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil, time.Now())
+	_, err := s.ImportPerks(b.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil, store.Operator, time.Now())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func addHotPerk(b *testing.B, s store.Store, users int) {
 				return
 			}
 		}
-	})
+	}, store.Operator, time.Now())
 	if err != nil {
 		b.Fatal(err)
 	}

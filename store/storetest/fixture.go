@@ -30,7 +30,7 @@ func (f *fixture) noNewID() string {
 
 func (f *fixture) addPerks(perks ...store.PerkRecord) {
 	f.Helper()
-	n, err := f.ImportPerks(f.ctx, rows(perks...), f.noNewID, now)
+	n, err := f.ImportPerks(f.ctx, rows(perks...), f.noNewID, store.Operator, now)
 	f.must(err)
 	if n != int64(len(perks)) {
 		f.Fatalf("%d of %d perks were taken", n, len(perks))
@@ -43,13 +43,13 @@ func (f *fixture) addUsers(ids ...string) {
 	for _, id := range ids {
 		users = append(users, store.User{ID: id})
 	}
-	_, err := f.ImportUsers(f.ctx, rows(users...))
+	_, err := f.ImportUsers(f.ctx, rows(users...), store.Operator, now)
 	f.must(err)
 }
 
 func (f *fixture) addCategories(categories ...api.Category) {
 	f.Helper()
-	_, err := f.ImportCategories(f.ctx, rows(categories...))
+	_, err := f.ImportCategories(f.ctx, rows(categories...), store.Operator, now)
 	f.must(err)
 }
 
@@ -62,7 +62,7 @@ func (f *fixture) addClients(ids ...string) {
 
 func (f *fixture) addProperties(properties ...store.PropertyRecord) {
 	f.Helper()
-	_, err := f.ImportProperties(f.ctx, rows(properties...))
+	_, err := f.ImportProperties(f.ctx, rows(properties...), store.Operator, now)
 	f.must(err)
 }
 

@@ -59,7 +59,10 @@ var healthTests = []test{
 			"update": func() error {
 				return f.UpdateProperty(over, 1, store.Operator, now, retitle("Lost"))
 			},
-			"import": func() error { _, err := f.ImportUsers(over, rows(store.User{ID: "lost"})); return err },
+			"import": func() error {
+				_, err := f.ImportUsers(over, rows(store.User{ID: "lost"}), store.Operator, now)
+				return err
+			},
 			"export": func() error {
 				for _, err := range f.ExportUsers(over) {
 					return err

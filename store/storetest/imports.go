@@ -34,12 +34,12 @@ var importTests = []test{
 		f.addPerks(manyEqualPerks(20)...)
 		f.addProperties(property(1, "owner"))
 		before := collect(f, f.ExportPerks(f.ctx))
-		n, err := f.ImportPerks(f.ctx, f.ExportPerks(f.ctx), f.noNewID, now.Add(time.Hour))
+		n, err := f.ImportPerks(f.ctx, f.ExportPerks(f.ctx), f.noNewID, store.Operator, now.Add(time.Hour))
 		f.must(err)
 		f.equal("taken", n, int64(20))
-		_, err = f.ImportCategories(f.ctx, f.ExportCategories(f.ctx))
+		_, err = f.ImportCategories(f.ctx, f.ExportCategories(f.ctx), store.Operator, now)
 		f.must(err)
-		_, err = f.ImportProperties(f.ctx, f.ExportProperties(f.ctx))
+		_, err = f.ImportProperties(f.ctx, f.ExportProperties(f.ctx), store.Operator, now)
 		f.must(err)
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), before)
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{property(1, "owner")})
@@ -47,7 +47,7 @@ var importTests = []test{
 	{"a new perk without times or id gets them", func(f *fixture) {
 		record := perk("")
 		record.CreatedAt, record.UpdatedAt = time.Time{}, time.Time{}
-		_, err := f.ImportPerks(f.ctx, rows(record), func() string { return "made" }, now.Add(time.Hour))
+		_, err := f.ImportPerks(f.ctx, rows(record), func() string { return "made" }, store.Operator, now.Add(time.Hour))
 		f.must(err)
 		got, err := f.Perk(f.ctx, "made")
 		f.must(err)
@@ -60,7 +60,7 @@ var importTests = []test{
 		f.redeem(attempt("p", "ann"))
 		record := perk("p", stock(1))
 		record.CreatedAt, record.UpdatedAt = time.Time{}, time.Time{}
-		_, err := f.ImportPerks(f.ctx, rows(record), f.noNewID, now.Add(time.Hour))
+		_, err := f.ImportPerks(f.ctx, rows(record), f.noNewID, store.Operator, now.Add(time.Hour))
 		f.must(err)
 		record.CreatedAt, record.UpdatedAt = fullPerk("p").CreatedAt, now.Add(time.Hour)
 		f.equal("perk", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{record})
@@ -128,7 +128,7 @@ var importTests = []test{
 	}},
 	{"a property needs an owner that is known", func(f *fixture) {
 		f.addClients("a")
-		_, err := f.ImportProperties(f.ctx, rows(property(1, "a"), property(2, "nobody")))
+		_, err := f.ImportProperties(f.ctx, rows(property(1, "a"), property(2, "nobody")), store.Operator, now)
 		f.fails("import", err, api.CodeNotFound)
 		f.equal("the message", err.Error(), store.ClientNotFound("nobody").Error())
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{})
@@ -136,10 +136,10 @@ var importTests = []test{
 	{"an error among the rows is returned as it is and leaves everything as it was", func(f *fixture) {
 		f.addClients("owner")
 		f.addPerks(perk("p", category("Old")))
-		_, perks := f.ImportPerks(f.ctx, rowsThen(errBadRow, perk("p", title("Lost")), perk("q", category("Lost"))), f.noNewID, now)
-		_, users := f.ImportUsers(f.ctx, rowsThen(errBadRow, store.User{ID: "lost"}))
-		_, categories := f.ImportCategories(f.ctx, rowsThen(errBadRow, api.Category{ID: "old", Name: "Lost"}))
-		_, properties := f.ImportProperties(f.ctx, rowsThen(errBadRow, property(1, "owner")))
+		_, perks := f.ImportPerks(f.ctx, rowsThen(errBadRow, perk("p", title("Lost")), perk("q", category("Lost"))), f.noNewID, store.Operator, now)
+		_, users := f.ImportUsers(f.ctx, rowsThen(errBadRow, store.User{ID: "lost"}), store.Operator, now)
+		_, categories := f.ImportCategories(f.ctx, rowsThen(errBadRow, api.Category{ID: "old", Name: "Lost"}), store.Operator, now)
+		_, properties := f.ImportProperties(f.ctx, rowsThen(errBadRow, property(1, "owner")), store.Operator, now)
 		for _, err := range []error{perks, users, categories, properties} {
 			if err != errBadRow {
 				f.Errorf("got %v, want the error of the rows itself", err)
@@ -152,7 +152,7 @@ var importTests = []test{
 	}},
 	{"an error among the rows is not taken for one of the database, whatever it is like", func(f *fixture) {
 		for _, want := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.Canceled, store.PerkNotFound("p")} {
-			if _, err := f.ImportPerks(f.ctx, rowsThen(want, perk("p")), f.noNewID, now); !errors.Is(err, want) || api.CodeOf(err) == api.CodeUnavailable {
+			if _, err := f.ImportPerks(f.ctx, rowsThen(want, perk("p")), f.noNewID, store.Operator, now); !errors.Is(err, want) || api.CodeOf(err) == api.CodeUnavailable {
 				f.Errorf("got %v, want the error of the rows, %v", err, want)
 			}
 		}
@@ -170,7 +170,7 @@ var importTests = []test{
 					return
 				}
 			}
-		})
+		}, store.Operator, now)
 		if err == nil || asked > 500 {
 			f.Errorf("the import ended with %v after %d records", err, asked)
 		}
@@ -188,7 +188,7 @@ var importTests = []test{
 			f.must(err)
 			f.equal("title while it arrives", got.Title, perk("p").Title)
 			yield(perk("q"), nil)
-		}, f.noNewID, now)
+		}, f.noNewID, store.Operator, now)
 		f.must(err)
 		f.equal("redemptions", len(f.redemptions("ann")), 1)
 		f.finds("all", store.PerkQuery{Sort: asc("title")}, "p", "q")

@@ -164,7 +164,7 @@ var raceTests = []test{
 	}},
 	{"imports of the same perks at once all succeed", func(f *fixture) {
 		counts := f.atOnce(6, func(i int) error {
-			_, err := f.ImportPerks(f.ctx, rows(perk("a", category("New")), perk("b", category(fmt.Sprint("Of ", i)))), f.noNewID, now)
+			_, err := f.ImportPerks(f.ctx, rows(perk("a", category("New")), perk("b", category(fmt.Sprint("Of ", i)))), f.noNewID, store.Operator, now)
 			return err
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 6})

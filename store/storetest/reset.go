@@ -21,7 +21,7 @@ var resetTests = []test{
 		f.sameEntries(store.SandboxSubject, []store.AuditEntry{
 			{At: now.Add(time.Hour), Actor: store.Operator, Action: store.ActionResetSandbox, Before: asJSON(want), After: asJSON(nil)},
 		})
-		f.equal("the whole log", f.actions(""), []string{store.ActionReject, store.ActionResetSandbox})
+		f.equal("the whole log", f.actions(""), []string{store.ActionImportUsers, store.ActionImportPerks, store.ActionReject, store.ActionResetSandbox})
 	}},
 	{"an empty sandbox is reset as well", func(f *fixture) {
 		emptied, err := f.Reset(f.ctx, store.Operator, now)
@@ -137,7 +137,7 @@ var resetTests = []test{
 		}
 		counts := f.atOnce(8, func(i int) error {
 			if i%2 == 0 {
-				_, err := f.ImportPerks(f.ctx, rows(perks...), f.noNewID, now)
+				_, err := f.ImportPerks(f.ctx, rows(perks...), f.noNewID, store.Operator, now)
 				return err
 			}
 			emptied, err := f.Reset(f.ctx, store.Operator, now)
