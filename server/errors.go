@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -85,7 +86,7 @@ func (s *service) writeError(err error, c echo.Context) {
 		status = a.status
 	}
 	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) { // who has gone is no fault of ours
-		s.config.Logger.ErrorContext(c.Request().Context(), "request failed", "request_id", requestID(c), "error", err)
+		s.logFailure(c, status, err)
 	}
 	if c.Response().Committed {
 		return
@@ -109,4 +110,18 @@ func (s *service) writeError(err error, c echo.Context) {
 	if err := writeJSON(c, status, mediaType, body); err != nil {
 		s.config.Logger.WarnContext(c.Request().Context(), "the error could not be sent", "request_id", requestID(c), "error", err)
 	}
+}
+
+func (s *service) logFailure(c echo.Context, status int, err error) {
+	args := []any{"request_id", requestID(c), "error", err}
+	if status == http.StatusServiceUnavailable {
+		may, unsaid := s.failures.next(time.Now())
+		if !may {
+			return
+		}
+		if unsaid > 0 {
+			args = append(args, "others_like_it", unsaid)
+		}
+	}
+	s.config.Logger.ErrorContext(c.Request().Context(), "request failed", args...)
 }

@@ -59,6 +59,7 @@ type service struct {
 	description *description
 	metrics     *metrics
 	tracer      trace.Tracer // nil makes no spans
+	failures    failureLog
 }
 
 // New prepares a server, and makes the first signing key when the database has none that is valid.

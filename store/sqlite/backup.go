@@ -12,7 +12,7 @@ import (
 // on meanwhile. A file that is there already is not touched; after an error no file is left.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := db.backup(ctx, path); err != nil {
-		return fmt.Errorf("back up to %s: %w", path, err)
+		return fmt.Errorf("back up to %s: %w", path, inWords(err))
 	}
 	return nil
 }

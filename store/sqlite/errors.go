@@ -18,6 +18,8 @@ var (
 	errClosed = errors.New("the database is closed")
 	// errLeft is the outcome of a write that did not begin, because its caller's context had ended.
 	errLeft = errors.New("the caller left before the write began")
+	// errFull is why the database is not ready although a small write may fit.
+	errFull = errors.New("the disk of the database was full a moment ago")
 )
 
 // fault tells what was being done when the database failed or the time was up. Failures that pass, and those after which
@@ -27,14 +29,29 @@ func fault(doing string, err error) error {
 	case err == nil:
 		return nil
 	case isPassing(err):
-		return store.Unavailable(fmt.Errorf("%s: %w", doing, err))
+		return store.Unavailable(fmt.Errorf("%s: %w", doing, inWords(err)))
 	case isDatabase(err), isOver(err):
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", doing, inWords(err))
 	}
 	return err
 }
 
-// resultCode is SQLite's primary result code, or 0 if the error is not SQLite's.
+// inWords says in plain words what SQLite says of the world around it.
+func inWords(err error) error {
+	switch resultCode(err) {
+	case codes.SQLITE_FULL:
+		return fmt.Errorf("there is no room on the disk: %w", err)
+	case codes.SQLITE_CORRUPT:
+		return fmt.Errorf("the database is damaged; 'perksd restore' brings a backup back: %w", err)
+	case codes.SQLITE_NOTADB:
+		return fmt.Errorf("it is no database of SQLite, or a damaged one: %w", err)
+	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN:
+		return fmt.Errorf("the file or its folder cannot be opened and written by this user: %w", err)
+	}
+	return err
+}
+
+// resultCode is SQLite's primary result code, or 0 if the error is not SQLite's. Of several errors in one the first counts.
 func resultCode(err error) int {
 	var failure *driversqlite.Error
 	if !errors.As(err, &failure) {

@@ -26,7 +26,7 @@ type Migration struct {
 func Status(ctx context.Context, path string) ([]Migration, error) {
 	migrations, err := status(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read the migrations of %s: %w", path, err)
+		return nil, fmt.Errorf("read the migrations of %s: %w", path, inWords(err))
 	}
 	return migrations, nil
 }

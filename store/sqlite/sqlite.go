@@ -48,7 +48,7 @@ func Open(ctx context.Context, path string, options Options) (*DB, error) {
 	}
 	db, err := open(ctx, path, log)
 	if err != nil {
-		return nil, fmt.Errorf("open the database %s: %w", path, err)
+		return nil, fmt.Errorf("open the database %s: %w", path, inWords(err))
 	}
 	return db, nil
 }
@@ -82,13 +82,22 @@ func (db *DB) Close() error {
 	return db.closeErr
 }
 
-// Ready returns nil only if a write is committed before the context ends.
+// Ready returns nil only if a write is committed before the context ends, and none has just found the disk full.
 func (db *DB) Ready(ctx context.Context) error {
-	return db.write(ctx, "check that the database takes writes", func(s *session) error {
-		return s.exec(`INSERT INTO readiness VALUES (1, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
-			ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`)
+	if db.writer.trouble.isFull() {
+		return store.Unavailable(errFull)
+	}
+	return db.writer.doSmall(ctx, func(s *session) error {
+		return fault("check that the database takes writes", s.exec(`INSERT INTO readiness VALUES (1, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
+			ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`))
 	})
 }
+
+// logSuffix makes the name of the database's write-ahead log, memorySuffix that of the index of it, which processes share.
+const (
+	logSuffix    = "-wal"
+	memorySuffix = "-shm"
+)
 
 // file is a database file by its absolute path.
 type file struct{ path string }

@@ -2,9 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,10 +33,13 @@ type writer struct {
 	closed  bool
 
 	session *session // nil after a failure, until it is needed again; the goroutine's own until stopped is closed
+	place   place
+	trouble *trouble
 }
 
 func startWriter(file file, session *session, log *slog.Logger) *writer {
 	w := &writer{file: file, log: log, queue: make(chan *job, maxQueue), stopped: make(chan struct{}), session: session}
+	w.place.path, w.trouble = file.path, &trouble{log: log, path: file.path}
 	go w.run()
 	return w
 }
@@ -46,6 +51,7 @@ type job struct {
 	begun bool                 // the writer's own
 	work  func(*session) error // may run again after its transaction came to nothing
 	alone bool                 // work is not to run in the batch's transaction and does not use its session
+	small bool                 // that it can be written does not show that others can
 	err   error                // what work returned
 	done  chan error           // buffered, so that the writer never waits for a caller who left
 }
@@ -66,16 +72,24 @@ func (j *job) begin() bool {
 // do runs work in a transaction and returns after its commit. A caller whose context ends first gets Unavailable; work
 // that has begun goes on.
 func (w *writer) do(ctx context.Context, work func(*session) error) error {
-	j := &job{ctx: ctx, work: work, done: make(chan error, 1)}
+	return w.await(&job{ctx: ctx, work: work, done: make(chan error, 1)})
+}
+
+// doSmall is do for the check of readiness.
+func (w *writer) doSmall(ctx context.Context, work func(*session) error) error {
+	return w.await(&job{ctx: ctx, work: work, small: true, done: make(chan error, 1)})
+}
+
+func (w *writer) await(j *job) error {
 	if err := w.enqueue(j); err != nil {
 		return err
 	}
 	select {
 	case err := <-j.done:
 		return err
-	case <-ctx.Done():
+	case <-j.ctx.Done():
 		j.take()
-		return store.Unavailable(ctx.Err())
+		return store.Unavailable(j.ctx.Err())
 	}
 }
 
@@ -197,13 +211,21 @@ func (w *writer) commit(batch []*job) {
 func (w *writer) attempt(batch []*job) (nothing bool, err error) {
 	defer func() {
 		if err != nil {
-			w.log.Error("a write transaction failed", "jobs", len(batch), "error", err)
+			w.trouble.met(err, len(batch))
 			w.batches.Failed()
-			w.discardSession()
+			if !errors.Is(err, errMoved) { // a new connection would work on what is there instead
+				w.discardSession()
+			}
 			return
+		}
+		if slices.ContainsFunc(batch, func(j *job) bool { return j.err == nil && !j.small }) {
+			w.trouble.passed()
 		}
 		w.batches.Ended(len(batch))
 	}()
+	if err := w.place.check(); err != nil {
+		return false, w.left(err)
+	}
 	if err := w.openSession(); err != nil {
 		return false, err
 	}
@@ -218,7 +240,19 @@ func (w *writer) attempt(batch []*job) (nothing bool, err error) {
 	if err := w.session.exec("COMMIT"); err != nil {
 		return commitsNothing(err), err
 	}
-	return false, nil
+	if err := w.place.settle(); err != nil {
+		return false, err
+	}
+	return false, w.place.check() // what was committed to a file that is gone is not to be acknowledged
+}
+
+// left brings what the log holds into the database's own file, when it was the log that was removed: it is in no other
+// place, and the connection still has both.
+func (w *writer) left(cause error) error {
+	if w.session != nil && isStill(w.place.path, w.place.main) == nil {
+		cause = errors.Join(cause, w.session.script("PRAGMA wal_checkpoint(PASSIVE)"))
+	}
+	return cause
 }
 
 // step runs one job in a savepoint, so that a job that fails takes back its own changes and no others. An error means
@@ -230,7 +264,7 @@ func (w *writer) step(j *job) error {
 	j.err = w.perform(j)
 	if j.err != nil {
 		if err := w.session.exec("ROLLBACK TO job"); err != nil {
-			return fmt.Errorf("%w (after: %w)", err, j.err)
+			return fmt.Errorf("%w (and then: %w)", j.err, err)
 		}
 	}
 	return w.session.exec("RELEASE job")
@@ -266,4 +300,5 @@ func (w *writer) discardSession() {
 		w.log.Error("the writing connection did not close", "error", err)
 	}
 	w.session = nil
+	w.place.closed()
 }

@@ -62,6 +62,7 @@ type Installation struct {
 	t       testing.TB
 	program string
 	address string // of the database
+	disk    *Disk  // that the program sees, or nil
 }
 
 // Install gives perksd an empty database of the kind that the environment variable PERKS_TEST_DATABASE names.
@@ -80,9 +81,20 @@ func InstallOver(t testing.TB, address string) *Installation {
 	return &Installation{t: t, program: program, address: address}
 }
 
+// InstallOn gives perksd the SQLite file perks.db on a disk.
+func InstallOn(t testing.TB, disk *Disk) *Installation {
+	t.Helper()
+	i := InstallOver(t, "sqlite:"+filepath.Join(disk.Folder, "perks.db"))
+	i.disk = disk
+	return i
+}
+
 // Command is a command line of perksd over the database, with nothing else in its environment.
 func (i *Installation) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(i.program, args...)
+	if i.disk != nil {
+		cmd = i.disk.Command(i.program, args...)
+	}
 	cmd.Env = []string{"PERKSD_DATABASE=" + i.address}
 	return cmd
 }
@@ -99,6 +111,15 @@ func (i *Installation) Must(stdin string, args ...string) string {
 		i.t.Fatalf("perksd %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return string(output)
+}
+
+// Refuses runs a command that has to fail with a text in what it says.
+func (i *Installation) Refuses(text string, args ...string) {
+	i.t.Helper()
+	output, err := i.Command(args...).CombinedOutput()
+	if err == nil || !strings.Contains(string(output), text) {
+		i.t.Errorf("perksd %s: %v, want a refusal with %q\n%s", strings.Join(args, " "), err, text, output)
+	}
 }
 
 // ImportCSV imports records of a kind.

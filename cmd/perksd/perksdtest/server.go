@@ -1,9 +1,12 @@
 package perksdtest
 
 import (
+	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Server is perksd serve in a process of its own. It ends at the latest with the test.
@@ -32,6 +35,34 @@ func (i *Installation) StartTogether(n int, args ...string) []*Server {
 		s.URL = s.WaitForURL(i.t)
 	}
 	return servers
+}
+
+// StartLoggingTo starts a server whose stderr is a file that is empty. Its Log stays empty.
+func (i *Installation) StartLoggingTo(file *os.File) *Server {
+	i.t.Helper()
+	cmd := i.Command("serve", "--addr", "127.0.0.1:0")
+	cmd.Stderr = file
+	if err := cmd.Start(); err != nil {
+		i.t.Fatal(err)
+	}
+	i.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for late := time.After(time.Minute); ; {
+		text := make([]byte, 4096)
+		n, _ := file.ReadAt(text, 0)
+		if found := listening.FindSubmatch(text[:n]); found != nil {
+			return &Server{t: i.t, cmd: cmd, URL: string(found[1]), Log: Follow(strings.NewReader(""))}
+		}
+		select {
+		case <-again.C:
+		case <-late:
+			i.t.Fatalf("the server does not say where it listens, but %s", text[:n])
+		}
+	}
 }
 
 // launch does not wait until the server listens.

@@ -1,0 +1,166 @@
+package endurance
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+)
+
+// diskSize, in KiB, holds the database of a test several times.
+const diskSize = 32 << 10
+
+// TestAFullDiskRefusesChangesUntilThereIsRoom has the disk of a SQLite database fill up under people who redeem without a
+// break, and has room made again.
+func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
+	disk := perksdtest.NewDisk(t, diskSize)
+	i := perksdtest.InstallOn(t, disk)
+	server := i.Start()
+	ready := watchReadiness(t, server)
+	ready.becomes(true)
+	c := sendCustomers(t, i, server)
+	c.come(100)
+
+	disk.Fill(0)
+	full := time.Now()
+	t.Logf("not ready %s after the disk was full", ready.becomes(false).Sub(full).Round(time.Millisecond))
+	says := server.WaitFor(t, "the disk of the database is full")
+	if !strings.Contains(says, filepath.Join(disk.Folder, "perks.db")) || !strings.Contains(says, "make room on it") {
+		t.Errorf("the log does not say where, or what to do: %s", says)
+	}
+	late := c.newcomer()
+	refusesChanges(t, server, c.till.token, late.user)
+	answersReads(t, server, c.till.token)
+	leavesAllAsItWas(t, i, disk)
+
+	disk.Free()
+	freed := time.Now()
+	t.Logf("ready %s after there was room", ready.becomes(true).Sub(freed).Round(time.Millisecond))
+	server.WaitFor(t, "the database takes writes again")
+	if err := c.serve(late, 0); err != nil {
+		t.Error(err)
+	}
+	c.come(100)
+	c.leave()
+	c.check(i)
+	ready.stop()
+	server.Terminate()
+	saysLittle(t, server)
+}
+
+// refusesChanges tries a redemption until it is refused, and holds the refusal against what is promised of one.
+func refusesChanges(t *testing.T, server *perksdtest.Server, token, user string) {
+	t.Helper()
+	eventually(t, atLast, "a redemption was refused", func() bool {
+		request, err := http.NewRequest(http.MethodPost, server.URL+"/v2/partners/perks/rush/redeem", strings.NewReader(`{"user_id":"`+user+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Idempotency-Key", "key-of-"+user)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := response.Header
+		if response.StatusCode != http.StatusServiceUnavailable {
+			return false
+		}
+		if header.Get("Retry-After") == "" || header.Get("Content-Type") != "application/problem+json" || !strings.Contains(string(body), `"code":"unavailable"`) {
+			t.Errorf("a redemption is refused with %s and %v", body, header)
+		}
+		return true
+	})
+}
+
+// answersReads asks for each kind of thing that can be read.
+func answersReads(t *testing.T, server *perksdtest.Server, token string) {
+	t.Helper()
+	for _, path := range []string{"/perks", "/perks?sort=title&q=ru", "/perks/rush", "/perks/users/u-0000?type=redeemed", "/perks/users/u-0000?type=available"} {
+		if status := perksdtest.StatusOf(t, server.URL+"/v2/partners"+path, token); status != http.StatusOK {
+			t.Errorf("%s is answered %d", path, status)
+		}
+	}
+}
+
+// leavesAllAsItWas has the operator's commands meet the full disk.
+func leavesAllAsItWas(t *testing.T, i *perksdtest.Installation, disk *perksdtest.Disk) {
+	t.Helper()
+	const full = "there is no room on the disk"
+	i.Refuses(full, "backup", filepath.Join(disk.Folder, "copy.db"))
+	users := strings.Count(i.Must("", "export", "users"), "\n")
+	newcomers := filepath.Join(t.TempDir(), "users.csv")
+	if err := os.WriteFile(newcomers, []byte("id\n"+strings.Repeat("newcomer", 8)+"\n"+strings.ReplaceAll(usersCSV(manyCustomers)[len("id\n"):], "u-", "new-")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i.Refuses(full, "import", "users", newcomers)
+	if now := strings.Count(i.Must("", "export", "users"), "\n"); now != users {
+		t.Errorf("there were %d users, and after an import that found no room there are %d", users, now)
+	}
+	files, err := os.ReadDir(disk.Path(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if name := f.Name(); name != "ballast" && name != "perks.db" && name != "perks.db-wal" && name != "perks.db-shm" {
+			t.Errorf("%s was left on the full disk", name)
+		}
+	}
+	i.Refuses(full, "serve", "--addr", "127.0.0.1:0", "--database", "sqlite:"+filepath.Join(disk.Folder, "new.db"))
+}
+
+// saysLittle checks that the log of a server that failed thousands of times is not full of it.
+func saysLittle(t *testing.T, server *perksdtest.Server) {
+	t.Helper()
+	requests, others := 0, 0
+	for line := range strings.Lines(server.Rest()) {
+		if strings.Contains(line, "msg=request ") {
+			requests++
+		} else {
+			others++
+		}
+	}
+	t.Logf("the log has %d lines for requests, and %d others", requests, others)
+	if others > 100 {
+		t.Errorf("the log has %d lines beside those for requests", others)
+	}
+}
+
+// TestALogWithoutRoomDoesNotStopTheServer has stderr lead to a file on a full disk.
+func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
+	t.Parallel()
+	disk := perksdtest.NewDisk(t, 64)
+	log, err := os.OpenFile(disk.Path("log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	i := perksdtest.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db"))
+	server := i.StartLoggingTo(log)
+	disk.Fill(0)
+	c := sendCustomers(t, i, server)
+	c.come(200)
+	c.leave()
+	c.check(i)
+	disk.Free()
+	before, err := log.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answersReads(t, server, c.till.token)
+	if after, err := log.Stat(); err != nil || after.Size() <= before.Size() {
+		t.Errorf("the log does not go on when there is room: %v", err)
+	}
+}
