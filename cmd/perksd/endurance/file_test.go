@@ -1,0 +1,164 @@
+package endurance
+
+import (
+	"database/sql"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+)
+
+// TestNothingIsAcknowledgedIntoAFileThatIsGone takes the files of a SQLite database away under people who redeem. What was
+// acknowledged before is found where it then is; what comes after is refused.
+func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
+	t.Parallel()
+	t.Run("moved and put back", func(t *testing.T) {
+		g := newGoneFile(t)
+		g.take(func() { g.must(os.Rename(g.path, g.path+".away")) })
+		g.must(os.Rename(g.path+".away", g.path))
+		g.watch.becomes(true)
+		g.log("the database takes writes again")
+		g.isServed()
+	})
+	t.Run("replaced by a copy", func(t *testing.T) {
+		g := newGoneFile(t)
+		g.installed.Must("", "backup", g.path+".copy")
+		g.must(os.Link(g.path, g.path+".kept"))
+		g.take(func() { g.must(os.Rename(g.path+".copy", g.path)) })
+		g.watch.stop()
+		g.server.Terminate()
+		g.must(os.Rename(g.path+".kept", g.path))
+		g.goOn()
+	})
+	t.Run("without its log", func(t *testing.T) {
+		g := newGoneFile(t)
+		g.take(func() { g.must(os.Remove(g.path + "-wal")) })
+		g.watch.stop()
+		g.server.Kill() // what was only in the log has been brought into the file by now
+		g.goOn()
+	})
+}
+
+// goneFile is a server over a file that is taken away.
+type goneFile struct {
+	*testing.T
+	path      string
+	installed *perksdtest.Installation
+	server    *perksdtest.Server
+	watch     *watch
+	customers *customers
+	late      attempt // of who came while it was away
+}
+
+func newGoneFile(t *testing.T) *goneFile {
+	g := &goneFile{T: t, path: filepath.Join(t.TempDir(), "perks.db")}
+	g.installed = perksdtest.InstallOver(t, "sqlite:"+g.path)
+	g.server = g.installed.Start()
+	g.watch = watchReadiness(t, g.server)
+	g.watch.becomes(true)
+	g.customers = sendCustomers(t, g.installed, g.server)
+	g.customers.come(50)
+	return g
+}
+
+func (g *goneFile) must(err error) {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *goneFile) log(text string) {
+	g.Helper()
+	g.server.WaitFor(g.T, text)
+}
+
+// take does the deed, and waits until the server has noticed. It reads on, and changes nothing any more.
+func (g *goneFile) take(deed func()) {
+	g.Helper()
+	deed()
+	g.watch.becomes(false)
+	g.log("the database was removed or replaced while the server uses it")
+	g.late = g.customers.newcomer()
+	refusesChanges(g.T, g.server, g.customers.till.token, g.late.user)
+	answersReads(g.T, g.server, g.customers.till.token)
+}
+
+// goOn starts another server at the address of the first, at which whoever waits is served.
+func (g *goneFile) goOn() {
+	g.Helper()
+	server := g.installed.Start("--addr", strings.TrimPrefix(g.server.URL, "http://"))
+	g.isServed()
+	server.Terminate()
+}
+
+// isServed checks that everyone is, whoever was refused before among them, and that all of it is kept.
+func (g *goneFile) isServed() {
+	g.Helper()
+	g.must(g.customers.serve(g.late, 0))
+	g.customers.come(50)
+	g.customers.leave()
+	g.customers.check(g.installed)
+}
+
+// TestDamageToAFileIsToldAndStaysWhereItIs overwrites the one page of a table.
+func TestDamageToAFileIsToldAndStaysWhereItIs(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "perks.db")
+	i := perksdtest.InstallOver(t, "sqlite:"+path)
+	i.ImportCSV("users", usersCSV(10))
+	i.ImportCSV("perks", perkCSV("rush", 10))
+	owner, _ := i.Client("Owner")
+	i.Must("propertyId,title,price_pw\n7,House,100\n", "import", "properties", "--format", "csv", "--owner", owner, "-")
+	damage(t, path, "properties")
+
+	server := i.Start()
+	till := newTill(t, i.Token(server.URL), 1)
+	if status := perksdtest.StatusOf(t, server.URL+"/v2/get-property/7", till.token); status != http.StatusInternalServerError {
+		t.Errorf("what is damaged is answered %d, want 500", status)
+	}
+	server.WaitFor(t, "the database is damaged; 'perksd restore' brings a backup back")
+	if answer, err := till.redeem(server.URL, attempt{perk: "rush", user: "u-0001"}); err != nil || answer.status != http.StatusCreated {
+		t.Errorf("what is whole is answered %+v, %v", answer, err)
+	}
+	answersReads(t, server, till.token)
+	server.Terminate()
+}
+
+// damage overwrites the first page of a table.
+func damage(t *testing.T, path, table string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page, size int64
+	if err := db.QueryRow(`SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = ?`, table).Scan(&page, &size); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil { // and with it the log
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := io.CopyN(io.NewOffsetWriter(file, (page-1)*size), zeroes{}, size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// zeroes is without end.
+type zeroes struct{}
+
+func (zeroes) Read(into []byte) (int, error) {
+	clear(into)
+	return len(into), nil
+}
