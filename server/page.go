@@ -54,7 +54,7 @@ func (s *service) address(r *http.Request) url.URL {
 	if r.TLS != nil {
 		address.Scheme = "https"
 	}
-	if s.config.BehindProxy {
+	if s.proxies.believes(r) {
 		if scheme := r.Header.Get("X-Forwarded-Proto"); scheme == "http" || scheme == "https" {
 			address.Scheme = scheme
 		}

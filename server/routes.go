@@ -20,10 +20,7 @@ const (
 func (s *service) routes() *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = s.writeError
-	e.IPExtractor = echo.ExtractIPDirect()
-	if s.config.BehindProxy {
-		e.IPExtractor = echo.ExtractIPFromXFFHeader()
-	}
+	e.IPExtractor = s.proxies.caller
 	e.Pre(plainPath)
 	e.Use(s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -29,8 +30,12 @@ type Config struct {
 	TokenTTL    time.Duration // how long a token lives, at most auth.MaxTokenTTL; zero is one hour
 	Hourly      bool          // the same client, scopes and clock hour give the same token on every replica
 	RateLimit   float64       // requests a second for each client; zero is without limit
+	RateBurst   int           // requests that a client which was quiet may make at once; zero is as many as in a second
 	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
 	Version     string        // as GET /health tells it; empty is "dev"
+
+	// TrustedProxies are the addresses of the proxies. Without any, who is connected is taken for the only proxy there is.
+	TrustedProxies []netip.Prefix
 
 	Metrics          prometheus.Registerer // takes the server's metrics; nil keeps none
 	Tracer           trace.TracerProvider  // takes the spans of requests; nil makes none
@@ -55,7 +60,8 @@ type service struct {
 	config      Config
 	authority   *auth.Authority
 	clientRate  *clientLimits
-	tokenRate   *failureLimits
+	guesses     *guesses
+	proxies     proxies
 	description *description
 	metrics     *metrics
 	tracer      trace.Tracer // nil makes no spans
@@ -83,8 +89,9 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	s := &service{
 		config:      config,
 		authority:   authority,
-		clientRate:  newClientLimits(config.RateLimit),
-		tokenRate:   newFailureLimits(),
+		clientRate:  newClientLimits(config.RateLimit, config.RateBurst),
+		guesses:     newGuesses(),
+		proxies:     proxies{there: config.BehindProxy, trusted: config.TrustedProxies},
 		description: description,
 		metrics:     metrics,
 		tracer:      tracer,
@@ -106,6 +113,15 @@ func (c *Config) complete() error {
 	}
 	if c.RateLimit < 0 {
 		return fmt.Errorf("the rate limit must not be negative, but is %g a second", c.RateLimit)
+	}
+	if c.RateBurst < 0 {
+		return fmt.Errorf("the burst must not be negative, but is %d", c.RateBurst)
+	}
+	if c.RateBurst > 0 && c.RateLimit == 0 {
+		return errors.New("a burst means nothing without a rate limit")
+	}
+	if len(c.TrustedProxies) > 0 && !c.BehindProxy {
+		return errors.New("the addresses of proxies mean nothing unless the server is behind one")
 	}
 	if c.Version == "" {
 		c.Version = "dev"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server/auth"
+	"example.com/perks/store"
 )
 
 // issueToken is POST /auth/token: the client credentials grant of RFC 6749, section 4.4.
@@ -40,17 +42,7 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 	if len(pairs) == 0 {
 		return token, invalidClient("Send the client id and secret with HTTP Basic authentication.")
 	}
-	if err := s.tokenRate.check(c.RealIP(), pairs[0].ID, s.config.Now()); err != nil {
-		s.metrics.rateLimited(limitOfTokenFailures)
-		s.config.Logger.WarnContext(c.Request().Context(), "token request refused after too many failures",
-			"request_id", requestID(c), "client", pairs[0].ID, "address", c.RealIP())
-		return token, err
-	}
-	client, err := s.authority.Authenticate(c.Request().Context(), pairs)
-	if errors.Is(err, auth.ErrCredentials) {
-		s.tokenRate.failed(c.RealIP(), pairs[0].ID, s.config.Now())
-		return token, invalidClient("The client id or the secret is wrong, or the client is disabled.")
-	}
+	client, err := s.authenticate(c, pairs)
 	if err != nil {
 		return token, err
 	}
@@ -59,6 +51,32 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 		return token, oauthRefusal("invalid_scope", api.Errorf(api.CodeValidationFailed, "The client %q has only the scopes %s.", client.ID, client.Scopes))
 	}
 	return token, err
+}
+
+// authenticate finds the client whose secret was sent, unless there were too many wrong ones before. Each of these is logged
+// with the reason, which the caller is not told; what is refused after them is logged now and then, with its number.
+func (s *service) authenticate(c echo.Context, pairs []auth.Pair) (store.Client, error) {
+	ctx, network := c.Request().Context(), networkOf(c.RealIP())
+	endTurn, err := s.guesses.takeTurn(ctx, network)
+	if err != nil {
+		return store.Client{}, err
+	}
+	defer endTurn()
+	who := slog.Group("", "request_id", requestID(c), "client", loggable(pairs[0].ID), "address", c.RealIP())
+	if err := s.guesses.check(network, pairs, s.config.Now()); err != nil {
+		s.metrics.rateLimited(limitOfTokenFailures)
+		if count, report := s.guesses.refused(network, s.config.Now()); report {
+			s.config.Logger.WarnContext(ctx, "token requests refused after too many failures", who, "refused", count)
+		}
+		return store.Client{}, err
+	}
+	client, err := s.authority.Authenticate(ctx, pairs)
+	if errors.Is(err, auth.ErrCredentials) {
+		s.guesses.failed(network, pairs, s.config.Now())
+		s.config.Logger.WarnContext(ctx, "token refused", who, "reason", err)
+		return store.Client{}, invalidClient("The client id or the secret is wrong, or the client is disabled.")
+	}
+	return client, err
 }
 
 // readTokenRequest reads the optional body: nothing, JSON or a form. Members that this grant has no use for are ignored,

@@ -7,10 +7,6 @@ import (
 	"sync"
 )
 
-// maxConnections is how many connections a server has open at once, if the system lets it have so many files. A quiet one
-// costs some 20 KiB.
-const maxConnections = 10_000
-
 // crowding bounds how many connections are open at once, so that nobody takes all files and all memory of the process.
 // When there are too many, the one that has been idle for longest makes room: HTTP lets a server close it at any time. When
 // none is idle, who comes next waits until one of the others is done, or its time is up, and is then served as usual.

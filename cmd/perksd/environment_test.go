@@ -13,12 +13,14 @@ func inEnvironment(f *pflag.Flag) (given, shown string) {
 	switch f.Value.Type() {
 	case "bool":
 		return "true", "true"
-	case "int64", "uint64":
+	case "int", "int64", "uint64":
 		return "7", "7"
 	case "duration":
 		return "7m", "7m0s"
 	case "N/s":
 		return "7", "7/s"
+	case "CIDR,...":
+		return "10.0.0.7", "10.0.0.7/32"
 	case "string":
 		return "seven", "seven"
 	}

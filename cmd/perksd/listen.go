@@ -72,9 +72,8 @@ func (l *listener) url() string {
 const drainTime = 27 * time.Second
 
 // serve answers requests until ctx ends and those under way are answered.
-func (l *listener) serve(ctx context.Context, handler http.Handler, log *slog.Logger) error {
-	// Half of the files are kept for the databases.
-	bounded := boundCrowding(l.Listener, min(maxConnections, openFiles()/2))
+func (l *listener) serve(ctx context.Context, handler http.Handler, connections int, log *slog.Logger) error {
+	bounded := boundCrowding(l.Listener, connections)
 	s := &http.Server{
 		Handler:           handler,
 		TLSConfig:         l.tls,

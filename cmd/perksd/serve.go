@@ -17,6 +17,7 @@ import (
 
 type serveOptions struct {
 	listen    listenOptions
+	proxies   networks
 	limits    limitOptions
 	log       logOptions
 	telemetry telemetryOptions
@@ -44,6 +45,7 @@ func (p *program) serveCommand() *cobra.Command {
 	o.listen.flags(f)
 	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
 	f.DurationVar(&o.tokenTTL, "token-ttl", time.Hour, "how long a token lives, at most 24h")
+	o.proxies.flag(f)
 	o.limits.flags(f)
 	o.log.flags(f)
 	o.telemetry.flags(f)
@@ -51,6 +53,9 @@ func (p *program) serveCommand() *cobra.Command {
 }
 
 func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
+	if err := errors.Join(o.limits.check(), o.proxies.check(o.listen.behindProxy)); err != nil {
+		return err
+	}
 	listener, err := o.listen.open()
 	if err != nil {
 		return err
@@ -71,7 +76,8 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	defer telemetry.stop()
 	handler, err := server.New(ctx, server.Config{
 		Live: stores.live, Sandbox: stores.sandbox,
-		TokenTTL: o.tokenTTL, Hourly: o.hourly, RateLimit: o.limits.rate.perSecond, BehindProxy: o.listen.behindProxy,
+		TokenTTL: o.tokenTTL, Hourly: o.hourly, RateLimit: o.limits.rate.perSecond, RateBurst: o.limits.burst,
+		BehindProxy: o.listen.behindProxy, TrustedProxies: o.proxies.list,
 		Metrics: telemetry.metrics, Tracer: telemetry.tracer,
 		Version: build.Read().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})
@@ -82,7 +88,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	defer stopPurging()
 	p.announce(o.log.format.value, log, listener.url())
 	p.keepSupervisorInformed(ctx, log)
-	return listener.serve(ctx, handler, log)
+	return listener.serve(ctx, handler, o.limits.roomFor(log), log)
 }
 
 // spareCollections lets garbage grow to twice what is live, unless GOGC says otherwise. A request leaves some 12 KiB behind

@@ -17,9 +17,9 @@ import (
 	"example.com/perks/store"
 )
 
-// ErrCredentials means that client id and secret do not belong together, or that the client is shut out. It says no more,
-// so that it tells a guesser nothing.
-var ErrCredentials = errors.New("the client id or the secret is wrong, or the client is disabled")
+// ErrCredentials means that client id and secret do not belong together, or that the client is shut out. Which of these it
+// is stands in the text alone, and only the operator may read it: it would help who guesses.
+var ErrCredentials = errors.New("the credentials are wrong")
 
 // ErrScope means that a token was asked for with a scope that the client does not have.
 var ErrScope = errors.New("the client does not have that scope")

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -43,9 +44,17 @@ func BasicPairs(header string) []Pair {
 	return pairs
 }
 
+// The ways in which credentials are wrong.
+var (
+	errUnknown  = fmt.Errorf("%w: there is no such client", ErrCredentials)
+	errSecret   = fmt.Errorf("%w: the secret is wrong", ErrCredentials)
+	errDisabled = fmt.Errorf("%w: the client is disabled", ErrCredentials)
+)
+
 // Authenticate returns the client whose credentials one of the pairs holds, or ErrCredentials. An unknown client costs as
-// much work as a known one.
+// much work as a known one. The error's text says more, for those who may know which clients there are.
 func (a *Authority) Authenticate(ctx context.Context, pairs []Pair) (store.Client, error) {
+	refusal := errUnknown
 	for _, pair := range pairs {
 		client, err := a.config.Store.Client(ctx, pair.ID)
 		unknown := api.CodeOf(err) == api.CodeNotFound
@@ -57,6 +66,12 @@ func (a *Authority) Authenticate(ctx context.Context, pairs []Pair) (store.Clien
 		if matches && !unknown && !client.Disabled {
 			return client, nil
 		}
+		switch {
+		case matches && client.Disabled:
+			refusal = errDisabled
+		case !unknown && refusal == errUnknown:
+			refusal = errSecret
+		}
 	}
-	return store.Client{}, ErrCredentials
+	return store.Client{}, refusal
 }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+)
+
+func TestServeRefusesLimitsThatMeanNothing(t *testing.T) {
+	o := newOperator(t)
+	o.refuses(exitUsage, "--rate-burst means nothing without --rate-limit", "serve", "--rate-burst", "5")
+	o.refuses(exitUsage, "--rate-burst must not be negative", "serve", "--rate-limit", "1/s", "--rate-burst", "-1")
+	o.refuses(exitUsage, "--max-connections must be at least 1", "serve", "--max-connections", "0")
+	o.refuses(exitUsage, "--trusted-proxies means nothing without --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
+	o.refuses(exitUsage, `invalid argument "proxy" for "--trusted-proxies" flag: "proxy" is neither an IP address nor a range of them such as 10.1.0.0/16 (see 'perksd serve --help')`,
+		"serve", "--trusted-proxies", "proxy")
+	o.hasNoDatabase()
+}
+
+func TestTheFlagsOfLimitsReachTheServer(t *testing.T) {
+	o := newOperator(t)
+	secret := o.newClient("acme")
+	s, stop := o.serve("--rate-limit", "0.01/s", "--rate-burst", "3", "--max-connections", "1", "--behind-proxy", "--trusted-proxies", "192.0.2.0/24")
+	client := &http.Client{Transport: &http.Transport{}}
+	token := perksdtest.TokenOf(t, client, s.url, "acme", secret).AccessToken
+	var statuses []int
+	for range 4 {
+		request, err := http.NewRequest(http.MethodGet, s.url+"/v2/partners/perks", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("X-Forwarded-For", "203.0.113.9")
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		statuses = append(statuses, response.StatusCode)
+	}
+	if statuses[2] != http.StatusOK || statuses[3] != http.StatusTooManyRequests {
+		t.Errorf("--rate-burst 3: the statuses are %v", statuses)
+	}
+	// The connection above is idle: with room for one, the next closes it.
+	other, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.SetDeadline(time.Now().Add(commandTime)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Write([]byte("GET /livez HTTP/1.0\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := other.Read(make([]byte, 10)); n == 0 {
+		t.Errorf("the other connection is not answered: %v", err)
+	}
+	if _, log := stop(); strings.Contains(log, "203.0.113.9") {
+		t.Errorf("who is no proxy was believed:\n%s", log)
+	}
+}

@@ -1,0 +1,276 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/server"
+	"example.com/perks/server/auth"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// door is a server that is asked for tokens from any address. One client can get some.
+type door struct {
+	t       *testing.T
+	clock   *servertest.Clock
+	server  *server.Server
+	lookups atomic.Int64 // of clients
+	log     bytes.Buffer
+}
+
+const (
+	rightID     = "acme"
+	rightSecret = "right"
+)
+
+// counting counts how often the real store is asked for a client.
+type counting struct {
+	store.Store
+	lookups *atomic.Int64
+}
+
+func (c counting) Client(ctx context.Context, id string) (store.Client, error) {
+	c.lookups.Add(1)
+	return c.Store.Client(ctx, id)
+}
+
+func newDoor(t *testing.T, options ...func(*server.Config)) *door {
+	t.Helper()
+	d := &door{t: t, clock: clockAt(10)}
+	db := servertest.OpenStore(t)
+	client := store.Client{ID: rightID, Name: "Acme", Secret: auth.HashSecret(rightSecret), Scopes: api.AllScopes(), CreatedAt: d.clock.Now()}
+	if err := db.CreateClient(t.Context(), client, store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	config := server.Config{Live: counting{db, &d.lookups}, Now: d.clock.Now, Logger: slog.New(slog.NewTextHandler(&d.log, nil))}
+	for _, option := range options {
+		option(&config)
+	}
+	var err error
+	if d.server, err = server.New(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// knock asks for a token from an address, with what a proxy says of where the request comes from.
+func (d *door) knock(address, forwardedFor, id, secret string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest("POST", "/v2/auth/token", nil)
+	request.RemoteAddr = netip.AddrPortFrom(netip.MustParseAddr(address), 4711).String()
+	if forwardedFor != "" {
+		request.Header.Set("X-Forwarded-For", forwardedFor)
+	}
+	request.SetBasicAuth(id, secret)
+	answer := httptest.NewRecorder()
+	d.server.ServeHTTP(answer, request)
+	return answer
+}
+
+// exhaust guesses at the client until no more guesses are looked at.
+func (d *door) exhaust(address, forwardedFor string) {
+	d.t.Helper()
+	for range 10 {
+		if got := d.knock(address, forwardedFor, rightID, "wrong"); got.Code != http.StatusUnauthorized {
+			d.t.Fatalf("a guess is answered with %d", got.Code)
+		}
+	}
+}
+
+func (d *door) answers(want int, address, forwardedFor string) {
+	d.t.Helper()
+	if got := d.knock(address, forwardedFor, rightID, rightSecret); got.Code != want {
+		d.t.Errorf("the right secret from %s, forwarded for %q, is answered with %d, want %d", address, forwardedFor, got.Code, want)
+	}
+}
+
+func TestGuessingEndsNeitherByWaitingShorterNorByGuessingOn(t *testing.T) {
+	d := newDoor(t)
+	d.exhaust("192.0.2.1", "")
+	for range 5 {
+		refused := d.knock("192.0.2.1", "", rightID, rightSecret)
+		if refused.Code != http.StatusTooManyRequests || refused.Header().Get("Retry-After") != "5" {
+			t.Fatalf("%d, Retry-After %q", refused.Code, refused.Header().Get("Retry-After"))
+		}
+	}
+	d.clock.Advance(5*time.Second - time.Nanosecond)
+	if refused := d.knock("192.0.2.1", "", rightID, rightSecret); refused.Code != http.StatusTooManyRequests || refused.Header().Get("Retry-After") != "1" {
+		t.Errorf("just before the end of the wait: %d, Retry-After %q", refused.Code, refused.Header().Get("Retry-After"))
+	}
+	d.clock.Advance(time.Nanosecond)
+	d.answers(http.StatusOK, "192.0.2.1", "")
+	d.answers(http.StatusOK, "192.0.2.1", "") // what succeeds costs nothing
+}
+
+func TestGuessesFromOneNetworkDoNotShutTheClientOutAtAnother(t *testing.T) {
+	d := newDoor(t)
+	d.exhaust("192.0.2.1", "")
+	d.answers(http.StatusTooManyRequests, "192.0.2.1", "")
+	d.answers(http.StatusTooManyRequests, "::ffff:192.0.2.1", "") // the same address
+	d.answers(http.StatusOK, "192.0.2.2", "")
+
+	d.exhaust("2001:db8:1:2::3", "")
+	d.answers(http.StatusTooManyRequests, "2001:db8:1:2:ffff:ffff:ffff:ffff", "") // one subscriber has all of a /64
+	d.answers(http.StatusOK, "2001:db8:1:3::3", "")
+}
+
+func TestManyGuessesAtOnceAreNoMoreThanOneAfterTheOther(t *testing.T) {
+	d := newDoor(t)
+	d.lookups.Store(0)
+	var guessing sync.WaitGroup
+	for range 300 {
+		guessing.Go(func() { d.knock("192.0.2.1", "", rightID, "wrong") })
+	}
+	guessing.Wait()
+	if got := d.lookups.Load(); got != 10 {
+		t.Errorf("%d of the guesses were looked at, want 10", got)
+	}
+}
+
+func TestAClientIDsManySpellingsAreOneClient(t *testing.T) {
+	d := newDoor(t)
+	for which := range 10 {
+		spelling := ""
+		for i, letter := range []byte(rightID) {
+			if (which+1)>>i&1 == 1 {
+				spelling += fmt.Sprintf("%%%02x", letter)
+			} else {
+				spelling += string(letter)
+			}
+		}
+		d.knock("192.0.2.1", "", spelling, "wrong")
+	}
+	d.exhaustedAtClient("192.0.2.1")
+}
+
+// exhaustedAtClient tells apart the limit of the client from that of the network.
+func (d *door) exhaustedAtClient(address string) {
+	d.t.Helper()
+	d.answers(http.StatusTooManyRequests, address, "")
+	if got := d.knock(address, "", "somebody-else", "wrong"); got.Code != http.StatusUnauthorized {
+		d.t.Errorf("a guess at another client is answered with %d", got.Code)
+	}
+}
+
+func TestMadeUpClientIDsFromOneAddressAreSlowedAndPushNobodyOut(t *testing.T) {
+	d := newDoor(t)
+	d.exhaust("192.0.2.1", "")
+	d.lookups.Store(0)
+	for i := range 10_500 { // more than there is room for
+		d.knock("192.0.2.1", "", fmt.Sprintf("made-up-%d-%s", i, strings.Repeat("x", i%1000)), "wrong")
+	}
+	if got := d.lookups.Load(); got != 90 {
+		t.Errorf("%d of the guesses were looked at, want the 90 that were left of 100", got)
+	}
+	d.clock.Advance(time.Second) // there is room for one of the network again, and for none at the client
+	d.exhaustedAtClient("192.0.2.1")
+}
+
+func TestAWrongSecretAndAnUnknownClientAreTheSameWork(t *testing.T) {
+	d := newDoor(t)
+	looked := func(id string) int64 {
+		d.lookups.Store(0)
+		d.knock("192.0.2.1", "", id, "wrong")
+		return d.lookups.Load()
+	}
+	if known, unknown := looked(rightID), looked("nobody"); known != unknown || known == 0 {
+		t.Errorf("a wrong secret costs %d look-ups, an unknown client %d", known, unknown)
+	}
+}
+
+func TestFailuresAreLoggedAndAFloodOfThemIsNot(t *testing.T) {
+	d := newDoor(t)
+	d.exhaust("192.0.2.1", "")
+	for range 500 {
+		d.knock("192.0.2.1", "", rightID, rightSecret)
+	}
+	d.clock.Advance(time.Minute)
+	d.exhaust("192.0.2.1", "")
+	d.knock("192.0.2.1", "", rightID, rightSecret)
+	d.knock("192.0.2.2", "", "no\x1bbody", rightSecret)
+	var warnings []string
+	for line := range strings.Lines(d.log.String()) {
+		if strings.Contains(line, "level=WARN") {
+			warnings = append(warnings, line)
+		}
+	}
+	if len(warnings) != 10+1+10+1+1 {
+		t.Fatalf("there are %d warnings:\n%s", len(warnings), strings.Join(warnings, ""))
+	}
+	for i, want := range map[int]string{
+		0:  `client=acme address=192.0.2.1 reason="the credentials are wrong: the secret is wrong"`,
+		10: `msg="token requests refused after too many failures"`,
+		21: `client=acme address=192.0.2.1 refused=500`, // 499 of the first flood, and one of the second
+		22: "client=\"no\uFFFDbody\" address=192.0.2.2 reason=\"the credentials are wrong: there is no such client\"",
+	} {
+		if !strings.Contains(warnings[i], want) {
+			t.Errorf("warning %d is %swant %s", i, warnings[i], want)
+		}
+	}
+	if strings.Contains(d.log.String(), "secret=") || strings.Contains(d.log.String(), rightSecret) {
+		t.Error("the log holds a secret")
+	}
+}
+
+func TestBehindAProxyTheCallerIsWhoTheProxySays(t *testing.T) {
+	tests := []struct {
+		name    string
+		several bool // proxies, which are known
+		peer    string
+		says    string
+		want    string
+	}{
+		{"no proxy's word", false, "10.0.0.1", "", "10.0.0.1"},
+		{"one proxy", false, "10.0.0.1", "203.0.113.9", "203.0.113.9"},
+		{"the caller claims to be another", false, "10.0.0.1", "198.51.100.1, 203.0.113.9", "203.0.113.9"},
+		{"a caller in the private network claims to be another", false, "10.0.0.1", "198.51.100.1, 10.0.0.7", "10.0.0.7"},
+		{"with a port, as some write it", false, "10.0.0.1", "203.0.113.9:4711", "203.0.113.9"},
+		{"IPv6 in brackets", false, "10.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"},
+		{"IPv4 in IPv6", false, "::ffff:10.0.0.1", "::ffff:203.0.113.9", "203.0.113.9"},
+		{"no address", false, "10.0.0.1", "203.0.113.9, unknown", "10.0.0.1"},
+		{"an empty entry", false, "10.0.0.1", "203.0.113.9,", "10.0.0.1"},
+
+		{"two proxies", true, "10.0.0.1", "203.0.113.9, 10.0.0.2", "203.0.113.9"},
+		{"two proxies, and the caller claims to be a third", true, "10.0.0.1", "198.51.100.1, 203.0.113.9, 10.0.0.2", "203.0.113.9"},
+		{"round the proxy", true, "10.0.1.1", "203.0.113.9", "10.0.1.1"},
+		{"a proxy itself", true, "10.0.0.1", "10.0.0.2", "10.0.0.2"},
+		{"nonsense before a proxy", true, "10.0.0.1", "203.0.113.9, nonsense, 10.0.0.2", "10.0.0.2"},
+	}
+	doors := map[bool]*door{}
+	for _, several := range []bool{false, true} {
+		doors[several] = newDoor(t, func(c *server.Config) {
+			c.BehindProxy = true
+			if several {
+				c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}
+			}
+		})
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d := doors[test.several]
+			d.log.Reset()
+			d.knock(test.peer, test.says, rightID, rightSecret)
+			if !strings.Contains(d.log.String(), " address="+test.want+"\n") {
+				t.Errorf("the log does not have the address %s:\n%s", test.want, d.log.String())
+			}
+		})
+	}
+}
+
+func TestWithoutAProxyNobodyCanClaimAnotherAddress(t *testing.T) {
+	d := newDoor(t)
+	d.exhaust("192.0.2.1", "")
+	d.answers(http.StatusTooManyRequests, "192.0.2.1", "203.0.113.9")
+	d.answers(http.StatusOK, "192.0.2.2", "192.0.2.1")
+}
