@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/perks/server/auth"
+	"example.com/perks/server/reference"
 	"example.com/perks/store"
 )
 
@@ -63,6 +64,7 @@ type service struct {
 	guesses     *guesses
 	proxies     proxies
 	description *description
+	reference   *reference.Page
 	metrics     *metrics
 	tracer      trace.Tracer // nil makes no spans
 	failures    failureLog
@@ -86,6 +88,10 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	page, err := newReference()
+	if err != nil {
+		return nil, err
+	}
 	s := &service{
 		config:      config,
 		authority:   authority,
@@ -93,6 +99,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		guesses:     newGuesses(),
 		proxies:     proxies{there: config.BehindProxy, trusted: config.TrustedProxies},
 		description: description,
+		reference:   page,
 		metrics:     metrics,
 		tracer:      tracer,
 	}

@@ -111,6 +111,7 @@ func TestCheckerPassesWhatIsDescribed(t *testing.T) {
 			answer{422, nil, `{"response":"Some values are not valid.","code":"validation_failed","errors":{"bedrooms":["must not be negative"]}}`}},
 		{"an address at the root", "GET", "/livez", "", "", answer{200, map[string]string{"Cache-Control": "no-store"}, `{"status":"ok"}`}},
 		{"the description as YAML", "GET", "/v2/openapi.yaml", "", "", answer{200, map[string]string{"Content-Type": "application/yaml"}, "{openapi: 3.0.3, info: {}, paths: {}}"}},
+		{"the page for people", "GET", "/docs/", "", "", answer{200, map[string]string{"Content-Type": "text/html"}, "<html>"}},
 		{"an unknown address that is refused", "GET", "/v2/nothing", "", "", answer{404, nil, `{"response":"Nothing.","code":"not_found"}`}},
 		{"an unknown method that is refused", "PUT", "/v2/health", "", "", answer{405, nil, `{"response":"No.","code":"method_not_allowed"}`}},
 	} {
@@ -147,6 +148,8 @@ func TestCheckerCatchesWhatIsNot(t *testing.T) {
 			answer{200, map[string]string{"X-Total-Count": "0"}, `{"data":[],"meta":{"page":1,"per_page":25,"total":0,"total_pages":0}}`}, []string{"request", "per_page"}},
 		{"an address that is not described", "GET", "/v2/nothing", "", "", answer{200, nil, "{}"}, []string{"/v2/nothing", "not in the description"}},
 		{"a method that is not described", "PUT", "/v2/health", "", "", answer{200, nil, "{}"}, []string{"PUT", "not described with this method"}},
+		{"an address that only begins like the page", "GET", "/docsen", "", "", answer{200, nil, "{}"}, []string{"/docsen", "not in the description"}},
+		{"a refusal beside the page that says nothing", "GET", "/docs/none", "", "", answer{404, nil, "{}"}, []string{"response"}},
 		{"a refusal that says nothing", "GET", "/v2/nothing", "", "", answer{404, nil, "{}"}, []string{"response"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -86,6 +86,8 @@ func (c *contract) check(x exchange) error {
 	}
 	route, parameters, err := c.router.FindRoute(request)
 	switch {
+	case errors.Is(err, routers.ErrPathNotFound) && forPeople(request.URL.Path) && x.response.StatusCode < 400:
+		return nil
 	case errors.Is(err, routers.ErrPathNotFound):
 		return c.checkRefusal(x, http.StatusNotFound, "the address is not in the description")
 	case errors.Is(err, routers.ErrMethodNotAllowed):
@@ -106,6 +108,10 @@ func (c *contract) check(x exchange) error {
 	}
 	return errors.Join(problems...)
 }
+
+// forPeople tells whether a path is that of the page which shows the description, or below it. The page is no part of
+// the API, only what is refused there is refused as everywhere.
+func forPeople(path string) bool { return path == "/docs" || strings.HasPrefix(path, "/docs/") }
 
 // checkRefusal holds the answer to what is not described against the one response that it may have.
 func (c *contract) checkRefusal(x exchange, status int, why string) error {
