@@ -82,3 +82,16 @@ func (s *service) limitTime(next echo.HandlerFunc) echo.HandlerFunc {
 		return next(c)
 	}
 }
+
+// tlsYear is RFC 6797's promise for a year. It is for this name alone: what lies under it need not be ours.
+const tlsYear = "max-age=31536000"
+
+// stayWithTLS has browsers that came over TLS never come without it. In the open the header means nothing, and is not sent.
+func (s *service) stayWithTLS(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if address := s.address(c.Request()); address.Scheme == "https" {
+			c.Response().Header().Set("Strict-Transport-Security", tlsYear)
+		}
+		return next(c)
+	}
+}

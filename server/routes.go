@@ -21,6 +21,7 @@ func (s *service) routes() *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = s.writeError
 	e.IPExtractor = s.proxies.caller
+	e.Pre(s.stayWithTLS)
 	e.Pre(plainPath)
 	e.Use(s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
 

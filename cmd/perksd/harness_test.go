@@ -41,6 +41,8 @@ type operator struct {
 	random   *rand.ChaCha8
 	operator store.Actor
 	ids      int
+
+	hangUps chan os.Signal // what SIGHUP would put there
 }
 
 // newOperator has a database of the kind that PERKS_TEST_DATABASE names.
@@ -55,7 +57,7 @@ func newSQLiteOperator(t *testing.T) *operator {
 
 func newOperatorOf(t *testing.T, address string) *operator {
 	return &operator{t: t, folder: t.TempDir(), env: map[string]string{"PERKSD_DATABASE": address}, now: testNow, random: rand.NewChaCha8([32]byte{}),
-		operator: store.Operator}
+		operator: store.Operator, hangUps: make(chan os.Signal)}
 }
 
 // store opens the database as the server would.
@@ -121,6 +123,7 @@ func (o *operator) program(stdin string, stdout, stderr io.Writer) *program {
 		newID:    func() string { o.ids++; return fmt.Sprintf("id-%04d", o.ids) },
 		random:   o.random,
 		operator: o.operator,
+		hangUps:  func() (<-chan os.Signal, func()) { return o.hangUps, func() {} },
 	}
 }
 

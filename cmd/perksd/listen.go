@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -22,19 +23,19 @@ type listenOptions struct {
 
 func (o *listenOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.address, "addr", "127.0.0.1:8080", "the `HOST:PORT` to listen on; port 0 takes a free one")
-	f.StringVar(&o.certFile, "tls-cert", "", "a `FILE` with the certificate, then the chain, in PEM")
+	f.StringVar(&o.certFile, "tls-cert", "", "a `FILE` with the certificate, then the chain, in PEM; SIGHUP has it read again")
 	f.StringVar(&o.keyFile, "tls-key", "", "a `FILE` with the certificate's key in PEM")
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy ends TLS: listen in the open anywhere, and believe X-Forwarded-For, -Proto and -Host")
 }
 
-// listener is an address that is taken, with its certificate if it has one.
+// listener is an address that is taken, and what is shown there.
 type listener struct {
 	net.Listener
-	tls *tls.Config // nil without a certificate
+	certificate *certificate // nil without one
 }
 
 // open checks the options and takes the address.
-func (o listenOptions) open() (*listener, error) {
+func (o listenOptions) open(now func() time.Time) (*listener, error) {
 	if (o.certFile == "") != (o.keyFile == "") {
 		return nil, usageError{errors.New("--tls-cert and --tls-key belong together; only one of them is given")}
 	}
@@ -48,11 +49,9 @@ func (o listenOptions) open() (*listener, error) {
 	}
 	l := &listener{}
 	if o.certFile != "" {
-		certificate, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading the certificate: %w", err)
+		if l.certificate, err = newCertificate(o.certFile, o.keyFile, now); err != nil {
+			return nil, err
 		}
-		l.tls = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
 	}
 	if l.Listener, err = net.ListenTCP("tcp", address); err != nil {
 		return nil, fmt.Errorf("taking the address: %w", err)
@@ -61,10 +60,26 @@ func (o listenOptions) open() (*listener, error) {
 }
 
 func (l *listener) url() string {
-	if l.tls != nil {
+	if l.certificate != nil {
 		return "https://" + l.Addr().String()
 	}
 	return "http://" + l.Addr().String()
+}
+
+// watch keeps the certificate up to date until it is stopped.
+func (l *listener) watch(reloads <-chan os.Signal, log *slog.Logger) (stop func()) {
+	if l.certificate != nil {
+		l.certificate.tell(log, "the certificate was read")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	days := time.NewTicker(24 * time.Hour)
+	var watching sync.WaitGroup
+	watching.Go(func() { l.certificate.watch(ctx, reloads, days.C, log) })
+	return func() {
+		cancel()
+		days.Stop()
+		watching.Wait()
+	}
 }
 
 // drainTime is how long requests under way may take to end: as long as the slowest body and its answer may take, and less
@@ -76,18 +91,26 @@ func (l *listener) serve(ctx context.Context, handler http.Handler, connections 
 	bounded := boundCrowding(l.Listener, connections)
 	s := &http.Server{
 		Handler:           handler,
-		TLSConfig:         l.tls,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ConnState:         bounded.notice,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 100,
+			// Each request's body may wait for its handler here; the longest has 1 MiB, and most have a few bytes.
+			MaxReceiveBufferPerStream:     64 << 10,
+			MaxReceiveBufferPerConnection: 256 << 10,
+		},
+		ConnState: bounded.notice,
+		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	if l.certificate != nil {
+		s.TLSConfig = l.certificate.config()
 	}
 	ended := make(chan error, 1)
 	go func() {
-		if l.tls != nil {
+		if l.certificate != nil {
 			ended <- s.ServeTLS(bounded, "", "")
 			return
 		}

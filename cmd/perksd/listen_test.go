@@ -1,40 +1,90 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
+	"bytes"
+	"context"
 	"net"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
-
-	"example.com/perks/cmd/perksd/perksdtest"
 )
 
+const notInTheOpen = " in the open, because tokens and secrets would cross the network for all to read: " +
+	"give it --tls-cert and --tls-key, or --behind-proxy if a proxy before it ends TLS"
+
 func TestServeListensInTheOpenOnlyOnLoopback(t *testing.T) {
-	const why = " in the open, because tokens and secrets would cross the network for all to read: " +
-		"give it --tls-cert and --tls-key, or --behind-proxy if a proxy before it ends TLS"
-	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[2001:db8::1]:0"} {
-		newOperator(t).refuses(exitUsage, "perksd does not listen on "+address+why, "serve", "--addr", address)
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[2001:db8::1]:0", "[::ffff:0.0.0.0]:0", "[::ffff:192.0.2.1]:0"} {
+		newOperator(t).refuses(exitUsage, "perksd does not listen on "+address+notInTheOpen, "serve", "--addr", address)
 	}
-	for _, address := range []string{"127.0.0.1:0", "127.1.2.3:0", "localhost:0"} {
-		l, err := listenOptions{address: address}.open()
+	for _, address := range []string{"127.0.0.1:0", "127.1.2.3:0", "localhost:0", "[::ffff:127.0.0.1]:0"} {
+		l, err := listenOptions{address: address}.open(time.Now)
 		if err != nil {
 			t.Errorf("listening on %s: %v", address, err)
 			continue
+		}
+		if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
+			t.Errorf("for %s it listens on %s", address, ip)
 		}
 		l.Close()
 	}
 }
 
+// A name is what it is looked up as, whatever it looks like.
+func TestServeListensInTheOpenOnNamesOfLoopbackAlone(t *testing.T) {
+	inside, outside := net.IPv4(127, 0, 0, 1), net.IPv4(192, 0, 2, 7)
+	lookUpAs(t, outside)
+	newOperator(t).refuses(exitUsage, "perksd does not listen on localhost.perks.example:0"+notInTheOpen, "serve", "--addr", "localhost.perks.example:0")
+	lookUpAs(t, inside)
+	l, err := listenOptions{address: "perks.example:0"}.open(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+}
+
+// lookUpAs has a name server of the test answer every question with an address, until the test ends.
+func lookUpAs(t *testing.T, address net.IP) {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		packet := make([]byte, 1<<10)
+		for {
+			n, from, err := server.ReadFrom(packet)
+			if err != nil {
+				return
+			}
+			_, _ = server.WriteTo(answerWith(packet[:n], address.To4()), from)
+		}
+	}()
+	before := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+	t.Cleanup(func() {
+		net.DefaultResolver = before
+		server.Close()
+	})
+}
+
+// answerWith answers a question for an IPv4 address as RFC 1035, section 4 has it, and knows no others.
+func answerWith(question []byte, ip net.IP) []byte {
+	const header = 12
+	name := bytes.IndexByte(question[header:], 0) + header + 1
+	answer := append([]byte{}, question[:name+4]...) // the name, its type and class
+	answer[2] |= 0x80                                // it is a response
+	answer[7], answer[9], answer[11] = 0, 0, 0       // with no records
+	if question[name+1] == 1 {
+		answer[7] = 1
+		answer = append(answer, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, byte(len(ip)))
+		answer = append(answer, ip...)
+	}
+	return answer
+}
+
 func TestBehindAProxyItListensAnywhere(t *testing.T) {
-	l, err := listenOptions{address: ":0", behindProxy: true}.open()
+	l, err := listenOptions{address: ":0", behindProxy: true}.open(time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,52 +99,4 @@ func TestServeRefusesHalfACertificateAndABadAddress(t *testing.T) {
 	o.refuses(exitFailure, "reading the certificate: open none.pem: no such file or directory", "serve", "--addr", ":0", "--tls-cert", "none.pem", "--tls-key", "none.pem")
 	o.refuses(exitUsage, "--addr must be HOST:PORT: address nowhere: missing port in address", "serve", "--addr", "nowhere")
 	o.hasNoDatabase()
-}
-
-func TestServeWithACertificate(t *testing.T) {
-	o := newOperator(t)
-	secret := o.newClient("acme")
-	certFile, keyFile, roots := o.certificate()
-	s, stop := o.serve("--tls-cert", certFile, "--tls-key", keyFile)
-	if !strings.HasPrefix(s.url, "https://") {
-		t.Errorf("it says that it listens on %s", s.url)
-	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
-	defer client.CloseIdleConnections()
-	perksdtest.TokenOf(t, client, s.url, "acme", secret)
-
-	old := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
-	if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), old); err == nil {
-		conn.Close()
-		t.Error("TLS 1.1 is accepted")
-	}
-	if code, log := stop(); code != exitDone {
-		t.Errorf("exit code %d; the log is\n%s", code, log)
-	}
-}
-
-// certificate makes a certificate for 127.0.0.1 that signs itself.
-func (o *operator) certificate() (certFile, keyFile string, roots *x509.CertPool) {
-	o.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	roots = x509.NewCertPool()
-	roots.AppendCertsFromPEM(cert)
-	return o.file("cert.pem", string(cert)), o.file("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))), roots
 }

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,6 +34,7 @@ type program struct {
 	newID          func() string
 	random         io.Reader   // for secrets
 	operator       store.Actor // who types
+	hangUps        func() (came <-chan os.Signal, stop func())
 
 	database        string // --database
 	sandboxDatabase string // --sandbox-database
@@ -44,6 +48,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
 		random:   rand.Reader,
 		operator: whoOperates(getenv),
+		hangUps: func() (<-chan os.Signal, func()) {
+			came := make(chan os.Signal, 1)
+			signal.Notify(came, syscall.SIGHUP)
+			return came, func() { signal.Stop(came) }
+		},
 	}
 	return p.run(ctx, args)
 }

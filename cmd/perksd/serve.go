@@ -53,10 +53,12 @@ func (p *program) serveCommand() *cobra.Command {
 }
 
 func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
+	reloads, forget := p.hangUps() // first of all, because without this SIGHUP ends a program
+	defer forget()
 	if err := errors.Join(o.limits.check(), o.proxies.check(o.listen.behindProxy)); err != nil {
 		return err
 	}
-	listener, err := o.listen.open()
+	listener, err := o.listen.open(p.now)
 	if err != nil {
 		return err
 	}
@@ -86,6 +88,8 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	}
 	stopPurging := startPurging(stores.all(), p.now, log)
 	defer stopPurging()
+	stopWatching := listener.watch(reloads, log)
+	defer stopWatching()
 	p.announce(o.log.format.value, log, listener.url())
 	p.keepSupervisorInformed(ctx, log)
 	return listener.serve(ctx, handler, o.limits.roomFor(log), log)

@@ -115,6 +115,14 @@ func (s *Server) TellToEnd() {
 	}
 }
 
+// HangUp sends SIGHUP.
+func (s *Server) HangUp() {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // AwaitEnd returns when the server that was told to end has done so in good order.
 func (s *Server) AwaitEnd() {
 	s.t.Helper()

@@ -1,0 +1,46 @@
+package server_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"example.com/perks/server"
+	"example.com/perks/server/servertest"
+)
+
+func TestWhoCameOverTLSIsToldToStayWithIt(t *testing.T) {
+	const promise = "max-age=31536000"
+	for name, test := range map[string]struct {
+		behindProxy, tls bool
+		forwarded        string
+		want             string
+	}{
+		"over TLS":                            {tls: true, want: promise},
+		"in the open":                         {},
+		"in the open, whatever a caller says": {forwarded: "https"},
+		"over TLS to a proxy":                 {behindProxy: true, forwarded: "https", want: promise},
+		"in the open to a proxy":              {behindProxy: true, forwarded: "http"},
+		"a proxy that does not say":           {behindProxy: true},
+	} {
+		service, err := server.New(t.Context(), server.Config{Live: servertest.OpenStore(t), BehindProxy: test.behindProxy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/v2/health", "/nothing", "/v2/partners/perks", "/v2//health"} {
+			request := httptest.NewRequest(http.MethodGet, path, nil)
+			if request.TLS = nil; test.tls {
+				request.TLS = &tls.ConnectionState{}
+			}
+			if test.forwarded != "" {
+				request.Header.Set("X-Forwarded-Proto", test.forwarded)
+			}
+			answer := httptest.NewRecorder()
+			service.ServeHTTP(answer, request)
+			if got := answer.Header().Get("Strict-Transport-Security"); got != test.want {
+				t.Errorf("%s, %s (status %d): %q, want %q", name, path, answer.Code, got, test.want)
+			}
+		}
+	}
+}
