@@ -77,6 +77,9 @@ func answerTo(err error) *answer {
 	return &answer{err: api.Errorf(api.CodeInternal, "The server failed to answer. If it goes on, tell its operator the X-Request-Id of this response.")}
 }
 
+// maxMessage is how many bytes of a message are sent; longer ones repeat what the caller has sent.
+const maxMessage = 2000
+
 // writeError is echo's error handler.
 func (s *service) writeError(err error, c echo.Context) {
 	a := answerTo(err)
@@ -97,7 +100,7 @@ func (s *service) writeError(err error, c echo.Context) {
 	if status == http.StatusServiceUnavailable {
 		c.Response().Header().Set("Retry-After", "1")
 	}
-	message := hideSecrets(a.err.Message)
+	message := hideSecrets(cut(a.err.Message, maxMessage))
 	body := api.ErrorBody{Response: message, Code: a.err.Code, Errors: a.err.Fields, OAuthError: a.oauthError}
 	mediaType := echo.MIMEApplicationJSON
 	if writesProblems(c) {

@@ -36,15 +36,19 @@ const maxLogged = 512
 // loggable makes of a text that a caller sent what may stand in a log: short, on one line, without anything that would steer
 // the terminal of who reads it, and without secrets.
 func loggable(text string) string {
-	tail := ""
-	if len(text) > maxLogged {
-		text, tail = text[:maxLogged], fmt.Sprintf("... (%d bytes)", len(text))
-	}
-	shown := strings.Map(func(r rune) rune {
+	return hideSecrets(strings.Map(func(r rune) rune {
 		if plain.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return unicode.ReplacementChar
 		}
 		return r
-	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
-	return hideSecrets(shown) + tail
+	}, cut(text, maxLogged)))
+}
+
+// cut leaves so many bytes of a text, and its length, and makes it valid UTF-8.
+func cut(text string, most int) string {
+	tail := ""
+	if len(text) > most {
+		text, tail = text[:most], fmt.Sprintf("... (%d bytes)", len(text))
+	}
+	return strings.ToValidUTF8(text, string(unicode.ReplacementChar)) + tail
 }

@@ -85,7 +85,7 @@ func propertyID(c echo.Context) (int64, error) {
 }
 
 func readPatch(c echo.Context) ([]api.Member, error) {
-	body, mediaType, err := readBody(c, mediaJSON, mediaForm)
+	body, mediaType, err := readBody(c, maxBody, mediaJSON, mediaForm)
 	if err != nil {
 		return nil, err
 	}

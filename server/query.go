@@ -19,6 +19,9 @@ const (
 	maxQueryText    = 200
 )
 
+// maxQuery is how many bytes all parameters together may have. The Link header repeats them four times.
+const maxQuery = 8 << 10
+
 // query reads query parameters and collects what is wrong with them. Parameters that nobody asks for are ignored.
 type query struct {
 	values url.Values
@@ -27,6 +30,10 @@ type query struct {
 
 func newQuery(raw string) *query {
 	q := &query{fields: api.FieldErrors{}}
+	if len(raw) > maxQuery {
+		q.fields.Add("query", "must be at most %d bytes long", maxQuery)
+		return q
+	}
 	var err error
 	if q.values, err = url.ParseQuery(raw); err != nil {
 		q.fields.Add("query", "is not valid URL encoding")

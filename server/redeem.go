@@ -32,7 +32,7 @@ func (h perkHandlers) redeem(c echo.Context) error {
 
 // attempt reads the request and redeems.
 func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err error) {
-	body, _, err := readBody(c, mediaJSON)
+	body, _, err := readBody(c, maxBody, mediaJSON)
 	if err != nil {
 		return result, err
 	}

@@ -23,7 +23,7 @@ func (s *service) routes() *echo.Echo {
 	e.IPExtractor = s.proxies.caller
 	e.Pre(s.stayWithTLS)
 	e.Pre(plainPath)
-	e.Use(s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
+	e.Use(secure, s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
 
 	get(e, "/livez", s.livez)
 	get(e, "/readyz", s.readyz)

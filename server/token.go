@@ -82,7 +82,7 @@ func (s *service) authenticate(c echo.Context, pairs []auth.Pair) (store.Client,
 // readTokenRequest reads the optional body: nothing, JSON or a form. Members that this grant has no use for are ignored,
 // as RFC 6749, section 3.2 asks.
 func readTokenRequest(c echo.Context) (api.Scopes, error) {
-	body, mediaType, err := readBody(c, mediaJSON, mediaForm)
+	body, mediaType, err := readBody(c, maxTokenBody, mediaJSON, mediaForm)
 	if api.CodeOf(err) == api.CodeInvalidJSON {
 		return nil, oauthRefusal("invalid_request", err)
 	}

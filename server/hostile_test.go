@@ -1,0 +1,240 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+)
+
+// patience is what the dearest request may take. All of these take a fraction of it.
+const patience = 3 * time.Second
+
+// TestTheDearestRequestsCostLittle sends what is as expensive to read as can be.
+func TestTheDearestRequestsCostLittle(t *testing.T) {
+	s := fixture(t)
+	owner, secret := s.Client()
+	s.ImportProperties(owner, api.Property{ID: 1})
+	token := s.TokenFor(owner, secret)
+	const mega = 1<<20 - 100
+	fill := func(piece string, length int) string { return strings.Repeat(piece, length/len(piece)) }
+	numbered := func(format string, length int) string {
+		var text strings.Builder
+		for i := 0; text.Len() < length; i++ {
+			fmt.Fprintf(&text, format, i)
+		}
+		return text.String()
+	}
+	const redeem, patch, list, form = "POST /partners/perks/tea/redeem", "PATCH /update-property/1", "GET /partners/perks?", "application/x-www-form-urlencoded"
+	tests := []struct {
+		name, request, mediaType, body string
+		status                         int
+	}{
+		{"arrays in arrays", patch, "", `{"images":` + fill("[", mega), 400},
+		{"objects in objects", redeem, "", `{"user_id":"alice","metadata":` + fill(`{"a":`, mega), 400},
+		{"objects in objects that end", redeem, "", `{"user_id":"alice","metadata":` + fill(`{"a":`, 13_500) + "1" + fill("}", 2_700) + "}", 201},
+		{"one name over and over", patch, "", "{" + fill(`"title":"a",`, mega) + `"title":"a"}`, 422},
+		{"as many names as fit", patch, "", "{" + numbered(`"%d":1,`, mega-20) + `"a":1}`, 422},
+		{"as many names as fit, as a form", patch, form, numbered("%d&", 45_000) + "a=1", 422},
+		{"more names than a form may have", patch, form, fill("a&", mega), 400},
+		{"a number of a million digits", patch, "", `{"bedrooms":` + fill("9", mega) + `}`, 422},
+		{"a price of a million digits", patch, "", `{"price_pw":` + fill("9", mega) + `}`, 422},
+		{"a fraction of a million digits", patch, "", `{"deposit":0.` + fill("1", mega) + `}`, 200},
+		{"a huge exponent", patch, "", `{"deposit":1e999999999,"price_pw":1e999999999,"bedrooms":1e999999999}`, 422},
+		{"a tiny exponent", patch, "", `{"deposit":1e-999999999,"price_pw":1e-999999999}`, 422},
+		{"huge numbers nobody reads", redeem, "", `{"user_id":"bob","metadata":{"a":1e999999999,"b":` + fill("9", 15000) + `}}`, 201},
+		{"escapes", patch, "", `{"title":"` + fill(`\u0041`, mega) + `"}`, 422},
+		{"half surrogates", patch, "", `{"title":"` + fill(`\ud800`, mega) + `"}`, 422},
+		{"as many images as fit", patch, "", `{"images":[` + fill(`"http://a",`, mega) + `"http://a"]}`, 422},
+		{"images in one text", patch, form, "images=" + fill("http://a,", mega), 422},
+		{"as many parameters as fit", list + numbered("%d&", 8000), "", "", 200},
+		{"more parameters than fit", list + numbered("%d&", 60_000), "", "", 422},
+		{"as many sort keys as fit", list + "sort=" + fill("title,", 8000), "", "", 422},
+		{"a search for many words", list + "q=" + fill("a+", 190), "", "", 200},
+		{"a search for combining marks", list + "q=a" + url.QueryEscape(fill("\u0316\u0301", 400)), "", "", 422},
+		{"a long path", "GET /partners/perks/" + fill("a", 60_000), "", "", 404},
+		{"a path of many segments", "GET " + fill("/a", 60_000), "", "", 404},
+		{"a path of dots", "GET /partners/perks" + fill("/..", 60_000), "", "", 404},
+		{"a deep scope list", "POST /auth/token", form, "scope=" + fill("perks:read+", 16000), 401},
+		{"a token body beyond its limit", "POST /auth/token", form, "scope=" + fill("perks:read+", 17000), 413},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			method, path, _ := strings.Cut(test.request, " ")
+			request := s.Request(token, method, s.URL, test.body)
+			request.URL.Path, request.URL.RawQuery, _ = strings.Cut("/v2"+path, "?")
+			if test.mediaType != "" {
+				request.Header.Set("Content-Type", test.mediaType)
+			}
+			begun := time.Now()
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			answer, err := io.ReadAll(response.Body)
+			took := time.Since(begun)
+			if err != nil || response.StatusCode != test.status {
+				t.Errorf("%d, want %d, %v: %.300s", response.StatusCode, test.status, err, answer)
+			}
+			if took > patience {
+				t.Errorf("it took %s", took)
+			}
+			t.Logf("%s, %d KiB answered", took.Round(time.Millisecond), len(answer)>>10)
+		})
+	}
+}
+
+// begin says something to the server that no good client says, and returns its first answer.
+func begin(t *testing.T, s *servertest.Server, text string) (net.Conn, *http.Response) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.Root(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, answer
+}
+
+// TestNothingIsSmuggledPastAProxy sends what a proxy and a server could take for different numbers of requests.
+func TestNothingIsSmuggledPastAProxy(t *testing.T) {
+	var logged bytes.Buffer
+	s := servertest.Start(t, servertest.LogTo(&logged))
+	const start, smuggled = "POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\n", "GET /smuggled HTTP/1.1\r\nHost: perks.example\r\n\r\n"
+	for name, text := range map[string]string{
+		"two lengths":                      start + "Content-Length: 0\r\nContent-Length: 55\r\n\r\n" + smuggled,
+		"a length and chunks":              start + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 5+len(smuggled)) + smuggled,
+		"an unknown encoding":              start + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + smuggled,
+		"chunked twice":                    start + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
+		"a blank before the colon":         start + "Content-Length : 5\r\n\r\n" + smuggled,
+		"a folded line":                    start + "X-A: b\r\n c\r\nContent-Length: -1\r\n\r\n" + smuggled,
+		"a length with a sign":             start + "Content-Length: +5\r\n\r\n" + smuggled,
+		"a chunk that is not as long":      start + "Transfer-Encoding: chunked\r\n\r\n5\r\nab\r\n0\r\n\r\n" + smuggled,
+		"a chunk's length that is none":    start + "Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n" + smuggled,
+		"a line end without its beginning": start + "X-A: b\nContent-Length: zz\n\n" + smuggled,
+		"no host":                          "POST /v2/auth/token HTTP/1.1\r\n\r\n" + smuggled,
+		"two hosts":                        start + "Host: other.example\r\n\r\n" + smuggled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, answer := begin(t, s, text)
+			defer conn.Close()
+			if answer.StatusCode < 400 || !answer.Close {
+				t.Errorf("it is answered with %s, and the connection is closed: %t", answer.Status, answer.Close)
+			}
+		})
+	}
+	s.Stop()
+	if strings.Contains(logged.String(), "/smuggled") {
+		t.Errorf("one was smuggled:\n%s", logged.String())
+	}
+}
+
+func TestABodyThatIsTooLongIsRefusedBeforeItIsSent(t *testing.T) {
+	s := fixture(t)
+	token := s.Token()
+	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
+		conn, answer := begin(t, s, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer "+token+
+			"\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n"+expect+"\r\n")
+		defer conn.Close()
+		if answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close {
+			t.Errorf("with %q it is answered with %s, and the connection is closed: %t", expect, answer.Status, answer.Close)
+		}
+	}
+}
+
+func TestABodyIsTakenOnlyAsItIs(t *testing.T) {
+	s := fixture(t)
+	token := s.Token()
+	var packed bytes.Buffer
+	packer := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(packer, `{"user_id":"alice"}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := packer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	request := s.Request(token, "POST", s.LiveURL()+"/perks/tea/redeem", packed.String())
+	request.Header.Set("Content-Encoding", "gzip")
+	response, _ := wantError(t, s, request, http.StatusUnsupportedMediaType, problemType, api.CodeUnsupportedMediaType)
+	if got := response.Header.Get("Accept-Encoding"); got != "identity" {
+		t.Errorf("Accept-Encoding %q", got)
+	}
+	request = s.Request(token, "POST", s.LiveURL()+"/perks/tea/redeem", `{"user_id":"alice"}`)
+	request.Header.Set("Content-Encoding", "Identity")
+	if got := s.Do(request, nil); got != http.StatusCreated {
+		t.Errorf("not encoded at all: %d", got)
+	}
+}
+
+func TestEveryAnswerTellsBrowsersToLeaveItAlone(t *testing.T) {
+	s := fixture(t)
+	token := s.Token()
+	for _, ask := range []struct {
+		method, url string
+		status      int
+	}{
+		{"GET", s.Root() + "/livez", 200}, {"GET", s.URL + "/openapi.json", 200}, {"HEAD", s.LiveURL() + "/perks", 200}, {"GET", s.LiveURL() + "/perks/tea", 200},
+		{"GET", s.LiveURL() + "/perks/none", 404}, {"GET", s.Root() + "/none", 404}, {"POST", s.URL + "/auth/token", 401},
+		{"PUT", s.URL + "/health", 405}, {"TRACE", s.LiveURL() + "/perks", 405}, {"OPTIONS", s.LiveURL() + "/perks", 204},
+	} {
+		request := s.Request(token, ask.method, ask.url, "")
+		request.Header.Set("Origin", "https://elsewhere.example")
+		request.Header.Set("Access-Control-Request-Method", "GET")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != ask.status {
+			t.Errorf("%s %s: %d", ask.method, ask.url, response.StatusCode)
+		}
+		for name, want := range map[string]string{
+			"X-Content-Type-Options":       "nosniff",
+			"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'",
+			"Referrer-Policy":              "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin",
+			"Server":                       "",
+			"X-Powered-By":                 "",
+			"Access-Control-Allow-Origin":  "",
+			"Access-Control-Allow-Methods": "",
+		} {
+			if got := response.Header.Get(name); got != want {
+				t.Errorf("%s %s: %s is %q, want %q", ask.method, ask.url, name, got, want)
+			}
+		}
+		if ask.method == "TRACE" && strings.Contains(string(body), token) {
+			t.Error("TRACE repeats the token")
+		}
+		if (ask.status == 405 || ask.method == "OPTIONS") && response.Header.Get("Allow") == "" {
+			t.Errorf("%s %s: no Allow", ask.method, ask.url)
+		}
+	}
+	conn, answer := begin(t, s, "CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: elsewhere.example:443\r\n\r\n")
+	defer conn.Close()
+	if answer.StatusCode < 400 {
+		t.Errorf("CONNECT is answered with %s", answer.Status)
+	}
+}
