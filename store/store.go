@@ -26,7 +26,7 @@ type Store interface {
 	Credentials
 	Importer
 	Exporter
-	Emptier
+	Sandbox
 
 	// Ready returns nil only if the database accepts and commits a write now.
 	Ready(ctx context.Context) error
@@ -128,8 +128,10 @@ type Exporter interface {
 	ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[RedemptionRecord, error]
 }
 
-// Emptier begins a sandbox anew.
-type Emptier interface {
+// Sandbox is what a database for trials is asked for.
+type Sandbox interface {
+	// LiveRecords counts what only a live database has.
+	LiveRecords(ctx context.Context) (LiveRecords, error)
 	// Reset forgets all perks, categories, users, redemptions and idempotency keys as one atomic step, and tells how many
 	// there were. The audit log stays, and says so too. What others do to these records goes before or after it as a whole.
 	// A database that has a client, a signing key or a property is not a sandbox: the error is NotASandbox, and nothing is

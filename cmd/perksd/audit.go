@@ -27,6 +27,7 @@ func (p *program) auditCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&subject, "subject", "", "only what was done to this, such as property/42, client/ID or redemption/ID")
 	output := outputFlag(cmd, "table", "json", "jsonl")
+	p.sandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.showAudit(cmd.Context(), subject, output.value) }
 	return cmd
 }

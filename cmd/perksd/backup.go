@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"example.com/perks/store"
 )
 
 func (p *program) backupCommand() *cobra.Command {
@@ -18,17 +20,23 @@ func (p *program) backupCommand() *cobra.Command {
 		Args:    arguments("FILE"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.backUp(cmd.Context(), args[0]) }
+	p.sandboxFlag(cmd)
 	return cmd
 }
 
 func (p *program) backUp(ctx context.Context, path string) error {
-	db, err := parseDatabase(p.database)
+	db, err := p.target(ctx)
 	if err != nil {
 		return err
+	}
+	if p.sandbox {
+		if err := p.withExistingStore(ctx, func(store.Store) error { return nil }); err != nil {
+			return err
+		}
 	}
 	if err := db.backup(ctx, path); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "Backed up %s to %s.\n", db.name(), path)
+	_, err = fmt.Fprintf(p.stdout, "Backed up %s%s to %s.\n", p.ifSandbox("the sandbox "), db.name(), path)
 	return err
 }

@@ -68,15 +68,24 @@ func requireMigrated(ctx context.Context, db database) error {
 	switch {
 	case first < 0:
 		return nil
-	case !slices.ContainsFunc(migrations, func(m migration) bool { return !m.isPending() }):
-		return fmt.Errorf("perksd was never set up in the database %s; name another with --database, or set this one up with 'perksd migrate'", db.name())
+	case !slices.ContainsFunc(migrations, isApplied):
+		return fmt.Errorf("perksd was never set up in the database %s; name another with %s, or set this one up with 'perksd migrate%s'",
+			db.name(), flagOf(db), optionFor(db))
 	}
-	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate'", db.name(), migrations[first].Name)
+	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate%s'", db.name(), migrations[first].Name, optionFor(db))
 }
 
-// withStore opens the database of --database, making or migrating it if need be, for as long as do runs.
+// isSetUp tells whether perksd ever prepared the database. It changes nothing.
+func isSetUp(ctx context.Context, db database) (bool, error) {
+	migrations, err := db.migrations(ctx)
+	return slices.ContainsFunc(migrations, isApplied), err
+}
+
+func isApplied(m migration) bool { return !m.isPending() }
+
+// withStore opens the database that the command works on, making or migrating it if need be, for as long as do runs.
 func (p *program) withStore(ctx context.Context, do func(store.Store) error) error {
-	db, err := parseDatabase(p.database)
+	db, err := p.target(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,7 +94,7 @@ func (p *program) withStore(ctx context.Context, do func(store.Store) error) err
 
 // withExistingStore is withStore for a database that is there, and migrated, already.
 func (p *program) withExistingStore(ctx context.Context, do func(store.Store) error) error {
-	db, err := parseDatabase(p.database)
+	db, err := p.target(ctx)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,13 @@ type demoDataOptions struct {
 	seed                     uint64
 }
 
+var defaultDemoData = demoDataOptions{perks: 500, users: 100, properties: 50, seed: 1}
+
+func (o demoDataOptions) withoutProperties() demoDataOptions {
+	o.properties = 0
+	return o
+}
+
 func (p *program) demoDataCommand() *cobra.Command {
 	var o demoDataOptions
 	cmd := &cobra.Command{
@@ -27,11 +34,14 @@ func (p *program) demoDataCommand() *cobra.Command {
 		Example: "  perksd demo-data --perks 2000 --users 200 --properties 20 --owner acme",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if p.sandbox && (o.owner != "" || cmd.Flags().Changed("properties") && o.properties != 0) {
+				return usagef(cmd, "the sandbox has no properties: leave --owner and --properties out")
+			}
 			if o.owner == "" {
 				if cmd.Flags().Changed("properties") && o.properties > 0 {
 					return usagef(cmd, "properties need an owner: name a client with --owner")
 				}
-				o.properties = 0
+				o = o.withoutProperties()
 			}
 			if min(o.perks, o.users, o.properties) < 0 {
 				return usagef(cmd, "--perks, --users and --properties must not be negative")
@@ -40,11 +50,12 @@ func (p *program) demoDataCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Int64Var(&o.perks, "perks", 500, "how many perks")
-	f.Int64Var(&o.users, "users", 100, "how many users")
-	f.Int64Var(&o.properties, "properties", 50, "how many properties; without --owner there are none")
+	f.Int64Var(&o.perks, "perks", defaultDemoData.perks, "how many perks")
+	f.Int64Var(&o.users, "users", defaultDemoData.users, "how many users")
+	f.Int64Var(&o.properties, "properties", defaultDemoData.properties, "how many properties; without --owner there are none")
 	f.StringVar(&o.owner, "owner", "", "the `CLIENT_ID` that the properties belong to")
-	f.Uint64Var(&o.seed, "seed", 1, "which records")
+	f.Uint64Var(&o.seed, "seed", defaultDemoData.seed, "which records")
+	p.sandboxFlag(cmd)
 	return cmd
 }
 
@@ -52,9 +63,12 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 	data := sample.Data{Seed: o.seed, Day: p.now()}
 	return p.withStore(ctx, func(db store.Store) error {
 		// The properties come first, because an owner that is not known is found before anything is changed.
-		properties, err := db.ImportProperties(ctx, data.Properties(o.properties, o.owner), p.operator, p.now())
-		if err != nil {
-			return err
+		var properties int64
+		var err error
+		if o.properties > 0 {
+			if properties, err = db.ImportProperties(ctx, data.Properties(o.properties, o.owner), p.operator, p.now()); err != nil {
+				return err
+			}
 		}
 		users, err := db.ImportUsers(ctx, data.Users(o.users), p.operator, p.now())
 		if err != nil {
@@ -62,6 +76,11 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 		}
 		perks, err := db.ImportPerks(ctx, data.Perks(o.perks), p.newID, p.operator, p.now())
 		if err != nil {
+			return err
+		}
+		if p.sandbox {
+			_, err = fmt.Fprintf(p.stdout, "Imported %s and %s into the sandbox, which has no properties.\n",
+				count(perks, "perk", "perks"), count(users, "user", "users"))
 			return err
 		}
 		_, err = fmt.Fprintf(p.stdout, "Imported %s, %s and %s.\n",

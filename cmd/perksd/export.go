@@ -37,6 +37,9 @@ func exportOf[R any](p *program, many string, columns []string, export func(stor
 		Args:    arguments(),
 	}
 	output := outputFlag(cmd, "csv", "jsonl")
+	if many != "properties" {
+		p.sandboxFlag(cmd)
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
 			return writeRows(p.stdout, rows.Format(output.value), columns, export(db, cmd.Context()))

@@ -15,6 +15,7 @@ import (
 type kind[R any] struct {
 	one, many string   // what people call it
 	fields    []string // the columns that a file can have
+	inSandbox bool     // the sandbox has it too
 	// parser returns the reader of records and checks what holds for the whole import.
 	parser func(ctx context.Context, db store.Store) (func([]api.Member) (R, error), error)
 	take   func(ctx context.Context, db store.Store, records iter.Seq2[R, error]) (int64, error)
@@ -22,19 +23,19 @@ type kind[R any] struct {
 
 func (p *program) importCommand() *cobra.Command {
 	perks := kind[store.PerkRecord]{
-		one: "perk", many: "perks", fields: store.PerkFields(), parser: parseWith(store.ParsePerk),
+		one: "perk", many: "perks", fields: store.PerkFields(), inSandbox: true, parser: parseWith(store.ParsePerk),
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[store.PerkRecord, error]) (int64, error) {
 			return db.ImportPerks(ctx, records, p.newID, p.operator, p.now())
 		},
 	}
 	categories := kind[api.Category]{
-		one: "category", many: "categories", fields: store.CategoryFields(), parser: parseWith(store.ParseCategory),
+		one: "category", many: "categories", fields: store.CategoryFields(), inSandbox: true, parser: parseWith(store.ParseCategory),
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[api.Category, error]) (int64, error) {
 			return db.ImportCategories(ctx, records, p.operator, p.now())
 		},
 	}
 	users := kind[store.User]{
-		one: "user", many: "users", fields: store.UserFields(), parser: parseWith(store.ParseUser),
+		one: "user", many: "users", fields: store.UserFields(), inSandbox: true, parser: parseWith(store.ParseUser),
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[store.User, error]) (int64, error) {
 			return db.ImportUsers(ctx, records, p.operator, p.now())
 		},
@@ -72,6 +73,9 @@ func importOf[R any](p *program, k kind[R]) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "", "csv, json or jsonl, whatever the file is called; stdin needs it")
+	if k.inSandbox {
+		p.sandboxFlag(cmd)
+	}
 	return cmd
 }
 
@@ -90,7 +94,7 @@ func runImport[R any](ctx context.Context, p *program, source *source, k kind[R]
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.stdout, "Imported %s.\n", count(taken, k.one, k.many))
+		_, err = fmt.Fprintf(p.stdout, "Imported %s%s.\n", count(taken, k.one, k.many), p.ifSandbox(" into the sandbox"))
 		return err
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ func (p *program) migrateCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&status, "status", false, "only list the migrations, and which are pending")
 	output := outputFlag(cmd, "table", "json", "jsonl")
+	p.sandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.migrate(cmd.Context(), status, output.value) }
 	return cmd
 }
@@ -42,7 +44,7 @@ func (p *program) migrate(ctx context.Context, statusOnly bool, format string) e
 			return err
 		}
 	}
-	db, err := parseDatabase(p.database)
+	db, err := p.target(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,5 +52,9 @@ func (p *program) migrate(ctx context.Context, statusOnly bool, format string) e
 	if err != nil {
 		return err
 	}
-	return migrationListing.print(p.stdout, format, each(list...))
+	if err := migrationListing.print(p.stdout, format, each(list...)); err != nil || !p.sandbox || format != "table" {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "This is the sandbox %s.\n", db.name())
+	return err
 }

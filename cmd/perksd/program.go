@@ -38,6 +38,7 @@ type program struct {
 
 	database        string // --database
 	sandboxDatabase string // --sandbox-database
+	sandbox         bool   // --sandbox: work on that one
 }
 
 // run carries out one command line and returns its exit code. When ctx ends, a server drains and anything else gives up.
@@ -92,6 +93,7 @@ func (p *program) root() *cobra.Command {
 		p.keysCommand(),
 		p.demoDataCommand(),
 		p.backupCommand(),
+		p.sandboxCommand(),
 		p.versionCommand(),
 		p.completionCommand(),
 		p.manCommand(),
@@ -107,7 +109,14 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%w", err) })
 	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
 	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "", "the `ADDRESS` of the database behind the sandbox addresses; without one they are not there")
+	p.catchSandboxFlag(root)
 	nameVariables(root)
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return readVariables(cmd, p.getenv) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		sandboxDatabaseTyped := cmd.Flags().Changed("sandbox-database")
+		if err := readVariables(cmd, p.getenv); err != nil {
+			return err
+		}
+		return p.checkSandboxFlag(cmd, sandboxDatabaseTyped)
+	}
 	return root
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ func (p *program) redemptionDecideCommand(verb, short string, status api.Redempt
 		Args:  arguments("ID"),
 	}
 	output := outputFlag(cmd, "table", "json")
+	p.sandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.decideRedemption(cmd.Context(), args[0], status, output.value)
 	}
@@ -35,6 +37,10 @@ func (p *program) decideRedemption(ctx context.Context, id string, status api.Re
 		if format == "json" {
 			return printJSON(p.stdout, decided)
 		}
-		return decidedListing.print(p.stdout, format, each(decided))
+		if err := decidedListing.print(p.stdout, format, each(decided)); err != nil || !p.sandbox {
+			return err
+		}
+		_, err = fmt.Fprintln(p.stdout, "This was done in the sandbox.")
+		return err
 	})
 }

@@ -24,6 +24,7 @@ func (p *program) redemptionListCommand() *cobra.Command {
 	}
 	cmd.Flags().Var(status, "status", "only those with this status")
 	output := outputFlag(cmd, "table", "json", "jsonl")
+	p.sandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.listRedemptions(cmd.Context(), api.RedemptionStatus(status.value), output.value)
 	}

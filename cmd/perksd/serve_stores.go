@@ -39,16 +39,7 @@ func (p *program) openStores(ctx context.Context, log *slog.Logger) (s serveStor
 	if s.sandbox, err = apart.open(ctx, log); err != nil {
 		return s, err
 	}
-	return s, requireApart(ctx, live, apart)
-}
-
-// requireApart keeps what is tried out in the sandbox from what counts.
-func requireApart(ctx context.Context, live, sandbox database) error {
-	same, err := live.is(ctx, sandbox)
-	if err == nil && same {
-		err = usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one as --database")}
-	}
-	return err
+	return s, requireSandbox(ctx, live, apart, s.sandbox)
 }
 
 func (s serveStores) all() []store.Store {

@@ -40,13 +40,24 @@ func (s *session) lockSandbox() error {
 	); err != nil {
 		return err
 	}
-	found, err := one(s, func(r row) (l store.LiveRecords, err error) {
-		return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
-	}, `SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`)
+	found, err := one(s, scanLiveRecords, liveRecords)
 	if err == nil && found.AreThere() {
 		err = store.NotASandbox(found)
 	}
 	return err
+}
+
+const liveRecords = `SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`
+
+func scanLiveRecords(r row) (l store.LiveRecords, err error) {
+	return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
+}
+
+// LiveRecords counts what only a live database has.
+func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
+	return latest(ctx, db, "look for what only a live database has", func(v view) (store.LiveRecords, error) {
+		return one(v, scanLiveRecords, liveRecords)
+	})
 }
 
 // errScattered stops a search_path whose first schema lacks a table, so that the next one's, which may be live, would be

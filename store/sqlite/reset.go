@@ -35,6 +35,18 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (emptied 
 	return emptied, nil
 }
 
+const liveRecords = `SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`
+
+func scanLiveRecords(r row) (l store.LiveRecords, err error) {
+	return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
+}
+
+// LiveRecords counts what only a live database has.
+func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
+	found, err := one(db.latest(ctx), scanLiveRecords, liveRecords)
+	return found, fault("look for what only a live database has", err)
+}
+
 func (s *session) empty(by store.Actor, at time.Time) (emptied store.Emptied, err error) {
 	if err := s.requireSandbox(); err != nil {
 		return emptied, err
@@ -63,9 +75,7 @@ func (s *session) empty(by store.Actor, at time.Time) (emptied store.Emptied, er
 
 // requireSandbox holds until the transaction ends, which nothing else writes beside.
 func (s *session) requireSandbox() error {
-	found, err := one(s, func(r row) (l store.LiveRecords, err error) {
-		return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
-	}, `SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`)
+	found, err := one(s, scanLiveRecords, liveRecords)
 	if err == nil && found.AreThere() {
 		err = store.NotASandbox(found)
 	}

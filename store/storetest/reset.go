@@ -27,6 +27,9 @@ var resetTests = []test{
 		emptied, err := f.Reset(f.ctx, store.Operator, now)
 		f.must(err)
 		f.equal("emptied", emptied, store.Emptied{})
+		found, err := f.LiveRecords(f.ctx)
+		f.must(err)
+		f.equal("what only a live database has", found.AreThere(), false)
 		f.equal("the log", f.actions(store.SandboxSubject), []string{store.ActionResetSandbox})
 	}},
 	{"what is counted of a query is counted anew", func(f *fixture) {
@@ -64,6 +67,9 @@ var resetTests = []test{
 			f.fails(has, err, api.CodeConflict)
 			f.equal("the error", fmt.Sprint(err), "This is no sandbox: it has "+has+", which only a live database has.")
 			f.equal("with "+has, snapshot(f), before)
+			found, err := f.LiveRecords(f.ctx)
+			f.must(err)
+			f.equal("what only a live database has", found.String(), has)
 		}
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("k", now)))
 		refuses("1 signing key")

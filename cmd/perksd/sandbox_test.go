@@ -1,0 +1,233 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"example.com/perks/server/servertest"
+	"example.com/perks/store/postgres/cluster"
+)
+
+const (
+	noSandbox = "there is no sandbox: name its database with --sandbox-database, or in the environment with PERKSD_SANDBOX_DATABASE"
+	twoPerks  = "id,title,description,city,approval\nspa,Spa,Warm,Bath,manual\ntea,Tea,Hot,Bath,auto\n"
+)
+
+// withSandbox has a client, a perk and a user in the live database, and an empty sandbox.
+func withSandbox(t *testing.T) *operator {
+	o := withClient(t)
+	o.env["PERKSD_SANDBOX_DATABASE"] = servertest.DatabaseAddress(t)
+	o.must("import", "perks", o.file("live.csv", "id,title,description,city\nspa,Live,Dear,Leeds\n"))
+	o.must("import", "users", o.file("live-users.csv", "id\nalice\n"))
+	return o
+}
+
+// inSandbox is the operator to whom the sandbox is the only database.
+func (o *operator) inSandbox() *operator {
+	other := *o
+	other.env = map[string]string{"PERKSD_DATABASE": o.env["PERKSD_SANDBOX_DATABASE"]}
+	return &other
+}
+
+func TestCommandsWorkOnTheSandbox(t *testing.T) {
+	o := withSandbox(t)
+	live := o.everything() + o.must("audit", "-o", "jsonl")
+
+	prepared := o.must("migrate", "--sandbox")
+	if !strings.HasSuffix(prepared, "This is the sandbox "+o.inSandbox().database().name()+".\n") || strings.Contains(prepared, "pending") {
+		t.Errorf("migrate says %q", prepared)
+	}
+	equal(t, "import perks", "Imported 2 perks into the sandbox.\n", o.must("import", "perks", "--sandbox", o.file("perks.csv", twoPerks)))
+	equal(t, "import categories", "Imported 2 categories into the sandbox.\n", o.must("import", "categories", "--sandbox", o.file("c.csv", importable["categories"])))
+	o.env["PERKSD_SANDBOX"] = "true"
+	equal(t, "import users", "Imported 2 users into the sandbox.\n", o.must("import", "users", o.file("users.csv", importable["users"])))
+	delete(o.env, "PERKSD_SANDBOX")
+	o.inSandbox().redeem("r-1", "spa", "alice")
+	o.inSandbox().redeem("r-2", "spa", "bob")
+
+	equal(t, "export perks", o.inSandbox().must("export", "perks"), o.must("export", "perks", "--sandbox"))
+	equal(t, "export users", "id\nalice\nbob\n", o.must("export", "users", "--sandbox"))
+	equal(t, "redemption list", o.inSandbox().must("redemption", "list"), o.must("redemption", "list", "--sandbox"))
+	equal(t, "approve", `ID   PERK  USER   STATUS    REDEEMED_AT
+r-1  spa   alice  approved  2026-06-15T12:00:00Z
+This was done in the sandbox.
+`, o.must("redemption", "approve", "r-1", "--sandbox"))
+	o.must("redemption", "reject", "r-2", "--sandbox", "-o", "json")
+	equal(t, "audit", `AT                    ACTOR        ACTION              SUBJECT
+2026-06-15T12:00:00Z  client/acme  redemption.create   redemption/r-1
+2026-06-15T12:00:00Z  client/acme  redemption.create   redemption/r-2
+2026-06-15T12:00:00Z  operator     perks.import        perks
+2026-06-15T12:00:00Z  operator     categories.import   categories
+2026-06-15T12:00:00Z  operator     users.import        users
+2026-06-15T12:00:00Z  operator     redemption.approve  redemption/r-1
+2026-06-15T12:00:00Z  operator     redemption.reject   redemption/r-2
+`, o.must("audit", "--sandbox"))
+	equal(t, "demo-data", "Imported 20 perks and 3 users into the sandbox, which has no properties.\n",
+		o.must("demo-data", "--sandbox", "--perks", "20", "--users", "3"))
+
+	equal(t, "the live database", live, o.everything()+o.must("audit", "-o", "jsonl"))
+	o.must("import", "users", "--sandbox=false", o.file("users.csv", "id\neve\n"))
+	equal(t, "--sandbox=false", "id\nalice\neve\n", o.must("export", "users"))
+}
+
+func TestBackupOfTheSandbox(t *testing.T) {
+	o := newSQLiteOperator(t)
+	o.env["PERKSD_SANDBOX_DATABASE"] = "sqlite:" + o.path("sandbox.db")
+	o.refuses(exitFailure, "perksd was never set up in the database "+o.path("sandbox.db")+
+		"; name another with --sandbox-database, or set this one up with 'perksd migrate --sandbox'", "backup", "--sandbox", o.path("copy.db"))
+	o.must("import", "users", "--sandbox", o.file("users.csv", importable["users"]))
+	equal(t, "backup", "Backed up the sandbox "+o.path("sandbox.db")+" to "+o.path("copy.db")+".\n", o.must("backup", "--sandbox", o.path("copy.db")))
+	equal(t, "the copy", "id\nalice\nbob\n", o.must("export", "users", "--database", "sqlite:"+o.path("copy.db")))
+	o.hasNoDatabase() // and none was made
+}
+
+func TestSandboxIsRefusedWhereItWouldBeIgnored(t *testing.T) {
+	o := withSandbox(t)
+	why := func(reason, command string) string {
+		return "--sandbox: " + reason + "; leave it out, and PERKSD_SANDBOX too (see 'perksd " + command + " --help')"
+	}
+	for _, test := range []struct{ command, reason, args string }{
+		{"serve", "serve answers from both databases", ""},
+		{"client list", "clients are in the live database alone, and may use the sandbox too", ""},
+		{"client disable", "clients are in the live database alone, and may use the sandbox too", "acme"},
+		{"keys rotate", "the keys of tokens are in the live database alone, and tokens hold for the sandbox too", ""},
+		{"property restore", "the sandbox has no properties", "1"},
+		{"import properties", "the sandbox has no properties", "x.csv"},
+		{"export properties", "the sandbox has no properties", ""},
+	} {
+		line := append(strings.Fields(test.command), strings.Fields(test.args)...)
+		o.refuses(exitUsage, why(test.reason, test.command), append(line, "--sandbox")...)
+		o.env["PERKSD_SANDBOX"] = "true"
+		o.refuses(exitUsage, why(test.reason, test.command), line...)
+		delete(o.env, "PERKSD_SANDBOX")
+	}
+	o.env["PERKSD_SANDBOX"] = "true"
+	o.must("version")
+	delete(o.env, "PERKSD_SANDBOX")
+	o.refuses(exitUsage, "the sandbox has no properties: leave --owner and --properties out (see 'perksd demo-data --help')", "demo-data", "--sandbox", "--owner", "acme")
+	o.refuses(exitUsage, "the sandbox has no properties: leave --owner and --properties out (see 'perksd demo-data --help')", "demo-data", "--sandbox", "--properties", "1")
+	o.refuses(exitUsage, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave both out to work on the live database "+
+		"(see 'perksd import users --help')", "import", "users", "--sandbox-database", "sqlite:other.db", "x.csv")
+}
+
+// TestEveryCommandKnowsWhatSandboxMeans goes through all there are: a new one must say whether it works on the sandbox.
+func TestEveryCommandKnowsWhatSandboxMeans(t *testing.T) {
+	takes := map[string]bool{}
+	for _, cmd := range allCommands(newOperator(t).program("", nil, nil).root()) {
+		if !cmd.HasSubCommands() {
+			takes[cmd.CommandPath()] = !cmd.Flags().Lookup("sandbox").Hidden
+		}
+	}
+	for _, path := range []string{"import perks", "import categories", "import users", "export perks", "export categories", "export users", "export redemptions",
+		"redemption list", "redemption approve", "redemption reject", "audit", "demo-data", "backup", "migrate"} {
+		if !takes["perksd "+path] {
+			t.Errorf("%s does not take --sandbox", path)
+		}
+		delete(takes, "perksd "+path)
+	}
+	for path, does := range takes {
+		if does {
+			t.Errorf("%s takes --sandbox, and no test says why", path)
+		}
+	}
+}
+
+// everyCommandOfTheSandbox is a line for each kind of command that works on the sandbox, those that change it last.
+func everyCommandOfTheSandbox(o *operator) [][]string {
+	users := o.file("users.csv", "id\nmallory\n")
+	return [][]string{
+		{"export", "perks", "--sandbox"}, {"redemption", "list", "--sandbox"}, {"audit", "--sandbox"}, {"backup", "--sandbox", o.path("copy")},
+		{"migrate", "--sandbox"}, {"import", "users", "--sandbox", users}, {"demo-data", "--sandbox"}, {"redemption", "reject", "--sandbox", "r-1"},
+		{"sandbox", "reset", "--yes"}, {"sandbox", "reset", "--yes", "--demo-data"},
+	}
+}
+
+func TestWithoutASandboxNothingWorksOnTheLiveDatabaseInstead(t *testing.T) {
+	o := withClient(t)
+	before := o.everything()
+	for _, line := range everyCommandOfTheSandbox(o) {
+		o.refuses(exitUsage, noSandbox, line...)
+	}
+	equal(t, "the live database", before, o.everything())
+}
+
+// withLiveRecords has all that a live database has after its first day.
+func withLiveRecords(t *testing.T, o *operator) *operator {
+	t.Helper()
+	for _, kind := range []string{"users", "perks", "categories"} {
+		o.must("import", kind, o.file(kind+".csv", importable[kind]))
+	}
+	o.newClient("acme")
+	o.must("import", "properties", o.file("properties.csv", importable["properties"]))
+	o.must("keys", "rotate")
+	return o
+}
+
+// leavesLiveAlone runs every command of the sandbox where --sandbox-database leads to what is live.
+func (o *operator) leavesLiveAlone(live *operator, message string) {
+	o.t.Helper()
+	before := live.everything() + live.must("audit", "-o", "jsonl")
+	for _, line := range append(everyCommandOfTheSandbox(o), []string{"serve", "--addr", "127.0.0.1:0"}) {
+		got := o.run(line...)
+		if got.code == exitDone || !strings.Contains(got.stderr, message) || got.stdout != "" {
+			o.t.Errorf("perksd %s: exit code %d, stdout %q, stderr %q", strings.Join(line, " "), got.code, got.stdout, got.stderr)
+		}
+	}
+	equal(o.t, "the live database", before, live.everything()+live.must("audit", "-o", "jsonl"))
+}
+
+func TestTheLiveDatabaseIsNeverTheSandboxByAnotherName(t *testing.T) {
+	o := withLiveRecords(t, newSQLiteOperator(t))
+	if err := os.Symlink(o.path("perks.db"), o.path("soft.db")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(o.path("perks.db"), o.path("hard.db")); err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []string{"perks.db", "../" + o.folder[strings.LastIndex(o.folder, "/")+1:] + "/perks.db", "soft.db", "hard.db"} {
+		o.env["PERKSD_SANDBOX_DATABASE"] = "sqlite:" + o.folder + "/" + same
+		o.leavesLiveAlone(o, sandboxIsLive)
+	}
+}
+
+func TestALivePostgresDatabaseIsNeverTheSandboxByAnotherName(t *testing.T) {
+	live := cluster.Database(t)
+	o := withLiveRecords(t, newOperatorOf(t, live))
+	for _, same := range []string{live, withParameter(t, live, "search_path", "nowhere,public")} {
+		o.env["PERKSD_SANDBOX_DATABASE"] = same
+		o.leavesLiveAlone(o, sandboxIsLive)
+	}
+}
+
+func TestSwappedDatabasesAreNoticed(t *testing.T) {
+	live := withLiveRecords(t, newOperator(t))
+	swapped := newOperatorOf(t, servertest.DatabaseAddress(t))
+	swapped.env["PERKSD_SANDBOX_DATABASE"] = live.env["PERKSD_DATABASE"]
+	swapped.must("import", "users", swapped.file("users.csv", "id\ntrial\n"))
+	swapped.leavesLiveAlone(live, "--sandbox-database names a live database, "+live.database().name()+
+		": it has 1 client, 1 signing key and 2 properties, which a sandbox never has; if --database and --sandbox-database are swapped, swap them back")
+}
+
+func TestALiveDatabaseThatOnlyServedIsNoticed(t *testing.T) {
+	live := newOperator(t)
+	_, stop := live.serve()
+	stop()
+	o := newOperator(t)
+	o.env["PERKSD_SANDBOX_DATABASE"] = live.env["PERKSD_DATABASE"]
+	o.leavesLiveAlone(live, "it has 1 signing key, which a sandbox never has")
+}
+
+func TestASandboxInASchemaOfItsOwnIsApart(t *testing.T) {
+	address := cluster.Database(t)
+	o := withLiveRecords(t, newOperatorOf(t, address))
+	executeIn(t, address, `CREATE SCHEMA trials`)
+	o.env["PERKSD_SANDBOX_DATABASE"] = withParameter(t, address, "search_path", "trials")
+	before := o.everything()
+	o.must("demo-data", "--sandbox", "--perks", "3", "--users", "2")
+	if said := o.must("sandbox", "reset", "--yes"); !strings.Contains(said, " of 3 perks, ") {
+		t.Errorf("reset says %q", said)
+	}
+	equal(t, "the live schema", before, o.everything())
+	equal(t, "the sandbox", "id\n", o.must("export", "users", "--sandbox"))
+}
