@@ -12,10 +12,12 @@ import (
 	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/term"
+
+	"example.com/perks/cmd/perksd/perksdtest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"perksctl": main})
+	testscript.Main(perksdtest.Tests{Of: m}, map[string]func(){"perksctl": main})
 }
 
 // TestATerminalIsAskedNothing runs commands on a terminal that never answers. A library that asks for the background colour

@@ -64,6 +64,16 @@ func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
 	}
 }
 
+func TestSIGHUPWithoutACertificateIsNoEnd(t *testing.T) {
+	s := perksdtest.Install(t).Start()
+	s.HangUp()
+	s.WaitFor(t, "SIGHUP reads the certificate again; there is none here")
+	if status := perksdtest.StatusOf(t, s.URL+"/v2/health", ""); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
+	s.Terminate()
+}
+
 func TestExitCodesReachTheShell(t *testing.T) {
 	i := perksdtest.Install(t)
 	for code, args := range map[int][]string{exitDone: {"--version"}, exitFailure: {"client", "list"}, exitUsage: {"clients"}} {

@@ -25,16 +25,20 @@ var folder string
 
 // Main runs a package's tests. Its TestMain has to call it, so that the program is built once for all of them and removed
 // in the end.
-func Main(m *testing.M) {
-	os.Exit(func() int {
-		var err error
-		if folder, err = os.MkdirTemp("", "perksd-"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(folder)
-		return m.Run()
-	}())
+func Main(m *testing.M) { os.Exit(Tests{m}.Run()) }
+
+// Tests is Main for a TestMain that has more to do and ends the process itself.
+type Tests struct{ Of *testing.M }
+
+// Run runs the tests and returns their exit code.
+func (t Tests) Run() int {
+	var err error
+	if folder, err = os.MkdirTemp("", "perksd-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	return t.Of.Run()
 }
 
 // built is the program's path. Who asks first builds it.
