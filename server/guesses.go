@@ -79,12 +79,12 @@ func (g *guesses) check(network string, pairs []auth.Pair, now time.Time) error 
 // failed counts a failure against every client that the credentials can be read as naming: a client's id has many
 // URL-encoded spellings.
 func (g *guesses) failed(network string, pairs []auth.Pair, now time.Time) {
-	g.fromNetwork.get(network).AllowN(now, 1)
+	g.fromNetwork.take(network, now)
 	seen := map[string]bool{}
 	for _, pair := range pairs {
 		if !seen[pair.ID] {
 			seen[pair.ID] = true
-			g.atClient.get(guessedAt(network, pair.ID)).AllowN(now, 1)
+			g.atClient.take(guessedAt(network, pair.ID), now)
 		}
 	}
 }

@@ -30,6 +30,7 @@ type buckets[K comparable] struct {
 	cache *lru.Cache[K, *rate.Limiter]
 	rate  rate.Limit
 	burst int
+	clock steady
 }
 
 func newBuckets[K comparable](perSecond float64, burst int) *buckets[K] {
@@ -47,6 +48,9 @@ func (b *buckets[K]) get(name K) *rate.Limiter {
 	return limiter
 }
 
+// take takes a token, if there is one.
+func (b *buckets[K]) take(name K, now time.Time) bool { return b.get(name).AllowN(b.clock.at(now), 1) }
+
 // wait returns how long it takes until the bucket holds a whole token again, and zero when it does now. Asking about a new
 // name makes no bucket, so that names which are only asked about push out none.
 func (b *buckets[K]) wait(name K, now time.Time) time.Duration {
@@ -54,7 +58,7 @@ func (b *buckets[K]) wait(name K, now time.Time) time.Duration {
 	if !ok {
 		return 0
 	}
-	missing := 1 - limiter.TokensAt(now)
+	missing := 1 - limiter.TokensAt(b.clock.at(now))
 	if missing <= 0 {
 		return 0
 	}
@@ -76,7 +80,7 @@ func newClientLimits(perSecond float64, burst int) *clientLimits {
 }
 
 func (l *clientLimits) take(clientID string, now time.Time) error {
-	if l.buckets == nil || l.buckets.get(clientID).AllowN(now, 1) {
+	if l.buckets == nil || l.buckets.take(clientID, now) {
 		return nil
 	}
 	return tooMany(l.buckets.wait(clientID, now), "The client %q asks too often.", clientID)

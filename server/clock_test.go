@@ -1,0 +1,196 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/server"
+	"example.com/perks/server/auth"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// A clock that was wrong is set right in the middle of it all. These tests have it jump by an hour.
+
+// jumpy is a server whose clock jumps, and a client of it.
+type jumpy struct {
+	*servertest.Server
+	t          *testing.T
+	clock      *servertest.Clock
+	id, secret string
+}
+
+func newJumpy(t *testing.T, options ...func(*server.Config)) *jumpy {
+	clock := servertest.NewClock(time.Date(2026, time.March, 14, 12, 30, 0, 0, time.UTC))
+	j := &jumpy{t: t, clock: clock, Server: servertest.Start(t, append(options, servertest.WithClock(clock))...)}
+	j.id, j.secret = j.Client()
+	j.ImportUsers("alice", "bob", "carol")
+	j.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
+	return j
+}
+
+func (j *jumpy) token() string { return j.TokenFor(j.id, j.secret) }
+
+func (j *jumpy) read(token string) int {
+	j.t.Helper()
+	return j.Do(j.Request(token, http.MethodGet, j.LiveURL()+"/perks/tea", ""), nil)
+}
+
+// redeem returns the redemption's id, if there is one.
+func (j *jumpy) redeem(token, user, key string) (status int, id string, replayed bool) {
+	j.t.Helper()
+	request := j.Request(token, http.MethodPost, j.LiveURL()+"/perks/tea/redeem", fmt.Sprintf(`{"user_id":%q}`, user))
+	request.Header.Set("Idempotency-Key", key)
+	var made api.Redemption
+	response, body := j.Send(request)
+	if err := json.Unmarshal(body, &made); err != nil {
+		j.t.Fatal(err)
+	}
+	return response.StatusCode, made.ID, response.Header.Get("Idempotent-Replayed") == "true"
+}
+
+func TestTokensFromBeforeAJumpAreRefusedAndNewOnesWork(t *testing.T) {
+	for name, hourly := range map[string]bool{"usual": false, "hourly": true} {
+		t.Run(name, func(t *testing.T) {
+			j := newJumpy(t, func(c *server.Config) { c.Hourly = hourly; c.TokenTTL = 20 * time.Minute })
+			old := j.token()
+			for _, jump := range []time.Duration{-time.Hour, 3 * time.Hour, -time.Hour} {
+				j.clock.Advance(jump)
+				if status := j.read(old); status != http.StatusUnauthorized {
+					t.Errorf("after a jump of %s a token from before is answered %d, want 401: it is not valid by the clock", jump, status)
+				}
+				fresh := j.token()
+				if status := j.read(fresh); status != http.StatusOK {
+					t.Errorf("after a jump of %s a token from after it is answered %d", jump, status)
+				}
+				old = fresh
+			}
+		})
+	}
+}
+
+func TestAKeyRotatedWhileTheClockWasWrongCostsNoToken(t *testing.T) {
+	for name, wrong := range map[string]time.Duration{"an hour early": -time.Hour, "an hour late": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			j := newJumpy(t)
+			before := j.token()
+			key, err := auth.NewSigningKey(j.clock.Now().Add(wrong)) // by an operator's machine
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := j.Live.RotateSigningKey(t.Context(), key, key.CreatedAt.Add(auth.KeyOverlap), store.Operator); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				j.clock.Advance(auth.KeySettles)
+				for _, token := range []string{before, j.token()} {
+					if status := j.read(token); status != http.StatusOK {
+						t.Errorf("a valid token is answered %d", status)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestAClientThatIsDisabledAfterAJumpIsOut(t *testing.T) {
+	j := newJumpy(t)
+	j.read(j.token())
+	j.clock.Advance(-time.Hour)
+	token := j.token()
+	j.read(token)
+	if err := j.Live.SetClientDisabled(t.Context(), j.id, true, store.Operator, j.clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	j.clock.Advance(3 * time.Second)
+	if status := j.read(token); status != http.StatusUnauthorized {
+		t.Errorf("3 s after it was disabled a client is answered %d", status)
+	}
+}
+
+func TestAKeyKeepsItsAnswerOverJumps(t *testing.T) {
+	j := newJumpy(t)
+	_, first, _ := j.redeem(j.token(), "alice", "monday")
+	for _, jump := range []time.Duration{-time.Hour, 2 * time.Hour, -time.Hour} {
+		j.clock.Advance(jump)
+		if status, id, replayed := j.redeem(j.token(), "alice", "monday"); status != http.StatusCreated || id != first || !replayed {
+			t.Errorf("after a jump of %s the same key is answered %d with %s (replayed %t), want %s again", jump, status, id, replayed, first)
+		}
+		if _, err := j.Live.PurgeIdempotencyKeys(t.Context(), j.clock.Now().Add(-store.IdempotencyKeyLife)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRedemptionsAreListedByTheClockOfTheirTime: what was made first has the later time, and is listed as the newer one.
+func TestRedemptionsAreListedByTheClockOfTheirTime(t *testing.T) {
+	j := newJumpy(t)
+	j.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "cake"}})
+	j.redeem(j.token(), "alice", "early")
+	j.clock.Advance(-time.Hour)
+	token := j.token()
+	if status := j.Do(j.Request(token, http.MethodPost, j.LiveURL()+"/perks/cake/redeem", `{"user_id":"alice"}`), nil); status != http.StatusCreated {
+		t.Fatalf("redeeming after the jump: %d", status)
+	}
+	var page api.Page[api.Redemption]
+	j.Do(j.Request(token, http.MethodGet, j.LiveURL()+"/perks/users/alice?type=redeemed", ""), &page)
+	if len(page.Data) != 2 || page.Data[0].PerkID != "tea" || page.Data[1].PerkID != "cake" {
+		t.Errorf("the redemptions are %+v, want tea, by its time an hour later, before cake", page.Data)
+	}
+}
+
+func TestAJumpNeitherShutsAClientOutNorLetsItAskForEver(t *testing.T) {
+	j := newJumpy(t, func(c *server.Config) { c.RateLimit = 5 })
+	untilLimited := func(token string) (passed int) {
+		for j.read(token) == http.StatusOK {
+			if passed++; passed > 100 {
+				t.Fatal("nothing limits the client")
+			}
+		}
+		return passed
+	}
+	untilLimited(j.token())
+	j.clock.Advance(-time.Hour)
+	token := j.token()
+	if passed := untilLimited(token); passed > 1 {
+		t.Errorf("setting the clock back let %d requests pass", passed)
+	}
+	j.clock.Advance(time.Second)
+	if passed := untilLimited(token); passed != 5 {
+		t.Errorf("a second after the clock was set back %d requests pass, want 5", passed)
+	}
+	j.clock.Advance(time.Hour)
+	if passed := untilLimited(j.token()); passed != 5 {
+		t.Errorf("after a jump forward %d requests pass, want a second's worth", passed)
+	}
+}
+
+func TestAJumpNeitherShutsOutWhoMistypedASecretNorHelpsWhoGuesses(t *testing.T) {
+	j := newJumpy(t)
+	guess := func(secret string) int {
+		request := j.Request("", http.MethodPost, j.URL+"/auth/token", "")
+		request.SetBasicAuth(j.id, secret)
+		return j.Do(request, nil)
+	}
+	untilLimited := func() (passed int) {
+		for guess("wrong") == http.StatusUnauthorized {
+			if passed++; passed > 100 {
+				t.Fatal("nothing limits who guesses")
+			}
+		}
+		return passed
+	}
+	untilLimited()
+	j.clock.Advance(-time.Hour)
+	if status := guess("wrong"); status != http.StatusTooManyRequests {
+		t.Errorf("setting the clock back allows another guess: %d", status)
+	}
+	j.clock.Advance(6 * time.Second)
+	if status := guess(j.secret); status != http.StatusOK {
+		t.Errorf("6 s after the clock was set back the right secret is answered %d", status)
+	}
+}
