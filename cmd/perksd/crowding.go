@@ -14,12 +14,13 @@ type crowding struct {
 	net.Listener
 	most int
 
-	mu      sync.Mutex
-	changed sync.Cond
-	open    int
-	closed  bool
-	idle    *list.List // of net.Conn, longest first
-	places  map[net.Conn]*list.Element
+	mu         sync.Mutex
+	changed    sync.Cond
+	open       int
+	closed     bool
+	crowdedOut int        // connections that were closed to make room
+	idle       *list.List // of net.Conn, longest first
+	places     map[net.Conn]*list.Element
 }
 
 func boundCrowding(l net.Listener, most int) *crowding {
@@ -58,8 +59,18 @@ func (c *crowding) closeLongestIdle() {
 	if longest := c.idle.Front(); longest != nil {
 		conn := c.idle.Remove(longest).(net.Conn)
 		delete(c.places, conn)
+		c.crowdedOut++
 		go conn.Close()
 	}
+}
+
+// figures is what operators watch.
+type figures struct{ open, crowdedOut int }
+
+func (c *crowding) figures() figures {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return figures{c.open, c.crowdedOut}
 }
 
 func (c *crowding) leave() {

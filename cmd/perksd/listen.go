@@ -31,7 +31,8 @@ func (o *listenOptions) flags(f *pflag.FlagSet) {
 // listener is an address that is taken, and what is shown there.
 type listener struct {
 	net.Listener
-	certificate *certificate // nil without one
+	certificate *certificate    // nil without one
+	counted     func(*crowding) // is told whose connections are counted
 }
 
 // open checks the options and takes the address.
@@ -89,6 +90,7 @@ const drainTime = 27 * time.Second
 // serve answers requests until ctx ends and those under way are answered.
 func (l *listener) serve(ctx context.Context, handler http.Handler, connections int, log *slog.Logger) error {
 	bounded := boundCrowding(l.Listener, connections)
+	l.counted(bounded)
 	s := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,

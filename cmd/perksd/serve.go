@@ -33,7 +33,7 @@ func (p *program) serveCommand() *cobra.Command {
 		Long: "Serve the API until SIGTERM or SIGINT, then finish the requests under way and exit with 0.\n\n" +
 			"When it is ready it prints 'listening on' and its address to stderr, where its log goes too.\n" +
 			"Tokens and secrets must not cross a network in the open: on any address but loopback it needs a certificate, or a proxy before it that has one.\n\n" +
-			"The database is a SQLite file, or one of PostgreSQL that any number of servers share; 'perksd --help' says how to name it.",
+			"The database is a SQLite file, or one of PostgreSQL that any number of servers share; 'perksd --help' says how to name it.\n\n" + telemetryHelp,
 		Example: "  perksd serve\n" +
 			"  perksd serve --database postgres://perks@db.example/perks?sslmode=verify-full\n" +
 			"  perksd serve --addr :8443 --tls-cert cert.pem --tls-key key.pem\n" +
@@ -65,29 +65,31 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	defer listener.Close()
 	spareCollections()
 	log := o.log.logger(p.stderr)
+	telemetry, err := o.telemetry.start(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer telemetry.stop()
 	stores, err := p.openStores(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
 
-	telemetry, err := o.telemetry.start(ctx, stores, log)
-	if err != nil {
-		return err
-	}
-	defer telemetry.stop()
 	handler, err := server.New(ctx, server.Config{
 		Live: stores.live, Sandbox: stores.sandbox,
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, RateLimit: o.limits.rate.perSecond, RateBurst: o.limits.burst,
 		BehindProxy: o.listen.behindProxy, TrustedProxies: o.proxies.list,
-		Metrics: telemetry.metrics, Tracer: telemetry.tracer,
+		Metrics: telemetry.metrics, Tracer: telemetry.tracer, TrustTraceparent: o.telemetry.trustTraceparent,
 		Version: build.Read().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})
 	if err != nil {
 		return err
 	}
-	stopPurging := startPurging(stores.all(), p.now, log)
+	stopPurging := startPurging(telemetry.purges.of(stores.all()), p.now, log)
 	defer stopPurging()
+	telemetry.showExpiry(listener.certificate)
+	listener.counted = telemetry.showConnections
 	stopWatching := listener.watch(reloads, log)
 	defer stopWatching()
 	p.announce(o.log.format.value, log, listener.url())
