@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	listPerks  = "#operations-Perks-listPerks"
-	issueToken = "#operations-Authentication-issueToken"
-	getHealth  = "#operations-Health_Check-getHealth"
+	listPerks      = "#operations-Perks-listPerks"
+	listCategories = "#operations-Perks-listPerkCategories"
+	issueToken     = "#operations-Authentication-issueToken"
+	getHealth      = "#operations-Health_Check-getHealth"
 )
 
 func TestInABrowser(t *testing.T) {
 	s := servertest.Start(t)
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "A pot of green tea"}})
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "A pot of green tea", Category: new("Hot drinks")}})
 	browser := startChromium(t)
 
 	t.Run("every operation is listed, and a token that is pasted opens them", func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestInABrowser(t *testing.T) {
 	t.Run("a wrong token and a wrong secret are refused, and the browser asks for nothing", func(t *testing.T) {
 		page := openReference(t, browser, s.Root())
 		page.authorize("nonsense")
-		if status, body := page.try(listPerks); status != "401" || !strings.Contains(body, string(api.CodeInvalidToken)) {
+		if status, body := page.try(listCategories); status != "401" || !strings.Contains(body, string(api.CodeInvalidToken)) {
 			t.Errorf("with a wrong token answered with %s: %s", status, body)
 		}
 		page.expect("401")
@@ -68,14 +69,14 @@ func TestInABrowser(t *testing.T) {
 		if status, body := page.try(issueToken); status != "200" || !strings.Contains(body, "access_token") {
 			t.Fatalf("answered with %s: %s", status, body)
 		}
-		if status, body := page.try(listPerks); status != "200" || !strings.Contains(body, "A pot of green tea") {
+		if status, body := page.try(listCategories); status != "200" || !strings.Contains(body, "Hot drinks") {
 			t.Errorf("with the token answered with %s: %s", status, body)
 		}
 		if kept := ask[int](page, "localStorage.length + sessionStorage.length + document.cookie.length"); kept != 0 {
 			t.Error("the page has kept something in the browser")
 		}
 		page.open(s.Root()) // anew, without the operation in the address
-		if status, body := page.try(listPerks); status != "401" {
+		if status, body := page.try(listCategories); status != "401" {
 			t.Errorf("after the page was left answered with %s: %s", status, body)
 		}
 		page.expect("401")
@@ -93,7 +94,7 @@ func TestInABrowser(t *testing.T) {
 			t.Errorf("answered with %s: %s", status, body)
 		}
 		page.authorize(s.Token(api.ScopePerksRead))
-		if status, body := page.try(listPerks); status != "200" || !strings.Contains(body, "A pot of green tea") {
+		if status, body := page.try(listCategories); status != "200" || !strings.Contains(body, "Hot drinks") {
 			t.Errorf("answered with %s: %s", status, body)
 		}
 	})
