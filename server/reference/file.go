@@ -17,8 +17,8 @@ type file struct {
 	hash          string // of the content, which its name tells; a file without one is never kept by a cache
 }
 
-// policy lets the page load its own files, ask its own host, and nothing else. Swagger UI writes styles into elements.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+// policy lets the page load its own files, ask its own host, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // ServeHTTP answers GET and HEAD.

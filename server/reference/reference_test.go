@@ -68,7 +68,7 @@ func TestThePageSaysWhatMayHappenOnIt(t *testing.T) {
 	for _, address := range []string{s.Root() + "/docs/", named(t, s, "page.", ".js")} {
 		response, _ := get(t, "GET", address, nil)
 		policy := response.Header.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'", "script-src 'self'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
+		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
 			if !slices.Contains(strings.Split(policy, "; "), part) {
 				t.Errorf("the policy of %s is %q, without %q", address, policy, part)
 			}
