@@ -51,7 +51,7 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 				s.metrics.bearerRefused(tokenSandboxOnly)
 				return api.Errorf(api.CodeForbidden, "The client %q may use only the sandbox addresses, which begin with %s.", caller.ClientID, sandboxPath)
 			}
-			if err := s.clientRate.take(caller.ClientID, s.config.Now()); err != nil {
+			if err := s.clientRate.take(clientIn{caller.ClientID, sandbox}, s.config.Now()); err != nil {
 				s.metrics.rateLimited(limitOfClient)
 				return err
 			}

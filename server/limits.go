@@ -65,8 +65,14 @@ func (b *buckets[K]) wait(name K, now time.Time) time.Duration {
 	return time.Duration(missing / float64(b.rate) * float64(time.Second))
 }
 
-// clientLimits is how often each client may ask. Only clients that exist come here.
-type clientLimits struct{ buckets *buckets[string] }
+// clientLimits is how often each client may ask, counted apart for the sandbox: trials must not slow the tills. Only
+// clients that exist come here.
+type clientLimits struct{ buckets *buckets[clientIn] }
+
+type clientIn struct {
+	clientID string
+	sandbox  bool
+}
 
 // newClientLimits takes a burst of zero for as many as come in a second.
 func newClientLimits(perSecond float64, burst int) *clientLimits {
@@ -76,14 +82,14 @@ func newClientLimits(perSecond float64, burst int) *clientLimits {
 	if burst == 0 {
 		burst = max(1, int(math.Ceil(perSecond)))
 	}
-	return &clientLimits{newBuckets[string](perSecond, burst)}
+	return &clientLimits{newBuckets[clientIn](perSecond, burst)}
 }
 
-func (l *clientLimits) take(clientID string, now time.Time) error {
-	if l.buckets == nil || l.buckets.take(clientID, now) {
+func (l *clientLimits) take(client clientIn, now time.Time) error {
+	if l.buckets == nil || l.buckets.take(client, now) {
 		return nil
 	}
-	return tooMany(l.buckets.wait(clientID, now), "The client %q asks too often.", clientID)
+	return tooMany(l.buckets.wait(client, now), "The client %q asks too often.", client.clientID)
 }
 
 // tooMany says after which whole number of seconds the next attempt is let through.

@@ -45,6 +45,8 @@ func endpoints() []endpoint {
 	return list
 }
 
+func isInSandbox(e endpoint) bool { return strings.HasPrefix(e.path, "/sandbox/") }
+
 // fixture is a server with a perk, a user and a property in every place.
 func fixture(t *testing.T) *servertest.Server {
 	s := servertest.Start(t)
@@ -123,7 +125,7 @@ func TestEveryEndpointRefusesWhoMayNotUseIt(t *testing.T) {
 		})
 		t.Run(e.name+"/sandbox only", func(t *testing.T) {
 			token := s.TokenFor(s.ClientWith(func(c *store.Client) { c.SandboxOnly = true }))
-			if strings.Contains(e.path, "/sandbox/") {
+			if isInSandbox(e) {
 				if response, body := s.Send(s.Request(token, e.method, s.URL+e.path, e.body)); response.StatusCode >= 400 {
 					t.Errorf("a sandbox client is refused in the sandbox: %d %s", response.StatusCode, body)
 				}

@@ -68,30 +68,6 @@ func TestProbesAnswerWithoutAToken(t *testing.T) {
 	}
 }
 
-func TestSandboxIsAnotherWorld(t *testing.T) {
-	s := fixture(t)
-	token := s.Token()
-	redeem := s.Request(token, "POST", s.SandboxURL()+"/perks/tea/redeem", `{"user_id":"alice"}`)
-	if got := s.Do(redeem, nil); got != http.StatusCreated {
-		t.Fatalf("redeem in the sandbox: %d", got)
-	}
-	for base, want := range map[string]int64{s.SandboxURL(): 1, s.LiveURL(): 0} {
-		var page api.Page[api.Redemption]
-		s.Do(s.Request(token, "GET", base+"/perks/users/alice?type=redeemed", ""), &page)
-		if page.Meta.Total != want {
-			t.Errorf("%s: %d redemptions, want %d", base, page.Meta.Total, want)
-		}
-	}
-}
-
-func TestWithoutASandboxItsAddressesAreNotThere(t *testing.T) {
-	s := servertest.Start(t, func(c *server.Config) { c.Sandbox = nil })
-	response, _ := s.Send(s.Request(s.Token(), "GET", s.SandboxURL()+"/perks", ""))
-	if response.StatusCode != http.StatusNotFound {
-		t.Errorf("status %d", response.StatusCode)
-	}
-}
-
 func TestRequestIDIsTheCallersIfItIsSane(t *testing.T) {
 	s := servertest.Start(t)
 	for given, kept := range map[string]bool{"abc-123": true, "": false, "a b": false, strings.Repeat("x", 200): false} {

@@ -167,8 +167,14 @@ func withLiveRecords(t *testing.T, o *operator) *operator {
 // leavesLiveAlone runs every command of the sandbox where --sandbox-database leads to what is live.
 func (o *operator) leavesLiveAlone(live *operator, message string) {
 	o.t.Helper()
+	o.leaveLiveAlone(live, message, everyCommandOfTheSandbox(o)...)
+}
+
+// leaveLiveAlone runs these commands, and serve, where --sandbox-database leads to what is live.
+func (o *operator) leaveLiveAlone(live *operator, message string, lines ...[]string) {
+	o.t.Helper()
 	before := live.everything() + live.must("audit", "-o", "jsonl")
-	for _, line := range append(everyCommandOfTheSandbox(o), []string{"serve", "--addr", "127.0.0.1:0"}) {
+	for _, line := range append(lines, []string{"serve", "--addr", "127.0.0.1:0"}) {
 		got := o.run(line...)
 		if got.code == exitDone || !strings.Contains(got.stderr, message) || got.stdout != "" {
 			o.t.Errorf("perksd %s: exit code %d, stdout %q, stderr %q", strings.Join(line, " "), got.code, got.stdout, got.stderr)
@@ -196,7 +202,7 @@ func TestALivePostgresDatabaseIsNeverTheSandboxByAnotherName(t *testing.T) {
 	o := withLiveRecords(t, newOperatorOf(t, live))
 	for _, same := range []string{live, withParameter(t, live, "search_path", "nowhere,public")} {
 		o.env["PERKSD_SANDBOX_DATABASE"] = same
-		o.leavesLiveAlone(o, sandboxIsLive)
+		o.leaveLiveAlone(o, sandboxIsLive, []string{"sandbox", "reset", "--yes"}, []string{"demo-data", "--sandbox"})
 	}
 }
 
@@ -215,7 +221,7 @@ func TestALiveDatabaseThatOnlyServedIsNoticed(t *testing.T) {
 	stop()
 	o := newOperator(t)
 	o.env["PERKSD_SANDBOX_DATABASE"] = live.env["PERKSD_DATABASE"]
-	o.leavesLiveAlone(live, "it has 1 signing key, which a sandbox never has")
+	o.leaveLiveAlone(live, "it has 1 signing key, which a sandbox never has", []string{"sandbox", "reset", "--yes"})
 }
 
 func TestASandboxInASchemaOfItsOwnIsApart(t *testing.T) {

@@ -1,0 +1,244 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/server"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// world is one of the two sets of perk addresses, and what lies behind it.
+type world struct {
+	*servertest.Server
+	name, url string
+	store     store.Store
+	perks     func(...store.PerkRecord)
+}
+
+// worlds have the same perks, users and categories by id, and each its own content. Last is one in stock, spa is approved
+// by hand, and tea is in both.
+func worlds(t *testing.T, options ...func(*server.Config)) (live, sandbox world) {
+	s := servertest.Start(t, options...)
+	live = world{s, "live", s.LiveURL(), s.Live, s.ImportPerks}
+	sandbox = world{s, "sandbox", s.SandboxURL(), s.Sandbox, s.ImportSandboxPerks}
+	s.ImportUsers("alice", "bob")
+	for _, w := range []world{live, sandbox} {
+		one, food := int64(1), "Food "+w.name
+		perk := func(id string) store.PerkRecord {
+			return store.PerkRecord{Perk: api.Perk{ID: id, Title: id + " " + w.name, Category: &food}}
+		}
+		last, spa := perk("last"), perk("spa")
+		last.Stock, spa.Approval = &one, store.ApprovalManual
+		w.perks(perk("tea"), last, spa, perk("only-"+w.name))
+	}
+	return live, sandbox
+}
+
+// seen is all that can be known of a world: what its addresses answer, and what its operator sees.
+func (w world) seen(t *testing.T, token string) map[string]string {
+	t.Helper()
+	seen := map[string]string{}
+	for _, path := range []string{
+		"/perks?sort=title", "/perks?per_page=1", "/perks?category=food-live", "/perks?category=food-sandbox", "/perks?q=tea", "/perks/categories",
+		"/perks/tea", "/perks/last", "/perks/spa", "/perks/only-live", "/perks/only-sandbox", "/perks/new",
+		"/perks/users/alice", "/perks/users/bob", "/perks/users/carol", "/perks/users/alice?type=redeemed", "/perks/users/bob?type=redeemed",
+	} {
+		response, body := w.Send(w.Request(token, "GET", w.url+path, ""))
+		seen[path] = fmt.Sprintf("%d, %s in all: %s", response.StatusCode, response.Header.Get("X-Total-Count"), body)
+	}
+	ctx := context.Background()
+	seen["stock"] = exported(t, w.store.ExportPerks(ctx))
+	seen["users"] = exported(t, w.store.ExportUsers(ctx))
+	seen["categories"] = exported(t, w.store.ExportCategories(ctx))
+	seen["redemptions"] = exported(t, w.store.ExportRedemptions(ctx, ""))
+	seen["audit"] = exported(t, w.store.Audit(ctx, ""))
+	return seen
+}
+
+func exported[T any](t *testing.T, records func(func(T, error) bool)) string {
+	t.Helper()
+	all := []T{}
+	for record, err := range records {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, record)
+	}
+	text, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// redeem answers the status, the redemption's id, and whether it is a replay.
+func (w world) redeem(token, perk, user, key string) (status int, id string, replayed bool) {
+	request := w.Request(token, "POST", w.url+"/perks/"+perk+"/redeem", fmt.Sprintf(`{"user_id":%q}`, user))
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, body := w.Send(request)
+	var made api.Redemption
+	_ = json.Unmarshal(body, &made) // an error has no id
+	return response.StatusCode, made.ID, response.Header.Get("Idempotent-Replayed") == "true"
+}
+
+// does everything that changes a world, over HTTP and as its operator.
+func (w world) changeEverything(t *testing.T, token string) {
+	t.Helper()
+	wants := func(want int, perk, user, key string) (id string) {
+		t.Helper()
+		status, id, _ := w.redeem(token, perk, user, key)
+		if status != want {
+			t.Errorf("%s: redeeming %s for %s: status %d, want %d", w.name, perk, user, status, want)
+		}
+		return id
+	}
+	first := wants(http.StatusCreated, "tea", "alice", "key")
+	if again := wants(http.StatusCreated, "tea", "alice", "key"); again != first {
+		t.Errorf("%s: the key's second answer is %s, want %s", w.name, again, first)
+	}
+	wants(http.StatusUnprocessableEntity, "tea", "bob", "key")
+	wants(http.StatusConflict, "tea", "alice", "")
+	wants(http.StatusCreated, "last", "alice", "")
+	wants(http.StatusConflict, "last", "bob", "")
+	for user, decision := range map[string]api.RedemptionStatus{"alice": api.StatusApproved, "bob": api.StatusRejected} {
+		if _, err := w.store.DecideRedemption(t.Context(), wants(http.StatusCreated, "spa", user, ""), decision, store.Operator, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.perks(store.PerkRecord{Perk: api.Perk{ID: "new"}}, store.PerkRecord{Perk: api.Perk{ID: "only-" + w.name, Title: "Changed"}})
+	if _, err := w.store.ImportUsers(t.Context(), servertest.Rows([]store.User{{ID: "carol"}}), store.Operator, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	wants(http.StatusCreated, "new", "carol", "")
+}
+
+func TestNothingDoneInOneWorldIsSeenInTheOther(t *testing.T) {
+	for _, name := range []string{"live", "sandbox"} {
+		t.Run("done in "+name, func(t *testing.T) {
+			changed, other := worlds(t)
+			if name == "sandbox" {
+				changed, other = other, changed
+			}
+			token := changed.Token()
+			if diff := cmp.Diff(changed.seen(t, token), other.seen(t, token)); diff == "" {
+				t.Fatal("the worlds are the same to begin with: no difference could be seen")
+			}
+			here, there := changed.seen(t, token), other.seen(t, token)
+			changed.changeEverything(t, token)
+			if diff := cmp.Diff(there, other.seen(t, token)); diff != "" {
+				t.Errorf("what was done in %s is seen in the other world (-before +after):\n%s", changed.name, diff)
+			}
+			for what, before := range changed.seen(t, token) {
+				if before == here[what] && slices.Contains([]string{"stock", "redemptions", "audit", "users", "/perks?sort=title", "/perks/users/alice"}, what) {
+					t.Errorf("%s: %s is as before: the test changes too little", changed.name, what)
+				}
+			}
+			// The same perks, users and keys are free there: what is refused here, and replayed here, is not.
+			other.changeEverything(t, token)
+		})
+	}
+}
+
+func TestAKeyOfOneWorldReplaysNothingOfTheOther(t *testing.T) {
+	live, sandbox := worlds(t)
+	token := live.Token()
+	ids := map[string]bool{}
+	for _, w := range []world{live, sandbox} {
+		status, id, replayed := w.redeem(token, "tea", "alice", "nightly-1")
+		if status != http.StatusCreated || replayed || ids[id] {
+			t.Errorf("%s: status %d, id %s, replayed %t", w.name, status, id, replayed)
+		}
+		ids[id] = true
+	}
+	for _, w := range []world{live, sandbox} {
+		if _, id, replayed := w.redeem(token, "tea", "alice", "nightly-1"); !replayed || !ids[id] {
+			t.Errorf("%s, again: id %s, replayed %t", w.name, id, replayed)
+		}
+	}
+}
+
+func TestResettingTheSandboxLeavesTheLiveWorldAlone(t *testing.T) {
+	live, sandbox := worlds(t)
+	token := live.Token()
+	live.changeEverything(t, token)
+	sandbox.changeEverything(t, token)
+	before := live.seen(t, token)
+	if _, err := sandbox.store.Reset(t.Context(), store.Operator, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, live.seen(t, token)); diff != "" {
+		t.Errorf("the live world has changed (-before +after):\n%s", diff)
+	}
+	var page api.Page[api.Perk]
+	if sandbox.Do(sandbox.Request(token, "GET", sandbox.url+"/perks", ""), &page); page.Meta.Total != 0 {
+		t.Errorf("the sandbox has %d perks", page.Meta.Total)
+	}
+	if status, _, _ := sandbox.redeem(token, "tea", "alice", "key"); status != http.StatusNotFound {
+		t.Errorf("redeeming what is gone, under a key that was used: status %d", status)
+	}
+	if _, err := live.store.Reset(t.Context(), store.Operator, time.Now()); api.CodeOf(err) != api.CodeConflict {
+		t.Errorf("resetting the live world: %v", err)
+	}
+}
+
+func TestAClientOfTheSandboxChangesNothingLive(t *testing.T) {
+	live, sandbox := worlds(t)
+	everywhere := live.Token()
+	confined := live.TokenFor(live.ClientWith(func(c *store.Client) { c.SandboxOnly = true }))
+	before := live.seen(t, everywhere)
+	sandbox.changeEverything(t, confined)
+	if status, _, _ := live.redeem(confined, "tea", "alice", "key"); status != http.StatusForbidden {
+		t.Errorf("redeeming in the live world: status %d", status)
+	}
+	if diff := cmp.Diff(before, live.seen(t, everywhere)); diff != "" {
+		t.Errorf("the live world has changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestTheRateOfAClientIsCountedInEachWorld(t *testing.T) {
+	clock := clockAt(10)
+	live, sandbox := worlds(t, servertest.WithClock(clock), func(c *server.Config) { c.RateLimit, c.RateBurst = 1, 2 })
+	token := live.Token()
+	ask := func(w world) int { return w.Do(w.Request(token, "GET", w.url+"/perks/tea", ""), nil) }
+	for _, step := range []struct {
+		in   world
+		want int
+	}{
+		{sandbox, 200}, {sandbox, 200}, {sandbox, 429}, // a trial that asks too often
+		{live, 200}, {live, 200}, {live, 429}, // does not shut the tills out
+	} {
+		if got := ask(step.in); got != step.want {
+			t.Errorf("%s: status %d, want %d", step.in.name, got, step.want)
+		}
+	}
+}
+
+func TestWithoutASandboxItsAddressesAreNotThere(t *testing.T) {
+	s := servertest.Start(t, func(c *server.Config) { c.Sandbox = nil })
+	s.ImportUsers("alice")
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
+	confined := s.TokenFor(s.ClientWith(func(c *store.Client) { c.SandboxOnly = true }))
+	for _, e := range endpoints() {
+		if e.mediaType != problemType || !isInSandbox(e) {
+			continue
+		}
+		for _, token := range []string{"", s.Token(), confined} {
+			wantError(t, s, s.Request(token, e.method, s.URL+e.path, e.body), http.StatusNotFound, problemType, api.CodeNotFound)
+		}
+	}
+	if redeemed := exported(t, s.Live.ExportRedemptions(t.Context(), "")); redeemed != "[]" {
+		t.Errorf("something was redeemed: %s", redeemed)
+	}
+}
