@@ -127,12 +127,17 @@ func TestANewCertificateDropsNobody(t *testing.T) {
 	for _, visitor := range []*http.Client{kept, kept2} {
 		s.visit(visitor, first.Leaf.SerialNumber, false)
 	}
+	returning := s.visitor(false) // connects anew each time, and takes up the former session if it may
+	returning.Transport.(*http.Transport).DisableKeepAlives = true
+	returning.Transport.(*http.Transport).TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	s.visit(returning, first.Leaf.SerialNumber, false)
 	slow := s.beginRedeeming(token)
 
 	second := s.authority.Issue()
 	s.put(second)
 	s.HangUp()
 	s.WaitFor(t, "the certificate was reloaded")
+	s.visit(returning, second.Leaf.SerialNumber, false)
 	s.visit(s.visitor(false), second.Leaf.SerialNumber, false)
 	s.visit(s.visitor(true), second.Leaf.SerialNumber, false)
 	for _, visitor := range []*http.Client{kept, kept2} {
