@@ -56,6 +56,7 @@ func sqlState(err error) string {
 const (
 	stateReadOnly        = "25006" // the server was demoted, or was a standby all along
 	stateUniqueViolation = "23505"
+	stateDiskFull        = "53100"
 )
 
 // passingStates are the SQLSTATEs, or classes of them, of failures that are not the statement's own fault.
@@ -78,6 +79,9 @@ func isPassing(err error) bool {
 	state := sqlState(err)
 	return slices.ContainsFunc(passingStates, func(passing string) bool { return strings.HasPrefix(state, passing) })
 }
+
+// isWorthWaiting holds for failures that often pass within seconds. A full disk has to be seen to by somebody.
+func isWorthWaiting(err error) bool { return isPassing(err) && sqlState(err) != stateDiskFull }
 
 // isBroken holds when the connection failed, and not the statement: it could not be made, was cut, or the server says that
 // it ends it.

@@ -29,6 +29,7 @@ type DB struct {
 	totals     *store.Totals
 
 	readiness readiness
+	room      room
 
 	closing  sync.RWMutex // held for reading while a write joins underway
 	closed   bool
@@ -73,7 +74,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		writes.Close()
 		return nil, err
 	}
-	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals()}
+	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals(), room: room{log: log}}
 	db.life, db.end = context.WithCancel(context.Background())
 	db.redeemer, db.perkReader = newRedeemer(db), &perkReader{db: db}
 	return db, nil

@@ -20,6 +20,7 @@ type check struct {
 }
 
 // Ready returns nil only if a write is committed, where there is a synchronous standby also there, before the context ends.
+// After a write that found the disk full it has to be a large one.
 func (db *DB) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return store.Unavailable(err)
@@ -49,11 +50,20 @@ func (db *DB) startCheck() (*check, error) {
 	}
 	c := &check{ended: make(chan struct{})}
 	db.readiness.running = c
+	wasShort := db.room.isShort()
 	go func() {
 		defer leave()
 		c.err = db.write(db.life, "check that the database takes writes", func(s *session) error {
+			if wasShort {
+				if err := db.room.prove(s); err != nil {
+					return err
+				}
+			}
 			return s.exec(`INSERT INTO readiness VALUES (1, now()) ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`)
 		})
+		if wasShort && c.err == nil {
+			db.room.isBack()
+		}
 		db.readiness.mu.Lock()
 		db.readiness.running = nil
 		db.readiness.mu.Unlock()

@@ -169,7 +169,8 @@ func (r *redeemer) persist(batch []*waiting, attempts []store.RedeemAttempt) ([]
 		} else {
 			r.batches.Failed()
 		}
-		if err == nil || !isPassing(err) && sqlState(err) != stateUniqueViolation {
+		r.db.room.note(err)
+		if err == nil || !isWorthWaiting(err) && sqlState(err) != stateUniqueViolation {
 			return answers, err
 		}
 		r.db.leadsNowhere(err)

@@ -62,7 +62,8 @@ func (db *DB) persist(ctx context.Context, work func(*session) error) error {
 	for try := newTries(); ; {
 		err := db.transact(ctx, work)
 		var unclear *unclearError
-		if err == nil || errors.As(err, &unclear) || !isPassing(err) {
+		db.room.note(err)
+		if err == nil || errors.As(err, &unclear) || !isWorthWaiting(err) {
 			return err
 		}
 		db.leadsNowhere(err)

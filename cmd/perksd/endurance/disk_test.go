@@ -138,6 +138,55 @@ func saysLittle(t *testing.T, server *perksdtest.Server) {
 	}
 }
 
+// TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom has the tables of two servers on a disk that fills up.
+func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
+	database := startCluster(t)
+	folder, _ := database.Host()
+	disk := perksdtest.NewDiskOf(t, folder, diskSize)
+	execute(t, database, `CREATE TABLESPACE small LOCATION '`+disk.Path("")+`'`, `CREATE DATABASE small TABLESPACE small TEMPLATE template0`)
+	i := perksdtest.InstallOver(t, database.DSN("small"))
+	servers := i.StartTogether(2)
+	c := sendCustomers(t, i, servers...)
+	c.come(100)
+	var watches []*watch
+	for _, s := range servers {
+		watches = append(watches, watchReadiness(t, s))
+		watches[len(watches)-1].becomes(true)
+	}
+
+	disk.Fill(0)
+	full := time.Now()
+	late := c.newcomer()
+	for n, s := range servers {
+		t.Logf("not ready %s after the disk was full", watches[n].becomes(false).Sub(full).Round(time.Millisecond))
+		s.WaitFor(t, "a disk of PostgreSQL is full, so changes are refused: make room on it")
+		refusesChanges(t, s, c.till.token, late.user)
+		answersReads(t, s, c.till.token)
+		if status := perksdtest.StatusOf(t, s.URL+"/readyz", ""); status != http.StatusServiceUnavailable {
+			t.Errorf("/readyz says %d while redemptions are refused", status)
+		}
+	}
+
+	disk.Free()
+	freed := time.Now()
+	for n, s := range servers {
+		t.Logf("ready %s after there was room", watches[n].becomes(true).Sub(freed).Round(time.Millisecond))
+		s.WaitFor(t, "PostgreSQL has room again")
+	}
+	if err := c.serve(late, 0); err != nil {
+		t.Error(err)
+	}
+	c.come(100)
+	c.leave()
+	c.check(i)
+	for n, s := range servers {
+		watches[n].stop()
+		s.Terminate()
+		saysLittle(t, s)
+	}
+}
+
 // TestALogWithoutRoomDoesNotStopTheServer has stderr lead to a file on a full disk.
 func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
 	t.Parallel()

@@ -25,12 +25,32 @@ type Disk struct {
 // a user namespace. Where neither is allowed, as in many containers, the test fails and says so.
 func NewDisk(t testing.TB, kib int) *Disk {
 	t.Helper()
-	d := &Disk{t: t, Folder: t.TempDir()}
+	return newDisk(t, t.TempDir(), kib, nil)
+}
+
+// NewDiskOf makes a disk within a folder. It belongs to the folder's owner, who finds it where Path says.
+func NewDiskOf(t testing.TB, folder string, kib int) *Disk {
+	t.Helper()
+	info, err := os.Stat(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := info.Sys().(*syscall.Stat_t); int(owner.Uid) != os.Geteuid() {
+		return newDisk(t, filepath.Join(folder, "disk"), kib, &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid})
+	}
+	return newDisk(t, filepath.Join(folder, "disk"), kib, nil)
+}
+
+func newDisk(t testing.TB, folder string, kib int, owner *syscall.Credential) *Disk {
+	t.Helper()
+	d := &Disk{t: t, Folder: folder}
 	flags := "-m"
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 || owner != nil {
 		flags = "-rm"
 	}
-	d.held = exec.Command("unshare", flags, "sh", "-c", `mount -t tmpfs -o size="$1"k perks "$2" && echo made && read -r end`, "disk", fmt.Sprint(kib), d.Folder)
+	d.held = exec.Command("unshare", flags, "sh", "-c", `mkdir -p "$2" && mount -t tmpfs -o size="$1"k perks "$2" && : > "$2/ballast" && echo made && read -r end`, "disk", fmt.Sprint(kib), d.Folder)
+	d.held.Dir = "/"
+	d.held.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	input, err := d.held.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +94,7 @@ func (d *Disk) Path(name string) string {
 // Fill leaves so many KiB of room.
 func (d *Disk) Fill(leave int) {
 	d.t.Helper()
-	ballast, err := os.OpenFile(d.Path("ballast"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	ballast, err := os.OpenFile(d.Path("ballast"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -94,7 +114,7 @@ func (d *Disk) Fill(leave int) {
 // Free makes the room again that Fill took.
 func (d *Disk) Free() {
 	d.t.Helper()
-	if err := os.Remove(d.Path("ballast")); err != nil {
+	if err := os.Truncate(d.Path("ballast"), 0); err != nil {
 		d.t.Fatal(err)
 	}
 }
