@@ -63,6 +63,8 @@ func sources() string {
 
 // Installation is perksd over one database.
 type Installation struct {
+	Environment []string // what its commands find beside the address of the database, each as NAME=VALUE
+
 	t       testing.TB
 	program string
 	address string // of the database
@@ -93,13 +95,13 @@ func InstallOn(t testing.TB, disk *Disk) *Installation {
 	return i
 }
 
-// Command is a command line of perksd over the database, with nothing else in its environment.
+// Command is a command line of perksd over the database, with nothing in its environment but what it was given.
 func (i *Installation) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(i.program, args...)
 	if i.disk != nil {
 		cmd = i.disk.Command(i.program, args...)
 	}
-	cmd.Env = []string{"PERKSD_DATABASE=" + i.address}
+	cmd.Env = append([]string{"PERKSD_DATABASE=" + i.address}, i.Environment...)
 	return cmd
 }
 

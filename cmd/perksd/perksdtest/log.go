@@ -73,6 +73,22 @@ func (l *Log) WaitForURL(t testing.TB) string {
 	return listening.FindStringSubmatch(l.WaitFor(t, "listening on"))[1]
 }
 
+var metrics = regexp.MustCompile(`msg=metrics url=(\S+)`)
+
+// MetricsURL is where a server that listens shows its metrics: it has said so before.
+func (l *Log) MetricsURL(t testing.TB) string {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if found := metrics.FindStringSubmatch(line); found != nil {
+			return found[1]
+		}
+	}
+	t.Fatalf("the server does not say where its metrics are; its log is\n%s", strings.Join(l.lines, "\n"))
+	return ""
+}
+
 // Rest waits until the log ends and returns it whole.
 func (l *Log) Rest() string {
 	l.mu.Lock()

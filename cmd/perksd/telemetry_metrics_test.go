@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+)
+
+// TestWhatPrometheusReads asks some of everything of a server with all that it can have, and looks at what is to be seen of it.
+func TestWhatPrometheusReads(t *testing.T) {
+	s := openSecureShop(t, "--metrics-addr", "127.0.0.1:0")
+	for _, world := range []string{"/v2/partners", "/v2/sandbox/partners"} {
+		s.ask("GET", world+"/perks/tea", s.token, "")
+		s.ask("GET", world+"/perks", s.token, "")
+		s.ask("POST", world+"/perks/tea/redeem", s.token, `{"user_id":"alice"}`)
+	}
+	s.ask("GET", "/v2/partners/perks/tea", "", "")
+	s.ask("GET", "/nothing", "", "")
+	text, samples := scrape(t, s.MetricsURL(t))
+
+	t.Run("names and labels", func(t *testing.T) {
+		seen := map[string]bool{}
+		for _, sample := range samples {
+			if name := sample.name; strings.HasPrefix(name, "perks_") {
+				seen[fmt.Sprintf("%s{%s}", name, strings.Join(slices.Sorted(maps.Keys(sample.labels)), ","))] = true
+			}
+		}
+		golden(t, "metrics.txt", strings.Join(slices.Sorted(maps.Keys(seen)), "\n")+"\n")
+	})
+	t.Run("no secrets", func(t *testing.T) {
+		for _, secret := range []string{s.token, s.secret, s.id, "alice", "tea"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the metrics hold %q", secret)
+			}
+		}
+	})
+	t.Run("values", func(t *testing.T) {
+		for _, want := range []string{
+			`perks_http_requests_total{code="200",method="GET",route="/v2/sandbox/partners/perks/:perkId"} 1`,
+			`perks_http_requests_total{code="404",method="GET",route="other"} 1`,
+			`perks_redemptions_total{database="sandbox",outcome="approved"} 1`,
+			`perks_bearer_refusals_total{reason="missing"} 1`,
+			`perks_database_ready{database="live"} 1`,
+		} {
+			if !strings.Contains(text, want+"\n") {
+				t.Errorf("this is missing: %s", want)
+			}
+		}
+	})
+	t.Run("connections", func(t *testing.T) {
+		if strings.Contains(text, "perks_http_connections 0\n") {
+			t.Error("the connection by which all this was asked is not counted")
+		}
+	})
+	t.Run("dashboard", func(t *testing.T) { checkDashboard(t, samples) })
+	t.Run("alerts", func(t *testing.T) { checkAlerts(t, samples) })
+	t.Run("OpenMetrics", func(t *testing.T) {
+		status, mediaType, text := fetch(t, s.MetricsURL(t), "application/openmetrics-text; version=1.0.0")
+		if status != http.StatusOK || !strings.HasPrefix(mediaType, "application/openmetrics-text") || !strings.HasSuffix(text, "# EOF\n") {
+			t.Errorf("%d, %s", status, mediaType)
+		}
+	})
+	t.Run("addresses", func(t *testing.T) {
+		if status, _ := s.ask("GET", "/metrics", "", ""); status != http.StatusNotFound {
+			t.Errorf("at the main address the metrics are answered with %d", status)
+		}
+		root := strings.TrimSuffix(s.MetricsURL(t), "/metrics")
+		if status, _, text := fetch(t, root+"/", ""); status != http.StatusOK || text != "perksd tells Prometheus its metrics at /metrics.\n" {
+			t.Errorf("at / it says %d %q", status, text)
+		}
+		for _, path := range []string{"/v2/health", "/debug/pprof/", "/other"} {
+			if status, _, _ := fetch(t, root+path, ""); status != http.StatusNotFound {
+				t.Errorf("%s beside the metrics is answered with %d", path, status)
+			}
+		}
+	})
+	s.Terminate()
+}
+
+func TestMetricsAreToBeHadWhileTheServerDrains(t *testing.T) {
+	o := newOperator(t)
+	s, stop := o.serve("--metrics-addr", "127.0.0.1:0")
+	url := s.MetricsURL(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(commandTime)); err != nil {
+		t.Fatal(err)
+	}
+	body := "grant_type=client_credentials"
+	fmt.Fprintf(conn, "POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\nExpect: 100-continue\r\n"+
+		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n", len(body))
+	answers := bufio.NewReader(conn)
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") { // the request is under way
+		t.Fatalf("the server answers %q, %v", line, err)
+	}
+	ended := make(chan int, 1)
+	go func() {
+		code, _ := stop()
+		ended <- code
+	}()
+	s.WaitFor(t, "draining")
+	if text, _ := scrape(t, url); !strings.Contains(text, "perks_http_requests_in_flight 1\n") {
+		t.Errorf("while one request is under way, the metrics are\n%s", text)
+	}
+	if _, err := io.WriteString(conn, body); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-ended; code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := http.Get(url); err == nil {
+		t.Error("the metrics are to be had after the end")
+	}
+}
+
+func TestWhereMetricsMayBeRead(t *testing.T) {
+	refusal := "perksd does not show its metrics on %s, because people on the internet may come there: " +
+		"name an address of this machine's private network, or add --metrics-open if a firewall keeps others out"
+	o := newOperator(t)
+	for _, address := range []string{":9090", "0.0.0.0:9090", "[::]:9090", "192.0.2.1:9090", "[2001:db8::1]:9090"} {
+		o.refuses(exitUsage, fmt.Sprintf(refusal, address), "serve", "--addr", "127.0.0.1:0", "--metrics-addr", address)
+	}
+	o.refuses(exitUsage, "--metrics-addr must be HOST:PORT: address 9090: missing port in address", "serve", "--addr", "127.0.0.1:0", "--metrics-addr", "9090")
+	for _, address := range []string{"127.0.0.1:1", "[::1]:1", "10.1.2.3:1", "172.16.0.1:1", "192.168.1.1:1", "[fd00::1]:1"} {
+		if _, err := (&metricsOptions{address: address}).check(); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if _, err := (&metricsOptions{address: ":1", anywhere: true}).check(); err != nil {
+		t.Errorf("--metrics-open: %v", err)
+	}
+	o.hasNoDatabase() // it was refused before anything was done
+}
+
+func TestMetricsNeedAnAddressThatIsFree(t *testing.T) {
+	o := newOperator(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	o.refuses(exitFailure, fmt.Sprintf("taking the address of --metrics-addr: listen tcp %s: bind: address already in use", taken.Addr()),
+		"serve", "--addr", "127.0.0.1:0", "--metrics-addr", taken.Addr().String())
+	o.hasNoDatabase()
+}
+
+func TestWithoutAnAddressThereAreNoMetrics(t *testing.T) {
+	s, stop := newOperator(t).serve()
+	if status := perksdtest.StatusOf(t, s.url+"/metrics", ""); status != http.StatusNotFound {
+		t.Errorf("/metrics is answered with %d", status)
+	}
+	if _, log := stop(); strings.Contains(log, "msg=metrics") {
+		t.Errorf("the log is\n%s", log)
+	}
+}
