@@ -25,7 +25,7 @@ func callerOf(c echo.Context) auth.Caller {
 func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			token, given := bearer(c.Request().Header.Get("Authorization"))
+			token, given := bearer(oneAuthorization(c.Request()))
 			if !given {
 				s.metrics.bearerRefused(tokenMissing)
 				return unauthorized("", "An access token is required: send Authorization: Bearer TOKEN with a token from POST %s/auth/token.", apiPath)
@@ -61,6 +61,14 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 }
 
 const realm = "perks"
+
+// oneAuthorization returns the header if there is only one: of two, a proxy might have looked at the other.
+func oneAuthorization(r *http.Request) string {
+	if values := r.Header.Values("Authorization"); len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
 
 // bearer returns the token of an Authorization header. Credentials of another scheme do not count as given.
 func bearer(header string) (token string, given bool) {

@@ -83,7 +83,7 @@ func TestTheLogTellsTheOperatorWhyATokenWasRefused(t *testing.T) {
 	var logged bytes.Buffer
 	s := servertest.Start(t, servertest.LogTo(&logged))
 	good := s.Token()
-	for _, token := range []string{"nonsense", unsigned(t, good)} {
+	for _, token := range []string{"nonsense", forgeryOf(t, good).withHeader("alg", "none").unsigned()} {
 		s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil)
 	}
 	s.Stop()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -230,12 +231,12 @@ func TestWithoutASandboxItsAddressesAreNotThere(t *testing.T) {
 	s.ImportUsers("alice")
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
 	confined := s.TokenFor(s.ClientWith(func(c *store.Client) { c.SandboxOnly = true }))
-	for _, e := range endpoints() {
-		if e.mediaType != problemType || !isInSandbox(e) {
+	for _, p := range accessPoints() {
+		if !strings.HasPrefix(p.column, "sandbox ") || p.method() == http.MethodHead {
 			continue
 		}
 		for _, token := range []string{"", s.Token(), confined} {
-			wantError(t, s, s.Request(token, e.method, s.URL+e.path, e.body), http.StatusNotFound, problemType, api.CodeNotFound)
+			wantError(t, s, p.request(s, token, place{user: "alice"}), http.StatusNotFound, problemType, api.CodeNotFound)
 		}
 	}
 	if redeemed := exported(t, s.Live.ExportRedemptions(t.Context(), "")); redeemed != "[]" {

@@ -38,7 +38,7 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 	if err != nil {
 		return token, err
 	}
-	pairs := auth.BasicPairs(c.Request().Header.Get("Authorization"))
+	pairs := auth.BasicPairs(oneAuthorization(c.Request()))
 	if len(pairs) == 0 {
 		return token, invalidClient("Send the client id and secret with HTTP Basic authentication.")
 	}

@@ -1,0 +1,61 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"example.com/perks/server/servertest"
+)
+
+// accessPoint is one route, with a request to it that succeeds for who may make it. Each has another property and user, so that
+// what is refused can be told from what is done.
+type accessPoint struct {
+	route, column, body string
+}
+
+// place is what stands for the names in a route.
+type place struct {
+	property   int
+	user, file string
+}
+
+func (p accessPoint) method() string {
+	method, _, _ := strings.Cut(p.route, " ")
+	return method
+}
+
+func (p accessPoint) request(s *servertest.Server, token string, at place) *http.Request {
+	_, path, _ := strings.Cut(p.route, " ")
+	path = strings.NewReplacer(":propertyId", fmt.Sprint(at.property), ":perkId", "tea", ":userId", at.user, ":file", at.file).Replace(path)
+	return s.Request(token, p.method(), s.Root()+path, strings.ReplaceAll(p.body, "USER", at.user))
+}
+
+// accessPoints has to name every route of the server.
+func accessPoints() []accessPoint {
+	points := []accessPoint{
+		{"POST /v2/auth/token", "token", ""},
+		{"GET /v2/get-property/:propertyId", "properties:read", ""},
+		{"PATCH /v2/update-property/:propertyId", "properties:write", `{"title":"Changed"}`},
+		{"DELETE /v2/delete-property/:propertyId", "properties:write", ""},
+	}
+	for _, path := range []string{"/livez", "/readyz", "/v2/health", "/v2/openapi.json", "/v2/openapi.yaml", "/docs", "/docs/", "/docs/:file"} {
+		points = append(points, accessPoint{"GET " + path, "open", ""})
+	}
+	for base, columns := range map[string][2]string{"/v2/partners": {"perks:read", "perks:redeem"}, "/v2/sandbox/partners": {"sandbox read", "sandbox redeem"}} {
+		points = append(points,
+			accessPoint{"GET " + base + "/perks", columns[0], ""},
+			accessPoint{"GET " + base + "/perks/categories", columns[0], ""},
+			accessPoint{"GET " + base + "/perks/users/:userId", columns[0], ""},
+			accessPoint{"GET " + base + "/perks/:perkId", columns[0], ""},
+			accessPoint{"POST " + base + "/perks/:perkId/redeem", columns[1], `{"user_id":"USER"}`},
+		)
+	}
+	for _, p := range slices.Clone(points) {
+		if path, isGet := strings.CutPrefix(p.route, "GET "); isGet {
+			points = append(points, accessPoint{"HEAD " + path, p.column, ""})
+		}
+	}
+	return points
+}

@@ -1,0 +1,381 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/server/auth"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// caller is somebody who asks, and what each group of addresses answers them: "in", or the status of the refusal.
+type caller struct {
+	name    string
+	present func(*http.Request) // what shows who they are; nil is nothing
+	answers string
+}
+
+// Who gets in where. The columns are the groups of addresses in this order, as accessPoints has them.
+var accessColumns = []string{"open", "token", "perks:read", "perks:redeem", "properties:read", "properties:write", "sandbox read", "sandbox redeem"}
+
+const (
+	nobody   = "in 401 401 401 401 401 401 401"
+	everyone = "in 401 in  in  in  in  in  in"
+)
+
+func (w *accessWorld) callers() []caller {
+	good, key := w.good, w.key
+	claim := func(name string, value any) caller { return bearing("", good.with(name, value).signed(key), nobody) }
+	named := func(name string, c caller) caller { c.name = name; return c }
+	return []caller{
+		// Nothing that counts.
+		{"nothing", nil, nobody},
+		saying("an empty header", "", nobody),
+		saying("no token", "Bearer", nobody),
+		saying("an empty token", "Bearer ", nobody),
+		saying("nonsense", "Bearer nonsense", nobody),
+		saying("two dots", "Bearer ..", nobody),
+		saying("another scheme", "Digest "+good.signed(key), nobody),
+		saying("the token alone", good.signed(key), nobody),
+		saying("a tab for the blank", "Bearer\t"+good.signed(key), nobody),
+		saying("two tokens in one header", "Bearer "+good.signed(key)+", Bearer "+good.signed(key), nobody),
+		{"two headers", func(r *http.Request) {
+			r.Header["Authorization"] = []string{"Bearer " + good.signed(key), "Bearer " + good.signed(key)}
+		}, nobody},
+		{"the token in the query", func(r *http.Request) { r.URL.RawQuery = "access_token=" + good.signed(key) }, nobody},
+		{"the token in a cookie", func(r *http.Request) {
+			r.AddCookie(&http.Cookie{Name: "access_token", Value: good.signed(key)})
+		}, nobody},
+		{"the token in another header", func(r *http.Request) { r.Header.Set("X-Access-Token", good.signed(key)) }, nobody},
+
+		// Signatures.
+		bearing("the server's own token", w.issued, everyone),
+		bearing("the same, signed here", good.signed(key), everyone),
+		bearing("a changed signature", changed(good.signed(key)), nobody),
+		bearing("no signature", good.withHeader("alg", "HS256").unsigned(), nobody),
+		bearing("alg none", good.withHeader("alg", "none").unsigned(), nobody),
+		bearing("alg None", good.withHeader("alg", "None").unsigned(), nobody),
+		bearing("alg none, signed", good.withHeader("alg", "none").signed(key), nobody),
+		bearing("alg in small letters", good.withHeader("alg", "hs256").signed(key), nobody),
+		bearing("no alg", good.withHeader("alg", nil).signed(key), nobody),
+		bearing("HS384", good.hmac("HS384", key), nobody),
+		bearing("HS512", good.hmac("HS512", key), nobody),
+		bearing("RS256", good.rsa(), nobody),
+		bearing("ES256", good.ecdsa(), nobody),
+		bearing("EdDSA", good.ed25519(), nobody),
+		bearing("alg RS256, but signed with the key", good.withHeader("alg", "RS256").signed(key), nobody),
+		bearing("another secret under the key's id", good.signed([]byte("another secret")), nobody),
+		bearing("the empty secret", good.signed(nil), nobody),
+		bearing("the public description for a secret", good.signed(api.OpenAPI()), nobody),
+		bearing("the key's id for a secret", good.signed([]byte(good.header["kid"].(string))), nobody),
+		bearing("an unknown key", good.withHeader("kid", "none").signed(key), nobody),
+		bearing("no key's name", good.withHeader("kid", nil).signed(key), nobody),
+		bearing("a number for the key's name", good.withHeader("kid", 1).signed(key), nobody),
+		bearing("a key that has expired", good.withHeader("kid", w.expired.ID).signed(w.expired.Secret), nobody),
+		bearing("a key of its own in the header", good.withHeader("kid", nil).withHeader("jwk", w.ownKey()).signed([]byte("mine")), nobody),
+		bearing("a key at an address", good.withHeader("jku", w.elsewhere.URL).rsa(), nobody),
+		bearing("a certificate at an address", good.withHeader("x5u", w.elsewhere.URL).rsa(), nobody),
+
+		// Claims, signed with the server's key.
+		named("ends now", claim("exp", w.clock.Now().Unix())),
+		named("without an end", claim("exp", nil)),
+		named("an end that is no number", claim("exp", "tomorrow")),
+		named("not valid yet", claim("nbf", w.clock.Now().Unix()+1)),
+		named("another issuer", claim("iss", "someone")),
+		named("no issuer", claim("iss", nil)),
+		named("another audience", claim("aud", "someone")),
+		named("no audience", claim("aud", nil)),
+		named("no audiences", claim("aud", []string{})),
+		bearing("several audiences, ours among them", good.with("aud", []string{"someone", "perks"}).signed(key), everyone),
+		named("no client", claim("sub", nil)),
+		named("an unknown client", claim("sub", "someone")),
+		named("a client in other letters", claim("sub", strings.ToUpper(w.owner))),
+		named("a disabled client", claim("sub", w.disabled)),
+		named("a scope that there is not", claim("scope", "perks:read everything")),
+		bearing("a client whose secret has changed since", w.changedSecret, "in 401 in in in 403 in in"),
+
+		// Scopes. A token is for every owner's properties, but only the owner may change them.
+		bearing("no scope", good.with("scope", "").signed(key), "in 401 403 403 403 403 403 403"),
+		bearing("perks:read", w.scoped(api.ScopePerksRead), "in 401 in 403 403 403 in 403"),
+		bearing("perks:redeem", w.scoped(api.ScopePerksRedeem), "in 401 403 in 403 403 403 in"),
+		bearing("properties:read", w.scoped(api.ScopePropertiesRead), "in 401 403 403 in 403 403 403"),
+		bearing("properties:write", w.scoped(api.ScopePropertiesWrite), "in 401 403 403 403 in 403 403"),
+		bearing("all but perks:read", w.allBut(api.ScopePerksRead), "in 401 403 in in in 403 in"),
+		bearing("all but perks:redeem", w.allBut(api.ScopePerksRedeem), "in 401 in 403 in in in 403"),
+		bearing("all but properties:read", w.allBut(api.ScopePropertiesRead), "in 401 in in 403 in in in"),
+		bearing("all but properties:write", w.allBut(api.ScopePropertiesWrite), "in 401 in in in 403 in in"),
+		bearing("another owner", w.other, "in 401 in in in 403 in in"),
+		bearing("sandbox only", w.sandboxOnly, "in 401 403 403 403 403 in in"),
+
+		// Ways of writing that mean the same.
+		saying("the scheme in small letters", "bearer "+good.signed(key), everyone),
+		saying("two blanks", "Bearer  "+good.signed(key), everyone),
+
+		// Ids and secrets.
+		basic("a client's id and secret", w.owner, w.ownerSecret, "in in 401 401 401 401 401 401"),
+		basic("a wrong secret", w.owner, w.ownerSecret+"x", nobody),
+		basic("an empty secret", w.owner, "", nobody),
+		basic("the hash for the secret", w.owner, string(w.ownerHash[:]), nobody),
+		basic("another client's secret", w.disabled, w.ownerSecret, nobody),
+		basic("an unknown client's secret", "someone", w.ownerSecret, nobody),
+		basic("a disabled client's secret", w.disabled, w.disabledSecret, nobody),
+		basic("a secret that was changed", w.rotated, w.rotatedSecret, nobody),
+		basic("a client of the sandbox alone", w.sandboxID, w.sandboxSecret, "in in 401 401 401 401 401 401"),
+		{"id and secret in two headers", func(r *http.Request) {
+			r.SetBasicAuth(w.owner, w.ownerSecret)
+			r.Header["Authorization"] = append(r.Header["Authorization"], r.Header["Authorization"][0])
+		}, nobody},
+	}
+}
+
+func saying(name, authorization, answers string) caller {
+	return caller{name, func(r *http.Request) { r.Header.Set("Authorization", authorization) }, answers}
+}
+
+func bearing(name, token, answers string) caller { return saying(name, "Bearer "+token, answers) }
+
+func basic(name, id, secret, answers string) caller {
+	return caller{name, func(r *http.Request) { r.SetBasicAuth(id, secret) }, answers}
+}
+
+// changed is the token with another signature of the same length.
+func changed(token string) string {
+	last := "A"
+	if strings.HasSuffix(token[:len(token)-5], "A") {
+		last = "B"
+	}
+	return token[:len(token)-6] + last + token[len(token)-5:]
+}
+
+// accessWorld is a server with all that callers could lay hands on.
+type accessWorld struct {
+	t         *testing.T
+	server    *servertest.Server
+	clock     *servertest.Clock
+	elsewhere *httptest.Server // where nobody may ask for keys
+	asked     atomic.Int64
+
+	good    forgery
+	key     []byte
+	expired store.SigningKey
+
+	issued, other, sandboxOnly, changedSecret string // tokens
+	owner, ownerSecret                        string
+	ownerHash                                 store.SecretHash
+	disabled, disabledSecret                  string
+	rotated, rotatedSecret                    string
+	sandboxID, sandboxSecret                  string
+
+	file          string // of the reference
+	asks, records int
+	done          []doing
+}
+
+func newAccessWorld(t *testing.T) *accessWorld {
+	t.Helper()
+	w := &accessWorld{t: t, clock: clockAt(10)}
+	w.server = servertest.Start(t, servertest.WithClock(w.clock))
+	s := w.server
+	w.elsewhere = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { w.asked.Add(1) }))
+	t.Cleanup(w.elsewhere.Close)
+
+	keys, err := s.Live.SigningKeys(t.Context(), w.clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.expired = keys[0]
+	w.key = rotate(t, s, w.clock, time.Minute).Secret
+	w.clock.Advance(time.Hour)
+
+	w.owner, w.ownerSecret = s.Client()
+	w.ownerHash = auth.HashSecret(w.ownerSecret)
+	w.issued = s.TokenFor(w.owner, w.ownerSecret)
+	w.good = forgeryOf(t, w.issued)
+	w.other = s.Token()
+	w.disabled, w.disabledSecret = s.ClientWith(func(c *store.Client) { c.Disabled = true })
+	w.sandboxID, w.sandboxSecret = s.ClientWith(func(c *store.Client) { c.SandboxOnly = true })
+	w.sandboxOnly = s.TokenFor(w.sandboxID, w.sandboxSecret)
+	w.rotated, w.rotatedSecret = s.Client()
+	w.changedSecret = w.good.with("sub", w.rotated).signed(w.key)
+	if err := s.Live.SetClientSecret(t.Context(), w.rotated, auth.HashSecret("new"), store.Operator, w.clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	_, page := s.Send(s.Request("", "GET", s.Root()+"/docs/", ""))
+	w.file = regexp.MustCompile(`page\.[^"]*css`).FindString(string(page))
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
+	s.ImportSandboxPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
+	return w
+}
+
+// scoped is a token for the owner that has only these scopes.
+func (w *accessWorld) scoped(scopes ...api.Scope) string {
+	return w.good.with("scope", api.Scopes(scopes).String()).signed(w.key)
+}
+
+func (w *accessWorld) allBut(scope api.Scope) string {
+	return w.scoped(slices.DeleteFunc(api.AllScopes(), func(s api.Scope) bool { return s == scope })...)
+}
+
+func (w *accessWorld) ownKey() map[string]any {
+	return map[string]any{"kty": "oct", "alg": "HS256", "k": encoded([]byte("mine"))}
+}
+
+// TestWhoGetsInWhere asks every address as every caller, and looks afterwards whether anything was done for who was refused.
+func TestWhoGetsInWhere(t *testing.T) {
+	w := newAccessWorld(t)
+	points, callers := accessPoints(), w.callers()
+	w.namesEveryRoute(points)
+	w.makeRecords(len(points) * len(callers))
+	for _, c := range callers {
+		t.Run(c.name, func(t *testing.T) {
+			answers := strings.Fields(c.answers)
+			for _, p := range points {
+				w.ask(t, c, p, answers[slices.Index(accessColumns, p.column)])
+			}
+		})
+	}
+	w.foundWhatWasDone()
+	if asked := w.asked.Load(); asked > 0 {
+		t.Errorf("the server asked %d times for keys at an address that a token named", asked)
+	}
+}
+
+func (w *accessWorld) namesEveryRoute(points []accessPoint) {
+	w.t.Helper()
+	var named []string
+	for _, p := range points {
+		named = append(named, p.route)
+	}
+	routes := w.server.Routes()
+	slices.Sort(named)
+	slices.Sort(routes)
+	if diff := cmp.Diff(routes, named); diff != "" {
+		w.t.Fatalf("the server has (-) and this test asks (+) different addresses:\n%s", diff)
+	}
+}
+
+// makeRecords makes so many users and properties that each request has its own.
+func (w *accessWorld) makeRecords(n int) {
+	w.records = n
+	var properties []api.Property
+	var users []string
+	for i := range n {
+		properties = append(properties, api.Property{ID: int64(i + 1), Title: "Unchanged"})
+		users = append(users, userNumber(i+1))
+	}
+	w.server.ImportProperties(w.owner, properties...)
+	w.server.ImportUsers(users...)
+}
+
+func userNumber(n int) string { return fmt.Sprintf("user-%d", n) }
+
+// ask makes one request and notes what it must and must not have done.
+func (w *accessWorld) ask(t *testing.T, c caller, p accessPoint, answer string) {
+	t.Helper()
+	w.asks++
+	request := p.request(w.server, "", place{property: w.asks, user: userNumber(w.asks), file: w.file})
+	if c.present != nil {
+		c.present(request)
+	}
+	response, body := w.server.With(t).Send(request)
+	if answer == "in" {
+		if response.StatusCode >= 400 {
+			t.Errorf("%s: %d %s", p.route, response.StatusCode, body)
+		}
+		w.done = append(w.done, doing{p, w.asks})
+		return
+	}
+	if got := fmt.Sprint(response.StatusCode); got != answer {
+		t.Errorf("%s: %s, want %s", p.route, got, answer)
+	}
+	if challenge := response.Header.Get("WWW-Authenticate"); challenge != challengeOf(p, request, answer, response) {
+		t.Errorf("%s: %s with the challenge %q", p.route, answer, challenge)
+	}
+	if p.method() == http.MethodHead {
+		return
+	}
+	var refusal api.ErrorBody
+	if err := json.Unmarshal(body, &refusal); err != nil || (answer == "401") != (refusal.Code == api.CodeInvalidToken) {
+		t.Errorf("%s: %v, %s", p.route, err, body)
+	}
+	if want := strings.Contains(request.URL.Path, "/partners/"); want != (response.Header.Get("Content-Type") == problemType) {
+		t.Errorf("%s: the refusal is %s", p.route, response.Header.Get("Content-Type"))
+	}
+}
+
+// challengeOf says what a refusal asks for (RFC 6750, section 3): who sent no token is not told what is wrong with it.
+func challengeOf(p accessPoint, request *http.Request, answer string, response *http.Response) string {
+	given := len(request.Header["Authorization"]) == 1 && strings.HasPrefix(strings.ToLower(request.Header.Get("Authorization")), "bearer ") &&
+		request.Header.Get("Authorization") != "Bearer "
+	switch {
+	case p.column == "token":
+		return `Basic realm="perks", charset="UTF-8"`
+	case answer == "401" && given:
+		return `Bearer realm="perks", error="invalid_token"`
+	case answer == "401":
+		return `Bearer realm="perks"`
+	}
+	return response.Header.Get("WWW-Authenticate") // of the scope that is missing, if it is one
+}
+
+// doing is a request that was let in, with the number of its property and its user.
+type doing struct {
+	point  accessPoint
+	number int
+}
+
+// foundWhatWasDone compares the database with the requests that were let in.
+func (w *accessWorld) foundWhatWasDone() {
+	w.t.Helper()
+	deleted, changed, redeemed := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
+	for _, d := range w.done {
+		switch {
+		case strings.HasPrefix(d.point.route, "DELETE "):
+			deleted[int64(d.number)] = true
+		case strings.HasPrefix(d.point.route, "PATCH "):
+			changed[int64(d.number)] = true
+		case strings.HasSuffix(d.point.route, "/redeem"):
+			redeemed[userNumber(d.number)] = true
+		}
+	}
+	left := len(deleted)
+	for property, err := range w.server.Live.ExportProperties(w.t.Context()) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		left++
+		if deleted[property.ID] || changed[property.ID] != (property.Title == "Changed") {
+			w.t.Errorf("property %d has the title %q", property.ID, property.Title)
+		}
+	}
+	found := 0
+	for _, db := range []store.Store{w.server.Live, w.server.Sandbox} {
+		for redemption, err := range db.ExportRedemptions(w.t.Context(), "") {
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if found++; !redeemed[redemption.UserID] {
+				w.t.Errorf("there is a redemption of %s", redemption.UserID)
+			}
+		}
+	}
+	if found != len(redeemed) || len(deleted) == 0 || len(changed) == 0 || found == 0 {
+		w.t.Errorf("%d redemptions are there, %d were let in", found, len(redeemed))
+	}
+	if records := w.records; left != records {
+		w.t.Errorf("%d properties are there or were deleted by who may, want %d", left, records)
+	}
+	w.t.Logf("%d requests; %d let in", w.asks, len(w.done))
+}
