@@ -62,7 +62,7 @@ func (w world) seen(t *testing.T, token string) map[string]string {
 	seen["users"] = exported(t, w.store.ExportUsers(ctx))
 	seen["categories"] = exported(t, w.store.ExportCategories(ctx))
 	seen["redemptions"] = exported(t, w.store.ExportRedemptions(ctx, ""))
-	seen["audit"] = exported(t, w.store.Audit(ctx, ""))
+	seen["audit"] = exported(t, w.store.Audit(ctx, store.AuditQuery{}))
 	return seen
 }
 

@@ -13,8 +13,10 @@ import (
 // PropertySubject is "property/" and the property's id.
 func PropertySubject(id int64) string { return fmt.Sprintf("property/%d", id) }
 
+const clientPrefix = "client/"
+
 // ClientSubject is "client/" and the client's id.
-func ClientSubject(id string) string { return "client/" + id }
+func ClientSubject(id string) string { return clientPrefix + id }
 
 // SigningKeySubject is "key/" and the signing key's id.
 func SigningKeySubject(id string) string { return "key/" + id }

@@ -114,7 +114,7 @@ func OperatorActor(accounts ...string) Actor {
 }
 
 // ClientActor is a client that acts through the API.
-func ClientActor(id string) Actor { return Actor("client/" + id) }
+func ClientActor(id string) Actor { return Actor(clientPrefix + id) }
 
 // AuditEntry is one thing that was done. Before and After are the record as JSON, null where there was or is none; they
 // never hold a secret or a hash of one.

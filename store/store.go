@@ -99,9 +99,18 @@ type Credentials interface {
 	EnsureSigningKey(ctx context.Context, key SigningKey) error
 	// RotateSigningKey adds the key and lets all older ones expire at the instant, unless they expire before.
 	RotateSigningKey(ctx context.Context, key SigningKey, oldExpire time.Time, by Actor) error
-	// Audit returns entries in the order in which they happened; an empty subject means all. Redemptions made are
-	// entries too, derived from the redemptions.
-	Audit(ctx context.Context, subject string) iter.Seq2[AuditEntry, error]
+	AuditLog
+}
+
+// AuditLog is who did what. Redemptions made are entries too, derived from the redemptions.
+type AuditLog interface {
+	// Audit returns the entries that the query wants, in the order in which they happened.
+	Audit(ctx context.Context, query AuditQuery) iter.Seq2[AuditEntry, error]
+	// AuditSince is Audit for who comes again and again. It returns the entries that were not there yet at the position, and
+	// sets the position behind them when all of them were taken without an error. So read, nothing is left out and nothing
+	// comes twice, however late it is committed; the entries of one turn are in the order in which they happened. Last counts
+	// only before the position "".
+	AuditSince(ctx context.Context, query AuditQuery, position *AuditPosition) iter.Seq2[AuditEntry, error]
 }
 
 // Importer takes records in bulk. Each method is all or nothing: an error from rows, or from the database, leaves

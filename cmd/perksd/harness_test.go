@@ -40,6 +40,7 @@ type operator struct {
 	now      time.Time
 	random   *rand.ChaCha8
 	operator store.Actor
+	ticks    chan time.Time // for who waits
 	ids      int
 
 	hangUps chan os.Signal // what SIGHUP would put there
@@ -123,6 +124,7 @@ func (o *operator) program(stdin string, stdout, stderr io.Writer) *program {
 		newID:    func() string { o.ids++; return fmt.Sprintf("id-%04d", o.ids) },
 		random:   o.random,
 		operator: o.operator,
+		every:    func(time.Duration) (<-chan time.Time, func()) { return o.ticks, func() {} },
 		hangUps:  func() (<-chan os.Signal, func()) { return o.hangUps, func() {} },
 	}
 }

@@ -34,6 +34,7 @@ type program struct {
 	newID          func() string
 	random         io.Reader   // for secrets
 	operator       store.Actor // who types
+	every          func(time.Duration) (ticks <-chan time.Time, stop func())
 	hangUps        func() (came <-chan os.Signal, stop func())
 
 	database        string // --database
@@ -49,6 +50,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
 		random:   rand.Reader,
 		operator: whoOperates(getenv),
+		every:    everyTime,
 		hangUps: func() (<-chan os.Signal, func()) {
 			came := make(chan os.Signal, 1)
 			signal.Notify(came, syscall.SIGHUP)

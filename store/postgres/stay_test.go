@@ -14,7 +14,7 @@ func TestWhatIsReferredToStays(t *testing.T) {
 	run := func(text string) error {
 		return db.write(t.Context(), "work by hand", func(s *session) error { return s.exec(text) })
 	}
-	if err := run(`INSERT INTO redemptions VALUES ('r', 'perk-0', 'user-0', 'shop', now(), 'approved', 'approved', '{}')`); err != nil {
+	if err := run(`INSERT INTO redemptions VALUES ('r', 'perk-0', 'user-0', 'shop', now(), 'pending', 'pending', '{}')`); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"perks", "users", "redemptions"} {

@@ -48,7 +48,7 @@ var auditTests = []test{
 		f.must(f.RotateSigningKey(f.ctx, signingKey("k", now), now, store.Operator))
 		f.equal("client", f.actions("client/a"), []string{store.ActionCreateClient, store.ActionRotateSecret})
 		f.equal("key", f.actions("key/k"), []string{store.ActionRotateSigningKey})
-		for _, entry := range collect(f, f.Audit(f.ctx, "")) {
+		for _, entry := range collect(f, f.Audit(f.ctx, store.AuditQuery{})) {
 			text := string(asJSON(entry))
 			for _, hidden := range []string{"0123456789abcdef", "[48,49,50", "MDEyMzQ1Njc4OWFiY2RlZg", "30313233", "secret of", "c2VjcmV0IG9m"} {
 				if strings.Contains(text, hidden) {
@@ -107,7 +107,7 @@ var auditTests = []test{
 func (f *fixture) actions(subject string) []string {
 	f.Helper()
 	actions := []string{}
-	for _, entry := range collect(f, f.Audit(f.ctx, subject)) {
+	for _, entry := range collect(f, f.Audit(f.ctx, store.AuditQuery{Subject: subject})) {
 		actions = append(actions, entry.Action)
 	}
 	return actions
@@ -119,7 +119,7 @@ func (f *fixture) sameEntries(subject string, want []store.AuditEntry) {
 	for i := range want {
 		want[i].Subject = subject
 	}
-	got := collect(f, f.Audit(f.ctx, subject))
+	got := collect(f, f.Audit(f.ctx, store.AuditQuery{Subject: subject}))
 	f.equal("entries", values(f, got), values(f, want))
 }
 

@@ -73,7 +73,7 @@ func snapshot(f *fixture) map[string]any {
 		"users":       collect(f, f.ExportUsers(f.ctx)),
 		"properties":  collect(f, f.ExportProperties(f.ctx)),
 		"redemptions": collect(f, f.ExportRedemptions(f.ctx, "")),
-		"audit":       collect(f, f.Audit(f.ctx, "")),
+		"audit":       collect(f, f.Audit(f.ctx, store.AuditQuery{})),
 		"keys":        f.signingKeys(now),
 		"clients":     clients,
 	}

@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"IDs", idTests},
 		{"Import", importTests},
 		{"Audit", auditTests},
+		{"AuditRead", auditReadTests},
 		{"Reset", resetTests},
 		{"Race", raceTests},
 		{"Health", healthTests},

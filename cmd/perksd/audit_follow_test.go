@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/store"
+)
+
+func TestAuditFilters(t *testing.T) {
+	o := withRedemptions(t)
+	o.operator = store.OperatorActor("root", "ann")
+	o.must("redemption", "approve", "r-1")
+	subjects := func(args ...string) string {
+		t.Helper()
+		var list []string
+		for line := range strings.Lines(o.must(append([]string{"audit"}, args...)...)) {
+			list = append(list, strings.Fields(line)[3])
+		}
+		return strings.Join(list[1:], " ")
+	}
+	o.now = testNow.Add(25 * time.Hour)
+	for _, r := range []struct{ want, args string }{
+		{"redemption/r-1", "--actor operator/root/ann"},
+		{"redemption/r-1", "--actor operator/*"},
+		{"client/acme users perks redemption/r-1", "--actor operator*"},
+		{"redemption/r-1 redemption/r-2 redemption/r-3", "--action redemption.create"},
+		{"redemption/r-3 redemption/r-1", "--action redemption.* --limit 2"},
+		{"client/acme", "--action client.*"},
+		{"redemption/r-2 redemption/r-3 redemption/r-1", "--since 2026-06-15T12:02:00Z"},
+		{"redemption/r-2 redemption/r-3 redemption/r-1", "--since 2026-06-15T14:02:00+02:00"},
+		{"redemption/r-2 redemption/r-3 redemption/r-1", "--since 24h58m"},
+		{"redemption/r-2", "--since 24h58m --until 24h57m"},
+		{"", "--until 2026-06-15"},
+		{"", "--since 1d"},
+		{"redemption/r-1", "--since 2d --subject redemption/r-1 --limit 1"},
+	} {
+		equal(t, r.args, r.want, subjects(strings.Fields(r.args)...))
+	}
+}
+
+func TestAuditRefuses(t *testing.T) {
+	o := withClient(t)
+	const more = " (see 'perksd audit --help')"
+	const times = " is no time: write an instant (2026-06-15T12:00:00Z), a day (2026-06-15) or how long ago it was (24h, 7d)"
+	o.refuses(exitUsage, `--since "yesterday"`+times+more, "audit", "--since", "yesterday")
+	o.refuses(exitUsage, `--until "-3h"`+times+more, "audit", "--until", "-3h")
+	o.refuses(exitUsage, "--limit must not be negative"+more, "audit", "--limit", "-1")
+	o.refuses(exitUsage, "--action takes a * only at its end"+more, "audit", "--action", "*.create")
+	o.refuses(exitUsage, "--follow has no end, and a JSON array needs one: use -o jsonl"+more, "audit", "-f", "-o", "json")
+	o.refuses(exitUsage, "--follow shows what is still to come, and --until what is over: use one of them"+more, "audit", "-f", "--until", "1h")
+}
+
+func TestAuditFollowShowsWhatIsThereAndThenWhatComes(t *testing.T) {
+	o := withRedemptions(t)
+	o.ticks = make(chan time.Time)
+	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	out, in := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int)
+	go func() {
+		code := o.program("", in, &stderr).run(ctx, []string{"audit", "--follow", "--limit", "2", "--action", "redemption.*"})
+		in.Close()
+		ended <- code
+	}()
+	lines := bufio.NewScanner(out)
+	next := func(want string) {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatalf("the output ended before %q: %s", want, stderr.String())
+		}
+		equal(t, "line", want, lines.Text())
+	}
+	next("AT                    ACTOR                     ACTION                 SUBJECT")
+	next("2026-06-15T12:02:00Z  client/acme               redemption.create      redemption/r-2")
+	next("2026-06-15T12:03:00Z  client/acme               redemption.create      redemption/r-3")
+	o.must("redemption", "approve", "r-1")
+	o.must("client", "disable", "acme") // which was not asked for
+	o.ticks <- testNow
+	next("2026-06-15T12:03:00Z  operator                  redemption.approve     redemption/r-1")
+	o.ticks <- testNow // with nothing new
+	o.must("redemption", "reject", "r-3")
+	o.ticks <- testNow
+	next("2026-06-15T12:03:00Z  operator                  redemption.reject      redemption/r-3")
+	interrupt()
+	if code := <-ended; code != exitDone || stderr.Len() > 0 {
+		t.Errorf("interrupted, it ended with %d and said %q", code, stderr.String())
+	}
+}
+
+func TestAuditFollowOfTheRealProgramEndsWellWhenItIsTold(t *testing.T) {
+	i := perksdtest.Install(t)
+	i.Client("First")
+	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		cmd := i.Command("audit", "-f", "-o", "jsonl", "--action", "client.create", "--limit", "1")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+		lines := bufio.NewScanner(out)
+		if !lines.Scan() {
+			t.Fatal("nothing is shown of what is there")
+		}
+		id, _ := i.Client("Second")
+		for !strings.Contains(lines.Text(), id) {
+			if !lines.Scan() {
+				t.Fatal("it ended before the new entry")
+			}
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if lines.Scan() {
+			t.Errorf("there is more: %s", lines.Text())
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("after %s it ended with %v", signal, err)
+		}
+	}
+}

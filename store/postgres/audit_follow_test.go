@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/perks/store"
+	"example.com/perks/store/postgres/cluster"
+)
+
+// feed reads the audit log in turns.
+type feed struct {
+	t        *testing.T
+	db       *DB
+	position store.AuditPosition
+}
+
+// gives checks the subjects of the next turn.
+func (f *feed) gives(what string, want ...string) {
+	f.t.Helper()
+	var got []string
+	for entry, err := range f.db.AuditSince(f.t.Context(), store.AuditQuery{}, &f.position) {
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		got = append(got, entry.Subject)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		f.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func execute(t *testing.T, on interface {
+	Exec(ctx context.Context, text string, args ...any) (pgconn.CommandTag, error)
+}, text string, args ...any) {
+	t.Helper()
+	if _, err := on.Exec(t.Context(), text, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	addEntry      = `INSERT INTO audit (at, actor, action, subject) VALUES (now(), 'operator', 'test', $1)`
+	addRedemption = `
+		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
+		VALUES ($1, 'perk-0', $1, 'shop', now() - interval '1 hour', 'pending', 'pending', '{}')`
+)
+
+// TestEntriesOfALateCommitAreFollowedOnce has a transaction take its numbers and times first and commit last, after others
+// that began later have been read.
+func TestEntriesOfALateCommitAreFollowedOnce(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	f := &feed{t: t, db: db}
+	execute(t, db.writes, addEntry, "before")
+	late, err := db.writes.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Rollback(t.Context())
+	execute(t, late, addEntry, "late")
+	execute(t, late, addRedemption, "late")
+	f.gives("at first", "before")
+
+	execute(t, db.writes, addEntry, "early")
+	execute(t, db.writes, addRedemption, "early")
+	f.gives("while the other is under way", "redemption/early", "early")
+	f.gives("again")
+	execute(t, late, `SAVEPOINT part`)
+	execute(t, late, addEntry, "later")
+	execute(t, late, `RELEASE part`)
+	execute(t, db.writes, addEntry, "between")
+	f.gives("the other is still under way", "between")
+	if err := late.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, db.writes, `UPDATE redemptions SET status = 'approved' WHERE id = 'early'`)
+	f.gives("after the late commit", "redemption/late", "late", "later")
+	f.gives("again")
+}
+
+// TestARestoredCopyBringsNothingNew gives rows numbers of transactions that this server comes to only after them, as a copy
+// that was made at an older server has them.
+func TestARestoredCopyBringsNothingNew(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	next, err := one(view{t.Context(), db.reads}, scanValue[int64], `SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := next; n < next+40; n++ {
+		execute(t, db.writes, `INSERT INTO audit (at, actor, action, subject, arrived) VALUES (now(), 'operator', 'test', 'restored', $1::text::xid8)`, fmt.Sprint(n+40))
+	}
+	f := &feed{t: t, db: db}
+	for range f.db.AuditSince(t.Context(), store.AuditQuery{}, &f.position) {
+	}
+	for n := range 45 {
+		subject := fmt.Sprint("new ", n)
+		execute(t, db.writes, addEntry, subject)
+		f.gives("a turn", subject)
+	}
+	f.position = "1:99999999:"
+	for _, err := range f.db.AuditSince(t.Context(), store.AuditQuery{}, &f.position) {
+		if err == nil {
+			t.Error("a position that lies ahead of the database was read on from")
+		}
+	}
+}
+
+// TestTheAuditLogIsAppendOnly works by hand as the role that perksd itself has.
+func TestTheAuditLogIsAppendOnly(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	execute(t, db.writes, addEntry, "kept")
+	execute(t, db.writes, addRedemption, "kept")
+	execute(t, db.writes, addRedemption, "decided")
+	execute(t, db.writes, `UPDATE redemptions SET status = 'rejected' WHERE id = 'decided'`)
+	before := read[string](t, db, `SELECT string_agg(a::text, ' ') || (SELECT string_agg(r::text, ' ') FROM redemptions AS r) FROM audit AS a`)
+	for _, text := range []string{
+		`UPDATE audit SET actor = 'operator/somebody'`,
+		`UPDATE audit SET actor = actor WHERE false`,
+		`DELETE FROM audit`,
+		`TRUNCATE audit`,
+		`INSERT INTO audit (entry, at, actor, action, subject) OVERRIDING SYSTEM VALUE VALUES (1, now(), '', '', '') ON CONFLICT (entry) DO UPDATE SET actor = ''`,
+		`MERGE INTO audit USING (SELECT 1) AS one ON true WHEN MATCHED THEN DELETE`,
+		`UPDATE redemptions SET redeemed_at = now()`,
+		`UPDATE redemptions SET user_id = 'somebody' WHERE id = 'kept'`,
+		`UPDATE redemptions SET perk_id = 'another' WHERE id = 'kept'`,
+		`UPDATE redemptions SET client_id = 'another', status = 'approved' WHERE id = 'kept'`,
+		`UPDATE redemptions SET metadata = '{"a":1}' WHERE id = 'kept'`,
+		`UPDATE redemptions SET first_status = 'approved' WHERE id = 'kept'`,
+		`UPDATE redemptions SET arrived = NULL WHERE id = 'kept'`,
+		`UPDATE redemptions SET status = 'approved' WHERE id = 'decided'`,
+		`UPDATE redemptions SET status = 'pending' WHERE id = 'decided'`,
+		`INSERT INTO redemptions SELECT * FROM redemptions WHERE id = 'kept' ON CONFLICT (id) DO UPDATE SET user_id = 'somebody'`,
+		`DELETE FROM redemptions`,
+		`TRUNCATE redemptions`,
+	} {
+		if _, err := db.writes.Exec(t.Context(), text); err == nil {
+			t.Errorf("it is possible to %s", text)
+		}
+	}
+	if after := read[string](t, db, `SELECT string_agg(a::text, ' ') || (SELECT string_agg(r::text, ' ') FROM redemptions AS r) FROM audit AS a`); after != before {
+		t.Errorf("the log was\n%s\nand is\n%s", before, after)
+	}
+}

@@ -1,0 +1,121 @@
+package sqlite
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/perks/store"
+)
+
+// TestTheAuditLogIsAppendOnly works by hand, as anybody may who can write to the file.
+func TestTheAuditLogIsAppendOnly(t *testing.T) {
+	db := openTemporary(t)
+	byHand := func(text string) error {
+		return db.write(t.Context(), "work by hand", func(s *session) error { return s.script(text) })
+	}
+	const columns = `(row, id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)`
+	for _, text := range []string{
+		`INSERT INTO users VALUES ('ann'), ('bob')`,
+		`INSERT INTO perks (row, id, created_at, updated_at, approval, title_fold, city_fold, title, city, description) VALUES (1, 'p', 1, 1, 'auto', '', '', '', '', '')`,
+		`INSERT INTO perk_stock (perk) VALUES (1)`,
+		`INSERT INTO clients VALUES ('shop', 'Shop', x'00', '', 0, 0, 1)`,
+		`INSERT INTO audit (at, actor, action, subject) VALUES (1, 'operator', 'test', 'kept'), (2, 'operator', 'test', 'kept')`,
+		`INSERT INTO redemptions ` + columns + ` VALUES (1, 'kept', 1, 'ann', 'shop', 1, 'pending', 'pending', '{}'), (2, 'decided', 1, 'bob', 'shop', 1, 'pending', 'pending', '{}')`,
+		`UPDATE redemptions SET status = 'rejected' WHERE id = 'decided'`,
+	} {
+		if err := byHand(text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	before := whole(t, db)
+	for _, text := range []string{
+		`UPDATE audit SET actor = 'operator/somebody'`,
+		`UPDATE OR REPLACE audit SET row = 2 WHERE row = 1`,
+		`DELETE FROM audit`,
+		`INSERT OR REPLACE INTO audit (row, at, actor, action, subject) VALUES (1, 1, '', '', '')`,
+		`REPLACE INTO audit (row, at, actor, action, subject) VALUES (2, 1, '', '', '')`,
+		`INSERT INTO audit (row, at, actor, action, subject) VALUES (1, 1, '', '', '') ON CONFLICT (row) DO UPDATE SET actor = ''`,
+		`INSERT INTO audit (row, at, actor, action, subject) VALUES (-1, 1, '', '', '')`,
+		`INSERT INTO audit (row, at, actor, action, subject) VALUES (0, 1, '', '', '')`,
+		`UPDATE redemptions SET redeemed_at = 2 WHERE id = 'kept'`,
+		`UPDATE redemptions SET user_id = 'bob' WHERE id = 'kept'`,
+		`UPDATE redemptions SET client_id = 'another', status = 'approved' WHERE id = 'kept'`,
+		`UPDATE redemptions SET metadata = '{"a":1}' WHERE id = 'kept'`,
+		`UPDATE redemptions SET first_status = 'approved' WHERE id = 'kept'`,
+		`UPDATE redemptions SET status = 'approved' WHERE id = 'decided'`,
+		`UPDATE redemptions SET status = 'pending' WHERE id = 'decided'`,
+		`UPDATE OR REPLACE redemptions SET id = 'decided', status = 'approved' WHERE id = 'kept'`,
+		`REPLACE INTO redemptions ` + columns + ` VALUES (1, 'other', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
+		`REPLACE INTO redemptions ` + columns + ` VALUES (9, 'kept', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
+		`REPLACE INTO redemptions ` + columns + ` VALUES (9, 'other', 1, 'ann', 'shop', 1, 'approved', 'approved', '{}')`,
+		`INSERT INTO redemptions ` + columns + ` VALUES (-5, 'other', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
+		`DELETE FROM redemptions`,
+	} {
+		if err := byHand(text); err == nil {
+			t.Errorf("it is possible to %s", text)
+		}
+	}
+	if after := whole(t, db); after != before {
+		t.Errorf("the log was\n%s\nand is\n%s", before, after)
+	}
+}
+
+func whole(t *testing.T, db *DB) string {
+	t.Helper()
+	lines, err := all(db.latest(t.Context()), scanValue[string], `
+		SELECT concat_ws(' ', row, at, actor, action, subject) FROM audit UNION ALL
+		SELECT concat_ws(' ', row, id, perk, user_id, client_id, redeemed_at, first_status, status, metadata) FROM redemptions`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestTheAuditLogIsReadOnIndexes proves that common questions neither sort nor read more than they have to.
+func TestTheAuditLogIsReadOnIndexes(t *testing.T) {
+	db := openTemporary(t)
+	at := fromMicros(1)
+	for _, r := range []struct {
+		query   store.AuditQuery
+		since   *rowsRead
+		want    []string
+		without string
+	}{
+		{store.AuditQuery{}, nil, []string{"SCAN r USING INDEX redemptions_by_time", "SCAN a USING INDEX audit_by_time"}, "TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Last: 10}, nil, []string{"SCAN r USING INDEX redemptions_by_time", "SCAN a USING INDEX audit_by_time"}, "none"},
+		{store.AuditQuery{Since: at}, nil, []string{"redemptions_by_time (redeemed_at>?)", "audit_by_time (at>?)"}, "TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Subject: "property/1"}, nil, []string{"audit_by_subject (subject=?)"}, "TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Subject: "redemption/1"}, nil, []string{"sqlite_autoindex_redemptions_1 (id=?)", "audit_by_subject (subject=?)"}, "SCAN"},
+		{store.AuditQuery{Actor: "operator/ann"}, nil, []string{"audit_by_actor (actor=?)"}, "TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Actor: "operator/*"}, nil, []string{"audit_by_actor (actor>? AND actor<?)"}, "SCAN"},
+		{store.AuditQuery{Actor: "client/shop"}, nil, []string{"SCAN r USING INDEX redemptions_by_time", "audit_by_actor (actor=?)"}, "TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Action: "key.rotate"}, nil, []string{"audit_by_action (action=?)"}, "TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Action: "client.*"}, nil, []string{"audit_by_action (action>? AND action<?)"}, "SCAN"},
+		{store.AuditQuery{}, &rowsRead{}, []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)", "SEARCH a USING INTEGER PRIMARY KEY (rowid>?)"}, "INDEX redemptions_by"},
+		{store.AuditQuery{Actor: "client/shop"}, &rowsRead{}, []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"}, "SCAN r"},
+	} {
+		text, args := auditStatement(r.query, r.since)
+		plan, err := explain(db.latest(t.Context()), text, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range r.want {
+			if !strings.Contains(plan, want) {
+				t.Errorf("%+v: the plan has no %q:\n%s", r.query, want, plan)
+			}
+		}
+		if strings.Contains(plan, r.without) {
+			t.Errorf("%+v: the plan has %q:\n%s", r.query, r.without, plan)
+		}
+	}
+}
+
+func TestAFollowerOfAnOlderCopyIsTold(t *testing.T) {
+	db := openTemporary(t)
+	position := store.AuditPosition("5.7")
+	for _, err := range db.AuditSince(t.Context(), store.AuditQuery{}, &position) {
+		if err == nil || !strings.Contains(err.Error(), "older copy") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
