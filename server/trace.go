@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -112,7 +113,7 @@ func (s *service) describeSpan(c echo.Context, span trace.Span) {
 		attributes = append(attributes, attributeClientID.String(client))
 	}
 	if status >= http.StatusInternalServerError {
-		attributes = append(attributes, semconv.ErrorTypeKey.Int(status))
+		attributes = append(attributes, semconv.ErrorTypeKey.String(strconv.Itoa(status)))
 		span.SetStatus(codes.Error, http.StatusText(status))
 	}
 	span.SetAttributes(attributes...)

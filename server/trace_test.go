@@ -1,0 +1,121 @@
+package server_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"example.com/perks/server"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// traced keeps the spans of a server whose database fails to read perks.
+func traced(t *testing.T, log *bytes.Buffer, trust bool, sampler trace.Sampler) (*servertest.Server, *tracetest.InMemoryExporter) {
+	t.Helper()
+	spans := tracetest.NewInMemoryExporter()
+	provider := trace.NewTracerProvider(trace.WithSyncer(spans), trace.WithSampler(sampler))
+	return servertest.Start(t, servertest.LogTo(log), func(c *server.Config) {
+		c.Tracer, c.TrustTraceparent = provider, trust
+		c.Live = broken{Store: c.Live, perk: func() error { return store.Unavailable(errors.New("table at /var/lib/secret.db")) }}
+	}), spans
+}
+
+func named(t *testing.T, spans *tracetest.InMemoryExporter, name string) tracetest.SpanStub {
+	t.Helper()
+	for _, span := range spans.GetSpans() {
+		if span.Name == name {
+			return span
+		}
+	}
+	t.Fatalf("there is no span %q", name)
+	return tracetest.SpanStub{}
+}
+
+const (
+	callersTrace = "0af7651916cd43dd8448eb211c80319c"
+	sampled      = "00-" + callersTrace + "-b7ad6b7169203331-01"
+	notSampled   = "00-" + callersTrace + "-b7ad6b7169203331-00"
+)
+
+func TestOnlyTheServersOwnFailuresAreErrorsOfASpan(t *testing.T) {
+	var log bytes.Buffer
+	s, spans := traced(t, &log, false, trace.AlwaysSample())
+	s.Do(s.Request(s.Token(), "GET", s.LiveURL()+"/perks/tea", ""), nil)
+	s.Do(s.Request("", "GET", s.LiveURL()+"/perks", ""), nil)
+	s.Stop()
+	failed := named(t, spans, "GET /v2/partners/perks/:perkId")
+	if failed.Status.Code != codes.Error || !slices.Contains(failed.Attributes, attribute.String("error.type", "503")) {
+		t.Errorf("the failed request is %+v", failed)
+	}
+	if inside := named(t, spans, "store.Perk"); inside.Status != (trace.Status{Code: codes.Error, Description: "unavailable"}) {
+		t.Errorf("the database's part is %+v", inside)
+	}
+	if refused := named(t, spans, "GET /v2/partners/perks"); refused.Status.Code != codes.Unset {
+		t.Errorf("the refused request is %+v", refused)
+	}
+	trace := failed.SpanContext.TraceID().String()
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "request failed") && !strings.Contains(line, "trace_id="+trace) {
+			t.Errorf("this line does not name the trace %s: %s", trace, line)
+		}
+	}
+	if strings.Count(log.String(), "trace_id="+trace) != 2 { // the error and the request
+		t.Errorf("the log does not name the trace %s twice:\n%s", trace, log.String())
+	}
+}
+
+// TestWhoDecidesWhatIsRecorded sends what a caller wants, and says of it whether the request is recorded.
+func TestWhoDecidesWhatIsRecorded(t *testing.T) {
+	ours := trace.ParentBased(trace.NeverSample())
+	for _, test := range []struct {
+		name, given string
+		trust       bool
+		sampler     trace.Sampler
+		recorded    bool
+		trace       string // that the span belongs to, if it is not its own
+		linked      string
+	}{
+		{"a stranger cannot have it recorded", sampled, false, ours, false, "", ""},
+		{"a stranger cannot prevent it", notSampled, false, trace.ParentBased(trace.AlwaysSample()), true, "", callersTrace},
+		{"who is trusted can have it recorded", sampled, true, ours, true, callersTrace, ""},
+		{"who is trusted can prevent it", notSampled, true, trace.ParentBased(trace.AlwaysSample()), false, "", ""},
+		{"nonsense begins a trace", "nonsense", true, trace.ParentBased(trace.AlwaysSample()), true, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var log bytes.Buffer
+			s, spans := traced(t, &log, test.trust, test.sampler)
+			request := s.Request("", "GET", s.URL+"/health", "")
+			request.Header.Set("Traceparent", test.given)
+			s.Do(request, nil)
+			s.Stop()
+			if got := strings.Contains(log.String(), "trace_id="); got != test.recorded {
+				t.Errorf("the log names a trace: %t", got)
+			}
+			if !test.recorded {
+				if got := spans.GetSpans(); len(got) != 0 {
+					t.Errorf("there are %d spans", len(got))
+				}
+				return
+			}
+			span := named(t, spans, "GET /v2/health")
+			if got := span.SpanContext.TraceID().String(); (got == callersTrace) != (test.trace == callersTrace) {
+				t.Errorf("it belongs to the trace %s", got)
+			}
+			linked := ""
+			for _, link := range span.Links {
+				linked += link.SpanContext.TraceID().String()
+			}
+			if linked != test.linked {
+				t.Errorf("it is linked to %q, want %q", linked, test.linked)
+			}
+		})
+	}
+}
