@@ -11,7 +11,7 @@ export CGO_ENABLED ?= 0
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
 
 .PHONY: build
 build: ## build perksd and perksctl into bin/
@@ -95,6 +95,50 @@ man: build ## write the manual pages into bin/man/
 	@$(BUILD) -o bin/ ./cmd/genman
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); export SOURCE_DATE_EPOCH; rm -rf bin/man; \
 		bin/genman bin/man/man1 && bin/perksd man bin/man/man8
+
+# The same commit makes the same bytes, wherever and whenever. ARCHS='amd64 arm64' is for more than this machine's kind.
+ARCHS ?= $(shell go env GOARCH)
+
+.PHONY: package
+package: packages ## make Debian packages and an archive in bin/package/, and try them out
+	@$(MAKE) --no-print-directory package-test
+
+.PHONY: packages
+packages: man
+	@for arch in $(ARCHS); do \
+		GOOS=linux GOARCH=$$arch $(BUILD) -o bin/linux_$$arch/ ./cmd/perksd ./cmd/perksctl || exit 1; \
+	done
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run ./cmd/pack packages '$(VERSION)' $(ARCHS)
+	@cat bin/package/SHA256SUMS
+
+.PHONY: package-test
+package-test: ## install the packages of bin/package/ into a folder, and work with what is installed there (as root)
+	go vet -tags package ./cmd/pack/packtest
+	go test -tags package -count=1 -timeout 5m ./cmd/pack/packtest
+
+# Two clones in two folders, so that neither a path nor a time can be in what is made.
+.PHONY: reproducible
+reproducible: ## build the packages of the last commit twice, and compare them
+	@rm -rf bin/once bin/once-more
+	@for folder in bin/once bin/once-more; do \
+		git clone -q . $$folder/perks && $(MAKE) -C $$folder/perks --no-print-directory packages VERSION='$(VERSION)' ARCHS='$(ARCHS)' || exit 1; \
+	done
+	@diff bin/once/perks/bin/package/SHA256SUMS bin/once-more/perks/bin/package/SHA256SUMS
+	@rm -rf bin/once bin/once-more
+
+.PHONY: licences
+licences: ## list the licences of all that the programs are built with, and refuse those that ask for more than their text
+	@go run ./cmd/pack licences
+
+.PHONY: vulnerabilities
+vulnerabilities: ## look for known vulnerabilities in what the programs call (GOVULNDB names another database)
+	@$$(go -C .ci/tools tool -n govulncheck) $${GOVULNDB:+-db "$$GOVULNDB"} ./...
+
+# It looks at what is shipped, and not at what tests and measures that. docs/security.md says why two rules are left out.
+.PHONY: gosec
+gosec: ## look for unsafe code in the programs
+	@$$(go -C .ci/tools tool -n gosec) -quiet -exclude=G104,G304 \
+		$$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.Dir}}{{end}}{{end}}' ./cmd/perksd ./cmd/perksctl)
 
 .PHONY: shells
 shells: test-programs ## press TAB in bash, zsh and fish

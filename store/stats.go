@@ -53,7 +53,7 @@ type BatchMeter struct {
 func (m *BatchMeter) Ended(writes int) {
 	step, _ := slices.BinarySearch(batchSizes[:], writes)
 	m.sizes[min(step, len(batchSizes)-1)].Add(1)
-	m.writes.Add(uint64(writes))
+	m.writes.Add(uint64(writes)) // #nosec G115 -- a number of writes is not negative
 }
 
 // Failed counts a transaction that came to nothing, or whose outcome is not known.

@@ -33,4 +33,4 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func jitter(longest time.Duration) time.Duration { return rand.N(longest + 1) }
+func jitter(longest time.Duration) time.Duration { return rand.N(longest + 1) } // #nosec G404 -- nobody gains by guessing a wait

@@ -33,7 +33,7 @@ func newBatch(began time.Time, mark uint32) batch {
 func (b batch) began() time.Time {
 	var ms [8]byte
 	copy(ms[2:], b[:6])
-	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:]))) // #nosec G115 -- it has 48 bits
 }
 
 func (b batch) mark() uint32 { return binary.BigEndian.Uint32(b[12:]) }

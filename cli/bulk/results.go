@@ -253,7 +253,7 @@ func (r *results) lastLines() (lastLines, error) {
 	err := eachLine(r.file, func(number int, line []byte) error {
 		result, _, _, err := parseResult(line)
 		if err == nil {
-			last[result.Row] = uint32(number)
+			last[result.Row] = uint32(number) // #nosec G115 -- no results have four thousand million lines
 		}
 		return r.pardon(err)
 	})
@@ -270,7 +270,7 @@ func (r *results) pardon(err error) error {
 
 type lastLines []uint32
 
-func (l lastLines) is(row, number int) bool { return l[row] == uint32(number) }
+func (l lastLines) is(row, number int) bool { return l[row] == uint32(number) } // #nosec G115 -- as above
 
 // syncFolder makes a file's name last.
 func syncFolder(path string) error {

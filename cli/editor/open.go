@@ -39,7 +39,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // to be hidden. Its failure, however it came about, says nothing about whether the file was changed. An editor that an
 // interrupt ended is context.Canceled.
 func (e Editor) Open(ctx context.Context, s *streams.Streams, i *Interrupts, path string, hidden ...string) error {
-	cmd := exec.CommandContext(ctx, e[0], append(slices.Clone(e[1:]), path)...)
+	cmd := exec.CommandContext(ctx, e[0], append(slices.Clone(e[1:]), path)...) // #nosec G204 -- the person's own editor
 	cmd.Env = without(os.Environ(), hidden)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = keyboard(s), screen(s), s.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -47,7 +47,7 @@ func (f secretFile) update(ctx context.Context, change func(map[string]keptSecre
 		return err
 	}
 	change(all)
-	text, err := json.MarshalIndent(all, "", "  ")
+	text, err := json.MarshalIndent(all, "", "  ") // #nosec G117 -- a file of secrets, which only its owner reads
 	if err != nil {
 		return fmt.Errorf("keep the secret: %w", err)
 	}

@@ -26,9 +26,9 @@ import (
 const (
 	EnvAPIURL       = "PERKSCTL_API_URL"
 	EnvClientID     = "PERKSCTL_CLIENT_ID"
-	EnvClientSecret = "PERKSCTL_CLIENT_SECRET"
+	EnvClientSecret = "PERKSCTL_CLIENT_SECRET" // #nosec G101 -- a name, not a secret
 	EnvProfile      = "PERKSCTL_PROFILE"
-	EnvToken        = "PERKSCTL_TOKEN"
+	EnvToken        = "PERKSCTL_TOKEN" // #nosec G101 -- a name, not a token
 	EnvCACert       = "PERKSCTL_CA_CERT"
 	EnvConfigDir    = "PERKSCTL_CONFIG_DIR"
 )

@@ -182,7 +182,7 @@ func (c *tokenCache) load() keptToken {
 }
 
 func (c *tokenCache) save() error {
-	text, err := json.Marshal(c.current)
+	text, err := json.Marshal(c.current) // #nosec G117 -- a file of tokens, which only its owner reads
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func newSpool(columns []column) (*spool, error) {
 // add keeps one record: a value for each column that newSpool was given.
 func (s *spool) add(values []any) error {
 	values = slices.Concat([]any{s.count}, values)
-	s.row = binary.BigEndian.AppendUint16(s.row[:0], uint16(len(s.columns)))
+	s.row = binary.BigEndian.AppendUint16(s.row[:0], uint16(len(s.columns))) // #nosec G115 -- a table has a few columns
 	for i, column := range s.columns {
 		if err := s.encode(column, values[i]); err != nil {
 			return fmt.Errorf("write down the %s of record %d: %w", column.name, s.count+1, err)
@@ -85,7 +85,7 @@ func (s *spool) encode(column column, value any) error {
 		return err
 	}
 	s.row = encoded
-	binary.BigEndian.PutUint32(s.row[start:], uint32(len(s.row)-start-4))
+	binary.BigEndian.PutUint32(s.row[start:], uint32(len(s.row)-start-4)) // #nosec G115 -- a value is at most as long as a row of an import
 	return nil
 }
 

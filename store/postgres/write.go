@@ -168,7 +168,7 @@ func newTries() *tries { return &tries{until: time.Now().Add(patience), wait: fi
 
 // again waits for the time of the next attempt. It is false when the patience or the context ends before.
 func (t *tries) again(ctx context.Context) bool {
-	wait := t.wait/2 + rand.N(t.wait)
+	wait := t.wait/2 + rand.N(t.wait) // #nosec G404 -- nobody gains by guessing a wait
 	t.wait = min(2*t.wait, maxWait)
 	if time.Now().Add(wait).After(t.until) {
 		return false

@@ -102,7 +102,7 @@ func (l *Loader[T]) begin(fetch Fetch[T]) {
 }
 
 func (l *Loader[T]) run() tea.Cmd {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) // #nosec G118 -- Cancel calls it
 	l.cancel = cancel
 	number, fetch, c := l.number, l.fetch, l.shell.Account.Client
 	return func() tea.Msg {

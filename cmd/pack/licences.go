@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// programs is what is shipped.
+var programs = []string{"perksd", "perksctl"}
+
+// allowedLicences ask for no more than their text beside the program. MPL-2.0 also asks that changes to its files are published:
+// there are none, and the text says where the files are.
+var allowedLicences = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
+
+// part is something that a program is built with.
+type part struct {
+	name, version string
+	licence       string // by its name in SPDX
+	file          string // that holds it
+}
+
+// partsOf finds what a program for Linux is built with. What is ours is not among it.
+func partsOf(ctx context.Context, program string) ([]part, error) {
+	template, err := os.CreateTemp("", "licences-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(template.Name())
+	_, err = template.WriteString("{{range .}}{{.Name}}\t{{.Version}}\t{{.LicenseName}}\t{{.LicensePath}}\n{{end}}")
+	if err := errors.Join(err, template.Close()); err != nil {
+		return nil, err
+	}
+	cmd, err := tool(ctx, "go-licenses", "report", "--ignore", "example.com/perks", "--template", template.Name(), "./cmd/"+program)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	list, err := output(cmd)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := goItself(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(list) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		parts = append(parts, part{fields[0], fields[1], fields[2], fields[3]})
+	}
+	return parts, nil
+}
+
+// goItself is the standard library, which go-licenses leaves out.
+func goItself(ctx context.Context) ([]part, error) {
+	cmd := command(ctx, "go", "env", "GOROOT", "GOVERSION")
+	said, err := output(cmd)
+	if err != nil {
+		return nil, err
+	}
+	root, version, _ := strings.Cut(strings.TrimSpace(said), "\n")
+	return []part{{"Go, its library and runtime", version, "BSD-3-Clause", filepath.Join(root, "LICENSE")}}, nil
+}
+
+// listLicences prints what each program is built with, and fails where a licence is not allowed.
+func listLicences(ctx context.Context) error {
+	var refused []string
+	users := map[part][]string{}
+	var all []part
+	for _, program := range programs {
+		parts, err := partsOf(ctx, program)
+		if err != nil {
+			return err
+		}
+		for _, p := range parts {
+			if users[p] == nil {
+				all = append(all, p)
+			}
+			users[p] = append(users[p], program)
+		}
+		refused = append(refused, refusedOf(parts)...)
+	}
+	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name+a.licence, b.name+b.licence) })
+	for _, p := range all {
+		fmt.Printf("%-13s %s %s (%s)\n", p.licence, p.name, p.version, strings.Join(users[p], ", "))
+	}
+	return refuse(refused)
+}
+
+func refusedOf(parts []part) []string {
+	var refused []string
+	for _, p := range parts {
+		if !slices.Contains(allowedLicences, p.licence) {
+			refused = append(refused, fmt.Sprintf("%s %s: %s", p.name, p.version, p.licence))
+		}
+	}
+	return refused
+}
+
+func refuse(refused []string) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	slices.Sort(refused)
+	return fmt.Errorf("not on the list of licences that are allowed (%s):\n  %s",
+		strings.Join(allowedLicences, ", "), strings.Join(slices.Compact(refused), "\n  "))
+}
+
+// licenceFiles are the names of files whose text must go with a program.
+var licenceFiles = regexp.MustCompile(`(?i)^(.*licen[cs]e.*|notice|copying|copyright|patents)(\.(txt|md))?$`)
+
+// copyright is the text that comes with a program: what it is built with, and under which terms, each text once.
+func copyright(ctx context.Context, program string) (string, error) {
+	parts, err := partsOf(ctx, program)
+	if err != nil {
+		return "", err
+	}
+	if err := refuse(refusedOf(parts)); err != nil {
+		return "", err
+	}
+	var texts []string
+	usedFor := map[string][]string{}
+	for _, p := range parts {
+		found, err := textsBeside(p.file)
+		if err != nil {
+			return "", fmt.Errorf("the licence of %s: %w", p.name, err)
+		}
+		title := fmt.Sprintf("%s %s", p.name, p.version)
+		for _, text := range found {
+			if usedFor[text] == nil {
+				texts = append(texts, text)
+			}
+			if !slices.Contains(usedFor[text], title) {
+				usedFor[text] = append(usedFor[text], title)
+			}
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is built with the following modules, none of them changed. 'go mod download NAME@VERSION' gets the source of each.\n", program)
+	for _, text := range texts {
+		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", strings.Repeat("-", 80), strings.Join(usedFor[text], "\n"), text)
+	}
+	return b.String(), nil
+}
+
+// textsBeside reads the licence and what else of its kind lies beside it.
+func textsBeside(file string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for _, entry := range entries {
+		if entry.Name() != filepath.Base(file) && (entry.IsDir() || !licenceFiles.MatchString(entry.Name())) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(file), entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(bytes.TrimSpace(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))))
+	}
+	return texts, nil
+}

@@ -1,0 +1,181 @@
+//go:build package
+
+package packtest
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTheUnitIsValidAndHardened(t *testing.T) {
+	r := newRoot(t)
+	r.dpkg("-i", serverPackage(t))
+	// What a machine has anyway: targets to which the unit belongs, and kill.
+	r.run(exec.Command("cp", "-a", "/lib/systemd/system/.", r.path("usr/lib/systemd/system")))
+	r.borrow("kill")
+	unit := r.path("usr/lib/systemd/system/perksd.service")
+	if said := r.run(exec.Command("systemd-analyze", "verify", "--man=no", "--root="+r.folder, unit)); said != "" {
+		t.Errorf("systemd says of the unit:\n%s", said)
+	}
+	// The threshold is ten times the level of exposure, which is 10 for a service without any protection.
+	r.run(exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=15", unit))
+}
+
+func TestCompletionsLoad(t *testing.T) {
+	r := newRoot(t)
+	r.dpkg("-i", serverPackage(t), clientPackage(t))
+	for _, program := range []string{"perksd", "perksctl"} {
+		script := r.path("usr/share/bash-completion/completions/" + program)
+		if said := r.run(exec.Command("bash", "-c", "source \"$1\" && complete -p "+program, "bash", script)); !strings.HasSuffix(said, " "+program+"\n") {
+			t.Errorf("bash has for %s: %s", program, said)
+		}
+		script = r.path("usr/share/zsh/vendor-completions/_" + program)
+		if said := r.run(exec.Command("zsh", "-n", script)); said != "" || !strings.HasPrefix(r.read("usr/share/zsh/vendor-completions/_"+program), "#compdef "+program+"\n") {
+			t.Errorf("zsh says of %s: %s", script, said)
+		}
+		script = r.path("usr/share/fish/vendor_completions.d/" + program + ".fish")
+		if said := r.run(exec.Command("fish", "--no-config", "-c", "source $argv[1]; complete -c "+program, script)); !strings.Contains(said, program) {
+			t.Errorf("fish has for %s: %s", program, said)
+		}
+	}
+}
+
+func TestManualPagesCanBeRead(t *testing.T) {
+	r := newRoot(t)
+	r.dpkg("-i", serverPackage(t), clientPackage(t))
+	pages, err := filepath.Glob(r.path("usr/share/man/man[18]/*.gz"))
+	r.must(err)
+	for _, first := range []string{"usr/share/man/man8/perksd.8.gz", "usr/share/man/man1/perksctl.1.gz"} {
+		if !slices.Contains(pages, r.path(first)) {
+			t.Errorf("there is no /%s", first)
+		}
+	}
+	for _, page := range pages {
+		name := strings.SplitN(filepath.Base(page), ".", 2)[0]
+		text, complaints := rendered(t, page)
+		if !strings.Contains(text, "NAME") || !strings.Contains(text, name) || complaints != "" {
+			t.Errorf("%s reads\n%s\n%s", filepath.Base(page), text, complaints)
+		}
+	}
+}
+
+// rendered is a page as a terminal shows it, and what is wrong with it.
+func rendered(t *testing.T, page string) (text, complaints string) {
+	t.Helper()
+	cmd := exec.Command("man", "--warnings", "--local-file", "--pager=cat", page)
+	if _, err := exec.LookPath("man"); err != nil {
+		cmd = exec.Command("sh", "-c", `zcat "$1" | groff -man -Tutf8 -ww`, "sh", page)
+	}
+	var out, wrong strings.Builder
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80", "MAN_KEEP_FORMATTING=")
+	cmd.Stdout, cmd.Stderr = &out, &wrong
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v %s", page, err, wrong.String())
+	}
+	return out.String(), wrong.String()
+}
+
+// TestEveryModuleOfTheProgramsHasItsLicence reads from the programs themselves what they were built with.
+func TestEveryModuleOfTheProgramsHasItsLicence(t *testing.T) {
+	r := newRoot(t)
+	r.dpkg("-i", serverPackage(t), clientPackage(t))
+	for _, program := range []string{"perksd", "perksctl"} {
+		texts := r.read("usr/share/doc/" + program + "/copyright")
+		modules := 0
+		for line := range strings.Lines(r.run(exec.Command("go", "version", "-m", r.path("usr/bin/"+program)))) {
+			fields := strings.Fields(line)
+			if fields[0] != "dep" {
+				continue
+			}
+			modules++
+			if !hasTitle(texts, fields[1], fields[2]) {
+				t.Errorf("the copyright of %s lacks %s %s", program, fields[1], fields[2])
+			}
+		}
+		if modules < 20 || !strings.Contains(texts, "Go, its library and runtime go1.") || !strings.Contains(texts, "Permission is hereby granted") {
+			t.Errorf("%s is said to be built with %d modules; its copyright is\n%.500s", program, modules, texts)
+		}
+	}
+}
+
+// hasTitle finds a module, or a package of it, among the lines that name whose licence follows.
+func hasTitle(texts, module, version string) bool {
+	for line := range strings.Lines(texts) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if rest == version && (name == module || strings.HasPrefix(name, module+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestTheArchiveHasEverythingAndRunsWhereItIsUnpacked(t *testing.T) {
+	archive := built(t, "perks_*_linux_ARCH.tar.gz")
+	var names []string
+	eachFile(t, archive, func(h *tar.Header) {
+		names = append(names, h.Name)
+		if h.Uid != 0 || h.Gid != 0 || h.Mode&0o022 != 0 || h.Typeflag != tar.TypeReg {
+			t.Errorf("%s: owner %d:%d, mode %o, kind %c", h.Name, h.Uid, h.Gid, h.Mode, h.Typeflag)
+		}
+	})
+	if !slices.IsSorted(names) {
+		t.Errorf("the files are in no order: %v", names)
+	}
+	folder := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
+	for _, name := range []string{
+		"README.md", "bin/perksd", "bin/perksctl", "completions/_perksd", "completions/perksctl.fish", "docs/operating.md", "docs/security.md", "etc/perksd/perksd.env",
+		"licences/perksd", "licences/perksctl", "man/man1/perksctl.1.gz", "man/man8/perksd-serve.8.gz", "systemd/perksd.service", "systemd/sysusers.d/perksd.conf",
+	} {
+		if !slices.Contains(names, folder+"/"+name) {
+			t.Errorf("it lacks %s", name)
+		}
+	}
+	r := &root{t, t.TempDir()}
+	r.run(exec.Command("tar", "-C", r.folder, "-xzf", archive))
+	for _, program := range []string{"perksd", "perksctl"} {
+		if said := r.run(exec.Command(r.path(folder+"/bin/"+program), "version")); !strings.HasPrefix(said, program+" ") {
+			t.Errorf("%s says %q", program, said)
+		}
+	}
+}
+
+func eachFile(t *testing.T, archive string, look func(*tar.Header)) {
+	t.Helper()
+	file, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	packed, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := tar.NewReader(packed)
+	for {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		look(header)
+	}
+}
+
+func TestTheSumsAreThoseOfTheFiles(t *testing.T) {
+	cmd := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
+	cmd.Dir = filepath.Join(repository, "bin/package")
+	said, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(said), ": OK\n") < 3 {
+		t.Errorf("%v:\n%s", err, said)
+	}
+}
