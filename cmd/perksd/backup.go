@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,7 @@ func (p *program) backupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Copy a SQLite database, as of one moment, to a new file",
 		Long: "Copy a SQLite database, as of one moment, to a new file, while servers go on reading and writing it.\n\n" +
-			"The copy is a database like the original; to go back to it, stop the servers and put it in the original's place. A file that is there\n" +
+			"The copy is a database like the original; to go back to it, stop the server and use 'perksd restore'. A file that is there\n" +
 			"already is not overwritten. For PostgreSQL there is pg_dump: perksd backup says how to call it.",
 		Example: "  perksd backup perks-$(date +%F).db",
 		Args:    arguments("FILE"),
@@ -37,6 +38,10 @@ func (p *program) backUp(ctx context.Context, path string) error {
 	if err := db.backup(ctx, path); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "Backed up %s%s to %s.\n", p.ifSandbox("the sandbox "), db.name(), path)
+	made, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "Backed up %s%s to %s (%.1f MiB).\n", p.ifSandbox("the sandbox "), db.name(), path, float64(made.Size())/(1<<20))
 	return err
 }

@@ -25,6 +25,8 @@ type database interface {
 	is(ctx context.Context, other database) (bool, error)
 	// backup copies it, as of one moment, to a new file.
 	backup(ctx context.Context, path string) error
+	// restore puts a backup in its place, and returns where what was there is now.
+	restore(ctx context.Context, backup string, at time.Time) (former string, err error)
 }
 
 // migration is one step of a database's schema; AppliedAt is null while it is pending.

@@ -95,6 +95,7 @@ func (p *program) root() *cobra.Command {
 		p.keysCommand(),
 		p.demoDataCommand(),
 		p.backupCommand(),
+		p.restoreCommand(),
 		p.sandboxCommand(),
 		p.versionCommand(),
 		p.completionCommand(),

@@ -77,7 +77,9 @@ func TestBackupOfTheSandbox(t *testing.T) {
 	o.refuses(exitFailure, "perksd was never set up in the database "+o.path("sandbox.db")+
 		"; name another with --sandbox-database, or set this one up with 'perksd migrate --sandbox'", "backup", "--sandbox", o.path("copy.db"))
 	o.must("import", "users", "--sandbox", o.file("users.csv", importable["users"]))
-	equal(t, "backup", "Backed up the sandbox "+o.path("sandbox.db")+" to "+o.path("copy.db")+".\n", o.must("backup", "--sandbox", o.path("copy.db")))
+	if said, want := o.must("backup", "--sandbox", o.path("copy.db")), "Backed up the sandbox "+o.path("sandbox.db")+" to "+o.path("copy.db")+" ("; !strings.HasPrefix(said, want) {
+		t.Errorf("backup says %q, want %q and its size", said, want)
+	}
 	equal(t, "the copy", "id\nalice\nbob\n", o.must("export", "users", "--database", "sqlite:"+o.path("copy.db")))
 	o.hasNoDatabase() // and none was made
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -19,6 +20,9 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 
 func (db *DB) backup(ctx context.Context, path string) (err error) {
 	copied, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s", filepath.Dir(path))
+	}
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,8 @@ type place struct {
 // errMoved says that the database is not where it was opened.
 var errMoved = errors.New("the file was removed or replaced while the server uses it")
 
-// settle takes the files that the connection has just written to for the right ones.
+// settle takes the log that the connection has just written to for the right one.
 func (p *place) settle() (err error) {
-	if p.main == nil {
-		if p.main, err = os.Stat(p.path); err != nil {
-			return err
-		}
-	}
 	if p.log == nil {
 		p.log, err = os.Stat(p.path + logSuffix)
 	}

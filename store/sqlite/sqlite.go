@@ -61,6 +61,10 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err := file.create(); err != nil {
 		return nil, err
 	}
+	opened, err := os.Stat(file.path) // before it is opened, so that one that is replaced meanwhile shows
+	if err != nil {
+		return nil, err
+	}
 	session, err := file.migrated(ctx)
 	if err != nil {
 		return nil, err
@@ -69,7 +73,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, session.close())
 	}
-	return &DB{file: file, log: log, readers: readers, writer: startWriter(file, session, log), totals: store.NewTotals()}, nil
+	return &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, session, log), totals: store.NewTotals()}, nil
 }
 
 // Close waits for the writes that are queued and under way, refuses new ones, and releases the file.

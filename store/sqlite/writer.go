@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -37,9 +38,10 @@ type writer struct {
 	trouble *trouble
 }
 
-func startWriter(file file, session *session, log *slog.Logger) *writer {
+func startWriter(file file, opened os.FileInfo, session *session, log *slog.Logger) *writer {
 	w := &writer{file: file, log: log, queue: make(chan *job, maxQueue), stopped: make(chan struct{}), session: session}
-	w.place.path, w.trouble = file.path, &trouble{log: log, path: file.path}
+	w.place = place{path: file.path, main: opened}
+	w.trouble = &trouble{log: log, path: file.path}
 	go w.run()
 	return w
 }

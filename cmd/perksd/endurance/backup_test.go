@@ -2,6 +2,10 @@ package endurance
 
 import (
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"example.com/perks/cmd/perksd/perksdtest"
@@ -21,19 +25,34 @@ func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	c.leave()
 	c.check(i)
 
-	copied := perksdtest.InstallOver(t, "sqlite:"+folder+"/copy.db")
+	// Over a database at work nothing is restored; over one whose server was killed, log and all, the copy takes its place.
+	i.Refuses("is in use; stop the server", "restore", folder+"/copy.db")
+	server.Kill()
+	i.Must("", "restore", folder+"/copy.db")
+	copied := i
 	kept := copied.Redemptions()
 	before.check(t, kept, manyCustomers)
 	if len(kept) > after+customersAtOnce {
 		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(kept), after)
 	}
-	if i.Must("", "export", "users") != copied.Must("", "export", "users") {
+	former, err := filepath.Glob(folder + "/perks.db.before-*Z")
+	if err != nil || len(former) != 1 {
+		t.Fatalf("the former database is not kept once: %q, %v", former, err)
+	}
+	original := perksdtest.InstallOver(t, "sqlite:"+former[0])
+	c.check(original)
+	if original.Must("", "export", "users") != copied.Must("", "export", "users") {
 		t.Error("the users of the copy are not those of the original")
 	}
 	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(kept), after)
 
-	// The copy is a database to serve from, and what it has of a perk is what its redemptions have left.
-	copied.ImportCSV("perks", perkCSV("rush", len(kept)+1))
+	servesFrom(t, copied, len(kept))
+}
+
+// servesFrom starts a server on what was restored, where so many of a perk were redeemed: a unit more can be, and no other.
+func servesFrom(t *testing.T, copied *perksdtest.Installation, redeemed int) {
+	t.Helper()
+	copied.ImportCSV("perks", perkCSV("rush", redeemed+1))
 	second := copied.Start()
 	till := newTill(t, copied.Token(second.URL), 1)
 	for n, want := range []int{http.StatusCreated, http.StatusConflict} {
@@ -41,5 +60,50 @@ func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 		if err != nil || answer.status != want {
 			t.Errorf("the copy, asked for unit %d of the one that is left: %+v, %v", n+1, answer, err)
 		}
+	}
+}
+
+// TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase types what perksd says is to be typed.
+func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	database := startCluster(t)
+	i := perksdtest.InstallOver(t, database.DSN("perks"))
+	c := sendCustomers(t, i, i.StartTogether(2)...)
+	c.come(100)
+	before := c.ledger.copy()
+	dump := filepath.Join(t.TempDir(), "perks.dump")
+	typeWhatIsSaid(t, i, "backup", dump)
+	after := c.ledger.count()
+	c.come(100)
+	c.leave()
+	c.check(i)
+
+	typeWhatIsSaid(t, i, "restore", dump)
+	restored := perksdtest.InstallOver(t, database.DSN("perks_restored"))
+	kept := restored.Redemptions()
+	before.check(t, kept, manyCustomers)
+	if len(kept) > after+customersAtOnce {
+		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(kept), after)
+	}
+	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(kept), after)
+	servesFrom(t, restored, len(kept))
+}
+
+// typeWhatIsSaid has a shell run the command line that perksd names instead of doing the work itself.
+func typeWhatIsSaid(t *testing.T, i *perksdtest.Installation, args ...string) {
+	t.Helper()
+	said, err := i.Command(args...).CombinedOutput()
+	if err == nil {
+		t.Fatalf("perksd %s does the work itself: %s", strings.Join(args, " "), said)
+	}
+	_, line, _ := strings.Cut(strings.TrimSpace(string(said)), "with: ")
+	debian, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.Command("sh", "-c", line)
+	shell.Env = []string{"PATH=" + strings.Join(append(debian, os.Getenv("PATH")), ":")}
+	if output, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, output)
 	}
 }

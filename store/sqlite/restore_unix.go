@@ -1,0 +1,46 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// What SQLite locks of a file (https://www.sqlite.org/src/file/src/os.h): whoever has the database open with a log holds a
+// lock on the bytes from pendingByte on.
+const (
+	pendingByte = 0x40000000
+	lockedBytes = 2 + 510
+)
+
+// lockOut keeps all others from opening the database until release is called, or returns ErrInUse. It needs nothing of
+// what is in the file, which may be damaged, and it locks nothing when there is no file.
+func (f file) lockOut() (release func(), err error) {
+	handle, err := os.OpenFile(f.path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: pendingByte, Len: lockedBytes}
+	if err := syscall.FcntlFlock(handle.Fd(), syscall.F_SETLK, &lock); err != nil {
+		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+			err = ErrInUse
+		}
+		return nil, errors.Join(err, handle.Close())
+	}
+	return func() { _ = handle.Close() }, nil
+}
+
+// giveTo makes a file belong to whom another one belongs to: root may restore what a server runs on as somebody else.
+func giveTo(path string, like os.FileInfo) error {
+	owner, ok := like.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	return errors.Join(os.Chmod(path, like.Mode().Perm()), os.Chown(path, int(owner.Uid), int(owner.Gid)))
+}
