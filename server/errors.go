@@ -80,6 +80,20 @@ func answerTo(err error) *answer {
 // maxMessage is how many bytes of a message are sent; longer ones repeat what the caller has sent.
 const maxMessage = 2000
 
+// forCaller does with the errors of fields as with the message: their names and texts can repeat what was sent.
+func forCaller(fields api.FieldErrors) api.FieldErrors {
+	if fields == nil {
+		return nil
+	}
+	shown := make(api.FieldErrors, len(fields))
+	for name, problems := range fields {
+		for _, problem := range problems {
+			shown.Add(hideSecrets(cut(name, maxMessage)), "%s", hideSecrets(cut(problem, maxMessage)))
+		}
+	}
+	return shown
+}
+
 // writeError is echo's error handler.
 func (s *service) writeError(err error, c echo.Context) {
 	a := answerTo(err)
@@ -101,7 +115,7 @@ func (s *service) writeError(err error, c echo.Context) {
 		c.Response().Header().Set("Retry-After", "1")
 	}
 	message := hideSecrets(cut(a.err.Message, maxMessage))
-	body := api.ErrorBody{Response: message, Code: a.err.Code, Errors: a.err.Fields, OAuthError: a.oauthError}
+	body := api.ErrorBody{Response: message, Code: a.err.Code, Errors: forCaller(a.err.Fields), OAuthError: a.oauthError}
 	mediaType := echo.MIMEApplicationJSON
 	if writesProblems(c) {
 		mediaType = "application/problem+json"

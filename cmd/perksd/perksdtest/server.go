@@ -42,6 +42,7 @@ func (i *Installation) StartLoggingTo(file *os.File) *Server {
 	i.t.Helper()
 	cmd := i.Command("serve", "--addr", "127.0.0.1:0")
 	cmd.Stderr = file
+	cmd.Stdout = cmd.Stderr // what it should not write is in the log too
 	if err := cmd.Start(); err != nil {
 		i.t.Fatal(err)
 	}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"example.com/perks/api/client/certtest"
+	"example.com/perks/cmd/perksd/perksdtest"
+)
+
+// spy sends what is secret to where it belongs and to where it does not, and keeps what can be read of it afterwards.
+type spy struct {
+	t       *testing.T
+	url     string
+	secrets map[string]string
+	read    bytes.Buffer
+}
+
+// send keeps the answer unless it is what was asked for.
+func (s *spy) send(what, method, path, body string, header http.Header) {
+	s.t.Helper()
+	request, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if response.StatusCode >= 400 {
+		fmt.Fprintf(&s.read, "the answer to %s: %s\n", what, answer)
+	}
+}
+
+// findsNothing looks for each secret in all spellings.
+func (s *spy) findsNothing() {
+	s.t.Helper()
+	text := s.read.String()
+	for name, secret := range s.secrets {
+		sum := sha256.Sum256([]byte(secret))
+		for spelling, hidden := range map[string]string{
+			"as it is":    secret,
+			"URL-encoded": url.QueryEscape(secret),
+			"in base64":   base64.StdEncoding.EncodeToString([]byte(secret)),
+			"hashed":      hex.EncodeToString(sum[:]),
+		} {
+			if at := strings.Index(text, hidden); at >= 0 {
+				line := text[strings.LastIndexByte(text[:at], '\n')+1:]
+				line, _, _ = strings.Cut(line, "\n")
+				s.t.Errorf("%s is there %s: %s", name, spelling, line)
+			}
+		}
+	}
+}
+
+func TestSecretsAndTokensAreNowhereToBeRead(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		t.Run(format, func(t *testing.T) {
+			i := perksdtest.Install(t)
+			i.ImportCSV("users", "id\nalice\n")
+			i.ImportCSV("perks", "id,title,description,city\ntea,Tea,Hot,Bath\n")
+			id, secret := i.Client("Spied on")
+			server := i.Start("--log-level", "debug", "--log-format", format)
+			token := perksdtest.TokenOf(t, http.DefaultClient, server.URL, id, secret).AccessToken
+			parts := strings.Split(token, ".")
+			s := &spy{t: t, url: server.URL, secrets: map[string]string{
+				"the secret": secret, "the token": token, "the token's signature": parts[2], "the token's claims": parts[1], "id and secret": id + ":" + secret,
+			}}
+			s.useRightly(id, secret, token)
+			s.misuse(id, secret, token)
+
+			var rotated struct {
+				Secret string `json:"client_secret"`
+			}
+			if err := json.Unmarshal([]byte(i.Must("", "client", "rotate-secret", id, "-o", "json")), &rotated); err != nil {
+				t.Fatal(err)
+			}
+			s.secrets["the new secret"] = rotated.Secret
+			s.useRightly(id, secret, token) // the secret is wrong now
+			i.Must("", "client", "disable", id)
+			s.send("a token of a disabled client", "GET", "/v2/partners/perks", "", bearerHeader(token))
+			s.useRightly(id, rotated.Secret, token)
+
+			server.Terminate()
+			s.read.WriteString(server.Rest())
+			s.read.WriteString(i.Must("", "audit"))
+			s.read.WriteString(i.Must("", "client", "list", "-o", "json"))
+			if got := strings.Count(s.read.String(), "token refused"); got < 5 {
+				t.Errorf("the log has only %d reasons why tokens were refused:\n%s", got, s.read.String())
+			}
+			s.findsNothing()
+		})
+	}
+}
+
+func bearerHeader(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+
+func basicHeader(id, secret string) http.Header {
+	return http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))}}
+}
+
+func (s *spy) useRightly(id, secret, token string) {
+	s.send("a secret", "POST", "/v2/auth/token", "{}", basicHeader(id, secret))
+	s.send("an encoded secret", "POST", "/v2/auth/token", "{}", basicHeader(url.QueryEscape(id), strings.ReplaceAll(url.QueryEscape(secret), "-", "%2D")))
+	s.send("a list", "GET", "/v2/partners/perks", "", bearerHeader(token))
+	s.send("a redemption", "POST", "/v2/partners/perks/tea/redeem", `{"user_id":"alice"}`, bearerHeader(token))
+}
+
+// misuse puts secrets where people and programs put them by mistake.
+func (s *spy) misuse(id, secret, token string) {
+	s.send("a wrong secret", "POST", "/v2/auth/token", "{}", basicHeader(id, secret+"x"))
+	s.send("a secret for the id", "POST", "/v2/auth/token", "{}", basicHeader(secret, id))
+	s.send("a token for the id", "POST", "/v2/auth/token", "{}", basicHeader(token, secret))
+	s.send("a secret as a grant", "POST", "/v2/auth/token", fmt.Sprintf(`{"grant_type":%q,"client_secret":%q}`, secret, secret), basicHeader(id, secret))
+	s.send("a secret as a scope", "POST", "/v2/auth/token", fmt.Sprintf(`{"scope":%q}`, secret), basicHeader(id, secret))
+	s.send("a secret as a token", "GET", "/v2/partners/perks", "", bearerHeader(secret))
+	s.send("a tampered token", "GET", "/v2/partners/perks", "", bearerHeader(token+"x"))
+	s.send("a token twice", "GET", "/v2/partners/perks", "", bearerHeader(token+"."+token))
+	s.send("a secret as an algorithm", "GET", "/v2/partners/perks", "", bearerHeader(base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"`+secret+`"}`))+".e30.AA"))
+	for _, hidden := range []string{secret, token, base64.StdEncoding.EncodeToString([]byte(id + ":" + secret))} {
+		for _, path := range []string{"/", "/v2/", "/v2/partners/perks/", "/v2/partners/perks/users/", "/v2/get-property/", "/v2/auth/", "/docs/"} {
+			s.send("a secret in a path", "GET", path+url.PathEscape(hidden), "", bearerHeader(token))
+			s.send("a secret in a path, encoded twice", "GET", path+url.PathEscape(url.PathEscape(hidden)), "", nil)
+		}
+		query := url.QueryEscape(hidden)
+		s.send("a secret in the query", "GET", "/v2/partners/perks?access_token="+query, "", nil)
+		s.send("a secret to sort by", "GET", "/v2/partners/perks?sort="+query, "", bearerHeader(token))
+		s.send("a secret for a number", "GET", "/v2/partners/perks?page="+query, "", bearerHeader(token))
+		s.send("a secret for a user", "POST", "/v2/partners/perks/tea/redeem", fmt.Sprintf(`{"user_id":%q}`, hidden), bearerHeader(token))
+		s.send("a secret for a field", "POST", "/v2/partners/perks/tea/redeem", fmt.Sprintf(`{"user_id":"alice",%q:1}`, hidden), bearerHeader(token))
+		for _, name := range []string{"X-Request-Id", "User-Agent", "Referer", "Cookie", "Idempotency-Key", "If-None-Match", "Content-Type", "Content-Encoding", "X-Forwarded-For", "X-Forwarded-Host", "Traceparent"} {
+			header := bearerHeader(token)
+			header.Set(name, hidden)
+			s.send("a secret as "+name, "POST", "/v2/partners/perks/tea/redeem", `{"user_id":"alice"}`, header)
+		}
+	}
+}
+
+func TestBrokenHandshakesAndDatabasesTellNoSecrets(t *testing.T) {
+	i := perksdtest.Install(t)
+	certFile, keyFile := newOperator(t).put(certtest.New(t, "Our own").Issue())
+	s := &spy{t: t, secrets: map[string]string{"the token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "the password": "pass-of-the-database"}}
+	server := i.Start("--log-level", "debug", "--tls-cert", certFile, "--tls-key", keyFile)
+	for _, hello := range []string{"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + s.secrets["the token"] + "\r\n\r\n", "\x16\x03\x01\x00\x2a" + s.secrets["the token"]} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "https://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, hello); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(conn) // whatever it is
+		s.read.Write(answer)
+		conn.Close()
+	}
+	server.WaitFor(t, "TLS handshake error")
+	server.Terminate()
+	s.read.WriteString(server.Rest())
+	for _, command := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"client", "list"}} {
+		for _, address := range []string{"postgres://perks:pass-of-the-database@127.0.0.1:1/perks?connect_timeout=1", "postgres://perks:pass-of-the-database@%zz/perks", "mysql://perks:pass-of-the-database@db/perks"} {
+			output, err := i.Command(append(command, "--database", address)...).CombinedOutput()
+			if err == nil {
+				t.Errorf("%v over %s succeeded", command, address)
+			}
+			s.read.Write(output)
+		}
+	}
+	s.findsNothing()
+}
+
+func TestGuessingSecretsIsSlowedAndLogged(t *testing.T) {
+	i := perksdtest.Install(t)
+	id, secret := i.Client("Guessed at")
+	server := i.Start("--log-format", "json")
+	ask := func(id, secret string) *http.Response {
+		request, err := http.NewRequest(http.MethodPost, server.URL+"/v2/auth/token", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.SetBasicAuth(id, secret)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response
+	}
+	for who, reason := range map[string]string{id: "the secret is wrong", "nobody": "there is no such client"} {
+		refused := 0
+		for n := range 30 {
+			if response := ask(who, fmt.Sprint("a guess, number ", n)); response.StatusCode == http.StatusTooManyRequests {
+				refused++
+				if wait := response.Header.Get("Retry-After"); len(wait) != 1 || wait < "1" || wait > "5" {
+					t.Errorf("Retry-After is %q", wait)
+				}
+			}
+		}
+		if refused < 15 { // one more guess is looked at every 5 s
+			t.Errorf("of 30 guesses at %s only %d are refused", who, refused)
+		}
+		var line struct{ Level, Client, Address, Reason string }
+		if err := json.Unmarshal([]byte(server.WaitFor(t, `"msg":"token refused"`)), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Level != "WARN" || line.Client != who || line.Address != "127.0.0.1" || !strings.HasSuffix(line.Reason, reason) {
+			t.Errorf("a failure is logged as %+v", line)
+		}
+		for range 9 {
+			server.WaitFor(t, `"msg":"token refused"`)
+		}
+	}
+	if response := ask(id, secret); response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusOK {
+		t.Errorf("the right secret is answered with %s", response.Status)
+	}
+	server.Terminate()
+	if log := server.Rest(); strings.Contains(log, "a guess") || strings.Contains(log, secret) || strings.Count(log, "refused after too many failures") == 0 {
+		t.Errorf("the log is\n%s", log)
+	}
+}
