@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -12,3 +13,5 @@ import (
 func detached(account) *syscall.SysProcAttr { return nil }
 
 func killFamily(parent *os.Process) error { return parent.Kill() }
+
+func freezeFamily(*os.Process, bool) error { return errors.ErrUnsupported }

@@ -26,11 +26,36 @@ func killFamily(parent *os.Process) error {
 	if err := parent.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
+	for _, child := range children(parent) {
+		_ = syscall.Kill(child, syscall.SIGKILL) // one that has ended meanwhile is as good
+	}
+	return parent.Kill()
+}
+
+// freezeFamily stops a process and then its children, or lets them go on, the parent last.
+func freezeFamily(parent *os.Process, freeze bool) error {
+	if freeze {
+		if err := parent.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		for _, child := range children(parent) {
+			_ = syscall.Kill(child, syscall.SIGSTOP)
+		}
+		return nil
+	}
+	for _, child := range children(parent) {
+		_ = syscall.Kill(child, syscall.SIGCONT)
+	}
+	return parent.Signal(syscall.SIGCONT)
+}
+
+// children are those of a process that it has not waited for.
+func children(parent *os.Process) (ids []int) {
 	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent.Pid, parent.Pid))
 	for _, id := range strings.Fields(string(list)) {
 		if child, err := strconv.Atoi(id); err == nil {
-			_ = syscall.Kill(child, syscall.SIGKILL) // one that has ended meanwhile is as good
+			ids = append(ids, child)
 		}
 	}
-	return parent.Kill()
+	return ids
 }

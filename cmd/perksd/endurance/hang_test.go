@@ -1,0 +1,86 @@
+package endurance
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+)
+
+// answeredWithin is how long a request may take, whatever the database does: 15 s for the work on it, and a little.
+const answeredWithin = 17 * time.Second
+
+// TestADatabaseThatHangsHoldsNobodyUpForLong stops PostgreSQL where it is: connections stay open, and nothing is answered.
+// More ask than there are connections.
+func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
+	t.Parallel()
+	database := startCluster(t)
+	i := perksdtest.InstallOver(t, database.DSN("perks"))
+	server := i.Start()
+	ready := watchReadiness(t, server)
+	ready.becomes(true)
+	c := sendCustomers(t, i, server)
+	c.come(100)
+
+	if err := database.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	frozen := time.Now()
+	t.Logf("not ready %s after the database hung", ready.becomes(false).Sub(frozen).Round(time.Millisecond))
+	many := newTill(t, c.till.token, 3*connectionsEach)
+	begun := time.Now()
+	var asking sync.WaitGroup
+	for n := range 3 * connectionsEach {
+		asking.Go(func() {
+			if n%2 == 0 {
+				late := attempt{perk: "rush", user: userNumber(manyCustomers - 1 - n)}
+				if _, err := many.redeem(server.URL, late); err == nil || !strings.Contains(err.Error(), "status 503") {
+					t.Errorf("a redemption is answered %v", err)
+				}
+				return
+			}
+			if status, err := perksdtest.Get(server.URL+"/v2/partners/perks", c.till.token); err != nil || status != http.StatusServiceUnavailable {
+				t.Errorf("a read is answered %d, %v", status, err)
+			}
+		})
+	}
+	asking.Wait()
+	took := time.Since(begun)
+	t.Logf("%d requests were answered within %s", 3*connectionsEach, took.Round(time.Millisecond))
+	if took > answeredWithin {
+		t.Errorf("that is more than %s", answeredWithin)
+	}
+
+	if err := database.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	thawed := time.Now()
+	t.Logf("ready %s after the database went on", ready.becomes(true).Sub(thawed).Round(time.Millisecond))
+	if err := c.serve(c.newcomer(), 0); err != nil {
+		t.Error(err)
+	}
+	c.come(100)
+	c.leave()
+	c.ledger.check(t, i.Redemptions(), manyCustomers)
+	c.ledger.onlyRefused(t)
+	ready.stop()
+	server.Terminate()
+}
+
+// TestAServerWithoutItsDatabaseDoesNotStart leaves it to the supervisor to try again.
+func TestAServerWithoutItsDatabaseDoesNotStart(t *testing.T) {
+	t.Parallel()
+	database := startCluster(t)
+	i := perksdtest.InstallOver(t, database.DSN("perks"))
+	if err := database.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	i.Refuses("is PostgreSQL running, and are host and port right?", "serve", "--addr", "127.0.0.1:0")
+	if err := database.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	i.Start().Terminate()
+}
