@@ -139,12 +139,14 @@ func TestWhatCallersMakeUpMakesNoSeries(t *testing.T) {
 			s.Do(s.Request("", "GET", s.Root()+fmt.Sprintf(path, i), ""), nil)
 		}
 	}
-	got := slices.Sorted(maps.Keys(of(counted(t, registry), "perks_http_requests_total")))
-	want := []string{
-		"401 GET /v2/partners/perks/:perkId", "404 GET other", "404 other other", "405 other /v2/auth/token",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the series differ (-want +got):\n%s", diff)
+	all := counted(t, registry)
+	for name, want := range map[string][]string{
+		"perks_http_requests_total":           {"401 GET /v2/partners/perks/:perkId", "404 GET other", "404 other other", "405 other /v2/auth/token"},
+		"perks_http_request_duration_seconds": {"GET /v2/partners/perks/:perkId", "GET other", "other /v2/auth/token", "other other"},
+	} {
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(of(all, name)))); diff != "" {
+			t.Errorf("the series of %s differ (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
