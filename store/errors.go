@@ -69,6 +69,11 @@ func PropertyExists(id int64) error {
 	return api.Errorf(api.CodeConflict, "Property %d exists; there is nothing to restore.", id)
 }
 
+// SigningKeyNotFound says that no signing key has the id.
+func SigningKeyNotFound(id string) error {
+	return api.Errorf(api.CodeNotFound, "There is no signing key %q. 'perksd keys list' shows those that there are.", id)
+}
+
 // ClientExists says that the client's id is taken.
 func ClientExists(id string) error {
 	return api.Errorf(api.CodeConflict, "There is a client %q already. Choose another id.", id)

@@ -93,6 +93,23 @@ type Client struct {
 	CreatedAt   time.Time
 }
 
+// ClientChange is what is to be another with a client; what is nil stays.
+type ClientChange struct {
+	Name   *string
+	Scopes api.Scopes
+}
+
+// Of returns the client with the change.
+func (change ClientChange) Of(c Client) Client {
+	if change.Name != nil {
+		c.Name = *change.Name
+	}
+	if change.Scopes != nil {
+		c.Scopes = change.Scopes
+	}
+	return c
+}
+
 // SigningKey signs tokens from CreatedAt on, until a newer key is there, and verifies them until ExpiresAt.
 type SigningKey struct {
 	ID        string
@@ -139,7 +156,9 @@ const (
 	ActionRotateSecret     = "client.rotate-secret"
 	ActionDisableClient    = "client.disable"
 	ActionEnableClient     = "client.enable"
+	ActionUpdateClient     = "client.update"
 	ActionRotateSigningKey = "key.rotate"
+	ActionDropSigningKey   = "key.drop"
 	ActionResetSandbox     = "sandbox.reset"
 	ActionImportPerks      = "perks.import"
 	ActionImportCategories = "categories.import"

@@ -92,6 +92,8 @@ type Credentials interface {
 	SetClientSecret(ctx context.Context, id string, hash SecretHash, by Actor, at time.Time) error
 	// SetClientDisabled shuts a client out or lets it in again, or returns ClientNotFound.
 	SetClientDisabled(ctx context.Context, id string, disabled bool, by Actor, at time.Time) error
+	// UpdateClient changes what is named and returns the client as it is then, or ClientNotFound.
+	UpdateClient(ctx context.Context, id string, change ClientChange, by Actor, at time.Time) (Client, error)
 	// SigningKeys returns the keys that have not expired at the instant, newest first.
 	SigningKeys(ctx context.Context, at time.Time) ([]SigningKey, error)
 	// EnsureSigningKey adds the key if there is none that has not expired, as one atomic step: of several replicas that
@@ -99,6 +101,11 @@ type Credentials interface {
 	EnsureSigningKey(ctx context.Context, key SigningKey) error
 	// RotateSigningKey adds the key and lets all older ones expire at the instant, unless they expire before.
 	RotateSigningKey(ctx context.Context, key SigningKey, oldExpire time.Time, by Actor) error
+	// DropSigningKey forgets a key, or returns SigningKeyNotFound. If no key is left that does not expire, it adds the
+	// successor as one step with that, and tells so.
+	DropSigningKey(ctx context.Context, id string, successor SigningKey, by Actor) (succeeded bool, err error)
+	// PurgeSigningKeys forgets the keys that expired before the instant and returns how many there were.
+	PurgeSigningKeys(ctx context.Context, before time.Time) (int64, error)
 	AuditLog
 }
 

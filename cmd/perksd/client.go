@@ -17,6 +17,7 @@ func (p *program) clientCommand() *cobra.Command {
 	return group("client", "Say which programs and people may call the service",
 		p.clientCreateCommand(),
 		p.clientListCommand(),
+		p.clientUpdateCommand(),
 		p.clientRotateSecretCommand(),
 		p.clientSwitchCommand("disable", "Shut a client out, its tokens too", true),
 		p.clientSwitchCommand("enable", "Let a client in again", false),

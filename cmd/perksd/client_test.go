@@ -126,3 +126,22 @@ func TestWithoutRandomnessThereIsNoSecret(t *testing.T) {
 		t.Error("an id was made of nothing")
 	}
 }
+
+func TestClientUpdateChangesNameAndScope(t *testing.T) {
+	o := newOperator(t)
+	o.must("client", "create", "--name", "X", "--id", "x")
+	before := o.client("x")
+	equal(t, "scope", "CLIENT_ID  NAME  SCOPE                    SANDBOX_ONLY  DISABLED  CREATED_AT\n"+
+		"x          X     perks:read perks:redeem  false         false     2026-06-15T12:00:00Z\n", o.must("client", "update", "x", "--scope", "perks:redeem,perks:read"))
+	if updated := o.must("client", "update", "x", "--name", "Y", "-o", "json"); !strings.Contains(updated, `"name": "Y"`) || strings.Contains(updated, "secret") {
+		t.Errorf("update prints %s", updated)
+	}
+	if after := o.client("x"); after.Secret != before.Secret || after.Name != "Y" || after.Scopes.String() != "perks:read perks:redeem" {
+		t.Errorf("the client is %+v", after)
+	}
+	const more = " (see 'perksd client update --help')"
+	o.refuses(exitUsage, "say what to change with --name or --scope"+more, "client", "update", "x")
+	o.refuses(exitUsage, "--scope names no scope; 'perksd client disable' shuts a client out"+more, "client", "update", "x", "--scope", "")
+	o.refuses(exitUsage, "--name is required: what do people call this client?"+more, "client", "update", "x", "--name", " ")
+	o.refuses(exitFailure, `There is no client "y".`, "client", "update", "y", "--name", "Y")
+}

@@ -11,7 +11,7 @@ import (
 )
 
 func (p *program) keysCommand() *cobra.Command {
-	return group("keys", "Look after the keys that tokens are signed with", p.keysRotateCommand())
+	return group("keys", "Look after the keys that tokens are signed with", p.keysListCommand(), p.keysRotateCommand(), p.keysDropCommand())
 }
 
 func (p *program) keysRotateCommand() *cobra.Command {

@@ -23,7 +23,13 @@ func (p purging) PurgeIdempotencyKeys(ctx context.Context, before time.Time) (in
 	return n, err
 }
 
-func TestOldIdempotencyKeysAreForgottenAtEachTick(t *testing.T) {
+func (p purging) PurgeSigningKeys(ctx context.Context, before time.Time) (int64, error) {
+	n, err := p.Store.PurgeSigningKeys(ctx, before)
+	p.purged <- n
+	return n, err
+}
+
+func TestOldKeysAreForgottenAtEachTick(t *testing.T) {
 	o := withClient(t)
 	o.must("import", "users", o.file("users.csv", importable["users"]))
 	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
@@ -33,6 +39,13 @@ func TestOldIdempotencyKeysAreForgottenAtEachTick(t *testing.T) {
 		Key: &store.IdempotencyKey{Key: "k"}}
 	if _, err := db.Redeem(t.Context(), attempt); err != nil {
 		t.Fatal(err)
+	}
+
+	for id, expire := range map[string]time.Time{"first": {}, "second": testNow.Add(23 * time.Hour)} {
+		key := store.SigningKey{ID: id, Secret: []byte("secret"), CreatedAt: testNow, ExpiresAt: expire}
+		if err := db.RotateSigningKey(t.Context(), key, testNow.Add(1000*time.Hour), store.Operator); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -47,10 +60,16 @@ func TestOldIdempotencyKeysAreForgottenAtEachTick(t *testing.T) {
 	if n := <-watched.purged; n != 0 {
 		t.Errorf("at the start %d keys are forgotten that still live", n)
 	}
+	if n := <-watched.purged; n != 0 {
+		t.Errorf("at the start %d signing keys are forgotten that expired less than an hour ago", n)
+	}
 	ticks <- testNow
 	times <- testNow.Add(store.IdempotencyKeyLife + time.Second)
 	if n := <-watched.purged; n != 1 {
 		t.Errorf("at the tick %d keys are forgotten, want the one that is past its life", n)
+	}
+	if n := <-watched.purged; n != 1 {
+		t.Errorf("at the tick %d signing keys are forgotten, want the one that expired an hour ago", n)
 	}
 	cancel()
 	<-ended

@@ -12,15 +12,20 @@ import (
 	"example.com/perks/store"
 )
 
-// How long what the store said is believed. A client that is disabled, or a key that is added, is noticed after this.
+// How long what the store said is believed. A client that is disabled, or a key that is added or dropped, is noticed after
+// this.
 const (
 	clientsFreshFor = 2 * time.Second
-	keysFreshFor    = 5 * time.Second
+	keysFreshFor    = 2 * time.Second
 )
 
-// KeySettles is how old a key is before it signs: by then every replica has noticed it, so that none signs with a key that
-// another would refuse, and all change to it at the same instant.
-const KeySettles = keysFreshFor + clockDifference
+// keysAskedEvery is how long the keys are believed when a token names one that is not among them: it may have been made in
+// place of a key that was dropped, and signs at once. Whoever makes names up has the database asked no more often.
+const keysAskedEvery = time.Second
+
+// KeySettles is how old a key is before it signs: by then every replica has noticed it, also one of an older version, so
+// that none signs with a key that another would refuse, and all change to it at the same instant.
+const KeySettles = 10 * time.Second
 
 // NewSigningKey makes a random HS256 key (RFC 7518, section 3.2: at least 256 bits).
 func NewSigningKey(now time.Time) (store.SigningKey, error) {
@@ -49,43 +54,86 @@ func newKeyring(s store.Credentials, now func() time.Time) *keyring {
 	return &keyring{store: s, now: now}
 }
 
-// signing returns the key to sign with at the instant: the newest that had settled by then. While none has it is the
-// oldest, which every replica has seen since it started, so that all choose the same key for the same instant.
+// signing returns the key to sign with at the instant.
 func (k *keyring) signing(ctx context.Context, at time.Time) (store.SigningKey, error) {
-	keys, err := k.load(ctx)
+	keys, err := k.load(ctx, keysFreshFor)
 	if err != nil {
 		return store.SigningKey{}, err
 	}
-	if len(keys) == 0 {
-		return store.SigningKey{}, fmt.Errorf("the database has no valid signing key; make one with perksd keys rotate")
+	if key, found := signingKey(keys, at); found {
+		return key, nil
 	}
-	for _, key := range keys {
-		if !key.CreatedAt.Add(KeySettles).After(at) {
-			return key, nil
+	return store.SigningKey{}, fmt.Errorf("the database has no valid signing key; make one with perksd keys rotate")
+}
+
+// signingKey chooses the same key for the same instant everywhere: of those that outlive each token that is issued then,
+// the newest that had settled. While none has it is the oldest of them: the first key of all, or the one that took the
+// place of a key that was dropped. A key that does not outlive them is better than none. Keys come newest first.
+func signingKey(keys []store.SigningKey, at time.Time) (key store.SigningKey, found bool) {
+	for _, k := range keys {
+		if !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(at.Add(MaxTokenTTL+time.Hour)) {
+			continue
+		}
+		key, found = k, true
+		if !k.CreatedAt.Add(KeySettles).After(at) {
+			break
 		}
 	}
-	return keys[len(keys)-1], nil
+	if !found && len(keys) > 0 {
+		return keys[0], true
+	}
+	return key, found
+}
+
+// KeyState is what a signing key is for at an instant.
+type KeyState string
+
+// A key signs or waits for its time, or only verifies what it signed before.
+const (
+	KeySigns    KeyState = "signing"
+	KeySettling KeyState = "settling"
+	KeyVerifies KeyState = "verifying"
+)
+
+// KeyStates says of each key, newest first, what it is for at the instant. With Config.Hourly a key still signs until the
+// end of the hour in which the next one settles.
+func KeyStates(keys []store.SigningKey, at time.Time) []KeyState {
+	signing, found := signingKey(keys, at)
+	states := make([]KeyState, len(keys))
+	for i, key := range keys {
+		switch {
+		case found && key.ID == signing.ID:
+			states[i] = KeySigns
+		case key.ExpiresAt.IsZero() || key.CreatedAt.Add(KeySettles).After(at):
+			states[i] = KeySettling
+		default:
+			states[i] = KeyVerifies
+		}
+	}
+	return states
 }
 
 // byID finds a key that still verifies.
 func (k *keyring) byID(ctx context.Context, id string) (store.SigningKey, bool, error) {
-	keys, err := k.load(ctx)
-	if err != nil {
-		return store.SigningKey{}, false, err
-	}
-	for _, key := range keys {
-		if key.ID == id && (key.ExpiresAt.IsZero() || k.now().Before(key.ExpiresAt)) {
-			return key, true, nil
+	for _, fresh := range []time.Duration{keysFreshFor, keysAskedEvery} {
+		keys, err := k.load(ctx, fresh)
+		if err != nil {
+			return store.SigningKey{}, false, err
+		}
+		for _, key := range keys {
+			if key.ID == id && (key.ExpiresAt.IsZero() || k.now().Before(key.ExpiresAt)) {
+				return key, true, nil
+			}
 		}
 	}
 	return store.SigningKey{}, false, nil
 }
 
-func (k *keyring) load(ctx context.Context) ([]store.SigningKey, error) {
+func (k *keyring) load(ctx context.Context, fresh time.Duration) ([]store.SigningKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	if age := now.Sub(k.loaded); age >= 0 && age < keysFreshFor {
+	if age := now.Sub(k.loaded); age >= 0 && age < fresh {
 		return k.keys, nil
 	}
 	keys, err := k.store.SigningKeys(ctx, now)

@@ -44,7 +44,21 @@ func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
 	if client.Disabled {
 		return Caller{}, fmt.Errorf("%w: its client is disabled", ErrToken)
 	}
-	return Caller{ClientID: client.ID, Scopes: token.scopes, SandboxOnly: client.SandboxOnly}, nil
+	return Caller{ClientID: client.ID, Scopes: common(token.scopes, client.Scopes), SandboxOnly: client.SandboxOnly}, nil
+}
+
+// common is what of the token's scopes the client still has.
+func common(token, client api.Scopes) api.Scopes {
+	if client.Contains(token) {
+		return token
+	}
+	var both api.Scopes
+	for _, scope := range token {
+		if client.Has(scope) {
+			both = append(both, scope)
+		}
+	}
+	return both
 }
 
 // read checks all of a token but its client. Tokens are kept under their hash, so that none of them lies in memory.

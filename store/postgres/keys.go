@@ -63,6 +63,42 @@ func (db *DB) RotateSigningKey(ctx context.Context, key store.SigningKey, oldExp
 	})
 }
 
+// DropSigningKey forgets a key, or returns SigningKeyNotFound. The successor is added if no key is left that does not expire.
+func (db *DB) DropSigningKey(ctx context.Context, id string, successor store.SigningKey, by store.Actor) (bool, error) {
+	return writeFor(ctx, db, "drop a signing key", func(s *session) (bool, error) {
+		if err := s.exec(lockSigningKeys); err != nil {
+			return false, err
+		}
+		key, err := found(store.SigningKeyNotFound(id), s, scanSigningKey, `
+			SELECT id, secret, created_at, expires_at FROM signing_keys WHERE id = $1`, id)
+		if err != nil {
+			return false, err
+		}
+		if err := s.exec(`DELETE FROM signing_keys WHERE id = $1`, id); err != nil {
+			return false, err
+		}
+		at := successor.CreatedAt
+		if err := s.audit(at, by, store.ActionDropSigningKey, store.SigningKeySubject(id), key.Public(), nil); err != nil {
+			return false, err
+		}
+		there, err := one(s, scanValue[bool], `SELECT EXISTS (SELECT 1 FROM signing_keys WHERE expires_at IS NULL)`)
+		if err != nil || there {
+			return false, err
+		}
+		if err := s.addSigningKey(successor); err != nil {
+			return false, err
+		}
+		return true, s.audit(at, by, store.ActionRotateSigningKey, store.SigningKeySubject(successor.ID), nil, successor.Public())
+	})
+}
+
+// PurgeSigningKeys forgets the keys that expired before the instant and returns how many there were.
+func (db *DB) PurgeSigningKeys(ctx context.Context, before time.Time) (int64, error) {
+	return writeFor(ctx, db, "forget signing keys", func(s *session) (int64, error) {
+		return s.execCount(`DELETE FROM signing_keys WHERE expires_at < $1`, before)
+	})
+}
+
 func (s *session) addSigningKey(key store.SigningKey) error {
 	var expires *time.Time
 	if !key.ExpiresAt.IsZero() {

@@ -72,6 +72,25 @@ func (db *DB) SetClientSecret(ctx context.Context, id string, hash store.SecretH
 	})
 }
 
+// UpdateClient changes what is named and returns the client as it is then, or ClientNotFound. What is as it should be already
+// leaves no entry in the audit log.
+func (db *DB) UpdateClient(ctx context.Context, id string, change store.ClientChange, by store.Actor, at time.Time) (store.Client, error) {
+	return writeFor(ctx, db, "change a client", func(s *session) (store.Client, error) {
+		before, err := clientByID(s, id)
+		if err != nil {
+			return before, err
+		}
+		after := change.Of(before)
+		if after.Public() == before.Public() {
+			return before, nil
+		}
+		if err := s.exec(`UPDATE clients SET name = ?, scopes = ? WHERE id = ?`, after.Name, after.Scopes.String(), id); err != nil {
+			return before, err
+		}
+		return after, s.audit(at, by, store.ActionUpdateClient, store.ClientSubject(id), before.Public(), after.Public())
+	})
+}
+
 // SetClientDisabled shuts a client out or lets it in again, or returns ClientNotFound. A client that is as it should be
 // already leaves no entry in the audit log.
 func (db *DB) SetClientDisabled(ctx context.Context, id string, disabled bool, by store.Actor, at time.Time) error {

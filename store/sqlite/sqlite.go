@@ -192,7 +192,7 @@ func (f file) session(ctx context.Context) (*session, error) {
 		"_foreign_keys": {"1"},
 		"_busy_timeout": {busyTimeout},
 		"_dqs":          {"0"},
-		"_pragma":       {"cache_size(-32000)", "journal_size_limit(67108864)"},
+		"_pragma":       {"cache_size(-32000)", "journal_size_limit(67108864)", "secure_delete(fast)"},
 	}))
 	if err != nil {
 		return nil, err

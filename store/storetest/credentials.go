@@ -87,6 +87,65 @@ var credentialTests = []test{
 		f.equal("a key has expired at its last instant", f.signingKeys(now.Add(3*time.Hour)), []store.SigningKey{c, b})
 		f.equal("the newest stays", f.signingKeys(now.Add(1000*time.Hour)), []store.SigningKey{c})
 	}},
+	{"a client's name and scopes are changed, each alone", func(f *fixture) {
+		f.addClients("a", "b")
+		want := client("a")
+		want.Scopes = api.Scopes{api.ScopePerksRead}
+		got, err := f.UpdateClient(f.ctx, "a", store.ClientChange{Scopes: want.Scopes}, store.Operator, now)
+		f.must(err)
+		f.equal("with other scopes", got, want)
+		want.Name = "Another"
+		for range 2 { // the second time there is nothing to do
+			got, err = f.UpdateClient(f.ctx, "a", store.ClientChange{Name: &want.Name}, store.Operator, now.Add(time.Second))
+			f.must(err)
+			f.equal("with another name", got, want)
+		}
+		clients, err := f.Clients(f.ctx)
+		f.must(err)
+		f.equal("clients", clients, []store.Client{want, client("b")})
+		narrow, first := want, client("a").Public()
+		narrow.Name = client("a").Name
+		entries := collect(f, f.Audit(f.ctx, store.AuditQuery{Subject: "client/a", Action: store.ActionUpdateClient}))
+		f.equal("entries", values(f, entries), values(f, []store.AuditEntry{
+			{At: now, Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(first), After: asJSON(narrow.Public())},
+			{At: now.Add(time.Second), Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(narrow.Public()), After: asJSON(want.Public())},
+		}))
+		_, err = f.UpdateClient(f.ctx, "missing", store.ClientChange{}, store.Operator, now)
+		f.fails("missing", err, api.CodeNotFound)
+	}},
+	{"a dropped key is gone, and has a successor if it was the last that does not expire", func(f *fixture) {
+		f.must(f.EnsureSigningKey(f.ctx, signingKey("a", now)))
+		f.must(f.RotateSigningKey(f.ctx, signingKey("b", now.Add(time.Hour)), now.Add(3*time.Hour), store.Operator))
+		f.must(f.RotateSigningKey(f.ctx, signingKey("c", now.Add(2*time.Hour)), now.Add(4*time.Hour), store.Operator))
+		b, c, d := signingKey("b", now.Add(time.Hour)), signingKey("c", now.Add(2*time.Hour)), signingKey("d", now.Add(150*time.Minute))
+		b.ExpiresAt = now.Add(4 * time.Hour)
+		drop := func(id string, wantSuccessor bool, want ...store.SigningKey) {
+			f.Helper()
+			succeeded, err := f.DropSigningKey(f.ctx, id, d, store.Operator)
+			f.must(err)
+			f.equal("a successor for "+id, succeeded, wantSuccessor)
+			f.equal("keys without "+id, f.signingKeys(now.Add(150*time.Minute)), want)
+		}
+		drop("a", false, c, b)
+		drop("c", true, d, b)
+		_, err := f.DropSigningKey(f.ctx, "c", signingKey("e", now), store.Operator)
+		f.fails("again", err, api.CodeNotFound)
+		f.equal("log of c", f.actions("key/c"), []string{store.ActionRotateSigningKey, store.ActionDropSigningKey})
+		f.equal("log of d", f.actions("key/d"), []string{store.ActionRotateSigningKey})
+	}},
+	{"keys are forgotten some time after they have expired", func(f *fixture) {
+		f.must(f.EnsureSigningKey(f.ctx, signingKey("a", now)))
+		f.must(f.RotateSigningKey(f.ctx, signingKey("b", now), now.Add(time.Hour), store.Operator))
+		for _, step := range []struct {
+			before time.Time
+			want   int64
+		}{{now.Add(time.Hour), 0}, {now.Add(time.Hour + time.Second), 1}, {now.Add(1000 * time.Hour), 0}} {
+			n, err := f.PurgeSigningKeys(f.ctx, step.before)
+			f.must(err)
+			f.equal("forgotten", n, step.want)
+		}
+		f.equal("keys", f.signingKeys(now), []store.SigningKey{signingKey("b", now)})
+	}},
 	{"a key is made anew when all have expired", func(f *fixture) {
 		old := signingKey("old", now)
 		old.ExpiresAt = now.Add(time.Hour)

@@ -1,0 +1,236 @@
+package auth_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/server/auth"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// counting is a store that counts what it is asked.
+type counting struct {
+	store.Store
+	clients, keys atomic.Int64
+}
+
+func (c *counting) Client(ctx context.Context, id string) (store.Client, error) {
+	c.clients.Add(1)
+	return c.Store.Client(ctx, id)
+}
+
+func (c *counting) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey, error) {
+	c.keys.Add(1)
+	return c.Store.SigningKeys(ctx, at)
+}
+
+// shop is a database with one client.
+func shop(t *testing.T) (*counting, store.Client) {
+	t.Helper()
+	db := &counting{Store: servertest.OpenStore(t)}
+	client := store.Client{ID: "shop", Name: "Shop", Secret: auth.HashSecret("secret"), Scopes: api.AllScopes(), CreatedAt: noon}
+	if err := db.CreateClient(t.Context(), client, store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	return db, client
+}
+
+// replica is a server's authority, whose clock is off by so much.
+func replica(t *testing.T, db store.Credentials, clock *servertest.Clock, off, ttl time.Duration, hourly bool) *auth.Authority {
+	t.Helper()
+	a, err := auth.New(t.Context(), auth.Config{Store: db, TTL: ttl, Hourly: hourly, Now: func() time.Time { return clock.Now().Add(off) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func issue(t *testing.T, a *auth.Authority, client store.Client) api.Token {
+	t.Helper()
+	token, err := a.Issue(t.Context(), client, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func newKey(t *testing.T, clock *servertest.Clock) store.SigningKey {
+	t.Helper()
+	key, err := auth.NewSigningKey(clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// TestNoTokenDiesWithItsKey lives through three days and three rotations, on three replicas whose clocks differ, with the
+// longest tokens that there are: each is good on each replica until its end.
+func TestNoTokenDiesWithItsKey(t *testing.T) {
+	for _, hourly := range []bool{false, true} {
+		t.Run(fmt.Sprintf("hourly %t", hourly), func(t *testing.T) {
+			db, client := shop(t)
+			clock := servertest.NewClock(noon)
+			var replicas []*auth.Authority
+			for _, off := range []time.Duration{0, 2 * time.Second, -2 * time.Second} {
+				replicas = append(replicas, replica(t, db, clock, off, auth.MaxTokenTTL, hourly))
+			}
+			var tokens []api.Token
+			tried := 0
+			for step := range 72 * 4 {
+				if step == 7 || step == 8 || step == 110 {
+					if err := db.RotateSigningKey(t.Context(), newKey(t, clock), clock.Now().Add(auth.KeyOverlap), store.Operator); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, second := range []time.Duration{0, 4, 6, 11} { // amid the change to a new key
+					clock.Advance(second * time.Second)
+					tokens = append(tokens, issue(t, replicas[(step+int(second))%3], client))
+				}
+				clock.Advance(15*time.Minute - 21*time.Second)
+				live := tokens[:0]
+				for _, token := range tokens {
+					if token.ExpiresAt.Sub(clock.Now()) <= 2*time.Second {
+						continue
+					}
+					live = append(live, token)
+					for i, r := range replicas {
+						tried++
+						if _, err := r.Verify(t.Context(), token.AccessToken); err != nil {
+							t.Fatalf("step %d: replica %d refuses a token that ends in %s: %v", step, i, token.ExpiresAt.Sub(clock.Now()), err)
+						}
+					}
+				}
+				tokens = live
+				if _, err := db.PurgeSigningKeys(t.Context(), clock.Now().Add(-time.Hour)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if keys, err := db.SigningKeys(t.Context(), time.Time{}); err != nil || len(keys) != 1 {
+				t.Errorf("in the end there are %d keys (%v), want the last", len(keys), err)
+			}
+			t.Logf("%d times was a token tried", tried)
+		})
+	}
+}
+
+// TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce drops the key that signs, while another replica has just read the keys.
+func TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce(t *testing.T) {
+	for _, hourly := range []bool{false, true} {
+		db, client := shop(t)
+		clock := servertest.NewClock(noon.Add(30 * time.Minute))
+		one, two := replica(t, db, clock, 0, time.Hour, hourly), replica(t, db, clock, 0, time.Hour, hourly)
+		clock.Advance(time.Hour)
+		old := issue(t, one, client)
+		verify := func(a *auth.Authority, token api.Token) error {
+			_, err := a.Verify(t.Context(), token.AccessToken)
+			return err
+		}
+		keys, err := db.SigningKeys(t.Context(), clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(time.Second)
+		if err := verify(two, old); err != nil {
+			t.Fatal(err)
+		}
+		succeeded, err := db.DropSigningKey(t.Context(), keys[0].ID, newKey(t, clock), store.Operator)
+		if err != nil || !succeeded {
+			t.Fatalf("a successor: %t, %v", succeeded, err)
+		}
+		clock.Advance(time.Second) // replica one reads the keys anew for its next token, replica two would not
+		fresh := issue(t, one, client)
+		for i, a := range []*auth.Authority{one, two} {
+			if err := verify(a, fresh); err != nil {
+				t.Errorf("hourly %t: replica %d refuses a token of the new key, a second after the old one was dropped: %v", hourly, i+1, err)
+			}
+		}
+		clock.Advance(4 * time.Second)
+		for i, a := range []*auth.Authority{one, two} {
+			if err := verify(a, old); !errors.Is(err, auth.ErrToken) {
+				t.Errorf("hourly %t: 5s after its key was dropped, replica %d says to a token: %v", hourly, i+1, err)
+			}
+		}
+	}
+}
+
+// TestMadeUpKeysDoNotKeepTheDatabaseBusy sends tokens whose keys are not known.
+func TestMadeUpKeysDoNotKeepTheDatabaseBusy(t *testing.T) {
+	db, client := shop(t)
+	clock := servertest.NewClock(noon)
+	a := replica(t, db, clock, 0, time.Hour, false)
+	stranger := issue(t, replica(t, servertest.OpenStore(t), clock, 0, time.Hour, false), client)
+	before := db.keys.Load()
+	for range 1000 {
+		clock.Advance(10 * time.Millisecond)
+		if _, err := a.Verify(t.Context(), stranger.AccessToken); !errors.Is(err, auth.ErrToken) {
+			t.Fatalf("a stranger's token: %v", err)
+		}
+	}
+	if asked := db.keys.Load() - before; asked > 11 {
+		t.Errorf("in ten seconds the database was asked %d times", asked)
+	}
+}
+
+func TestAScopeThatIsTakenAwayIsGoneFromTokensThatWereGivenOut(t *testing.T) {
+	db, client := shop(t)
+	clock := servertest.NewClock(noon)
+	a := replica(t, db, clock, 0, time.Hour, false)
+	token := issue(t, a, client)
+	scopes := func() string {
+		t.Helper()
+		caller, err := a.Verify(t.Context(), token.AccessToken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return caller.Scopes.String()
+	}
+	if got, want := scopes(), api.AllScopes().String(); got != want {
+		t.Errorf("at first it has %q, want %q", got, want)
+	}
+	if _, err := db.UpdateClient(t.Context(), client.ID, store.ClientChange{Scopes: api.Scopes{api.ScopePerksRead}}, store.Operator, noon); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(5 * time.Second)
+	if got := scopes(); got != "perks:read" {
+		t.Errorf("after it was taken away it has %q", got)
+	}
+}
+
+// TestEveryFailureTakesTheSameWork counts what is done for who is known, unknown and shut out, in both readings of a header.
+func TestEveryFailureTakesTheSameWork(t *testing.T) {
+	db, client := shop(t)
+	out := client
+	out.ID, out.Disabled = "out", true
+	if err := db.CreateClient(t.Context(), out, store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	a := replica(t, db, servertest.NewClock(noon), 0, time.Hour, false)
+	for name, r := range map[string]struct {
+		pairs []auth.Pair
+		reads int64
+	}{
+		"a known client, another secret": {[]auth.Pair{{ID: "shop", Secret: "wrong"}}, 1},
+		"an unknown client":              {[]auth.Pair{{ID: "nobody", Secret: "secret"}}, 1},
+		"a disabled client":              {[]auth.Pair{{ID: "out", Secret: "secret"}}, 1},
+		"a disabled client, another":     {[]auth.Pair{{ID: "out", Secret: "wrong"}}, 1},
+		"two readings, known":            {[]auth.Pair{{ID: "shop", Secret: "a%2B"}, {ID: "shop", Secret: "a+"}}, 2},
+		"two readings, unknown":          {[]auth.Pair{{ID: "nobody", Secret: "a%2B"}, {ID: "nobody", Secret: "a+"}}, 2},
+		"two readings, disabled":         {[]auth.Pair{{ID: "out", Secret: "a%2B"}, {ID: "out", Secret: "secret"}}, 2},
+	} {
+		before := db.clients.Load()
+		if _, err := a.Authenticate(t.Context(), r.pairs); !errors.Is(err, auth.ErrCredentials) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if reads := db.clients.Load() - before; reads != r.reads {
+			t.Errorf("%s: the database was asked %d times, want %d", name, reads, r.reads)
+		}
+	}
+}
