@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"runtime/debug"
@@ -39,6 +40,9 @@ func (s *service) log(next echo.HandlerFunc) echo.HandlerFunc {
 			c.Error(err) // writes the response, so that the line below can tell its status
 		}
 		r := c.Request()
+		if !s.config.Logger.Enabled(r.Context(), slog.LevelInfo) {
+			return nil
+		}
 		s.config.Logger.InfoContext(r.Context(), "request",
 			"request_id", requestID(c),
 			"method", loggable(r.Method),

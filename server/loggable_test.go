@@ -1,0 +1,38 @@
+package server
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestNoSecretIsPassedOverForSpeed(t *testing.T) {
+	chance := rand.New(rand.NewPCG(1, 2))
+	parts := []string{"a", "Z", "0", "-", "/", " ", "eyJ", ".", "漢", "abcdefgh", "ABCDEFGH", "aBcDeFgH12345678", "01a200ea-6b27-793f-833a-30f260f53b01"}
+	found := 0
+	for range 50_000 {
+		var text strings.Builder
+		for range chance.IntN(12) {
+			text.WriteString(parts[chance.IntN(len(parts))])
+		}
+		hides := hideSecrets(text.String()) != text.String()
+		if passedOver := !mayHoldSecret(text.String()); passedOver && (likeToken.MatchString(text.String()) || hidesByExpression(text.String())) {
+			t.Fatalf("%q holds what looks like a secret", text.String())
+		}
+		if hides {
+			found++
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d of 50,000 texts hold a secret: the test looks at the wrong ones", found)
+	}
+}
+
+func hidesByExpression(text string) bool {
+	for _, run := range likeSecret.FindAllString(text, -1) {
+		if strings.ToLower(run) != run && strings.ToUpper(run) != run {
+			return true
+		}
+	}
+	return false
+}
