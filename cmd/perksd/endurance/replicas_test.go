@@ -3,7 +3,10 @@ package endurance
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -102,33 +105,101 @@ func TestStockThatIsAddedIsThereOnEveryReplica(t *testing.T) {
 	expect(1, 3, soldOut)
 }
 
-func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
-	t.Parallel()
-	const soon = 5 * time.Second
-	i := perksdtest.InstallOver(t, cluster.Database(t))
-	replicas := i.StartTogether(2)
-	id, secret := i.Client("Leaving")
-	leaving := perksdtest.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret).AccessToken
-	staying := i.Token(replicas[1].URL)
-	status := func(r *perksdtest.Server, token string) int {
-		return perksdtest.StatusOf(t, r.URL+"/v2/partners/perks", token)
+// outWithin is what is promised of clients that are disabled and of keys that are dropped.
+const outWithin = 5 * time.Second
+
+// outOn tells how long after do each of the servers last let a token in. Meanwhile another client's is never refused.
+func outOn(t *testing.T, servers []*perksdtest.Server, leaving, staying string, do func()) {
+	t.Helper()
+	status := func(s *perksdtest.Server, token string) int {
+		return perksdtest.StatusOf(t, s.URL+"/v2/partners/perks", token)
 	}
-	for _, r := range replicas {
-		if got := status(r, leaving); got != http.StatusOK {
-			t.Fatalf("before it is disabled, the client is answered %d", got)
+	for i, s := range servers {
+		if got := status(s, leaving); got != http.StatusOK {
+			t.Fatalf("server %d answers %d before", i, got)
 		}
 	}
-
-	i.Must("", "client", "disable", id)
-	took := eventually(t, soon, "both replicas refused the client", func() bool {
-		for _, r := range replicas {
-			if got := status(r, staying); got != http.StatusOK {
-				t.Fatalf("another client is answered %d", got)
+	begun := time.Now()
+	last := make([]time.Duration, len(servers))
+	do()
+	done := time.Since(begun)
+	eventually(t, 2*outWithin, "every server refused the token", func() bool {
+		out := true
+		for i, s := range servers {
+			asked := time.Since(begun)
+			switch got := status(s, leaving); got {
+			case http.StatusOK:
+				last[i], out = asked, false
+			case http.StatusUnauthorized:
+			default:
+				t.Fatalf("server %d answers %d", i, got)
+			}
+			if staying != "" {
+				if got := status(s, staying); got != http.StatusOK {
+					t.Fatalf("another client is answered %d", got)
+				}
 			}
 		}
-		return status(replicas[0], leaving) == http.StatusUnauthorized && status(replicas[1], leaving) == http.StatusUnauthorized
+		return out
 	})
-	t.Logf("both replicas refuse the client %s after it was disabled", took.Round(time.Millisecond))
+	for i, after := range last {
+		t.Logf("server %d let the token in for the last time %s after the command began, which took %s", i, after.Round(time.Millisecond), done.Round(time.Millisecond))
+		if after > done+outWithin {
+			t.Errorf("that is longer than %s", outWithin)
+		}
+	}
+}
+
+func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]struct {
+		address  func(*testing.T) string
+		replicas int
+	}{
+		"three over PostgreSQL": {func(t *testing.T) string { return cluster.Database(t) }, 3},
+		"one over SQLite":       {func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "perks.db") }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := perksdtest.InstallOver(t, r.address(t))
+			replicas := i.StartTogether(r.replicas)
+			id, secret := i.Client("Leaving")
+			leaving := perksdtest.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret).AccessToken
+			staying := i.Token(replicas[len(replicas)-1].URL)
+			outOn(t, replicas, leaving, staying, func() { i.Must("", "client", "disable", id) })
+		})
+	}
+}
+
+// TestADroppedKeyIsOutOnEveryReplica drops the one key that signs. What is issued once all know of it is good everywhere.
+func TestADroppedKeyIsOutOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	i := perksdtest.InstallOver(t, cluster.Database(t))
+	replicas := i.StartTogether(3)
+	id, secret := i.Client("Steady")
+	token := func(s *perksdtest.Server) string {
+		return perksdtest.TokenOf(t, http.DefaultClient, s.URL, id, secret).AccessToken
+	}
+	old := token(replicas[0])
+	outOn(t, replicas, old, "", func() { i.Must("", "keys", "drop", keyOf(t, old), "--yes") })
+	for _, issuer := range replicas {
+		fresh := token(issuer)
+		for _, s := range replicas {
+			if got := perksdtest.StatusOf(t, s.URL+"/v2/partners/perks", fresh); got != http.StatusOK {
+				t.Errorf("a token of the new key is answered %d", got)
+			}
+		}
+	}
+}
+
+// keyOf is the id of the key that signed a token.
+func keyOf(t *testing.T, token string) string {
+	t.Helper()
+	parsed, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(parsed.Header["kid"])
 }
 
 func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
@@ -146,43 +217,57 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 	}
 }
 
-func TestARotatedKeyRefusesNoTokenOnAnyReplica(t *testing.T) {
+// TestRotatedKeysRefuseNoTokenOnAnyReplica rotates three times. It waits for the servers to follow after the last, and with
+// PERKS_ENDURANCE=long after each.
+func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 	t.Parallel()
 	i := perksdtest.InstallOver(t, cluster.Database(t))
-	replicas := i.StartTogether(2)
+	replicas := i.StartTogether(3)
 	id, secret := i.Client("Steady")
 	tokens := []string{}
-	keys := map[string]bool{}
-	issue := func() (newest []string) {
+	kinds, keys := map[string]bool{}, map[string]bool{}
+	issued, tried := 0, 0
+	issueAndTry := func() (newest []string) {
 		for _, r := range replicas {
 			token := perksdtest.TokenOf(t, http.DefaultClient, r.URL, id, secret).AccessToken
-			parsed, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			key := fmt.Sprint(parsed.Header["kid"])
+			issued++
+			key := keyOf(t, token)
 			newest = append(newest, key)
-			if !keys[key+r.URL] {
+			latest := []string{token}
+			if kind := key + r.URL; !kinds[kind] {
+				kinds[kind], keys[key] = true, true
 				tokens = append(tokens, token) // one of each key and replica is enough to try again and again
 			}
-			keys[key+r.URL] = true
-		}
-		return newest
-	}
-	old := issue()[0]
-	i.Must("", "keys", "rotate")
-	eventually(t, 2*auth.KeySettles, "both replicas signed with the new key", func() bool {
-		newest := issue()
-		for _, token := range tokens {
-			for _, r := range replicas {
-				if got := perksdtest.StatusOf(t, r.URL+"/v2/partners/perks", token); got != http.StatusOK {
-					t.Fatalf("a token is answered %d", got)
+			for _, token := range append(latest, tokens...) {
+				for _, other := range replicas {
+					tried++
+					if got := perksdtest.StatusOf(t, other.URL+"/v2/partners/perks", token); got != http.StatusOK {
+						t.Fatalf("a token is answered %d", got)
+					}
 				}
 			}
 		}
-		return !slices.Contains(newest, old)
-	})
-	if len(tokens) != 4 {
-		t.Errorf("%d kinds of tokens were tried, want those of two keys and two replicas", len(tokens))
+		return newest
+	}
+	waitForNewKey := func() {
+		last := i.Must("", "keys", "list", "-o", "jsonl")
+		last = last[:strings.IndexByte(last, '\n')]
+		eventually(t, 3*auth.KeySettles, "all replicas signed with the new key", func() bool {
+			return !slices.ContainsFunc(issueAndTry(), func(key string) bool { return !strings.Contains(last, key) })
+		})
+	}
+	issueAndTry()
+	for range 2 {
+		i.Must("", "keys", "rotate")
+		issueAndTry()
+		if os.Getenv("PERKS_ENDURANCE") == "long" {
+			waitForNewKey()
+		}
+	}
+	i.Must("", "keys", "rotate")
+	waitForNewKey()
+	t.Logf("%d tokens of %d keys were issued, and tokens tried %d times", issued, len(keys), tried)
+	if len(keys) < 2 {
+		t.Error("no other key signed")
 	}
 }
