@@ -52,3 +52,47 @@ func TestWhatIsReferredToStaysAfterAReset(t *testing.T) {
 		}
 	}
 }
+
+// TestAResetWaitsForWhoRedeems holds a redemption up after each of its steps: the reset waits where the redemption began,
+// with nothing that the redemption still needs, and comes after all of it.
+func TestAResetWaitsForWhoRedeems(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	steps := []string{
+		`SELECT 1 FROM perk_stock WHERE perk_id = 'perk-0' FOR UPDATE`,
+		`INSERT INTO redemptions VALUES ('r', 'perk-0', 'user-0', 'shop', now(), 'approved', 'approved', '{}')`,
+		`INSERT INTO idempotency_keys VALUES ('shop', 'key', '\x00', 'r', now())`,
+		`UPDATE perk_stock SET held = held + 1 WHERE perk_id = 'perk-0'`,
+	}
+	for held := range steps {
+		fill(t, db, 1, 10)
+		redeeming := begin(t, db, steps[0])
+		for _, step := range steps[1 : held+1] {
+			if _, err := redeeming.Exec(t.Context(), step); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reset := make(chan store.Emptied, 1)
+		go func() {
+			emptied, err := db.Reset(t.Context(), store.Operator, importDay)
+			if err != nil {
+				t.Error(err)
+			}
+			reset <- emptied
+		}()
+		waitForLock(t, db)
+		if waits := read[string](t, db, `SELECT string_agg(relation::regclass || ' ' || mode, ', ') 
+			FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); waits != "perk_stock ExclusiveLock" {
+			t.Errorf("held up after step %d: the reset waits for %q, and not before it has begun to delete", held, waits)
+		}
+		for _, step := range steps[held+1:] {
+			if _, err := redeeming.Exec(t.Context(), step); err != nil {
+				t.Fatalf("held up after step %d: %v", held, err)
+			}
+		}
+		commit(t, redeeming)
+		if emptied, want := <-reset, (store.Emptied{Perks: 1, Users: 100, Redemptions: 1, IdempotencyKeys: 1}); emptied != want {
+			t.Errorf("held up after step %d: the reset forgot %s, want %s", held, emptied, want)
+		}
+	}
+}

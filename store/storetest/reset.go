@@ -33,14 +33,20 @@ var resetTests = []test{
 		f.equal("the log", f.actions(store.SandboxSubject), []string{store.ActionResetSandbox})
 	}},
 	{"what is counted of a query is counted anew", func(f *fixture) {
-		f.addPerks(perk("p", category("Food"), title("Tea")))
-		query := store.PerkQuery{Text: "tea", Category: "food"}
-		f.finds("before", query, "p")
+		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
+		query := store.PerkQuery{Text: "tea"}
+		f.finds("before", query, "p", "q")
 		_, err := f.Reset(f.ctx, store.Operator, now)
 		f.must(err)
 		f.finds("after", query)
-		f.addPerks(perk("q", category("Food"), title("Tea")), perk("r", category("Food"), title("Tea")))
-		f.finds("filled again", query, "q", "r")
+	}},
+	{"what is brought in afterwards is not found by the words of before", func(f *fixture) {
+		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
+		_, err := f.Reset(f.ctx, store.Operator, now)
+		f.must(err)
+		f.addPerks(perk("p", title("Coffee")), perk("r", title("Coffee")), perk("s", title("Coffee")))
+		f.finds("the old word", store.PerkQuery{Text: "tea"})
+		f.finds("the new word", store.PerkQuery{Text: "coffee"}, "p", "r", "s")
 	}},
 	{"a sandbox that is filled again knows nothing of before", func(f *fixture) {
 		f.fillSandbox()
