@@ -25,7 +25,7 @@ const (
 	grace     = 4 * time.Second // by which a timeout may be late on a busy machine
 
 	honestWithin  = time.Second
-	memoryAllowed = 256 << 10 // KiB
+	memoryAllowed = 288 << 10 // KiB
 )
 
 // slowness is a kind of connection that holds on to a server for as long as it lets it.
