@@ -48,6 +48,10 @@ endurance: ## kill bulk runs of 20,000 rows again and again, and take a million 
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/perksctl/endurance
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
 
+.PHONY: reference
+reference: test-programs ## open the reference page in Chromium and keep pictures of it in bin/artefacts
+	go test -count=1 -v -run '^TestInABrowser$$' ./server/reference
+
 # STORM is for flags, such as STORM='-seed 7' or STORM='-seed 7 -only 1234'.
 .PHONY: storm
 storm: ## send a million generated requests at a running server, and judge every answer

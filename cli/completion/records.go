@@ -37,7 +37,7 @@ func recordFields(cmd *cobra.Command) []string {
 	case "doctor":
 		return []string{"check", "outcome", "found", "advice"}
 	case "version":
-		return []string{"version", "commit", "go", "os", "arch"}
+		return []string{"version", "commit", "date", "modified", "go", "os", "arch"}
 	case "tui":
 		return []string{"action", "keys", "does"}
 	case "completion":
