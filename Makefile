@@ -138,6 +138,11 @@ licences: ## list the licences of all that the programs are built with, and refu
 vulnerabilities: ## look for known vulnerabilities in what the programs call (GOVULNDB names another database)
 	@$$(go -C .ci/tools tool -n govulncheck) $${GOVULNDB:+-db "$$GOVULNDB"} ./...
 
+.PHONY: vulnerabilities-test
+vulnerabilities-test:
+	go vet -tags vulnerabilities ./cmd/pack/vulntest
+	go test -tags vulnerabilities -count=1 ./cmd/pack/vulntest
+
 # It looks at what is shipped, and not at what tests and measures that. docs/security.md says why two rules are left out.
 .PHONY: gosec
 gosec: ## look for unsafe code in the programs

@@ -54,7 +54,17 @@ func partsOf(ctx context.Context, program string) ([]part, error) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		parts = append(parts, part{fields[0], fields[1], fields[2], fields[3]})
 	}
-	return parts, nil
+	return withSwaggerUI(parts), nil
+}
+
+// withSwaggerUI adds what a module brings that is not Go, and which no tool finds. Its licence has the same text wherever it is.
+func withSwaggerUI(parts []part) []part {
+	packed := slices.IndexFunc(parts, func(p part) bool { return strings.HasPrefix(p.name, "github.com/swaggest/swgui") })
+	text := slices.IndexFunc(parts, func(p part) bool { return p.name == "github.com/spf13/cobra" && p.licence == "Apache-2.0" })
+	if packed < 0 || text < 0 {
+		return parts
+	}
+	return append(parts, part{"Swagger UI (Copyright SmartBear Software Inc.), as packed by " + parts[packed].name, parts[packed].version, "Apache-2.0", parts[text].file})
 }
 
 // goItself is the standard library, which go-licenses leaves out.

@@ -87,6 +87,9 @@ func rendered(t *testing.T, page string) (text, complaints string) {
 func TestEveryModuleOfTheProgramsHasItsLicence(t *testing.T) {
 	r := newRoot(t)
 	r.dpkg("-i", serverPackage(t), clientPackage(t))
+	if !strings.Contains(r.read("usr/share/doc/perksd/copyright"), "Swagger UI (Copyright SmartBear Software Inc.)") {
+		t.Error("Swagger UI is missing, which is in perksd too")
+	}
 	for _, program := range []string{"perksd", "perksctl"} {
 		texts := r.read("usr/share/doc/" + program + "/copyright")
 		modules := 0
