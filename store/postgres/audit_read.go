@@ -118,7 +118,7 @@ func (w *auditWhere) newSince(table string, since *snapshot) {
 	} else {
 		w.when(`(`+table+`.arrived >= ?::xid8 OR `+table+`.arrived = ANY (?::xid8[]))`, fmt.Sprint(since.next), "{"+since.underWay+"}")
 	}
-	w.when(`age(`+table+`.xmin) <= age(?::xid)`, fmt.Sprint(uint32(since.oldest)))
+	w.when(`age(`+table+`.xmin) <= age(?::xid)`, fmt.Sprint(uint32(since.oldest))) // #nosec G115 -- an xid is the lower half of an xid8
 }
 
 func (w *auditWhere) text() string {
