@@ -11,6 +11,7 @@ import (
 // another one, is gone when the process ends, although every commit succeeds. The writer's goroutine alone uses it.
 type place struct {
 	path      string
+	given     string      // another name of it, or the same
 	main, log os.FileInfo // log is nil until the connection has written
 }
 
@@ -30,8 +31,10 @@ func (p *place) closed() { p.log = nil }
 
 // check returns errMoved unless others who open the database now open the files that this process works on.
 func (p *place) check() error {
-	if err := isStill(p.path, p.main); err != nil {
-		return err
+	for _, path := range []string{p.given, p.path} {
+		if err := isStill(path, p.main); err != nil {
+			return err
+		}
 	}
 	return isStill(p.path+logSuffix, p.log)
 }

@@ -28,7 +28,7 @@ func Restore(ctx context.Context, backup, path string, at time.Time) (former str
 		return "", fmt.Errorf("restore %s: %w", path, err)
 	}
 	defer release()
-	copied := file{target.path + ".restoring"}
+	copied := file{path: target.path + ".restoring"}
 	defer copied.remove()
 	if err := copied.copyFrom(ctx, backup); err != nil {
 		return "", fmt.Errorf("restore from %s: %w", backup, inWords(err))

@@ -103,12 +103,20 @@ const (
 	memorySuffix = "-shm"
 )
 
-// file is a database file by its absolute path.
-type file struct{ path string }
+// file is a database file by its absolute path. Where the name that was given is a link, path is what it leads to: there
+// SQLite puts the other files.
+type file struct{ path, given string }
 
 func newFile(path string) (file, error) {
-	absolute, err := filepath.Abs(path)
-	return file{absolute}, err
+	given, err := filepath.Abs(path)
+	if err != nil {
+		return file{}, err
+	}
+	target, err := filepath.EvalSymlinks(given)
+	if errors.Is(err, fs.ErrNotExist) { // it is to be made
+		return file{given, given}, nil
+	}
+	return file{target, given}, err
 }
 
 // creating keeps others in this process away while the new file is open: closing any handle of a file drops all of the

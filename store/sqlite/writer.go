@@ -40,7 +40,7 @@ type writer struct {
 
 func startWriter(file file, opened os.FileInfo, session *session, log *slog.Logger) *writer {
 	w := &writer{file: file, log: log, queue: make(chan *job, maxQueue), stopped: make(chan struct{}), session: session}
-	w.place = place{path: file.path, main: opened}
+	w.place = place{path: file.path, given: file.given, main: opened}
 	w.trouble = &trouble{log: log, path: file.path}
 	go w.run()
 	return w
