@@ -129,7 +129,7 @@ func (db *DB) AuditSince(ctx context.Context, query store.AuditQuery, position *
 			if last, err = one(v, scanRowsRead, `SELECT ifnull((SELECT max(row) FROM redemptions), 0), ifnull((SELECT max(row) FROM audit), 0)`); err != nil {
 				return err
 			}
-			since, err := sincePosition(*position, last)
+			since, err := sincePosition(v, *position, last)
 			if err != nil {
 				return err
 			}
@@ -158,8 +158,9 @@ func scanRowsRead(r row) (last rowsRead, err error) {
 
 var errOlderCopy = errors.New("the database is an older copy of the one that was read before")
 
-// sincePosition is nil before everything. A sandbox that was reset has its redemptions numbered anew.
-func sincePosition(position store.AuditPosition, last rowsRead) (*rowsRead, error) {
+// sincePosition is nil before everything. A sandbox that was reset has its redemptions numbered anew, and may have as many
+// again.
+func sincePosition(v view, position store.AuditPosition, last rowsRead) (*rowsRead, error) {
 	if position == "" {
 		return nil, nil
 	}
@@ -170,10 +171,11 @@ func sincePosition(position store.AuditPosition, last rowsRead) (*rowsRead, erro
 	if last.audit < since.audit {
 		return nil, errOlderCopy
 	}
-	if last.redemptions < since.redemptions {
+	wasReset, err := one(v, scanValue[bool], `SELECT EXISTS (SELECT 1 FROM audit WHERE row > ? AND action = ?)`, since.audit, store.ActionResetSandbox)
+	if wasReset {
 		since.redemptions = 0
 	}
-	return &since, nil
+	return &since, err
 }
 
 func scanAuditEntry(r row) (entry store.AuditEntry, err error) {

@@ -63,6 +63,18 @@ var resetTests = []test{
 		f.must(err)
 		f.equal("redemptions", list.Total, int64(0))
 	}},
+	{"who follows the log misses nothing of a sandbox that is filled again at once", func(f *fixture) {
+		var position store.AuditPosition
+		news := func() []string { return told(collect(f, f.AuditSince(f.ctx, store.AuditQuery{}, &position))) }
+		f.fillSandbox()
+		news()
+		_, err := f.Reset(f.ctx, store.Operator, now)
+		f.must(err)
+		f.fillSandbox()
+		before := news()
+		f.equal("of the reset and of as much as before", len(before), 1+2+3+1)
+		f.equal("and then", news(), []string{})
+	}},
 	{"a database with a client, a signing key or a property is left as it is", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
