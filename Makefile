@@ -21,18 +21,17 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server over sample data and show what the client does with it
 	@go run ./cmd/demo
 
-# What is proven of perksd over SQLite is proven again over PostgreSQL, and over PostgreSQL behind PgBouncer. perksctl cannot tell
-# one from another; make databases tries that nevertheless.
+# What is proven of perksd over SQLite is proven again over PostgreSQL. What PgBouncer changes is between the driver and PostgreSQL, and is
+# proven by the driver's own suite, which runs behind it too; make databases runs everything over everything nevertheless.
 .PHONY: test
 test: test-programs lint ## run every check and every test
 	go test ./...
 	PERKS_TEST_DATABASE=postgres go test $(SERVICE)
-	PERKS_TEST_DATABASE=pgbouncer go test $(SERVICE)
 
 .PHONY: databases
-databases: test-programs ## run perksctl's tests against perksd over PostgreSQL, and behind PgBouncer
-	PERKS_TEST_DATABASE=postgres go test ./cli/...
-	PERKS_TEST_DATABASE=pgbouncer go test ./cli/...
+databases: test-programs ## run the tests of both programs over PostgreSQL, and behind PgBouncer
+	PERKS_TEST_DATABASE=postgres go test $(SERVICE) ./cli/...
+	PERKS_TEST_DATABASE=pgbouncer go test $(SERVICE) ./cli/...
 
 .PHONY: test-programs
 test-programs:

@@ -121,13 +121,11 @@ func TestACertificateOfOnesOwnAuthorityIsTrustedWhenItIsNamed(t *testing.T) {
 func TestANewCertificateDropsNobody(t *testing.T) {
 	var first *certtest.Certificate
 	s := startSecured(t, func(a *certtest.Authority) *certtest.Certificate { first = a.Issue(); return first })
-	token := perksdtest.TokenOf(t, s.visitor(false), s.URL, s.id, s.secret).AccessToken
+	token := perksdtest.TokenOf(t, s.visitor(), s.URL, s.id, s.secret).AccessToken
 
-	kept, kept2 := s.visitor(false), s.visitor(true)
-	for _, visitor := range []*http.Client{kept, kept2} {
-		s.visit(visitor, first.Leaf.SerialNumber, false)
-	}
-	returning := s.visitor(false) // connects anew each time, and takes up the former session if it may
+	kept := s.visitor()
+	s.visit(kept, first.Leaf.SerialNumber, false)
+	returning := s.visitor() // connects anew each time, and takes up the former session if it may
 	returning.Transport.(*http.Transport).DisableKeepAlives = true
 	returning.Transport.(*http.Transport).TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	s.visit(returning, first.Leaf.SerialNumber, false)
@@ -138,11 +136,8 @@ func TestANewCertificateDropsNobody(t *testing.T) {
 	s.HangUp()
 	s.WaitFor(t, "the certificate was reloaded")
 	s.visit(returning, second.Leaf.SerialNumber, false)
-	s.visit(s.visitor(false), second.Leaf.SerialNumber, false)
-	s.visit(s.visitor(true), second.Leaf.SerialNumber, false)
-	for _, visitor := range []*http.Client{kept, kept2} {
-		s.visit(visitor, first.Leaf.SerialNumber, true)
-	}
+	s.visit(s.visitor(), second.Leaf.SerialNumber, false)
+	s.visit(kept, first.Leaf.SerialNumber, true)
 
 	made := slow.end()
 	if redeemed := s.installation.Redemptions(); len(redeemed) != 1 || redeemed[0].ID != made.ID {
@@ -154,14 +149,14 @@ func TestANewCertificateDropsNobody(t *testing.T) {
 	if line := s.WaitFor(t, "the certificate was not reloaded"); !strings.Contains(line, s.keyFile) {
 		t.Errorf("the log does not name the file: %s", line)
 	}
-	s.visit(s.visitor(true), second.Leaf.SerialNumber, false)
+	s.visit(s.visitor(), second.Leaf.SerialNumber, false)
 	s.visit(kept, first.Leaf.SerialNumber, true)
 	s.Terminate()
 }
 
 // visitor keeps one connection.
-func (s *secured) visitor(http2 bool) *http.Client {
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.authority.Roots()}, ForceAttemptHTTP2: http2}
+func (s *secured) visitor() *http.Client {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.authority.Roots()}}
 	s.t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: 20 * time.Second}
 }

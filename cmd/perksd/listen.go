@@ -100,15 +100,13 @@ func (l *listener) serve(ctx context.Context, handler http.Handler, connections 
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: 100,
-			// Each request's body may wait for its handler here; the longest has 1 MiB, and most have a few bytes.
-			MaxReceiveBufferPerStream:     64 << 10,
-			MaxReceiveBufferPerConnection: 256 << 10,
-		},
-		ConnState: bounded.notice,
-		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ConnState:         bounded.notice,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
+	// HTTP/1 alone: callers of an API gain little from HTTP/2, whose connections can be held on to half-idle, and in which more
+	// holes are found than anywhere else in Go's server.
+	s.Protocols = new(http.Protocols)
+	s.Protocols.SetHTTP1(true)
 	if l.certificate != nil {
 		s.TLSConfig = l.certificate.config()
 	}
