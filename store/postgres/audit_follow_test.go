@@ -85,21 +85,31 @@ func TestEntriesOfALateCommitAreFollowedOnce(t *testing.T) {
 }
 
 // TestARestoredCopyBringsNothingNew gives rows numbers of transactions that this server comes to only after them, as a copy
-// that was made at an older server has them.
+// that was made at an older server has them. Transactions that are older and later are under way meanwhile.
 func TestARestoredCopyBringsNothingNew(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, cluster.Database(t))
-	next, err := one(view{t.Context(), db.reads}, scanValue[int64], `SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint`)
+	older, err := db.writes.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := next; n < next+40; n++ {
-		execute(t, db.writes, `INSERT INTO audit (at, actor, action, subject, arrived) VALUES (now(), 'operator', 'test', 'restored', $1::text::xid8)`, fmt.Sprint(n+40))
-	}
+	defer older.Rollback(t.Context())
+	execute(t, older, addEntry, "older")
+	execute(t, db.writes, `
+		INSERT INTO audit (at, actor, action, subject, arrived)
+		SELECT now(), 'operator', 'test', 'restored', (pg_current_xact_id()::text::bigint + n)::text::xid8 FROM generate_series(1, 60) AS n`)
 	f := &feed{t: t, db: db}
 	for range f.db.AuditSince(t.Context(), store.AuditQuery{}, &f.position) {
 	}
 	for n := range 45 {
+		if n == 20 {
+			alsoUnderWay, err := db.writes.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer alsoUnderWay.Rollback(t.Context())
+			execute(t, alsoUnderWay, addEntry, "not yet")
+		}
 		subject := fmt.Sprint("new ", n)
 		execute(t, db.writes, addEntry, subject)
 		f.gives("a turn", subject)

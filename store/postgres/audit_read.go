@@ -108,17 +108,19 @@ func (w *auditWhere) within(column string, query store.AuditQuery) {
 
 // newSince keeps to rows of transactions that the snapshot did not see. In a database that was restored elsewhere rows
 // hold numbers of the old server, which the new one comes to one day: that these rows are not new is told by the version
-// of the row, which was written here and before the snapshot.
+// of the row, which was written here by a transaction that is older than the snapshot and than that number.
 func (w *auditWhere) newSince(table string, since *snapshot) {
 	if since == nil {
 		return
 	}
+	arrived, age := table+`.arrived`, `age(`+table+`.xmin)`
+	next := fmt.Sprint(uint32(since.next)) // #nosec G115 -- an xid is the lower half of an xid8
+	later := arrived + ` >= ?::xid8 AND ` + age + ` <= age(?::xid)`
 	if since.underWay == "" {
-		w.when(table+`.arrived >= ?::xid8`, fmt.Sprint(since.next))
-	} else {
-		w.when(`(`+table+`.arrived >= ?::xid8 OR `+table+`.arrived = ANY (?::xid8[]))`, fmt.Sprint(since.next), "{"+since.underWay+"}")
+		w.when(later, fmt.Sprint(since.next), next)
+		return
 	}
-	w.when(`age(`+table+`.xmin) <= age(?::xid)`, fmt.Sprint(uint32(since.oldest))) // #nosec G115 -- an xid is the lower half of an xid8
+	w.when(`(`+later+` OR `+arrived+` = ANY (?::xid8[]) AND `+age+` <= age(`+arrived+`::xid))`, fmt.Sprint(since.next), next, "{"+since.underWay+"}")
 }
 
 func (w *auditWhere) text() string {
@@ -128,15 +130,15 @@ func (w *auditWhere) text() string {
 	return w.from + ` WHERE ` + strings.Join(w.conditions, ` AND `)
 }
 
-// snapshot is which transactions were over at a moment: those below oldest, and those below next that were not under way.
+// snapshot is which transactions were over at a moment: those below next that were not under way.
 type snapshot struct {
-	oldest, next uint64
-	underWay     string // numbers with commas between
+	next     uint64
+	underWay string // numbers with commas between
 }
 
 // readSnapshot reads the text of a pg_snapshot.
 func readSnapshot(text string) (s snapshot, err error) {
-	if _, err := fmt.Sscanf(text, "%d:%d:", &s.oldest, &s.next); err != nil {
+	if _, err := fmt.Sscanf(text, "%d:%d:", new(uint64), &s.next); err != nil {
 		return s, fmt.Errorf("%q is not a position in the audit log of PostgreSQL", text)
 	}
 	s.underWay = text[strings.LastIndexByte(text, ':')+1:]
