@@ -21,12 +21,14 @@ const (
 const refusalsReported = time.Minute
 
 // guesses slows down who guesses secrets: by the network with the client id that is guessed at, and, more generously, by
-// the network alone, so that made-up client ids help nobody. A client that fails nowhere is never slowed, and failures from
+// the network alone, so that made-up client ids help nobody. A client that has had a token from a network before is slowed
+// there by failures under its own id alone, because who guesses may share the address with a whole office; and failures from
 // one network do not shut the client out at another. Guessing from ever so many networks is hopeless all the same: a secret
 // is 256 random bits.
 type guesses struct {
 	atClient    *buckets[[sha256.Size]byte] // a client id that somebody made up can be very long
 	fromNetwork *buckets[string]
+	welcome     *lru.Cache[[sha256.Size]byte, struct{}] // clients that had a token, with the network
 	refusals    *lru.Cache[string, *refusals]
 
 	turns [256]chan struct{} // by the network's hash
@@ -43,6 +45,7 @@ func newGuesses() *guesses {
 	g := &guesses{
 		atClient:    newBuckets[[sha256.Size]byte](guessesAtClientRate, guessesAtClient),
 		fromNetwork: newBuckets[string](guessesNetworkRate, guessesFromNetwork),
+		welcome:     newLRU[[sha256.Size]byte, struct{}](),
 		refusals:    newLRU[string, *refusals](),
 		seed:        maphash.MakeSeed(),
 	}
@@ -66,14 +69,23 @@ func (g *guesses) takeTurn(ctx context.Context, network string) (end func(), err
 
 // check is asked before the credentials are looked at, so that a right guess is worth nothing while the limit holds.
 func (g *guesses) check(network string, pairs []auth.Pair, now time.Time) error {
-	wait := g.fromNetwork.wait(network, now)
+	var wait time.Duration
 	for _, pair := range pairs {
-		wait = max(wait, g.atClient.wait(guessedAt(network, pair.ID), now))
+		at := guessedAt(network, pair.ID)
+		wait = max(wait, g.atClient.wait(at, now))
+		if _, welcome := g.welcome.Get(at); !welcome {
+			wait = max(wait, g.fromNetwork.wait(network, now))
+		}
 	}
 	if wait == 0 {
 		return nil
 	}
 	return tooMany(wait, "There were too many failed attempts to get a token.")
+}
+
+// succeeded remembers that the client comes from the network.
+func (g *guesses) succeeded(network, clientID string) {
+	g.welcome.Add(guessedAt(network, clientID), struct{}{})
 }
 
 // failed counts a failure against every client that the credentials can be read as naming: a client's id has many

@@ -177,6 +177,32 @@ func TestMadeUpClientIDsFromOneAddressAreSlowedAndPushNobodyOut(t *testing.T) {
 	d.exhaustedAtClient("192.0.2.1")
 }
 
+func TestWhoGuessesDoesNotShutOutClientsThatShareTheAddress(t *testing.T) {
+	d := newDoor(t)
+	d.answers(http.StatusOK, "192.0.2.1", "")
+	guess := func() {
+		for i := range 150 {
+			d.knock("192.0.2.1", "", fmt.Sprintf("made-up-%d", i), "wrong")
+		}
+	}
+	guess()
+	if got := d.knock("192.0.2.1", "", "somebody-else", "wrong"); got.Code != http.StatusTooManyRequests {
+		t.Errorf("another guess is answered with %d", got.Code)
+	}
+	d.answers(http.StatusOK, "192.0.2.1", "")
+
+	d.exhaust("192.0.2.1", "") // at the client itself
+	d.answers(http.StatusTooManyRequests, "192.0.2.1", "")
+
+	d.clock.Advance(time.Hour)
+	guess()
+	d.answers(http.StatusOK, "192.0.2.1", "")
+	for i := range 150 {
+		d.knock("192.0.2.2", "", fmt.Sprintf("made-up-%d", i), "wrong")
+	}
+	d.answers(http.StatusTooManyRequests, "192.0.2.2", "") // it never had a token there
+}
+
 func TestAWrongSecretAndAnUnknownClientAreTheSameWork(t *testing.T) {
 	d := newDoor(t)
 	looked := func(id string) int64 {

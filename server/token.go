@@ -76,6 +76,9 @@ func (s *service) authenticate(c echo.Context, pairs []auth.Pair) (store.Client,
 		s.config.Logger.WarnContext(ctx, "token refused", who, "reason", err)
 		return store.Client{}, invalidClient("The client id or the secret is wrong, or the client is disabled.")
 	}
+	if err == nil {
+		s.guesses.succeeded(network, client.ID)
+	}
 	return client, err
 }
 
