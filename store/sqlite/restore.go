@@ -23,6 +23,14 @@ func Restore(ctx context.Context, backup, path string, at time.Time) (former str
 	if err != nil {
 		return "", err
 	}
+	if target.isAlso(backup) { // to close it after reading would let go of the lock
+		return "", fmt.Errorf("restore from %s: it is the database %s itself, and not a copy", backup, path)
+	}
+	end, err := target.restoreAlone()
+	if err != nil {
+		return "", fmt.Errorf("restore %s: %w", path, err)
+	}
+	defer end()
 	release, err := target.lockOut()
 	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", path, err)
@@ -37,6 +45,12 @@ func Restore(ctx context.Context, backup, path string, at time.Time) (former str
 		return "", fmt.Errorf("restore %s: %w", path, inWords(err))
 	}
 	return former, nil
+}
+
+func (f file) isAlso(path string) bool {
+	is, err := os.Stat(f.path)
+	other, otherErr := os.Stat(path)
+	return err == nil && otherErr == nil && os.SameFile(is, other)
 }
 
 // copyFrom makes the file a copy of a backup that is whole.
@@ -98,9 +112,11 @@ func (f file) lookThrough(ctx context.Context) error {
 // an instant there is the old file without its log: who is interrupted then has both under the other name, and restores
 // again.
 func (f file) replaceBy(other file, at time.Time) (former string, err error) {
+	put := os.Rename
 	was, err := os.Stat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		put = os.Link // which leaves alone what somebody makes meanwhile: there was nothing to lock
 	case err != nil:
 		return "", err
 	default:
@@ -120,7 +136,9 @@ func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 			return "", err
 		}
 	}
-	if err := os.Rename(other.path, f.path); err != nil {
+	if err := put(other.path, f.path); errors.Is(err, fs.ErrExist) {
+		return "", ErrInUse
+	} else if err != nil {
 		return "", err
 	}
 	return former, syncFolder(filepath.Dir(f.path))

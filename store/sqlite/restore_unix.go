@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -15,6 +16,22 @@ const (
 	pendingByte = 0x40000000
 	lockedBytes = 2 + 510
 )
+
+// restoreAlone keeps other restores away until end is called, or returns ErrInUse: where there is no database yet there is
+// none to lock. It is the folder that is locked.
+func (f file) restoreAlone() (end func(), err error) {
+	folder, err := os.Open(filepath.Dir(f.path))
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = ErrInUse
+		}
+		return nil, errors.Join(err, folder.Close())
+	}
+	return func() { _ = folder.Close() }, nil
+}
 
 // lockOut keeps all others from opening the database until release is called, or returns ErrInUse. It needs nothing of
 // what is in the file, which may be damaged, and it locks nothing when there is no file.
