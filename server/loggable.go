@@ -16,7 +16,10 @@ var (
 	likeSecret = regexp.MustCompile(fmt.Sprintf(`[A-Za-z0-9_+=-]{%d,}`, shortestSecret))
 )
 
-const shortestSecret = 32
+const (
+	shortestSecret = 32
+	secretLetters  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+=-"
+)
 
 const hidden = "[hidden]"
 
@@ -69,11 +72,18 @@ func loggable(text string) string {
 	}, cut(text, maxLogged)))
 }
 
-// cut leaves so many bytes of a text, and its length, and makes it valid UTF-8.
+// cut leaves so many bytes of a text, and its length, and makes it valid UTF-8. What it would cut through and leave too short
+// of to be known for a secret goes as a whole.
 func cut(text string, most int) string {
 	tail := ""
 	if len(text) > most {
-		text, tail = text[:most], fmt.Sprintf("... (%d bytes)", len(text))
+		tail = fmt.Sprintf("... (%d bytes)", len(text))
+		next := text[most]
+		text = text[:most]
+		before := strings.TrimRight(text, secretLetters)
+		if strings.IndexByte(secretLetters, next) >= 0 && len(text)-len(before) < shortestSecret {
+			text = before
+		}
 	}
 	return strings.ToValidUTF8(text, string(unicode.ReplacementChar)) + tail
 }

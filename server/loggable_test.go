@@ -28,6 +28,21 @@ func TestNoSecretIsPassedOverForSpeed(t *testing.T) {
 	}
 }
 
+func TestNoPartOfASecretIsLeftWhereATextIsCut(t *testing.T) {
+	const secret = "q7Zt0Xw3Lr9Kd2Vb6Nf1Hs8Jy4Gp5Mc-Ea_UoTiRxQw" // as long as those that perksd makes
+	for before := maxLogged - len(secret) - 1; before <= maxLogged; before++ {
+		shown := loggable(strings.Repeat("/a", before)[:before-1] + "/" + secret + "/more")
+		for i := range len(secret) - 4 {
+			if strings.Contains(shown, secret[i:i+4]) {
+				t.Fatalf("after %d bytes the log shows %q", before, shown[len(shown)-80:])
+			}
+		}
+	}
+	if got := loggable(strings.Repeat("x", 600)); got != strings.Repeat("x", maxLogged)+"... (600 bytes)" {
+		t.Errorf("of 600 letters it shows %q", got)
+	}
+}
+
 func hidesByExpression(text string) bool {
 	for _, run := range likeSecret.FindAllString(text, -1) {
 		if strings.ToLower(run) != run && strings.ToUpper(run) != run {
