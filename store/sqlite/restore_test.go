@@ -1,9 +1,13 @@
 package sqlite
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -54,4 +58,85 @@ func TestADatabaseIsNotRestoredFromItself(t *testing.T) {
 			t.Errorf("from %s: %v, want a refusal", backup, err)
 		}
 	}
+}
+
+// replaceWhenTold names the environment variable that turns this test program into one that locks the named database, says
+// so, and replaces it by the backup beside it when it is told to.
+const replaceWhenTold = "REPLACE_WHEN_TOLD"
+
+func replaceOnInput(path string) error {
+	target, err := newFile(path)
+	if err != nil {
+		return err
+	}
+	release, err := target.lockOut()
+	if err != nil {
+		return err
+	}
+	defer release()
+	fmt.Println("locked")
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		return err
+	}
+	_, err = target.replaceBy(file{path: filepath.Join(filepath.Dir(path), "backup.db")}, time.Now())
+	return err
+}
+
+func TestAServerThatStartsDuringARestoreOpensWhatWasRestored(t *testing.T) {
+	path, _ := backedUp(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), replaceWhenTold+"="+path)
+	said, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(said).ReadString('\n'); line != "locked\n" {
+		t.Fatalf("the other process says %q, %v", line, err)
+	}
+	type outcome struct {
+		db  *DB
+		err error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		db, err := Open(t.Context(), path, Options{})
+		ended <- outcome{db, err}
+	}()
+	for !hasOpen(path) {
+		runtime.Gosched()
+	}
+	if _, err := fmt.Fprintln(tell); err != nil {
+		t.Fatal(err)
+	}
+	o := <-ended
+	if err := cmd.Wait(); err != nil || complaints.String() != "<nil>" {
+		t.Fatalf("the other process: %v, %s", err, &complaints)
+	}
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	defer o.db.Close()
+	if err := o.db.Ready(t.Context()); err != nil {
+		t.Errorf("what was opened takes no writes: %v", err)
+	}
+}
+
+// hasOpen tells whether this process has the file open. Where that cannot be known it says yes.
+func hasOpen(path string) bool {
+	files, err := os.ReadDir("/proc/self/fd")
+	for _, f := range files {
+		if target, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && target == path {
+			return true
+		}
+	}
+	return err != nil
 }

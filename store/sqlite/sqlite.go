@@ -61,11 +61,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err := file.create(); err != nil {
 		return nil, err
 	}
-	opened, err := os.Stat(file.path) // before it is opened, so that one that is replaced meanwhile shows
-	if err != nil {
-		return nil, err
-	}
-	session, err := file.migrated(ctx)
+	session, opened, err := file.migrated(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -166,27 +162,35 @@ func (f file) readers() (*sql.DB, error) {
 }
 
 // migrated opens a connection that writes, and brings the schema up to date. SQLite waits for another process's write, but
-// not while one makes the log of a new file, or clears it away as the last to close it: that is tried again here.
-func (f file) migrated(ctx context.Context) (*session, error) {
+// not while one makes the log of a new file, or clears it away as the last to close it: that is tried again here. So is a file
+// that a restore replaced while its lock was waited for. It returns which file it is, too.
+func (f file) migrated(ctx context.Context) (*session, os.FileInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, busyTime)
 	defer cancel()
 	again := time.NewTicker(busyTime / 500)
 	defer again.Stop()
 	for {
-		session, err := f.session(ctx)
+		opened, err := os.Stat(f.path)
+		if err != nil {
+			return nil, nil, err
+		}
+		session, err := f.session(ctx) // which no restore gets past from here on
 		if err == nil {
-			if err = session.migrate(); err == nil {
-				return session, nil
+			if err = isStill(f.path, opened); err == nil {
+				err = session.migrate()
+			}
+			if err == nil {
+				return session, opened, nil
 			}
 			err = errors.Join(err, session.close())
 		}
-		if resultCode(err) != codes.SQLITE_BUSY {
-			return nil, err
+		if resultCode(err) != codes.SQLITE_BUSY && !errors.Is(err, errMoved) {
+			return nil, nil, err
 		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return nil, err
+			return nil, nil, err
 		}
 	}
 }
