@@ -1,3 +1,8 @@
+-- Servers of the version before may be at work. Who decides a redemption locks these tables in this order; in the other one
+-- both would wait in a circle.
+LOCK TABLE redemptions IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE audit IN ACCESS EXCLUSIVE MODE;
+
 -- Who follows the audit log asks again and again for what was committed since the last time. Numbers and times are given
 -- out before a commit, and commits come in another order: only the number of the transaction, beside a snapshot of the
 -- last time, says exactly what is new. Rows from before have none, and are never new.
