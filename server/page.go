@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -58,9 +59,13 @@ func (s *service) address(r *http.Request) url.URL {
 		if scheme := r.Header.Get("X-Forwarded-Proto"); scheme == "http" || scheme == "https" {
 			address.Scheme = scheme
 		}
-		if host := r.Header.Get("X-Forwarded-Host"); host != "" {
+		if host := r.Header.Get("X-Forwarded-Host"); forwardedHost.MatchString(host) {
 			address.Host = host
 		}
 	}
 	return address
 }
+
+// forwardedHost is what cannot be more than a host and a port. Many proxies hand on what their callers send, and package url
+// writes some of that as it is, such as > and ".
+var forwardedHost = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$`)

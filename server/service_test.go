@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +92,24 @@ func TestForwardedAddressCountsOnlyBehindAProxy(t *testing.T) {
 		response, _ := s.Send(request)
 		if got := strings.HasPrefix(links(response.Header)["first"], "https://perks.example/v2/"); got != behind {
 			t.Errorf("behind a proxy %t: %s", behind, response.Header.Get("Link"))
+		}
+	}
+}
+
+func TestAForwardedHostIsAHostAndNothingElse(t *testing.T) {
+	s := servertest.Start(t, func(c *server.Config) { c.BehindProxy = true }, servertest.WithClock(clockAt(10)))
+	s.ImportPerks(manyPerks()...)
+	token := s.Token()
+	for host, taken := range map[string]bool{
+		"perks.example:8443": true, "[2001:db8::1]:443": true, "192.0.2.1": true,
+		`x>;rel="next",<https://evil.example`: false, "user@evil.example": false, "perks.example, evil.example": false, "evil.example/path": false,
+	} {
+		request := s.Request(token, "GET", s.LiveURL()+"/perks?per_page=1", "")
+		request.Header.Set("X-Forwarded-Host", host)
+		response, _ := s.Send(request)
+		address, err := url.Parse(links(response.Header)["first"])
+		if err != nil || (address.Host == host) != taken || strings.Contains(response.Header.Get("Link"), "evil") {
+			t.Errorf("%s leads to %s", host, response.Header.Get("Link"))
 		}
 	}
 }
