@@ -20,7 +20,7 @@ func TestBackupOverwritesNothingAndMakesNoDatabase(t *testing.T) {
 		"backup", o.path("copy.db"))
 	o.must("migrate")
 	precious := o.file("precious", "precious")
-	o.refuses(exitFailure, fmt.Sprintf("back up to %s: open %[1]s: file exists", precious), "backup", precious)
+	o.refuses(exitFailure, fmt.Sprintf("back up to %s: file already exists, and is not overwritten; choose another name", precious), "backup", precious)
 	if text, err := os.ReadFile(precious); err != nil || string(text) != "precious" {
 		t.Errorf("the file holds %q (%v)", text, err)
 	}

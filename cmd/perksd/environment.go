@@ -42,7 +42,7 @@ func readVariables(cmd *cobra.Command, getenv func(string) string) error {
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			problem = usagef(cmd, "the environment variable %s is not valid: %w", variable(f.Name), err)
+			problem = usagef(cmd, "the environment variable %s is not valid: %w", variable(f.Name), whatFlagTakes(err))
 		}
 	})
 	return problem

@@ -62,9 +62,16 @@ func TestAFlagBeatsItsVariable(t *testing.T) {
 	})
 }
 
-func TestAVariableThatIsNotValidIsNamed(t *testing.T) {
+func TestAValueThatIsNotValidIsNamed(t *testing.T) {
 	o := newOperator(t)
 	o.env["PERKSD_OUTPUT"] = "xml"
+	o.refuses(exitUsage, `invalid argument "x" for "--rate-burst" flag: it must be a whole number (see 'perksd serve --help')`, "serve", "--rate-burst", "x")
+	o.refuses(exitUsage, `invalid argument "5" for "--token-ttl" flag: it must be a number with a unit, such as 90s, 15m or 1h (see 'perksd serve --help')`,
+		"serve", "--token-ttl", "5")
+	o.env["PERKSD_HOURLY"] = "perhaps"
+	o.refuses(exitUsage, `the environment variable PERKSD_HOURLY is not valid: invalid argument "perhaps" for "--hourly" flag: it must be true or false (see 'perksd serve --help')`,
+		"serve")
+	delete(o.env, "PERKSD_HOURLY")
 	o.refuses(exitUsage, `the environment variable PERKSD_OUTPUT is not valid: invalid argument "xml" for "-o, --output" flag: `+
 		"it must be one of table, json, jsonl (see 'perksd client list --help')", "client", "list")
 }

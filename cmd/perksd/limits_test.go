@@ -15,6 +15,7 @@ func TestServeRefusesLimitsThatMeanNothing(t *testing.T) {
 	o.refuses(exitUsage, "--rate-burst means nothing without --rate-limit", "serve", "--rate-burst", "5")
 	o.refuses(exitUsage, "--rate-burst must not be negative", "serve", "--rate-limit", "1/s", "--rate-burst", "-1")
 	o.refuses(exitUsage, "--max-connections must be at least 1", "serve", "--max-connections", "0")
+	o.refuses(exitUsage, "--metrics-open means nothing without --metrics-addr", "serve", "--addr", "127.0.0.1:0", "--metrics-open")
 	o.refuses(exitUsage, "--trusted-proxies means nothing without --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
 	o.refuses(exitUsage, `invalid argument "proxy" for "--trusted-proxies" flag: "proxy" is neither an IP address nor a range of them such as 10.1.0.0/16 (see 'perksd serve --help')`,
 		"serve", "--trusted-proxies", "proxy")

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -54,8 +56,24 @@ func (o listenOptions) open(now func() time.Time) (*listener, error) {
 			return nil, err
 		}
 	}
-	if l.Listener, err = net.ListenTCP("tcp", address); err != nil {
-		return nil, fmt.Errorf("taking the address: %w", err)
+	if l.Listener, err = takeAddress("--addr", address); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// takeAddress listens, or says which flag to change and why.
+func takeAddress(flag string, address *net.TCPAddr) (net.Listener, error) {
+	l, err := net.ListenTCP("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: another program listens on %s already, such as a perksd that still runs: end it, or name another address", flag, address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("%s: this computer does not have the address %s", flag, address.IP)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%s: the system does not let this user listen on %s; ports below 1024 need root or CAP_NET_BIND_SERVICE", flag, address)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return l, nil
 }

@@ -55,7 +55,7 @@ func (f sqliteFile) restore(ctx context.Context, backup string, at time.Time) (f
 // another one beside it.
 func (d *postgresDatabase) restore(_ context.Context, backup string, _ time.Time) (former string, err error) {
 	name := shellWord(d.dbname + "_restored")
-	return "", usageError{fmt.Errorf("perksd restore works on a file of SQLite; bring PostgreSQL back into a new database, and name that with --database, with: "+
+	return "", usageError{fmt.Errorf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. Make and fill it with: "+
 		"createdb %[1]s --template=template0 --encoding=UTF8 %[2]s && pg_restore %[1]s --exit-on-error --no-owner --dbname=%[2]s %[3]s",
 		d.clientFlags(), name, shellWord(backup))}
 }

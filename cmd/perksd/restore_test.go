@@ -58,6 +58,8 @@ func TestRestoreGoesBackAndKeepsWhatWasThere(t *testing.T) {
 	if kept := o.must("export", "users", "--database", "sqlite:"+former); kept != later {
 		t.Errorf("the former database has %q", kept)
 	}
+	o.refuses(exitFailure, fmt.Sprintf("restore %s: a former one is kept as %s already, from this very second; restore again", o.path("perks.db"), former),
+		"restore", o.path("copy.db"))
 	if err := os.WriteFile(o.path("perks.db"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func TestRestoreGoesBackAndKeepsWhatWasThere(t *testing.T) {
 
 func TestRestoreOfPostgresSaysWhatToType(t *testing.T) {
 	o := newOperatorOf(t, "postgres://perks:hunter2@db.example:5433/perks")
-	o.refuses(exitUsage, fmt.Sprintf("perksd restore works on a file of SQLite; bring PostgreSQL back into a new database, and name that with --database, with: "+
+	o.refuses(exitUsage, fmt.Sprintf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. Make and fill it with: "+
 		"createdb %[1]s --template=template0 --encoding=UTF8 perks_restored && pg_restore %[1]s --exit-on-error --no-owner --dbname=perks_restored 'my copy.dump'",
 		"--host=db.example --port=5433 --username=perks"), "restore", "my copy.dump")
 }

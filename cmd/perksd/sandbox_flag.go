@@ -22,6 +22,7 @@ var whyNoSandbox = []struct{ path, reason string }{
 	{"perksd property", "the sandbox has no properties"},
 	{"perksd import properties", "the sandbox has no properties"},
 	{"perksd export properties", "the sandbox has no properties"},
+	{"perksd restore", "restore works on the file that --database names, which may be the sandbox's"},
 	{"perksd", "this command has nothing to do with it"},
 }
 

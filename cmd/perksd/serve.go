@@ -13,6 +13,7 @@ import (
 
 	"example.com/perks/api/build"
 	"example.com/perks/server"
+	"example.com/perks/server/auth"
 )
 
 type serveOptions struct {
@@ -55,6 +56,9 @@ func (p *program) serveCommand() *cobra.Command {
 func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	reloads, forget := p.hangUps() // first of all, because without this SIGHUP ends a program
 	defer forget()
+	if o.tokenTTL < time.Second || o.tokenTTL > auth.MaxTokenTTL {
+		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", auth.MaxTokenTTL, o.tokenTTL)}
+	}
 	if err := errors.Join(o.limits.check(), o.proxies.check(o.listen.behindProxy)); err != nil {
 		return err
 	}

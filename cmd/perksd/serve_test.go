@@ -120,12 +120,14 @@ func TestTheFlagsOfServeReachTheServer(t *testing.T) {
 
 func TestServeRefusesToStart(t *testing.T) {
 	o := newOperator(t)
-	o.refuses(exitFailure, "a token's lifetime must be between 1s and 24h0m0s, not 25h0m0s", "serve", "--addr", "127.0.0.1:0", "--token-ttl", "25h")
+	o.refuses(exitUsage, "--token-ttl must be between 1s and 24h0m0s, not 25h0m0s", "serve", "--addr", "127.0.0.1:0", "--token-ttl", "25h")
 	o.refuses(exitUsage, `invalid argument "fast" for "--rate-limit" flag: it must be a number of requests a second, such as 50/s (see 'perksd serve --help')`,
 		"serve", "--rate-limit", "fast")
 	s, _ := newOperator(t).serve()
 	taken := strings.TrimPrefix(s.url, "http://")
-	o.refuses(exitFailure, fmt.Sprintf("taking the address: listen tcp %s: bind: address already in use", taken), "serve", "--addr", taken)
+	o.refuses(exitFailure, fmt.Sprintf("--addr: another program listens on %s already, such as a perksd that still runs: end it, or name another address", taken),
+		"serve", "--addr", taken)
+	o.refuses(exitFailure, "--addr: this computer does not have the address 192.0.2.77", "serve", "--addr", "192.0.2.77:0", "--behind-proxy")
 }
 
 func TestRate(t *testing.T) {

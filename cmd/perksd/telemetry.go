@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,9 @@ type telemetry struct {
 
 // start takes the address of the metrics, and fails before anything is served if it cannot be had.
 func (o *telemetryOptions) start(ctx context.Context, log *slog.Logger) (*telemetry, error) {
+	if o.metrics.anywhere && o.metrics.address == "" {
+		return nil, usageError{errors.New("--metrics-open means nothing without --metrics-addr")}
+	}
 	failures := newExportFailures(log)
 	export, err := startTraces(ctx, failures)
 	if err != nil {

@@ -58,9 +58,9 @@ func (o *metricsOptions) open(registry *prometheus.Registry, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.ListenTCP("tcp", address)
+	listener, err := takeAddress("--metrics-addr", address)
 	if err != nil {
-		return nil, fmt.Errorf("taking the address of --metrics-addr: %w", err)
+		return nil, err
 	}
 	bounded := boundCrowding(listener, maxMetricsConnections)
 	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)

@@ -151,7 +151,7 @@ func TestMetricsNeedAnAddressThatIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	o.refuses(exitFailure, fmt.Sprintf("taking the address of --metrics-addr: listen tcp %s: bind: address already in use", taken.Addr()),
+	o.refuses(exitFailure, fmt.Sprintf("--metrics-addr: another program listens on %s already, such as a perksd that still runs: end it, or name another address", taken.Addr()),
 		"serve", "--addr", "127.0.0.1:0", "--metrics-addr", taken.Addr().String())
 	o.hasNoDatabase()
 }

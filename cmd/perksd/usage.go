@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // usageError says that a command line asks for something that the program does not offer.
@@ -15,6 +18,26 @@ func (e usageError) Unwrap() error { return e.error }
 // usagef makes a usageError that ends with where to read more.
 func usagef(cmd *cobra.Command, format string, args ...any) error {
 	return usageError{fmt.Errorf(format+" (see '%s --help')", append(args, cmd.CommandPath())...)}
+}
+
+// whatFlagTakes says of a value that a flag does not take what it does take, where the library names its own functions.
+func whatFlagTakes(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	wanted := ""
+	switch kind := invalid.GetFlag().Value.Type(); {
+	case kind == "bool":
+		wanted = "it must be true or false"
+	case kind == "duration":
+		wanted = "it must be a number with a unit, such as 90s, 15m or 1h"
+	case (kind == "int" || kind == "uint64") && errors.Is(err, strconv.ErrSyntax):
+		wanted = "it must be a whole number"
+	default:
+		return err
+	}
+	return errors.New(strings.TrimSuffix(invalid.Error(), invalid.Unwrap().Error()) + wanted)
 }
 
 // group is a command that only holds others. Cobra would print help and succeed when the one that is named does not

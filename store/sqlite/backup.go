@@ -23,6 +23,9 @@ func (db *DB) backup(ctx context.Context, path string) (err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no folder %s", filepath.Dir(path))
 	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w, and is not overwritten; choose another name", fs.ErrExist)
+	}
 	if err != nil {
 		return err
 	}

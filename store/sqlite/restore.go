@@ -121,7 +121,9 @@ func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 		return "", err
 	default:
 		former = f.path + ".before-" + at.UTC().Format("20060102T150405Z")
-		if err := os.Link(f.path, former); err != nil {
+		if err := os.Link(f.path, former); errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("a former one is kept as %s already, from this very second; restore again", former)
+		} else if err != nil {
 			return "", err
 		}
 		if err := os.Link(f.path+logSuffix, former+logSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
