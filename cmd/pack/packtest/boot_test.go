@@ -26,8 +26,8 @@ func TestTheServiceRunsUnderSystemd(t *testing.T) {
 	}
 	authority := certtest.New(t, "Packages")
 	server := authority.Issue()
-	r.must(os.WriteFile(r.path("cert.pem"), server.Cert, 0o600))
-	r.must(os.WriteFile(r.path("key.pem"), server.Key, 0o600))
+	r.must(os.WriteFile(r.path("fullchain.pem"), server.Cert, 0o600))
+	r.must(os.WriteFile(r.path("privkey.pem"), server.Key, 0o600))
 	r.must(os.WriteFile(r.path("authority.pem"), authority.PEM(), 0o600))
 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -55,7 +55,7 @@ func TestTheServiceRunsUnderSystemd(t *testing.T) {
 		"after it was killed: active",
 		"after stopping: inactive success",
 		"after the removal: inactive no process",
-		"what is left: /etc/perksd/tls: cert.pem key.pem /var/lib/perksd: perks.db",
+		"what is left: /etc/perksd/tls: fullchain.pem privkey.pem /var/lib/perksd: perks.db",
 	}
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("what is seen differs (-want +got):\n%s\n%s", diff, r.read("drive.log"))

@@ -9,7 +9,7 @@ say after installing: "$(systemctl is-active perksd)" "$(systemctl is-enabled pe
 
 ip link set lo up
 perksd-operate client create --name Team -o json >client.json && say a client was made
-install -o root -g perksd -m 0640 cert.pem key.pem /etc/perksd/tls/
+install -o root -g perksd -m 0640 fullchain.pem privkey.pem /etc/perksd/tls/
 sed -i -e 's/^#\(PERKSD_TLS_\)/\1/' -e 's/^PERKSD_ADDR=.*/PERKSD_ADDR=127.0.0.1:8443/' $settings
 systemctl start perksd
 pid=$(systemctl show -p MainPID --value perksd)
