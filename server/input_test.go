@@ -75,6 +75,7 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 		{name: "wrong method at perks", method: "PUT", path: "/partners/perks/tea", status: 405, mediaType: problemType, code: api.CodeMethodNotAllowed},
 		{name: "more after a property's address", method: "GET", path: "/get-property/1/redeem", status: 404, mediaType: jsonType, code: api.CodeNotFound},
 		{name: "wrong method and more after a property's address", method: "PUT", path: "/get-property/1/redeem", status: 404, mediaType: jsonType, code: api.CodeNotFound},
+		{name: "no perk in a perk's address", method: "POST", path: "/partners/perks//redeem", body: `{"user_id":"alice"}`, status: 404, mediaType: problemType, code: api.CodeNotFound},
 		{name: "more after a user's address", method: "GET", path: "/partners/perks/users/alice/perks", status: 404, mediaType: problemType, code: api.CodeNotFound},
 
 		{name: "bad type of user list", method: "GET", path: "/partners/perks/users/alice?type=used", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "type"},

@@ -81,12 +81,12 @@ func writesProblems(c echo.Context) bool {
 	return strings.HasPrefix(path, livePath+"/") || strings.HasPrefix(path, sandboxPath+"/")
 }
 
-// wholeSegments keeps a parameter to its own segment of the path. Echo gives a parameter at the end of an address all that
-// follows.
+// wholeSegments keeps a parameter to a segment of the path, one that is not empty. Echo takes nothing for a parameter, and
+// gives one at the end of an address all that follows.
 func wholeSegments(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		route := c.Path()
-		if !strings.HasSuffix(route, "*") && strings.Count(route, "/") != strings.Count(c.Request().URL.EscapedPath(), "/") {
+		route, path := c.Path(), c.Request().URL.EscapedPath()
+		if !strings.HasSuffix(route, "*") && strings.Count(route, "/") != strings.Count(path, "/") || strings.Contains(path, "//") {
 			return noSuchAddress
 		}
 		return next(c)

@@ -41,8 +41,8 @@ func judge(r *request, sent []byte, a answer, host string) string {
 		return "" // the page for people is not part of the description
 	case asked.Method == http.MethodOptions && a.StatusCode == http.StatusNoContent && a.Header.Get("Allow") != "":
 		return "" // which methods an address has follows from the description
-	case hidesSlash(asked.URL):
-		return "" // the description's own reader cannot tell such a path from another
+	case hidesSlash(asked.URL), strings.HasSuffix(asked.URL.Path, "/perks/users/redeem"):
+		return "" // the description's own reader cannot tell such a path from another: it takes the user "redeem" for the perk "users"
 	}
 	asked.URL.Scheme, asked.URL.Host, asked.URL.RawPath = "http", host, ""
 	if err := apitest.Check(asked, body, a.Response, a.body); err != nil {
