@@ -109,10 +109,8 @@ const drainTime = 27 * time.Second
 func (l *listener) serve(ctx context.Context, handler http.Handler, connections int, log *slog.Logger) error {
 	bounded := boundCrowding(l.Listener, connections)
 	l.counted(bounded)
-	rush := boundRush(handler, connections, log)
 	s := &http.Server{
-		Handler:           rush,
-		ConnContext:       rush.count,
+		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
