@@ -23,7 +23,7 @@ type findings struct {
 	wrong    []finding // the first of them
 	count    int
 	statuses map[string]map[int]int // by the operation's name
-	memory   []int                  // KiB, in the order of time
+	memory   []usage                // in the order of time
 	took     time.Duration
 }
 
@@ -60,9 +60,9 @@ func (f *findings) print(out io.Writer, o options) {
 	for _, status := range slices.Sorted(maps.Keys(total)) {
 		fmt.Fprintf(out, "  %3d  %8d\n", status, total[status])
 	}
-	fmt.Fprint(out, "memory in MiB, as time went on:")
-	for _, kib := range f.memory {
-		fmt.Fprintf(out, " %d", kib>>10)
+	fmt.Fprint(out, "memory in MiB, in all and on the heap, as time went on:")
+	for _, memory := range f.memory {
+		fmt.Fprintf(out, " %d/%d", memory.resident>>10, memory.heap>>10)
 	}
 	fmt.Fprintln(out)
 	for _, found := range f.wrong {

@@ -85,14 +85,14 @@ func (s *storm) look(number int) error {
 	if number%every != 0 {
 		return nil
 	}
-	memory, err := resident(s.target.server.PID())
+	memory, err := s.target.use()
 	if err != nil {
 		return err
 	}
 	s.findings.mu.Lock()
 	defer s.findings.mu.Unlock()
 	s.findings.memory = append(s.findings.memory, memory)
-	fmt.Fprintf(os.Stderr, "storm: %d of %d requests, %d MiB\n", number, s.options.requests, memory>>10)
+	fmt.Fprintf(os.Stderr, "storm: %d of %d requests, %d MiB, %d of them on the heap\n", number, s.options.requests, memory.resident>>10, memory.heap>>10)
 	return nil
 }
 

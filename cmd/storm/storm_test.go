@@ -73,14 +73,18 @@ func parsed(t *testing.T, head, method string) *http.Response {
 }
 
 func TestMemoryThatGrowsAllAlongIsSeen(t *testing.T) {
-	flat, growing := make([]int, 50), make([]int, 50)
+	flat, heap, outside := make([]usage, 50), make([]usage, 50), make([]usage, 50)
 	for i := range flat {
-		flat[i], growing[i] = 50<<10, 50<<10+i*2<<10
+		flat[i] = usage{50<<10 + i*2<<10, 20 << 10} // the caches of SQLite fill
+		heap[i] = usage{100 << 10, 20<<10 + i<<10}
+		outside[i] = usage{50<<10 + i*4<<10, 20 << 10}
 	}
 	if what := growth(flat); what != "" {
 		t.Error(what)
 	}
-	if growth(growing) == "" {
-		t.Error("memory that doubles is not seen")
+	for name, memory := range map[string][]usage{"the heap": heap, "all memory": outside} {
+		if growth(memory) == "" {
+			t.Errorf("that %s grows is not seen", name)
+		}
 	}
 }

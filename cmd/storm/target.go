@@ -18,9 +18,10 @@ import (
 
 // target is a perksd over databases of its own, the live one and a sandbox, and who may call it.
 type target struct {
-	stage  stage.Stage
-	server *stage.Server
-	world  world
+	stage   stage.Stage
+	server  *stage.Server
+	metrics string // where they are read
+	world   world
 }
 
 // What is in the databases before the storm.
@@ -52,8 +53,11 @@ func openTarget(ctx context.Context) (_ *target, err error) {
 	}
 	// Behind a proxy every request can have an address of its own, so that the limit of failed tokens is met by some of them
 	// and not by all.
-	t.server, err = t.stage.Serve("--sandbox-database", sandbox, "--behind-proxy", "--token-ttl", "24h")
+	t.server, err = t.stage.Serve("--sandbox-database", sandbox, "--behind-proxy", "--token-ttl", "24h", "--metrics-addr", "127.0.0.1:0")
 	if err != nil {
+		return nil, err
+	}
+	if t.metrics, err = findMetrics(t.server.Log); err != nil {
 		return nil, err
 	}
 	return t, t.enter(ctx, credentials)
