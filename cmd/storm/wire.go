@@ -35,7 +35,7 @@ const (
 // HTTP lets it, is replaced once. What is no request needs no answer.
 func (w *wire) send(r *request) (sent []byte, a answer, err error) {
 	sent = r.bytes(w.address)
-	whole := isRequest(sent)
+	whole := r.torn == nil && isRequest(sent) // Go's server is stricter about a Host than what reads requests here
 	fresh := w.conn == nil
 	a, err = w.exchange(r, sent, whole)
 	if isClosed(err) && !fresh && whole {
