@@ -39,7 +39,8 @@ const (
 	CodeConflict Code = "conflict"
 	// CodeRateLimited means that the caller asks too often; Retry-After says when to come back.
 	CodeRateLimited Code = "rate_limited"
-	// CodeUnavailable means that the server could not finish: the outcome of a write is unknown until it is read back.
+	// CodeUnavailable means that the server could not finish. The message says whether anything was begun: if it was, the
+	// outcome of a write is unknown until it is read back.
 	CodeUnavailable Code = "unavailable"
 	// CodeInternal means that the server failed in a way that it did not foresee.
 	CodeInternal Code = "internal"

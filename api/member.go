@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -18,8 +20,12 @@ type Member struct {
 }
 
 // ParseObject reads exactly one JSON object and keeps its order; anything else is CodeInvalidJSON. encoding/json would
-// let a repeated member win silently and would replace broken UTF-8: both would store what the caller did not mean.
-func ParseObject(text []byte) ([]Member, error) {
+// let a repeated member win silently and would replace broken UTF-8 and half surrogate pairs: all of these would store what
+// the caller did not mean.
+func ParseObject(text []byte) ([]Member, error) { return parseObject(text, "") }
+
+// parseObject is ParseObject, but leaves the surrogate pairs in the value of one member to whoever reads that.
+func parseObject(text []byte, unlooked string) ([]Member, error) {
 	if !utf8.Valid(text) {
 		return nil, Errorf(CodeInvalidJSON, "The JSON is not valid UTF-8.")
 	}
@@ -29,6 +35,7 @@ func ParseObject(text []byte) ([]Member, error) {
 	}
 	var members members
 	for dec.More() {
+		start := dec.InputOffset()
 		name, err := dec.Token()
 		if err != nil {
 			return nil, invalidJSON(err)
@@ -36,6 +43,10 @@ func ParseObject(text []byte) ([]Member, error) {
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
 			return nil, invalidJSON(err)
+		}
+		member := text[start:dec.InputOffset()]
+		if at := loneSurrogate(member); at >= 0 && (unlooked == "" || name != unlooked) {
+			return nil, Errorf(CodeInvalidJSON, "The JSON is not valid: %s is half of a surrogate pair, and no character.", member[at:at+len(`\u0000`)])
 		}
 		members.add(name.(string), Value{json: value})
 	}
@@ -67,13 +78,59 @@ func FormMembers(form url.Values) []Member {
 	return members.list
 }
 
-// CellMembers turns one row of a CSV file into members. An empty cell is an absent member.
+// FormListMembers is FormMembers for a form that may give the entries of one list apart: as list=a&list=b, list[]=a&list[]=b
+// or list[0]=a&list[1]=b, in the order of the numbers. One way only counts; a single blank entry is the empty list.
+func FormListMembers(form url.Values, list string) []Member {
+	rest := url.Values{}
+	ways, numbered, isRepeated := [][]string{}, map[int]string{}, false
+	for name, values := range form {
+		number, isNumbered := listNumber(name, list)
+		switch {
+		case name == list && len(values) > 1, name == list+"[]":
+			ways = append(ways, values)
+		case isNumbered:
+			numbered[number], isRepeated = values[0], isRepeated || len(values) > 1
+		default:
+			rest[name] = values
+		}
+	}
+	if len(numbered) > 0 {
+		var entries []string
+		for _, number := range slices.Sorted(maps.Keys(numbered)) {
+			entries = append(entries, numbered[number])
+		}
+		ways = append(ways, entries)
+	}
+	members := FormMembers(rest)
+	if len(ways) == 0 {
+		return members
+	}
+	entries := ways[0]
+	if len(entries) == 1 && strings.TrimSpace(entries[0]) == "" {
+		entries = []string{}
+	}
+	members = slices.DeleteFunc(members, func(m Member) bool { return m.Name == list })
+	return append(members, Member{Name: list, Value: Value{texts: entries}, Repeated: isRepeated || len(ways) > 1 || rest.Has(list)})
+}
+
+// listNumber reads 3 from list[3].
+func listNumber(name, list string) (int, bool) {
+	text, isPrefixed := strings.CutPrefix(name, list+"[")
+	text, isClosed := strings.CutSuffix(text, "]")
+	number, err := strconv.Atoi(text)
+	return number, isPrefixed && isClosed && err == nil && number >= 0 && strconv.Itoa(number) == text
+}
+
+// CellMembers turns one row of a CSV file into members. An empty cell is a null, because a column without a value takes the
+// value away, and one that is not there leaves it.
 func CellMembers(header, cells []string) []Member {
 	var members members
-	for i, text := range cells {
-		if text != "" && i < len(header) {
-			members.add(header[i], TextValue(text))
+	for i, text := range cells[:min(len(cells), len(header))] {
+		value := TextValue(text)
+		if text == "" {
+			value = Value{json: json.RawMessage("null")}
 		}
+		members.add(header[i], value)
 	}
 	return members.list
 }

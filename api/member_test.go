@@ -41,6 +41,8 @@ func TestParseObjectRefusesWhatIsNotOneObject(t *testing.T) {
 		"a string":               {`"a"`, "one object"},
 		"null":                   {"null", "one object"},
 		"not JSON":               {"title=A", "one object"},
+		"half a pair":            {`{"a":"\ud83d\ude00","b":["x\udc00"]}`, `\udc00 is half of a surrogate pair`},
+		"half a pair as a name":  {`{"\ud800":1}`, `\ud800 is half of a surrogate pair`},
 		"an end too early":       {`{"a":1`, "ends too early"},
 		"an end in a value":      {`{"a":"x`, "ends too early"},
 		"an end after a name":    {`{"a"`, "not valid"},
@@ -86,9 +88,12 @@ func TestFormMembersAreInOrderOfTheirNames(t *testing.T) {
 	}
 }
 
-func TestCellMembersLeaveOutEmptyCells(t *testing.T) {
+func TestAnEmptyCellIsANull(t *testing.T) {
 	members := api.CellMembers([]string{"title", "city", "title"}, []string{"A", "", "B", "beyond the header"})
-	if len(members) != 1 || members[0].Name != "title" || !members[0].Repeated {
-		t.Errorf("got %+v, want title, given twice", members)
+	if len(members) != 2 || members[0].Name != "title" || !members[0].Repeated || members[0].Value.IsNull() {
+		t.Errorf("got %+v, want title, given twice, and city", members)
+	}
+	if city := members[1]; city.Name != "city" || !city.Value.IsNull() {
+		t.Errorf("got %+v, want a city of null", city)
 	}
 }

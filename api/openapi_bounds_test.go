@@ -2,11 +2,13 @@ package api
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"go.yaml.in/yaml/v3"
 )
 
 func TestDescribedPagesAreAsTheConstantsSay(t *testing.T) {
@@ -16,8 +18,8 @@ func TestDescribedPagesAreAsTheConstantsSay(t *testing.T) {
 		t.Errorf("per_page goes from %v to %v and is %v by default", *perPage.Min, *perPage.Max, perPage.Default)
 	}
 	page := document.Components.Parameters["page"].Value.Schema.Value
-	if *page.Min != 1 || page.Default != float64(1) {
-		t.Errorf("page goes from %v and is %v by default", *page.Min, page.Default)
+	if *page.Min != 1 || *page.Max != MaxPage || page.Default != float64(1) {
+		t.Errorf("page goes from %v to %v and is %v by default", *page.Min, *page.Max, page.Default)
 	}
 	for _, list := range []string{"PerkPage", "RedemptionPage"} {
 		if most := document.Components.Schemas[list].Value.Properties["data"].Value.MaxItems; most == nil || *most != MaxPerPage {
@@ -28,12 +30,13 @@ func TestDescribedPagesAreAsTheConstantsSay(t *testing.T) {
 
 func TestDescribedOrdersAreAsTheFieldsSay(t *testing.T) {
 	pattern := func(fields []string) string {
-		name := "-?(" + strings.Join(fields, "|") + ")"
-		return fmt.Sprintf("^( *%s *(, *%s *){0,%d})?$", name, name, MaxSortKeys-1)
+		name := "[-+]?(" + strings.Join(fields, "|") + ")"
+		return fmt.Sprintf("^( *%s *(, *%s *){0,%d}(, *)?)?$", name, name, MaxSortKeys-1)
 	}
+	users := slices.Concat(PerkSortFields(), slices.DeleteFunc(RedemptionSortFields(), func(field string) bool { return field == "id" }))
 	for path, fields := range map[string][]string{
 		"/partners/perks":                PerkSortFields(),
-		"/partners/perks/users/{userId}": slices.Concat(PerkSortFields(), RedemptionSortFields()),
+		"/partners/perks/users/{userId}": users,
 	} {
 		sort := describe(t).Paths.Value(path).Get.Parameters.GetByInAndName("query", "sort")
 		if got, want := sort.Schema.Value.Pattern, pattern(fields); got != want {
@@ -41,6 +44,36 @@ func TestDescribedOrdersAreAsTheFieldsSay(t *testing.T) {
 		}
 		if !strings.Contains(sort.Description, fmt.Sprintf("At most %d,", MaxSortKeys)) {
 			t.Errorf("%s does not say that an order has at most %d fields", path, MaxSortKeys)
+		}
+	}
+}
+
+func TestDescribedImageURLsAreAsTheRuleSays(t *testing.T) {
+	schemas := describe(t).Components.Schemas
+	image, perkImage := schemas["ImageURL"].Value.Pattern, schemas["Perk"].Value.Properties["image_url"].Value.Pattern
+	if image != perkImage {
+		t.Errorf("addresses of properties are\n%s\nand of perks\n%s", image, perkImage)
+	}
+	pattern := regexp.MustCompile(image)
+	for valid, addresses := range map[bool][]string{
+		true: {
+			"http://a", "https://img.example.com/1.jpg", "HTTPS://IMG.EXAMPLE.COM", "hTTp://a/", "http://a:8080/x", "http://a:/x", "http://user:pass@a/x", "http://@a",
+			"http://a@b@c/x", "http://[::1]/x", "http://[fe80::1%25en0]:80", "http://127.0.0.1", "https://Zürich.example/é", "http://xn--zrich-kva.example", "http://a?b",
+			"http://a/?b=c&d=%zz", "http://a#b", "http://a/b%20c#%41", "http://a//b/../c", "http://a/b,c;d'(e)", "http://a/?b?c/d@e:f", "http://%C3%BC/", "http://a/#b#c", "http://a_b-c.",
+		},
+		false: {
+			"", "a", "/a", "//a/b", "a/b", "ftp://a/b", "javascript:alert(1)", "mailto:a@b", "http:", "http:a", "http:/a", "http://", "http:///a", "http://?a", "http://#a", "http://:80/",
+			"http://user@/a", "http://user@:80", "http://a b", "http://a/b c", "http://a/\tb", "http://a/\n", " http://a", "http://a ", "http://a:b", "http://a:8o/", "http://::1/",
+			"http://[::1/", "http://[]/", "http://a/%zz", "http://a/%4", "http://a#%zz", "http://%zz/", "httpss://a", "xhttp://a",
+		},
+	} {
+		for _, address := range addresses {
+			if problem := URLRule(address); (problem == "") != valid {
+				t.Errorf("%q: the rule says %q", address, problem)
+			}
+			if pattern.MatchString(address) != valid {
+				t.Errorf("%q matches the pattern: %t", address, !valid)
+			}
 		}
 	}
 }
@@ -142,6 +175,38 @@ func TestDescribedValuesAreAsTheRulesSay(t *testing.T) {
 	}
 }
 
+// TestNumbersKeepTheirDigits has generated clients use 64 bits: what has no format is a float of 32 bits to some of them,
+// which makes 123456790 of 123456789.01.
+func TestNumbersKeepTheirDigits(t *testing.T) {
+	var document any
+	if err := yaml.Unmarshal(OpenAPI(), &document); err != nil {
+		t.Fatal(err)
+	}
+	numbers := 0
+	var walk func(where string, value any)
+	walk = func(where string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			if v["type"] == "number" {
+				if numbers++; v["format"] != "double" {
+					t.Errorf("%s has the format %v, want double", where, v["format"])
+				}
+			}
+			for name, member := range v {
+				walk(where+"/"+name, member)
+			}
+		case []any:
+			for _, member := range v {
+				walk(where, member)
+			}
+		}
+	}
+	walk("", document)
+	if numbers == 0 {
+		t.Error("no number is described: nothing is proven")
+	}
+}
+
 func property(t *testing.T, schema, name string) *openapi3.Schema {
 	t.Helper()
 	ref := describe(t).Components.Schemas[schema].Value.Properties[name]
@@ -185,6 +250,23 @@ func TestEveryOperationTellsWhatItNeeds(t *testing.T) {
 		}
 		if !strings.Contains(document.Components.SecuritySchemes["accessToken"].Value.Description, "`"+string(scope)+"`") {
 			t.Errorf("the access token's description does not explain %s", scope)
+		}
+	}
+}
+
+func TestGeneratedNamesDoNotCollide(t *testing.T) {
+	for name, schema := range describe(t).Components.Schemas {
+		taken := map[string]string{}
+		for property, described := range schema.Value.Properties {
+			generated, named := described.Value.Extensions["x-go-name"].(string)
+			if !named {
+				generated = property
+			}
+			generated = regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(strings.ToLower(generated), "")
+			if other, collides := taken[generated]; collides {
+				t.Errorf("%s has %q and %q, which generators call the same; give one an x-go-name", name, property, other)
+			}
+			taken[generated] = property
 		}
 	}
 }

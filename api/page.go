@@ -4,6 +4,7 @@ package api
 const (
 	DefaultPerPage = 25
 	MaxPerPage     = 100
+	MaxPage        = 1 << 62 // no list has as many
 )
 
 // Page is one page of a list: the body of every paginated response.

@@ -1,6 +1,10 @@
 package api
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+	"sync"
+)
 
 // Property is a rental listing.
 type Property struct {
@@ -50,7 +54,7 @@ func (p *Property) checkFields(fields FieldErrors) {
 		fields.Add("images", "must be at most %d addresses", MaxImages)
 	}
 	for i, address := range p.Images {
-		if problem := URLRule(address); problem != "" {
+		if problem := imageRule(address); problem != "" {
 			fields.Add("images", "number %d %s", i+1, problem)
 			break
 		}
@@ -64,6 +68,16 @@ func (p *Property) checkFields(fields FieldErrors) {
 		fields.check("lng", LngRule(*p.Lng))
 	}
 	fields.check("deposit", finiteRule(p.Deposit))
+}
+
+var joinedURLs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i),\s*https?://`) })
+
+// imageRule tells several addresses in one entry from an address with a comma of its own: another one begins after it.
+func imageRule(address string) string {
+	if joinedURLs().MatchString(address) {
+		return "must be one URL; send each in an entry of its own"
+	}
+	return URLRule(address)
 }
 
 func roomsRule(n int64) string {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -87,6 +88,15 @@ func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
 	}
 	p.checkFields(fields)
 	return p, fields.Err()
+}
+
+// ParsePropertyPatchOf is ParsePropertyPatch for the property with that id, which the members may repeat: what was read can
+// then be sent back as it is.
+func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
+	return ParsePropertyPatch(slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
+		var given int64
+		return m.Name == "propertyId" && !m.Repeated && m.Value.Int(&given) == "" && given == id
+	}))
 }
 
 func (p *PropertyPatch) set(m Member) string {

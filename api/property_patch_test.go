@@ -29,7 +29,7 @@ func patchForm(t testing.TB, text string) (api.PropertyPatch, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return api.ParsePropertyPatch(api.FormMembers(form))
+	return api.ParsePropertyPatch(api.FormListMembers(form, "images"))
 }
 
 func price(t testing.TB, digits string) api.Price {
@@ -52,21 +52,22 @@ func TestPatchReadsEveryFieldOfJSON(t *testing.T) {
 		`{"postcode":"LS1 4AP"}`: {Postcode: api.Some("LS1 4AP")},
 		`{"images":[]}`:          {Images: api.Some([]string{})},
 		`{"images":""}`:          {Images: api.Some([]string{})},
-		`{"images":["http://a/1","https://b/2,3"]}`: {Images: api.Some([]string{"http://a/1", "https://b/2,3"})},
-		`{"images":"http://a/1 , https://b/2"}`:     {Images: api.Some([]string{"http://a/1", "https://b/2"})},
-		`{"price_pw":"120.50"}`:                     {PricePW: api.Some(price(t, "120.50"))},
-		`{"price_pw":120.50}`:                       {PricePW: api.Some(price(t, "120.50"))},
-		`{"price_pw":12345678901234567890.10}`:      {PricePW: api.Some(price(t, "12345678901234567890.10"))},
-		`{"bedrooms":0}`:                            {Bedrooms: api.Some(0)},
-		`{"bedrooms":3.0}`:                          {Bedrooms: api.Some(3)},
-		`{"bedrooms":1e2}`:                          {Bedrooms: api.Some(100)},
-		`{"bathrooms":2147483647}`:                  {Bathrooms: api.Some(2147483647)},
-		`{"lat":-90}`:                               {Lat: api.Some(-90.0)},
-		`{"lat":null}`:                              {Lat: api.Null[float64]()},
-		`{"lng":180}`:                               {Lng: api.Some(180.0)},
-		`{"lng":null}`:                              {Lng: api.Null[float64]()},
-		`{"deposit":-1.5e2}`:                        {Deposit: api.Some(-150.0)},
-		`{"lat":1,"title":"A"}`:                     {Title: api.Some("A"), Lat: api.Some(1.0)},
+		`{"images":["http://a/1","https://b/2,3"]}`:                  {Images: api.Some([]string{"http://a/1", "https://b/2,3"})},
+		`{"images":["http://a/w_1,h_2/x,y.jpg?r=1,2&u=http://b/3"]}`: {Images: api.Some([]string{"http://a/w_1,h_2/x,y.jpg?r=1,2&u=http://b/3"})},
+		`{"images":"http://a/1 , https://b/2"}`:                      {Images: api.Some([]string{"http://a/1", "https://b/2"})},
+		`{"price_pw":"120.50"}`:                                      {PricePW: api.Some(price(t, "120.50"))},
+		`{"price_pw":120.50}`:                                        {PricePW: api.Some(price(t, "120.50"))},
+		`{"price_pw":12345678901234567890.10}`:                       {PricePW: api.Some(price(t, "12345678901234567890.10"))},
+		`{"bedrooms":0}`:                                             {Bedrooms: api.Some(0)},
+		`{"bedrooms":3.0}`:                                           {Bedrooms: api.Some(3)},
+		`{"bedrooms":1e2}`:                                           {Bedrooms: api.Some(100)},
+		`{"bathrooms":2147483647}`:                                   {Bathrooms: api.Some(2147483647)},
+		`{"lat":-90}`:                                                {Lat: api.Some(-90.0)},
+		`{"lat":null}`:                                               {Lat: api.Null[float64]()},
+		`{"lng":180}`:                                                {Lng: api.Some(180.0)},
+		`{"lng":null}`:                                               {Lng: api.Null[float64]()},
+		`{"deposit":-1.5e2}`:                                         {Deposit: api.Some(-150.0)},
+		`{"lat":1,"title":"A"}`:                                      {Title: api.Some("A"), Lat: api.Some(1.0)},
 	} {
 		if got, err := patchJSON(t, text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s gives %+v, %v, want %+v", text, got, err, want)
@@ -76,18 +77,23 @@ func TestPatchReadsEveryFieldOfJSON(t *testing.T) {
 
 func TestPatchReadsEveryFieldOfAForm(t *testing.T) {
 	for text, want := range map[string]api.PropertyPatch{
-		"":                              {},
-		"title=A+B":                     {Title: api.Some("A B")},
-		"description=":                  {Description: api.Some("")},
-		"address=null":                  {Address: api.Some("null")},
-		"city=Leeds&postcode=1":         {City: api.Some("Leeds"), Postcode: api.Some("1")},
-		"images=":                       {Images: api.Some([]string{})},
-		"images=http://a/1,+http://a/2": {Images: api.Some([]string{"http://a/1", "http://a/2"})},
-		"price_pw=120.50":               {PricePW: api.Some(price(t, "120.50"))},
-		"bedrooms=2&bathrooms=1.0":      {Bedrooms: api.Some(2), Bathrooms: api.Some(1)},
-		"lat=&lng=null":                 {Lat: api.Null[float64](), Lng: api.Null[float64]()},
-		"lat=52.5&lng=-0.1":             {Lat: api.Some(52.5), Lng: api.Some(-0.1)},
-		"deposit=482":                   {Deposit: api.Some(482.0)},
+		"":                                      {},
+		"title=A+B":                             {Title: api.Some("A B")},
+		"description=":                          {Description: api.Some("")},
+		"address=null":                          {Address: api.Some("null")},
+		"city=Leeds&postcode=1":                 {City: api.Some("Leeds"), Postcode: api.Some("1")},
+		"images=":                               {Images: api.Some([]string{})},
+		"images=http://a/1,+http://a/2":         {Images: api.Some([]string{"http://a/1", "http://a/2"})},
+		"images=http://a/2,b&images=http://a/1": {Images: api.Some([]string{"http://a/2,b", "http://a/1"})},
+		"images[]=http://a/2&images[]=http://a/1": {Images: api.Some([]string{"http://a/2", "http://a/1"})},
+		"images%5B%5D=http://a/1":                 {Images: api.Some([]string{"http://a/1"})},
+		"images[]=":                               {Images: api.Some([]string{})},
+		"images[10]=http://a/3&images[2]=http://a/2&images[0]=http://a/1": {Images: api.Some([]string{"http://a/1", "http://a/2", "http://a/3"})},
+		"price_pw=120.50":          {PricePW: api.Some(price(t, "120.50"))},
+		"bedrooms=2&bathrooms=1.0": {Bedrooms: api.Some(2), Bathrooms: api.Some(1)},
+		"lat=&lng=null":            {Lat: api.Null[float64](), Lng: api.Null[float64]()},
+		"lat=52.5&lng=-0.1":        {Lat: api.Some(52.5), Lng: api.Some(-0.1)},
+		"deposit=482":              {Deposit: api.Some(482.0)},
 	} {
 		if got, err := patchForm(t, text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s gives %+v, %v, want %+v", text, got, err, want)
@@ -115,6 +121,8 @@ func TestPatchRefusesWhatBreaksARuleInJSON(t *testing.T) {
 		{`{"images":["http://a/1",null]}`, "images", "array of strings"},
 		{`{"images":"http://a/1,,http://a/2"}`, "images", "number 2 must not be blank"},
 		{`{"images":["http://a/1","/2"]}`, "images", "number 2 must be an absolute http or https URL"},
+		{`{"images":["http://a/0","http://a/1,https://a/2"]}`, "images", "number 2 must be one URL; send each in an entry of its own"},
+		{`{"images":["http://a/1, HTTP://a/2"]}`, "images", "number 1 must be one URL"},
 		{`{"images":["javascript:alert(1)"]}`, "images", "number 1 must be an absolute http or https URL"},
 		{`{"images":[` + images + `]}`, "images", "at most 50"},
 		{`{"price_pw":-1}`, "price_pw", "must not be negative"},
@@ -150,7 +158,18 @@ func TestPatchRefusesWhatBreaksARuleInAForm(t *testing.T) {
 		{"title=", "title", "must not be blank"},
 		{"title=%FF", "title", "valid UTF-8"},
 		{"title=A&title=B", "title", "more than once"},
-		{"images=http://a/1&images=http://a/2", "images", "more than once"},
+		{"images=http://a/1&images[]=http://a/2", "images", "more than once"},
+		{"images[0]=http://a/1&images[]=http://a/2", "images", "more than once"},
+		{"images[0]=http://a/1&images=http://a/2&images=http://a/3", "images", "more than once"},
+		{"images[0]=http://a/1&images[0]=http://a/2", "images", "more than once"},
+		{"images[00]=http://a/1", "images[00]", "is not a field of a property"},
+		{"images[-1]=http://a/1", "images[-1]", "is not a field of a property"},
+		{"images[0][url]=http://a/1", "images[0][url]", "is not a field of a property"},
+		{"title[]=A", "title[]", "is not a field of a property"},
+		{"images[]=http://a/1&images[]=", "images", "number 2 must not be blank"},
+		{"images[]=%FF", "images", "valid UTF-8"},
+		{"images[]=http://a/1,http://a/2", "images", "number 1 must be one URL"},
+		{"images=http://a/1,http://a/2&images=http://a/3", "images", "number 1 must be one URL"},
 		{"images=a", "images", "absolute http or https URL"},
 		{"price_pw=", "price_pw", "plain decimal digits"},
 		{"price_pw=null", "price_pw", "plain decimal digits"},

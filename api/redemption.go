@@ -39,9 +39,10 @@ type RedeemRequest struct {
 }
 
 // ParseRedeemRequest reads and checks a redeem body. A body that is not one JSON object is CodeInvalidJSON; a missing,
-// unknown or wrong field is CodeValidationFailed. The metadata it returns is compact and never empty.
+// unknown or wrong field is CodeValidationFailed. The metadata it returns is compact, never empty, and reads the same to
+// everybody.
 func ParseRedeemRequest(body []byte) (RedeemRequest, error) {
-	members, err := ParseObject(body)
+	members, err := parseObject(body, "metadata")
 	if err != nil {
 		return RedeemRequest{}, err
 	}
@@ -81,6 +82,9 @@ func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	if compact.Len() > MaxMetadata {
 		return nil, fmt.Errorf("must be at most %d bytes", MaxMetadata)
+	}
+	if problem := ambiguity(raw); problem != "" {
+		return nil, errors.New(problem)
 	}
 	return compact.Bytes(), nil
 }

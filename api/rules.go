@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -67,6 +68,36 @@ func PerkIDRule(id string) string {
 		return fmt.Sprintf("must not be %q, which is an address of the service", id)
 	}
 	return ""
+}
+
+var uuid = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`)
+})
+
+// LowerUUID returns a UUID as the service writes those that it makes, and any other id as it is: some languages write UUIDs
+// in upper case, and both are the same (RFC 9562, section 4).
+func LowerUUID(id string) string {
+	if uuid().MatchString(id) {
+		return strings.ToLower(id)
+	}
+	return id
+}
+
+// SameID tells whether two ids name the same record.
+func SameID(a, b string) bool { return LowerUUID(a) == LowerUUID(b) }
+
+// UUIDSpellings returns how a record may be stored that goes by this UUID: as it is written here, in lower case and in upper
+// case, each once. Any other id has one spelling.
+func UUIDSpellings(id string) []string {
+	spellings := []string{id}
+	if uuid().MatchString(id) {
+		for _, other := range []string{strings.ToLower(id), strings.ToUpper(id)} {
+			if !slices.Contains(spellings, other) {
+				spellings = append(spellings, other)
+			}
+		}
+	}
+	return spellings
 }
 
 // UserIDRule returns what is wrong with a user's id, or "".

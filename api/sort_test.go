@@ -17,6 +17,10 @@ func TestParseSort(t *testing.T) {
 		"-created_at":                   {desc("created_at")},
 		"title,-created_at":             {asc("title"), desc("created_at")},
 		" title , -city ":               {asc("title"), desc("city")},
+		"+title,-city":                  {asc("title"), desc("city")},
+		"title,":                        {asc("title")},
+		"title, -city , ":               {asc("title"), desc("city")},
+		"city,title,id,-terms,":         {asc("city"), asc("title"), asc("id"), desc("terms")},
 		"city,title,category,-distance": {asc("city"), asc("title"), asc("category"), desc("distance")},
 	} {
 		keys, err := api.ParseSort(text, api.PerkSortFields())
@@ -28,11 +32,18 @@ func TestParseSort(t *testing.T) {
 
 func TestParseSortRefusesWhatCannotBeSortedBy(t *testing.T) {
 	for text, want := range map[string]string{
-		"price":                               `cannot sort by "price"; the fields are redeemed_at, status, perk_id`,
+		"price":                               `cannot sort by "price"; the fields are id, perk_id, user_id, redeemed_at, status`,
 		"Status":                              `cannot sort by "Status"`,
 		"--status":                            `cannot sort by "-status"`,
 		"- status":                            `cannot sort by " status"`,
-		"status,":                             `cannot sort by ""`,
+		"status,,":                            `cannot sort by ""`,
+		"status,,id":                          `cannot sort by ""`,
+		",status":                             `cannot sort by ""`,
+		"+-status":                            `cannot sort by "-status"`,
+		"-+status":                            `cannot sort by "+status"`,
+		"++status":                            `cannot sort by "+status"`,
+		"created_at":                          `cannot sort by "created_at"`,
+		"metadata":                            `cannot sort by "metadata"`,
 		",":                                   `cannot sort by ""`,
 		" ":                                   `cannot sort by ""`,
 		"status;drop":                         `cannot sort by "status;drop"`,
@@ -55,7 +66,7 @@ func TestFormatSort(t *testing.T) {
 }
 
 func FuzzParseSort(f *testing.F) {
-	for _, seed := range []string{"", "title", "-title,city", " title ,-created_at", "title,title", "--title", ",,,,,", "distance"} {
+	for _, seed := range []string{"", "title", "-title,city", " title ,-created_at", "title,title", "--title", ",,,,,", "distance", "+title,"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +12,9 @@ import (
 // Value is a value that is still in the form in which it came: JSON, or the text of a form field or a CSV cell. Its
 // readers store what they read and return what is wrong as the end of a sentence whose subject is the field, or "".
 type Value struct {
-	json json.RawMessage // nil for text
-	raw  string
+	json  json.RawMessage // nil for text
+	raw   string
+	texts []string // of a form that gave a list one by one; nil for one text
 }
 
 // TextValue is a value written as text, where numbers have no quotes to tell them from strings.
@@ -128,6 +130,10 @@ func (v Value) price(into *Price) string {
 // list reads an array of strings, or one string that separates them with commas. Blanks around an entry do not count,
 // and the empty string is the empty list. Text can hold the array as JSON, because an entry may have a comma in it.
 func (v Value) list(into *[]string) string {
+	if v.texts != nil {
+		*into = slices.Clone(v.texts)
+		return ""
+	}
 	array := v.json
 	if v.isText() {
 		array = json.RawMessage(strings.TrimSpace(v.raw))

@@ -154,11 +154,21 @@ func TestRawChangesStayInTheSandbox(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+	for _, path := range []string{
+		"sandbox/../delete-property/1", "sandbox/%2e%2e/delete-property/1", "sandbox/.%2E/x", "sandbox/%252e%252e/x", "sandbox/..%2fx", "sandbox%2f..%2fx", `sandbox\..\x`,
+		"sandbox/..%5cx", "sandbox/..;a=b/x", "partners/./perks", "..", c.BaseURL() + "/sandbox/../x", c.BaseURL() + "/sandbox/%2e%2e/%25zz", "/sandbox/x/..?y",
+	} {
+		if _, err := c.Do(context.Background(), client.Request{Method: "DELETE", Path: path}); err == nil || !strings.Contains(err.Error(), "has a part . or ..") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
 	if len(server.seen) != 0 {
 		t.Errorf("the server was asked %+v", server.seen)
 	}
-	if _, err := c.Do(context.Background(), client.Request{Method: "POST", Path: "partners/perks/p/redeem"}); err != nil {
-		t.Error(err)
+	for _, path := range []string{"partners/perks/p/redeem", "partners/perks/users/a..b%25zz?x=..", "partners/perks/..."} {
+		if _, err := c.Do(context.Background(), client.Request{Method: "POST", Path: path}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -193,8 +203,8 @@ func TestAnswersOfOtherServers(t *testing.T) {
 	})
 }
 
-func TestWeakETagIsNone(t *testing.T) {
-	for etag, want := range map[string]string{`"v1"`: `"v1"`, `W/"v1"`: "", "": ""} {
+func TestAWeakETagIsReturnedAsItIs(t *testing.T) {
+	for etag, want := range map[string]string{`"v1"`: `"v1"`, `W/"v1"`: `W/"v1"`, "": ""} {
 		c := serve(t, &recorder{body: `{"propertyId":1}`, header: map[string]string{"ETag": etag}})
 		if _, got, err := c.Property(t.Context(), 1); err != nil || got != want {
 			t.Errorf("%s: %q, %v", etag, got, err)

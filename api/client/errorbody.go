@@ -34,7 +34,7 @@ func refusal(sent call, e *effort, res *resty.Response) *Error {
 		}
 	}
 	if e.disputed && settles(refused.Code) {
-		refused.OutcomeUnknown = false
+		refused.OutcomeUnknown, refused.KeyUnused = false, true
 	}
 	if refused.Message == "" {
 		refused.Message = statusSentence(res)

@@ -29,6 +29,10 @@ type Error struct {
 
 	// OutcomeUnknown says that the request was to change something and that the answer does not tell whether it did.
 	OutcomeUnknown bool
+
+	// KeyUnused says that the service looked at the request's idempotency key and found nothing that was made under it. What
+	// it refused, no earlier request under that key has done, unless the key is so old that it was forgotten.
+	KeyUnused bool
 }
 
 // Error returns the message, followed by each field's messages when there are any.
@@ -100,6 +104,12 @@ func OutcomeUnknown(err error) bool {
 		return refused.OutcomeUnknown
 	}
 	return false
+}
+
+// KeyUnused tells whether err also says that no request under the same idempotency key has made anything.
+func KeyUnused(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.KeyUnused
 }
 
 // reason is what explain says without its advice.

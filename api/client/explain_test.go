@@ -105,6 +105,8 @@ func TestTroubleWithACertificateIsASentence(t *testing.T) {
 			"the certificate of the server is not for 127.0.0.1 but for perks.example, www.perks.example | Is the address right?"},
 		"many names": {authority.Issue(certtest.Named("a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example")), authority.Roots(),
 			"the certificate of the server is not for 127.0.0.1 but for a.example, b.example, c.example, d.example, e.example and 2 more | Is the address right?"},
+		"another address": {authority.Issue(certtest.Named("perks.example"), func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }), authority.Roots(),
+			"the certificate of the server is not for 127.0.0.1 but for perks.example, 10.0.0.1 | Is the address right?"},
 		"for clients": {authority.Issue(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), authority.Roots(),
 			"the certificate of the server is not valid: certificate specifies an incompatible key usage | "},
 	} {

@@ -9,10 +9,11 @@ import (
 	"example.com/perks/api"
 )
 
-// FindRedemption finds out what became of a redeem whose answer was lost: it reads what the user has redeemed and returns
-// the redemption of this perk with this metadata that was made at or after since, by this computer's clock, and whose id
-// taken does not claim for something else; taken may be nil. A rejected redemption counts too. Without an error, false
-// says that surely none was in the list when it was read; a server that is still at work may add it later.
+// FindRedemption looks for what may have become of a redeem whose reply was lost: it reads what the user has redeemed and
+// returns the redemption of this perk with this metadata that was made at or after since, by this computer's clock, and whose
+// id taken does not claim for something else; taken may be nil. A rejected redemption counts too. Who made it the list does
+// not say: it may be another's. Without an error, false says that surely none was in the list when it was read; a server that
+// is still at work may add it later. The reading also asks the server whether keys count; see HonoursKeys.
 func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.RedeemRequest, since time.Time, taken func(id string) bool) (api.Redemption, bool, error) {
 	call, err := c.userCall(request.UserID, "redeemed", ListOptions{PerPage: api.MaxPerPage}.values())
 	if err != nil {
@@ -22,9 +23,10 @@ func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.
 	if err != nil {
 		return api.Redemption{}, false, fmt.Errorf("the metadata of the request: %w", err)
 	}
+	call = call.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, askingKey)
 	s := search{perkID: perkID, userID: request.UserID, metadata: wanted, taken: taken}
 	var seen exchange
-	for page, err := range walk[api.Redemption](withExchange(ctx, &seen), c, call.withHeader("Cache-Control", "no-cache")) {
+	for page, err := range walk[api.Redemption](withExchange(ctx, &seen), c, call) {
 		if err != nil {
 			return api.Redemption{}, false, err
 		}
@@ -60,7 +62,7 @@ type search struct {
 }
 
 func (s *search) fits(r api.Redemption) bool {
-	if r.PerkID != "" && r.PerkID != s.perkID || r.UserID != "" && r.UserID != s.userID || s.taken != nil && s.taken(r.ID) {
+	if r.PerkID != "" && !api.SameID(r.PerkID, s.perkID) || r.UserID != "" && !api.SameID(r.UserID, s.userID) || s.taken != nil && s.taken(r.ID) {
 		return false
 	}
 	silent := len(r.Metadata) == 0 && !sameJSON(s.metadata, map[string]any{})

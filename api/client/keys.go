@@ -5,6 +5,9 @@ import "net/http"
 const (
 	idempotencyKey = "Idempotency-Key"
 	replayed       = "Idempotent-Replayed"
+
+	// askingKey goes with a request that only reads: a service that repeats it there honours keys too.
+	askingKey = "do keys count"
 )
 
 // HonoursKeys tells whether the server has shown to this Client that an Idempotency-Key counts: it has repeated one in an

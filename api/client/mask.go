@@ -111,7 +111,10 @@ func asSent(res *resty.Response) http.Header {
 
 // hide takes out of an error what the server sends back of the secrets that it was shown: errors end in logs.
 func (e *Error) hide(m mask) {
-	e.Message, e.RequestID, e.Code = m.text(e.Message), m.text(e.RequestID), api.Code(m.text(string(e.Code)))
+	e.RequestID, e.Code = m.text(e.RequestID), api.Code(m.text(string(e.Code)))
+	if !saysNothingSent(e.Message) {
+		e.Message = m.text(e.Message)
+	}
 	var hidden api.FieldErrors
 	for field, problems := range e.Fields {
 		if hidden == nil {
@@ -122,6 +125,15 @@ func (e *Error) hide(m mask) {
 		}
 	}
 	e.Fields = hidden
+}
+
+// saysNothingSent tells whether a message is one of the service's sentences about credentials, which hold nothing that was
+// sent, but words that a mistyped secret may be.
+func saysNothingSent(message string) bool {
+	rest, tooMany := strings.CutPrefix(message, api.TooManyAttempts)
+	before, behind, _ := strings.Cut(api.TryAgain, "%d")
+	seconds := strings.TrimSuffix(strings.TrimPrefix(rest, before), behind)
+	return message == api.WrongCredentials || tooMany && len(seconds) < leastSecret
 }
 
 // forms returns a secret as it is, and as it stands in URLs, forms, JSON, HTML and base64. A form that has become too short

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 )
 
@@ -112,6 +113,24 @@ func TestOrdinaryWordsStayInTheTrace(t *testing.T) {
 		_, _ = c.Do(context.Background(), client.Request{Method: "GET", Path: "x"})
 		if !strings.Contains(text.String(), "< "+body+"\n") {
 			t.Errorf("%.80q is missing:\n%.300s", body, text.String())
+		}
+	}
+}
+
+func TestASecretThatIsAWordLeavesOurSentence(t *testing.T) {
+	for _, secret := range []string{"wrong", "client", "secret", "disabled", "There", "failed", "again"} {
+		tooMany := api.TooManyAttempts + " Try again in "
+		for sentence, kept := range map[string]bool{
+			api.WrongCredentials: true, "The " + secret + " that you sent is not right.": false,
+			tooMany + "60 s.": true, tooMany + secret + " s.": false, tooMany + "60 s. " + secret: false, tooMany + "60 s. Not " + secret + " s.": false,
+		} {
+			c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				answer(w, 401, map[string]string{"response": sentence, "error": "invalid_client"})
+			}))
+			_, err := c.Token(context.Background(), client.Credentials{ID: "c", Secret: secret})
+			if err == nil || strings.Contains(err.Error(), sentence) != kept {
+				t.Errorf("secret %q, %q became %v", secret, sentence, err)
+			}
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRe
 	if err != nil {
 		return api.Redemption{}, false, err
 	}
-	if redemption.ID == "" || cmp.Or(redemption.PerkID, perkID) != perkID || cmp.Or(redemption.UserID, request.UserID) != request.UserID {
+	if redemption.ID == "" || !api.SameID(cmp.Or(redemption.PerkID, perkID), perkID) || !api.SameID(cmp.Or(redemption.UserID, request.UserID), request.UserID) {
 		return api.Redemption{}, false, c.unreadable(call, res, errors.New("it is not the redemption that was asked for"))
 	}
 	return redemption, res.Header().Get(replayed) == "true" && !effortOf(res.Request.Context()).lost, nil

@@ -9,8 +9,7 @@ import (
 	"example.com/perks/api"
 )
 
-// Property returns one listing and its ETag. The ETag is empty if the server gives none that a change can be tied to: a weak
-// one never matches (RFC 9110, section 13.1.1).
+// Property returns one listing and its ETag, empty if the server gives none.
 func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, error) {
 	var property api.Property
 	res, err := c.fetch(ctx, get(propertyPath("get", id), nil), &property)
@@ -20,12 +19,12 @@ func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, 
 	if property.Images == nil {
 		property.Images = []string{}
 	}
-	etag := res.Header().Get("ETag")
-	if strings.HasPrefix(etag, "W/") {
-		etag = ""
-	}
-	return property, etag, nil
+	return property, res.Header().Get("ETag"), nil
 }
+
+// IsWeak tells whether an ETag is weak. A proxy that compresses makes ETags weak; our server takes such a one in If-Match,
+// but one that compares strongly (RFC 9110, section 13.1.1) refuses it whatever the listing is like.
+func IsWeak(etag string) bool { return strings.HasPrefix(etag, "W/") }
 
 // UpdateProperty changes the fields that the patch holds. With an ETag in ifMatch it changes them only while that is the
 // current version.

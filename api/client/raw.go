@@ -19,6 +19,7 @@ type Request struct {
 	Query       url.Values
 	Body        []byte // nil sends none
 	ContentType string
+	Header      map[string]string // more headers, by their names
 }
 
 // Response is a successful answer as it came.
@@ -60,13 +61,20 @@ func (c *Client) rawCall(request Request) (call, error) {
 		return call{}, fmt.Errorf("%s is not in the sandbox: a sandbox client changes nothing outside it", target)
 	}
 	raw := call{method: request.Method, path: target, query: request.Query, body: request.Body}
-	return raw.withHeader("Content-Type", request.ContentType), nil
+	raw = raw.withHeader("Content-Type", request.ContentType)
+	for name, value := range request.Header {
+		raw = raw.withHeader(name, value)
+	}
+	return raw, nil
 }
 
 func (c *Client) resolve(path string) (string, error) {
 	target, err := url.Parse(path)
 	if err != nil {
 		return "", fmt.Errorf("%q is not a path: %w", path, err)
+	}
+	if climbs(target.EscapedPath()) {
+		return "", fmt.Errorf("%q has a part . or .. in its path, which a server or a proxy may take for another path: write the path without it", path)
 	}
 	if target.Host != "" {
 		if !sameOrigin(target, c.base) {
@@ -79,4 +87,18 @@ func (c *Client) resolve(path string) (string, error) {
 		relative = "sandbox/" + relative
 	}
 	return c.BaseURL() + "/" + relative, nil
+}
+
+// climbs tells whether somebody on the way might find a part . or .. in a path: encoded, perhaps more than once, between
+// slashes of either kind, or with parameters behind it.
+func climbs(path string) bool {
+	for part := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
+		if name, _, _ := strings.Cut(part, ";"); name == "." || name == ".." {
+			return true
+		}
+		if decoded, err := url.PathUnescape(part); err == nil && decoded != part && climbs(decoded) {
+			return true
+		}
+	}
+	return false
 }

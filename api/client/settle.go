@@ -11,9 +11,13 @@ import (
 // ended already.
 const lookTime = 5 * time.Second
 
+// KeyLife is how long a key is relied on after its first use. The service forgets keys after 24 hours; what is left is for
+// clocks that differ and for requests that are still under way.
+const KeyLife = 20 * time.Hour
+
 // Redeeming is one wish to redeem a perk for a user, over all attempts at it: each of them goes out under the same key, and
-// once an answer was lost, only what tells for certain ends the doubt. It is a value: its methods return what has become of
-// it. PerkID, Request and Key are to be filled in, and never changed from the first Send on.
+// once a reply was lost, only an answer to that key ends the doubt. It is a value: its methods return what has become of it.
+// PerkID, Request and Key are to be filled in, and never changed from the first Send on.
 type Redeeming struct {
 	PerkID  string
 	Request api.RedeemRequest
@@ -22,10 +26,13 @@ type Redeeming struct {
 	Known      Known
 	Redemption api.Redemption // when Redeemed
 	Replayed   bool           // Redeemed, but not now: the service had seen the key before, in no attempt of this Redeeming
-	Earlier    bool           // Redeemed by an attempt whose answer was lost
-	Found      bool           // Earlier is known from the user's list, and not from an answer
+	Earlier    bool           // Redeemed by an attempt whose reply was lost
 	Err        error          // what the last attempt has failed with; nil when Redeemed
-	LookErr    error          // why the user's list could not be read, when Unknown; nil if it was, and did not have it
+
+	// Candidate is a redemption that the last reading of the user's list found, when Unknown: it is like the one asked for,
+	// and may be somebody else's. Without an ID there is none.
+	Candidate api.Redemption
+	LookErr   error // why that reading, or the attempt that it called for, told nothing; nil if nothing went wrong
 
 	since time.Time // when the first attempt of which nothing is known began, by the client's clock
 }
@@ -40,7 +47,7 @@ const (
 	Unknown // an attempt may have been carried out, or may be carried out yet
 )
 
-// Send redeems, for the first time or once more under the same key. Where the answer is lost, it looks at once for what has
+// Send redeems, for the first time or once more under the same key. Where the reply is lost, it looks at once for what has
 // become of it. taken tells which redemptions are known to be others' work; it may be nil.
 func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bool) Redeeming {
 	if r.Known == Redeemed {
@@ -52,33 +59,52 @@ func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bo
 	}
 	redemption, replay, err := c.Redeem(ctx, r.PerkID, r.Request, r.Key)
 	if err == nil {
-		r.Redemption, r.Replayed = redemption, replay && !doubted
-		return r.redeemed(replay && doubted, false)
+		r.Replayed = replay && !doubted
+		return r.redeemed(redemption, replay && doubted)
 	}
 	r.Err = err
 	if !doubted && !OutcomeUnknown(err) {
 		return r
 	}
 	r.Known = Unknown
+	unused := r.keyIsYoung(c) && KeyUnused(err)
+	if unused && api.CodeOf(err) == api.CodeAlreadyRedeemed {
+		return r.refused(err) // whatever the list has, it is another's
+	}
 	r = r.Look(ctx, c, taken)
-	if r.Known == Unknown && r.LookErr == nil && c.settled(err) {
-		r.Known = NotRedeemed
+	if r.Known == Unknown && r.LookErr == nil && unused {
+		return r.refused(err)
 	}
 	return r
 }
 
-// Look reads what the user has redeemed, where the outcome is unknown. A redemption that it does not find may still come: the
-// outcome stays unknown then.
+// Look reads what the user has redeemed, where the outcome is unknown. A list does not say who made what it holds, so a
+// redemption like the one asked for settles nothing by itself: where the service honours keys, and remembers this one, the
+// request goes out again under it. A replay then is ours, and anything else in the list another's. Elsewhere the outcome stays
+// unknown, as it does when nothing is found, which may still come.
 func (r Redeeming) Look(ctx context.Context, c *Client, taken func(id string) bool) Redeeming {
 	if r.Known != Unknown {
 		return r
 	}
-	redemption, found, err := c.Until(time.Now().Add(lookTime)).FindRedemption(ctx, r.PerkID, r.Request, r.since, taken)
-	r.LookErr = err
-	if err == nil && found {
-		r.Redemption = redemption
-		return r.redeemed(true, true)
+	c = c.Until(time.Now().Add(lookTime))
+	candidate, found, err := c.FindRedemption(ctx, r.PerkID, r.Request, r.since, taken)
+	if r.LookErr = err; err != nil {
+		return r
 	}
+	r.Candidate = candidate
+	if !found || !c.HonoursKeys() || !r.keyIsYoung(c) {
+		return r
+	}
+	redemption, replay, err := c.Redeem(ctx, r.PerkID, r.Request, r.Key)
+	switch {
+	case err == nil && redemption.ID == candidate.ID:
+		return r.redeemed(candidate, true) // its status is newer than that of a replay
+	case err == nil:
+		return r.redeemed(redemption, replay)
+	case KeyUnused(err):
+		return r.refused(err)
+	}
+	r.LookErr = err
 	return r
 }
 
@@ -98,14 +124,18 @@ func (r Redeeming) Since() time.Time {
 	return r.since
 }
 
-func (r Redeeming) redeemed(earlier, found bool) Redeeming {
-	r.Known, r.Earlier, r.Found = Redeemed, earlier, found
-	r.Err, r.LookErr = nil, nil
+func (r Redeeming) redeemed(redemption api.Redemption, earlier bool) Redeeming {
+	r.Known, r.Redemption, r.Earlier = Redeemed, redemption, earlier
+	r.Candidate, r.Err, r.LookErr = api.Redemption{}, nil, nil
 	return r
 }
 
-// settled tells whether a refusal also says that no earlier attempt under the key was carried out. It takes a server that
-// looks at keys first, and a refusal that can come only from behind that.
-func (c *Client) settled(err error) bool {
-	return !OutcomeUnknown(err) && c.HonoursKeys() && settles(api.CodeOf(err))
+// refused is for a refusal that also says that no attempt has redeemed anything.
+func (r Redeeming) refused(err error) Redeeming {
+	r.Known, r.Err = NotRedeemed, err
+	r.Candidate, r.LookErr = api.Redemption{}, nil
+	return r
 }
+
+// keyIsYoung tells whether a service that honours keys still remembers the one of the first attempt.
+func (r Redeeming) keyIsYoung(c *Client) bool { return passed(r.since, c.retry.clock.Now()) < KeyLife }

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"sync"
@@ -45,16 +46,17 @@ func listOf(items ...map[string]any) http.Handler { return &redeemed{items: item
 
 func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 	type parts = []http.HandlerFunc
-	ours := made("ours", "p", time.Now().Add(time.Hour), "")
+	ours, theirs := made("ours", "p", time.Now().Add(time.Hour), ""), made("theirs", "p", time.Now().Add(time.Hour), "")
 	soldOut, duplicate := code(409, "sold_out"), code(409, "already_redeemed")
 	for name, test := range map[string]struct {
 		script  parts
 		list    http.Handler
 		taken   string
+		sends   int // 0 is one for each part
 		want    client.Known
 		replay  bool
 		earlier bool
-		found   bool
+		likely  bool // a candidate is named
 		unread  bool
 	}{
 		"answered":                                      {script: parts{granted}, want: client.Redeemed},
@@ -62,8 +64,16 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 		"refused":                                       {script: parts{soldOut}, want: client.NotRedeemed},
 		"refused, then answered":                        {script: parts{status(401), granted}, want: client.Redeemed},
 		"refused for its key":                           {script: parts{withKey(code(422, "idempotency_key_reused"))}, want: client.NotRedeemed},
-		"lost, and in the list":                         {script: parts{cut}, list: listOf(ours), want: client.Redeemed, earlier: true, found: true},
-		"failed, and in the list":                       {script: parts{status(500)}, list: listOf(ours), want: client.Redeemed, earlier: true, found: true},
+		"lost, and one like it in the list":             {script: parts{cut}, list: listOf(ours), want: client.Unknown, likely: true},
+		"failed, and one like it in the list":           {script: parts{status(500)}, list: listOf(ours), want: client.Unknown, likely: true},
+		"lost, and confirmed under its key":             {script: parts{cut, replay}, list: asked(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
+		"lost, and confirmed without a word":            {script: parts{cut, granted}, list: asked(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
+		"lost, and redeemed beside another's":           {script: parts{cut, granted}, list: asked(listOf(theirs)), sends: 1, want: client.Redeemed},
+		"lost, and another has it":                      {script: parts{cut, withKey(duplicate)}, list: asked(listOf(ours)), sends: 1, want: client.NotRedeemed},
+		"lost, and another had the last unit":           {script: parts{cut, withKey(soldOut)}, list: asked(listOf(theirs)), sends: 1, want: client.NotRedeemed},
+		"lost, and refused by something before":         {script: parts{cut, duplicate}, list: asked(listOf(ours)), sends: 1, want: client.Unknown, likely: true, unread: true},
+		"lost, and lost again while it is confirmed":    {script: parts{cut, cut}, list: asked(listOf(ours)), sends: 1, want: client.Unknown, likely: true, unread: true},
+		"lost, and not in the list of one that asks":    {script: parts{cut}, list: asked(listOf()), want: client.Unknown},
 		"lost, and another's in the list":               {script: parts{cut}, list: listOf(ours), taken: "ours", want: client.Unknown},
 		"lost, and not in the list":                     {script: parts{cut}, want: client.Unknown},
 		"lost, and the list too":                        {script: parts{cut}, list: status(503), want: client.Unknown, unread: true},
@@ -77,7 +87,11 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 		"lost, then sold out, and the list is lost":     {script: parts{cut, withKey(soldOut)}, list: status(503), want: client.Unknown, unread: true},
 		"lost, then sold out at one that heeds no keys": {script: parts{cut, soldOut}, want: client.Unknown},
 		"lost, then a duplicate":                        {script: parts{cut, withKey(duplicate)}, want: client.NotRedeemed},
-		"lost, then a duplicate of its own": {script: parts{cut, withKey(duplicate)}, want: client.Redeemed, earlier: true, found: true,
+		"lost, then a duplicate of another's": {script: parts{cut, withKey(duplicate)}, want: client.NotRedeemed,
+			list: &late{empty: 1, then: listOf(ours)}},
+		"lost, then a duplicate at one that heeds no keys": {script: parts{cut, duplicate}, want: client.Unknown, likely: true,
+			list: &late{empty: 1, then: listOf(ours)}},
+		"lost, then sold out, and made after that": {script: parts{cut, withKey(soldOut), replay}, sends: 2, want: client.Redeemed, earlier: true,
 			list: &late{empty: 1, then: listOf(ours)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,10 +101,10 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 			service := &counter{script: test.script, list: test.list}
 			c := serve(t, service)
 			r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}
-			for range test.script {
+			for range cmp.Or(test.sends, len(test.script)) {
 				r = r.Send(t.Context(), c, func(id string) bool { return id == test.taken })
 			}
-			if r.Known != test.want || r.Replayed != test.replay || r.Earlier != test.earlier || r.Found != test.found || (r.LookErr != nil) != test.unread {
+			if r.Known != test.want || r.Replayed != test.replay || r.Earlier != test.earlier || (r.Candidate.ID != "") != test.likely || (r.LookErr != nil) != test.unread {
 				t.Errorf("it is %+v", r)
 			}
 			if done := r.Known == client.Redeemed; done != (r.Failure() == nil) || done != (r.Redemption.ID == "ours") || (r.Known == client.Unknown) == r.Since().IsZero() {
@@ -98,6 +112,9 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 			}
 			if slices.ContainsFunc(service.keys, func(key string) bool { return key != "key" }) {
 				t.Errorf("the keys were %q", service.keys)
+			}
+			if len(service.keys) != len(test.script) {
+				t.Errorf("%d requests to redeem, want %d", len(service.keys), len(test.script))
 			}
 			sent := len(service.keys)
 			if r.Known == client.Redeemed {
@@ -109,6 +126,9 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 		})
 	}
 }
+
+// asked repeats the idempotency key of a reading, as a service does that honours keys.
+func asked(list http.Handler) http.Handler { return withKey(list.ServeHTTP) }
 
 // late is an empty list for so many readings, and then another.
 type late struct {
@@ -126,11 +146,11 @@ func (l *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func TestRedeemingLooksForWhatWasMadeSinceTheFirstDoubtfulAttempt(t *testing.T) {
 	for name, test := range map[string]struct {
-		first http.HandlerFunc
-		want  client.Known
+		first  http.HandlerFunc
+		likely string
 	}{
-		"after an attempt that was lost":    {cut, client.Redeemed},
-		"after an attempt that was refused": {status(401), client.Unknown}, // somebody else has made it
+		"after an attempt that was lost":    {cut, "ours"},
+		"after an attempt that was refused": {status(401), ""}, // somebody else has made it
 	} {
 		list := &redeemed{}
 		clock := &patient{}
@@ -139,14 +159,14 @@ func TestRedeemingLooksForWhatWasMadeSinceTheFirstDoubtfulAttempt(t *testing.T) 
 		began := clock.now
 		clock.now, list.ahead = clock.now.Add(time.Minute), time.Minute
 		list.items = []map[string]any{made("ours", "p", began.Add(time.Second), "")}
-		if r = r.Send(t.Context(), c, nil); r.Known != test.want {
+		if r = r.Send(t.Context(), c, nil); r.Known != client.Unknown || r.Candidate.ID != test.likely {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
 }
 
 func TestRedeemingFoundLaterByLookingAgain(t *testing.T) {
-	c := serve(t, &counter{script: []http.HandlerFunc{cut}, list: &late{empty: 2, then: listOf(made("ours", "p", time.Now(), ""))}})
+	c := serve(t, &counter{script: []http.HandlerFunc{cut, replay}, list: &late{empty: 2, then: asked(listOf(made("ours", "p", time.Now(), "")))}})
 	r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}
 	if r = r.Look(t.Context(), c, nil); r.Known != client.NotRedeemed {
 		t.Fatalf("nothing was sent, and yet %+v", r)
@@ -156,5 +176,41 @@ func TestRedeemingFoundLaterByLookingAgain(t *testing.T) {
 		if r = r.Look(t.Context(), c, nil); r.Known != want {
 			t.Fatalf("looked, and it is %+v", r)
 		}
+	}
+}
+
+// A service forgets keys after a day. What it says of an older one is no proof of anything, and sending again may redeem twice.
+func TestRedeemingUnderAKeyThatMayBeForgottenStaysUnknown(t *testing.T) {
+	for name, test := range map[string]struct {
+		age  time.Duration
+		sent int
+		want client.Known
+	}{
+		"young":  {client.KeyLife - time.Second, 2, client.NotRedeemed},
+		"at end": {client.KeyLife, 1, client.Unknown},
+	} {
+		clock := &patient{}
+		service := &counter{script: []http.HandlerFunc{cut, withKey(code(409, "already_redeemed")), withKey(code(409, "already_redeemed"))}, list: listOf()}
+		c := serve(t, service, clock.config, func(c *client.Config) { c.Patience = 0 })
+		r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
+		clock.now = clock.now.Add(test.age)
+		service.list = asked(listOf(made("someone's", "p", time.Now().Add(time.Hour), "")))
+		if r = r.Look(t.Context(), c, nil); r.Known != test.want || len(service.keys) != test.sent {
+			t.Errorf("%s: after %d requests %+v", name, len(service.keys), r)
+		}
+		if test.want == client.Unknown {
+			if r = r.Send(t.Context(), c, nil); r.Known != client.Unknown || r.Candidate.ID == "" {
+				t.Errorf("%s: sent again, and it is %+v", name, r)
+			}
+		}
+	}
+}
+
+// The time for the command may be over when its reply is lost: looking for it has a time of its own.
+func TestRedeemingLooksAfterTheDeadline(t *testing.T) {
+	c := serve(t, &counter{script: []http.HandlerFunc{cut, replay}, list: &late{empty: 1, then: asked(listOf(made("ours", "p", time.Now(), "")))}})
+	r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
+	if r = r.Look(t.Context(), c.Until(time.Now().Add(-time.Second)), nil); r.Known != client.Redeemed {
+		t.Errorf("it is %+v", r)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -18,7 +19,7 @@ func TestTraceShowsExchangesWithoutSecrets(t *testing.T) {
 	const secret, bearer, issued = "s3cr+t/value", "sent-token-value", "issued-token-value"
 	mux := http.NewServeMux()
 	mux.HandleFunc("/auth/token", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, 200, map[string]any{"access_token": issued, "deep": []any{map[string]string{"client_secret": secret}}})
+		answer(w, 200, map[string]any{"access_token": issued, "deep": []any{map[string]string{"client_secret": secret}}, "count": json.Number("12345678901234567890")})
 	})
 	mux.HandleFunc("/partners/perks/echo", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "session="+issued)
@@ -47,7 +48,7 @@ func TestTraceShowsExchangesWithoutSecrets(t *testing.T) {
 	}
 	for _, shown := range []string{
 		"> POST " + c.BaseURL() + "/auth/token\n", "> Authorization: [redacted]\n", "> {}\n",
-		"< 200 OK (", `"access_token":"[redacted]"`, "< 500 Internal Server Error (", "< you sent Bearer [redacted]\n", "> a=b&client_secret=%5Bredacted%5D\n",
+		"< 200 OK (", `"access_token":"[redacted]"`, `"count":12345678901234567890`, "< 500 Internal Server Error (", "< you sent Bearer [redacted]\n", "> a=b&client_secret=%5Bredacted%5D\n",
 	} {
 		if !strings.Contains(got, shown) {
 			t.Errorf("the trace lacks %q:\n%s", shown, got)

@@ -3,6 +3,7 @@ package plain
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"unicode/utf16"
 )
 
@@ -27,3 +28,15 @@ func JSON(text []byte) []byte {
 
 // IsLoose tells whether a character that steers a terminal is not one that lays out JSON and YAML.
 func IsLoose(r rune) bool { return IsControl(r) && r != '\n' }
+
+// JSONWriter returns a writer that passes each write on through JSON. A write must hold whole characters.
+func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
+
+type jsonWriter struct{ out io.Writer }
+
+func (w jsonWriter) Write(text []byte) (int, error) {
+	if _, err := w.out.Write(JSON(text)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}

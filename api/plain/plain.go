@@ -7,7 +7,9 @@ package plain
 import (
 	"io"
 	"strings"
+	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Line returns the text as one line: control characters and marks that change the direction of writing are gone, tabs and
@@ -51,14 +53,37 @@ func IsControl(r rune) bool {
 	return false
 }
 
-// Writer returns a writer that passes each write on through Text. A write must hold whole characters.
-func Writer(w io.Writer) io.Writer { return writer{w} }
+// Writer returns a writer that passes what is written on through Text. Several may write to it at once.
+func Writer(w io.Writer) io.Writer { return &writer{out: w} }
 
-type writer struct{ out io.Writer }
+type writer struct {
+	out io.Writer
 
-func (w writer) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(w.out, Text(string(text))); err != nil {
+	mu   sync.Mutex
+	half []byte // the beginning of a character whose end is still to come
+}
+
+func (w *writer) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	whole := append(w.half, text...)
+	end := len(whole) - startedRune(whole)
+	w.half = append([]byte(nil), whole[end:]...)
+	if _, err := io.WriteString(w.out, Text(string(whole[:end]))); err != nil {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+// startedRune is how many bytes at the end of the text could become a character with more of them.
+func startedRune(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }

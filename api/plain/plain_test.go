@@ -51,6 +51,16 @@ func TestWriterCleansWhatPasses(t *testing.T) {
 	if n, err := plain.Writer(&out).Write([]byte("a\x1bb\n")); n != 4 || err != nil || out.String() != "ab\n" {
 		t.Errorf("wrote %d, %v: %q", n, err, out.String())
 	}
+	out.Reset()
+	split := plain.Writer(&out)
+	for _, b := range []byte("é\u009b☕\u202e😀\xff\xe2\x98x") {
+		if n, err := split.Write([]byte{b}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if want := "é☕😀\uFFFD\uFFFDx"; out.String() != want {
+		t.Errorf("byte by byte it wrote %q, want %q", out.String(), want)
+	}
 }
 
 func FuzzNothingThatSteersIsLeft(f *testing.F) {

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,19 +10,26 @@ import (
 )
 
 // readCSV reads a header and the rows beneath it, as RFC 4180 writes them, with either kind of line end. A row whose
-// number of cells is not the header's is a RowError; so is one whose quotes are wrong. Blank lines do not count.
+// number of cells is not the header's is a RowError; so is one whose quotes are wrong. Blank lines do not count. What
+// Neutralise made of a cell is restored.
 func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 	s := csvScanner{in: in, line: 1}
 	_, header, err := s.record()
 	if err == io.EOF {
-		err = errors.New("the file is empty: its first line must name the columns")
+		err = &FileError{ErrEmpty}
 	}
 	if err == nil {
-		err = checkHeader(header)
+		if err = checkHeader(header); err != nil {
+			err = &FileError{err}
+		}
 	}
 	if err != nil {
 		// Without its header no row can be read, so that this is not a RowError, behind which reading would go on.
-		yield(Row{}, errors.New(err.Error()))
+		var broken *RowError
+		if errors.As(err, &broken) {
+			err = &FileError{errors.New(err.Error())}
+		}
+		yield(Row{}, err)
 		return
 	}
 	for {
@@ -30,7 +38,7 @@ func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 			return
 		}
 		if err == nil && len(cells) != len(header) {
-			err = &RowError{Line: line, Err: fmt.Errorf("has %d cells, but the header names %d columns", len(cells), len(header))}
+			err = &RowError{Line: line, Err: fmt.Errorf("has %d cells, but the header names %d columns", len(cells), len(header)), Text: s.text()}
 		}
 		if err == nil {
 			if !yield(Row{Line: line, Header: header, Cells: cells}, nil) {
@@ -38,7 +46,10 @@ func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 			}
 			continue
 		}
-		_, readable := err.(*RowError)
+		bad, readable := err.(*RowError)
+		if readable {
+			bad.Header = header
+		}
 		if !yield(Row{}, err) || !readable {
 			return
 		}
@@ -70,6 +81,15 @@ type csvScanner struct {
 	line int    // of the next byte
 	size int    // bytes of this record so far
 	cell []byte // the cell being read; reused
+	raw  []byte // the record being read, as it stands there; reused
+}
+
+// text returns the record that was just read without its line end.
+func (s *csvScanner) text() []byte {
+	if len(s.raw) > MaxRecord {
+		return nil
+	}
+	return bytes.Clone(bytes.TrimRight(s.raw, "\r\n"))
 }
 
 // end says what a cell was followed by.
@@ -93,7 +113,7 @@ func (s *csvScanner) record() (line int, cells []string, err error) {
 	if err := s.skipBlankLines(); err != nil {
 		return s.line, nil, err
 	}
-	line, s.size = s.line, 0
+	line, s.size, s.raw = s.line, 0, s.raw[:0]
 	for {
 		what, err := s.readCell()
 		switch err {
@@ -102,13 +122,13 @@ func (s *csvScanner) record() (line int, cells []string, err error) {
 			if skipErr := s.skipLine(); skipErr != nil {
 				return line, nil, skipErr
 			}
-			return line, nil, &RowError{Line: line, Err: err}
+			return line, nil, &RowError{Line: line, Err: err, Text: s.text()}
 		case errTooLong:
-			return line, nil, fmt.Errorf("line %d: the record that starts here %w; is a quote not closed?", line, err)
+			return line, nil, &FileError{fmt.Errorf("line %d: the record that starts here %w; is a quote not closed?", line, err)}
 		default:
 			return line, nil, err
 		}
-		cells = append(cells, string(s.cell))
+		cells = append(cells, Restore(string(s.cell)))
 		if what == endRecord {
 			return line, cells, nil
 		}
@@ -241,6 +261,9 @@ func (s *csvScanner) next() (byte, error) {
 	}
 	if c == '\n' {
 		s.line++
+	}
+	if len(s.raw) <= MaxRecord {
+		s.raw = append(s.raw, c)
 	}
 	if s.size++; s.size > MaxRecord {
 		return 0, errTooLong

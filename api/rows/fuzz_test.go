@@ -48,7 +48,7 @@ func FuzzReader(f *testing.F) {
 }
 
 // FuzzCSVAgreesWithTheStandardLibrary proves that the scanner reads what encoding/csv reads. A carriage return is where
-// they differ on purpose.
+// they differ on purpose, and so is what was neutralised.
 func FuzzCSVAgreesWithTheStandardLibrary(f *testing.F) {
 	f.Add("a,b\n1,2\n\n\"x\"\"y\",\"\n\"\n")
 	f.Add("a\n\"\"\n")
@@ -68,6 +68,11 @@ func FuzzCSVAgreesWithTheStandardLibrary(f *testing.F) {
 		}
 		if (err != nil) != (refused != nil) {
 			t.Fatalf("encoding/csv says %v, the reader %v", err, refused)
+		}
+		for _, cells := range want {
+			for i := range cells {
+				cells[i] = rows.Restore(cells[i])
+			}
 		}
 		if err == nil && len(want) > 1 {
 			if diff := cmp.Diff(want[1:], got); diff != "" {

@@ -39,7 +39,7 @@ func readJSON(in io.Reader, yield func(Row, error) bool) {
 	switch _, err := dec.Token(); {
 	case err == io.EOF:
 	case isAboutText(err):
-		yield(Row{}, fmt.Errorf("line %d: there is more text behind the array", source.lineOfNext(dec.InputOffset())))
+		yield(Row{}, fileErrorf("line %d: there is more text behind the array", source.lineOfNext(dec.InputOffset())))
 	default:
 		yield(Row{}, err)
 	}
@@ -50,23 +50,25 @@ func isAboutText(err error) bool {
 	return err == nil || err == io.EOF || errors.As(err, new(*json.SyntaxError))
 }
 
+func fileErrorf(format string, args ...any) error { return &FileError{fmt.Errorf(format, args...)} }
+
 func notArray(err error) error {
 	if !isAboutText(err) {
 		return err
 	}
-	return errors.New("a JSON file must hold one array of objects, in brackets; with one object on each line the format is jsonl")
+	return fileErrorf("a JSON file must hold one array of objects, in brackets; with one object on each line the format is jsonl")
 }
 
 func brokenArray(line int, err error) error {
 	switch {
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return errors.New("the JSON array is not complete: the file ends before its closing bracket")
+		return fileErrorf("the JSON array is not complete: the file ends before its closing bracket")
 	case err == errTooLong:
-		return fmt.Errorf("line %d: the record that starts here %w", line, err)
+		return fileErrorf("line %d: the record that starts here %w", line, err)
 	case !isAboutText(err):
 		return err
 	}
-	return fmt.Errorf("line %d: the record that starts here is not valid JSON, and what follows cannot be read: %w", line, err)
+	return fileErrorf("line %d: the record that starts here is not valid JSON, and what follows cannot be read: %w", line, err)
 }
 
 // lineCounter tells on which line an offset lies. It keeps what was read beyond the last offset asked for, which is as

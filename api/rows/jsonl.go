@@ -64,10 +64,10 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 func parseObject(line int, text []byte) (json.RawMessage, error) {
 	var object json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, &RowError{Line: line, Err: fmt.Errorf("is not valid JSON: %w", err)}
+		return nil, &RowError{Line: line, Err: fmt.Errorf("is not valid JSON: %w", err), Text: bytes.TrimSpace(text)}
 	}
 	if object[0] != '{' {
-		return nil, &RowError{Line: line, Err: errNotObject}
+		return nil, &RowError{Line: line, Err: errNotObject, Text: bytes.TrimSpace(text)}
 	}
 	return object, nil
 }

@@ -53,7 +53,7 @@ func skipByteOrderMark(in *bufio.Reader) error {
 		_, err := in.Discard(3)
 		return err
 	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
-		return errors.New("the file is UTF-16; save it as UTF-8 and try again")
+		return &FileError{errors.New("the file is UTF-16; save it as UTF-8 and try again")}
 	}
 	return nil
 }

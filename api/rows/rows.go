@@ -1,12 +1,12 @@
 // Package rows reads and writes the files that carry records in bulk: CSV with a header, JSON arrays and JSON lines. It
 // streams in constant memory and numbers each record by the line on which it starts, so that a message can point at it.
 //
-// It knows nothing of what the records mean and imports no other package of this module: import, export and the
-// client's bulk commands give the records their meaning.
+// It knows nothing of what the records mean: import, export and the client's bulk commands give the records their meaning.
 package rows
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -56,11 +56,24 @@ type Row struct {
 
 // RowError says that one record cannot be read at all. Reading goes on behind it.
 type RowError struct {
-	Line int
-	Err  error
+	Line   int
+	Err    error
+	Text   []byte   // of the record without its line end, in CSV and JSONL; nil if it is longer than MaxRecord
+	Header []string // of a CSV file
 }
 
 func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err) }
 
 // Unwrap returns what is wrong with the record.
 func (e *RowError) Unwrap() error { return e.Err }
+
+// FileError says that a file as a whole is not what its format asks for, so that no record behind that place can be read.
+type FileError struct{ Err error }
+
+func (e *FileError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong with the file.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// ErrEmpty says that a CSV file has not even a header.
+var ErrEmpty = errors.New("the file is empty: its first line must name the columns")

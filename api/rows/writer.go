@@ -3,13 +3,15 @@ package rows
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"example.com/perks/api/plain"
 )
 
-// Writer writes records in a form that a Reader of the same format reads back.
+// Writer writes records in a form that a Reader of the same format reads back. Its JSON steers no terminal; the cells of its
+// CSV are raw.
 type Writer struct {
 	write func(object []byte) error
 	flush func() error
@@ -23,18 +25,18 @@ func NewWriter(w io.Writer, format Format, header []string) (*Writer, error) {
 	var out *Writer
 	switch format {
 	case CSV:
-		cells := csv.NewWriter(w)
+		cells := NewCellWriter(w, true)
 		if err := cells.Write(header); err != nil {
 			return nil, err
 		}
 		out = &Writer{
 			write: func(object []byte) error { return writeCells(cells, header, object) },
-			flush: func() error { cells.Flush(); return cells.Error() },
+			flush: cells.Flush,
 		}
 	case JSONL:
 		lines := bufio.NewWriter(w)
 		out = &Writer{
-			write: func(object []byte) error { _, err := lines.Write(object); return err },
+			write: func(object []byte) error { _, err := lines.Write(plain.JSON(object)); return err },
 			flush: lines.Flush,
 		}
 	default:
@@ -58,7 +60,7 @@ func (w *Writer) Write(record any) error {
 // Flush hands everything to the underlying writer and returns the first error of all writes.
 func (w *Writer) Flush() error { return w.flush() }
 
-func writeCells(out *csv.Writer, header []string, object []byte) error {
+func writeCells(out *CellWriter, header []string, object []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(object, &members); err != nil {
 		return fmt.Errorf("a record must be an object: %w", err)
