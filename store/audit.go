@@ -10,6 +10,12 @@ import (
 
 // The subjects of audit entries, each the name of one record.
 
+// PerkSubjectPrefix comes before a perk's id in its subject.
+const PerkSubjectPrefix = "perk/"
+
+// UserSubject is "user/" and the user's id.
+func UserSubject(id string) string { return "user/" + id }
+
 // PropertySubject is "property/" and the property's id.
 func PropertySubject(id int64) string { return fmt.Sprintf("property/%d", id) }
 
@@ -30,6 +36,9 @@ func RedemptionSubject(id string) string { return RedemptionSubjectPrefix + id }
 // SandboxSubject is the sandbox as a whole.
 const SandboxSubject = "sandbox"
 
+// DatabaseSubject is the database as a whole.
+const DatabaseSubject = "database"
+
 // The subjects of imports are all records of a kind.
 const (
 	PerksSubject      = "perks"
@@ -38,16 +47,16 @@ const (
 	PropertiesSubject = "properties"
 )
 
-// Import says for the audit log what records are brought in, by whom and when.
-type Import struct {
-	Action, Subject string
-	By              Actor
-	At              time.Time
+// CreatedUser is a user whom a redemption made, as the audit log shows it.
+type CreatedUser struct {
+	ID           string `json:"id"`
+	RedemptionID string `json:"redemption_id"`
 }
 
-// Imported is what the audit log shows of an import.
-type Imported struct {
-	Count int64 `json:"count"`
+// Restored is what the audit log shows of a database that was restored from a backup.
+type Restored struct {
+	RevocationsKnown bool     `json:"revocations_known"` // whether what was revoked after the backup was there to be read
+	CarriedOver      []string `json:"carried_over"`      // what is not as in the backup, a sentence each
 }
 
 // PublicClient is a client as the audit log shows it: without its secret's hash.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,8 +17,16 @@ func PerkNotFound(id string) error {
 
 // UserNotFound says that there is no user with that id.
 func UserNotFound(id string) error {
-	return api.Errorf(api.CodeNotFound, "There is no user %q.", id)
+	return &userNotFound{api.Errorf(api.CodeNotFound, "There is no user %q.", id)}
 }
+
+// IsUserNotFound tells whether an error is one of UserNotFound, and so not of the perk that the user wants.
+func IsUserNotFound(err error) bool { return errors.As(err, new(*userNotFound)) }
+
+type userNotFound struct{ public *api.Error }
+
+func (u *userNotFound) Error() string { return u.public.Error() }
+func (u *userNotFound) Unwrap() error { return u.public }
 
 // RedemptionNotFound says that there is no redemption with that id.
 func RedemptionNotFound(id string) error {
@@ -87,7 +96,14 @@ func NotASandbox(found LiveRecords) error {
 // Unavailable says that the database could not finish and that a write's outcome is unknown. The cause is for the log
 // and is not part of the message.
 func Unavailable(cause error) error {
-	public := api.Errorf(api.CodeUnavailable, "The service could not finish this. If it was a change, read it back before you try again.")
+	public := api.Errorf(api.CodeUnavailable, "The outcome is unknown: the service could not finish this. Send it again only under the same Idempotency-Key, or read it back first.")
+	return &unavailable{public: public, cause: cause}
+}
+
+// NotBegun says that the database cannot be used now, and that nothing was changed: a read, or a write of which nothing was
+// kept and nothing is tried any more. The cause is for the log, as with Unavailable.
+func NotBegun(cause error) error {
+	public := api.Errorf(api.CodeUnavailable, "The service cannot do this now. Nothing was begun, so it is safe to send it again.")
 	return &unavailable{public: public, cause: cause}
 }
 

@@ -20,7 +20,7 @@ type Offer struct {
 func (o Offer) Refusal(attempt RedeemAttempt) error {
 	at := attempt.At.Truncate(time.Microsecond)
 	switch {
-	case !o.UserKnown:
+	case !o.UserKnown && !attempt.CreateUser:
 		return UserNotFound(attempt.UserID)
 	case o.UserHasIt:
 		return AlreadyRedeemed(attempt.PerkID, attempt.UserID)

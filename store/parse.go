@@ -11,15 +11,19 @@ import (
 
 // The readers of operator records. Each takes the members of one record, whatever they were written in, and returns the
 // record or an *api.Error with CodeValidationFailed that says everything that is wrong with it: unknown and repeated
-// fields, missing ones, values of the wrong type and values that break a rule. A null is as good as an absent member
-// wherever the record can do without the value.
+// fields, missing ones, values of the wrong type and values that break a rule. A null takes a field's value away, wherever
+// the record can do without. A perk or property with an id may lack fields, even required ones: its Row says which, because
+// only the database knows whether there is such a record that keeps them.
 
-// ParsePerk reads a perk. Title, description and city are required; without an id, created_at or updated_at the import
-// chooses them; without an approval it is automatic.
+// ParsePerk reads a perk. Title, description and city are required of a new one; without an id, created_at or updated_at
+// the import chooses them; without an approval it is automatic.
 func ParsePerk(members []api.Member) (PerkRecord, error) {
 	perk := PerkRecord{Approval: ApprovalAuto}
 	problems := readFields(&perk, perkFields, members)
-	addNew(problems, perk.Validate())
+	if perk.ID != "" {
+		perk.Row.Absent = PerkKind.absent(members) &^ PerkKind.fields("created_at", "updated_at")
+	}
+	PerkKind.check(problems, perk.Row.Absent, given(members), perk.Validate())
 	return perk, problems.Err()
 }
 
@@ -41,26 +45,31 @@ func ParseUser(members []api.Member) (User, error) {
 	return user, problems.Err()
 }
 
-// ParseProperty reads a property. Its propertyId, title, price_pw and owner are required, but the owner given here
-// stands in for an absent one. All other fields start empty, zero or null.
+// ParseProperty reads a property. Its propertyId is required, and of a new one title, price_pw and owner too, but the
+// owner given here stands in for an absent one. All other fields of a new one start empty, zero or null.
 func ParseProperty(members []api.Member, owner string) (PropertyRecord, error) {
 	property := PropertyRecord{Property: api.Property{Images: []string{}}, Owner: owner}
 	var own, shared []api.Member
 	for _, m := range members {
-		if slices.ContainsFunc(propertyFields, func(f field[PropertyRecord]) bool { return f.name == m.Name }) {
+		switch {
+		case slices.ContainsFunc(propertyFields, func(f field[PropertyRecord]) bool { return f.name == m.Name }):
 			own = append(own, m)
-		} else {
+		case m.Value.IsNull() && !m.Repeated && slices.Contains(api.PropertyPatchFields(), m.Name):
+			// it stays as it starts
+		default:
 			shared = append(shared, m)
 		}
 	}
 	problems := readFields(&property, propertyFields, own)
 	patch, err := api.ParsePropertyPatch(shared)
 	addNew(problems, err)
-	require(problems, "title", patch.Title.Set)
-	require(problems, "price_pw", patch.PricePW.Set)
-	require(problems, "owner", property.Owner != "")
 	patch.Apply(&property.Property)
-	addNew(problems, property.Validate())
+	values := given(members)
+	if values["propertyId"] {
+		property.Row.Absent = PropertyKind.absent(members)
+	}
+	values["owner"] = property.Owner != ""
+	PropertyKind.check(problems, property.Row.Absent, values, property.Validate())
 	return property, problems.Err()
 }
 
@@ -87,8 +96,8 @@ type field[R any] struct {
 
 var perkFields = []field[PerkRecord]{
 	{"id", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.ID })},
-	{"title", true, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Title })},
-	{"description", true, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Description })},
+	{"title", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Title })},
+	{"description", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Description })},
 	{"category", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.Category })},
 	{"merchant_name", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.MerchantName })},
 	{"image_url", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.ImageURL })},
@@ -96,7 +105,7 @@ var perkFields = []field[PerkRecord]{
 	{"terms", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.Terms })},
 	{"valid_from", false, pointer(storedTime, func(p *PerkRecord) **time.Time { return &p.ValidFrom })},
 	{"valid_to", false, pointer(storedTime, func(p *PerkRecord) **time.Time { return &p.ValidTo })},
-	{"city", true, value(api.Value.Text, func(p *PerkRecord) *string { return &p.City })},
+	{"city", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.City })},
 	{"created_at", false, value(storedTime, func(p *PerkRecord) *time.Time { return &p.CreatedAt })},
 	{"updated_at", false, value(storedTime, func(p *PerkRecord) *time.Time { return &p.UpdatedAt })},
 	{"lat", false, pointer(api.Value.Float, func(p *PerkRecord) **float64 { return &p.Lat })},
@@ -135,16 +144,17 @@ func pointer[R, T any](read func(api.Value, *T) string, field func(*R) **T) func
 	}
 }
 
-// storedTime reads a time as exactly as a Store keeps it, so that rules are checked on what will be stored.
+// storedTime reads a time as exactly as it is shown, so that rules are checked on what will be stored, and lists are in the
+// order that the times in them say.
 func storedTime(v api.Value, into *time.Time) string {
 	problem := v.Time(into)
-	*into = into.Truncate(time.Microsecond)
+	*into = into.Truncate(time.Millisecond)
 	return problem
 }
 
 func readFields[R any](record *R, fields []field[R], members []api.Member) api.FieldErrors {
 	problems := api.FieldErrors{}
-	given := map[string]bool{}
+	values := given(members)
 	for _, m := range members {
 		i := slices.IndexFunc(fields, func(f field[R]) bool { return f.name == m.Name })
 		if i < 0 {
@@ -157,17 +167,50 @@ func readFields[R any](record *R, fields []field[R], members []api.Member) api.F
 		if m.Value.IsNull() {
 			continue
 		}
-		given[m.Name] = true
 		if problem := fields[i].read(record, m.Value); problem != "" {
 			problems.Add(m.Name, "%s", problem)
 		}
 	}
 	for _, f := range fields {
 		if f.required {
-			require(problems, f.name, given[f.name])
+			require(problems, f.name, values[f.name])
 		}
 	}
 	return problems
+}
+
+// given is the names of the members that have a value.
+func given(members []api.Member) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range members {
+		names[m.Name] = !m.Value.IsNull()
+	}
+	return names
+}
+
+// absent is the fields of which there is no member, not even a null.
+func (k Kind) absent(members []api.Member) Fields {
+	var named Fields
+	for _, m := range members {
+		named |= k.fields(m.Name)
+	}
+	return (1<<len(k.names) - 1) &^ named
+}
+
+// check adds the problems of fields that are needed and have no value, and those of the record as a whole. A field that
+// its row leaves open is no problem: only together with what is known of the record can it be one.
+func (k Kind) check(problems api.FieldErrors, absent Fields, given map[string]bool, whole error) {
+	for i, name := range k.names {
+		if k.needs.has(i) {
+			require(problems, name, given[name])
+		}
+	}
+	addNew(problems, whole)
+	for i, name := range k.names {
+		if (absent & k.needs).has(i) {
+			delete(problems, name)
+		}
+	}
 }
 
 // require leaves a field alone about which something else is wrong already.

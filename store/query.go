@@ -56,6 +56,7 @@ type PerkQuery struct {
 	Near           *Circle
 	IncludeExpired bool   // let perks through whose valid_to is not after At
 	AvailableTo    string // a user: only perks in their dates, in stock, and not held by this user in a live redemption
+	AnyUser        bool   // AvailableTo need not be known, and then holds no perk
 	At             time.Time
 	// Sort has fields of api.PerkSortFields; distance only with Near. Text is compared folded and by code point, nulls
 	// come last in both directions, and the id, ascending, decides between equals.
@@ -71,9 +72,10 @@ func (q PerkQuery) OnlyBegun() bool { return q.AvailableTo != "" }
 
 // RedemptionQuery says which user's redemptions, in which order, and which page of them.
 type RedemptionQuery struct {
-	UserID string
-	Sort   []api.SortKey // fields of api.RedemptionSortFields; the id, ascending, decides between equals
-	Window Window
+	UserID  string
+	AnyUser bool          // the user need not be known, and then has no redemptions
+	Sort    []api.SortKey // fields of api.RedemptionSortFields; the id, ascending, decides between equals
+	Window  Window
 }
 
 // Circle is an area on the earth. Perks without a position are in no circle.

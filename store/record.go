@@ -25,6 +25,30 @@ type PerkRecord struct {
 	Lng      *float64 `json:"lng"`
 	Stock    *int64   `json:"stock"` // units in all, redeemed ones among them; nil is without limit
 	Approval Approval `json:"approval"`
+	Row      Row      `json:"-"`
+}
+
+// MarshalJSON writes the fields of the perk, and then those that only the operator sees.
+func (p PerkRecord) MarshalJSON() ([]byte, error) {
+	return together(p.Perk, struct {
+		Lat      *float64 `json:"lat"`
+		Lng      *float64 `json:"lng"`
+		Stock    *int64   `json:"stock"`
+		Approval Approval `json:"approval"`
+	}{p.Lat, p.Lng, p.Stock, p.Approval})
+}
+
+// together writes the fields of two objects as one: a method of an embedded type would leave out those around it.
+func together(inner, outer any) ([]byte, error) {
+	first, err := api.EncodeJSON(inner)
+	if err != nil {
+		return nil, err
+	}
+	second, err := api.EncodeJSON(outer)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(first[:len(first)-1], ','), second[1:]...), nil
 }
 
 // User is someone who can redeem.
@@ -36,12 +60,20 @@ type User struct {
 type PropertyRecord struct {
 	api.Property
 	Owner string `json:"owner"`
+	Row   Row    `json:"-"`
 }
 
 // RedemptionRecord is a redemption with the client that made it.
 type RedemptionRecord struct {
 	api.Redemption
 	ClientID string `json:"client_id"`
+}
+
+// MarshalJSON writes the fields of the redemption, and then the client.
+func (r RedemptionRecord) MarshalJSON() ([]byte, error) {
+	return together(r.Redemption, struct {
+		ClientID string `json:"client_id"`
+	}{r.ClientID})
 }
 
 // RedeemAttempt is one request to redeem. The caller chooses the id before the first try, so that a driver that tries
@@ -54,6 +86,8 @@ type RedeemAttempt struct {
 	Metadata json.RawMessage // a compact JSON object
 	At       time.Time
 	Key      *IdempotencyKey // nil without one
+	// CreateUser lets the redemption make its user, if that is not known. Otherwise an unknown user is refused.
+	CreateUser bool
 }
 
 // IdempotencyKeyLife is how long a key is remembered after its first use.
@@ -63,6 +97,15 @@ const IdempotencyKeyLife = 24 * time.Hour
 type IdempotencyKey struct {
 	Key         string   // scoped to the attempt's client
 	Fingerprint [32]byte // of the request: equal requests have equal fingerprints
+}
+
+// FitsKept tells whether the key was kept for the same request, by the fingerprint that a database kept as bytes. One of
+// another length was not written by this program, and says nothing.
+func (k IdempotencyKey) FitsKept(fingerprint []byte) (bool, error) {
+	if len(fingerprint) != len(k.Fingerprint) {
+		return false, fmt.Errorf("the fingerprint of the idempotency key %q has %d bytes, not %d", k.Key, len(fingerprint), len(k.Fingerprint))
+	}
+	return k.Fingerprint == [32]byte(fingerprint), nil
 }
 
 // RedeemResult is the redemption as the first answer showed it, and whether this is a replay of that answer.
@@ -149,6 +192,8 @@ const (
 	ActionRedeem           = "redemption.create"
 	ActionApprove          = "redemption.approve"
 	ActionReject           = "redemption.reject"
+	ActionCreateUser       = "user.create"
+	ActionUpdatePerk       = "perk.update"
 	ActionUpdateProperty   = "property.update"
 	ActionDeleteProperty   = "property.delete"
 	ActionRestoreProperty  = "property.restore"
@@ -164,4 +209,5 @@ const (
 	ActionImportCategories = "categories.import"
 	ActionImportUsers      = "users.import"
 	ActionImportProperties = "properties.import"
+	ActionRestoreDatabase  = "database.restore"
 )

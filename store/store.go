@@ -39,7 +39,7 @@ type Store interface {
 // Catalog is what a partner browses.
 type Catalog interface {
 	// ListPerks returns one page of the perks that match; PerkQuery says how. With AvailableTo set to a user that is not
-	// known the error is UserNotFound.
+	// known the error is UserNotFound, unless the query takes any user.
 	ListPerks(ctx context.Context, query PerkQuery) (List[api.Perk], error)
 	// Perk returns one perk, whatever its dates and stock, or PerkNotFound.
 	Perk(ctx context.Context, id string) (api.Perk, error)
@@ -51,11 +51,12 @@ type Catalog interface {
 type Redemptions interface {
 	// Redeem makes a redemption, or replays the first answer to the same idempotency key. It checks, in this order and as
 	// one atomic step: the key (IdempotencyKeyReused when its fingerprint differs), the perk (PerkNotFound), the user
-	// (UserNotFound), that the user has no live redemption of the perk (AlreadyRedeemed), the dates (PerkNotStarted,
+	// (UserNotFound, or CreateUser makes it with the redemption), that the user has no live redemption of the perk (AlreadyRedeemed), the dates (PerkNotStarted,
 	// PerkExpired) and the stock (SoldOut). A refusal leaves no trace: its key is free again, because it changed nothing
 	// and a later attempt may rightly fare otherwise. The work goes on when ctx ends after it has begun.
 	Redeem(ctx context.Context, attempt RedeemAttempt) (RedeemResult, error)
-	// ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound.
+	// ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound unless the query takes any
+	// user.
 	ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.Redemption], error)
 	// DecideRedemption turns a pending redemption into approved or rejected; rejected gives stock and the user's place back.
 	// Errors: RedemptionNotFound, RedemptionDecided.
@@ -118,20 +119,27 @@ type AuditLog interface {
 	// comes twice, however late it is committed; the entries of one turn are in the order in which they happened. Last counts
 	// only before the position "".
 	AuditSince(ctx context.Context, query AuditQuery, position *AuditPosition) iter.Seq2[AuditEntry, error]
+	// AuditRestore adds the entry that says of the database that it was restored from a backup.
+	AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error
 }
 
 // Importer takes records in bulk. Each method is all or nothing: an error from rows, or from the database, leaves
-// everything as it was. A record whose id is known updates the one there. Rows may be slow to come, and no one else's
-// write waits for them. Each returns how many records it took, and the audit log has one entry with that number, unless it
-// is 0.
+// everything as it was. A record whose id is known updates the one there, in the fields that its Row does not leave open;
+// when that leaves the record equal it is not written. What the rows leave open is decided while no one else can change
+// it. Rows may be slow to come, and no one else's write waits for them. Of several with one id the last counts. Each method
+// returns how many records it took, and the audit log has one entry with that number, unless it is 0.
+//
+// A new record that lacks fields which it needs, or one that breaks a rule together with what it keeps, makes the import
+// fail with a *RowsRefused.
 type Importer interface {
 	// ImportPerks makes categories that are not known yet. A record without an id gets one from newID; without CreatedAt
-	// or UpdatedAt, an update keeps the first and sets the second to at, and a new perk has both at at.
-	ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, by Actor, at time.Time) (int64, error)
-	ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by Actor, at time.Time) (int64, error)
-	ImportUsers(ctx context.Context, rows iter.Seq2[User, error], by Actor, at time.Time) (int64, error)
+	// or UpdatedAt, an update keeps the first and sets the second to at, and a new perk has both at at. Each perk that is
+	// known and whose stock or approval becomes another has an entry of its own in the audit log.
+	ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, by Actor, at time.Time) (Imported, error)
+	ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by Actor, at time.Time) (Imported, error)
+	ImportUsers(ctx context.Context, rows iter.Seq2[User, error], by Actor, at time.Time) (Imported, error)
 	// ImportProperties returns ClientNotFound for an owner that is not known.
-	ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time) (int64, error)
+	ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time) (Imported, error)
 }
 
 // Exporter streams whole tables in the order of their ids, each as one consistent snapshot.

@@ -19,26 +19,32 @@ var (
 	errClosed = errors.New("the database is closed")
 	// errWarned is what makes a commit unclear that the server reported with a warning: it may be on no standby.
 	errWarned = errors.New("the server warned instead of waiting for its standby")
+	// errLeft is the outcome of a write that did not begin, because its caller's context had ended.
+	errLeft = errors.New("the caller left before the write began")
 )
 
-// fault tells what was being done when the database failed or the time was up. Failures that pass, and those after which
-// a write may or may not be there, become store.Unavailable; what is not the database's own error is returned as it is.
+// fault tells what was being done when the database failed or the time was up. Failures that pass become store.NotBegun, and
+// those after which a write may or may not be there store.Unavailable; what is not the database's own error is returned as
+// it is.
 func fault(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case isPassing(err):
+	case errors.As(err, new(*unclearError)):
 		return store.Unavailable(fmt.Errorf("%s: %w", doing, err))
+	case isPassing(err):
+		return store.NotBegun(fmt.Errorf("%s: %w", doing, err))
 	case sqlState(err) != "", isOver(err):
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return err
 }
 
-// writeFault is fault for a write. One that was given up, because its caller left or the database closes, may be there.
+// writeFault is fault for a write. One that was given up before its commit, because its caller left or the database closes,
+// is not there.
 func writeFault(doing string, err error) error {
-	if isOver(err) {
-		return store.Unavailable(fmt.Errorf("%s: %w", doing, err))
+	if isOver(err) && !errors.As(err, new(*unclearError)) {
+		return store.NotBegun(fmt.Errorf("%s: %w", doing, err))
 	}
 	return fault(doing, err)
 }
@@ -58,6 +64,9 @@ const (
 	stateUniqueViolation = "23505"
 	stateDiskFull        = "53100"
 )
+
+// unknownStates are those of failures after which the server itself does not know whether it carried the statement out.
+var unknownStates = []string{"08007", "40003"}
 
 // passingStates are the SQLSTATEs, or classes of them, of failures that are not the statement's own fault.
 var passingStates = []string{

@@ -10,7 +10,7 @@ import (
 func Identity(ctx context.Context, address string) (string, error) {
 	config, err := parseAddress(address)
 	if err != nil {
-		return "", errAddress
+		return "", err
 	}
 	pool, err := openPool(ctx, config)
 	if err != nil {
@@ -24,4 +24,19 @@ func Identity(ctx context.Context, address string) (string, error) {
 		return "", fmt.Errorf("ask %s for its identity: %w", name(config), err)
 	}
 	return identity, nil
+}
+
+// MajorVersion asks the server at the address for its version, such as 15.
+func MajorVersion(ctx context.Context, address string) (int, error) {
+	config, err := parseAddress(address)
+	if err != nil {
+		return 0, err
+	}
+	pool, err := openPool(ctx, config)
+	if err != nil {
+		return 0, fmt.Errorf("connect to %s: %w", name(config), err)
+	}
+	defer pool.Close()
+	number, err := one(view{ctx, pool}, scanValue[int], `SELECT current_setting('server_version_num')::integer`)
+	return number / 10000, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 type staging[T any] struct {
 	columns []column      // of the temporary table "staged", beside the place of the record; one is the id
 	values  func(T) []any // in the order of columns
-	merge   func(*session) error
+	merge   func(*session) (created, changed int64, err error)
 	changes string // the tables that merge writes to
 	entry   store.Import
 }
@@ -24,28 +25,29 @@ type staging[T any] struct {
 // importRecords collects the records in a file, and then brings all of them into the database in one transaction: a copy
 // to a temporary table, which no one else sees or waits for, and a merge. A temporary table and one transaction, because
 // behind a pooler the next transaction may have another session.
-func importRecords[T any](ctx context.Context, db *DB, doing string, staging staging[T], records iter.Seq2[T, error]) (int64, error) {
+func importRecords[T any](ctx context.Context, db *DB, doing string, staging staging[T], records iter.Seq2[T, error]) (store.Imported, error) {
 	spool, err := collect(ctx, doing, staging, records)
 	if err != nil {
-		return 0, err
+		return store.Imported{}, err
 	}
 	defer spool.close() // what a caller who leaves has begun to copy, fails then
-	err = db.write(ctx, doing, func(s *session) error {
-		if err := s.stage(spool); err != nil {
-			return err
+	imported, err := writeFor(ctx, db, doing, func(s *session) (done store.Imported, err error) {
+		if done.Count, err = s.stage(spool); err != nil {
+			return done, err
 		}
-		if err := staging.merge(s); err != nil {
-			return err
+		if done.Created, done.Changed, err = staging.merge(s); err != nil {
+			return done, err
 		}
-		return s.auditImport(staging.entry, spool.count)
+		done.Unchanged = done.Count - done.Created - done.Changed
+		return done, s.auditImport(staging.entry, done)
 	})
 	if err != nil {
-		return 0, err
+		return store.Imported{}, err
 	}
-	if spool.count >= manyRecords {
+	if imported.Created+imported.Changed >= manyRecords {
 		db.tidy(ctx, staging.changes)
 	}
-	return spool.count, nil
+	return imported, nil
 }
 
 // collect puts the records into a file. Their own errors are returned as they are.
@@ -59,7 +61,7 @@ func collect[T any](ctx context.Context, doing string, staging staging[T], recor
 			spool.close()
 			return nil, err
 		}
-		if err := cmp.Or(ctx.Err(), spool.add(staging.values(record))); err != nil {
+		if err := cmp.Or(ctx.Err(), spool.add(spool.count, staging.values(record))); err != nil {
 			spool.close()
 			return nil, fmt.Errorf("%s: %w", doing, err)
 		}
@@ -71,26 +73,126 @@ func collect[T any](ctx context.Context, doing string, staging staging[T], recor
 	return spool, nil
 }
 
-// stage makes the temporary table of what is in the spool, with the last record of each id.
-func (s *session) stage(spool *spool) error {
-	var names, definitions []string
+// stage makes the temporary table of what is in the spool, with the last record of each id, and returns how many it has.
+func (s *session) stage(spool *spool) (int64, error) {
+	var definitions []string
 	for _, c := range spool.columns {
-		names, definitions = append(names, c.name), append(definitions, c.name+" "+c.definition)
+		definitions = append(definitions, c.name+" "+c.definition)
 	}
 	if err := s.exec(`CREATE TEMP TABLE staged (` + strings.Join(definitions, ", ") + `) ON COMMIT DROP`); err != nil {
-		return err
+		return 0, err
+	}
+	if err := s.copyToStaged(spool); err != nil {
+		return 0, err
+	}
+	replaced, err := s.execCount(`
+		DELETE FROM staged AS s
+		USING (SELECT id, max(place) AS place FROM staged GROUP BY id HAVING count(*) > 1) AS last
+		WHERE s.id = last.id AND s.place < last.place`)
+	if err != nil {
+		return 0, err
+	}
+	return spool.count - replaced, s.exec(`ANALYZE staged`)
+}
+
+func (s *session) copyToStaged(spool *spool) error {
+	var names []string
+	for _, c := range spool.columns {
+		names = append(names, c.name)
 	}
 	text := `COPY staged (` + strings.Join(names, ", ") + `) FROM STDIN (FORMAT binary)`
-	if _, err := s.tx.Conn().PgConn().CopyFrom(s.ctx, spool.reader(), text); err != nil {
+	_, err := s.tx.Conn().PgConn().CopyFrom(s.ctx, spool.reader(), text)
+	return err
+}
+
+// rowColumns are those of a record's store.Row, for kinds whose records need not be whole.
+var rowColumns = []column{integerColumn("line"), integerColumn("absent")}
+
+// partials says how staged records of a kind are made whole.
+type partials[T overlay[T]] struct {
+	kind    store.Kind
+	columns []column
+	values  func(T) []any
+	scan    func(row) (T, error)
+	// known selects what is known of the staged records that are not whole, then what is staged of them, each for scan,
+	// and then line, absent and place.
+	known string
+	table string // where the kind's records are
+	lacks string // of absent, what a new record cannot do without
+}
+
+type overlay[T any] interface {
+	Over(known T, absent store.Fields) (T, error)
+}
+
+// makeWhole gives the staged records of known ids the fields that their rows leave open. The caller, or the query, sees to
+// it that no one else changes those fields before the commit. Rows that cannot be made whole are refused.
+func makeWhole[T overlay[T]](s *session, p partials[T]) error {
+	var refused store.RowsRefused
+	for missing, err := range each(s, scanMissing(p.kind), `
+		SELECT line, id::text, lacks FROM (SELECT *, `+p.lacks+` AS lacks FROM staged) AS new
+		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY place`, int64(p.kind.Needs())) {
+		if err != nil {
+			return err
+		}
+		refused.Add(missing.Line, missing.Err)
+	}
+	whole, err := newSpool(p.columns)
+	if err != nil {
 		return err
 	}
-	return s.runAll(
-		`DELETE FROM staged AS s
-			USING (SELECT id, max(place) AS place FROM staged GROUP BY id HAVING count(*) > 1) AS last
-			WHERE s.id = last.id AND s.place < last.place`,
-		`ANALYZE staged`,
-	)
+	defer whole.close()
+	for row, err := range each(s, scanPartial(p.scan), p.known) {
+		if err != nil {
+			return err
+		}
+		record, err := row.staged.Over(row.known, row.Absent)
+		if err != nil {
+			refused.Add(row.Line, err)
+		} else if err := whole.add(row.place, p.values(record)); err != nil {
+			return err
+		}
+	}
+	if err := cmp.Or(refused.Err(), whole.finish()); err != nil || whole.count == 0 {
+		return err
+	}
+	if err := s.exec(`DELETE FROM staged AS new USING ` + p.table + ` AS old WHERE new.absent <> 0 AND old.id = new.id`); err != nil {
+		return err
+	}
+	return cmp.Or(s.copyToStaged(whole), s.exec(`ANALYZE staged`))
 }
+
+func scanMissing(kind store.Kind) func(row) (store.RefusedRow, error) {
+	return func(r row) (missing store.RefusedRow, err error) {
+		var id string
+		var absent store.Fields
+		err = r.Scan(&missing.Line, &id, &absent)
+		missing.Err = kind.Missing(id, absent)
+		return missing, err
+	}
+}
+
+// partial is a record that is staged and not whole, and what is known of it.
+type partial[T any] struct {
+	staged, known T
+	place         int64
+	store.Row
+}
+
+func scanPartial[T any](scan func(row) (T, error)) func(row) (partial[T], error) {
+	return func(r row) (p partial[T], err error) {
+		p.staged, err = scan(scanner(func(into ...any) (err error) {
+			p.known, err = scan(rowBefore{r, append(into, &p.Line, &p.Absent, &p.place)})
+			return err
+		}))
+		return p, err
+	}
+}
+
+// scanner is a row whose columns are read otherwise.
+type scanner func(into ...any) error
+
+func (s scanner) Scan(into ...any) error { return s(into...) }
 
 func (s *session) runAll(statements ...string) error {
 	for _, statement := range statements {
@@ -102,20 +204,21 @@ func (s *session) runAll(statements ...string) error {
 }
 
 // ImportUsers adds the users that are not known yet.
-func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error], by store.Actor, at time.Time) (int64, error) {
+func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error], by store.Actor, at time.Time) (store.Imported, error) {
 	return importRecords(ctx, db, "import users", staging[store.User]{
 		entry:   store.Import{Action: store.ActionImportUsers, Subject: store.UsersSubject, By: by, At: at},
 		columns: []column{textColumn("id")},
 		values:  func(user store.User) []any { return []any{user.ID} },
-		merge: func(s *session) error {
-			return s.exec(`INSERT INTO users (id) SELECT id FROM staged ORDER BY id ON CONFLICT (id) DO NOTHING`)
+		merge: func(s *session) (created, changed int64, err error) {
+			created, err = s.execCount(`INSERT INTO users (id) SELECT id FROM staged ORDER BY id ON CONFLICT (id) DO NOTHING`)
+			return created, 0, err
 		},
 		changes: `users`,
 	}, rows)
 }
 
 // ImportCategories adds categories and renames those that are known.
-func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by store.Actor, at time.Time) (int64, error) {
+func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by store.Actor, at time.Time) (store.Imported, error) {
 	return importRecords(ctx, db, "import categories", staging[api.Category]{
 		entry:   store.Import{Action: store.ActionImportCategories, Subject: store.CategoriesSubject, By: by, At: at},
 		columns: []column{textColumn("id"), textColumn("name"), textColumn("name_fold")},
@@ -129,18 +232,31 @@ func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category,
 
 // mergeCategories lets perks follow their category to its new name. Of several categories of one name, perks belong to
 // the one with the lowest id.
-func mergeCategories(s *session) error {
-	return s.runAll(
+func mergeCategories(s *session) (created, changed int64, err error) {
+	if err := s.runAll(
 		raiseVersion,
 		`CREATE TEMP TABLE renamed ON COMMIT DROP AS
 			SELECT old.name_fold AS old_fold, new.name, new.name_fold
 			FROM categories AS old JOIN staged AS new ON new.id = old.id
 			WHERE new.name <> old.name AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`,
-		`INSERT INTO categories (id, name, name_fold) SELECT id, name, name_fold FROM staged
-			ON CONFLICT (id) DO UPDATE SET name = excluded.name, name_fold = excluded.name_fold`,
-		`UPDATE perks SET category = renamed.name, category_fold = renamed.name_fold
-			FROM renamed WHERE perks.category_fold = renamed.old_fold`,
-	)
+	); err != nil {
+		return 0, 0, err
+	}
+	changed, err = s.execCount(`
+		UPDATE categories AS old SET name = new.name, name_fold = new.name_fold
+		FROM staged AS new WHERE old.id = new.id AND old.name <> new.name`)
+	if err != nil {
+		return 0, 0, err
+	}
+	created, err = s.execCount(`
+		INSERT INTO categories (id, name, name_fold)
+		SELECT id, name, name_fold FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM categories AS old WHERE old.id = new.id)`)
+	if err != nil {
+		return 0, 0, err
+	}
+	return created, changed, s.exec(`
+		UPDATE perks SET category = renamed.name, category_fold = renamed.name_fold
+		FROM renamed WHERE perks.category_fold = renamed.old_fold`)
 }
 
 // raiseVersion begins every change of perks or categories. The version's row stays locked until the transaction ends, so
@@ -149,31 +265,64 @@ func mergeCategories(s *session) error {
 const raiseVersion = `UPDATE catalog SET version = version + 1`
 
 // ImportProperties adds properties and updates those that are known, or returns ClientNotFound for an owner that is not.
-func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error], by store.Actor, at time.Time) (int64, error) {
+func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error], by store.Actor, at time.Time) (store.Imported, error) {
 	return importRecords(ctx, db, "import properties", staging[store.PropertyRecord]{
-		entry: store.Import{Action: store.ActionImportProperties, Subject: store.PropertiesSubject, By: by, At: at},
-		columns: []column{
-			integerColumn("id"), textColumn("owner"), textColumn("title"), textColumn("description"), textColumn("address"),
-			textColumn("city"), textColumn("postcode"), textsColumn("images"), textColumn("price_pw"), integerColumn("bedrooms"),
-			integerColumn("bathrooms"), numberColumn("lat"), numberColumn("lng"), numberColumn("deposit"),
-		},
-		values:  propertyValues,
+		entry:   store.Import{Action: store.ActionImportProperties, Subject: store.PropertiesSubject, By: by, At: at},
+		columns: stagedProperties,
+		values:  stagedPropertyValues,
 		merge:   mergeProperties,
 		changes: `properties`,
 	}, rows)
 }
 
-// mergeProperties takes the rows' locks in the order of their ids, so that two imports never wait for each other's.
-func mergeProperties(s *session) error {
+var stagedProperties = slices.Concat(rowColumns, []column{
+	integerColumn("id"), textColumn("owner"), textColumn("title"), textColumn("description"), textColumn("address"),
+	textColumn("city"), textColumn("postcode"), textsColumn("images"), textColumn("price_pw"), integerColumn("bedrooms"),
+	integerColumn("bathrooms"), numberColumn("lat"), numberColumn("lng"), numberColumn("deposit"),
+})
+
+func stagedPropertyValues(p store.PropertyRecord) []any {
+	return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, propertyValues(p))
+}
+
+var propertyFields = strings.Split(strings.Join(strings.Fields(propertyColumns), ""), ",")
+
+// partialProperties locks what it reads, so that a listing does not change while its record is made whole.
+var partialProperties = partials[store.PropertyRecord]{
+	kind: store.PropertyKind, columns: stagedProperties, values: stagedPropertyValues, scan: scanProperty, table: `properties`,
+	lacks: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, store.OwnerField),
+	known: `
+		SELECT ` + of("old", propertyFields) + `, ` + of("new", propertyFields) + `, new.line, new.absent, new.place
+		FROM staged AS new JOIN properties AS old ON old.id = new.id WHERE new.absent <> 0 FOR UPDATE OF old`,
+}
+
+// lockNewProperties lets one at a time add properties. Those that are there can be changed and deleted meanwhile.
+const lockNewProperties = `LOCK TABLE properties IN SHARE UPDATE EXCLUSIVE MODE`
+
+func mergeProperties(s *session) (created, changed int64, err error) {
+	if err := s.exec(lockNewProperties); err != nil {
+		return 0, 0, err
+	}
+	if err := makeWhole(s, partialProperties); err != nil {
+		return 0, 0, err
+	}
 	strangers, err := all(s, scanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	for _, owner := range strangers {
-		return store.ClientNotFound(owner)
+		return 0, 0, store.ClientNotFound(owner)
 	}
-	return s.exec(`
-		INSERT INTO properties (` + propertyColumns + `) SELECT ` + propertyColumns + ` FROM staged ORDER BY id` + replaceProperty)
+	changed, err = s.execCount(`
+		UPDATE properties AS old SET (` + propertyColumns + `) = ROW (` + of("new", propertyFields) + `)
+		FROM staged AS new WHERE old.id = new.id AND (` + of("old", propertyFields) + `) IS DISTINCT FROM (` + of("new", propertyFields) + `)`)
+	if err != nil {
+		return 0, 0, err
+	}
+	created, err = s.execCount(`
+		INSERT INTO properties (` + propertyColumns + `)
+		SELECT ` + propertyColumns + ` FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`)
+	return created, changed, err
 }
 
 // manyRecords is how many are worth the time to tidy up after.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,23 +13,24 @@ import (
 
 // stagedPerks lays down records with what goes to other tables too; created_at and updated_at are null when they were not
 // given.
-var stagedPerks = []column{
+var stagedPerks = slices.Concat(rowColumns, []column{
 	textColumn("id"), instantColumn("valid_from"), instantColumn("valid_to"), instantColumn("created_at"), instantColumn("updated_at"),
 	numberColumn("lat"), numberColumn("lng"), integerColumn("cell"), textColumn("approval"),
 	textColumn("title_fold"), textColumn("category_fold"), textColumn("merchant_name_fold"), textColumn("city_fold"),
 	textColumn("title"), textColumn("category"), textColumn("merchant_name"), textColumn("city"), textColumn("image_url"),
 	textColumn("discount_text"), textColumn("description"), textColumn("terms"), textsColumn("words"), integerColumn("stock"),
-}
+	textColumn("description_fold"), textColumn("image_url_fold"), textColumn("discount_text_fold"), textColumn("terms_fold"),
+})
 
 func stagedPerkValues(p store.PerkRecord) []any {
 	keys := p.Keys()
-	return []any{
-		p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt),
+	return append([]any{
+		p.Row.Line, int64(p.Row.Absent), p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt),
 		p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, store.ApprovalAuto)),
 		keys.Title, keys.Category, keys.MerchantName, keys.City,
 		p.Title, p.Category, p.MerchantName, p.City, p.ImageURL,
 		p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
-	}
+	}, folds(p.Perk)...)
 }
 
 func nilIfZero(t time.Time) *time.Time {
@@ -39,7 +41,7 @@ func nilIfZero(t time.Time) *time.Time {
 }
 
 // ImportPerks adds perks and updates those that are known, which keep what is held of their stock.
-func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, error], newID func() string, by store.Actor, at time.Time) (int64, error) {
+func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, error], newID func() string, by store.Actor, at time.Time) (store.Imported, error) {
 	return importRecords(ctx, db, "import perks", staging[store.PerkRecord]{
 		entry:   store.Import{Action: store.ActionImportPerks, Subject: store.PerksSubject, By: by, At: at},
 		columns: stagedPerks,
@@ -49,33 +51,64 @@ func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, 
 			}
 			return stagedPerkValues(perk)
 		},
-		merge:   func(s *session) error { return mergePerks(s, at) },
-		changes: `perks, perk_stock`,
+		merge:   func(s *session) (created, changed int64, err error) { return mergePerks(s, by, at) },
+		changes: `perks, perk_folds, perk_stock`,
 	}, rows)
 }
 
+// partialPerks reads perks that no one else changes, because the catalog's version is raised before.
+var partialPerks = partials[store.PerkRecord]{
+	kind: store.PerkKind, columns: stagedPerks, values: stagedPerkValues, scan: scanPerkRecord, table: `perks`, lacks: `absent`,
+	known: `
+		SELECT ` + perkColumns + `, p.lat, p.lng, stock.stock, p.approval, ` + stagedPerkColumns.Replace(perkColumns) + `,
+			new.lat, new.lng, new.stock, new.approval, new.line, new.absent, new.place
+		FROM staged AS new JOIN perks AS p ON p.id = new.id JOIN perk_stock AS stock ON stock.perk_id = p.id WHERE new.absent <> 0`,
+}
+
+// stagedPerkColumns makes perkColumns of what is staged. Go's zero time stands for one that was not given.
+var stagedPerkColumns = strings.NewReplacer(
+	"p.created_at", `coalesce(new.created_at, '0001-01-01T00:00:00Z')`, "p.updated_at", `coalesce(new.updated_at, '0001-01-01T00:00:00Z')`, "p.", "new.")
+
 // mergePerks leaves the stock of perks that are known to the end: from the first of those rows that it changes until the
 // commit, no one can redeem that perk. What would stay as it is, is neither written nor locked.
-func mergePerks(s *session, at time.Time) error {
+func mergePerks(s *session, by store.Actor, at time.Time) (created, changed int64, err error) {
 	if err := s.exec(raiseVersion); err != nil {
-		return err
+		return 0, 0, err
+	}
+	if err := makeWhole(s, partialPerks); err != nil {
+		return 0, 0, err
 	}
 	if err := mergePerkCategories(s); err != nil {
-		return err
+		return 0, 0, err
 	}
-	if err := s.exec(updatePerks, at); err != nil {
-		return err
+	if err := s.exec(auditPerks, at, string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix); err != nil {
+		return 0, 0, err
 	}
-	if err := s.exec(insertPerks, at); err != nil {
-		return err
+	if changed, err = s.execCount(updatePerks, at); err != nil {
+		return 0, 0, err
 	}
-	return s.runAll(
+	if created, err = s.execCount(insertPerks, at); err != nil {
+		return 0, 0, err
+	}
+	if err := s.runAll(mergeFolds...); err != nil {
+		return 0, 0, err
+	}
+	return created, changed, s.runAll(
 		`INSERT INTO perk_stock (perk_id, stock)
 			SELECT id, stock FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM perk_stock AS old WHERE old.perk_id = new.id)`,
 		`UPDATE perk_stock AS old SET stock = new.stock
 			FROM staged AS new WHERE old.perk_id = new.id AND old.stock IS DISTINCT FROM new.stock`,
 	)
 }
+
+// auditPerks keeps what redemptions depend on and the API does not show.
+const auditPerks = `
+	INSERT INTO audit (at, actor, action, subject, before, after)
+	SELECT $1, $2, $3, $4 || new.id,
+		json_build_object('stock', stock.stock, 'approval', old.approval)::text,
+		json_build_object('stock', new.stock, 'approval', new.approval)::text
+	FROM staged AS new JOIN perks AS old ON old.id = new.id JOIN perk_stock AS stock ON stock.perk_id = old.id
+	WHERE (stock.stock, old.approval) IS DISTINCT FROM (new.stock, new.approval) ORDER BY new.place`
 
 // perkFields are the columns of perks that come from a record as they are, beside the id.
 var perkFields = []string{
@@ -90,13 +123,15 @@ func of(table string, columns []string) string {
 
 var (
 	updated  = strings.Join(perkFields, ", ") + ", created_at, updated_at, words"
-	existing = of("old", perkFields) + ", old.created_at, old.updated_at, old.words"
-	incoming = of("new", perkFields) +
-		", coalesce(new.created_at, old.created_at), coalesce(new.updated_at, $1), array_to_tsvector(new.words)"
+	existing = of("old", perkFields) + ", old.created_at, old.words"
+	incoming = of("new", perkFields) + ", coalesce(new.created_at, old.created_at), array_to_tsvector(new.words)"
 
 	updatePerks = `
-		UPDATE perks AS old SET (` + updated + `) = ROW (` + incoming + `)
-		FROM staged AS new WHERE old.id = new.id AND (` + existing + `) IS DISTINCT FROM (` + incoming + `)`
+		UPDATE perks AS old SET (` + updated + `) = ROW (` + of("new", perkFields) + `,
+			coalesce(new.created_at, old.created_at), coalesce(new.updated_at, $1), array_to_tsvector(new.words))
+		FROM staged AS new JOIN perk_stock AS stock ON stock.perk_id = new.id
+		WHERE old.id = new.id AND (` + existing + `, old.updated_at, stock.stock)
+			IS DISTINCT FROM (` + incoming + `, coalesce(new.updated_at, old.updated_at), new.stock)`
 
 	insertPerks = `
 		INSERT INTO perks (id, ` + updated + `)

@@ -31,7 +31,7 @@ func TestAnImportIsWholeWhereverItsConnectionIsCut(t *testing.T) {
 			importPerks(t, db, "p", "q") // whatever a connection does once is done
 			for _, answered := range []bool{false, true} {
 				for message, came := 1, true; came; message++ {
-					at := moment{message, answered}
+					at := moment{message: message, answered: answered}
 					want := fmt.Sprint("As of ", at)
 					proxy.cutAt(at)
 					_, err := db.ImportPerks(t.Context(), titled(want, "p", "q"), nil, store.Operator, importDay)
@@ -64,17 +64,17 @@ func TestImportsThatMeetOneAnotherLoseNothing(t *testing.T) {
 		if i%3 == 0 { // against the order of the others
 			slices.Reverse(ids)
 		}
-		for _, take := range []func() (int64, error){
-			func() (int64, error) {
+		for _, take := range []func() (store.Imported, error){
+			func() (store.Imported, error) {
 				return db.ImportPerks(t.Context(), titled(fmt.Sprint(i), ids...), nil, store.Operator, importDay)
 			},
-			func() (int64, error) {
+			func() (store.Imported, error) {
 				return db.ImportCategories(t.Context(), recordsOf(ids, func(id string) api.Category { return api.Category{ID: id, Name: fmt.Sprint(id, i)} }), store.Operator, importDay)
 			},
-			func() (int64, error) {
+			func() (store.Imported, error) {
 				return db.ImportUsers(t.Context(), recordsOf(ids, func(id string) store.User { return store.User{ID: id} }), store.Operator, importDay)
 			},
-			func() (int64, error) {
+			func() (store.Imported, error) {
 				return db.ImportProperties(t.Context(), recordsOf(ids, func(id string) store.PropertyRecord {
 					return store.PropertyRecord{Owner: "owner", Property: api.Property{ID: int64(id[0]), Title: fmt.Sprint(i)}}
 				}), store.Operator, importDay)
@@ -82,8 +82,8 @@ func TestImportsThatMeetOneAnotherLoseNothing(t *testing.T) {
 		} {
 			group.Go(func() error {
 				n, err := take()
-				if err == nil && n != int64(len(ids)) {
-					err = fmt.Errorf("%d of %d records were taken", n, len(ids))
+				if err == nil && n.Count != int64(len(ids)) {
+					err = fmt.Errorf("%d of %d records were taken", n.Count, len(ids))
 				}
 				return err
 			})
@@ -151,6 +151,85 @@ func TestAnImportHoldsNoStockThatItDoesNotChange(t *testing.T) {
 	}
 	if stock := read[int64](t, db, `SELECT stock FROM perk_stock WHERE perk_id = 'b changed'`); stock != twenty {
 		t.Errorf("the stock is %d, want %d", stock, twenty)
+	}
+}
+
+// TestAnImportKeepsWhatOthersChangeMeanwhile lets an import meet a transaction that changes the same record and has yet to
+// commit. What the row leaves open must be what that transaction made of it.
+func TestAnImportKeepsWhatOthersChangeMeanwhile(t *testing.T) {
+	t.Parallel()
+	title, city := "Imported", "York"
+	tests := []struct {
+		name, other string
+		take        func(*DB) (store.Imported, error)
+		found, want string
+	}{
+		{"a perk", `UPDATE catalog SET version = version + 1; UPDATE perks SET terms = 'New' WHERE id = 'p'`, func(db *DB) (store.Imported, error) {
+			row := store.PerkRecord{Perk: api.Perk{ID: "p", Title: title}, Row: store.Row{Absent: ^store.Fields(1 << 1)}}
+			return db.ImportPerks(t.Context(), records([]store.PerkRecord{row}), nil, store.Operator, importDay)
+		}, `SELECT title || ', ' || terms FROM perks WHERE id = 'p'`, "Imported, New"},
+		{"a property", `UPDATE properties SET title = 'New' WHERE id = 1`, func(db *DB) (store.Imported, error) {
+			row := store.PropertyRecord{Property: api.Property{ID: 1, City: city}, Row: store.Row{Absent: ^store.Fields(1 << 4)}}
+			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
+		}, `SELECT title || ', ' || city FROM properties WHERE id = 1`, "New, York"},
+		{"a property that another adds", lockNewProperties + `; INSERT INTO properties (` + propertyColumns + `)
+			SELECT 2, owner, 'Restored', description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit FROM properties`, func(db *DB) (store.Imported, error) {
+			row := store.PropertyRecord{Property: api.Property{ID: 2, City: city}, Row: store.Row{Absent: ^store.Fields(1 << 4)}}
+			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
+		}, `SELECT title || ', ' || city FROM properties WHERE id = 2`, "Restored, York"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			db := openAt(t, cluster.Database(t))
+			importPerks(t, db, "p")
+			withProperty(t, db)
+			other := begin(t, db, test.other)
+			imported := make(chan error, 1)
+			go func() {
+				_, err := test.take(db)
+				imported <- err
+			}()
+			waitForLock(t, db)
+			commit(t, other)
+			if err := <-imported; err != nil {
+				t.Fatal(err)
+			}
+			if got := read[string](t, db, test.found); got != test.want {
+				t.Errorf("the record is now %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsRestoredWaitsForAnImportOfProperties(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	withProperty(t, db)
+	if err := db.DeleteProperty(t.Context(), 1, store.Operator, importDay, func(store.PropertyRecord) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	other := begin(t, db, lockNewProperties) // as an import begins
+	restored := make(chan error, 1)
+	go func() {
+		_, err := db.RestoreProperty(t.Context(), 1, store.Operator, importDay)
+		restored <- err
+	}()
+	waitForLock(t, db)
+	commit(t, other)
+	if err := <-restored; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withProperty adds property 1.
+func withProperty(t *testing.T, db *DB) {
+	t.Helper()
+	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	property := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: 1, Title: "Flat"}}
+	if _, err := db.ImportProperties(t.Context(), records([]store.PropertyRecord{property}), store.Operator, importDay); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type Migration struct {
 func Status(ctx context.Context, address string) ([]Migration, error) {
 	config, err := parseAddress(address)
 	if err != nil {
-		return nil, errAddress
+		return nil, err
 	}
 	migrations, err := status(ctx, config)
 	if err != nil {
@@ -43,31 +44,38 @@ func status(ctx context.Context, config *pgxpool.Config) ([]Migration, error) {
 	return appliedMigrations(view{ctx, pool})
 }
 
-// migrationLock is the advisory lock that whoever migrates holds. Only its being the same everywhere matters.
-const migrationLock = 0x7065726b73 // "perks"
-
 // migrate applies what is pending. Of several processes that open the database at once one applies it, and the others
-// wait for its commit; a database that lacks nothing is only looked at, so that it may be a standby.
-func migrate(ctx context.Context, pool *pgxpool.Pool) error {
+// wait for it; a database that lacks nothing is only looked at, so that it may be a standby. One that is new gets
+// everything as one step; one that is not may be at work.
+func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	migrations, err := appliedMigrations(view{ctx, pool})
 	if err != nil || len(pending(migrations)) == 0 {
 		return err
 	}
-	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
-			return err
-		}
-		migrations, err := appliedMigrations(view{ctx, tx})
-		if err != nil {
-			return err
-		}
-		for _, m := range pending(migrations) {
-			if err := apply(ctx, tx, m); err != nil {
-				return fmt.Errorf("apply migration %s: %w", m.Name, err)
+	held, err := holdMigrations(ctx, pool, log)
+	if err != nil {
+		return err
+	}
+	defer closeBriefly(held)
+	if migrations, err = appliedMigrations(view{ctx, pool}); err != nil {
+		return err
+	}
+	if len(pending(migrations)) == len(migrations) {
+		return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+			for _, m := range migrations {
+				if err := apply(ctx, tx, m); err != nil {
+					return fmt.Errorf("apply migration %s: %w", m.Name, err)
+				}
 			}
+			return nil
+		})
+	}
+	for _, m := range pending(migrations) {
+		if err := upgrade(ctx, pool, m, log); err != nil {
+			return fmt.Errorf("apply migration %s: %w", m.Name, err)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func pending(migrations []Migration) []Migration {
@@ -80,18 +88,23 @@ func pending(migrations []Migration) []Migration {
 	return list
 }
 
+// apply brings a migration to a database that nobody uses yet.
 func apply(ctx context.Context, tx pgx.Tx, m Migration) error {
-	text, err := migrationFiles.ReadFile("migrations/" + m.Name + ".sql")
+	s, err := m.script()
 	if err != nil {
 		return err
 	}
-	for _, script := range []string{string(text),
-		`CREATE TABLE IF NOT EXISTS migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL)`} {
-		if _, err := tx.Conn().PgConn().Exec(ctx, script).ReadAll(); err != nil {
-			return err
-		}
+	if err := run(ctx, tx.Conn(), s.whole()); err != nil {
+		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO migrations VALUES ($1, $2, now())`, m.Version, m.Name)
+	return record(ctx, tx, m)
+}
+
+func record(ctx context.Context, tx pgx.Tx, m Migration) error {
+	if err := run(ctx, tx.Conn(), `CREATE TABLE IF NOT EXISTS migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL)`); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO migrations VALUES ($1, $2, now())`, m.Version, m.Name)
 	return err
 }
 

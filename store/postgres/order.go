@@ -9,21 +9,27 @@ import (
 
 // sortColumn is what a field is sorted by.
 type sortColumn struct {
-	text     string
-	nullable bool
+	text      string
+	nullable  bool
+	isIndexed bool // in either direction
 }
 
-// perkSortColumns are the fields that perks can be sorted by. Each but the distance has an index for either direction.
+// perkSortColumns are the fields that perks can be sorted by.
 var perkSortColumns = map[string]sortColumn{
-	"title":          {`p.title_fold`, false},
-	"category":       {`p.category_fold`, true},
-	"merchant_name":  {`p.merchant_name_fold`, true},
-	"city":           {`p.city_fold`, false},
-	"valid_from":     {`p.valid_from`, true},
-	"valid_to":       {`p.valid_to`, true},
-	"created_at":     {`p.created_at`, false},
-	"updated_at":     {`p.updated_at`, false},
-	api.SortDistance: {distance, false},
+	"id":             {`p.id`, false, true},
+	"title":          {`p.title_fold`, false, true},
+	"description":    {foldedText("description"), false, false},
+	"category":       {`p.category_fold`, true, true},
+	"merchant_name":  {`p.merchant_name_fold`, true, true},
+	"image_url":      {foldedText("image_url"), true, false},
+	"discount_text":  {foldedText("discount_text"), true, false},
+	"terms":          {foldedText("terms"), true, false},
+	"valid_from":     {`p.valid_from`, true, true},
+	"valid_to":       {`p.valid_to`, true, true},
+	"city":           {`p.city_fold`, false, true},
+	"created_at":     {`p.created_at`, false, true},
+	"updated_at":     {`p.updated_at`, false, true},
+	api.SortDistance: {distance, false, false},
 }
 
 // orderBy writes the order, or the same order read from its other end, which PostgreSQL walks on the same index.
@@ -35,6 +41,9 @@ func orderBy(columns map[string]sortColumn, keys []api.SortKey, id string, fromE
 			return "", fmt.Errorf("there is no order by %q", key.Field)
 		}
 		terms = append(terms, column.text+direction(column, key.Desc, fromEnd))
+		if column.text == id { // nothing is left to decide
+			return strings.Join(terms, `, `), nil
+		}
 	}
 	terms = append(terms, id+direction(sortColumn{}, false, fromEnd))
 	return strings.Join(terms, `, `), nil

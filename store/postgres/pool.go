@@ -20,16 +20,19 @@ const (
 func parseAddress(dsn string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, err
+		return nil, errAddress
 	}
 	given, err := pgconn.ParseConfig(dsn) // keeps what the pool takes out
 	if err != nil {
-		return nil, err
+		return nil, errAddress
 	}
 	if given.RuntimeParams["pool_max_conns"] == "" {
 		config.MaxConns = defaultConnections
 	}
 	conn := &config.ConnConfig.Config
+	if err := ReadParameters(conn); err != nil {
+		return nil, err
+	}
 	if conn.ConnectTimeout == 0 {
 		conn.ConnectTimeout = connectTimeout
 	}

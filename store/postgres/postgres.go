@@ -51,7 +51,7 @@ func Open(ctx context.Context, address string, options Options) (*DB, error) {
 	}
 	config, err := parseAddress(address)
 	if err != nil {
-		return nil, errAddress
+		return nil, err
 	}
 	db, err := open(ctx, config, log)
 	if err != nil {
@@ -65,7 +65,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, writes); err != nil {
+	if err := migrate(ctx, writes, log); err != nil {
 		writes.Close()
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (db *DB) join() (leave func(), err error) {
 	db.closing.RLock()
 	defer db.closing.RUnlock()
 	if db.closed {
-		return nil, store.Unavailable(errClosed)
+		return nil, store.NotBegun(errClosed)
 	}
 	db.underway.Add(1)
 	return db.underway.Done, nil

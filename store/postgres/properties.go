@@ -100,6 +100,9 @@ func (db *DB) DeleteProperty(ctx context.Context, id int64, by store.Actor, at t
 func (db *DB) RestoreProperty(ctx context.Context, id int64, by store.Actor, at time.Time) (store.PropertyRecord, error) {
 	return writeFor(ctx, db, "restore a property", func(s *session) (store.PropertyRecord, error) {
 		var none store.PropertyRecord
+		if err := s.exec(lockNewProperties); err != nil {
+			return none, err
+		}
 		if _, err := one(s, scanProperty, selectProperty, id); err == nil {
 			return none, store.PropertyExists(id)
 		} else if !errors.Is(err, pgx.ErrNoRows) {

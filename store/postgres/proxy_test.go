@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -11,10 +12,18 @@ import (
 )
 
 // moment is when a proxy cuts a connection: at a client's message, counted from one, before the server gets it or after
-// the server has begun to answer it.
+// the server has begun to answer it. In place of the answer the client gets nothing, or a FATAL error, which is what
+// PgBouncer says when it loses its server.
 type moment struct {
 	message  int
 	answered bool
+	fatal    bool
+}
+
+// fatalError is an ErrorResponse of PostgreSQL's protocol (severity, SQLSTATE and message, each ended by a zero).
+func fatalError() []byte {
+	fields := "SFATAL\x00VFATAL\x00C08P01\x00Mserver conn crashed?\x00\x00"
+	return append(binary.BigEndian.AppendUint32([]byte{'E'}, uint32(4+len(fields))), fields...)
 }
 
 // proxy stands between the driver and a server, and cuts one connection at a chosen moment.
@@ -79,15 +88,15 @@ func (p *proxy) endCut() bool {
 }
 
 // isTheMoment counts a message of a client.
-func (p *proxy) isTheMoment() (now, answered bool) {
+func (p *proxy) isTheMoment() (now bool, cut moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen++
 	if p.done || p.seen != p.cut.message {
-		return false, false
+		return false, moment{}
 	}
 	p.done = true
-	return true, p.cut.answered
+	return true, p.cut
 }
 
 func (p *proxy) relay(client net.Conn) {
@@ -100,8 +109,9 @@ func (p *proxy) relay(client net.Conn) {
 	defer server.Close()
 	toClient := &valve{to: client, answered: make(chan struct{})}
 	go func() {
-		_, _ = io.Copy(toClient, server)
-		client.Close()
+		if _, err := io.Copy(toClient, server); !errors.Is(err, errShut) { // then relay closes it
+			client.Close()
+		}
 		toClient.end()
 	}()
 	buffer := make([]byte, 1<<20) // larger than what the driver sends at once
@@ -110,8 +120,8 @@ func (p *proxy) relay(client net.Conn) {
 		if err != nil {
 			return
 		}
-		now, answered := p.isTheMoment()
-		if now && !answered {
+		now, cut := p.isTheMoment()
+		if now && !cut.answered {
 			return
 		}
 		if now {
@@ -122,6 +132,9 @@ func (p *proxy) relay(client net.Conn) {
 		}
 		if now {
 			<-toClient.answered
+			if cut.fatal {
+				_, _ = client.Write(fatalError())
+			}
 			return
 		}
 	}

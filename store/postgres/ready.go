@@ -23,7 +23,7 @@ type check struct {
 // After a write that found the disk full it has to be a large one.
 func (db *DB) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return store.Unavailable(err)
+		return store.NotBegun(err)
 	}
 	c, err := db.startCheck()
 	if err != nil {

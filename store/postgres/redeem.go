@@ -20,12 +20,13 @@ type answer struct {
 
 // redeemTogether answers attempts in one transaction. They are of one perk, and no two of them are of one user or under
 // one key of one client. The answers are durable when it returns; after an error nothing of them is, or no one knows. It
-// may be called again with the same attempts whatever became of it before, because each is recognised by its id.
+// may be called again with the same attempts whatever became of it before, because each is recognised by its id. Just before
+// an attempt is decided begin is asked by its place; where it is false, nothing is done for it.
 //
 // The perk's stock is locked first and everything else is read after that, so what is read stays true until the commit.
 // The lock has a second use: a transaction that holds one waits for the standby when it commits, even if all it found
 // are redemptions that an earlier attempt made, so that those too are on the standby before anyone is told of them.
-func (db *DB) redeemTogether(ctx context.Context, attempts []store.RedeemAttempt) ([]answer, error) {
+func (db *DB) redeemTogether(ctx context.Context, attempts []store.RedeemAttempt, begin func(int) bool) ([]answer, error) {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -35,17 +36,14 @@ func (db *DB) redeemTogether(ctx context.Context, attempts []store.RedeemAttempt
 	if err != nil {
 		return nil, err
 	}
-	decision := decide(attempts, found)
+	decision := decide(attempts, found, begin)
 	if !decision.isToBeKept() {
 		_, err := conn.Exec(ctx, `ROLLBACK`)
 		return decision.answers, err
 	}
 	takeWarning(conn.Conn().PgConn())
-	if err := conn.SendBatch(ctx, decision.writes()).Close(); err != nil {
+	if err := committed(conn.SendBatch(ctx, decision.writes()).Close(), conn); err != nil {
 		return nil, err
-	}
-	if takeWarning(conn.Conn().PgConn()) {
-		return nil, &unclearError{errWarned}
 	}
 	return decision.answers, nil
 }
@@ -139,22 +137,31 @@ type decision struct {
 	answers []answer
 	made    []store.RedeemAttempt
 	as      []api.Redemption      // what each of made becomes
+	first   []store.RedeemAttempt // of made: those that make their user too
 	inWay   []store.RedeemAttempt // of made: those whose key is there and over
 	repeats bool                  // an answer was given before
 }
 
-// decide lets the attempts have what is left, in their order.
-func decide(attempts []store.RedeemAttempt, f findings) *decision {
+// decide lets the attempts that begin have what is left, in their order.
+func decide(attempts []store.RedeemAttempt, f findings, begin func(int) bool) *decision {
 	d := &decision{perkID: attempts[0].PerkID}
 	for i, attempt := range attempts {
+		if !begin(i) {
+			d.answers = append(d.answers, answer{err: store.NotBegun(errLeft)})
+			continue
+		}
 		d.answers = append(d.answers, d.answer(attempt, f.known[i], f.offer))
 	}
 	return d
 }
 
 func (d *decision) answer(attempt store.RedeemAttempt, known finding, perk *offer) answer {
-	if known.key != nil && !known.keyIsOver && [32]byte(known.key) != attempt.Key.Fingerprint {
-		return answer{err: store.IdempotencyKeyReused(attempt.Key.Key)}
+	if known.key != nil && !known.keyIsOver {
+		if fits, err := attempt.Key.FitsKept(known.key); err != nil {
+			return answer{err: err}
+		} else if !fits {
+			return answer{err: store.IdempotencyKeyReused(attempt.Key.Key)}
+		}
 	}
 	if first := known.first; first != nil {
 		if first.ID == attempt.ID && (first.PerkID != attempt.PerkID || first.UserID != attempt.UserID) {
@@ -176,6 +183,9 @@ func (d *decision) answer(attempt store.RedeemAttempt, known finding, perk *offe
 	}
 	made := terms.Redemption(attempt)
 	d.made, d.as = append(d.made, attempt), append(d.as, made)
+	if !known.userKnown {
+		d.first = append(d.first, attempt)
+	}
 	if known.keyIsOver {
 		d.inWay = append(d.inWay, attempt)
 	}
@@ -189,6 +199,9 @@ func (d *decision) isToBeKept() bool { return len(d.made) > 0 || d.repeats }
 // again, it is found taken.
 func (d *decision) writes() *pgx.Batch {
 	b := &pgx.Batch{}
+	if len(d.first) > 0 {
+		d.queueUsers(b)
+	}
 	if len(d.inWay) > 0 {
 		c := columnsOf(d.inWay)
 		b.Queue(`
@@ -201,6 +214,20 @@ func (d *decision) writes() *pgx.Batch {
 	}
 	b.Queue(`COMMIT`)
 	return b
+}
+
+// queueUsers comes before keys are touched, and takes the users in one order, so that transactions about different perks
+// never wait for each other in a circle. A user whom another one made meanwhile is there when this one's turn comes.
+func (d *decision) queueUsers(b *pgx.Batch) {
+	c := columnsOf(d.first)
+	b.Queue(`
+		WITH made AS (
+			INSERT INTO users (id) SELECT id FROM unnest((SELECT $1::text[])) AS a (id) ORDER BY id ON CONFLICT (id) DO NOTHING RETURNING id)
+		INSERT INTO audit (at, actor, action, subject, after)
+		SELECT a.at, $5::text || a.client_id, $6::text, $7::text || a.id, json_build_object('id', a.id, 'redemption_id', a.redemption_id)::text
+		FROM unnest((SELECT $1::text[]), (SELECT $2::timestamptz[]), (SELECT $3::text[]), (SELECT $4::text[])) AS a (id, at, client_id, redemption_id)
+		JOIN made ON made.id = a.id ORDER BY a.id`,
+		c.users, c.times, c.clients, c.ids, string(store.ClientActor("")), store.ActionCreateUser, store.UserSubject(""))
 }
 
 func (d *decision) queueRedemptions(b *pgx.Batch) {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,7 +26,7 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 			proxy, address := startProxy(t, cluster.Database(t))
 			db := openAt(t, address+"&default_query_exec_mode="+mode)
 			fill(t, db, 1, 1000)
-			cuts := 0
+			cuts, keys := 0, 0
 			for variant := range 4 {
 				answered, keyed := variant&1 == 1, variant&2 == 2
 				for message := 1; ; message++ {
@@ -31,11 +34,13 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 					attempt := store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: newUser(t, db, id), ClientID: "client", At: time.Now()}
 					if keyed {
 						attempt.Key = &store.IdempotencyKey{Key: id}
+						keys++
 					}
-					proxy.cutAt(moment{message, answered})
+					cut := moment{message: message, answered: answered}
+					proxy.cutAt(cut)
 					result, err := db.Redeem(t.Context(), attempt)
 					if err != nil || result.Replayed || result.Redemption.ID != id {
-						t.Fatalf("cut at %+v: %+v, %v", moment{message, answered}, result, err)
+						t.Fatalf("cut at %+v: %+v, %v", cut, result, err)
 					}
 					cuts++
 					if !proxy.endCut() {
@@ -44,8 +49,102 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 				}
 			}
 			t.Logf("%d cuts", cuts)
-			requireExact(t, db)
+			requireExact(t, db, keys)
 		})
+	}
+}
+
+// What a write does is done once or, where its outcome is unknown, at most once: nothing else would notice a repetition.
+func TestAWriteIsDoneOnceWhereverItsConnectionIsCut(t *testing.T) {
+	t.Parallel()
+	proxy, address := startProxy(t, cluster.Database(t))
+	db := openAt(t, address)
+	fill(t, db, 1, 0)
+	for _, cut := range []moment{{}, {answered: true}, {answered: true, fatal: true}} {
+		acknowledged, unknown, done := 0, 0, stockOf(t, db)
+		for cut.message = 1; ; cut.message++ {
+			proxy.cutAt(cut)
+			err := db.write(t.Context(), "add a unit", func(s *session) error { return s.exec(`UPDATE perk_stock SET stock = stock + 1`) })
+			came := proxy.endCut()
+			before := done
+			done = stockOf(t, db)
+			switch added := done - before; {
+			case err == nil && added == 1:
+				acknowledged++
+			case api.CodeOf(err) == api.CodeUnavailable && added <= 1:
+				unknown += added
+			default:
+				t.Fatalf("cut at %+v: the unit was added %d times, and the answer is %v", cut, added, err)
+			}
+			if !came {
+				break
+			}
+		}
+		if acknowledged == 0 || cut.answered == (unknown == 0) {
+			t.Errorf("%+v: %d writes acknowledged, and %d done but unknown", cut, acknowledged, unknown)
+		}
+	}
+}
+
+func stockOf(t *testing.T, db *DB) (units int) {
+	t.Helper()
+	if err := db.reads.QueryRow(t.Context(), `SELECT stock FROM perk_stock`).Scan(&units); err != nil {
+		t.Fatal(err)
+	}
+	return units
+}
+
+// waitingFor gives each attempt, all of them at perk-0, a place among those that wait.
+func waitingFor(t *testing.T, r *redeemer, attempts ...store.RedeemAttempt) []*waiting {
+	t.Helper()
+	var batch []*waiting
+	for _, attempt := range attempts {
+		attempt.PerkID, attempt.ClientID, attempt.At = "perk-0", "client", time.Now()
+		r.room <- struct{}{}
+		batch = append(batch, &waiting{ctx: t.Context(), attempt: attempt, answer: make(chan answer, 1)})
+	}
+	return batch
+}
+
+func TestAnAttemptThatTheDatabaseRefusesFailsNoOther(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	fill(t, db, 1, 10)
+	batch := waitingFor(t, db.redeemer,
+		store.RedeemAttempt{ID: "1", UserID: "user-1"},
+		store.RedeemAttempt{ID: "2", UserID: "user-2", Key: &store.IdempotencyKey{Key: "no text of PostgreSQL's: \x00"}},
+		store.RedeemAttempt{ID: "3", UserID: "user-3"})
+	db.redeemer.settle(batch)
+	for i, want := range []api.Code{"", api.CodeInternal, ""} {
+		if a := <-batch[i].answer; api.CodeOf(a.err) != want {
+			t.Errorf("attempt %d: %v, want code %q", i+1, a.err, want)
+		}
+	}
+	requireExact(t, db, 0)
+}
+
+func TestAttemptsOfOneUserOrUnderOneKeyShareNoTransaction(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	key := &store.IdempotencyKey{Key: "key"}
+	r := db.redeemer
+	r.queues["perk-0"] = waitingFor(t, r,
+		store.RedeemAttempt{ID: "1", UserID: "user-1", Key: key},
+		store.RedeemAttempt{ID: "2", UserID: "user-1"},
+		store.RedeemAttempt{ID: "3", UserID: "user-2"},
+		store.RedeemAttempt{ID: "4", UserID: "user-3", Key: key},
+		store.RedeemAttempt{ID: "5", UserID: "user-4"})
+	var batches [][]string
+	for batch := r.next("perk-0"); batch != nil; batch = r.next("perk-0") {
+		var ids []string
+		for _, w := range batch {
+			ids = append(ids, w.attempt.ID)
+			r.reply(w, answer{})
+		}
+		batches = append(batches, ids)
+	}
+	if want := [][]string{{"1", "3", "5"}, {"2", "4"}}; !slices.EqualFunc(batches, want, slices.Equal) {
+		t.Errorf("the batches are %q, want %q", batches, want)
 	}
 }
 
@@ -79,7 +178,7 @@ func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 	if outcomes[""] != perks*stock || outcomes[api.CodeSoldOut] != perks*(users-stock) {
 		t.Errorf("outcomes are %v", outcomes)
 	}
-	requireExact(t, replicas[0])
+	requireExact(t, replicas[0], 0)
 }
 
 // cutAgainAndAgain ends sessions that are at work, over a connection that the driver knows nothing of.
@@ -104,7 +203,8 @@ func TestOneKeyForTwoPerksAtOnceRedeemsOne(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, cluster.Database(t))
 	fill(t, db, 2, 100)
-	for round := range 50 {
+	const rounds = 50
+	for round := range rounds {
 		var callers sync.WaitGroup
 		outcomes := make([]api.Code, 2)
 		for perk := range 2 {
@@ -121,7 +221,7 @@ func TestOneKeyForTwoPerksAtOnceRedeemsOne(t *testing.T) {
 			t.Fatalf("round %d: outcomes are %q", round, outcomes)
 		}
 	}
-	requireExact(t, db)
+	requireExact(t, db, rounds)
 }
 
 func TestADemotedServerIsLeft(t *testing.T) {
@@ -157,7 +257,7 @@ func TestADemotedServerIsLeft(t *testing.T) {
 	if err := db.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	requireExact(t, db)
+	requireExact(t, db, 0)
 }
 
 func TestNothingIsAcknowledgedThatNoStandbyHas(t *testing.T) {
@@ -189,7 +289,7 @@ func TestNothingIsAcknowledgedThatNoStandbyHas(t *testing.T) {
 	go func() { _, err := db.Redeem(within, attempt); impatient <- err }()
 	waiting = waitForSyncRep(t, operator, waiting)
 	cancel()
-	if err := <-impatient; api.CodeOf(err) != api.CodeUnavailable {
+	if err := <-impatient; api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "The outcome is unknown") {
 		t.Errorf("who does not wait for the standby is told %v", err)
 	}
 	// The same again, as a client does that got no answer.
@@ -208,7 +308,7 @@ func TestNothingIsAcknowledgedThatNoStandbyHas(t *testing.T) {
 	if err := <-patient; err != nil {
 		t.Error(err)
 	}
-	requireExact(t, db)
+	requireExact(t, db, 0)
 }
 
 func exec(t *testing.T, conn *pgx.Conn, statement string) {
@@ -280,8 +380,9 @@ func newUser(t *testing.T, db *DB, id string) string {
 	return id
 }
 
-// requireExact holds what is counted against what was made: the units held, and the keys kept.
-func requireExact(t *testing.T, db *DB) {
+// requireExact holds what is counted against what was made: the units held, and the keys kept, of which there must be so
+// many, each with a redemption of its own client.
+func requireExact(t *testing.T, db *DB, keys int) {
 	t.Helper()
 	var wrong int
 	if err := db.reads.QueryRow(t.Context(), `
@@ -298,6 +399,128 @@ func requireExact(t *testing.T, db *DB) {
 	}
 	if wrong > 0 {
 		t.Errorf("%d users have redeemed a perk twice", wrong)
+	}
+	var kept int
+	if err := db.reads.QueryRow(t.Context(), `
+		SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.id = k.redemption_id AND r.client_id = k.client_id`).Scan(&kept); err != nil {
+		t.Fatal(err)
+	}
+	if kept != keys {
+		t.Errorf("%d idempotency keys are kept, want %d", kept, keys)
+	}
+}
+
+func TestAKeptFingerprintOfAnotherLengthIsAnError(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	fill(t, db, 1, 10)
+	redeem := func(id, key string) error {
+		_, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: "user-" + id, ClientID: "client", At: time.Now(),
+			Key: &store.IdempotencyKey{Key: key}})
+		return err
+	}
+	if err := redeem("1", "k"); err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []string{"", "00", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff00"} {
+		if _, err := db.reads.Exec(t.Context(), `UPDATE idempotency_keys SET fingerprint = decode($1, 'hex')`, kept); err != nil {
+			t.Fatal(err)
+		}
+		if err := redeem("1", "k"); api.CodeOf(err) != api.CodeInternal || !strings.Contains(err.Error(), `the fingerprint of the idempotency key "k" has`) {
+			t.Errorf("with the fingerprint %q kept: %v", kept, err)
+		}
+	}
+	if err := redeem("2", "another"); err != nil {
+		t.Errorf("another attempt at the perk: %v", err)
+	}
+}
+
+func TestWhoLeavesBeforeTheRedemptionIsWrittenHasNone(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	fill(t, db, 1, 10)
+	redeem := func(ctx context.Context, user string) <-chan error {
+		answer := make(chan error, 1)
+		go func() {
+			_, err := db.Redeem(ctx, store.RedeemAttempt{ID: "of-" + user, PerkID: "perk-0", UserID: user, ClientID: "client", At: time.Now()})
+			answer <- err
+		}()
+		return answer
+	}
+	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
+	impatient, leave := context.WithCancel(t.Context())
+	left := redeem(impatient, "user-0")
+	waitForLock(t, db)
+	stayed := redeem(t.Context(), "user-1")
+	leave()
+	if err := <-left; api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "Nothing was begun") {
+		t.Errorf("who left is told %v", err)
+	}
+	commit(t, other)
+	if err := <-stayed; err != nil {
+		t.Errorf("who stayed is told %v", err)
+	}
+	if users := read[string](t, db, `SELECT string_agg(user_id, ' ') FROM redemptions`); users != "user-1" {
+		t.Errorf("there are redemptions of %s", users)
+	}
+	requireExact(t, db, 0)
+}
+
+func TestAUniqueViolationThatLastsIsNotWaitedOut(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	fill(t, db, 1, 10)
+	commit(t, begin(t, db, `
+		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken' USING ERRCODE = '23505'; END $$;
+		CREATE TRIGGER refuse BEFORE INSERT ON redemptions FOR EACH ROW WHEN (NEW.user_id = 'user-1') EXECUTE FUNCTION refuse()`))
+	within, cancel := context.WithTimeout(t.Context(), 15*time.Second) // as long as a caller of the service waits
+	defer cancel()
+	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
+	answers := map[string]chan error{}
+	for _, user := range []string{"user-0", "user-1", "user-2", "user-3"} {
+		answer := make(chan error, 1)
+		answers[user] = answer
+		go func() {
+			_, err := db.Redeem(within, store.RedeemAttempt{ID: "of-" + user, PerkID: "perk-0", UserID: user, ClientID: "client", At: time.Now()})
+			answer <- err
+		}()
+	}
+	for db.Stats().Queue.Waiting < len(answers) {
+		runtime.Gosched()
+	}
+	commit(t, other)
+	for user, answer := range answers {
+		want := api.Code("")
+		if user == "user-1" {
+			want = api.CodeInternal
+		}
+		if err := <-answer; api.CodeOf(err) != want {
+			t.Errorf("%s is told %v, want the code %q", user, err, want)
+		}
+	}
+	requireExact(t, db, 0)
+}
+
+func TestACommitOfWhichTheServerIsNotSureIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"40003", "08007"} {
+		db := openAt(t, cluster.Database(t))
+		commit(t, begin(t, db, `
+			CREATE SEQUENCE commits;
+			CREATE FUNCTION doubt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				PERFORM nextval('commits');
+				RAISE EXCEPTION 'in doubt' USING ERRCODE = '`+state+`';
+			END $$;
+			CREATE CONSTRAINT TRIGGER doubt AFTER INSERT ON clients DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION doubt()`))
+		within, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		err := db.CreateClient(within, store.Client{ID: "a", CreatedAt: time.Now()}, store.Operator)
+		if api.CodeOf(err) != api.CodeUnavailable || !errors.As(err, new(*unclearError)) {
+			t.Errorf("%s: %v, want that the outcome is unknown", state, err)
+		}
+		if commits := read[int](t, db, `SELECT last_value FROM commits`); commits != 1 {
+			t.Errorf("%s: the write was tried %d times", state, commits)
+		}
 	}
 }
 

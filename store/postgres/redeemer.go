@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 const (
 	maxTogether = 64   // attempts that one transaction answers; more gain little and make the last wait longer
 	maxWaiting  = 4096 // attempts in all queues; more make their callers wait
+	maxMeetings = 3    // times that a transaction meets a key which another has just taken, before its attempts are tried singly
 )
 
 // redeemer answers attempts at the same perk together: what is queued while a transaction reaches the disk shares the
@@ -29,6 +31,7 @@ type redeemer struct {
 type waiting struct {
 	ctx     context.Context
 	attempt store.RedeemAttempt
+	claim   claim       // begins when the redemption is about to be written
 	answer  chan answer // buffered, so that no one waits for a caller who left
 }
 
@@ -39,7 +42,7 @@ func newRedeemer(db *DB) *redeemer {
 // Redeem makes a redemption, or replays the first answer to the same idempotency key.
 func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	if err := ctx.Err(); err != nil {
-		return store.RedeemResult{}, store.Unavailable(err)
+		return store.RedeemResult{}, store.NotBegun(err)
 	}
 	switch { // what the database cannot hold it would refuse, together with everyone else's attempts
 	case isForeign(attempt.PerkID):
@@ -55,7 +58,7 @@ func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.Re
 	case a := <-w.answer:
 		return a.result, a.err
 	case <-ctx.Done():
-		return store.RedeemResult{}, store.Unavailable(ctx.Err())
+		return store.RedeemResult{}, w.claim.leave(ctx.Err())
 	}
 }
 
@@ -63,7 +66,7 @@ func (r *redeemer) enqueue(w *waiting) error {
 	select {
 	case r.room <- struct{}{}:
 	case <-w.ctx.Done():
-		return store.Unavailable(w.ctx.Err())
+		return store.NotBegun(w.ctx.Err())
 	}
 	leave, err := r.db.join()
 	if err != nil {
@@ -104,7 +107,7 @@ func (r *redeemer) next(perkID string) []*waiting {
 		user, key := w.attempt.UserID, keyOf(w.attempt)
 		switch {
 		case w.ctx.Err() != nil:
-			r.reply(w, answer{err: store.Unavailable(w.ctx.Err())})
+			r.reply(w, answer{err: w.claim.leave(w.ctx.Err())})
 		case len(batch) == maxTogether || users[user] || key[1] != "" && keys[key]:
 			rest = append(rest, w)
 		default:
@@ -145,11 +148,19 @@ func (r *redeemer) settle(batch []*waiting) {
 	}
 	for i, w := range batch {
 		if err != nil {
-			r.reply(w, answer{err: writeFault("redeem a perk", err)})
+			r.reply(w, answer{err: w.fault(err)})
 			continue
 		}
 		r.reply(w, answers[i])
 	}
+}
+
+// fault is what the caller is told of an error. Some try before may have made the redemption.
+func (w *waiting) fault(err error) error {
+	if w.claim.isInDoubt() || isPassing(err) || isOver(err) {
+		return w.claim.leave(fmt.Errorf("redeem a perk: %w", err))
+	}
+	return fault("redeem a perk", err)
 }
 
 func (r *redeemer) reply(w *waiting, a answer) {
@@ -158,19 +169,29 @@ func (r *redeemer) reply(w *waiting, a answer) {
 }
 
 // persist tries the attempts again while failures pass and someone waits. That the outcome of an earlier try may be
-// unknown does not matter to the next.
+// unknown does not matter to the next. A unique violation is tried again at once, because what was in the way is committed
+// and will be read; one that lasts has another cause, which waiting does not mend.
 func (r *redeemer) persist(batch []*waiting, attempts []store.RedeemAttempt) ([]answer, error) {
 	ctx, cancel := r.db.outlive(context.Background())
 	defer cancel()
+	met := 0
 	for try := newTries(); ; {
-		answers, err := r.db.redeemTogether(ctx, attempts)
+		answers, err := r.db.redeemTogether(ctx, attempts, func(i int) bool { return batch[i].claim.begin() })
 		if err == nil {
 			r.batches.Ended(len(attempts))
 		} else {
 			r.batches.Failed()
+			for _, w := range batch {
+				w.claim.failed(err)
+			}
 		}
 		r.db.room.note(err)
-		if err == nil || !isWorthWaiting(err) && sqlState(err) != stateUniqueViolation {
+		if sqlState(err) == stateUniqueViolation {
+			if met++; met < maxMeetings {
+				continue
+			}
+		}
+		if err == nil || !isWorthWaiting(err) {
 			return answers, err
 		}
 		r.db.leadsNowhere(err)

@@ -8,9 +8,11 @@ import (
 )
 
 var redemptionSortColumns = map[string]sortColumn{
-	"redeemed_at": {`r.redeemed_at`, false},
-	"status":      {`r.status`, false},
-	"perk_id":     {`r.perk_id`, false},
+	"redeemed_at": {`r.redeemed_at`, false, true},
+	"status":      {`r.status`, false, false},
+	"perk_id":     {`r.perk_id`, false, false},
+	"user_id":     {`r.user_id`, false, false},
+	"id":          {`r.id`, false, false},
 }
 
 // ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound.
@@ -22,7 +24,8 @@ func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) 
 	}
 	err = db.read(ctx, "list redemptions", func(v view) (err error) {
 		list.Total, err = found(store.UserNotFound(query.UserID), v, scanValue[int64], `
-			SELECT (SELECT count(*) FROM redemptions WHERE user_id = u.id) FROM users AS u WHERE u.id = $1`, query.UserID)
+			SELECT count(*) FROM redemptions WHERE user_id = $1
+			HAVING $2 OR EXISTS (SELECT 1 FROM users WHERE id = $1)`, query.UserID, query.AnyUser)
 		if err != nil {
 			return err
 		}

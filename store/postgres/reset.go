@@ -21,7 +21,7 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 		return emptied, s.audit(at, by, store.ActionResetSandbox, store.SandboxSubject, emptied, nil)
 	})
 	if err == nil && emptied.All() >= manyRecords {
-		db.tidy(ctx, `perks, perk_stock, categories, users, redemptions, idempotency_keys`)
+		db.tidy(ctx, `perks, perk_folds, perk_stock, categories, users, redemptions, idempotency_keys`)
 	}
 	return emptied, err
 }
@@ -60,6 +60,21 @@ func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
 	})
 }
 
+// LiveRecordsAt is LiveRecords of the database at the address, which must be set up. It changes nothing, and migrates nothing.
+func LiveRecordsAt(ctx context.Context, address string) (found store.LiveRecords, err error) {
+	config, err := parseAddress(address)
+	if err != nil {
+		return found, err
+	}
+	pool, err := openPool(ctx, config)
+	if err != nil {
+		return found, err
+	}
+	defer pool.Close()
+	found, err = one(view{ctx, pool}, scanLiveRecords, liveRecords)
+	return found, fault("look for what only a live database has", err)
+}
+
 // errScattered stops a search_path whose first schema lacks a table, so that the next one's, which may be live, would be
 // emptied in its place.
 var errScattered = errors.New("the tables that the address leads to lie in several schemas; name the sandbox's alone in search_path")
@@ -88,6 +103,7 @@ func (s *session) empty() (emptied store.Emptied, err error) {
 		{&emptied.IdempotencyKeys, `DELETE FROM idempotency_keys`},
 		{&emptied.Redemptions, `DELETE FROM redemptions`},
 		{new(int64), `DELETE FROM perk_stock`},
+		{new(int64), `DELETE FROM perk_folds`},
 		{&emptied.Perks, `DELETE FROM perks`},
 		{&emptied.Categories, `DELETE FROM categories`},
 		{&emptied.Users, `DELETE FROM users`},

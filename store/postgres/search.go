@@ -109,7 +109,7 @@ func (s *search) lookUp(v view) error {
 			ARRAY (SELECT name_fold FROM categories WHERE name_fold = $2 UNION SELECT name_fold FROM categories WHERE lower(id) = $2 ORDER BY name_fold),
 			`+planning+`
 		FROM catalog AS c`, s.query.AvailableTo, store.Fold(s.query.Category))
-	if err == nil && s.query.AvailableTo != "" && !userKnown {
+	if err == nil && s.query.AvailableTo != "" && !userKnown && !s.query.AnyUser {
 		err = store.UserNotFound(s.query.AvailableTo)
 	}
 	return err

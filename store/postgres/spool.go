@@ -60,9 +60,9 @@ func newSpool(columns []column) (*spool, error) {
 	return s, nil
 }
 
-// add keeps one record: a value for each column that newSpool was given.
-func (s *spool) add(values []any) error {
-	values = slices.Concat([]any{s.count}, values)
+// add keeps one record: its place among them, and a value for each column that newSpool was given.
+func (s *spool) add(place int64, values []any) error {
+	values = slices.Concat([]any{place}, values)
 	s.row = binary.BigEndian.AppendUint16(s.row[:0], uint16(len(s.columns))) // #nosec G115 -- a table has a few columns
 	for i, column := range s.columns {
 		if err := s.encode(column, values[i]); err != nil {

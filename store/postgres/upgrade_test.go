@@ -1,18 +1,23 @@
 package postgres
 
 import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
+	"example.com/perks/store"
 	"example.com/perks/store/postgres/cluster"
 )
 
-// TestADatabaseIsMigratedBesideADecision has a server of the first version decide a redemption while a newer one starts.
-func TestADatabaseIsMigratedBesideADecision(t *testing.T) {
-	t.Parallel()
-	address := cluster.Database(t)
+// olderDatabase is a database of the first version, with connections of a server of that version.
+func olderDatabase(t *testing.T, address string) *pgxpool.Pool {
+	t.Helper()
 	config, err := parseAddress(address)
 	if err != nil {
 		t.Fatal(err)
@@ -21,36 +26,218 @@ func TestADatabaseIsMigratedBesideADecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer older.Close()
+	t.Cleanup(older.Close)
 	if err := pgx.BeginFunc(t.Context(), older, func(tx pgx.Tx) error { return apply(t.Context(), tx, knownMigrations()[0]) }); err != nil {
 		t.Fatal(err)
 	}
+	return older
+}
+
+// opened is a database that is being opened by another program.
+type opened struct {
+	t     *testing.T
+	ended chan error
+	said  chan string // of what it waits for
+}
+
+func openBeside(t *testing.T, address string) opened {
+	o := opened{t, make(chan error, 1), make(chan string, 100)}
+	go func() {
+		db, err := Open(t.Context(), address, Options{Logger: slog.New(slog.NewTextHandler(o, nil))})
+		if err == nil {
+			err = db.Close()
+		}
+		o.ended <- err
+	}()
+	return o
+}
+
+// Write takes a line of the log.
+func (o opened) Write(line []byte) (int, error) {
+	o.said <- string(line)
+	return len(line), nil
+}
+
+func (o opened) says(parts ...string) {
+	o.t.Helper()
+	select {
+	case line := <-o.said:
+		for _, part := range parts {
+			if !strings.Contains(line, part) {
+				o.t.Errorf("it says %q, want %q in it", line, part)
+			}
+		}
+	case err := <-o.ended:
+		o.t.Fatalf("it ended without a word: %v", err)
+	}
+}
+
+func (o opened) ends() {
+	o.t.Helper()
+	if err := <-o.ended; err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// requireIndexes checks that every index that a migration makes is there and of use.
+func requireIndexes(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	for _, m := range knownMigrations() {
+		s, err := m.script()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, index := range s.indexes {
+			valid, err := one(view{t.Context(), pool}, scanValue[bool], `SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)`, index.name)
+			if err != nil || !valid {
+				t.Errorf("index %s is valid: %t, %v", index.name, valid, err)
+			}
+		}
+	}
+}
+
+// TestRedeemingGoesOnWhileAMigrationWaits has somebody read for long, as pg_dump does. Whoever waits for a lock that the
+// reader keeps would have all others wait behind.
+func TestRedeemingGoesOnWhileAMigrationWaits(t *testing.T) {
+	for name, database := range map[string]func(testing.TB) string{
+		"directly": cluster.Database,
+		"behind PgBouncer": func(t testing.TB) string {
+			return cluster.DatabaseBehindBouncer(t) + "&default_query_exec_mode=simple_protocol"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := database(t)
+			older := olderDatabase(t, address)
+			reader, err := older.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reader.Rollback(t.Context())
+			execute(t, reader, `LOCK TABLE redemptions IN ACCESS SHARE MODE`)
+			o := openBeside(t, address)
+			o.says("a migration waits for others to end their transactions", "migration=0002_audit", "perksd of ")
+			for n := range 20 {
+				if err := pgx.BeginFunc(t.Context(), older, func(tx pgx.Tx) error {
+					execute(t, tx, `SET LOCAL lock_timeout = '5s'`)
+					execute(t, tx, fmt.Sprintf(`INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
+						VALUES ('r%[1]d', 'p', 'u%[1]d', 'c', now(), 'approved', 'approved', '{}')`, n))
+					execute(t, tx, `SELECT FROM redemptions`)
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := reader.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			o.ends()
+			requireStatus(t, address, true)
+			requireIndexes(t, older)
+		})
+	}
+}
+
+// TestAMigrationThatWasKilledIsBegunAgain has the server end the connection that makes an index, as it would be after a
+// crash: what is left of the index is there and of no use.
+func TestAMigrationThatWasKilledIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	address := cluster.Database(t)
+	older := olderDatabase(t, address)
+	reader, err := older.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Rollback(t.Context())
+	execute(t, reader, `SELECT FROM users`) // an index waits for the end of every older snapshot
+	o := openBeside(t, address)
+	o.says("a migration waits for others to end their transactions", "index=audit_by_arrival", "perksd of ")
+	ended, err := one(view{t.Context(), older}, scanValue[int], `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+		WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%'`)
+	if err != nil || ended != 1 {
+		t.Fatalf("%d processes made an index, %v", ended, err)
+	}
+	if err := <-o.ended; err == nil {
+		t.Fatal("the database was opened all the same")
+	}
+	left, err := one(view{t.Context(), older}, scanValue[string], `
+		SELECT coalesce(string_agg(relname, ' '), '') FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid`)
+	if err != nil || left != "audit_by_arrival" {
+		t.Fatalf("the indexes that are of no use are %q, %v, so that this test shows nothing", left, err)
+	}
+	if err := reader.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var group errgroup.Group
+	for range 3 { // several replicas, once more
+		group.Go(func() error {
+			db, err := Open(t.Context(), address, Options{})
+			if err != nil {
+				return err
+			}
+			return db.Close()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	requireStatus(t, address, true)
+	requireIndexes(t, older)
+}
+
+// TestADatabaseIsMigratedBesideADecision has a server of the first version decide a redemption while a newer one starts.
+func TestADatabaseIsMigratedBesideADecision(t *testing.T) {
+	t.Parallel()
+	address := cluster.Database(t)
+	older := olderDatabase(t, address)
 	decision, err := older.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer decision.Rollback(t.Context())
 	execute(t, decision, `UPDATE redemptions SET status = 'approved' WHERE id = 'r'`)
-	type outcome struct {
-		db  *DB
-		err error
-	}
-	ended := make(chan outcome, 1)
-	go func() {
-		db, err := Open(t.Context(), address, Options{})
-		ended <- outcome{db, err}
-	}()
+	o := openBeside(t, address)
 	awaitLock(t, older)
 	execute(t, decision, `INSERT INTO audit (at, actor, action, subject) VALUES (now(), 'operator', 'redemption.approve', 'redemption/r')`)
 	if err := decision.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	o := <-ended
-	if o.err != nil {
-		t.Fatal(o.err)
+	o.ends()
+}
+
+// TestOrdersAreRightAfterAnUpgrade has perks from before the table of folded texts.
+func TestOrdersAreRightAfterAnUpgrade(t *testing.T) {
+	t.Parallel()
+	address := cluster.Database(t)
+	older := olderDatabase(t, address)
+	if _, err := older.Exec(t.Context(), `
+		INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description, terms, words)
+		SELECT id, now(), now(), 'auto', 't', 'c', 'T', 'C', description, terms, ''::tsvector
+		FROM (VALUES ('many', 'ÄC', NULL), ('upper', 'ÄB', 'Z'), ('lower', 'äa', 'a'), ('ascii', 'Z', 'B')) AS p (id, description, terms)
+		UNION ALL SELECT 'n' || n, now(), now(), 'auto', 't', 'c', 'T', 'C', 'éa' || n, NULL, ''::tsvector FROM generate_series(1000, 2100) AS n`); err != nil {
+		t.Fatal(err)
 	}
-	if err := o.db.Close(); err != nil {
-		t.Error(err)
+	db, err := Open(t.Context(), address, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for sort, want := range map[string][]string{
+		"description":  {"ascii", "lower", "upper", "many", "n1000"},
+		"-description": {"n2100", "n2099", "n2098", "n2097", "n2096"},
+		"terms":        {"lower", "ascii", "upper", "many", "n1000"},
+	} {
+		list, err := db.ListPerks(t.Context(), store.PerkQuery{Sort: sortedBy(t, sort), Window: store.Window{Page: 1, PerPage: 5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, perk := range list.Items {
+			ids = append(ids, perk.ID)
+		}
+		if !slices.Equal(ids, want) {
+			t.Errorf("sorted by %s they are %q, want %q", sort, ids, want)
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *search) inOrder(order string) string {
 
 // isByOneIndex holds when there is an index in exactly the order.
 func (s *search) isByOneIndex() bool {
-	return len(s.query.Sort) == 0 || len(s.query.Sort) == 1 && s.query.Sort[0].Field != api.SortDistance
+	return len(s.query.Sort) == 0 || len(s.query.Sort) == 1 && perkSortColumns[s.query.Sort[0].Field].isIndexed
 }
 
 // stretch is what matches among the first perks of the order, of which most are looked at.

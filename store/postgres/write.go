@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,8 +17,9 @@ import (
 	"example.com/perks/store"
 )
 
-// write runs work in a transaction and returns when it is durable. A caller whose context ends first gets Unavailable;
-// work that has begun goes on. It is done again, whole, when the server certainly kept nothing of it.
+// write runs work in a transaction and returns when it is durable. A caller whose context ends first gets NotBegun, and the
+// work is never done; or Unavailable if it has begun, and then it goes on. It is done again, whole, when the server certainly
+// kept nothing of it.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
 	_, err := writeFor(ctx, db, doing, func(s *session) (struct{}, error) { return struct{}{}, work(s) })
 	return err
@@ -30,17 +33,18 @@ func writeFor[T any](ctx context.Context, db *DB, doing string, work func(*sessi
 	}
 	var none T
 	if err := ctx.Err(); err != nil {
-		return none, store.Unavailable(err)
+		return none, store.NotBegun(err)
 	}
 	leave, err := db.join()
 	if err != nil {
 		return none, err
 	}
+	var claim claim
 	ended := make(chan outcome, 1) // buffered, so that the work never waits for a caller who left
 	go func() {
 		defer leave()
 		var o outcome
-		o.err = writeFault(doing, db.persist(ctx, func(s *session) (err error) {
+		o.err = writeFault(doing, db.persist(ctx, &claim, func(s *session) (err error) {
 			o.result, err = work(s)
 			return err
 		}))
@@ -53,16 +57,53 @@ func writeFor[T any](ctx context.Context, db *DB, doing string, work func(*sessi
 	case o := <-ended:
 		return o.result, o.err
 	case <-ctx.Done():
-		return none, store.Unavailable(ctx.Err())
+		return none, claim.leave(ctx.Err())
 	}
 }
 
+// claim settles which comes first: that a write begins, or that its caller leaves, who can then be told that it never does.
+type claim struct{ state atomic.Int32 }
+
+const (
+	claimOpen int32 = iota
+	claimBegun
+	claimInDoubt
+	claimLeft
+)
+
+// begin is true, now and when it is asked again, unless the caller has left.
+func (c *claim) begin() bool {
+	return c.state.CompareAndSwap(claimOpen, claimBegun) || c.state.Load() != claimLeft
+}
+
+// failed notes what became of a write that has begun: either nothing was kept, and it may begin anew, or nobody will know.
+func (c *claim) failed(err error) {
+	if errors.As(err, new(*unclearError)) {
+		c.state.CompareAndSwap(claimBegun, claimInDoubt)
+		return
+	}
+	c.state.CompareAndSwap(claimBegun, claimOpen)
+}
+
+func (c *claim) isInDoubt() bool { return c.state.Load() == claimInDoubt }
+
+// leave tells what the caller knows who does not wait any longer.
+func (c *claim) leave(cause error) error {
+	if c.state.CompareAndSwap(claimOpen, claimLeft) {
+		return store.NotBegun(cause)
+	}
+	return store.Unavailable(cause)
+}
+
 // persist tries the work again while failures pass and the caller waits.
-func (db *DB) persist(ctx context.Context, work func(*session) error) error {
+func (db *DB) persist(ctx context.Context, claim *claim, work func(*session) error) error {
 	for try := newTries(); ; {
-		err := db.transact(ctx, work)
+		err := db.transact(ctx, claim, work)
 		var unclear *unclearError
 		db.room.note(err)
+		if err != nil {
+			claim.failed(err)
+		}
 		if err == nil || errors.As(err, &unclear) || !isWorthWaiting(err) {
 			return err
 		}
@@ -75,7 +116,7 @@ func (db *DB) persist(ctx context.Context, work func(*session) error) error {
 
 // transact does the work in one transaction. When no one knows whether it was committed the error is an unclearError;
 // after any other it was not.
-func (db *DB) transact(ctx context.Context, work func(*session) error) error {
+func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) error) error {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
 		return err
@@ -89,6 +130,9 @@ func (db *DB) transact(ctx context.Context, work func(*session) error) error {
 		return err
 	}
 	defer tx.Rollback(ctx) // does nothing after the commit
+	if !claim.begin() {
+		return errLeft
+	}
 	takeWarning(conn.Conn().PgConn())
 	if err := db.perform(work, &session{ctx, tx}); err != nil {
 		return err
@@ -108,13 +152,16 @@ func (db *DB) perform(work func(*session) error, s *session) (err error) {
 	return work(s)
 }
 
-// committed judges the answer to a commit: only an error that the server went on from says that nothing was kept.
+// committed judges the answer to a commit: only an error that the server went on from, and is sure of, says that nothing was
+// kept.
 func committed(err error, conn *pgxpool.Conn) error {
 	var failure *pgconn.PgError
 	switch {
 	case err == nil && takeWarning(conn.Conn().PgConn()):
 		return &unclearError{errWarned}
-	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback), errors.As(err, &failure) && failure.SeverityUnlocalized == "ERROR":
+	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback):
+		return err
+	case errors.As(err, &failure) && failure.SeverityUnlocalized == "ERROR" && !slices.Contains(unknownStates, failure.Code):
 		return err
 	}
 	return &unclearError{err}

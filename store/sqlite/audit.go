@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"time"
 
 	"example.com/perks/store"
@@ -20,10 +21,17 @@ func (s *session) audit(at time.Time, by store.Actor, action, subject string, be
 		at.UnixMicro(), string(by), action, subject, was, is)
 }
 
+// AuditRestore adds the entry that says of the database that it was restored from a backup.
+func (db *DB) AuditRestore(ctx context.Context, restored store.Restored, by store.Actor, at time.Time) error {
+	return db.write(ctx, "note that the database was restored", func(s *session) error {
+		return s.audit(at, by, store.ActionRestoreDatabase, store.DatabaseSubject, nil, restored)
+	})
+}
+
 // auditImport adds the entry of an import, unless it brought nothing.
-func (s *session) auditImport(i store.Import, count int64) error {
-	if count == 0 {
+func (s *session) auditImport(i store.Import, imported store.Imported) error {
+	if imported.Count == 0 {
 		return nil
 	}
-	return s.audit(i.At, i.By, i.Action, i.Subject, nil, store.Imported{Count: count})
+	return s.audit(i.At, i.By, i.Action, i.Subject, nil, imported)
 }

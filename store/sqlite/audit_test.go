@@ -50,6 +50,7 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 		`REPLACE INTO redemptions ` + columns + ` VALUES (9, 'other', 1, 'ann', 'shop', 1, 'approved', 'approved', '{}')`,
 		`INSERT INTO redemptions ` + columns + ` VALUES (-5, 'other', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
 		`DELETE FROM redemptions`,
+		movedAside + `DELETE FROM redemptions; ` + movedBack,
 	} {
 		if err := byHand(text); err == nil {
 			t.Errorf("it is possible to %s", text)
@@ -59,6 +60,30 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 		t.Errorf("the log was\n%s\nand is\n%s", before, after)
 	}
 }
+
+func TestAResetLeavesTheGuardOfRedemptions(t *testing.T) {
+	db := openTemporary(t)
+	guard := func() string {
+		text, err := one(db.latest(t.Context()), scanValue[string], `SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	before := guard()
+	if _, err := db.Reset(t.Context(), store.Operator, fromMicros(1)); err != nil {
+		t.Fatal(err)
+	}
+	if after := guard(); after != before {
+		t.Errorf("it was %q and is %q", before, after)
+	}
+}
+
+// What is in the tables that tell a sandbox from a live database can be taken out of them for as long as a transaction.
+const (
+	movedAside = `CREATE TEMP TABLE aside AS SELECT * FROM clients; DELETE FROM clients; DELETE FROM signing_keys; `
+	movedBack  = `INSERT INTO clients SELECT * FROM aside`
+)
 
 func whole(t *testing.T, db *DB) string {
 	t.Helper()

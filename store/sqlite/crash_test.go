@@ -24,9 +24,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, redeemUntilKilled(path))
 		os.Exit(1)
 	}
-	if path := os.Getenv(replaceWhenTold); path != "" {
-		fmt.Fprint(os.Stderr, replaceOnInput(path))
-		os.Exit(0)
+	for mode, do := range map[string]func(path string) error{
+		replaceWhenTold: replaceOnInput, commitTwo: commitTwoTogether, restoreBeside: restoreFromBeside,
+	} {
+		if path := os.Getenv(mode); path != "" {
+			fmt.Fprint(os.Stderr, do(path))
+			os.Exit(0)
+		}
 	}
 	os.Exit(m.Run())
 }

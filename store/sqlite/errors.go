@@ -22,14 +22,17 @@ var (
 	errFull = errors.New("the disk of the database was full a moment ago")
 )
 
-// fault tells what was being done when the database failed or the time was up. Failures that pass, and those after which
-// a write may or may not be there, become store.Unavailable; what is not the database's own error is returned as it is.
+// fault tells what was being done when the database failed or the time was up. Failures that pass become store.NotBegun, and
+// those after which a write may or may not be there store.Unavailable; what is not the database's own error is returned as
+// it is.
 func fault(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case isPassing(err):
+	case errors.As(err, new(*unclearError)):
 		return store.Unavailable(fmt.Errorf("%s: %w", doing, inWords(err)))
+	case isPassing(err):
+		return store.NotBegun(fmt.Errorf("%s: %w", doing, inWords(err)))
 	case isDatabase(err), isOver(err):
 		return fmt.Errorf("%s: %w", doing, inWords(err))
 	}
@@ -74,6 +77,14 @@ func isDatabase(err error) bool { return resultCode(err) != 0 }
 func isOver(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
+
+// unclearError is the failure of a commit that may have succeeded.
+type unclearError struct{ cause error }
+
+func (e *unclearError) Error() string {
+	return fmt.Sprintf("it is not known whether the commit succeeded: %v", e.cause)
+}
+func (e *unclearError) Unwrap() error { return e.cause }
 
 // commitsNothing tells whether a COMMIT that failed so has certainly left nothing in the file: a constraint was broken,
 // a lock was not to be had, or there was no room for the last page. After other failures, such as one of fsync, the write

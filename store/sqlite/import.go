@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -14,78 +15,167 @@ import (
 type staging[T any] struct {
 	table string // makes the temporary table "staged", in which a record replaces an earlier one of its id
 	add   func(*session, T) error
-	merge func(*session) error // runs in one transaction and brings what is staged into the database
+	merge func(*session) (created, changed int64, err error) // runs in one transaction and brings what is staged into the database
 	entry store.Import
 }
 
 // importRecords lays the records down in a temporary table of a connection of its own, which locks nothing however slowly
 // they come, and merges them in one transaction.
-func importRecords[T any](ctx context.Context, db *DB, doing string, staging staging[T], records iter.Seq2[T, error]) (count int64, err error) {
+func importRecords[T any](ctx context.Context, db *DB, doing string, staging staging[T], records iter.Seq2[T, error]) (imported store.Imported, err error) {
+	var none store.Imported
 	s, err := db.file.session(ctx)
 	if err != nil {
-		return 0, fault(doing, err)
+		return none, fault(doing, err)
 	}
 	defer func() {
 		if closeErr := s.close(); closeErr != nil {
 			db.log.Warn("the connection of an import did not close", "error", closeErr)
 		}
 	}()
-	if count, err = stage(ctx, s, staging, records); err != nil {
-		return 0, fault(doing, err)
+	if err := stage(ctx, s, staging, records); err != nil {
+		return none, fault(doing, err)
 	}
 	err = db.writer.doAlone(ctx, func() error {
-		return s.inTransaction(func() error {
-			if err := staging.merge(s); err != nil {
+		return s.inTransaction(func() (err error) {
+			if imported.Count, err = one(s, scanValue[int64], `SELECT count(*) FROM staged`); err != nil {
 				return err
 			}
-			return s.auditImport(staging.entry, count)
+			if imported.Created, imported.Changed, err = staging.merge(s); err != nil {
+				return err
+			}
+			imported.Unchanged = imported.Count - imported.Created - imported.Changed
+			return s.auditImport(staging.entry, imported)
 		})
 	})
 	if err != nil {
-		return 0, fault(doing, err)
+		return none, fault(doing, err)
 	}
-	return count, nil
+	return imported, nil
 }
 
-func stage[T any](ctx context.Context, s *session, staging staging[T], records iter.Seq2[T, error]) (int64, error) {
+func stage[T any](ctx context.Context, s *session, staging staging[T], records iter.Seq2[T, error]) error {
 	if err := s.script(staging.table); err != nil {
-		return 0, err
+		return err
 	}
 	if err := s.exec(`BEGIN`); err != nil {
-		return 0, err
+		return err
 	}
-	var count int64
+	count := 0
 	for record, err := range records {
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		if err := staging.add(s, record); err != nil {
-			return 0, fmt.Errorf("take record %d: %w", count+1, err)
+			return err
 		}
 		count++
+		if err := staging.add(s, record); err != nil {
+			return fmt.Errorf("take record %d: %w", count, err)
+		}
 	}
-	return count, s.exec(`COMMIT`)
+	return s.exec(`COMMIT`)
 }
 
+// partials says how staged records of a kind are made whole. The table "staged" has line and absent of their store.Row.
+type partials[T overlay[T]] struct {
+	kind  store.Kind
+	put   func(s *session, row int64, record T) error // in place of what is staged, in its row if their order counts
+	scan  func(row) (T, error)
+	table string // where the kind's records are
+	// known selects rowid, line and absent of the staged records that are not whole, what is staged of them and what is
+	// known of them, each of these two for scan: after a rowid, and so many.
+	known string
+	lacks string // of absent, what a new record cannot do without
+}
+
+type overlay[T any] interface {
+	Over(known T, absent store.Fields) (T, error)
+}
+
+// madeWholeAtOnce is how many records are read before they are written.
+const madeWholeAtOnce = 1000
+
+// makeWhole gives the staged records of known ids the fields that their rows leave open. Rows for which that cannot be done
+// are refused.
+func makeWhole[T overlay[T]](s *session, p partials[T]) error {
+	var refused store.RowsRefused
+	for missing, err := range each(s, scanMissing(p.kind), `
+		SELECT line, id, `+p.lacks+` AS lacks FROM staged
+		WHERE lacks & ? <> 0 AND id NOT IN (SELECT id FROM `+p.table+`) ORDER BY rowid`, int64(p.kind.Needs())) {
+		if err != nil {
+			return err
+		}
+		refused.Add(missing.Line, missing.Err)
+	}
+	for last := int64(0); ; {
+		rows, err := all(s, scanPartial(p.scan), p.known, last, madeWholeAtOnce)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return refused.Err()
+		}
+		for _, row := range rows {
+			record, err := row.staged.Over(row.known, row.Absent)
+			if err != nil {
+				refused.Add(row.Line, err)
+			} else if err := p.put(s, row.rowid, record); err != nil {
+				return err
+			}
+			last = row.rowid
+		}
+	}
+}
+
+func scanMissing(kind store.Kind) func(row) (store.RefusedRow, error) {
+	return func(r row) (missing store.RefusedRow, err error) {
+		var id string
+		var absent store.Fields
+		err = r.Scan(&missing.Line, &id, &absent)
+		missing.Err = kind.Missing(id, absent)
+		return missing, err
+	}
+}
+
+// partial is a record that is staged and not whole, and what is known of it.
+type partial[T any] struct {
+	staged, known T
+	rowid         int64
+	store.Row
+}
+
+func scanPartial[T any](scan func(row) (T, error)) func(row) (partial[T], error) {
+	return func(r row) (p partial[T], err error) {
+		p.staged, err = scan(scanner(func(into ...any) (err error) {
+			p.known, err = scan(rowAfter{r, append([]any{&p.rowid, &p.Line, &p.Absent}, into...)})
+			return err
+		}))
+		return p, err
+	}
+}
+
+// scanner is a row whose columns are read otherwise.
+type scanner func(into ...any) error
+
+func (s scanner) Scan(into ...any) error { return s(into...) }
+
 // ImportUsers adds the users that are not known yet.
-func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error], by store.Actor, at time.Time) (int64, error) {
+func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error], by store.Actor, at time.Time) (store.Imported, error) {
 	return importRecords(ctx, db, "import users", staging[store.User]{
 		entry: store.Import{Action: store.ActionImportUsers, Subject: store.UsersSubject, By: by, At: at},
 		table: `CREATE TEMP TABLE staged (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID`,
 		add: func(s *session, user store.User) error {
 			return s.exec(`INSERT OR REPLACE INTO staged VALUES (?)`, user.ID)
 		},
-		merge: func(s *session) error {
-			return s.exec(`INSERT INTO users SELECT id FROM staged WHERE true ON CONFLICT (id) DO NOTHING`)
+		merge: func(s *session) (created, changed int64, err error) {
+			created, err = s.execCount(`INSERT INTO users SELECT id FROM staged WHERE true ON CONFLICT (id) DO NOTHING`)
+			return created, 0, err
 		},
 	}, rows)
 }
 
 // ImportCategories adds categories and renames those that are known.
-func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by store.Actor, at time.Time) (int64, error) {
+func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by store.Actor, at time.Time) (store.Imported, error) {
 	return importRecords(ctx, db, "import categories", staging[api.Category]{
 		entry: store.Import{Action: store.ActionImportCategories, Subject: store.CategoriesSubject, By: by, At: at},
 		table: `CREATE TEMP TABLE staged (id TEXT PRIMARY KEY, name TEXT NOT NULL, name_fold TEXT NOT NULL) STRICT`,
@@ -98,14 +188,26 @@ func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category,
 
 // mergeCategories lets perks follow their category to its new name. Of several categories of one name, perks belong to
 // the one with the lowest id.
-func mergeCategories(s *session) error {
-	return runAll(s,
-		`CREATE TEMP TABLE renamed AS
+func mergeCategories(s *session) (created, changed int64, err error) {
+	if err := s.exec(`
+		CREATE TEMP TABLE renamed AS
 			SELECT old.name_fold AS old_fold, new.name, new.name_fold
 			FROM categories AS old JOIN staged AS new ON new.id = old.id
-			WHERE new.name <> old.name AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`,
-		`INSERT INTO categories (id, name, name_fold) SELECT id, name, name_fold FROM staged WHERE true
-			ON CONFLICT (id) DO UPDATE SET name = excluded.name, name_fold = excluded.name_fold`,
+			WHERE new.name <> old.name AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`); err != nil {
+		return 0, 0, err
+	}
+	changed, err = s.execCount(`
+		UPDATE categories AS old SET name = new.name, name_fold = new.name_fold
+		FROM staged AS new WHERE old.id = new.id AND old.name <> new.name`)
+	if err != nil {
+		return 0, 0, err
+	}
+	created, err = s.execCount(`
+		INSERT INTO categories (id, name, name_fold) SELECT id, name, name_fold FROM staged WHERE true ON CONFLICT (id) DO NOTHING`)
+	if err != nil {
+		return 0, 0, err
+	}
+	return created, changed, runAll(s,
 		`UPDATE perks SET category = renamed.name, category_fold = renamed.name_fold
 			FROM renamed WHERE perks.category_fold = renamed.old_fold`,
 		raiseVersion,
@@ -116,30 +218,70 @@ func mergeCategories(s *session) error {
 const raiseVersion = `UPDATE catalog SET version = version + 1`
 
 // ImportProperties adds properties and updates those that are known, or returns ClientNotFound for an owner that is not.
-func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error], by store.Actor, at time.Time) (int64, error) {
+func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error], by store.Actor, at time.Time) (store.Imported, error) {
 	return importRecords(ctx, db, "import properties", staging[store.PropertyRecord]{
 		entry: store.Import{Action: store.ActionImportProperties, Subject: store.PropertiesSubject, By: by, At: at},
-		table: `CREATE TEMP TABLE staged AS SELECT * FROM properties WHERE false;
+		table: `CREATE TEMP TABLE staged AS SELECT 0 AS line, 0 AS absent, * FROM properties WHERE false;
 			CREATE UNIQUE INDEX temp.staged_by_id ON staged (id)`,
 		add: func(s *session, property store.PropertyRecord) error {
-			return s.exec(`INSERT OR REPLACE INTO staged (`+propertyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				propertyValues(property)...)
+			return stageProperty(s, property)
 		},
 		merge: mergeProperties,
 	}, rows)
 }
 
-func mergeProperties(s *session) error {
+// stageProperty replaces a record of the same id.
+func stageProperty(s *session, property store.PropertyRecord) error {
+	return s.exec(`INSERT OR REPLACE INTO staged (line, absent, `+propertyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		append([]any{property.Row.Line, int64(property.Row.Absent)}, propertyValues(property)...)...)
+}
+
+var partialProperties = partials[store.PropertyRecord]{
+	kind: store.PropertyKind, scan: scanProperty, table: `properties`,
+	lacks: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, store.OwnerField),
+	put: func(s *session, row int64, property store.PropertyRecord) error {
+		return stageProperty(s, property)
+	},
+	known: `
+		SELECT new.rowid, new.line, new.absent, ` + of("new", propertyColumns) + `, ` + of("old", propertyColumns) + `
+		FROM staged AS new CROSS JOIN properties AS old ON old.id = new.id
+		WHERE new.absent <> 0 AND new.rowid > ? ORDER BY new.rowid LIMIT ?`,
+}
+
+// of names columns of the table that is called so.
+func of(table, columns string) string {
+	var names []string
+	for name := range strings.SplitSeq(columns, ",") {
+		names = append(names, table+"."+strings.TrimSpace(name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// mergeProperties leaves only those staged that are new or become different.
+func mergeProperties(s *session) (created, changed int64, err error) {
+	if err := makeWhole(s, partialProperties); err != nil {
+		return 0, 0, err
+	}
 	strangers, err := all(s, scanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	for _, owner := range strangers {
-		return store.ClientNotFound(owner)
+		return 0, 0, store.ClientNotFound(owner)
 	}
-	return s.exec(`
+	if err := s.exec(`
+		DELETE FROM staged AS new WHERE EXISTS (
+			SELECT 1 FROM properties AS old
+			WHERE old.id = new.id AND (` + of("old", propertyColumns) + `) IS (` + of("new", propertyColumns) + `))`); err != nil {
+		return 0, 0, err
+	}
+	if changed, err = one(s, scanValue[int64], `SELECT count(*) FROM staged WHERE id IN (SELECT id FROM properties)`); err != nil {
+		return 0, 0, err
+	}
+	all, err := s.execCount(`
 		INSERT INTO properties (` + propertyColumns + `) SELECT ` + propertyColumns + ` FROM staged WHERE true
 		` + replaceProperty)
+	return all - changed, changed, err
 }
 
 func runAll(s *session, statements ...string) error {

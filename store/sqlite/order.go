@@ -1,10 +1,14 @@
 package sqlite
 
 import (
+	"database/sql/driver"
 	"fmt"
 	"strings"
 
+	"modernc.org/sqlite"
+
 	"example.com/perks/api"
+	"example.com/perks/store"
 )
 
 // sortColumn is what a field is sorted by.
@@ -15,6 +19,11 @@ type sortColumn struct {
 
 // perkSortColumns are the fields that perks can be sorted by.
 var perkSortColumns = map[string]sortColumn{
+	"id":             {`p.id`, false},
+	"description":    {`fold(p.description)`, false},
+	"image_url":      {`fold(p.image_url)`, true},
+	"discount_text":  {`fold(p.discount_text)`, true},
+	"terms":          {`fold(p.terms)`, true},
 	"title":          {`p.title_fold`, false},
 	"category":       {`p.category_fold`, true},
 	"merchant_name":  {`p.merchant_name_fold`, true},
@@ -26,12 +35,23 @@ var perkSortColumns = map[string]sortColumn{
 	api.SortDistance: {distance, false},
 }
 
-// sortIndexes serve the order of all perks by one field, ascending and descending.
+func init() {
+	sqlite.MustRegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		if text, ok := args[0].(string); ok {
+			return store.Fold(text), nil
+		}
+		return args[0], nil
+	})
+}
+
+// sortIndexes serve the order of all perks by one field, ascending and descending. The fields that are not here are folded
+// and sorted anew for each page.
 var sortIndexes = map[string][2]string{
 	"title":         {`perks_title_asc`, `perks_title_desc`},
 	"category":      {`perks_category_asc`, `perks_category_desc`},
 	"merchant_name": {`perks_merchant_name_asc`, `perks_merchant_name_desc`},
 	"city":          {`perks_city_asc`, `perks_city_desc`},
+	"id":            {`sqlite_autoindex_perks_1`, `sqlite_autoindex_perks_1`},
 	"valid_from":    {`perks_valid_from_asc`, `perks_valid_from_desc`},
 	"valid_to":      {`perks_valid_to_asc`, `perks_valid_to_desc`},
 	"created_at":    {`perks_created_at_asc`, `perks_created_at_desc`},
@@ -58,6 +78,9 @@ func orderBy(columns map[string]sortColumn, keys []api.SortKey, id string, fromE
 			return "", fmt.Errorf("there is no order by %q", key.Field)
 		}
 		terms = append(terms, column.text+direction(column, key.Desc, fromEnd))
+		if column.text == id { // nothing is left to decide
+			return strings.Join(terms, `, `), nil
+		}
 	}
 	terms = append(terms, id+direction(sortColumn{}, false, fromEnd))
 	return strings.Join(terms, `, `), nil

@@ -72,7 +72,7 @@ func TestRestoreBehindALinkReplacesWhatItLeadsTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	former, err := Restore(t.Context(), backup, link, time.Now())
+	former, err := Restore(t.Context(), backup, link, time.Now(), carryNothing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,11 @@ func TestEveryOrderOfAllPerksIsWalkedOnItsIndex(t *testing.T) {
 		for _, key := range []api.SortKey{{Field: field}, {Field: field, Desc: true}} {
 			for _, expired := range []bool{false, true} {
 				query := store.PerkQuery{IncludeExpired: expired, Sort: []api.SortKey{key}}
-				requirePlan(t, db, query, "SCAN p USING COVERING INDEX perks_"+field, "TEMP B-TREE")
+				index := "COVERING INDEX perks_" + field
+				if field == "id" {
+					index = "INDEX sqlite_autoindex_perks_1" // SQLite's own
+				}
+				requirePlan(t, db, query, index, "TEMP B-TREE")
 			}
 		}
 	}
@@ -30,7 +34,7 @@ func TestEveryOrderByTwoFieldsSortsOnlyAmongEqualsOfTheFirst(t *testing.T) {
 		for second := range sortIndexes {
 			if first != second {
 				query := store.PerkQuery{Sort: []api.SortKey{{Field: first, Desc: true}, {Field: second}}}
-				requirePlan(t, db, query, " INDEX perks_"+first, "TEMP B-TREE FOR ORDER BY")
+				requirePlan(t, db, query, " INDEX "+sortIndexes[first][1], "TEMP B-TREE FOR ORDER BY")
 			}
 		}
 	}

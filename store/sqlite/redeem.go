@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -79,8 +78,12 @@ func (s *session) answerToKey(attempt store.RedeemAttempt) (api.Redemption, erro
 		FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption JOIN perks AS p ON p.row = r.perk
 		WHERE k.client_id = ? AND k.key = ? AND k.created_at >= ?`,
 		attempt.ClientID, attempt.Key.Key, attempt.At.Add(-store.IdempotencyKeyLife).UnixMicro())
-	if err == nil && !bytes.Equal(fingerprint, attempt.Key.Fingerprint[:]) {
-		return first, store.IdempotencyKeyReused(attempt.Key.Key)
+	if err != nil {
+		return first, err
+	}
+	fits, err := attempt.Key.FitsKept(fingerprint)
+	if err == nil && !fits {
+		err = store.IdempotencyKeyReused(attempt.Key.Key)
 	}
 	return first, err
 }
@@ -108,6 +111,11 @@ func (s *session) offer(attempt store.RedeemAttempt) (offer, error) {
 func (s *session) makeRedemption(attempt store.RedeemAttempt, o offer) (api.Redemption, error) {
 	made := o.Redemption(attempt)
 	at := made.RedeemedAt.UnixMicro()
+	if !o.UserKnown {
+		if err := s.createUser(attempt); err != nil {
+			return made, err
+		}
+	}
 	row, err := s.insert(`
 		INSERT INTO redemptions (id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)`,
@@ -126,4 +134,13 @@ func (s *session) makeRedemption(attempt store.RedeemAttempt, o offer) (api.Rede
 		ON CONFLICT (client_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, redemption = excluded.redemption,
 			created_at = excluded.created_at`,
 		attempt.ClientID, attempt.Key.Key, attempt.Key.Fingerprint[:], row, at)
+}
+
+// createUser makes the attempt's user with the redemption: a refusal, which comes before, makes none.
+func (s *session) createUser(attempt store.RedeemAttempt) error {
+	if err := s.exec(`INSERT INTO users (id) VALUES (?)`, attempt.UserID); err != nil {
+		return err
+	}
+	return s.audit(attempt.At, store.ClientActor(attempt.ClientID), store.ActionCreateUser, store.UserSubject(attempt.UserID),
+		nil, store.CreatedUser{ID: attempt.UserID, RedemptionID: attempt.ID})
 }

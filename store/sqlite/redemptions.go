@@ -12,6 +12,8 @@ var redemptionSortColumns = map[string]sortColumn{
 	"redeemed_at": {`r.redeemed_at`, false},
 	"status":      {`r.status`, false},
 	"perk_id":     {`p.id`, false},
+	"user_id":     {`r.user_id`, false},
+	"id":          {`r.id`, false},
 }
 
 // ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound.
@@ -22,7 +24,7 @@ func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) 
 		return list, err
 	}
 	err = db.read(ctx, "list redemptions", func(v view) (err error) {
-		if err := requireUser(v, query.UserID); err != nil {
+		if err := requireUser(v, query.UserID, query.AnyUser); err != nil {
 			return err
 		}
 		list.Total, err = one(v, scanValue[int64], `SELECT count(*) FROM redemptions WHERE user_id = ?`, query.UserID)

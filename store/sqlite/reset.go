@@ -47,10 +47,39 @@ func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
 	return found, fault("look for what only a live database has", err)
 }
 
+// LiveRecordsAt is LiveRecords of the database at path, which must be set up. It changes nothing, and migrates nothing.
+func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, err error) {
+	file, err := newFile(path)
+	if err != nil {
+		return found, err
+	}
+	db, err := file.readers()
+	if err != nil {
+		return found, err
+	}
+	defer db.Close()
+	found, err = one(view{ctx, db}, scanLiveRecords, liveRecords)
+	return found, fault("look for what only a live database has", err)
+}
+
 func (s *session) empty(by store.Actor, at time.Time) (emptied store.Emptied, err error) {
 	if err := s.requireSandbox(); err != nil {
 		return emptied, err
 	}
+	err = s.withoutTrigger("redemptions_stay", func() (err error) {
+		emptied, err = s.deleteAll()
+		return err
+	})
+	if err != nil {
+		return emptied, err
+	}
+	if err := s.exec(raiseVersion); err != nil {
+		return emptied, err
+	}
+	return emptied, s.audit(at, by, store.ActionResetSandbox, store.SandboxSubject, emptied, nil)
+}
+
+func (s *session) deleteAll() (emptied store.Emptied, err error) {
 	for _, table := range []struct {
 		count *int64
 		text  string
@@ -67,10 +96,7 @@ func (s *session) empty(by store.Actor, at time.Time) (emptied store.Emptied, er
 			return emptied, err
 		}
 	}
-	if err := s.exec(raiseVersion); err != nil {
-		return emptied, err
-	}
-	return emptied, s.audit(at, by, store.ActionResetSandbox, store.SandboxSubject, emptied, nil)
+	return emptied, nil
 }
 
 // requireSandbox holds until the transaction ends, which nothing else writes beside.

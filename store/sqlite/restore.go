@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,10 +16,20 @@ import (
 // ErrInUse means that a server, or another program, has the database open.
 var ErrInUse = errors.New("a program is using it")
 
-// Restore puts a copy of a backup where the database at path is, or is to be. The backup is looked through first, whole,
-// and stays as it is. What was there is kept with all that belongs to it, under the name that is returned, "" if nothing
-// was. While anyone has the database open the error is ErrInUse. After an error the database is as it was.
-func Restore(ctx context.Context, backup, path string, at time.Time) (former string, err error) {
+// CarryOver takes what is to outlast a restore from the database that is replaced into the one that takes its place.
+type CarryOver struct {
+	// Former is called first, with a copy of the database that is replaced or with why there is none to be read. The copy is
+	// gone afterwards.
+	Former func(former *DB, err error)
+	// Restored is called with what takes its place, before it is there. After an error nothing is replaced.
+	Restored func(restored *DB) error
+}
+
+// Restore puts a copy of a backup where the database at path is, or is to be, brings it to this program's version, and has
+// carried over what the backup cannot know. The backup is looked through first, whole, and stays as it is. What was there is
+// kept with all that belongs to it, under the name that is returned, "" if nothing was. While anyone has the database open
+// the error is ErrInUse. After an error the database is as it was.
+func Restore(ctx context.Context, backup, path string, at time.Time, carry CarryOver) (former string, err error) {
 	target, err := newFile(path)
 	if err != nil {
 		return "", err
@@ -31,20 +42,80 @@ func Restore(ctx context.Context, backup, path string, at time.Time) (former str
 		return "", fmt.Errorf("restore %s: %w", path, err)
 	}
 	defer end()
-	release, err := target.lockOut()
+	locked, err := target.lockOut()
 	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", path, err)
 	}
-	defer release()
+	if locked != nil {
+		defer locked.Close()
+	}
+	if err := target.putBack(); err != nil {
+		return "", fmt.Errorf("put back what an interrupted restore of %s set aside: %w", path, err)
+	}
+	if err := target.showTo(ctx, carry.Former, locked); err != nil {
+		return "", fmt.Errorf("restore %s: %w", path, err)
+	}
 	copied := file{path: target.path + ".restoring"}
 	defer copied.remove()
 	if err := copied.copyFrom(ctx, backup); err != nil {
 		return "", fmt.Errorf("restore from %s: %w", backup, inWords(err))
 	}
+	if err := copied.prepare(ctx, carry.Restored); err != nil {
+		return "", err
+	}
 	if former, err = target.replaceBy(copied, at); err != nil {
 		return "", fmt.Errorf("restore %s: %w", path, inWords(err))
 	}
 	return former, nil
+}
+
+// showTo has look at a copy of the database, or tells it why there is none. It copies because closing any other handle of
+// the file would let go of the lock, which belongs to this process. An error is one of clearing up.
+func (f file) showTo(ctx context.Context, look func(*DB, error), locked *os.File) error {
+	copied := file{path: f.path + ".replaced"}
+	copied.remove() // what an earlier attempt left
+	defer copied.remove()
+	db, err := f.openCopy(ctx, copied, locked)
+	look(db, inWords(err))
+	if err != nil {
+		return nil
+	}
+	return db.Close()
+}
+
+func (f file) openCopy(ctx context.Context, copied file, locked *os.File) (*DB, error) {
+	if locked == nil {
+		return nil, fs.ErrNotExist
+	}
+	if err := copyFile(locked, copied.path); err != nil {
+		return nil, err
+	}
+	log, err := os.Open(f.path + logSuffix)
+	if err == nil {
+		err = errors.Join(copyFile(log, copied.path+logSuffix), log.Close())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := copied.lookThrough(ctx); err != nil {
+		return nil, err
+	}
+	return open(ctx, copied.path, slog.New(slog.DiscardHandler))
+}
+
+// prepare brings the file to this program's version and has change written to it. All is in the file itself afterwards.
+func (f file) prepare(ctx context.Context, change func(*DB) error) error {
+	db, err := open(ctx, f.path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return inWords(err)
+	}
+	if err := errors.Join(change(db), db.Close()); err != nil {
+		return inWords(err)
+	}
+	if log, err := os.Stat(f.path + logSuffix); err == nil && log.Size() > 0 {
+		return fmt.Errorf("%s has a log that was not written into it", f.path)
+	}
+	return nil
 }
 
 func (f file) isAlso(path string) bool {
@@ -59,18 +130,17 @@ func (f file) copyFrom(ctx context.Context, backup string) error {
 		return fmt.Errorf("it is not a backup but a database at work, whose last changes are in %s; copy it with 'perksd backup'", backup+logSuffix)
 	}
 	f.remove() // what an earlier attempt left
-	if err := copyFile(backup, f.path); err != nil {
+	source, err := os.Open(backup)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(copyFile(source, f.path), source.Close()); err != nil {
 		return err
 	}
 	return f.lookThrough(ctx)
 }
 
-func copyFile(from, to string) (err error) {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
+func copyFile(source io.Reader, to string) (err error) {
 	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -108,42 +178,99 @@ func (f file) lookThrough(ctx context.Context) error {
 	return nil
 }
 
+// replacing is the name of the new database while the old one may lack its log.
+func (f file) replacing() string { return f.path + ".replacing" }
+
+// errHalfRestored keeps everybody from a database whose log was set aside: what was committed last is only there.
+var errHalfRestored = errors.New("a restore of it was interrupted; run 'perksd restore' once more")
+
 // replaceBy puts another file in the place of this one, and keeps this one with its log. Nobody may have either open. For
-// an instant there is the old file without its log: who is interrupted then has both under the other name, and restores
-// again.
+// an instant there is the old file without its log, and the mark of that: who is interrupted then restores again.
 func (f file) replaceBy(other file, at time.Time) (former string, err error) {
-	put := os.Rename
 	was, err := os.Stat(f.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		put = os.Link // which leaves alone what somebody makes meanwhile: there was nothing to lock
-	case err != nil:
-		return "", err
-	default:
-		former = f.path + ".before-" + at.UTC().Format("20060102T150405Z")
-		if err := os.Link(f.path, former); errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("a former one is kept as %s already, from this very second; restore again", former)
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, suffix := range []string{logSuffix, memorySuffix} {
+			_ = os.Remove(f.path + suffix)
+		}
+		// A link leaves alone what somebody makes meanwhile: there was nothing to lock.
+		if err := os.Link(other.path, f.path); errors.Is(err, fs.ErrExist) {
+			return "", ErrInUse
 		} else if err != nil {
 			return "", err
 		}
-		if err := os.Link(f.path+logSuffix, former+logSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		if err := giveTo(other.path, was); err != nil {
-			return "", err
-		}
+		return "", syncFolder(filepath.Dir(f.path))
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := giveTo(other.path, was); err != nil {
+		return "", err
+	}
+	if former, err = f.setAside(other, at); err == nil {
+		err = os.Rename(f.replacing(), f.path)
+	}
+	if err != nil {
+		return "", errors.Join(err, f.putBack())
+	}
+	return former, syncFolder(filepath.Dir(f.path))
+}
+
+// setAside gives the file and its log their other names, and takes the log away from the first one.
+func (f file) setAside(other file, at time.Time) (former string, err error) {
+	former = f.path + ".before-" + at.UTC().Format("20060102T150405Z")
+	if _, err := os.Lstat(former); err == nil {
+		return "", fmt.Errorf("a former one is kept as %s already, from this very second; restore again", former)
+	}
+	if err := os.Rename(other.path, f.replacing()); err != nil {
+		return "", err
+	}
+	if err := os.Link(f.path, former); err != nil {
+		return "", err
+	}
+	if err := os.Link(f.path+logSuffix, former+logSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err := syncFolder(filepath.Dir(f.path)); err != nil {
+		return "", err
 	}
 	for _, suffix := range []string{logSuffix, memorySuffix} {
 		if err := os.Remove(f.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 	}
-	if err := put(other.path, f.path); errors.Is(err, fs.ErrExist) {
-		return "", ErrInUse
-	} else if err != nil {
-		return "", err
+	return former, nil
+}
+
+// putBack undoes setAside, if it was interrupted, or failed, before the new file was in place.
+func (f file) putBack() error {
+	if _, err := os.Lstat(f.replacing()); err != nil {
+		return nil
 	}
-	return former, syncFolder(filepath.Dir(f.path))
+	formers, err := filepath.Glob(escapeGlob(f.path) + ".before-*Z")
+	if err != nil {
+		return err
+	}
+	for _, former := range formers {
+		if !f.isAlso(former) {
+			continue
+		}
+		if log, err := os.Stat(f.path + logSuffix); err == nil && log.Size() == 0 { // of a server that found the mark too late
+			_ = os.Remove(f.path + logSuffix)
+		}
+		if err := os.Link(former+logSuffix, f.path+logSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := syncFolder(filepath.Dir(f.path)); err != nil {
+			return err
+		}
+		file{path: former}.remove()
+	}
+	return os.Remove(f.replacing())
+}
+
+// escapeGlob keeps what filepath.Glob takes for a pattern in a path as it is.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // remove removes the file and what SQLite put beside it. What cannot be removed is in nobody's way.

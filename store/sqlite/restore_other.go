@@ -8,7 +8,7 @@ import (
 )
 
 // lockOut refuses: how others hold a database is not known here.
-func (f file) lockOut() (release func(), err error) {
+func (f file) lockOut() (locked *os.File, err error) {
 	return nil, errors.New("on this system put the backup in place by hand, while no server runs, and remove the old database's -wal and -shm")
 }
 

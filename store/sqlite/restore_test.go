@@ -8,9 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/perks/store"
 )
 
 // backedUp makes a database and a backup of it.
@@ -28,6 +31,9 @@ func backedUp(t *testing.T) (path, backup string) {
 	return path, backup
 }
 
+// carryNothing is for restores that are not about what outlasts them.
+var carryNothing = CarryOver{Former: func(*DB, error) {}, Restored: func(*DB) error { return nil }}
+
 func TestOneRestoreWorksAtATimeWhereThereIsNoDatabaseYet(t *testing.T) {
 	path, backup := backedUp(t)
 	target, err := newFile(filepath.Join(filepath.Dir(path), "new.db"))
@@ -38,11 +44,11 @@ func TestOneRestoreWorksAtATimeWhereThereIsNoDatabaseYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), backup, target.path, time.Now()); !errors.Is(err, ErrInUse) {
+	if _, err := Restore(t.Context(), backup, target.path, time.Now(), carryNothing); !errors.Is(err, ErrInUse) {
 		t.Errorf("beside another one: %v, want %v", err, ErrInUse)
 	}
 	end()
-	if _, err := Restore(t.Context(), backup, target.path, time.Now()); err != nil {
+	if _, err := Restore(t.Context(), backup, target.path, time.Now(), carryNothing); err != nil {
 		t.Errorf("after it: %v", err)
 	}
 }
@@ -54,10 +60,91 @@ func TestADatabaseIsNotRestoredFromItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, backup := range []string{path, linked} {
-		if _, err := Restore(t.Context(), backup, path, time.Now()); err == nil || !strings.Contains(err.Error(), "itself") {
+		if _, err := Restore(t.Context(), backup, path, time.Now(), carryNothing); err == nil || !strings.Contains(err.Error(), "itself") {
 			t.Errorf("from %s: %v, want a refusal", backup, err)
 		}
 	}
+}
+
+// TestAnInterruptedRestoreIsTakenUp has one end between taking the log away and putting the backup in place.
+func TestAnInterruptedRestoreIsTakenUp(t *testing.T) {
+	path, backup := backedUp(t)
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.AuditRestore(t.Context(), store.Restored{}, "committed last", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	// What a server leaves that was killed: what was committed last is in the log alone.
+	folder := t.TempDir()
+	left := file{path: filepath.Join(folder, "perks.db")}
+	for _, suffix := range []string{"", logSuffix} {
+		content, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(left.path+suffix, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := file{path: left.path + ".restoring"}
+	if err := os.WriteFile(ready.path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	interrupted := time.Now().Add(-time.Hour)
+	if _, err := left.setAside(ready, interrupted); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := Open(t.Context(), left.path, Options{}); !errors.Is(err, errHalfRestored) {
+		t.Fatalf("a server that starts then: %v, want %v", err, errHalfRestored)
+	}
+	carried := carryNothing
+	carried.Former = func(former *DB, err error) {
+		if err != nil {
+			t.Errorf("the former database: %v", err)
+		} else if entries := actors(t, former); !slices.Contains(entries, "committed last") {
+			t.Errorf("the restore sees entries of %q, not the one that was committed last", entries)
+		}
+	}
+	former, err := Restore(t.Context(), backup, left.path, time.Now(), carried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{left.path: false, former: true} {
+		db, err := Open(t.Context(), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entries := actors(t, db); slices.Contains(entries, "committed last") != want {
+			t.Errorf("%s has entries of %q", path, entries)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if kept, err := filepath.Glob(left.path + ".before-*Z"); err != nil || len(kept) != 1 {
+		t.Errorf("the former database is kept as %q, want once", kept)
+	}
+}
+
+func actors(t *testing.T, db *DB) (list []string) {
+	t.Helper()
+	for entry, err := range db.Audit(t.Context(), store.AuditQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, string(entry.Actor))
+	}
+	return list
 }
 
 // replaceWhenTold names the environment variable that turns this test program into one that locks the named database, says
@@ -69,11 +156,11 @@ func replaceOnInput(path string) error {
 	if err != nil {
 		return err
 	}
-	release, err := target.lockOut()
+	locked, err := target.lockOut()
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer locked.Close()
 	fmt.Println("locked")
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err

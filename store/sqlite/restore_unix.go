@@ -33,12 +33,12 @@ func (f file) restoreAlone() (end func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// lockOut keeps all others from opening the database until release is called, or returns ErrInUse. It needs nothing of
-// what is in the file, which may be damaged, and it locks nothing when there is no file.
-func (f file) lockOut() (release func(), err error) {
+// lockOut keeps all others from opening the database until the handle is closed, or returns ErrInUse. It needs nothing of
+// what is in the file, which may be damaged. When there is no file it locks nothing, and the handle is nil.
+func (f file) lockOut() (locked *os.File, err error) {
 	handle, err := os.OpenFile(f.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return func() {}, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (f file) lockOut() (release func(), err error) {
 		}
 		return nil, errors.Join(err, handle.Close())
 	}
-	return func() { _ = handle.Close() }, nil
+	return handle, nil
 }
 
 // giveTo makes a file belong to whom another one belongs to: root may restore what a server runs on as somebody else.

@@ -50,7 +50,7 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	s := &search{query: query, words: store.QueryWords(query.Text)}
 	s.name("at", query.At.UnixMicro())
 	if query.AvailableTo != "" {
-		if err := requireUser(v, query.AvailableTo); err != nil {
+		if err := requireUser(v, query.AvailableTo, query.AnyUser); err != nil {
 			return nil, err
 		}
 		s.name("user", query.AvailableTo)
@@ -190,7 +190,10 @@ func asJSON(value any) string {
 	return string(text)
 }
 
-func requireUser(q queryer, id string) error {
+func requireUser(q queryer, id string, any bool) error {
+	if any {
+		return nil
+	}
 	_, err := found(store.UserNotFound(id), q, scanValue[string], `SELECT id FROM users WHERE id = ?`, id)
 	return err
 }

@@ -79,7 +79,16 @@ func (s *session) inTransaction(work func() error) error {
 	if err := work(); err != nil {
 		return err
 	}
-	return s.exec("COMMIT")
+	return s.commit()
+}
+
+// commit fails with an unclearError unless nothing was certainly kept.
+func (s *session) commit() error {
+	err := s.exec("COMMIT")
+	if err != nil && !commitsNothing(err) {
+		return &unclearError{err}
+	}
+	return err
 }
 
 // withoutIndexes drops the table's indexes, runs work and makes them again, all within the transaction that is open.
@@ -105,6 +114,21 @@ func (s *session) withoutIndexes(table string, work func() error) error {
 		}
 	}
 	return nil
+}
+
+// withoutTrigger drops the trigger, runs work and makes it again, all within the transaction that is open.
+func (s *session) withoutTrigger(name string, work func() error) error {
+	definition, err := one(s, scanValue[string], `SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name = ?`, name)
+	if err != nil {
+		return err
+	}
+	if err := s.script(`DROP TRIGGER ` + name); err != nil {
+		return err
+	}
+	if err := work(); err != nil {
+		return err
+	}
+	return s.script(definition)
 }
 
 func (s *session) close() error {

@@ -85,7 +85,7 @@ func (db *DB) Close() error {
 // Ready returns nil only if a write is committed before the context ends, and none has just found the disk full.
 func (db *DB) Ready(ctx context.Context) error {
 	if db.writer.trouble.isFull() {
-		return store.Unavailable(errFull)
+		return store.NotBegun(errFull)
 	}
 	return db.writer.doSmall(ctx, func(s *session) error {
 		return fault("check that the database takes writes", s.exec(`INSERT INTO readiness VALUES (1, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
@@ -170,22 +170,9 @@ func (f file) migrated(ctx context.Context) (*session, os.FileInfo, error) {
 	again := time.NewTicker(busyTime / 500)
 	defer again.Stop()
 	for {
-		opened, err := os.Stat(f.path)
-		if err != nil {
-			return nil, nil, err
-		}
-		session, err := f.session(ctx) // which no restore gets past from here on
-		if err == nil {
-			if err = isStill(f.path, opened); err == nil {
-				err = session.migrate()
-			}
-			if err == nil {
-				return session, opened, nil
-			}
-			err = errors.Join(err, session.close())
-		}
-		if resultCode(err) != codes.SQLITE_BUSY && !errors.Is(err, errMoved) {
-			return nil, nil, err
+		session, opened, err := f.migratedOnce(ctx)
+		if resultCode(err) != codes.SQLITE_BUSY && !errors.Is(err, errMoved) && !errors.Is(err, errHalfRestored) {
+			return session, opened, err
 		}
 		select {
 		case <-again.C:
@@ -193,6 +180,32 @@ func (f file) migrated(ctx context.Context) (*session, os.FileInfo, error) {
 			return nil, nil, err
 		}
 	}
+}
+
+func (f file) migratedOnce(ctx context.Context) (*session, os.FileInfo, error) {
+	opened, err := os.Stat(f.path)
+	if err = errors.Join(err, f.isWhole()); err != nil { // before a new log is begun beside it
+		return nil, nil, err
+	}
+	session, err := f.session(ctx) // which no restore gets past from here on
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = errors.Join(isStill(f.path, opened), f.isWhole()); err == nil {
+		err = session.migrate()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, session.close())
+	}
+	return session, opened, nil
+}
+
+// isWhole returns errHalfRestored for a file whose log a restore has set aside. Whoever has the file open keeps restores away.
+func (f file) isWhole() error {
+	if _, err := os.Lstat(f.replacing()); err == nil {
+		return errHalfRestored
+	}
+	return nil
 }
 
 // session opens a connection that writes. Every commit is on the disk when it returns.

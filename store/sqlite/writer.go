@@ -71,8 +71,8 @@ func (j *job) begin() bool {
 	return j.begun
 }
 
-// do runs work in a transaction and returns after its commit. A caller whose context ends first gets Unavailable; work
-// that has begun goes on.
+// do runs work in a transaction and returns after its commit. A caller whose context ends first gets NotBegun, and the work
+// never runs; or Unavailable if it has begun, and then it goes on.
 func (w *writer) do(ctx context.Context, work func(*session) error) error {
 	return w.await(&job{ctx: ctx, work: work, done: make(chan error, 1)})
 }
@@ -90,7 +90,9 @@ func (w *writer) await(j *job) error {
 	case err := <-j.done:
 		return err
 	case <-j.ctx.Done():
-		j.take()
+		if j.take() {
+			return store.NotBegun(j.ctx.Err())
+		}
 		return store.Unavailable(j.ctx.Err())
 	}
 }
@@ -107,7 +109,7 @@ func (w *writer) doAlone(ctx context.Context, work func() error) error {
 		return err
 	case <-ctx.Done():
 		if j.take() {
-			return store.Unavailable(ctx.Err())
+			return store.NotBegun(ctx.Err())
 		}
 		return <-j.done
 	}
@@ -117,7 +119,7 @@ func (w *writer) enqueue(j *job) error {
 	w.closing.RLock()
 	defer w.closing.RUnlock()
 	if w.closed {
-		return store.Unavailable(errClosed)
+		return store.NotBegun(errClosed)
 	}
 	w.waiting.Add(1)
 	select {
@@ -125,7 +127,7 @@ func (w *writer) enqueue(j *job) error {
 		return nil
 	case <-j.ctx.Done():
 		w.waiting.Add(-1)
-		return store.Unavailable(j.ctx.Err())
+		return store.NotBegun(j.ctx.Err())
 	}
 }
 
@@ -201,8 +203,11 @@ func (w *writer) commit(batch []*job) {
 		return
 	}
 	for _, j := range batch {
-		if err != nil {
+		switch {
+		case errors.As(err, new(*unclearError)):
 			j.err = store.Unavailable(err)
+		case err != nil:
+			j.err = store.NotBegun(err)
 		}
 		w.answer(j, j.err)
 	}
@@ -239,13 +244,13 @@ func (w *writer) attempt(batch []*job) (nothing bool, err error) {
 			return true, err
 		}
 	}
-	if err := w.session.exec("COMMIT"); err != nil {
-		return commitsNothing(err), err
+	if err := w.session.commit(); err != nil {
+		return !errors.As(err, new(*unclearError)), err
 	}
-	if err := w.place.settle(); err != nil {
-		return false, err
+	if err := errors.Join(w.place.settle(), w.place.check()); err != nil { // what was committed to a file that is gone is not to be acknowledged
+		return false, &unclearError{err}
 	}
-	return false, w.place.check() // what was committed to a file that is gone is not to be acknowledged
+	return false, nil
 }
 
 // left brings what the log holds into the database's own file, when it was the log that was removed: it is in no other
@@ -276,7 +281,7 @@ func (w *writer) step(j *job) error {
 // callers' work is in the same transaction.
 func (w *writer) perform(j *job) (err error) {
 	if !j.begin() {
-		return store.Unavailable(errLeft)
+		return store.NotBegun(errLeft)
 	}
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -57,10 +57,17 @@ var auditTests = []test{
 			}
 		}
 	}},
+	{"a restore is an entry with what was carried over", func(f *fixture) {
+		restored := store.Restored{RevocationsKnown: true, CarriedOver: []string{"client a stays disabled"}}
+		f.must(f.AuditRestore(f.ctx, restored, store.Operator, now))
+		f.sameEntries(store.DatabaseSubject, []store.AuditEntry{
+			{At: now, Actor: store.Operator, Action: store.ActionRestoreDatabase, Before: asJSON(nil), After: asJSON(restored)},
+		})
+	}},
 	{"an import is one entry with the number of records, unless that is none", func(f *fixture) {
 		f.addClients("owner")
 		by := store.OperatorActor("ann")
-		perks, err := f.ImportPerks(f.ctx, rows(perk("p"), perk("q")), f.noNewID, by, now)
+		_, err := f.ImportPerks(f.ctx, rows(perk("p"), perk("q")), f.noNewID, by, now)
 		f.must(err)
 		_, err = f.ImportUsers(f.ctx, rows(store.User{ID: "u"}), by, now.Add(time.Second))
 		f.must(err)
@@ -70,8 +77,8 @@ var auditTests = []test{
 		f.must(err)
 		_, err = f.ImportPerks(f.ctx, rows[store.PerkRecord](), f.noNewID, by, now)
 		f.must(err)
-		imported := func(n int64) json.RawMessage { return asJSON(store.Imported{Count: n}) }
-		f.sameEntries("perks", []store.AuditEntry{{At: now, Actor: "operator/ann", Action: "perks.import", Before: asJSON(nil), After: imported(perks)}})
+		imported := func(n int64) json.RawMessage { return asJSON(store.Imported{Count: n, Created: n}) }
+		f.sameEntries("perks", []store.AuditEntry{{At: now, Actor: "operator/ann", Action: "perks.import", Before: asJSON(nil), After: imported(2)}})
 		f.sameEntries("users", []store.AuditEntry{{At: now.Add(time.Second), Actor: by, Action: "users.import", Before: asJSON(nil), After: imported(1)}})
 		f.sameEntries("categories", []store.AuditEntry{{At: now.Add(2 * time.Second), Actor: by, Action: "categories.import", Before: asJSON(nil), After: imported(1)}})
 		f.sameEntries("properties", []store.AuditEntry{{At: now.Add(3 * time.Second), Actor: by, Action: "properties.import", Before: asJSON(nil), After: imported(1)}})

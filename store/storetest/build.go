@@ -92,6 +92,12 @@ func attempt(perkID, userID string) store.RedeemAttempt {
 	}
 }
 
+// creating is the attempt with leave to make its user.
+func creating(a store.RedeemAttempt) store.RedeemAttempt {
+	a.CreateUser = true
+	return a
+}
+
 // keyed is the attempt under an idempotency key, and under another id, as a client's repeated request has one.
 func keyed(a store.RedeemAttempt, id, key string, fingerprint byte) store.RedeemAttempt {
 	a.ID = id

@@ -26,6 +26,13 @@ var orderTests = []test{
 		f.finds("ascending", store.PerkQuery{Sort: asc("valid_to")}, "c", "d", "a", "b")
 		f.finds("descending", store.PerkQuery{Sort: desc("valid_to")}, "a", "c", "d", "b")
 	}},
+	{"an order follows what an import changes", func(f *fixture) {
+		terms := func(text string) perkChange { return func(p *store.PerkRecord) { p.Terms = ptr(text) } }
+		f.addPerks(perk("a", terms("äb")), perk("b", terms("ÄA")), perk("c", terms("z")))
+		f.finds("before", store.PerkQuery{Sort: asc("terms")}, "c", "b", "a")
+		f.addPerks(perk("a", terms("y")), perk("b"), perk("c", terms("ÄZ")), perk("d", terms("Ä")))
+		f.finds("after", store.PerkQuery{Sort: asc("terms")}, "a", "d", "c", "b")
+	}},
 	{"distance sorts by distance", func(f *fixture) {
 		f.addPerks(perk("far", position(53.9, -1.5)), perk("at", position(53.8, -1.5)), perk("near", position(53.81, -1.5)),
 			perk("also-at", position(53.8, -1.5)), perk("nowhere"))
@@ -130,6 +137,9 @@ func manyEqualPerks(n int) (perks []store.PerkRecord) {
 		p := perk(fmt.Sprintf("%c%02d", "zA_9b"[i%5], i*37%100), title(*pick(i, "Alpha", "beta", "BETA", "gamma", "Ämter", "alpha")),
 			city(*pick(i/2, "York", "york", "Leeds")))
 		p.Category, p.MerchantName = pick(i/3, "Food", "", "Fun"), pick(i/4, "", "m", "M", "", "n")
+		p.Description = *pick(i/2, "about", "About", "straße", "STRASSE", "Zoo", "ZOO é", "zoo E\u0301")
+		p.ImageURL = pick(i/3, "", "https://img.example/B", "https://img.example/ä", "HTTPS://img.example/b", "https://img.example/Ä")
+		p.DiscountText, p.Terms = pick(i/4, "10%", "", "ÉTÉ", "été", "Zehn", "10%"), pick(i/5, "Σίσυφος", "ΣΊΣΥΦΟΣ", "", "a", "A", "Ω")
 		p.ValidFrom, p.ValidTo = when(i/5, 0, -2, -1), when(i/2, 0, 1, -1, 1, 0, 5, 9)
 		p.CreatedAt, p.UpdatedAt = *when(i/7, 1, 2, 3), *when(i, 1, 2)
 		if i%4 != 0 {
@@ -188,8 +198,18 @@ func sortValue(field string, p store.PerkRecord, from *store.Circle) *string {
 		return ptr(t.UTC().Format("2006-01-02T15:04:05.000000"))
 	}
 	switch field {
+	case "id":
+		return &p.ID
 	case "title":
 		return text(&p.Title)
+	case "description":
+		return text(&p.Description)
+	case "image_url":
+		return text(p.ImageURL)
+	case "discount_text":
+		return text(p.DiscountText)
+	case "terms":
+		return text(p.Terms)
 	case "category":
 		return text(p.Category)
 	case "merchant_name":

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,39 @@ var raceTests = []test{
 		f.addPerks(perk("p", stock(units+1)))
 		_, total := f.list(store.PerkQuery{AvailableTo: f.userWithout(held, users)})
 		f.equal("one more unit is one more place", total, int64(1))
+	}},
+	{"users who redeem for the first time, of several perks at once, are made once each", func(f *fixture) {
+		const users, perks = 8, 6
+		for i := range perks {
+			f.addPerks(perk(strconv.Itoa(i)))
+		}
+		counts := f.atOnce(users*perks, func(i int) error {
+			_, err := f.Redeem(f.ctx, creating(keyed(attempt(strconv.Itoa(i%perks), fmt.Sprint("user", i/perks)), fmt.Sprint(i), fmt.Sprint(i), 1)))
+			return err
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": users * perks})
+		f.equal("users", len(collect(f, f.ExportUsers(f.ctx))), users)
+		for i := range users {
+			f.equal("entries", f.actions(fmt.Sprint("user/user", i)), []string{store.ActionCreateUser})
+			f.equal("redemptions", len(f.redemptions(fmt.Sprint("user", i))), perks)
+		}
+	}},
+	{"of 30 new users who want one of 5 units at once, 5 are made", func(f *fixture) {
+		f.addPerks(perk("p", stock(5)))
+		counts := f.atOnce(30, func(i int) error {
+			_, err := f.Redeem(f.ctx, creating(attempt("p", strconv.Itoa(i))))
+			return err
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": 5, api.CodeSoldOut: 25})
+		var known, held []string
+		for _, user := range collect(f, f.ExportUsers(f.ctx)) {
+			known = append(known, user.ID)
+		}
+		for _, r := range collect(f, f.ExportRedemptions(f.ctx, "")) {
+			held = append(held, r.UserID)
+		}
+		slices.Sort(held)
+		f.equal("users", known, held)
 	}},
 	{"of 50 requests of one user one succeeds", func(f *fixture) {
 		f.addUsers("ann")
@@ -72,6 +106,50 @@ var raceTests = []test{
 		f.equal("outcomes", counts, map[api.Code]int{"": 50})
 		f.equal("bedrooms", f.property(1).Bedrooms, 50)
 		f.equal("entries", len(f.actions("property/1")), 50)
+	}},
+	{"imports of one field of a property beside updates of another lose nothing", func(f *fixture) {
+		f.addClients("owner")
+		f.addProperties(property(1, "owner", func(p *store.PropertyRecord) { p.Bedrooms = 0 }))
+		counts := f.atOnce(40, func(i int) error {
+			if i%4 == 0 {
+				_, err := f.ImportProperties(f.ctx, rows(f.propertyRow(2, fmt.Sprintf(`{"propertyId":1,"city":"City %d"}`, i))), store.Operator, now)
+				return err
+			}
+			return f.update(1, func(p *store.PropertyRecord) error {
+				p.Bedrooms++
+				return nil
+			})
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": 40})
+		f.equal("bedrooms", f.property(1).Bedrooms, 30)
+	}},
+	{"imports of one field of a perk beside imports of others and redemptions lose nothing", func(f *fixture) {
+		const users = 20
+		f.addPerks(fullPerk("p"))
+		f.addPerks(f.perkRow(1, `{"id":"p","stock":20}`))
+		for i := range users {
+			f.addUsers(strconv.Itoa(i))
+		}
+		counts := f.atOnce(users+9, func(i int) (err error) {
+			switch {
+			case i < users:
+				_, err = f.Redeem(f.ctx, attempt("p", strconv.Itoa(i)))
+			case i%3 == 0:
+				_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","terms":"New"}`)), f.noNewID, store.Operator, now)
+			case i%3 == 1:
+				_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","stock":20,"approval":"auto"}`)), f.noNewID, store.Operator, now)
+			default:
+				_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"New"}`)), f.noNewID, store.Operator, now)
+			}
+			return err
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": users + 9})
+		want := fullPerk("p")
+		want.Title, want.Terms, want.Stock, want.Approval, want.UpdatedAt = "New", ptr("New"), ptr[int64](users), store.ApprovalAuto, now
+		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
+		f.addUsers("late")
+		_, err := f.Redeem(f.ctx, attempt("p", "late"))
+		f.fails("all units are held", err, api.CodeSoldOut)
 	}},
 	{"of 10 replicas that start at once one makes the signing key", func(f *fixture) {
 		counts := f.atOnce(10, func(i int) error {

@@ -52,6 +52,54 @@ var redeemTests = []test{
 		f.redeem(attempt("begun", "ann"))
 		f.redeem(attempt("last", "ann"))
 	}},
+	{"a redemption that may make its user does, and an entry says so", func(f *fixture) {
+		f.addPerks(perk("p"), perk("q"))
+		a := creating(attempt("p", "ann"))
+		made := f.redeem(a)
+		f.redeem(creating(attempt("q", "ann")))
+		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{{ID: "ann"}})
+		f.equal("list", len(f.redemptions("ann")), 2)
+		f.equal("asked again", f.redeem(a), made)
+		f.sameEntries("user/ann", []store.AuditEntry{{
+			At: now, Actor: "client/shop", Action: "user.create", Before: asJSON(nil), After: json.RawMessage(`{"id":"ann","redemption_id":"p-ann"}`),
+		}})
+		f.addUsers("bob")
+		f.redeem(creating(attempt("p", "bob")))
+		f.equal("entries about who was known", f.actions("user/bob"), []string{})
+	}},
+	{"a redemption that is refused makes no user", func(f *fixture) {
+		f.addPerks(perk("early", from(now.Add(time.Microsecond))), perk("late", to(now)), perk("empty", stock(0)), perk("p"))
+		f.addUsers("ann")
+		f.redeem(keyed(attempt("p", "ann"), "first", "key", 1))
+		for _, a := range []store.RedeemAttempt{
+			attempt("missing", "new"), attempt("early", "new"), attempt("late", "new"), attempt("empty", "new"), keyed(attempt("p", "new"), "second", "key", 2),
+		} {
+			if _, err := f.Redeem(f.ctx, creating(a)); err == nil {
+				f.Errorf("%s was redeemed", a.PerkID)
+			}
+		}
+		_, err := f.Redeem(f.ctx, attempt("p", "new"))
+		f.fails("without leave to make the user", err, api.CodeNotFound)
+		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{{ID: "ann"}})
+		f.equal("entries", f.actions("user/new"), []string{})
+	}},
+	{"lists of any user take one who is not known for one with nothing", func(f *fixture) {
+		f.addPerks(perk("p"), perk("q"), perk("empty", stock(0)), perk("early", from(now.Add(time.Hour))))
+		f.redeem(creating(attempt("q", "ann")))
+		f.finds("available to someone new", store.PerkQuery{AvailableTo: "new", AnyUser: true}, "p", "q")
+		f.finds("available to someone known", store.PerkQuery{AvailableTo: "ann", AnyUser: true}, "p")
+		for user, want := range map[string]int64{"new": 0, "ann": 1} {
+			list, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: user, AnyUser: true, Window: store.Window{Page: 1, PerPage: 10}})
+			f.must(err)
+			f.equal("redeemed by "+user, list.Total, want)
+			f.equal("redemptions of "+user, int64(len(list.Items)), want)
+			if list.Items == nil {
+				f.Errorf("the redemptions of %s are nil, want a list", user)
+			}
+		}
+		_, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "new", Window: store.Window{Page: 1, PerPage: 10}})
+		f.fails("otherwise", err, api.CodeNotFound)
+	}},
 	{"of several reasons the first in order is told", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("gone", stock(1)), perk("odd", stock(0), to(now)), perk("both", stock(0), from(now.Add(time.Hour))))

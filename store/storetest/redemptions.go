@@ -56,6 +56,10 @@ var redemptionTests = []test{
 			{desc("status"), []string{"0", "2", "1", "3"}},
 			{asc("perk_id"), []string{"1", "3", "2", "0"}},
 			{desc("perk_id"), []string{"0", "2", "3", "1"}},
+			{asc("id"), []string{"0", "1", "2", "3"}},
+			{desc("id"), []string{"3", "2", "1", "0"}},
+			{desc("user_id"), []string{"0", "1", "2", "3"}},
+			{[]api.SortKey{{Field: "user_id"}, {Field: "id", Desc: true}, {Field: "status"}}, []string{"3", "2", "1", "0"}},
 			{[]api.SortKey{{Field: "status"}, {Field: "redeemed_at", Desc: true}}, []string{"3", "1", "2", "0"}},
 		} {
 			var ids []string

@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Credentials", credentialTests},
 		{"IDs", idTests},
 		{"Import", importTests},
+		{"ImportPartly", partialImportTests},
 		{"Audit", auditTests},
 		{"AuditRead", auditReadTests},
 		{"Reset", resetTests},

@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// Environment variables that turn this test program into one that works on the named database and says on standard output
+// what came of it.
+const (
+	commitTwo     = "COMMIT_TWO"
+	restoreBeside = "RESTORE_BESIDE"
+)
+
+// whenNothingCanBeSynced runs this test program as the mode says, under an strace that fails each attempt to bring the
+// file to the disk, and returns what the program says.
+func whenNothingCanBeSynced(t *testing.T, file, mode, path string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "strace", "--quiet=all", "-f", "-o", os.DevNull, "-P", file,
+		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO", os.Args[0])
+	cmd.Env = append(os.Environ(), mode+"="+path)
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	said, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("strace, which has to be installed and allowed to trace: %v: %s", err, &complaints)
+	}
+	return string(said)
+}
+
+// commitTwoTogether commits two writes in one transaction, and says how often each was done and what it was told.
+func commitTwoTogether(path string) error {
+	ctx := context.Background()
+	db, err := Open(ctx, path, Options{})
+	if err != nil {
+		return err
+	}
+	held, gate, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- db.write(ctx, "hold", func(*session) error { close(held); <-gate; return nil })
+	}()
+	<-held
+	var times [2]int
+	var jobs [2]*job
+	for i := range jobs {
+		jobs[i] = &job{ctx: ctx, done: make(chan error, 1), work: func(s *session) error {
+			times[i]++
+			return addUser(fmt.Sprint(i))(s)
+		}}
+		if err := db.writer.enqueue(jobs[i]); err != nil {
+			return err
+		}
+	}
+	close(gate)
+	if err := <-done; err != nil {
+		return err
+	}
+	for i, j := range jobs {
+		code := api.CodeOf(<-j.done)
+		fmt.Printf("done %d times: %s\n", times[i], code)
+	}
+	return nil
+}
+
+// What a failed fsync leaves in the log may survive: the write is not done again, and nobody is told that it failed.
+func TestACommitThatCannotBeSyncedIsUnknown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Repeat(fmt.Sprintf("done 1 times: %s\n", api.CodeUnavailable), 2)
+	if said := whenNothingCanBeSynced(t, path+logSuffix, commitTwo, path); said != want {
+		t.Errorf("two writes in one transaction:\n%swant\n%s", said, want)
+	}
+}
+
+func restoreFromBeside(path string) error {
+	_, err := Restore(context.Background(), filepath.Join(filepath.Dir(path), "backup.db"), path, time.Now(), carryNothing)
+	fmt.Println(err)
+	return nil
+}
+
+func TestARestoreThatCannotBeSyncedChangesNothing(t *testing.T) {
+	path, _ := backedUp(t)
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.write(t.Context(), "write", addUser("since")), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if said := whenNothingCanBeSynced(t, path+".restoring", restoreBeside, path); !strings.Contains(said, "input/output error") {
+		t.Errorf("the restore ended with %q, want that the copy could not be brought to the disk", said)
+	}
+	if db, err = Open(t.Context(), path, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if got := users(t, db); !slices.Equal(got, []string{"since"}) {
+		t.Errorf("afterwards the users are %q, want those from before", got)
+	}
+}
+
+func TestACommitIntoAFileThatWasTakenAwayIsNotAcknowledged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	takeAway := func(s *session) error { return errors.Join(addUser("late")(s), os.Rename(path, path+".away")) }
+	if err := db.write(t.Context(), "write", takeAway); api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errMoved) {
+		t.Errorf("a write during which the file was taken away: %v, want that it is unavailable because of that", err)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.write(t.Context(), "write", addUser("next")); err != nil {
+		t.Errorf("once it was put back: %v", err)
+	}
+}
