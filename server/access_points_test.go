@@ -40,7 +40,8 @@ func accessPoints() []accessPoint {
 		{"PATCH /v2/update-property/:propertyId", "properties:write", `{"title":"Changed"}`},
 		{"DELETE /v2/delete-property/:propertyId", "properties:write", ""},
 	}
-	for _, path := range []string{"/livez", "/readyz", "/v2/health", "/v2/openapi.json", "/v2/openapi.yaml", "/docs", "/docs/", "/docs/:file"} {
+	for _, path := range []string{"/livez", "/readyz", "/v2/livez", "/v2/readyz", "/v2/health", "/v2/openapi.json", "/v2/openapi.yaml", "/", "/docs", "/v2/docs", "/v2/docs/", "/docs/", "/docs/:file",
+		"/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/v2"} {
 		points = append(points, accessPoint{"GET " + path, "open", ""})
 	}
 	for base, columns := range map[string][2]string{"/v2/partners": {"perks:read", "perks:redeem"}, "/v2/sandbox/partners": {"sandbox read", "sandbox redeem"}} {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server/auth"
+	"example.com/perks/store"
 )
 
 const callerKey = "caller"
@@ -30,7 +32,7 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 				s.metrics.bearerRefused(tokenMissing)
 				return unauthorized("", "An access token is required: send Authorization: Bearer TOKEN with a token from POST %s/auth/token.", apiPath)
 			}
-			caller, err := s.authority.Verify(c.Request().Context(), token)
+			caller, err := s.verify(c.Request(), token)
 			if errors.Is(err, auth.ErrToken) {
 				s.metrics.bearerRefused(tokenInvalid)
 				s.config.Logger.DebugContext(c.Request().Context(), "token refused", "request_id", requestID(c), "reason", loggable(err.Error()), "address", c.RealIP())
@@ -58,6 +60,24 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 			return next(c)
 		}
 	}
+}
+
+// verify asks who the token speaks for. A change waits for a database that is away, here as in the store: what was known of
+// keys and clients before is not believed any longer, because some of them may have been shut out meanwhile.
+func (s *service) verify(r *http.Request, token string) (caller auth.Caller, err error) {
+	ask := func() error {
+		caller, err = s.authority.Verify(r.Context(), token)
+		return err
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		err = ask()
+	} else {
+		err = s.outage.waitOut(r.Context(), ask)
+	}
+	if api.CodeOf(err) == api.CodeUnavailable || errors.Is(err, context.DeadlineExceeded) {
+		err = store.NotBegun(err)
+	}
+	return caller, err
 }
 
 const realm = "perks"

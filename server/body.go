@@ -1,12 +1,14 @@
 package server
 
 import (
-	"errors"
+	"bytes"
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -26,15 +28,15 @@ const (
 	mediaForm = "application/x-www-form-urlencoded"
 )
 
-// readBody returns the body and its media type, which must be one of those allowed. A body without a Content-Type is
-// taken for the first. What can be refused by the header is refused before anything is read, so that a caller who asks
+// readBody returns the body and its media type, which must be one of those allowed; all are if none is named. A body without a
+// Content-Type is taken for JSON. What can be refused by the header is refused before anything is read, so that a caller who asks
 // first (Expect: 100-continue) is spared sending it.
 func readBody(c echo.Context, most int64, allowed ...string) (body []byte, mediaType string, err error) {
 	r := c.Request()
-	mediaType = allowed[0]
+	mediaType = mediaJSON
 	if given := r.Header.Get("Content-Type"); given != "" {
 		mediaType, _, err = mime.ParseMediaType(given)
-		if err != nil || !slices.Contains(allowed, mediaType) {
+		if len(allowed) > 0 && (err != nil || !slices.Contains(allowed, mediaType)) {
 			return nil, "", api.Errorf(api.CodeUnsupportedMediaType, "The body must be %s, not %q.", strings.Join(allowed, " or "), given)
 		}
 	}
@@ -46,14 +48,55 @@ func readBody(c echo.Context, most int64, allowed ...string) (body []byte, media
 	}
 	tooLarge := api.Errorf(api.CodeBodyTooLarge, "The body must be at most %d bytes.", most)
 	if r.ContentLength > most {
+		if r.Header.Get("Expect") == "" { // who asks first sends nothing after the answer
+			linger(c)
+		}
 		return nil, "", tooLarge
 	}
-	body, err = io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, most))
-	if errors.As(err, new(*http.MaxBytesError)) {
+	body, err = io.ReadAll(io.LimitReader(r.Body, most+1))
+	if int64(len(body)) > most {
+		linger(c)
 		return nil, "", tooLarge
 	}
 	if err != nil {
 		return nil, "", api.Errorf(api.CodeInvalidJSON, "The body ended before it was complete.")
 	}
-	return body, mediaType, nil
+	return bytes.TrimPrefix(body, []byte(byteOrderMark)), mediaType, nil
+}
+
+// How much more of a body that is too large is read, and for how long, before the connection ends.
+const (
+	lingerBytes = 16 << 20
+	lingerTime  = 5 * time.Second
+)
+
+// linger reads on after the answer, for a while, and throws away what it reads. A connection that ends while its client still
+// sends is reset, and the client loses the answer that says why.
+func linger(c echo.Context) {
+	r, response := c.Request(), c.Response()
+	control := http.NewResponseController(response.Writer)
+	if control.EnableFullDuplex() != nil { // else net/http would read from the body before the answer
+		return
+	}
+	response.Header().Set("Connection", "close")
+	response.After(func() {
+		if control.SetReadDeadline(time.Now().Add(lingerTime)) == nil && control.Flush() == nil {
+			_, _ = io.CopyN(io.Discard, r.Body, lingerBytes) // whatever ends it, the answer is sent
+		}
+	})
+}
+
+// byteOrderMark is what some programs put before any text that they write, and what no text means (RFC 8259, section 8.1).
+const byteOrderMark = "\ufeff"
+
+// readMembers reads one JSON object, or a form in the way that is given.
+func readMembers(body []byte, mediaType string, ofForm func(url.Values) []api.Member) ([]api.Member, error) {
+	if mediaType != mediaForm {
+		return api.ParseObject(body)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, api.Errorf(api.CodeInvalidJSON, "The body is not a valid form.")
+	}
+	return ofForm(form), nil
 }

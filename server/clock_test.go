@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api"
 	"example.com/perks/server"
@@ -192,5 +196,64 @@ func TestAJumpNeitherShutsOutWhoMistypedASecretNorHelpsWhoGuesses(t *testing.T) 
 	j.clock.Advance(6 * time.Second)
 	if status := guess(j.secret); status != http.StatusOK {
 		t.Errorf("6 s after the clock was set back the right secret is answered %d", status)
+	}
+}
+
+var anyTime = regexp.MustCompile(`"([a-z]+_(?:at|from|to))":"([^"]*)"`)
+
+func TestEveryTimeThatIsShownHasThreeDigitsOfTheSecond(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 670_900_000, time.UTC))
+	s := servertest.Start(t, servertest.WithClock(clock))
+	perk, err := store.ParsePerk(api.CellMembers(
+		[]string{"id", "title", "description", "city", "valid_from", "valid_to", "created_at", "updated_at"},
+		[]string{"tea", "Tea", "A cup", "Leeds", "2026-01-01T00:00:00Z", "2026-02-01T01:00:00.99+01:00", "2025-01-01T00:00:00.5Z", "2025-01-01T00:00:00.1239999Z"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ImportPerks(perk)
+	s.ImportUsers("alice")
+	token := s.Token()
+	shown := map[string]string{}
+	read := func(method, path, body string) {
+		_, raw := s.Send(s.Request(token, method, s.LiveURL()+path, body))
+		for _, found := range anyTime.FindAllStringSubmatch(string(raw), -1) {
+			shown[path+" "+found[1]] = found[2]
+		}
+	}
+	read("GET", "/perks/tea", "")
+	read("GET", "/perks", "")
+	read("POST", "/perks/tea/redeem", `{"user_id":"alice"}`)
+	read("GET", "/perks/users/alice?type=redeemed", "")
+	want := map[string]string{"/perks/tea/redeem redeemed_at": "2026-01-02T03:04:05.670Z", "/perks/users/alice?type=redeemed redeemed_at": "2026-01-02T03:04:05.670Z"}
+	for _, path := range []string{"/perks/tea", "/perks"} {
+		want[path+" valid_from"], want[path+" valid_to"] = "2026-01-01T00:00:00.000Z", "2026-02-01T00:00:00.990Z"
+		want[path+" created_at"], want[path+" updated_at"] = "2025-01-01T00:00:00.500Z", "2025-01-01T00:00:00.123Z"
+	}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+	id, secret := s.Client()
+	request := s.Request("", http.MethodPost, s.URL+"/auth/token", "")
+	request.SetBasicAuth(id, secret)
+	if _, raw := s.Send(request); !regexp.MustCompile(`"expires_at":"[0-9T:-]+\.000Z"`).Match(raw) {
+		t.Errorf("a token is answered with %s", raw)
+	}
+}
+
+func TestWhatIsOrderedByTimeIsOrderedByTheTimeThatIsShown(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	for id, created := range map[string]string{"a": "2025-01-01T00:00:00.0019Z", "b": "2025-01-01T00:00:00.001Z", "c": "2025-01-01T00:00:00.0015Z"} {
+		perk, err := store.ParsePerk(api.CellMembers([]string{"id", "title", "description", "city", "created_at"}, []string{id, "T", "D", "C", created}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.ImportPerks(perk)
+	}
+	token := s.Token()
+	for _, sort := range []string{"created_at", "-created_at"} {
+		p, _ := page(t, s, token, s.LiveURL()+"/perks?sort="+sort)
+		if got := ids(p.Data); !slices.Equal(got, []string{"a", "b", "c"}) { // the id decides between equals
+			t.Errorf("by %s: %q", sort, got)
+		}
 	}
 }

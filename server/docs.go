@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -12,6 +13,9 @@ import (
 // Where the page that shows the API description to people is. It is no part of the API that it shows.
 const docsPath = "/docs"
 
+// foldersOfDocs are the addresses that are others without the slash at their end, because links are relative to them.
+var foldersOfDocs = []string{"/", docsPath + "/", apiPath + docsPath + "/"}
+
 func newReference() (*reference.Page, error) {
 	page, err := reference.New("Perks and properties: API reference", ".."+apiPath+"/openapi")
 	if err != nil {
@@ -20,12 +24,16 @@ func newReference() (*reference.Page, error) {
 	return page, nil
 }
 
-// docsRoutes puts the page at /docs/, because its links are relative to a folder.
+// docsRoutes puts the page at /docs/, because its links are relative to a folder. Where people look for it first leads there.
 func (s *service) docsRoutes(e *echo.Echo) {
-	get(e, docsPath, func(c echo.Context) error {
-		c.Response().Header().Set("Location", "docs/") // relative: a proxy may have put all of this below a path
-		return c.NoContent(http.StatusPermanentRedirect)
-	})
+	for _, path := range []string{"/", docsPath, apiPath + docsPath, apiPath + docsPath + "/"} {
+		get(e, path, func(c echo.Context) error {
+			// Relative: a proxy may have put all of this below a path.
+			page := strings.Repeat("../", strings.Count(path, "/")-1) + "docs/"
+			c.Response().Header().Set("Location", page)
+			return writeJSON(c, http.StatusPermanentRedirect, echo.MIMEApplicationJSON, map[string]string{"docs": page})
+		})
+	}
 	get(e, docsPath+"/", echo.WrapHandler(s.reference))
 	get(e, docsPath+"/:file", func(c echo.Context) error {
 		file, found := s.reference.File(c.Param("file"))

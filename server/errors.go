@@ -97,6 +97,9 @@ func forCaller(fields api.FieldErrors) api.FieldErrors {
 // writeError is echo's error handler.
 func (s *service) writeError(err error, c echo.Context) {
 	a := answerTo(err)
+	if a.err == noSuchAddress && s.hasNoSandbox(c) {
+		a = &answer{err: noSandbox}
+	}
 	kind := kinds[a.err.Code]
 	status := kind.status
 	if a.status != 0 {

@@ -8,6 +8,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"example.com/perks/api"
 	"example.com/perks/server/auth"
 )
 
@@ -80,7 +81,7 @@ func (g *guesses) check(network string, pairs []auth.Pair, now time.Time) error 
 	if wait == 0 {
 		return nil
 	}
-	return tooMany(wait, "There were too many failed attempts to get a token.")
+	return tooMany(wait, api.TooManyAttempts)
 }
 
 // succeeded remembers that the client comes from the network.

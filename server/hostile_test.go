@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/perks/api"
+	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 )
 
@@ -54,7 +55,9 @@ func TestTheDearestRequestsCostLittle(t *testing.T) {
 		{"a tiny exponent", patch, "", `{"deposit":1e-999999999,"price_pw":1e-999999999}`, 422},
 		{"huge numbers nobody reads", redeem, "", `{"user_id":"bob","metadata":{"a":1e999999999,"b":` + fill("9", 15000) + `}}`, 201},
 		{"escapes", patch, "", `{"title":"` + fill(`\u0041`, mega) + `"}`, 422},
-		{"half surrogates", patch, "", `{"title":"` + fill(`\ud800`, mega) + `"}`, 422},
+		{"half surrogates", patch, "", `{"title":"` + fill(`\ud800`, mega) + `"}`, 400},
+		{"surrogate pairs", patch, "", `{"title":"` + fill(`\ud83d\ude00`, mega) + `"}`, 422},
+		{"escaped backslashes", "POST /partners/perks/tea/redeem", "", `{"user_id":"a","metadata":{"a":"` + fill(`\\`, mega) + `"}}`, 422},
 		{"as many images as fit", patch, "", `{"images":[` + fill(`"http://a",`, mega) + `"http://a"]}`, 422},
 		{"images in one text", patch, form, "images=" + fill("http://a,", mega), 422},
 		{"as many parameters as fit", list + numbered("%d&", 8000), "", "", 200},
@@ -161,6 +164,28 @@ func TestABodyThatIsTooLongIsRefusedBeforeItIsSent(t *testing.T) {
 	}
 }
 
+// TestWhoStillSendsIsToldThatItIsTooMuch sends far more than the buffers between the two hold before it reads the answer.
+func TestWhoStillSendsIsToldThatItIsTooMuch(t *testing.T) {
+	s := fixture(t)
+	start := "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer " + s.Token() + "\r\nContent-Type: application/json\r\n"
+	const size = 12 << 20
+	blanks := strings.Repeat(" ", size)
+	for name, text := range map[string]string{
+		"a length":            start + fmt.Sprintf("Content-Length: %d\r\n\r\n", size) + blanks,
+		"chunks":              start + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size) + blanks + "\r\n0\r\n\r\n",
+		"a token with length": fmt.Sprintf("POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\nContent-Length: %d\r\n\r\n", size) + blanks,
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, answer := begin(t, s, text)
+			defer conn.Close()
+			body, err := io.ReadAll(answer.Body)
+			if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close || !strings.Contains(string(body), "body_too_large") {
+				t.Errorf("%s, closed %t, %v: %s", answer.Status, answer.Close, err, body)
+			}
+		})
+	}
+}
+
 func TestABodyIsTakenOnlyAsItIs(t *testing.T) {
 	s := fixture(t)
 	token := s.Token()
@@ -182,6 +207,74 @@ func TestABodyIsTakenOnlyAsItIs(t *testing.T) {
 	request.Header.Set("Content-Encoding", "Identity")
 	if got := s.Do(request, nil); got != http.StatusCreated {
 		t.Errorf("not encoded at all: %d", got)
+	}
+}
+
+func TestPagesOfNamedOriginsMayAsk(t *testing.T) {
+	const app = "https://app.example"
+	for _, test := range []struct {
+		name           string
+		origins        []string
+		origin, allows string
+		vary           string
+	}{
+		{"no origin is named", nil, app, "", ""},
+		{"the origin is named", []string{"https://other.example:8443", app}, app, app, "Origin"},
+		{"another origin is named", []string{"https://other.example"}, app, "", "Origin"},
+		{"a longer origin", []string{app}, app + ".evil.example", "", "Origin"},
+		{"no origin at all", []string{app}, "", "", "Origin"},
+		{"null", []string{app}, "null", "", "Origin"},
+		{"every origin", []string{"*"}, app, "*", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := servertest.Start(t, func(c *server.Config) { c.CORSOrigins = test.origins })
+			ask := func(method, path, wants string) http.Header {
+				request := s.Request(s.Token(), method, s.LiveURL()+path, "")
+				request.Header.Set("Origin", test.origin)
+				if wants != "" {
+					request.Header.Set("Access-Control-Request-Method", wants)
+				}
+				response, err := http.DefaultClient.Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response.Body.Close()
+				if response.Header.Get("Access-Control-Allow-Origin") != test.allows || response.Header.Get("Vary") != test.vary ||
+					response.Header.Get("Access-Control-Allow-Credentials") != "" || (method == "OPTIONS" && response.StatusCode != http.StatusNoContent) {
+					t.Errorf("%s %s: %s with %v", method, path, response.Status, response.Header)
+				}
+				return response.Header
+			}
+			exposed := ask("GET", "/perks", "").Get("Access-Control-Expose-Headers")
+			refused := ask("GET", "/perks/none", "").Get("Access-Control-Expose-Headers")
+			preflight := ask("OPTIONS", "/perks/tea/redeem", "POST")
+			if test.allows == "" {
+				if exposed+refused+preflight.Get("Access-Control-Allow-Methods")+preflight.Get("Access-Control-Allow-Headers") != "" {
+					t.Errorf("it is told %q and %v", exposed, preflight)
+				}
+				return
+			}
+			for _, name := range []string{"Link", "X-Total-Count", "ETag", "X-Request-Id", "Idempotency-Key", "Idempotent-Replayed", "Retry-After"} {
+				if !strings.Contains(exposed, name) || !strings.Contains(refused, name) {
+					t.Errorf("%s cannot be read: %q, %q", name, exposed, refused)
+				}
+			}
+			for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE"} {
+				if !strings.Contains(preflight.Get("Access-Control-Allow-Methods"), method) {
+					t.Errorf("%s is not allowed: %v", method, preflight)
+				}
+			}
+			for _, name := range []string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id"} {
+				if !strings.Contains(preflight.Get("Access-Control-Allow-Headers"), name) {
+					t.Errorf("%s may not be sent: %v", name, preflight)
+				}
+			}
+		})
+	}
+	for _, origin := range []string{"", "null", "app.example", "https://app.example/", "https://App.example", "https://app.example, https://b.example", "ftp://app.example", "https://*.example"} {
+		if server.CheckOrigin(origin) == nil {
+			t.Errorf("%q passes for an origin", origin)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -50,6 +51,25 @@ func wantError(t *testing.T, s *servertest.Server, request *http.Request, status
 	return response, body
 }
 
+func TestANumberOutOfRangeIsToldItsBound(t *testing.T) {
+	s := fixture(t)
+	for query, want := range map[string]string{
+		"page=99999999999999999999":     "must be at most 4611686018427387904",
+		"page=-99999999999999999999":    "must be at least 1",
+		"per_page=99999999999999999999": "must be at most 100",
+		"per_page=1e2":                  "must be a whole number",
+		"lat=1&latitude=2&lng=3":        "is not the same as lat",
+		"latitude=52":                   "is required with latitude",
+		"lat=52":                        "is required with lat",
+		"latitude=1&longitude=181":      "must be between -180 and 180",
+	} {
+		_, body := wantError(t, s, s.Request(s.Token(), "GET", s.LiveURL()+"/perks?"+query, ""), http.StatusUnprocessableEntity, problemType, api.CodeValidationFailed)
+		if len(body.Errors) != 1 || !strings.HasSuffix(body.Errors.String(), " "+want) {
+			t.Errorf("%s is told %v, want that it %s", query, body.Errors, want)
+		}
+	}
+}
+
 func TestEveryEndpointRefusesBadInput(t *testing.T) {
 	s := fixture(t)
 	owner, ownerSecret := s.Client()
@@ -59,6 +79,7 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 	type row struct {
 		name, method, path, body string
 		header                   map[string]string
+		headers                  http.Header
 		status                   int
 		mediaType                string
 		code                     api.Code
@@ -80,6 +101,8 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 
 		{name: "bad type of user list", method: "GET", path: "/partners/perks/users/alice?type=used", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "type"},
 		{name: "perk filter on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&city=Berlin", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "city"},
+		{name: "place by its long name on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&latitude=52&longitude=13", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "longitude"},
+		{name: "the usual order of perks on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&sort=-created_at", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "sort"},
 		{name: "perk order of redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&sort=title", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "sort"},
 
 		{name: "redeem unknown perk", method: "POST", path: "/partners/perks/none/redeem", body: `{"user_id":"alice"}`, status: 404, mediaType: problemType, code: api.CodeNotFound},
@@ -94,6 +117,16 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 		{name: "redeem with huge metadata", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"alice","metadata":{"a":"` + strings.Repeat("a", api.MaxMetadata) + `"}}`, status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "metadata"},
 		{name: "redeem with unknown field", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"alice","metdata":{}}`, status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "metdata"},
 		{name: "redeem with long key", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"alice"}`, header: map[string]string{"Idempotency-Key": long}, status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "Idempotency-Key"},
+		{name: "redeem with two keys", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"alice"}`, headers: http.Header{"Idempotency-Key": {"a", "a"}}, status: 400, mediaType: problemType, code: api.CodeValidationFailed, field: "Idempotency-Key"},
+		{name: "redeem with an empty key", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"alice"}`, header: map[string]string{"Idempotency-Key": ""}, status: 400, mediaType: problemType, code: api.CodeValidationFailed, field: "Idempotency-Key"},
+		{name: "redeem with a blank key", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"alice"}`, header: map[string]string{"Idempotency-Key": "  "}, status: 400, mediaType: problemType, code: api.CodeValidationFailed, field: "Idempotency-Key"},
+		{name: "redeem with a member twice", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"alice","metadata":{"a":[{"b":1,"b":1}]}}`, status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "metadata"},
+		{name: "redeem with half a pair in metadata", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"alice","metadata":{"a":"\ud800"}}`, status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "metadata"},
+		{name: "redeem for half a pair", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"\ud800"}`, status: 400, mediaType: problemType, code: api.CodeInvalidJSON},
+		{name: "update with half a pair", method: "PATCH", path: "/update-property/1", body: `{"title":"A \udc00"}`, status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
+		{name: "update with half a pair in an image", method: "PATCH", path: "/update-property/1", body: `{"images":["https://img.example/\ud800"]}`, status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
+		{name: "update with a field twice", method: "PATCH", path: "/update-property/1", body: `{"title":"A","title":"A"}`, status: 422, mediaType: jsonType, code: api.CodeValidationFailed, field: "title"},
+		{name: "token with half a pair", method: "POST", path: "/auth/token", body: `{"audience":"\ud800"}`, status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
 
 		{name: "unknown property", method: "GET", path: "/get-property/99", status: 404, mediaType: jsonType, code: api.CodeNotFound},
 		{name: "property id that is no number", method: "GET", path: "/get-property/one", status: 404, mediaType: jsonType, code: api.CodeNotFound},
@@ -115,18 +148,22 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 
 		{name: "token without credentials", method: "POST", path: "/auth/token", status: 401, mediaType: jsonType, code: api.CodeInvalidToken},
 		{name: "token with bad JSON", method: "POST", path: "/auth/token", body: `{`, status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
-		{name: "token with XML", method: "POST", path: "/auth/token", body: `<a/>`, header: map[string]string{"Content-Type": "text/xml"}, status: 415, mediaType: jsonType, code: api.CodeUnsupportedMediaType},
+		{name: "token with XML", method: "POST", path: "/auth/token", body: `<a/>`, header: map[string]string{"Content-Type": "text/xml"}, status: 401, mediaType: jsonType, code: api.CodeInvalidToken},
+		{name: "token with a packed body", method: "POST", path: "/auth/token", body: `{}`, header: map[string]string{"Content-Encoding": "gzip"}, status: 415, mediaType: jsonType, code: api.CodeUnsupportedMediaType},
 		{name: "token oversize", method: "POST", path: "/auth/token", body: strings.Repeat(" ", 1<<20) + `{}`, status: 413, mediaType: jsonType, code: api.CodeBodyTooLarge},
 		{name: "token for another grant", method: "POST", path: "/auth/token", body: `{"grant_type":"password"}`, status: 400, mediaType: jsonType, code: api.CodeValidationFailed},
 		{name: "token with unknown scope", method: "POST", path: "/auth/token", body: `{"scope":"everything"}`, status: 400, mediaType: jsonType, code: api.CodeValidationFailed, field: "scope"},
 	}
 	for _, bad := range []struct{ query, field string }{
-		{"page=0", "page"}, {"page=-1", "page"}, {"page=one", "page"}, {"page=", "page"}, {"page=1&page=2", "page"}, {"page=99999999999999999999", "page"},
+		{"page=0", "page"}, {"page=-1", "page"}, {"page=one", "page"}, {"page=", "page"}, {"page=1&page=2", "page"}, {"page=99999999999999999999", "page"}, {"page=4611686018427387905", "page"},
 		{"per_page=0", "per_page"}, {"per_page=101", "per_page"}, {"per_page=1.5", "per_page"},
-		{"sort=price", "sort"}, {"sort=title,title", "sort"}, {"sort=title,,city", "sort"}, {"sort=title,city,category,created_at,updated_at", "sort"}, {"sort=distance", "sort"},
+		{"sort=price", "sort"}, {"sort=title,title", "sort"}, {"sort=title,,city", "sort"}, {"sort=title,city,category,created_at,updated_at", "sort"}, {"sort=distance", "sort"}, {"sort=created_at,metadata", "sort"},
 		{"lat=52", "lng"}, {"lng=13", "lat"}, {"lat=91&lng=0", "lat"}, {"lat=0&lng=181", "lng"}, {"lat=NaN&lng=0", "lat"}, {"lat=x&lng=0", "lat"},
+		{"latitude=52", "longitude"}, {"longitude=13", "latitude"}, {"latitude=91&lng=0", "latitude"}, {"lat=0&longitude=181", "longitude"},
+		{"lat=52&latitude=53&lng=13", "latitude"}, {"lat=52&lng=13&longitude=14", "longitude"}, {"latitude=52&latitude=52&lng=13", "latitude"},
 		{"radius=5", "radius"}, {"lat=0&lng=0&radius=0", "radius"}, {"lat=0&lng=0&radius=501", "radius"}, {"lat=0&lng=0&radius=Inf", "radius"},
-		{"include_expired=perhaps", "include_expired"}, {"q=%ff", "q"}, {"city=%00", "city"}, {"category=" + long, "category"}, {"%zz", "query"},
+		{"include_expired=perhaps", "include_expired"}, {"include_expired=1", "include_expired"}, {"include_expired=True", "include_expired"}, {"include_expired=", "include_expired"},
+		{"q=%ff", "q"}, {"city=%00", "city"}, {"category=" + long, "category"}, {"%zz", "query"},
 	} {
 		for _, path := range []string{"/partners/perks", "/partners/perks/users/alice"} {
 			rows = append(rows, row{name: path + "?" + bad.query, method: "GET", path: path + "?" + bad.query, status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: bad.field})
@@ -142,6 +179,7 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 			for name, value := range r.header {
 				request.Header.Set(name, value)
 			}
+			maps.Copy(request.Header, r.headers)
 			_, body := wantError(t, s, request, r.status, r.mediaType, r.code)
 			if r.field != "" && len(body.Errors[r.field]) == 0 {
 				t.Errorf("the errors do not name %q: %v", r.field, body.Errors)

@@ -96,6 +96,6 @@ func (l *clientLimits) take(client clientIn, now time.Time) error {
 func tooMany(wait time.Duration, format string, args ...any) error {
 	seconds := max(1, int(math.Ceil(wait.Seconds())))
 	err := api.Errorf(api.CodeRateLimited, format, args...)
-	err.Message += fmt.Sprintf(" Try again in %d s.", seconds)
+	err.Message += fmt.Sprintf(api.TryAgain, seconds)
 	return &answer{err: err, header: http.Header{"Retry-After": {fmt.Sprint(seconds)}}}
 }

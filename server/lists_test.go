@@ -190,7 +190,7 @@ func TestLinksKeepEveryOtherParameter(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	token := s.Token()
 	s.ImportPerks(manyPerks()...)
-	query := "city=BERLIN&per_page=5&sort=title&mine=a%26b&page=2"
+	query := "city=BERLIN&per_page=5&sort=title&mine=a%26b&page=2&latitude=52.00&longitude=13&radius=500"
 	_, header := page(t, s, token, s.LiveURL()+"/perks?"+query)
 	found := links(header)
 	for relation, wantPage := range map[string]string{"first": "1", "prev": "1", "next": "3", "last": "4"} {
@@ -252,6 +252,11 @@ func TestFiltersChoosePerks(t *testing.T) {
 		{"category=Food+%26+Drink", []string{"coffee"}},
 		{"category=food-drink", []string{"coffee"}},
 		{"lat=52.52&lng=13.405", []string{"coffee"}},
+		{"latitude=52.52&longitude=13.405", []string{"coffee"}},
+		{"lat=52.52&longitude=13.405", []string{"coffee"}},
+		{"lat=52.52&latitude=52.520&lng=13.405&longitude=13.405", []string{"coffee"}},
+		{"latitude=52.52&longitude=13.405&radius=12&sort=distance", []string{"coffee", "museum"}},
+		{"include_expired=false", []string{"soon", "museum", "coffee"}},
 		{"lat=52.52&lng=13.405&radius=12&sort=distance", []string{"coffee", "museum"}},
 		{"lat=52.52&lng=13.405&radius=12&sort=-distance", []string{"museum", "coffee"}},
 		{"lat=52.52&lng=13.405&radius=12&city=berlin&q=art", []string{"museum"}},

@@ -135,7 +135,8 @@ func TestWhatCallersMakeUpMakesNoSeries(t *testing.T) {
 		for _, path := range []string{"/nothing", "/v2/auth/token"} {
 			s.Do(s.Request("", fmt.Sprintf("MAKE%d", i), s.Root()+path, ""), nil)
 		}
-		for _, path := range []string{"/nothing%d", "/v2/partners/nothing%d", "/v2/partners/perks/%d", "/v2/partners/perks/%d%%2Fnothing"} {
+		for _, path := range []string{"/nothing%d", "/v2/partners/nothing%d", "/v2/partners/perks/%d", "/v2/partners/perks/%d%%2Fnothing",
+			"/v2/partners/perks/%d/", "/nothing%d/", "/v2/partners/perks/%d//", "/.well-known/oauth-authorization-server/v9%d"} {
 			s.Do(s.Request("", "GET", s.Root()+fmt.Sprintf(path, i), ""), nil)
 		}
 	}

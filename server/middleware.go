@@ -46,7 +46,7 @@ func (s *service) log(next echo.HandlerFunc) echo.HandlerFunc {
 		s.config.Logger.InfoContext(r.Context(), "request",
 			"request_id", requestID(c),
 			"method", loggable(r.Method),
-			"path", loggable(r.URL.Path),
+			"path", loggable(sentPath(c)),
 			"status", c.Response().Status,
 			"bytes", c.Response().Size,
 			"duration", time.Since(start),

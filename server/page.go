@@ -49,7 +49,8 @@ func pageLinks(address url.URL, meta api.PageMeta) string {
 	return strings.Join(links, ", ")
 }
 
-// address is the absolute URL that the caller asked for. What a proxy says of it counts only when there is one.
+// address is the URL that the caller asked for. What a proxy says of it counts only when there is one. It is absolute unless
+// the caller named no host, or what cannot be one: then it is the path alone, which means the same to who follows it.
 func (s *service) address(r *http.Request) url.URL {
 	address := url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
 	if r.TLS != nil {
@@ -59,13 +60,16 @@ func (s *service) address(r *http.Request) url.URL {
 		if scheme := r.Header.Get("X-Forwarded-Proto"); scheme == "http" || scheme == "https" {
 			address.Scheme = scheme
 		}
-		if host := r.Header.Get("X-Forwarded-Host"); forwardedHost.MatchString(host) {
+		if host := r.Header.Get("X-Forwarded-Host"); plainHost.MatchString(host) {
 			address.Host = host
 		}
+	}
+	if !plainHost.MatchString(address.Host) {
+		address.Scheme, address.Host = "", ""
 	}
 	return address
 }
 
-// forwardedHost is what cannot be more than a host and a port. Many proxies hand on what their callers send, and package url
-// writes some of that as it is, such as > and ".
-var forwardedHost = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$`)
+// plainHost is what cannot be more than a host and a port. Callers send more, in the target of a request too; many proxies
+// hand that on, and package url writes some of it as it is, such as > and ".
+var plainHost = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$`)

@@ -26,7 +26,10 @@ func (h perkHandlers) writePerks(c echo.Context, q *query, perks store.PerkQuery
 	if err := q.fields.Err(); err != nil {
 		return err
 	}
-	list, err := h.store.ListPerks(c.Request().Context(), perks)
+	list, err := ofUser(h.service, perks.AvailableTo, func(userID string, anyUser bool) (store.List[api.Perk], error) {
+		perks.AvailableTo, perks.AnyUser = userID, anyUser
+		return h.store.ListPerks(c.Request().Context(), perks)
+	})
 	if err != nil {
 		return err
 	}
@@ -38,7 +41,7 @@ func (h perkHandlers) get(c echo.Context) error {
 	if api.PerkIDRule(perkID) != "" { // no store holds it, and not every database bears its bytes
 		return store.PerkNotFound(perkID)
 	}
-	perk, err := h.store.Perk(c.Request().Context(), perkID)
+	perk, err := ofPerk(perkID, func(id string) (api.Perk, error) { return h.store.Perk(c.Request().Context(), id) })
 	if err != nil {
 		return err
 	}
@@ -72,7 +75,13 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *query, userID string) erro
 	if err := q.fields.Err(); err != nil {
 		return err
 	}
-	list, err := h.store.ListRedemptions(c.Request().Context(), redemptions)
+	if key := c.Request().Header.Get(idempotencyHeader); key != "" && api.IdempotencyKeyRule(key) == "" {
+		c.Response().Header().Set(idempotencyHeader, key) // a caller that lost an answer learns that keys count
+	}
+	list, err := ofUser(h.service, userID, func(userID string, anyUser bool) (store.List[api.Redemption], error) {
+		redemptions.UserID, redemptions.AnyUser = userID, anyUser
+		return h.store.ListRedemptions(c.Request().Context(), redemptions)
+	})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (s *service) updateProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	patch, invalid := api.ParsePropertyPatch(members)
+	patch, invalid := api.ParsePropertyPatchOf(id, members)
 	// The check may still run when the handler has returned and its context serves another request.
 	clientID, header := callerOf(c).ClientID, c.Request().Header
 	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(record *store.PropertyRecord) error {
@@ -89,18 +89,11 @@ func readPatch(c echo.Context) ([]api.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mediaType == mediaJSON {
-		return api.ParseObject(body)
-	}
-	if len(body) == 0 {
+	if mediaType == mediaForm && len(body) == 0 {
 		// Like an empty body of JSON, it is more likely lost than meant.
 		return nil, api.Errorf(api.CodeInvalidJSON, "The body is empty. Send the fields to change.")
 	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return nil, api.Errorf(api.CodeInvalidJSON, "The body is not a valid form.")
-	}
-	return api.FormMembers(form), nil
+	return readMembers(body, mediaType, func(form url.Values) []api.Member { return api.FormListMembers(form, "images") })
 }
 
 func mayChange(clientID string, record store.PropertyRecord) error {
@@ -120,7 +113,7 @@ func matches(header http.Header, current api.Property) error {
 	if err != nil {
 		return err
 	}
-	if !lists(wanted, entityTag(representation), strongly) {
+	if !lists(wanted, entityTag(representation)) {
 		return api.Errorf(api.CodePreconditionFailed, "Property %d has changed since you read it. Read it again before you change it.", current.ID)
 	}
 	return nil

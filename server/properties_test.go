@@ -69,6 +69,9 @@ func TestPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
 		{"postcode", `{"postcode":"50667"}`, "postcode=50667", `10115`, `50667`},
 		{"images as a list", `{"images":["https://x.example/a"]}`, "images=https://x.example/a", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a"]`},
 		{"images with commas", `{"images":"https://x.example/a, https://x.example/b"}`, "images=https://x.example/a,https://x.example/b", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b"]`},
+		{"images apart", `{"images":["https://x.example/a","https://x.example/b,c"]}`, "images[]=https://x.example/a&images%5B%5D=https://x.example/b,c", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b,c"]`},
+		{"images apart, by number", `{"images":["https://x.example/a","https://x.example/b"]}`, "images[1]=https://x.example/b&images[0]=https://x.example/a", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b"]`},
+		{"images again and again", `{"images":["https://x.example/a","https://x.example/b"]}`, "images=https://x.example/a&images=https://x.example/b", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b"]`},
 		{"no images", `{"images":[]}`, "images=", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `[]`},
 		{"price as text", `{"price_pw":"99.90"}`, "price_pw=99.90", `"120.50"`, `"99.90"`},
 		{"price as a number", `{"price_pw":99.90}`, "price_pw=99.90", `"120.50"`, `"99.90"`},
@@ -79,6 +82,9 @@ func TestPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
 		{"no position", `{"lat":null,"lng":null}`, "lat=&lng=null", `"lat":52.5,"lng":13.4`, `"lat":null,"lng":null`},
 		{"deposit", `{"deposit":0.5}`, "deposit=0.5", `"deposit":500`, `"deposit":0.5`},
 		{"nothing new", `{}`, "deposit=500", "", ""},
+		{"its own id", `{"propertyId":1,"title":"New"}`, "propertyId=1&title=New", `"title":"Loft"`, `"title":"New"`},
+		{"its own id alone", `{"propertyId":1.0}`, "propertyId=1", "", ""},
+		{"all that was read", strings.Replace(loft(), "Loft", "New", 1), "propertyId=1&title=New", `"title":"Loft"`, `"title":"New"`},
 	}
 	s := servertest.Start(t)
 	owner, secret := s.Client()
@@ -113,6 +119,10 @@ func TestRefusedPatchNamesEveryFieldAndChangesNothing(t *testing.T) {
 		{`{"images":["ftp://x.example/a"]}`, []string{"images"}},
 		{`{"images":["//x.example/a"]}`, []string{"images"}},
 		{`{"propertyId":2}`, []string{"propertyId"}},
+		{`{"propertyId":2,"title":""}`, []string{"propertyId", "title"}},
+		{`{"propertyId":"1"}`, []string{"propertyId"}},
+		{`{"propertyId":null}`, []string{"propertyId"}},
+		{`{"propertyId":1,"propertyId":1}`, []string{"propertyId"}},
 		{`{"title":"a","title":"b"}`, []string{"title"}},
 		{`{"title":"a\u0000b"}`, []string{"title"}},
 	}
@@ -150,9 +160,20 @@ func TestIfMatchKeepsEditsFromBeingLost(t *testing.T) {
 	if !strings.Contains(body, `"title":"First"`) {
 		t.Errorf("the first edit is lost: %s", body)
 	}
-	weak := s.Request(token, "DELETE", s.URL+"/delete-property/1", "")
+	for _, other := range []string{`W/"other"`, `w/` + tag, "W/W/" + tag, strings.Trim(tag, `"`)} {
+		weak := s.Request(token, "DELETE", s.URL+"/delete-property/1", "")
+		weak.Header.Set("If-Match", other)
+		wantError(t, s, weak, http.StatusPreconditionFailed, jsonType, api.CodePreconditionFailed)
+	}
+	weak := patchRequest(s, token, "application/json", `{"title":"Third"}`)
+	weak.Header.Set("If-Match", "W/"+tag) // as a proxy makes it that compresses
+	if got := s.Do(weak, nil); got != http.StatusOK {
+		t.Errorf("with the current tag, made weak: %d", got)
+	}
+	weak = patchRequest(s, token, "application/json", `{"title":"Fourth"}`)
 	weak.Header.Set("If-Match", "W/"+tag)
 	wantError(t, s, weak, http.StatusPreconditionFailed, jsonType, api.CodePreconditionFailed)
+	_, tag = readProperty(s, token)
 	strong := s.Request(token, "DELETE", s.URL+"/delete-property/1", "")
 	strong.Header.Set("If-Match", `"other", `+tag)
 	if got := s.Do(strong, nil); got != http.StatusOK {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -71,9 +72,9 @@ func (q *query) integer(name string, byDefault, low, high int64) int64 {
 	if !given {
 		return byDefault
 	}
-	n, err := strconv.ParseInt(value, 10, 64)
+	n, err := strconv.ParseInt(value, 10, 64) // of a number out of its range it returns the nearest
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, strconv.ErrRange):
 		q.fields.Add(name, "must be a whole number")
 	case n < low:
 		q.fields.Add(name, "must be at least %d", low)
@@ -103,11 +104,10 @@ func (q *query) boolean(name string) bool {
 	if !given {
 		return false
 	}
-	b, err := strconv.ParseBool(value)
-	if err != nil {
+	if value != "true" && value != "false" {
 		q.fields.Add(name, "must be true or false")
 	}
-	return b
+	return value == "true"
 }
 
 func (q *query) choice(name string, choices ...string) string {
@@ -136,30 +136,29 @@ func (q *query) sort(byDefault string, allowed []string) []api.SortKey {
 
 func (q *query) window() store.Window {
 	return store.Window{
-		Page:    q.integer("page", 1, 1, 1<<62),
+		Page:    q.integer("page", 1, 1, api.MaxPage),
 		PerPage: int(q.integer("per_page", api.DefaultPerPage, 1, api.MaxPerPage)),
 	}
 }
 
 func (q *query) circle() *store.Circle {
-	lat, hasLat := q.number("lat")
-	lng, hasLng := q.number("lng")
+	lat, hasLat := q.degrees("lat", "latitude", api.LatRule)
+	lng, hasLng := q.degrees("lng", "longitude", api.LngRule)
 	radius, hasRadius := q.number("radius")
-	if hasLat {
-		q.check("lat", api.LatRule(lat))
-	}
-	if hasLng {
-		q.check("lng", api.LngRule(lng))
-	}
 	if hasRadius && !(radius > 0 && radius <= maxRadiusKM) {
 		q.fields.Add("radius", "must be above 0 and at most %d kilometres", maxRadiusKM)
 	}
+	givenLat, givenLng := q.values.Has("lat") || q.values.Has("latitude"), q.values.Has("lng") || q.values.Has("longitude")
 	switch {
-	case q.values.Has("lat") && !q.values.Has("lng"):
+	case givenLat && !givenLng && q.values.Has("lat"):
 		q.fields.Add("lng", "is required with lat")
-	case q.values.Has("lng") && !q.values.Has("lat"):
+	case givenLat && !givenLng:
+		q.fields.Add("longitude", "is required with latitude")
+	case givenLng && !givenLat && q.values.Has("lng"):
 		q.fields.Add("lat", "is required with lng")
-	case q.values.Has("radius") && !q.values.Has("lat"):
+	case givenLng && !givenLat:
+		q.fields.Add("latitude", "is required with longitude")
+	case q.values.Has("radius") && !givenLat:
 		q.fields.Add("radius", "needs lat and lng")
 	}
 	if !hasLat || !hasLng {
@@ -171,6 +170,25 @@ func (q *query) circle() *store.Circle {
 	return &store.Circle{Lat: lat, Lng: lng, RadiusKM: radius}
 }
 
+// degrees reads a coordinate that goes by two names. Both may be given only if they say the same.
+func (q *query) degrees(short, long string, rule func(float64) string) (float64, bool) {
+	value, given := q.number(short)
+	if given {
+		q.check(short, rule(value))
+	}
+	other, givenLong := q.number(long)
+	if givenLong {
+		q.check(long, rule(other))
+	}
+	if given && givenLong && value != other {
+		q.fields.Add(long, "is not the same as %s", short)
+	}
+	if !given {
+		value = other
+	}
+	return value, given || givenLong
+}
+
 func (q *query) check(name, problem string) {
 	if problem != "" {
 		q.fields.Add(name, "%s", problem)
@@ -178,7 +196,7 @@ func (q *query) check(name, problem string) {
 }
 
 // perkFilters are the parameters that choose perks.
-var perkFilters = []string{"q", "category", "city", "lat", "lng", "radius", "include_expired"}
+var perkFilters = []string{"q", "category", "city", "lat", "latitude", "lng", "longitude", "radius", "include_expired"}
 
 func (q *query) perks(at time.Time) store.PerkQuery {
 	perks := store.PerkQuery{

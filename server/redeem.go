@@ -51,22 +51,33 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 	if api.PerkIDRule(perkID) != "" {
 		return result, store.PerkNotFound(perkID)
 	}
-	return h.store.Redeem(c.Request().Context(), store.RedeemAttempt{
+	attempt := store.RedeemAttempt{
 		ID:       h.config.NewID(),
-		PerkID:   perkID,
-		UserID:   request.UserID,
 		ClientID: callerOf(c).ClientID,
 		Metadata: request.Metadata,
 		At:       h.now(),
 		Key:      key,
+	}
+	return ofPerk(perkID, func(id string) (store.RedeemResult, error) {
+		attempt.PerkID = id
+		return ofUser(h.service, request.UserID, func(id string, anyUser bool) (store.RedeemResult, error) {
+			attempt.UserID, attempt.CreateUser = id, anyUser
+			return h.store.Redeem(c.Request().Context(), attempt)
+		})
 	})
 }
 
 func idempotencyKey(header http.Header, perkID string, request api.RedeemRequest) (*store.IdempotencyKey, error) {
-	key := header.Get(idempotencyHeader)
-	if key == "" {
+	values := header.Values(idempotencyHeader)
+	switch {
+	case len(values) == 0:
 		return nil, nil
+	case len(values) > 1:
+		return nil, badHeader(idempotencyHeader, "is given more than once; send one key")
+	case values[0] == "":
+		return nil, badHeader(idempotencyHeader, "must not be empty; leave it out, or send a key")
 	}
+	key := values[0]
 	if problem := api.IdempotencyKeyRule(key); problem != "" {
 		fields := api.FieldErrors{}
 		fields.Add(idempotencyHeader, "%s", problem)
@@ -79,8 +90,15 @@ func idempotencyKey(header http.Header, perkID string, request api.RedeemRequest
 	return &store.IdempotencyKey{Key: key, Fingerprint: fingerprint}, nil
 }
 
+// badHeader is 400: what is wrong with the header is how it was sent, not the value.
+func badHeader(name, problem string) error {
+	fields := api.FieldErrors{}
+	fields.Add(name, "%s", problem)
+	return &answer{err: &api.Error{Code: api.CodeValidationFailed, Message: "The header " + name + " " + problem + ".", Fields: fields}, status: http.StatusBadRequest}
+}
+
 // fingerprintOf is equal for requests that mean the same: the order of the metadata's members and blanks between them do
-// not count, the digits of its numbers do.
+// not count, nor does the case of a UUID; the digits of its numbers do.
 func fingerprintOf(perkID string, request api.RedeemRequest) ([32]byte, error) {
 	var metadata any
 	decoder := json.NewDecoder(bytes.NewReader(request.Metadata))
@@ -88,7 +106,7 @@ func fingerprintOf(perkID string, request api.RedeemRequest) ([32]byte, error) {
 	if err := decoder.Decode(&metadata); err != nil {
 		return [32]byte{}, fmt.Errorf("reading the metadata again: %w", err)
 	}
-	canonical, err := json.Marshal([]any{perkID, request.UserID, metadata}) // sorts the members
+	canonical, err := json.Marshal([]any{api.LowerUUID(perkID), api.LowerUUID(request.UserID), metadata}) // sorts the members
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("writing the fingerprint: %w", err)
 	}

@@ -1,9 +1,11 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api"
+	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -49,6 +52,44 @@ func TestRedeemAnswersWithTheRedemption(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || got.ID == "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
+	}
+}
+
+func TestTheFirstRedemptionMakesItsUserWhereThatIsAllowed(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)), func(c *server.Config) { c.CreateUsers = true })
+	perks := []store.PerkRecord{{Perk: api.Perk{ID: "tea"}}, {Perk: api.Perk{ID: "none"}, Stock: units(0)}}
+	s.ImportPerks(perks...)
+	s.ImportSandboxPerks(perks...)
+	token := s.Token()
+	for name, at := range map[string]struct {
+		address string
+		store   store.Store
+	}{"live": {s.LiveURL(), s.Live}, "sandbox": {s.SandboxURL(), s.Sandbox}} {
+		lists := func(kind string, want int) {
+			t.Helper()
+			var page struct{ Data []any }
+			status := s.Do(s.Request(token, "GET", at.address+"/perks/users/alice?type="+kind, ""), &page)
+			if status != http.StatusOK || len(page.Data) != want {
+				t.Errorf("%s: %s gives %d and %d items, want 200 and %d", name, kind, status, len(page.Data), want)
+			}
+		}
+		redeem := func(perk string, want int) {
+			t.Helper()
+			request := s.Request(token, "POST", at.address+"/perks/"+perk+"/redeem", `{"user_id":"alice"}`)
+			if status := s.Do(request, nil); status != want {
+				t.Errorf("%s: redeeming %s gives %d, want %d", name, perk, status, want)
+			}
+		}
+		lists("available", 1)
+		lists("redeemed", 0)
+		redeem("none", http.StatusConflict)
+		for user, err := range at.store.ExportUsers(t.Context()) {
+			t.Errorf("%s: a refusal made the user %q (%v)", name, user.ID, err)
+		}
+		redeem("tea", http.StatusCreated)
+		lists("available", 0)
+		lists("redeemed", 1)
+		redeem("tea", http.StatusConflict)
 	}
 }
 
@@ -227,6 +268,13 @@ func TestUserSeesAvailableAndRedeemedApart(t *testing.T) {
 	if got := links(response.Header)["next"]; !strings.Contains(got, "type=redeemed") || !strings.Contains(got, "page=2") {
 		t.Errorf("next is %q", got)
 	}
+	for sent, want := range map[string]string{"": "", "do keys count": "do keys count", strings.Repeat("k", 256): ""} {
+		request := s.Request(token, "GET", s.LiveURL()+"/perks/users/alice?type=redeemed", "")
+		request.Header.Set("Idempotency-Key", sent)
+		if response, _ := s.Send(request); response.Header.Get("Idempotency-Key") != want || response.StatusCode != 200 {
+			t.Errorf("%d to the key %q, repeated as %q", response.StatusCode, sent, response.Header.Get("Idempotency-Key"))
+		}
+	}
 }
 
 // The promise that the product stands on: whatever 200 people do at once, a perk with 50 units is redeemed 50 times, by
@@ -312,4 +360,117 @@ func missing(names []string, holders map[string]bool) string {
 		}
 	}
 	return ""
+}
+
+const lowUUID, highUUID = "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a11", "0195B2C4-6F1E-7C3A-9D52-3B1F6E0C7A22"
+
+func TestAUUIDIsTheSameInAnyCase(t *testing.T) {
+	s := servertest.Start(t)
+	s.ImportUsers("alice", lowUUID, highUUID)
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: lowUUID}}, store.PerkRecord{Perk: api.Perk{ID: highUUID}}, store.PerkRecord{Perk: api.Perk{ID: "Tea"}})
+	token := s.Token()
+	spelled := map[string]string{ // as asked and as stored
+		lowUUID: lowUUID, strings.ToUpper(lowUUID): lowUUID, strings.ToUpper(lowUUID[:9]) + lowUUID[9:]: lowUUID,
+		highUUID: highUUID, strings.ToLower(highUUID): highUUID, strings.ToLower(highUUID[:9]) + highUUID[9:]: highUUID,
+	}
+	for asked, want := range spelled {
+		var perk api.Perk
+		if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/"+asked, ""), &perk); status != http.StatusOK || perk.ID != want {
+			t.Errorf("perk %s: %d, %q, want %q", asked, status, perk.ID, want)
+		}
+	}
+	absent := strings.Replace(lowUUID, "1", "2", 1)
+	for _, asked := range []string{"TEA", absent, strings.ToUpper(absent), strings.ReplaceAll(strings.ToUpper(lowUUID), "-", "")} {
+		for _, path := range []string{"/perks/" + asked, "/perks/users/" + asked, "/perks/users/" + asked + "?type=redeemed"} {
+			_, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+path, ""), http.StatusNotFound, problemType, api.CodeNotFound)
+			if !strings.Contains(body.Response, asked) {
+				t.Errorf("%s: the answer is %q", path, body.Response)
+			}
+		}
+	}
+	for _, perk := range []string{lowUUID, highUUID} {
+		for _, user := range []string{lowUUID, highUUID} {
+			i := 0
+			for askedPerk, storedPerk := range spelled { // the same request under one key
+				for askedUser, storedUser := range spelled {
+					if storedPerk != perk || storedUser != user {
+						continue
+					}
+					response, raw := s.Send(redeemRequest(s, token, askedPerk, `{"user_id":"`+askedUser+`"}`, perk+user))
+					var made api.Redemption
+					err := json.Unmarshal(raw, &made)
+					if err != nil || made.PerkID != perk || made.UserID != user || (response.Header.Get("Idempotent-Replayed") != "") != (i > 0) {
+						t.Errorf("%s by %s: %d %s", askedPerk, askedUser, response.StatusCode, raw)
+					}
+					wantError(t, s, redeemRequest(s, token, askedPerk, `{"user_id":"`+askedUser+`"}`, ""), http.StatusConflict, problemType, api.CodeAlreadyRedeemed)
+					i++
+				}
+			}
+		}
+	}
+	for asked := range spelled {
+		for kind, want := range map[string]int{"available": 1, "redeemed": 2} {
+			var page struct{ Data []any }
+			if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/"+asked+"?type="+kind, ""), &page); status != http.StatusOK || len(page.Data) != want {
+				t.Errorf("user %s, %s: %d, %d items, want %d", asked, kind, status, len(page.Data), want)
+			}
+		}
+	}
+}
+
+// meeting lets the redemptions that would make a user begin only when all of them are there.
+type meeting struct {
+	store.Store
+	all sync.WaitGroup
+}
+
+func (m *meeting) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
+	if attempt.CreateUser {
+		m.all.Done()
+		m.all.Wait()
+	}
+	return m.Store.Redeem(ctx, attempt)
+}
+
+func TestAUUIDIsOneUserInAnyCaseWhereRedemptionsMakeUsers(t *testing.T) {
+	s := servertest.Start(t, func(c *server.Config) {
+		both := &meeting{Store: c.Live}
+		both.all.Add(2)
+		c.Live, c.CreateUsers = both, true
+	})
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "cake"}})
+	s.ImportUsers(highUUID)
+	token := s.Token()
+	for _, id := range []string{lowUUID, highUUID} {
+		var statuses [2]int
+		var both sync.WaitGroup
+		for i, asked := range []string{strings.ToUpper(id), strings.ToLower(id)} {
+			both.Go(func() { statuses[i] = s.Do(redeemRequest(s, token, "tea", `{"user_id":"`+asked+`"}`, ""), nil) })
+		}
+		both.Wait()
+		if slices.Sort(statuses[:]); statuses != [2]int{http.StatusCreated, http.StatusConflict} {
+			t.Errorf("%s in both cases at once: %v", id, statuses)
+		}
+	}
+	s.ImportUsers(strings.ToUpper(lowUUID)) // a list of users that spells them otherwise gives nobody a second redemption
+	for _, asked := range []string{strings.ToUpper(lowUUID), lowUUID} {
+		wantError(t, s, redeemRequest(s, token, "tea", `{"user_id":"`+asked+`"}`, ""), http.StatusConflict, problemType, api.CodeAlreadyRedeemed)
+	}
+	var users []string
+	for user, err := range s.Live.ExportUsers(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		users = append(users, user.ID)
+	}
+	if want := []string{strings.ToUpper(lowUUID), highUUID, lowUUID}; !cmp.Equal(users, want) { // the first is the import's
+		t.Errorf("the users are %q, want %q", users, want)
+	}
+	unknown := strings.Replace(lowUUID, "1", "2", 1)
+	for kind, want := range map[string]int{"available": 2, "redeemed": 0} {
+		var page struct{ Data []any }
+		if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/"+unknown+"?type="+kind, ""), &page); status != http.StatusOK || len(page.Data) != want {
+			t.Errorf("an unknown user, %s: %d, %d items, want %d", kind, status, len(page.Data), want)
+		}
+	}
 }

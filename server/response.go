@@ -1,26 +1,24 @@
 package server
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
 )
 
-// encode leaves < > & as they are: these bodies are never part of a page.
+// encode ends the body with a line, for people with a terminal.
 func encode(body any) ([]byte, error) {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
+	encoded, err := api.EncodeJSON(body)
+	if err != nil {
 		return nil, fmt.Errorf("encoding the response: %w", err)
 	}
-	return buffer.Bytes(), nil
+	return append(encoded, '\n'), nil
 }
 
 func writeJSON(c echo.Context, status int, mediaType string, body any) error {
@@ -41,7 +39,7 @@ func writeRead(c echo.Context, body any) error {
 	header := c.Response().Header()
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "private, no-cache")
-	if lists(c.Request().Header.Values("If-None-Match"), tag, weakly) {
+	if lists(c.Request().Header.Values("If-None-Match"), tag) {
 		return c.NoContent(http.StatusNotModified)
 	}
 	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, encoded)
@@ -54,18 +52,14 @@ func entityTag(representation []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`
 }
 
-// comparison says whether two entity tags match, as RFC 9110, section 8.8.3.2 has it.
-type comparison func(listed, tag string) bool
-
-func weakly(listed, tag string) bool   { return strings.TrimPrefix(listed, "W/") == tag }
-func strongly(listed, tag string) bool { return listed == tag }
-
-// lists tells whether an If-Match or If-None-Match header holds the tag, or is "*".
-func lists(header []string, tag string, match comparison) bool {
+// lists tells whether an If-Match or If-None-Match header holds the tag, or is "*". A weak tag counts in both, although
+// If-Match compares strongly (RFC 9110, section 13.1.1): ours names the bytes of the answer, and is made weak only by a proxy
+// that compresses them.
+func lists(header []string, tag string) bool {
 	for _, line := range header {
 		for listed := range strings.SplitSeq(line, ",") {
 			listed = strings.TrimSpace(listed)
-			if listed == "*" || match(listed, tag) {
+			if listed == "*" || strings.TrimPrefix(listed, "W/") == tag {
 				return true
 			}
 		}

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -10,11 +12,12 @@ import (
 	"example.com/perks/store"
 )
 
-// Where the two sets of perk addresses begin.
+// Where the two sets of perk addresses begin, and where tokens are issued.
 const (
 	apiPath     = "/v2"
 	livePath    = apiPath + "/partners"
 	sandboxPath = apiPath + "/sandbox/partners"
+	tokenPath   = apiPath + "/auth/token"
 )
 
 func (s *service) routes() *echo.Echo {
@@ -23,17 +26,22 @@ func (s *service) routes() *echo.Echo {
 	e.IPExtractor = s.proxies.caller
 	e.Pre(s.stayWithTLS)
 	e.Pre(plainPath)
-	e.Use(secure, s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
+	e.Pre(withoutLastSlash)
+	e.Use(secure, s.cors, s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
 
 	get(e, "/livez", s.livez)
 	get(e, "/readyz", s.readyz)
+	get(e, apiPath+"/livez", s.livez)
+	get(e, apiPath+"/readyz", s.readyz)
 	get(e, apiPath+"/health", s.health)
 	get(e, apiPath+"/openapi.json", s.description.json)
 	get(e, apiPath+"/openapi.yaml", s.description.yaml)
 
 	s.docsRoutes(e)
 
-	e.POST(apiPath+"/auth/token", s.issueToken)
+	e.POST(tokenPath, s.issueToken)
+	get(e, issuerPath, s.describeIssuer)
+	get(e, issuerPath+apiPath, s.describeIssuer)
 
 	get(e, apiPath+"/get-property/:propertyId", s.getProperty, s.property(api.ScopePropertiesRead))
 	e.PATCH(apiPath+"/update-property/:propertyId", s.updateProperty, s.property(api.ScopePropertiesWrite))
@@ -75,6 +83,14 @@ func routeNames(e *echo.Echo) []string {
 
 var noSuchAddress = api.Errorf(api.CodeNotFound, "There is nothing at this address. %s/openapi.json lists the addresses.", apiPath)
 
+var noSandbox = api.Errorf(api.CodeNotFound, "There is no sandbox here: this service was started without one.")
+
+// hasNoSandbox tells whether the address is one of the sandbox, and there is none.
+func (s *service) hasNoSandbox(c echo.Context) bool {
+	path := c.Request().URL.Path
+	return s.config.Sandbox == nil && (path == sandboxPath || strings.HasPrefix(path, sandboxPath+"/"))
+}
+
 // writesProblems tells whether errors of the address are problem details (RFC 9457), as those of all perk addresses are.
 func writesProblems(c echo.Context) bool {
 	path := c.Request().URL.Path
@@ -103,6 +119,28 @@ func plainPath(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return next(c)
 	}
+}
+
+// withoutLastSlash makes an address with a slash at its end the same as without, for every method. One that follows another
+// slash stays, and with it an empty segment.
+func withoutLastSlash(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		address := c.Request().URL
+		raw := cmp.Or(address.RawPath, address.Path)
+		if strings.HasSuffix(raw, "/") && !strings.Contains(raw, "//") && !slices.Contains(foldersOfDocs, raw) {
+			c.Set(sentPathKey, address.Path)
+			address.Path, address.RawPath = strings.TrimSuffix(address.Path, "/"), strings.TrimSuffix(address.RawPath, "/")
+		}
+		return next(c)
+	}
+}
+
+const sentPathKey = "sent path"
+
+// sentPath is the path as the caller sent it, for the log.
+func sentPath(c echo.Context) string {
+	sent, _ := c.Get(sentPathKey).(string)
+	return cmp.Or(sent, c.Request().URL.Path)
 }
 
 var _ http.Handler = (*Server)(nil)

@@ -236,7 +236,10 @@ func TestWithoutASandboxItsAddressesAreNotThere(t *testing.T) {
 			continue
 		}
 		for _, token := range []string{"", s.Token(), confined} {
-			wantError(t, s, p.request(s, token, place{user: "alice"}), http.StatusNotFound, problemType, api.CodeNotFound)
+			_, body := wantError(t, s, p.request(s, token, place{user: "alice"}), http.StatusNotFound, problemType, api.CodeNotFound)
+			if !strings.HasPrefix(body.Response, "There is no sandbox here") {
+				t.Errorf("%s: the answer does not say that there is no sandbox: %s", p.column, body.Response)
+			}
 		}
 	}
 	if redeemed := exported(t, s.Live.ExportRedemptions(t.Context(), "")); redeemed != "[]" {

@@ -3,7 +3,7 @@ package server
 import "github.com/labstack/echo/v4"
 
 // secureHeaders say that an answer is data for programs: a browser shall not run, frame or guess at it, and no page of
-// another origin shall have it. There is nothing of CORS for the same reason. A page of ours sets its own.
+// another origin shall have it, but for those that cors lets. A page of ours sets its own.
 var secureHeaders = map[string][]string{
 	"Content-Security-Policy":      {"default-src 'none'; frame-ancestors 'none'"},
 	"Cross-Origin-Resource-Policy": {"same-origin"},

@@ -32,11 +32,15 @@ type Config struct {
 	Hourly      bool          // the same client, scopes and clock hour give the same token on every replica
 	RateLimit   float64       // requests a second for each client; zero is without limit
 	RateBurst   int           // requests that a client which was quiet may make at once; zero is as many as in a second
+	CreateUsers bool          // the first redemption makes a user who is not known, live and in the sandbox
 	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
 	Version     string        // as GET /health tells it; empty is "dev"
 
 	// TrustedProxies are the addresses of the proxies. Without any, who is connected is taken for the only proxy there is.
 	TrustedProxies []netip.Prefix
+
+	// CORSOrigins are the origins whose pages may ask with a token of their own, as browsers write them; "*" is every one.
+	CORSOrigins []string
 
 	Metrics          prometheus.Registerer // takes the server's metrics; nil keeps none
 	Tracer           trace.TracerProvider  // takes the spans of requests; nil makes none
@@ -62,6 +66,7 @@ type service struct {
 	authority   *auth.Authority
 	clientRate  *clientLimits
 	guesses     *guesses
+	outage      *outage
 	proxies     proxies
 	description *description
 	reference   *reference.Page
@@ -97,6 +102,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		authority:   authority,
 		clientRate:  newClientLimits(config.RateLimit, config.RateBurst),
 		guesses:     newGuesses(),
+		outage:      newOutage(outageWaiters),
 		proxies:     proxies{there: config.BehindProxy, trusted: config.TrustedProxies},
 		description: description,
 		reference:   page,
@@ -129,6 +135,11 @@ func (c *Config) complete() error {
 	}
 	if len(c.TrustedProxies) > 0 && !c.BehindProxy {
 		return errors.New("the addresses of proxies mean nothing unless the server is behind one")
+	}
+	for _, origin := range c.CORSOrigins {
+		if err := CheckOrigin(origin); err != nil {
+			return err
+		}
 	}
 	if c.Version == "" {
 		c.Version = "dev"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,8 +26,8 @@ func TestRoutesAndDescriptionAreTheSame(t *testing.T) {
 	var routes []string
 	for _, route := range s.Routes() {
 		method, path, _ := strings.Cut(route, " ")
-		if method == http.MethodHead || path == "/docs" || strings.HasPrefix(path, "/docs/") {
-			continue // HEAD comes with every GET, and the page that shows the description is no part of it
+		if method == http.MethodHead || path == "/" || strings.HasPrefix(strings.TrimPrefix(path, "/v2"), "/docs") {
+			continue // HEAD comes with every GET, and the page that shows the description, or what leads there, is no part of it
 		}
 		routes = append(routes, route)
 	}
@@ -60,6 +61,8 @@ func TestProbesAnswerWithoutAToken(t *testing.T) {
 	for address, want := range map[string]string{
 		s.URL + "/health":    `{"status":"ok","version":"1.2.3"}`,
 		s.Root() + "/livez":  `{"status":"ok"}`,
+		s.URL + "/livez":     `{"status":"ok"}`,
+		s.URL + "/readyz":    `{"status":"ready"}`,
 		s.Root() + "/readyz": `{"status":"ready"}`,
 	} {
 		response, body := s.Send(s.Request("", "GET", address, ""))
@@ -110,6 +113,105 @@ func TestAForwardedHostIsAHostAndNothingElse(t *testing.T) {
 		address, err := url.Parse(links(response.Header)["first"])
 		if err != nil || (address.Host == host) != taken || strings.Contains(response.Header.Get("Link"), "evil") {
 			t.Errorf("%s leads to %s", host, response.Header.Get("Link"))
+		}
+	}
+}
+
+func TestASlashAtTheEndChangesNothing(t *testing.T) {
+	s := fixture(t)
+	owner, secret := s.Client()
+	s.ImportProperties(owner, api.Property{ID: 1}, api.Property{ID: 2})
+	token := s.TokenFor(owner, secret)
+	for _, r := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"GET", "/v2/health/", "", 200}, {"GET", "/livez/", "", 200}, {"HEAD", "/v2/openapi.json/", "", 200},
+		{"GET", "/v2/partners/perks/", "", 200}, {"GET", "/v2/partners/perks/?page=1", "", 200}, {"GET", "/v2/partners/perks/categories/", "", 200},
+		{"GET", "/v2/partners/perks/tea/", "", 200}, {"GET", "/v2/partners/perks/te%61/", "", 200}, {"GET", "/v2/partners/perks/users/alice/", "", 200},
+		{"POST", "/v2/partners/perks/tea/redeem/", `{"user_id":"alice"}`, 201},
+		{"PATCH", "/v2/update-property/1/", `{"title":"A"}`, 200}, {"DELETE", "/v2/delete-property/2/", "", 200}, {"PUT", "/v2/health/", "", 405},
+		{"GET", "/.well-known/oauth-authorization-server/v2/", "", 200},
+		{"GET", "/v2/get-property/", "", 404}, {"PATCH", "/v2/update-property/", `{}`, 404}, {"DELETE", "/v2/delete-property/", "", 404},
+		{"DELETE", "/v2/delete-property//", "", 404}, {"DELETE", "/v2/delete-property/1//", "", 404}, {"GET", "/v2/get-property/1%2F", "", 404},
+		{"POST", "/v2/partners/perks//redeem/", `{"user_id":"alice"}`, 404}, {"GET", "/v2/partners/perks/users/", "", 404}, {"GET", "/v2/partners/perks//", "", 404},
+		{"GET", "//", "", 404}, {"GET", "/v2/health//", "", 404},
+	} {
+		response, err := (&http.Transport{}).RoundTrip(s.Request(token, r.method, s.Root()+r.path, r.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != r.status {
+			t.Errorf("%s %s: %s, want %d", r.method, r.path, response.Status, r.status)
+		}
+	}
+	if got := s.Do(s.Request(token, "GET", s.URL+"/get-property/1", ""), nil); got != http.StatusOK {
+		t.Errorf("property 1 is gone: %d", got)
+	}
+}
+
+func TestPeopleAreLedToTheReferencePage(t *testing.T) {
+	s := servertest.Start(t)
+	for _, path := range []string{"/", "/docs", "/v2/docs", "/v2/docs/"} {
+		response, err := (&http.Transport{}).RoundTrip(s.Request("", "GET", s.Root()+path, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		location, err := response.Location() // against the address that was asked for
+		if err != nil || location.Path != "/docs/" || strings.HasPrefix(response.Header.Get("Location"), "/") || !strings.Contains(string(body), `"docs":"`) {
+			t.Errorf("%s leads to %q: %v, %s", path, response.Header.Get("Location"), err, body)
+		}
+	}
+}
+
+func TestAByteOrderMarkBeforeJSONIsPassedOver(t *testing.T) {
+	s := fixture(t)
+	owner, secret := s.Client()
+	s.ImportProperties(owner, api.Property{ID: 1})
+	token := s.TokenFor(owner, secret)
+	for request, want := range map[*http.Request]int{
+		redeemRequest(s, token, "tea", "\ufeff{\"user_id\":\"alice\"}", ""):                    201,
+		s.Request(token, "PATCH", s.URL+"/update-property/1", "\ufeff{\"title\":\"A\"}"):       200,
+		s.Request(token, "PATCH", s.URL+"/update-property/1", "\ufeff\ufeff{\"title\":\"A\"}"): 400,
+		s.Request(token, "PATCH", s.URL+"/update-property/1", "{\"title\":\"A\"}\ufeff"):       400,
+	} {
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s %s: %s, want %d", request.Method, request.URL, response.Status, want)
+		}
+	}
+}
+
+func TestLinksHoldNoHostThatIsNone(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	s.ImportPerks(manyPerks()...)
+	token := s.Token()
+	const path = "/v2/partners/perks?per_page=1"
+	for start, want := range map[string]string{
+		"GET " + path + " HTTP/1.1\r\nHost: perks.example:8443\r\n":                        "http://perks.example:8443/v2/",
+		"GET " + path + " HTTP/1.1\r\nHost: [2001:db8::1]\r\n":                             "http://[2001:db8::1]/v2/",
+		"GET http://perks.example" + path + " HTTP/1.1\r\nHost: other.example\r\n":         "http://perks.example/v2/",
+		"GET http://evil\"><a>,b;rel=next" + path + " HTTP/1.1\r\nHost: perks.example\r\n": "/v2/",
+		"GET http://evil%22%3E%3Ca%3E" + path + " HTTP/1.1\r\nHost: perks.example\r\n":     "/v2/",
+		"GET " + path + " HTTP/1.1\r\nHost: evil.example'onload=alert(1)\r\n":              "/v2/",
+		"GET " + path + " HTTP/1.1\r\nHost: evil.example, perks.example\r\n":               "/v2/",
+		"GET " + path + " HTTP/1.1\r\nHost:\r\n":                                           "/v2/",
+		"GET " + path + " HTTP/1.0\r\n":                                                    "/v2/",
+	} {
+		conn, answer := begin(t, s, start+"Authorization: Bearer "+token+"\r\nConnection: close\r\n\r\n")
+		conn.Close()
+		if answer.StatusCode == http.StatusBadRequest && want == "/v2/" {
+			continue // net/http refuses it
+		}
+		if first := links(answer.Header)["first"]; !strings.HasPrefix(first, want) || strings.Contains(answer.Header.Get("Link"), "evil") {
+			t.Errorf("%q: %s, Link %q", start, answer.Status, answer.Header.Get("Link"))
 		}
 	}
 }

@@ -2,11 +2,12 @@ package server
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -15,6 +16,9 @@ import (
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
 )
+
+// clientCredentials is the one grant that there is.
+const clientCredentials = "client_credentials"
 
 // issueToken is POST /auth/token: the client credentials grant of RFC 6749, section 4.4.
 func (s *service) issueToken(c echo.Context) error {
@@ -34,19 +38,19 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("Pragma", "no-cache")
 
-	scopes, err := readTokenRequest(c)
+	request, err := readTokenRequest(c)
 	if err != nil {
 		return token, err
 	}
-	pairs := auth.BasicPairs(oneAuthorization(c.Request()))
-	if len(pairs) == 0 {
-		return token, invalidClient("Send the client id and secret with HTTP Basic authentication.")
+	pairs, err := request.credentials(c.Request())
+	if err != nil {
+		return token, err
 	}
 	client, err := s.authenticate(c, pairs)
 	if err != nil {
 		return token, err
 	}
-	token, err = s.authority.Issue(c.Request().Context(), client, scopes)
+	token, err = s.authority.Issue(c.Request().Context(), client, request.scopes)
 	if errors.Is(err, auth.ErrScope) {
 		return token, oauthRefusal("invalid_scope", api.Errorf(api.CodeValidationFailed, "The client %q has only the scopes %s.", client.ID, client.Scopes))
 	}
@@ -74,7 +78,7 @@ func (s *service) authenticate(c echo.Context, pairs []auth.Pair) (store.Client,
 	if errors.Is(err, auth.ErrCredentials) {
 		s.guesses.failed(network, pairs, s.config.Now())
 		s.config.Logger.WarnContext(ctx, "token refused", who, "reason", err)
-		return store.Client{}, invalidClient("The client id or the secret is wrong, or the client is disabled.")
+		return store.Client{}, invalidClient(api.WrongCredentials)
 	}
 	if err == nil {
 		s.guesses.succeeded(network, client.ID)
@@ -82,55 +86,105 @@ func (s *service) authenticate(c echo.Context, pairs []auth.Pair) (store.Client,
 	return client, err
 }
 
-// readTokenRequest reads the optional body: nothing, JSON or a form. Members that this grant has no use for are ignored,
-// as RFC 6749, section 3.2 asks.
-func readTokenRequest(c echo.Context) (api.Scopes, error) {
-	body, mediaType, err := readBody(c, maxTokenBody, mediaJSON, mediaForm)
-	if api.CodeOf(err) == api.CodeInvalidJSON {
-		return nil, oauthRefusal("invalid_request", err)
-	}
+// tokenRequest is what the body of a request for a token says.
+type tokenRequest struct {
+	scopes       api.Scopes
+	clientID     string // of a form, as the secret is
+	clientSecret *string
+}
+
+// readTokenRequest reads the optional body. Members that this grant has no use for are ignored, as RFC 6749, section 3.2 asks.
+func readTokenRequest(c echo.Context) (request tokenRequest, err error) {
+	members, isForm, err := readTokenMembers(c)
 	if err != nil {
-		return nil, err
+		return request, err
 	}
-	var members []api.Member
-	switch {
-	case strings.TrimSpace(string(body)) == "":
-	case mediaType == mediaForm:
-		form, err := url.ParseQuery(string(body))
-		if err != nil {
-			return nil, oauthRefusal("invalid_request", api.Errorf(api.CodeInvalidJSON, "The body is not a valid form."))
-		}
-		members = api.FormMembers(form)
-	default:
-		members, err = api.ParseObject(body)
-		if err != nil {
-			return nil, oauthRefusal("invalid_request", err)
-		}
-	}
-	grant, list := "client_credentials", ""
+	grant, list, secret := clientCredentials, "", ""
 	for _, m := range members {
-		if m.Value.IsNull() {
+		into := map[string]*string{"grant_type": &grant, "scope": &list}[m.Name]
+		if isForm && m.Name == "client_id" {
+			into = &request.clientID
+		}
+		if isForm && m.Name == "client_secret" {
+			into, request.clientSecret = &secret, &secret
+		}
+		if into == nil || m.Value.IsNull() {
 			continue
 		}
-		problem := ""
-		switch m.Name {
-		case "grant_type":
-			problem = m.Value.Text(&grant)
-		case "scope":
-			problem = m.Value.Text(&list)
+		problem := m.Value.Text(into)
+		if m.Repeated {
+			problem = "is given more than once"
 		}
 		if problem != "" {
-			return nil, oauthRefusal("invalid_request", api.Errorf(api.CodeValidationFailed, "%s %s.", m.Name, problem))
+			return request, invalidRequest("%s %s.", m.Name, problem)
 		}
 	}
-	if grant != "client_credentials" {
-		return nil, oauthRefusal("unsupported_grant_type", api.Errorf(api.CodeValidationFailed, "grant_type must be client_credentials, not %q.", grant))
+	if grant != clientCredentials {
+		return request, oauthRefusal("unsupported_grant_type", api.Errorf(api.CodeValidationFailed, "grant_type must be %s, not %q.", clientCredentials, grant))
 	}
-	scopes, err := api.ParseScopes(list)
+	if request.scopes, err = api.ParseScopes(list); err != nil {
+		return request, oauthRefusal("invalid_scope", err)
+	}
+	return request, nil
+}
+
+// readTokenMembers reads a form, or JSON. A body that is neither names nothing: the specification has none, and programs that
+// always send one send null, an empty array or whatever else they hold to be empty.
+func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err error) {
+	body, mediaType, err := readBody(c, maxTokenBody)
+	if api.CodeOf(err) == api.CodeInvalidJSON {
+		return nil, false, oauthRefusal("invalid_request", err)
+	}
 	if err != nil {
-		return nil, oauthRefusal("invalid_scope", err)
+		return nil, false, err
 	}
-	return scopes, nil
+	isForm = mediaType == mediaForm
+	if strings.TrimSpace(string(body)) == "" || !isForm && namesNothing(body) {
+		return nil, isForm, nil
+	}
+	members, err = readMembers(body, mediaType, api.FormMembers)
+	switch {
+	case err == nil:
+		return members, isForm, nil
+	case isForm || mediaType == mediaJSON:
+		return nil, isForm, oauthRefusal("invalid_request", err)
+	}
+	return nil, false, nil // it did not claim to be what can be read
+}
+
+// namesNothing holds for JSON that has no members.
+func namesNothing(body []byte) bool {
+	var value any
+	if json.Unmarshal(body, &value) != nil {
+		return false
+	}
+	_, isObject := value.(map[string]any)
+	return !isObject
+}
+
+// credentials are the client id and secret, from the header or from a form (RFC 6749, section 2.3.1), and never from both.
+func (t tokenRequest) credentials(r *http.Request) ([]auth.Pair, error) {
+	if t.clientSecret == nil {
+		pairs := auth.BasicPairs(oneAuthorization(r))
+		if len(pairs) == 0 {
+			return nil, invalidClient("Send the client id and secret with HTTP Basic authentication, or as client_id and client_secret in a form.")
+		}
+		if t.clientID != "" && !slices.ContainsFunc(pairs, func(p auth.Pair) bool { return p.ID == t.clientID }) {
+			return nil, invalidRequest("client_id in the form is not the client of the Authorization header.")
+		}
+		return pairs, nil
+	}
+	if len(r.Header.Values("Authorization")) > 0 {
+		return nil, invalidRequest("Send the client secret once: in the Authorization header or in the form.")
+	}
+	if t.clientID == "" {
+		return nil, invalidClient("Send client_id with client_secret.")
+	}
+	return []auth.Pair{{ID: t.clientID, Secret: *t.clientSecret}}, nil
+}
+
+func invalidRequest(format string, args ...any) error {
+	return oauthRefusal("invalid_request", api.Errorf(api.CodeValidationFailed, format, args...))
 }
 
 func invalidClient(message string) error {

@@ -32,6 +32,11 @@ var described = sync.OnceValue(func() *contract {
 	if err != nil {
 		panic(fmt.Sprintf("reading the API description: %v", err))
 	}
+	for _, schema := range document.Components.Schemas {
+		if schema.Value.Properties["response"] != nil { // errors are open to clients, so that they can say more one day
+			schema.Value.AdditionalProperties.Has = new(bool)
+		}
+	}
 	router, err := gorillamux.NewRouter(document)
 	if err != nil {
 		panic(fmt.Sprintf("reading the addresses of the API description: %v", err))
@@ -80,14 +85,19 @@ type exchange struct {
 // it: a test that sends rubbish on purpose expects to be refused.
 func (c *contract) check(x exchange) error {
 	request := x.request.Clone(context.Background())
-	request.Body = io.NopCloser(bytes.NewReader(x.requestBody))
+	request.Body = io.NopCloser(bytes.NewReader(bytes.TrimPrefix(x.requestBody, []byte("\ufeff")))) // which the service passes over
 	if request.Method == http.MethodHead {
 		request.Method = http.MethodGet // the answer to HEAD is the answer to GET without its body
 	}
+	if path := request.URL.Path; len(path) > 1 && !strings.Contains(path, "//") { // a slash at the end changes nothing
+		request.URL.Path, request.URL.RawPath = strings.TrimSuffix(path, "/"), strings.TrimSuffix(request.URL.RawPath, "/")
+	}
 	route, parameters, err := c.router.FindRoute(request)
 	switch {
-	case errors.Is(err, routers.ErrPathNotFound) && forPeople(request.URL.Path) && x.response.StatusCode < 400:
+	case errors.Is(err, routers.ErrPathNotFound) && forPeople(x.request.URL.Path) && x.response.StatusCode < 400:
 		return nil
+	case errors.Is(err, routers.ErrPathNotFound) && forPeople(x.request.URL.Path) && x.response.StatusCode == http.StatusMethodNotAllowed:
+		return c.checkRefusal(x, http.StatusMethodNotAllowed, "the page is not changed")
 	case errors.Is(err, routers.ErrPathNotFound):
 		return c.checkRefusal(x, http.StatusNotFound, "the address is not in the description")
 	case errors.Is(err, routers.ErrMethodNotAllowed):
@@ -100,6 +110,9 @@ func (c *contract) check(x exchange) error {
 		return errors.New("the status is not described")
 	}
 	problems := []error{c.checkResponse(x, response.Value)}
+	if body := route.Operation.RequestBody; body != nil && body.Value.Content.Get("*/*") != nil && body.Value.Content.Get(request.Header.Get("Content-Type")) == nil {
+		request.Header.Set("Content-Type", "application/octet-stream") // kin-openapi's */* is none of what is no media type
+	}
 	if x.response.StatusCode < 300 {
 		input := &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters, Route: route, Options: options()}
 		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
@@ -109,9 +122,11 @@ func (c *contract) check(x exchange) error {
 	return errors.Join(problems...)
 }
 
-// forPeople tells whether a path is that of the page which shows the description, or below it. The page is no part of
-// the API, only what is refused there is refused as everywhere.
-func forPeople(path string) bool { return path == "/docs" || strings.HasPrefix(path, "/docs/") }
+// forPeople tells whether a path is that of the page which shows the description, or below it, or leads there. The page is
+// no part of the API, only what is refused there is refused as everywhere.
+func forPeople(path string) bool {
+	return path == "/" || path == "/docs" || strings.TrimSuffix(path, "/") == "/v2/docs" || strings.HasPrefix(path, "/docs/")
+}
 
 // checkRefusal holds the answer to what is not described against the one response that it may have.
 func (c *contract) checkRefusal(x exchange, status int, why string) error {

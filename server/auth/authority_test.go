@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -231,6 +232,82 @@ func TestEveryFailureTakesTheSameWork(t *testing.T) {
 		}
 		if reads := db.clients.Load() - before; reads != r.reads {
 			t.Errorf("%s: the database was asked %d times, want %d", name, reads, r.reads)
+		}
+	}
+}
+
+func TestATokenIsGoodWhereTheClockIsFiveSecondsBehind(t *testing.T) {
+	db, client := shop(t)
+	clock := servertest.NewClock(noon)
+	token := issue(t, replica(t, db, clock, 0, time.Hour, false), client)
+	for behind, want := range map[time.Duration]error{5 * time.Second: nil, 6 * time.Second: auth.ErrToken} {
+		if _, err := replica(t, db, clock, -behind, time.Hour, false).Verify(t.Context(), token.AccessToken); !errors.Is(err, want) {
+			t.Errorf("%s behind it is answered %v, want %v", behind, err, want)
+		}
+	}
+}
+
+func TestKeysSettleThenSignThenVerify(t *testing.T) {
+	key := func(id string, age time.Duration, expires time.Time) store.SigningKey {
+		return store.SigningKey{ID: id, CreatedAt: noon.Add(-age), ExpiresAt: expires}
+	}
+	keys := []store.SigningKey{
+		key("newest", auth.KeySettles-time.Second, time.Time{}),
+		key("settled", auth.KeySettles, noon.Add(auth.KeyOverlap)),
+		key("old", time.Hour, noon.Add(time.Minute)),
+	}
+	if got, want := auth.KeyStates(keys, noon), []auth.KeyState{auth.KeySettling, auth.KeySigns, auth.KeyVerifies}; !slices.Equal(got, want) {
+		t.Errorf("the keys are %q, want %q", got, want)
+	}
+}
+
+func TestWithoutItsKeysAnAuthorityIssuesAndBelievesNothing(t *testing.T) {
+	db, client := shop(t)
+	clock := servertest.NewClock(noon)
+	a := replica(t, db, clock, 0, time.Hour, false)
+	token := issue(t, a, client)
+	clock.Advance(time.Minute)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if token, err := a.Issue(over, client, nil); err == nil || token.AccessToken != "" {
+		t.Errorf("it issues %+v, %v", token, err)
+	}
+	if caller, err := a.Verify(over, token.AccessToken); err == nil || errors.Is(err, auth.ErrToken) {
+		t.Errorf("it believes %+v, %v", caller, err)
+	}
+}
+
+// TestWhoIsShutOutAfterTheClockWasSetBackIsOutAtOnce reads client and key at a time that then lies in the future: they must not
+// be believed until the clock gets there again.
+func TestWhoIsShutOutAfterTheClockWasSetBackIsOutAtOnce(t *testing.T) {
+	for name, shutOut := range map[string]func(*counting, store.SigningKey, *servertest.Clock) error{
+		"a disabled client": func(db *counting, _ store.SigningKey, clock *servertest.Clock) error {
+			return db.SetClientDisabled(t.Context(), "shop", true, store.Operator, clock.Now())
+		},
+		"a dropped key": func(db *counting, key store.SigningKey, clock *servertest.Clock) error {
+			_, err := db.DropSigningKey(t.Context(), key.ID, newKey(t, clock), store.Operator)
+			return err
+		},
+	} {
+		db, client := shop(t)
+		clock := servertest.NewClock(noon)
+		a := replica(t, db, clock, 0, time.Hour, false)
+		clock.Advance(time.Minute)
+		token := issue(t, a, client)
+		keys, err := db.SigningKeys(t.Context(), clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(10 * time.Minute)
+		if _, err := a.Verify(t.Context(), token.AccessToken); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(-5 * time.Minute)
+		if err := shutOut(db, keys[0], clock); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Verify(t.Context(), token.AccessToken); !errors.Is(err, auth.ErrToken) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

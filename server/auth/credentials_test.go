@@ -20,8 +20,9 @@ func TestBasicPairsReadsBothWaysOfWritingCredentials(t *testing.T) {
 		want         []Pair
 	}{
 		{"nothing", "", nil},
-		{"another scheme", "Bearer abc", nil},
+		{"another scheme", "Bearer " + basic("id:secret")[6:], nil},
 		{"not base64", "Basic !!!", nil},
+		{"base64 up to there", basic("id:secret:::") + "!", nil},
 		{"no colon", basic("id"), nil},
 		{"no id", basic(":secret"), nil},
 		{"plain", basic("id:secret"), []Pair{{"id", "secret"}}},
