@@ -5,11 +5,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"example.com/perks/cli/session"
+	"example.com/perks/server/servertest"
 )
 
 // listing is a foreign server's one property: its price is a number, its title breaks our rules, and its ETag, if it has
@@ -90,4 +95,89 @@ func (m *meanwhile) Read(into []byte) (int, error) {
 		m.act = nil
 	}
 	return m.Reader.Read(into)
+}
+
+// behindACompressor is a terminal behind a proxy that makes ETags weak, as nginx does when it compresses. It calls before
+// for each request.
+func behindACompressor(t *testing.T, before func(*http.Request)) *terminal {
+	t.Helper()
+	server := servertest.Start(t)
+	facts := shop(server)
+	address, err := url.Parse(server.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := httputil.NewSingleHostReverseProxy(address)
+	real.ModifyResponse = func(res *http.Response) error {
+		if etag := res.Header.Get("ETag"); etag != "" {
+			res.Header.Set("ETag", "W/"+etag)
+		}
+		return nil
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		before(r)
+		real.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	return newTerminal(t, map[string]string{
+		session.EnvAPIURL: proxy.URL + "/v2", session.EnvClientID: facts["CLIENT"], session.EnvClientSecret: facts["SECRET"],
+	})
+}
+
+func TestAnEditBehindACompressingProxyIsGuarded(t *testing.T) {
+	var other *terminal
+	var guards []string
+	x := behindACompressor(t, func(r *http.Request) {
+		if r.Method != http.MethodPatch {
+			return
+		}
+		guards = append(guards, r.Header.Get("If-Match"))
+		if len(guards) == 1 { // somebody else is a moment earlier
+			other.must("property", "update", "42", "--city", "York")
+		}
+	})
+	other = newTerminal(t, map[string]string{
+		session.EnvAPIURL: x.env[session.EnvAPIURL], session.EnvClientID: x.env[session.EnvClientID], session.EnvClientSecret: x.env[session.EnvClientSecret],
+	})
+	x.edits("put city Bath")
+	r := x.typing("y\nn\n", "property", "edit", "42")
+	if city := x.property("42", "city"); city != "city\tYork" || !strings.Contains(r.err, "theirs: York") {
+		t.Errorf("the other's edit is lost: %s, guarded by %q\n%s", city, guards, r.err)
+	}
+	if len(guards) == 0 || !strings.HasPrefix(guards[0], `W/"`) {
+		t.Errorf("the edits are guarded by %q", guards)
+	}
+}
+
+func TestWhatIsPrintedBehindACompressingProxyGuardsToo(t *testing.T) {
+	x := behindACompressor(t, func(*http.Request) {})
+	etag := strings.TrimSpace(x.must("property", "get", "42", "--jq", ".etag").out)
+	if !strings.HasPrefix(etag, `W/"`) {
+		t.Fatalf("the ETag is %q, want a weak one", etag)
+	}
+	file := filepath.Join(t.TempDir(), "rows.jsonl")
+	row, _ := json.Marshal(map[string]any{"id": 42, "city": "Bath", "if_match": etag})
+	if err := os.WriteFile(file, row, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.must("property", "update", "--file", file, "--dry-run")
+	strong := filepath.Join(t.TempDir(), "strong.csv")
+	if err := os.WriteFile(strong, []byte("id,city,if_match\n42,Bath,"+strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.must("property", "update", "--file", strong, "--dry-run")
+	x.must("property", "update", "42", "--title", "Loft", "--if-match", etag)
+	for _, args := range [][]string{
+		{"property", "update", "42", "--title", "Flat", "--if-match", etag},
+		{"property", "update", "--file", file},
+		{"property", "update", "--file", file, "--dry-run"},
+		{"property", "delete", "42", "--yes", "--if-match", etag},
+	} {
+		if r := x.run(args...); r.code == 0 {
+			t.Errorf("%q changed another version: %+v", args, r)
+		}
+	}
+	if got := x.property("42", "title,city"); got != "title\tLoft city\tLeeds" {
+		t.Error(got)
+	}
 }

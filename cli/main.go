@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api/build"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
@@ -24,13 +25,14 @@ func Main(args []string, s *streams.Streams, env func(string) string) int {
 	root.SetArgs(args)
 	help := &streams.Watched{To: s.Out}
 	root.SetOut(help)
+	refuseSwallowedFlags(root, args)
 	stop := heedSignals(root)
 	defer stop()
 	err := root.ExecuteContext(context.Background())
 	if err == nil {
 		err = help.Err
 	}
-	err = streams.Explain(err)
+	err = run.Advise(streams.Explain(err))
 	if err != nil {
 		exit.Tell(s, err, run.Output.WantsJSON() || asksForJSON(args))
 	}
@@ -50,6 +52,18 @@ func heedSignals(root *cobra.Command) (stop func()) {
 		return prepare(cmd, args)
 	}
 	return func() { ignore() }
+}
+
+// refuseSwallowedFlags refuses a flag whose value was forgotten, so that it took the next flag for it: a command that was to be
+// a dry run would be carried out.
+func refuseSwallowedFlags(root *cobra.Command, args []string) {
+	prepare := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, rest []string) error {
+		if err := command.Swallowed(cmd, args); err != nil {
+			return err
+		}
+		return prepare(cmd, rest)
+	}
 }
 
 // asksForJSON looks at the arguments themselves, because flags behind a wrong one are never parsed.

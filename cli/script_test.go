@@ -14,6 +14,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cli"
+	"example.com/perks/cli/session"
 	"example.com/perks/cli/streams"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
@@ -21,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"perksctl": func() { os.Exit(cli.Main(os.Args[1:], streams.System(), os.Getenv)) },
+		"perksctl": func() { os.Exit(cli.Main(os.Args[1:], streams.System(), session.Environment())) },
 	})
 }
 
@@ -42,6 +43,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Setenv("PERKSCTL_CONFIG_DIR", filepath.Join(env.WorkDir, "config"))
+			env.Setenv("CR", "\r")
 			env.Setenv("PERKSCTL_KEYRING", "off")     // no test touches the keyring of whoever runs it
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector would keep every process for a second
 			return nil

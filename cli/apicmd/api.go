@@ -26,6 +26,7 @@ type options struct {
 	session  *session.Session
 	request  client.Request
 	paginate bool
+	include  bool
 	dryRun   bool
 }
 
@@ -33,20 +34,30 @@ type options struct {
 func New(s *session.Session) *cobra.Command {
 	o := &options{session: s}
 	var fields []string
+	var headers []string
 	var input string
 	cmd := &cobra.Command{
 		Use:   "api [METHOD] PATH",
 		Short: "Send any request to the service",
 		Long: "Send a request with the token and write the answer. PATH is relative to the address of the API. METHOD is GET\n" +
 			"unless given. With GET, fields become the query; with other methods they become a JSON object, where key=value is\n" +
-			"a string and key:=value is JSON as it stands.",
+			"a string and key:=value is JSON as it stands. --header sends a header, such as If-Match or Idempotency-Key, and\n" +
+			"--include shows those of the answer: before the body, or with --output and --jq as status, headers and body.",
 		Example: "  perksctl api partners/perks --field city=Berlin\n" +
 			"  perksctl api PATCH update-property/42 --field title=Loft --field bedrooms:=2\n" +
+			"  perksctl api get-property/42 --include --jq .headers.Etag\n" +
+			"  perksctl api PATCH update-property/42 --header 'If-Match: \"1f2e3d\"' --field title=Loft\n" +
 			"  perksctl api partners/perks --paginate --output jsonl",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.request, err = parseRequest(args, fields, input, s.Streams.In); err != nil {
 				return err
+			}
+			if o.request.Header, err = parseHeaders(headers); err != nil {
+				return err
+			}
+			if o.paginate && o.include {
+				return exit.Usagef("--include shows the headers of one answer; it does not go with --paginate.")
 			}
 			if o.paginate && o.request.Method != http.MethodGet {
 				return exit.Usagef("--paginate reads a list; it goes with GET alone.")
@@ -56,6 +67,8 @@ func New(s *session.Session) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&fields, "field", "f", nil, "add a field: `key=value` or key:=JSON, repeatable")
+	flags.StringArrayVarP(&headers, "header", "H", nil, "send this header: `Name: value`, repeatable")
+	flags.BoolVarP(&o.include, "include", "i", false, "show the status and the headers of the answer too")
 	flags.StringVar(&input, "input", "", "send this `file` as the body, - for standard input")
 	flags.BoolVar(&o.paginate, "paginate", false, "write the items of all pages as one list")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
@@ -82,9 +95,22 @@ func run(ctx context.Context, o *options) error {
 	}
 	answer, err := c.Do(ctx, o.request)
 	if err != nil {
+		return hint(err, c.BaseURL(), o.request.Path)
+	}
+	if !o.include {
+		return o.write(ctx, printer, answer.Body)
+	}
+	if o.session.Output.IsTable() && o.session.Output.Format == "" {
+		if err := o.writeHead(answer); err != nil {
+			return err
+		}
+		return o.write(ctx, printer, answer.Body)
+	}
+	whole, err := output.New[included](o.format(), o.session.Streams, output.View{ID: "status"})
+	if err != nil {
 		return err
 	}
-	return o.write(ctx, printer, answer.Body)
+	return whole.One(ctx, newIncluded(answer))
 }
 
 // format makes JSON the default: what came is shown as it came.
@@ -103,6 +129,9 @@ func (o *options) format() output.Options {
 // asked for.
 func (o *options) write(ctx context.Context, printer *output.Printer[json.RawMessage], body []byte) error {
 	var list []json.RawMessage
+	if page := struct{ Data []json.RawMessage }{}; o.session.Output.Format == output.IDs && json.Unmarshal(body, &page) == nil && page.Data != nil {
+		return printer.List(ctx, output.Each(page.Data)) // the ids are those of the items
+	}
 	switch {
 	case len(body) == 0 && !o.session.Output.WantsJSON():
 		return nil

@@ -34,3 +34,18 @@ func TestParseRequest(t *testing.T) {
 		}
 	}
 }
+
+func TestParseHeaders(t *testing.T) {
+	got, err := parseHeaders([]string{`if-match: "abc"`, "Idempotency-Key:k:1"})
+	if err != nil || len(got) != 2 || got["If-Match"] != `"abc"` || got["Idempotency-Key"] != "k:1" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, line := range []string{"If-Match", "If-Match:", "If-Match: ", ": x", "a b: c", "X: a\rb", "authorization: Bearer x", "Host: x"} {
+		if _, err := parseHeaders([]string{line}); err == nil {
+			t.Errorf("%q is taken", line)
+		}
+	}
+	if _, err := parseHeaders([]string{"X: 1", "x: 2"}); err == nil {
+		t.Error("a header is taken twice")
+	}
+}

@@ -50,7 +50,7 @@ func NewLogin(s *session.Session) *cobra.Command {
 	flags.StringVar(&o.apiURL, "api-url", "", "the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
 	flags.StringVar(&o.clientID, "client-id", "", "the `id` of the client (env "+session.EnvClientID+")")
 	flags.BoolVar(&o.secretStdin, "secret-stdin", false, "read the secret from standard input (else env "+session.EnvClientSecret+", or you are asked)")
-	flags.BoolVar(&o.insecureHTTP, "insecure-http", false, "allow http to another computer, where others may read the secret on the way")
+	flags.BoolVar(&o.insecureHTTP, "insecure-http", false, "allow http to this address on another computer, where others may read the secret on the way")
 	return cmd
 }
 
@@ -58,6 +58,9 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	s := o.session
 	printer, err := output.New[account](s.Output, s.Streams, accountView)
 	if err != nil {
+		return err
+	}
+	if err := s.CheckVariables(); err != nil {
 		return err
 	}
 	name, profile, err := o.profile(ctx)
@@ -92,15 +95,16 @@ func (o *loginOptions) profile(ctx context.Context) (string, config.Profile, err
 		return "", config.Profile{}, exit.Usagef("%s.", err)
 	}
 	profile := c.Profiles[name]
-	if o.insecureGiven {
-		profile.InsecureHTTP = o.insecureHTTP
-	}
 	if o.sandboxGiven {
 		profile.Sandbox = o.sandbox
 	}
 	address, err := o.value(ctx, o.apiURL, session.EnvAPIURL, profile.APIURL, "--api-url", "Address of the API, such as https://perks.example/v2: ")
 	if err != nil {
 		return "", config.Profile{}, err
+	}
+	profile.InsecureHTTP = profile.AllowsHTTP(address)
+	if o.insecureGiven {
+		profile.InsecureHTTP = o.insecureHTTP
 	}
 	profile.APIURL = strings.TrimRight(address, "/")
 	if err := session.CheckAddress(profile.APIURL, profile.InsecureHTTP); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/perks/api/rows"
+	"example.com/perks/cli/exit"
 )
 
 // batch names a run and all that resume it: a UUID of version 8 (RFC 9562) that holds when the first of them began and a
@@ -37,6 +38,15 @@ func (b batch) began() time.Time {
 }
 
 func (b batch) mark() uint32 { return binary.BigEndian.Uint32(b[12:]) }
+
+// checkMark refuses results of other work, or of the same work elsewhere: their rows would pass for done.
+func (b batch) checkMark(mark uint32, path string) error {
+	if b.mark() == mark {
+		return nil
+	}
+	return exit.Usagef("%s holds the results of another command, or of another server or sandbox: this job has to have a file of its own. "+
+		"Name one: --results FILE", path)
+}
 
 func (b batch) String() string { return uuid.UUID(b).String() }
 

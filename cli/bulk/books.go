@@ -5,9 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"example.com/perks/api/rows"
 	"example.com/perks/cli/exit"
 )
 
@@ -23,6 +25,9 @@ type books struct {
 // openBooks takes up the books of earlier runs over the same rows, or begins new ones. Books of other work, or of the same
 // work elsewhere, are refused: their rows would pass for done.
 func openBooks(f Flags, out io.Writer, mark uint32, now time.Time) (*books, error) {
+	if err := f.checkPaths(out); err != nil {
+		return nil, err
+	}
 	path := f.resultsPath()
 	if path == "" {
 		return &books{batch: newBatch(now, mark), results: streamResults(out), journal: &journal{}}, nil
@@ -30,7 +35,7 @@ func openBooks(f Flags, out io.Writer, mark uint32, now time.Time) (*books, erro
 	if real, err := filepath.EvalSymlinks(path); err == nil { // what has two names has one journal, and the link stays one
 		path = real
 	}
-	if err := f.checkPaths(path); err != nil {
+	if err := f.checkSame(path); err != nil {
 		return nil, err
 	}
 	j, err := openJournal(path)
@@ -58,9 +63,8 @@ func (b *books) takeUp(path string, mark uint32, now time.Time) error {
 	case !found:
 		batch = newBatch(now, mark)
 	}
-	if batch.mark() != mark {
-		return exit.Usagef("%s holds the results of another command, or of another server or sandbox: this job has to have a file of its own. "+
-			"Name one: --results FILE", path)
+	if err := batch.checkMark(mark, path); err != nil {
+		return err
 	}
 	b.batch = batch
 	return nil
@@ -107,19 +111,50 @@ func (b *books) abandon() error {
 // resultsPath is the file of the results, "" where they go to standard output and no later run can take them up.
 func (f Flags) resultsPath() string {
 	switch {
+	case f.Results == stdout || f.Results == "" && f.File == stdin:
+		return ""
 	case f.Results != "":
 		return f.Results
-	case f.File == stdin:
-		return ""
 	}
 	return f.File + ".results.jsonl"
 }
 
-// checkPaths refuses files that would be written over each other.
-func (f Flags) checkPaths(results string) error {
+const stdout = "-"
+
+// checkPaths refuses results and failed rows that would not go to files of their own: a device may never end, and what is
+// written to a pipe no later run can read.
+func (f Flags) checkPaths(out io.Writer) error {
+	results := f.resultsPath()
+	if info, err := os.Stat(results); err == nil && results != "" {
+		if !info.Mode().IsRegular() {
+			return exit.Usagef("--results %s is not a regular file, so that no later run could resume from it. Name a file, or - for standard output.", results)
+		}
+		if file, ok := out.(*os.File); ok && isFile(file, info) {
+			return exit.Usagef("--results %s is standard output, where other data goes too. Name another file, or - for standard output alone.", results)
+		}
+	}
+	if f.Failed == stdout {
+		return exit.Usagef("--failed takes a file, not standard output: it appears whole when the run ends.")
+	}
 	if info, err := os.Stat(f.Failed); err == nil && f.Failed != "" && !info.Mode().IsRegular() {
 		return exit.Usagef("--failed %s is no regular file: a file would be put in its place.", f.Failed)
 	}
+	return nil
+}
+
+// checkFailed refuses a name by which another run would take the failed rows for another format.
+func (f Flags) checkFailed(format rows.Format) error {
+	ending := strings.ToLower(filepath.Ext(f.Failed))
+	is, known := map[string]rows.Format{".csv": rows.CSV, ".jsonl": rows.JSONL, ".ndjson": rows.JSONL, ".json": rows.JSON}[ending]
+	if !known || is == format {
+		return nil
+	}
+	name := strings.TrimSuffix(f.Failed, filepath.Ext(f.Failed)) + "." + string(format)
+	return exit.Usagef("--failed %s would hold rows as --file has them, which are %s, and another run would take it for %s by its name. Call it %s.", f.Failed, format, is, name)
+}
+
+// checkSame refuses files that would be written over each other.
+func (f Flags) checkSame(results string) error {
 	paths := []struct{ flag, path string }{{"--file", f.File}, {"--results", results}, {"the journal of --results", results + ".journal"}, {"--failed", f.Failed}}
 	for i, a := range paths {
 		for _, b := range paths[:i] {

@@ -14,9 +14,10 @@ type job struct {
 	key     string
 	raw     rows.Row
 	task    Task
-	subject string // of the task
-	invalid error  // why there is no task
-	sent    bool   // an earlier run may have sent it
+	subject string         // of the task
+	invalid error          // why there is no task
+	broken  *rows.RowError // why there is not even a row
+	sent    bool           // an earlier run may have sent it
 }
 
 // feed hands out the rows in their order, one at a time. A row about something that another row is changing right now waits

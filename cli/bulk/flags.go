@@ -22,6 +22,7 @@ type Flags struct {
 	Concurrency int
 	Rate        float64
 	MaxErrors   int
+	AllowEmpty  bool
 
 	cmd *cobra.Command
 }
@@ -32,10 +33,11 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.File, "file", "", "work through the rows of this `file`, - for standard input")
 	flags.StringVar(&f.Format, "format", "", "what --file is: csv or jsonl (default by its name, or by how it begins)")
-	flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file` (default FILE.results.jsonl; for standard input, standard output)")
-	flags.StringVar(&f.Failed, "failed", "", "write the rows that failed to this `file`, as input for another run")
+	flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file`, - for standard output (default FILE.results.jsonl; for standard input, -)")
+	flags.StringVar(&f.Failed, "failed", "", "write the rows that failed to this `file`, each with the reason, as input for another run")
 	flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "how many rows are under way at once, 1 to "+strconv.Itoa(maxConcurrency))
 	flags.Float64Var(&f.Rate, "rate", 0, "begin at most this many rows per `second` (default as many as can be)")
+	flags.BoolVar(&f.AllowEmpty, "allow-empty", false, "take a file without rows for nothing to do, and not for a mistake")
 	flags.IntVar(&f.MaxErrors, "max-errors", 0, "take no further rows when this `many` have failed (default go on)")
 }
 
@@ -43,7 +45,7 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 func (f *Flags) Check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	if f.File == "" {
-		for _, name := range []string{"file", "format", "results", "failed", "concurrency", "rate", "max-errors"} {
+		for _, name := range []string{"file", "format", "results", "failed", "concurrency", "rate", "max-errors", "allow-empty"} {
 			if changed(name) {
 				return exit.Usagef("--%s is for a run over many rows; name them with --file.", name)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/exit"
 )
 
 func TestRowsAboutOneThingFollowOneAnother(t *testing.T) {
@@ -68,7 +72,7 @@ func TestInterruptFinishesWhatIsUnderWay(t *testing.T) {
 
 func TestInputThatStaysSilentDoesNotKeepAnInterruptedRun(t *testing.T) {
 	s := newService()
-	d := newDesk(t, s)
+	d := newDesk(t, s, "a")
 	in, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -122,11 +126,24 @@ func (d *desk) must0() {
 
 func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 	for name, test := range map[string]struct{ input, want string }{
-		"rows.csv":   {"name\na\nb\n\"bad\"\nc\n", "name\nb\nbad\n"},
-		"rows.jsonl": {"{\"n\":\"a\"}\n {\"n\" : \"b\"}\nno\n", "{\"n\" : \"b\"}\n"},
+		"rows.csv": {
+			"name\na\nb\n\"bad\"\nc\nx,y\nq\"uote\n\"open,\"\"\n\nz\n",
+			"name,failed_because\nb,Already redeemed.\nbad,The name is bad.\n" +
+				"x,y,\"has 2 cells, but the header names 1 columns\"\n" +
+				"q\"uote,\"has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice\"\n" +
+				"\"open,\"\"\n\nz,\"has a quote that is never closed\"\n",
+		},
+		"rows.jsonl": {
+			"{\"n\":\"a\"}\n {\"n\" : \"b\"}\nno\n{\"m\":1e3,\"failed_because\":\"before\"}\n",
+			"{\"n\":\"b\",\"failed_because\":\"Already redeemed.\"}\n" +
+				"{\"unreadable_line\":\"no\",\"failed_because\":\"is not valid JSON: invalid character 'o' in literal null (expecting 'u')\"}\n" +
+				"{\"m\":1e3,\"failed_because\":\"Already redeemed.\"}\n",
+		},
 	} {
 		s := newService()
-		s.trouble["b"], s.trouble[`{"n" : "b"}`] = []trouble{{err: refused}}, []trouble{{err: refused}}
+		for _, row := range []string{"b", `{"n" : "b"}`, `{"m":1e3,"failed_because":"before"}`} {
+			s.trouble[row] = []trouble{{err: refused}}
+		}
 		s.trouble["c"] = []trouble{{err: timeUp}} // unknown, which another run has to find out: it is no failure
 		d := newDesk(t, s)
 		d.options.File = filepath.Join(t.TempDir(), name)
@@ -136,10 +153,128 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 		}
 		d.must()
 		got, err := os.ReadFile(d.options.Failed)
-		if strings.ReplaceAll(string(got), "} \n", "}\n") != test.want || err != nil {
+		if string(got) != test.want || err != nil {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
+}
+
+// A row that could not be read cannot be read in the file of those that failed either, with the rows behind it as they are.
+func TestFailedRowsThatCannotBeReadStayApart(t *testing.T) {
+	d := newDesk(t, newService())
+	d.options.Failed = filepath.Join(t.TempDir(), "again.csv")
+	for _, broken := range []string{"x,y", "q\"uote", "\"after\" it", "\"open", "\"open \"\"", "\"open\n\nb\"\"", "\"open,\"\"", ",,,\"\"\""} {
+		text := "name\nbad\n" + broken
+		for range 3 { // the rows that failed, as input, and once more
+			if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_ = os.Remove(d.options.File + ".results.jsonl")
+			d.must()
+			got, err := os.ReadFile(d.options.Failed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var outcomes []string
+			for row, err := range rows.NewReader(strings.NewReader(string(got)+"c,behind\n"), rows.CSV).Rows() {
+				if err != nil {
+					outcomes = append(outcomes, "broken")
+					continue
+				}
+				outcomes = append(outcomes, row.Cells[0])
+			}
+			if strings.Join(outcomes, " ") != "bad broken c" {
+				t.Errorf("%q became %q, which has %v", text, got, outcomes)
+			}
+			if text != "name\nbad\n"+broken && withoutReason(text) != withoutReason(string(got)) {
+				t.Errorf("another run made %q of %q", got, text)
+			}
+			text = string(got)
+		}
+	}
+}
+
+// withoutReason cuts off the reason of the last row, which can change.
+func withoutReason(text string) string { return text[:strings.LastIndex(text, `,"`)] }
+
+func TestAnInputWithoutRowsIsAMistake(t *testing.T) {
+	for text, name := range map[string]string{
+		"": "rows.csv", "demo-000283,z1\n": "rows.csv", "foo,bar": "rows.csv", strings.Repeat("\x00", 1000): "rows.csv", "\n\n": "rows.jsonl", " ": "rows.jsonl",
+	} {
+		d := newDesk(t, newService())
+		d.options.File = filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.wantRefused("has no rows")
+		d.options.AllowEmpty = true
+		if _, err := d.run(t.Context()); err != nil {
+			t.Errorf("%q, which may be empty: %v", text, err)
+		}
+	}
+}
+
+func TestAStreamWithoutRowsIsAMistake(t *testing.T) {
+	for _, allow := range []bool{false, true} {
+		d := newDesk(t, newService(), "a")
+		d.options.AllowEmpty = allow
+		r, err := d.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.input.from, r.input.allowEmpty = strings.NewReader("name\n"), allow
+		if err := r.work(t.Context()); exit.Code(err) != map[bool]int{false: 2, true: 0}[allow] {
+			t.Errorf("allowed %t: %v", allow, err)
+		}
+		if err := r.abandon(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAFileThatCannotBeReadAtAllIsWrongUsage(t *testing.T) {
+	for _, text := range []string{"\xff\xfea\x00", "a,a\n1,2\n", "a,,b\n1,2,3\n", "\"a\n"} {
+		d := newDesk(t, newService())
+		if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.wantRefused("cannot be read as csv")
+	}
+}
+
+// socket is a path that is no regular file, and that does no harm if something is put in its place.
+func socket(t *testing.T) string {
+	folder, err := os.MkdirTemp("", "s") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	listener, err := net.Listen("unix", filepath.Join(folder, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return filepath.Join(folder, "s")
+}
+
+func TestResultsAreAFileOfTheirOwn(t *testing.T) {
+	d := newDesk(t, newService(), "a")
+	for _, path := range []string{socket(t), t.TempDir()} {
+		d.options.Results = path
+		d.wantRefused("is not a regular file")
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := openBooks(Flags{Results: file.Name()}, file, 1, d.now); err == nil || !strings.Contains(err.Error(), "is standard output") {
+		t.Errorf("standard output by another name: %v", err)
+	}
+	d.options.Results, d.options.Failed = "", "-"
+	d.wantRefused("--failed takes a file")
+	d.options.Failed = filepath.Join(t.TempDir(), "again.jsonl")
+	d.wantRefused("Call it " + strings.TrimSuffix(d.options.Failed, "jsonl") + "csv")
 }
 
 func TestRateHoldsForRowsThatFollowOneAnotherToo(t *testing.T) {

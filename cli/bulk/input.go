@@ -21,19 +21,24 @@ type input struct {
 	format rows.Format
 	from   io.Reader
 	file   *os.File // nil for standard input
+
+	allowEmpty bool
 }
 
 const stdin = "-"
 
 // openInput opens the file that the flags name, and finds out what it is.
 func openInput(f Flags, in io.Reader) (*input, error) {
-	i := &input{name: f.File, from: in}
+	i := &input{name: f.File, from: in, allowEmpty: f.AllowEmpty}
 	if f.File == stdin {
 		i.name = "standard input"
 	} else {
 		file, err := os.Open(f.File)
 		if err != nil {
 			return nil, exit.Usagef("--file cannot be read: %s.", err)
+		}
+		if info, err := file.Stat(); err == nil && info.IsDir() {
+			return nil, errors.Join(exit.Usagef("--file %s is a folder.", f.File), file.Close())
 		}
 		i.file, i.from = file, file
 	}
@@ -108,6 +113,10 @@ func (i *input) survey(ctx context.Context, known *results, left *journal) (tota
 		if errors.As(err, &broken) {
 			row.Line = broken.Line
 		} else if err != nil {
+			total--
+			if err := i.explain(err, total); errors.As(err, new(*exit.Usage)) {
+				return total, sum, err
+			}
 			break // the run itself comes to it, after the rows before it
 		}
 		if err := known.isSame(row, i.name); err != nil {
@@ -120,7 +129,30 @@ func (i *input) survey(ctx context.Context, known *results, left *journal) (tota
 		return total, sum, exit.Usagef("%s is not what it was when a run over it was cut off, and which of its rows that run had sent is known by where they stood. "+
 			"Put the file back as it was and run again; new rows may stand at the end", i.name)
 	}
+	if err := i.checkRows(total); err != nil {
+		return total, sum, err
+	}
 	return total, sum, i.rewind()
+}
+
+// explain says that a file which cannot be read from its very beginning is a mistake of the command line: nothing was sent.
+func (i *input) explain(err error, before int64) error {
+	var file *rows.FileError
+	if before > 0 || !errors.As(err, &file) || errors.Is(err, rows.ErrEmpty) {
+		return err
+	}
+	return exit.Usagef("%s cannot be read as %s: %s.", i.name, i.format, file)
+}
+
+// checkRows refuses an input without rows: what should have come before was lost, or its header.
+func (i *input) checkRows(n int64) error {
+	switch {
+	case n > 0 || i.allowEmpty:
+		return nil
+	case i.format == rows.CSV:
+		return exit.Usagef("%s has no rows: its first line names the columns, and there is none beneath it. Add --allow-empty if that may be.", i.name)
+	}
+	return exit.Usagef("%s has no rows. Add --allow-empty if that may be.", i.name)
 }
 
 // isSame refuses a row that is done but said something else then.

@@ -65,7 +65,7 @@ func openJournal(resultsPath string) (*journal, error) {
 			return nil, fmt.Errorf("take the journal of the results: %w", err)
 		}
 		if !locked {
-			return nil, exit.Usagef("Another run is at work on %s. Wait until it has ended, or name another file: --results FILE", resultsPath)
+			return nil, &exit.Busy{Message: fmt.Sprintf("Another run is at work on %s. Wait until it has ended, or name another file: --results FILE", resultsPath)}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
 		if errors.Is(err, os.ErrNotExist) { // the run that had it ended between the two steps

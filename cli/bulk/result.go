@@ -4,11 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	"example.com/perks/api/plain"
 	"example.com/perks/cli/exit"
 )
 
@@ -30,20 +26,17 @@ const (
 	Unknown = "unknown" // it may have been done; another run finds out
 )
 
-// The codes of rows that were not sent.
+// The codes of rows that the service did not decide about.
 const (
 	invalidRow = "invalid_row" // it cannot be read
 	heldBack   = "held_back"   // the outcome of a row before it, about the same, is unknown
+	ambiguous  = "ambiguous"   // its reply was lost, and what was found may be somebody else's
 )
 
 // failure describes an error as the result of a row.
 func failure(outcome string, err error) Result {
 	report := exit.NewReport(err)
-	message := report.Message
-	for _, field := range slices.Sorted(maps.Keys(report.Errors)) {
-		message += " " + field + ": " + strings.Join(report.Errors[field], "; ") + "."
-	}
-	return Result{Outcome: outcome, Status: report.Status, Code: report.Code, Message: plain.Line(message)}
+	return Result{Outcome: outcome, Status: report.Status, Code: report.Code, Message: report.Sentence()}
 }
 
 // line is the result as the file has it.

@@ -284,3 +284,25 @@ func syncFolder(path string) error {
 	}
 	return errors.Join(err, folder.Close())
 }
+
+// peekResults reads the results of earlier runs and leaves them as they are; nil if there are none.
+func peekResults(f Flags, mark uint32) (*results, error) {
+	path := f.resultsPath()
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the results: %w", err)
+	}
+	defer file.Close()
+	r := &results{path: path, ledger: newLedger(), file: file, lenient: true}
+	b, _, err := r.read()
+	if err == nil && r.rows > 0 {
+		err = b.checkMark(mark, path)
+	}
+	return r, err
+}

@@ -27,13 +27,18 @@ func failedBy(err error) verdict { return verdict{result: failure(Failed, err)} 
 
 func unknownBy(err error) verdict { return verdict{result: failure(Unknown, err)} }
 
+// ambiguousBy is a row whose reply was lost, and like which something was found that nobody can tell to be the row's.
+func ambiguousBy(found Outcome) verdict {
+	v := unknownBy(fmt.Errorf("the reply was lost, and %s was found, which may be somebody else's. If nobody else does this work, run again with --assume-mine", found.ID))
+	v.result.Code = ambiguous
+	return v
+}
+
 const (
 	// grace is how long a server may go on with a request whose connection has broken.
 	grace = 5 * time.Second
 	// maxSends is how often a row is sent whose outcome had to be found out.
 	maxSends = 3
-	// keysLast is how old a batch may be for its keys to count: the server keeps them for 24 hours.
-	keysLast = 20 * time.Hour
 )
 
 // carryOut does what a row asks for, once, whatever was tried before.
@@ -64,12 +69,14 @@ func (r *run) carryOut(j *job) verdict {
 		}
 		outcome, done, lookErr := r.settle(j)
 		switch {
-		case done:
+		case done && !r.task.Shared:
 			return ok(outcome)
+		case done && !r.keysCount():
+			return ambiguousBy(outcome)
 		case lookErr != nil:
 			r.giveUpIfAway(lookErr)
 			return unknownBy(err)
-		case timedOut(err) || sends == maxSends:
+		case timedOut(err) && !done || sends == maxSends:
 			return unknownBy(err)
 		}
 		lost = err
@@ -107,7 +114,8 @@ func (r *run) doubt(j *job) {
 	r.doubts[j.subject] = j.row
 }
 
-// recall finds out what became of a row that an earlier run may have sent. It is not settled if the row was not done.
+// recall finds out what became of a row that an earlier run may have sent. It is not settled if the row was not done, or if
+// sending it again under its key tells whether what was found is the row's.
 func (r *run) recall(j *job) (v verdict, settled bool) {
 	if !r.awaitQuiet() {
 		return verdict{none: true}, true
@@ -117,8 +125,10 @@ func (r *run) recall(j *job) (v verdict, settled bool) {
 	case err != nil:
 		r.giveUpIfAway(err)
 		return unknownBy(err), true
-	case done:
+	case done && !r.task.Shared:
 		return ok(outcome), true
+	case done && !r.keysCount():
+		return ambiguousBy(outcome), true
 	}
 	return verdict{}, false
 }
@@ -183,7 +193,7 @@ func (r *run) refused(j *job, err, lost error) verdict {
 		}
 		return verdict{none: true}
 	}
-	if lost == nil && !j.sent {
+	if lost == nil && !j.sent || client.KeyUnused(err) && r.keysCount() {
 		return failedBy(err)
 	}
 	outcome, done, lookErr := r.look(j)
@@ -191,6 +201,8 @@ func (r *run) refused(j *job, err, lost error) verdict {
 	case lookErr != nil:
 		r.giveUpIfAway(lookErr)
 		return unknownBy(cmp.Or(lost, lookErr))
+	case done && r.task.Shared:
+		return ambiguousBy(outcome)
 	case done:
 		return ok(outcome)
 	}
@@ -228,9 +240,11 @@ func timedOut(err error) bool {
 	return errors.As(err, &unreachable) && unreachable.TimedOut()
 }
 
-// keysCount tells whether a row can be sent again under its key without looking first.
+// keysCount tells whether a row can be sent again under its key without harm: the service honours keys, and still remembers
+// those of the batch. A clock that was set back by that long says nothing of their age.
 func (r *run) keysCount() bool {
-	return r.task.HonoursKeys != nil && r.journal.keysKnown() && r.now().Sub(r.batch.began()) < keysLast
+	r.learn()
+	return r.task.HonoursKeys != nil && r.journal.keysKnown() && r.now().Sub(r.batch.began()).Abs() < client.KeyLife
 }
 
 // learn notes once that the server honours keys.

@@ -44,10 +44,11 @@ func Run(ctx context.Context, s *session.Session, o Options, w Work) (err error)
 		return err
 	}
 	r := newRun(o, w, in, s.Streams)
+	mark := markOf(w.Name, fmt.Sprint(connection.APIURL, connection.Sandbox))
 	if o.DryRun {
-		return r.rehearse(ctx, s)
+		return r.rehearse(ctx, s, mark)
 	}
-	b, err := openBooks(o.Flags, s.Streams.Out, markOf(w.Name, fmt.Sprint(connection.APIURL, connection.Sandbox)), time.Now())
+	b, err := openBooks(o.Flags, s.Streams.Out, mark, time.Now())
 	if err != nil {
 		return err
 	}
@@ -77,6 +78,7 @@ type run struct {
 	wanted   context.Context // ends when no further rows are wanted; requests that are under way go on
 	stop     context.CancelCauseFunc
 
+	seen     int64 // rows that were read; the feed reads one at a time
 	began    time.Time
 	doubting sync.Mutex
 	doubts   map[string]int // rows whose outcome is unknown, by subject
@@ -109,6 +111,9 @@ func (r *run) begin(ctx context.Context) (err error) {
 		if r.results.path != "" && isSameFile(r.options.Failed, r.results.path) { // by a link to a folder, or by letters of another case
 			return exit.Usagef("--failed and --results are the same file, %s: one would be written over the other.", r.options.Failed)
 		}
+		if err := r.options.checkFailed(r.input.format); err != nil {
+			return err
+		}
 		if r.rejects, err = openRejects(r.options.Failed, r.input.format); err != nil {
 			return err
 		}
@@ -136,6 +141,9 @@ func (r *run) work(ctx context.Context) error {
 	if err == nil && r.wanted.Err() != nil {
 		err = context.Cause(r.wanted)
 	}
+	if err == nil {
+		err = r.input.checkRows(r.seen)
+	}
 	r.partial = err != nil
 	return err
 }
@@ -154,12 +162,17 @@ func garbageFor(rows int64) (percent int) {
 func (r *run) prepare(row rows.Row, err error) (*job, error) {
 	var broken *rows.RowError
 	if errors.As(err, &broken) {
+		r.seen++
 		row := rows.Row{Line: broken.Line}
-		return &job{row: row.Line, content: contentOf(row), key: r.batch.key(row.Line, contentOf(row)), invalid: broken.Err}, r.results.isSame(row, r.input.name)
+		return &job{row: row.Line, content: contentOf(row), key: r.batch.key(row.Line, contentOf(row)), invalid: broken.Err, broken: broken}, r.results.isSame(row, r.input.name)
+	}
+	if errors.Is(err, rows.ErrEmpty) {
+		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, r.input.explain(err, r.seen)
 	}
+	r.seen++
 	if err := r.results.isSame(row, r.input.name); err != nil {
 		return nil, err
 	}
@@ -249,8 +262,8 @@ func (r *run) finish(j *job, v verdict) {
 	if v.result.Outcome == Unknown {
 		r.doubt(j)
 	}
-	if v.result.Outcome == Failed && v.result.Code != heldBack && r.rejects != nil && j.raw.Line > 0 {
-		if err := r.rejects.add(j.raw); err != nil {
+	if v.result.Outcome == Failed && v.result.Code != heldBack && r.rejects != nil {
+		if err := r.rejects.add(j, v.result.Message); err != nil {
 			r.stop(err)
 		}
 	}

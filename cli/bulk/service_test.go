@@ -13,12 +13,14 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
+	"example.com/perks/cli/session"
 )
 
 // service is a service in memory that the rows of a test change. Each row has a name; what happens to it is up to the
 // trouble that the test makes.
 type service struct {
 	honours bool // idempotency keys
+	shared  bool // others make things too
 
 	mu      sync.Mutex
 	made    map[string][]string // ids of what was made, by name
@@ -34,9 +36,10 @@ type service struct {
 
 // trouble is what goes wrong with a request.
 type trouble struct {
-	err  error
-	late bool // the work is done nevertheless
-	look error
+	err   error
+	late  bool // the work is done nevertheless
+	look  error
+	other bool // somebody else does the same work before it
 }
 
 func newService() *service {
@@ -49,6 +52,7 @@ var (
 	timeUp    = &client.Unreachable{Address: "http://s", Err: context.DeadlineExceeded, OutcomeUnknown: true}
 	gone      = &client.Unreachable{Address: "http://s", Err: errors.New("connection refused"), NotSent: true}
 	refused   = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed."}
+	taken     = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed.", KeyUnused: true}
 	loggedOut = &client.Error{Status: 401, Code: api.CodeInvalidToken, Message: "No."}
 )
 
@@ -66,7 +70,8 @@ func (s *service) work() Work {
 			}
 			return &task{s, name}, nil
 		},
-		HonoursKeys: func() bool { return s.honours },
+		HonoursKeys: func() bool { return s.honours && len(s.order) > 0 },
+		Shared:      s.shared,
 	}
 }
 
@@ -95,8 +100,14 @@ func (t *task) Do(_ context.Context, key string) (Outcome, error) {
 	if troubles := s.trouble[t.name]; len(troubles) > 0 {
 		now, s.trouble[t.name] = troubles[0], troubles[1:]
 	}
+	if now.other {
+		s.made[t.name] = append(s.made[t.name], t.name+"-other")
+	}
 	if now.err != nil && !now.late {
 		return Outcome{}, now.err
+	}
+	if len(s.made[t.name]) > 0 && s.shared && s.honours { // one place for each
+		return Outcome{}, taken
 	}
 	id := fmt.Sprintf("%s-%d", t.name, len(s.made[t.name])+1)
 	s.made[t.name] = append(s.made[t.name], id)
@@ -122,12 +133,14 @@ func (t *task) Done(_ context.Context, since time.Time, taken func(string) bool)
 	return Outcome{}, false, nil
 }
 
-func (t *task) Check(context.Context) error {
+func (t *task) Check(context.Context) (string, []session.Change, error) {
 	if t.name == "missing" {
-		return &client.Error{Status: 404, Code: api.CodeNotFound, Message: "There is no such thing."}
+		return "", nil, &client.Error{Status: 404, Code: api.CodeNotFound, Message: "There is no such thing."}
 	}
-	return nil
+	return "It would be made.", nil, nil
 }
+
+func (t *task) After(int) error { return nil }
 
 // all says what was made, each with how often.
 func (s *service) all() string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/perks/api/rows"
+	"example.com/perks/cli/session"
 )
 
 // Work is what a run does with every row.
@@ -17,6 +18,9 @@ type Work struct {
 	// HonoursKeys tells whether the service has shown that it answers a request under a key that it knows as it did the
 	// first time. Nil means that keys are not part of the work.
 	HonoursKeys func() bool
+	// Shared tells that what Done finds may be somebody else's work: it counts as the row's only once the service has confirmed
+	// it under the row's key. Without it, what is found is the row's.
+	Shared bool
 }
 
 // Task is the work of one row.
@@ -27,10 +31,14 @@ type Task interface {
 	// send it again.
 	Do(ctx context.Context, key string) (Outcome, error)
 	// Done finds out by reading alone whether the task has been carried out since that moment, by this computer's clock.
-	// What belongs to another row of the same run, as taken tells by the outcome's id, does not count.
+	// What belongs to another row of the same run, as taken tells by the outcome's id, does not count. See Work.Shared.
 	Done(ctx context.Context, since time.Time, taken func(id string) bool) (outcome Outcome, done bool, err error)
-	// Check finds out by reading alone whether what the task names exists. It is for rehearsals.
-	Check(ctx context.Context) error
+	// Check finds out by reading alone what would become of the task: what it would change, told in a sentence too, or the
+	// error that is to be expected. It is for dry runs.
+	Check(ctx context.Context) (message string, changes []session.Change, err error)
+	// After returns the error that is to be expected where the row on that line, about the same subject, is done first; nil
+	// where that makes no difference.
+	After(line int) error
 }
 
 // Outcome is what a task that was carried out came to.

@@ -30,9 +30,18 @@ type Column struct {
 	Name     string
 	Also     []string // other names for it
 	Required bool     // every row has a value in it
+	Empty    bool     // an empty cell is a value too, the empty text
 }
 
-// Row is the values of one row by the first names of their columns. An empty cell is no value.
+// What a file of the rows that failed has beside the rows. A run passes the reason over.
+const (
+	// Reason is the last column, or member, of each row: why it failed.
+	Reason = "failed_because"
+	// Unreadable is the member, in place of all others, with a line that is no JSON object. A row with it is refused.
+	Unreadable = "unreadable_line"
+)
+
+// Row is the values of one row by the first names of their columns. An empty cell is no value, unless its column says so.
 type Row map[string]Value
 
 // Value is a value with the name that its column has in the file, under which messages speak of it.
@@ -56,8 +65,8 @@ func (k *Known) Read(row rows.Row) (Row, error) {
 		if !utf8.ValidString(cell) {
 			problems.Add(header.names[i], "must be valid UTF-8")
 		}
-		if cell != "" && header.columns[i] != "" {
-			values[header.columns[i]] = Value{api.TextValue(cell), header.names[i]}
+		if name := header.columns[i]; name != "" && (cell != "" || k.takesEmpty(name)) {
+			values[name] = Value{api.TextValue(cell), header.names[i]}
 		}
 	}
 	k.requireValues(values, header.names, problems)
@@ -107,6 +116,8 @@ func (k *Known) resolve(names []string, kind, family string) (columns []string, 
 		switch at := slices.Index(columns[:i], column); {
 		case !utf8.ValidString(name):
 			problems.Add(strings.ToValidUTF8(name, "\uFFFD"), "must be valid UTF-8")
+		case name == Unreadable:
+			problems.Add(name, "could not be read; mend it and put it in place of this object")
 		case !known:
 			problems.Add(name, "is not a %s that is known here; the %ss are %s", kind, kind, k.list(family))
 		case column != "" && at >= 0:
@@ -115,6 +126,10 @@ func (k *Known) resolve(names []string, kind, family string) (columns []string, 
 		columns[i] = column
 	}
 	return columns, problems
+}
+
+func (k *Known) takesEmpty(name string) bool {
+	return slices.ContainsFunc(k.Columns, func(c Column) bool { return c.Empty && c.Name == name })
 }
 
 func (k *Known) column(name, family string) (column string, known bool) {
@@ -126,7 +141,7 @@ func (k *Known) column(name, family string) (column string, known bool) {
 	if family != "" && strings.HasPrefix(name, family) && name != family {
 		return name, true
 	}
-	return "", slices.Contains(k.Ignored, name)
+	return "", name == Reason || slices.Contains(k.Ignored, name)
 }
 
 func (k *Known) list(family string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/cli/exit"
+	"example.com/perks/cli/usage"
 )
 
 // Group makes a command that only holds others. Alone it shows its help.
@@ -71,12 +72,55 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return exit.Usagef("%s. Run %s --help for the flags.", capital(err.Error()), cmd.CommandPath())
+		return exit.Usagef("%s. Run %s --help for the flags.", capital(usage.WhatFlagTakes(err).Error()), cmd.CommandPath())
 	}
-	var names []string
-	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-	word := unknown.GetSpecifiedName()
-	return exit.Usagef("%s has no flag --%s.%s Run %s --help for the flags.", cmd.CommandPath(), word, DidYouMean(word, names), cmd.CommandPath())
+	meant := usage.Flag(err, cmd.Flags())
+	if meant != "" {
+		meant = fmt.Sprintf(" Did you mean %s?", meant)
+	}
+	return exit.Usagef("%s has no flag --%s.%s Run %s --help for the flags.", cmd.CommandPath(), unknown.GetSpecifiedName(), meant, cmd.CommandPath())
+}
+
+// DidYouMean returns a sentence, with a blank before it, that names the candidate closest to the word, or "" if none is
+// close.
+func DidYouMean(word string, candidates []string) string {
+	if meant := usage.Closest(word, candidates); meant != "" {
+		return fmt.Sprintf(" Did you mean %q?", meant)
+	}
+	return ""
+}
+
+// Swallowed refuses arguments in which a flag is the value of the flag before it. --flag=--other says that it is meant.
+func Swallowed(cmd *cobra.Command, args []string) error {
+	for i := 0; i+1 < len(args); i++ {
+		flag := valueFlag(cmd, args[i])
+		switch {
+		case args[i] == "--":
+			return nil
+		case flag == nil:
+			continue
+		}
+		i++
+		name, _, _ := strings.Cut(args[i], "=")
+		if name, isLong := strings.CutPrefix(name, "--"); isLong && name != "" && cmd.Flags().Lookup(name) != nil {
+			return exit.Usagef("--%s lacks its value: --%s follows. If that is the value, write --%s=%s", flag.Name, name, flag.Name, args[i])
+		}
+	}
+	return nil
+}
+
+// valueFlag returns the flag that takes the argument behind this one for its value, nil if there is none.
+func valueFlag(cmd *cobra.Command, arg string) *pflag.Flag {
+	var flag *pflag.Flag
+	if name, isLong := strings.CutPrefix(arg, "--"); isLong {
+		flag = cmd.Flags().Lookup(name)
+	} else if len(arg) == 2 && arg[0] == '-' && arg[1] != '-' {
+		flag = cmd.Flags().ShorthandLookup(arg[1:])
+	}
+	if flag == nil || flag.NoOptDefVal != "" {
+		return nil
+	}
+	return flag
 }
 
 // Among says which of several things an error is about. With only one there is no question.

@@ -32,6 +32,8 @@ func NotWithFile(cmd *cobra.Command, file string, flags ...string) error {
 // FileHelp says what holds for every command that takes --file.
 const FileHelp = "The result of each row is written as it ends, by default to FILE.results.jsonl. Running the same command again\n" +
 	"resumes, however the run before it ended: rows that are done are not sent again, and those that may be done are\n" +
-	"looked up first. --failed keeps the rows that failed, as input for another run. --dry-run checks every row, sends\n" +
-	"no change and writes no results. Exit code 7 says that some rows failed or are unknown, 8 that the server was not\n" +
-	"reached."
+	"looked up first. --failed keeps the rows that failed, as input for another run. Exit code 7 says that some rows\n" +
+	"failed or are unknown, 8 that the server was not reached.\n\n" +
+	"--dry-run reads what every row is about and says what would become of it, with --output json row by row. It sends no\n" +
+	"change and writes no results. It cannot know what others do meanwhile, how much stock the rows above use up, or who\n" +
+	"may change a record."

@@ -25,7 +25,7 @@ func recordFields(cmd *cobra.Command) []string {
 		}
 		return names(api.Perk{})
 	case "property get":
-		return names(api.Property{})
+		return append(names(api.Property{}), "etag")
 	case "property update", "property edit", "property delete":
 		return []string{"propertyId", "message"}
 	case "profile list", "profile use", "profile show", "profile delete":

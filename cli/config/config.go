@@ -12,10 +12,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"example.com/perks/cli/exit"
 	"example.com/perks/cli/private"
 )
 
@@ -34,8 +36,13 @@ type Profile struct {
 	APIURL       string `yaml:"api-url"`
 	ClientID     string `yaml:"client-id"`
 	Sandbox      bool   `yaml:"sandbox,omitempty"`       // perks and redemptions of the sandbox
-	InsecureHTTP bool   `yaml:"insecure-http,omitempty"` // allow http to other hosts than this computer
+	InsecureHTTP bool   `yaml:"insecure-http,omitempty"` // allow http to APIURL, though that is not this computer
 	CACert       string `yaml:"ca-cert,omitempty"`       // a file of certificates that are trusted beside the system's
+}
+
+// AllowsHTTP tells whether plain http to this address was allowed. What was allowed for one address holds for no other.
+func (p Profile) AllowsHTTP(address string) bool {
+	return p.InsecureHTTP && strings.TrimRight(address, "/") == strings.TrimRight(p.APIURL, "/")
 }
 
 // CurrentName returns the name of the profile to use.
@@ -95,9 +102,31 @@ func (f File) Load() (Config, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&c); err != nil && err != io.EOF {
-		return Config{}, fmt.Errorf("%s cannot be read: %w. Correct it, or move it away and log in again", f, err)
+		return Config{}, exit.Usagef("%s cannot be read: %s. Correct it, or move it away and log in again.", f, whatIsWrong(err))
 	}
 	return c, nil
+}
+
+// whatIsWrong says of YAML where it is not as it must be, without the names of types.
+func whatIsWrong(err error) string {
+	var mistyped *yaml.TypeError
+	if !errors.As(err, &mistyped) {
+		return strings.TrimPrefix(err.Error(), "yaml: ")
+	}
+	problems := make([]string, len(mistyped.Errors))
+	for i, problem := range mistyped.Errors {
+		problem, _, _ = strings.Cut(problem, " in type ")
+		if line, value, found := strings.Cut(problem, ": cannot unmarshal "); found {
+			what := "this"
+			if _, quoted, found := strings.Cut(value, "`"); found {
+				what, _, _ = strings.Cut(quoted, "`")
+				what = strconv.Quote(what)
+			}
+			problem = line + ": " + what + " is not what the setting takes"
+		}
+		problems[i] = problem
+	}
+	return strings.Join(problems, "; ")
 }
 
 // Update changes the file. Other processes that change it at the same time come before or after.

@@ -118,3 +118,20 @@ func TestCheckName(t *testing.T) {
 		}
 	}
 }
+
+func TestAFileThatIsWrongIsExplainedInWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"profiles: 5\n": "line 1: \"5\" is not what the setting takes",
+		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not what the setting takes; line 4: field x not found",
+		"profiles: {\n": "line 1: did not find expected node content",
+	} {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := config.File(path).Load()
+		if err == nil || err.Error() != path+" cannot be read: "+want+". Correct it, or move it away and log in again." {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

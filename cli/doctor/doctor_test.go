@@ -130,7 +130,7 @@ func TestCredentials(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		r := examine(t, newPatient(t, server.URL, session.EnvClientSecret, "").examination())
 		r.want("secret", ok, "PERKSCTL_KEYRING is off. No secret is kept for this profile.", "")
-		r.want("credentials", failed, "Not logged in at "+server.URL, "")
+		r.want("credentials", failed, "PERKSCTL_CLIENT_ID is set, but no secret is known for it", "")
 		r.wantCode(exit.Denied)
 	})
 	t.Run("a token that is not one", func(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
 	"example.com/perks/cli/exit"
 )
 
@@ -52,7 +51,7 @@ func (x *examination) client(address, token string) (*client.Client, *exchange, 
 		config.Tokens = client.StaticToken(token)
 	}
 	if x.session.Flags.Debug {
-		config.Trace = plain.Writer(x.session.Streams.Err)
+		config.Trace = x.session.Streams.Lines("debug")
 	}
 	c, err := client.New(config)
 	return c, seen, err

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -35,12 +34,10 @@ func (f *Failure) Error() string { return fmt.Sprintf("The editor %s failed: %s.
 // Unwrap returns what the system said.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Open runs the editor on a file until it ends. It has the terminal, and the environment without the variables that are
-// to be hidden. Its failure, however it came about, says nothing about whether the file was changed. An editor that an
-// interrupt ended is context.Canceled.
-func (e Editor) Open(ctx context.Context, s *streams.Streams, i *Interrupts, path string, hidden ...string) error {
+// Open runs the editor on a file until it ends. It has the terminal. Its failure, however it came about, says nothing about
+// whether the file was changed. An editor that an interrupt ended is context.Canceled.
+func (e Editor) Open(ctx context.Context, s *streams.Streams, i *Interrupts, path string) error {
 	cmd := exec.CommandContext(ctx, e[0], append(slices.Clone(e[1:]), path)...) // #nosec G204 -- the person's own editor
-	cmd.Env = without(os.Environ(), hidden)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = keyboard(s), screen(s), s.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = patience
@@ -95,11 +92,4 @@ func rememberTerminal(s *streams.Streams) (restore func()) {
 		return func() {}
 	}
 	return func() { _ = term.Restore(int(file.Fd()), before) }
-}
-
-func without(environment, hidden []string) []string {
-	return slices.DeleteFunc(environment, func(setting string) bool {
-		name, _, _ := strings.Cut(setting, "=")
-		return slices.ContainsFunc(hidden, func(secret string) bool { return strings.EqualFold(name, secret) })
-	})
 }

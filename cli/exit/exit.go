@@ -18,17 +18,17 @@ import (
 const (
 	OK          = 0
 	Failed      = 1   // the service refused, or the command failed
-	WrongUsage  = 2   // the command line is wrong; nothing was sent
+	WrongUsage  = 2   // the command line, a variable or a file as a whole is wrong; nothing was sent
 	WasCanceled = 3   // the person said no
 	Denied      = 4   // not logged in, or not allowed
 	NotFound    = 5   // no such record
-	Conflict    = 6   // the state of the record forbids it
+	Conflict    = 6   // the state of the record forbids it, or another run is at work
 	SomeFailed  = 7   // some rows of a bulk run failed
 	Unreached   = 8   // the service was not reached, or the outcome is unknown
 	Interrupted = 130 // by a signal
 )
 
-// Usage says that the command line is wrong.
+// Usage says that the command line is wrong, or a file that it names.
 type Usage struct {
 	Message string
 	Fields  api.FieldErrors // what is wrong with which value, if that is the trouble
@@ -43,6 +43,11 @@ func (u *Usage) Error() string { return (&api.Error{Message: u.Message, Fields: 
 type Cancelled struct{ Message string }
 
 func (c *Cancelled) Error() string { return c.Message }
+
+// Busy says that somebody else is at work on the same.
+type Busy struct{ Message string }
+
+func (b *Busy) Error() string { return b.Message }
 
 // RowsFailed says that a bulk run came to its end, and that not every row is done.
 type RowsFailed struct{ Message string }
@@ -73,6 +78,7 @@ func Code(err error) int {
 	var (
 		usage       *Usage
 		cancelled   *Cancelled
+		busy        *Busy
 		notLoggedIn *NotLoggedIn
 		rowsFailed  *RowsFailed
 		unreachable *client.Unreachable
@@ -88,6 +94,8 @@ func Code(err error) int {
 		return WrongUsage
 	case errors.As(err, &cancelled):
 		return WasCanceled
+	case errors.As(err, &busy):
+		return Conflict
 	case errors.As(err, &notLoggedIn):
 		return Denied
 	case errors.As(err, &rowsFailed):
@@ -96,8 +104,21 @@ func Code(err error) int {
 		return Unreached
 	case errors.As(err, &refused):
 		return ofAnswer(refused)
-	case errors.As(err, &local) && local.Code == api.CodeValidationFailed:
-		return WrongUsage // a value that was refused before anything was sent
+	case errors.As(err, &local):
+		return ofCode(local.Code)
+	}
+	return Failed
+}
+
+// ofCode is for what was found wrong before anything was sent.
+func ofCode(code api.Code) int {
+	switch code {
+	case api.CodeValidationFailed:
+		return WrongUsage
+	case api.CodeNotFound:
+		return NotFound
+	case api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut, api.CodePreconditionFailed, api.CodeConflict:
+		return Conflict
 	}
 	return Failed
 }

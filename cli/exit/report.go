@@ -16,6 +16,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/plain"
 	"example.com/perks/cli/streams"
+	"example.com/perks/cli/usage"
 )
 
 // Report is an error as it is told. Its JSON is what programs read.
@@ -36,6 +37,7 @@ type Report struct {
 const (
 	codeUsage          = "usage"
 	codeCancelled      = "cancelled"
+	codeBusy           = "busy"
 	codeNotLoggedIn    = "not_logged_in"
 	codeUnreachable    = "unreachable"
 	codeOutcomeUnknown = "outcome_unknown"
@@ -46,10 +48,11 @@ const (
 
 // NewReport describes an error.
 func NewReport(err error) Report {
-	r := Report{Code: codeFailed, Message: err.Error(), advice: advice(err)}
+	r := Report{Code: codeFailed, Message: usage.AboutFile(err), advice: advice(err)}
 	var (
 		usage       *Usage
 		cancelled   *Cancelled
+		busy        *Busy
 		notLoggedIn *NotLoggedIn
 		rowsFailed  *RowsFailed
 		unreachable *client.Unreachable
@@ -62,6 +65,8 @@ func NewReport(err error) Report {
 		r.Message = strings.TrimSuffix(r.Message, usage.Error()) + usage.Message
 	case errors.As(err, &cancelled):
 		r.Code = codeCancelled
+	case errors.As(err, &busy):
+		r.Code = codeBusy
 	case errors.As(err, &notLoggedIn):
 		r.Code = codeNotLoggedIn
 	case errors.As(err, &rowsFailed):
@@ -84,6 +89,15 @@ func NewReport(err error) Report {
 		r.Code, r.Message = codeInterrupted, "Interrupted."
 	}
 	return r
+}
+
+// Sentence is the message with what is wrong with which value behind it, on one line.
+func (r Report) Sentence() string {
+	message := r.Message
+	for _, field := range slices.Sorted(maps.Keys(r.Errors)) {
+		message += " " + field + ": " + strings.Join(r.Errors[field], "; ") + "."
+	}
+	return plain.Line(message)
 }
 
 // tryAgain says when, unless the server has said so itself, as many do. What may have been done should not simply be done

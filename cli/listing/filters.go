@@ -51,6 +51,11 @@ func (f *Filters) Apply(cmd *cobra.Command, options client.ListOptions) (client.
 		ListOptions: options, Query: f.Query, Category: f.Category, City: f.City,
 		RadiusKM: f.RadiusKM, IncludeExpired: f.IncludeExpired,
 	}
+	for _, name := range []string{"query", "category", "city"} {
+		if flag := cmd.Flags().Lookup(name); flag.Changed && strings.TrimSpace(flag.Value.String()) == "" {
+			return perks, exit.Usagef("--%s must not be empty; leave it out to list everything.", name)
+		}
+	}
 	switch {
 	case f.Near == "" && cmd.Flags().Changed("radius"):
 		return perks, exit.Usagef("--radius needs --near LAT,LNG.")

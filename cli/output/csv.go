@@ -1,25 +1,23 @@
 package output
 
 import (
-	"encoding/csv"
+	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/rows"
 )
 
-// csvEncoder writes RFC 4180 with a header. Unless raw, its cells are safe to open: a spreadsheet runs what begins with
-// certain characters, and a terminal obeys control characters.
+// csvEncoder writes RFC 4180 with a header. Unless raw, its cells are safe to open in a spreadsheet.
 type csvEncoder struct {
-	out      *csv.Writer
-	raw      bool
-	terminal bool
-	columns  []string // nil until the first record where they are not known before
-	begun    bool
+	out     *rows.CellWriter
+	columns []string // nil until the first record where they are not known before
+	begun   bool
 }
 
-func newCSVEncoder(out io.Writer, raw, terminal bool, columns []string) *csvEncoder {
-	return &csvEncoder{out: csv.NewWriter(out), raw: raw, terminal: terminal, columns: columns}
+func newCSVEncoder(out io.Writer, raw bool, columns []string) *csvEncoder {
+	return &csvEncoder{out: rows.NewCellWriter(out, raw), columns: columns}
 }
 
 func (e *csvEncoder) one(r record) error {
@@ -39,10 +37,18 @@ func (e *csvEncoder) item(r record) error {
 	}
 	cells := make([]string, len(e.columns))
 	for i, name := range e.columns {
-		value := fields.get(name)
-		cells[i] = e.cell(textOf(value), isNumber(value))
+		cells[i] = cellOf(fields.get(name))
 	}
 	return e.out.Write(cells)
+}
+
+// cellOf is the text of a value. A list whose entries could not be told apart between commas is JSON, which readers take too.
+func cellOf(value json.RawMessage) string {
+	var list []string
+	if json.Unmarshal(value, &list) == nil && len(list) > 0 && !slices.Equal(strings.Split(strings.Join(list, ","), ","), list) {
+		return string(value)
+	}
+	return textOf(value)
 }
 
 // header goes the way of the cells, because the names can be a server's too.
@@ -51,44 +57,7 @@ func (e *csvEncoder) header() error {
 		return nil
 	}
 	e.begun = true
-	names := make([]string, len(e.columns))
-	for i, name := range e.columns {
-		names[i] = e.cell(name, false)
-	}
-	return e.out.Write(names)
-}
-
-func (e *csvEncoder) cell(text string, number bool) string {
-	switch {
-	case e.raw && !e.terminal:
-		return text
-	case e.raw || number || !couldRun(plain.Text(text)):
-		return plain.Text(text)
-	}
-	return "'" + plain.Text(text)
-}
-
-// couldRun tells whether a spreadsheet might take the text for a formula. The characters are those that OWASP names in "CSV
-// Injection", their wide forms among them, with blanks before them too. A negative number is one of them by its sign, but
-// nothing to run.
-func couldRun(text string) bool {
-	start := strings.TrimLeft(text, " ")
-	if start == "" || isDecimal(strings.TrimPrefix(start, "-")) {
-		return false
-	}
-	for _, sign := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"} {
-		if strings.HasPrefix(start, sign) {
-			return true
-		}
-	}
-	return false
-}
-
-// isDecimal tells whether the text is digits with at most one point among them.
-func isDecimal(text string) bool {
-	whole, fraction, _ := strings.Cut(text, ".")
-	digits := whole + fraction
-	return whole != "" && strings.Trim(digits, "0123456789") == ""
+	return e.out.Write(e.columns)
 }
 
 func (e *csvEncoder) end() error {
@@ -98,7 +67,4 @@ func (e *csvEncoder) end() error {
 	return e.stop()
 }
 
-func (e *csvEncoder) stop() error {
-	e.out.Flush()
-	return e.out.Error()
-}
+func (e *csvEncoder) stop() error { return e.out.Flush() }

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
-	"example.com/perks/api/plain"
 	"example.com/perks/cli/exit"
 )
 
@@ -68,7 +68,7 @@ func (e *jsonlEncoder) item(r record) error {
 
 // idEncoder writes an id to a line, for the arguments of other commands.
 type idEncoder struct {
-	out *bufio.Writer
+	out io.Writer
 	id  string
 }
 
@@ -81,6 +81,7 @@ func (e *idEncoder) item(r record) error {
 	if string(id) == "null" {
 		return &exit.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", e.id), Advice: "Choose another field, such as with --jq."}
 	}
-	_, err := e.out.WriteString(plain.Line(textOf(id)) + "\n")
+	// With a line end in it, one id would be two.
+	_, err := io.WriteString(e.out, strings.NewReplacer("\r", " ", "\n", " ").Replace(textOf(id))+"\n")
 	return err
 }

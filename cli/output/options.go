@@ -47,7 +47,7 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`a,b,...`)")
 	flags.StringVar(&o.JQ, "jq", "", "filter the JSON with a jq `expression`")
 	flags.StringVar(&o.Template, "template", "", "write the JSON through a Go `template`, such as '{{range .}}{{.id}}{{\"\\n\"}}{{end}}'")
-	flags.BoolVar(&o.Raw, "raw", false, "with --output csv, leave cells as they are even if a spreadsheet would run them")
+	flags.BoolVar(&o.Raw, "raw", false, "with --output csv, leave out the apostrophes that keep a spreadsheet from running cells")
 }
 
 // Check refuses values that cannot be right, before anything is done.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"example.com/perks/api/rows"
 	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/streams"
@@ -203,34 +204,73 @@ func TestYAMLStringsStayStringsForOldReaders(t *testing.T) {
 }
 
 func TestNothingThatSteersATerminalComesOut(t *testing.T) {
-	for _, format := range []string{"table", "json", "yaml", "jsonl", "csv", "id"} {
+	for _, format := range []string{"table", "json", "yaml", "jsonl"} {
 		got, err := run(t, output.Options{Format: format}, false, list(items()))
 		if err != nil || strings.ContainsAny(got, "\x1b\u202e\u009b") {
 			t.Errorf("%s: %q, %v", format, got, err)
 		}
 	}
-	for _, options := range []output.Options{{JQ: ".[].title"}, {Template: "{{range .}}{{.title}}{{end}}"}} {
-		got, err := run(t, options, false, list(items()))
+	for _, options := range []output.Options{
+		{JQ: ".[].title"}, {Template: "{{range .}}{{.title}}{{end}}"}, {Format: "csv"}, {Format: "csv", Raw: true}, {JQ: ".[]", Format: "json"},
+	} {
+		got, err := run(t, options, true, list(items()))
 		if err != nil || strings.ContainsAny(got, "\x1b\u202e") {
 			t.Errorf("%+v: %q, %v", options, got, err)
 		}
 	}
 }
 
-func TestCSVCellsAreNotRun(t *testing.T) {
-	for cell, want := range map[string]string{
-		"=1+1": "'=1+1", "@a": "'@a", "\tx": "'\tx", "\r=x": "'=x", "\n=x": "'\n=x", "1-1": "1-1", "": "", "'=": "'=",
-		" =1": "' =1", "＝1": "'＝1", "-x": "'-x", "-": "'-", "+": "'+", "-1+1": "'-1+1", "--1": "'--1", "-.5": "'-.5", "-1.2.3": "'-1.2.3",
-		"+44123": "'+44123",                          // a telephone number, which a spreadsheet would rob of its sign
-		"-1":     "-1", "-3.5": "-3.5", " -3": " -3", // numbers, which are data
+func TestProgramsLoseNothing(t *testing.T) {
+	const title = "a\x1b[2J\u009b\u202eb\x7f"
+	for _, options := range []output.Options{
+		{JQ: ".[].title"}, {Template: "{{range .}}{{.title}}{{end}}"}, {Format: "csv", Fields: []string{"title"}}, {Format: "csv", Fields: []string{"title"}, Raw: true},
 	} {
-		got, err := run(t, output.Options{Format: "csv", Fields: []string{"title", "lat"}}, false, one(item{Title: cell, Lat: -1, Extra: json.RawMessage("null")}))
+		got, err := run(t, options, false, list([]item{{Title: title, Extra: json.RawMessage("null")}}))
+		if err != nil || !strings.Contains(got, title) {
+			t.Errorf("%+v: %q, %v", options, got, err)
+		}
+	}
+	s, out, _ := streams.Buffers("")
+	printer, err := output.New[json.RawMessage](output.Options{Format: "id"}, s, output.View{ID: "id"})
+	if err == nil {
+		err = printer.List(context.Background(), output.Each([]json.RawMessage{json.RawMessage(`{"id":"a\u0002\u00a0b"}`), json.RawMessage(`{"id":"c\nd"}`)}))
+	}
+	if err != nil || out.String() != "a\x02\u00a0b\nc d\n" {
+		t.Errorf("ids: %q, %v", out, err)
+	}
+}
+
+func TestCSVCellsAreNotRun(t *testing.T) {
+	for cell, want := range map[string]string{"=1+1": "'=1+1", "'=1+1": "''=1+1", "x;=1": "'x;'=1", "-1": "-1"} {
+		for raw, want := range map[bool]string{false: want, true: strings.ReplaceAll(cell, "'", "''")} {
+			options := output.Options{Format: "csv", Fields: []string{"title", "lat"}, Raw: raw}
+			got, err := run(t, options, false, one(item{Title: cell, Lat: -1e-7, Extra: json.RawMessage("null")}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cells, err := csv.NewReader(strings.NewReader(got)).ReadAll()
+			if err != nil || cells[1][0] != want || cells[1][1] != "-1e-7" {
+				t.Errorf("raw %v: %q became %q, %v; want %q and the number as it is", raw, cell, cells, err, want)
+			}
+			for row, err := range rows.NewReader(strings.NewReader(got), rows.CSV).Rows() {
+				if err != nil || row.Cells[0] != cell {
+					t.Errorf("raw %v: %q came back as %q, %v", raw, cell, row.Cells, err)
+				}
+			}
+		}
+	}
+}
+
+func TestListsInCSVCanBeToldApart(t *testing.T) {
+	for want, images := range map[string][]string{
+		"": {}, "https://a.example/1": {"https://a.example/1"}, "a,b": {"a", "b"}, `["https://a.example/1,2","b"]`: {"https://a.example/1,2", "b"},
+	} {
+		got, err := run(t, output.Options{Format: "csv", Fields: []string{"id", "images"}}, false, one(item{Images: images, Extra: json.RawMessage("null")}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := csv.NewReader(strings.NewReader(got)).ReadAll()
-		if err != nil || rows[1][0] != want || rows[1][1] != "-1" {
-			t.Errorf("%q became %q, %v; want %q and the number as it is", cell, rows, err, want)
+		if cells, err := csv.NewReader(strings.NewReader(got)).ReadAll(); err != nil || cells[1][1] != want {
+			t.Errorf("%q became %q, %v; want %q", images, cells, err, want)
 		}
 	}
 }
@@ -281,6 +321,34 @@ func TestFailingExpressionsAreErrors(t *testing.T) {
 		if _, err := run(t, options, false, list(items())); err == nil {
 			t.Errorf("%+v went through", options)
 		}
+	}
+}
+
+func TestHaltEndsQuietly(t *testing.T) {
+	for format, want := range map[string]string{"": "1\n", "jsonl": "1\n"} {
+		if got, err := run(t, output.Options{JQ: "1, halt, 2", Format: format}, false, list(items())); err != nil || got != want {
+			t.Errorf("-o %q: %q, %v", format, got, err)
+		}
+	}
+	if _, err := run(t, output.Options{JQ: `"why" | halt_error`}, false, list(items())); err == nil || !strings.Contains(err.Error(), "why") {
+		t.Errorf("halt_error: %v", err)
+	}
+}
+
+func TestTemplatesAreAdvisedAboutListsAlone(t *testing.T) {
+	advised := func(text string, use func(*output.Printer[item]) error) bool {
+		_, err := run(t, output.Options{Template: text}, false, use)
+		if err == nil {
+			t.Errorf("%s went through", text)
+		}
+		var advice *exit.Advised
+		return errors.As(err, &advice)
+	}
+	if !advised("{{.id}}", list(items())) {
+		t.Error("nothing is said of a list that is taken for a record")
+	}
+	if advised("{{.none}}", one(items()[0])) || advised("{{range .}}{{.none}}{{end}}", list(items())) || advised("{{range .title}}{{.x}}{{end}}", one(items()[0])) || advised("{{with .images}}{{.x}}{{end}}", one(items()[0])) {
+		t.Error("a list is blamed where there is none, or where it was ranged over")
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"example.com/perks/api/plain"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/exit"
 	"example.com/perks/cli/streams"
@@ -170,9 +172,9 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) (encoder, e
 	}
 	switch {
 	case code != nil:
-		return &wholeEncoder{each: o.Format == JSONL, use: jqUse(ctx, out, code, o.WantsJSON())}, nil
+		return &wholeEncoder{each: o.Format == JSONL, use: jqUse(ctx, p.data(out), code, o.WantsJSON())}, nil
 	case text != nil:
-		return &wholeEncoder{each: o.Format == JSONL, use: templateUse(out, text)}, nil
+		return &wholeEncoder{each: o.Format == JSONL, use: templateUse(p.data(out), text)}, nil
 	}
 	switch o.Format {
 	case JSON:
@@ -182,11 +184,19 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) (encoder, e
 	case YAML:
 		return &yamlEncoder{out: out}, nil
 	case CSV:
-		return newCSVEncoder(out, o.Raw, p.streams.OutTTY, p.allColumns()), nil
+		return newCSVEncoder(p.data(out), o.Raw, p.allColumns()), nil
 	case IDs:
-		return &idEncoder{out: out, id: p.view.ID}, nil
+		return &idEncoder{out: p.data(out), id: p.view.ID}, nil
 	}
 	return &tableEncoder{out: out, streams: p.streams, columns: p.columns(), least: p.least(), times: p.moments.names, now: o.now()}, nil
+}
+
+// data is where formats write that cannot escape what steers a terminal. A program gets the texts as they are.
+func (p *Printer[T]) data(out io.Writer) io.Writer {
+	if p.streams.OutTTY {
+		return plain.Writer(out)
+	}
+	return out
 }
 
 // columns returns the fields that the table of a list shows, nil for those of its first record.

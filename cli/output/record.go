@@ -125,10 +125,6 @@ func textOf(value json.RawMessage) string {
 	return string(value)
 }
 
-func isNumber(value json.RawMessage) bool {
-	return len(value) > 0 && (value[0] == '-' || value[0] >= '0' && value[0] <= '9')
-}
-
 // value decodes the record for a jq expression or a template, with numbers as they were written.
 func (r record) value() (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(r.raw))

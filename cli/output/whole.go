@@ -1,10 +1,11 @@
 package output
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"text/template"
 
 	"github.com/itchyny/gojq"
@@ -49,44 +50,56 @@ func (e *wholeEncoder) end() error {
 
 func (e *wholeEncoder) stop() error { return nil }
 
-// jqUse writes each result to a line. Strings are written without quotes for people, and as JSON if that was asked for.
-func jqUse(ctx context.Context, out *bufio.Writer, code *gojq.Code, asJSON bool) func(any) error {
+// jqUse writes each result to a line. Strings are written without quotes, as jq -r does, and as JSON if that was asked for.
+func jqUse(ctx context.Context, out io.Writer, code *gojq.Code, asJSON bool) func(any) error {
+	halted := false
 	return func(value any) error {
 		results := code.RunWithContext(ctx, value)
-		for {
+		for !halted {
 			result, more := results.Next()
 			if !more {
 				return nil
 			}
 			if err, failed := result.(error); failed {
+				if halt := (*gojq.HaltError)(nil); errors.As(err, &halt) && halt.Value() == nil {
+					halted = true
+					return nil
+				}
 				return fmt.Errorf("the --jq expression failed: %w", err)
 			}
 			if err := writeResult(out, result, asJSON); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
 }
 
-func writeResult(out *bufio.Writer, result any, asJSON bool) error {
+func writeResult(out io.Writer, result any, asJSON bool) error {
 	text, isText := result.(string)
 	if isText && !asJSON {
-		_, err := out.WriteString(plain.Text(text) + "\n")
+		_, err := io.WriteString(out, text+"\n")
 		return err
 	}
 	raw, err := gojq.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("write the result of --jq: %w", err)
 	}
-	_, err = out.Write(append(plain.JSON(json.RawMessage(raw)), '\n'))
+	_, err = out.Write(append(plain.JSON(raw), '\n'))
 	return err
 }
 
-func templateUse(out *bufio.Writer, text *template.Template) func(any) error {
+func templateUse(out io.Writer, text *template.Template) func(any) error {
 	return func(value any) error {
-		if err := text.Execute(plain.Writer(out), value); err != nil {
-			return &exit.Advised{Err: fmt.Errorf("the --template failed: %w", err), Advice: "A list is an array: begin with {{range .}}."}
+		err := text.Execute(out, value)
+		if err == nil {
+			return nil
 		}
-		return nil
+		err = fmt.Errorf("the --template failed: %w", err)
+		// Text is all that the library says with.
+		if _, isList := value.([]any); isList && strings.Contains(err.Error(), "in type []interface {}") {
+			return &exit.Advised{Err: err, Advice: "A list is an array: begin with {{range .}}."}
+		}
+		return err
 	}
 }

@@ -24,6 +24,8 @@ type redeemOptions struct {
 	metadata []string
 	key      string
 	dryRun   bool
+
+	assumeMine bool // with --file
 }
 
 func newRedeem(s *session.Session) *cobra.Command {
@@ -33,8 +35,8 @@ func newRedeem(s *session.Session) *cobra.Command {
 		Use:   "redeem {PERK --user USER | --file FILE}",
 		Short: "Redeem a perk for a user, or many",
 		Long: "Redeem a perk for a user. Each request carries an idempotency key, so that running it again with the same\n" +
-			"key cannot redeem twice. If no answer comes, it is looked for among the user's redemptions; if the outcome stays\n" +
-			"unknown, the exit code is 8 and the command to run is shown.\n\n" + redeemFileHelp,
+			"key cannot redeem twice. If the reply is lost, the user's redemptions are read, and one that fits is confirmed\n" +
+			"under the key; if the outcome stays unknown, the exit code is 8 and the command to run is shown.\n\n" + redeemFileHelp,
 		Example: "  perksctl perk redeem coffee-2for1 --user alice\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata ticket=4711 --metadata channel=phone\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata '{\"guests\": 2}'\n" +
@@ -45,11 +47,14 @@ func newRedeem(s *session.Session) *cobra.Command {
 				return err
 			}
 			if file.File != "" {
-				return runRedeemFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun})
+				return runRedeemFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun}, o.assumeMine)
 			}
 			o.perkID = args[0]
 			if o.userID == "" {
 				return exit.Usagef("--user is missing: say for whom the perk is redeemed.")
+			}
+			if o.key == "" && cmd.Flags().Changed("idempotency-key") {
+				return exit.Usagef("--idempotency-key must not be empty; leave it out for a new one.")
 			}
 			if problem := api.IdempotencyKeyRule(o.key); problem != "" {
 				return exit.Usagef("--idempotency-key %s.", problem)
@@ -64,7 +69,8 @@ func newRedeem(s *session.Session) *cobra.Command {
 	flags.StringVarP(&o.userID, "user", "u", "", "the `id` of the user")
 	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "keep this with the redemption: `key=value`, repeatable, or one JSON object")
 	flags.StringVar(&o.key, "idempotency-key", "", "name for this request; the same again is answered the same (default a new UUID)")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request, or with --file check every row, and send nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request, or with --file every row, and what would come of it; change nothing")
+	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: a redemption found after a lost reply is this run's; nobody else redeems for these users")
 	file.Bind(cmd)
 	return cmd
 }
@@ -81,9 +87,11 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	}
 	request := api.RedeemRequest{UserID: o.userID, Metadata: metadata}
 	if o.dryRun {
-		return s.Rehearse(ctx, func(c *client.Client) error {
+		return s.RehearseWith(ctx, func(c *client.Client) error {
 			_, _, err := c.Redeem(ctx, o.perkID, request, o.key)
 			return err
+		}, func(c *client.Client, _ int) (string, []session.Change, error) {
+			return o.task(c, request).Check(ctx)
 		})
 	}
 	c, connection, err := s.Connect()
@@ -98,10 +106,16 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	return printer.One(ctx, redeeming.Redemption)
 }
 
+// task is the same as a row of a file would be.
+func (o *redeemOptions) task(c *client.Client, request api.RedeemRequest) *redeemTask {
+	r := newRedeemer(func() (*client.Client, error) { return c, nil })
+	return &redeemTask{r, redeemRow{o.perkID, request}}
+}
+
 func (o *redeemOptions) tell(r client.Redeeming, connection session.Connection) {
 	s := o.session.Streams
-	if r.Found {
-		s.Note("No answer told of it, but the redemption was made: it is among those of %s.", o.userID)
+	if r.Earlier {
+		s.Note("The reply was lost; the service confirmed the redemption under its idempotency key.")
 	}
 	if r.Replayed {
 		s.Warn("Nothing was redeemed now: this key was used before, and the answer is that of the first time.")

@@ -16,7 +16,8 @@ import (
 const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +
 	"and either metadata, a JSON object, or columns such as metadata.ticket, whose cells are texts. The other columns of\n" +
 	"an export of redemptions are passed over. Each row has an idempotency key of its own, so that no row is redeemed\n" +
-	"twice.\n\n" + command.FileHelp
+	"twice. At a service that ignores these keys, a redemption that is found after a lost reply may be somebody else's:\n" +
+	"the row is unknown then, unless you say with --assume-mine that nobody else redeems for these users.\n\n" + command.FileHelp
 
 const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed again.csv\n" +
 	"  perksctl perk redeem --file winners.csv --dry-run\n" +
@@ -27,16 +28,20 @@ func checkRedeemFile(cmd *cobra.Command, flags *bulk.Flags) error {
 	if flags.File != "" && cmd.Flags().Changed("idempotency-key") {
 		return exit.Usagef("--idempotency-key names one request; with --file each row has a key of its own.")
 	}
+	if flags.File == "" && cmd.Flags().Changed("assume-mine") {
+		return exit.Usagef("--assume-mine is for a run over many rows; name them with --file.")
+	}
 	if err := command.NotWithFile(cmd, flags.File, "user", "metadata"); err != nil {
 		return err
 	}
 	return flags.Check(cmd)
 }
 
-func runRedeemFile(ctx context.Context, s *session.Session, options bulk.Options) error {
+func runRedeemFile(ctx context.Context, s *session.Session, options bulk.Options, assumeMine bool) error {
 	r := newRedeemer(sync.OnceValues(func() (*client.Client, error) {
 		c, _, err := s.Connect()
 		return c, err
 	}))
+	r.assumeMine = assumeMine
 	return bulk.Run(ctx, s, options, r.work())
 }

@@ -2,7 +2,9 @@ package perk
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -13,28 +15,40 @@ import (
 // maxKnownPerks bounds what is remembered. Files are about few perks; one that is not asks more often.
 const maxKnownPerks = 4096
 
+// maxLookedAt bounds the pages that a prediction reads of a user's list.
+const maxLookedAt = 20
+
 // knownPerks remembers which perks there are and are not, so that a million rows about ten perks ask ten times.
 type knownPerks struct {
 	asking singleflight.Group
 
 	mu      sync.Mutex
-	answers map[string]error
+	answers map[string]knownPerk
 }
 
-// find returns nil if there is such a perk.
-func (p *knownPerks) find(ctx context.Context, c *client.Client, id string) error {
-	_, err, _ := p.asking.Do(id, func() (any, error) {
+// knownPerk is what a prediction needs of a perk, or why there is none.
+type knownPerk struct {
+	id, title, city    string // the id as the service spells it
+	validFrom, validTo *time.Time
+	err                error
+}
+
+// find asks for the perk if it is not known.
+func (p *knownPerks) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
+	answer, _, _ := p.asking.Do(id, func() (any, error) {
 		answer, known := p.recall(id)
 		if !known {
-			_, answer = c.Perk(ctx, id)
+			perk, err := c.Perk(ctx, id)
+			answer = knownPerk{perk.ID, perk.Title, perk.City, perk.ValidFrom, perk.ValidTo, err}
 			p.remember(id, answer)
 		}
-		return nil, answer
+		return answer, nil
 	})
-	return err
+	perk := answer.(knownPerk)
+	return perk, perk.err
 }
 
-func (p *knownPerks) recall(id string) (answer error, known bool) {
+func (p *knownPerks) recall(id string) (answer knownPerk, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer, known = p.answers[id]
@@ -42,14 +56,80 @@ func (p *knownPerks) recall(id string) (answer error, known bool) {
 }
 
 // remember keeps what the service said for sure; after any other failure it is asked again.
-func (p *knownPerks) remember(id string, answer error) {
-	if answer != nil && api.CodeOf(answer) != api.CodeNotFound {
+func (p *knownPerks) remember(id string, answer knownPerk) {
+	if answer.err != nil && api.CodeOf(answer.err) != api.CodeNotFound {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.answers == nil || len(p.answers) >= maxKnownPerks {
-		p.answers = map[string]error{}
+		p.answers = map[string]knownPerk{}
 	}
 	p.answers[id] = answer
+}
+
+// predict finds out by reading alone whether the user could redeem the perk now. That the service lists the perk among those
+// that are available to the user settles it; otherwise it looks for the reason, in the order in which the service does.
+func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string, err error) {
+	available, whole, err := p.isAvailable(ctx, c, userID)
+	switch {
+	case err != nil:
+		return "", err
+	case available:
+		return fmt.Sprintf("User %q can redeem perk %q now.", userID, p.id), nil
+	}
+	redeemed, err := p.isRedeemed(ctx, c, userID)
+	switch {
+	case err != nil:
+		return "", err
+	case redeemed:
+		return "", api.Errorf(api.CodeAlreadyRedeemed, "User %q has already redeemed perk %q.", userID, p.id)
+	case p.validFrom != nil && now.Before(*p.validFrom):
+		return "", api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", p.id, p.validFrom.UTC().Format(time.RFC3339))
+	case p.validTo != nil && !now.Before(*p.validTo):
+		return "", api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", p.id, p.validTo.UTC().Format(time.RFC3339))
+	case whole:
+		return "", api.Errorf(api.CodeSoldOut, "Perk %q is sold out: it is not among the perks that user %q can redeem now.", p.id, userID)
+	}
+	return fmt.Sprintf("Nothing speaks against perk %q for user %q, but whether it is in stock cannot be told: the list of perks is too long.", p.id, userID), nil
+}
+
+// isAvailable looks for the perk in the user's list, narrowed by what the perk itself says. A server that does not know these
+// filters sends all of the list; whole is false where that is too long to read.
+func (p knownPerk) isAvailable(ctx context.Context, c *client.Client, userID string) (found, whole bool, err error) {
+	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, Query: p.title, City: p.city}
+	pages := 0
+	for page, err := range c.UserPerkPages(ctx, userID, options) {
+		if err != nil {
+			return false, false, err
+		}
+		for _, perk := range page.Data {
+			if perk.ID == p.id {
+				return true, true, nil
+			}
+		}
+		if pages++; pages == maxLookedAt {
+			return false, false, nil
+		}
+	}
+	return false, true, nil
+}
+
+// isRedeemed tells whether the user holds a redemption of the perk that was not rejected.
+func (p knownPerk) isRedeemed(ctx context.Context, c *client.Client, userID string) (bool, error) {
+	pages := 0
+	for page, err := range c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}) {
+		if err != nil {
+			return false, err
+		}
+		for _, redemption := range page.Data {
+			if redemption.PerkID == p.id && redemption.Status != api.StatusRejected {
+				return true, nil
+			}
+		}
+		if pages++; pages == maxLookedAt {
+			break
+		}
+	}
+	return false, nil
 }

@@ -10,6 +10,7 @@ import (
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/columns"
+	"example.com/perks/cli/session"
 )
 
 // redeemer makes the tasks of a run that redeems.
@@ -17,6 +18,8 @@ type redeemer struct {
 	connect func() (*client.Client, error)
 	columns *columns.Known
 	perks   knownPerks
+
+	assumeMine bool // nobody else redeems for the users of the file
 }
 
 func newRedeemer(connect func() (*client.Client, error)) *redeemer {
@@ -24,7 +27,7 @@ func newRedeemer(connect func() (*client.Client, error)) *redeemer {
 }
 
 func (r *redeemer) work() bulk.Work {
-	return bulk.Work{Name: "perk redeem", Parse: r.parse, HonoursKeys: r.honoursKeys}
+	return bulk.Work{Name: "perk redeem", Parse: r.parse, HonoursKeys: r.honoursKeys, Shared: !r.assumeMine}
 }
 
 func (r *redeemer) honoursKeys() bool {
@@ -73,13 +76,23 @@ func (t *redeemTask) Done(ctx context.Context, since time.Time, taken func(id st
 	return outcomeOf(redemption), true, nil
 }
 
-// Check looks for the perk alone: whether the user is known, only redeeming tells for sure.
-func (t *redeemTask) Check(ctx context.Context) error {
+// Check asks whether the user could redeem the perk now.
+func (t *redeemTask) Check(ctx context.Context) (string, []session.Change, error) {
 	c, err := t.connect()
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	return t.perks.find(ctx, c, t.perkID)
+	perk, err := t.perks.find(ctx, c, t.perkID)
+	if err != nil {
+		return "", nil, err
+	}
+	message, err := perk.predict(ctx, c, t.request.UserID, time.Now())
+	return message, nil, err
+}
+
+// After says that the user has one place on a perk.
+func (t *redeemTask) After(line int) error {
+	return api.Errorf(api.CodeAlreadyRedeemed, "Line %d redeems perk %q for user %q already.", line, t.perkID, t.request.UserID)
 }
 
 func outcomeOf(redemption api.Redemption) bulk.Outcome {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,11 +18,15 @@ import (
 	"example.com/perks/store"
 )
 
-// shop is a server with the perk coffee and the user alice, a redeemer at it, and a count of the requests.
-func shop(t *testing.T) (*redeemer, *counter) {
+// shop is a server with the perk coffee, the users alice and bob, a perk and a user for each of the other ids, a redeemer at it, and a count of the requests.
+func shop(t *testing.T, others ...string) (*redeemer, *counter) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee"}})
 	server.ImportUsers("alice", "bob")
+	for _, id := range others {
+		server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: id}})
+		server.ImportUsers(id)
+	}
 	requests := &counter{}
 	c, err := client.New(client.Config{BaseURL: server.URL, Tokens: client.StaticToken(server.Token()), Transport: requests})
 	if err != nil {
@@ -30,14 +35,16 @@ func shop(t *testing.T) (*redeemer, *counter) {
 	return newRedeemer(func() (*client.Client, error) { return c, nil }), requests
 }
 
-// counter counts requests, and fails those that are to fail.
+// counter counts the requests for perks, and fails those that are to fail.
 type counter struct {
-	count   atomic.Int64
+	perks   atomic.Int64 // apart from those of users
 	failing atomic.Bool
 }
 
 func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.count.Add(1)
+	if !strings.Contains(r.URL.Path, "/users/") {
+		c.perks.Add(1)
+	}
 	if c.failing.Load() {
 		return nil, errors.New("the line is down")
 	}
@@ -73,25 +80,46 @@ func TestARedeemIsDoneOnceAndFound(t *testing.T) {
 	}
 }
 
+func TestARedeemIsFoundUnderUUIDsInAnotherCase(t *testing.T) {
+	const perkID, userID = "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a11", "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a22"
+	r, _ := shop(t, perkID, userID)
+	before := time.Now().Add(-time.Second)
+	task := r.task(t, "perk,user\n"+strings.ToUpper(perkID)+","+strings.ToUpper(userID)+"\n")
+	if message, _, err := task.Check(t.Context()); err != nil || !strings.Contains(message, "can redeem") {
+		t.Errorf("before: %q, %v", message, err)
+	}
+	outcome, err := task.Do(t.Context(), "k-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, done, err := task.Done(t.Context(), before, func(string) bool { return false }); found != outcome || !done || err != nil {
+		t.Errorf("%+v, %t, %v, want %+v", found, done, err, outcome)
+	}
+	if message, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodeAlreadyRedeemed {
+		t.Errorf("after: %q, %v", message, err)
+	}
+}
+
 func TestEachPerkIsCheckedOnce(t *testing.T) {
 	r, requests := shop(t)
 	var checks sync.WaitGroup
-	for user := range 100 {
-		coffee := r.task(t, fmt.Sprintf("perk,user\ncoffee,u%d\n", user))
-		tea := r.task(t, fmt.Sprintf("perk,user\ntea,u%d\n", user))
+	for i := range 100 {
+		user := []string{"alice", "bob"}[i%2]
+		coffee := r.task(t, "perk,user\ncoffee,"+user+"\n")
+		tea := r.task(t, "perk,user\ntea,"+user+"\n")
 		checks.Go(func() {
-			if err := coffee.Check(t.Context()); err != nil {
+			if _, _, err := coffee.Check(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 		checks.Go(func() {
-			if err := tea.Check(t.Context()); api.CodeOf(err) != api.CodeNotFound {
+			if _, _, err := tea.Check(t.Context()); api.CodeOf(err) != api.CodeNotFound {
 				t.Errorf("a perk that is not there: %v", err)
 			}
 		})
 	}
 	checks.Wait()
-	if n := requests.count.Load(); n != 2 {
+	if n := requests.perks.Load(); n != 2 {
 		t.Errorf("%d requests for two perks", n)
 	}
 }
@@ -100,11 +128,11 @@ func TestAFailureIsNotRememberedOfAPerk(t *testing.T) {
 	r, requests := shop(t)
 	task := r.task(t, "perk,user\ncoffee,alice\n")
 	requests.failing.Store(true)
-	if err := task.Check(t.Context()); err == nil {
+	if _, _, err := task.Check(t.Context()); err == nil {
 		t.Fatal("the line is up")
 	}
 	requests.failing.Store(false)
-	if err := task.Check(t.Context()); err != nil {
+	if _, _, err := task.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -112,7 +140,7 @@ func TestAFailureIsNotRememberedOfAPerk(t *testing.T) {
 func TestKnownPerksAreBounded(t *testing.T) {
 	var p knownPerks
 	for i := range maxKnownPerks + 1 {
-		p.remember(fmt.Sprint(i), nil)
+		p.remember(fmt.Sprint(i), knownPerk{})
 	}
 	if len(p.answers) != 1 {
 		t.Errorf("%d answers are kept", len(p.answers))
@@ -125,7 +153,8 @@ func TestATaskWithoutAConnectionFails(t *testing.T) {
 	task := r.task(t, "perk,user\ncoffee,alice\n")
 	_, do := task.Do(context.Background(), "k")
 	_, _, done := task.Done(context.Background(), time.Now(), nil)
-	for _, err := range []error{do, done, task.Check(context.Background())} {
+	_, _, check := task.Check(context.Background())
+	for _, err := range []error{do, done, check} {
 		if err != broken {
 			t.Errorf("%v", err)
 		}

@@ -2,14 +2,18 @@ package perk
 
 import (
 	"context"
+	"fmt"
+	"time"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/exit"
 )
 
-// failure is why nothing was redeemed, or that nobody knows: where the redemption is not in the user's list, the server may
-// still be at work on it. An interrupted command has looked for nothing, because its context has ended.
+// failure is why nothing was redeemed, or that the outcome is unknown: where no redemption is in the user's list, the server
+// may still be at work on it, and one that is there may be somebody else's. An interrupted command has looked for nothing,
+// because its context has ended.
 func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.Redeeming) error {
 	if r.Known == client.NotRedeemed {
 		return r.Err
@@ -18,7 +22,16 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 	if ctx.Err() != nil {
 		lost = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
 	}
-	return &exit.Advised{Err: lost, Advice: o.howToSettle()}
+	advice := o.howToSettle()
+	if r.Candidate.ID != "" {
+		advice = candidate(r.Candidate, o.userID) + "\n" + advice
+	}
+	return &exit.Advised{Err: lost, Advice: advice}
+}
+
+// candidate names a redemption that may be the one whose reply was lost.
+func candidate(r api.Redemption, userID string) string {
+	return fmt.Sprintf("%s has redemption %s, made %s. It may be this one or somebody else's.", userID, r.ID, r.RedeemedAt.UTC().Format(time.RFC3339))
 }
 
 // howToSettle says how to find out, and how to go on, without redeeming twice.

@@ -96,7 +96,7 @@ func (p *Progress) Note(text string) {
 	defer p.mu.Unlock()
 	p.erase()
 	p.streams.Note("%s", text)
-	if p.streams.ErrTTY && !p.streams.Quiet && !p.ended {
+	if p.streams.Draws() && !p.streams.Quiet && !p.ended {
 		p.draw(p.now())
 	}
 }
@@ -109,7 +109,7 @@ func (p *Progress) End() {
 		return
 	}
 	p.ended = true
-	if p.streams.ErrTTY && !p.streams.Quiet {
+	if p.streams.Draws() && !p.streams.Quiet {
 		p.draw(p.now())
 		fmt.Fprintln(p.streams.Err)
 		p.shown = 0
@@ -129,7 +129,7 @@ func (p *Progress) show() {
 	if now.Before(p.next) {
 		return
 	}
-	if p.streams.ErrTTY {
+	if p.streams.Draws() {
 		p.draw(now)
 		return
 	}

@@ -1,15 +1,18 @@
 package property
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/cli/columns"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/exit"
 )
@@ -17,7 +20,7 @@ import (
 // maxPatchFile bounds what is read of a patch file. The server takes no larger body.
 const maxPatchFile = 1 << 20
 
-// changes gathers the fields of a patch from the flags of the command.
+// changes gathers the fields of a patch from the flags of the command and a file.
 type changes struct {
 	fields map[string]*string // by the names of the wire
 	set    []string
@@ -51,25 +54,65 @@ func (c *changes) bind(cmd *cobra.Command) {
 
 func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }
 
-// patch reads and checks everything that was given. Nothing given, a field given twice and a value that breaks its
-// field's rule are wrong usage.
-func (c *changes) patch(cmd *cobra.Command, stdin io.Reader) (api.PropertyPatch, error) {
-	members, err := c.members(cmd, stdin)
+// read reads and checks everything that was given, and returns the patch and the ETag that guards it. Nothing given, a field
+// given twice and a value that breaks its field's rule are wrong usage.
+func (c *changes) read(cmd *cobra.Command, meant target, stdin io.Reader) (api.PropertyPatch, string, error) {
+	members, err := c.typed(cmd)
 	if err != nil {
-		return api.PropertyPatch{}, err
+		return api.PropertyPatch{}, "", err
 	}
-	if len(members) == 0 {
-		return api.PropertyPatch{}, exit.Usagef("Nothing to change: give at least one field, such as --title, --set field=value or --from-file.")
+	object, err := c.inFile(stdin)
+	if err != nil {
+		return api.PropertyPatch{}, "", err
+	}
+	problems := api.FieldErrors{}
+	fields, ifMatch := takeTarget(object, meant, problems)
+	members = append(members, fields...)
+	if len(members) == 0 && len(problems) == 0 {
+		return api.PropertyPatch{}, "", exit.Usagef("Nothing to change: give at least one field, such as --title, --set field=value or --from-file.")
 	}
 	patch, err := api.ParsePropertyPatch(mergeRepeats(members))
 	var invalid *api.Error
 	if errors.As(err, &invalid) {
-		return patch, &exit.Usage{Message: "The property was not changed, because some values are not valid.", Fields: invalid.Fields}
+		maps.Copy(problems, invalid.Fields)
+	} else if err != nil {
+		return patch, "", err
 	}
-	return patch, err
+	if len(problems) > 0 {
+		return patch, "", &exit.Usage{Message: "The property was not changed, because some values are not valid.", Fields: problems}
+	}
+	return patch, ifMatch, nil
 }
 
-func (c *changes) members(cmd *cobra.Command, stdin io.Reader) ([]api.Member, error) {
+// takeTarget takes out what an exported property says beside its fields: which one it is, and the ETag of its version. They
+// must agree with what the command line says.
+func takeTarget(members []api.Member, meant target, problems api.FieldErrors) (fields []api.Member, ifMatch string) {
+	said := columns.Row{}
+	for _, m := range members {
+		switch m.Name {
+		case "propertyId", ifMatchColumn, etagColumn:
+			if m.Repeated {
+				problems.Add(m.Name, "is given more than once")
+			}
+			said[m.Name] = columns.Value{Value: m.Value, Name: m.Name}
+		default:
+			fields = append(fields, m)
+		}
+	}
+	if value, given := said["propertyId"]; given {
+		if id := int64(0); value.Int(&id) != "" || id != meant.id {
+			problems.Add("propertyId", "is not %d, which is to be changed", meant.id)
+		}
+	}
+	ifMatch = readGuard(said, problems)
+	if ifMatch != "" && meant.ifMatch != "" && ifMatch != meant.ifMatch {
+		problems.Add(etagColumn, "differs from --if-match; leave one of them out")
+	}
+	return fields, cmp.Or(meant.ifMatch, ifMatch)
+}
+
+// typed returns the fields that the command line sets.
+func (c *changes) typed(cmd *cobra.Command) ([]api.Member, error) {
 	var members []api.Member
 	for _, field := range api.PropertyPatchFields() {
 		if cmd.Flags().Changed(flagOf(field)) {
@@ -83,8 +126,13 @@ func (c *changes) members(cmd *cobra.Command, stdin io.Reader) ([]api.Member, er
 		}
 		members = append(members, api.Member{Name: field, Value: api.TextValue(value)})
 	}
+	return members, nil
+}
+
+// inFile returns the members of the object in --from-file.
+func (c *changes) inFile(stdin io.Reader) ([]api.Member, error) {
 	if c.file == "" {
-		return members, nil
+		return nil, nil
 	}
 	text, err := readPatch(c.file, stdin)
 	if err != nil {
@@ -94,7 +142,7 @@ func (c *changes) members(cmd *cobra.Command, stdin io.Reader) ([]api.Member, er
 	if err != nil {
 		return nil, exit.Usagef("%s cannot be read. %s", fileName(c.file), err)
 	}
-	return append(members, object...), nil
+	return object, nil
 }
 
 func readPatch(path string, stdin io.Reader) ([]byte, error) {

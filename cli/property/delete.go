@@ -44,15 +44,18 @@ func newDelete(s *session.Session) *cobra.Command {
 			if o.ids, err = parseIDs(args); err != nil {
 				return err
 			}
+			if o.ifMatch, err = guard(cmd, o.ifMatch); err != nil {
+				return err
+			}
 			if len(o.ids) > 1 && o.ifMatch != "" {
 				return exit.Usagef("--if-match names a version of one property, but %d are given.", len(o.ids))
 			}
 			return runDelete(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.ifMatch, "if-match", "", "delete it only while this `ETag` names its current version")
+	cmd.Flags().StringVar(&o.ifMatch, ifMatchFlag, "", "delete it only while this `ETag` names its current version")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the requests, or with --file check every row, and send nothing")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the requests, or with --file every row, and what would come of them; change nothing")
 	file.Bind(cmd)
 	return cmd
 }
@@ -67,7 +70,9 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 		return err
 	}
 	if o.dryRun {
-		return s.Rehearse(ctx, func(c *client.Client) error { return o.rehearse(ctx, c) })
+		return s.RehearseWith(ctx, func(c *client.Client) error { return o.rehearse(ctx, c) }, func(c *client.Client, at int) (string, []session.Change, error) {
+			return (&deleteTask{target{o.ids[at], o.ifMatch}, connected(c)}).Check(ctx)
+		})
 	}
 	if err := o.confirm(ctx); err != nil {
 		return err
@@ -78,7 +83,7 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	}
 	deleted := []done{}
 	for i, id := range o.ids {
-		message, err := c.DeleteProperty(ctx, id, entityTag(o.ifMatch))
+		message, err := c.DeleteProperty(ctx, id, o.ifMatch)
 		if err != nil && !found(ctx, s, c, id, err, isGone) {
 			return errors.Join(o.failure(i, err), o.report(ctx, printer, deleted))
 		}
@@ -101,7 +106,7 @@ func (o *deleteOptions) report(ctx context.Context, printer *output.Printer[done
 
 func (o *deleteOptions) rehearse(ctx context.Context, c *client.Client) error {
 	for _, id := range o.ids {
-		if _, err := c.DeleteProperty(ctx, id, entityTag(o.ifMatch)); !errors.Is(err, client.ErrRehearsed) {
+		if _, err := c.DeleteProperty(ctx, id, o.ifMatch); !errors.Is(err, client.ErrRehearsed) {
 			return err
 		}
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 const deleteFileHelp = "With --file, delete the property of each row of a CSV file or of JSON lines. The columns are propertyId (or id) and, if\n" +
-	"you like, if_match with the ETag that the property must still have. The other columns of an export of properties are\n" +
-	"passed over, so that an export says what to delete.\n\n" + command.FileHelp
+	"you like, etag or if_match with the ETag that the property must still have. The other columns of an export of\n" +
+	"properties are passed over, so that an export says what to delete.\n\n" + command.FileHelp
 
 const deleteFileExample = "  perksctl property delete --file closed.csv\n" +
 	"  perksctl property delete --file closed.csv --yes --failed again.csv"

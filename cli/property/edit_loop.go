@@ -75,7 +75,7 @@ func (e *edit) settleOn(ctx context.Context) (agreed, error) {
 func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 	for {
 		if e.open {
-			err := e.editor.Open(ctx, e.session.Streams, e.interrupts, e.draft.Path, session.EnvClientSecret, session.EnvToken)
+			err := e.editor.Open(ctx, e.session.Streams, e.interrupts, e.draft.Path)
 			if err != nil {
 				return api.PropertyPatch{}, err
 			}
@@ -154,7 +154,7 @@ func (e *edit) showChange() {
 		return
 	}
 	text, _ := e.draft.Read() // what could be read a moment ago
-	fmt.Fprint(s.Err, writeDiff(s, e.base.sheet, readSheet(text).sheet.changesTo(e.base.sheet)))
+	s.Show(writeDiff(s, e.base.sheet, readSheet(text).sheet.changesTo(e.base.sheet)))
 }
 
 // ask lets a person decide; again is that the editor is to open once more.

@@ -3,7 +3,6 @@ package property
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -27,6 +26,11 @@ func (e *edit) send(ctx context.Context, patch api.PropertyPatch) (answer string
 		}
 	}
 	message, err := c.UpdateProperty(ctx, e.id, patch, e.base.ETag)
+	var refused *client.Error
+	if client.IsWeak(e.base.ETag) && errors.As(err, &refused) && refused.Status == http.StatusPreconditionFailed && e.checkUnchanged(ctx) == nil {
+		// Nobody changed it: to this server a weak ETag never matches.
+		message, err = c.UpdateProperty(ctx, e.id, patch, "")
+	}
 	if client.OutcomeUnknown(err) && ctx.Err() == nil && e.isHeld(ctx, patch) {
 		e.session.Streams.Note("Updated %s at %s: no answer said so, but it is as you want it.", name(e.id), connection)
 		return "The property holds the change, although no answer said so.", nil
@@ -38,7 +42,7 @@ func (e *edit) send(ctx context.Context, patch api.PropertyPatch) (answer string
 	return message.Message, nil
 }
 
-// checkUnchanged does what it can where the server gives no ETag: between it and the change, a moment is left.
+// checkUnchanged does what it can where a change cannot be tied to an ETag: between it and the change, a moment is left.
 func (e *edit) checkUnchanged(ctx context.Context) error {
 	current, err := e.read(ctx)
 	if err != nil {
@@ -96,7 +100,7 @@ func (e *edit) catchUp(edited sheet, current base) error {
 	merged, changed := merge(e.base.sheet, edited, current.sheet)
 	if len(changed) > 0 {
 		s.Warn("Somebody else changed %s meanwhile:", name(e.id))
-		fmt.Fprint(s.Err, writeMeanwhile(changed))
+		s.Show(writeMeanwhile(changed))
 	}
 	both := conflicts(changed)
 	if len(both) > 0 && !s.CanAsk() {

@@ -2,6 +2,7 @@ package property
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,10 +22,12 @@ func newGet(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "get ID...",
 		Short: "Show properties by their ids",
-		Long: "Show one property, or several as a list. If one of them cannot be read, none is shown. The ETag on standard error\n" +
-			"names the version that was read; update and delete take it with --if-match.",
-		Example: "  perksctl property get 42\n  perksctl property get 41 42 --output csv",
-		Args:    command.AtLeastOne("ID"),
+		Long: "Show one property, or several as a list. If one of them cannot be read, none is shown. The field etag names the\n" +
+			"version that was read: update and delete refuse to touch a later one if a file of theirs has it, or --if-match.",
+		Example: "  perksctl property get 42\n" +
+			"  perksctl property get 41 42 --output csv\n" +
+			"  perksctl property delete 42 --if-match \"$(perksctl property get 42 --jq .etag)\"",
+		Args: command.AtLeastOne("ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.ids, err = parseIDs(args); err != nil {
 				return err
@@ -35,24 +38,31 @@ func newGet(s *session.Session) *cobra.Command {
 }
 
 func runGet(ctx context.Context, o *getOptions) error {
-	printer, err := output.New[api.Property](o.session.Output, o.session.Streams, listView)
+	s := o.session
+	printer, err := output.New[versioned](s.Output, s.Streams, listView)
 	if err != nil {
 		return err
 	}
-	c, _, err := o.session.Connect()
+	c, _, err := s.Connect()
 	if err != nil {
 		return err
 	}
-	properties := make([]api.Property, len(o.ids))
+	properties, plain, guarded := make([]versioned, len(o.ids)), make([]api.Property, len(o.ids)), false
 	for i, id := range o.ids {
 		property, etag, err := c.Property(ctx, id)
 		if err != nil {
 			return command.Among(len(o.ids), name(id), err)
 		}
-		properties[i] = property
-		if etag != "" {
-			o.session.Streams.Note("The ETag of %s is %s", name(id), etag)
-		}
+		properties[i], plain[i] = versioned{property, etag}, property
+		guarded = guarded || etag != ""
 	}
-	return printer.Few(ctx, properties)
+	if guarded || slices.Contains(s.Output.Fields, etagColumn) {
+		return printer.Few(ctx, properties)
+	}
+	// A server without ETags has nothing to guard with: a column of empty ones would have every row of an update fail.
+	without, err := output.New[api.Property](s.Output, s.Streams, listView)
+	if err != nil {
+		return err
+	}
+	return without.Few(ctx, plain)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
@@ -13,6 +14,12 @@ import (
 )
 
 var listView = output.View{Columns: []string{"propertyId", "title", "address", "city", "postcode", "price_pw", "bedrooms"}, ID: "propertyId"}
+
+// versioned is a property as it is exported: with the ETag of its version, by which an update from the export is guarded.
+type versioned struct {
+	api.Property
+	ETag string `json:"etag"`
+}
 
 // done is what a change of a property gives to programs.
 type done struct {
@@ -63,3 +70,17 @@ func entityTag(tag string) string {
 	}
 	return `"` + tag + `"`
 }
+
+// guard returns the ETag of --if-match with its quotes, "" if the flag is not given. An empty one is refused: it is what a
+// script's failed search leaves, and the change would go out unguarded.
+func guard(cmd *cobra.Command, tag string) (string, error) {
+	if !cmd.Flags().Changed(ifMatchFlag) {
+		return "", nil
+	}
+	if problem := entityTagRule(tag); problem != "" {
+		return "", exit.Usagef("--%s %s.", ifMatchFlag, problem)
+	}
+	return entityTag(tag), nil
+}
+
+const ifMatchFlag = "if-match"

@@ -37,7 +37,7 @@ func TestChangesFromEverywhere(t *testing.T) {
 		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
 			t.Fatal(err)
 		}
-		patch, err := c.patch(cmd, strings.NewReader(`{"title":"From the file","bedrooms":2}`))
+		patch, _, err := c.read(cmd, target{}, strings.NewReader(`{"title":"From the file","bedrooms":2}`))
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", args, err)
 		}

@@ -1,6 +1,7 @@
 package property
 
 import (
+	"cmp"
 	"strings"
 
 	"example.com/perks/api"
@@ -13,11 +14,19 @@ type target struct {
 	ifMatch string // an ETag with its quotes
 }
 
-// targetColumns are the columns that name a target.
+// The columns that guard a row: if_match is what people write, etag what property get exports.
+const (
+	ifMatchColumn = "if_match"
+	etagColumn    = "etag"
+)
+
+// targetColumns are the columns that name a target. An empty cell of a guard counts: it fails its row, which must not be sent
+// without the guard that its author meant.
 func targetColumns() []columns.Column {
 	return []columns.Column{
 		{Name: "propertyId", Also: []string{"id", "property_id"}, Required: true},
-		{Name: "if_match"},
+		{Name: ifMatchColumn, Empty: true},
+		{Name: etagColumn, Empty: true},
 	}
 }
 
@@ -27,28 +36,42 @@ func readTarget(values columns.Row, problems api.FieldErrors) target {
 	if id.Int(&t.id) != "" || t.id <= 0 {
 		problems.Add(id.Name, "must be a whole number above 0")
 	}
-	if ifMatch, given := values["if_match"]; given {
-		var tag string
-		problem := ifMatch.Text(&tag)
-		if problem == "" {
-			problem = entityTagRule(tag)
-		}
-		if problem != "" {
-			problems.Add(ifMatch.Name, "%s", problem)
-		}
-		t.ifMatch = entityTag(tag)
-	}
+	t.ifMatch = readGuard(values, problems)
 	return t
 }
 
-// entityTagRule returns what is wrong with an ETag that is to be matched, or "". An empty one is refused, because a row
-// whose author meant to guard it must not be sent without.
+// readGuard returns the ETag that the columns ask for, "" if there is no such column. Both may be there, and must agree.
+func readGuard(values columns.Row, problems api.FieldErrors) string {
+	ifMatch, etag := readTag(values, ifMatchColumn, problems), readTag(values, etagColumn, problems)
+	if ifMatch != "" && etag != "" && ifMatch != etag {
+		problems.Add(ifMatchColumn, "differs from etag; leave one of them out")
+	}
+	return cmp.Or(ifMatch, etag)
+}
+
+func readTag(values columns.Row, column string, problems api.FieldErrors) string {
+	value, given := values[column]
+	if !given {
+		return ""
+	}
+	var tag string
+	problem := value.Text(&tag)
+	if problem == "" {
+		problem = entityTagRule(tag)
+	}
+	if problem != "" {
+		problems.Add(value.Name, "%s", problem)
+		return ""
+	}
+	return entityTag(tag)
+}
+
+// entityTagRule returns what is wrong with an ETag that is to be matched, or "". An empty one is refused: whoever wrote it
+// meant to guard the change.
 func entityTagRule(tag string) string {
 	switch {
 	case tag == "":
 		return "must not be empty; leave it out where any version will do"
-	case strings.HasPrefix(tag, "W/"):
-		return "is a weak ETag, which can never match (RFC 9110, section 13.1.1)"
 	case strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' || r > '~' }):
 		return "must be printable ASCII"
 	}

@@ -2,14 +2,19 @@ package property
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mattn/go-runewidth"
+
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/bulk"
+	"example.com/perks/cli/session"
 )
 
 // connector makes the client of a run when it is first needed, and always returns the same.
@@ -45,7 +50,23 @@ func (t *updateTask) Done(ctx context.Context, _ time.Time, _ func(string) bool)
 	return outcome, true, nil
 }
 
-func (t *updateTask) Check(ctx context.Context) error { return t.check(ctx, t.connect) }
+// Check compares the property with what the row wants of it.
+func (t *updateTask) Check(ctx context.Context) (string, []session.Change, error) {
+	before, err := t.check(ctx, t.connect)
+	if err != nil {
+		return "", nil, err
+	}
+	changes, err := changesOf(before, t.patch)
+	return sentenceOf(t.id, changes), changes, err
+}
+
+// After says that a version that was changed is not there any more.
+func (t *updateTask) After(line int) error {
+	if t.ifMatch == "" || t.ifMatch == "*" {
+		return nil
+	}
+	return api.Errorf(api.CodePreconditionFailed, "Line %d changes property %d first; it will not have the ETag %s then.", line, t.id, t.ifMatch)
+}
 
 // deleteTask deletes one property.
 type deleteTask struct {
@@ -76,7 +97,16 @@ func (t *deleteTask) Done(ctx context.Context, _ time.Time, _ func(string) bool)
 	return bulk.Outcome{}, false, err
 }
 
-func (t *deleteTask) Check(ctx context.Context) error { return t.check(ctx, t.connect) }
+// Check looks for the property.
+func (t *deleteTask) Check(ctx context.Context) (string, []session.Change, error) {
+	before, err := t.check(ctx, t.connect)
+	return fmt.Sprintf("Property %d, %q, would be deleted.", t.id, before.Title), nil, err
+}
+
+// After says that what is gone cannot be deleted again.
+func (t *deleteTask) After(line int) error {
+	return api.Errorf(api.CodeNotFound, "Line %d deletes property %d already.", line, t.id)
+}
 
 // Subject is the property: rows about one are carried out in their order.
 func (t target) Subject() string { return strconv.FormatInt(t.id, 10) }
@@ -88,18 +118,62 @@ func (t target) outcome(err error) (bulk.Outcome, error) {
 	return bulk.Outcome{ID: t.Subject(), Status: http.StatusOK}, nil
 }
 
-// check looks for the property, and for the version if the row names one.
-func (t target) check(ctx context.Context, connect connector) error {
+// check reads the property, and makes sure that it has the version if the row names one.
+func (t target) check(ctx context.Context, connect connector) (api.Property, error) {
 	c, err := connect()
 	if err != nil {
-		return err
+		return api.Property{}, err
 	}
-	_, current, err := c.Property(ctx, t.id)
+	property, current, err := c.Property(ctx, t.id)
 	if err != nil {
-		return err
+		return api.Property{}, err
 	}
-	if t.ifMatch != "" && t.ifMatch != "*" && !strings.Contains(t.ifMatch, current) { // it can be a list
-		return api.Errorf(api.CodePreconditionFailed, "The property has changed: its ETag is %s, not %s.", current, t.ifMatch)
+	if t.ifMatch != "" && t.ifMatch != "*" && !strings.Contains(t.ifMatch, strings.TrimPrefix(current, "W/")) { // it can be a list
+		return api.Property{}, api.Errorf(api.CodePreconditionFailed, "Property %d has changed: its ETag is %s, not %s.", t.id, current, t.ifMatch)
 	}
-	return nil
+	return property, nil
+}
+
+// changesOf returns what the patch would make of the property's fields.
+func changesOf(before api.Property, patch api.PropertyPatch) ([]session.Change, error) {
+	after := before
+	patch.Apply(&after)
+	old, err := members(before)
+	if err != nil {
+		return nil, err
+	}
+	edited, err := members(after)
+	if err != nil {
+		return nil, err
+	}
+	var changes []session.Change
+	for _, field := range api.PropertyChanges(before, after).Fields() {
+		changes = append(changes, session.Change{Field: field, From: old[field], To: edited[field]})
+	}
+	return changes, nil
+}
+
+func members(property api.Property) (map[string]json.RawMessage, error) {
+	text, err := json.Marshal(property)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	return members, json.Unmarshal(text, &members)
+}
+
+// sentenceOf tells the changes. Long values are cut: the data has them whole.
+func sentenceOf(id int64, changes []session.Change) string {
+	if len(changes) == 0 {
+		return fmt.Sprintf("Property %d would stay as it is.", id)
+	}
+	texts := make([]string, len(changes))
+	for i, c := range changes {
+		texts[i] = fmt.Sprintf("%s from %s to %s", c.Field, shown(c.From), shown(c.To))
+	}
+	return fmt.Sprintf("Property %d would change: %s.", id, strings.Join(texts, "; "))
+}
+
+func shown(value json.RawMessage) string {
+	return runewidth.Truncate(string(value), widestInMessage, "…")
 }

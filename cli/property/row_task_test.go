@@ -99,7 +99,7 @@ func TestAVersionGuardsTheProperty(t *testing.T) {
 	second := connect.update(t, "id,title,if_match\n42,Barn,"+quoted+"\n")
 	deletion := connect.remove(t, "id,if_match\n42,"+quoted+"\n")
 	for _, task := range []bulk.Task{first, second, deletion} {
-		if err := task.Check(t.Context()); err != nil {
+		if _, _, err := task.Check(t.Context()); err != nil {
 			t.Errorf("a check before: %v", err)
 		}
 	}
@@ -110,13 +110,13 @@ func TestAVersionGuardsTheProperty(t *testing.T) {
 		if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodePreconditionFailed {
 			t.Errorf("a stale version: %v", err)
 		}
-		if err := task.Check(t.Context()); api.CodeOf(err) != api.CodePreconditionFailed {
+		if _, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodePreconditionFailed {
 			t.Errorf("a check of a stale version: %v", err)
 		}
 	}
 	for _, version := range []string{"*", connect.version(t), `"other", ` + connect.version(t)} {
 		task := deleteTask{target{42, version}, connect}
-		if err := task.Check(t.Context()); err != nil {
+		if _, _, err := task.Check(t.Context()); err != nil {
 			t.Errorf("a check of %s: %v", version, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestAPropertyThatIsNotThere(t *testing.T) {
 	update := connect.update(t, "id,title\n7,Loft\n")
 	deletion := connect.remove(t, "id\n7\n")
 	for _, task := range []bulk.Task{update, deletion} {
-		if err := task.Check(t.Context()); api.CodeOf(err) != api.CodeNotFound {
+		if _, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodeNotFound {
 			t.Errorf("a check: %v", err)
 		}
 		if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodeNotFound {
@@ -145,7 +145,8 @@ func TestATaskWithoutAConnectionFails(t *testing.T) {
 	for _, task := range []bulk.Task{connect.update(t, "id,title\n42,Loft\n"), connect.remove(t, "id\n42\n")} {
 		_, do := task.Do(t.Context(), "k")
 		_, _, done := task.Done(t.Context(), time.Now(), nil)
-		for _, err := range []error{do, done, task.Check(t.Context())} {
+		_, _, check := task.Check(t.Context())
+		for _, err := range []error{do, done, check} {
 			if err != broken {
 				t.Errorf("%v", err)
 			}

@@ -27,7 +27,9 @@ func TestParseUpdateRow(t *testing.T) {
 		"no images":                     {"id,images\n42,[]\n", `42  {"images":[]}`},
 		"a version":                     {"id,title,if_match\n42,Loft,abc\n", `42 "abc" {"title":"Loft"}`},
 		"a version in quotes":           {"id,title,if_match\n42,Loft,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
-		"no version":                    {"id,title,if_match\n42,Loft,\n", `42  {"title":"Loft"}`},
+		"no version":                    {"id,title\n42,Loft\n", `42  {"title":"Loft"}`},
+		"an exported version":           {"id,title,etag\n42,Loft,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
+		"two versions that agree":       {"id,title,etag,if_match\n42,Loft,abc,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
 		"json":                          {`{"propertyId":42,"description":"","lat":null,"images":[],"price_pw":120.50}`, `42  {"description":"","images":[],"price_pw":"120.50","lat":null}`},
 		"a version in json":             {`{"id":42,"title":"Loft","if_match":"*"}`, `42 * {"title":"Loft"}`},
 	} {
@@ -42,20 +44,23 @@ func TestParseUpdateRow(t *testing.T) {
 func TestUpdateRowsThatAreWrong(t *testing.T) {
 	const notAnID = "must be a whole number above 0"
 	for name, test := range map[string]struct{ file, want string }{
-		"no id":                        {"id,title\n,Loft\n", "id is required"},
-		"an id that is none":           {"property_id,title\nforty-two,Loft\n", "property_id " + notAnID},
-		"an id below 1":                {`{"propertyId":0,"title":"Loft"}`, "propertyId " + notAnID},
-		"an id that is text":           {`{"propertyId":"42","title":"Loft"}`, "propertyId " + notAnID},
-		"values":                       {"id,bedrooms,lat,price_pw\n0,-1,91,1e3\n", "bedrooms must not be negative; id " + notAnID + "; lat must be between -90 and 90; price_pw must be plain decimal digits such as 120.50"},
-		"null where there is none":     {"id,bedrooms\n42,null\n", "bedrooms must be a whole number"},
-		"null in json":                 {`{"id":42,"title":null,"deposit":null}`, "deposit must not be null; title must not be null"},
-		"a weak version":               {"id,title,if_match\n42,Loft,\"W/\"\"abc\"\"\"\n", "if_match is a weak ETag, which can never match (RFC 9110, section 13.1.1)"},
-		"a version that breaks a line": {`{"id":42,"title":"Loft","if_match":"a\r\nb"}`, "if_match must be printable ASCII"},
-		"a version that is null":       {`{"id":42,"title":"Loft","if_match":null}`, "if_match must be a string"},
-		"a version that is empty":      {`{"id":42,"title":"Loft","if_match":""}`, "if_match must not be empty; leave it out where any version will do"},
-		"a field twice":                {`{"id":42,"title":"A","title":"B"}`, "title is given more than once"},
-		"images that are none":         {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
-		"an owner":                     {`{"id":42,"title":"A","owner":"me"}`, "owner is not a field that is known here; the fields are propertyId, if_match, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
+		"no id":                         {"id,title\n,Loft\n", "id is required"},
+		"an id that is none":            {"property_id,title\nforty-two,Loft\n", "property_id " + notAnID},
+		"an id below 1":                 {`{"propertyId":0,"title":"Loft"}`, "propertyId " + notAnID},
+		"an id that is text":            {`{"propertyId":"42","title":"Loft"}`, "propertyId " + notAnID},
+		"values":                        {"id,bedrooms,lat,price_pw\n0,-1,91,1e3\n", "bedrooms must not be negative; id " + notAnID + "; lat must be between -90 and 90; price_pw must be plain decimal digits such as 120.50"},
+		"null where there is none":      {"id,bedrooms\n42,null\n", "bedrooms must be a whole number"},
+		"null in json":                  {`{"id":42,"title":null,"deposit":null}`, "deposit must not be null; title must not be null"},
+		"a version that breaks a line":  {`{"id":42,"title":"Loft","if_match":"a\r\nb"}`, "if_match must be printable ASCII"},
+		"a version that is null":        {`{"id":42,"title":"Loft","if_match":null}`, "if_match must be a string"},
+		"a version that is empty":       {`{"id":42,"title":"Loft","if_match":""}`, "if_match must not be empty; leave it out where any version will do"},
+		"a version whose cell is empty": {"id,title,if_match\n42,Loft,\n", "if_match must not be empty; leave it out where any version will do"},
+		"an empty exported version":     {"id,title,etag\n42,Loft,\n", "etag must not be empty; leave it out where any version will do"},
+		"one version of two is empty":   {"id,title,if_match,etag\n42,Loft,,abc\n", "if_match must not be empty; leave it out where any version will do"},
+		"two versions":                  {`{"id":42,"title":"Loft","if_match":"a","etag":"b"}`, "if_match differs from etag; leave one of them out"},
+		"a field twice":                 {`{"id":42,"title":"A","title":"B"}`, "title is given more than once"},
+		"images that are none":          {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
+		"an owner":                      {`{"id":42,"title":"A","owner":"me"}`, "owner is not a field that is known here; the fields are propertyId, if_match, etag, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
 	} {
 		_, patch, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		var invalid *api.Error
@@ -80,11 +85,12 @@ func TestParseDeleteRow(t *testing.T) {
 		"a version":            {"propertyId,if_match\n42,abc\n", `42 "abc"`},
 		"an export":            {"propertyId,title,description,address,city,postcode,images,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,Loft,,,,,,x,,,,,\n", "42 "},
 		"an export by perksd":  {`{"propertyId":42,"title":"Loft","lat":null,"owner":"client"}`, "42 "},
-		"a misspelt version":   {"id,if_mach\n42,abc\n", "if_mach is not a column that is known here; the columns are propertyId, if_match"},
+		"a misspelt version":   {"id,if_mach\n42,abc\n", "if_mach is not a column that is known here; the columns are propertyId, if_match, etag"},
+		"an empty version":     {"id,if_match\n42,\n", "if_match must not be empty; leave it out where any version will do"},
+		"an exported version":  {"id,title,etag\n42,Loft,abc\n", `42 "abc"`},
 		"no id":                {"title\nLoft\n", "propertyId is missing; every row needs it"},
 		"perks":                {"id\ncoffee\n", "id must be a whole number above 0"},
 		"two ids":              {"id,propertyId\n42,43\n", "propertyId means the same as id; only one of them can be there"},
-		"a weak version":       {`{"id":42,"if_match":"W/\"abc\""}`, "if_match is a weak ETag, which can never match (RFC 9110, section 13.1.1)"},
 		"an id that is not 42": {`{"id":42.5}`, "id must be a whole number above 0"},
 	} {
 		target, err := parseDeleteRow(deleteColumns(), firstRow(t, test.file))

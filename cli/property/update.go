@@ -29,7 +29,8 @@ func newUpdate(s *session.Session) *cobra.Command {
 		Use:   "update {ID | --file FILE}",
 		Short: "Change fields of a property, or of many",
 		Long: "Change the fields that are given, by flags, --set or a file; all others stay as they are. Values are checked\n" +
-			"before anything is sent, and a field that is given twice is refused.\n\n" + updateFileHelp,
+			"before anything is sent, and a field that is given twice is refused. The etag of an exported property in --from-file\n" +
+			"guards the change as --if-match does.\n\n" + updateFileHelp,
 		Example: "  perksctl property update 42 --price-pw 295.50 --bedrooms 2\n" +
 			"  perksctl property update 42 --set city=Leeds --set lat=\n" +
 			"  perksctl property update 42 --from-file patch.json --if-match 1f2e3d\n" +
@@ -47,15 +48,18 @@ func newUpdate(s *session.Session) *cobra.Command {
 				return err
 			}
 			o.id = ids[0]
-			if o.patch, err = changes.patch(cmd, s.Streams.In); err != nil {
+			if o.ifMatch, err = guard(cmd, o.ifMatch); err != nil {
+				return err
+			}
+			if o.patch, o.ifMatch, err = changes.read(cmd, target{o.id, o.ifMatch}, s.Streams.In); err != nil {
 				return err
 			}
 			return runUpdate(cmd.Context(), o)
 		},
 	}
 	changes.bind(cmd)
-	cmd.Flags().StringVar(&o.ifMatch, "if-match", "", "change it only while this `ETag` names its current version")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request, or with --file check every row, and send nothing")
+	cmd.Flags().StringVar(&o.ifMatch, ifMatchFlag, "", "change it only while this `ETag` names its current version")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request, or with --file every row, and what would come of it; change nothing")
 	file.Bind(cmd)
 	return cmd
 }
@@ -70,16 +74,18 @@ func runUpdate(ctx context.Context, o *updateOptions) error {
 		return err
 	}
 	if o.dryRun {
-		return s.Rehearse(ctx, func(c *client.Client) error {
-			_, err := c.UpdateProperty(ctx, o.id, o.patch, entityTag(o.ifMatch))
+		return s.RehearseWith(ctx, func(c *client.Client) error {
+			_, err := c.UpdateProperty(ctx, o.id, o.patch, o.ifMatch)
 			return err
+		}, func(c *client.Client, _ int) (string, []session.Change, error) {
+			return (&updateTask{target{o.id, o.ifMatch}, connected(c), o.patch}).Check(ctx)
 		})
 	}
 	c, connection, err := s.Connect()
 	if err != nil {
 		return err
 	}
-	message, err := c.UpdateProperty(ctx, o.id, o.patch, entityTag(o.ifMatch))
+	message, err := c.UpdateProperty(ctx, o.id, o.patch, o.ifMatch)
 	if err != nil && !found(ctx, s, c, o.id, err, o.isHeld) {
 		return settle(s, o.id, err)
 	}

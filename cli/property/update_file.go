@@ -15,9 +15,10 @@ import (
 )
 
 const updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
-	"the fields to change; if_match can hold the ETag that the property must still have. An empty cell leaves its field\n" +
-	"as it is; the text null clears lat and lng. images are URLs with commas between, or a JSON array. To change what\n" +
-	"you have exported, export it with --raw: the cells are then what they are.\n\n" + command.FileHelp
+	"the fields to change; etag, as property get exports it, or if_match holds the ETag that the property must still\n" +
+	"have, and its cells must not be empty. An empty cell of a field leaves it as it is; the text null clears lat\n" +
+	"and lng. images are URLs with commas between, or a JSON array. What 'perksctl property get ... -o csv' writes\n" +
+	"can be edited and given back, with --raw or without.\n\n" + command.FileHelp
 
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"
@@ -53,4 +54,8 @@ func connectOnce(s *session.Session) connector {
 		c, _, err := s.Connect()
 		return c, err
 	})
+}
+
+func connected(c *client.Client) connector {
+	return func() (*client.Client, error) { return c, nil }
 }

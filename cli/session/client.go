@@ -56,22 +56,22 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 		UserAgent: "perksctl/" + s.Version,
 		Patience:  s.Patience,
 		Unasked:   s.Unasked,
-		Waiting:   s.tellWaits(),
+		Waiting:   s.tellWaits(time.Now),
 	}
 	if s.Patience == 0 {
 		config.Patience, config.Unasked = defaultPatience, defaultUnasked
 	}
 	if s.Flags.Debug {
-		config.Trace = plain.Writer(s.trace())
+		config.Trace = s.trace()
 	}
 	return config, nil
 }
 
 func (s *Session) trace() io.Writer {
 	if s.Trace != nil {
-		return s.Trace
+		return plain.Writer(s.Trace)
 	}
-	return s.Streams.Err
+	return s.Streams.Lines("debug")
 }
 
 func (s *Session) tokens(connection Connection) (client.TokenSource, error) {
@@ -120,6 +120,9 @@ func (s *Session) secret(ctx context.Context, connection Connection) (string, er
 		return "", err
 	}
 	secret, err := secrets.Get(ctx, connection.Key())
+	if errors.Is(err, ErrNoSecret) && s.env(EnvClientID) != "" {
+		return "", &exit.NotLoggedIn{Message: EnvClientID + " is set, but no secret is known for it: set " + EnvClientSecret + " too, or unset both to use a profile."}
+	}
 	if errors.Is(err, ErrNoSecret) {
 		return "", &exit.NotLoggedIn{Message: fmt.Sprintf("Not logged in at %s. Run: perksctl auth login", connection)}
 	}

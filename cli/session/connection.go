@@ -2,12 +2,15 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
@@ -58,6 +61,9 @@ func (s *Session) ProfileName(c config.Config) (name string, chosen bool) {
 
 // Connection weighs flags, then the environment, then the profile.
 func (s *Session) Connection() (Connection, error) {
+	if err := s.CheckVariables(); err != nil {
+		return Connection{}, err
+	}
 	c, err := s.profiles()
 	if err != nil {
 		return Connection{}, err
@@ -67,11 +73,12 @@ func (s *Session) Connection() (Connection, error) {
 	if chosen && !known {
 		return Connection{}, UnknownProfile(name, c)
 	}
+	address := cmp.Or(s.env(EnvAPIURL), profile.APIURL)
 	connection := Connection{
-		APIURL:       cmp.Or(s.env(EnvAPIURL), profile.APIURL),
+		APIURL:       address,
 		ClientID:     cmp.Or(s.env(EnvClientID), profile.ClientID),
 		Sandbox:      profile.Sandbox,
-		InsecureHTTP: profile.InsecureHTTP,
+		InsecureHTTP: profile.AllowsHTTP(address),
 		CACert:       s.CACert(profile),
 		token:        s.env(EnvToken),
 		secret:       s.env(EnvClientSecret),
@@ -83,12 +90,17 @@ func (s *Session) Connection() (Connection, error) {
 		connection.Sandbox = s.Flags.Sandbox
 	}
 	if connection.APIURL == "" {
-		return Connection{}, noAddress(c)
+		return Connection{}, s.noAddress(c)
 	}
 	return connection, CheckAddress(connection.APIURL, connection.InsecureHTTP)
 }
 
-func noAddress(c config.Config) error {
+func (s *Session) noAddress(c config.Config) error {
+	for _, name := range []string{EnvToken, EnvClientSecret, EnvClientID} {
+		if s.env(name) != "" {
+			return &exit.NotLoggedIn{Message: name + " is set, but no address of the API is known: set " + EnvAPIURL + " too."}
+		}
+	}
 	if names := slices.Sorted(maps.Keys(c.Profiles)); len(names) > 0 {
 		return &exit.NotLoggedIn{Message: fmt.Sprintf("No profile is current. Choose one of %s: perksctl profile use NAME", strings.Join(names, ", "))}
 	}
@@ -132,4 +144,29 @@ func CheckAddress(address string, insecure bool) error {
 func isLoopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// CheckVariables refuses a control character in the environment, most often the carriage return of a file that was written on
+// Windows: no request can carry it, and each would fail as if the service were away.
+func (s *Session) CheckVariables() error {
+	for _, name := range []string{EnvAPIURL, EnvClientID, EnvClientSecret, EnvToken, EnvProfile, EnvCACert} {
+		if at := strings.IndexFunc(s.env(name), unicode.IsControl); at >= 0 {
+			return exit.Usagef("%s has a character in it that cannot be sent, %q at position %d. Does it come from a file with Windows line ends?", name, s.env(name)[at], at+1)
+		}
+	}
+	return nil
+}
+
+// Advise says what helps where the service refuses credentials that are in the environment: a login would not be used.
+func (s *Session) Advise(err error) error {
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized || errors.As(err, new(*exit.Advised)) {
+		return err
+	}
+	for _, name := range []string{EnvToken, EnvClientSecret} {
+		if s.env(name) != "" {
+			return &exit.Advised{Err: err, Advice: "The credentials are those of " + name + ": correct it, or unset it to use a profile."}
+		}
+	}
+	return err
 }

@@ -70,6 +70,22 @@ type Flags struct {
 	set *pflag.FlagSet
 }
 
+// Environment returns the environment of this process, after taking the secrets out of it. Editors, browsers, clipboards and
+// keyrings are started with what is left, by libraries too, and a browser outlives the command by days.
+func Environment() func(name string) string {
+	taken := map[string]string{}
+	for _, name := range []string{EnvClientSecret, EnvToken} {
+		taken[name] = os.Getenv(name)
+		_ = os.Unsetenv(name) // fails only for names that cannot be
+	}
+	return func(name string) string {
+		if secret, ok := taken[name]; ok {
+			return secret
+		}
+		return os.Getenv(name)
+	}
+}
+
 // New makes a session. Nothing is read yet.
 func New(s *streams.Streams, env func(string) string, version string) *Session {
 	return &Session{Streams: s, Version: version, env: env}
@@ -86,12 +102,13 @@ func (s *Session) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Debug, "debug", false, "show requests and answers on standard error, without secrets")
 	flags.DurationVar(&f.Timeout, "timeout", 0, "end all requests of the command after this `duration`, such as 10s (default 30s for each request)")
 	flags.BoolVar(&f.NoColour, "no-color", false, "write no colour (env NO_COLOR)")
-	flags.BoolVarP(&f.Quiet, "quiet", "q", false, "tell only warnings and errors")
+	flags.BoolVarP(&f.Quiet, "quiet", "q", false, "tell only errors")
 }
 
 // Prepare checks the global flags and applies those that change the streams.
 func (s *Session) Prepare() error {
 	s.Streams.Quiet = s.Flags.Quiet
+	s.Streams.JSON = s.Output.WantsJSON()
 	s.Streams.ChooseColour(s.Flags.NoColour, s.env)
 	if s.Flags.Timeout < 0 {
 		return exit.Usagef("--timeout must not be negative.")

@@ -97,11 +97,22 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 		`no profile "wrok". Did you mean "work"?`: {yaml, nil, []string{"--profile", "wrok"}, exit.WrongUsage},
 		"would send the secret unencrypted":       {yaml, nil, []string{"--profile", "plain"}, exit.WrongUsage},
 		"is not an address of the API":            {yaml, map[string]string{session.EnvAPIURL: "perks"}, nil, exit.WrongUsage},
-		"line 1: field nonsense not found":        {"nonsense: 1\n", nil, nil, exit.Failed},
+		"line 1: field nonsense not found":        {"nonsense: 1\n", nil, nil, exit.WrongUsage},
 	} {
 		_, err := start(t, test.yaml, test.env, test.flags...).Connection()
 		if err == nil || !strings.Contains(err.Error(), want) || exit.Code(err) != test.code {
 			t.Errorf("got %v (exit %d), want %q (exit %d)", err, exit.Code(err), want, test.code)
+		}
+	}
+}
+
+func TestAllowedHTTPBelongsToItsAddress(t *testing.T) {
+	for address, refused := range map[string]bool{
+		"http://10.1.2.3/v2": false, "http://10.1.2.3/v2/": false, "http://10.1.2.4/v2": true, "http://10.1.2.3:81/v2": true, "http://10.1.2.3/v3": true,
+	} {
+		got, err := start(t, yaml, map[string]string{session.EnvAPIURL: address, session.EnvProfile: "test"}).Connection()
+		if (err != nil) != refused || got.InsecureHTTP == refused {
+			t.Errorf("%s from the environment: allowed %t, %v", address, got.InsecureHTTP, err)
 		}
 	}
 }

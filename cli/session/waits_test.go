@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 
 func TestWaitsAreToldOnceAndOnlyWhenTheyAreFelt(t *testing.T) {
 	s, _, err := streams.Buffers("")
-	tell := (&Session{Streams: s}).tellWaits()
+	tell := (&Session{Streams: s}).tellWaits(time.Now)
 	for _, w := range []client.Wait{
 		{For: 999 * time.Millisecond, Asked: true, Why: "429 Too Many Requests"},
 		{For: 30 * time.Second, Asked: true, Why: "429 Too Many Requests"},
@@ -23,5 +24,22 @@ func TestWaitsAreToldOnceAndOnlyWhenTheyAreFelt(t *testing.T) {
 	want := "The server asks to wait 30s (429 Too Many Requests).\nTrying again in 40.3s: connection [2Jrefused.\n"
 	if err.String() != want {
 		t.Errorf("told\n%s\nwant\n%s", err, want)
+	}
+}
+
+func TestTheSameWaitIsToldOnceAMinuteOffATerminal(t *testing.T) {
+	for terminal, want := range map[bool]int{false: 6, true: 32} { // a file gets one at the start, one for each minute, and another reason at once
+		s, _, err := streams.Buffers("")
+		s.ErrTTY = terminal
+		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		tell := (&Session{Streams: s}).tellWaits(func() time.Time { return at })
+		for range 31 {
+			tell(client.Wait{For: 9 * time.Second, Why: "connection refused"})
+			at = at.Add(9 * time.Second)
+		}
+		tell(client.Wait{For: 9 * time.Second, Why: "503 Service Unavailable"})
+		if got := strings.Count(err.String(), "\n"); got != want {
+			t.Errorf("terminal %t: %d lines, want %d:\n%s", terminal, got, want, err)
+		}
 	}
 }

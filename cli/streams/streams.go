@@ -6,10 +6,13 @@ package streams
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
@@ -25,7 +28,8 @@ type Streams struct {
 	InTTY, OutTTY, ErrTTY bool // connected to a terminal
 	Width                 int  // columns of the terminal behind Out; 0 if there is none
 
-	Quiet             bool // no notes
+	Quiet             bool // neither notes nor warnings
+	JSON              bool // programs read Err: each line is a JSON object
 	ColourOut, Colour bool // colour may be written to Out, and to Err
 }
 
@@ -92,21 +96,80 @@ func (s *Streams) ChooseColour(off bool, env func(string) string) {
 // CanAsk tells whether there is a person to ask: one who sees Err and types into In.
 func (s *Streams) CanAsk() bool { return s.InTTY && s.ErrTTY }
 
-// Note tells something that is good to know. --quiet silences it.
-func (s *Streams) Note(format string, args ...any) {
+// Note tells something that is good to know.
+func (s *Streams) Note(format string, args ...any) { s.say("note", "", format, args...) }
+
+// Warn tells something that should not be missed, such as a list that was cut.
+func (s *Streams) Warn(format string, args ...any) {
+	s.say("warning", s.paint(yellow, "warning: "), format, args...)
+}
+
+// Show tells something of several lines that a person decides by; --quiet does not silence it.
+func (s *Streams) Show(text string) {
+	if s.JSON {
+		s.tell("note", "", text)
+		return
+	}
+	fmt.Fprint(s.Err, text)
+}
+
+// say tells it in one write. --quiet silences it.
+func (s *Streams) say(kind, before, format string, args ...any) {
 	if !s.Quiet {
-		s.say(format, args...)
+		s.tell(kind, before, fmt.Sprintf(format, args...))
 	}
 }
 
-// Warn tells something that must not be missed, such as a list that was cut.
-func (s *Streams) Warn(format string, args ...any) {
-	fmt.Fprint(s.Err, s.paint(yellow, "warning: "))
-	s.say(format, args...)
+func (s *Streams) tell(kind, before, text string) {
+	if s.JSON {
+		var line bytes.Buffer
+		enc := json.NewEncoder(&line)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(map[string]told{kind: {plain.Text(strings.TrimSpace(text))}}) // a string always marshals
+		_, _ = s.Err.Write(line.Bytes())
+		return
+	}
+	fmt.Fprint(s.Err, before+plain.Text(text)+"\n")
 }
 
-func (s *Streams) say(format string, args ...any) {
-	fmt.Fprintln(s.Err, plain.Text(fmt.Sprintf(format, args...)))
+// told is a line for programs.
+type told struct {
+	Message string `json:"message"`
+}
+
+// Draws tells whether Err is a screen on which a line may be drawn again and again.
+func (s *Streams) Draws() bool { return s.ErrTTY && !s.JSON }
+
+// Lines is a writer to Err for what comes line by line and was asked for, such as a trace: --quiet does not silence it.
+func (s *Streams) Lines(kind string) io.Writer {
+	if !s.JSON {
+		return plain.Writer(s.Err)
+	}
+	return &lines{streams: s, kind: kind}
+}
+
+// lines makes a JSON object of each line.
+type lines struct {
+	streams *Streams
+	kind    string
+
+	mu    sync.Mutex
+	begun []byte
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begun = append(l.begun, text...)
+	for {
+		line, rest, whole := bytes.Cut(l.begun, []byte("\n"))
+		if !whole {
+			return len(text), nil
+		}
+		if l.begun = rest; len(bytes.TrimSpace(line)) > 0 {
+			l.streams.tell(l.kind, "", string(line))
+		}
+	}
 }
 
 const (

@@ -32,13 +32,35 @@ func TestChooseColour(t *testing.T) {
 	}
 }
 
-func TestQuietSilencesNotesAndNotWarnings(t *testing.T) {
-	s, out, messages := streams.Buffers("")
-	s.Quiet = true
-	s.Note("a note")
-	s.Warn("cut at %d\x1b[2J", 5)
-	if got := messages.String(); got != "warning: cut at 5[2J\n" || out.Len() != 0 {
-		t.Errorf("Err has %q, Out has %q", got, out.String())
+func TestQuietSilencesAllButErrors(t *testing.T) {
+	for quiet, want := range map[bool]string{false: "a note\nwarning: cut at 5[2J\n", true: ""} {
+		for _, json := range []bool{false, true} {
+			s, out, messages := streams.Buffers("")
+			s.Quiet, s.JSON = quiet, json
+			s.Note("a note")
+			s.Warn("cut at %d\x1b[2J", 5)
+			wanted := want
+			if json && !quiet {
+				wanted = `{"note":{"message":"a note"}}` + "\n" + `{"warning":{"message":"cut at 5[2J"}}` + "\n"
+			}
+			if got := messages.String(); got != wanted || out.Len() != 0 {
+				t.Errorf("quiet %t, JSON %t: Err has %q, Out has %q", quiet, json, got, out.String())
+			}
+		}
+	}
+}
+
+func TestALineOfATraceIsAnObjectForPrograms(t *testing.T) {
+	s, _, messages := streams.Buffers("")
+	s.JSON = true
+	to := s.Lines("debug")
+	for _, part := range []string{"> GET /x", "\n\n", "< 200 \"OK\"\n> ha", "lf"} {
+		if _, err := io.WriteString(to, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := `{"debug":{"message":"> GET /x"}}` + "\n" + `{"debug":{"message":"< 200 \"OK\""}}` + "\n"; messages.String() != want {
+		t.Errorf("got %s, want %s", messages, want)
 	}
 }
 

@@ -1,0 +1,40 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/perks/cli/session"
+)
+
+// TestAllowedHTTPDoesNotFollowAProfile has a profile that was allowed http at one address log in at another.
+func TestAllowedHTTPDoesNotFollowAProfile(t *testing.T) {
+	x := newTerminal(t, nil)
+	config := filepath.Join(x.env[session.EnvConfigDir], "config.yaml")
+	const before = "profiles:\n  old:\n    api-url: http://192.0.2.1:1/v2\n    client-id: c\n    insecure-http: true\n"
+	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, env := range []string{"", "http://192.0.2.2:1/v2"} {
+		x.env[session.EnvAPIURL] = env
+		args := []string{"auth", "login", "--profile", "old", "--secret-stdin"}
+		if env == "" {
+			args = append(args, "--api-url", "http://192.0.2.2:1/v2")
+		}
+		if r := x.run(args...); r.code != 2 || !strings.Contains(r.err, "would send the secret unencrypted") {
+			t.Errorf("with %q in the environment: %+v", env, r)
+		}
+	}
+	if r := x.run("perk", "list", "--profile", "old"); r.code != 2 || !strings.Contains(r.err, "would send the secret unencrypted") {
+		t.Errorf("an address from the environment: %+v", r)
+	}
+	x.env[session.EnvAPIURL] = ""
+	if r := x.run("profile", "show", "--profile", "old", "-o", "json"); !strings.Contains(r.out, `"insecure_http": true`) {
+		t.Errorf("what was allowed is gone: %+v", r)
+	}
+}

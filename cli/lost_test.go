@@ -1,0 +1,149 @@
+package cli_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/cli/session"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// lossy is a proxy before the real server that loses what the first redeem through it was to do, or told.
+type lossy struct {
+	*servertest.Server
+	to    http.Handler
+	first sync.Once
+	done  bool   // the work is done, and the reply is lost; otherwise the server never sees the request
+	mute  bool   // says nothing of idempotency keys, as a service that ignores them
+	meet  func() // happens when the request is lost
+}
+
+func newLossy(t *testing.T) (*lossy, *terminal) {
+	t.Helper()
+	l := &lossy{Server: servertest.Start(t), meet: func() {}}
+	l.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee"}})
+	l.ImportUsers("ann", "bob")
+	root, err := url.Parse(l.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.to = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(root)
+		if l.mute {
+			r.Out.Header.Del("Idempotency-Key")
+		}
+	}}
+	proxy := httptest.NewServer(l)
+	t.Cleanup(proxy.Close)
+	id, secret := l.Client()
+	return l, newTerminal(t, map[string]string{session.EnvAPIURL: proxy.URL + "/v2", session.EnvClientID: id, session.EnvClientSecret: secret})
+}
+
+func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	lost := false
+	if strings.HasSuffix(r.URL.Path, "/redeem") {
+		l.first.Do(func() { lost = true })
+	}
+	if !lost {
+		l.to.ServeHTTP(w, r)
+		return
+	}
+	if l.done {
+		l.to.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	l.meet()
+	panic(http.ErrAbortHandler)
+}
+
+// another has another client redeem coffee for ann.
+func (l *lossy) another(t *testing.T) {
+	t.Helper()
+	if status := l.Do(l.Request(l.Token(), http.MethodPost, l.LiveURL()+"/perks/coffee/redeem", `{"user_id":"ann"}`), nil); status != http.StatusCreated {
+		t.Errorf("another redeems: %d", status)
+	}
+}
+
+// made is the clients who have redeemed, and the id of the last redemption.
+func (l *lossy) made(t *testing.T) (by []string, id string) {
+	t.Helper()
+	for record, err := range l.Live.ExportRedemptions(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		by, id = append(by, record.ClientID), record.ID
+	}
+	return by, id
+}
+
+// TestALostRedeemIsNeverReportedAsAnothersRedemption loses a redeem on the way there or the way back, and has another client
+// redeem the same perk for the same user.
+func TestALostRedeemIsNeverReportedAsAnothersRedemption(t *testing.T) {
+	const before, meanwhile, never = "before", "meanwhile", "never"
+	for _, test := range []struct {
+		another    string
+		done, mute bool
+		code       int // of the command; a run over rows that are not all done ends with 7
+		outcome    string
+		says       string
+	}{
+		{another: never, done: true, outcome: `"outcome":"ok"`, says: "The reply was lost; the service confirmed the redemption"},
+		{another: meanwhile, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`, says: "already"},
+		{another: before, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`, says: "already"},
+		{another: never, done: true, mute: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
+		{another: meanwhile, mute: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
+		{another: before, mute: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
+	} {
+		for _, bulk := range []bool{false, true} {
+			t.Run(fmt.Sprintf("another redeems %s, done %t, mute %t, bulk %t", test.another, test.done, test.mute, bulk), func(t *testing.T) {
+				t.Parallel()
+				l, x := newLossy(t)
+				l.done, l.mute = test.done, test.mute
+				switch test.another {
+				case before:
+					l.another(t)
+				case meanwhile:
+					l.meet = func() { l.another(t) }
+				}
+				args, code := []string{"perk", "redeem", "coffee", "--user", "ann"}, test.code
+				file := filepath.Join(t.TempDir(), "rows.csv")
+				if bulk {
+					if err := os.WriteFile(file, []byte("perk,user\ncoffee,ann\n"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+					args, code = []string{"perk", "redeem", "--file", file}, min(test.code, 1)*7
+				}
+				r := x.run(args...)
+				by, id := l.made(t)
+				if r.code != code || len(by) != 1 || (by[0] == x.env[session.EnvClientID]) != (test.another == never) {
+					t.Errorf("exit code %d, want %d; redeemed by %q\n%s", r.code, code, by, r.err)
+				}
+				if !bulk {
+					if !strings.Contains(r.err, test.says) || test.code == 8 && !strings.Contains(r.err, id) || (test.code == 0) != strings.Contains(r.out, id) {
+						t.Errorf("redemption %s: %+v", id, r)
+					}
+					return
+				}
+				results, err := os.ReadFile(file + ".results.jsonl")
+				if err != nil || !strings.Contains(string(results), test.outcome) || test.code != 6 && !strings.Contains(string(results), id) {
+					t.Errorf("redemption %s: %v, %s", id, err, results)
+				}
+				if test.mute { // and so it stays, until somebody says that nobody else redeems
+					if r := x.run(args...); r.code != 7 {
+						t.Errorf("run again, it ends with %d\n%s", r.code, r.err)
+					}
+					x.must(append(args, "--assume-mine")...)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// Package usage finds out what was meant by a command line that is not right, and says so without the words of the libraries.
+// Both programs use it.
+//
+// It knows nothing of their commands.
+package usage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+// Closest returns the candidate that is close enough to the word to be what was meant, or "". Of a short word one letter may
+// be wrong, of a longer one two. A word that is a candidate needs no other.
+func Closest(word string, candidates []string) string {
+	if slices.Contains(candidates, word) {
+		return ""
+	}
+	best, bestDistance := "", 2
+	if len(word) > 4 {
+		bestDistance = 3
+	}
+	bestDistance = min(bestDistance, len(word))
+	for _, candidate := range candidates {
+		d := distance(strings.ToLower(word), strings.ToLower(candidate))
+		if len(word) > 1 && strings.HasPrefix(candidate, word) || swapped(strings.ToLower(word), strings.ToLower(candidate)) {
+			d = 1
+		}
+		if d < bestDistance && d < len(candidate) {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// swapped tells whether two letters beside each other have changed places, which is one slip of the fingers.
+func swapped(from, to string) bool {
+	for i := range len(from) - 1 {
+		if from[:i]+from[i+1:i+2]+from[i:i+1]+from[i+2:] == to {
+			return true
+		}
+	}
+	return false
+}
+
+// distance counts the letters to insert, delete or replace to get from one word to the other (Levenshtein).
+func distance(from, to string) int {
+	row := make([]int, len(to)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(from) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(to) {
+			cost := diagonal
+			if from[i] != to[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(to)]
+}
+
+// WhatFlagTakes says of a value that a flag does not take what it does take, where the library names its own functions.
+func WhatFlagTakes(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	wanted := ""
+	switch kind := invalid.GetFlag().Value.Type(); {
+	case kind == "bool":
+		wanted = "it must be true or false"
+	case kind == "duration":
+		wanted = "it must be a number with a unit, such as 90s, 15m or 1h"
+	case (kind == "int" || kind == "int64" || kind == "uint64") && errors.Is(err, strconv.ErrSyntax):
+		wanted = "it must be a whole number"
+	case (kind == "float64" || kind == "float32") && errors.Is(err, strconv.ErrSyntax):
+		wanted = "it must be a number, such as 2.5"
+	case errors.Is(err, strconv.ErrRange):
+		wanted = "the number is too large or too small"
+	default:
+		return err
+	}
+	return errors.New(strings.TrimSuffix(invalid.Error(), invalid.Unwrap().Error()) + wanted)
+}
+
+// Flag returns the flag, with its dashes, that was meant by one that does not exist, or "".
+func Flag(err error, flags *pflag.FlagSet) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	var names []string
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
+	if name := Closest(unknown.GetSpecifiedName(), names); name != "" {
+		return "--" + name
+	}
+	return ""
+}
+
+// AboutFile returns what an error says, with a sentence in place of what the system says of a file.
+func AboutFile(err error) string {
+	text := err.Error()
+	var failed *fs.PathError
+	if !errors.As(err, &failed) {
+		return text
+	}
+	reason := failed.Err.Error()
+	switch {
+	case errors.Is(failed, fs.ErrNotExist):
+		reason = "there is no such file"
+	case errors.Is(failed, fs.ErrPermission):
+		reason = "you may not do that with it"
+	case errors.Is(failed, syscall.EISDIR):
+		reason = "it is a folder, not a file"
+	}
+	text = strings.Replace(text, failed.Error(), failed.Path+": "+reason, 1)
+	return strings.Replace(text, fmt.Sprintf("%[1]s: %[1]s: ", failed.Path), failed.Path+": ", 1)
+}

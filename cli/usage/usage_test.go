@@ -1,0 +1,36 @@
+package usage_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"example.com/perks/cli/usage"
+)
+
+func TestClosest(t *testing.T) {
+	for word, want := range map[string]string{
+		"xml": "", "tcsh": "", "jsn": "json", "jsno": "json", "tabel": "table", "json": "", "JSON": "json", "ya": "yaml", "": "", "t": "", "fihs": "fish", "powershel": "powershell",
+	} {
+		if got := usage.Closest(word, []string{"table", "json", "yaml", "bash", "fish", "powershell"}); got != want {
+			t.Errorf("Closest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestAboutFile(t *testing.T) {
+	folder := t.TempDir()
+	missing := filepath.Join(folder, "x.csv")
+	_, open := os.Open(missing)
+	_, read := os.ReadFile(folder)
+	for want, err := range map[string]error{
+		"--file cannot be read: " + missing + ": there is no such file": fmt.Errorf("--file cannot be read: %w", open),
+		"read " + folder + ": it is a folder, not a file":               fmt.Errorf("read %s: %w", folder, read),
+		"nothing of a file": fmt.Errorf("nothing of a file"),
+	} {
+		if got := usage.AboutFile(err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
