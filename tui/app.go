@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
 	"example.com/perks/tui/overlay"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
@@ -18,6 +19,7 @@ type App struct {
 	options Options
 
 	screens  []screen.Screen   // the last is on top
+	kept     screen.Screen     // closed, and can be opened again; may be nil
 	overlays []overlay.Overlay // likewise
 
 	width, height int
@@ -61,7 +63,7 @@ func New(options Options) *App {
 			NewID:    options.NewID,
 		},
 	}
-	a.shell.Screens = func() []screen.Screen { return a.screens }
+	a.shell.Screens = a.all
 	return a
 }
 
@@ -80,7 +82,21 @@ func (a *App) Init() tea.Cmd {
 // Update takes one message, and those that screens have posted because of it.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	_, a.keyed = msg.(tea.KeyMsg)
-	return a, tea.Batch(a.take(msg), a.Deliver())
+	form, field := a.typingIn()
+	cmd := tea.Batch(a.take(msg), a.Deliver())
+	if now, next := a.typingIn(); form != nil && (now != form || next != field) {
+		cmd = tea.Batch(cmd, a.broadcast(screen.FieldLeft{}), a.Deliver())
+	}
+	return a, cmd
+}
+
+// typingIn returns the form of the screen on top, and the field that has the keyboard; no form if none is open.
+func (a *App) typingIn() (*components.Form, string) {
+	if a.Top() == nil || a.Top().Form() == nil {
+		return nil, ""
+	}
+	form := a.Top().Form()
+	return form, form.Focus()
 }
 
 // Deliver takes what screens have posted. Whoever calls a screen without Update has to call it then.
@@ -120,6 +136,9 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 	case screen.Toast:
 		return a.tell(msg)
 	case screen.Confirm:
+		if len(msg.Words) > 0 {
+			return a.lay(overlay.NewTyped(msg, a.shell.Theme))
+		}
 		return a.lay(overlay.NewConfirm(msg, a.shell.Keys))
 	case screen.Pick:
 		return a.lay(overlay.NewPick(msg, a.shell.Theme))
@@ -156,7 +175,7 @@ func (a *App) passOn(msg tea.Msg) tea.Cmd {
 func (a *App) broadcast(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
 	defer a.shell.Covered(false)
-	for _, s := range a.screens {
+	for _, s := range a.all() {
 		a.shell.Covered(s != a.Top() || a.Overlay() != nil)
 		cmds = append(cmds, s.Update(msg))
 	}

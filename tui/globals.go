@@ -6,7 +6,9 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
 	"example.com/perks/tui/overlay"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
@@ -14,7 +16,10 @@ import (
 
 // globals is what works everywhere, and why some of it does not now.
 func (a *App) globals() []actions.Offer {
-	bottom, signedOut, here := "", "", ""
+	bottom, signedOut, here, none := "", "", "", ""
+	if a.kept == nil {
+		none = "Nothing was redeemed yet."
+	}
 	if len(a.screens) < 2 {
 		bottom = "This is the first screen; " + a.shell.Keys.Key(actions.Quit) + " quits."
 	}
@@ -29,7 +34,7 @@ func (a *App) globals() []actions.Offer {
 	}
 	return []actions.Offer{
 		actions.If(actions.Back, bottom),
-		actions.If(actions.Perks, signedOut), actions.If(actions.User, signedOut), actions.If(actions.Property, signedOut),
+		actions.If(actions.Perks, signedOut), actions.If(actions.User, signedOut), actions.If(actions.Property, signedOut), actions.If(actions.Results, none),
 		actions.If(actions.Refresh, signedOut),
 		actions.If(actions.Login, here), actions.If(actions.Theme, ""), actions.If(actions.Mouse, ""),
 		actions.If(actions.Messages, ""), actions.If(actions.Suspend, ""),
@@ -48,6 +53,8 @@ func (a *App) do(id actions.ID) tea.Cmd {
 		return a.shell.Open(screen.ToUser{})
 	case actions.Property:
 		return a.shell.Open(screen.ToProperty{})
+	case actions.Results:
+		return a.reopen()
 	case actions.Login:
 		return a.shell.Open(screen.ToLogin{})
 	case actions.Refresh:
@@ -57,15 +64,16 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	case actions.Mouse:
 		return a.toggleMouse()
 	case actions.Messages:
-		return a.lay(overlay.NewReading("Former messages", a.status.former()))
+		return a.lay(overlay.NewReading("Messages", a.status.former()))
 	case actions.Suspend:
-		return tea.Suspend
+		keep := keeping(a.screens)
+		return func() tea.Msg { run(keep); return tea.Suspend() }
 	case actions.Palette:
 		return a.lay(a.palette())
 	case actions.Help:
 		return a.lay(overlay.NewReading("Keys", a.help()))
 	case actions.Quit:
-		return a.leave(a.screens, "Quit?", "quit", func() tea.Cmd { return tea.Quit })
+		return a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
 	}
 	return nil
 }
@@ -76,7 +84,7 @@ func (a *App) interrupt() tea.Cmd {
 		return tea.Quit
 	}
 	a.overlays = nil
-	cmd := a.leave(a.screens, "Quit?", "quit", func() tea.Cmd { return tea.Quit })
+	cmd := a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
 	a.status.interrupted = a.Overlay() != nil
 	return cmd
 }
@@ -105,7 +113,8 @@ func (a *App) toggleMouse() tea.Cmd {
 	return tea.Batch(tea.DisableMouse, a.tell(screen.Toast{Kind: screen.Note, Text: "The mouse is the terminal's again: it selects text."}))
 }
 
-// palette finds everything by its name: first what can be done now, with the key that does it now.
+// palette finds everything by its name: first what can be done now, with the key that does it now. What can be the id of a perk
+// opens that perk.
 func (a *App) palette() overlay.Overlay {
 	var can, cannot []actions.Offer
 	for _, offer := range a.Offers() {
@@ -128,9 +137,17 @@ func (a *App) palette() overlay.Overlay {
 			names[i] += " - not now: " + offer.Why
 		}
 	}
-	return overlay.NewPick(screen.Pick{Title: "Commands", Options: names, Then: func(index int) tea.Cmd {
+	pick := screen.Pick{Title: "Commands", Options: names, Then: func(index int) tea.Cmd {
 		return a.shell.Post(perform{offers[index].ID})
-	}}, a.shell.Theme)
+	}}
+	if a.shell.Account.Client != nil {
+		pick.OtherIs = "Open perk"
+		pick.Other = &screen.Prompt{
+			Field: components.Field{Label: "Perk id", Check: api.PerkIDRule},
+			Then:  func(id string) tea.Cmd { return a.shell.Open(screen.ToPerk{ID: api.LowerUUID(id)}) },
+		}
+	}
+	return overlay.NewPick(pick, a.shell.Theme)
 }
 
 // perform asks for an action once the palette, which hides what it is about, is closed.

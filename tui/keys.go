@@ -114,13 +114,31 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 		return a.attempt(offer)
 	}
 	if form == nil {
-		return nil
+		return a.sayNotHere(key)
 	}
 	if offer, ok := a.shell.Keys.Find(key, true, actions.Able(actions.NextField, actions.PreviousField)); ok {
 		form.Do(offer.ID)
 		return nil
 	}
 	return a.write(form, msg)
+}
+
+// elsewhere is the groups of what a person may look for on the wrong screen. The others answer questions and fill in forms.
+var elsewhere = []string{"list", "perks", "record", "property"}
+
+// sayNotHere says that what a key does elsewhere cannot be done on this screen. A question leaves other keys alone.
+func (a *App) sayNotHere(key string) tea.Cmd {
+	if a.Overlay() != nil || a.Top() == nil {
+		return nil
+	}
+	for _, action := range a.shell.Keys.Actions() {
+		if slices.Contains(elsewhere, action.ID.Group()) && slices.Contains(action.Keys, key) {
+			cmd := a.tell(screen.Toast{Kind: screen.Note, Text: fmt.Sprintf("%s: not on this screen. %s shows its keys.", action.Name, a.shell.Keys.Key(actions.Help))})
+			a.status.passing = true
+			return cmd
+		}
+	}
+	return nil
 }
 
 // write gives a key to a form as text.

@@ -12,8 +12,34 @@ import (
 // Lost tells since when the service cannot be reached, if it cannot.
 func (a *App) Lost() (since time.Time, lost bool) { return a.link.lost, a.link.isLost() }
 
-// Unsaved says what would be lost if the terminal UI ended now, a sentence for each.
-func (a *App) Unsaved() []string { return unsaved(a.screens) }
+// End keeps the unsaved text of all screens, and says of what is unsaved, a sentence for each, what is kept as a draft and what is
+// lost. It is for the end, like Keep.
+func (a *App) End() (drafts, lost []string) {
+	for _, s := range a.screens {
+		switch text := s.Unsaved(); {
+		case text == "":
+		case keeps(s):
+			drafts = append(drafts, text)
+		case !slices.Contains(lost, text):
+			lost = append(lost, text)
+		}
+	}
+	return drafts, lost
+}
+
+// keeps keeps the unsaved text of a screen, and tells whether that went well.
+func keeps(s screen.Screen) bool {
+	keeper, ok := s.(screen.Keeper)
+	if !ok {
+		return false
+	}
+	keep := keeper.Keep()
+	if keep == nil {
+		return false
+	}
+	failed, ok := keep().(interface{ Failed() bool })
+	return !ok || !failed.Failed()
+}
 
 func unsaved(screens []screen.Screen) []string {
 	var lost []string

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/tui/screen"
 )
 
 // Run shows the terminal UI on a terminal until the person quits or the context ends. However it ends, the terminal is as it
@@ -28,6 +30,9 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	program := tea.NewProgram(guarded, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler())
 	_, err := program.Run()
+	if keeper, ok := model.(interface{ Keep() }); ok {
+		keeper.Keep()
+	}
 	if crash := guarded.Crash(); crash != nil {
 		return reportCrash(crash, keep)
 	}
@@ -40,6 +45,32 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 		return fmt.Errorf("show the terminal UI: %w", err)
 	}
 	return nil
+}
+
+// Keep keeps the unsaved text of all screens. It is for the end, when nothing runs any more: a fault that has ended the model may
+// keep it from being kept, and must not hide itself.
+func (a *App) Keep() {
+	defer func() { _ = recover() }()
+	run(keeping(a.screens))
+}
+
+// keeping is the commands that keep the unsaved text of screens.
+func keeping(screens []screen.Screen) []tea.Cmd {
+	var cmds []tea.Cmd
+	for _, s := range screens {
+		if keeper, ok := s.(screen.Keeper); ok {
+			cmds = append(cmds, keeper.Keep())
+		}
+	}
+	return cmds
+}
+
+func run(cmds []tea.Cmd) {
+	for _, cmd := range cmds {
+		if cmd != nil {
+			cmd()
+		}
+	}
 }
 
 var errGone = errors.New("the terminal is gone")

@@ -54,7 +54,7 @@ func TestMessagesFadeAndCanBeReadAgain(t *testing.T) {
 	d.Elapse(time.Minute)
 	d.See("Error: It failed.") // until something else is done
 	d.Press("!")
-	d.See("Former messages", "Done: Redeemed.")
+	d.See("Messages", "Done: Redeemed.")
 }
 
 func TestNoticesFromBesideTheScreensAreShown(t *testing.T) {

@@ -36,11 +36,12 @@ func (a *App) make(to screen.Route) screen.Screen {
 
 // open shows a screen. The list of perks is the bottom of the stack: it is not opened twice.
 func (a *App) open(way screen.Go) tea.Cmd {
+	var kept tea.Cmd
 	if _, home := way.To.(screen.ToPerks); home && len(a.screens) > 0 {
 		if _, isList := a.screens[0].(*perks.Screen); isList {
 			return a.backToFirst()
 		}
-		a.drop(len(a.screens))
+		kept = a.drop(len(a.screens))
 	}
 	if _, again := way.To.(screen.ToLogin); again {
 		if a.isLoggingIn() {
@@ -49,9 +50,9 @@ func (a *App) open(way screen.Go) tea.Cmd {
 		a.dropLogins()
 	}
 	if way.Instead {
-		a.drop(1)
+		kept = tea.Batch(kept, a.drop(1))
 	}
-	return a.push(a.make(way.To))
+	return tea.Batch(kept, a.push(a.make(way.To)))
 }
 
 func (a *App) push(s screen.Screen) tea.Cmd {
@@ -60,32 +61,54 @@ func (a *App) push(s screen.Screen) tea.Cmd {
 	return s.Init()
 }
 
-// drop closes screens from the top. What they are still loading is given up: they are told nothing more.
-func (a *App) drop(n int) {
-	for range min(n, len(a.screens)) {
+// drop closes screens from the top. What they are still loading is given up: they are told nothing more. The command keeps the
+// drafts of what they have not saved.
+func (a *App) drop(n int) tea.Cmd {
+	left := len(a.screens) - min(n, len(a.screens))
+	kept := keeping(a.screens[left:])
+	for len(a.screens) > left {
 		if leaver, ok := a.Top().(interface{ Close() }); ok {
 			leaver.Close()
 		}
+		if results, ok := a.Top().(screen.Reopener); ok && results.Reopens() {
+			a.kept = a.Top()
+		}
 		a.screens = a.screens[:len(a.screens)-1]
 	}
+	return tea.Batch(kept...)
+}
+
+// reopen shows the screen with results that was closed last, as it is by now.
+func (a *App) reopen() tea.Cmd {
+	a.screens, a.kept = append(a.screens, a.kept), nil
+	a.resize()
+	return nil
+}
+
+// all is the screens that are open, and below them the one that can be opened again.
+func (a *App) all() []screen.Screen {
+	if a.kept == nil {
+		return a.screens
+	}
+	return slices.Concat([]screen.Screen{a.kept}, a.screens)
 }
 
 func (a *App) close() tea.Cmd {
 	if len(a.screens) < 2 {
 		return nil
 	}
-	a.drop(1)
+	kept := a.drop(1)
 	a.resize()
-	return a.Top().Update(screen.Revealed{})
+	return tea.Batch(kept, a.Top().Update(screen.Revealed{}))
 }
 
 func (a *App) backToFirst() tea.Cmd {
 	if len(a.screens) == 1 {
 		return nil
 	}
-	a.drop(len(a.screens) - 1)
+	kept := a.drop(len(a.screens) - 1)
 	a.resize()
-	return a.Top().Update(screen.Revealed{})
+	return tea.Batch(kept, a.Top().Update(screen.Revealed{}))
 }
 
 func (a *App) lay(o overlay.Overlay) tea.Cmd {
@@ -150,9 +173,9 @@ func (a *App) goOn(account screen.Account) tea.Cmd {
 	a.link = link{round: a.link.round + 1}
 	a.dropLogins()
 	if len(a.screens) == 0 || other {
-		a.drop(len(a.screens))
-		a.overlays = nil
-		return a.push(a.make(a.options.Start))
+		kept := a.drop(len(a.screens))
+		a.overlays, a.kept = nil, nil
+		return tea.Batch(kept, a.push(a.make(a.options.Start)))
 	}
 	a.resize()
 	return a.broadcast(screen.Reconnected{})

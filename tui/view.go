@@ -192,13 +192,16 @@ func (a *App) overlaid(view string, height int) string {
 	for line := range strings.SplitSeq(inside, "\n") {
 		lines = append(lines, components.Pad(line, width))
 	}
-	frame := lipgloss.RoundedBorder()
+	frame, border := lipgloss.RoundedBorder(), look.Border
+	if grave, ok := o.(interface{ IsGrave() bool }); ok && grave.IsGrave() {
+		frame, border = lipgloss.DoubleBorder(), look.Bad
+	}
 	edge := func(left, right string) string {
-		return look.Border.Render(left + strings.Repeat(frame.Top, width+2) + right)
+		return border.Render(left + strings.Repeat(frame.Top, width+2) + right)
 	}
 	box := []string{edge(frame.TopLeft, frame.TopRight)}
 	for _, line := range lines {
-		box = append(box, look.Border.Render(frame.Left)+" "+line+" "+look.Border.Render(frame.Right))
+		box = append(box, border.Render(frame.Left)+" "+line+" "+border.Render(frame.Right))
 	}
 	box = append(box, edge(frame.BottomLeft, frame.BottomRight))
 	return components.Over(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))

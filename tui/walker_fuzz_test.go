@@ -159,6 +159,14 @@ func (w *walker) useful() {
 		w.press(string(pick(w, []rune("abc 019.,-=:/{}\"@äß東👍"))))
 		return
 	}
+	if typed, asks := w.app.Overlay().(*overlay.Typed); asks && chance(w, 3) {
+		w.press("ctrl+u")
+		w.note("type delete")
+		w.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("delete")})
+		if !typed.Agrees(typed.Form().Value(typed.Form().Focus())) {
+			panic("delete cannot be typed")
+		}
+	}
 	offer := pick(w, offers)
 	if keys := w.app.Shell().Keys.Action(offer.ID).Keys; len(keys) > 0 && (w.app.Overlay() != nil || !leaves(offer.ID) || chance(w, 12)) {
 		w.press(pick(w, keys))
@@ -179,6 +187,9 @@ func (w *walker) typing() bool {
 
 func (w *walker) press(key string) {
 	if _, asks := w.app.Overlay().(*overlay.Confirm); asks && key == "y" {
+		w.yes++
+	}
+	if typed, asks := w.app.Overlay().(*overlay.Typed); asks && (key == "enter" || key == "ctrl+s") && typed.Agrees(typed.Form().Value(typed.Form().Focus())) {
 		w.yes++
 	}
 	w.note("key %q", key)

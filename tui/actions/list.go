@@ -14,6 +14,7 @@ const (
 	Mouse    ID = "app.mouse"
 	Theme    ID = "app.theme"
 	Messages ID = "app.messages"
+	Results  ID = "app.results"
 	Suspend  ID = "app.suspend"
 )
 
@@ -41,6 +42,8 @@ const (
 	Mark         ID = "perks.mark"
 	ClearMarks   ID = "perks.clear-marks"
 	Preview      ID = "perks.preview"
+	PreviewDown  ID = "perks.preview-down"
+	PreviewUp    ID = "perks.preview-up"
 	Expired      ID = "perks.expired"
 	Category     ID = "perks.category"
 	NextTab      ID = "perks.next-tab"
@@ -89,8 +92,8 @@ func all() []Action {
 	return []Action{
 		{Up, []string{"k", "up"}, "Up", "", false},
 		{Down, []string{"j", "down"}, "Down", "", false},
-		{PageUp, []string{"pgup", "ctrl+b"}, "A screenful up", "", false},
-		{PageDown, []string{"pgdown", "ctrl+f"}, "A screenful down", "", false},
+		{PageUp, []string{"pgup", "ctrl+b"}, "Page up", "", false},
+		{PageDown, []string{"pgdown", "ctrl+f"}, "Page down", "", false},
 		{Top, []string{"g", "home"}, "To the top", "", false},
 		{Bottom, []string{"G", "end"}, "To the bottom", "", false},
 		{Open, []string{"enter", "l", "right"}, "Open", "open", false},
@@ -98,17 +101,19 @@ func all() []Action {
 		{Filter, []string{"/", "f"}, "Filter", "filter", false},
 		{ClearFilter, []string{"F"}, "Clear the filter", "clear filter", false},
 		{Category, []string{"c"}, "Choose a category", "", false},
-		{Sort, []string{"s"}, "Sort by ...", "sort", false},
+		{Sort, []string{"s"}, "Sort by…", "sort", false},
 		{SortReverse, []string{"S"}, "Reverse the order", "", false},
-		{Expired, []string{"e"}, "Show expired perks, or hide them", "", false},
+		{Expired, []string{"e"}, "Expired on/off", "", false},
 		{NextPage, []string{"n", "]"}, "Next page", "next page", false},
 		{PreviousPage, []string{"p", "["}, "Previous page", "", false},
 		{FirstPage, []string{"{"}, "First page", "", false},
 		{LastPage, []string{"}"}, "Last page", "", false},
-		{Mark, []string{" "}, "Mark, or take the mark away", "mark", false},
-		{ClearMarks, []string{"X"}, "Take all marks away", "", false},
-		{Preview, []string{"v"}, "Show details beside the list, or hide them", "", false},
-		{NextTab, []string{"tab"}, "Other tab", "other tab", false},
+		{Mark, []string{" "}, "Mark", "mark", false},
+		{ClearMarks, []string{"X"}, "Clear marks", "", false},
+		{Preview, []string{"v"}, "Preview on/off", "", false},
+		{PreviewDown, []string{"J", "shift+down"}, "Preview down", "", false},
+		{PreviewUp, []string{"K", "shift+up"}, "Preview up", "", false},
+		{NextTab, []string{"tab"}, "Switch tab", "switch tab", false},
 
 		{Redeem, []string{"r"}, "Redeem", "redeem", false},
 		{CopyID, []string{"y"}, "Copy the id", "copy id", false},
@@ -123,8 +128,8 @@ func all() []Action {
 
 		{NextField, []string{"tab", "down"}, "Next field", "next", true},
 		{PreviousField, []string{"shift+tab", "up"}, "Previous field", "", true},
-		{Submit, []string{"ctrl+s"}, "Send the form", "send", true},
-		{Cancel, []string{"esc"}, "Leave the form", "leave", true},
+		{Submit, []string{"ctrl+s"}, "Save", "send", true},
+		{Cancel, []string{"esc"}, "Cancel", "cancel", true},
 		{Profile, []string{"ctrl+p"}, "Choose a profile", "profile", true},
 		{Recent, []string{"ctrl+o"}, "Choose from the recent ones", "recent", true},
 
@@ -132,19 +137,20 @@ func all() []Action {
 		{No, []string{"n", "esc"}, "No", "no", false},
 		{Mine, []string{"m"}, "Keep mine", "mine", false},
 		{Theirs, []string{"t"}, "Take theirs", "theirs", false},
-		{Settle, []string{"s"}, "Look whether it was done", "look", false},
-		{Retry, []string{"a"}, "Send it again under the same key", "send again", false},
-		{GiveUp, []string{"x"}, "Give up finding out", "give up", false},
+		{Settle, []string{"s"}, "Check again", "look", false},
+		{Retry, []string{"a"}, "Retry safely", "send again", false},
+		{GiveUp, []string{"x"}, "Stop checking", "give up", false},
 
 		{Perks, []string{"1"}, "Perks", "", false},
-		{User, []string{"2"}, "A user ...", "", false},
-		{Property, []string{"3"}, "A property ...", "", false},
+		{User, []string{"2"}, "Open user…", "", false},
+		{Property, []string{"3"}, "Open property…", "", false},
+		{Results, []string{"4"}, "Last redemption", "", false},
 		{Login, []string{"L"}, "Log in, or switch the profile", "", false},
-		{Refresh, []string{"R", "ctrl+r"}, "Load again", "", false},
+		{Refresh, []string{"R", "ctrl+r"}, "Reload", "", false},
 		{Theme, []string{"T"}, "Next theme", "", false},
-		{Mouse, []string{"M"}, "Use the mouse, or leave it to the terminal", "", false},
-		{Messages, []string{"!"}, "Former messages", "", false},
-		{Suspend, []string{"ctrl+z"}, "Back to the shell for a while", "", true},
+		{Mouse, []string{"M"}, "Mouse on/off", "", false},
+		{Messages, []string{"!"}, "Messages", "", false},
+		{Suspend, []string{"ctrl+z"}, "Suspend (fg returns)", "", true},
 		{Palette, []string{"ctrl+k", ":"}, "Find a command", "commands", true},
 		{Help, []string{"?"}, "Keys", "keys", false},
 		{Back, []string{"esc", "backspace", "h", "left"}, "Back", "back", false},

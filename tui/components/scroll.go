@@ -70,6 +70,37 @@ func (s *Scroll) View() string {
 	return Crop(strings.Join(s.lines[min(s.top, end):end], "\n"), s.width, s.height)
 }
 
+// Moves is the offers to move about in it. The footer has the key to where there is more.
+func (s *Scroll) Moves() []actions.Offer {
+	offers := Moves()
+	further, word := actions.PageDown, "more"
+	switch above, below := s.More(); {
+	case above == 0 && below == 0:
+		return offers
+	case below == 0:
+		further, word = actions.PageUp, "back up"
+	}
+	for i, offer := range offers {
+		if offer.ID == further {
+			offers[i] = offer.As(word)
+		}
+	}
+	return offers
+}
+
+// Hidden says how much of a text is above and below what is seen: "↑ 3  ↓ 14 more lines".
+func Hidden(above, below int) string {
+	switch {
+	case above > 0 && below > 0:
+		return "↑ " + Count(int64(above)) + "  ↓ " + Plural(int64(below), "more line", "more lines")
+	case above > 0:
+		return "↑ " + Plural(int64(above), "more line", "more lines")
+	case below > 0:
+		return "↓ " + Plural(int64(below), "more line", "more lines")
+	}
+	return ""
+}
+
 // Moves is the offers of whatever can be moved about in.
 func Moves() []actions.Offer {
 	return actions.Able(actions.Up, actions.Down, actions.PageUp, actions.PageDown, actions.Top, actions.Bottom)

@@ -26,6 +26,7 @@ type Table struct {
 	theme         *theme.Theme
 	columns       []Column
 	rows          []Row
+	content       []int // the widest cell of each column
 	cursor, top   int
 	width, height int
 	sorted        int // the column that the rows are sorted by; -1 if none
@@ -42,7 +43,12 @@ func (t *Table) SetTheme(look *theme.Theme) { t.theme = look }
 
 // SetRows replaces the rows. The cursor stays at its place as far as there are rows.
 func (t *Table) SetRows(rows []Row) {
-	t.rows = rows
+	t.rows, t.content = rows, make([]int, len(t.columns))
+	for _, row := range rows {
+		for i := range min(len(row.Cells), len(t.content)) {
+			t.content[i] = max(t.content[i], Width(row.Cells[i]))
+		}
+	}
 	t.SetCursor(t.cursor)
 }
 

@@ -56,20 +56,59 @@ func (t *Table) squeeze(widths []int) {
 	}
 }
 
-// share hands out the room that is left over by the shares of the columns, all of it.
+// Natural is the width at which no cell is cut, but for those that are longer than any line should be.
+func (t *Table) Natural() int {
+	widths := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		widths[i] = max(1, c.Min, min(t.wanted(i), longestCell))
+	}
+	return t.taken(widths)
+}
+
+// longestCell is how much of a cell a table makes room for at the cost of what stands beside it.
+const longestCell = 64
+
+// wanted is the width that the cells of a column would fill.
+func (t *Table) wanted(i int) int {
+	if i < len(t.content) {
+		return t.content[i]
+	}
+	return 0
+}
+
+// share hands out the room that is left over by the shares of the columns, all of it: first to those whose cells are cut.
 func (t *Table) share(widths []int, left int) {
+	for left > 0 {
+		given := t.shareOnce(widths, left, func(i int) int { return max(0, t.wanted(i)-widths[i]) })
+		if given == 0 {
+			break
+		}
+		left -= given
+	}
+	all := left
+	t.shareOnce(widths, left, func(int) int { return all })
+}
+
+// shareOnce hands out room by the shares of the columns, to each no more than it needs, and returns how much that was.
+func (t *Table) shareOnce(widths []int, left int, need func(i int) int) (given int) {
 	shares := 0
 	for i, c := range t.columns {
-		if widths[i] > 0 {
+		if widths[i] > 0 && need(i) > 0 {
 			shares += c.Share
 		}
 	}
 	for i, c := range t.columns {
-		if widths[i] > 0 && c.Share > 0 {
-			part := left * c.Share / shares
-			widths[i] += part
-			left -= part
-			shares -= c.Share
+		if widths[i] == 0 || c.Share == 0 || need(i) == 0 {
+			continue
 		}
+		part := min(left*c.Share/shares, need(i))
+		if left > 0 && part == 0 {
+			part = 1 // the last cells
+		}
+		shares -= c.Share
+		widths[i] += part
+		left -= part
+		given += part
 	}
+	return given
 }

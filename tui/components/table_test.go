@@ -60,7 +60,7 @@ func TestATableFitsEverySizeAndShowsItsCursor(t *testing.T) {
 
 func TestColumnsLeaveByTheirDropAndShareTheRest(t *testing.T) {
 	for width, want := range map[int]string{
-		60: "   Perk                   City            Price Ends",
+		60: "   Perk                    City           Price Ends", // whose cells are cut gets more
 		48: "   Perk          City         Price Ends",
 		42: "   Perk                City          Price",
 		30: "   Perk       City       Price",
@@ -76,6 +76,33 @@ func TestColumnsLeaveByTheirDropAndShareTheRest(t *testing.T) {
 		if got := strings.TrimRight(strings.Split(table.View(), "\n")[0], " "); got != want {
 			t.Errorf("at width %d: %q, want %q", width, got, want)
 		}
+	}
+}
+
+func TestRoomGoesFirstToWhatIsCut(t *testing.T) {
+	table := components.NewTable(plain,
+		components.Column{Name: "Perk", Min: 6, Share: 3},
+		components.Column{Name: "Discount", Min: 10, Share: 2},
+		components.Column{Name: "City", Min: 5, Share: 1},
+	)
+	table.SetRows([]components.Row{{Cells: []string{"A ticket for the matinee", "20 % off", "San Francisco"}}})
+	if got := table.Natural(); got != 2+25+11+14 {
+		t.Errorf("nothing is cut from %d cells on", got)
+	}
+	for width, want := range map[int]string{
+		26: ">  A tic… 20 % off   San …",
+		36: ">  A ticket for… 20 % off   San Fra…",
+		52: ">  A ticket for the matinee 20 % off   San Francisco",
+		58: ">  A ticket for the matinee    20 % off     San Francisco ",
+	} {
+		table.Resize(width, 2)
+		if got := strings.Split(table.View(), "\n")[1]; got != want {
+			t.Errorf("at width %d: %q, want %q", width, got, want)
+		}
+	}
+	table.SetRows([]components.Row{{Cells: []string{strings.Repeat("long ", 100), "", ""}}})
+	if got := table.Natural(); got > 100 {
+		t.Errorf("a long cell asks for %d", got)
 	}
 }
 

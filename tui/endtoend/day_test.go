@@ -73,8 +73,10 @@ func TestADay(t *testing.T) {
 	w.press("Enter")
 	w.see("Property 2:", "ctrl+x delete")
 	w.press("C-x")
-	w.see("Delete property 2?")
-	w.press("y")
+	w.see("Delete property 2?", "Type 2 or delete:")
+	w.press("Enter") // does nothing: what is deleted has to be typed
+	w.write("2")
+	w.press("Enter")
 	w.see("eleted property 2")
 	if _, err := d.Run(t.Context(), "perksctl", "property", "get", "2"); err == nil {
 		t.Error("property 2 is still there")

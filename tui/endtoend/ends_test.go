@@ -116,3 +116,56 @@ func TestAWindowThatIsClosedEndsIt(t *testing.T) {
 		})
 	}
 }
+
+// TestTypedTextOutlivesTheProgram ends the program in every way right after a key, and reads what is kept.
+func TestTypedTextOutlivesTheProgram(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.logIn()
+	file := filepath.Join(d.Folder, "perksctl", "drafts.json")
+	for name, end := range map[string]func(*window){
+		"SIGTERM": signal(syscall.SIGTERM),
+		"SIGHUP":  signal(syscall.SIGHUP),
+		"ctrl+c":  func(w *window) { w.press("C-c", "C-c") },
+		"its window is closed": func(w *window) {
+			w.do(w.terminal.Close())
+		},
+		"ctrl+z, and it is killed": func(w *window) {
+			w.press("C-z")
+			w.see("Stopped")
+			signal(syscall.SIGKILL)(w)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := d.window(t, 100, 30)
+			alive := filepath.Join(w.folder, "alive")
+			w.do(syscall.Mkfifo(alive, 0o600))
+			w.enter("sh -c 'echo $$ >pid; exec perksctl tui 3>alive'")
+			pipe, err := os.Open(alive) // ends with the last process that has it open
+			w.do(err)
+			defer pipe.Close()
+			w.see("All valid perks")
+			w.press("3")
+			w.see("property")
+			w.write("1")
+			w.press("Enter")
+			w.see("Property 1: Sunny loft by the canal")
+			w.press("e")
+			w.see("Edit property 1", "> Title")
+			w.write(" " + name)
+			w.see(name)
+			end(w)
+			w.do(pipe.SetReadDeadline(time.Now().Add(atLast)))
+			if _, err := io.ReadAll(pipe); err != nil {
+				t.Fatalf("it goes on: %v", err)
+			}
+			kept, err := os.ReadFile(file)
+			if err != nil || !strings.Contains(string(kept), "Sunny loft by the canal "+name) {
+				t.Errorf("kept %s, %v", kept, err)
+			}
+			if err == nil {
+				w.do(os.Remove(file))
+			}
+		})
+	}
+}

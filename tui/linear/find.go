@@ -57,7 +57,7 @@ func find(keys *actions.Registry, offers []actions.Offer, text string) []actions
 func names(keys *actions.Registry, id actions.ID) []string {
 	action := keys.Action(id)
 	_, tail, _ := strings.Cut(string(id), ".")
-	all := []string{strings.ToLower(strings.TrimSuffix(action.Name, " ...")), tail}
+	all := []string{strings.ToLower(strings.TrimSuffix(action.Name, "…")), tail}
 	if action.Hint != "" {
 		all = append(all, action.Hint)
 	}

@@ -62,7 +62,7 @@ func (s *session) enter(form *components.Form) {
 // form is the one that is to be filled in, nil if none is.
 func (s *session) form() *components.Form {
 	switch o := s.app.Overlay().(type) {
-	case *overlay.Pick: // its line is for narrowing down by eye
+	case *overlay.Pick, *overlay.Typed: // their lines are asked for as questions of their own
 		return nil
 	case nil:
 		if top := s.app.Top(); top != nil {
@@ -212,7 +212,8 @@ func (s *session) edited(name string) tea.Cmd {
 		o.Edited()
 		return nil
 	}
-	return tea.Batch(s.app.Top().Update(screen.Edited{Field: name}), s.app.Deliver())
+	top := s.app.Top()
+	return tea.Batch(top.Update(screen.Edited{Field: name}), top.Update(screen.FieldLeft{}), s.app.Deliver())
 }
 
 func (s *session) sendForm() tea.Cmd {
@@ -322,7 +323,7 @@ func (s *session) formHelp() {
 	s.say("A value that begins with a colon, or is only a dash, is written with := before it.")
 	for _, offer := range s.formOffers() {
 		action := s.app.Shell().Keys.Action(offer.ID)
-		line := ":" + strings.ToLower(strings.TrimSuffix(action.Name, " ...")) + "."
+		line := ":" + strings.ToLower(strings.TrimSuffix(action.Name, "…")) + "."
 		if !offer.Enabled() {
 			line += " Not now: " + plain.Line(offer.Why)
 		}

@@ -91,7 +91,7 @@ func TestAnInterruptLeavesTheQuestionAndTwoQuit(t *testing.T) {
 	l.interrupt()
 	l.see("Left.", "Property 7: Loft by the river. Command, or ? for help: ")
 	l.answer("delete")
-	l.see("Type yes")
+	l.see("Type 7 or delete to delete it.")
 	l.interrupt()
 	l.see("No.", "? for help: ")
 	l.answer("")
@@ -104,10 +104,33 @@ func TestAnInterruptLeavesTheQuestionAndTwoQuit(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheInputSaysWhatIsLost(t *testing.T) {
-	said := talk(t, as(t, service(t), screen.ToProperty{ID: 7}), "edit", "A better loft")
-	if !strings.HasSuffix(said, "\nLost: The changes to property 7 are not saved: title.\nThe input has ended.\n") {
-		t.Errorf("it ends so:\n%s", said)
+// forgetful is a memory that keeps no draft.
+type forgetful struct{ *tuitest.Memory }
+
+func (forgetful) KeepDraft(screen.Profile, string, map[string]string) error {
+	return errors.New("the disk is full")
+}
+
+func TestTheEndOfTheInputSaysWhatIsKeptAndWhatIsLost(t *testing.T) {
+	memory := &tuitest.Memory{}
+	for _, test := range []struct {
+		memory screen.Memory
+		to     screen.Route
+		script []string
+		want   string
+	}{
+		{memory, screen.ToProperty{ID: 7}, []string{"edit", "A better loft"}, "\nThe changes to property 7 are not saved: title. A draft is kept.\n"},
+		{forgetful{&tuitest.Memory{}}, screen.ToProperty{ID: 7}, []string{"edit", "A better loft"}, "\nLost: The changes to property 7 are not saved: title.\n"},
+		{memory, screen.ToPerk{ID: "coffee"}, []string{"redeem", "alice"}, "\nLost: What was typed was not sent.\n"},
+	} {
+		server := service(t)
+		said := talk(t, func(s *setting) { as(t, server, test.to)(s); s.options.Memory = test.memory }, test.script...)
+		if !strings.HasSuffix(said, test.want+"The input has ended.\n") {
+			t.Errorf("it ends so:\n%s", said)
+		}
+		if draft := memory.Draft(screen.Profile{}, "property-7"); draft["title"] != "A better loft" {
+			t.Errorf("the draft is %v", draft)
+		}
 	}
 }
 
@@ -130,7 +153,7 @@ func TestALoginIsAskedForWhereTheSessionHasExpired(t *testing.T) {
 	})
 	l.see("Available 3", "? for help: ")
 	accounts.Expire()
-	l.answer("load again")
+	l.answer("reload")
 	l.see("Log in.", "does not accept the session any more", "Secret (hidden): ")
 	l.answer(w.secret)
 	l.see("User alice.", "? for help: ")
@@ -163,7 +186,7 @@ func TestAServiceThatIsAwayIsSaidAndThatItIsBack(t *testing.T) {
 	})
 	l.see("alice can redeem nothing now.", "? for help: ")
 	gone.Store("away", true)
-	l.answer("load again")
+	l.answer("reload")
 	l.see("Offline since 12:00:00", "Problem: These rows were loaded", "? for help: ")
 	gone.Delete("away")
 	rings <- struct{}{}

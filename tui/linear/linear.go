@@ -37,6 +37,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.
 	options.Notices = nil // they are heard by the loop, which must know when nothing is under way
 	options.After = s.later
 	s.app = tui.New(options)
+	defer s.app.Keep()
 	s.say("Perks, as lines. Type ? for the commands; ctrl+c leaves a question.")
 	s.update(tea.WindowSizeMsg{Width: roomy, Height: roomy})
 	s.run(s.app.Init())

@@ -249,7 +249,7 @@ func (s *session) await(ctx context.Context, q question) error {
 func (s *session) interrupt(q question) {
 	s.say("")
 	if s.stopping {
-		s.sayLost("Lost: ")
+		s.sayUnsaved()
 		s.quit = true
 		return
 	}
@@ -260,15 +260,19 @@ func (s *session) interrupt(q question) {
 // end ends the talk with the input.
 func (s *session) end(err error) {
 	s.say("")
-	s.sayLost("Lost: ")
+	s.sayUnsaved()
 	if err == nil {
 		s.say("The input has ended.")
 	}
 	s.quit = true
 }
 
-func (s *session) sayLost(word string) {
-	for _, text := range s.app.Unsaved() {
-		s.say(word + text)
+func (s *session) sayUnsaved() {
+	drafts, lost := s.app.End()
+	for _, text := range drafts {
+		s.say(text + " A draft is kept.")
+	}
+	for _, text := range lost {
+		s.say("Lost: " + text)
 	}
 }

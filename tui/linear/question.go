@@ -26,6 +26,8 @@ func (s *session) question() question {
 	switch o := s.app.Overlay().(type) {
 	case *overlay.Confirm:
 		return sure{s, o}
+	case *overlay.Typed:
+		return typed{s, o}
 	case *overlay.Pick:
 		return pick{s, o}
 	case *overlay.Reading:
@@ -62,6 +64,32 @@ func (q sure) answer(text string) tea.Cmd {
 func (q sure) leave() tea.Cmd {
 	q.s.say("No.")
 	return q.s.attempt(actions.No)
+}
+
+// typed asks before what is so grave that a certain word has to be typed.
+type typed struct {
+	s *session
+	o *overlay.Typed
+}
+
+func (q typed) prompt() string {
+	return q.o.Wanted() + " to " + q.o.Yes() + ". Anything else does not: "
+}
+
+func (q typed) secret() bool { return false }
+
+func (q typed) answer(text string) tea.Cmd {
+	if !q.o.Agrees(text) {
+		return q.leave()
+	}
+	form := q.o.Form()
+	form.Set(form.Focus(), text)
+	return q.s.attempt(actions.Submit)
+}
+
+func (q typed) leave() tea.Cmd {
+	q.s.say("No.")
+	return q.s.attempt(actions.Cancel)
 }
 
 // pick asks for one of several things.
@@ -122,13 +150,13 @@ func (q pick) answerOpen(options []string, text string) tea.Cmd {
 		q.s.say(fmt.Sprintf("%q %s.", plain.Line(text), why))
 		return nil
 	}
-	q.s.attempt(actions.Cancel)
-	return tea.Batch(q.o.ChooseOther(text), q.s.app.Deliver())
+	q.o.Type(text)
+	return q.s.attempt(actions.Submit)
 }
 
 func (q pick) choose(at int) tea.Cmd {
-	q.s.attempt(actions.Cancel)
-	return tea.Batch(q.o.Choose(at), q.s.app.Deliver())
+	q.o.Point(at)
+	return q.s.attempt(actions.Submit)
 }
 
 func (q pick) leave() tea.Cmd {

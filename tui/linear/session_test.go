@@ -23,9 +23,9 @@ func TestAWholeSession(t *testing.T) {
 		// find a perk, look at it, and redeem it
 		"filter", "coffee", ":send", "1", "redeem", "alice", "shop=Mitte", "", "no", "send", "yes",
 		// the user's two tabs
-		"back", "user", "alice", "other tab", "1", "back", "redee", "other tab", "redeem 2", "", "yes", "back",
+		"back", "user", "alice", "switch tab", "1", "back", "redee", "switch tab", "redeem 2", "", "yes", "back",
 		// edit a property, with a mistake, and delete it
-		"a property", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "", "delete", "", "delete", "yes",
+		"open property", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "", "delete", "", "delete", "yes", "delete", "7",
 		"what", "", "q")
 	said = strings.ReplaceAll(said, w.URL, "http://service/v2")
 	said = strings.ReplaceAll(said, w.secret, "the secret")
@@ -62,7 +62,7 @@ func TestEveryActionOfAScreenIsOffered(t *testing.T) {
 			for _, offer := range d.App.Top().Offers() {
 				words := map[string]string{"form.submit": ":send ", "form.cancel": ":leave ", "form.next": ":2 goes to", "form.previous": ":back "}[string(offer.ID)]
 				if d.App.Top().Form() == nil || words == "" {
-					words = strings.TrimSuffix(d.App.Shell().Keys.Action(offer.ID).Name, " ...")
+					words = strings.TrimSuffix(d.App.Shell().Keys.Action(offer.ID).Name, "…")
 				}
 				if !strings.Contains(strings.ToLower(said), strings.ToLower(words)) {
 					t.Errorf("%s (%s) is not offered:\n%s", words, offer.ID, said)

@@ -42,8 +42,17 @@ func (p *Pick) Title() string { return plain.Line(p.ask.Title) }
 // Options returns what can be chosen, all of it.
 func (p *Pick) Options() []string { return p.ask.Options }
 
-// Choose answers with an option by its index.
-func (p *Pick) Choose(index int) tea.Cmd { return p.ask.Then(index) }
+// Point puts the cursor on an option by its index.
+func (p *Pick) Point(index int) {
+	p.Type("")
+	p.cursor = index
+}
+
+// Type types a text. The cursor is on that itself where it Takes it.
+func (p *Pick) Type(text string) {
+	p.form.Set(narrowing, text)
+	p.Edited()
+}
 
 // IsOpen tells whether more than the options can be the answer.
 func (p *Pick) IsOpen() bool { return p.ask.Other != nil }
@@ -58,9 +67,6 @@ func (p *Pick) Takes(text string) (takes bool, why string) {
 	}
 	return why == "", why
 }
-
-// ChooseOther answers with a text that Takes.
-func (p *Pick) ChooseOther(text string) tea.Cmd { return p.ask.Other.Then(text) }
 
 // Linear says what can be chosen, numbered from 1 unless what is typed can be the answer itself, such as the id 1.
 func (p *Pick) Linear() string {
@@ -96,6 +102,9 @@ func (p *Pick) View(look *theme.Theme, width, height int) string {
 }
 
 func (p *Pick) name(at int) string {
+	if at == asTyped && p.ask.OtherIs != "" {
+		return p.ask.OtherIs + " " + plain.Line(p.typed())
+	}
 	if at == asTyped {
 		return plain.Line(p.typed()) + " (as typed)"
 	}
@@ -104,7 +113,7 @@ func (p *Pick) name(at int) string {
 
 // nothing says why there is nothing to choose.
 func (p *Pick) nothing() string {
-	if _, why := p.Takes(p.typed()); why != "" {
+	if _, why := p.Takes(p.typed()); why != "" && p.ask.OtherIs == "" {
 		return fmt.Sprintf("%s %q %s.", p.ask.Other.Field.Label, plain.Line(p.typed()), why)
 	}
 	return "Nothing here matches that."
@@ -126,6 +135,7 @@ func (p *Pick) Offers() []actions.Offer {
 func (p *Pick) Form() *components.Form { return p.form }
 
 // Edited finds what fits what was typed. Where that can be the answer itself it comes first: who types an id means no other.
+// With a name of its own it comes last: who types "quit" among commands means the command.
 func (p *Pick) Edited() {
 	text := p.typed()
 	p.found, p.cursor = p.found[:0], 0
@@ -136,7 +146,9 @@ func (p *Pick) Edited() {
 		return
 	}
 	exact := slices.Index(p.ask.Options, text) // asTyped if it is none of them
-	if takes, _ := p.Takes(text); takes || exact != asTyped {
+	takes, _ := p.Takes(text)
+	last := takes && exact == asTyped && p.ask.OtherIs != ""
+	if exact != asTyped || takes && !last {
 		p.found = append(p.found, exact)
 	}
 	for _, match := range fuzzy.Find(text, p.ask.Options) {
@@ -144,13 +156,16 @@ func (p *Pick) Edited() {
 			p.found = append(p.found, match.Index)
 		}
 	}
+	if last {
+		p.found = append(p.found, asTyped)
+	}
 }
 
 // Do chooses or moves.
 func (p *Pick) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		return nil, true
+		return leave(p.ask.Left), true
 	case actions.NextField:
 		p.move(1)
 	case actions.PreviousField:
@@ -159,7 +174,7 @@ func (p *Pick) Do(id actions.ID) (tea.Cmd, bool) {
 		switch {
 		case len(p.found) == 0:
 		case p.found[p.cursor] == asTyped:
-			return p.ChooseOther(p.typed()), true
+			return p.ask.Other.Then(p.typed()), true
 		default:
 			return p.ask.Then(p.found[p.cursor]), true
 		}

@@ -44,6 +44,13 @@ func (p *Prompt) Offers() []actions.Offer { return actions.Able(actions.Submit, 
 // Form returns the line.
 func (p *Prompt) Form() *components.Form { return p.form }
 
+func leave(then func() tea.Cmd) tea.Cmd {
+	if then == nil {
+		return nil
+	}
+	return then()
+}
+
 // Edited does nothing: the form checks itself.
 func (p *Prompt) Edited() {}
 
@@ -51,7 +58,7 @@ func (p *Prompt) Edited() {}
 func (p *Prompt) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		return nil, true
+		return leave(p.ask.Left), true
 	case actions.Submit:
 		if p.form.Check() {
 			return p.ask.Then(p.form.Value(p.ask.Field.Name)), true

@@ -73,11 +73,14 @@ func failure(ctx context.Context, target *url.URL, err error) error {
 		err = wrapped.Err
 	}
 	var local *localError
+	var proxied *proxyError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%s took too long to send the image; draw it again to try once more", target.Host)
 	case errors.As(err, &local):
 		return local
+	case errors.As(err, &proxied):
+		return proxied
 	}
 	return fmt.Errorf("the image could not be fetched from %s: %w", target.Host, err)
 }

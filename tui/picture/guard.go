@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
 	"syscall"
 )
 
@@ -26,34 +26,73 @@ func localName(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local")
 }
 
+// special are the ranges that are set aside in the registries of special-purpose addresses of IANA, and multicast.
+// Of IPv6 only what lies within global is given out to networks at all.
+var (
+	global  = netip.MustParsePrefix("2000::/3")
+	special = prefixes(
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+		"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
+		"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+		"2001::/23",     // protocols, among them Teredo, benchmarks and ORCHID
+		"2001:db8::/32", // documentation, as is 3fff::/20
+		"3fff::/20",
+		"2002::/16", // 6to4, in which an address of IPv4 says where it leads
+		"2620:4f:8000::/48",
+	)
+	// translated are addresses of IPv4 as a network without IPv4 writes them (RFC 6052).
+	translated = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		list[i] = netip.MustParsePrefix(text)
+	}
+	return list
+}
+
+// public tells whether an address is one of the internet's, such as anybody may have a server at.
 func public(ip netip.Addr) bool {
 	ip = ip.Unmap()
-	shared := netip.AddrFrom4([4]byte{100, 64}) // carriers and tunnels use it within (RFC 6598)
-	return ip.IsGlobalUnicast() && !ip.IsPrivate() && !netip.PrefixFrom(shared, 10).Contains(ip)
+	if translated.Contains(ip) {
+		bytes := ip.As16()
+		ip = netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	if ip.Is6() && !global.Contains(ip) {
+		return false
+	}
+	return ip.IsValid() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // guard keeps connections from leading somewhere else than the address that a person has seen seems to. A name that
 // resolves to the local network, and a redirect into it, would make this computer knock on doors that are closed to whoever
 // wrote the address.
 type guard struct {
-	seen string // the host of that address
-
-	mutex   sync.Mutex
-	proxies map[string]bool // hosts that the environment names as proxies
+	seen        string // the host of that address
+	environment func(*http.Request) (*url.URL, error)
 }
 
 func newGuard(target *url.URL) *guard {
-	return &guard{seen: target.Hostname(), proxies: map[string]bool{}}
+	return &guard{seen: target.Hostname(), environment: http.ProxyFromEnvironment}
 }
 
+// proxy refuses what would go through one: only the proxy sees where a name leads, and to pass a proxy by is not what
+// somebody meant who has set one.
 func (g *guard) proxy(request *http.Request) (*url.URL, error) {
-	proxy, err := http.ProxyFromEnvironment(request)
-	if proxy != nil {
-		g.mutex.Lock()
-		defer g.mutex.Unlock()
-		g.proxies[proxy.Hostname()] = true
+	proxy, err := g.environment(request)
+	if err == nil && proxy != nil {
+		err = &proxyError{request.URL.Hostname()}
 	}
-	return proxy, err
+	return nil, err
+}
+
+// proxyError says that an image was not asked for from a proxy.
+type proxyError struct{ host string }
+
+func (p *proxyError) Error() string {
+	return fmt.Sprintf("A proxy is set, behind which nobody sees whether %s leads into the local network, so nothing was fetched. "+
+		"Open the image in a browser, or name the host in NO_PROXY.", p.host)
 }
 
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -68,11 +107,7 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	return dialer.DialContext(ctx, network, address)
 }
 
-func (g *guard) trusts(host string) bool {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	return g.proxies[host] || host == g.seen && localName(host)
-}
+func (g *guard) trusts(host string) bool { return host == g.seen && localName(host) }
 
 func refuseLocal(host, resolved string) error {
 	if to, err := netip.ParseAddrPort(resolved); err != nil || !public(to.Addr()) {

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -17,16 +20,55 @@ func TestOnlyTheLocalAddressThatAPersonHasSeenIsTrusted(t *testing.T) {
 		"another local address":             {"http://10.0.0.1/a.png", "10.0.0.2", false},
 		"a name, wherever it leads":         {"https://images.test/a.png", "images.test", false},
 		"this computer behind another name": {"https://images.test/a.png", "localhost", false},
-		"the proxy that a person has set":   {"https://images.test/a.png", "proxy.local", true},
 	} {
 		seen, err := url.Parse(test.seen)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := newGuard(seen)
-		g.proxies["proxy.local"] = true
-		if got := g.trusts(test.host); got != test.want {
+		if got := newGuard(seen).trusts(test.host); got != test.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestNoProxyIsAskedForAnImage(t *testing.T) {
+	target, err := url.Parse("http://images.test/a.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGuard(target)
+	g.environment = func(r *http.Request) (*url.URL, error) {
+		if r.URL.Hostname() == "images.test" {
+			return nil, nil
+		}
+		return url.Parse("http://proxy.test:3128")
+	}
+	if proxy, err := g.proxy(&http.Request{URL: target}); proxy != nil || err != nil {
+		t.Errorf("a host that goes without: %v, %v", proxy, err)
+	}
+	proxy, err := g.proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "other.test:444"}})
+	if err = failure(t.Context(), target, &url.Error{Err: err}); proxy != nil || !strings.Contains(err.Error(), "whether other.test leads") {
+		t.Errorf("a host behind the proxy: %v, %v", proxy, err)
+	}
+}
+
+// TestSpecialAddressesAreNotPublic has an address of each range in the registries of IANA, and neighbours of theirs.
+func TestSpecialAddressesAreNotPublic(t *testing.T) {
+	for want, list := range map[bool]string{
+		false: `0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.0.0.1 127.9.9.9 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.8 192.0.0.170
+			192.0.2.1 192.31.196.1 192.52.193.1 192.88.99.1 192.168.1.1 192.175.48.1 198.18.0.1 198.19.255.255 198.51.100.1 203.0.113.1 224.0.0.1
+			239.255.255.255 240.0.0.1 255.255.255.255
+			:: ::1 ::127.0.0.1 ::93.184.215.14 ::ffff:10.0.0.1 ::ffff:0:10.0.0.1 64:ff9b::10.0.0.1 64:ff9b::169.254.169.254 64:ff9b:1::1 64:ff9b:1::93.184.215.14
+			100::1 100:0:0:1::1 2001::1 2001:0:4136:e378:8000:63bf:3fff:fdd2 2001:1::1 2001:2::1 2001:3::1 2001:4:112::1 2001:10::1 2001:20::1 2001:30::1
+			2001:1ff::1 2001:db8::1 2002:a00:1:: 2002:5db8:d70e::1 2620:4f:8000::1 3fff::1 3fff:fff::1 4000::1 5f00::1 fc00::1 fd12::1 fe80::1 fe80::1%eth0
+			fec0::1 ff02::1 ff0e::1 2606:4700::1%eth0`,
+		true: `1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.1 93.184.215.14 100.63.255.255 100.128.0.1 172.15.0.1 172.32.0.1 192.0.1.1 192.167.0.1 198.17.0.1 198.20.0.1 223.255.255.1
+			::ffff:93.184.215.14 64:ff9b::93.184.215.14 2001:200::1 2001:4860:4860::8888 2003::1 2606:4700::1111 2a00:1450::1 3ffe::1`,
+	} {
+		for _, text := range strings.Fields(list) {
+			if got := public(netip.MustParseAddr(text)); got != want {
+				t.Errorf("%s is public: %v", text, got)
+			}
 		}
 	}
 }

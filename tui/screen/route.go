@@ -25,8 +25,11 @@ type (
 		Perks  []api.Perk
 		UserID string
 	}
-	// ToUser shows what a user can redeem and has redeemed.
-	ToUser struct{ ID string }
+	// ToUser shows what a user can redeem and has redeemed, the latter first if it is asked for.
+	ToUser struct {
+		ID       string
+		Redeemed bool
+	}
 	// ToProperty shows a property; with ID 0 it asks which.
 	ToProperty struct{ ID int64 }
 	// ToLogin logs in, or switches the profile.

@@ -42,8 +42,23 @@ type Chooser interface {
 	Choose(row int) bool
 }
 
+// Keeper is a Screen with unsaved text of which a draft is kept.
+type Keeper interface {
+	// Keep is the command that keeps what was typed until now; nil if nothing was. It is run before the program ends or is
+	// stopped, and the screen is closed.
+	Keep() tea.Cmd
+}
+
+// Reopener is a Screen that can be opened again after it was closed, as the last one of its kind. Messages go to it meanwhile.
+type Reopener interface {
+	Reopens() bool
+}
+
 // Edited tells a screen that a person has changed a field of its form.
 type Edited struct{ Field string }
+
+// FieldLeft tells a screen that the keyboard has gone from a field of its form to another, or from the form.
+type FieldLeft struct{}
 
 // Reconnected tells every screen that there is a client again, or another one: after a login, and when the service can be
 // reached again. Screens load again what they show; they keep what was typed. Other says that it is another service,

@@ -23,7 +23,7 @@ type Shell struct {
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // sends the message once the time has passed
 	NewID func() string                              // a new idempotency key
 
-	Screens func() []Screen // those that are open, the topmost last
+	Screens func() []Screen // those that are open or can be opened again, the topmost last
 
 	posted  []tea.Msg
 	covered bool // whoever posts now does not have the keyboard

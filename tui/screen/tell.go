@@ -30,11 +30,13 @@ func Tell(kind Kind, format string, args ...any) tea.Cmd {
 	return Send(Toast{kind, fmt.Sprintf(format, args...)})
 }
 
-// Confirm asks before something that cannot be taken back. Only the action Yes (y) does it, never Enter.
+// Confirm asks before something that cannot be taken back. Only the action Yes (y) does it, never Enter. With Words, one of
+// these has to be typed instead.
 type Confirm struct {
 	Title string // "Delete property 42?"
 	Text  string // what will happen, to which thing, in sentences
 	Yes   string // what y does: "delete it"
+	Words []string
 	Then  func() tea.Cmd
 }
 
@@ -44,7 +46,9 @@ type Pick struct {
 	Options []string
 	Current int // the option under the cursor at first
 	Then    func(index int) tea.Cmd
-	Other   *Prompt // takes what was typed and is none of the options; nil where there is nothing else
+	Other   *Prompt        // takes what was typed and is none of the options; nil where there is nothing else
+	OtherIs string         // names that before the text, as in "Open perk coffee", and puts it after the options that match; "" puts it first
+	Left    func() tea.Cmd // if nothing is chosen; nil does nothing
 }
 
 // Prompt asks for one line of text.
@@ -52,4 +56,5 @@ type Prompt struct {
 	Title string
 	Field components.Field
 	Then  func(value string) tea.Cmd
+	Left  func() tea.Cmd // if nothing is given; nil does nothing
 }

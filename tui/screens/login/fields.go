@@ -42,7 +42,10 @@ func (s *Screen) fill(profile screen.Profile) {
 	s.form.Set(sandboxField, yesOrNo(profile.Sandbox))
 	s.form.Set(secretField, "")
 	s.form.Remove(httpField)
-	s.allow, s.rejected, s.edited = profile.InsecureHTTP, false, false
+	s.allowed, s.rejected, s.edited = "", false, false
+	if profile.InsecureHTTP {
+		s.allowed = s.address()
+	}
 	s.askAboutHTTP(true)
 	s.goToMissing()
 }
@@ -58,9 +61,11 @@ func (s *Screen) goToMissing() {
 
 func (s *Screen) value(name string) string { return strings.TrimSpace(s.form.Value(name)) }
 
+func (s *Screen) address() string { return strings.TrimRight(s.value(addressField), "/") }
+
 // entered is the profile that the form describes.
 func (s *Screen) entered() screen.Profile {
-	address := strings.TrimRight(s.value(addressField), "/")
+	address := s.address()
 	return screen.Profile{
 		Name: s.value(nameField), APIURL: address, ClientID: s.value(idField),
 		Sandbox: s.sandbox(), InsecureHTTP: s.allows() && isOpen(address),
@@ -74,23 +79,32 @@ func (s *Screen) allows() bool {
 	if s.asksAboutHTTP() {
 		return s.form.Value(httpField) == components.Yes
 	}
-	return s.allow
+	return s.allowed != "" && s.allowed == s.address()
 }
 
 func (s *Screen) asksAboutHTTP() bool { return s.form.Field(httpField).Name != "" }
 
 // askAboutHTTP adds the question whether http is allowed where the address raises it, and takes it away again. While the
-// address is being typed, what may yet become this computer raises nothing.
+// address is being typed, what may yet become this computer raises nothing. A yes holds for the address where it was given.
 func (s *Screen) askAboutHTTP(settled bool) {
-	address := s.value(addressField)
+	address := s.address()
+	if s.asksAboutHTTP() && address != s.askedOf {
+		switch {
+		case s.allows():
+			s.allowed = s.askedOf
+		case s.allowed == s.askedOf:
+			s.allowed = ""
+		}
+		s.form.Set(httpField, yesOrNo(address == s.allowed))
+	}
+	s.askedOf = address
 	asks := isOpen(address) && (settled || !mayBecomeThisComputer(address))
 	switch {
 	case asks && !s.asksAboutHTTP():
 		s.form.Insert(addressField, components.Field{
-			Name: httpField, Label: "Allow http, on which others could read the secret", Kind: components.Switch, Value: yesOrNo(s.allow),
+			Name: httpField, Label: "Allow http, on which others could read the secret", Kind: components.Switch, Value: yesOrNo(address == s.allowed),
 		})
 	case !asks && s.asksAboutHTTP():
-		s.allow = s.allows()
 		s.form.Remove(httpField)
 	}
 }

@@ -21,9 +21,10 @@ type Screen struct {
 	width, height int
 
 	form     *components.Form
-	allow    bool // what was said of http where the form does not ask
-	edited   bool // a person has typed something
-	rejected bool // the service has just refused the secret
+	allowed  string // the address at which http is allowed; "" is none
+	askedOf  string // the address that the question about http is about
+	edited   bool   // a person has typed something
+	rejected bool   // the service has just refused the secret
 
 	profiles []screen.Profile
 

@@ -275,6 +275,31 @@ func TestHTTPIsAskedAboutOnlyWhereItMatters(t *testing.T) {
 	}
 }
 
+func TestHTTPIsAllowedForOneAddress(t *testing.T) {
+	accounts := &scripted{profiles: []screen.Profile{old}, current: "office"}
+	d := start(t, accounts)
+	form := d.App.Top().Form()
+	allowed := func() string { return form.Value("insecure_http") }
+	form.FocusOnName("api_url")
+	steps := []string{allowed()}
+	d.Type("x")
+	steps = append(steps, allowed())
+	d.Press("backspace")
+	steps = append(steps, allowed())
+	d.Clear()
+	d.Type("http://192.0.2.2/v2")
+	steps = append(steps, allowed())
+	d.Press("down", " ", "up")
+	steps = append(steps, allowed())
+	d.Type("/")
+	steps = append(steps, allowed())
+	d.Type("x")
+	steps = append(steps, allowed())
+	if want := "yes no yes no yes yes no"; strings.Join(steps, " ") != want {
+		t.Errorf("allowed: %q, want %s", steps, want)
+	}
+}
+
 func TestAnErrorBesideTheAddressIsAboutThatAddress(t *testing.T) {
 	accounts := &scripted{profiles: []screen.Profile{shop}, current: "shop", answer: make(chan error), begun: make(chan screen.Profile, 1), ended: make(chan error, 1)}
 	d := start(t, accounts)

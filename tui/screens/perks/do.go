@@ -23,11 +23,20 @@ const (
 // Offers is what can be done with the list, or with the filter while it is typed.
 func (s *Screen) Offers() []actions.Offer {
 	if s.typing {
-		return append([]actions.Offer{actions.If(actions.Submit, "").As("to the list")}, actions.Able(actions.Cancel, actions.NextField, actions.PreviousField)...)
+		submit := actions.If(actions.Submit, "").As("to the list")
+		if s.typedID() != "" {
+			submit = submit.As("open perk")
+		}
+		leave := actions.If(actions.Cancel, "").As("leave") // it keeps the filter
+		return append([]actions.Offer{submit, leave}, actions.Able(actions.NextField, actions.PreviousField)...)
 	}
 	perk, marked, filtered := "", "", ""
 	if len(s.shown) == 0 {
 		perk = noPerk
+	}
+	open := perk
+	if s.typedID() != "" {
+		open = ""
 	}
 	if len(s.marks) == 0 {
 		marked = noMark
@@ -41,9 +50,9 @@ func (s *Screen) Offers() []actions.Offer {
 	}
 	back, on := s.whyNoPage()
 	return append([]actions.Offer{
-		actions.If(actions.Open, perk),
+		actions.If(actions.Open, open),
 		actions.If(actions.Filter, ""),
-		actions.If(actions.Redeem, s.whyNotRedeem()),
+		s.marks.Offer(s.whyNotCurrent()),
 		actions.If(actions.ClearFilter, filtered),
 		actions.If(actions.NextPage, on),
 		actions.If(actions.Mark, s.whyNoMark()),
@@ -54,6 +63,8 @@ func (s *Screen) Offers() []actions.Offer {
 		actions.If(actions.Expired, ""),
 		actions.If(actions.ClearMarks, marked),
 		actions.If(actions.Preview, preview),
+		actions.If(actions.PreviewDown, s.whyNoPreview()),
+		actions.If(actions.PreviewUp, s.whyNoPreview()),
 		actions.If(actions.PreviousPage, back),
 		actions.If(actions.FirstPage, back),
 		actions.If(actions.LastPage, on),
@@ -67,6 +78,9 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.Filter:
 		return s.openFilter()
 	case actions.Submit:
+		if s.typedID() != "" {
+			return tea.Batch(s.leaveFilter(true), s.open())
+		}
 		return s.leaveFilter(true)
 	case actions.Cancel:
 		return s.leaveFilter(false)
@@ -83,10 +97,14 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.Mark:
 		s.mark()
 	case actions.ClearMarks:
-		s.clearMarks()
+		s.setMarks(nil)
 	case actions.Preview:
 		s.preview = !s.preview
 		s.arrange()
+	case actions.PreviewDown:
+		s.scrollPreview(1)
+	case actions.PreviewUp:
+		s.scrollPreview(-1)
 	case actions.Redeem:
 		return s.redeem()
 	case actions.Open:
@@ -164,6 +182,9 @@ func (s *Screen) toggleExpired() tea.Cmd {
 }
 
 func (s *Screen) open() tea.Cmd {
+	if id := s.typedID(); id != "" {
+		return s.shell.Open(screen.ToPerk{ID: id})
+	}
 	perk, ok := s.current()
 	if !ok {
 		return nil

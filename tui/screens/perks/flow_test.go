@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
@@ -68,6 +70,47 @@ func TestTheListFollowsTheFilter(t *testing.T) {
 	d.See("Filter: near 52.52,13.4 within 1 km - newest first")
 	d.Press("F")
 	d.See("row 1 of 120")
+}
+
+// TestAPerkIsOpenedByItsID types ids into the filter and the palette, where one that belongs to no perk is said not to.
+func TestAPerkIsOpenedByItsID(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t)
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "demo-009729", Title: "Coffee for two"}}, store.PerkRecord{Perk: api.Perk{ID: "sauna", Title: "An hour of heat"}})
+	d := tuitest.Start(t, server)
+	d.See("row 1 of 2")
+	d.Press("/")
+	d.Type("demo-009729")
+	d.See(`No perk fits the filter: words "demo-009729". enter opens the perk with the id "demo-009729".`, "enter open perk")
+	d.Press("enter")
+	d.See("Perk Coffee for two")
+	d.Press("esc")
+	d.See(`Filter: words "demo-009729"`, `enter opens the perk with the id "demo-009729". F clears the filter.`)
+	d.Press("enter")
+	d.See("Perk Coffee for two")
+	d.Press("esc", "/", "tab")
+	d.Type("Rome")
+	d.See("city Rome. F clears the filter.", "enter to the list")
+	d.Press("enter", "l")
+	d.See("Open: not possible now. There is no perk here.")
+	d.Press("F")
+	d.See("row 1 of 2")
+
+	d.Press("ctrl+k")
+	d.Type("sauna")
+	d.See("> Open perk sauna")
+	d.Press("enter")
+	d.See("Perk An hour of heat")
+	d.Press(":")
+	d.Type("no-such")
+	d.See("Open perk no-such")
+	d.Press("up", "enter") // the last, below the commands
+	d.See("There is no perk no-such.", "looks again.")
+	d.Press(":")
+	d.Type("quit")
+	d.See("> Quit (q)", "  Open perk quit")
+	d.Type(" now")
+	d.See("Nothing here matches that.")
 }
 
 func TestAWrongFieldSendsNothingAndSaysWhy(t *testing.T) {
@@ -220,16 +263,58 @@ func TestOpenCopyAndRedeem(t *testing.T) {
 	d.Press(" ", "G", "j")
 	d.See("page 2 of 3")
 	d.Press(" ", "j", " ", " ")
-	d.See("2 marked")
-	if ids := redeemed(t, d); ids != "perk-001 perk-051" {
+	d.See("2 marked, 1 not on this page", "r redeem 2 marked")
+	d.Press("X")
+	d.Gone("marked")
+	d.Press(" ", "k", " ")
+	if ids := redeemed(t, d); ids != "perk-052 perk-051" {
 		t.Errorf("of the marks %s is redeemed", ids)
 	}
+}
+
+// TestMarksOutOfSightAreNamed filters the list after a mark.
+func TestMarksOutOfSightAreNamed(t *testing.T) {
+	t.Parallel()
+	d := start(t)
+	d.Press(" ")
+	d.See("1 marked", "r redeem 1 marked")
+	d.Press("/")
+	d.Type("tea")
+	d.Press("enter")
+	d.See("row 1 of 40, page 1 of 1 - 1 marked, not on this page", "> Tea 003", "r redeem 1 marked")
 	d.Press("r")
-	d.Until("the redeem", func() bool { return d.Depth() == 2 })
-	d.Send(screen.Back{})
-	d.See("2 perks are still marked. X takes all marks away.")
-	d.Press("X")
-	d.Gone("2 marked")
+	d.See("Redeem 1 marked: Coffee 001", "Redeem only the one under the cursor: Tea 003")
+	d.Press("down", "enter")
+	d.See("Redeem Tea 003", "> User")
+	d.Press("esc")
+	d.See("1 marked, not on this page")
+	d.Press("r", "enter")
+	d.See("Redeem Coffee 001", "> User")
+}
+
+// TestAMarkGoesOnceItsPerkIsRedeemed leaves the mark of the perk that was refused.
+func TestAMarkGoesOnceItsPerkIsRedeemed(t *testing.T) {
+	t.Parallel()
+	server := stocked(t)
+	server.ImportUsers("alice")
+	d := tuitest.Start(t, server)
+	d.See("row 1 of 120")
+	if _, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), "perk-002", api.RedeemRequest{UserID: "alice"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	d.Press(" ", "j", " ", "j", " ")
+	d.See("3 marked")
+	d.Press("r")
+	d.See("Redeem 3 perks", "> User")
+	d.Type("alice")
+	d.Press("ctrl+s")
+	d.See("Redeem for alice?")
+	d.Press("y")
+	d.See("[already redeemed] Coffee 002", "[redeemed] Tea 003")
+	d.Settle()
+	d.Press("esc")
+	d.Elapse(time.Minute)
+	d.See("row 3 of 120, page 1 of 3 - 1 marked", "* Coffee 002")
 }
 
 func redeemed(t *testing.T, d *tuitest.Driver) string {
@@ -251,13 +336,87 @@ func TestThePreviewStandsBesideTheListWhereThereIsRoom(t *testing.T) {
 	d := tuitest.StartOver(t, numbered(1000))
 	d.See("row 1 of 1,000")
 	d.Press("v")
-	d.See("Show details beside the list, or hide them: not possible now. The window is too narrow: it takes 100 columns.")
+	d.See("Preview on/off: not possible now. The window is too narrow: it takes 100 columns.")
 	d.Resize(100, 24)
 	d.See("About:", "Two coffees for the", "Id: perk-0000001")
 	d.Press("j")
 	d.See("Id: perk-0000002")
 	d.Press("v")
 	d.Gone("About:")
+}
+
+// TestALargerTerminalSaysMore looks at one perk in the list, beside its preview.
+func TestALargerTerminalSaysMore(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t)
+	title := "Treat yourself to a ticket for a matinee of your choice"
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{
+		ID: "demo-009729", Title: title, DiscountText: text("20% off"), MerchantName: text("Wild Rose Gallery"), City: "San Francisco", Category: text("Food & Drink"),
+	}})
+	d := tuitest.Start(t, server)
+	d.See("row 1 of 1")
+	for size, wanted := range map[[2]int][]string{
+		{80, 24}:  {"20% off", "Wild Rose"},
+		{100, 30}: {"20% off"},
+		{120, 40}: {"20% off", "Wild Rose"},
+		{160, 40}: {"Treat yourself to a ticket for a matinee", "20% off", "Wild Rose", "San Fran", "Food"},
+		{200, 60}: {title, "20% off", "Wild Rose Gallery", "San Francisco", "Food & Drink", "demo-009729"},
+	} {
+		d.Resize(size[0], size[1])
+		row := strings.Split(strings.Split(d.Screen(), "\n")[3], "│")[0]
+		for _, want := range wanted {
+			if !strings.Contains(row, want) {
+				t.Errorf("at %dx%d %q is missing: %q", size[0], size[1], want, row)
+			}
+		}
+	}
+}
+
+// TestALongPreviewHidesNothing reads a long text to its end beside the list.
+func TestALongPreviewHidesNothing(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t)
+	about := make([]string, 80)
+	for i := range about {
+		about[i] = fmt.Sprintf("Line %d.", i+1)
+	}
+	server.ImportPerks(
+		store.PerkRecord{Perk: api.Perk{ID: "long", Title: "A long text", Description: strings.Join(about, "\n"), Terms: text("On weekdays only.\nNot on holidays.")}},
+		store.PerkRecord{Perk: api.Perk{ID: "short", Title: "A short text", Description: "All of it."}},
+	)
+	d := tuitest.Start(t, server)
+	d.See("row 1 of 2")
+	d.Press("J")
+	d.See("Preview down: not possible now. The window is too narrow")
+	d.Resize(120, 30)
+	d.Press("s")
+	d.See("Sort by")
+	d.Type("title\n")
+	d.Until("A to Z", func() bool { return d.Shows("by title, A to Z") })
+	d.Settle()
+	d.Press("g")
+	d.See("> A long text", "Line 1.", "On weekdays only.", "Not on holidays.", "…", "↓ J more")
+	for i := range about {
+		for presses := 0; !d.Shows(about[i]); presses++ {
+			if presses == 2 {
+				t.Fatalf("%q is skipped:\n%s", about[i], d.Screen())
+			}
+			d.Press("J")
+		}
+	}
+	d.Press("J", "J", "J")
+	d.See("↑ K back", "Line 80.", "Not on holidays.")
+	d.Gone("J more")
+	d.Send(tea.MouseMsg{X: 100, Y: 10, Button: tea.MouseButtonWheelUp, Action: tea.MouseActionPress})
+	d.See("↓ J more ↑ K back")
+	for range 20 {
+		d.Press("K")
+	}
+	d.See("A long text", "Line 1.")
+	d.Gone("K back")
+	d.Press("j")
+	d.See("All of it.")
+	d.Gone("J more")
 }
 
 func TestNoKeyDoesAnythingElseWhileTheFilterIsTyped(t *testing.T) {

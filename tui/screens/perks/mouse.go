@@ -9,10 +9,17 @@ import (
 // wheelRows is how many rows one notch of the wheel moves.
 const wheelRows = 3
 
-// point takes the mouse: the wheel moves the cursor, a click puts it on a row, a click on the row under it opens that.
+// point takes the mouse: the wheel moves the cursor, beside the list it scrolls the preview, a click puts it on a row, a click on the row under it opens that.
 func (s *Screen) point(msg tea.MouseMsg) tea.Cmd {
 	if msg.Action != tea.MouseActionPress {
 		return nil
+	}
+	switch msg.Button {
+	case tea.MouseButtonWheelUp, tea.MouseButtonWheelDown:
+		if s.showsPreview() && msg.X >= s.tableWidth {
+			s.scrollPreview(map[tea.MouseButton]int{tea.MouseButtonWheelUp: -1, tea.MouseButtonWheelDown: 1}[msg.Button])
+			return nil
+		}
 	}
 	switch msg.Button {
 	case tea.MouseButtonWheelUp:

@@ -39,20 +39,21 @@ type Screen struct {
 	tableWidth int
 	titleMin   int
 
-	marks       []api.Perk
-	marksOpened bool // a redeem was opened with the marks
+	marks screen.Marks
 
 	categories     *screen.Loader[[]api.Category]
 	categoriesWait bool // they are to be chosen from as soon as they come
 
-	preview bool // shown where there is room
+	preview    bool   // shown where there is room
+	previewOf  string // the perk that it shows
+	previewTop int    // the first line of it that is seen
 }
 
 // New makes the screen.
 func New(shell *screen.Shell) *Screen {
 	s := &Screen{
 		shell:      shell,
-		want:       query{order: byDefault()},
+		want:       query{order: screen.DefaultOrder()},
 		page:       1,
 		list:       screen.NewLoader[batch](shell),
 		ahead:      screen.NewLoader[batch](shell),
@@ -103,8 +104,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return s.follow()
 	case screen.Reconnected:
 		return s.reconnect(msg)
-	case screen.Revealed:
-		return s.revealed()
+	case screen.Redeemed:
+		s.setMarks(s.marks.Without(msg.PerkID))
+		return nil
 	case tea.MouseMsg:
 		return s.point(msg)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/plain"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/components"
 )
 
@@ -34,15 +35,89 @@ func (s *Screen) facts(p *api.Perk) [][2]string {
 	return facts
 }
 
-// previewLines draws the perk under the cursor.
+// previewLines draws the perk under the cursor, from the line to which it was scrolled. Where it is longer than its room, the last
+// line says so.
 func (s *Screen) previewLines(width, height int) []string {
 	perk, ok := s.current()
-	if !ok {
+	if !ok || height <= 0 {
 		return nil
 	}
+	facts := s.facts(&perk)
+	if s.previewOf != perk.ID {
+		s.previewOf, s.previewTop = perk.ID, 0
+	}
+	lines := s.factLines(facts, width, s.previewTop+height+1)
+	if len(lines) <= height {
+		s.previewTop = 0
+		return lines
+	}
+	room := height - 1
+	s.previewTop = min(s.previewTop, len(lines)-room)
+	below := len(lines) > s.previewTop+room
+	if s.previewTop == 0 {
+		lines = s.foldedFacts(facts, width, room)
+	} else {
+		lines = lines[s.previewTop : s.previewTop+room]
+	}
+	return append(lines, s.shell.Theme.Accent.Render(components.Cut(s.previewMark(below), width)))
+}
+
+// foldedFacts draws the facts shortened to a height: the terms have a place of their own below the rest, however long that is.
+func (s *Screen) foldedFacts(facts [][2]string, width, height int) []string {
+	var terms []string
+	if last := len(facts) - 1; facts[last][0] == "Terms" {
+		terms = s.cutFacts(facts[last:], width, height/3)
+		facts = facts[:last]
+	}
+	return append(s.cutFacts(facts, width, height-len(terms)), terms...)
+}
+
+// cutFacts draws as much of facts as there is room for, and marks the last line if that is not all.
+func (s *Screen) cutFacts(facts [][2]string, width, height int) []string {
+	lines := s.factLines(facts, width, height+1)
+	if len(lines) <= height || height <= 0 {
+		return lines[:min(len(lines), max(0, height))]
+	}
+	lines = lines[:height]
+	lines[height-1] = s.shell.Theme.Muted.Render("…")
+	return lines
+}
+
+// previewMark says that there is more, and how to get there.
+func (s *Screen) previewMark(below bool) string {
+	down, up := "↓ "+s.keyOf(actions.PreviewDown)+" more", "↑ "+s.keyOf(actions.PreviewUp)+" back"
+	switch {
+	case s.previewTop == 0:
+		return down
+	case below:
+		return down + "  " + up
+	}
+	return up
+}
+
+// scrollPreview moves the preview by so little that no line is skipped that the terms had taken the place of.
+func (s *Screen) scrollPreview(by int) {
+	s.previewTop = max(0, s.previewTop+by*max(1, s.height/4))
+}
+
+// whyNoPreview says why there is nothing to scroll beside the list.
+func (s *Screen) whyNoPreview() string {
+	switch {
+	case s.width < previewFrom:
+		return needsWindow
+	case !s.preview:
+		return s.keyOf(actions.Preview) + " shows the preview."
+	case len(s.shown) == 0:
+		return noPerk
+	}
+	return ""
+}
+
+// factLines draws facts, so many lines of them at most.
+func (s *Screen) factLines(facts [][2]string, width, height int) []string {
 	look := s.shell.Theme
 	var lines []string
-	for _, fact := range s.facts(&perk) {
+	for _, fact := range facts {
 		name, value := fact[0], fact[1]
 		if value == "" || len(lines) >= height {
 			continue

@@ -5,9 +5,12 @@ import (
 	"strconv"
 	"strings"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/plain"
+	"example.com/perks/tui/screen"
 )
 
 // query is which perks the list shows, and in which order. Two equal queries ask for the same.
@@ -38,10 +41,37 @@ func (q query) options(page int64) client.PerkListOptions {
 	return options
 }
 
+// chooseOrder asks for the field to sort by.
+func (s *Screen) chooseOrder() tea.Cmd {
+	note := func(field string) string {
+		if field == api.SortDistance && !s.want.isNear {
+			return " (needs Near in the filter)"
+		}
+		return ""
+	}
+	return s.shell.Post(screen.PickOrder(append(screen.PerkOrders(), api.SortDistance), s.want.effective(), note, s.sortBy))
+}
+
+func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
+	if order.Field == api.SortDistance && !s.want.isNear {
+		return screen.Tell(screen.Warning, "Perks can be sorted by distance only from a place: fill in Near in the filter (%s) first.", s.filterKey())
+	}
+	changed := s.want
+	changed.order = order
+	return s.ask(changed)
+}
+
+func (s *Screen) reverse() tea.Cmd {
+	changed := s.want
+	changed.order = changed.effective()
+	changed.order.Desc = !changed.order.Desc
+	return s.ask(changed)
+}
+
 // effective is the order that can be had: there is no distance without a place to measure from.
 func (q query) effective() api.SortKey {
 	if q.order.Field == api.SortDistance && !q.isNear {
-		return byDefault()
+		return screen.DefaultOrder()
 	}
 	return q.order
 }
@@ -71,6 +101,14 @@ func (q query) filter() string {
 	return strings.Join(parts, ", ")
 }
 
+// asID is what the words are if they are all of the filter and can be the id of a perk; "" otherwise.
+func (q query) asID() string {
+	if words := (query{words: q.words, expired: q.expired, order: q.order}); q != words || api.PerkIDRule(q.words) != "" {
+		return ""
+	}
+	return api.LowerUUID(q.words)
+}
+
 // summary says the whole query in one line, the filter first because it is what surprises most when it is forgotten.
 func (q query) summary() string {
 	which := "All valid perks"
@@ -82,7 +120,7 @@ func (q query) summary() string {
 	case q.expired:
 		which = "All perks, expired ones too"
 	}
-	return which + " - " + orderWords(q.effective())
+	return which + " - " + screen.OrderWords(q.effective())
 }
 
 func degrees(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -14,25 +14,29 @@ import (
 func columns(titleMin int) []components.Column {
 	return []components.Column{
 		{Name: "Title", Min: titleMin, Share: 6},
-		{Name: "Discount", Min: 10, Share: 2, Drop: 4},
-		{Name: "Merchant", Min: 14, Share: 3, Drop: 2},
-		{Name: "City", Min: 10, Share: 1, Drop: 3},
+		{Name: "Discount", Min: 10, Share: 2, Drop: 2},
+		{Name: "Merchant", Min: 14, Share: 3, Drop: 3},
+		{Name: "City", Min: 10, Share: 1, Drop: 4},
 		{Name: "Category", Min: 10, Share: 1, Drop: 5},
 		{Name: "Valid", Min: 13, Share: 1, Drop: 1},
 		{Name: "Id", Min: 10, Share: 1, Drop: 6},
 	}
 }
 
-// The least room for a title: where there is little, and otherwise.
+// The least room for a title: where there is little, as a rule, and where there is much.
 const (
 	leastTitle = 12
 	goodTitle  = 26
+	bestTitle  = 40
 	besides    = 17 // what the cursor and the days that are left take
 )
 
+// usualWidth is the width in which the list says the most important of each perk.
+const usualWidth = 80
+
 // fitTable lays the table out for its room.
 func (s *Screen) fitTable(width, height int) {
-	titleMin := max(leastTitle, min(width-besides, goodTitle))
+	titleMin := max(leastTitle, min(width-besides, goodTitle)) + max(0, min(width-usualWidth, bestTitle-goodTitle))
 	if titleMin != s.titleMin {
 		cursor := s.table.Cursor()
 		s.titleMin = titleMin
@@ -55,9 +59,8 @@ func (s *Screen) buildRows() {
 	now := s.shell.Now()
 	s.shown = s.list.Value.page.Data
 	s.rows = make([]components.Row, len(s.shown))
-	marked := s.markedIDs()
 	for i := range s.shown {
-		s.rows[i] = row(&s.shown[i], now, marked[s.shown[i].ID])
+		s.rows[i] = row(&s.shown[i], now, s.marks.Has(s.shown[i].ID))
 	}
 	s.rowsFrom = now
 	s.table.SetRows(s.rows)

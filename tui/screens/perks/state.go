@@ -32,9 +32,29 @@ func (s *Screen) noRows() (title, advice string, mood components.Mood, none bool
 	case !s.list.Has:
 		return "Nothing was loaded.", s.keyOf(actions.Refresh) + " loads the list.", components.Empty, true
 	case s.want.isFiltered():
-		return "No perk fits the filter: " + s.want.filter() + ".", s.clearedBy(), components.Empty, true
+		advice := s.clearedBy()
+		if id := s.typedID(); id != "" {
+			advice = fmt.Sprintf("%s opens the perk with the id %q. ", s.openKey(), id) + advice
+		}
+		return "No perk fits the filter: " + s.want.filter() + ".", advice, components.Empty, true
 	}
 	return "There are no perks yet.", "", components.Empty, true
+}
+
+// typedID is the words of the filter where they fit no perk and can be the id of one: ids are not among what words search.
+func (s *Screen) typedID() string {
+	if len(s.shown) > 0 || !s.settled || s.list.Err != nil {
+		return ""
+	}
+	return s.want.asID()
+}
+
+// openKey is the key that opens now: in the filter the one that goes to the list.
+func (s *Screen) openKey() string {
+	if s.typing {
+		return actions.Spell("enter")
+	}
+	return s.keyOf(actions.Open)
 }
 
 // failure says what went wrong with the last load, after a few words on what that was, and what to do.
@@ -100,10 +120,7 @@ func (s *Screen) position(width int) string {
 	meta := s.list.Value.page.Meta
 	row := components.Count((meta.Page-1)*int64(meta.PerPage) + int64(s.table.Cursor()) + 1)
 	total, page, pages := components.Count(meta.Total), components.Count(meta.Page), components.Count(meta.TotalPages)
-	marks, age := "", ""
-	if len(s.marks) > 0 {
-		marks = components.Count(int64(len(s.marks))) + " marked"
-	}
+	marks, age := s.marks.Say(s.shown), ""
 	if old := s.shell.Now().Sub(s.list.At); s.list.Has && old >= oldAfter {
 		age = "loaded " + components.Age(old)
 	}

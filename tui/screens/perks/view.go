@@ -22,10 +22,25 @@ func (s *Screen) arrange() (top, bottom []string) {
 	s.tableTop = len(top)
 	s.tableWidth = s.width
 	if s.showsPreview() {
-		s.tableWidth = s.width * 3 / 5
+		s.tableWidth = s.widthBeside()
 	}
 	s.fitTable(s.tableWidth, max(0, s.height-len(top)-len(bottom)))
 	return top, bottom
+}
+
+// The widths of the preview: as much as it leaves to the list, and as much as it keeps where titles would be cut without it.
+const (
+	leastPreview = 37
+	goodPreview  = 50
+)
+
+// edge stands between the list and the preview.
+const edge = " │ "
+
+// widthBeside is the width of the list beside the preview: three fifths, and more where its cells would be cut.
+func (s *Screen) widthBeside() int {
+	room := s.width - components.Width(edge)
+	return max(s.width*3/5, min(usualWidth, room-leastPreview), min(s.table.Natural(), room-goodPreview))
 }
 
 func (s *Screen) showsPreview() bool { return s.preview && s.width >= previewFrom && len(s.shown) > 0 }
@@ -54,10 +69,10 @@ func (s *Screen) middle(height int) []string {
 	if !s.showsPreview() {
 		return rows
 	}
-	edge := s.shell.Theme.Border.Render(" │ ")
-	beside := s.previewLines(s.width-s.tableWidth-3, height)
+	border := s.shell.Theme.Border.Render(edge)
+	beside := s.previewLines(s.width-s.tableWidth-components.Width(edge), height)
 	for i := range rows {
-		rows[i] = components.Pad(rows[i], s.tableWidth) + edge
+		rows[i] = components.Pad(rows[i], s.tableWidth) + border
 		if i < len(beside) {
 			rows[i] += beside[i]
 		}

@@ -48,6 +48,7 @@ func (s *Screen) offer(ids []int64) tea.Cmd {
 		Title:   "Which property?",
 		Options: append(options, "Another property ..."),
 		Other:   &other,
+		Left:    s.close,
 		Then: func(index int) tea.Cmd {
 			if index < len(ids) {
 				return s.open(ids[index])
@@ -71,6 +72,7 @@ func (s *Screen) prompt() screen.Prompt {
 			}
 			return s.open(id)
 		},
+		Left: s.close,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -31,6 +32,9 @@ func remove(seen version) screen.Fetch[removed] {
 			}
 		}
 		_, err := c.DeleteProperty(ctx, id, seen.ETag)
+		if neverMatches(ctx, c, seen, err) {
+			_, err = c.DeleteProperty(ctx, id, "")
+		}
 		switch {
 		case client.Missing(err):
 			return removed{quiet: true}, nil
@@ -57,7 +61,7 @@ func unlessGone(err error) error {
 func (s *Screen) askDelete(meanwhile string) tea.Cmd {
 	seen := s.record.Value
 	p := seen.Property
-	text := fmt.Sprintf("%s\n%s\nProperty %d at %s\n\nIt is taken off the service. Only the operator of the service can bring it back.",
+	text := fmt.Sprintf("%s\n%s\nProperty %d at %s\n\nIt goes offline now. Only an operator can restore it.",
 		plain.Line(p.Title), place(p), p.ID, s.shell.Account.Profile.APIURL)
 	if meanwhile != "" {
 		text = meanwhile + "\n\n" + text
@@ -69,6 +73,7 @@ func (s *Screen) askDelete(meanwhile string) tea.Cmd {
 		Title: fmt.Sprintf("Delete property %d?", p.ID),
 		Text:  text,
 		Yes:   "delete it",
+		Words: []string{strconv.FormatInt(p.ID, 10), "delete"},
 		Then:  func() tea.Cmd { s.notes = nil; return s.remover.Send(remove(seen)) },
 	})
 }

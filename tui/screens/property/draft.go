@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -12,14 +13,14 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// draftPause is how long nothing more must be typed until a draft is kept.
+// draftPause is how long text can be unsaved before it is kept: it counts from the first key, so that somebody who types without
+// a pause loses no more.
 const draftPause = 2 * time.Second
 
 // baseOfDraft is where a draft holds the version that its text is a change to. No field is called so.
 const baseOfDraft = "(base)"
 
-// drafts keeps the unsaved text of one property. Files are written one after the other, so that an older text never comes
-// over a newer one, nor over none.
+// drafts keeps the unsaved text of one property.
 type drafts struct {
 	shell *screen.Shell
 	name  string
@@ -27,19 +28,17 @@ type drafts struct {
 	values map[string]string // what is kept, or is about to be; nil for nothing
 	known  bool              // values was read
 
-	number int // of the last change
-	busy   bool
-	next   *keeping
+	number int     // of the last version to be kept
+	dirty  bool    // something was typed since
+	last   tea.Cmd // keeps the last version unless that is done; nil if there was none
 	warned bool
+
+	writing sync.Mutex // guards written, and is held while a file is written
+	written int        // the number of the version that was written last
 }
 
-type keeping struct {
-	profile screen.Profile
-	values  map[string]string
-}
-
-// pausedDraft says that the pause after a change has passed.
-type pausedDraft struct {
+// dueDraft says that unsaved text has to be kept now.
+type dueDraft struct {
 	drafts *drafts
 	number int
 }
@@ -49,44 +48,57 @@ type keptDraft struct {
 	err    error
 }
 
+// Failed tells whether the draft could not be kept.
+func (k keptDraft) Failed() bool { return k.err != nil }
+
 func draftsOf(shell *screen.Shell, id int64) *drafts {
 	return &drafts{shell: shell, name: fmt.Sprintf("property-%d", id)}
 }
 
-// rest waits until nothing more is typed.
-func (d *drafts) rest() tea.Cmd {
-	d.number++
-	return d.shell.After(draftPause, pausedDraft{d, d.number})
+// edited starts the pause after which the text is kept. Keys that follow do not start it again.
+func (d *drafts) edited() tea.Cmd {
+	if d.dirty {
+		return nil
+	}
+	d.dirty = true
+	return d.shell.After(draftPause, dueDraft{d, d.number})
 }
 
 // keep writes the text down; nil drops what was written.
 func (d *drafts) keep(profile screen.Profile, values map[string]string) tea.Cmd {
 	d.number++
-	d.values, d.known = values, true
-	d.next = &keeping{profile, values}
-	return d.write()
+	d.values, d.known, d.dirty = values, true, false
+	d.last = d.write(d.number, profile, values)
+	return d.last
 }
 
 func (d *drafts) drop(profile screen.Profile) tea.Cmd { return d.keep(profile, nil) }
 
-func (d *drafts) write() tea.Cmd {
-	if d.busy || d.next == nil {
-		return nil
+// write is the command that writes a version unless that one or a later one was written: commands may run in any order, and the
+// last one runs again when the program ends, which is another try where it has failed.
+func (d *drafts) write(number int, profile screen.Profile, values map[string]string) tea.Cmd {
+	memory := d.shell.Memory
+	return func() tea.Msg {
+		d.writing.Lock()
+		defer d.writing.Unlock()
+		if number <= d.written {
+			return nil
+		}
+		err := memory.KeepDraft(profile, d.name, values)
+		if err == nil {
+			d.written = number
+		}
+		return keptDraft{d, err}
 	}
-	what, memory := *d.next, d.shell.Memory
-	d.busy, d.next = true, nil
-	return func() tea.Msg { return keptDraft{d, memory.KeepDraft(what.profile, d.name, what.values)} }
 }
 
-// kept goes on with what is to be written next. That drafts cannot be kept is said once.
+// kept says once that drafts cannot be kept.
 func (d *drafts) kept(err error) tea.Cmd {
-	d.busy = false
-	next := d.write()
 	if err == nil || d.warned {
-		return next
+		return nil
 	}
 	d.warned = true
-	return tea.Batch(next, screen.Tell(screen.Warning, "What you type cannot be kept as a draft: %s", err))
+	return screen.Tell(screen.Warning, "What you type cannot be kept as a draft: %s", err)
 }
 
 // foundDraft is what was kept of an earlier edit, nil if nothing was.
@@ -121,7 +133,7 @@ func (e *edit) draft() map[string]string {
 	return values
 }
 
-// beginEdit opens the form, or lets a person take up a text from before.
+// beginEdit opens the form, or lets a person resume a draft.
 func (s *Screen) beginEdit() tea.Cmd {
 	base, typed := readDraft(s.drafts.values, s.record.Value)
 	if len(typed) == 0 {
@@ -129,8 +141,8 @@ func (s *Screen) beginEdit() tea.Cmd {
 		return nil
 	}
 	return s.shell.Post(screen.Pick{
-		Title:   "There is unsaved text from before",
-		Options: []string{"take it up: " + words(typedNames(typed)), "throw it away, and begin with the property as it is"},
+		Title:   "Unsaved draft: " + words(typedNames(typed)),
+		Options: []string{"Resume", "Discard"},
 		Then: func(index int) tea.Cmd {
 			if s.stage != reading || !s.record.Has || s.isBusy() {
 				return nil
@@ -139,7 +151,7 @@ func (s *Screen) beginEdit() tea.Cmd {
 				s.fill(newEdit(s.shell, s.record.Value, api.PropertyPatch{}))
 				return s.drafts.drop(s.shell.Account.Profile)
 			}
-			return s.takeUp(base, typed)
+			return s.resume(base, typed)
 		},
 	})
 }
@@ -159,8 +171,8 @@ func readDraft(values map[string]string, now version) (base version, typed map[s
 	return base, typed
 }
 
-// takeUp goes on with a draft. What became of the property since is merged into it first.
-func (s *Screen) takeUp(base version, typed map[string]string) tea.Cmd {
+// resume goes on with a draft. What became of the property since is merged into it first.
+func (s *Screen) resume(base version, typed map[string]string) tea.Cmd {
 	e := newEdit(s.shell, base, api.PropertyPatch{})
 	for name, value := range typed {
 		e.form.Set(name, value)

@@ -3,8 +3,10 @@ package property
 import (
 	"errors"
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/tui/screen"
 )
@@ -21,28 +23,43 @@ func (d *diary) KeepDraft(_ screen.Profile, _ string, values map[string]string) 
 	return d.err
 }
 
-func TestDraftsAreWrittenOneAfterTheOther(t *testing.T) {
+func TestAnOlderDraftNeverReplacesANewerOne(t *testing.T) {
 	memory := &diary{}
 	shell := shellOfTest()
 	shell.Memory = memory
 	d := draftsOf(shell, 42)
 	first := d.keep(screen.Profile{}, map[string]string{"title": "one"})
-	for _, title := range []string{"two", "three"} {
-		if d.keep(screen.Profile{}, map[string]string{"title": title}) != nil {
-			t.Fatalf("%s is written beside the first", title)
+	second := d.keep(screen.Profile{}, map[string]string{"title": "two"})
+	dropped := d.drop(screen.Profile{})
+	for _, cmd := range []tea.Cmd{second, first, dropped, second, dropped} {
+		cmd()
+	}
+	if diff := cmp.Diff([]string{"two", ""}, memory.titles); diff != "" {
+		t.Error("written (-want +got):", diff)
+	}
+}
+
+func TestTextIsUnsavedForTwoSecondsAtMost(t *testing.T) {
+	var due []tea.Msg
+	shell := shellOfTest()
+	shell.After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
+		if pause != 2*time.Second {
+			t.Errorf("it waits %s", pause)
 		}
+		due = append(due, msg)
+		return nil
 	}
-	if d.drop(screen.Profile{}) != nil {
-		t.Fatal("it is dropped while it is written")
+	d := draftsOf(shell, 42)
+	for range 5 { // somebody who types on and on
+		d.edited()
 	}
-	first()
-	next := d.kept(nil)
-	if next == nil {
-		t.Fatal("the last is never written")
+	if len(due) != 1 || due[0] != (dueDraft{d, d.number}) {
+		t.Fatalf("after five keys %v is due", due)
 	}
-	next()
-	if d.kept(nil) != nil || len(memory.titles) != 2 || memory.titles[0] != "one" || memory.titles[1] != "" {
-		t.Errorf("written %q", memory.titles)
+	d.keep(screen.Profile{}, map[string]string{"title": "one"})
+	d.edited()
+	if len(due) != 2 || due[1] != (dueDraft{d, d.number}) || due[1] == due[0] {
+		t.Errorf("after the next key %v is due", due)
 	}
 }
 

@@ -24,6 +24,23 @@ type edit struct {
 	profile screen.Profile // in which its draft is kept
 
 	compared compared
+	drawn    drawn
+}
+
+// drawn is the comparison as it was drawn last, because long texts take too long to wrap for every frame. What changes the edit
+// forgets it.
+type drawn struct {
+	width int
+	lines []line
+}
+
+// parts draws the comparison.
+func (e *edit) parts(width int) []line {
+	if e.drawn.width != width {
+		lines, _, _ := partLines(e.comparison(), width)
+		e.drawn = drawn{width, lines}
+	}
+	return e.drawn.lines
 }
 
 // newEdit lays out the form with a change already made.
@@ -100,6 +117,7 @@ func (e *edit) changes() (patch api.PropertyPatch, wrong []string) {
 
 // rebase makes the edit one of another version. Text that cannot be read yet stays as it was typed.
 func (e *edit) rebase(shell *screen.Shell, base version, patch api.PropertyPatch) {
+	e.drawn = drawn{}
 	if e.form == nil {
 		e.base, e.patch, e.merge = base, patch, nil
 		return
@@ -131,14 +149,14 @@ func (s *Screen) compare() tea.Cmd {
 	patch, wrong := e.changes()
 	if len(wrong) > 0 {
 		e.form.FocusOn(slices.Index(e.form.Names(), wrong[0]))
-		e.note("Put this right first: %s.", words(wrong))
+		e.note("Fix first: %s.", words(wrong))
 		return nil
 	}
 	if patch.IsEmpty() {
 		return screen.Tell(screen.Note, "Nothing was changed, so there is nothing to send.")
 	}
-	s.show(comparing)
 	e.patch = patch
+	s.show(comparing)
 	return nil
 }
 
@@ -149,9 +167,9 @@ func (s *Screen) discard() tea.Cmd {
 		return s.leaveEdit()
 	}
 	return s.shell.Post(screen.Confirm{
-		Title: fmt.Sprintf("Leave property %d as it was?", s.id),
-		Text:  "What you have typed is thrown away: " + words(typedNames(typed)) + ".",
-		Yes:   "throw it away",
+		Title: "Discard your changes to " + words(typedNames(typed)) + "?",
+		Text:  fmt.Sprintf("Property %d stays as it was.", s.id),
+		Yes:   "discard",
 		Then: func() tea.Cmd {
 			if s.edit == nil || s.sender.Busy() {
 				return nil

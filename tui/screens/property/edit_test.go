@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"example.com/perks/api"
@@ -34,6 +35,27 @@ func TestAPropertyIsOpenedByIDAndThenFromTheRecentOnes(t *testing.T) {
 	}
 }
 
+// TestLeavingTheChoiceGoesBack leaves both questions, from the page that was there.
+func TestLeavingTheChoiceGoesBack(t *testing.T) {
+	o := begin(t, 42)
+	for range 2 {
+		o.Press("3")
+		o.See("Which property?")
+		o.Press("esc")
+		o.See("Property 42: Bright flat", "Price per week 250.50")
+		o.Gone("No property is open.")
+	}
+	o.Press("3")
+	o.See("Which property?")
+	o.Press("up", "enter")
+	o.See("Open a property")
+	o.Press("esc")
+	o.See("Property 42: Bright flat", "Price per week 250.50")
+	if o.Depth() != 2 {
+		t.Errorf("%d screens are open", o.Depth())
+	}
+}
+
 func TestOnlyWhatWasChangedIsSaved(t *testing.T) {
 	o := begin(t, 42)
 	o.Press("e")
@@ -41,11 +63,11 @@ func TestOnlyWhatWasChangedIsSaved(t *testing.T) {
 	o.fill("price_pw", "12,5")
 	o.See("must be plain decimal digits such as 120.50")
 	o.Press("ctrl+s")
-	o.See("Put this right first: price per week.")
+	o.See("Fix first: price per week.")
 	o.fill("price_pw", "275.00")
 	o.fill("lat", "")
 	o.Press("ctrl+s")
-	o.See("- 250.50", "+ 275.00", "- 53.8008", "+ (none)", "ctrl+s saves this in property 42")
+	o.See("- 250.50", "+ 275.00", "- 53.8008", "+ (none)", "2 fields change: Price per week, Latitude", "Save this in property 42? ctrl+s save")
 	if o.App.Top().Unsaved() == "" {
 		t.Error("nothing warns of the changes")
 	}
@@ -61,6 +83,38 @@ func TestOnlyWhatWasChangedIsSaved(t *testing.T) {
 	}
 	if o.App.Top().Unsaved() != "" {
 		t.Error("it still warns of changes")
+	}
+}
+
+// TestNothingIsSavedUnseen changes more than fits on the screen.
+func TestNothingIsSavedUnseen(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	o.fill("description", "One room.")
+	o.Paste(strings.Repeat(" And much to be said of it.", 150))
+	o.fill("price_pw", "999.99")
+	o.fill("bedrooms", "3")
+	o.Press("ctrl+s")
+	o.See("3 fields change: Description, Price per week, Bedrooms", "(enter shows all)", "↓", "more lines", "pgdn more enter show all")
+	if o.Shows("+ 3") || o.Shows("ctrl+s save pg") {
+		t.Fatalf("it is seen to its end, or can be saved:\n%s", o.Screen())
+	}
+	o.Press("ctrl+s")
+	o.See("not possible now. See all of it first:", "pgdn shows more.")
+	o.Press("enter")
+	o.Gone("(enter shows all)")
+	o.Press("pgdown", "ctrl+s")
+	o.See("See all of it first:")
+	o.Press("enter", "G")
+	o.See("+ 999.99", "+ 3", "ctrl+s save pgup")
+	if len(o.door.sent()) != 0 {
+		t.Fatalf("sent %q", o.door.sent())
+	}
+	o.Press("g", "ctrl+s")
+	o.See("Saved property 42: description, price per week, bedrooms.")
+	if p := o.stored(); p.PricePW.String() != "999.99" || p.Bedrooms != 3 {
+		t.Errorf("stored %+v", p)
 	}
 }
 
@@ -86,14 +140,14 @@ func TestLeavingTheFormAsks(t *testing.T) {
 	o.See("> Title")
 	o.Type("!")
 	o.Press("esc")
-	o.See("Leave property 42 as it was?", "What you have typed is thrown away: title.")
+	o.See("Discard your changes to title?", "Property 42 stays as it was.", "y discard")
 	o.Press("n")
 	o.See("> Title")
 	if o.value("title") != "Bright flat!" {
 		t.Errorf("the form holds %q", o.value("title"))
 	}
 	o.Press("esc")
-	o.See("Leave property 42 as it was?")
+	o.See("Discard your changes to title?")
 	o.Press("y")
 	o.See("Property id", "Bright flat")
 }
@@ -140,7 +194,7 @@ func TestAMergeLetsDecideAboutWhatBothChanged(t *testing.T) {
 		o.Press("ctrl+s")
 		o.See("Decide first about: title.")
 		o.Press(test.key)
-		o.See("All is decided.")
+		o.See("All decided.")
 		o.Press("ctrl+s")
 		o.See("Done: Saved property 42")
 		if p := o.stored(); p.Title != test.title || p.City != "York" || p.Bedrooms != 3 {
@@ -157,7 +211,7 @@ func TestAMergeBeginsAgainAsOftenAsSomebodyIsFaster(t *testing.T) {
 	o.fill("title", "Mine")
 	o.change(api.PropertyPatch{City: api.Some("York")})
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("None of it is what you changed", "All is decided. ctrl+s saves it so.", "City, changed by them")
+	o.See("None of it is what you changed", "All decided. ctrl+s saves.", "City, changed by them")
 	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
 	o.Press("ctrl+s")
 	o.See("> Title, changed by both", "theirs: Theirs", "mine: Mine")
@@ -206,7 +260,7 @@ func TestASavedEditIsUndone(t *testing.T) {
 	o.See("Saved property 42: title, images.")
 	o.Settle()
 	o.Press("z")
-	o.See("ctrl+s undoes this in property 42", "- Dark flat", "+ Bright flat", "+ https://img.example/a,1.jpg")
+	o.See("Undo this in property 42? ctrl+s undo, esc cancel", "- Dark flat", "+ Bright flat", "+ https://img.example/a,1.jpg")
 	o.Press("esc")
 	o.See("Title Dark flat")
 	o.Press("z", "ctrl+s")
@@ -236,7 +290,7 @@ func TestAnUndoKeepsWhatSomebodyElseDidSince(t *testing.T) {
 		}
 		o.See("> Title, changed by both", "before: Mine", "theirs: Theirs", "mine: Bright flat")
 		o.Press("t", "ctrl+s")
-		if o.Settle(); o.Shows("ctrl+s undoes this") {
+		if o.Settle(); o.Shows("Undo this in") {
 			o.Press("ctrl+s")
 		}
 		o.See("Undone in property 42: city.")
@@ -263,6 +317,52 @@ func TestWithoutETagsTheVersionsAreCompared(t *testing.T) {
 		t.Errorf("sent %q", o.door.sent())
 	}
 	o.Press("m", "ctrl+s")
+	o.See("Saved property 42: title.")
+	if o.stored().Title != "Mine" {
+		t.Errorf("stored %+v", o.stored())
+	}
+}
+
+func TestAWeakETagGuardsWhatIsSaved(t *testing.T) {
+	o := begin(t, 42)
+	o.door.weak = true
+	o.Press("R")
+	o.Settle()
+	o.Press("e")
+	o.See("> Title")
+	o.fill("title", "Mine")
+	o.Press("ctrl+s")
+	var once sync.Once
+	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if isPatch(r) { // somebody else is a moment earlier
+			once.Do(func() { o.change(api.PropertyPatch{Title: api.Some("Theirs")}) })
+		}
+		return false
+	})
+	o.Press("ctrl+s")
+	o.See("changed by both")
+	if o.stored().Title != "Theirs" {
+		t.Errorf("stored %+v", o.stored())
+	}
+}
+
+func TestWhereAWeakETagNeverMatchesTheVersionsAreCompared(t *testing.T) {
+	o := begin(t, 42)
+	o.door.weak = true
+	o.door.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		strict := strings.HasPrefix(r.Header.Get("If-Match"), "W/")
+		if strict {
+			w.WriteHeader(http.StatusPreconditionFailed)
+		}
+		return strict
+	})
+	o.Press("R")
+	o.Settle()
+	o.Press("e")
+	o.See("> Title")
+	o.fill("title", "Mine")
+	o.Press("ctrl+s")
+	o.Press("ctrl+s")
 	o.See("Saved property 42: title.")
 	if o.stored().Title != "Mine" {
 		t.Errorf("stored %+v", o.stored())

@@ -50,7 +50,11 @@ func (r role) style(look *theme.Theme) lipgloss.Style {
 }
 
 // scroll is the place in a text that is longer than the screen.
-type scroll struct{ components.Scroll }
+type scroll struct {
+	components.Scroll
+	room   int  // the lines of the text that are seen
+	marked bool // the last line of the room says how much is not
+}
 
 func (s *scroll) top() { *s = scroll{} }
 
@@ -60,20 +64,30 @@ func (s *scroll) lay(lines []line, width, height int) {
 	for i, l := range lines {
 		texts[i] = l.text
 	}
-	s.Resize(width, height)
+	s.room, s.marked = height, len(lines) > height && height >= roomForMark
+	if s.marked {
+		s.room--
+	}
+	s.Resize(width, s.room)
 	s.Set(texts)
 }
 
-// draw draws the lines that are seen.
+// roomForMark is the fewest lines of which one can be spared.
+const roomForMark = 3
+
+// draw draws the lines that are seen, and how many are not.
 func (s *scroll) draw(look *theme.Theme, lines []line, width, height int) string {
-	above, _ := s.More()
+	above, below := s.More()
 	var seen []string
-	for _, l := range lines[above:min(len(lines), above+height)] {
+	for _, l := range lines[above:min(len(lines), above+s.room)] {
 		if l.role == asDrawn {
 			seen = append(seen, l.text)
 			continue
 		}
 		seen = append(seen, l.role.style(look).Render(l.text))
+	}
+	if s.marked {
+		seen = append(seen, look.Accent.Render(components.Cut(components.Hidden(above, below), width)))
 	}
 	return components.Crop(strings.Join(seen, "\n"), width, height)
 }
@@ -131,6 +145,33 @@ func struck(l stroke, width int) []line {
 		lines = append(lines, line{as, mark + wrapped})
 	}
 	return lines
+}
+
+// mostStruck is how many lines of one side of a comparison are shown; of a longer one shownStruck are, and how many there are
+// more: the other fields must not be pushed out of sight by it.
+const (
+	mostStruck  = 8
+	shownStruck = 5
+)
+
+// folded shortens what goes and what comes where it is long. The key shows all of it.
+func folded(lines []line, width int, key string) []line {
+	var out []line
+	for i := 0; i < len(lines); {
+		end := i + 1
+		for end < len(lines) && lines[end].role == lines[i].role {
+			end++
+		}
+		if as := lines[i].role; (as == asRemoved || as == asAdded) && end-i > mostStruck {
+			more := components.Plural(int64(end-i-shownStruck), "more line", "more lines")
+			out = append(out, lines[i:i+shownStruck]...)
+			out = append(out, marked(as, "  … ", more+" ("+key+" shows all)", width)...)
+		} else {
+			out = append(out, lines[i:end]...)
+		}
+		i = end
+	}
+	return out
 }
 
 // partLines draws the fields of a comparison or a merge, and tells where the conflict that is being decided stands.

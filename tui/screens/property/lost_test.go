@@ -207,7 +207,7 @@ func TestADraftIsKeptAndTakenUp(t *testing.T) {
 	o.Settle()
 	o.See("Title Theirs")
 	o.Press("e")
-	o.See("There is unsaved text from before", "take it up: title, price per week", "throw it away")
+	o.See("Unsaved draft: title, price per week", "Resume", "Discard")
 	o.Press("enter")
 	o.See("> Title, changed by both", "before: Bright flat", "theirs: Theirs", "mine: Mine")
 	o.Press("m", "ctrl+s")
@@ -226,6 +226,57 @@ func TestADraftIsKeptAndTakenUp(t *testing.T) {
 	o.See("> Title")
 }
 
+// TestADraftIsKeptWithoutAPause types on, at a key a second.
+func TestADraftIsKeptWithoutAPause(t *testing.T) {
+	o := begin(t, 42)
+	o.Press("e")
+	o.See("> Title")
+	o.Press("ctrl+u")
+	for _, letter := range []string{"o", "n", "e"} {
+		o.Type(letter)
+		o.Elapse(time.Second)
+	}
+	o.Settle()
+	if draft := o.draft(); draft != "on" {
+		t.Errorf("kept after two seconds: %q", draft)
+	}
+}
+
+// TestADraftIsKeptAtOnce does what text must not be lost by, within the two seconds.
+func TestADraftIsKeptAtOnce(t *testing.T) {
+	for name, end := range map[string]func(o *office){
+		"on leaving the field":  func(o *office) { o.Press("tab") },
+		"on leaving the form":   func(o *office) { o.Press("ctrl+s") },
+		"on suspending":         func(o *office) { o.Press("ctrl+z") },
+		"on leaving the screen": func(o *office) { o.Send(screen.Back{}) },
+		"on another account": func(o *office) {
+			other, err := o.accounts.Connect("test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			other.Profile.ClientID = "other"
+			o.Send(screen.LoggedIn{Account: other})
+			o.See("Switch to profile")
+			o.Elapse(time.Second) // a question is read before it is answered
+			o.Press("y")
+		},
+		"at the end": func(o *office) { o.App.Keep() },
+	} {
+		o := begin(t, 42)
+		o.Press("e")
+		o.See("> Title")
+		o.Type("!")
+		end(o)
+		o.Settle()
+		if draft := o.draft(); draft != "Bright flat!" {
+			t.Errorf("%s: kept %q", name, draft)
+		}
+	}
+}
+
+// draft is the title that is kept of an edit.
+func (o *office) draft() string { return o.Memory.Draft(screen.Profile{}, "property-42")["title"] }
+
 func TestADraftIsThrownAway(t *testing.T) {
 	o := editing(t)
 	o.Elapse(3 * time.Second)
@@ -235,7 +286,7 @@ func TestADraftIsThrownAway(t *testing.T) {
 	o.Settle()
 	o.See("Title Bright flat")
 	o.Press("e")
-	o.See("unsaved text")
+	o.See("Unsaved draft: title")
 	o.Press("down", "enter")
 	o.See("> Title")
 	o.Settle()
@@ -247,17 +298,28 @@ func TestADraftIsThrownAway(t *testing.T) {
 func TestDeletingAsks(t *testing.T) {
 	o := begin(t, 42)
 	o.Press("ctrl+x")
-	o.See("Delete property 42?", "Bright flat", "1 Lane, Leeds LS1 4AP", "Property 42 at", "y delete it")
-	o.Press("enter", " ", "ctrl+x", "ctrl+s")
+	o.See("Delete property 42?", "Bright flat", "1 Lane, Leeds LS1 4AP", "Property 42 at", "Type 42 or delete:", "esc cancel")
+	o.Press("enter", " ", "ctrl+x", "ctrl+s", "y", "enter")
 	o.Settle()
-	o.Press("n")
+	for _, text := range []string{"", "4", "421", "yes", "deleted"} {
+		o.Press("ctrl+u")
+		o.Type(text)
+		o.Press("enter", "ctrl+s")
+		o.Settle()
+		if o.Shows("enter delete it") || !o.Shows("Delete property 42?") {
+			t.Errorf("%q is enough:\n%s", text, o.Screen())
+		}
+	}
+	o.Press("esc")
 	o.Settle()
 	if len(o.door.sent()) != 0 {
 		t.Fatalf("sent %q", o.door.sent())
 	}
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
-	o.Press("y", "y")
+	o.Type(" Delete")
+	o.See("enter delete it  esc cancel")
+	o.Press("enter", "enter")
 	o.See("Deleted property 42, Bright flat.", "perksd property restore 42")
 	o.Until("the list of perks", func() bool { return o.Depth() == 1 })
 	if got := o.door.sent(); !slices.Equal(got, []string{"DELETE"}) {
@@ -274,16 +336,16 @@ func TestDeletingAsksAgainAboutWhatSomebodyChanged(t *testing.T) {
 	o.change(api.PropertyPatch{PricePW: api.Some(price)})
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
-	o.Press("y")
+	o.Type("42\n")
 	o.See("It was not deleted, because somebody else changed it meanwhile.", "Changed: price per week from 250.50 to 900.")
-	o.Press("n")
+	o.Press("esc")
 	o.See("Price per week 900")
 	if o.stored().PricePW.String() != "900" {
 		t.Error("it is not there")
 	}
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
-	o.Press("y")
+	o.Type("42\n")
 	o.See("Deleted property 42")
 }
 
@@ -292,7 +354,7 @@ func TestALostAnswerToADeletionIsLookedAfter(t *testing.T) {
 	o.door.loses(isDelete)
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
-	o.Press("y")
+	o.Type("42\n")
 	o.See("Property 42 is gone.")
 	o.Until("the list of perks", func() bool { return o.Depth() == 1 })
 }
@@ -303,7 +365,7 @@ func TestADeletionThatNobodyKnowsOfIsLookedAfterLater(t *testing.T) {
 	o.door.loses(func(r *http.Request) bool { cut = cut || isDelete(r); return cut })
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
-	o.Press("y")
+	o.Type("42\n")
 	o.See("No answer told whether property 42 was deleted.", "s look")
 	o.Press("e")
 	o.See("First it has to be known whether it was deleted.")
@@ -332,7 +394,7 @@ func TestADeletionThatNeverArrivedIsSeen(t *testing.T) {
 	})
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
-	o.Press("y")
+	o.Type("42\n")
 	o.See("When it was looked after, it was still there")
 	if o.Depth() != 2 {
 		t.Error("the screen is closed")

@@ -256,11 +256,11 @@ func (s *Screen) mergeIntro() []string {
 // mergeStatus says what to do now. It stands above all that is scrolled.
 func (s *Screen) mergeStatus() string {
 	m := s.edit.merge
-	goOn := map[afterMerge]string{thenSave: "saves it so", thenFill: "goes on to the form", thenCompare: "goes on"}[m.then]
+	goOn := map[afterMerge]string{thenSave: "saves", thenFill: "goes on to the form", thenCompare: "goes on"}[m.then]
 	if n := m.open(); n > 0 {
 		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.key(mineKey), s.key(theirsKey))
 	}
-	return "All is decided. " + s.key(submitKey) + " " + goOn + "."
+	return "All decided. " + s.key(submitKey) + " " + goOn + "."
 }
 
 func linearParts(parts []part) string {

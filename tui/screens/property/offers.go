@@ -1,6 +1,7 @@
 package property
 
 import (
+	"cmp"
 	"strconv"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -8,7 +9,6 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/plain"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
 )
 
@@ -26,11 +26,16 @@ func (s *Screen) Offers() []actions.Offer {
 		if s.edit.undoing {
 			word = "undo"
 		}
-		offers := []actions.Offer{actions.If(actions.Submit, busy).As(word)}
+		unseen := s.whyUnseen()
+		offers := []actions.Offer{actions.If(actions.Submit, cmp.Or(busy, unseen)).As(word)}
 		if s.edit.lost {
 			offers = append(offers, actions.If(actions.Settle, busy))
 		}
-		return append(append(offers, actions.If(actions.Back, busy)), components.Moves()...)
+		offers = append(append(offers, s.scroll.Moves()...), actions.If(actions.Back, busy))
+		if s.isFoldable() {
+			offers = append(offers, actions.If(actions.Open, "").As(map[bool]string{false: "show all", true: "fold"}[s.unfolded]))
+		}
+		return offers
 	case merging:
 		return s.mergeOffers()
 	}
@@ -66,14 +71,14 @@ func (s *Screen) readOffers() []actions.Offer {
 	}
 	noEdit := why
 	if why == "" && !s.drafts.known {
-		noEdit = "It is still being looked whether there is unsaved text from before."
+		noEdit = "Still looking for an unsaved draft."
 	}
 	offers := []actions.Offer{actions.If(actions.Edit, noEdit)}
 	if s.doomed {
 		offers = append(actions.Able(actions.Settle), offers...)
 	}
 	return append(append(offers, actions.If(actions.Undo, noUndo), actions.If(actions.OpenImage, noImage),
-		actions.If(actions.CopyID, ""), actions.If(actions.Delete, why)), components.Moves()...)
+		actions.If(actions.CopyID, ""), actions.If(actions.Delete, why)), s.scroll.Moves()...)
 }
 
 func (s *Screen) mergeOffers() []actions.Offer {
@@ -85,7 +90,7 @@ func (s *Screen) mergeOffers() []actions.Offer {
 	return append([]actions.Offer{
 		actions.If(actions.Mine, none), actions.If(actions.Theirs, none),
 		actions.If(actions.Submit, m.whyNot()).As("save"), actions.If(actions.Back, ""),
-	}, components.Moves()...)
+	}, s.scroll.Moves()...)
 }
 
 // Do carries out an action.
@@ -140,6 +145,9 @@ func (s *Screen) doComparing(id actions.ID) tea.Cmd {
 		return s.send()
 	case actions.Settle:
 		return s.look()
+	case actions.Open:
+		s.unfolded = !s.unfolded
+		return nil
 	case actions.Back:
 		if s.edit.form == nil {
 			return s.leaveEdit()

@@ -32,6 +32,9 @@ func save(base version, patch api.PropertyPatch) screen.Fetch[saved] {
 			}
 		}
 		_, err := c.UpdateProperty(ctx, base.Property.ID, patch, base.ETag)
+		if neverMatches(ctx, c, base, err) {
+			_, err = c.UpdateProperty(ctx, base.Property.ID, patch, "")
+		}
 		if err != nil && !client.OutcomeUnknown(err) && !isChanged(err) {
 			return saved{}, err
 		}
@@ -54,6 +57,7 @@ func settled(now version, known bool, patch api.PropertyPatch, err error) (saved
 // send saves what the present comparison shows.
 func (s *Screen) send() tea.Cmd {
 	s.edit.notes = nil
+	s.seen = true // or was merged, field by field
 	s.scroll.top()
 	return s.sender.Send(save(s.edit.base, s.edit.patch))
 }

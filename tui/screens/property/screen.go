@@ -28,10 +28,14 @@ type Screen struct {
 	formTop int   // the line on which the form begins
 	reveal  bool  // the conflict that is being decided has to come into sight
 	edit    *edit // nil while the property is only read
-	undo    *undo
-	drafts  *drafts
-	sender  *screen.Sender[saved]
-	looker  *screen.Loader[version]
+
+	seen     bool // the comparison was, to its end
+	unfolded bool // and all lines of it are shown
+
+	undo   *undo
+	drafts *drafts
+	sender *screen.Sender[saved]
+	looker *screen.Loader[version]
 
 	remover *screen.Sender[removed]
 	doomed  bool // a deletion was sent, and nobody knows how it ended
@@ -143,7 +147,10 @@ func (s *Screen) isBusy() bool { return s.sender.Busy() || s.remover.Busy() }
 // show goes to a stage, from its top.
 func (s *Screen) show(to stage) {
 	s.stage = to
-	s.scroll = scroll{}
+	s.scroll, s.seen, s.unfolded = scroll{}, false, false
+	if s.edit != nil {
+		s.edit.drawn = drawn{}
+	}
 }
 
 // fill opens the form.
@@ -154,6 +161,14 @@ func (s *Screen) fill(e *edit) {
 
 func (s *Screen) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// Keep keeps what was typed.
+func (s *Screen) Keep() tea.Cmd {
+	if s.drafts.dirty {
+		return s.keepDraft()
+	}
+	return s.drafts.last
 }
 
 // keepDraft writes the text of the form down, or drops what was written if nothing is changed any more.

@@ -12,6 +12,11 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
 		return s.edited()
+	case screen.FieldLeft:
+		if s.drafts.dirty {
+			return s.keepDraft()
+		}
+		return nil
 	case screen.Reconnected:
 		return s.reconnected(msg)
 	case screen.Revealed:
@@ -24,7 +29,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			return s.offer(msg.ids)
 		}
 		return nil
-	case pausedDraft:
+	case dueDraft:
 		if msg.drafts == s.drafts && msg.number == s.drafts.number {
 			return s.keepDraft()
 		}
@@ -81,7 +86,7 @@ func (s *Screen) edited() tea.Cmd {
 	if s.edit == nil || s.edit.form == nil {
 		return nil
 	}
-	return s.drafts.rest()
+	return s.drafts.edited()
 }
 
 // reconnected reads again what is shown, and looks after what was sent and not answered. What was typed stays.

@@ -24,9 +24,10 @@ func read(id int64) screen.Fetch[version] {
 	}
 }
 
-// same tells whether two versions are one. A service without ETags is asked about every field.
+// same tells whether two versions are one. Where there is no ETag, or one that may be the same for two versions, every field
+// is compared.
 func (v version) same(other version) bool {
-	if v.ETag != "" && other.ETag != "" {
+	if v.ETag != "" && other.ETag != "" && !client.IsWeak(v.ETag) {
 		return v.ETag == other.ETag
 	}
 	return api.PropertyChanges(v.Property, other.Property).IsEmpty()
@@ -61,6 +62,16 @@ func untouched(ctx context.Context, c *client.Client, base version) (now version
 		err = errChanged
 	}
 	return now, err
+}
+
+// neverMatches finds that a change was refused although nobody changed the property: the service compares strongly, and the
+// ETag is weak.
+func neverMatches(ctx context.Context, c *client.Client, base version, err error) bool {
+	if !client.IsWeak(base.ETag) || !isChanged(err) {
+		return false
+	}
+	_, err = untouched(ctx, c, base)
+	return err == nil
 }
 
 func isChanged(err error) bool { return statusOf(err) == http.StatusPreconditionFailed }

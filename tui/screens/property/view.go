@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/components"
 )
 
@@ -13,31 +14,72 @@ func (s *Screen) View() string {
 	case filling:
 		return s.viewForm()
 	case comparing:
-		parts, _, _ := partLines(s.edit.comparison(), s.width)
-		return s.scrolled(append(s.head(s.edit.notes, s.compareIntro()), parts...))
+		return s.viewComparison()
 	case merging:
 		return s.viewMerge()
 	}
 	return s.viewRecord()
 }
 
+// viewComparison draws what saving would change.
+func (s *Screen) viewComparison() string {
+	lines := s.layComparison()
+	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
+}
+
+// layComparison gives the scroll the lines of the comparison, and notes whether their end has come into sight.
+func (s *Screen) layComparison() []line {
+	parts := s.edit.parts(s.width)
+	if s.isFoldable() && !s.unfolded {
+		parts = folded(parts, s.width, s.key(actions.Open))
+	}
+	lines := append(s.head(s.edit.notes, s.compareIntro()), parts...)
+	s.scroll.lay(lines, s.width, s.height)
+	if _, below := s.scroll.More(); below == 0 {
+		s.seen = true
+	}
+	return lines
+}
+
+// isFoldable tells whether something of the comparison is long enough to be folded.
+func (s *Screen) isFoldable() bool {
+	parts := s.edit.parts(s.width)
+	return len(folded(parts, s.width, "")) < len(parts)
+}
+
+// whyUnseen says why what is shown cannot be saved yet: some of it was not in sight.
+func (s *Screen) whyUnseen() string {
+	s.layComparison()
+	if s.seen {
+		return ""
+	}
+	_, below := s.scroll.More()
+	return fmt.Sprintf("See all of it first: %s below. %s shows more.", components.Plural(int64(below), "line", "lines"), s.key(actions.PageDown))
+}
+
 // compareIntro says what is about to happen.
 func (s *Screen) compareIntro() []string {
 	e := s.edit
-	what, back := "saves", "goes back to the form"
-	if e.undoing {
-		what = "undoes"
-	}
-	if e.form == nil {
-		back = "leaves all as it is"
-	}
 	switch {
 	case s.sender.Busy():
 		return []string{fmt.Sprintf("Saving property %d ...", s.id)}
 	case s.looker.Busy():
 		return []string{fmt.Sprintf("Looking whether property %d was saved ...", s.id)}
 	}
-	lines := []string{fmt.Sprintf("%s %s this in property %d, %s %s.", s.key(submitKey), what, s.id, s.key(backKey), back)}
+	var names []string
+	for _, name := range e.patch.Fields() {
+		names = append(names, fieldNamed(name).caption())
+	}
+	change := "fields change"
+	if len(names) == 1 {
+		change = "field changes"
+	}
+	lines := []string{fmt.Sprintf("%d %s: %s", len(names), change, strings.Join(names, ", "))}
+	if e.form == nil {
+		lines = append(lines, fmt.Sprintf("Undo this in property %d? %s undo, %s cancel", s.id, s.key(submitKey), s.key(backKey)))
+	} else {
+		lines = append(lines, fmt.Sprintf("Save this in property %d? %s save, %s back to the form", s.id, s.key(submitKey), s.key(backKey)))
+	}
 	if e.base.ETag == "" {
 		lines = append(lines, unguarded)
 	}
@@ -80,7 +122,7 @@ func (s *Screen) viewMerge() string {
 	if s.reveal && to > 0 {
 		s.scroll.Reveal(len(head) + to)
 		s.scroll.Reveal(len(head) + from)
-		if len(head)+to < room {
+		if len(head)+to < s.scroll.room {
 			s.scroll.Reveal(0)
 		}
 	}

@@ -102,10 +102,8 @@ var states = map[string]func(t testing.TB) *office{
 		return o
 	},
 	"choosing": func(t testing.TB) *office {
-		o := &office{Driver: tuitest.StartOver(t, &service{})}
-		o.Settle()
-		o.Open(screen.ToProperty{})
-		o.Settle()
+		o := &office{Driver: tuitest.StartOver(t, &service{}, tuitest.Route(screen.ToProperty{}))} // there is nothing to go back to
+		o.See("Open a property")
 		o.Press("esc")
 		return o
 	},
@@ -122,7 +120,7 @@ var states = map[string]func(t testing.TB) *office{
 		fillIn(o, "city", "Atlantis")
 		fillIn(o, "price_pw", "12,5")
 		o.Press("ctrl+s")
-		o.See("Put this right first")
+		o.See("Fix first")
 		return o
 	},
 	"form-refused": func(t testing.TB) *office {
@@ -161,6 +159,22 @@ var states = map[string]func(t testing.TB) *office{
 		o.See("No answer came")
 		return o
 	},
+	"long-comparison": func(t testing.TB) *office {
+		o := over(t, &service{})
+		o.Resize(80, 12)
+		o.Press("e")
+		o.See("> Title")
+		fillIn(o, "description", "Two rooms.\nA bath.\n\nA view.\n\n")
+		o.Press("ctrl+end")
+		o.Paste(strings.Repeat("A long description of the flat. ", 100))
+		fillIn(o, "price_pw", "999.99")
+		fillIn(o, "bedrooms", "3")
+		o.Press("ctrl+s")
+		o.See("3 fields change")
+		o.Resize(80, 24)
+		o.See("+ 3") // the end of it, so that it can be saved at every size
+		return o
+	},
 	"merge": func(t testing.TB) *office {
 		s := &service{}
 		o := over(t, s).comparing()
@@ -170,7 +184,7 @@ var states = map[string]func(t testing.TB) *office{
 		s := &service{}
 		o := over(t, s).comparing().meeting(s)
 		o.Press("m", "t")
-		o.See("All is decided.")
+		o.See("All decided.")
 		return o
 	},
 	"delete": func(t testing.TB) *office {
@@ -294,7 +308,7 @@ func TestLinearSaysWhatIsShown(t *testing.T) {
 		"none":          {"Problem: Property 42 cannot be shown. There is no property 42."},
 		"offline":       {"Note: What is shown was read just now.", "Title: Bright flat"},
 		"form-refused":  {"Note: The service did not take it", "City: Atlantis", "City is outside of our region"},
-		"comparison":    {"ctrl+s saves this in property 42", "Title\n  removed: Bright flat\n  new: Bright and quiet flat", "removed: A bath.", "removed: (empty line)", "new: (none)"},
+		"comparison":    {"Save this in property 42? ctrl+s save", "Title\n  removed: Bright flat\n  new: Bright and quiet flat", "removed: A bath.", "removed: (empty line)", "new: (none)"},
 		"merge":         {"Title, changed by both: not decided (this is the one to decide)", "before: Bright flat", "theirs: Quiet flat", "mine: Bright and quiet flat", "new: Three rooms."},
 		"merge-decided": {"Title, changed by both: yours is kept", "kept: mine: Bright and quiet flat", "Description, changed by both: theirs is kept"},
 	} {

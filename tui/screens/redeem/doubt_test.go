@@ -1,10 +1,14 @@
 package redeem_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -23,21 +27,17 @@ func (l *line) sameKey() {
 	}
 }
 
-func TestALostAnswerIsSettledByReading(t *testing.T) {
+func TestALostAnswerIsConfirmedUnderItsKey(t *testing.T) {
 	l := dial(t)
 	l.cut = 1
 	d := l.open("alice", "coffee", "tea")
 	redeem(d, "ticket=1")
-	d.See("2 of 2 redeemed for alice.", "No answer told of it, but it is among the redemptions of alice.", "[redeemed] A pot of tea")
+	d.See("alice: 2 redeemed.", "The reply was lost; the service confirmed it.", "[redeemed] A pot of tea")
 	d.Settle()
-	l.wants(2, 2)
-}
-
-// sendAgain sends what is in doubt again, and says yes to the risk.
-func sendAgain(d *tuitest.Driver) {
-	d.Press("a")
-	d.See("Send it again?")
-	d.Press("y")
+	l.wants(3, 2) // the first twice, under one key
+	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-1", "key-1-2"}) {
+		t.Errorf("the keys were %q", keys)
+	}
 }
 
 // inDoubt brings the screen into doubt about coffee for alice, which the server has redeemed.
@@ -46,7 +46,7 @@ func (l *line) inDoubt(perks ...string) *tuitest.Driver {
 	l.disturb(func(l *line) { l.cut, l.deaf = 1, true })
 	d := l.open("", append([]string{"coffee"}, perks...)...)
 	redeem(d, "alice")
-	d.See("[unknown] Coffee for two", "It is not known whether it was redeemed.", "Looking for it failed: No answer from ")
+	d.See("[unknown] Coffee for two", "We do not know yet if it went through.", "Looking for it failed: No answer from ")
 	d.Settle()
 	l.wants(1, 1)
 	return d
@@ -56,7 +56,7 @@ func TestADoubtLocksTheFormUntilLookingEndsIt(t *testing.T) {
 	l := dial(t)
 	d := l.inDoubt("tea")
 	top := d.App.Top()
-	d.See("s looks again.", "[waiting] A pot of tea")
+	d.See("s check again, a retry (may redeem twice), x stop checking", "[waiting] A pot of tea")
 	if top.Form() != nil || !strings.Contains(top.Unsaved(), `It is not known whether "Coffee for two" was redeemed for alice.`) {
 		t.Errorf("the form is %v, unsaved is %q", top.Form(), top.Unsaved())
 	}
@@ -68,13 +68,14 @@ func TestADoubtLocksTheFormUntilLookingEndsIt(t *testing.T) {
 	d.See("[unknown] Coffee for two")
 	l.disturb(func(l *line) { l.deaf = false })
 	d.Press("s")
-	d.See("[redeemed] Coffee for two", "1 of 2 redeemed for alice. ctrl+s goes on with the 1 perk that is left.")
+	d.See("[redeemed] Coffee for two", "alice: 1 redeemed, 1 left. ctrl+s continues.")
 	d.Settle()
-	l.wants(1, 1)
+	l.wants(2, 1)
+	l.sameKey()
 	d.Press("ctrl+s")
-	d.See("2 of 2 redeemed for alice.")
+	d.See("alice: 2 redeemed.")
 	d.Settle()
-	l.wants(2, 2)
+	l.wants(3, 2)
 }
 
 func TestADoubtIsEndedByItselfWhenTheServiceIsBack(t *testing.T) {
@@ -82,9 +83,44 @@ func TestADoubtIsEndedByItselfWhenTheServiceIsBack(t *testing.T) {
 	d := l.inDoubt()
 	l.disturb(func(l *line) { l.deaf = false })
 	d.Elapse(time.Minute)
-	d.See("[redeemed] Coffee for two", "it is among the redemptions of alice")
+	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
 	d.Settle()
-	l.wants(1, 1)
+	l.wants(2, 1)
+	l.sameKey()
+}
+
+// The list does not say who redeemed: what another client did is never shown as done here.
+func TestWhatAnotherRedeemedMeanwhileIsNotShownAsOurs(t *testing.T) {
+	for _, test := range []struct {
+		before, mute bool
+		says         []string
+		sent         int
+	}{
+		{false, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
+		{true, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
+		{false, true, []string{"[unknown] Coffee for two", "this one, or somebody else's.", "a retry (may redeem twice)"}, 1},
+		{true, true, []string{"[unknown] Coffee for two", "this one, or somebody else's.", "a retry (may redeem twice)"}, 1},
+	} {
+		l := dial(t)
+		l.drop, l.mute = 1, test.mute
+		if test.before {
+			l.another()
+		} else {
+			l.meet = l.another
+		}
+		d := l.open("alice", "coffee")
+		redeem(d, "")
+		d.See(test.says...)
+		d.Settle()
+		l.wants(test.sent, 1)
+		l.sameKey()
+		if id := l.stored()[0].ID; !d.Shows(id) {
+			t.Errorf("redemption %s is not named:\n%s", id, d.Screen())
+		}
+		if d.Shows("[redeemed]") {
+			t.Errorf("another's redemption is shown as redeemed:\n%s", d.Screen())
+		}
+	}
 }
 
 func TestSendingAgainInDoubtUsesTheSameKey(t *testing.T) {
@@ -95,9 +131,10 @@ func TestSendingAgainInDoubtUsesTheSameKey(t *testing.T) {
 	d.Press("n", "enter")
 	d.Settle()
 	l.wants(1, 1)
-	sendAgain(d)
-	d.Press("y")
-	d.See("[redeemed] Coffee for two", "The first request had done it; the second has redeemed nothing more.")
+	d.Press("a")
+	d.See("Send it again?")
+	d.Press("y", "y")
+	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
 	d.Settle()
 	l.wants(2, 1)
 	l.sameKey()
@@ -108,15 +145,15 @@ func TestSendingAgainAsksNothingWhereKeysAreKnownToCount(t *testing.T) {
 	l.drop, l.dropped = 1, "tea"
 	d := l.open("alice", "coffee", "tea", "spa")
 	redeem(d, "")
-	d.See("1 of 3 redeemed for alice.", "[unknown] A pot of tea", "[waiting] Spa day")
+	d.See("alice: 1 redeemed, 1 unknown, 1 left.", "[unknown] A pot of tea", "[waiting] Spa day")
 	d.Settle()
 	l.wants(2, 1)
 	d.Press("a")
-	d.See("2 of 3 redeemed for alice. ctrl+s goes on", "[redeemed] A pot of tea")
+	d.See("alice: 2 redeemed, 1 left. ctrl+s continues.", "[redeemed] A pot of tea")
 	d.Settle()
 	l.wants(3, 2)
 	d.Press("ctrl+s")
-	d.See("3 of 3 redeemed for alice.", "[pending] Spa day")
+	d.See("alice: 2 redeemed, 1 waiting for approval.", "[pending] Spa day")
 	d.Settle()
 	l.wants(4, 3)
 	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2", "key-1-2", "key-1-3"}) {
@@ -129,13 +166,13 @@ func TestWhatNeverArrivedStaysInDoubtUntilItIsSentAgain(t *testing.T) {
 	l.drop = 1
 	d := l.open("alice", "coffee")
 	redeem(d, "")
-	d.See("[unknown] Coffee for two", "it was not among the redemptions of alice, but the service may still be at work")
+	d.See("[unknown] Coffee for two", "it was not in alice's list, but the service may still be at work")
 	d.Settle()
 	l.wants(1, 0)
 	d.Press("s")
 	d.Settle()
 	d.See("[unknown] Coffee for two")
-	sendAgain(d)
+	d.Press("a") // asks nothing: the list has shown that keys count
 	d.See("[redeemed] Coffee for two")
 	d.Settle()
 	l.wants(2, 1)
@@ -150,13 +187,13 @@ func TestAnEndedSessionEndsNoDoubt(t *testing.T) {
 	d.See("[unknown] Coffee for two")
 	d.Settle()
 	d.Accounts.Expire()
-	sendAgain(d)
+	d.Press("a") // asks nothing: the list has shown that keys count
 	d.See("Log in again; what you have typed is kept.")
 	d.Type(l.secret + "\n")
 	d.See("[unknown] Coffee for two")
 	d.Settle()
 	l.wants(2, 0)
-	sendAgain(d)
+	d.Press("a") // asks nothing: the list has shown that keys count
 	d.See("[redeemed] Coffee for two")
 	d.Settle()
 	l.wants(3, 1)
@@ -187,7 +224,7 @@ func TestGivingUpSaysWhatItRisks(t *testing.T) {
 	d.Press("ctrl+s")
 	d.See("was redeemed before.")
 	d.Press("y")
-	d.See("[redeemed] Coffee for two", "The first request had done it")
+	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
 	d.Settle()
 	l.wants(2, 1)
 	l.sameKey()
@@ -252,7 +289,7 @@ func TestAnotherScreenSaysWhatIsInDoubtBelowIt(t *testing.T) {
 	d := l.inDoubt()
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee"), l.perk("tea")}, UserID: "alice"})
 	d.Press("ctrl+s")
-	d.See("Redeem for alice?", "THIS CAN REDEEM TWICE: a screen that is open below this one has sent ", "for alice already, and does not know yet whether it was redeemed.")
+	d.See("Redeem for alice?", "THIS CAN REDEEM TWICE: another screen has sent ", "for alice", "already, and does not know yet whether it was redeemed.")
 	d.Press("n")
 	d.Settle()
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "bob"})
@@ -262,4 +299,101 @@ func TestAnotherScreenSaysWhatIsInDoubtBelowIt(t *testing.T) {
 		t.Errorf("what alice has is said to be in doubt for bob:\n%s", d.Screen())
 	}
 	l.wants(1, 1)
+}
+
+// Nobody presses a key: the screen itself finds out, also when nothing else has noticed that the service is back.
+func TestAnUnknownOutcomeIsCheckedByItself(t *testing.T) {
+	l := dial(t)
+	broken := true
+	l.refuse = func(w http.ResponseWriter) bool {
+		if broken {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		return broken
+	}
+	d := l.open("alice", "coffee")
+	redeem(d, "")
+	d.See("[unknown] Coffee for two", "it was not in alice's list")
+	d.Settle()
+	l.wants(1, 0)
+	l.disturb(func(*line) { broken = false })
+	l.arrive() // what was on its way
+	d.Elapse(3 * time.Second)
+	d.Settle()
+	d.See("[unknown] Coffee for two")
+	d.Elapse(time.Second)
+	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
+	d.Settle()
+	l.wants(2, 1)
+	l.sameKey()
+	d.Elapse(time.Hour)
+	d.Settle()
+	l.wants(2, 1)
+}
+
+// The pauses grow while the service answers, and stay short while it is away.
+func TestAnUnknownOutcomeIsCheckedSoonAfterTheServiceIsBack(t *testing.T) {
+	l := dial(t)
+	d := l.inDoubt()
+	for range 6 {
+		d.Elapse(4 * time.Second)
+		d.Settle()
+		d.See("[unknown] Coffee for two")
+	}
+	l.disturb(func(l *line) { l.deaf = false })
+	d.Elapse(4 * time.Second)
+	d.See("[redeemed] Coffee for two")
+	d.Settle()
+	l.wants(2, 1)
+}
+
+func TestACheckThatCanTellNothingNewIsNotRepeated(t *testing.T) {
+	l := dial(t)
+	l.drop, l.mute, l.meet = 1, true, l.another
+	d := l.open("alice", "coffee")
+	redeem(d, "")
+	d.See("[unknown] Coffee for two", "this one, or somebody else's.")
+	d.Settle()
+	d.Elapse(2 * time.Second) // the service is known to be there again
+	d.Settle()
+	before := l.reads()
+	d.Elapse(time.Hour)
+	d.Settle()
+	if after := l.reads(); after != before {
+		t.Errorf("the list was read %d times more", after-before)
+	}
+	l.wants(1, 1)
+}
+
+func TestTheSecondsOfWhatIsUnderWayAreCounted(t *testing.T) {
+	l := dial(t)
+	hold := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
+	l.disturb(func(l *line) { l.hold = hold })
+	d := l.open("alice", "coffee")
+	after, seconds := d.App.Shell().After, 0
+	d.App.Shell().After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
+		if pause == time.Second {
+			seconds++ // the screen is drawn anew then
+		}
+		return after(pause, msg)
+	}
+	redeem(d, "")
+	<-l.arrived
+	for n, text := range []string{"No answer yet: 0s ...", "No answer yet: 1s ...", "No answer yet: 2s ..."} {
+		d.See("[sending] Coffee for two", text)
+		if seconds != n+1 {
+			t.Errorf("%q after %d seconds", text, seconds)
+		}
+		d.Elapse(time.Second)
+	}
+	release()
+	d.See("[redeemed] Coffee for two")
+	d.Settle()
+	before := seconds
+	d.Elapse(time.Second)
+	if seconds != before {
+		t.Error("the seconds are counted on when the answer is there")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
@@ -163,7 +164,7 @@ func TestAnUnknownUserIsSaidBesideTheField(t *testing.T) {
 	}
 	d.Clear()
 	redeem(d, "alice")
-	d.See("2 of 2 redeemed for alice.")
+	d.See("alice: 2 redeemed.")
 	d.Settle()
 	l.wants(3, 2)
 	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-3", "key-1-4"}) {
@@ -177,12 +178,10 @@ func TestSeveralPerksGoOneAfterTheOtherAndARefusalStopsNone(t *testing.T) {
 	d.Press("ctrl+s")
 	asks(d, `Redeem 3 perks ("Coffee for two", "All gone" and "A pot of tea") for alice at `+l.url+` (LIVE), profile test.`)
 	d.Press("y")
-	d.See("2 of 3 redeemed for alice.", "[redeemed] Coffee for two", "[sold out] All gone", "[redeemed] A pot of tea")
+	d.See("alice: 2 redeemed, 1 refused.", "[redeemed] Coffee for two", "[sold out] All gone", "[redeemed] A pot of tea")
 	d.Settle()
 	l.wants(3, 2)
-	d.Press("y")
-	d.See("Copy the id of", "Coffee for two: ", "A pot of tea: ")
-	d.Press("esc", "r", "ctrl+s")
+	d.Press("r", "ctrl+s")
 	asks(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test.`) // and not what is done
 	d.Press("n", "end")
 	d.Type("ticket=1")
@@ -271,4 +270,151 @@ func TestWhoMayNotRedeemIsToldWhatIsMissing(t *testing.T) {
 	d.See("[not allowed] Coffee for two", "lacks the scope perks:redeem", "Nothing was redeemed.", "[waiting] A pot of tea")
 	d.Settle()
 	l.wants(1, 0)
+}
+
+func TestOfSeveralItIsSaidWhatWaitsForApproval(t *testing.T) {
+	l := dial(t)
+	d := l.open("bob", "coffee", "tea", "spa")
+	redeem(d, "")
+	d.See("[redeemed] Coffee for two", "[redeemed] A pot of tea", "[pending] Spa day")
+	d.Settle()
+	summary := "bob: 2 redeemed, 1 waiting for approval."
+	if linear := d.App.Top().Linear(); !strings.HasPrefix(linear, summary+"\n") {
+		t.Errorf("it says\n%s", linear)
+	}
+	d.See("Done: " + summary) // the message is about all of them, not about the last
+	l.wants(3, 3)
+
+	d = l.open("bob", "coffee", "gone")
+	redeem(d, "")
+	d.See("bob: none of 2 redeemed.")
+}
+
+func TestTheChosenResultIsTheOneThatActionsAreAbout(t *testing.T) {
+	l := dial(t)
+	d := l.open("alice", "coffee", "gone", "spa")
+	redeem(d, "")
+	d.See("> [redeemed] Coffee for two", "[sold out] All gone", "[pending] Spa day")
+	d.Settle()
+	ids := map[string]string{}
+	for _, r := range l.stored() {
+		ids[r.PerkID] = r.ID
+	}
+	d.Press("y")
+	d.See("Copied the redemption's id " + ids["coffee"] + `, of "Coffee for two".`)
+	d.Press("j")
+	d.See("> [sold out] All gone")
+	for _, offer := range d.App.Top().Offers() {
+		if offer.ID == actions.CopyID && offer.Enabled() {
+			t.Error("the id of what was not redeemed can be copied")
+		}
+	}
+	d.Press("y", "G")
+	d.See("> [pending] Spa day")
+	d.Press("y")
+	d.See("Copied the redemption's id " + ids["spa"] + `, of "Spa day".`)
+	if d.Desktop.Copied() != ids["spa"] {
+		t.Errorf("copied is %q", d.Desktop.Copied())
+	}
+	d.Press("k", "P")
+	d.Until("the chosen perk", func() bool { return d.App.Top().Title() == "Perk All gone" })
+}
+
+// On a small screen one result has more lines than there are: each of them is seen, and the chosen one never is out of sight.
+func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
+	l := dial(t)
+	d := l.open("alice", "coffee", "gone", "spa")
+	redeem(d, "")
+	d.See("[pending] Spa day")
+	d.Settle()
+	d.Elapse(20 * time.Second)
+	d.Resize(30, 8)
+	chosen := func() string {
+		for _, text := range strings.Split(d.Screen(), "\n") {
+			if title, is := strings.CutPrefix(strings.TrimSpace(text), "> "); is {
+				return title
+			}
+		}
+		return ""
+	}
+	var down, up []string
+	note := func(into *[]string) {
+		if title := chosen(); title != "" && (len(*into) == 0 || (*into)[len(*into)-1] != title) {
+			*into = append(*into, title)
+		}
+	}
+	for range 40 {
+		note(&down)
+		d.Press("j")
+	}
+	if !d.Shows("For alice, at") && !d.Shows("r goes back to the form.") {
+		t.Errorf("the end is not reached:\n%s", d.Screen())
+	}
+	for range 40 {
+		d.Press("k")
+		note(&up)
+	}
+	slices.Reverse(up)
+	want := []string{"[redeemed] Coffee for two", "[sold out] All gone", "[pending] Spa day"}
+	if !slices.Equal(down, want) || !slices.Equal(up, want) {
+		t.Errorf("down it was %q, up %q", down, up)
+	}
+	d.Press("pgdown", "pgdown")
+	if s := chosen(); s == want[0] {
+		t.Errorf("a result out of sight is chosen:\n%s", d.Screen())
+	}
+}
+
+func TestResultsAreReachedAgainAfterTheyWereLeft(t *testing.T) {
+	l := dial(t)
+	d := l.open("", "coffee")
+	offered := func() bool {
+		return slices.ContainsFunc(d.App.Offers(), func(o actions.Offer) bool { return o.ID == actions.Results && o.Enabled() })
+	}
+	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee"), l.perk("gone")}, UserID: "alice"})
+	redeem(d, "")
+	d.See("> [redeemed] Coffee for two", "[sold out] All gone")
+	d.Settle()
+	if offered() {
+		t.Error("results that are on the screen can be opened again")
+	}
+	d.Press("j", "esc")
+	d.Until("the screen below", func() bool { return d.App.Top().Title() == "Redeem Coffee for two" })
+	d.Open(screen.ToUser{ID: "bob"})
+	d.Settle()
+	d.Press("4")
+	d.See("alice: 1 redeemed, 1 refused.", "[redeemed] Coffee for two", "> [sold out] All gone")
+	if offered() {
+		t.Error("results that were opened again can be opened twice")
+	}
+	l.wants(1+1, 1)
+	d.Press("esc")
+	d.Until("the user's screen", func() bool { return strings.Contains(d.App.Top().Title(), "bob") })
+	if !offered() {
+		t.Error("results cannot be opened a third time")
+	}
+}
+
+// What was left while nobody knew how it ended is found out all the same, and quitting asks about it.
+func TestWhatWasLeftInDoubtIsStillFoundOut(t *testing.T) {
+	l := dial(t)
+	l.disturb(func(l *line) { l.cut, l.deaf = 1, true })
+	d := l.open("bob", "tea")
+	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "alice"})
+	redeem(d, "")
+	d.See("[unknown] Coffee for two")
+	d.Settle()
+	d.Press("esc")
+	d.See("Leave?")
+	d.Press("y")
+	d.Until("the screen below", func() bool { return d.App.Top().Title() == "Redeem A pot of tea" })
+	d.Press("ctrl+c")
+	d.See("Quit?", `whether "Coffee for two" was redeemed for alice`)
+	d.Press("n")
+	l.disturb(func(l *line) { l.deaf = false })
+	d.Elapse(4 * time.Second)
+	d.See(`Done: "Coffee for two" for alice: redeemed.`)
+	d.Settle()
+	l.wants(2, 1)
+	l.sameKey()
 }

@@ -2,11 +2,14 @@ package redeem
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/plain"
 	"example.com/perks/tui/screen"
 )
 
@@ -15,7 +18,8 @@ type item struct {
 	client.Redeeming
 	perk    api.Perk
 	sending bool
-	told    bool // an attempt has ended
+	sentAt  time.Time // when the attempt under way began
+	told    bool      // an attempt has ended
 	at      time.Time
 	givenUp bool                       // somebody has stopped asking whether it was redeemed
 	holder  *screen.Loader[redemption] // what stands in its way: the user's redemption of the same perk
@@ -70,8 +74,41 @@ func (s *submission) open() []*item {
 	return s.where(func(i *item) bool { return i.Known != client.Redeemed })
 }
 
-func (s *submission) done() []*item {
-	return s.where(func(i *item) bool { return i.Known == client.Redeemed })
+// tally counts how the items stand. It calls nothing redeemed that somebody has yet to approve.
+func (s *submission) tally() string {
+	var redeemed, pending, before, rejected, refused, unknown, left int
+	for _, i := range s.items {
+		switch {
+		case i.Known == client.Unknown:
+			unknown++
+		case i.waits():
+			left++
+		case i.Known != client.Redeemed:
+			refused++
+		case i.Replayed:
+			before++
+		case i.Redemption.Status == api.StatusPending:
+			pending++
+		case i.Redemption.Status == api.StatusRejected:
+			rejected++
+		default:
+			redeemed++
+		}
+	}
+	user := plain.Line(s.request.UserID)
+	if refused+left == len(s.items) {
+		return fmt.Sprintf("%s: none of %d redeemed.", user, len(s.items))
+	}
+	var parts []string
+	for _, part := range []struct {
+		count int
+		what  string
+	}{{redeemed, "redeemed"}, {pending, "waiting for approval"}, {before, "redeemed before"}, {rejected, "rejected"}, {refused, "refused"}, {unknown, "unknown"}, {left, "left"}} {
+		if part.count > 0 {
+			parts = append(parts, fmt.Sprint(part.count, " ", part.what))
+		}
+	}
+	return user + ": " + strings.Join(parts, ", ") + "."
 }
 
 func (s *submission) inDoubt() *item {

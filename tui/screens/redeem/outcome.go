@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -75,11 +76,11 @@ type outcome struct {
 }
 
 func (s *Screen) outcome(i *item) outcome {
-	switch {
+	switch waited := s.shell.Now().Sub(i.sentAt).Truncate(time.Second); {
 	case i.sending && s.looking:
-		return outcome{mark: "looking", role: muted, text: "Looking among the redemptions of " + i.Request.UserID + " ..."}
+		return outcome{mark: "checking", role: muted, text: fmt.Sprintf("Checking %s's list: %s ...", i.Request.UserID, waited)}
 	case i.sending:
-		return outcome{mark: "sending", role: muted, text: "Under way; no answer yet ..."}
+		return outcome{mark: "sending", role: muted, text: fmt.Sprintf("No answer yet: %s ...", waited)}
 	case i.Known == client.Redeemed:
 		o := s.redeemed(i)
 		o.id = i.Redemption.ID
@@ -105,13 +106,10 @@ func (s *Screen) redeemed(i *item) outcome {
 	return outcome{mark: "redeemed", role: good, text: how(i, "Redeemed. ") + stands}
 }
 
-// how says how it became known, where that was not by the answer.
+// how says how it became known, where that was not by the first answer.
 func how(i *item, text string) string {
-	switch {
-	case i.Found:
-		return text + "No answer told of it, but it is among the redemptions of " + i.Request.UserID + ". "
-	case i.Earlier:
-		return text + "The first request had done it; the second has redeemed nothing more. "
+	if i.Earlier {
+		return text + "The reply was lost; the service confirmed it. "
 	}
 	return text
 }
@@ -129,20 +127,28 @@ func (s *Screen) stands(r api.Redemption) string {
 }
 
 func (s *Screen) unknown(i *item) outcome {
-	o := outcome{mark: "unknown", role: bad}
-	o.text = "It is not known whether it was redeemed. " + screen.Sentence("", i.Err)
-	looked := fmt.Sprintf("At %s it was not among the redemptions of %s, but the service may still be at work.", i.at.Format("15:04:05"), i.Request.UserID)
-	if i.LookErr != nil {
-		looked = screen.Sentence("Looking for it failed: ", i.LookErr)
+	user := i.Request.UserID
+	o := outcome{mark: "unknown", role: bad, text: "We do not know yet if it went through. " + screen.Sentence("", i.Err)}
+	switch {
+	case i.LookErr != nil:
+		o.text += " " + screen.Sentence("Looking for it failed: ", i.LookErr)
+	case i.Candidate.ID == "":
+		o.text += fmt.Sprintf(" At %s it was not in %s's list, but the service may still be at work.", i.at.Format("15:04:05"), user)
 	}
-	o.text += " " + looked
+	if r := i.Candidate; r.ID != "" {
+		o.id = r.ID
+		o.text += fmt.Sprintf(" %s has a redemption of %s: this one, or somebody else's.", user, components.Instant(r.RedeemedAt, s.shell.Now()))
+	}
 	if i.givenUp {
 		o.mark, o.role = "given up", warn
-		o.next = "Nobody has found out. " + s.key(actions.ForUser) + " shows what " + i.Request.UserID + " has redeemed."
+		o.next = "Nobody has found out. " + s.key(actions.ForUser) + " shows what " + user + " has redeemed."
 		return o
 	}
-	o.next = fmt.Sprintf("%s looks again. %s sends it again under the same key, which cannot redeem twice at a service that heeds keys. %s gives up.",
-		s.key(actions.Settle), s.key(actions.Retry), s.key(actions.GiveUp))
+	retry := "retry safely"
+	if !s.canRetrySafely(i) {
+		retry = "retry (may redeem twice)"
+	}
+	o.next = fmt.Sprintf("%s check again, %s %s, %s stop checking", s.key(actions.Settle), s.key(actions.Retry), retry, s.key(actions.GiveUp))
 	return o
 }
 

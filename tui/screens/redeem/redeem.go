@@ -30,16 +30,20 @@ type Screen struct {
 	doubts  []*item         // what was given up although it may have been redeemed
 	seen    map[string]bool // redemptions whose origin is known, by id
 
-	sender  *screen.Sender[client.Redeeming]
-	current *item   // what the sender is at
-	looking bool    // it only reads
-	queue   []*item // what comes after
+	sender   *screen.Sender[client.Redeeming]
+	current  *item   // what the sender is at
+	looking  bool    // it only reads, or confirms what it has read
+	attempts int     // that were begun; messages about earlier ones are out of date
+	checks   int     // of the item in doubt, that nobody asked for
+	queue    []*item // what comes after
 
 	keysCount bool // the service has shown that it heeds idempotency keys
 
 	width, height int
 	scroll        components.Scroll
-	formTop       int // the line on which the form was drawn last
+	cursor        int   // the result that actions are about
+	starts        []int // the lines on which the results were drawn last
+	formTop       int   // the line on which the form was drawn last
 }
 
 // New makes the screen.
@@ -81,6 +85,10 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return nil
 	case screen.Reconnected:
 		return s.readAgain()
+	case second:
+		return s.tick(msg)
+	case check:
+		return s.check(msg)
 	case tea.MouseMsg:
 		s.point(msg)
 		return nil
@@ -106,7 +114,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.GiveUp:
 		return s.giveUp()
 	case actions.ForUser:
-		return s.shell.Open(screen.ToUser{ID: s.sub.request.UserID})
+		return s.shell.Open(screen.ToUser{ID: s.sub.request.UserID, Redeemed: true})
 	case actions.OpenPerk:
 		return s.openPerk()
 	case actions.CopyID:
@@ -115,7 +123,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 		s.further()
 		return nil
 	}
-	s.scroll.Do(id)
+	s.move(id)
 	return nil
 }
 
@@ -127,15 +135,18 @@ func (s *Screen) Offers() []actions.Offer {
 			actions.If(actions.Submit, s.whyNot()).As("redeem"), actions.If(actions.Cancel, ""), actions.If(actions.Recent, ""),
 			actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""),
 		}
+	case s.sub.inDoubt() != nil:
+		why, busy := s.whyNotSettle(), ""
+		if s.sender.Busy() {
+			busy = why
+		}
+		offers := []actions.Offer{actions.If(actions.Settle, why), actions.If(actions.Retry, why), actions.If(actions.GiveUp, busy)}
+		return slices.Concat(offers, actions.Able(actions.ForUser, actions.OpenPerk), components.Moves())
 	case s.sender.Busy():
 		return append([]actions.Offer{actions.If(actions.Submit, s.whyNot())}, components.Moves()...)
-	case s.sub.inDoubt() != nil:
-		why := s.whyNotSettle()
-		offers := []actions.Offer{actions.If(actions.Settle, why), actions.If(actions.Retry, why), actions.If(actions.GiveUp, "")}
-		return slices.Concat(offers, actions.Able(actions.ForUser, actions.OpenPerk), components.Moves())
 	}
 	none := ""
-	if len(s.redemptions()) == 0 {
+	if i := s.chosen(); i == nil || i.Redemption.ID == "" {
 		none = "There is no redemption."
 	}
 	offers := []actions.Offer{actions.If(actions.ForUser, ""), actions.If(actions.CopyID, none), actions.If(actions.Redeem, ""), actions.If(actions.OpenPerk, "")}

@@ -2,7 +2,9 @@ package redeem
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -11,9 +13,6 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/tui/screen"
 )
-
-// keyLife is how long the service remembers a key, with an hour's safety. Later, the same key can redeem anew.
-const keyLife = 23 * time.Hour
 
 // submit goes on with what was agreed to and still waits, or asks about a new submission.
 func (s *Screen) submit() tea.Cmd {
@@ -87,16 +86,68 @@ func (s *Screen) attempt(i *item, look bool) tea.Cmd {
 		return nil
 	}
 	s.current, s.looking = i, look
-	i.sending = true
+	i.sending, i.sentAt = true, s.shell.Now()
 	r, taken := i.Redeeming, s.taken()
-	return s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
+	s.attempts++
+	return tea.Batch(s.shell.After(time.Second, second{s, s.attempts}), s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
 		if look {
 			r = r.Look(ctx, c, taken)
 			return r, r.LookErr
 		}
 		r = r.Send(ctx, c, taken)
 		return r, r.Failure()
-	})
+	}))
+}
+
+// second has the seconds of the attempt under way drawn anew.
+type second struct {
+	of      *Screen
+	attempt int
+}
+
+func (s *Screen) tick(t second) tea.Cmd {
+	if t.of != s || t.attempt != s.attempts || !s.sender.Busy() {
+		return nil
+	}
+	return s.shell.After(time.Second, t)
+}
+
+// check has an outcome looked up that was still unknown after that attempt.
+type check struct {
+	of      *Screen
+	attempt int
+}
+
+func (s *Screen) check(c check) tea.Cmd {
+	switch {
+	case c.of != s || c.attempt != s.attempts || s.sender.Busy():
+		return nil
+	case s.elsewhere() != "":
+		return s.shell.After(firstCheck, c)
+	}
+	s.checks++
+	return s.settle()
+}
+
+// The pauses before an unknown outcome is looked up by itself double from the first to the last; while the service is away,
+// they stay short.
+const (
+	firstCheck = 4 * time.Second
+	lastCheck  = 30 * time.Second
+)
+
+// checkLater looks the item in doubt up after a while. Where a list was read, and the service cannot tell whose redemption
+// it shows, reading it again would tell nothing new.
+func (s *Screen) checkLater() tea.Cmd {
+	i := s.sub.inDoubt()
+	if i == nil || i.LookErr == nil && i.Candidate.ID != "" {
+		return nil
+	}
+	pause := firstCheck
+	if i.LookErr == nil {
+		pause = min(firstCheck<<min(s.checks, 10), lastCheck)
+	}
+	return s.shell.After(pause, check{s, s.attempts})
 }
 
 // taken knows the redemptions that were seen here and belong to something else.
@@ -122,23 +173,27 @@ func (s *Screen) took(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	switch i.Known {
 	case client.Redeemed:
 		s.seen[i.Redemption.ID] = true
-		return tea.Batch(s.tellRedeemed(i), s.remember(i.Request.UserID), s.step())
+		served := screen.Send(screen.Redeemed{PerkID: i.perk.ID, UserID: i.Request.UserID})
+		return tea.Batch(served, s.tellRedeemed(i), s.remember(i.Request.UserID), s.step())
 	case client.Unknown:
 		s.queue, s.editing = nil, false
 		if doubted {
-			return nil
+			return s.checkLater()
 		}
-		return screen.Tell(screen.Warning, "It is not known whether %s was redeemed for %s.", named(i.perk), i.Request.UserID)
+		s.checks = 0
+		return tea.Batch(s.checkLater(), screen.Tell(screen.Warning, "We do not know yet if %s was redeemed for %s.", named(i.perk), i.Request.UserID))
 	}
 	return s.tookRefusal(i)
 }
 
 func (s *Screen) tookRefusal(i *item) tea.Cmd {
-	tell := screen.Tell(screen.Warning, "Not redeemed: %s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark)
 	verdict := judge(i)
 	if verdict.stops() {
 		s.queue, s.editing = nil, true
 		s.fields.Refuse(verdict.fields)
+	}
+	tell := s.tell(screen.Warning, fmt.Sprintf("Not redeemed: %s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark))
+	if verdict.stops() {
 		return tell
 	}
 	var lookUp tea.Cmd
@@ -153,7 +208,23 @@ func (s *Screen) tellRedeemed(i *item) tea.Cmd {
 	if i.Replayed || i.Redemption.Status == api.StatusRejected {
 		kind = screen.Warning
 	}
-	return screen.Tell(kind, "%s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark)
+	return s.tell(kind, fmt.Sprintf("%s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark))
+}
+
+// tell says how an item ended. Of several it says at the end how all of them stand: one message would hide the others.
+func (s *Screen) tell(kind screen.Kind, text string) tea.Cmd {
+	switch {
+	case len(s.sub.items) > 1 && len(s.queue) > 0:
+		return nil
+	case len(s.sub.items) > 1:
+		kind, text = screen.Done, s.sub.tally()
+		if slices.ContainsFunc(s.sub.items, func(i *item) bool {
+			return i.Known != client.Redeemed || i.Replayed || i.Redemption.Status == api.StatusRejected
+		}) {
+			kind = screen.Warning
+		}
+	}
+	return screen.Tell(kind, "%s", text)
 }
 
 // settle looks for what has become of the item in doubt.
@@ -171,7 +242,7 @@ func (s *Screen) retry() tea.Cmd {
 		return nil
 	}
 	s.learnWhetherKeysCount()
-	if s.keysCount && s.shell.Now().Sub(i.Since()) < keyLife {
+	if s.canRetrySafely(i) {
 		return s.attempt(i, false)
 	}
 	why := "This service has not shown that it heeds idempotency keys."
@@ -193,6 +264,11 @@ func (s *Screen) retry() tea.Cmd {
 			return s.attempt(i, false)
 		},
 	})
+}
+
+// canRetrySafely tells whether the service honours keys, and remembers the item's. Later, the same key can redeem anew.
+func (s *Screen) canRetrySafely(i *item) bool {
+	return s.keysCount && s.shell.Now().Sub(i.Since()) < client.KeyLife
 }
 
 // giveUp unlocks the form although nobody knows.

@@ -36,10 +36,13 @@ type line struct {
 	drop    int      // so many redeems get lost before anything is done
 	dropped string   // only of this perk, if it is not ""
 	deaf    bool     // nothing can be read
+	meet    func()   // happens when a redeem gets lost before anything is done
+	mute    bool     // the server gets no keys, as if it ignored them
 	refuse  func(http.ResponseWriter) bool
 	hold    chan struct{} // redeems wait for its end
 	arrived chan struct{} // a redeem has come, and waits
 	opened  int
+	lists   int // that were read
 }
 
 var (
@@ -91,6 +94,12 @@ func (l *line) pass(forward http.Handler, w http.ResponseWriter, r *http.Request
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		l.redeems = append(l.redeems, r.Header.Get("Idempotency-Key")+" "+string(body))
 	}
+	if r.URL.Query().Get("type") == "redeemed" {
+		l.lists++
+	}
+	if l.mute {
+		r.Header.Del("Idempotency-Key")
+	}
 	l.mu.Unlock()
 	if redeems && hold != nil {
 		l.arrived <- struct{}{}
@@ -102,9 +111,20 @@ func (l *line) pass(forward http.Handler, w http.ResponseWriter, r *http.Request
 		forward.ServeHTTP(httptest.NewRecorder(), r) // the work is done
 		hangUp(w)
 	case deaf, drop:
+		if drop && l.meet != nil {
+			l.meet()
+		}
 		hangUp(w)
 	default:
 		forward.ServeHTTP(w, r)
+	}
+}
+
+// another has another client redeem coffee for alice.
+func (l *line) another() {
+	request := l.server.Request(l.server.Token(), http.MethodPost, l.server.LiveURL()+"/perks/coffee/redeem", `{"user_id":"alice"}`)
+	if status := l.server.Do(request, nil); status != http.StatusCreated {
+		l.t.Errorf("another redeems: %d", status)
 	}
 }
 
@@ -127,6 +147,23 @@ func (l *line) sent() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]string(nil), l.redeems...)
+}
+
+func (l *line) reads() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lists
+}
+
+// arrive has the first redeem of coffee reach the server after all.
+func (l *line) arrive() {
+	l.t.Helper()
+	key, body, _ := strings.Cut(l.sent()[0], " ")
+	request := l.server.Request(l.server.TokenFor(l.id, l.secret), http.MethodPost, l.server.LiveURL()+"/perks/coffee/redeem", body)
+	request.Header.Set("Idempotency-Key", key)
+	if status := l.server.Do(request, nil); status != http.StatusCreated {
+		l.t.Errorf("it arrived and was answered %d", status)
+	}
 }
 
 // stored returns what is redeemed in the server's store.

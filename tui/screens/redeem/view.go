@@ -48,6 +48,7 @@ type line struct {
 	indent int
 	text   string
 	cut    bool // it is cut at the edge, so that a long title leaves room for what became of it
+	begins bool // a result
 }
 
 func said(role role, indent int, text string) line {
@@ -64,6 +65,7 @@ func (s *Screen) View() string {
 	form := s.Form()
 	if form == nil {
 		s.scroll.Resize(s.width, s.height)
+		s.starts = s.starts[:0]
 		s.scroll.Set(s.draw(append(s.lines(), s.locked()...)))
 		return s.scroll.View()
 	}
@@ -90,9 +92,9 @@ func (s *Screen) point(msg tea.MouseMsg) {
 			form.FocusOn(place)
 		}
 	case form == nil && msg.Button == tea.MouseButtonWheelUp:
-		s.scroll.Do(actions.Up)
+		s.move(actions.Up)
 	case form == nil && msg.Button == tea.MouseButtonWheelDown:
-		s.scroll.Do(actions.Down)
+		s.move(actions.Down)
 	}
 }
 
@@ -108,6 +110,9 @@ func (s *Screen) formHeight() int {
 func (s *Screen) draw(lines []line) []string {
 	var drawn []string
 	for _, l := range lines {
+		if l.begins {
+			s.starts = append(s.starts, len(drawn))
+		}
 		indent := strings.Repeat(" ", min(l.indent, s.width/8))
 		style, room := l.role.style(s.shell.Theme), s.width-len(indent)
 		if l.cut {
@@ -130,9 +135,11 @@ func (s *Screen) lines() []line {
 		}
 		return append(lines, said(muted, 0, "At "+place(s.home)))
 	}
-	for _, i := range s.sub.items {
+	for n, i := range s.sub.items {
 		o := s.outcome(i)
-		lines = append(lines, titleOf("["+o.mark+"] "+i.perk.Title), said(o.role, 2, o.text))
+		title := titleOf(s.marker(n) + "[" + o.mark + "] " + i.perk.Title)
+		title.begins = true
+		lines = append(lines, title, said(o.role, 2, o.text))
 		if o.id != "" {
 			lines = append(lines, said(text, 2, "Id "+o.id))
 		}
@@ -154,10 +161,9 @@ func (s *Screen) summary() []line {
 	if len(s.items()) < 2 {
 		return nil
 	}
-	done, all, waiting := len(s.sub.done()), len(s.sub.items), len(s.sub.waiting())
-	text := fmt.Sprintf("%d of %d redeemed for %s.", done, all, s.sub.request.UserID)
-	if s.Form() != nil && waiting > 0 && s.sub.agreed {
-		text += fmt.Sprintf(" %s goes on with the %s.", s.key(actions.Submit), components.Plural(int64(waiting), "perk that is left", "perks that are left"))
+	text := s.sub.tally()
+	if waiting := s.sub.waiting(); s.Form() != nil && len(waiting) > 0 && s.sub.agreed {
+		text += fmt.Sprintf(" %s continues.", s.key(actions.Submit))
 	}
 	return []line{said(strong, 0, text)}
 }

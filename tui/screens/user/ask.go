@@ -47,6 +47,7 @@ func (s *Screen) askAmong(r recent) tea.Cmd {
 	return s.shell.Post(screen.Pick{
 		Title:   "Which user?",
 		Other:   &other,
+		Left:    s.leave,
 		Options: append(options, "Another user ..."),
 		Then: func(index int) tea.Cmd {
 			if index >= len(ids) {
@@ -62,7 +63,16 @@ func (s *Screen) prompt() screen.Prompt {
 		Title: "Which user?",
 		Field: components.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.UserIDRule},
 		Then:  func(id string) tea.Cmd { return s.shell.Post(chosen{s, id}) },
+		Left:  s.leave,
 	}
+}
+
+// leave goes back to the screen below, unless there is a user to go back to.
+func (s *Screen) leave() tea.Cmd {
+	if s.id != "" {
+		return nil
+	}
+	return s.shell.Post(screen.Back{From: s})
 }
 
 func (s *Screen) turnToUser(c chosen) tea.Cmd {

@@ -22,9 +22,13 @@ func (s *Screen) pairs() []components.Pair {
 	if user == "" {
 		user = s.id
 	}
+	perk := plain.Line(r.PerkID)
+	if title := s.title(r); title != "" {
+		perk = title + " (" + perk + ")"
+	}
 	return []components.Pair{
 		{Label: "Redemption", Value: plain.Line(r.ID)},
-		{Label: "Perk", Value: plain.Line(r.PerkID)},
+		{Label: "Perk", Value: perk},
 		{Label: "User", Value: plain.Line(user)},
 		{Label: "Redeemed", Value: when},
 		{Label: "Status", Value: meaning(r.Status)},

@@ -13,13 +13,6 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// marks is the perks that are to be redeemed together, in the order in which they were marked.
-type marks []api.Perk
-
-func (m marks) has(id string) bool {
-	return slices.ContainsFunc(m, func(p api.Perk) bool { return p.ID == id })
-}
-
 // Offers depends on the tab: perks are redeemed, redemptions are looked at.
 func (s *Screen) Offers() []actions.Offer {
 	if s.detail != nil {
@@ -31,7 +24,7 @@ func (s *Screen) Offers() []actions.Offer {
 	other := [...]string{atAvailable: "redeemed", atRedeemed: "available"}[s.at]
 	row, rest := s.rowOffers()
 	tab, user := actions.If(actions.NextTab, "").As(other), actions.If(actions.ForUser, "").As("other user")
-	return slices.Concat(row, []actions.Offer{tab}, s.tab().pageOffers(), rest, []actions.Offer{user}, components.Moves())
+	return slices.Concat(row, []actions.Offer{tab}, s.tab().pageOffers(), rest, []actions.Offer{user}, s.sortOffers(), components.Moves())
 }
 
 // rowOffers is what can be done with a row: what comes before the pages in the footer, and what after them.
@@ -44,12 +37,22 @@ func (s *Screen) rowOffers() (row, rest []actions.Offer) {
 	_, ok := s.available.chosen()
 	why := unless(ok, "There is no perk under the cursor.")
 	row = []actions.Offer{
-		actions.If(actions.Redeem, unless(ok || len(s.marked) > 0, "There is no perk under the cursor.")), actions.If(actions.Open, why),
+		s.marked.Offer(why), actions.If(actions.Open, why),
 		actions.If(actions.Mark, why),
 	}
 	return row, []actions.Offer{
-		actions.If(actions.CopyID, why), actions.If(actions.ClearMarks, unless(len(s.marked) > 0, "Nothing is marked.")),
+		actions.If(actions.CopyID, why),
+		actions.If(actions.ClearMarks, unless(len(s.marked) > 0, "Nothing is marked.")),
 	}
+}
+
+func (s *Screen) sortOffers() []actions.Offer {
+	_, ok := s.available.chosen()
+	why := unless(ok, "There are no perks to sort.")
+	if s.at == atRedeemed {
+		why = "Redemptions are always shown newest first."
+	}
+	return []actions.Offer{actions.If(actions.Sort, why), actions.If(actions.SortReverse, why)}
 }
 
 func unless(ok bool, why string) string {
@@ -62,6 +65,11 @@ func unless(ok bool, why string) string {
 // Do carries out an action.
 func (s *Screen) Do(id actions.ID) tea.Cmd {
 	defer s.arrange()
+	cmd := s.do(id)
+	return tea.Batch(cmd, s.readTitles())
+}
+
+func (s *Screen) do(id actions.ID) tea.Cmd {
 	if s.detail != nil {
 		return s.doInDetail(id)
 	}
@@ -84,15 +92,19 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
 	perk, ok := s.available.chosen()
 	switch id {
+	case actions.Sort:
+		return s.shell.Post(screen.PickOrder(screen.PerkOrders(), s.order, nil, s.sortBy))
+	case actions.SortReverse:
+		return s.sortBy(api.SortKey{Field: s.order.Field, Desc: !s.order.Desc})
 	case actions.ClearMarks:
 		s.marked = nil
 		return nil
 	case actions.Redeem:
-		perks := slices.Clone(s.marked)
-		if len(perks) == 0 && ok {
-			perks = marks{perk}
+		var under *api.Perk
+		if ok {
+			under = &perk
 		}
-		return s.shell.Open(screen.ToRedeem{Perks: perks, UserID: s.id})
+		return s.marked.Redeem(s.shell, s.available.loader.Value.Data, under, s.id)
 	}
 	if !ok {
 		return nil
@@ -103,18 +115,16 @@ func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
 	case actions.CopyID:
 		return s.copy(perk.ID)
 	case actions.Mark:
-		s.mark(perk)
+		s.marked = s.marked.Toggled(perk)
 		s.available.table.Do(actions.Down)
 	}
 	return nil
 }
 
-func (s *Screen) mark(perk api.Perk) {
-	if s.marked.has(perk.ID) {
-		s.marked = slices.DeleteFunc(s.marked, func(p api.Perk) bool { return p.ID == perk.ID })
-		return
-	}
-	s.marked = append(s.marked, perk)
+// sortBy loads the perks in another order, from the first page on.
+func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
+	s.order = order
+	return s.available.start()
 }
 
 func (s *Screen) doWithRedemption(id actions.ID) tea.Cmd {

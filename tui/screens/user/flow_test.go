@@ -143,6 +143,93 @@ func TestRedeemFromHere(t *testing.T) {
 	d.Gone("marked")
 }
 
+// TestWhatTheUserHasRedeemedIsShownFirst comes from a redemption that was refused.
+func TestWhatTheUserHasRedeemedIsShownFirst(t *testing.T) {
+	d := tuitest.Start(t, serve(t))
+	d.See("row 1 of 3")
+	redeem(t, d, "coffee", "alice")
+	d.Press("r")
+	d.See("> User")
+	d.Type("alice")
+	d.Press("ctrl+s")
+	d.See("Redeem for alice?")
+	d.Press("y")
+	d.See("u shows what alice has redeemed.")
+	d.Press("u")
+	d.See("User alice", "Available 2", "[Redeemed 1]", "coffee", "approved")
+}
+
+// TestLeavingTheChoiceGoesBack leaves the question from the list, and from another user.
+func TestLeavingTheChoiceGoesBack(t *testing.T) {
+	d := tuitest.Start(t, serve(t))
+	d.See("row 1 of 3")
+	d.Press("2")
+	d.See("Which user?")
+	d.Press("esc")
+	d.See("All valid perks", "row 1 of 3")
+	d.Open(screen.ToUser{ID: "alice"})
+	d.See("[Available 3]")
+	d.Press("u")
+	d.See("Which user?")
+	d.Press("esc")
+	d.See("User alice", "[Available 3]")
+	d.Settle()
+	d.Press("2")
+	d.See("Which user?", "alice")
+	d.Press("esc")
+	d.See("User alice", "[Available 3]")
+	if d.Depth() != 2 {
+		t.Errorf("%d screens are open", d.Depth())
+	}
+}
+
+// TestAKeyOfAnotherScreenSaysSo presses what narrows and sorts the list of perks.
+func TestAKeyOfAnotherScreenSaysSo(t *testing.T) {
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d.See("[Available 3]")
+	for key, want := range map[string]string{
+		"/": "Filter: not on this screen. ? shows its keys.", "e": "Expired on/off: not on this screen.", "v": "Preview on/off: not on this screen.",
+		"c": "Choose a category: not on this screen.", "P": "Go to the perk: not on this screen.",
+	} {
+		d.Press(key)
+		d.See(want)
+		d.Press("j")
+		d.Gone("not on this screen")
+	}
+}
+
+// TestAvailablePerksAreSorted also sees that redemptions say why they are not.
+func TestAvailablePerksAreSorted(t *testing.T) {
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d.See("[Available 3]")
+	d.Press("s")
+	d.See("Sort by", "When it was added (now)")
+	d.Gone("Distance")
+	d.Type("title")
+	d.Press("enter")
+	d.See("Title ▲", "3 perks, by title, A to Z", "> A pot of tea")
+	d.Press("S")
+	d.See("Title ▼", "by title, Z to A", "> Coffee for two")
+	d.Press("R")
+	d.See("by title, Z to A", "> Coffee for two")
+	d.Press("tab", "s")
+	d.See("Sort by…: not possible now. Redemptions are always shown newest first.")
+	d.Press("S")
+	d.See("Reverse the order: not possible now. Redemptions are always shown newest first.")
+}
+
+// TestMarksOfAnotherUserStay redeems one of two marked perks for somebody else.
+func TestMarksOfAnotherUserStay(t *testing.T) {
+	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d.See("[Available 3]")
+	d.Press(" ", " ")
+	d.See("2 marked", "r redeem 2 marked")
+	d.Send(screen.Redeemed{PerkID: "coffee", UserID: "bob"})
+	d.See("2 marked")
+	d.Send(screen.Redeemed{PerkID: "coffee", UserID: "alice"})
+	d.See("1 marked", "r redeem 1 marked")
+}
+
 func TestAPerkThatWasOpenedFromHereIsRedeemedForThisUser(t *testing.T) {
 	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
 	d.See("[Available 3]")

@@ -1,6 +1,7 @@
 package user
 
 import (
+	"slices"
 	"strings"
 
 	"example.com/perks/api"
@@ -18,10 +19,15 @@ func perkColumns() []components.Column {
 	}
 }
 
+// sortedColumn is the column that shows what the perks are sorted by; -1 if none does.
+func sortedColumn(field string) int {
+	return slices.Index([]string{"title", "discount_text", "merchant_name", "city", "valid_to"}, field)
+}
+
 func (s *Screen) perkRow(p api.Perk) components.Row {
 	return components.Row{
 		Cells:  []string{plain.Line(p.Title), text(p.DiscountText), text(p.MerchantName), plain.Line(p.City), s.left(p)},
-		Marked: s.marked.has(p.ID),
+		Marked: s.marked.Has(p.ID),
 	}
 }
 
@@ -33,7 +39,7 @@ func (s *Screen) perkLine(p api.Perk) string {
 		}
 	}
 	line := strings.Join(parts, ", ") + "."
-	if s.marked.has(p.ID) {
+	if s.marked.Has(p.ID) {
 		line += " Marked."
 	}
 	return line
@@ -49,27 +55,35 @@ func (s *Screen) left(p api.Perk) string {
 func redemptionColumns() []components.Column {
 	return []components.Column{
 		{Name: "When", Min: 10, Share: 1},
+		{Name: "Title", Min: 13, Share: 4, Drop: 1},
 		{Name: "Perk", Min: 7, Share: 2},
 		{Name: "Status", Min: 8},
-		{Name: "Id", Min: 8, Share: 2, Drop: 1},
-		{Name: "Metadata", Min: 12, Share: 3, Drop: 2},
+		{Name: "Id", Min: 8, Share: 2, Drop: 2},
+		{Name: "Metadata", Min: 12, Share: 3, Drop: 3},
 	}
 }
 
 func (s *Screen) redemptionRow(r api.Redemption) components.Row {
 	return components.Row{
-		Cells: []string{s.when(r), plain.Line(r.PerkID), plain.Line(string(r.Status)), plain.Line(r.ID), inShort(r.Metadata)},
+		Cells: []string{s.when(r), s.title(r), plain.Line(r.PerkID), plain.Line(string(r.Status)), plain.Line(r.ID), inShort(r.Metadata)},
 		Muted: r.Status == api.StatusRejected,
 	}
 }
 
 func (s *Screen) redemptionLine(r api.Redemption) string {
-	line := "Perk " + plain.Line(r.PerkID) + ", " + plain.Line(string(r.Status)) + ", " + s.when(r) + ", id " + plain.Line(r.ID)
+	line := "Perk " + plain.Line(r.PerkID) + ", "
+	if title := s.title(r); title != "" {
+		line += title + ", "
+	}
+	line += plain.Line(string(r.Status)) + ", " + s.when(r) + ", id " + plain.Line(r.ID)
 	if metadata := inShort(r.Metadata); metadata != "" {
 		line += ", metadata " + metadata
 	}
 	return line + "."
 }
+
+// title is what the perk of a redemption is called; "" if that is not known.
+func (s *Screen) title(r api.Redemption) string { return plain.Line(s.titles.known[r.PerkID]) }
 
 func (s *Screen) when(r api.Redemption) string {
 	if r.RedeemedAt.IsZero() {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,11 +41,24 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: message, Code: map[int]api.Code{404: api.CodeNotFound, 403: api.CodeForbidden, 500: api.CodeInternal}[s.refuse]})
 		return
 	}
+	if id := path.Base(r.URL.Path); path.Base(path.Dir(r.URL.Path)) == "perks" {
+		s.answerPerk(w, id)
+		return
+	}
 	if r.URL.Query().Get("type") == "redeemed" {
 		answer(w, r, s.redemptions)
 		return
 	}
 	answer(w, r, s.available)
+}
+
+func (s *service) answerPerk(w http.ResponseWriter, id string) {
+	if at := slices.IndexFunc(s.available, func(p api.Perk) bool { return p.ID == id }); at >= 0 {
+		_ = json.NewEncoder(w).Encode(s.available[at])
+		return
+	}
+	w.WriteHeader(http.StatusNotFound)
+	_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "There is no such perk.", Code: api.CodeNotFound})
 }
 
 func answer[T any](w http.ResponseWriter, r *http.Request, all []T) {
@@ -88,7 +103,7 @@ func someRedemptions() []api.Redemption {
 	return []api.Redemption{
 		redemption("3f1c7f0e-0000-4000-8000-000000000001", "coffee", 40*time.Second, api.StatusPending, `{"till":4,"shop":"Mitte","tags":["a","b"],"note":"two\nlines \u001b[31m"}`),
 		redemption("3f1c7f0e-0000-4000-8000-000000000002", "museum", 5*time.Hour, api.StatusApproved, `{}`),
-		redemption("3f1c7f0e-0000-4000-8000-000000000003", "tea", 30*day, api.StatusRejected, `{"order":"`+strings.Repeat("long ", 60)+`"}`),
+		redemption("3f1c7f0e-0000-4000-8000-000000000003", "concert", 30*day, api.StatusRejected, `{"order":"`+strings.Repeat("long ", 60)+`"}`),
 	}
 }
 
@@ -197,7 +212,7 @@ func TestWhatIsHeardIsWhatIsShown(t *testing.T) {
 			"1 to 5 of 5 perks",
 		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nalice has redeemed nothing yet.\nPress tab for what can be redeemed.",
 		"unknown user":  "Tab Available, shown. Other tabs: Redeemed.\nProblem: There is no live user alice.\nIds are exact, capitals count too. Check this one, and press u to look for another.",
-		"redemption": "Redemption: 3f1c7f0e-0000-4000-8000-000000000001\nPerk: coffee\nUser: alice\nRedeemed: 10 Mar 2026 11:59, 40 s ago\n" +
+		"redemption": "Redemption: 3f1c7f0e-0000-4000-8000-000000000001\nPerk: Coffee for two (coffee)\nUser: alice\nRedeemed: 10 Mar 2026 11:59, 40 s ago\n" +
 			"Status: pending: it waits for approval, and holds the user's place until then\n" +
 			`Metadata: {   "till": 4,   "shop": "Mitte",   "tags": [     "a",     "b"   ],   "note": "two\nlines \u001b[31m" }`,
 	} {

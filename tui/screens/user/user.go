@@ -23,9 +23,11 @@ type Screen struct {
 	id         string // of the user; "" until one is chosen
 	available  *list[api.Perk]
 	redeemed   *list[api.Redemption]
+	titles     *titles     // of the perks that were redeemed
+	order      api.SortKey // of the perks that can be redeemed
 	layout     layout
 	at         int // the tab that is shown
-	marked     marks
+	marked     screen.Marks
 	detail     *detail // of a redemption, nil if the lists are shown
 	remembered bool
 }
@@ -38,13 +40,17 @@ const (
 
 // New makes the screen. Without an id it asks for one.
 func New(shell *screen.Shell, route screen.ToUser) *Screen {
-	s := &Screen{shell: shell, id: route.ID}
+	s := &Screen{shell: shell, id: route.ID, titles: newTitles(shell), order: screen.DefaultOrder()}
+	if route.Redeemed {
+		s.at = atRedeemed
+	}
 	s.available = &list[api.Perk]{
 		loader: screen.NewLoader[api.Page[api.Perk]](shell), table: components.NewTable(shell.Theme, perkColumns()...),
 		now: shell.Now, name: "Available", one: "perk", many: "perks",
 		id: func(p api.Perk) string { return p.ID }, row: s.perkRow, line: s.perkLine,
 		fetch: func(page int64) screen.Fetch[api.Page[api.Perk]] {
-			id, options := s.id, client.PerkListOptions{ListOptions: client.ListOptions{Page: page, PerPage: perPage}}
+			sort := api.FormatSort([]api.SortKey{s.order})
+			id, options := s.id, client.PerkListOptions{ListOptions: client.ListOptions{Page: page, PerPage: perPage, Sort: sort}}
 			return func(ctx context.Context, c *client.Client) (api.Page[api.Perk], error) {
 				return c.UserPerks(ctx, id, options)
 			}
@@ -86,29 +92,46 @@ func (s *Screen) Init() tea.Cmd {
 // Update takes the ends of loads, what was asked for, and the mouse.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	defer s.arrange()
+	cmd := s.update(msg)
+	return tea.Batch(cmd, s.readTitles())
+}
+
+// readTitles reads what the perks of the page of redemptions are called, while that is shown.
+func (s *Screen) readTitles() tea.Cmd {
+	if s.at != atRedeemed {
+		return nil
+	}
+	return s.titles.read(s.redeemed.loader.Value.Data)
+}
+
+func (s *Screen) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case recent:
 		return s.askAmong(msg)
 	case chosen:
 		return s.turnToUser(msg)
+	case screen.Redeemed:
+		if msg.UserID == s.id {
+			s.marked = s.marked.Without(msg.PerkID)
+		}
+		return nil
 	case screen.Revealed:
 		return s.eachTab(tab.again)
 	case screen.Reconnected:
 		if msg.Other {
+			s.titles.forget()
 			return s.startAnew()
 		}
+		s.titles.retry()
 		return s.eachTab(tab.again)
 	case tea.MouseMsg:
 		return s.mouse(msg)
 	}
-	before, known := s.redeemed.count()
+	s.titles.take(msg)
 	cmd := s.eachTab(func(t tab) tea.Cmd {
 		next, _ := t.take(msg)
 		return next
 	})
-	if after, _ := s.redeemed.count(); known && after > before {
-		s.marked = nil // the marks have served
-	}
 	return tea.Batch(cmd, s.remember())
 }
 
@@ -141,6 +164,7 @@ func (s *Screen) remember() tea.Cmd {
 func (s *Screen) Close() {
 	s.available.loader.Cancel()
 	s.redeemed.loader.Cancel()
+	s.titles.cancel()
 }
 
 // Form returns nil: nothing is typed here.

@@ -41,6 +41,7 @@ func (s *Screen) arrange() {
 	l.body = l.tabs + l.complaint
 	l.room = max(1, s.height-l.body-l.foot)
 	s.layout = l
+	s.available.table.Sort(sortedColumn(s.order.Field), s.order.Desc)
 	for _, t := range s.tabs() {
 		t.setRows()
 		t.rows().Resize(s.width, l.room)

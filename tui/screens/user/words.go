@@ -105,8 +105,11 @@ func (s *Screen) foot(named bool) string {
 		return ""
 	}
 	foot := s.tab().place(named)
-	if n := len(s.marked); n > 0 && s.at == atAvailable {
-		foot = join(foot, components.Count(int64(n))+" marked")
+	if s.at == atAvailable {
+		if foot != "" && s.order != screen.DefaultOrder() {
+			foot = join(foot, screen.OrderWords(s.order))
+		}
+		foot = join(foot, s.marked.Say(s.available.loader.Value.Data))
 	}
 	if state := s.tab().state(); state.busy && state.has {
 		foot = join(foot, "loading ...")
@@ -115,8 +118,8 @@ func (s *Screen) foot(named bool) string {
 }
 
 func join(a, b string) string {
-	if a == "" {
-		return b
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + ", " + b
 }

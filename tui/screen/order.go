@@ -1,4 +1,4 @@
-package perks
+package screen
 
 import (
 	"strings"
@@ -6,11 +6,10 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/screen"
 )
 
-// byDefault is the order that the service has by itself.
-func byDefault() api.SortKey { return api.SortKey{Field: "created_at", Desc: true} }
+// DefaultOrder is the order in which the service lists perks by itself.
+func DefaultOrder() api.SortKey { return api.SortKey{Field: "created_at", Desc: true} }
 
 // orderName is what a sort field is called when one is chosen, and in which direction people mean it at first.
 func orderName(field string) (name string, desc bool) {
@@ -32,8 +31,8 @@ func orderName(field string) (name string, desc bool) {
 	return strings.ToUpper(name[:1]) + name[1:], false
 }
 
-// orderWords says an order: "newest first", "by title, Z to A".
-func orderWords(key api.SortKey) string {
+// OrderWords says an order: "newest first", "by title, Z to A".
+func OrderWords(key api.SortKey) string {
 	up, down := "", ""
 	switch key.Field {
 	case "created_at":
@@ -57,37 +56,27 @@ func orderWords(key api.SortKey) string {
 	return up
 }
 
-// chooseOrder asks for the field to sort by.
-func (s *Screen) chooseOrder() tea.Cmd {
-	fields := api.PerkSortFields()
-	pick := screen.Pick{Title: "Sort by", Then: func(index int) tea.Cmd { return s.sortBy(fields[index]) }}
+// PerkOrders is the fields that people look for perks by. Distance is none of them: it needs a place to measure from.
+func PerkOrders() []string {
+	return []string{"title", "category", "merchant_name", "city", "valid_from", "valid_to", "created_at", "updated_at"}
+}
+
+// PickOrder asks by which of the fields perks are to be sorted. The note, which may be nil, adds to the name of a field.
+func PickOrder(fields []string, now api.SortKey, note func(field string) string, then func(api.SortKey) tea.Cmd) Pick {
+	pick := Pick{Title: "Sort by", Then: func(index int) tea.Cmd {
+		_, desc := orderName(fields[index])
+		return then(api.SortKey{Field: fields[index], Desc: desc})
+	}}
 	for i, field := range fields {
 		name, _ := orderName(field)
-		if field == api.SortDistance && !s.want.isNear {
-			name += " (needs Near in the filter)"
+		if note != nil {
+			name += note(field)
 		}
-		if field == s.want.effective().Field {
+		if field == now.Field {
 			pick.Current = i
 			name += " (now)"
 		}
 		pick.Options = append(pick.Options, name)
 	}
-	return s.shell.Post(pick)
-}
-
-func (s *Screen) sortBy(field string) tea.Cmd {
-	if field == api.SortDistance && !s.want.isNear {
-		return screen.Tell(screen.Warning, "Perks can be sorted by distance only from a place: fill in Near in the filter (%s) first.", s.filterKey())
-	}
-	_, desc := orderName(field)
-	changed := s.want
-	changed.order = api.SortKey{Field: field, Desc: desc}
-	return s.ask(changed)
-}
-
-func (s *Screen) reverse() tea.Cmd {
-	changed := s.want
-	changed.order = changed.effective()
-	changed.order.Desc = !changed.order.Desc
-	return s.ask(changed)
+	return pick
 }

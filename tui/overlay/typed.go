@@ -1,0 +1,118 @@
+package overlay
+
+import (
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api/plain"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/components"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+)
+
+// Typed asks before something so grave that one key must not do it: one of several words has to be typed.
+type Typed struct {
+	ask    screen.Confirm
+	form   *components.Form
+	scroll components.Scroll
+}
+
+const agreeing = "agree"
+
+// roomToType is what the line to type in takes at least.
+const roomToType = 8
+
+// NewTyped makes the question.
+func NewTyped(ask screen.Confirm, look *theme.Theme) *Typed {
+	t := &Typed{ask: ask}
+	t.form = components.NewForm(look, components.Field{Name: agreeing, Label: t.Wanted()})
+	return t
+}
+
+// Title returns the question.
+func (t *Typed) Title() string { return plain.Line(t.ask.Title) }
+
+// Yes says what agreeing does.
+func (t *Typed) Yes() string { return plain.Line(t.ask.Yes) }
+
+// Wanted says what has to be typed: "Type 42 or delete".
+func (t *Typed) Wanted() string { return "Type " + plain.Line(strings.Join(t.ask.Words, " or ")) }
+
+// Agrees tells whether a text is one of the words.
+func (t *Typed) Agrees(text string) bool {
+	return slices.ContainsFunc(t.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
+}
+
+// Linear says what will happen.
+func (t *Typed) Linear() string { return plain.Text(t.ask.Text) }
+
+// IsGrave says that the box has to look like no other.
+func (t *Typed) IsGrave() bool { return true }
+
+// View draws the text, and always the line to type in below it.
+func (t *Typed) View(look *theme.Theme, width, height int) string {
+	t.form.SetTheme(look)
+	label, said := t.Wanted()+": ", t.Linear()
+	if components.Width(label)+roomToType > width {
+		label, said = "> ", t.Wanted()+".\n"+said
+	}
+	typed := components.Cut(look.Bad.Render(label)+t.form.Input(agreeing, max(1, width-components.Width(label))), width)
+	text := components.Wrap(said, width)
+	room := max(0, height-1)
+	if len(text) < room {
+		text, room = append(text, ""), len(text)+1
+	}
+	t.scroll.Resize(width, room)
+	t.scroll.Set(text)
+	if room == 0 {
+		return typed
+	}
+	return strings.Join(append(strings.Split(t.scroll.View(), "\n"), typed), "\n")
+}
+
+// Hints is to agree once the word is there, and to leave.
+func (t *Typed) Hints() []Hint {
+	hints := []Hint{{actions.Cancel, "cancel"}}
+	if t.Agrees(t.form.Value(agreeing)) {
+		hints = slices.Insert(hints, 0, Hint{actions.Submit, t.Yes()})
+	}
+	if _, below := t.scroll.More(); below > 0 {
+		hints = append(hints, Hint{actions.NextField, "more"})
+	}
+	return hints
+}
+
+// Offers is to agree, to leave, and to move about in the text by the keys of forms, because those of lists print letters.
+func (t *Typed) Offers() []actions.Offer {
+	why := ""
+	if !t.Agrees(t.form.Value(agreeing)) {
+		why = t.Wanted() + " first."
+	}
+	return append([]actions.Offer{actions.If(actions.Submit, why)}, actions.Able(actions.Cancel, actions.NextField, actions.PreviousField)...)
+}
+
+// Form returns the line to type in.
+func (t *Typed) Form() *components.Form { return t.form }
+
+// Edited does nothing: nothing follows from a part of a word.
+func (t *Typed) Edited() {}
+
+// Do answers the question.
+func (t *Typed) Do(id actions.ID) (tea.Cmd, bool) {
+	switch id {
+	case actions.Cancel:
+		return nil, true
+	case actions.NextField:
+		t.scroll.Do(actions.Down)
+	case actions.PreviousField:
+		t.scroll.Do(actions.Up)
+	case actions.Submit:
+		if t.Agrees(t.form.Value(agreeing)) {
+			return t.ask.Then(), true
+		}
+	}
+	return nil, false
+}

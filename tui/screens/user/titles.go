@@ -1,0 +1,96 @@
+package user
+
+import (
+	"context"
+	"errors"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/screen"
+)
+
+// titlesAtOnce is how many perks are read at the same time, so that a page of redemptions is no burst for the service.
+const titlesAtOnce = 4
+
+// titles is what the perks of redemptions are called, which redemptions do not say.
+type titles struct {
+	readers [titlesAtOnce]*screen.Loader[api.Perk]
+	reading [titlesAtOnce]string // the ids of those perks
+	known   map[string]string    // by the perk's id: "" while it is read, and where it could not be
+	stopped bool                 // the service did not answer
+}
+
+func newTitles(shell *screen.Shell) *titles {
+	t := &titles{known: map[string]string{}}
+	for i := range t.readers {
+		t.readers[i] = screen.NewLoader[api.Perk](shell)
+	}
+	return t
+}
+
+// read reads the perks of these redemptions as far as there are free readers. Each perk is asked for once, whatever comes of it.
+func (t *titles) read(redemptions []api.Redemption) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, r := range redemptions {
+		if _, asked := t.known[r.PerkID]; asked || t.stopped {
+			continue
+		}
+		free := t.free()
+		if free < 0 {
+			break
+		}
+		id := r.PerkID
+		t.known[id], t.reading[free] = "", id
+		cmds = append(cmds, t.readers[free].Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) }))
+	}
+	return tea.Batch(cmds...)
+}
+
+func (t *titles) free() int {
+	for i, reader := range t.readers {
+		if !reader.Busy() {
+			return i
+		}
+	}
+	return -1
+}
+
+// take takes the end of a read. Only what the service has said of one perk leaves the others worth a try.
+func (t *titles) take(msg tea.Msg) {
+	for i, reader := range t.readers {
+		if _, changed := reader.Take(msg); !changed {
+			continue
+		}
+		var answer *client.Error
+		if reader.Err == nil {
+			t.known[t.reading[i]] = reader.Value.Title
+		} else if !errors.As(reader.Err, &answer) {
+			t.stopped = true
+		}
+	}
+}
+
+// retry lets what could not be read be asked for once more.
+func (t *titles) retry() {
+	t.cancel()
+	t.stopped = false
+	for id, title := range t.known {
+		if title == "" {
+			delete(t.known, id)
+		}
+	}
+}
+
+func (t *titles) forget() {
+	t.cancel()
+	t.stopped = false
+	clear(t.known)
+}
+
+func (t *titles) cancel() {
+	for _, reader := range t.readers {
+		reader.Cancel()
+	}
+}
