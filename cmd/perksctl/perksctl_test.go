@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(perksdtest.Tests{Of: m}, map[string]func(){"perksctl": main})
+	testscript.Main(perksdtest.Tests{Of: m}, map[string]func(){"perksctl": main, "spy-on-children": spyOnChildren})
 }
 
 // TestATerminalIsAskedNothing runs commands on a terminal that never answers. A library that asks for the background colour

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/perks/api"
+	"example.com/perks/api/plain"
 	"example.com/perks/store"
 )
 
@@ -26,11 +27,11 @@ func (p *program) followAudit(ctx context.Context, query store.AuditQuery, forma
 	err := p.withExistingStore(ctx, func(db store.Store) error {
 		ticks, stop := p.every(followEvery)
 		defer stop()
-		f := follower{log: db, query: query, out: bufio.NewWriter(p.stdout), write: writeAuditLine}
+		f := follower{log: db, query: query, out: p.stdout, write: writeAuditLine}
 		if format == "jsonl" {
 			f.write = writeAuditJSON
 		} else {
-			fmt.Fprintf(f.out, auditLine, "AT", "ACTOR", "ACTION", "SUBJECT")
+			fmt.Fprintf(&f.held, auditLine, "AT", "ACTOR", "ACTION", "SUBJECT")
 		}
 		return f.follow(ctx, ticks, p.stderr)
 	})
@@ -44,21 +45,27 @@ func (p *program) followAudit(ctx context.Context, query store.AuditQuery, forma
 const auditLine = "%-20s  %-24s  %-21s  %s\n"
 
 func writeAuditLine(out io.Writer, e store.AuditEntry) error {
-	cells := auditCells(e)
+	cells := lines(auditCells(e))
 	_, err := fmt.Fprintf(out, auditLine, cells[0], cells[1], cells[2], cells[3])
 	return err
 }
 
-func writeAuditJSON(out io.Writer, e store.AuditEntry) error { return json.NewEncoder(out).Encode(e) }
+func writeAuditJSON(out io.Writer, e store.AuditEntry) error {
+	return json.NewEncoder(plain.JSONWriter(out)).Encode(e)
+}
 
 // follower reads the audit log in turns.
 type follower struct {
 	log      store.AuditLog
 	query    store.AuditQuery
 	position store.AuditPosition
-	out      *bufio.Writer
+	held     bytes.Buffer // what is to be printed
+	out      io.Writer
 	write    func(io.Writer, store.AuditEntry) error
 }
+
+// mostHeld bounds the memory of a turn: some 40,000 lines, or a few thousand records in JSON.
+const mostHeld = 4 << 20
 
 // follow takes a turn now and at each tick. A database that is away for a while is waited for, once there was a first turn.
 func (f *follower) follow(ctx context.Context, ticks <-chan time.Time, complaints io.Writer) error {
@@ -82,16 +89,23 @@ func (f *follower) follow(ctx context.Context, ticks <-chan time.Time, complaint
 	}
 }
 
-// turn prints what is new. It tells whether it has begun to: then it cannot be done again without printing it twice.
+// turn prints what is new. It does so after it has read all of it, because whoever reads the output may take hours, such as
+// a person in a pager, and the transaction of a read that goes on so long keeps the database from clearing up. It tells
+// whether it has begun to print: then it cannot be done again without printing it twice.
 func (f *follower) turn(ctx context.Context) (begun bool, err error) {
 	for entry, err := range f.log.AuditSince(ctx, f.query, &f.position) {
-		if err != nil {
-			return begun, err
+		if err == nil {
+			err = f.write(&f.held, entry)
 		}
-		begun = true
-		if err := f.write(f.out, entry); err != nil {
+		if err == nil && f.held.Len() >= mostHeld {
+			begun = true
+			_, err = f.held.WriteTo(f.out)
+		}
+		if err != nil {
+			f.held.Reset()
 			return begun, err
 		}
 	}
-	return begun, f.out.Flush()
+	_, err = f.held.WriteTo(f.out)
+	return err != nil, err
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"io"
 	"os"
 	"strings"
@@ -11,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"example.com/perks/cmd/perksd/perksdtest"
 	"example.com/perks/store"
+	"example.com/perks/store/postgres/cluster"
 )
 
 func TestAuditFilters(t *testing.T) {
@@ -94,6 +98,81 @@ func TestAuditFollowShowsWhatIsThereAndThenWhatComes(t *testing.T) {
 	interrupt()
 	if code := <-ended; code != exitDone || stderr.Len() > 0 {
 		t.Errorf("interrupted, it ended with %d and said %q", code, stderr.String())
+	}
+}
+
+// unread is an output that nobody reads until released is closed.
+type unread struct {
+	bytes.Buffer
+	came     chan struct{} // gets something for each write
+	released chan struct{}
+}
+
+func (u *unread) Write(text []byte) (int, error) {
+	select {
+	case u.came <- struct{}{}:
+		<-u.released
+	case <-u.released:
+	}
+	return u.Buffer.Write(text)
+}
+
+// TestAuditFollowHoldsNoTransactionWhileNobodyReads looks at the database while the first turn cannot be printed.
+func TestAuditFollowHoldsNoTransactionWhileNobodyReads(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) (o *operator, readers func() int){
+		"sqlite": func(t *testing.T) (*operator, func() int) {
+			o := newSQLiteOperator(t)
+			return o, func() (busy int) {
+				o.must("client", "create", "--name", "Later", "--id", "later") // which a reader from before does not see
+				db, err := sql.Open("sqlite", o.path("perks.db"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer db.Close()
+				if err := db.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, new(int), new(int)); err != nil {
+					t.Fatal(err)
+				}
+				return busy
+			}
+		},
+		"postgres": func(t *testing.T) (*operator, func() int) {
+			o := newOperatorOf(t, cluster.Database(t))
+			return o, func() (busy int) {
+				conn, err := pgx.Connect(t.Context(), o.env["PERKSD_DATABASE"])
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close(context.Background())
+				if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+					WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'`).Scan(&busy); err != nil {
+					t.Fatal(err)
+				}
+				return busy
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, readers := open(t)
+			for range 25 {
+				o.must("client", "create", "--name", strings.Repeat("A long name ", 8))
+			}
+			o.ticks = make(chan time.Time)
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			out := &unread{came: make(chan struct{}), released: make(chan struct{})}
+			ended := make(chan int)
+			go func() { ended <- o.program("", out, io.Discard).run(ctx, []string{"audit", "--follow", "-o", "jsonl"}) }()
+			<-out.came
+			if n := readers(); n != 0 {
+				t.Errorf("%d transactions are open", n)
+			}
+			close(out.released)
+			o.ticks <- testNow // which is waited for once the first turn has ended
+			interrupt()
+			if code := <-ended; code != exitDone || strings.Count(out.String(), "A long name") < 25 || out.Len() < 2*4096 {
+				t.Errorf("it ended with %d and %d bytes: %s", code, out.Len(), out.String())
+			}
+		})
 	}
 }
 

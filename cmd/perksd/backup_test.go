@@ -3,14 +3,18 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"example.com/perks/api/client/certtest"
+	"example.com/perks/cmd/perksd/perksdtest"
 	"example.com/perks/store/postgres/cluster"
 )
 
@@ -29,14 +33,17 @@ func TestBackupOverwritesNothingAndMakesNoDatabase(t *testing.T) {
 }
 
 func TestBackupOfPostgresSaysWhatToType(t *testing.T) {
+	authority := certtest.New(t, "database").File()
 	tests := map[string]string{
-		"postgres://perks:hunter2@db.example:5433/perks":                                                      "--host=db.example --port=5433 --username=perks perks",
-		"postgres://perks:hunter2@a.example,b.example/it's?sslmode=disable&password=hunter3&pool_max_conns=3": `--host=a.example,b.example --port=5432,5432 --username=perks 'it'\''s'`,
-		"postgresql:///perks?host=/run/postgresql&user=perks":                                                 "--host=/run/postgresql --port=5432 --username=perks perks",
+		"postgres://perks:hunter2@db.example:5433/perks":                                                      "postgres://perks@db.example:5433/perks",
+		"postgres://perks:hunter2@a.example,b.example/it's?sslmode=disable&password=hunter3&pool_max_conns=3": "'postgres://perks@/it%27s?host=a.example%2Cb.example&port=5432%2C5432&sslmode=disable'",
+		"postgresql:///perks?host=/run/postgresql&user=perks":                                                 "'postgres://perks@/perks?host=%2Frun%2Fpostgresql&port=5432'",
+		"postgres://perks@db.example/perks?sslmode=verify-full&sslrootcert=" + url.QueryEscape(authority) + "&sslpassword=hunter4&default_query_exec_mode=simple_protocol": "'postgres://perks@db.example:5432/perks?sslmode=verify-full&sslrootcert=" +
+			url.QueryEscape(authority) + "'",
 	}
 	for address, want := range tests {
 		o := newOperatorOf(t, address)
-		o.refuses(exitUsage, "perksd backup copies a file of SQLite; back PostgreSQL up with: pg_dump --format=custom --file='my copy.dump' "+want, "backup", "my copy.dump")
+		o.refuses(exitUsage, "perksd backup copies a file of SQLite; back PostgreSQL up with a pg_dump that is not older than the server, with: pg_dump --format=custom --file='my copy.dump' --dbname="+want, "backup", "my copy.dump")
 	}
 }
 
@@ -45,21 +52,32 @@ func TestWhatBackupSaysToTypeWorks(t *testing.T) {
 	o.must("import", "users", o.file("users.csv", importable["users"]))
 	said := o.run("backup", o.path("copy.dump"))
 	_, line, _ := strings.Cut(strings.TrimSpace(said.stderr), "with: ")
-
-	config, err := pgconn.ParseConfig(o.env["PERKSD_DATABASE"])
-	if err != nil {
-		t.Fatal(err)
+	if !regexp.MustCompile(`with a pg_dump of version (\d+) or newer, as the server is of version \d+, with: `).MatchString(said.stderr) {
+		t.Errorf("it does not say which pg_dump: %s", said.stderr)
 	}
-	debian, err := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shell := exec.Command("sh", "-c", line)
-	shell.Env = []string{"PGPASSWORD=" + config.Password, "PATH=" + strings.Join(append(debian, os.Getenv("PATH")), ":")}
-	if output, err := shell.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", line, err, output)
-	}
+	o.types(line)
 	if dump, err := os.ReadFile(o.path("copy.dump")); err != nil || !bytes.HasPrefix(dump, []byte("PGDMP")) {
 		t.Errorf("%s makes no dump: %.10q, %v", line, dump, err)
 	}
+}
+
+// types has a shell run a command line, with PostgreSQL's own programs and perksd.
+func (o *operator) types(line string) string {
+	o.t.Helper()
+	config, err := pgconn.ParseConfig(o.env["PERKSD_DATABASE"])
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	debian, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	perksd := filepath.Dir(perksdtest.InstallOver(o.t, o.env["PERKSD_DATABASE"]).Command().Path)
+	shell := exec.Command("sh", "-c", line)
+	shell.Env = []string{"PGPASSWORD=" + config.Password, "PATH=" + strings.Join(append(debian, perksd, os.Getenv("PATH")), ":")}
+	output, err := shell.CombinedOutput()
+	if err != nil {
+		o.t.Fatalf("%s: %v\n%s", line, err, output)
+	}
+	return string(output)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"example.com/perks/cli/usage"
 )
 
 // renewBefore is how long before its end a certificate should have been replaced. Those that renew themselves do so
@@ -141,7 +143,7 @@ func (c *certificate) watch(ctx context.Context, reloads <-chan os.Signal, days 
 			if c == nil {
 				log.Info("SIGHUP reads the certificate again; there is none here, so that there is nothing to do")
 			} else if err := c.reload(); err != nil {
-				log.Error("the certificate was not reloaded, and the one from before stays in use: " + err.Error())
+				log.Error("the certificate was not reloaded, and the one from before stays in use: " + usage.AboutFile(err))
 			} else {
 				c.tell(log, "the certificate was reloaded")
 			}

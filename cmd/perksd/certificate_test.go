@@ -110,8 +110,8 @@ func TestFilesThatAreNoCertificate(t *testing.T) {
 	old := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("secret")}))
 	const encrypted = ": the key in KEY is encrypted, and nobody is there to type its passphrase: store it without one"
 	for name, test := range map[string]struct{ cert, key, want string }{
-		"no file":                    {"", string(good.Key), ": open CERT: no such file or directory"},
-		"no key":                     {string(good.Cert), "", ": open KEY: no such file or directory"},
+		"no file":                    {"", string(good.Key), ": CERT: there is no such file"},
+		"no key":                     {string(good.Cert), "", ": KEY: there is no such file"},
 		"another's key":              {string(good.Cert), string(other.Key), ": the certificate in CERT cannot be used with the key in KEY: private key does not match public key"},
 		"the two exchanged":          {string(good.Key), string(good.Cert), ": CERT holds no certificate in PEM"},
 		"garbage":                    {"\x00garbage", string(good.Key), ": CERT holds no certificate in PEM"},
@@ -139,7 +139,7 @@ func TestFilesThatAreNoCertificate(t *testing.T) {
 					}
 				}
 			}
-			why := strings.NewReplacer("CERT holds", cert+" holds", "open CERT", "open "+cert, "in CERT", "in "+cert, "KEY", key).Replace(test.want)
+			why := strings.NewReplacer("CERT holds", cert+" holds", "CERT: there", cert+": there", "in CERT", "in "+cert, "KEY", key).Replace(test.want)
 			o.refuses(exitFailure, "reading the certificate"+why, "serve", "--addr", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
 			log := afterHangUp(c)
 			if want := `level=ERROR msg="the certificate was not reloaded, and the one from before stays in use` + why + "\"\n"; log != want {

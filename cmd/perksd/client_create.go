@@ -69,6 +69,9 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (stor
 			return store.Client{}, err
 		}
 	}
+	if strings.HasPrefix(o.id, "-") {
+		return store.Client{}, usagef(cmd, "--id must not begin with '-', which other commands would take for a flag: %q", o.id)
+	}
 	if !clientID.MatchString(o.id) {
 		return store.Client{}, usagef(cmd, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'")
 	}

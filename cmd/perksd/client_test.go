@@ -145,3 +145,16 @@ func TestClientUpdateChangesNameAndScope(t *testing.T) {
 	o.refuses(exitUsage, "--name is required: what do people call this client?"+more, "client", "update", "x", "--name", " ")
 	o.refuses(exitFailure, `There is no client "y".`, "client", "update", "y", "--name", "Y")
 }
+
+func TestAClientsIDDoesNotLookLikeAFlag(t *testing.T) {
+	o := newOperator(t)
+	o.refuses(exitUsage, `--id must not begin with '-', which other commands would take for a flag: "--help" (see 'perksd client create --help')`,
+		"client", "create", "--name", "X", "--id", "--help")
+	o.hasNoDatabase()
+}
+
+func TestWhatWasMeantIsSaid(t *testing.T) {
+	o := newOperator(t)
+	o.refuses(exitUsage, `unknown flag: --nme: did you mean --name? (see 'perksd client create --help')`, "client", "create", "--nme", "X")
+	o.refuses(exitUsage, `there is no command "lst": did you mean "list"? Here the commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`, "client", "lst")
+}

@@ -11,9 +11,6 @@ import (
 	"golang.org/x/term"
 )
 
-// canAsk tells whether there is a person who sees stderr and types into stdin.
-func (p *program) canAsk() bool { return isTerminal(p.stdin) && isTerminal(p.stderr) }
-
 func isTerminal(stream any) bool {
 	file, isFile := stream.(*os.File)
 	return isFile && term.IsTerminal(int(file.Fd()))

@@ -23,10 +23,12 @@ type database interface {
 	migrations(ctx context.Context) ([]migration, error)
 	// is tells whether the other leads to the same tables, however either is spelt. Both have been opened before.
 	is(ctx context.Context, other database) (bool, error)
+	// liveRecords counts what only a live database has, and changes nothing. It has been set up before.
+	liveRecords(ctx context.Context) (store.LiveRecords, error)
 	// backup copies it, as of one moment, to a new file.
 	backup(ctx context.Context, path string) error
-	// restore puts a backup in its place, and returns where what was there is now.
-	restore(ctx context.Context, backup string, at time.Time) (former string, err error)
+	// restore puts a backup in its place, to which r carries over who may call, and returns where what was there is now.
+	restore(ctx context.Context, backup string, r *restoration) (former string, err error)
 }
 
 // migration is one step of a database's schema; AppliedAt is null while it is pending.
@@ -91,7 +93,8 @@ func (p *program) withStore(ctx context.Context, do func(store.Store) error) err
 	if err != nil {
 		return err
 	}
-	return withOpen(ctx, db, do)
+	// A migration may have to wait for others, for as long as a dump takes: who watches is told.
+	return withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), do)
 }
 
 // withExistingStore is withStore for a database that is there, and migrated, already.
@@ -103,11 +106,11 @@ func (p *program) withExistingStore(ctx context.Context, do func(store.Store) er
 	if err := requireMigrated(ctx, db); err != nil {
 		return err
 	}
-	return withOpen(ctx, db, do)
+	return withOpen(ctx, db, slog.New(slog.DiscardHandler), do)
 }
 
-func withOpen(ctx context.Context, db database, do func(store.Store) error) error {
-	opened, err := db.open(ctx, slog.New(slog.DiscardHandler))
+func withOpen(ctx context.Context, db database, log *slog.Logger, do func(store.Store) error) error {
+	opened, err := db.open(ctx, log)
 	if err != nil {
 		return err
 	}

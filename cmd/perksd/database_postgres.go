@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,10 +23,11 @@ import (
 
 // postgresDatabase is a PostgreSQL database by its address.
 type postgresDatabase struct {
-	address string // may hold a password
-	user    string
-	hosts   []postgresHost
-	dbname  string
+	address    string // may hold a password
+	user       string
+	hosts      []postgresHost
+	dbname     string
+	parameters url.Values // that the address names, a password among them
 }
 
 // postgresHost is a server's name, or the folder of its socket, and its port.
@@ -37,6 +40,9 @@ func (h postgresHost) String() string {
 	return net.JoinHostPort(h.host, h.port)
 }
 
+var errAddress = errors.New("the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE, " +
+	"with %XX in place of characters such as / and @ in a password")
+
 // newPostgresDatabase reads the address as libpq would, with what the environment adds to it.
 func newPostgresDatabase(address string) (*postgresDatabase, error) {
 	config, err := pgconn.ParseConfig(address)
@@ -45,15 +51,38 @@ func newPostgresDatabase(address string) (*postgresDatabase, error) {
 	case errors.As(err, &file):
 		return nil, fmt.Errorf("reading a file that the address of the database names: %w", file)
 	case err != nil:
-		return nil, usageError{errors.New("the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE, " +
-			"with %XX in place of characters such as / and @ in a password")}
+		return nil, usageError{explainService(address, err)}
 	}
-	d := &postgresDatabase{address: address, user: config.User, dbname: cmp.Or(config.Database, config.User)}
+	if err := postgres.ReadParameters(config); err != nil {
+		return nil, usageError{err}
+	}
+	_, query, _ := strings.Cut(address, "?")
+	parameters, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, usageError{errAddress}
+	}
+	d := &postgresDatabase{address: address, user: config.User, dbname: cmp.Or(config.Database, config.User), parameters: parameters}
 	d.addHost(config.Host, config.Port)
 	for _, other := range config.Fallbacks {
 		d.addHost(other.Host, other.Port)
 	}
 	return d, nil
+}
+
+// explainService says which service is missing from which file, when that is why the address cannot be read.
+func explainService(address string, err error) error {
+	_, query, _ := strings.Cut(address, "?")
+	parameters, _ := url.ParseQuery(query)
+	home, _ := os.UserHomeDir()
+	service := cmp.Or(parameters.Get("service"), os.Getenv("PGSERVICE"))
+	file := cmp.Or(parameters.Get("servicefile"), os.Getenv("PGSERVICEFILE"), filepath.Join(home, ".pg_service.conf"))
+	switch text := fmt.Sprint(errors.Unwrap(err)); {
+	case strings.HasPrefix(text, "failed to read service file"):
+		return fmt.Errorf("the address of the database names the service %q, and the file of services %s cannot be read", service, file)
+	case strings.HasPrefix(text, "unable to find service"):
+		return fmt.Errorf("the address of the database names the service %q, which is not in %s", service, file)
+	}
+	return errAddress
 }
 
 // addHost leaves out what is there: pgx tries a host with TLS and without.
@@ -104,20 +133,62 @@ func (d *postgresDatabase) is(ctx context.Context, other database) (bool, error)
 	return a == b, otherDatabase.explain(err)
 }
 
-// backup leaves the work to PostgreSQL's own program, and says how it is called here.
-func (d *postgresDatabase) backup(_ context.Context, path string) error {
-	return usageError{fmt.Errorf("perksd backup copies a file of SQLite; back PostgreSQL up with: pg_dump --format=custom --file=%s %s %s",
-		shellWord(path), d.clientFlags(), shellWord(d.dbname))}
+func (d *postgresDatabase) liveRecords(ctx context.Context) (store.LiveRecords, error) {
+	found, err := postgres.LiveRecordsAt(ctx, d.address)
+	return found, d.explain(err)
 }
 
-// clientFlags is how PostgreSQL's own programs are told where to connect. They ask for the password, or find it where
-// perksd finds it.
-func (d *postgresDatabase) clientFlags() string {
-	var hosts, ports []string
-	for _, h := range d.hosts {
-		hosts, ports = append(hosts, h.host), append(ports, h.port)
+// backup leaves the work to PostgreSQL's own program, and says how it is called here.
+func (d *postgresDatabase) backup(ctx context.Context, path string) error {
+	ofServer := "that is not older than the server"
+	if major, err := postgres.MajorVersion(ctx, d.address); err == nil {
+		ofServer = fmt.Sprintf("of version %d or newer, as the server is of version %[1]d", major)
 	}
-	return fmt.Sprintf("--host=%s --port=%s --username=%s", shellWord(strings.Join(hosts, ",")), strings.Join(ports, ","), shellWord(d.user))
+	return usageError{fmt.Errorf("perksd backup copies a file of SQLite; back PostgreSQL up with a pg_dump "+ofServer+", with: pg_dump --format=custom --file=%s --dbname=%s",
+		shellWord(path), shellWord(d.clientAddress(d.dbname)))}
+}
+
+// clientAddress is where PostgreSQL's own programs connect. They ask for the password, or find it where perksd finds it.
+func (d *postgresDatabase) clientAddress(dbname string) string {
+	return d.addressOf(dbname, isForPostgres)
+}
+
+// ownAddress is the address of another database beside this one for perksd itself, without the password.
+func (d *postgresDatabase) ownAddress(dbname string) string {
+	return d.addressOf(dbname, func(string) bool { return true })
+}
+
+// addressOf keeps those parameters of the address that are wanted and may be shown.
+func (d *postgresDatabase) addressOf(dbname string, isWanted func(parameter string) bool) string {
+	u := url.URL{Scheme: "postgres", User: url.User(d.user), Path: "/" + dbname}
+	parameters := url.Values{}
+	for name, values := range d.parameters {
+		if isWanted(name) && !slices.Contains(notRepeated, name) {
+			parameters.Set(name, values[len(values)-1])
+		}
+	}
+	if len(d.hosts) == 1 && !filepath.IsAbs(d.hosts[0].host) {
+		u.Host = d.hosts[0].String()
+	} else {
+		var hosts, ports []string
+		for _, h := range d.hosts {
+			hosts, ports = append(hosts, h.host), append(ports, h.port)
+		}
+		parameters.Set("host", strings.Join(hosts, ","))
+		parameters.Set("port", strings.Join(ports, ","))
+	}
+	u.RawQuery = parameters.Encode()
+	return u.String()
+}
+
+// notRepeated is said elsewhere in an address, or must not be shown.
+var notRepeated = []string{"host", "port", "user", "dbname", "database", "password", "sslpassword"}
+
+// isForPostgres tells whether PostgreSQL's own programs are to be given the parameter: how the connection is made and
+// secured, and not what perksd does with it.
+func isForPostgres(parameter string) bool {
+	return strings.HasPrefix(parameter, "ssl") || slices.Contains([]string{"service", "passfile", "channel_binding", "require_auth", "krbsrvname", "gssencmode",
+		"target_session_attrs", "connect_timeout"}, parameter)
 }
 
 // shellWord quotes a text so that a shell takes it for one word.

@@ -40,7 +40,7 @@ const (
 func (d *postgresDatabase) explainAnswer(answer *pgconn.PgError, err error) error {
 	switch answer.Code {
 	case stateNoDatabase:
-		return fmt.Errorf("there is no database %s; make it with: createdb %s %s", d.name(), d.clientFlags(), shellWord(d.dbname))
+		return fmt.Errorf("there is no database %s; make it with: createdb --maintenance-db=%s %s", d.name(), shellWord(d.clientAddress("postgres")), shellWord(d.dbname))
 	case stateWrongPassword:
 		return fmt.Errorf("the password of %q for the database %s is wrong or missing; give it in PGPASSWORD or in ~/.pgpass", d.user, d.name())
 	case stateNotLetIn:

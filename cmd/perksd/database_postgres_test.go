@@ -29,7 +29,7 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 		want          string
 	}{
 		{"no such database", at("postgres", "none"),
-			fmt.Sprintf(`there is no database "none" at %[1]s; make it with: createdb --host=%[1]s --port=5432 --username=postgres none`, folder)},
+			fmt.Sprintf(`there is no database "none" at %s; make it with: createdb --maintenance-db='postgres://postgres@/postgres?host=%s&port=5432' none`, folder, url.QueryEscape(folder))},
 		{"a wrong password", at("guarded", "postgres"),
 			fmt.Sprintf(`the password of "guarded" for the database "postgres" at %s is wrong or missing; give it in PGPASSWORD or in ~/.pgpass`, folder)},
 		{"a user who is not let in", at("nobody", "postgres"),
@@ -45,7 +45,7 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 		{"another program", "postgres://perks:hunter2@" + otherProgram(t, "220 mail.example ESMTP\r\n") + "/perks", "what listens at 127.0.0.1:PORT does not answer as PostgreSQL does; are host and port right?"},
 		{"silence", "postgres://perks:hunter2@" + otherProgram(t, "") + "/perks?connect_timeout=1", "127.0.0.1:PORT did not answer in time; are host and port right, and does a firewall let perksd through?"},
 		{"a certificate that is not there", "postgres://perks:hunter2@db.example/perks?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
-			"reading a file that the address of the database names: open /nowhere/ca.pem: no such file or directory"},
+			"reading a file that the address of the database names: /nowhere/ca.pem: there is no such file"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,6 +69,18 @@ func TestAnAddressThatCannotBeReadIsNotShown(t *testing.T) {
 		newOperatorOf(t, address).refuses(exitUsage, "the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE, "+
 			"with %XX in place of characters such as / and @ in a password", "migrate")
 	}
+}
+
+func TestAServiceThatIsMissingIsNamed(t *testing.T) {
+	o := newOperatorOf(t, "")
+	file := o.file("services", "[other]\nhost=db.example\n")
+	t.Setenv("PGSERVICEFILE", file)
+	o.env["PERKSD_DATABASE"] = "postgres:///perks?service=perks&password=hunter2"
+	o.refuses(exitUsage, `the address of the database names the service "perks", which is not in `+file, "migrate")
+	o.env["PERKSD_DATABASE"] += "&servicefile=/nowhere/services"
+	o.refuses(exitUsage, `the address of the database names the service "perks", and the file of services /nowhere/services cannot be read`, "migrate")
+	o.env["PERKSD_DATABASE"] = "postgres://db.example/perks?password=hunter2&sslcrl=revoked.pem"
+	o.refuses(exitUsage, "the address of the database has the parameter sslcrl: perksd reads no lists of revoked certificates", "migrate")
 }
 
 func TestForeignTablesAreLeftAlone(t *testing.T) {

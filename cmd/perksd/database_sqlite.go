@@ -42,6 +42,10 @@ func (f sqliteFile) is(_ context.Context, other database) (bool, error) {
 	return os.SameFile(a, b), errors.Join(errA, errB)
 }
 
+func (f sqliteFile) liveRecords(ctx context.Context) (store.LiveRecords, error) {
+	return sqlite.LiveRecordsAt(ctx, string(f))
+}
+
 func (f sqliteFile) backup(ctx context.Context, path string) error {
 	if err := requireMigrated(ctx, f); err != nil {
 		return err

@@ -63,7 +63,7 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 	data := sample.Data{Seed: o.seed, Day: p.now()}
 	return p.withStore(ctx, func(db store.Store) error {
 		// The properties come first, because an owner that is not known is found before anything is changed.
-		var properties int64
+		var properties store.Imported
 		var err error
 		if o.properties > 0 {
 			if properties, err = db.ImportProperties(ctx, data.Properties(o.properties, o.owner), p.operator, p.now()); err != nil {
@@ -80,11 +80,11 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 		}
 		if p.sandbox {
 			_, err = fmt.Fprintf(p.stdout, "Imported %s and %s into the sandbox, which has no properties.\n",
-				count(perks, "perk", "perks"), count(users, "user", "users"))
+				count(perks.Count, "perk", "perks"), count(users.Count, "user", "users"))
 			return err
 		}
 		_, err = fmt.Fprintf(p.stdout, "Imported %s, %s and %s.\n",
-			count(perks, "perk", "perks"), count(users, "user", "users"), count(properties, "property", "properties"))
+			count(perks.Count, "perk", "perks"), count(users.Count, "user", "users"), count(properties.Count, "property", "properties"))
 		return err
 	})
 }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"example.com/perks/cli/usage"
 )
 
 // variable is the environment variable that stands in for a flag.
@@ -12,17 +16,24 @@ func variable(flag string) string {
 	return "PERKSD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasVariable holds for every flag but those that are for one command line alone. A yes that lies in the environment would
-// agree to what nobody was asked.
-func hasVariable(f *pflag.Flag) bool {
-	return f.Name != "help" && f.Name != "version" && f.Name != "yes"
+// hasVariable holds for the flags that say where and how: those of serve, and which database is meant. What is asked of one
+// command stays on its line: a word in the environment that is meant for one would change, narrow or break all others that
+// have a flag of that name.
+func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
+	switch f.Name {
+	case "help", "version":
+		return false
+	case "database", "sandbox-database", sandboxFlagName:
+		return true
+	}
+	return cmd.CommandPath() == "perksd serve"
 }
 
-// nameVariables writes into every flag's help by which variable it can be given. It comes before cobra adds flags of its
-// own, such as --help, so that those have none.
+// nameVariables writes into a flag's help by which variable it can be given. It comes before cobra adds flags of its own, such
+// as --help, so that those have none.
 func nameVariables(cmd *cobra.Command) {
 	name := func(f *pflag.Flag) {
-		if hasVariable(f) {
+		if hasVariable(cmd, f) {
 			f.Usage += " [" + variable(f.Name) + "]"
 		}
 	}
@@ -33,16 +44,20 @@ func nameVariables(cmd *cobra.Command) {
 	}
 }
 
-// readVariables sets every flag that the command line left out and whose variable is not empty.
-func readVariables(cmd *cobra.Command, getenv func(string) string) error {
+// readVariables sets every flag that the command line left out and whose variable is not empty. One that does not count is
+// told of: somebody may rely on it.
+func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.Writer) error {
 	var problem error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		value := getenv(variable(f.Name))
-		if problem != nil || f.Changed || value == "" || !hasVariable(f) {
-			return
-		}
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			problem = usagef(cmd, "the environment variable %s is not valid: %w", variable(f.Name), whatFlagTakes(err))
+		switch {
+		case problem != nil || f.Changed || value == "" || f.Name == "yes": // what agrees to anything was never read
+		case !hasVariable(cmd, f):
+			fmt.Fprintf(warnings, "perksd: %s is not read; give --%s on the command line\n", variable(f.Name), f.Name)
+		default:
+			if err := cmd.Flags().Set(f.Name, value); err != nil {
+				problem = usagef(cmd, "the environment variable %s is not valid: %w", variable(f.Name), usage.WhatFlagTakes(err))
+			}
 		}
 	})
 	return problem

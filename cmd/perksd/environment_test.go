@@ -23,16 +23,18 @@ func inEnvironment(f *pflag.Flag) (given, shown string) {
 		return "10.0.0.7", "10.0.0.7/32"
 	case "string":
 		return "seven", "seven"
+	case "stringSlice":
+		return "https://seven.example", "[https://seven.example]"
 	}
 	c := f.Value.(*choice)
 	last := c.allowed[len(c.allowed)-1]
 	return last, last
 }
 
-func TestEveryFlagHasAVariableThatItsHelpNames(t *testing.T) {
+func TestEveryFlagOfTheServerHasAVariableThatItsHelpNames(t *testing.T) {
 	eachFlag(t, func(cmd *cobra.Command, f *pflag.Flag) {
 		given, shown := inEnvironment(f)
-		if err := readVariables(cmd, only(variable(f.Name), given)); err != nil {
+		if err := readVariables(cmd, only(variable(f.Name), given), t.Output()); err != nil {
 			t.Errorf("%s: %s=%s: %v", cmd.CommandPath(), variable(f.Name), given, err)
 		}
 		if got := f.Value.String(); got != shown || got == f.DefValue {
@@ -50,10 +52,10 @@ func TestAFlagBeatsItsVariable(t *testing.T) {
 		if f.DefValue == "" && f.Value.Type() != "string" {
 			return // its default cannot be written on the command line
 		}
-		if err := cmd.Flags().Set(f.Name, f.DefValue); err != nil {
+		if err := cmd.Flags().Set(f.Name, strings.Trim(f.DefValue, "[]")); err != nil { // lists are shown in brackets
 			t.Fatalf("%s --%s=%s: %v", cmd.CommandPath(), f.Name, f.DefValue, err)
 		}
-		if err := readVariables(cmd, only(variable(f.Name), given)); err != nil {
+		if err := readVariables(cmd, only(variable(f.Name), given), t.Output()); err != nil {
 			t.Fatal(err)
 		}
 		if got := f.Value.String(); got != f.DefValue {
@@ -64,7 +66,6 @@ func TestAFlagBeatsItsVariable(t *testing.T) {
 
 func TestAValueThatIsNotValidIsNamed(t *testing.T) {
 	o := newOperator(t)
-	o.env["PERKSD_OUTPUT"] = "xml"
 	o.refuses(exitUsage, `invalid argument "x" for "--rate-burst" flag: it must be a whole number (see 'perksd serve --help')`, "serve", "--rate-burst", "x")
 	o.refuses(exitUsage, `invalid argument "5" for "--token-ttl" flag: it must be a number with a unit, such as 90s, 15m or 1h (see 'perksd serve --help')`,
 		"serve", "--token-ttl", "5")
@@ -72,8 +73,53 @@ func TestAValueThatIsNotValidIsNamed(t *testing.T) {
 	o.refuses(exitUsage, `the environment variable PERKSD_HOURLY is not valid: invalid argument "perhaps" for "--hourly" flag: it must be true or false (see 'perksd serve --help')`,
 		"serve")
 	delete(o.env, "PERKSD_HOURLY")
-	o.refuses(exitUsage, `the environment variable PERKSD_OUTPUT is not valid: invalid argument "xml" for "-o, --output" flag: `+
-		"it must be one of table, json, jsonl (see 'perksd client list --help')", "client", "list")
+	o.env["PERKSD_LOG_FORMAT"] = "xml"
+	o.refuses(exitUsage, `the environment variable PERKSD_LOG_FORMAT is not valid: invalid argument "xml" for "--log-format" flag: `+
+		"it must be one of text, json (see 'perksd serve --help')", "serve")
+}
+
+// What one command is asked is not in the environment, where it would change, narrow or break others.
+func TestWhatIsAskedOfOneCommandIsNotInTheEnvironment(t *testing.T) {
+	o := newOperator(t)
+	o.must("client", "create", "--name", "Full", "--id", "full")
+	before := o.must("client", "list", "-o", "json")
+	for name, value := range map[string]string{
+		"STATUS": "pending", "OUTPUT": "csv", "NAME": "Other", "SINCE": "1h", "LIMIT": "1", "ACTOR": "nobody", "SUBJECT": "x", "FOLLOW": "true", "YES": "true",
+		"SCOPE": "perks:read", "FORMAT": "jsonl", "OWNER": "nobody", "SEED": "7", "ID": "other",
+	} {
+		o.env["PERKSD_"+name] = value
+	}
+	for _, args := range [][]string{{"migrate"}, {"redemption", "list"}, {"export", "perks"}, {"client", "update", "full", "--scope", "perks:read perks:redeem properties:read properties:write"}} {
+		if got := o.run(args...); got.code != exitDone {
+			t.Errorf("perksd %v: %+v", args, got)
+		}
+	}
+	equal(t, "the client", before, o.run("client", "list", "-o", "json").stdout)
+	if out := o.run("audit", "-o", "jsonl").stdout; !strings.Contains(out, "full") {
+		t.Errorf("the environment narrowed the audit log to %q", out)
+	}
+	eachFlagOf(t, func(cmd *cobra.Command, f *pflag.Flag) {
+		if _, usage := pflag.UnquoteUsage(f); cmd.CommandPath() != "perksd serve" && strings.Contains(usage, "["+variable(f.Name)+"]") {
+			switch f.Name {
+			case "database", "sandbox-database", "sandbox":
+			default:
+				t.Errorf("%s --%s can be given in the environment", cmd.CommandPath(), f.Name)
+			}
+		}
+	})
+}
+
+func TestAVariableThatDoesNotCountIsToldOf(t *testing.T) {
+	o := newOperator(t)
+	var told strings.Builder
+	cmd, _, err := o.program("", nil, nil).root().Find([]string{"redemption", "list"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := readVariables(cmd, only("PERKSD_STATUS", "pending"), &told); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "what is told", "perksd: PERKSD_STATUS is not read; give --status on the command line\n", told.String())
 }
 
 func TestTheDatabaseCanBeGivenInTheEnvironmentOrByItsFlag(t *testing.T) {
@@ -106,7 +152,7 @@ func eachFlag(t *testing.T, visit func(*cobra.Command, *pflag.Flag)) {
 		flagsOf(o, i).Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		for _, name := range names {
 			cmd := flagsOf(o, i)
-			if hasVariable(cmd.Flags().Lookup(name)) {
+			if hasVariable(cmd, cmd.Flags().Lookup(name)) {
 				visit(cmd, cmd.Flags().Lookup(name))
 				visited++
 			}
@@ -114,6 +160,14 @@ func eachFlag(t *testing.T, visit func(*cobra.Command, *pflag.Flag)) {
 	}
 	if visited < 30 {
 		t.Fatalf("only %d flags were visited", visited)
+	}
+}
+
+// eachFlagOf visits every flag, whether or not it has a variable.
+func eachFlagOf(t *testing.T, visit func(*cobra.Command, *pflag.Flag)) {
+	t.Helper()
+	for _, cmd := range allCommands(newOperator(t).program("", nil, nil).root()) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { visit(cmd, f) })
 	}
 }
 

@@ -32,7 +32,8 @@ func exportOf[R any](p *program, many string, columns []string, export func(stor
 		Short: "Export all " + many,
 		Long: "Export all " + many + " to stdout, in the order of their ids, as they are at one moment.\n\n" +
 			"If the exit code is not 0 the output is not complete.\n" +
-			"The cells of CSV hold what the database holds: a spreadsheet may take one that begins with '=' for a formula.",
+			"The cells of CSV hold what the database holds: a spreadsheet may take one that begins with '=' for a formula. A text that begins with\n" +
+			"an apostrophe before such a sign has one apostrophe more, since 'perksd import' takes one away.",
 		Example: "  perksd export " + many + " > " + many + ".csv\n  perksd export " + many + " -o jsonl | gzip > " + many + ".jsonl.gz",
 		Args:    arguments(),
 	}

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"iter"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/perks/api"
 	"example.com/perks/api/rows"
+	"example.com/perks/cmd/perksd/perksdtest"
 	"example.com/perks/store"
 )
 
@@ -37,6 +43,50 @@ func TestWhatImportReadsFromAnExportIsTheSame(t *testing.T) {
 				equal(t, "the copy", from.must("export", kind, "-o", "jsonl"), to.must("export", kind, "-o", "jsonl"))
 				equal(t, "the export of the copy", exported, to.must("export", kind, "-o", format))
 			})
+		}
+	}
+}
+
+func TestWhatPerksctlExportsOfPropertiesCanBeImported(t *testing.T) {
+	i := perksdtest.Install(t)
+	id, _ := i.Client("Owner")
+	i.Must(strings.ReplaceAll("["+odd["properties"]+"]", "acme", id), "import", "properties", "--format", "json", "-")
+	kept := i.Must("", "export", "properties", "-o", "jsonl")
+	server := i.Start()
+	token := i.Token(server.URL)
+	for _, format := range []string{"csv", "json", "jsonl"} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "property", "get", "1", "9007199254740993", "-o", format)
+		cmd.Env = []string{envProgram + "=perksctl", "PERKSCTL_API_URL=" + server.URL + "/v2", "PERKSCTL_TOKEN=" + token, "PERKSCTL_CONFIG_DIR=" + t.TempDir()}
+		exported, err := cmd.Output()
+		if err != nil || !strings.Contains(string(exported), "etag") {
+			t.Fatalf("%s: %v\n%s", format, err, exported)
+		}
+		i.Must("propertyId,city,images\n1,York,https://img.example/9\n9007199254740993,York,\n", "import", "properties", "--format", "csv", "-")
+		equal(t, "import from "+format, "Imported 2 properties: 2 changed.\n", i.Must(string(exported), "import", "properties", "--format", format, "-"))
+		equal(t, "the properties from "+format, kept, i.Must("", "export", "properties", "-o", "jsonl"))
+	}
+	i.Refuses("etag", "import", "users", newOperator(t).file("users.csv", "id,etag\nalice,x\n")) // which no export has
+}
+
+// TestTextsThatLookNeutralisedComeBack also imports what perksctl writes for spreadsheets.
+func TestTextsThatLookNeutralisedComeBack(t *testing.T) {
+	o := withClient(t)
+	for _, name := range []string{"=1+1", "'=1+1", "''=1", "x;=1", "'x;'=1", "-3.5", "'-3.5", "\t=1"} {
+		text, err := json.Marshal(api.Category{ID: "odd", Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.must("import", "categories", o.file("odd.jsonl", string(text)))
+		before := o.must("export", "categories", "-o", "jsonl")
+		var safe bytes.Buffer
+		w := rows.NewCellWriter(&safe, false)
+		if err := errors.Join(w.Write([]string{"id", "category_name"}), w.Write([]string{"odd", name}), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		for _, exported := range []string{o.must("export", "categories"), safe.String()} {
+			o.must("import", "categories", o.file("other.jsonl", `{"id":"odd","category_name":"other"}`))
+			o.must("import", "categories", o.file("exported.csv", exported))
+			equal(t, "by way of "+exported, before, o.must("export", "categories", "-o", "jsonl"))
 		}
 	}
 }

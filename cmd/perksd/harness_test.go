@@ -16,12 +16,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/perks/cli"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
 	"example.com/perks/cmd/perksd/perksdtest"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
 
-func TestMain(m *testing.M) { perksdtest.Main(m) }
+// envProgram has the binary of the tests be one of the programs.
+const envProgram = "PERKS_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(envProgram) {
+	case "perksd":
+		main()
+	case "perksctl":
+		os.Exit(cli.Main(os.Args[1:], streams.System(), session.Environment()))
+	}
+	perksdtest.Main(m)
+}
 
 var update = flag.Bool("update", false, "write the golden files anew")
 

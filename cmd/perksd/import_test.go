@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -27,10 +28,10 @@ func withClient(t *testing.T) *operator {
 func TestImportTakesEveryKind(t *testing.T) {
 	o := withClient(t)
 	for kind, file := range importable {
-		equal(t, "import "+kind, "Imported 2 "+kind+".\n", o.must("import", kind, o.file(kind+".csv", file)))
+		equal(t, "import "+kind, "Imported 2 "+kind+": 2 created.\n", o.must("import", kind, o.file(kind+".csv", file)))
 		one := file[:strings.LastIndex(strings.TrimSpace(file), "\n")+1]
 		singular := map[string]string{"perks": "perk", "categories": "category", "users": "user", "properties": "property"}[kind]
-		equal(t, "import one of the "+kind, "Imported 1 "+singular+".\n", o.must("import", kind, o.file("one.csv", one)))
+		equal(t, "import one of the "+kind, "Imported 1 "+singular+": 1 left as it was.\n", o.must("import", kind, o.file("one.csv", one)))
 	}
 }
 
@@ -47,7 +48,10 @@ func TestImportReadsEveryFormat(t *testing.T) {
 }
 
 func TestImportNamesEveryBadRowAndTakesNone(t *testing.T) {
-	tests := []struct{ name, kind, file string }{
+	tests := []struct {
+		name, kind, file string
+		whole            bool // the file as a whole is wrong
+	}{
 		{"perks.csv", "perks", "id,title,description,city,lat,lng,stock,valid_from\n" +
 			"tea,Tea,Hot,Bath,51.38,-2.36,,\n" +
 			"users,,Hot,Bath,95,,-1,tomorrow\n" +
@@ -55,14 +59,14 @@ func TestImportNamesEveryBadRowAndTakesNone(t *testing.T) {
 			"cake,\"two\nlines\",\"quotes \"\"inside\"\"\",,,,,\n" +
 			"short,row\n" +
 			"x,\"y\"z,D,C,,,,\n" +
-			"ok,Fine,Fine,Bath,,,,\n"},
-		{"perks.json", "perks", "[\n  {\"title\": \"Tea\", \"description\": \"Hot\", \"city\": \"Bath\"},\n  {\n    \"title\": 1,\n    \"title\": \"Tea\",\n    \"colour\\u001b[31m\": \"red\"\n  },\n  []\n]\n"},
-		{"broken.json", "perks", "[{\"title\": \"Tea\"},\n{\"title\": \"Cake\"\n"},
-		{"users.jsonl", "users", "{\"id\":\"alice\"}\n{\"id\":\"a b\"}\n{\"id\":\n[\"bob\"]\n{\"id\":\"\\ud800\", \"id\":null}\n"},
-		{"unknown-column.csv", "users", "id,colour\nalice,red\nbob,blue\n"},
-		{"properties.csv", "properties", "propertyId,title,price_pw,owner,images,lat\n1,Flat,1e3,acme,not a url,\n0,Flat,100,nobody,,\nx,Flat,,,,200\n2,Flat,100,nobody,,\n"},
-		{"categories.csv", "categories", "id,category_name\n\"\",Food\ncategories,Food\n"},
-		{"empty.csv", "users", ""},
+			"ok,Fine,Fine,Bath,,,,\n", false},
+		{"perks.json", "perks", "[\n  {\"title\": \"Tea\", \"description\": \"Hot\", \"city\": \"Bath\"},\n  {\n    \"title\": 1,\n    \"title\": \"Tea\",\n    \"colour\\u001b[31m\": \"red\"\n  },\n  []\n]\n", false},
+		{"broken.json", "perks", "[{\"title\": \"Tea\"},\n{\"title\": \"Cake\"\n", true},
+		{"users.jsonl", "users", "{\"id\":\"alice\"}\n{\"id\":\"a b\"}\n{\"id\":\n[\"bob\"]\n{\"id\":\"bob\", \"id\":null}\n{\"id\":\"\\ud800\"}\n", false},
+		{"unknown-column.csv", "users", "id,colour\nalice,red\nbob,blue\n", true},
+		{"properties.csv", "properties", "propertyId,title,price_pw,owner,images,lat\n1,Flat,1e3,acme,not a url,\n0,Flat,100,nobody,,\nx,Flat,,,,200\n2,Flat,100,nobody,,\n", false},
+		{"categories.csv", "categories", "id,category_name\n\"\",Food\ncategories,Food\n", false},
+		{"empty.csv", "users", "", true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -72,7 +76,7 @@ func TestImportNamesEveryBadRowAndTakesNone(t *testing.T) {
 			}
 			before := o.everything()
 			got := o.run("import", test.kind, o.file(test.name, test.file))
-			if got.code != exitFailure || got.stdout != "" {
+			if want := map[bool]int{false: exitFailure, true: exitUsage}[test.whole]; got.code != want || got.stdout != "" {
 				t.Errorf("exit code %d, stdout %q", got.code, got.stdout)
 			}
 			golden(t, "import_"+test.name+".txt", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
@@ -100,8 +104,44 @@ func TestImportRefusesWhatItCannotRead(t *testing.T) {
 	o.refuses(exitUsage, `cannot tell the format of "users.txt" from its name: it must end in .csv, .json or .jsonl`+more, "import", "users", "users.txt")
 	o.refuses(exitUsage, `"xml" is not a format that can be read: it must be csv, json or jsonl`+more, "import", "users", "--format", "xml", "-")
 	o.refuses(exitUsage, "FILE is missing"+more, "import", "users")
-	o.refuses(exitFailure, "open "+o.path("none.csv")+": no such file or directory", "import", "users", o.path("none.csv"))
+	o.refuses(exitUsage, o.path("none.csv")+": there is no such file", "import", "users", o.path("none.csv"))
 	o.hasNoDatabase()
+}
+
+// What is wrong with a file as a whole is wrong usage, found before anything was changed, and what is wrong with rows a failure.
+func TestTheExitCodeOfAnImport(t *testing.T) {
+	o := newOperator(t)
+	for name, test := range map[string]struct {
+		file string
+		args []string
+		code int
+	}{
+		"a header named twice":    {file: "id,id\na,b\n", code: 2},
+		"a column without a name": {file: "id,\na,b\n", code: 2},
+		"UTF-16":                  {file: "\xff\xfei\x00d\x00", code: 2},
+		"nothing":                 {file: "", code: 2},
+		"blank lines":             {file: "\n\n", code: 2},
+		"a header alone":          {file: "id\n", code: 2},
+		"a row without a header":  {file: "alice", code: 2},
+		"NUL bytes":               {file: strings.Repeat("\x00", 1000), code: 2},
+		"an unknown column":       {file: "id,colour\na,red\n", code: 2},
+		"a quote that stays open": {file: "\"id\na\n", code: 2},
+		"a row that is not valid": {file: "id\na b\n", code: 1},
+		"a ragged row":            {file: "id\na,b\n", code: 1},
+		"a row":                   {file: "id\na\n", code: 0},
+		"a header, which may be":  {file: "id\n", args: []string{"--allow-empty"}, code: 0},
+		"nothing, which may be":   {file: "", args: []string{"--allow-empty"}, code: 0},
+	} {
+		got := o.run(append([]string{"import", "users", o.file("users.csv", test.file)}, test.args...)...)
+		if got.code != test.code {
+			t.Errorf("%s: %+v, want code %d", name, got, test.code)
+		}
+	}
+	for _, path := range []string{o.folder, o.path("none.csv")} {
+		if got := o.run("import", "users", "--format", "csv", path); got.code != exitUsage {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
 }
 
 func TestTheLastOfSeveralRowsWithOneIDCounts(t *testing.T) {
@@ -116,7 +156,74 @@ func TestImportingAPerkAgainUpdatesIt(t *testing.T) {
 	o.now = o.now.AddDate(0, 0, 1)
 	o.must("import", "perks", o.file("b.csv", "id,title,description,city\ntea,Green tea,Hot,Bath\n"))
 	equal(t, "the perk", "id,title,description,category,merchant_name,image_url,discount_text,terms,valid_from,valid_to,city,created_at,updated_at,lat,lng,stock,approval\n"+
-		"tea,Green tea,Hot,,,,,,,,Bath,2026-06-15T12:00:00Z,2026-06-16T12:00:00Z,,,,auto\n", o.must("export", "perks"))
+		"tea,Green tea,Hot,Food,,,,,,,Bath,2026-06-15T12:00:00.000Z,2026-06-16T12:00:00.000Z,,,5,auto\n", o.must("export", "perks"))
+}
+
+func TestAnImportWithoutAColumnLeavesThatFieldAsItIs(t *testing.T) {
+	o := withClient(t)
+	o.must("import", "perks", o.file("a.csv", "id,title,description,city,stock,approval,valid_to,terms\n"+
+		"tea,Tea,Hot,Bath,2,manual,2027-01-01T00:00:00Z,One each\ncake,Cake,Sweet,Bath,3,,,\nbun,Bun,Soft,Bath,4,,,\n"))
+	const header = "id,title,description,category,merchant_name,image_url,discount_text,terms,valid_from,valid_to,city,created_at,updated_at,lat,lng,stock,approval\n"
+	o.now = o.now.AddDate(0, 0, 1)
+	equal(t, "the first answer", "Imported 3 perks: 1 created, 1 changed, 1 left as it was.\n",
+		o.must("import", "perks", o.file("b.csv", "id,title,description,city\ntea,Green tea,Hot,Bath\ncake,Cake,Sweet,Bath\npie,Pie,Hot,Bath\n")))
+	equal(t, "the second", "{\n  \"count\": 3,\n  \"created\": 0,\n  \"changed\": 2,\n  \"unchanged\": 1\n}\n",
+		o.must("import", "perks", "-o", "json", o.file("c.jsonl", `{"id":"cake","stock":null}`+"\n"+`{"id":"tea","terms":null,"valid_to":null}`+"\n"+`{"id":"bun"}`)))
+	equal(t, "the third", "Imported 1 perk: 1 changed.\n", o.must("import", "perks", o.file("d.csv", "id,stock,terms\nbun,,\n")))
+	equal(t, "the perks", header+
+		"bun,Bun,Soft,,,,,,,,Bath,2026-06-15T12:00:00.000Z,2026-06-16T12:00:00.000Z,,,,auto\n"+
+		"cake,Cake,Sweet,,,,,,,,Bath,2026-06-15T12:00:00.000Z,2026-06-16T12:00:00.000Z,,,,auto\n"+
+		"pie,Pie,Hot,,,,,,,,Bath,2026-06-16T12:00:00.000Z,2026-06-16T12:00:00.000Z,,,,auto\n"+
+		"tea,Green tea,Hot,,,,,,,,Bath,2026-06-15T12:00:00.000Z,2026-06-16T12:00:00.000Z,,,2,manual\n", o.must("export", "perks"))
+	equal(t, "what became of the stock", `{"at":"2026-06-16T12:00:00Z","actor":"operator","action":"perk.update","subject":"perk/cake",`+
+		`"before":{"stock":3,"approval":"auto"},"after":{"stock":null,"approval":"auto"}}`+"\n", o.must("audit", "--subject", "perk/cake", "-o", "jsonl"))
+
+	o.must("import", "properties", o.file("e.csv", "propertyId,title,price_pw,owner,city,bedrooms,images\n1,Flat,100,acme,Bath,2,https://img.example/1.png\n"))
+	equal(t, "the answer for a property", "Imported 1 property: 1 changed.\n", o.must("import", "properties", o.file("f.csv", "propertyId,price_pw,images\n1,120,\n")))
+	exported := o.must("export", "properties", "-o", "jsonl")
+	for _, want := range []string{`"title":"Flat"`, `"city":"Bath"`, `"images":[]`, `"price_pw":"120"`, `"bedrooms":2`, `"owner":"acme"`} {
+		if !strings.Contains(exported, want) {
+			t.Errorf("the property lacks %s: %s", want, exported)
+		}
+	}
+}
+
+func TestRowsThatDoNotFitTheDatabaseAreNamedByLine(t *testing.T) {
+	o := newOperator(t)
+	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
+	before := o.everything()
+	got := o.run("import", "perks", o.file("stock.csv", "id,stock\ntea,1\n\ncoffee,2\ncake,3\nmilk,4\n"))
+	equal(t, "the message", "stock.csv:4: there is no perk \"coffee\" yet, and a new one needs title, description, city\n"+
+		"stock.csv:6: there is no perk \"milk\" yet, and a new one needs title, description, city\n"+
+		"perksd: 2 of 4 rows are not valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
+	if got.code != exitFailure || got.stdout != "" {
+		t.Errorf("exit code %d, stdout %q", got.code, got.stdout)
+	}
+	got = o.run("import", "properties", o.file("prices.csv", "propertyId,price_pw\n\n7,100\n"))
+	equal(t, "the message about a property", "prices.csv:3: there is no property \"7\" yet, and a new one needs title, owner\n"+
+		"perksd: 1 of 1 row is not valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
+	var many strings.Builder
+	many.WriteString("id,stock\n")
+	for i := range 150 {
+		fmt.Fprintf(&many, "unknown-%d,1\n", i)
+	}
+	got = o.run("import", "perks", o.file("many.csv", many.String()))
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(got.stderr, o.folder+"/", "")), "\n")
+	if len(lines) != 102 || !strings.HasPrefix(lines[99], "many.csv:101: ") {
+		t.Fatalf("the message has %d lines:\n%s", len(lines), got.stderr)
+	}
+	equal(t, "the end", "many.csv: and 50 more rows like these\nperksd: 150 of 150 rows are not valid; nothing was imported", strings.Join(lines[100:], "\n"))
+	equal(t, "the database", before, o.everything())
+}
+
+func TestARequiredFieldCannotBeEmptied(t *testing.T) {
+	o := withClient(t)
+	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
+	o.must("import", "properties", o.file("properties.csv", importable["properties"]))
+	got := o.run("import", "perks", o.file("a.csv", "id,title,stock\ntea,,1\n"))
+	equal(t, "perks", "a.csv:2: title is required\nperksd: 1 of 1 row is not valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
+	got = o.run("import", "properties", o.file("b.jsonl", `{"propertyId":1,"price_pw":null}`))
+	equal(t, "properties", "b.jsonl:1: price_pw is required\nperksd: 1 of 1 row is not valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
 }
 
 func TestAPerkWithoutAnIDGetsOne(t *testing.T) {
@@ -133,8 +240,10 @@ func TestAPropertyBelongsToItsOwnerOrToTheOneOfTheFlag(t *testing.T) {
 	o.must("client", "create", "--name", "Beta", "--id", "beta")
 	file := o.file("a.csv", "propertyId,title,price_pw,owner\n1,Flat,100,\n2,House,200,beta\n")
 	o.must("import", "properties", "--owner", "acme", file)
+	o.must("import", "properties", "--owner", "acme", o.file("b.csv", "propertyId,city\n2,Bath\n")) // beta's stays beta's
+	o.must("import", "properties", "--owner", "acme", o.file("c.csv", "propertyId,title,price_pw\n3,Barn,300\n"))
 	exported := o.must("export", "properties", "-o", "jsonl")
-	for _, want := range []string{`"propertyId":1,"title":"Flat"`, `"owner":"acme"`, `"propertyId":2,"title":"House"`, `"owner":"beta"`} {
+	for _, want := range []string{`"propertyId":1,"title":"Flat"`, `"owner":"acme"`, `"propertyId":2,"title":"House"`, `"city":"Bath"`, `"owner":"beta"`, `"propertyId":3,"title":"Barn"`} {
 		if !strings.Contains(exported, want) {
 			t.Errorf("the properties lack %s:\n%s", want, exported)
 		}

@@ -23,7 +23,7 @@ func (p *program) keysDropCommand() *cobra.Command {
 		Example: "  perksd keys list\n  perksd keys drop 01900000-0000-7000-8000-000000000000",
 		Args:    arguments("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !yes && !p.canAsk() {
+			if !yes && !p.canAsk {
 				return usagef(cmd, "there is nobody to ask here whether the key may be dropped: add --yes")
 			}
 			return p.dropKey(cmd.Context(), args[0], yes)

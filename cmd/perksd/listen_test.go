@@ -96,7 +96,7 @@ func TestServeRefusesHalfACertificateAndABadAddress(t *testing.T) {
 	const both = "--tls-cert and --tls-key belong together; only one of them is given"
 	o.refuses(exitUsage, both, "serve", "--tls-cert", "cert.pem")
 	o.refuses(exitUsage, both, "serve", "--tls-key", "key.pem")
-	o.refuses(exitFailure, "reading the certificate: open none.pem: no such file or directory", "serve", "--addr", ":0", "--tls-cert", "none.pem", "--tls-key", "none.pem")
+	o.refuses(exitFailure, "reading the certificate: none.pem: there is no such file", "serve", "--addr", ":0", "--tls-cert", "none.pem", "--tls-key", "none.pem")
 	o.refuses(exitUsage, "--addr must be HOST:PORT: address nowhere: missing port in address", "serve", "--addr", "nowhere")
 	o.hasNoDatabase()
 }

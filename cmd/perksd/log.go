@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/spf13/pflag"
+
+	"example.com/perks/api/plain"
 )
 
 // logOptions says what the server's log looks like.
@@ -30,7 +32,7 @@ func (o *logOptions) logger(out io.Writer) *slog.Logger {
 		options.Level = slog.LevelError
 	}
 	if o.format.value == "json" {
-		return slog.New(slog.NewJSONHandler(out, &options))
+		return slog.New(slog.NewJSONHandler(plain.JSONWriter(out), &options))
 	}
-	return slog.New(slog.NewTextHandler(out, &options))
+	return slog.New(slog.NewTextHandler(plain.Writer(out), &options))
 }

@@ -1,9 +1,16 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"io"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/perks/store/postgres/cluster"
 )
 
 func TestMigrateStatusChangesNothing(t *testing.T) {
@@ -29,5 +36,43 @@ func TestMigrateStatusMakesNoFile(t *testing.T) {
 	o.must("migrate", "--status")
 	if _, err := os.Stat(o.path("perks.db")); err == nil {
 		t.Error("a file was made")
+	}
+}
+
+// TestMigrateSaysWhatItWaitsFor has somebody read what a database of the first version holds.
+func TestMigrateSaysWhatItWaitsFor(t *testing.T) {
+	o := newOperatorOf(t, cluster.Database(t))
+	o.must("migrate")
+	address := o.env["PERKSD_DATABASE"]
+	executeIn(t, address, `DELETE FROM migrations WHERE version = 2`) // whose statements pass over what is there
+	reader, err := pgx.Connect(t.Context(), address+"&application_name=pg_dump")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close(context.Background())
+	for _, statement := range []string{`BEGIN`, `LOCK TABLE redemptions IN ACCESS SHARE MODE`} {
+		if _, err := reader.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stderr, out := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- o.program("", io.Discard, out).run(context.Background(), []string{"migrate"})
+		out.Close()
+	}()
+	lines := bufio.NewReader(stderr)
+	said, err := lines.ReadString('\n')
+	if want := "migration=0002_audit for=\"pg_dump of postgres, process "; err != nil || !strings.Contains(said, want) {
+		t.Errorf("it says %q, %v, want %q", said, err, want)
+	}
+	if _, err := reader.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
+		t.Errorf("it goes on with %q, %v", rest, err)
+	}
+	if code := <-ended; code != exitDone {
+		t.Errorf("exit code %d", code)
 	}
 }

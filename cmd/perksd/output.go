@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api/plain"
 	"example.com/perks/api/rows"
 )
 
@@ -73,7 +74,7 @@ func (l listing[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w, strings.Join(l.cells(record), "\t"))
+		fmt.Fprintln(w, strings.Join(lines(l.cells(record)), "\t"))
 		if n++; n%blockRows == 0 {
 			if err := w.Flush(); err != nil {
 				return err
@@ -81,6 +82,14 @@ func (l listing[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error
 		}
 	}
 	return w.Flush()
+}
+
+// lines makes each text one line that steers no terminal.
+func lines(texts []string) []string {
+	for i, text := range texts {
+		texts[i] = plain.Line(text)
+	}
+	return texts
 }
 
 func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
@@ -94,7 +103,7 @@ func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\n  %s", before, text)
+		fmt.Fprintf(w, "%s\n  %s", before, plain.JSON(text))
 		before = ","
 	}
 	if before == "[" {
@@ -137,7 +146,7 @@ func printJSON(out io.Writer, value any) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s\n", text)
+	_, err = fmt.Fprintf(out, "%s\n", plain.JSON(text))
 	return err
 }
 

@@ -15,14 +15,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api/build"
+	"example.com/perks/api/plain"
+	"example.com/perks/cli/usage"
 	"example.com/perks/store"
 )
 
-// The exit codes.
+// The exit codes, as far as perksctl has the same.
 const (
 	exitDone    = 0
-	exitFailure = 1
-	exitUsage   = 2
+	exitFailure = 1 // the command failed, or rows of a file are not valid
+	exitUsage   = 2 // the command line, a variable or a file as a whole is wrong; nothing was done
 )
 
 // program is what the commands need of the world. Tests give them another world.
@@ -37,6 +39,7 @@ type program struct {
 	every          func(time.Duration) (ticks <-chan time.Time, stop func())
 	hangUps        func() (came <-chan os.Signal, stop func())
 
+	canAsk          bool   // there is a person who sees stderr and types into stdin
 	database        string // --database
 	sandboxDatabase string // --sandbox-database
 	sandbox         bool   // --sandbox: work on that one
@@ -61,17 +64,27 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 }
 
 func (p *program) run(ctx context.Context, args []string) int {
+	p.canAsk = isTerminal(p.stdin) && isTerminal(p.stderr)
+	p.stdout, p.stderr = neutral(p.stdout), neutral(p.stderr)
 	root := p.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(p.stderr, "perksd:", err)
+	fmt.Fprintln(p.stderr, "perksd:", plain.Text(usage.AboutFile(err)))
 	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// neutral keeps what others have written from steering a terminal, whatever prints it. Files and pipes get it as it is.
+func neutral(out io.Writer) io.Writer {
+	if isTerminal(out) {
+		return plain.Writer(out)
+	}
+	return out
 }
 
 // databaseHelp says what --database takes.
@@ -102,21 +115,21 @@ func (p *program) root() *cobra.Command {
 		p.manCommand(),
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
-		"Every flag can be given in the environment too, under the name in brackets; the flag wins.\n\n" + databaseHelp
+		"A flag with a name in brackets behind it can be given in the environment too, under that name; the flag wins.\n\n" + databaseHelp
 	root.Version = build.Read().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%w", whatFlagTakes(err)) })
+	root.SetFlagErrorFunc(misused)
 	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
 	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "", "the `ADDRESS` of the database behind the sandbox addresses; without one they are not there")
 	p.catchSandboxFlag(root)
 	nameVariables(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		sandboxDatabaseTyped := cmd.Flags().Changed("sandbox-database")
-		if err := readVariables(cmd, p.getenv); err != nil {
+		if err := readVariables(cmd, p.getenv, p.stderr); err != nil {
 			return err
 		}
 		return p.checkSandboxFlag(cmd, sandboxDatabaseTyped)

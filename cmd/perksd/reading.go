@@ -14,15 +14,17 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
+	"example.com/perks/store"
 )
 
 // reading turns the rows of a source into records and names every row that is not valid as soon as it is read, so that
 // however many there are, none has to be remembered.
 type reading[R any] struct {
-	source *source
-	fields []string // the columns that are known
-	parse  func([]api.Member) (R, error)
-	report io.Writer
+	source  *source
+	fields  []string // the columns that are known
+	ignored []string // those that may be there and are not read
+	parse   parser[R]
+	report  io.Writer
 
 	rows, bad     int64
 	headerChecked bool
@@ -33,23 +35,47 @@ type reading[R any] struct {
 func (r *reading[R]) records(ctx context.Context) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		for row, err := range rows.NewReader(r.source, r.source.format).Rows() {
+			if errors.Is(err, rows.ErrEmpty) && r.source.allowEmpty {
+				break
+			}
 			record, err := r.read(ctx, row, err)
 			if err != nil {
 				r.failure = fmt.Errorf("%s: %w; nothing was imported", r.source.name, err)
+				if errors.As(err, new(*rows.FileError)) {
+					r.failure = usageError{r.failure}
+				}
 				break
 			}
 			if r.bad == 0 && !yield(record, nil) {
 				return
 			}
 		}
+		if r.failure == nil && r.rows == 0 && !r.source.allowEmpty {
+			r.failure = usageError{fmt.Errorf("%s has no rows; add --allow-empty if that may be", r.source.name)}
+		}
 		if r.failure == nil && r.bad > 0 {
-			r.failure = fmt.Errorf("%d of %s not valid; nothing was imported", r.bad, count(r.rows, "row is", "rows are"))
+			r.failure = r.notValid(r.bad)
 		}
 		if r.failure != nil {
 			var none R
 			yield(none, r.failure)
 		}
 	}
+}
+
+func (r *reading[R]) notValid(bad int64) error {
+	return fmt.Errorf("%d of %s not valid; nothing was imported", bad, count(r.rows, "row is", "rows are"))
+}
+
+// refuse names the rows that the store refused, as far as it does.
+func (r *reading[R]) refuse(refused *store.RowsRefused) error {
+	for _, row := range refused.Rows {
+		r.name(row.Line, row.Err)
+	}
+	if more := refused.Count - int64(len(refused.Rows)); more > 0 {
+		fmt.Fprintf(r.report, "%s: and %s like these\n", r.source.name, count(more, "more row", "more rows"))
+	}
+	return r.notValid(refused.Count)
 }
 
 // read returns an error only if reading cannot go on. A row that is not valid is reported and counted.
@@ -84,8 +110,8 @@ func (r *reading[R]) checkHeader(header []string) error {
 	}
 	r.headerChecked = true
 	for _, name := range header {
-		if !slices.Contains(r.fields, name) {
-			return fmt.Errorf("the column %q is not known; the columns are %s", name, strings.Join(r.fields, ", "))
+		if !slices.Contains(r.fields, name) && !slices.Contains(r.ignored, name) {
+			return &rows.FileError{Err: fmt.Errorf("the column %q is not known; the columns are %s", name, strings.Join(r.fields, ", "))}
 		}
 	}
 	return nil
@@ -98,7 +124,8 @@ func (r *reading[R]) parseRow(row rows.Row) (record R, err error) {
 			return record, err
 		}
 	}
-	return r.parse(members)
+	members = slices.DeleteFunc(members, func(m api.Member) bool { return slices.Contains(r.ignored, m.Name) })
+	return r.parse(row.Line, members)
 }
 
 // name prints one line for each thing that is wrong with a row, as compilers do.

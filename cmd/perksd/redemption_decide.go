@@ -30,7 +30,7 @@ func (p *program) redemptionDecideCommand(verb, short string, status api.Redempt
 
 func (p *program) decideRedemption(ctx context.Context, id string, status api.RedemptionStatus, format string) error {
 	return p.withExistingStore(ctx, func(db store.Store) error {
-		decided, err := db.DecideRedemption(ctx, id, status, p.operator, p.now())
+		decided, err := db.DecideRedemption(ctx, api.LowerUUID(id), status, p.operator, p.now())
 		if err != nil {
 			return err
 		}

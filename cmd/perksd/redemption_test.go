@@ -42,15 +42,15 @@ r-2  tea   alice  approved  2026-06-15T12:02:00Z  acme
 r-3  spa   bob    pending   2026-06-15T12:03:00Z  acme
 `, o.must("redemption", "list"))
 	equal(t, "the pending ones in JSON", `[
-  {"id":"r-1","perk_id":"spa","user_id":"alice","redeemed_at":"2026-06-15T12:01:00Z","status":"pending","metadata":{"till":7},"client_id":"acme"},
-  {"id":"r-3","perk_id":"spa","user_id":"bob","redeemed_at":"2026-06-15T12:03:00Z","status":"pending","metadata":{"till":7},"client_id":"acme"}
+  {"id":"r-1","perk_id":"spa","user_id":"alice","redeemed_at":"2026-06-15T12:01:00.000Z","status":"pending","metadata":{"till":7},"client_id":"acme"},
+  {"id":"r-3","perk_id":"spa","user_id":"bob","redeemed_at":"2026-06-15T12:03:00.000Z","status":"pending","metadata":{"till":7},"client_id":"acme"}
 ]
 `, o.must("redemption", "list", "--status", "pending", "-o", "json"))
 	equal(t, "the rejected ones", "[]\n", o.must("redemption", "list", "--status", "rejected", "-o", "json"))
 	equal(t, "the export", `id,perk_id,user_id,redeemed_at,status,metadata,client_id
-r-1,spa,alice,2026-06-15T12:01:00Z,pending,"{""till"":7}",acme
-r-2,tea,alice,2026-06-15T12:02:00Z,approved,"{""till"":7}",acme
-r-3,spa,bob,2026-06-15T12:03:00Z,pending,"{""till"":7}",acme
+r-1,spa,alice,2026-06-15T12:01:00.000Z,pending,"{""till"":7}",acme
+r-2,tea,alice,2026-06-15T12:02:00.000Z,approved,"{""till"":7}",acme
+r-3,spa,bob,2026-06-15T12:03:00.000Z,pending,"{""till"":7}",acme
 `, o.must("export", "redemptions"))
 	o.refuses(exitUsage, `invalid argument "done" for "--status" flag: it must be one of pending, approved, rejected (see 'perksd redemption list --help')`,
 		"redemption", "list", "--status", "done")

@@ -20,7 +20,7 @@ func TestRestoreTakesOnlyAWholeBackup(t *testing.T) {
 	text := o.file("text.db", strings.Repeat("perks ", 1000))
 	empty := o.file("empty.db", "")
 	for path, want := range map[string]string{
-		o.path("nowhere.db"): "no such file or directory",
+		o.path("nowhere.db"): "restore from " + o.path("nowhere.db") + ": there is no such file",
 		half:                 "restore from " + half + ": ",
 		text:                 "it is no database of SQLite",
 		empty:                "it is a database, but not one of perksd",
@@ -74,7 +74,9 @@ func TestRestoreGoesBackAndKeepsWhatWasThere(t *testing.T) {
 
 func TestRestoreOfPostgresSaysWhatToType(t *testing.T) {
 	o := newOperatorOf(t, "postgres://perks:hunter2@db.example:5433/perks")
-	o.refuses(exitUsage, fmt.Sprintf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. Make and fill it with: "+
-		"createdb %[1]s --template=template0 --encoding=UTF8 perks_restored && pg_restore %[1]s --exit-on-error --no-owner --dbname=perks_restored 'my copy.dump'",
-		"--host=db.example --port=5433 --username=perks"), "restore", "my copy.dump")
+	o.refuses(exitUsage, "perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. "+
+		"Stop all servers first; make it, fill it and keep out whoever was shut out since with: "+
+		"createdb --maintenance-db=postgres://perks@db.example:5433/perks --template=template0 --encoding=UTF8 perks_restored && "+
+		"pg_restore --exit-on-error --no-owner --dbname=postgres://perks@db.example:5433/perks_restored 'my copy.dump' && "+
+		"perksd restore --database=postgres://perks@db.example:5433/perks_restored --former=postgres://perks@db.example:5433/perks", "restore", "my copy.dump")
 }

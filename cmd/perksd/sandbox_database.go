@@ -32,6 +32,9 @@ type sandboxDatabase struct {
 }
 
 func (d sandboxDatabase) open(ctx context.Context, log *slog.Logger) (store.Store, error) {
+	if err := requireNotLive(ctx, d.database); err != nil { // before it is migrated
+		return nil, err
+	}
 	opened, err := d.database.open(ctx, log)
 	if err != nil {
 		return nil, err
@@ -49,6 +52,19 @@ func requireSandbox(ctx context.Context, live, sandbox database, opened store.St
 		return err
 	}
 	found, err := opened.LiveRecords(ctx)
+	return explainLive(sandbox, found, err)
+}
+
+// requireNotLive is what can be known of a sandbox before it is opened.
+func requireNotLive(ctx context.Context, sandbox database) error {
+	if setUp, err := isSetUp(ctx, sandbox); err != nil || !setUp {
+		return err
+	}
+	found, err := sandbox.liveRecords(ctx)
+	return explainLive(sandbox, found, err)
+}
+
+func explainLive(sandbox database, found store.LiveRecords, err error) error {
 	if err == nil && found.AreThere() {
 		err = usageError{fmt.Errorf("--sandbox-database names a live database, %s: it has %s, which a sandbox never has; "+
 			"if --database and --sandbox-database are swapped, swap them back, else give the sandbox a new database", sandbox.name(), found)}

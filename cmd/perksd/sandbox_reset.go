@@ -25,7 +25,7 @@ func (p *program) sandboxResetCommand() *cobra.Command {
 		Example: "  perksd sandbox reset\n  perksd sandbox reset --yes --demo-data",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !yes && !p.canAsk() {
+			if !yes && !p.canAsk {
 				return usagef(cmd, "there is nobody to ask here whether the sandbox may be emptied: add --yes")
 			}
 			p.sandbox = true

@@ -38,10 +38,10 @@ func TestCommandsWorkOnTheSandbox(t *testing.T) {
 	if !strings.HasSuffix(prepared, "This is the sandbox "+o.inSandbox().database().name()+".\n") || strings.Contains(prepared, "pending") {
 		t.Errorf("migrate says %q", prepared)
 	}
-	equal(t, "import perks", "Imported 2 perks into the sandbox.\n", o.must("import", "perks", "--sandbox", o.file("perks.csv", twoPerks)))
-	equal(t, "import categories", "Imported 2 categories into the sandbox.\n", o.must("import", "categories", "--sandbox", o.file("c.csv", importable["categories"])))
+	equal(t, "import perks", "Imported 2 perks into the sandbox: 2 created.\n", o.must("import", "perks", "--sandbox", o.file("perks.csv", twoPerks)))
+	equal(t, "import categories", "Imported 2 categories into the sandbox: 2 created.\n", o.must("import", "categories", "--sandbox", o.file("c.csv", importable["categories"])))
 	o.env["PERKSD_SANDBOX"] = "true"
-	equal(t, "import users", "Imported 2 users into the sandbox.\n", o.must("import", "users", o.file("users.csv", importable["users"])))
+	equal(t, "import users", "Imported 2 users into the sandbox: 2 created.\n", o.must("import", "users", o.file("users.csv", importable["users"])))
 	delete(o.env, "PERKSD_SANDBOX")
 	o.inSandbox().redeem("r-1", "spa", "alice")
 	o.inSandbox().redeem("r-2", "spa", "bob")

@@ -23,7 +23,9 @@ type serveOptions struct {
 	log       logOptions
 	telemetry telemetryOptions
 	hourly    bool
+	newUsers  bool
 	tokenTTL  time.Duration
+	origins   []string
 }
 
 func (p *program) serveCommand() *cobra.Command {
@@ -45,7 +47,9 @@ func (p *program) serveCommand() *cobra.Command {
 	f := cmd.Flags()
 	o.listen.flags(f)
 	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
+	f.BoolVar(&o.newUsers, "create-users", false, "let the first redemption make a user who is not known; without it there is no such user (404)")
 	f.DurationVar(&o.tokenTTL, "token-ttl", time.Hour, "how long a token lives, at most 24h")
+	f.StringSliceVar(&o.origins, "cors-origin", nil, "an `ORIGIN` whose pages may ask from a browser, such as https://app.example, several with commas; * is every one (default none)")
 	o.proxies.flag(f)
 	o.limits.flags(f)
 	o.log.flags(f)
@@ -58,6 +62,11 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	defer forget()
 	if o.tokenTTL < time.Second || o.tokenTTL > auth.MaxTokenTTL {
 		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", auth.MaxTokenTTL, o.tokenTTL)}
+	}
+	for _, origin := range o.origins {
+		if err := server.CheckOrigin(origin); err != nil {
+			return usageError{fmt.Errorf("--cors-origin: %w", err)}
+		}
 	}
 	if err := errors.Join(o.limits.check(), o.proxies.check(o.listen.behindProxy)); err != nil {
 		return err
@@ -82,8 +91,8 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 
 	handler, err := server.New(ctx, server.Config{
 		Live: stores.live, Sandbox: stores.sandbox,
-		TokenTTL: o.tokenTTL, Hourly: o.hourly, RateLimit: o.limits.rate.perSecond, RateBurst: o.limits.burst,
-		BehindProxy: o.listen.behindProxy, TrustedProxies: o.proxies.list,
+		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.limits.rate.perSecond, RateBurst: o.limits.burst,
+		BehindProxy: o.listen.behindProxy, TrustedProxies: o.proxies.list, CORSOrigins: o.origins,
 		Metrics: telemetry.metrics, Tracer: telemetry.tracer, TrustTraceparent: o.telemetry.trustTraceparent,
 		Version: build.Read().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})

@@ -28,6 +28,12 @@ func (p *program) openStores(ctx context.Context, log *slog.Logger) (s serveStor
 	if err != nil {
 		return s, err
 	}
+	if err := requireApart(ctx, live, apart); err != nil {
+		return s, err
+	}
+	if err := requireNotLive(ctx, apart); err != nil { // before either is migrated
+		return s, err
+	}
 	if s.live, err = live.open(ctx, log); err != nil {
 		return s, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 
 	"example.com/perks/cmd/perksd/perksdtest"
@@ -43,6 +44,25 @@ func TestTheSandboxIsAPostgresDatabaseOfItsOwn(t *testing.T) {
 		t.Errorf("over two databases of one server: status %d", status)
 	}
 	stop()
+}
+
+// TestSwappedAddressesAreRefusedBeforeAMigration has a live database that lacks a migration in the place of the sandbox.
+func TestSwappedAddressesAreRefusedBeforeAMigration(t *testing.T) {
+	address := cluster.Database(t)
+	live := newOperatorOf(t, address)
+	live.must("client", "create", "--name", "Acme", "--id", "acme")
+	executeIn(t, address, `DELETE FROM migrations WHERE version = 2`)
+	swapped := newOperatorOf(t, cluster.Database(t))
+	swapped.env["PERKSD_SANDBOX_DATABASE"] = address
+	for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"migrate", "--sandbox"}, {"import", "users", "--sandbox", swapped.file("users.csv", importable["users"])}} {
+		if said := swapped.run(args...); said.code != exitUsage || !strings.Contains(said.stderr, "--sandbox-database names a live database") {
+			t.Errorf("%v: %+v, want a refusal", args, said)
+		}
+		if status := live.must("migrate", "--status"); !strings.Contains(status, "pending") {
+			t.Fatalf("%v migrated the live database: %s", args, status)
+		}
+		swapped.hasNoDatabase()
+	}
 }
 
 // withParameter adds a parameter to an address.

@@ -88,6 +88,7 @@ func TestTheFlagsOfServeReachTheServer(t *testing.T) {
 	sandbox := servertest.DatabaseAddress(t)
 	o.must("import", "perks", "--database", sandbox, o.file("perks.csv", importable["perks"]))
 	o.env["PERKSD_TOKEN_TTL"] = "5m"
+	o.env["PERKSD_CREATE_USERS"] = "true"
 	s, stop := o.serve("--sandbox-database", sandbox, "--hourly", "--rate-limit", "1/s", "--log-format", "json")
 	token := perksdtest.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
 	again := perksdtest.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
@@ -99,6 +100,9 @@ func TestTheFlagsOfServeReachTheServer(t *testing.T) {
 	}
 	if status := perksdtest.StatusOf(t, s.url+"/v2/sandbox/partners/perks/tea", token.AccessToken); status != http.StatusOK {
 		t.Errorf("--sandbox-database: status %d", status)
+	}
+	if status := perksdtest.StatusOf(t, s.url+"/v2/partners/perks/users/nobody", token.AccessToken); status != http.StatusOK {
+		t.Errorf("PERKSD_CREATE_USERS=true: status %d for a user who is not known", status)
 	}
 	limited := false
 	for range 100 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -15,6 +16,8 @@ type source struct {
 	name   string // as messages name it
 	format rows.Format
 	file   *os.File // nil for stdin, which is not ours to close
+
+	allowEmpty bool // no rows are no mistake
 }
 
 // openSource opens what an argument names. An empty format is told from the file's name.
@@ -34,7 +37,11 @@ func (p *program) openSource(cmd *cobra.Command, name, format string) (*source, 
 	}
 	if name != "-" {
 		if s.file, err = os.Open(name); err != nil {
-			return nil, err
+			return nil, usageError{err}
+		}
+		if info, err := s.file.Stat(); err == nil && info.IsDir() {
+			s.Close()
+			return nil, usageError{fmt.Errorf("%s is a folder", name)}
 		}
 		s.Reader, s.name = s.file, name
 	}

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"example.com/perks/cli/usage"
 )
 
 // usageError says that a command line asks for something that the program does not offer.
@@ -20,24 +19,12 @@ func usagef(cmd *cobra.Command, format string, args ...any) error {
 	return usageError{fmt.Errorf(format+" (see '%s --help')", append(args, cmd.CommandPath())...)}
 }
 
-// whatFlagTakes says of a value that a flag does not take what it does take, where the library names its own functions.
-func whatFlagTakes(err error) error {
-	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) {
-		return err
+// misused tells of flags what is wrong with them and, where one is misspelt, which was meant.
+func misused(cmd *cobra.Command, err error) error {
+	if meant := usage.Flag(err, cmd.Flags()); meant != "" {
+		return usagef(cmd, "%w: did you mean %s?", err, meant)
 	}
-	wanted := ""
-	switch kind := invalid.GetFlag().Value.Type(); {
-	case kind == "bool":
-		wanted = "it must be true or false"
-	case kind == "duration":
-		wanted = "it must be a number with a unit, such as 90s, 15m or 1h"
-	case (kind == "int" || kind == "uint64") && errors.Is(err, strconv.ErrSyntax):
-		wanted = "it must be a whole number"
-	default:
-		return err
-	}
-	return errors.New(strings.TrimSuffix(invalid.Error(), invalid.Unwrap().Error()) + wanted)
+	return usagef(cmd, "%w", usage.WhatFlagTakes(err))
 }
 
 // group is a command that only holds others. Cobra would print help and succeed when the one that is named does not
@@ -48,7 +35,12 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return usagef(cmd, "name one of the commands %s", strings.Join(childNames(cmd), ", "))
 		}
-		return usagef(cmd, "there is no command %q; the commands are %s", args[0], strings.Join(childNames(cmd), ", "))
+		names := childNames(cmd)
+		meant := ";"
+		if closest := usage.Closest(args[0], names); closest != "" {
+			meant = fmt.Sprintf(": did you mean %q? Here", closest)
+		}
+		return usagef(cmd, "there is no command %q%s the commands are %s", args[0], meant, strings.Join(names, ", "))
 	}
 	cmd.AddCommand(commands...)
 	return cmd

@@ -70,11 +70,11 @@ func (c *camera) findAndRedeem() {
 func (c *camera) lookAtUser() {
 	c.beside("perksctl", "perk", "redeem", "spa-day", "--user", "alice", "--metadata", "till=7")
 	c.press("u")
-	c.see("User alice", "1 to 50 of ")
-	c.take("user")
-	c.press("Tab")
-	c.see("pending")
+	c.see("User alice", "pending")
 	c.take("user-redeemed")
+	c.press("Tab")
+	c.see("1 to 50 of ")
+	c.take("user")
 }
 
 func (c *camera) editProperty() {
@@ -102,13 +102,13 @@ func (c *camera) editProperty() {
 	c.see("1 to decide")
 	c.take("merge")
 	c.press("m")
-	c.see("All is decided")
+	c.see("All decided")
 	c.press("C-s")
 	c.see("Saved property 1")
 	c.press("C-x")
 	c.see("Delete property 1?")
 	c.take("delete")
-	c.press("n")
+	c.press("Escape")
 	c.gone("Delete property 1?")
 }
 

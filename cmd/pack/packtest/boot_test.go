@@ -21,7 +21,7 @@ func TestTheServiceRunsUnderSystemd(t *testing.T) {
 	r := &root{t, t.TempDir()}
 	r.copy(serverPackage(t), r.path("perksd.deb"))
 	r.copy(clientPackage(t), r.path("perksctl.deb"))
-	for _, script := range []string{"boot.sh", "drive.sh"} {
+	for _, script := range []string{"boot.sh", "drive.sh", "odd.env"} {
 		r.copy(filepath.Join("testdata", script), r.path(script))
 	}
 	authority := certtest.New(t, "Packages")
@@ -45,6 +45,7 @@ func TestTheServiceRunsUnderSystemd(t *testing.T) {
 	want := []string{
 		"after installing: inactive disabled",
 		"a client was made",
+		"odd settings: read as systemd does",
 		"after starting: active",
 		"protections: Uid:perksdperksdperksdperksd CapBnd:0000000000000000 NoNewPrivs:1 Seccomp:2",
 		"perks that are listed: 5",

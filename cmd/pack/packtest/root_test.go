@@ -195,6 +195,12 @@ func (r *root) read(name string) string {
 	return string(text)
 }
 
+// overwrite gives a file another content; it keeps its mode and owners.
+func (r *root) overwrite(name, text string) {
+	r.t.Helper()
+	r.must(os.WriteFile(r.path(name), []byte(text), 0))
+}
+
 // append adds a line to a file, which keeps its mode and owners.
 func (r *root) append(name, line string) {
 	r.t.Helper()

@@ -24,7 +24,7 @@ const nobody = 65534
 func TestOneCanWorkWithWhatIsInstalled(t *testing.T) {
 	r := newRoot(t)
 	r.dpkg("-i", serverPackage(t), clientPackage(t))
-	r.borrow("sh", "id", "setpriv")
+	r.borrow("sh", "id", "setpriv", "awk", "sed", "tail")
 	uid, gid := r.account("etc/passwd", "perksd"), r.account("etc/group", "perksd")
 
 	r.append(settings, "PERKSD_ADDR=127.0.0.1:0")

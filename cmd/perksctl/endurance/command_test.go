@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +35,7 @@ func newJob(t *testing.T, s shop, r rush, args ...string) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{T: t, shop: s, program: program, folder: t.TempDir(), rush: r, wanted: r.wanted(), args: args}
+	j := &job{T: t, shop: s, program: program, folder: t.TempDir(), rush: r, wanted: r.wanted(), args: slices.Concat(s.args, args)}
 	j.prepare(j.wanted)
 	j.text, j.lines = r.format(j.wanted)
 	j.input = filepath.Join(j.folder, "rows"+r.suffix)

@@ -44,6 +44,27 @@ func TestKillsCostNothingWhereRowsAreTheSame(t *testing.T) {
 	newJob(t, theirs(t, &foreign{}), twinsOf(s.rows)).killAgainAndAgain(s.kills, 4)
 }
 
+// TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys says at first to no run that nobody else redeems. No row is redeemed
+// twice then, and those whose reply was lost stay unknown until it is said.
+func TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys(t *testing.T) {
+	t.Parallel()
+	shop := theirs(t, &foreign{})
+	told := shop.args
+	shop.args = nil
+	j := newJob(t, shop, rowsOf(60))
+	p := j.start()
+	j.gate.set(25, afterWork, p.kill)
+	p.must(-1)
+	for range 2 {
+		j.start().must(7).says("may be somebody else's")
+		j.gate.settle()
+		j.checkSoFar()
+	}
+	j.args = told
+	j.start().must(0)
+	j.check()
+}
+
 func randomMoment(random *rand.Rand) moment { return moment(random.IntN(int(momentsOfDeath))) }
 
 // killAgainAndAgain kills the program at moments that the seed chooses, and lets it go on at once each time. Then it comes

@@ -16,6 +16,7 @@ type shop struct {
 	id, secret string
 	prepare    func([]wanted)           // before the rows are sent
 	kept       func() map[string]wanted // what was made since, by id
+	args       []string                 // that a run there needs
 }
 
 // ours is perksd over a database. Each row needs a user and perk that no other has.
@@ -43,9 +44,10 @@ func ours(t *testing.T) shop {
 	return s
 }
 
-// theirs is a service that is not ours, at which everything was redeemed once before. It loses one answer in ten and, of fifty redeems, one before it is done.
+// theirs is a service that is not ours, at which everything was redeemed once before. It loses one answer in ten and, of fifty
+// redeems, one before it is done. Nobody but the run redeems there, which the run has to be told: nothing else can tell it.
 func theirs(t *testing.T, f *foreign) shop {
-	s := shop{gate: newGate(t, f), id: foreignID, secret: foreignSecret}
+	s := shop{gate: newGate(t, f), id: foreignID, secret: foreignSecret, args: []string{"--assume-mine"}}
 	s.gate.dropEvery, s.gate.loseEvery = 10, 50
 	s.kept, s.prepare = f.redemptions, f.remember
 	return s

@@ -102,7 +102,7 @@ func typeWhatIsSaid(t *testing.T, i *perksdtest.Installation, args ...string) {
 		t.Fatal(err)
 	}
 	shell := exec.Command("sh", "-c", line)
-	shell.Env = []string{"PATH=" + strings.Join(append(debian, os.Getenv("PATH")), ":")}
+	shell.Env = []string{"PATH=" + strings.Join(append(debian, filepath.Dir(i.Command().Path), os.Getenv("PATH")), ":")}
 	if output, err := shell.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", line, err, output)
 	}

@@ -11,6 +11,14 @@ ip link set lo up
 perksd-operate client create --name Team -o json >client.json && say a client was made
 install -o root -g perksd -m 0640 fullchain.pem privkey.pem /etc/perksd/tls/
 sed -i -e 's/^#\(PERKSD_TLS_\)/\1/' -e 's/^PERKSD_ADDR=.*/PERKSD_ADDR=127.0.0.1:8443/' $settings
+cp $settings /run/settings
+cat odd.env >>$settings
+sed 's#/usr/bin/perksd #/usr/bin/env #' /usr/sbin/perksd-operate >/run/operate
+seen() { tr '\n\0' '~\n' | grep '^ODD' | sort; }
+sh /run/operate -0 | seen >/run/by-operate
+systemd-run --quiet --pipe --wait -p EnvironmentFile=$settings /usr/bin/env -0 | seen >/run/by-systemd
+say odd settings: "$(grep -q ODD_15=this /run/by-systemd && diff /run/by-systemd /run/by-operate && echo read as systemd does)"
+cp /run/settings $settings
 systemctl start perksd
 pid=$(systemctl show -p MainPID --value perksd)
 say after starting: "$(systemctl is-active perksd)"

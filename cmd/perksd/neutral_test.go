@@ -1,0 +1,295 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/plain"
+	"example.com/perks/cli"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
+	"example.com/perks/store"
+)
+
+// venom is a text that recolours, renames and clears a terminal, turns writing around and forges a line. venomousID is as
+// much of it as the id of a user may have.
+const (
+	venom      = "=owned()\x1b]0;owned\a\x1b[31m\u009b2J\u0090q\u202egnp\u2066\u200f\x7f\b\r\nforged: line"
+	venomousID = "owned\u202egnp.exe\u2066"
+)
+
+// shown is a command line, whether what it prints must hold something of the venom, and what it is interrupted behind. In its
+// words V, U and ID are the texts above and the id of a pending redemption.
+type shown struct {
+	line  string
+	holds bool
+	until string
+	input string
+}
+
+func data(base string, formats ...string) (list []shown) {
+	for _, format := range formats {
+		list = append(list, shown{line: base + " -o " + format, holds: true})
+	}
+	return list
+}
+
+func says(lines ...string) (list []shown) {
+	for _, line := range lines {
+		list = append(list, shown{line: line})
+	}
+	return list
+}
+
+// commandsOfPerksd has every command of perksd.
+func commandsOfPerksd() map[string][]shown {
+	lists := []string{"table", "json", "jsonl"}
+	exports := []string{"csv", "jsonl"}
+	return map[string][]shown{
+		"audit": append(append(data("audit", lists[1:]...), says("audit")...), []shown{
+			{line: "audit --subject V"}, {line: "audit --follow", until: "import"}, {line: "audit --follow -o jsonl", until: "import"},
+		}...),
+		"backup":               says("backup V/b", "backup U/b"),
+		"client create":        says("client create --name V", "client create --name N --id V"),
+		"client disable":       says("client disable V"),
+		"client enable":        says("client enable V"),
+		"client list":          says("client list", "client list -o json", "client list V"),
+		"client rotate-secret": says("client rotate-secret V"),
+		"client update":        says("client update V --name N", "client update acme --name V"),
+		"completion":           says("completion V", "completion bash"),
+		"demo-data":            says("demo-data --perks 1 --users 1 --properties 1 --owner V"),
+		"export categories":    data("export categories", exports...),
+		"export perks":         data("export perks", exports...),
+		"export properties":    data("export properties", exports...),
+		"export redemptions":   data("export redemptions", exports...),
+		"export users":         data("export users", exports...),
+		"import categories":    says("import categories bad.jsonl", "import categories V.csv"),
+		"import perks":         says("import perks bad.jsonl", "import perks bad.csv"),
+		"import properties":    says("import properties bad.jsonl", "import properties bad.jsonl --owner V"),
+		"import users":         says("import users bad.jsonl", "import users bad.json"),
+		"keys drop":            says("keys drop V --yes"),
+		"keys list":            says("keys list", "keys list -o V"),
+		"keys rotate":          says("keys rotate"),
+		"man":                  says("man V/m"),
+		"migrate":              says("migrate", "migrate --database sqlite:V/d"),
+		"property restore":     append(data("property restore 7", "json"), says("property restore V")...),
+		"redemption approve":   append(data("redemption approve ID", lists[:2]...), says("redemption approve V")...),
+		"redemption list":      data("redemption list", lists...),
+		"redemption reject":    append(data("redemption reject ID", lists[:2]...), says("redemption reject V")...),
+		"restore":              says("restore V"),
+		"sandbox reset":        says("sandbox reset --yes", "sandbox reset --yes --sandbox-database sqlite:V"),
+		"serve":                says("serve --addr V", "serve --log-level V"), // and its logs, below
+		"version":              says("version", "version V"),
+	}
+}
+
+// commandsOfPerksctl has every command of perksctl.
+func commandsOfPerksctl() map[string][]shown {
+	all := []string{"table", "json", "yaml", "csv", "csv --raw", "jsonl"}
+	return map[string][]shown{
+		"api":                   append(data("api partners/perks", all...), says("api V", "api partners/perks --jq .data[].title", "api get-property/7 --debug")...),
+		"auth login":            {{line: "auth login --api-url API --client-id V --secret-stdin", input: "V"}, {line: "auth login --api-url V --client-id c --secret-stdin", input: "s"}},
+		"auth logout":           says("auth logout --profile V"),
+		"auth status":           says("auth status", "auth status --profile V"),
+		"auth token":            says("auth token --profile V"),
+		"completion bash":       says("completion bash"),
+		"completion fish":       says("completion fish"),
+		"completion powershell": says("completion powershell"),
+		"completion zsh":        says("completion zsh"),
+		"completion":            says("completion V", "__complete perk list --category ", "__complete perk get ", "__complete user perks U"),
+		"doctor":                says("doctor", "doctor --api-url V", "doctor -o json"),
+		"login":                 {{line: "login --api-url API --client-id V --secret-stdin", input: "V"}},
+		"perk categories":       data("perk categories", all...),
+		"perk get":              append(append(data("perk get p", all...), data("perk get p p", all...)...), says("perk get V", "perk get p --debug")...),
+		"perk list": append(data("perk list", all...), []shown{
+			{line: "perk list --jq .[].title", holds: true}, {line: "perk list --template {{range.}}{{.title}}{{end}}", holds: true}, {line: "perk list --sort V"}, {line: "perk list -o V"},
+			{line: "perk list --jq error(.[0].title)", holds: true},
+		}...),
+		"perk redeem":     append(data("perk redeem q --user U --dry-run", "json"), says("perk redeem q --user U", "perk redeem V --user V", "perk redeem --file V", "perk redeem --file bad.jsonl --quiet")...),
+		"profile delete":  says("profile delete V --yes"),
+		"profile list":    says("profile list", "profile list -o json"),
+		"profile show":    says("profile show", "profile show --profile V"),
+		"profile use":     says("profile use V"),
+		"property delete": says("property delete V --yes", "property delete 9 --yes", "property delete --file bad.jsonl --yes --quiet"),
+		"property edit":   {{line: "property edit 7 --yes"}, {line: "property edit V"}},
+		"property get":    append(data("property get 7", all...), data("property get 7 7", all...)...),
+		"property update": append(data("property update 7 --title V --dry-run", "json"), says("property update 7 --title V", "property update 7 --set V=V", "property update --file bad.jsonl --quiet")...),
+		"tui":             says("tui --profile V", "tui --theme V"), // what its screens draw is held by its own tests
+		"user perks":      append(append(data("user perks U --type redeemed", all[1:]...), data("user perks U", all...)...), says("user perks V", "user perks U --type redeemed")...),
+		"version":         says("version", "version V"),
+	}
+}
+
+// leavesOf returns the path of every command that does something.
+func leavesOf(cmd *cobra.Command, above string) (paths []string) {
+	for _, child := range cmd.Commands() {
+		if path := strings.TrimSpace(above + " " + child.Name()); child.HasSubCommands() {
+			paths = append(paths, leavesOf(child, path)...)
+		} else {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// TestNothingThatOthersWroteSteersATerminal has every command of both programs, as processes of their own over a real server
+// and database, show records that are poisonous wherever the rules let them be, on a terminal and off one.
+func TestNothingThatOthersWroteSteersATerminal(t *testing.T) {
+	x := poison(t)
+	s, _, _ := streams.Buffers("")
+	for program, tree := range map[string]struct {
+		root     *cobra.Command
+		commands map[string][]shown
+	}{
+		"perksd":   {newOperator(t).program("", nil, nil).root(), commandsOfPerksd()},
+		"perksctl": {cli.NewRoot(session.New(s, os.Getenv, "test")), commandsOfPerksctl()},
+	} {
+		for _, path := range leavesOf(tree.root, "") {
+			if len(tree.commands[path]) == 0 {
+				t.Errorf("%s %s is not in the list of this test", program, path)
+			}
+		}
+		for _, path := range slices.Sorted(maps.Keys(tree.commands)) {
+			for _, line := range tree.commands[path] {
+				for _, terminal := range []bool{true, false} {
+					x.check(program, line, terminal)
+				}
+			}
+		}
+	}
+	for _, end := range x.ends {
+		end()
+	}
+	for name, log := range x.logs {
+		log := log.Rest()
+		if !strings.Contains(log, "owned") {
+			t.Errorf("nothing of the venom is in the log on %s: %s", name, log)
+		}
+		requireNeutral(t, "the log on "+name, strings.ReplaceAll(log, "\r\n", "\n"))
+	}
+}
+
+// check runs a line and looks at what it printed.
+func (x *poisoned) check(program string, line shown, terminal bool) {
+	x.t.Helper()
+	x.seed(line.line)
+	stdout, stderr := x.run(program, line, terminal)
+	where := map[bool]string{true: " on a terminal", false: ""}[terminal]
+	name := program + " " + line.line + where
+	if line.holds && !strings.Contains(stdout+stderr, "owned") {
+		x.t.Errorf("%s shows nothing of the venom:\n%s%s", name, stdout, stderr)
+	}
+	requireNeutral(x.t, name+", stderr", stderr)
+	if terminal || !asItIs(line.line) {
+		requireNeutral(x.t, name+", stdout", stdout)
+	}
+	if !terminal && line.holds {
+		x.requireWhole(name, line.line, stdout)
+	}
+}
+
+// asItIs tells which formats give programs texts as they are.
+func asItIs(line string) bool {
+	return regexp.MustCompile(`-o csv|export \w+$|--jq|--template`).MatchString(line)
+}
+
+// requireNeutral fails if the text holds what a terminal obeys.
+func requireNeutral(t *testing.T, name, text string) {
+	t.Helper()
+	for i, r := range text {
+		if plain.IsControl(r) && r != '\n' && r != '\t' {
+			t.Errorf("%s: %U in %q", name, r, text[max(0, i-60):min(len(text), i+20)])
+			return
+		}
+	}
+}
+
+// requireWhole fails if a format for programs has lost any of the venom.
+func (x *poisoned) requireWhole(name, line, stdout string) {
+	x.t.Helper()
+	var texts []string
+	switch _, format, _ := strings.Cut(line, "-o "); format {
+	case "json", "jsonl":
+		for dec := json.NewDecoder(strings.NewReader(stdout)); dec.More(); {
+			var value any
+			if err := dec.Decode(&value); err != nil {
+				x.t.Errorf("%s: %v in %q", name, err, stdout)
+				return
+			}
+			texts = append(texts, textsIn(value)...)
+		}
+	case "csv", "csv --raw":
+		cells, err := csv.NewReader(strings.NewReader(strings.ReplaceAll(stdout, "\r\n", "\r\r\n"))).ReadAll() // encoding/csv drops one
+		if err != nil {
+			x.t.Errorf("%s: %v in %q", name, err, stdout)
+		}
+		for _, row := range cells {
+			texts = append(texts, row...)
+		}
+	default:
+		return
+	}
+	for _, text := range texts {
+		if strings.Contains(text, venom) || strings.Contains(text, venomousID) || strings.Contains(text, `=owned()\u001b]0;`) {
+			return
+		}
+	}
+	x.t.Errorf("%s: the venom is not whole in %q", name, stdout)
+}
+
+// textsIn returns all texts in a value of JSON.
+func textsIn(value any) (texts []string) {
+	switch value := value.(type) {
+	case string:
+		return []string{value}
+	case []any:
+		for _, entry := range value {
+			texts = append(texts, textsIn(entry)...)
+		}
+	case map[string]any:
+		for name, entry := range value {
+			texts = append(append(texts, name), textsIn(entry)...)
+		}
+	}
+	return texts
+}
+
+// seed prepares what a line uses up.
+func (x *poisoned) seed(line string) {
+	x.t.Helper()
+	switch {
+	case strings.HasPrefix(line, "redemption "):
+		x.ids++
+		x.redemption = fmt.Sprintf("00000000-0000-7000-8000-%012d", x.ids)
+		user := venomousID + fmt.Sprint(x.ids)
+		x.must("import", "users", x.file("user.jsonl", `{"id":`+quoted(x.t, user)+`}`))
+		x.redeems(x.redemption, "p", user)
+	case strings.HasPrefix(line, "property restore 7"):
+		db := x.store()
+		defer db.Close()
+		if err := db.DeleteProperty(x.t.Context(), 7, store.Operator, x.now, func(store.PropertyRecord) error { return nil }); err != nil && api.CodeOf(err) != api.CodeNotFound {
+			x.t.Fatal(err)
+		}
+	}
+}
+
+// redeems makes a redemption as the server would.
+func (x *poisoned) redeems(id, perk, user string) {
+	x.t.Helper()
+	db := x.store()
+	defer db.Close()
+	metadata := json.RawMessage(`{` + quoted(x.t, venom) + `:` + quoted(x.t, venom) + `}`)
+	if _, err := db.Redeem(x.t.Context(), store.RedeemAttempt{ID: id, PerkID: perk, UserID: user, ClientID: "till", Metadata: metadata, At: x.now}); err != nil {
+		x.t.Fatal(err)
+	}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/server/servertest"
+)
+
+// poisoned is an operator whose database is full of venom, behind two servers: one logs text to a terminal, one JSON to a
+// pipe.
+type poisoned struct {
+	*operator
+	api        string
+	logs       map[string]*perksdtest.Log
+	ends       []func() // the servers
+	redemption string   // an id that is pending
+}
+
+func poison(t *testing.T) *poisoned {
+	x := &poisoned{operator: withClient(t), logs: map[string]*perksdtest.Log{}}
+	x.env["PERKSD_SANDBOX_DATABASE"] = servertest.DatabaseAddress(t)
+	x.must("migrate", "--sandbox")
+	var created clientView
+	if err := json.Unmarshal([]byte(x.must("client", "create", "--name", "Till", "--id", "till", "-o", "json")), &created); err != nil {
+		t.Fatal(err)
+	}
+	v, u := quoted(t, venom), quoted(t, venomousID)
+	perk := strings.ReplaceAll(`{"title":V,"description":V,"category":V,"merchant_name":V,"discount_text":V,"terms":V,"city":V`, "V", v)
+	x.must("import", "categories", x.file("categories.jsonl", `{"id":"c","category_name":`+v+`}`))
+	x.must("import", "perks", x.file("perks.jsonl", perk+`,"id":"p","approval":"manual"}`+"\n"+perk+`,"id":"q"}`+"\n"+perk+`,"id":"r"}`))
+	x.must("import", "users", x.file("users.jsonl", `{"id":`+u+`}`))
+	x.must("import", "properties", x.file("properties.jsonl",
+		strings.ReplaceAll(`{"propertyId":7,"title":V,"description":V,"address":V,"city":V,"postcode":"P","price_pw":"1","owner":"till"}`, "V", v)))
+	x.redeems("00000000-0000-7000-8000-000000000000", "r", venomousID)
+	if err := os.Mkdir(x.path("config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	bad, err := json.Marshal(map[string]string{"id": venom, venom: venom, "propertyId": venom, "category_name": venom})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.file("bad.jsonl", string(bad)+"\n"+venom+"\n")
+	x.file("bad.json", "["+string(bad)+"]")
+	x.file("bad.csv", `"`+venom+"\"\n\""+venom+"\"\n")
+
+	var base string
+	for _, kind := range []string{"text", "json"} {
+		cmd := x.command("perksd", "serve", "--addr", "127.0.0.1:0", "--log-level", "debug", "--log-format", kind)
+		var from io.Reader
+		if kind == "text" {
+			from = onTerminal(t, cmd)
+		} else {
+			pipe, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			from = pipe
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log := perksdtest.Follow(from)
+		x.logs[kind] = log
+		base = log.WaitForURL(t)
+		for _, path := range []string{"/v2/partners/perks/" + url.PathEscape(venom), "/v2/auth/token", "/v2/" + url.PathEscape(venomousID)} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.SetBasicAuth(venom, venom)
+			request.Header["User-Agent"] = []string{venomousID}
+			request.Header["X-Request-Id"] = []string{venomousID}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the test failed
+		x.api = base + "/v2"
+		x.ends = append(x.ends, func() {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			log.Rest()
+			_ = cmd.Wait()
+		})
+	}
+	for name, value := range map[string]string{
+		"PERKSCTL_API_URL": x.api, "PERKSCTL_CLIENT_ID": "till", "PERKSCTL_CLIENT_SECRET": created.Secret, "PERKSCTL_CONFIG_DIR": x.path("config"),
+		"PERKSCTL_KEYRING": "off", "EDITOR": "sed -i s/^city:.*/city:\\ York/", "NO_COLOR": "1", "TERM": "xterm", "HOME": x.folder, "PATH": os.Getenv("PATH"), "GORACE": "atexit_sleep_ms=0",
+	} {
+		x.env[name] = value
+	}
+	return x
+}
+
+func quoted(t *testing.T, text string) string {
+	t.Helper()
+	raw, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// command is one of the programs in a process of its own.
+func (x *poisoned) command(program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(x.t.Context(), os.Args[0], args...)
+	cmd.Dir = x.folder
+	cmd.Env = []string{envProgram + "=" + program}
+	for _, name := range slices.Sorted(maps.Keys(x.env)) {
+		cmd.Env = append(cmd.Env, name+"="+x.env[name])
+	}
+	return cmd
+}
+
+// onTerminal starts a command whose output goes to a terminal, and returns the terminal's other side.
+func onTerminal(t *testing.T, cmd *exec.Cmd) io.Reader {
+	t.Helper()
+	screen, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = screen.Close() })
+	for _, stream := range []*io.Writer{&cmd.Stdout, &cmd.Stderr} {
+		if *stream == nil {
+			*stream = tty
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = tty.Close() // the command has it
+	return screen
+}
+
+// run carries out a line and returns what it printed. On a terminal both streams are one.
+func (x *poisoned) run(program string, line shown, terminal bool) (stdout, stderr string) {
+	x.t.Helper()
+	fill := strings.NewReplacer("V", venom, "U", venomousID, "ID", x.redemption, "API", x.api)
+	args := strings.Fields(line.line)
+	for i, arg := range args {
+		switch {
+		case strings.HasPrefix(arg, "--") && !strings.Contains(arg, "V"):
+		default:
+			args[i] = fill.Replace(arg)
+		}
+	}
+	if strings.HasSuffix(line.line, " ") {
+		args = append(args, "")
+	}
+	cmd := x.command(program, args...)
+	cmd.Stdin = strings.NewReader(fill.Replace(line.input))
+	var out, told watched
+	out.until, out.reached = line.until, func() { _ = cmd.Process.Signal(syscall.SIGINT) }
+	if terminal {
+		_, _ = io.Copy(&out, onTerminal(x.t, cmd)) // it ends with an error when nobody has the terminal any more
+	} else {
+		cmd.Stdout, cmd.Stderr = &out, &told
+		if err := cmd.Start(); err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil && cmd.ProcessState == nil {
+		x.t.Fatal(err)
+	}
+	if code := cmd.ProcessState.ExitCode(); line.holds && code != 0 && !strings.Contains(line.line, "error(") {
+		x.t.Errorf("%s %s: exit code %d\n%s%s", program, line.line, code, out.String(), told.String())
+	}
+	if terminal {
+		return strings.ReplaceAll(out.String(), "\r\n", "\n"), ""
+	}
+	return out.String(), told.String()
+}
+
+// watched keeps what is written, and tells when a text is in it.
+type watched struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	until   string
+	reached func()
+}
+
+func (w *watched) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(text)
+	if w.until != "" && strings.Contains(w.text.String(), w.until) {
+		w.until = ""
+		w.reached()
+	}
+	return len(text), nil
+}
+
+func (w *watched) String() string { return w.text.String() }

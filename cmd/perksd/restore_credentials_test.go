@@ -1,0 +1,251 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/store"
+	"example.com/perks/store/postgres/cluster"
+)
+
+// revoked is a database with a backup, and what was revoked and made after it.
+type revoked struct {
+	*operator
+	untouched, rotated, dropped string           // the keys of the backup
+	secret                      store.SecretHash // of the client that got a new one
+}
+
+// revokeAfter makes clients and keys, has them backed up, and then shuts some of them out.
+func revokeAfter(o *operator, backUp func()) revoked {
+	o.t.Helper()
+	for _, id := range []string{"disabled", "leaked", "narrowed", "same"} {
+		o.must("client", "create", "--name", "The "+id, "--id", id, "--scope", "perks:read,perks:redeem")
+	}
+	o.must("keys", "rotate")
+	o.must("keys", "rotate")
+	o.must("keys", "rotate")
+	keys := o.keys() // newest first, or in any order of those of one instant
+	r := revoked{operator: o}
+	for _, k := range keys {
+		switch {
+		case k.ExpiresAt == nil:
+			r.rotated = k.ID
+		case r.dropped == "":
+			r.dropped = k.ID
+		default:
+			r.untouched = k.ID
+		}
+	}
+	backUp()
+	o.now = o.now.Add(time.Minute)
+	o.must("client", "disable", "disabled")
+	o.must("client", "rotate-secret", "leaked")
+	o.must("client", "update", "narrowed", "--scope", "perks:read")
+	o.must("client", "create", "--name", "The new", "--id", "new", "--scope", "perks:read")
+	o.must("keys", "drop", r.dropped, "--yes")
+	o.must("keys", "rotate")
+	o.now = o.now.Add(time.Minute)
+	r.secret = o.storedClient("leaked").Secret
+	return r
+}
+
+func (o *operator) storedClient(id string) store.Client {
+	o.t.Helper()
+	db := o.store()
+	client, err := db.Client(o.t.Context(), id)
+	if err := errors.Join(err, db.Close()); err != nil {
+		o.t.Fatal(err)
+	}
+	return client
+}
+
+// staysRevoked checks what a restore said, and the database that it left.
+func (r revoked) staysRevoked(said string) {
+	r.t.Helper()
+	_, report, _ := strings.Cut(said, "Not as in the backup:\n")
+	var lines []string
+	for line := range strings.Lines(report) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	var successor string
+	for _, k := range r.keys() {
+		switch k.ID {
+		case r.untouched:
+		case r.dropped, r.rotated:
+			r.t.Errorf("key %s is back", k.ID)
+		default:
+			successor = k.ID
+		}
+	}
+	want := []string{
+		"client disabled stays disabled", "client leaked keeps its newer secret", `client narrowed stays "The narrowed" with the scopes perks:read`,
+		"client new, made after the backup, stays",
+	}
+	for _, id := range []string{r.dropped, r.rotated} {
+		want = append(want, "signing key "+id+" was dropped, and its tokens are refused")
+	}
+	want = append(want, "signing key "+successor+" was made in its place")
+	for _, sentence := range want {
+		if !strings.Contains(report, "  "+sentence+"\n") {
+			r.t.Errorf("the restore does not say %q but\n%s", sentence, said)
+		}
+	}
+	if len(lines) != len(want) {
+		r.t.Errorf("the restore says %q, want %d sentences", lines, len(want))
+	}
+	if !r.storedClient("disabled").Disabled || r.storedClient("same").Disabled {
+		r.t.Error("the clients are not disabled and enabled as they were")
+	}
+	if r.storedClient("leaked").Secret != r.secret {
+		r.t.Error("the secret is the one from before it was rotated")
+	}
+	if scopes := r.storedClient("narrowed").Scopes.String(); scopes != "perks:read" {
+		r.t.Errorf("the scopes are %q", scopes)
+	}
+	log := r.must("audit", "-o", "jsonl", "--limit", "1")
+	for _, part := range append([]string{`"action":"database.restore"`, `"revocations_known":true`, `"at":"2026-06-15T12:02:00Z"`}, "client disabled stays disabled") {
+		if !strings.Contains(log, part) {
+			r.t.Errorf("the audit log's last entry is %s, want %s in it", log, part)
+		}
+	}
+	if log := r.must("audit", "--subject", "client/disabled"); !strings.Contains(log, store.ActionDisableClient) {
+		r.t.Errorf("the audit log has no entry of the client that was disabled:\n%s", log)
+	}
+	if dropped := r.operator.dropped(); !strings.Contains(dropped, r.dropped) {
+		r.t.Errorf("the audit log has no entry of the key that was dropped:\n%s", dropped)
+	}
+}
+
+func TestARestoreLetsNobodyBackIn(t *testing.T) {
+	o := newSQLiteOperator(t)
+	r := revokeAfter(o, func() { o.must("backup", o.path("copy.db")) })
+	r.staysRevoked(o.must("restore", o.path("copy.db")))
+
+	// A backup of another day, taken by mistake, lets nobody in either; and going back once more changes nothing.
+	o.now = o.now.Add(time.Minute)
+	if said := o.must("restore", o.path("copy.db")); !strings.Contains(said, "client disabled stays disabled") {
+		t.Errorf("a second restore says %q", said)
+	}
+}
+
+// TestWhatRestoreOfPostgresSaysToTypeLetsNobodyBackIn types what backup and restore say.
+func TestWhatRestoreOfPostgresSaysToTypeLetsNobodyBackIn(t *testing.T) {
+	address := cluster.Database(t)
+	o := newOperatorOf(t, address)
+	r := revokeAfter(o, func() {
+		_, line, _ := strings.Cut(strings.TrimSpace(o.run("backup", o.path("copy.dump")).stderr), "with: ")
+		o.types(line)
+	})
+	said := o.run("restore", o.path("copy.dump"))
+	_, line, _ := strings.Cut(strings.TrimSpace(said.stderr), "with: ")
+	createAndFill, _, _ := strings.Cut(line, " && perksd restore ")
+	restored, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimPrefix(restored.Path, "/") + "_restored"
+	restored.Path = "/" + name
+	defer executeIn(t, address, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+
+	o.types(createAndFill)
+	o.env["PERKSD_DATABASE"] = restored.String()
+	o.refuses(exitUsage, "--former and --database name the same database", "restore", "--former", restored.String())
+	if said := o.run("restore", "--forget-revocations", "x"); said.code != exitUsage || !strings.Contains(said.stderr, "pg_restore") {
+		t.Errorf("a FILE is taken for what it is not: %+v", said)
+	}
+	r.staysRevoked(o.must("restore", "--former", address))
+
+	// The whole line, to the end.
+	executeIn(t, address, "DROP DATABASE "+name+" WITH (FORCE)")
+	if said := o.types(line); !strings.Contains(said, "client disabled stays disabled") || !o.storedClient("disabled").Disabled {
+		t.Errorf("the whole line says %q", said)
+	}
+}
+
+func TestARestoreThatCannotKnowWhatWasRevokedIsRefused(t *testing.T) {
+	tests := []struct {
+		name, why string
+		change    func(*testing.T, *operator)
+	}{
+		{"nothing there", "the database to be replaced is not there", func(t *testing.T, o *operator) {
+			if err := os.Remove(o.path("perks.db")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a damaged one", "the database to be replaced cannot be read (it is no database of SQLite, or a damaged one: ", func(t *testing.T, o *operator) {
+			o.file("perks.db", "damaged")
+		}},
+		{"a new one", `the database to be replaced is not a later state of the backup, because it lacks the client "acme"`, func(t *testing.T, o *operator) {
+			if err := os.Remove(o.path("perks.db")); err != nil {
+				t.Fatal(err)
+			}
+			o.must("migrate")
+		}},
+		{"another one", `the database to be replaced is not a later state of the backup, because it lacks the client "acme"`, func(t *testing.T, o *operator) {
+			if err := os.Remove(o.path("perks.db")); err != nil {
+				t.Fatal(err)
+			}
+			o.now = o.now.Add(time.Hour)
+			o.must("client", "create", "--name", "Acme", "--id", "acme")
+		}},
+		{"an older one", "the database to be replaced is older than the backup, by the last entries of their audit logs", func(t *testing.T, o *operator) {
+			content, err := os.ReadFile(o.path("first.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.file("perks.db", string(content))
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := newSQLiteOperator(t)
+			o.must("client", "create", "--name", "Acme", "--id", "acme")
+			o.must("client", "create", "--name", "Beta", "--id", "beta")
+			o.must("keys", "rotate")
+			o.must("backup", o.path("first.db"))
+			o.now = o.now.Add(time.Minute)
+			o.must("client", "disable", "beta")
+			o.must("client", "enable", "beta")
+			o.must("backup", o.path("copy.db"))
+			key := o.keys()[0].ID
+			test.change(t, o)
+			before, _ := os.ReadFile(o.path("perks.db"))
+			backup := o.path("copy.db")
+			refused := o.run("restore", backup)
+			if refused.code != exitFailure || !strings.Contains(refused.stderr, "perksd: nothing was done: "+test.why) ||
+				!strings.Contains(refused.stderr, "(acme, beta)") || !strings.Contains(refused.stderr, "--forget-revocations") {
+				t.Fatalf("%+v, want a refusal because %s", refused, test.why)
+			}
+			if after, _ := os.ReadFile(o.path("perks.db")); string(after) != string(before) {
+				t.Error("the database was changed all the same")
+			}
+			o.now = o.now.Add(time.Minute)
+			said := o.must("restore", "--forget-revocations", backup)
+			for _, want := range []string{"signing key " + key + " was dropped", "What was revoked after the backup is not known: " + test.why, "These clients may call now: acme, beta."} {
+				if !strings.Contains(said, want) {
+					t.Errorf("it says %q, want %q", said, want)
+				}
+			}
+			if keys := o.keys(); len(keys) != 1 || keys[0].ID == key {
+				t.Errorf("the keys are %+v, want one that is new", keys)
+			}
+			if log := o.must("audit", "--action", "database.restore", "-o", "jsonl"); !strings.Contains(log, `"revocations_known":false`) {
+				t.Errorf("the audit log says %s", log)
+			}
+		})
+	}
+	o := newSQLiteOperator(t)
+	o.refuses(exitUsage, "name the backup: perksd restore FILE; over SQLite the former database is the file that is replaced", "restore", "--forget-revocations")
+	o.env["PERKSD_FORGET_REVOCATIONS"] = "true"
+	o.must("client", "create", "--name", "Acme", "--id", "acme")
+	o.must("backup", o.path("copy.db"))
+	o.file("perks.db", "damaged")
+	if said := o.run("restore", o.path("copy.db")); said.code != exitFailure {
+		t.Errorf("a variable agrees to it: %+v", fmt.Sprint(said))
+	}
+}
