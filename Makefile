@@ -21,12 +21,13 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server over sample data and show what the client does with it
 	@go run ./cmd/demo
 
-# What is proven of perksd over SQLite is proven again over PostgreSQL. What PgBouncer changes is between the driver and PostgreSQL, and is
-# proven by the driver's own suite, which runs behind it too; make databases runs everything over everything nevertheless.
+# What is proven of the service over SQLite is proven again over PostgreSQL. What PgBouncer changes is between the driver and PostgreSQL,
+# and is proven by the driver's own suite, which runs behind it too; make databases runs everything over everything nevertheless. go test
+# need not vet again what lint has vetted.
 .PHONY: test
 test: test-programs lint ## run every check and every test
-	go test ./...
-	PERKS_TEST_DATABASE=postgres go test $(SERVICE)
+	go test -vet=off ./...
+	PERKS_TEST_DATABASE=postgres go test -vet=off ./server
 
 .PHONY: databases
 databases: test-programs ## run the tests of both programs over PostgreSQL, and behind PgBouncer
@@ -147,6 +148,11 @@ vulnerabilities-test:
 gosec: ## look for unsafe code in the programs
 	@$$(go -C .ci/tools tool -n gosec) -quiet -exclude=G104,G304 \
 		$$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.Dir}}{{end}}{{end}}' ./cmd/perksd ./cmd/perksctl)
+
+.PHONY: describe-lint
+describe-lint: ## check the API description with Redocly and Spectral (needs Node.js)
+	@cd api && REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes @redocly/cli@2.77.0 lint openapi.yaml
+	@cd api && npx --yes @stoplight/spectral-cli@6.16.3 lint --fail-severity=warn openapi.yaml
 
 .PHONY: shells
 shells: test-programs ## press TAB in bash, zsh and fish
