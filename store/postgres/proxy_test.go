@@ -107,12 +107,12 @@ func (p *proxy) relay(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	toClient := &valve{to: client, answered: make(chan struct{})}
+	toClient := &valve{to: client}
 	go func() {
-		if _, err := io.Copy(toClient, server); !errors.Is(err, errShut) { // then relay closes it
-			client.Close()
+		defer client.Close() // ends the loop below, too
+		if _, err := io.Copy(toClient, server); errors.Is(err, errShut) && toClient.fatal {
+			_, _ = client.Write(fatalError())
 		}
-		toClient.end()
 	}()
 	buffer := make([]byte, 1<<20) // larger than what the driver sends at once
 	for {
@@ -125,45 +125,35 @@ func (p *proxy) relay(client net.Conn) {
 			return
 		}
 		if now {
-			toClient.shut()
+			toClient.shut(cut.fatal) // the server may answer only what comes after, as CopyDone after CopyData
 		}
 		if _, err := server.Write(buffer[:n]); err != nil {
-			return
-		}
-		if now {
-			<-toClient.answered
-			if cut.fatal {
-				_, _ = client.Write(fatalError())
-			}
 			return
 		}
 	}
 }
 
-// valve passes on what the server says until it is shut; then it only notices that the server has answered.
+// valve passes on what the server says until it is shut; then the server's next answer ends it.
 type valve struct {
-	to       io.Writer
-	mu       sync.Mutex
-	isShut   bool
-	answered chan struct{}
+	to    io.Writer
+	mu    sync.Mutex
+	ended bool
+	fatal bool // the client gets a FATAL error in place of that answer; read once that has come
 }
 
 var errShut = errors.New("the connection is cut")
 
-func (v *valve) shut() {
+func (v *valve) shut(fatal bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.isShut = true
+	v.ended, v.fatal = true, fatal
 }
 
 func (v *valve) Write(b []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.isShut {
+	if v.ended {
 		return 0, errShut // ends the copying
 	}
 	return v.to.Write(b)
 }
-
-// end tells whoever waits that the server has answered, or never will.
-func (v *valve) end() { close(v.answered) }
