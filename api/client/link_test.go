@@ -20,6 +20,7 @@ func TestNextLink(t *testing.T) {
 		"with several relations":        {[]string{`<b>; rel="prefetch next"`}, "b", true},
 		"with a comma in the address":   {[]string{`<b?x=1,2>; rel="next"`}, "b?x=1,2", true},
 		"with a comma in a title":       {[]string{`<a>; title="x, <no>; rel=next"; rel="first"`}, "", true},
+		"with a quote in a title":       {[]string{`<a>; title="\"x, <no>; rel=next"; rel="first"`}, "", true},
 		"not by another name":           {[]string{`<a>; rel="nextish"; title="next"`}, "", false},
 		"broken":                        {[]string{`a; rel=next`, `<a; rel=next`, `>x<`}, "", false},
 	} {

@@ -20,7 +20,7 @@ import (
 
 // TestNoFormOfASecretIsTraced has a server that sends back what it was sent, in every way that it can think of.
 func TestNoFormOfASecretIsTraced(t *testing.T) {
-	const secret, bearer, later = `p"ss/w<rd+& =ü`, "a/bearer+key7==", "issued/with+signs"
+	const secret, bearer, later, bare = `p"ss/w<rd+& =ü`, "a/bearer+key7==", "issued/with+signs", "proof-without-a-scheme"
 	asJSON, _ := json.Marshal(secret)
 	echoes := map[string]string{
 		"as it is":             secret,
@@ -38,6 +38,7 @@ func TestNoFormOfASecretIsTraced(t *testing.T) {
 		"the bearer":           bearer,
 		"the bearer in a form": "t=" + url.QueryEscape(bearer),
 		"the token of before":  later,
+		"without a scheme":     bare,
 	}
 	traces := map[string]string{}
 	for name, echo := range echoes {
@@ -56,7 +57,11 @@ func TestNoFormOfASecretIsTraced(t *testing.T) {
 			config.Tokens = client.StaticToken(bearer)
 		})
 		_, _ = c.Token(context.Background(), client.Credentials{ID: "my-id", Secret: secret})
-		_, _ = c.Do(context.Background(), client.Request{Method: "GET", Path: "echo"})
+		request := client.Request{Method: "GET", Path: "echo"}
+		if echo == bare {
+			request.Header = map[string]string{"Authorization": bare}
+		}
+		_, _ = c.Do(context.Background(), request)
 		traces[name] = text.String()
 	}
 	inner := func(text string) string { return text[4 : len(text)-4] } // without what depends on the neighbours
