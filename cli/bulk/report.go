@@ -142,11 +142,14 @@ func (f Flags) again(s *session.Session) []string {
 		if !flag.Changed {
 			return
 		}
-		if flag.Value.Type() == "bool" {
+		switch value := flag.Value.String(); {
+		case flag.Value.Type() != "bool":
+			words = append(words, "--"+flag.Name, value)
+		case value == "true":
 			words = append(words, "--"+flag.Name)
-			return
+		default:
+			words = append(words, "--"+flag.Name+"="+value)
 		}
-		words = append(words, "--"+flag.Name, flag.Value.String())
 	})
 	return words
 }
