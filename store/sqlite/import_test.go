@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"fmt"
+	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -53,4 +55,24 @@ func indexes(t *testing.T, db *DB) string {
 		t.Fatal(err)
 	}
 	return text
+}
+
+func TestAnImportLeavesNothingOpen(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	db := openTemporary(t)
+	take := func() int {
+		if _, err := db.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(open)
+	}
+	if once, again := take(), take(); again > once {
+		t.Errorf("%d files are open after an import, and %d after another", once, again)
+	}
 }

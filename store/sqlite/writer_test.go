@@ -167,6 +167,16 @@ func isNotBegun(err error) bool {
 	return api.CodeOf(err) == api.CodeUnavailable && strings.Contains(err.Error(), "Nothing was begun")
 }
 
+func TestWhoLeavesBeforeTheirImportOrResetBeganIsNotWaitedFor(t *testing.T) {
+	db := openTemporary(t)
+	defer holdWriter(t, db)()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if err := db.writer.doAlone(ctx, func() error { t.Error("it was begun"); return nil }); !isNotBegun(err) {
+		t.Errorf("it ended with %v, want that it was not begun", err)
+	}
+}
+
 func TestAWriteThatHasBegunIsFinished(t *testing.T) {
 	db := openTemporary(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,27 @@
+package sqlite
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"example.com/perks/store"
+)
+
+func TestAResetThatFailsLeavesEverything(t *testing.T) {
+	db := openTemporary(t)
+	if err := db.write(t.Context(), "prepare", func(s *session) error {
+		if err := addUser("ann")(s); err != nil {
+			return err
+		}
+		return s.exec(`CREATE TRIGGER stays BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'it stays'); END`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if emptied, err := db.Reset(t.Context(), store.Operator, time.Now()); err == nil || emptied != (store.Emptied{}) {
+		t.Errorf("the reset ended with %+v, %v", emptied, err)
+	}
+	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
+		t.Errorf("the users are %q", got)
+	}
+}
