@@ -172,8 +172,10 @@ func TestWhoLeavesBeforeTheirImportOrResetBeganIsNotWaitedFor(t *testing.T) {
 	defer holdWriter(t, db)()
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	if err := db.writer.doAlone(ctx, func() error { t.Error("it was begun"); return nil }); !isNotBegun(err) {
-		t.Errorf("it ended with %v, want that it was not begun", err)
+	for range 20 { // each is queued or not, as chance has it
+		if err := db.writer.doAlone(ctx, func() error { t.Error("it was begun"); return nil }); !isNotBegun(err) {
+			t.Errorf("it ended with %v, want that it was not begun", err)
+		}
 	}
 }
 
