@@ -1,7 +1,8 @@
 // Package rows reads and writes the files that carry records in bulk: CSV with a header, JSON arrays and JSON lines. It
 // streams in constant memory and numbers each record by the line on which it starts, so that a message can point at it.
 //
-// It knows nothing of what the records mean: import, export and the client's bulk commands give the records their meaning.
+// It knows nothing of what the records mean and imports no other package of this module: import, export and the
+// client's bulk commands give the records their meaning.
 package rows
 
 import (

@@ -6,12 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-
-	"example.com/perks/api/plain"
 )
 
-// Writer writes records in a form that a Reader of the same format reads back. Its JSON steers no terminal; the cells of its
-// CSV are raw.
+// Writer writes records in a form that a Reader of the same format reads back. The cells of its CSV are raw.
 type Writer struct {
 	write func(object []byte) error
 	flush func() error
@@ -20,8 +17,9 @@ type Writer struct {
 }
 
 // NewWriter prepares to write CSV or JSONL; no other format can be written. The header names the columns of CSV, in
-// their order, and is written first; JSONL takes every record as it is. Nothing is sure to be written before Flush.
-func NewWriter(w io.Writer, format Format, header []string) (*Writer, error) {
+// their order, and is written first; JSONL takes every record and writes what escape returns for its JSON. Nothing is sure to
+// be written before Flush.
+func NewWriter(w io.Writer, format Format, header []string, escape func([]byte) []byte) (*Writer, error) {
 	var out *Writer
 	switch format {
 	case CSV:
@@ -36,7 +34,7 @@ func NewWriter(w io.Writer, format Format, header []string) (*Writer, error) {
 	case JSONL:
 		lines := bufio.NewWriter(w)
 		out = &Writer{
-			write: func(object []byte) error { _, err := lines.Write(plain.JSON(object)); return err },
+			write: func(object []byte) error { _, err := lines.Write(escape(object)); return err },
 			flush: lines.Flush,
 		}
 	default:

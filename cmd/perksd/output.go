@@ -115,7 +115,7 @@ func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
 }
 
 func writeRows[R any](out io.Writer, format rows.Format, header []string, records iter.Seq2[R, error]) error {
-	w, err := rows.NewWriter(out, format, header)
+	w, err := rows.NewWriter(out, format, header, plain.JSON)
 	if err != nil {
 		return err
 	}
