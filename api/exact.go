@@ -36,7 +36,7 @@ func loneSurrogate(text []byte) int {
 	return -1
 }
 
-// escapedUnit reads the \uXXXX with which the text begins, if it does.
+// escapedUnit reads the escape such as \u00e9 at the start of the text, if there is one.
 func escapedUnit(text []byte) (unit rune, isUnit bool) {
 	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
 		return 0, false

@@ -1,0 +1,133 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/server"
+	"example.com/perks/server/servertest"
+)
+
+func TestABodyThatNamesNothingIsIgnored(t *testing.T) {
+	s := servertest.Start(t)
+	id, secret := s.Client(api.ScopePerksRead)
+	for _, b := range []struct{ mediaType, body string }{
+		{"application/json", "null"}, {"application/json", "[]"}, {"application/json", `""`}, {"application/json", `[{"scope":"none"}]`}, {"", "null"},
+		{"text/plain", "garbage"}, {"text/plain", "{"}, {"text/xml", "<a/>"}, {"application/octet-stream", "\x00\xff"},
+		{"application/x-www-form-urlencoded", ""}, {"application/x-www-form-urlencoded", "null"}, {"multipart/form-data; boundary=x", "--x--"},
+	} {
+		if status := s.Do(tokenRequest(s, t, id, secret, b.mediaType, b.body), nil); status != http.StatusOK {
+			t.Errorf("%s %q: %d", b.mediaType, b.body, status)
+		}
+	}
+	for _, b := range []struct{ mediaType, body string }{ // which the description cannot express
+		{"application/json", " \n"}, {"application/json", "\ufeff"}, {"application/json", "\ufeff{}"}, {"no media type", "x"},
+	} {
+		response, err := http.DefaultClient.Do(tokenRequest(s, t, id, secret, b.mediaType, b.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("%s %q: %s", b.mediaType, b.body, response.Status)
+		}
+	}
+	var token api.Token
+	id, secret = s.Client()
+	s.Do(tokenRequest(s, t, id, secret, "text/plain;charset=UTF-8", `{"scope":"perks:read"}`), &token) // as fetch sends a string
+	if token.Scope != "perks:read" {
+		t.Errorf("the scope is %q", token.Scope)
+	}
+}
+
+func TestTheSecretCanComeInAForm(t *testing.T) {
+	var logged bytes.Buffer
+	clock := clockAt(10)
+	s := servertest.Start(t, servertest.LogTo(&logged), servertest.WithClock(clock))
+	id, secret := s.Client(api.ScopePerksRead)
+	other, _ := s.Client()
+	post := func(authorization string, form url.Values) *http.Request {
+		request := s.Request("", "POST", s.URL+"/auth/token", form.Encode())
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if authorization != "" {
+			request.Header.Set("Authorization", authorization)
+		}
+		return request
+	}
+	basic := tokenRequest(s, t, id, secret, "", "").Header.Get("Authorization")
+	form := func(pairs ...string) url.Values {
+		values := url.Values{"grant_type": {"client_credentials"}}
+		for i := 0; i < len(pairs); i += 2 {
+			values.Add(pairs[i], pairs[i+1])
+		}
+		return values
+	}
+	for _, r := range []struct {
+		name          string
+		authorization string
+		form          url.Values
+		status        int
+		oauthError    string
+	}{
+		{"both in the form", "", form("client_id", id, "client_secret", secret), 200, ""},
+		{"the id in both", basic, form("client_id", id), 200, ""},
+		{"another id in the form", basic, form("client_id", other), 400, "invalid_request"},
+		{"the secret in both", basic, form("client_id", id, "client_secret", secret), 400, "invalid_request"},
+		{"an empty secret beside the header", basic, form("client_secret", ""), 400, "invalid_request"},
+		{"a token in the header", "Bearer x", form("client_id", id, "client_secret", secret), 400, "invalid_request"},
+		{"two secrets", "", form("client_id", id, "client_secret", secret, "client_secret", secret), 400, "invalid_request"},
+		{"two ids", "", form("client_id", id, "client_id", id, "client_secret", secret), 400, "invalid_request"},
+		{"two scopes", "", form("client_id", id, "client_secret", secret, "scope", "perks:read", "scope", "perks:read"), 400, "invalid_request"},
+		{"no id", "", form("client_secret", secret), 401, "invalid_client"},
+		{"no secret", "", form("client_id", id), 401, "invalid_client"},
+		{"a wrong secret", "", form("client_id", id, "client_secret", secret+"wrong"), 401, "invalid_client"},
+		{"the secret encoded once more", "", form("client_id", id, "client_secret", url.QueryEscape(secret)), 401, "invalid_client"},
+	} {
+		var body struct {
+			Token string `json:"access_token"`
+			Error string `json:"error"`
+		}
+		if status := s.Do(post(r.authorization, r.form), &body); status != r.status || body.Error != r.oauthError || (body.Token != "") != (status == 200) {
+			t.Errorf("%s: %d %q", r.name, status, body.Error)
+		}
+	}
+	inJSON := s.Request("", "POST", s.URL+"/auth/token", fmt.Sprintf(`{"client_id":%q,"client_secret":%q}`, id, secret))
+	if status := s.Do(inJSON, nil); status != http.StatusUnauthorized {
+		t.Errorf("the secret in JSON: %d", status)
+	}
+	for range 8 { // with the two above ten are wrong
+		s.Do(post("", form("client_id", id, "client_secret", "guessed")), nil)
+	}
+	wantError(t, s, post("", form("client_id", id, "client_secret", secret)), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
+	wantError(t, s, tokenRequest(s, t, id, secret, "", ""), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
+	s.Stop()
+	if text := logged.String(); strings.Contains(text, secret) || strings.Contains(text, url.QueryEscape(secret)) || !strings.Contains(text, "client="+id) {
+		t.Errorf("the log shows the secret, or not the client:\n%s", text)
+	}
+}
+
+func TestAStandardClientFindsOutHowToGetAToken(t *testing.T) {
+	s := servertest.Start(t, func(c *server.Config) { c.BehindProxy = true })
+	for path, issuer := range map[string]string{"": "https://perks.example", "/v2": "https://perks.example/v2"} {
+		request := s.Request("", "GET", s.Root()+"/.well-known/oauth-authorization-server"+path, "")
+		request.Header.Set("X-Forwarded-Proto", "https")
+		request.Header.Set("X-Forwarded-Host", "perks.example")
+		_, body := s.Send(request)
+		want := `{"issuer":"` + issuer + `","token_endpoint":"https://perks.example/v2/auth/token",` +
+			`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post"],"grant_types_supported":["client_credentials"],` +
+			`"response_types_supported":[],"scopes_supported":`
+		if !strings.HasPrefix(string(body), want) || !strings.Contains(string(body), `"perks:read"`) {
+			t.Errorf("%s: %s", path, body)
+		}
+	}
+	conn, answer := begin(t, s, "GET /.well-known/oauth-authorization-server HTTP/1.0\r\n\r\n")
+	defer conn.Close()
+	if answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("without a host: %s", answer.Status)
+	}
+}
