@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -31,5 +33,80 @@ func TestTimesHaveThreeDigitsOfTheSecond(t *testing.T) {
 				t.Errorf("%s, want %d times %s", body, c.times, text)
 			}
 		}
+	}
+}
+
+// What encoding/json writes of the types by itself.
+type (
+	barePerk       api.Perk
+	bareRedemption api.Redemption
+	bareToken      api.Token
+)
+
+// TestNoFieldIsLeftOut has every field in the JSON under the name and at the place that its type gives it, with its own value.
+// Of times in whole milliseconds that do not end in a zero, encoding/json writes three digits too.
+func TestNoFieldIsLeftOut(t *testing.T) {
+	for _, onlyTimes := range []bool{false, true} {
+		f := filler{t: t, onlyTimes: onlyTimes}
+		var perk barePerk
+		var redemption bareRedemption
+		var token bareToken
+		var page api.Page[barePerk]
+		for _, value := range []any{&perk, &redemption, &token, &page} {
+			f.fill(reflect.ValueOf(value).Elem())
+		}
+		perks := api.Page[api.Perk]{Meta: page.Meta}
+		for _, perk := range page.Data {
+			perks.Data = append(perks.Data, api.Perk(perk))
+		}
+		for _, c := range []struct{ value, bare any }{
+			{api.Perk(perk), perk}, {api.Redemption(redemption), redemption}, {api.Token(token), token}, {perks, page},
+		} {
+			got, err := api.EncodeJSON(c.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := json.Marshal(c.bare)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != string(want) {
+				t.Errorf("%T is written as\n%s\nwant\n%s", c.value, got, want)
+			}
+		}
+	}
+}
+
+// filler gives each field another value, or only those that are times.
+type filler struct {
+	t         *testing.T
+	onlyTimes bool
+	n         int
+}
+
+func (f *filler) fill(v reflect.Value) {
+	f.n++
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, f.n, 123_000_000, time.UTC)))
+	case v.Type() == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes(fmt.Appendf(nil, `{"a":%d}`, f.n))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(v.Field(i))
+		}
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		f.fill(v.Index(0))
+	case v.Kind() == reflect.Pointer && !(f.onlyTimes && v.Type() != reflect.TypeFor[*time.Time]()):
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(v.Elem())
+	case f.onlyTimes:
+	case v.Kind() == reflect.String:
+		v.SetString(fmt.Sprint("text ", f.n))
+	case v.CanInt():
+		v.SetInt(int64(f.n))
+	default:
+		f.t.Fatalf("there is no value here for a %s", v.Type())
 	}
 }
