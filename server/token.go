@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -108,7 +109,7 @@ func readTokenRequest(c echo.Context) (request tokenRequest, err error) {
 		if isForm && m.Name == "client_secret" {
 			into, request.clientSecret = &secret, &secret
 		}
-		if into == nil || m.Value.IsNull() {
+		if into == nil || m.Value.IsNull() && !m.Repeated {
 			continue
 		}
 		problem := m.Value.Text(into)
@@ -139,7 +140,8 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 		return nil, false, err
 	}
 	isForm = mediaType == mediaForm
-	if strings.TrimSpace(string(body)) == "" || !isForm && namesNothing(body) {
+	text := bytes.TrimSpace(body)
+	if len(text) == 0 || !isForm && json.Valid(text) && text[0] != '{' {
 		return nil, isForm, nil
 	}
 	members, err = readMembers(body, mediaType, api.FormMembers)
@@ -150,16 +152,6 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 		return nil, isForm, oauthRefusal("invalid_request", err)
 	}
 	return nil, false, nil // it did not claim to be what can be read
-}
-
-// namesNothing holds for JSON that has no members.
-func namesNothing(body []byte) bool {
-	var value any
-	if json.Unmarshal(body, &value) != nil {
-		return false
-	}
-	_, isObject := value.(map[string]any)
-	return !isObject
 }
 
 // credentials are the client id and secret, from the header or from a form (RFC 6749, section 2.3.1), and never from both.

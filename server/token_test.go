@@ -97,6 +97,8 @@ func TestTokenErrorsCarryTheNamesOfRFC6749(t *testing.T) {
 		{"no such scope", id, secret, `{"scope":"all"}`, 400, "invalid_scope"},
 		{"no JSON", id, secret, `{`, 400, "invalid_request"},
 		{"scope is a list", id, secret, `{"scope":["perks:read"]}`, 400, "invalid_request"},
+		{"two scopes", id, secret, `{"scope":"perks:read","scope":null}`, 400, "invalid_request"},
+		{"two scopes, the first of them null", id, secret, `{"scope":null,"scope":"perks:read"}`, 400, "invalid_request"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
