@@ -18,6 +18,17 @@ func (p proxies) believes(r *http.Request) bool {
 	return p.there && (len(p.trusted) == 0 || p.trusts(peer(r)))
 }
 
+// scheme returns how the caller connected: as a proxy says, if one is believed and says so, else as the connection shows.
+func (p proxies) scheme(r *http.Request) string {
+	if said := r.Header.Get("X-Forwarded-Proto"); p.believes(r) && (said == "http" || said == "https") {
+		return said
+	}
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
 func (p proxies) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(p.trusted, func(network netip.Prefix) bool { return network.Contains(address) })
 }

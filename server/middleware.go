@@ -93,7 +93,7 @@ const tlsYear = "max-age=31536000"
 // stayWithTLS has browsers that came over TLS never come without it. In the open the header means nothing, and is not sent.
 func (s *service) stayWithTLS(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if address := s.address(c.Request()); address.Scheme == "https" {
+		if s.proxies.scheme(c.Request()) == "https" {
 			c.Response().Header().Set("Strict-Transport-Security", tlsYear)
 		}
 		return next(c)

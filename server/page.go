@@ -52,17 +52,9 @@ func pageLinks(address url.URL, meta api.PageMeta) string {
 // address is the URL that the caller asked for. What a proxy says of it counts only when there is one. It is absolute unless
 // the caller named no host, or what cannot be one: then it is the path alone, which means the same to who follows it.
 func (s *service) address(r *http.Request) url.URL {
-	address := url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
-	if r.TLS != nil {
-		address.Scheme = "https"
-	}
-	if s.proxies.believes(r) {
-		if scheme := r.Header.Get("X-Forwarded-Proto"); scheme == "http" || scheme == "https" {
-			address.Scheme = scheme
-		}
-		if host := r.Header.Get("X-Forwarded-Host"); plainHost.MatchString(host) {
-			address.Host = host
-		}
+	address := url.URL{Scheme: s.proxies.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+	if host := r.Header.Get("X-Forwarded-Host"); s.proxies.believes(r) && plainHost.MatchString(host) {
+		address.Host = host
 	}
 	if !plainHost.MatchString(address.Host) {
 		address.Scheme, address.Host = "", ""

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
@@ -14,10 +15,11 @@ func TestWhoCameOverTLSIsToldToStayWithIt(t *testing.T) {
 	const promise = "max-age=31536000"
 	for name, test := range map[string]struct {
 		behindProxy, tls bool
-		forwarded        string
+		forwarded, host  string
 		want             string
 	}{
 		"over TLS":                            {tls: true, want: promise},
+		"over TLS to a host that is none":     {tls: true, host: "a, b", want: promise},
 		"in the open":                         {},
 		"in the open, whatever a caller says": {forwarded: "https"},
 		"over TLS to a proxy":                 {behindProxy: true, forwarded: "https", want: promise},
@@ -33,6 +35,7 @@ func TestWhoCameOverTLSIsToldToStayWithIt(t *testing.T) {
 			if request.TLS = nil; test.tls {
 				request.TLS = &tls.ConnectionState{}
 			}
+			request.Host = cmp.Or(test.host, "perks.example")
 			if test.forwarded != "" {
 				request.Header.Set("X-Forwarded-Proto", test.forwarded)
 			}
