@@ -45,9 +45,9 @@ func escapedUnit(text []byte) (unit rune, isUnit bool) {
 	return rune(parsed), err == nil
 }
 
-// ambiguity says what in a valid JSON value two readers may read differently, as the end of a sentence whose subject is the
-// value, or "": a member that an object has twice, of which some take the first and some the last, and half of a surrogate
-// pair. It names the member as a.b[0].
+// ambiguity returns what two readers of a valid JSON value may read differently, as the end of a sentence whose subject is the
+// value, or "": a repeated member, of which some take the first and some the last, or half of a surrogate pair. It names the
+// member as a.b[0].
 func ambiguity(value json.RawMessage) string {
 	r := exactReader{decoder: json.NewDecoder(bytes.NewReader(value)), lone: loneSurrogate(value)}
 	r.decoder.UseNumber()

@@ -24,8 +24,8 @@ type Member struct {
 // the caller did not mean.
 func ParseObject(text []byte) ([]Member, error) { return parseObject(text, "") }
 
-// parseObject is ParseObject, but leaves the surrogate pairs in the value of one member to whoever reads that.
-func parseObject(text []byte, unlooked string) ([]Member, error) {
+// parseObject is ParseObject, but does not check the surrogate pairs of one member, if it is named.
+func parseObject(text []byte, unchecked string) ([]Member, error) {
 	if !utf8.Valid(text) {
 		return nil, Errorf(CodeInvalidJSON, "The JSON is not valid UTF-8.")
 	}
@@ -45,8 +45,8 @@ func parseObject(text []byte, unlooked string) ([]Member, error) {
 			return nil, invalidJSON(err)
 		}
 		member := text[start:dec.InputOffset()]
-		if at := loneSurrogate(member); at >= 0 && (unlooked == "" || name != unlooked) {
-			return nil, Errorf(CodeInvalidJSON, "The JSON is not valid: %s is half of a surrogate pair, and no character.", member[at:at+len(`\u0000`)])
+		if at := loneSurrogate(member); at >= 0 && (unchecked == "" || name != unchecked) {
+			return nil, Errorf(CodeInvalidJSON, "The JSON is not valid: %s is half of a surrogate pair, not a character.", member[at:at+len(`\u0000`)])
 		}
 		members.add(name.(string), Value{json: value})
 	}
@@ -78,8 +78,9 @@ func FormMembers(form url.Values) []Member {
 	return members.list
 }
 
-// FormListMembers is FormMembers for a form that may give the entries of one list apart: as list=a&list=b, list[]=a&list[]=b
-// or list[0]=a&list[1]=b, in the order of the numbers. One way only counts; a single blank entry is the empty list.
+// FormListMembers is FormMembers for a form that may give each entry of one list on its own: as list=a&list=b,
+// list[]=a&list[]=b, or list[0]=a&list[1]=b in the order of the numbers. A list given in two of these ways counts as repeated.
+// A single blank entry is the empty list.
 func FormListMembers(form url.Values, list string) []Member {
 	rest := url.Values{}
 	ways, numbered, isRepeated := [][]string{}, map[int]string{}, false
@@ -121,8 +122,8 @@ func listNumber(name, list string) (int, bool) {
 	return number, isPrefixed && isClosed && err == nil && number >= 0 && strconv.Itoa(number) == text
 }
 
-// CellMembers turns one row of a CSV file into members. An empty cell is a null, because a column without a value takes the
-// value away, and one that is not there leaves it.
+// CellMembers turns one row of a CSV file into members. An empty cell is a null: it clears the field, while a missing
+// column leaves the field as it is.
 func CellMembers(header, cells []string) []Member {
 	var members members
 	for i, text := range cells[:min(len(cells), len(header))] {

@@ -86,8 +86,8 @@ func LowerUUID(id string) string {
 // SameID tells whether two ids name the same record.
 func SameID(a, b string) bool { return LowerUUID(a) == LowerUUID(b) }
 
-// UUIDSpellings returns how a record may be stored that goes by this UUID: as it is written here, in lower case and in upper
-// case, each once. Any other id has one spelling.
+// UUIDSpellings returns the spellings in which a record with this UUID may be stored: as written here, in lower case and in
+// upper case, each once. Any other id has one spelling.
 func UUIDSpellings(id string) []string {
 	spellings := []string{id}
 	if uuid().MatchString(id) {

@@ -11,12 +11,12 @@ type Token struct {
 	Scope       string    `json:"scope,omitempty"`      // separated by spaces
 }
 
-// WrongCredentials is the sentence with which a token is refused to who does not prove to be a client. Clients know it, so
-// that a secret which is a word of it is not taken for one that was sent back.
+// WrongCredentials is the message when the client id or secret of a token request is wrong. Clients know it, so that they do
+// not mask a secret that happens to be one of its words.
 const WrongCredentials = "The client id or the secret is wrong, or the client is disabled." // #nosec G101 -- a sentence
 
-// TooManyAttempts begins the sentences with which a token is refused after too many wrong secrets, and TryAgain the one that
-// says after how many seconds. Clients know them too.
+// TooManyAttempts begins the message after too many wrong secrets, and TryAgain ends it with the seconds to wait. Clients know
+// them too.
 const (
 	TooManyAttempts = "There were too many failed attempts to get a token."
 	TryAgain        = " Try again in %d s."

@@ -9,7 +9,7 @@ import (
 // timeLayout is RFC 3339 with three digits of the second, always: not every language reads a fraction whose length varies.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// wireTime is a time as it is written. What is shorter than a millisecond is cut off.
+// wireTime is a time as it is written, cut off to milliseconds.
 type wireTime time.Time
 
 // MarshalJSON writes the time in UTC.
@@ -18,8 +18,8 @@ func (t wireTime) MarshalJSON() ([]byte, error) {
 }
 
 // asWire returns what a value's JSON is made of. encoding/json copies and checks what each MarshalJSON returns, which for a
-// list of large records doubled the memory of a request; EncodeJSON encodes this instead. It asks for the type itself, and
-// not for a method, which a type that embeds a Perk would have too.
+// list of large records doubled the memory of a request; EncodeJSON encodes this instead. It switches on the type
+// and not on a method, because a type that embeds a Perk would have the method too.
 func asWire(value any) any {
 	switch value := value.(type) {
 	case Perk:

@@ -63,8 +63,8 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 	}
 }
 
-// verify asks who the token speaks for. A change waits for a database that is away, here as in the store: what was known of
-// keys and clients before is not believed any longer, because some of them may have been shut out meanwhile.
+// verify returns who the token speaks for. A change waits while the database is unavailable, as it does in the store. Keys and
+// clients that were cached before the outage do not count, because they may have been revoked since.
 func (s *service) verify(r *http.Request, token string) (caller auth.Caller, err error) {
 	ask := func() error {
 		caller, err = s.authority.Verify(r.Context(), token)
@@ -108,24 +108,24 @@ func unauthorized(oauthError, format string, args ...any) error {
 	}
 }
 
-// outageWaiters bounds the memory of requests that wait for a database that is away: some 20 KiB each, with its connection.
+// outageWaiters is how many requests may wait for the database at once. Each takes some 20 KiB, with its connection.
 const outageWaiters = 1024
 
-// outageAskedEvery is how often the database is asked again. One of those who wait asks for all of them.
-const outageAskedEvery = 100 * time.Millisecond
+// outageCheckedEvery is how often the database is checked again, by one of the waiting requests for all of them.
+const outageCheckedEvery = 100 * time.Millisecond
 
-// outage is where requests wait until the database is back.
+// outage has requests wait until the database is available again.
 type outage struct {
-	waiters chan struct{} // holds a token for each request that waits
-	turn    chan struct{} // is held by the one that asks
+	waiters chan struct{} // holds one value for each request that waits
+	checks  chan struct{} // holds one while a request checks
 }
 
 func newOutage(waiters int) *outage {
-	return &outage{waiters: make(chan struct{}, waiters), turn: make(chan struct{}, 1)}
+	return &outage{waiters: make(chan struct{}, waiters), checks: make(chan struct{}, 1)}
 }
 
-// waitOut asks until the answer is another one than that the database is away, or until the context ends. When as many wait
-// as may, it asks once.
+// waitOut calls ask until it returns anything but api.CodeUnavailable, or until the context ends. If too many requests wait
+// already, it calls ask once.
 func (o *outage) waitOut(ctx context.Context, ask func() error) error {
 	err := ask()
 	if api.CodeOf(err) != api.CodeUnavailable {
@@ -138,12 +138,12 @@ func (o *outage) waitOut(ctx context.Context, ask func() error) error {
 		return err
 	}
 	select {
-	case o.turn <- struct{}{}:
-		defer func() { <-o.turn }()
+	case o.checks <- struct{}{}:
+		defer func() { <-o.checks }()
 	case <-ctx.Done():
 		return err
 	}
-	again := time.NewTicker(outageAskedEvery)
+	again := time.NewTicker(outageCheckedEvery)
 	defer again.Stop()
 	for {
 		if err = ask(); api.CodeOf(err) != api.CodeUnavailable {

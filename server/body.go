@@ -70,8 +70,8 @@ const (
 	lingerTime  = 5 * time.Second
 )
 
-// linger reads on after the answer, for a while, and throws away what it reads. A connection that ends while its client still
-// sends is reset, and the client loses the answer that says why.
+// linger keeps reading after the answer, for a while, and discards what it reads. Closing the connection while the client still
+// sends would reset it, and the client would lose the answer that says why.
 func linger(c echo.Context) {
 	r, response := c.Request(), c.Response()
 	control := http.NewResponseController(response.Writer)
@@ -86,7 +86,7 @@ func linger(c echo.Context) {
 	})
 }
 
-// byteOrderMark is what some programs put before any text that they write, and what no text means (RFC 8259, section 8.1).
+// byteOrderMark is what some programs put before any text. It is not part of the text (RFC 8259, section 8.1).
 const byteOrderMark = "\ufeff"
 
 // readMembers reads one JSON object, or a form in the way that is given.

@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// What pages of other origins may send, and may read of an answer beside what every page may.
+// What pages of other origins may send, and which headers of an answer they may read.
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
 	corsRequest = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
@@ -18,8 +18,8 @@ const (
 	corsMaxAge  = "600" // seconds for which a browser remembers what it may send
 )
 
-// cors lets pages of the origins that are named read answers. Browsers are never told to send credentials of their own, cookies
-// or passwords: a page has to have a token.
+// cors lets pages of the configured origins read answers. It never allows cookies or passwords that a browser keeps: a page
+// needs a token.
 func (s *service) cors(next echo.HandlerFunc) echo.HandlerFunc {
 	origins := s.config.CORSOrigins
 	if len(origins) == 0 {
@@ -49,12 +49,12 @@ func (s *service) cors(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// CheckOrigin tells what is wrong with an entry of Config.CORSOrigins that no browser would write so.
+// CheckOrigin returns what is wrong with an entry of Config.CORSOrigins, or nil. It must be spelled as browsers send it.
 func CheckOrigin(origin string) error {
 	address, err := url.Parse(origin)
 	if origin == "*" || err == nil && (address.Scheme == "https" || address.Scheme == "http") &&
 		plainHost.MatchString(address.Host) && origin == strings.ToLower(address.Scheme+"://"+address.Host) {
 		return nil
 	}
-	return fmt.Errorf("%q is no origin: write SCHEME://HOST or SCHEME://HOST:PORT in small letters, such as https://app.example, or * for every one", origin)
+	return fmt.Errorf("%q is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins", origin)
 }

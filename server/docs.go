@@ -13,7 +13,7 @@ import (
 // Where the page that shows the API description to people is. It is no part of the API that it shows.
 const docsPath = "/docs"
 
-// foldersOfDocs are the addresses that are others without the slash at their end, because links are relative to them.
+// foldersOfDocs are the addresses that keep their trailing slash, because links on the page are relative to it.
 var foldersOfDocs = []string{"/", docsPath + "/", apiPath + docsPath + "/"}
 
 func newReference() (*reference.Page, error) {
@@ -24,7 +24,7 @@ func newReference() (*reference.Page, error) {
 	return page, nil
 }
 
-// docsRoutes puts the page at /docs/, because its links are relative to a folder. Where people look for it first leads there.
+// docsRoutes puts the page at /docs/, because its links are relative to a folder. The addresses where people look first redirect there.
 func (s *service) docsRoutes(e *echo.Echo) {
 	for _, path := range []string{"/", docsPath, apiPath + docsPath, apiPath + docsPath + "/"} {
 		get(e, path, func(c echo.Context) error {

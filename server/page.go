@@ -50,7 +50,7 @@ func pageLinks(address url.URL, meta api.PageMeta) string {
 }
 
 // address is the URL that the caller asked for. What a proxy says of it counts only when there is one. It is absolute unless
-// the caller named no host, or what cannot be one: then it is the path alone, which means the same to who follows it.
+// the caller named no valid host: then it is the path alone, which clients resolve against the address they asked for.
 func (s *service) address(r *http.Request) url.URL {
 	address := url.URL{Scheme: s.proxies.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
 	if host := r.Header.Get("X-Forwarded-Host"); s.proxies.believes(r) && plainHost.MatchString(host) {

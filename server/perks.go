@@ -104,20 +104,20 @@ func pathParameter(c echo.Context, name string) string {
 	return decoded
 }
 
-// UUIDs are the same in any case (RFC 9562, section 4), but are stored as an import spelled them. Both functions here ask the
-// store again in another spelling only when it has no such record, so that whoever writes ids as they are stored waits for
-// nothing. If there is none in any spelling, the error speaks of the id that the caller wrote.
+// UUIDs match in any case (RFC 9562, section 4), but are stored as they were imported. Both functions here try another spelling
+// only when the store has no such record, so that an id in its stored spelling is mostly asked for once. If there is none in
+// any spelling, the error names the id as the caller wrote it.
 
-// ofPerk asks about a perk: as its id is written, then in lower and in upper case.
+// ofPerk asks for a perk by its id as written, then in lower case, then in upper case.
 func ofPerk[T any](id string, ask func(id string) (T, error)) (T, error) {
 	return inSpellings(api.UUIDSpellings(id), func(err error) bool {
 		return api.CodeOf(err) == api.CodeNotFound && !store.IsUserNotFound(err)
 	}, ask)
 }
 
-// ofUser asks about a user: in lower case first, whatever is written, so that a spelling which is imported beside that one
-// is not a second user who can redeem everything again. With CreateUsers an id that is unknown in every spelling is taken in
-// lower case: requests that come at once, each in another case, then meet in the store as those of one user.
+// ofUser asks for a user in lower case first, however the id is written: the same id imported in another spelling must not be a
+// second user who can redeem everything again. With CreateUsers it creates an unknown user in lower case, so that simultaneous
+// requests in different spellings create one user.
 func ofUser[T any](s *service, id string, ask func(id string, anyUser bool) (T, error)) (T, error) {
 	spellings := api.UUIDSpellings(id)
 	if len(spellings) == 1 {

@@ -149,15 +149,15 @@ func (q *query) circle() *store.Circle {
 		q.fields.Add("radius", "must be above 0 and at most %d kilometres", maxRadiusKM)
 	}
 	givenLat, givenLng := q.values.Has("lat") || q.values.Has("latitude"), q.values.Has("lng") || q.values.Has("longitude")
+	latName, lngName := "lat", "lng"
+	if !q.values.Has("lat") && !q.values.Has("lng") {
+		latName, lngName = "latitude", "longitude"
+	}
 	switch {
-	case givenLat && !givenLng && q.values.Has("lat"):
-		q.fields.Add("lng", "is required with lat")
 	case givenLat && !givenLng:
-		q.fields.Add("longitude", "is required with latitude")
-	case givenLng && !givenLat && q.values.Has("lng"):
-		q.fields.Add("lat", "is required with lng")
+		q.fields.Add(lngName, "is required with %s", latName)
 	case givenLng && !givenLat:
-		q.fields.Add("latitude", "is required with longitude")
+		q.fields.Add(latName, "is required with %s", lngName)
 	case q.values.Has("radius") && !givenLat:
 		q.fields.Add("radius", "needs lat and lng")
 	}

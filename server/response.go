@@ -12,7 +12,7 @@ import (
 	"example.com/perks/api"
 )
 
-// encode ends the body with a line, for people with a terminal.
+// encode ends the body with a line feed, for people at a terminal.
 func encode(body any) ([]byte, error) {
 	encoded, err := api.EncodeJSON(body)
 	if err != nil {

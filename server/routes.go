@@ -121,8 +121,8 @@ func plainPath(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// withoutLastSlash makes an address with a slash at its end the same as without, for every method. One that follows another
-// slash stays, and with it an empty segment.
+// withoutLastSlash drops a trailing slash from the path, for every method. It keeps one that follows another slash, because
+// the empty segment between them counts.
 func withoutLastSlash(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		address := c.Request().URL

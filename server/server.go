@@ -32,14 +32,14 @@ type Config struct {
 	Hourly      bool          // the same client, scopes and clock hour give the same token on every replica
 	RateLimit   float64       // requests a second for each client; zero is without limit
 	RateBurst   int           // requests that a client which was quiet may make at once; zero is as many as in a second
-	CreateUsers bool          // the first redemption makes a user who is not known, live and in the sandbox
+	CreateUsers bool          // a redemption creates its user if it is unknown, live and in the sandbox
 	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
 	Version     string        // as GET /health tells it; empty is "dev"
 
 	// TrustedProxies are the addresses of the proxies. Without any, who is connected is taken for the only proxy there is.
 	TrustedProxies []netip.Prefix
 
-	// CORSOrigins are the origins whose pages may ask with a token of their own, as browsers write them; "*" is every one.
+	// CORSOrigins are the origins whose pages may call the API, spelled as browsers send them; "*" allows all.
 	CORSOrigins []string
 
 	Metrics          prometheus.Registerer // takes the server's metrics; nil keeps none

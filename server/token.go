@@ -18,7 +18,7 @@ import (
 	"example.com/perks/store"
 )
 
-// clientCredentials is the one grant that there is.
+// clientCredentials is the only grant type.
 const clientCredentials = "client_credentials"
 
 // issueToken is POST /auth/token: the client credentials grant of RFC 6749, section 4.4.
@@ -129,8 +129,8 @@ func readTokenRequest(c echo.Context) (request tokenRequest, err error) {
 	return request, nil
 }
 
-// readTokenMembers reads a form, or JSON. A body that is neither names nothing: the specification has none, and programs that
-// always send one send null, an empty array or whatever else they hold to be empty.
+// readTokenMembers reads a form or a JSON object and ignores any other body: the specification has none, but some programs
+// always send one, such as null or an empty array.
 func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err error) {
 	body, mediaType, err := readBody(c, maxTokenBody)
 	if api.CodeOf(err) == api.CodeInvalidJSON {
@@ -151,7 +151,7 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 	case isForm || mediaType == mediaJSON:
 		return nil, isForm, oauthRefusal("invalid_request", err)
 	}
-	return nil, false, nil // it did not claim to be what can be read
+	return nil, false, nil // its Content-Type names neither
 }
 
 // credentials are the client id and secret, from the header or from a form (RFC 6749, section 2.3.1), and never from both.
@@ -192,7 +192,7 @@ func oauthRefusal(oauthError string, err error) error {
 	return &answer{err: answerTo(err).err, status: http.StatusBadRequest, oauthError: oauthError}
 }
 
-// issuerPath is where a standard client looks for what issues tokens (RFC 8414, section 3). The path of the issuer follows it.
+// issuerPath is where a standard client looks up the issuer of tokens (RFC 8414, section 3). The issuer's own path follows it.
 const issuerPath = "/.well-known/oauth-authorization-server"
 
 // issuerMetadata describes the endpoint that issues tokens (RFC 8414, section 2).
@@ -206,7 +206,7 @@ type issuerMetadata struct {
 	Documentation string     `json:"service_documentation"`
 }
 
-// describeIssuer names as the issuer what the address was made from, because clients compare the two (RFC 8414, section 3.3).
+// describeIssuer names the issuer to which the requested address belongs, because clients compare it (RFC 8414, section 3.3).
 func (s *service) describeIssuer(c echo.Context) error {
 	address := s.address(c.Request())
 	if address.Host == "" {

@@ -36,7 +36,7 @@ func Neutralise(cell string) string {
 	return strings.Join(parts, "")
 }
 
-// Restore returns the text of which Neutralise made the cell, and any other cell as it is.
+// Restore undoes Neutralise. It returns any other cell as it is.
 func Restore(cell string) string {
 	if !strings.HasPrefix(cell, "'") {
 		return cell
@@ -53,8 +53,7 @@ func Restore(cell string) string {
 	return cell
 }
 
-// exact returns what Restore gives the text back from and is as near to it as can be: the text itself, unless that looks as
-// if it had been neutralised.
+// exact returns a cell that Restore turns into the text: the text itself, unless it looks as if it had been neutralised.
 func exact(text string) string {
 	if Restore(text) == text {
 		return text
@@ -93,7 +92,7 @@ func firstRune(text string) rune {
 	return r
 }
 
-// opensWithSeparator tells of a text that it begins with a tab or a line end, which some programs skip.
+// opensWithSeparator tells whether a text begins with a tab or a line end, which some programs skip.
 func opensWithSeparator(text string) bool {
 	text = strings.TrimLeft(text, " '\"")
 	return text != "" && strings.IndexByte("\t\r\n", text[0]) >= 0

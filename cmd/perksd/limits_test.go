@@ -16,7 +16,7 @@ func TestServeRefusesLimitsThatMeanNothing(t *testing.T) {
 	o.refuses(exitUsage, "--rate-burst must not be negative", "serve", "--rate-limit", "1/s", "--rate-burst", "-1")
 	o.refuses(exitUsage, "--max-connections must be at least 1", "serve", "--max-connections", "0")
 	o.refuses(exitUsage, "--metrics-open means nothing without --metrics-addr", "serve", "--addr", "127.0.0.1:0", "--metrics-open")
-	o.refuses(exitUsage, `--cors-origin: "https://app.example/" is no origin: write SCHEME://HOST or SCHEME://HOST:PORT in small letters, such as https://app.example, or * for every one`,
+	o.refuses(exitUsage, `--cors-origin: "https://app.example/" is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins`,
 		"serve", "--cors-origin", "https://other.example,https://app.example/")
 	o.refuses(exitUsage, "--trusted-proxies means nothing without --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
 	o.refuses(exitUsage, `invalid argument "proxy" for "--trusted-proxies" flag: "proxy" is neither an IP address nor a range of them such as 10.1.0.0/16 (see 'perksd serve --help')`,
