@@ -10,8 +10,8 @@ import (
 )
 
 // A spreadsheet runs a cell that begins with one of the signs: those that OWASP names in "CSV Injection", and their wide
-// forms. In many countries it splits lines at semicolons and takes no notice of quotes that do not open what it takes for a
-// cell, so that each part of a text between separators may become a cell of its own.
+// forms. In many countries it splits lines at semicolons and ignores quotes that do not open what it takes for a cell, so
+// that each part of a text between separators may become a cell of its own.
 const (
 	signs      = "=+-@＝＋－＠"
 	separators = ";|\t\r\n"

@@ -79,9 +79,8 @@ func checkHeader(names []string) error {
 type csvScanner struct {
 	in   *bufio.Reader
 	line int    // of the next byte
-	size int    // bytes of this record so far
 	cell []byte // the cell being read; reused
-	raw  []byte // the record being read, as it stands there; reused
+	raw  []byte // the record being read, as it stands there, up to one byte more than it may have; reused
 }
 
 // text returns the record that was just read without its line end.
@@ -113,7 +112,7 @@ func (s *csvScanner) record() (line int, cells []string, err error) {
 	if err := s.skipBlankLines(); err != nil {
 		return s.line, nil, err
 	}
-	line, s.size, s.raw = s.line, 0, s.raw[:0]
+	line, s.raw = s.line, s.raw[:0]
 	for {
 		what, err := s.readCell()
 		switch err {
@@ -223,19 +222,18 @@ func (s *csvScanner) skipBlankLines() error {
 		if what, err := s.takeEnd(); err != nil || what == noEnd {
 			return err
 		}
-		s.size = 0
+		s.raw = s.raw[:0]
 	}
 }
 
 // skipLine consumes the rest of the line, however long.
 func (s *csvScanner) skipLine() error {
 	for {
-		s.size = 0
 		c, err := s.next()
 		if err == io.EOF || c == '\n' {
 			return nil
 		}
-		if err != nil {
+		if err != nil && err != errTooLong {
 			return err
 		}
 	}
@@ -265,8 +263,8 @@ func (s *csvScanner) next() (byte, error) {
 	if len(s.raw) <= MaxRecord {
 		s.raw = append(s.raw, c)
 	}
-	if s.size++; s.size > MaxRecord {
-		return 0, errTooLong
+	if len(s.raw) > MaxRecord {
+		return c, errTooLong
 	}
 	return c, nil
 }

@@ -61,6 +61,8 @@ func TestReader(t *testing.T) {
 		{"csv with a column without a name", rows.CSV, "a,,b\n1,2,3\n", []string{"end the header has no name for column 2"}},
 		{"csv with a broken header", rows.CSV, "a,\"b\n1,2\n", []string{"end line 1: has a quote that is never closed"}},
 		{"csv with an endless cell", rows.CSV, "a\n\"" + long + "\n", []string{"end line 2: the record that starts here is longer than 16 MiB; is a quote not closed?"}},
+		{"csv goes on behind an endless line with a bare quote", rows.CSV, "a\nx\"" + long + "x\n1\n", []string{
+			"bad line 2: has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice", `3 ["a"] ["1"]`}},
 
 		{"jsonl skips blank lines", rows.JSONL, "{\"a\":1}\n\n  \r\n {\"b\":2} \n", []string{`1 {"a":1}`, `4 {"b":2}`}},
 		{"jsonl may lack the last line end and have a byte order mark", rows.JSONL, "\ufeff{\"a\":1}", []string{`1 {"a":1}`}},

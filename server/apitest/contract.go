@@ -111,7 +111,7 @@ func (c *contract) check(x exchange) error {
 	}
 	problems := []error{c.checkResponse(x, response.Value)}
 	if body := route.Operation.RequestBody; body != nil && body.Value.Content.Get("*/*") != nil && body.Value.Content.Get(request.Header.Get("Content-Type")) == nil {
-		request.Header.Set("Content-Type", "application/octet-stream") // kin-openapi's */* is none of what is no media type
+		request.Header.Set("Content-Type", "application/octet-stream") // kin-openapi's */* matches no invalid media type
 	}
 	if x.response.StatusCode < 300 {
 		input := &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters, Route: route, Options: options()}
