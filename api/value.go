@@ -143,6 +143,9 @@ func (v Value) list(into *[]string) string {
 		if json.Unmarshal(array, &entries) != nil {
 			return "must be an array of strings"
 		}
+		if loneSurrogate(array) >= 0 { // of a text; ParseObject has refused it in JSON
+			return "has half of a surrogate pair"
+		}
 		*into = make([]string, len(entries))
 		for i, entry := range entries {
 			if entry == nil {
