@@ -168,6 +168,7 @@ func TestPatchRefusesWhatBreaksARuleInAForm(t *testing.T) {
 		{"title[]=A", "title[]", "is not a field of a property"},
 		{"images[]=http://a/1&images[]=", "images", "number 2 must not be blank"},
 		{"images[]=%FF", "images", "valid UTF-8"},
+		{`images=["http://a/%FF"]`, "images", "valid UTF-8"},
 		{`images=["http://a/\ud800"]`, "images", "has half of a surrogate pair"},
 		{"images[]=http://a/1,http://a/2", "images", "number 1 must be one URL"},
 		{"images=http://a/1,http://a/2&images=http://a/3", "images", "number 1 must be one URL"},

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Value is a value that is still in the form in which it came: JSON, or the text of a form field or a CSV cell. Its
@@ -143,7 +144,10 @@ func (v Value) list(into *[]string) string {
 		if json.Unmarshal(array, &entries) != nil {
 			return "must be an array of strings"
 		}
-		if loneSurrogate(array) >= 0 { // of a text; ParseObject has refused it in JSON
+		switch { // a text may have either; ParseObject has refused both in JSON
+		case !utf8.Valid(array):
+			return "must be valid UTF-8"
+		case loneSurrogate(array) >= 0:
 			return "has half of a surrogate pair"
 		}
 		*into = make([]string, len(entries))
