@@ -49,8 +49,10 @@ type redeemTask struct {
 	redeemRow
 }
 
-// Subject is the one place that a user has on a perk.
-func (t *redeemTask) Subject() string { return t.perkID + "\x00" + t.request.UserID }
+// Subject is the one place that a user has on a perk, whichever case their UUIDs are written in.
+func (t *redeemTask) Subject() string {
+	return api.LowerUUID(t.perkID) + "\x00" + api.LowerUUID(t.request.UserID)
+}
 
 func (t *redeemTask) Do(ctx context.Context, key string) (bulk.Outcome, error) {
 	c, err := t.connect()

@@ -88,6 +88,9 @@ func TestARedeemIsFoundUnderUUIDsInAnotherCase(t *testing.T) {
 	if message, _, err := task.Check(t.Context()); err != nil || !strings.Contains(message, "can redeem") {
 		t.Errorf("before: %q, %v", message, err)
 	}
+	if lower := r.task(t, "perk,user\n"+perkID+","+userID+"\n"); lower.Subject() != task.Subject() {
+		t.Errorf("the subjects are %q and %q", lower.Subject(), task.Subject())
+	}
 	outcome, err := task.Do(t.Context(), "k-1")
 	if err != nil {
 		t.Fatal(err)
