@@ -3,6 +3,9 @@ package perk
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,7 +81,7 @@ func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string,
 	case available:
 		return fmt.Sprintf("User %q can redeem perk %q now.", userID, p.id), nil
 	}
-	redeemed, err := p.isRedeemed(ctx, c, userID)
+	redeemed, _, err := p.isRedeemed(ctx, c, userID)
 	switch {
 	case err != nil:
 		return "", err
@@ -91,45 +94,39 @@ func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string,
 	case whole:
 		return "", api.Errorf(api.CodeSoldOut, "Perk %q is sold out: it is not among the perks that user %q can redeem now.", p.id, userID)
 	}
-	return fmt.Sprintf("Nothing speaks against perk %q for user %q, but whether it is in stock cannot be told: the list of perks is too long.", p.id, userID), nil
+	return fmt.Sprintf("User %q may be able to redeem perk %q, but the list of perks is too long to tell whether it is in stock.", userID, p.id), nil
 }
 
 // isAvailable looks for the perk in the user's list, narrowed by what the perk itself says. A server that does not know these
 // filters sends all of the list; whole is false where that is too long to read.
 func (p knownPerk) isAvailable(ctx context.Context, c *client.Client, userID string) (found, whole bool, err error) {
-	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, Query: p.title, City: p.city}
-	pages := 0
-	for page, err := range c.UserPerkPages(ctx, userID, options) {
+	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, Query: p.title}
+	if strings.TrimSpace(p.city) == p.city { // our server trims the filter, but not the perk's city
+		options.City = p.city
+	}
+	return contains(c.UserPerkPages(ctx, userID, options), func(perk api.Perk) bool { return perk.ID == p.id })
+}
+
+// isRedeemed tells whether the user holds a redemption of the perk that was not rejected.
+func (p knownPerk) isRedeemed(ctx context.Context, c *client.Client, userID string) (found, whole bool, err error) {
+	return contains(c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}), func(r api.Redemption) bool {
+		return r.PerkID == p.id && r.Status != api.StatusRejected
+	})
+}
+
+// contains looks for an item in the first pages of a list; whole tells whether those are all of it, or as many as it took.
+func contains[T any](pages iter.Seq2[api.Page[T], error], wanted func(T) bool) (found, whole bool, err error) {
+	read := 0
+	for page, err := range pages {
 		if err != nil {
 			return false, false, err
 		}
-		for _, perk := range page.Data {
-			if perk.ID == p.id {
-				return true, true, nil
-			}
+		if slices.ContainsFunc(page.Data, wanted) {
+			return true, true, nil
 		}
-		if pages++; pages == maxLookedAt {
+		if read++; read == maxLookedAt {
 			return false, false, nil
 		}
 	}
 	return false, true, nil
-}
-
-// isRedeemed tells whether the user holds a redemption of the perk that was not rejected.
-func (p knownPerk) isRedeemed(ctx context.Context, c *client.Client, userID string) (bool, error) {
-	pages := 0
-	for page, err := range c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}) {
-		if err != nil {
-			return false, err
-		}
-		for _, redemption := range page.Data {
-			if redemption.PerkID == p.id && redemption.Status != api.StatusRejected {
-				return true, nil
-			}
-		}
-		if pages++; pages == maxLookedAt {
-			break
-		}
-	}
-	return false, nil
 }

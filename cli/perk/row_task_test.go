@@ -103,6 +103,20 @@ func TestARedeemIsFoundUnderUUIDsInAnotherCase(t *testing.T) {
 	}
 }
 
+func TestAPerkIsFoundWhateverItsCityBeginsWith(t *testing.T) {
+	server := servertest.Start(t)
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", City: " York "}})
+	server.ImportUsers("alice")
+	c, err := client.New(client.Config{BaseURL: server.URL, Tokens: client.StaticToken(server.Token())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := newRedeemer(func() (*client.Client, error) { return c, nil }).task(t, "perk,user\ntea,alice\n")
+	if message, _, err := task.Check(t.Context()); err != nil || !strings.Contains(message, "can redeem") {
+		t.Errorf("%q, %v", message, err)
+	}
+}
+
 func TestEachPerkIsCheckedOnce(t *testing.T) {
 	r, requests := shop(t)
 	var checks sync.WaitGroup
