@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"example.com/perks/api"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/columns"
 )
@@ -94,11 +95,8 @@ func (r *rejects) member(name string, value json.RawMessage) {
 }
 
 func quoted(text string) json.RawMessage {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // a string always marshals
-	return bytes.TrimRight(out.Bytes(), "\n")
+	quoted, _ := api.EncodeJSON(text) // a string always marshals
+	return quoted
 }
 
 func textOr(broken *rows.RowError) string {
@@ -159,5 +157,5 @@ func (r *rejects) finish(partial bool) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("write the rows that failed: %w", err), os.Remove(r.file.Name()))
 	}
-	return nil
+	return syncFolder(r.path)
 }
