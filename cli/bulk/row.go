@@ -27,13 +27,6 @@ func failedBy(err error) verdict { return verdict{result: failure(Failed, err)} 
 
 func unknownBy(err error) verdict { return verdict{result: failure(Unknown, err)} }
 
-// ambiguousBy is a row whose reply was lost, and like which something was found that nobody can tell to be the row's.
-func ambiguousBy(found Outcome) verdict {
-	v := unknownBy(fmt.Errorf("the reply was lost, and %s was found, which may be somebody else's. If nobody else does this work, run again with --assume-mine", found.ID))
-	v.result.Code = ambiguous
-	return v
-}
-
 const (
 	// grace is how long a server may go on with a request whose connection has broken.
 	grace = 5 * time.Second
@@ -69,10 +62,8 @@ func (r *run) carryOut(j *job) verdict {
 		}
 		outcome, done, lookErr := r.settle(j)
 		switch {
-		case done && !r.task.Shared:
-			return ok(outcome)
-		case done && !r.keysCount():
-			return ambiguousBy(outcome)
+		case done && !r.canConfirm():
+			return r.claim(outcome)
 		case lookErr != nil:
 			r.giveUpIfAway(lookErr)
 			return unknownBy(err)
@@ -125,10 +116,8 @@ func (r *run) recall(j *job) (v verdict, settled bool) {
 	case err != nil:
 		r.giveUpIfAway(err)
 		return unknownBy(err), true
-	case done && !r.task.Shared:
-		return ok(outcome), true
-	case done && !r.keysCount():
-		return ambiguousBy(outcome), true
+	case done && !r.canConfirm():
+		return r.claim(outcome), true
 	}
 	return verdict{}, false
 }
@@ -201,12 +190,23 @@ func (r *run) refused(j *job, err, lost error) verdict {
 	case lookErr != nil:
 		r.giveUpIfAway(lookErr)
 		return unknownBy(cmp.Or(lost, lookErr))
-	case done && r.task.Shared:
-		return ambiguousBy(outcome)
 	case done:
-		return ok(outcome)
+		return r.claim(outcome)
 	}
 	return failedBy(err)
+}
+
+// canConfirm tells whether sending a row again under its key tells whose work is what was found for it.
+func (r *run) canConfirm() bool { return r.task.Shared && r.keysCount() }
+
+// claim takes what was found for a row for its own, unless it may be somebody else's.
+func (r *run) claim(found Outcome) verdict {
+	if !r.task.Shared {
+		return ok(found)
+	}
+	v := unknownBy(fmt.Errorf("the reply was lost, and %s may be this row's or somebody else's. If nobody else does this work, run again with --assume-mine", found.ID))
+	v.result.Code = ambiguous
+	return v
 }
 
 // isAboutRun tells whether an error would meet every row alike: the service is away, asks for a longer wait than there is
