@@ -25,18 +25,12 @@ type books struct {
 // openBooks takes up the books of earlier runs over the same rows, or begins new ones. Books of other work, or of the same
 // work elsewhere, are refused: their rows would pass for done.
 func openBooks(f Flags, out io.Writer, mark uint32, now time.Time) (*books, error) {
-	if err := f.checkPaths(out); err != nil {
+	path, err := f.checkPaths(out)
+	if err != nil {
 		return nil, err
 	}
-	path := f.resultsPath()
 	if path == "" {
 		return &books{batch: newBatch(now, mark), results: streamResults(out), journal: &journal{}}, nil
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil { // what has two names has one journal, and the link stays one
-		path = real
-	}
-	if err := f.checkSame(path); err != nil {
-		return nil, err
 	}
 	j, err := openJournal(path)
 	if err != nil {
@@ -122,24 +116,27 @@ func (f Flags) resultsPath() string {
 const stdout = "-"
 
 // checkPaths refuses results and failed rows that would not go to files of their own: a device may never end, and what is
-// written to a pipe no later run can read.
-func (f Flags) checkPaths(out io.Writer) error {
-	results := f.resultsPath()
+// written to a pipe no later run can read. It returns the path of the results.
+func (f Flags) checkPaths(out io.Writer) (results string, err error) {
+	results = f.resultsPath()
 	if info, err := os.Stat(results); err == nil && results != "" {
 		if !info.Mode().IsRegular() {
-			return exit.Usagef("--results %s is not a regular file, so that no later run could resume from it. Name a file, or - for standard output.", results)
+			return "", exit.Usagef("--results %s is not a regular file, so a later run could not resume from it. Name a file, or - for standard output.", results)
 		}
 		if file, ok := out.(*os.File); ok && isFile(file, info) {
-			return exit.Usagef("--results %s is standard output, where other data goes too. Name another file, or - for standard output alone.", results)
+			return "", exit.Usagef("--results %s is standard output, where other data goes too. Name another file, or - for standard output alone.", results)
 		}
 	}
 	if f.Failed == stdout {
-		return exit.Usagef("--failed takes a file, not standard output: it appears whole when the run ends.")
+		return "", exit.Usagef("--failed takes a file, not standard output: it is written as a whole when the run ends.")
 	}
 	if info, err := os.Stat(f.Failed); err == nil && f.Failed != "" && !info.Mode().IsRegular() {
-		return exit.Usagef("--failed %s is no regular file: a file would be put in its place.", f.Failed)
+		return "", exit.Usagef("--failed %s is no regular file: a file would be put in its place.", f.Failed)
 	}
-	return nil
+	if real, err := filepath.EvalSymlinks(results); err == nil && results != "" { // what has two names has one journal, and the link stays one
+		results = real
+	}
+	return results, f.checkSame(results)
 }
 
 // checkFailed refuses a name by which another run would take the failed rows for another format.
@@ -150,15 +147,19 @@ func (f Flags) checkFailed(format rows.Format) error {
 		return nil
 	}
 	name := strings.TrimSuffix(f.Failed, filepath.Ext(f.Failed)) + "." + string(format)
-	return exit.Usagef("--failed %s would hold rows as --file has them, which are %s, and another run would take it for %s by its name. Call it %s.", f.Failed, format, is, name)
+	return exit.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Call it %s.", f.Failed, format, is, name)
 }
 
 // checkSame refuses files that would be written over each other.
 func (f Flags) checkSame(results string) error {
-	paths := []struct{ flag, path string }{{"--file", f.File}, {"--results", results}, {"the journal of --results", results + ".journal"}, {"--failed", f.Failed}}
-	for i, a := range paths {
-		for _, b := range paths[:i] {
-			if a.path != "" && b.path != stdin && isSameFile(a.path, b.path) {
+	type file struct{ flag, path string }
+	files := []file{{"--file", f.File}, {"--failed", f.Failed}}
+	if results != "" {
+		files = append(files, file{"--results", results}, file{"the journal of --results", results + ".journal"})
+	}
+	for i, a := range files {
+		for _, b := range files[:i] {
+			if a.path != "" && b.path != "" && b.path != stdin && isSameFile(a.path, b.path) {
 				return exit.Usagef("%s and %s are the same file, %s: one would be written over the other.", b.flag, a.flag, a.path)
 			}
 		}

@@ -183,6 +183,7 @@ func TestJournalThatCannotBeReadIsRefused(t *testing.T) {
 func TestNoFileIsWrittenOverAnother(t *testing.T) {
 	for _, change := range []func(*Flags){
 		func(f *Flags) { f.Failed = f.File },
+		func(f *Flags) { f.Failed, f.Results = f.File, stdout },
 		func(f *Flags) { f.Results = f.File },
 		func(f *Flags) { f.Results = f.File + "/../" + filepath.Base(f.File) },
 		func(f *Flags) { f.Failed = f.File + ".results.jsonl" },

@@ -15,8 +15,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// Verdict is what a dry run says of a row.
-type Verdict struct {
+// Prediction is what a dry run says of a row.
+type Prediction struct {
 	Row int `json:"row"` // the line of the input on which the row begins
 	session.Forecast
 }
@@ -26,28 +26,28 @@ type rehearsal struct {
 	*run
 	earlier *results // of runs before, only read; nil if there are none
 	repeats repeats
-	coming  chan chan forecast // of the rows that are being checked, in their order
+	coming  chan chan answer // of the rows that are being checked, in their order
 
 	read         int64 // rows so far; the one goroutine that reads has it
 	checked, bad int64
 }
 
-// forecast is a verdict, or why there can be none.
-type forecast struct {
-	Verdict
+// answer is a prediction, or why there can be none.
+type answer struct {
+	Prediction
 	err error
 }
 
 func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) error {
-	printer, err := output.New[Verdict](s.Output, s.Streams, output.View{ID: "row"})
+	printer, err := output.New[Prediction](s.Output, s.Streams, output.View{ID: "row"})
 	if err != nil {
 		return err
 	}
-	if err := r.options.checkPaths(s.Streams.Out); err != nil {
+	h := &rehearsal{run: r, coming: make(chan chan answer, r.options.Concurrency-1)}
+	if h.earlier, err = peekResults(r.options.Flags, s.Streams.Out, mark); err != nil {
 		return err
 	}
-	h := &rehearsal{run: r, coming: make(chan chan forecast, r.options.Concurrency-1)}
-	if h.earlier, err = peekResults(r.options.Flags, mark); err != nil {
+	if err := r.options.checkFailed(r.input.format); err != nil {
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
@@ -59,14 +59,14 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 	if s.Output.IsTable() {
 		err = h.tell(checking)
 	} else {
-		err = printer.List(ctx, h.verdicts(checking))
+		err = printer.List(ctx, h.predictions(checking))
 	}
-	if err == nil && h.options.MaxErrors == 0 {
+	if err == nil {
 		err = h.input.checkRows(h.checked)
 	}
 	s.Streams.Note("%s checked; nothing was sent.", count(h.checked, "row"))
 	if h.repeats.full {
-		s.Streams.Warn("The rows are about more than %d different things; which of the others are there twice was not looked for.", maxRepeats)
+		s.Streams.Warn("The rows are about more than %d different records; repeats of the others were not looked for.", maxRepeats)
 	}
 	if err == nil && h.bad > 0 {
 		err = &exit.RowsFailed{Message: fmt.Sprintf("%d of %s would fail.", h.bad, count(h.checked, "row"))}
@@ -79,34 +79,34 @@ const gcOfRehearsal = 25
 
 // tell says in sentences which rows would fail, and what the others would change.
 func (h *rehearsal) tell(ctx context.Context) error {
-	for verdict, err := range h.verdicts(ctx) {
+	for p, err := range h.predictions(ctx) {
 		switch {
 		case err != nil:
 			return err
-		case verdict.Outcome != session.WouldWork:
-			h.streams.Warn("line %d: %s", verdict.Row, verdict.Message)
-		case len(verdict.Changes) > 0:
-			h.streams.Note("line %d: %s", verdict.Row, verdict.Message)
+		case p.Outcome != session.WouldWork:
+			h.streams.Warn("line %d: %s", p.Row, p.Message)
+		case len(p.Changes) > 0:
+			h.streams.Note("line %d: %s", p.Row, p.Message)
 		}
 	}
 	return nil
 }
 
-// verdicts yields the verdicts in the order of the rows, until there is none any more or until enough are bad.
-func (h *rehearsal) verdicts(ctx context.Context) iter.Seq2[Verdict, error] {
-	return func(yield func(Verdict, error) bool) {
+// predictions yields the predictions in the order of the rows, until there is none any more or until enough are bad.
+func (h *rehearsal) predictions(ctx context.Context) iter.Seq2[Prediction, error] {
+	return func(yield func(Prediction, error) bool) {
 		for h.options.MaxErrors == 0 || h.bad < int64(h.options.MaxErrors) {
-			f, more := h.next(ctx)
+			a, more := h.next(ctx)
 			if !more {
 				return
 			}
-			if f.err == nil {
+			if a.err == nil {
 				h.checked++
 			}
-			if f.err == nil && f.Outcome != session.WouldWork {
+			if a.err == nil && a.Outcome != session.WouldWork {
 				h.bad++
 			}
-			if !yield(f.Verdict, f.err) || f.err != nil {
+			if !yield(a.Prediction, a.err) || a.err != nil {
 				return
 			}
 		}
@@ -114,13 +114,13 @@ func (h *rehearsal) verdicts(ctx context.Context) iter.Seq2[Verdict, error] {
 }
 
 // next waits for the next row. An input that stays silent does not keep a person who interrupts.
-func (h *rehearsal) next(ctx context.Context) (forecast, bool) {
+func (h *rehearsal) next(ctx context.Context) (answer, bool) {
 	select {
 	case <-ctx.Done():
-		return forecast{err: ctx.Err()}, true
+		return answer{err: ctx.Err()}, true
 	case coming, more := <-h.coming:
 		if !more {
-			return forecast{}, false
+			return answer{}, false
 		}
 		return <-coming, true // a check ends with its context
 	}
@@ -133,70 +133,80 @@ func (h *rehearsal) readAll(ctx context.Context) {
 		if errors.Is(err, rows.ErrEmpty) {
 			return
 		}
-		promise := make(chan forecast, 1)
+		promise := make(chan answer, 1)
 		select {
 		case <-ctx.Done():
 			return
 		case h.coming <- promise:
 		}
-		check := h.prepare(row, err)
-		if h.limit.Wait(ctx) != nil {
-			check = func(context.Context) forecast { return forecast{err: ctx.Err()} }
+		known, task, before := h.prepare(row, err)
+		if task != nil {
+			known.err = h.limit.Wait(ctx)
 		}
-		go func() { promise <- check(ctx) }()
+		if task == nil || known.err != nil {
+			promise <- known
+			continue
+		}
+		go func() { promise <- check(ctx, task, row.Line, before) }()
 	}
 }
 
-// prepare does what must be done row by row, in their order, and returns the rest.
-func (h *rehearsal) prepare(row rows.Row, err error) func(context.Context) forecast {
-	known := func(f forecast) func(context.Context) forecast { return func(context.Context) forecast { return f } }
+// prepare does what must be done row by row, in their order. Without a task, the answer is known already; before is the line
+// of an earlier row about the same, 0 if there is none.
+func (h *rehearsal) prepare(row rows.Row, err error) (known answer, task Task, before int) {
 	var broken *rows.RowError
 	switch {
 	case errors.As(err, &broken):
 		h.read++
-		return known(invalid(broken.Line, broken.Err))
+		return invalid(broken.Line, broken.Err), nil, 0
 	case err != nil:
-		return known(forecast{err: h.input.explain(err, h.read)})
+		return answer{err: h.input.explain(err, h.read)}, nil, 0
 	}
 	h.read++
 	if h.earlier != nil {
 		if err := h.earlier.isSame(row, h.input.name); err != nil {
-			return known(forecast{err: err})
+			return answer{err: err}, nil, 0
 		}
 		if state, _ := h.earlier.state(row.Line); state >= firstDone {
-			return known(forecast{Verdict: Verdict{row.Line, session.ForecastOf("It was done by an earlier run.", nil, nil)}})
+			return predicted(row.Line, "It was done by an earlier run.", nil, nil), nil, 0
 		}
 	}
-	task, err := h.task.Parse(row)
+	task, err = h.task.Parse(row)
 	var usage *exit.Usage
 	switch {
 	case errors.As(err, &usage):
-		return known(forecast{err: err}) // it is about the whole file
+		return answer{err: err}, nil, 0 // it is about the whole file
 	case err != nil:
-		return known(invalid(row.Line, err))
+		return invalid(row.Line, err), nil, 0
 	}
-	before := h.repeats.note(task.Subject(), row.Line)
-	if before > 0 {
+	if before = h.repeats.note(task.Subject(), row.Line); before > 0 {
 		if err := task.After(before); err != nil {
-			return known(forecast{Verdict: Verdict{row.Line, session.ForecastOf("", nil, err)}})
+			return predicted(row.Line, "", nil, err), nil, 0
 		}
 	}
-	return func(ctx context.Context) forecast {
-		message, changes, err := task.Check(ctx)
-		if err != nil && (errors.Is(err, context.Canceled) || isAboutRun(err)) {
-			return forecast{err: err}
-		}
-		if before > 0 {
-			message += fmt.Sprintf(" Line %d is about the same and comes first.", before)
-		}
-		return forecast{Verdict: Verdict{row.Line, session.ForecastOf(message, changes, err)}}
-	}
+	return answer{}, task, before
 }
 
-func invalid(line int, err error) forecast {
-	f := session.ForecastOf("", nil, err)
-	f.Outcome, f.Code = session.WouldFail, invalidRow
-	return forecast{Verdict: Verdict{line, f}}
+// check asks the service about a row.
+func check(ctx context.Context, task Task, line, before int) answer {
+	message, changes, err := task.Check(ctx)
+	if err != nil && (errors.Is(err, context.Canceled) || isAboutRun(err)) {
+		return answer{err: err}
+	}
+	if before > 0 {
+		message += fmt.Sprintf(" Line %d is about the same and comes first.", before)
+	}
+	return predicted(line, message, changes, err)
+}
+
+func predicted(line int, message string, changes []session.Change, err error) answer {
+	return answer{Prediction: Prediction{line, session.ForecastOf(message, changes, err)}}
+}
+
+func invalid(line int, err error) answer {
+	a := predicted(line, "", nil, err)
+	a.Outcome, a.Code = session.WouldFail, invalidRow
+	return a
 }
 
 // repeats remembers what rows are about, so that a row about the same as one before it is known.

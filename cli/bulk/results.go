@@ -286,10 +286,10 @@ func syncFolder(path string) error {
 }
 
 // peekResults reads the results of earlier runs and leaves them as they are; nil if there are none.
-func peekResults(f Flags, mark uint32) (*results, error) {
-	path := f.resultsPath()
-	if path == "" {
-		return nil, nil
+func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
+	path, err := f.checkPaths(out)
+	if err != nil || path == "" {
+		return nil, err
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,42 @@
+package bulk
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/streams"
+)
+
+// predict runs a dry run, and returns what it writes for each row.
+func (d *desk) predict() ([]string, error) {
+	d.t.Helper()
+	s, out, _ := streams.Buffers("")
+	in, err := openInput(d.options.Flags, s.In)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	dry := session.New(s, func(string) string { return "" }, "test")
+	dry.Output = output.Options{Format: output.JSONL, Fields: []string{"row", "outcome", "code"}}
+	err = newRun(d.options, d.service.work(), in, s).rehearse(d.t.Context(), dry, markOf("make", "here"))
+	return strings.Split(strings.TrimSpace(out.String()), "\n"), err
+}
+
+func TestADryRunIsSlowedOnlyByWhatItAsks(t *testing.T) {
+	d := newDesk(t, newService(), "a", "b")
+	d.must()
+	d.write("a", "b", "bad", "bad", "bad", "c")
+	d.options.Rate = 1e-6 // one request, and then none for days
+	lines, err := d.predict()
+	want := `{"row":2,"outcome":"ok","code":""}
+{"row":3,"outcome":"ok","code":""}
+{"row":4,"outcome":"failed","code":"invalid_row"}
+{"row":5,"outcome":"failed","code":"invalid_row"}
+{"row":6,"outcome":"failed","code":"invalid_row"}
+{"row":7,"outcome":"ok","code":""}`
+	if got := strings.Join(lines, "\n"); got != want || err == nil || err.Error() != "3 of 6 rows would fail." {
+		t.Errorf("%v, and\n%s", err, got)
+	}
+}
