@@ -6,7 +6,6 @@ package streams
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"example.com/perks/api"
 	"example.com/perks/api/plain"
 )
 
@@ -122,11 +122,8 @@ func (s *Streams) say(kind, before, format string, args ...any) {
 
 func (s *Streams) tell(kind, before, text string) {
 	if s.JSON {
-		var line bytes.Buffer
-		enc := json.NewEncoder(&line)
-		enc.SetEscapeHTML(false)
-		_ = enc.Encode(map[string]told{kind: {plain.Text(strings.TrimSpace(text))}}) // a string always marshals
-		_, _ = s.Err.Write(line.Bytes())
+		line, _ := api.EncodeJSON(map[string]told{kind: {plain.Text(strings.TrimSpace(text))}}) // a string always marshals
+		_, _ = s.Err.Write(append(line, '\n'))
 		return
 	}
 	fmt.Fprint(s.Err, before+plain.Text(text)+"\n")
