@@ -22,12 +22,12 @@ func ExitCodes() []Meaning {
 	return []Meaning{
 		{code(exit.OK), "done"},
 		{code(exit.Failed), "refused or failed"},
-		{code(exit.WrongUsage), "wrong usage, or a file that is wrong as a whole; nothing was sent"},
+		{code(exit.WrongUsage), "wrong usage, or a file that cannot be used; nothing was sent"},
 		{code(exit.WasCanceled), "cancelled"},
 		{code(exit.Denied), "not logged in, or not allowed"},
 		{code(exit.NotFound), "not found"},
-		{code(exit.Conflict), "conflict: already redeemed, changed meanwhile, or another run at work"},
-		{code(exit.SomeFailed), "some rows of a bulk run failed, or are unknown; in a dry run: would fail"},
+		{code(exit.Conflict), "conflict: already redeemed, changed meanwhile, or another run is using the results file"},
+		{code(exit.SomeFailed), "some rows failed or are unknown, or in a dry run would fail"},
 		{code(exit.Unreached), "the server was not reached, or the outcome is unknown"},
 		{code(exit.Interrupted), "interrupted"},
 	}

@@ -82,5 +82,5 @@ func hint(err error, base, path string) error {
 	if parseErr != nil || address.Path == "" || !client.Missing(err) || !strings.HasPrefix("/"+strings.TrimLeft(path, "/")+"/", strings.TrimRight(address.Path, "/")+"/") {
 		return err
 	}
-	return &exit.Advised{Err: err, Advice: fmt.Sprintf("PATH begins behind %s: leave %s out.", base, address.Path)}
+	return &exit.Advised{Err: err, Advice: fmt.Sprintf("PATH is relative to %s: leave %s out.", base, address.Path)}
 }

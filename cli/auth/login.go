@@ -50,7 +50,7 @@ func NewLogin(s *session.Session) *cobra.Command {
 	flags.StringVar(&o.apiURL, "api-url", "", "the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
 	flags.StringVar(&o.clientID, "client-id", "", "the `id` of the client (env "+session.EnvClientID+")")
 	flags.BoolVar(&o.secretStdin, "secret-stdin", false, "read the secret from standard input (else env "+session.EnvClientSecret+", or you are asked)")
-	flags.BoolVar(&o.insecureHTTP, "insecure-http", false, "allow http to this address on another computer, where others may read the secret on the way")
+	flags.BoolVar(&o.insecureHTTP, "insecure-http", false, "allow http to this address even if it is another computer; others on the network can read the secret")
 	return cmd
 }
 

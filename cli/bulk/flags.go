@@ -34,10 +34,10 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	flags.StringVar(&f.File, "file", "", "work through the rows of this `file`, - for standard input")
 	flags.StringVar(&f.Format, "format", "", "what --file is: csv or jsonl (default by its name, or by how it begins)")
 	flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file`, - for standard output (default FILE.results.jsonl; for standard input, -)")
-	flags.StringVar(&f.Failed, "failed", "", "write the rows that failed to this `file`, each with the reason, as input for another run")
+	flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
 	flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "how many rows are under way at once, 1 to "+strconv.Itoa(maxConcurrency))
 	flags.Float64Var(&f.Rate, "rate", 0, "begin at most this many rows per `second` (default as many as can be)")
-	flags.BoolVar(&f.AllowEmpty, "allow-empty", false, "take a file without rows for nothing to do, and not for a mistake")
+	flags.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept a file without rows")
 	flags.IntVar(&f.MaxErrors, "max-errors", 0, "take no further rows when this `many` have failed (default go on)")
 }
 

@@ -194,7 +194,7 @@ func check(ctx context.Context, task Task, line, before int) answer {
 		return answer{err: err}
 	}
 	if before > 0 {
-		message += fmt.Sprintf(" Line %d is about the same and comes first.", before)
+		message += fmt.Sprintf(" Line %d, about the same record, comes first.", before)
 	}
 	return predicted(line, message, changes, err)
 }

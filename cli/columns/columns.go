@@ -117,7 +117,7 @@ func (k *Known) resolve(names []string, kind, family string) (columns []string, 
 		case !utf8.ValidString(name):
 			problems.Add(strings.ToValidUTF8(name, "\uFFFD"), "must be valid UTF-8")
 		case name == Unreadable:
-			problems.Add(name, "could not be read; mend it and put it in place of this object")
+			problems.Add(name, "could not be read; correct it and replace this object with it")
 		case !known:
 			problems.Add(name, "is not a %s that is known here; the %ss are %s", kind, kind, k.list(family))
 		case column != "" && at >= 0:

@@ -103,7 +103,7 @@ func Swallowed(cmd *cobra.Command, args []string) error {
 		i++
 		name, _, _ := strings.Cut(args[i], "=")
 		if name, isLong := strings.CutPrefix(name, "--"); isLong && name != "" && cmd.Flags().Lookup(name) != nil {
-			return exit.Usagef("--%s lacks its value: --%s follows. If that is the value, write --%s=%s", flag.Name, name, flag.Name, args[i])
+			return exit.Usagef("--%s has no value: --%s follows. If that is the value, write --%s=%s", flag.Name, name, flag.Name, args[i])
 		}
 	}
 	return nil

@@ -34,6 +34,6 @@ const FileHelp = "The result of each row is written as it ends, by default to FI
 	"resumes, however the run before it ended: rows that are done are not sent again, and those that may be done are\n" +
 	"looked up first. --failed keeps the rows that failed, as input for another run. Exit code 7 says that some rows\n" +
 	"failed or are unknown, 8 that the server was not reached.\n\n" +
-	"--dry-run reads what every row is about and says what would become of it, with --output json row by row. It sends no\n" +
-	"change and writes no results. It cannot know what others do meanwhile, how much stock the rows above use up, or who\n" +
-	"may change a record."
+	"--dry-run predicts what each row would do, without changing anything or writing results; --output json lists every\n" +
+	"row. It cannot foresee what others do meanwhile, whether the rows above use up the stock, or whether you may change\n" +
+	"a record."

@@ -35,8 +35,8 @@ func newRedeem(s *session.Session) *cobra.Command {
 		Use:   "redeem {PERK --user USER | --file FILE}",
 		Short: "Redeem a perk for a user, or many",
 		Long: "Redeem a perk for a user. Each request carries an idempotency key, so that running it again with the same\n" +
-			"key cannot redeem twice. If the reply is lost, the user's redemptions are read, and one that fits is confirmed\n" +
-			"under the key; if the outcome stays unknown, the exit code is 8 and the command to run is shown.\n\n" + redeemFileHelp,
+			"key cannot redeem twice. If the reply is lost, perksctl looks for the redemption in the user's list and confirms\n" +
+			"it under the key; if the outcome stays unknown, it exits with code 8 and shows the command to run.\n\n" + redeemFileHelp,
 		Example: "  perksctl perk redeem coffee-2for1 --user alice\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata ticket=4711 --metadata channel=phone\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata '{\"guests\": 2}'\n" +
@@ -69,8 +69,8 @@ func newRedeem(s *session.Session) *cobra.Command {
 	flags.StringVarP(&o.userID, "user", "u", "", "the `id` of the user")
 	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "keep this with the redemption: `key=value`, repeatable, or one JSON object")
 	flags.StringVar(&o.key, "idempotency-key", "", "name for this request; the same again is answered the same (default a new UUID)")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request, or with --file every row, and what would come of it; change nothing")
-	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: a redemption found after a lost reply is this run's; nobody else redeems for these users")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
+	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: count a redemption found after a lost reply as this run's, because nobody else redeems for these users")
 	file.Bind(cmd)
 	return cmd
 }

@@ -16,8 +16,8 @@ import (
 const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +
 	"and either metadata, a JSON object, or columns such as metadata.ticket, whose cells are texts. The other columns of\n" +
 	"an export of redemptions are passed over. Each row has an idempotency key of its own, so that no row is redeemed\n" +
-	"twice. At a service that ignores these keys, a redemption that is found after a lost reply may be somebody else's:\n" +
-	"the row is unknown then, unless you say with --assume-mine that nobody else redeems for these users.\n\n" + command.FileHelp
+	"twice. If the service ignores these keys, a redemption found after a lost reply may be somebody else's: the row stays\n" +
+	"unknown, unless you say with --assume-mine that nobody else redeems for these users.\n\n" + command.FileHelp
 
 const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed again.csv\n" +
 	"  perksctl perk redeem --file winners.csv --dry-run\n" +

@@ -101,7 +101,7 @@ func takeTarget(members []api.Member, meant target, problems api.FieldErrors) (f
 	}
 	if value, given := said["propertyId"]; given {
 		if id := int64(0); value.Int(&id) != "" || id != meant.id {
-			problems.Add("propertyId", "is not %d, which is to be changed", meant.id)
+			problems.Add("propertyId", "is not %d, the property to change", meant.id)
 		}
 	}
 	ifMatch = readGuard(said, problems)

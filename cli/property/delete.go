@@ -55,7 +55,7 @@ func newDelete(s *session.Session) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.ifMatch, ifMatchFlag, "", "delete it only while this `ETag` names its current version")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the requests, or with --file every row, and what would come of them; change nothing")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the requests and what they would do, or with --file what each row would do; change nothing")
 	file.Bind(cmd)
 	return cmd
 }

@@ -23,7 +23,7 @@ func newGet(s *session.Session) *cobra.Command {
 		Use:   "get ID...",
 		Short: "Show properties by their ids",
 		Long: "Show one property, or several as a list. If one of them cannot be read, none is shown. The field etag names the\n" +
-			"version that was read: update and delete refuse to touch a later one if a file of theirs has it, or --if-match.",
+			"version that was read. Give it to update or delete, by --if-match or in a file, and they refuse any later version.",
 		Example: "  perksctl property get 42\n" +
 			"  perksctl property get 41 42 --output csv\n" +
 			"  perksctl property delete 42 --if-match \"$(perksctl property get 42 --jq .etag)\"",

@@ -59,7 +59,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 	}
 	changes.bind(cmd)
 	cmd.Flags().StringVar(&o.ifMatch, ifMatchFlag, "", "change it only while this `ETag` names its current version")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request, or with --file every row, and what would come of it; change nothing")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
 	file.Bind(cmd)
 	return cmd
 }

@@ -15,10 +15,10 @@ import (
 )
 
 const updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
-	"the fields to change; etag, as property get exports it, or if_match holds the ETag that the property must still\n" +
-	"have, and its cells must not be empty. An empty cell of a field leaves it as it is; the text null clears lat\n" +
-	"and lng. images are URLs with commas between, or a JSON array. What 'perksctl property get ... -o csv' writes\n" +
-	"can be edited and given back, with --raw or without.\n\n" + command.FileHelp
+	"the fields to change. A column etag, as property get exports it, or if_match holds the ETag that the property must\n" +
+	"still have; its cells must not be empty. In other columns, an empty cell leaves the field as it is, and the text\n" +
+	"null clears lat and lng. images are URLs with commas between, or a JSON array. You can edit an export and pass it\n" +
+	"to --file, with or without --raw: perksctl property get ... -o csv\n\n" + command.FileHelp
 
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"

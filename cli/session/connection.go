@@ -151,7 +151,7 @@ func isLoopback(u *url.URL) bool {
 func (s *Session) CheckVariables() error {
 	for _, name := range []string{EnvAPIURL, EnvClientID, EnvClientSecret, EnvToken, EnvProfile, EnvCACert} {
 		if at := strings.IndexFunc(s.env(name), unicode.IsControl); at >= 0 {
-			return exit.Usagef("%s has a character in it that cannot be sent, %q at position %d. Does it come from a file with Windows line ends?", name, s.env(name)[at], at+1)
+			return exit.Usagef("%s contains %q at position %d, which cannot be sent. Does it come from a file with Windows line endings?", name, s.env(name)[at], at+1)
 		}
 	}
 	return nil
@@ -165,7 +165,7 @@ func (s *Session) Advise(err error) error {
 	}
 	for _, name := range []string{EnvToken, EnvClientSecret} {
 		if s.env(name) != "" {
-			return &exit.Advised{Err: err, Advice: "The credentials are those of " + name + ": correct it, or unset it to use a profile."}
+			return &exit.Advised{Err: err, Advice: "The credentials come from " + name + ": correct it, or unset it to use a profile."}
 		}
 	}
 	return err

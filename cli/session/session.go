@@ -102,7 +102,7 @@ func (s *Session) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Debug, "debug", false, "show requests and answers on standard error, without secrets")
 	flags.DurationVar(&f.Timeout, "timeout", 0, "end all requests of the command after this `duration`, such as 10s (default 30s for each request)")
 	flags.BoolVar(&f.NoColour, "no-color", false, "write no colour (env NO_COLOR)")
-	flags.BoolVarP(&f.Quiet, "quiet", "q", false, "tell only errors")
+	flags.BoolVarP(&f.Quiet, "quiet", "q", false, "write only errors to standard error")
 }
 
 // Prepare checks the global flags and applies those that change the streams.

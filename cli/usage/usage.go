@@ -124,9 +124,9 @@ func AboutFile(err error) string {
 	case errors.Is(failed, fs.ErrNotExist):
 		reason = "there is no such file"
 	case errors.Is(failed, fs.ErrPermission):
-		reason = "you may not do that with it"
+		reason = "permission denied"
 	case errors.Is(failed, syscall.EISDIR):
-		reason = "it is a folder, not a file"
+		reason = "it is a folder"
 	}
 	text = strings.Replace(text, failed.Error(), failed.Path+": "+reason, 1)
 	return strings.Replace(text, fmt.Sprintf("%[1]s: %[1]s: ", failed.Path), failed.Path+": ", 1)
