@@ -17,6 +17,7 @@ type job struct {
 	subject string         // of the task
 	invalid error          // why there is no task
 	broken  *rows.RowError // why there is not even a row
+	done    bool           // by an earlier run; there is no task
 	sent    bool           // an earlier run may have sent it
 }
 

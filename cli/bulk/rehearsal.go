@@ -24,11 +24,9 @@ type Prediction struct {
 // rehearsal predicts what would become of every row, and changes nothing: neither at the service nor in the files of a run.
 type rehearsal struct {
 	*run
-	earlier *results // of runs before, only read; nil if there are none
 	repeats repeats
 	coming  chan chan answer // of the rows that are being checked, in their order
 
-	read         int64 // rows so far; the one goroutine that reads has it
 	checked, bad int64
 }
 
@@ -44,7 +42,8 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 		return err
 	}
 	h := &rehearsal{run: r, coming: make(chan chan answer, r.options.Concurrency-1)}
-	if h.earlier, err = peekResults(r.options.Flags, s.Streams.Out, mark); err != nil {
+	r.books = &books{journal: &journal{}}
+	if r.results, err = peekResults(r.options.Flags, s.Streams.Out, mark); err != nil {
 		return err
 	}
 	if err := r.options.checkFailed(r.input.format); err != nil {
@@ -154,37 +153,23 @@ func (h *rehearsal) readAll(ctx context.Context) {
 // prepare does what must be done row by row, in their order. Without a task, the answer is known already; before is the line
 // of an earlier row about the same, 0 if there is none.
 func (h *rehearsal) prepare(row rows.Row, err error) (known answer, task Task, before int) {
-	var broken *rows.RowError
+	j, err := h.run.read(row, err)
 	switch {
-	case errors.As(err, &broken):
-		h.read++
-		return invalid(broken.Line, broken.Err), nil, 0
 	case err != nil:
-		return answer{err: h.input.explain(err, h.read)}, nil, 0
+		return answer{err: err}, nil, 0
+	case j.done:
+		return predicted(j.row, "It was done by an earlier run.", nil, nil), nil, 0
+	case j.invalid != nil:
+		a := predicted(j.row, "", nil, j.invalid)
+		a.Outcome, a.Code = session.WouldFail, invalidRow
+		return a, nil, 0
 	}
-	h.read++
-	if h.earlier != nil {
-		if err := h.earlier.isSame(row, h.input.name); err != nil {
-			return answer{err: err}, nil, 0
-		}
-		if state, _ := h.earlier.state(row.Line); state >= firstDone {
-			return predicted(row.Line, "It was done by an earlier run.", nil, nil), nil, 0
-		}
-	}
-	task, err = h.task.Parse(row)
-	var usage *exit.Usage
-	switch {
-	case errors.As(err, &usage):
-		return answer{err: err}, nil, 0 // it is about the whole file
-	case err != nil:
-		return invalid(row.Line, err), nil, 0
-	}
-	if before = h.repeats.note(task.Subject(), row.Line); before > 0 {
-		if err := task.After(before); err != nil {
-			return predicted(row.Line, "", nil, err), nil, 0
+	if before = h.repeats.note(j.task.Subject(), j.row); before > 0 {
+		if err := j.task.After(before); err != nil {
+			return predicted(j.row, "", nil, err), nil, 0
 		}
 	}
-	return answer{}, task, before
+	return answer{}, j.task, before
 }
 
 // check asks the service about a row.
@@ -201,12 +186,6 @@ func check(ctx context.Context, task Task, line, before int) answer {
 
 func predicted(line int, message string, changes []session.Change, err error) answer {
 	return answer{Prediction: Prediction{line, session.ForecastOf(message, changes, err)}}
-}
-
-func invalid(line int, err error) answer {
-	a := predicted(line, "", nil, err)
-	a.Outcome, a.Code = session.WouldFail, invalidRow
-	return a
 }
 
 // repeats remembers what rows are about, so that a row about the same as one before it is known.

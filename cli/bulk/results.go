@@ -285,15 +285,15 @@ func syncFolder(path string) error {
 	return errors.Join(err, folder.Close())
 }
 
-// peekResults reads the results of earlier runs and leaves them as they are; nil if there are none.
+// peekResults reads the results of earlier runs, if there are any, and leaves them as they are.
 func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 	path, err := f.checkPaths(out)
-	if err != nil || path == "" {
+	if err != nil {
 		return nil, err
 	}
 	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if path == "" || errors.Is(err, fs.ErrNotExist) {
+		return streamResults(nil), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the results: %w", err)

@@ -160,38 +160,52 @@ func garbageFor(rows int64) (percent int) {
 
 // prepare makes a job of a row that needs work, and notes that it may be sent from now on.
 func (r *run) prepare(row rows.Row, err error) (*job, error) {
-	var broken *rows.RowError
-	if errors.As(err, &broken) {
-		r.seen++
-		row := rows.Row{Line: broken.Line}
-		return &job{row: row.Line, content: contentOf(row), key: r.batch.key(row.Line, contentOf(row)), invalid: broken.Err, broken: broken}, r.results.isSame(row, r.input.name)
+	j, err := r.read(row, err)
+	if err != nil || j == nil {
+		return nil, err
 	}
-	if errors.Is(err, rows.ErrEmpty) {
+	if j.done {
+		r.skip()
 		return nil, nil
 	}
-	if err != nil {
+	j.key = r.batch.key(j.row, j.content)
+	if j.invalid != nil {
+		return j, nil
+	}
+	return j, r.journal.allow(j.row)
+}
+
+// read makes a job of a row, or of why there is none, as far as that is known without the service; nil if the input is empty.
+// The error is about the whole file.
+func (r *run) read(row rows.Row, err error) (*job, error) {
+	var broken *rows.RowError
+	switch {
+	case errors.As(err, &broken):
+		row = rows.Row{Line: broken.Line}
+	case errors.Is(err, rows.ErrEmpty):
+		return nil, nil
+	case err != nil:
 		return nil, r.input.explain(err, r.seen)
 	}
 	r.seen++
 	if err := r.results.isSame(row, r.input.name); err != nil {
 		return nil, err
 	}
-	before, _ := r.results.state(row.Line)
-	if before >= firstDone {
-		r.skip()
-		return nil, nil
-	}
-	content := contentOf(row)
-	j := &job{row: row.Line, content: content, key: r.batch.key(row.Line, content), raw: row}
-	j.sent = before == unknown || r.journal.mayHaveSent(row.Line)
-	if j.task, j.invalid = r.task.Parse(row); j.invalid != nil {
-		var usage *exit.Usage
-		if errors.As(j.invalid, &usage) {
-			return nil, j.invalid // it is about the whole file
-		}
+	j := &job{row: row.Line, content: contentOf(row), raw: row, broken: broken}
+	if broken != nil {
+		j.invalid = broken.Err
 		return j, nil
 	}
-	return j, r.journal.allow(row.Line)
+	before, _ := r.results.state(row.Line)
+	if j.done = before >= firstDone; j.done {
+		return j, nil
+	}
+	j.sent = before == unknown || r.journal.mayHaveSent(row.Line)
+	j.task, j.invalid = r.task.Parse(row)
+	if errors.As(j.invalid, new(*exit.Usage)) {
+		return nil, j.invalid
+	}
+	return j, nil
 }
 
 // maxAway bounds the rows that wait, without a seat, until what became of them can be known.
