@@ -91,7 +91,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	if o.paginate {
-		return printer.List(ctx, items(c.DoPages(ctx, o.request)))
+		return hint(printer.List(ctx, items(c.DoPages(ctx, o.request))), c.BaseURL(), o.request.Path)
 	}
 	answer, err := c.Do(ctx, o.request)
 	if err != nil {
