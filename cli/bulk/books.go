@@ -141,10 +141,9 @@ func (f Flags) checkPaths(out io.Writer) (results string, err error) {
 
 // checkFailed refuses a name by which another run would take the failed rows for another format.
 func (f Flags) checkFailed(format rows.Format) error {
-	ending := strings.ToLower(filepath.Ext(f.Failed))
-	is, known := map[string]rows.Format{".csv": rows.CSV, ".jsonl": rows.JSONL, ".ndjson": rows.JSONL, ".json": rows.JSON}[ending]
-	if !known || is == format {
-		return nil
+	is, err := rows.FormatOf(f.Failed)
+	if err != nil || is == format {
+		return nil // without such a name, a run goes by how the file begins
 	}
 	name := strings.TrimSuffix(f.Failed, filepath.Ext(f.Failed)) + "." + string(format)
 	return exit.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Call it %s.", f.Failed, format, is, name)
