@@ -54,3 +54,47 @@ func TestUnknownRowMayStillBeUnderWay(t *testing.T) {
 		t.Errorf("waited %v for what the run before may have sent", d.waits)
 	}
 }
+
+// TestWhatAKilledRunLeftIsTheRowsOnlyByItsKey kills a run in the middle of a row, where others do the same work.
+func TestWhatAKilledRunLeftIsTheRowsOnlyByItsKey(t *testing.T) {
+	for name, test := range map[string]struct {
+		done    []string // by the killed run
+		other   bool     // somebody else does the work meanwhile
+		honours bool
+		known   bool // to the killed run
+		age     time.Duration
+		result  string
+	}{
+		"done, and keys count":                    {[]string{"a"}, false, true, true, 0, "2 ok a-1"},
+		"done, and reading shows that keys count": {[]string{"a"}, false, true, false, 0, "2 ok a-1"},
+		"done, and keys are too old":              {[]string{"a"}, false, true, true, 21 * time.Hour, "2 unknown ambiguous"},
+		"done, and a clock that was set back":     {[]string{"a"}, false, true, true, -21 * time.Hour, "2 unknown ambiguous"},
+		"done, and keys do not count":             {[]string{"a"}, false, false, false, 0, "2 unknown ambiguous"},
+		"another's, and keys count":               {nil, true, true, true, 0, "2 failed already_redeemed"},
+		"another's, and reading shows it":         {nil, true, true, false, 0, "2 failed already_redeemed"},
+		"another's, and keys do not count":        {nil, true, false, false, 0, "2 unknown ambiguous"},
+		"not done, and keys do not count":         {nil, false, false, false, 0, "2 ok a-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService()
+			s.honours, s.shared = test.honours, true
+			d := newDesk(t, s, "a")
+			d.kill(test.done)
+			if test.known {
+				d.append("keys")
+			}
+			if test.other {
+				s.made["a"] = []string{"a-other"}
+			}
+			s.order = nil
+			d.now = d.now.Add(test.age)
+			for range 2 { // what is ambiguous stays so
+				d.must()
+				d.want(test.result)
+			}
+			if len(s.made["a"]) != 1 {
+				t.Errorf("made %v", s.made["a"])
+			}
+		})
+	}
+}
