@@ -63,7 +63,7 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 	if err == nil {
 		err = h.input.checkRows(h.checked)
 	}
-	s.Streams.Note("%s checked; nothing was sent.", count(h.checked, "row"))
+	s.Streams.Note("%s checked; no change was sent.", count(h.checked, "row"))
 	if h.repeats.full {
 		s.Streams.Warn("The rows are about more than %d different records; repeats of the others were not looked for.", maxRepeats)
 	}
