@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/exit"
@@ -64,7 +65,7 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 		err = h.input.checkRows(h.checked)
 	}
 	s.Streams.Note("%s checked; no change was sent.", count(h.checked, "row"))
-	if h.repeats.full {
+	if h.repeats.full.Load() {
 		s.Streams.Warn("The rows are about more than %d different records; repeats of the others were not looked for.", maxRepeats)
 	}
 	if err == nil && h.bad > 0 {
@@ -192,7 +193,7 @@ func predicted(line int, message string, changes []session.Change, err error) an
 type repeats struct {
 	seed  maphash.Seed
 	lines map[uint64]uint32 // by a sum of the subject
-	full  bool
+	full  atomic.Bool       // read while a row may still be noted
 }
 
 // maxRepeats bounds what is remembered, at about 40 bytes each.
@@ -207,7 +208,9 @@ func (r *repeats) note(subject string, line int) (before int) {
 	if before, again := r.lines[sum]; again {
 		return int(before)
 	}
-	if r.full = r.full || len(r.lines) == maxRepeats; !r.full {
+	if len(r.lines) == maxRepeats {
+		r.full.Store(true)
+	} else {
 		r.lines[sum] = uint32(line) // #nosec G115 -- no input has four thousand million lines
 	}
 	return 0

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,5 +39,19 @@ func TestADryRunIsSlowedOnlyByWhatItAsks(t *testing.T) {
 {"row":7,"outcome":"ok","code":""}`
 	if got := strings.Join(lines, "\n"); got != want || err == nil || err.Error() != "3 of 6 rows would fail." {
 		t.Errorf("%v, and\n%s", err, got)
+	}
+}
+
+// TestADryRunEndsWhileRowsAreRead is for the race detector: enough rows are bad long before the last one is read.
+func TestADryRunEndsWhileRowsAreRead(t *testing.T) {
+	names := make([]string, 2000)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	names[0] = "bad"
+	d := newDesk(t, newService(), names...)
+	d.options.MaxErrors, d.options.Concurrency = 1, 64
+	if lines, err := d.predict(); len(lines) != 1 || err == nil || err.Error() != "1 of 1 row would fail." {
+		t.Errorf("%v, and %q", err, lines)
 	}
 }
