@@ -81,7 +81,9 @@ func (e *idEncoder) item(r record) error {
 	if string(id) == "null" {
 		return &exit.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", e.id), Advice: "Choose another field, such as with --jq."}
 	}
-	// With a line end in it, one id would be two.
-	_, err := io.WriteString(e.out, strings.NewReplacer("\r", " ", "\n", " ").Replace(textOf(id))+"\n")
+	_, err := io.WriteString(e.out, unbroken.Replace(textOf(id))+"\n")
 	return err
 }
+
+// unbroken takes the line ends out of an id, which would be two with one.
+var unbroken = strings.NewReplacer("\r", " ", "\n", " ")
