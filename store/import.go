@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -76,15 +77,76 @@ func (k Kind) fields(names ...string) (set Fields) {
 // Needs is the fields without which there can be no new record.
 func (k Kind) Needs() Fields { return k.needs }
 
-// Missing says what a new record of the id would need beside what its row has.
-func (k Kind) Missing(id string, absent Fields) error {
+// Scanner is one row of what a query found.
+type Scanner interface{ Scan(into ...any) error }
+
+type scanner func(into ...any) error
+
+func (s scanner) Scan(into ...any) error { return s(into...) }
+
+// ScanMissing reads the line and the id of a new record and the fields that it lacks, and refuses its row.
+func (k Kind) ScanMissing(r Scanner) (RefusedRow, error) {
+	var row RefusedRow
+	var id string
+	var lacks Fields
+	err := r.Scan(&row.Line, &id, &lacks)
 	var missing []string
 	for i, name := range k.names {
-		if (absent & k.needs).has(i) {
+		if (lacks & k.needs).has(i) {
 			missing = append(missing, name)
 		}
 	}
-	return fmt.Errorf("there is no %s %q yet, and a new one needs %s", k.name, id, strings.Join(missing, ", "))
+	row.Err = fmt.Errorf("there is no %s %q yet, and a new one needs %s", k.name, id, strings.Join(missing, ", "))
+	return row, err
+}
+
+// Partial is a staged record whose row leaves fields open, and the record that is known of its id.
+type Partial[R any] struct {
+	Staged, Known R
+	Place         int64 // of the staged record
+	Row
+}
+
+// ScanPartial returns what reads Place, Line and Absent, and then each of the two records by scan.
+func ScanPartial[R any](scan func(Scanner) (R, error)) func(Scanner) (Partial[R], error) {
+	return func(r Scanner) (p Partial[R], err error) {
+		p.Staged, err = scan(scanner(func(staged ...any) (err error) {
+			p.Known, err = scan(scanner(func(known ...any) error {
+				return r.Scan(slices.Concat([]any{&p.Place, &p.Line, &p.Absent}, staged, known)...)
+			}))
+			return err
+		}))
+		return p, err
+	}
+}
+
+// Overlay is a record that can take fields from the one that is known.
+type Overlay[R any] interface {
+	Over(known R, absent Fields) (R, error)
+}
+
+// MakeWhole gives staged records of known ids the fields that their rows leave open, and hands each to put. It fails with a
+// *RowsRefused when rows are missing fields, or break a rule together with what they keep.
+func MakeWhole[R Overlay[R]](missing iter.Seq2[RefusedRow, error], partials iter.Seq2[Partial[R], error], put func(place int64, whole R) error) error {
+	var refused RowsRefused
+	for row, err := range missing {
+		if err != nil {
+			return err
+		}
+		refused.add(row.Line, row.Err)
+	}
+	for p, err := range partials {
+		if err != nil {
+			return err
+		}
+		whole, err := p.Staged.Over(p.Known, p.Absent)
+		if err != nil {
+			refused.add(p.Line, err)
+		} else if err := put(p.Place, whole); err != nil {
+			return err
+		}
+	}
+	return refused.err()
 }
 
 // Over returns the record with the fields that are absent from its row as they are in the one that is known. The error
@@ -126,18 +188,14 @@ type RefusedRow struct {
 	Err  error
 }
 
-// Add notes a row. A nil error is none.
-func (r *RowsRefused) Add(line int, err error) {
-	if err == nil {
-		return
-	}
+func (r *RowsRefused) add(line int, err error) {
 	if r.Count++; len(r.Rows) < maxRefused {
 		r.Rows = append(r.Rows, RefusedRow{line, err})
 	}
 }
 
-// Err returns r if there are any such rows.
-func (r *RowsRefused) Err() error {
+// err returns r if there are any such rows.
+func (r *RowsRefused) err() error {
 	if r.Count == 0 {
 		return nil
 	}

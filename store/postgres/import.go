@@ -109,90 +109,44 @@ func (s *session) copyToStaged(spool *spool) error {
 var rowColumns = []column{integerColumn("line"), integerColumn("absent")}
 
 // partials says how staged records of a kind are made whole.
-type partials[T overlay[T]] struct {
+type partials[T store.Overlay[T]] struct {
 	kind    store.Kind
 	columns []column
 	values  func(T) []any
 	scan    func(row) (T, error)
-	// known selects what is known of the staged records that are not whole, then what is staged of them, each for scan,
-	// and then line, absent and place.
-	known string
-	table string // where the kind's records are
-	lacks string // of absent, what a new record cannot do without
-}
-
-type overlay[T any] interface {
-	Over(known T, absent store.Fields) (T, error)
+	known   string // selects what store.ScanPartial reads, of the staged records that are not whole
+	table   string // where the kind's records are
+	lacks   string // of absent, what a new record cannot do without
 }
 
 // makeWhole gives the staged records of known ids the fields that their rows leave open. The caller, or the query, sees to
 // it that no one else changes those fields before the commit. Rows that cannot be made whole are refused.
-func makeWhole[T overlay[T]](s *session, p partials[T]) error {
-	var refused store.RowsRefused
-	for missing, err := range each(s, scanMissing(p.kind), `
-		SELECT line, id::text, lacks FROM (SELECT *, `+p.lacks+` AS lacks FROM staged) AS new
-		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY place`, int64(p.kind.Needs())) {
-		if err != nil {
-			return err
-		}
-		refused.Add(missing.Line, missing.Err)
-	}
+func makeWhole[T store.Overlay[T]](s *session, p partials[T]) error {
 	whole, err := newSpool(p.columns)
 	if err != nil {
 		return err
 	}
 	defer whole.close()
-	for row, err := range each(s, scanPartial(p.scan), p.known) {
-		if err != nil {
-			return err
-		}
-		record, err := row.staged.Over(row.known, row.Absent)
-		if err != nil {
-			refused.Add(row.Line, err)
-		} else if err := whole.add(row.place, p.values(record)); err != nil {
-			return err
-		}
+	missing := each(s, p.kind.ScanMissing, `
+		SELECT line, id::text, lacks FROM (SELECT *, `+p.lacks+` AS lacks FROM staged) AS new
+		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY place`, int64(p.kind.Needs()))
+	err = store.MakeWhole(missing, each(s, store.ScanPartial(p.scan), p.known), func(place int64, record T) error {
+		return whole.add(place, p.values(record))
+	})
+	if err != nil || whole.count == 0 {
+		return err
 	}
-	if err := cmp.Or(refused.Err(), whole.finish()); err != nil || whole.count == 0 {
+	if err := whole.finish(); err != nil {
 		return err
 	}
 	if err := s.exec(`DELETE FROM staged AS new USING ` + p.table + ` AS old WHERE new.absent <> 0 AND old.id = new.id`); err != nil {
 		return err
 	}
-	return cmp.Or(s.copyToStaged(whole), s.exec(`ANALYZE staged`))
-}
-
-func scanMissing(kind store.Kind) func(row) (store.RefusedRow, error) {
-	return func(r row) (missing store.RefusedRow, err error) {
-		var id string
-		var absent store.Fields
-		err = r.Scan(&missing.Line, &id, &absent)
-		missing.Err = kind.Missing(id, absent)
-		return missing, err
+	if err := s.copyToStaged(whole); err != nil {
+		return err
 	}
+	return s.exec(`ANALYZE staged`)
 }
-
-// partial is a record that is staged and not whole, and what is known of it.
-type partial[T any] struct {
-	staged, known T
-	place         int64
-	store.Row
-}
-
-func scanPartial[T any](scan func(row) (T, error)) func(row) (partial[T], error) {
-	return func(r row) (p partial[T], err error) {
-		p.staged, err = scan(scanner(func(into ...any) (err error) {
-			p.known, err = scan(rowBefore{r, append(into, &p.Line, &p.Absent, &p.place)})
-			return err
-		}))
-		return p, err
-	}
-}
-
-// scanner is a row whose columns are read otherwise.
-type scanner func(into ...any) error
-
-func (s scanner) Scan(into ...any) error { return s(into...) }
 
 func (s *session) runAll(statements ...string) error {
 	for _, statement := range statements {
@@ -292,7 +246,7 @@ var partialProperties = partials[store.PropertyRecord]{
 	kind: store.PropertyKind, columns: stagedProperties, values: stagedPropertyValues, scan: scanProperty, table: `properties`,
 	lacks: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, store.OwnerField),
 	known: `
-		SELECT ` + of("old", propertyFields) + `, ` + of("new", propertyFields) + `, new.line, new.absent, new.place
+		SELECT new.place, new.line, new.absent, ` + of("new", propertyFields) + `, ` + of("old", propertyFields) + `
 		FROM staged AS new JOIN properties AS old ON old.id = new.id WHERE new.absent <> 0 FOR UPDATE OF old`,
 }
 

@@ -60,8 +60,8 @@ func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, 
 var partialPerks = partials[store.PerkRecord]{
 	kind: store.PerkKind, columns: stagedPerks, values: stagedPerkValues, scan: scanPerkRecord, table: `perks`, lacks: `absent`,
 	known: `
-		SELECT ` + perkColumns + `, p.lat, p.lng, stock.stock, p.approval, ` + stagedPerkColumns.Replace(perkColumns) + `,
-			new.lat, new.lng, new.stock, new.approval, new.line, new.absent, new.place
+		SELECT new.place, new.line, new.absent, ` + stagedPerkColumns.Replace(perkColumns) + `, new.lat, new.lng, new.stock, new.approval,
+			` + perkColumns + `, p.lat, p.lng, stock.stock, p.approval
 		FROM staged AS new JOIN perks AS p ON p.id = new.id JOIN perk_stock AS stock ON stock.perk_id = p.id WHERE new.absent <> 0`,
 }
 

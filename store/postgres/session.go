@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/perks/store"
 )
 
 // queryer is what rows can be read through: a writing session, or a view.
@@ -76,7 +78,7 @@ func (s *session) execCount(text string, args ...any) (int64, error) {
 }
 
 // row is one row of a result, to be scanned.
-type row interface{ Scan(into ...any) error }
+type row = store.Scanner
 
 // each streams a query's rows, and its error at the end if there is one.
 func each[T any](q queryer, scan func(row) (T, error), text string, args ...any) iter.Seq2[T, error] {

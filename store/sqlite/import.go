@@ -77,19 +77,13 @@ func stage[T any](ctx context.Context, s *session, staging staging[T], records i
 }
 
 // partials says how staged records of a kind are made whole. The table "staged" has line and absent of their store.Row.
-type partials[T overlay[T]] struct {
+type partials[T store.Overlay[T]] struct {
 	kind  store.Kind
-	put   func(s *session, row int64, record T) error // in place of what is staged, in its row if their order counts
+	put   func(s *session, row any, record T) error // in place of what is staged
 	scan  func(row) (T, error)
+	known string // selects what store.ScanPartial reads, of the staged records that are not whole: after a rowid, and so many
 	table string // where the kind's records are
-	// known selects rowid, line and absent of the staged records that are not whole, what is staged of them and what is
-	// known of them, each of these two for scan: after a rowid, and so many.
-	known string
 	lacks string // of absent, what a new record cannot do without
-}
-
-type overlay[T any] interface {
-	Over(known T, absent store.Fields) (T, error)
 }
 
 // madeWholeAtOnce is how many records are read before they are written.
@@ -97,67 +91,29 @@ const madeWholeAtOnce = 1000
 
 // makeWhole gives the staged records of known ids the fields that their rows leave open. Rows for which that cannot be done
 // are refused.
-func makeWhole[T overlay[T]](s *session, p partials[T]) error {
-	var refused store.RowsRefused
-	for missing, err := range each(s, scanMissing(p.kind), `
+func makeWhole[T store.Overlay[T]](s *session, p partials[T]) error {
+	missing := each(s, p.kind.ScanMissing, `
 		SELECT line, id, `+p.lacks+` AS lacks FROM staged
-		WHERE lacks & ? <> 0 AND id NOT IN (SELECT id FROM `+p.table+`) ORDER BY rowid`, int64(p.kind.Needs())) {
-		if err != nil {
-			return err
-		}
-		refused.Add(missing.Line, missing.Err)
-	}
-	for last := int64(0); ; {
-		rows, err := all(s, scanPartial(p.scan), p.known, last, madeWholeAtOnce)
-		if err != nil {
-			return err
-		}
-		if len(rows) == 0 {
-			return refused.Err()
-		}
-		for _, row := range rows {
-			record, err := row.staged.Over(row.known, row.Absent)
+		WHERE lacks & ? <> 0 AND id NOT IN (SELECT id FROM `+p.table+`) ORDER BY rowid`, int64(p.kind.Needs()))
+	known := func(yield func(store.Partial[T], error) bool) {
+		for last := int64(0); ; {
+			rows, err := all(s, store.ScanPartial(p.scan), p.known, last, madeWholeAtOnce)
 			if err != nil {
-				refused.Add(row.Line, err)
-			} else if err := p.put(s, row.rowid, record); err != nil {
-				return err
+				yield(store.Partial[T]{}, err)
 			}
-			last = row.rowid
+			if len(rows) == 0 {
+				return
+			}
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+				last = row.Place
+			}
 		}
 	}
+	return store.MakeWhole(missing, known, func(place int64, record T) error { return p.put(s, place, record) })
 }
-
-func scanMissing(kind store.Kind) func(row) (store.RefusedRow, error) {
-	return func(r row) (missing store.RefusedRow, err error) {
-		var id string
-		var absent store.Fields
-		err = r.Scan(&missing.Line, &id, &absent)
-		missing.Err = kind.Missing(id, absent)
-		return missing, err
-	}
-}
-
-// partial is a record that is staged and not whole, and what is known of it.
-type partial[T any] struct {
-	staged, known T
-	rowid         int64
-	store.Row
-}
-
-func scanPartial[T any](scan func(row) (T, error)) func(row) (partial[T], error) {
-	return func(r row) (p partial[T], err error) {
-		p.staged, err = scan(scanner(func(into ...any) (err error) {
-			p.known, err = scan(rowAfter{r, append([]any{&p.rowid, &p.Line, &p.Absent}, into...)})
-			return err
-		}))
-		return p, err
-	}
-}
-
-// scanner is a row whose columns are read otherwise.
-type scanner func(into ...any) error
-
-func (s scanner) Scan(into ...any) error { return s(into...) }
 
 // ImportUsers adds the users that are not known yet.
 func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error], by store.Actor, at time.Time) (store.Imported, error) {
@@ -223,25 +179,20 @@ func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.Propert
 		entry: store.Import{Action: store.ActionImportProperties, Subject: store.PropertiesSubject, By: by, At: at},
 		table: `CREATE TEMP TABLE staged AS SELECT 0 AS line, 0 AS absent, * FROM properties WHERE false;
 			CREATE UNIQUE INDEX temp.staged_by_id ON staged (id)`,
-		add: func(s *session, property store.PropertyRecord) error {
-			return stageProperty(s, property)
-		},
+		add:   func(s *session, property store.PropertyRecord) error { return stageProperty(s, nil, property) },
 		merge: mergeProperties,
 	}, rows)
 }
 
-// stageProperty replaces a record of the same id.
-func stageProperty(s *session, property store.PropertyRecord) error {
-	return s.exec(`INSERT OR REPLACE INTO staged (line, absent, `+propertyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		append([]any{property.Row.Line, int64(property.Row.Absent)}, propertyValues(property)...)...)
+// stageProperty puts a record into its row, or without one behind all others. It replaces one of the same id.
+func stageProperty(s *session, row any, property store.PropertyRecord) error {
+	return s.exec(`INSERT OR REPLACE INTO staged (rowid, line, absent, `+propertyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		append([]any{row, property.Row.Line, int64(property.Row.Absent)}, propertyValues(property)...)...)
 }
 
 var partialProperties = partials[store.PropertyRecord]{
-	kind: store.PropertyKind, scan: scanProperty, table: `properties`,
+	kind: store.PropertyKind, put: stageProperty, scan: scanProperty, table: `properties`,
 	lacks: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, store.OwnerField),
-	put: func(s *session, row int64, property store.PropertyRecord) error {
-		return stageProperty(s, property)
-	},
 	known: `
 		SELECT new.rowid, new.line, new.absent, ` + of("new", propertyColumns) + `, ` + of("old", propertyColumns) + `
 		FROM staged AS new CROSS JOIN properties AS old ON old.id = new.id

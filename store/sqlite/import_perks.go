@@ -24,10 +24,6 @@ const stagedPerks = `
 	CREATE UNIQUE INDEX temp.staged_by_id ON staged (id);
 	CREATE TEMP TABLE placed (staged INTEGER PRIMARY KEY, perk INTEGER, known INTEGER, created_at INTEGER, stock INTEGER)`
 
-// stagePerk puts a record into its row, or without one behind all others. It replaces one of the same id.
-const stagePerk = `INSERT OR REPLACE INTO staged (rowid, line, absent, ` + perkFields + `, category, created_at, updated_at, stock, words)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
 // ImportPerks adds perks and updates those that are known, which keep what is held of their stock.
 func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, error], newID func() string, by store.Actor, at time.Time) (store.Imported, error) {
 	return importRecords(ctx, db, "import perks", staging[store.PerkRecord]{
@@ -37,20 +33,21 @@ func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, 
 			if perk.ID == "" {
 				perk.ID = newID()
 			}
-			return s.exec(stagePerk, stagedPerkValues(nil, perk)...)
+			return stagePerk(s, nil, perk)
 		},
 		merge: func(s *session) (created, changed int64, err error) { return mergePerks(s, by, at) },
 	}, rows)
 }
 
-func stagedPerkValues(rowid any, p store.PerkRecord) []any {
+// stagePerk puts a record into its row, or without one behind all others. It replaces one of the same id.
+func stagePerk(s *session, row any, p store.PerkRecord) error {
 	keys := p.Keys()
-	return []any{
-		rowid, p.Row.Line, int64(p.Row.Absent), p.ID, microsOrNil(p.ValidFrom), microsOrNil(p.ValidTo), p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, store.ApprovalAuto)),
+	return s.exec(`INSERT OR REPLACE INTO staged (rowid, line, absent, `+perkFields+`, category, created_at, updated_at, stock, words)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		row, p.Row.Line, int64(p.Row.Absent), p.ID, microsOrNil(p.ValidFrom), microsOrNil(p.ValidTo), p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, store.ApprovalAuto)),
 		keys.Title, keys.Category, keys.MerchantName, keys.City,
 		p.Title, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms,
-		p.Category, microsOrNilIfZero(p.CreatedAt), microsOrNilIfZero(p.UpdatedAt), p.Stock, strings.Join(keys.Words, " "),
-	}
+		p.Category, microsOrNilIfZero(p.CreatedAt), microsOrNilIfZero(p.UpdatedAt), p.Stock, strings.Join(keys.Words, " "))
 }
 
 func microsOrNilIfZero(t time.Time) *int64 {
@@ -61,10 +58,7 @@ func microsOrNilIfZero(t time.Time) *int64 {
 }
 
 var partialPerks = partials[store.PerkRecord]{
-	kind: store.PerkKind, scan: scanPerkRecord, table: `perks`, lacks: `absent`,
-	put: func(s *session, row int64, perk store.PerkRecord) error {
-		return s.exec(stagePerk, stagedPerkValues(row, perk)...)
-	},
+	kind: store.PerkKind, put: stagePerk, scan: scanPerkRecord, table: `perks`, lacks: `absent`,
 	known: `
 		SELECT new.rowid, new.line, new.absent, new.lat, new.lng, new.stock, new.approval, ` + stagedPerkColumns.Replace(perkColumns) + `,
 			p.lat, p.lng, stock.stock, p.approval, ` + perkColumns + `

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	"example.com/perks/store"
 )
 
 // queryer is what rows can be read through: the writing session, or a view.
@@ -58,7 +60,7 @@ func writeFor[T any](ctx context.Context, db *DB, doing string, work func(*sessi
 }
 
 // row is one row of a result, to be scanned.
-type row interface{ Scan(into ...any) error }
+type row = store.Scanner
 
 // each streams a query's rows, and its error at the end if there is one.
 func each[T any](q queryer, scan func(row) (T, error), text string, args ...any) iter.Seq2[T, error] {
