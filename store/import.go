@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"reflect"
@@ -126,15 +127,10 @@ type Overlay[R any] interface {
 }
 
 // MakeWhole gives staged records of known ids the fields that their rows leave open, and hands each to put. It fails with a
-// *RowsRefused when rows are missing fields, or break a rule together with what they keep.
-func MakeWhole[R Overlay[R]](missing iter.Seq2[RefusedRow, error], partials iter.Seq2[Partial[R], error], put func(place int64, whole R) error) error {
+// *RowsRefused when rows are missing fields, or break a rule together with what they keep. Which are missing fields is read
+// last: the query of partials may lock what it finds, and what was deleted until then is new.
+func MakeWhole[R Overlay[R]](partials iter.Seq2[Partial[R], error], missing iter.Seq2[RefusedRow, error], put func(place int64, whole R) error) error {
 	var refused RowsRefused
-	for row, err := range missing {
-		if err != nil {
-			return err
-		}
-		refused.add(row.Line, row.Err)
-	}
 	for p, err := range partials {
 		if err != nil {
 			return err
@@ -145,6 +141,12 @@ func MakeWhole[R Overlay[R]](missing iter.Seq2[RefusedRow, error], partials iter
 		} else if err := put(p.Place, whole); err != nil {
 			return err
 		}
+	}
+	for row, err := range missing {
+		if err != nil {
+			return err
+		}
+		refused.add(row.Line, row.Err)
 	}
 	return refused.err()
 }
@@ -194,11 +196,12 @@ func (r *RowsRefused) add(line int, err error) {
 	}
 }
 
-// err returns r if there are any such rows.
+// err returns r, in the order of the lines, if there are any such rows.
 func (r *RowsRefused) err() error {
 	if r.Count == 0 {
 		return nil
 	}
+	slices.SortStableFunc(r.Rows, func(a, b RefusedRow) int { return cmp.Compare(a.Line, b.Line) })
 	return r
 }
 

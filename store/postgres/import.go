@@ -130,7 +130,7 @@ func makeWhole[T store.Overlay[T]](s *session, p partials[T]) error {
 	missing := each(s, p.kind.ScanMissing, `
 		SELECT line, id::text, lacks FROM (SELECT *, `+p.lacks+` AS lacks FROM staged) AS new
 		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY place`, int64(p.kind.Needs()))
-	err = store.MakeWhole(missing, each(s, store.ScanPartial(p.scan), p.known), func(place int64, record T) error {
+	err = store.MakeWhole(each(s, store.ScanPartial(p.scan), p.known), missing, func(place int64, record T) error {
 		return whole.add(place, p.values(record))
 	})
 	if err != nil || whole.count == 0 {

@@ -201,6 +201,27 @@ func TestAnImportKeepsWhatOthersChangeMeanwhile(t *testing.T) {
 	}
 }
 
+func TestAPropertyThatIsDeletedMeanwhileIsNotImportedInPart(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, cluster.Database(t))
+	withProperty(t, db)
+	other := begin(t, db, `DELETE FROM properties WHERE id = 1`)
+	imported := make(chan error, 1)
+	go func() {
+		row := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: 1}, Row: store.Row{Absent: ^store.OwnerField}}
+		_, err := db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
+		imported <- err
+	}()
+	waitForLock(t, db)
+	commit(t, other)
+	if err := <-imported; !errors.As(err, new(*store.RowsRefused)) {
+		t.Errorf("the import ended with %v, want that its row lacks what a new property needs", err)
+	}
+	if n := read[int](t, db, `SELECT count(*) FROM properties`); n > 0 {
+		t.Errorf("there are %d properties, want none", n)
+	}
+}
+
 func TestWhatIsRestoredWaitsForAnImportOfProperties(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, cluster.Database(t))

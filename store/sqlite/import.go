@@ -112,7 +112,7 @@ func makeWhole[T store.Overlay[T]](s *session, p partials[T]) error {
 			}
 		}
 	}
-	return store.MakeWhole(missing, known, func(place int64, record T) error { return p.put(s, place, record) })
+	return store.MakeWhole(known, missing, func(place int64, record T) error { return p.put(s, place, record) })
 }
 
 // ImportUsers adds the users that are not known yet.
