@@ -189,8 +189,8 @@ var errHalfRestored = errors.New("a restore of it was interrupted; run 'perksd r
 func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 	was, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		for _, suffix := range []string{logSuffix, memorySuffix} {
-			_ = os.Remove(f.path + suffix)
+		if err := f.removeLog(); err != nil {
+			return "", err
 		}
 		// A link leaves alone what somebody makes meanwhile: there was nothing to lock.
 		if err := os.Link(other.path, f.path); errors.Is(err, fs.ErrExist) {
@@ -233,12 +233,18 @@ func (f file) setAside(other file, at time.Time) (former string, err error) {
 	if err := syncFolder(filepath.Dir(f.path)); err != nil {
 		return "", err
 	}
+	return former, f.removeLog()
+}
+
+// removeLog takes away what SQLite put beside the file. It returns once that is on the disk: another file that got the log
+// would be damaged by it.
+func (f file) removeLog() error {
 	for _, suffix := range []string{logSuffix, memorySuffix} {
 		if err := os.Remove(f.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
+			return err
 		}
 	}
-	return former, nil
+	return syncFolder(filepath.Dir(f.path))
 }
 
 // putBack undoes setAside, if it was interrupted, or failed, before the new file was in place.
@@ -254,10 +260,15 @@ func (f file) putBack() error {
 		if !f.isAlso(former) {
 			continue
 		}
-		if log, err := os.Stat(f.path + logSuffix); err == nil && log.Size() == 0 { // of a server that found the mark too late
-			_ = os.Remove(f.path + logSuffix)
+		log := file{path: f.path + logSuffix}
+		if is, err := os.Stat(log.path); err == nil && is.Size() == 0 { // of a server that found the mark too late
+			_ = os.Remove(log.path)
 		}
-		if err := os.Link(former+logSuffix, f.path+logSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+		err := os.Link(former+logSuffix, log.path)
+		if errors.Is(err, fs.ErrExist) && !log.isAlso(former+logSuffix) {
+			return fmt.Errorf("another program has written %s since; move it away and run 'perksd restore' again", log.path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		if err := syncFolder(filepath.Dir(f.path)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,8 +67,10 @@ func TestADatabaseIsNotRestoredFromItself(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRestoreIsTakenUp has one end between taking the log away and putting the backup in place.
-func TestAnInterruptedRestoreIsTakenUp(t *testing.T) {
+// halfRestored makes a database whose restore ended between taking the log away and putting the backup in place. The log
+// alone has the entry of the actor "committed last".
+func halfRestored(t *testing.T) (left file, backup string) {
+	t.Helper()
 	path, backup := backedUp(t)
 	db, err := Open(t.Context(), path, Options{})
 	if err != nil {
@@ -78,7 +81,7 @@ func TestAnInterruptedRestoreIsTakenUp(t *testing.T) {
 	}
 	// What a server leaves that was killed: what was committed last is in the log alone.
 	folder := t.TempDir()
-	left := file{path: filepath.Join(folder, "perks.db")}
+	left = file{path: filepath.Join(folder, "perks.db")}
 	for _, suffix := range []string{"", logSuffix} {
 		content, err := os.ReadFile(path + suffix)
 		if err != nil {
@@ -99,11 +102,14 @@ func TestAnInterruptedRestoreIsTakenUp(t *testing.T) {
 	if err := os.WriteFile(ready.path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	interrupted := time.Now().Add(-time.Hour)
-	if _, err := left.setAside(ready, interrupted); err != nil {
+	if _, err := left.setAside(ready, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
+	return left, backup
+}
 
+func TestAnInterruptedRestoreIsResumed(t *testing.T) {
+	left, backup := halfRestored(t)
 	if _, err := Open(t.Context(), left.path, Options{}); !errors.Is(err, errHalfRestored) {
 		t.Fatalf("a server that starts then: %v, want %v", err, errHalfRestored)
 	}
@@ -133,6 +139,45 @@ func TestAnInterruptedRestoreIsTakenUp(t *testing.T) {
 	}
 	if kept, err := filepath.Glob(left.path + ".before-*Z"); err != nil || len(kept) != 1 {
 		t.Errorf("the former database is kept as %q, want once", kept)
+	}
+}
+
+func TestARestoreKeepsTheLogOfAnInterruptedOneBesideAnother(t *testing.T) {
+	left, backup := halfRestored(t)
+	if err := os.WriteFile(left.path+logSuffix, []byte("of another program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), backup, left.path, time.Now(), carryNothing); err == nil || !strings.Contains(err.Error(), left.path+logSuffix) {
+		t.Errorf("beside a log of another program: %v, want a refusal that names it", err)
+	}
+	if err := os.Remove(left.path + logSuffix); err != nil {
+		t.Fatal(err)
+	}
+	former, err := Restore(t.Context(), backup, left.path, time.Now(), carryNothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(t.Context(), former, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if entries := actors(t, db); !slices.Contains(entries, "committed last") {
+		t.Errorf("the former database has entries of %q, not the one that was committed last", entries)
+	}
+}
+
+func TestARestoreDoesNotPutADatabaseBesideALogThatStays(t *testing.T) {
+	path, backup := backedUp(t)
+	target := filepath.Join(filepath.Dir(path), "new.db")
+	if err := os.MkdirAll(filepath.Join(target+logSuffix, "not empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), backup, target, time.Now(), carryNothing); err == nil {
+		t.Error("a log that could not be removed did not matter")
+	}
+	if _, err := os.Stat(target); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the database is there (%v)", err)
 	}
 }
 
