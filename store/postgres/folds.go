@@ -33,13 +33,16 @@ func foldBeyondASCII(text *string) *string {
 	return &folded
 }
 
-// mergeFolds follows the perks that were staged.
+// mergeFolds follows the perks that were staged, and writes only what is different.
 var mergeFolds = []string{
-	`DELETE FROM perk_folds AS old USING staged AS new WHERE old.perk_id = new.id`,
+	`DELETE FROM perk_folds AS old USING staged AS new
+		WHERE old.perk_id = new.id AND (` + of("old", foldedTexts) + `) IS DISTINCT FROM (` + stagedFolds + `)`,
 	`INSERT INTO perk_folds (perk_id, ` + strings.Join(foldedTexts, ", ") + `)
-		SELECT new.id, new.` + strings.Join(foldedTexts, "_fold, new.") + `_fold FROM staged AS new
-		WHERE coalesce(new.` + strings.Join(foldedTexts, "_fold, new.") + `_fold) IS NOT NULL`,
+		SELECT new.id, ` + stagedFolds + ` FROM staged AS new
+		WHERE coalesce(` + stagedFolds + `) IS NOT NULL ON CONFLICT (perk_id) DO NOTHING`,
 }
+
+var stagedFolds = "new." + strings.Join(foldedTexts, "_fold, new.") + "_fold"
 
 // foldTexts fills perk_folds for the perks that were there before it. Imports wait for the version of the catalog.
 func foldTexts(ctx context.Context, tx pgx.Tx) error {

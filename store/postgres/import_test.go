@@ -257,12 +257,15 @@ func withProperty(t *testing.T, db *DB) {
 func TestWhatAnImportLeavesEqualIsNotWritten(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, cluster.Database(t))
-	importPerks(t, db, "p", "q")
+	foreign := newPerk("f", "Title")
+	foreign.Description = "Heiß"
+	take := func() { importRows(t, db, foreign, newPerk("p", "Title"), newPerk("q", "Title")) }
+	take()
 	const versions = `
-		SELECT string_agg(concat_ws(' ', p.ctid, p.xmin, p.xmax, s.ctid, s.xmin, s.xmax), ', ' ORDER BY p.id)
-		FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id`
+		SELECT string_agg(concat_ws(' ', p.ctid, p.xmin, p.xmax, s.ctid, s.xmin, s.xmax, f.ctid, f.xmin, f.xmax), ', ' ORDER BY p.id)
+		FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id LEFT JOIN perk_folds AS f ON f.perk_id = p.id`
 	before := read[string](t, db, versions)
-	importPerks(t, db, "p", "q")
+	take()
 	if after := read[string](t, db, versions); after != before {
 		t.Errorf("the rows were written anew: %s, and before %s", after, before)
 	}
