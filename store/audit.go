@@ -55,8 +55,8 @@ type CreatedUser struct {
 
 // Restored is what the audit log shows of a database that was restored from a backup.
 type Restored struct {
-	RevocationsKnown bool     `json:"revocations_known"` // whether what was revoked after the backup was there to be read
-	CarriedOver      []string `json:"carried_over"`      // what is not as in the backup, a sentence each
+	RevocationsKnown bool     `json:"revocations_known"` // whether the former database could be read
+	CarriedOver      []string `json:"carried_over"`      // a sentence for each difference from the backup
 }
 
 // PublicClient is a client as the audit log shows it: without its secret's hash.

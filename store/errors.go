@@ -20,7 +20,7 @@ func UserNotFound(id string) error {
 	return &userNotFound{api.Errorf(api.CodeNotFound, "There is no user %q.", id)}
 }
 
-// IsUserNotFound tells whether an error is one of UserNotFound, and so not of the perk that the user wants.
+// IsUserNotFound tells UserNotFound apart from other errors with CodeNotFound, such as PerkNotFound.
 func IsUserNotFound(err error) bool { return errors.As(err, new(*userNotFound)) }
 
 type userNotFound struct{ public *api.Error }
@@ -100,8 +100,8 @@ func Unavailable(cause error) error {
 	return &unavailable{public: public, cause: cause}
 }
 
-// NotBegun says that the database cannot be used now, and that nothing was changed: a read, or a write of which nothing was
-// kept and nothing is tried any more. The cause is for the log, as with Unavailable.
+// NotBegun says that the database cannot be used now, and that nothing was changed or will be. The cause is for the log, as
+// with Unavailable.
 func NotBegun(cause error) error {
 	public := api.Errorf(api.CodeUnavailable, "The service cannot do this now. Nothing was begun, so it is safe to send it again.")
 	return &unavailable{public: public, cause: cause}

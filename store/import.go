@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Import says for the audit log what records are brought in, by whom and when.
+// Import is the audit log's record of which records were imported, by whom and when.
 type Import struct {
 	Action, Subject string
 	By              Actor
 	At              time.Time
 }
 
-// Imported is how many records an import took, each id once, and what became of them. The audit log shows it too.
+// Imported counts the records of an import, each id once, by what happened to them. The audit log shows it too.
 type Imported struct {
 	Count     int64 `json:"count"`
 	Created   int64 `json:"created"`
 	Changed   int64 `json:"changed"`
-	Unchanged int64 `json:"unchanged"` // there already, and as the file says
+	Unchanged int64 `json:"unchanged"` // known, and equal to the row
 }
 
 // Fields is a set of the fields of one kind of record, a bit for each in the order of its JSON.
@@ -30,13 +30,13 @@ type Fields uint32
 
 func (f Fields) has(place int) bool { return f&(1<<place) != 0 }
 
-// Row is where in a file a record was read, and what the file does not say about it. The zero Row is that of a whole record.
+// Row is the line of a record in its file, and the fields that the row lacks. The zero Row belongs to a whole record.
 type Row struct {
 	Line   int    // 0 without a file
-	Absent Fields // a record that is known keeps them; a new one has them as the record says
+	Absent Fields // a known record keeps its own; a new one takes the record's
 }
 
-// Kind is a kind of record of which an import can bring some fields alone.
+// Kind is a kind of record whose rows may lack fields.
 type Kind struct {
 	name  string
 	names []string
@@ -50,8 +50,8 @@ var (
 	PropertyKind = kindOf[PropertyRecord]("property", "title", "price_pw", "owner")
 )
 
-// OwnerField is what an import may give once for all the properties whose rows do not have it. It is staged with them and
-// absent from their rows, so that a known property keeps its owner and a new one has this one.
+// OwnerField may be given once for an import, for all properties whose rows lack it. It is staged with them but absent from
+// their rows, so that a known property keeps its owner and a new one gets this one.
 var OwnerField = PropertyKind.fields("owner")
 
 func kindOf[R any](name string, needs ...string) Kind {
@@ -75,7 +75,7 @@ func (k Kind) fields(names ...string) (set Fields) {
 	return set
 }
 
-// Needs is the fields without which there can be no new record.
+// Needs returns the fields that a new record must have.
 func (k Kind) Needs() Fields { return k.needs }
 
 // Scanner is one row of what a query found.
@@ -85,7 +85,7 @@ type scanner func(into ...any) error
 
 func (s scanner) Scan(into ...any) error { return s(into...) }
 
-// ScanMissing reads the line and the id of a new record and the fields that it lacks, and refuses its row.
+// ScanMissing reads the line, the id and the lacking fields of a new record, and returns the refusal of its row.
 func (k Kind) ScanMissing(r Scanner) (RefusedRow, error) {
 	var row RefusedRow
 	var id string
@@ -101,14 +101,14 @@ func (k Kind) ScanMissing(r Scanner) (RefusedRow, error) {
 	return row, err
 }
 
-// Partial is a staged record whose row leaves fields open, and the record that is known of its id.
+// Partial is a staged record whose row lacks fields, and the known record with its id.
 type Partial[R any] struct {
 	Staged, Known R
 	Place         int64 // of the staged record
 	Row
 }
 
-// ScanPartial returns what reads Place, Line and Absent, and then each of the two records by scan.
+// ScanPartial returns a function that reads Place, Line and Absent, and then Staged and Known, each with scan.
 func ScanPartial[R any](scan func(Scanner) (R, error)) func(Scanner) (Partial[R], error) {
 	return func(r Scanner) (p Partial[R], err error) {
 		p.Staged, err = scan(scanner(func(staged ...any) (err error) {
@@ -126,9 +126,9 @@ type Overlay[R any] interface {
 	Over(known R, absent Fields) (R, error)
 }
 
-// MakeWhole gives staged records of known ids the fields that their rows leave open, and hands each to put. It fails with a
-// *RowsRefused when rows are missing fields, or break a rule together with what they keep. Which are missing fields is read
-// last: the query of partials may lock what it finds, and what was deleted until then is new.
+// MakeWhole fills the fields that rows lack from the known records, and passes each whole record to put. It fails with a
+// *RowsRefused if a new record lacks a field that it needs, or if a whole one breaks a rule. It reads missing last: partials
+// may lock the known records, and a record that was deleted before that is new.
 func MakeWhole[R Overlay[R]](partials iter.Seq2[Partial[R], error], missing iter.Seq2[RefusedRow, error], put func(place int64, whole R) error) error {
 	var refused RowsRefused
 	for p, err := range partials {
@@ -151,8 +151,7 @@ func MakeWhole[R Overlay[R]](partials iter.Seq2[Partial[R], error], missing iter
 	return refused.err()
 }
 
-// Over returns the record with the fields that are absent from its row as they are in the one that is known. The error
-// says what the two together break.
+// Over returns the record with its absent fields taken from the known one. The error names the rules that the result breaks.
 func (p PerkRecord) Over(known PerkRecord, absent Fields) (PerkRecord, error) {
 	PerkKind.keep(absent, &p, &known)
 	return p, p.Validate()
@@ -164,7 +163,7 @@ func (p PropertyRecord) Over(known PropertyRecord, absent Fields) (PropertyRecor
 	return p, p.Validate()
 }
 
-// keep gives a record the fields of another. Both are pointers.
+// keep copies fields from known to record. Both are pointers.
 func (k Kind) keep(fields Fields, record, known any) {
 	to, from := reflect.ValueOf(record).Elem(), reflect.ValueOf(known).Elem()
 	for i, index := range k.index {
@@ -174,13 +173,12 @@ func (k Kind) keep(fields Fields, record, known any) {
 	}
 }
 
-// maxRefused is how many rows a RowsRefused names, so that a file of millions of them fits into the memory.
+// maxRefused limits the rows that a RowsRefused names, so that a file with millions of them does not exhaust the memory.
 const maxRefused = 100
 
-// RowsRefused is an import that failed because some of its rows do not fit what is in the database. Each of them was valid as
-// far as can be told without the database.
+// RowsRefused is the error of an import whose rows are valid by themselves, but not together with what is in the database.
 type RowsRefused struct {
-	Rows  []RefusedRow // the first of them
+	Rows  []RefusedRow // at most maxRefused of them
 	Count int64        // of all
 }
 

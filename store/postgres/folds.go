@@ -24,7 +24,7 @@ func folds(p api.Perk) []any {
 	return []any{foldBeyondASCII(&p.Description), foldBeyondASCII(p.ImageURL), foldBeyondASCII(p.DiscountText), foldBeyondASCII(p.Terms)}
 }
 
-// foldBeyondASCII is nil for what PostgreSQL folds by itself.
+// foldBeyondASCII returns nil for a text that PostgreSQL can fold.
 func foldBeyondASCII(text *string) *string {
 	if text == nil || !strings.ContainsFunc(*text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return nil
@@ -44,7 +44,7 @@ var mergeFolds = []string{
 
 var stagedFolds = "new." + strings.Join(foldedTexts, "_fold, new.") + "_fold"
 
-// foldTexts fills perk_folds for the perks that were there before it. Imports wait for the version of the catalog.
+// foldTexts fills perk_folds for the perks that are older than the table. It locks the catalog's version, so imports wait.
 func foldTexts(ctx context.Context, tx pgx.Tx) error {
 	s := &session{ctx, tx}
 	if err := s.exec(raiseVersion); err != nil {

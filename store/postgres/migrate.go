@@ -45,8 +45,8 @@ func status(ctx context.Context, config *pgxpool.Config) ([]Migration, error) {
 }
 
 // migrate applies what is pending. Of several processes that open the database at once one applies it, and the others
-// wait for it; a database that lacks nothing is only looked at, so that it may be a standby. One that is new gets
-// everything as one step; one that is not may be at work.
+// wait for it. A database that is up to date is only read, so it may be a standby. A new one gets all migrations in one
+// transaction; an older one may be in use, and gets each by upgrade.
 func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	migrations, err := appliedMigrations(view{ctx, pool})
 	if err != nil || len(pending(migrations)) == 0 {
@@ -88,7 +88,7 @@ func pending(migrations []Migration) []Migration {
 	return list
 }
 
-// apply brings a migration to a database that nobody uses yet.
+// apply runs a migration in a database that nobody uses yet.
 func apply(ctx context.Context, tx pgx.Tx, m Migration) error {
 	s, err := m.script()
 	if err != nil {

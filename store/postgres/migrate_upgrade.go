@@ -12,22 +12,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A migration of a database that servers work on never makes them wait: a lock that nobody else may have is asked for
-// briefly and again later, because whoever comes after a waiting request waits with it.
+// A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then retries,
+// because every later request for the table queues behind a waiting one.
 const (
 	lockPatience  = 250 * time.Millisecond
 	firstPause    = 20 * time.Millisecond // before a lock is asked for again; doubled each time
 	longestPause  = 5 * time.Second
-	reminderEvery = 30 * time.Second // of what is waited for
+	reminderEvery = 30 * time.Second // log again what the migration waits for
 )
 
 // migrationLock is the advisory lock that whoever migrates holds. Only its being the same everywhere matters.
 const migrationLock = 0x7065726b73 // "perks"
 
-// holdMigrations keeps other processes from migrating until the connection is closed. It asks again and again instead of
-// waiting at the server: CREATE INDEX CONCURRENTLY waits for every statement that is under way, and one that waits for the
-// lock would wait for it in turn. For the same reason the connection is used for nothing else, and in the simple protocol,
-// after which no snapshot is left.
+// holdMigrations keeps other processes from migrating until the connection is closed. It polls for the lock: CREATE INDEX
+// CONCURRENTLY waits for every running statement, so one that blocked on the lock would deadlock with it. For the same reason
+// the connection does nothing else, and uses the simple protocol, which leaves no snapshot behind.
 func holdMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 	if err != nil {
@@ -44,7 +43,7 @@ func holdMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (
 			_, err = conn.PgConn().Exec(ctx, `ROLLBACK`).ReadAll()
 		}
 		if err == nil {
-			err = p.pause(ctx, "the database is being migrated by another process, which is waited for")
+			err = p.pause(ctx, "waiting for another process to finish migrating the database")
 		}
 		if err != nil {
 			closeBriefly(conn)
@@ -60,7 +59,7 @@ func closeBriefly(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// pauses is the time between attempts, and what is said of them.
+// pauses waits longer between each two attempts, and logs why from time to time.
 type pauses struct {
 	log  *slog.Logger
 	last time.Duration
@@ -68,7 +67,7 @@ type pauses struct {
 }
 
 func (p *pauses) pause(ctx context.Context, message string, attributes ...any) error {
-	if p.last >= firstPause<<3 { // what is over in an instant is not worth a word
+	if p.last >= firstPause<<3 { // do not log short waits
 		p.say(message, attributes...)
 	}
 	p.last = min(max(2*p.last, firstPause), longestPause)
@@ -89,8 +88,8 @@ func (p *pauses) say(message string, attributes ...any) {
 
 const waits = "a migration waits for others to end their transactions; requests are answered meanwhile"
 
-// upgrade applies a migration to a database that may be at work. When it is interrupted, whoever opens the database next
-// begins it again: each of its statements passes over what is there.
+// upgrade applies a migration to a database that may be in use. Whoever opens the database after an interruption starts it
+// again, so each of its statements skips what exists already.
 func upgrade(ctx context.Context, pool *pgxpool.Pool, m Migration, log *slog.Logger) error {
 	s, err := m.script()
 	if err != nil {
@@ -104,7 +103,7 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, m Migration, log *slog.Log
 		if err == nil {
 			break
 		}
-		if !slices.Contains([]string{"55P03", "40P01"}, sqlState(err)) { // no lock in time, or in a circle
+		if !slices.Contains([]string{"55P03", "40P01"}, sqlState(err)) { // lock timeout, or deadlock
 			return err
 		}
 		if err := p.pause(ctx, waits, "migration", m.Name, "for", whoLocks(ctx, pool)); err != nil {
@@ -117,7 +116,7 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, m Migration, log *slog.Log
 		}
 	}
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if strings.HasSuffix(m.Name, "_texts_folded") { // what of it takes Go
+		if strings.HasSuffix(m.Name, "_texts_folded") { // SQL cannot fold these
 			if err := foldTexts(ctx, tx); err != nil {
 				return err
 			}
@@ -126,8 +125,8 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, m Migration, log *slog.Log
 	})
 }
 
-// makeIndex makes an index beside whoever writes to the table, and says for whom that waits. What an interrupted attempt
-// left of the index is of no use to anybody.
+// makeIndex builds an index while others write to the table, and logs whom that waits for. It first drops the invalid index
+// that an interrupted attempt left.
 func makeIndex(ctx context.Context, pool *pgxpool.Pool, m Migration, index index, log *slog.Logger) error {
 	done := make(chan error, 1)
 	go func() {
@@ -161,27 +160,27 @@ func makeIndex(ctx context.Context, pool *pgxpool.Pool, m Migration, index index
 	}
 }
 
-// others describes the processes of a query, the one that has been at it for longest first.
+// others describes the processes that the rest of the query selects, the oldest transaction first.
 const others = `
 	SELECT coalesce(string_agg(format('%s of %s, process %s, since %s', coalesce(nullif(application_name, ''), 'a program'), usename, pid,
 		coalesce(to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'long')), '; ' ORDER BY xact_start), '')
 	FROM (SELECT DISTINCT application_name, usename, pid, xact_start FROM pg_stat_activity `
 
-// whoLocks describes who uses the tables of which a migration wants the lock.
+// whoLocks describes who uses the tables that a migration wants to lock.
 func whoLocks(ctx context.Context, pool *pgxpool.Pool) string {
 	return describe(ctx, pool, others+`JOIN pg_locks USING (pid)
 		WHERE granted AND pid <> pg_backend_pid() AND relation IN (
 			SELECT oid FROM pg_class WHERE relname IN ('redemptions', 'audit') AND pg_table_is_visible(oid))) AS o`)
 }
 
-// whoBlocks describes who is waited for by the making of an index.
+// whoBlocks describes whom the build of an index waits for.
 func whoBlocks(ctx context.Context, pool *pgxpool.Pool, index index) string {
 	return describe(ctx, pool, others+`
 		WHERE pid IN (SELECT unnest(pg_blocking_pids(pid)) FROM pg_stat_activity
 			WHERE datname = current_database() AND starts_with(query, $1))) AS o`, index.concurrently())
 }
 
-// describe asks for what is only said: who cannot be told in time is not waited for.
+// describe returns "" when the query fails or takes too long: its result is only logged.
 func describe(ctx context.Context, pool *pgxpool.Pool, query string, args ...any) string {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -194,18 +193,18 @@ func describe(ctx context.Context, pool *pgxpool.Pool, query string, args ...any
 
 // script is a migration's statements.
 type script struct {
-	atOnce  string // in one transaction, which needs locks
+	atOnce  string // run in one transaction, which needs locks
 	indexes []index
 }
 
-// index is one that is made by itself, beside whoever writes to its table.
+// index is built outside of a transaction, while others write to its table.
 type index struct{ name, definition string }
 
 func (i index) concurrently() string {
 	return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ` + i.name + ` ` + i.definition
 }
 
-// whole is the statements for a database that nobody uses yet.
+// whole returns the statements for a database that nobody uses yet.
 func (s script) whole() string {
 	text := s.atOnce
 	for _, i := range s.indexes {
@@ -214,7 +213,7 @@ func (s script) whole() string {
 	return text
 }
 
-// madeConcurrently begins the line of an index that is made by itself.
+// madeConcurrently starts the line of such an index.
 const madeConcurrently = "CREATE INDEX CONCURRENTLY "
 
 // script reads the migration's file.
@@ -232,7 +231,7 @@ func (m Migration) script() (s script, err error) {
 	return s, err
 }
 
-// run executes statements in the simple protocol, which takes several of them, and those that run in no transaction.
+// run executes scripts in the simple protocol, which takes several statements at once and adds no transaction of its own.
 func run(ctx context.Context, conn *pgx.Conn, scripts ...string) error {
 	for _, text := range scripts {
 		if _, err := conn.PgConn().Exec(ctx, text).ReadAll(); err != nil {

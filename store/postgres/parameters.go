@@ -9,31 +9,31 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// pgx sends every parameter that it does not know to the server, which refuses those that are libpq's own. Of these, some
-// change nothing here, some are read below, and some ask for what would silently not be done.
+// pgx sends every parameter that it does not know to the server, and the server refuses those that only libpq knows. Ignore
+// those that change nothing here, follow those that can be followed, and refuse the others instead of silently ignoring them.
 
-// meaningless parameters of libpq ask for no more than is done anyway, or only for how libpq does it.
+// meaningless parameters of libpq ask for what happens anyway, or concern only libpq itself.
 var meaningless = []string{
 	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", // see dialer
-	"load_balance_hosts", // the host that takes writes is looked for
+	"load_balance_hosts", // the pool picks the host that takes writes
 	"gssdelegation", "gsslib", "sslcompression",
 }
 
-// notDone says of parameters why they are refused.
+// notDone says why each of these parameters is refused.
 var notDone = map[string]string{
 	"hostaddr":         "name the address as host",
-	"replication":      "perksd reads no replication stream",
-	"requirepeer":      "perksd does not look at who owns the server's process",
+	"replication":      "perksd does not read replication streams",
+	"requirepeer":      "perksd does not check which user runs the server",
 	"requiressl":       "write sslmode=require",
 	"scram_client_key": "perksd logs in with the password", "scram_server_key": "perksd logs in with the password",
 	"sslcrl": "perksd reads no lists of revoked certificates", "sslcrldir": "perksd reads no lists of revoked certificates",
-	"sslkeylogfile": "perksd writes no keys of connections to a file",
+	"sslkeylogfile": "perksd does not log TLS keys",
 }
 
 var tlsVersions = map[string]uint16{"": 0, "TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11, "TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
 
-// ReadParameters takes out of a configuration what libpq would not send to the server either, and does what it asks for. The
-// error names a parameter for which that cannot be.
+// ReadParameters removes the parameters that libpq keeps from the server, and applies them to the configuration. The error
+// names a parameter that perksd does not support.
 func ReadParameters(config *pgconn.Config) error {
 	given := config.RuntimeParams
 	for name := range given {
@@ -57,7 +57,7 @@ func ReadParameters(config *pgconn.Config) error {
 	return limitTLS(config, take(given, "ssl_min_protocol_version"), take(given, "ssl_max_protocol_version"))
 }
 
-// take returns a parameter and takes it out.
+// take removes a parameter and returns its value.
 func take(parameters map[string]string, name string) string {
 	value := parameters[name]
 	delete(parameters, name)
@@ -70,13 +70,13 @@ func limitTLS(config *pgconn.Config, oldest, newest string) error {
 			return fmt.Errorf("the address of the database has the parameter %s, which must be TLSv1, TLSv1.1, TLSv1.2 or TLSv1.3", name)
 		}
 	}
-	ways := []*tls.Config{config.TLSConfig}
-	for _, other := range config.Fallbacks {
-		ways = append(ways, other.TLSConfig)
+	configs := []*tls.Config{config.TLSConfig}
+	for _, fallback := range config.Fallbacks {
+		configs = append(configs, fallback.TLSConfig)
 	}
-	for _, way := range ways {
-		if way != nil {
-			way.MinVersion, way.MaxVersion = tlsVersions[oldest], tlsVersions[newest]
+	for _, c := range configs {
+		if c != nil {
+			c.MinVersion, c.MaxVersion = tlsVersions[oldest], tlsVersions[newest]
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func writeFor[T any](ctx context.Context, db *DB, doing string, work func(*sessi
 	}
 }
 
-// claim settles which comes first: that a write begins, or that its caller leaves, who can then be told that it never does.
+// claim decides a race: either the write begins, or its caller leaves first and learns that it never will.
 type claim struct{ state atomic.Int32 }
 
 const (
@@ -71,12 +71,12 @@ const (
 	claimLeft
 )
 
-// begin is true, now and when it is asked again, unless the caller has left.
+// begin returns false once the caller has left. A retry asks again.
 func (c *claim) begin() bool {
 	return c.state.CompareAndSwap(claimOpen, claimBegun) || c.state.Load() != claimLeft
 }
 
-// failed notes what became of a write that has begun: either nothing was kept, and it may begin anew, or nobody will know.
+// failed records how a write that had begun failed: with nothing kept, so that it may begin again, or with an unknown outcome.
 func (c *claim) failed(err error) {
 	if errors.As(err, new(*unclearError)) {
 		c.state.CompareAndSwap(claimBegun, claimInDoubt)
@@ -87,7 +87,7 @@ func (c *claim) failed(err error) {
 
 func (c *claim) isInDoubt() bool { return c.state.Load() == claimInDoubt }
 
-// leave tells what the caller knows who does not wait any longer.
+// leave returns the error for a caller who stops waiting.
 func (c *claim) leave(cause error) error {
 	if c.state.CompareAndSwap(claimOpen, claimLeft) {
 		return store.NotBegun(cause)

@@ -16,12 +16,12 @@ import (
 // ErrInUse means that a server, or another program, has the database open.
 var ErrInUse = errors.New("a program is using it")
 
-// CarryOver takes what is to outlast a restore from the database that is replaced into the one that takes its place.
+// CarryOver moves what a restore must not lose from the replaced database to the restored one.
 type CarryOver struct {
-	// Former is called first, with a copy of the database that is replaced or with why there is none to be read. The copy is
-	// gone afterwards.
+	// Former is called first, with a copy of the replaced database, or with the reason why it cannot be read. The copy is
+	// removed afterwards.
 	Former func(former *DB, err error)
-	// Restored is called with what takes its place, before it is there. After an error nothing is replaced.
+	// Restored is called with the restored database before it is in place. After an error nothing is replaced.
 	Restored func(restored *DB) error
 }
 
@@ -69,8 +69,8 @@ func Restore(ctx context.Context, backup, path string, at time.Time, carry Carry
 	return former, nil
 }
 
-// showTo has look at a copy of the database, or tells it why there is none. It copies because closing any other handle of
-// the file would let go of the lock, which belongs to this process. An error is one of clearing up.
+// showTo calls look with a copy of the database, or with the reason why there is none. It works on a copy because closing
+// another handle of the file would release this process's lock. It returns only errors of closing the copy.
 func (f file) showTo(ctx context.Context, look func(*DB, error), locked *os.File) error {
 	copied := file{path: f.path + ".replaced"}
 	copied.remove() // what an earlier attempt left
@@ -103,7 +103,7 @@ func (f file) openCopy(ctx context.Context, copied file, locked *os.File) (*DB, 
 	return open(ctx, copied.path, slog.New(slog.DiscardHandler))
 }
 
-// prepare brings the file to this program's version and has change written to it. All is in the file itself afterwards.
+// prepare migrates the file and applies change to it. Afterwards nothing is left in its log.
 func (f file) prepare(ctx context.Context, change func(*DB) error) error {
 	db, err := open(ctx, f.path, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -113,7 +113,7 @@ func (f file) prepare(ctx context.Context, change func(*DB) error) error {
 		return inWords(err)
 	}
 	if log, err := os.Stat(f.path + logSuffix); err == nil && log.Size() > 0 {
-		return fmt.Errorf("%s has a log that was not written into it", f.path)
+		return fmt.Errorf("%s still has changes in its log", f.path)
 	}
 	return nil
 }
@@ -181,11 +181,12 @@ func (f file) lookThrough(ctx context.Context) error {
 // replacing is the name of the new database while the old one may lack its log.
 func (f file) replacing() string { return f.path + ".replacing" }
 
-// errHalfRestored keeps everybody from a database whose log was set aside: what was committed last is only there.
-var errHalfRestored = errors.New("a restore of it was interrupted; run 'perksd restore' once more")
+// errHalfRestored keeps servers from a database whose log was set aside: only the log has the last commits.
+var errHalfRestored = errors.New("a restore of it was interrupted; run 'perksd restore' again")
 
 // replaceBy puts another file in the place of this one, and keeps this one with its log. Nobody may have either open. For
-// an instant there is the old file without its log, and the mark of that: who is interrupted then restores again.
+// an instant the old file is there without its log, and a file called replacing marks that. A restore that is interrupted then
+// is resumed by the next one.
 func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 	was, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -215,7 +216,7 @@ func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 	return former, syncFolder(filepath.Dir(f.path))
 }
 
-// setAside gives the file and its log their other names, and takes the log away from the first one.
+// setAside links the file and its log under the former name, and removes the log from the current one.
 func (f file) setAside(other file, at time.Time) (former string, err error) {
 	former = f.path + ".before-" + at.UTC().Format("20060102T150405Z")
 	if _, err := os.Lstat(former); err == nil {
@@ -247,7 +248,7 @@ func (f file) removeLog() error {
 	return syncFolder(filepath.Dir(f.path))
 }
 
-// putBack undoes setAside, if it was interrupted, or failed, before the new file was in place.
+// putBack undoes a setAside that was interrupted or failed before the new file was in place.
 func (f file) putBack() error {
 	if _, err := os.Lstat(f.replacing()); err != nil {
 		return nil
@@ -279,7 +280,7 @@ func (f file) putBack() error {
 	return os.Remove(f.replacing())
 }
 
-// escapeGlob keeps what filepath.Glob takes for a pattern in a path as it is.
+// escapeGlob escapes what filepath.Glob would take for a pattern in a path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

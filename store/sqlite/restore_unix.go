@@ -33,8 +33,8 @@ func (f file) restoreAlone() (end func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// lockOut keeps all others from opening the database until the handle is closed, or returns ErrInUse. It needs nothing of
-// what is in the file, which may be damaged. When there is no file it locks nothing, and the handle is nil.
+// lockOut keeps all others from opening the database until the handle is closed, or returns ErrInUse. It does
+// not read the file, which may be damaged. Without a file there is nothing to lock, and the handle is nil.
 func (f file) lockOut() (locked *os.File, err error) {
 	handle, err := os.OpenFile(f.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
