@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/perks/api"
+	"example.com/perks/store"
 )
 
 // Environment variables that turn this test program into one that works on the named database and says on standard output
@@ -131,5 +132,31 @@ func TestACommitIntoAFileThatWasTakenAwayIsNotAcknowledged(t *testing.T) {
 	}
 	if err := db.write(t.Context(), "write", addUser("next")); err != nil {
 		t.Errorf("once it was put back: %v", err)
+	}
+}
+
+func TestAnImportIntoAFileThatWasTakenAwayIsNotAcknowledged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for when, take := range map[string]func(takeAway func() error) error{
+		"while rows arrive": func(takeAway func() error) error {
+			_, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
+				yield(store.User{ID: "ann"}, takeAway())
+			}, store.Operator, time.Now())
+			return err
+		},
+		"before the commit": func(takeAway func() error) error { return db.writer.doAlone(t.Context(), takeAway) },
+	} {
+		err := take(func() error { return os.Rename(path, path+".away") })
+		if begun := when == "before the commit"; api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errMoved) || isNotBegun(err) == begun {
+			t.Errorf("the file was taken away %s: %v, want that it is unavailable because of that", when, err)
+		}
+		if err := os.Rename(path+".away", path); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

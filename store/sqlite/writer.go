@@ -167,10 +167,24 @@ func (w *writer) run() {
 			}
 			w.commit(batch)
 			batch = nil
-			w.answer(j, w.perform(j))
+			w.answer(j, w.performAlone(j))
 		}
 		w.commit(batch)
 	}
+}
+
+// performAlone runs a job that has its own connection, which may have opened the file long before, or another one since.
+func (w *writer) performAlone(j *job) error {
+	if err := w.place.check(); err != nil {
+		return store.NotBegun(err)
+	}
+	if err := w.perform(j); err != nil {
+		return err
+	}
+	if err := w.place.check(); err != nil { // as in attempt
+		return store.Unavailable(err)
+	}
+	return nil
 }
 
 // gather takes what is queued already, and waits for nothing.
