@@ -13,30 +13,23 @@ import (
 	"example.com/perks/tui/theme"
 )
 
-// Typed asks before something so grave that one key must not do it: one of several words has to be typed.
+// Typed asks before something so grave that a single key must not do it: the person has to type one of several words.
 type Typed struct {
-	ask    screen.Confirm
-	form   *components.Form
-	scroll components.Scroll
+	question
+	form *components.Form
 }
 
 const agreeing = "agree"
 
-// roomToType is what the line to type in takes at least.
+// roomToType is the least width of the line to type in.
 const roomToType = 8
 
 // NewTyped makes the question.
 func NewTyped(ask screen.Confirm, look *theme.Theme) *Typed {
-	t := &Typed{ask: ask}
+	t := &Typed{question: question{ask: ask}}
 	t.form = components.NewForm(look, components.Field{Name: agreeing, Label: t.Wanted()})
 	return t
 }
-
-// Title returns the question.
-func (t *Typed) Title() string { return plain.Line(t.ask.Title) }
-
-// Yes says what agreeing does.
-func (t *Typed) Yes() string { return plain.Line(t.ask.Yes) }
 
 // Wanted says what has to be typed: "Type 42 or delete".
 func (t *Typed) Wanted() string { return "Type " + plain.Line(strings.Join(t.ask.Words, " or ")) }
@@ -46,10 +39,9 @@ func (t *Typed) Agrees(text string) bool {
 	return slices.ContainsFunc(t.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
 }
 
-// Linear says what will happen.
-func (t *Typed) Linear() string { return plain.Text(t.ask.Text) }
+func (t *Typed) agreed() bool { return t.Agrees(t.form.Value(agreeing)) }
 
-// IsGrave says that the box has to look like no other.
+// IsGrave gives the box a border that no other box has.
 func (t *Typed) IsGrave() bool { return true }
 
 // View draws the text, and always the line to type in below it.
@@ -60,26 +52,16 @@ func (t *Typed) View(look *theme.Theme, width, height int) string {
 		label, said = "> ", t.Wanted()+".\n"+said
 	}
 	typed := components.Cut(look.Bad.Render(label)+t.form.Input(agreeing, max(1, width-components.Width(label))), width)
-	text := components.Wrap(said, width)
-	room := max(0, height-1)
-	if len(text) < room {
-		text, room = append(text, ""), len(text)+1
-	}
-	t.scroll.Resize(width, room)
-	t.scroll.Set(text)
-	if room == 0 {
-		return typed
-	}
-	return strings.Join(append(strings.Split(t.scroll.View(), "\n"), typed), "\n")
+	return strings.Join(append(t.above(said, width, height), typed), "\n")
 }
 
 // Hints is to agree once the word is there, and to leave.
 func (t *Typed) Hints() []Hint {
 	hints := []Hint{{actions.Cancel, "cancel"}}
-	if t.Agrees(t.form.Value(agreeing)) {
+	if t.agreed() {
 		hints = slices.Insert(hints, 0, Hint{actions.Submit, t.Yes()})
 	}
-	if _, below := t.scroll.More(); below > 0 {
+	if t.hasMore() {
 		hints = append(hints, Hint{actions.NextField, "more"})
 	}
 	return hints
@@ -88,7 +70,7 @@ func (t *Typed) Hints() []Hint {
 // Offers is to agree, to leave, and to move about in the text by the keys of forms, because those of lists print letters.
 func (t *Typed) Offers() []actions.Offer {
 	why := ""
-	if !t.Agrees(t.form.Value(agreeing)) {
+	if !t.agreed() {
 		why = t.Wanted() + " first."
 	}
 	return append([]actions.Offer{actions.If(actions.Submit, why)}, actions.Able(actions.Cancel, actions.NextField, actions.PreviousField)...)
@@ -110,7 +92,7 @@ func (t *Typed) Do(id actions.ID) (tea.Cmd, bool) {
 	case actions.PreviousField:
 		t.scroll.Do(actions.Up)
 	case actions.Submit:
-		if t.Agrees(t.form.Value(agreeing)) {
+		if t.agreed() {
 			return t.ask.Then(), true
 		}
 	}
