@@ -120,6 +120,7 @@ func TestTheEndOfTheInputSaysWhatIsKeptAndWhatIsLost(t *testing.T) {
 		want   string
 	}{
 		{memory, screen.ToProperty{ID: 7}, []string{"edit", "A better loft"}, "\nThe changes to property 7 are not saved: title. A draft is kept.\n"},
+		{memory, screen.ToProperty{ID: 7}, []string{"edit", "1"}, "\nThe changes to property 7 are not saved: title. A draft is kept.\n"}, // resumed
 		{forgetful{&tuitest.Memory{}}, screen.ToProperty{ID: 7}, []string{"edit", "A better loft"}, "\nLost: The changes to property 7 are not saved: title.\n"},
 		{memory, screen.ToPerk{ID: "coffee"}, []string{"redeem", "alice"}, "\nLost: What was typed was not sent.\n"},
 	} {

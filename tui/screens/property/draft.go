@@ -171,18 +171,18 @@ func readDraft(values map[string]string, now version) (base version, typed map[s
 	return base, typed
 }
 
-// resume goes on with a draft. What became of the property since is merged into it first.
+// resume opens the form with a draft, which is kept once more: this program then knows whether it is kept. If the property has
+// changed since, that is merged first.
 func (s *Screen) resume(base version, typed map[string]string) tea.Cmd {
 	e := newEdit(s.shell, base, api.PropertyPatch{})
 	for name, value := range typed {
 		e.form.Set(name, value)
 	}
 	s.fill(e)
-	patch, _ := e.changes()
+	e.patch, _ = e.changes()
+	kept := s.keepDraft()
 	if base.same(s.record.Value) {
-		e.patch = patch
-		return nil
+		return kept
 	}
-	e.patch = patch
-	return s.meet(s.record.Value, thenFill)
+	return tea.Batch(kept, s.meet(s.record.Value, thenFill))
 }
