@@ -74,38 +74,40 @@ func (s *submission) open() []*item {
 	return s.where(func(i *item) bool { return i.Known != client.Redeemed })
 }
 
+// fellShort tells whether the item did not come to a new redemption that stands or may yet.
+func (i *item) fellShort() bool {
+	return i.Known != client.Redeemed || i.Replayed || i.Redemption.Status == api.StatusRejected
+}
+
 // tally counts how the items stand. It calls nothing redeemed that somebody has yet to approve.
 func (s *submission) tally() string {
-	var redeemed, pending, before, rejected, refused, unknown, left int
+	counts := map[string]int{}
 	for _, i := range s.items {
+		what := "redeemed"
 		switch {
 		case i.Known == client.Unknown:
-			unknown++
+			what = "unknown"
 		case i.waits():
-			left++
+			what = "left"
 		case i.Known != client.Redeemed:
-			refused++
+			what = "refused"
 		case i.Replayed:
-			before++
+			what = "redeemed before"
 		case i.Redemption.Status == api.StatusPending:
-			pending++
+			what = "waiting for approval"
 		case i.Redemption.Status == api.StatusRejected:
-			rejected++
-		default:
-			redeemed++
+			what = "rejected"
 		}
+		counts[what]++
 	}
 	user := plain.Line(s.request.UserID)
-	if refused+left == len(s.items) {
+	if counts["refused"]+counts["left"] == len(s.items) {
 		return fmt.Sprintf("%s: none of %d redeemed.", user, len(s.items))
 	}
 	var parts []string
-	for _, part := range []struct {
-		count int
-		what  string
-	}{{redeemed, "redeemed"}, {pending, "waiting for approval"}, {before, "redeemed before"}, {rejected, "rejected"}, {refused, "refused"}, {unknown, "unknown"}, {left, "left"}} {
-		if part.count > 0 {
-			parts = append(parts, fmt.Sprint(part.count, " ", part.what))
+	for _, what := range []string{"redeemed", "waiting for approval", "redeemed before", "rejected", "refused", "unknown", "left"} {
+		if counts[what] > 0 {
+			parts = append(parts, fmt.Sprint(counts[what], " ", what))
 		}
 	}
 	return user + ": " + strings.Join(parts, ", ") + "."

@@ -33,8 +33,8 @@ type Screen struct {
 	sender   *screen.Sender[client.Redeeming]
 	current  *item   // what the sender is at
 	looking  bool    // it only reads, or confirms what it has read
-	attempts int     // that were begun; messages about earlier ones are out of date
-	checks   int     // of the item in doubt, that nobody asked for
+	attempts int     // begun so far; messages about earlier ones are out of date
+	checks   int     // automatic ones, of the item in doubt
 	queue    []*item // what comes after
 
 	keysCount bool // the service has shown that it heeds idempotency keys

@@ -99,7 +99,7 @@ func (s *Screen) attempt(i *item, look bool) tea.Cmd {
 	}))
 }
 
-// second has the seconds of the attempt under way drawn anew.
+// second redraws the seconds that the attempt under way has taken.
 type second struct {
 	of      *Screen
 	attempt int
@@ -112,7 +112,7 @@ func (s *Screen) tick(t second) tea.Cmd {
 	return s.shell.After(time.Second, t)
 }
 
-// check has an outcome looked up that was still unknown after that attempt.
+// check looks up an outcome that was still unknown after that attempt.
 type check struct {
 	of      *Screen
 	attempt int
@@ -129,8 +129,8 @@ func (s *Screen) check(c check) tea.Cmd {
 	return s.settle()
 }
 
-// The pauses before an unknown outcome is looked up by itself double from the first to the last; while the service is away,
-// they stay short.
+// The pause before an unknown outcome is checked automatically doubles from the first to the last. It stays short while the
+// service cannot be reached.
 const (
 	firstCheck = 4 * time.Second
 	lastCheck  = 30 * time.Second
@@ -174,7 +174,7 @@ func (s *Screen) took(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	case client.Redeemed:
 		s.seen[i.Redemption.ID] = true
 		served := screen.Send(screen.Redeemed{PerkID: i.perk.ID, UserID: i.Request.UserID})
-		return tea.Batch(served, s.tellRedeemed(i), s.remember(i.Request.UserID), s.step())
+		return tea.Batch(served, s.tell(i), s.remember(i.Request.UserID), s.step())
 	case client.Unknown:
 		s.queue, s.editing = nil, false
 		if doubted {
@@ -191,38 +191,30 @@ func (s *Screen) tookRefusal(i *item) tea.Cmd {
 	if verdict.stops() {
 		s.queue, s.editing = nil, true
 		s.fields.Refuse(verdict.fields)
+		return s.tell(i)
 	}
-	tell := s.tell(screen.Warning, fmt.Sprintf("Not redeemed: %s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark))
-	if verdict.stops() {
-		return tell
-	}
-	var lookUp tea.Cmd
+	tell := s.tell(i)
 	if api.CodeOf(i.Err) == api.CodeAlreadyRedeemed {
-		lookUp = s.lookUpHolder(i)
+		tell = tea.Batch(tell, s.lookUpHolder(i))
 	}
-	return tea.Batch(tell, lookUp, s.step())
-}
-
-func (s *Screen) tellRedeemed(i *item) tea.Cmd {
-	kind := screen.Done
-	if i.Replayed || i.Redemption.Status == api.StatusRejected {
-		kind = screen.Warning
-	}
-	return s.tell(kind, fmt.Sprintf("%s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark))
+	return tea.Batch(tell, s.step())
 }
 
 // tell says how an item ended. Of several it says at the end how all of them stand: one message would hide the others.
-func (s *Screen) tell(kind screen.Kind, text string) tea.Cmd {
-	switch {
-	case len(s.sub.items) > 1 && len(s.queue) > 0:
-		return nil
-	case len(s.sub.items) > 1:
-		kind, text = screen.Done, s.sub.tally()
-		if slices.ContainsFunc(s.sub.items, func(i *item) bool {
-			return i.Known != client.Redeemed || i.Replayed || i.Redemption.Status == api.StatusRejected
-		}) {
-			kind = screen.Warning
+func (s *Screen) tell(i *item) tea.Cmd {
+	about, text := []*item{i}, fmt.Sprintf("%s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark)
+	if i.Known != client.Redeemed {
+		text = "Not redeemed: " + text
+	}
+	if len(s.sub.items) > 1 {
+		if len(s.queue) > 0 {
+			return nil
 		}
+		about, text = s.sub.items, s.sub.tally()
+	}
+	kind := screen.Done
+	if slices.ContainsFunc(about, (*item).fellShort) {
+		kind = screen.Warning
 	}
 	return screen.Tell(kind, "%s", text)
 }

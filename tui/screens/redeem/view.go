@@ -65,7 +65,6 @@ func (s *Screen) View() string {
 	form := s.Form()
 	if form == nil {
 		s.scroll.Resize(s.width, s.height)
-		s.starts = s.starts[:0]
 		s.scroll.Set(s.draw(append(s.lines(), s.locked()...)))
 		return s.scroll.View()
 	}
@@ -107,8 +106,10 @@ func (s *Screen) formHeight() int {
 	return lines
 }
 
+// draw draws all lines of the screen, and notes where the results begin.
 func (s *Screen) draw(lines []line) []string {
 	var drawn []string
+	s.starts = s.starts[:0]
 	for _, l := range lines {
 		if l.begins {
 			s.starts = append(s.starts, len(drawn))
