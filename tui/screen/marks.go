@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -15,7 +16,7 @@ import (
 // Marks is the perks that are to be redeemed together, in the order in which they were marked.
 type Marks []api.Perk
 
-// Redeemed tells every screen that a perk was redeemed for a user: its mark has served.
+// Redeemed tells every screen that a perk was redeemed for a user, so that its mark is cleared.
 type Redeemed struct{ PerkID, UserID string }
 
 // Has tells whether a perk is marked.
@@ -38,38 +39,30 @@ func (m Marks) Without(id string) Marks {
 
 // hidden is how many are not among the rows of the page.
 func (m Marks) hidden(page []api.Perk) int {
-	if len(m) == 0 {
-		return 0
-	}
-	shown := map[string]bool{}
+	shown := make(map[string]bool, len(page))
 	for i := range page {
 		shown[page[i].ID] = true
 	}
-	hidden := 0
-	for i := range m {
-		if !shown[m[i].ID] {
-			hidden++
-		}
-	}
-	return hidden
+	return len(slices.DeleteFunc(slices.Clone(m), func(p api.Perk) bool { return shown[p.ID] }))
 }
 
 // Say counts the marks, and those that the page does not show: "3 marked, 1 not on this page"; "" if there are none.
 func (m Marks) Say(page []api.Perk) string {
-	hidden := m.hidden(page)
-	switch {
+	said := components.Count(int64(len(m))) + " marked"
+	switch hidden := m.hidden(page); {
 	case len(m) == 0:
 		return ""
 	case hidden == 0:
-		return components.Count(int64(len(m))) + " marked"
+		return said
 	case hidden == len(m):
-		return components.Count(int64(len(m))) + " marked, not on this page"
+		return said + ", not on this page"
+	default:
+		return said + ", " + components.Count(int64(hidden)) + " not on this page"
 	}
-	return fmt.Sprintf("%s marked, %s not on this page", components.Count(int64(len(m))), components.Count(int64(hidden)))
 }
 
-// Offer offers to redeem what is marked, and says how many that are; without marks the perk under the cursor, unless that cannot
-// be.
+// Offer offers to redeem what is marked, and says how many. Without marks it offers the perk under the cursor; why says why that
+// cannot be redeemed, "" if it can.
 func (m Marks) Offer(why string) actions.Offer {
 	if len(m) == 0 {
 		return actions.If(actions.Redeem, why)
@@ -77,8 +70,8 @@ func (m Marks) Offer(why string) actions.Offer {
 	return actions.If(actions.Redeem, "").As(fmt.Sprintf("redeem %d marked", len(m)))
 }
 
-// Redeem opens the redeeming of what is marked, and of the perk under the cursor if nothing is. Marks that the page does not show
-// are easily forgotten: it names them, and asks what is meant.
+// Redeem opens the redeeming of what is marked, and of the perk under the cursor if nothing is. People forget marks that the page
+// does not show, so it names those and asks what is meant.
 func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID string) tea.Cmd {
 	open := func(perks ...api.Perk) tea.Cmd { return shell.Open(ToRedeem{Perks: perks, UserID: userID}) }
 	switch {
@@ -102,12 +95,9 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 }
 
 func (m Marks) names() string {
-	names := ""
-	for i, perk := range m {
-		if i > 0 {
-			names += ", "
-		}
-		names += plain.Line(perk.Title)
+	names := make([]string, len(m))
+	for i := range m {
+		names[i] = plain.Line(m[i].Title)
 	}
-	return names
+	return strings.Join(names, ", ")
 }

@@ -9,25 +9,24 @@ import (
 // wheelRows is how many rows one notch of the wheel moves.
 const wheelRows = 3
 
-// point takes the mouse: the wheel moves the cursor, beside the list it scrolls the preview, a click puts it on a row, a click on the row under it opens that.
+// point takes the mouse: the wheel moves the cursor, or scrolls the preview where it points at that. A click puts the cursor on a
+// row, and opens the row that has it already.
 func (s *Screen) point(msg tea.MouseMsg) tea.Cmd {
 	if msg.Action != tea.MouseActionPress {
 		return nil
 	}
-	switch msg.Button {
-	case tea.MouseButtonWheelUp, tea.MouseButtonWheelDown:
-		if s.showsPreview() && msg.X >= s.tableWidth {
-			s.scrollPreview(map[tea.MouseButton]int{tea.MouseButtonWheelUp: -1, tea.MouseButtonWheelDown: 1}[msg.Button])
-			return nil
-		}
-	}
-	switch msg.Button {
-	case tea.MouseButtonWheelUp:
-		return s.roll(actions.Up)
-	case tea.MouseButtonWheelDown:
-		return s.roll(actions.Down)
-	case tea.MouseButtonLeft:
+	atPreview := s.showsPreview() && msg.X >= s.tableWidth
+	switch {
+	case msg.Button == tea.MouseButtonLeft:
 		return s.click(msg.X, msg.Y)
+	case atPreview && msg.Button == tea.MouseButtonWheelUp:
+		s.scrollPreview(-1)
+	case atPreview && msg.Button == tea.MouseButtonWheelDown:
+		s.scrollPreview(1)
+	case msg.Button == tea.MouseButtonWheelUp:
+		return s.roll(actions.Up)
+	case msg.Button == tea.MouseButtonWheelDown:
+		return s.roll(actions.Down)
 	}
 	return nil
 }

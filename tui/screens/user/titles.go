@@ -3,6 +3,7 @@ package user
 import (
 	"context"
 	"errors"
+	"maps"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -11,7 +12,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// titlesAtOnce is how many perks are read at the same time, so that a page of redemptions is no burst for the service.
+// titlesAtOnce limits how many perks are read at the same time, so that a page of redemptions does not hit the rate limit.
 const titlesAtOnce = 4
 
 // titles is what the perks of redemptions are called, which redemptions do not say.
@@ -57,7 +58,7 @@ func (t *titles) free() int {
 	return -1
 }
 
-// take takes the end of a read. Only what the service has said of one perk leaves the others worth a try.
+// take takes the end of a read. Where the service did not answer at all, it is not asked for the other perks.
 func (t *titles) take(msg tea.Msg) {
 	for i, reader := range t.readers {
 		if _, changed := reader.Take(msg); !changed {
@@ -72,17 +73,14 @@ func (t *titles) take(msg tea.Msg) {
 	}
 }
 
-// retry lets what could not be read be asked for once more.
+// retry allows another read of the perks that could not be read.
 func (t *titles) retry() {
 	t.cancel()
 	t.stopped = false
-	for id, title := range t.known {
-		if title == "" {
-			delete(t.known, id)
-		}
-	}
+	maps.DeleteFunc(t.known, func(_, title string) bool { return title == "" })
 }
 
+// forget drops all titles: at another service the same ids mean other perks.
 func (t *titles) forget() {
 	t.cancel()
 	t.stopped = false
