@@ -52,6 +52,14 @@ func (d *Driver) Type(text string) {
 	}
 }
 
+// Choose presses the key of a choice, sees what is offered, and takes the option that a part of its name finds.
+func (d *Driver) Choose(key, part string, offered ...string) {
+	d.t.Helper()
+	d.Press(key)
+	d.See(offered...)
+	d.Type(part + "\n")
+}
+
 // Paste pastes a text as terminals do that mark it as pasted.
 func (d *Driver) Paste(text string) {
 	d.t.Helper()

@@ -300,15 +300,21 @@ func TestAnUndoKeepsWhatSomebodyElseDidSince(t *testing.T) {
 	}
 }
 
-func TestWithoutETagsTheVersionsAreCompared(t *testing.T) {
-	o := begin(t, 42)
-	o.door.etags = false
+// retitle loads the property again, and edits its title as far as the comparison.
+func (o *office) retitle() {
+	o.t.Helper()
 	o.Press("R")
 	o.Settle()
 	o.Press("e")
 	o.See("> Title")
 	o.fill("title", "Mine")
 	o.Press("ctrl+s")
+}
+
+func TestWithoutETagsTheVersionsAreCompared(t *testing.T) {
+	o := begin(t, 42)
+	o.door.etags = false
+	o.retitle()
 	o.See("This service gives no version that a change could be tied to.")
 	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
 	o.Press("ctrl+s")
@@ -326,12 +332,7 @@ func TestWithoutETagsTheVersionsAreCompared(t *testing.T) {
 func TestAWeakETagGuardsWhatIsSaved(t *testing.T) {
 	o := begin(t, 42)
 	o.door.weak = true
-	o.Press("R")
-	o.Settle()
-	o.Press("e")
-	o.See("> Title")
-	o.fill("title", "Mine")
-	o.Press("ctrl+s")
+	o.retitle()
 	var once sync.Once
 	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isPatch(r) { // somebody else is a moment earlier
@@ -356,12 +357,7 @@ func TestWhereAWeakETagNeverMatchesTheVersionsAreCompared(t *testing.T) {
 		}
 		return strict
 	})
-	o.Press("R")
-	o.Settle()
-	o.Press("e")
-	o.See("> Title")
-	o.fill("title", "Mine")
-	o.Press("ctrl+s")
+	o.retitle()
 	o.Press("ctrl+s")
 	o.See("Saved property 42: title.")
 	if o.stored().Title != "Mine" {
