@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -20,7 +21,7 @@ type titles struct {
 	readers [titlesAtOnce]*screen.Loader[api.Perk]
 	reading [titlesAtOnce]string // the ids of those perks
 	known   map[string]string    // by the perk's id: "" while it is read, and where it could not be
-	stopped bool                 // the service did not answer
+	stopped bool                 // a read failed, and the others would fail alike
 }
 
 func newTitles(shell *screen.Shell) *titles {
@@ -58,7 +59,8 @@ func (t *titles) free() int {
 	return -1
 }
 
-// take takes the end of a read. Where the service did not answer at all, it is not asked for the other perks.
+// take takes the end of a read. Only a perk that is missing says nothing of the others: after any other failure no more are read
+// until retry.
 func (t *titles) take(msg tea.Msg) {
 	for i, reader := range t.readers {
 		if _, changed := reader.Take(msg); !changed {
@@ -67,7 +69,7 @@ func (t *titles) take(msg tea.Msg) {
 		var answer *client.Error
 		if reader.Err == nil {
 			t.known[t.reading[i]] = reader.Value.Title
-		} else if !errors.As(reader.Err, &answer) {
+		} else if !errors.As(reader.Err, &answer) || answer.Status != http.StatusNotFound {
 			t.stopped = true
 		}
 	}

@@ -2,6 +2,7 @@ package user_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"path"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"example.com/perks/api"
@@ -25,6 +27,7 @@ type counted struct {
 	hold   chan struct{} // reads wait until it is closed, or they are given up
 	came   chan string   // the first ones
 	ended  chan string   // those that were given up
+	forbid atomic.Bool   // the client may not read perks
 
 	mu    sync.Mutex
 	reads map[string]int
@@ -48,6 +51,11 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-c.hold:
 	case <-r.Context().Done():
 		c.ended <- id
+		return
+	}
+	if c.forbid.Load() {
+		w.WriteHeader(http.StatusForbidden)
+		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "The scope perks:read is missing.", Code: api.CodeForbidden})
 		return
 	}
 	if id == c.gone {
@@ -148,6 +156,23 @@ func TestRedeemedPerksAreReadOnceAndFewAtATime(t *testing.T) {
 	if reads, _, _ := c.total(); reads != 61 || c.reads[c.gone] != 2 {
 		t.Errorf("%d requests after loading again, %d of them for the perk that is gone", reads, c.reads[c.gone])
 	}
+}
+
+func TestAClientThatMayNotReadPerksAsksForFewTitles(t *testing.T) {
+	d, c := afterMany(t)
+	d.Open(screen.ToUser{ID: "alice"})
+	d.See("Redeemed 60")
+	d.Settle()
+	c.forbid.Store(true)
+	c.show(d)
+	close(c.hold)
+	d.Settle()
+	if reads, _, _ := c.total(); reads != 4 {
+		t.Errorf("%d perks were read", reads)
+	}
+	c.forbid.Store(false)
+	d.Press("R")
+	d.See("Title 60 perk-60")
 }
 
 func TestLeavingTheUserGivesUpTheTitles(t *testing.T) {
