@@ -12,10 +12,10 @@ import (
 // Lost tells since when the service cannot be reached, if it cannot.
 func (a *App) Lost() (since time.Time, lost bool) { return a.link.lost, a.link.isLost() }
 
-// End keeps the unsaved text of all screens, and says of what is unsaved, a sentence for each, what is kept as a draft and what is
-// lost. It is for the end, like Keep.
+// End keeps the unsaved text of all screens, and says what is unsaved, a sentence for each: drafts is what is kept, lost what is
+// not. Call it when the program ends, as Keep.
 func (a *App) End() (drafts, lost []string) {
-	for _, s := range a.screens {
+	for _, s := range a.all() {
 		switch text := s.Unsaved(); {
 		case text == "":
 		case keeps(s):

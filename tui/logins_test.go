@@ -2,6 +2,7 @@ package tui_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -32,6 +33,25 @@ func TestAnotherAccountAsksBeforeSomethingIsLost(t *testing.T) {
 	d.See("SANDBOX")
 	if d.Depth() != 1 {
 		t.Errorf("%d screens", d.Depth())
+	}
+}
+
+func TestWhatAClosedScreenHasUnsavedIsAskedAboutAndSaid(t *testing.T) {
+	const unsaved = "Nobody knows whether it was redeemed."
+	d := probed(t, &probe{unsaved: unsaved, reopens: true})
+	d.Press("esc")
+	d.See("Leave?", unsaved)
+	d.Elapse(time.Second)
+	d.Press("y")
+	d.Gone("Leave?")
+	account := d.App.Shell().Account
+	account.Profile.Name, account.Profile.Sandbox = "trial", true
+	d.Send(screen.LoggedIn{Account: account})
+	d.See("Switch to profile trial?", unsaved)
+	d.Press("n")
+	d.Gone("Switch to profile trial?")
+	if _, lost := d.App.End(); !slices.Equal(lost, []string{unsaved}) {
+		t.Errorf("at the end %q is lost", lost)
 	}
 }
 

@@ -20,6 +20,7 @@ type probe struct {
 	offers  []actions.Offer
 	form    *components.Form
 	unsaved string
+	reopens bool
 	done    []actions.ID
 	heard   []tea.Msg
 	do      func(actions.ID) tea.Cmd
@@ -47,6 +48,7 @@ func (p *probe) Resize(int, int)         {}
 func (p *probe) View() string            { return "the probe's text" }
 func (p *probe) Form() *components.Form  { return p.form }
 func (p *probe) Unsaved() string         { return p.unsaved }
+func (p *probe) Reopens() bool           { return p.reopens }
 func (p *probe) Linear() string          { return "the probe's text" }
 
 func (p *probe) has(id actions.ID) bool {

@@ -154,7 +154,7 @@ func (a *App) loggedIn(account screen.Account) tea.Cmd {
 	if !a.isOther(account.Profile) {
 		return a.goOn(account)
 	}
-	return a.leave(a.screens, "Switch to profile "+account.Profile.Name+"?", "close what is open, and switch", func() tea.Cmd {
+	return a.leave(a.all(), "Switch to profile "+account.Profile.Name+"?", "close what is open, and switch", func() tea.Cmd {
 		return a.shell.Post(agreed{account})
 	})
 }
