@@ -55,6 +55,16 @@ func TestWhatAClosedScreenHasUnsavedIsAskedAboutAndSaid(t *testing.T) {
 	}
 }
 
+func TestTheLastRedemptionIsThatOfTheTopmostScreen(t *testing.T) {
+	older, newer := &probe{reopens: true}, &probe{reopens: true}
+	d := probed(t, older)
+	d.Do(d.App.Push(newer))
+	d.Press("1", "4")
+	if d.App.Top() != newer {
+		t.Error("the older of two was opened again")
+	}
+}
+
 func TestALoginThatIsOpenedOverAnotherLeavesNoneBehind(t *testing.T) {
 	d := probed(t, &probe{})
 	account := d.App.Shell().Account

@@ -61,24 +61,23 @@ func (a *App) push(s screen.Screen) tea.Cmd {
 	return s.Init()
 }
 
-// drop closes screens from the top. What they are still loading is given up: they are told nothing more. The command keeps the
-// drafts of what they have not saved.
+// drop closes screens from the top, and gives up what they are still loading. The command keeps drafts of what they have not saved.
 func (a *App) drop(n int) tea.Cmd {
 	left := len(a.screens) - min(n, len(a.screens))
 	kept := keeping(a.screens[left:])
-	for len(a.screens) > left {
-		if leaver, ok := a.Top().(interface{ Close() }); ok {
+	for _, s := range a.screens[left:] {
+		if leaver, ok := s.(interface{ Close() }); ok {
 			leaver.Close()
 		}
-		if results, ok := a.Top().(screen.Reopener); ok && results.Reopens() {
-			a.kept = a.Top()
+		if results, ok := s.(screen.Reopener); ok && results.Reopens() {
+			a.kept = s
 		}
-		a.screens = a.screens[:len(a.screens)-1]
 	}
+	a.screens = a.screens[:left]
 	return tea.Batch(kept...)
 }
 
-// reopen shows the screen with results that was closed last, as it is by now.
+// reopen shows the results that were closed last. Of several that were closed at once, those are the ones on top.
 func (a *App) reopen() tea.Cmd {
 	a.screens, a.kept = append(a.screens, a.kept), nil
 	a.resize()
