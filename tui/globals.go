@@ -18,7 +18,7 @@ import (
 func (a *App) globals() []actions.Offer {
 	bottom, signedOut, here, none := "", "", "", ""
 	if a.kept == nil {
-		none = "Nothing was redeemed yet."
+		none = "Nothing has been redeemed yet."
 	}
 	if len(a.screens) < 2 {
 		bottom = "This is the first screen; " + a.shell.Keys.Key(actions.Quit) + " quits."
@@ -113,8 +113,8 @@ func (a *App) toggleMouse() tea.Cmd {
 	return tea.Batch(tea.DisableMouse, a.tell(screen.Toast{Kind: screen.Note, Text: "The mouse is the terminal's again: it selects text."}))
 }
 
-// palette finds everything by its name: first what can be done now, with the key that does it now. What can be the id of a perk
-// opens that perk.
+// palette finds everything by its name: first what can be done now, with the key that does it now. It opens a
+// perk by its id, too.
 func (a *App) palette() overlay.Overlay {
 	var can, cannot []actions.Offer
 	for _, offer := range a.Offers() {

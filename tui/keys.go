@@ -123,10 +123,10 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	return a.write(form, msg)
 }
 
-// elsewhere is the groups of what a person may look for on the wrong screen. The others answer questions and fill in forms.
+// elsewhere is the groups of actions that a person may try on the wrong screen. The other groups are for questions and forms.
 var elsewhere = []string{"list", "perks", "record", "property"}
 
-// sayNotHere says that what a key does elsewhere cannot be done on this screen. A question leaves other keys alone.
+// sayNotHere says that what a key does on other screens cannot be done on this one. While a question is open, it says nothing.
 func (a *App) sayNotHere(key string) tea.Cmd {
 	if a.Overlay() != nil || a.Top() == nil {
 		return nil

@@ -47,14 +47,14 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	return nil
 }
 
-// Keep keeps the unsaved text of all screens. It is for the end, when nothing runs any more: a fault that has ended the model may
-// keep it from being kept, and must not hide itself.
+// Keep keeps the unsaved text of all screens. Call it when the program ends. After a crash it may panic again, which it ignores so
+// that the first one is reported.
 func (a *App) Keep() {
 	defer func() { _ = recover() }()
 	run(keeping(a.screens))
 }
 
-// keeping is the commands that keep the unsaved text of screens.
+// keeping returns the commands that keep the unsaved text of screens.
 func keeping(screens []screen.Screen) []tea.Cmd {
 	var cmds []tea.Cmd
 	for _, s := range screens {

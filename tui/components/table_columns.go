@@ -56,7 +56,7 @@ func (t *Table) squeeze(widths []int) {
 	}
 }
 
-// Natural is the width at which no cell is cut, but for those that are longer than any line should be.
+// Natural is the width at which no cell is cut, except those longer than longestCell.
 func (t *Table) Natural() int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
@@ -65,10 +65,10 @@ func (t *Table) Natural() int {
 	return t.taken(widths)
 }
 
-// longestCell is how much of a cell a table makes room for at the cost of what stands beside it.
+// longestCell is the most that a table asks for one cell, at the cost of what is beside the table.
 const longestCell = 64
 
-// wanted is the width that the cells of a column would fill.
+// wanted is the width of the widest cell of a column.
 func (t *Table) wanted(i int) int {
 	if i < len(t.content) {
 		return t.content[i]
@@ -76,7 +76,7 @@ func (t *Table) wanted(i int) int {
 	return 0
 }
 
-// share hands out the room that is left over by the shares of the columns, all of it: first to those whose cells are cut.
+// share gives all the room left over to the columns, by their shares: first to those whose cells are cut.
 func (t *Table) share(widths []int, left int) {
 	for left > 0 {
 		given := t.shareOnce(widths, left, func(i int) int { return max(0, t.wanted(i)-widths[i]) })
@@ -89,7 +89,7 @@ func (t *Table) share(widths []int, left int) {
 	t.shareOnce(widths, left, func(int) int { return all })
 }
 
-// shareOnce hands out room by the shares of the columns, to each no more than it needs, and returns how much that was.
+// shareOnce gives room to the columns by their shares, to each no more than it needs, and returns how much that was.
 func (t *Table) shareOnce(widths []int, left int, need func(i int) int) (given int) {
 	shares := 0
 	for i, c := range t.columns {

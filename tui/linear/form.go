@@ -62,7 +62,7 @@ func (s *session) enter(form *components.Form) {
 // form is the one that is to be filled in, nil if none is.
 func (s *session) form() *components.Form {
 	switch o := s.app.Overlay().(type) {
-	case *overlay.Pick, *overlay.Typed: // their lines are asked for as questions of their own
+	case *overlay.Pick, *overlay.Typed: // they are questions of their own
 		return nil
 	case nil:
 		if top := s.app.Top(); top != nil {

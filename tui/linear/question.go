@@ -49,7 +49,7 @@ type sure struct {
 }
 
 func (q sure) prompt() string {
-	return "Type yes to " + q.o.Yes() + ". Anything else does not: "
+	return "Type yes to " + q.o.Yes() + ". Anything else cancels: "
 }
 
 func (q sure) secret() bool { return false }
@@ -66,14 +66,14 @@ func (q sure) leave() tea.Cmd {
 	return q.s.attempt(actions.No)
 }
 
-// typed asks before what is so grave that a certain word has to be typed.
+// typed asks before something so grave that the person has to type a certain word.
 type typed struct {
 	s *session
 	o *overlay.Typed
 }
 
 func (q typed) prompt() string {
-	return q.o.Wanted() + " to " + q.o.Yes() + ". Anything else does not: "
+	return q.o.Wanted() + " to " + q.o.Yes() + ". Anything else cancels: "
 }
 
 func (q typed) secret() bool { return false }

@@ -26,8 +26,8 @@ func localName(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local")
 }
 
-// special are the ranges that are set aside in the registries of special-purpose addresses of IANA, and multicast.
-// Of IPv6 only what lies within global is given out to networks at all.
+// special are the ranges in IANA's registries of special-purpose addresses, and multicast. Of IPv6, networks only get addresses
+// within global.
 var (
 	global  = netip.MustParsePrefix("2000::/3")
 	special = prefixes(
@@ -37,10 +37,10 @@ var (
 		"2001::/23",     // protocols, among them Teredo, benchmarks and ORCHID
 		"2001:db8::/32", // documentation, as is 3fff::/20
 		"3fff::/20",
-		"2002::/16", // 6to4, in which an address of IPv4 says where it leads
+		"2002::/16", // 6to4, which leads to the IPv4 address inside it
 		"2620:4f:8000::/48",
 	)
-	// translated are addresses of IPv4 as a network without IPv4 writes them (RFC 6052).
+	// translated are IPv4 addresses as a network without IPv4 writes them (RFC 6052).
 	translated = netip.MustParsePrefix("64:ff9b::/96")
 )
 
@@ -52,7 +52,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// public tells whether an address is one of the internet's, such as anybody may have a server at.
+// public tells whether an address is on the public internet.
 func public(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	if translated.Contains(ip) {
@@ -77,8 +77,8 @@ func newGuard(target *url.URL) *guard {
 	return &guard{seen: target.Hostname(), environment: http.ProxyFromEnvironment}
 }
 
-// proxy refuses what would go through one: only the proxy sees where a name leads, and to pass a proxy by is not what
-// somebody meant who has set one.
+// proxy refuses requests that would go through a proxy: only the proxy resolves the name, so no address can be checked here.
+// Going around the proxy is not what the person who set it wants.
 func (g *guard) proxy(request *http.Request) (*url.URL, error) {
 	proxy, err := g.environment(request)
 	if err == nil && proxy != nil {
@@ -87,12 +87,12 @@ func (g *guard) proxy(request *http.Request) (*url.URL, error) {
 	return nil, err
 }
 
-// proxyError says that an image was not asked for from a proxy.
+// proxyError says that an image was not fetched because of a proxy.
 type proxyError struct{ host string }
 
 func (p *proxyError) Error() string {
-	return fmt.Sprintf("A proxy is set, behind which nobody sees whether %s leads into the local network, so nothing was fetched. "+
-		"Open the image in a browser, or name the host in NO_PROXY.", p.host)
+	return fmt.Sprintf("A proxy is set, so it cannot be checked whether %s is on the local network. Nothing was fetched. "+
+		"Open the image in a browser, or add the host to NO_PROXY.", p.host)
 }
 
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {

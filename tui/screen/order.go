@@ -8,7 +8,7 @@ import (
 	"example.com/perks/api"
 )
 
-// DefaultOrder is the order in which the service lists perks by itself.
+// DefaultOrder is the order of a list of perks if none is asked for.
 func DefaultOrder() api.SortKey { return api.SortKey{Field: "created_at", Desc: true} }
 
 // orderName is what a sort field is called when one is chosen, and in which direction people mean it at first.
@@ -56,12 +56,12 @@ func OrderWords(key api.SortKey) string {
 	return up
 }
 
-// PerkOrders is the fields that people look for perks by. Distance is none of them: it needs a place to measure from.
+// PerkOrders is the fields that people sort perks by. Distance is not among them: it needs a place to measure from.
 func PerkOrders() []string {
 	return []string{"title", "category", "merchant_name", "city", "valid_from", "valid_to", "created_at", "updated_at"}
 }
 
-// PickOrder asks by which of the fields perks are to be sorted. The note, which may be nil, adds to the name of a field.
+// PickOrder asks which of the fields to sort perks by. The note is added to the name of a field; it may be nil.
 func PickOrder(fields []string, now api.SortKey, note func(field string) string, then func(api.SortKey) tea.Cmd) Pick {
 	pick := Pick{Title: "Sort by", Then: func(index int) tea.Cmd {
 		_, desc := orderName(fields[index])

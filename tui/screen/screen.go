@@ -44,12 +44,12 @@ type Chooser interface {
 
 // Keeper is a Screen with unsaved text of which a draft is kept.
 type Keeper interface {
-	// Keep is the command that keeps what was typed until now; nil if nothing was. It is run before the program ends or is
-	// stopped, and the screen is closed.
+	// Keep returns the command that keeps what was typed so far; nil if nothing was. It runs before the program ends or is
+	// suspended, and when the screen is closed.
 	Keep() tea.Cmd
 }
 
-// Reopener is a Screen that can be opened again after it was closed, as the last one of its kind. Messages go to it meanwhile.
+// Reopener is a Screen that can be opened again after it was closed. Until then it still gets messages.
 type Reopener interface {
 	Reopens() bool
 }
@@ -57,7 +57,7 @@ type Reopener interface {
 // Edited tells a screen that a person has changed a field of its form.
 type Edited struct{ Field string }
 
-// FieldLeft tells a screen that the keyboard has gone from a field of its form to another, or from the form.
+// FieldLeft tells a screen that the person has left a field of its form, for another field or for something else.
 type FieldLeft struct{}
 
 // Reconnected tells every screen that there is a client again, or another one: after a login, and when the service can be

@@ -30,8 +30,8 @@ func Tell(kind Kind, format string, args ...any) tea.Cmd {
 	return Send(Toast{kind, fmt.Sprintf(format, args...)})
 }
 
-// Confirm asks before something that cannot be taken back. Only the action Yes (y) does it, never Enter. With Words, one of
-// these has to be typed instead.
+// Confirm asks before something that cannot be taken back. Only the action Yes (y) does it, never Enter. With Words, the
+// person has to type one of them instead.
 type Confirm struct {
 	Title string // "Delete property 42?"
 	Text  string // what will happen, to which thing, in sentences
@@ -47,8 +47,8 @@ type Pick struct {
 	Current int // the option under the cursor at first
 	Then    func(index int) tea.Cmd
 	Other   *Prompt        // takes what was typed and is none of the options; nil where there is nothing else
-	OtherIs string         // names that before the text, as in "Open perk coffee", and puts it after the options that match; "" puts it first
-	Left    func() tea.Cmd // if nothing is chosen; nil does nothing
+	OtherIs string         // a name for Other, as in "Open perk coffee", which then comes after the options that match instead of first
+	Left    func() tea.Cmd // runs if nothing is chosen; may be nil
 }
 
 // Prompt asks for one line of text.
@@ -56,5 +56,5 @@ type Prompt struct {
 	Title string
 	Field components.Field
 	Then  func(value string) tea.Cmd
-	Left  func() tea.Cmd // if nothing is given; nil does nothing
+	Left  func() tea.Cmd // runs if nothing is given; may be nil
 }

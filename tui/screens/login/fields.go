@@ -85,7 +85,7 @@ func (s *Screen) allows() bool {
 func (s *Screen) asksAboutHTTP() bool { return s.form.Field(httpField).Name != "" }
 
 // askAboutHTTP adds the question whether http is allowed where the address raises it, and takes it away again. While the
-// address is being typed, what may yet become this computer raises nothing. A yes holds for the address where it was given.
+// address is being typed, what may yet become this computer raises nothing. A yes is only for the address that was asked about.
 func (s *Screen) askAboutHTTP(settled bool) {
 	address := s.address()
 	if s.asksAboutHTTP() && address != s.askedOf {

@@ -35,13 +35,13 @@ func (s *Screen) whyNoMark() string {
 		return noPerk
 	}
 	if len(s.marks) >= maxMarks && !s.marks.Has(perk.ID) {
-		return fmt.Sprintf("%d perks are marked, which is the most. Redeem them first, or clear marks.", maxMarks)
+		return fmt.Sprintf("At most %d perks can be marked. Redeem them first, or clear marks.", maxMarks)
 	}
 	return ""
 }
 
-// whyNotCurrent spares a person a form that the service would refuse for the perk under the cursor. The last word is the service's,
-// whose clock decides.
+// whyNotCurrent says why the service would refuse to redeem the perk under the cursor, to save the person the form. Its clock may
+// differ: in the end the service decides.
 func (s *Screen) whyNotCurrent() string {
 	perk, ok := s.current()
 	now := s.shell.Now()

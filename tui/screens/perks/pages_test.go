@@ -141,7 +141,7 @@ func TestMarksAreKeptAcrossPagesUpToAHundred(t *testing.T) {
 	}
 	d.See("100 marked, not on this page", "row 101 of 1,000")
 	d.Press(" ")
-	d.See("Mark: not possible now. 100 perks are marked, which is the most.")
+	d.See("Mark: not possible now. At most 100 perks can be marked.")
 	d.Elapse(time.Minute)
 	d.Press("k")
 	d.See("row 100 of 1,000")

@@ -35,8 +35,7 @@ func (s *Screen) facts(p *api.Perk) [][2]string {
 	return facts
 }
 
-// previewLines draws the perk under the cursor, from the line to which it was scrolled. Where it is longer than its room, the last
-// line says so.
+// previewLines draws the perk under the cursor, from the line to which it was scrolled. If it does not fit, the last line says so.
 func (s *Screen) previewLines(width, height int) []string {
 	perk, ok := s.current()
 	if !ok || height <= 0 {
@@ -62,7 +61,7 @@ func (s *Screen) previewLines(width, height int) []string {
 	return append(lines, s.shell.Theme.Accent.Render(components.Cut(s.previewMark(below), width)))
 }
 
-// foldedFacts draws the facts shortened to a height: the terms have a place of their own below the rest, however long that is.
+// foldedFacts draws the facts shortened to a height. The terms are always among them, below the rest.
 func (s *Screen) foldedFacts(facts [][2]string, width, height int) []string {
 	var terms []string
 	if last := len(facts) - 1; facts[last][0] == "Terms" {
@@ -72,7 +71,7 @@ func (s *Screen) foldedFacts(facts [][2]string, width, height int) []string {
 	return append(s.cutFacts(facts, width, height-len(terms)), terms...)
 }
 
-// cutFacts draws as much of facts as there is room for, and marks the last line if that is not all.
+// cutFacts draws as many lines of facts as fit. If some do not, the last line is an ellipsis.
 func (s *Screen) cutFacts(facts [][2]string, width, height int) []string {
 	lines := s.factLines(facts, width, height+1)
 	if len(lines) <= height || height <= 0 {
@@ -95,7 +94,7 @@ func (s *Screen) previewMark(below bool) string {
 	return up
 }
 
-// scrollPreview moves the preview by so little that no line is skipped that the terms had taken the place of.
+// scrollPreview moves the preview. The steps are small, so that no line is skipped for which the terms left no room.
 func (s *Screen) scrollPreview(by int) {
 	s.previewTop = max(0, s.previewTop+by*max(1, s.height/4))
 }
@@ -113,7 +112,7 @@ func (s *Screen) whyNoPreview() string {
 	return ""
 }
 
-// factLines draws facts, so many lines of them at most.
+// factLines draws facts, at most height lines of them.
 func (s *Screen) factLines(facts [][2]string, width, height int) []string {
 	look := s.shell.Theme
 	var lines []string

@@ -101,7 +101,7 @@ func (q query) filter() string {
 	return strings.Join(parts, ", ")
 }
 
-// asID is what the words are if they are all of the filter and can be the id of a perk; "" otherwise.
+// asID is the words as the id of a perk, if they can be one and nothing else is in the filter; "" otherwise.
 func (q query) asID() string {
 	if words := (query{words: q.words, expired: q.expired, order: q.order}); q != words || api.PerkIDRule(q.words) != "" {
 		return ""

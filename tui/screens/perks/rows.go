@@ -23,7 +23,7 @@ func columns(titleMin int) []components.Column {
 	}
 }
 
-// The least room for a title: where there is little, as a rule, and where there is much.
+// The least width of a title: in a narrow window, normally, and in a wide one.
 const (
 	leastTitle = 12
 	goodTitle  = 26
@@ -31,7 +31,7 @@ const (
 	besides    = 17 // what the cursor and the days that are left take
 )
 
-// usualWidth is the width in which the list says the most important of each perk.
+// usualWidth is the width that the list needs to show the most important columns.
 const usualWidth = 80
 
 // fitTable lays the table out for its room.

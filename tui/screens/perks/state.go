@@ -41,7 +41,7 @@ func (s *Screen) noRows() (title, advice string, mood components.Mood, none bool
 	return "There are no perks yet.", "", components.Empty, true
 }
 
-// typedID is the words of the filter where they fit no perk and can be the id of one: ids are not among what words search.
+// typedID is the words of the filter if they match no perk but can be the id of one: the search does not look at ids.
 func (s *Screen) typedID() string {
 	if len(s.shown) > 0 || !s.settled || s.list.Err != nil {
 		return ""
@@ -49,7 +49,7 @@ func (s *Screen) typedID() string {
 	return s.want.asID()
 }
 
-// openKey is the key that opens now: in the filter the one that goes to the list.
+// openKey is the key that opens the perk: in the filter, the one that leads to the list.
 func (s *Screen) openKey() string {
 	if s.typing {
 		return actions.Spell("enter")

@@ -28,7 +28,7 @@ func (s *Screen) arrange() (top, bottom []string) {
 	return top, bottom
 }
 
-// The widths of the preview: as much as it leaves to the list, and as much as it keeps where titles would be cut without it.
+// The least width of the preview in a narrow window, and the width that it keeps when the list needs more for its titles.
 const (
 	leastPreview = 37
 	goodPreview  = 50

@@ -13,8 +13,8 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// draftPause is how long text can be unsaved before it is kept: it counts from the first key, so that somebody who types without
-// a pause loses no more.
+// draftPause is how long text stays unsaved before a draft is kept. It counts from the first key, so that a person who types
+// without a pause loses no more than that.
 const draftPause = 2 * time.Second
 
 // baseOfDraft is where a draft holds the version that its text is a change to. No field is called so.
@@ -74,8 +74,8 @@ func (d *drafts) keep(profile screen.Profile, values map[string]string) tea.Cmd 
 
 func (d *drafts) drop(profile screen.Profile) tea.Cmd { return d.keep(profile, nil) }
 
-// write is the command that writes a version unless that one or a later one was written: commands may run in any order, and the
-// last one runs again when the program ends, which is another try where it has failed.
+// write returns the command that writes a version, unless that one or a later one was written: commands may run in any order.
+// The last one runs again when the program ends, in case it had failed.
 func (d *drafts) write(number int, profile screen.Profile, values map[string]string) tea.Cmd {
 	memory := d.shell.Memory
 	return func() tea.Msg {

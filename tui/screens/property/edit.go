@@ -27,8 +27,8 @@ type edit struct {
 	drawn    drawn
 }
 
-// drawn is the comparison as it was drawn last, because long texts take too long to wrap for every frame. What changes the edit
-// forgets it.
+// drawn caches the comparison, because wrapping long texts takes too long to do for every frame. Whatever changes the edit clears
+// it.
 type drawn struct {
 	width int
 	lines []line

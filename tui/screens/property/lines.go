@@ -72,7 +72,7 @@ func (s *scroll) lay(lines []line, width, height int) {
 	s.Set(texts)
 }
 
-// roomForMark is the fewest lines of which one can be spared.
+// roomForMark is the least height at which one line is used to say how much is hidden.
 const roomForMark = 3
 
 // draw draws the lines that are seen, and how many are not.
@@ -147,14 +147,14 @@ func struck(l stroke, width int) []line {
 	return lines
 }
 
-// mostStruck is how many lines of one side of a comparison are shown; of a longer one shownStruck are, and how many there are
-// more: the other fields must not be pushed out of sight by it.
+// mostStruck is how many lines one side of a comparison can have before it is folded to shownStruck lines, so that one long text
+// does not push the other fields out of sight.
 const (
 	mostStruck  = 8
 	shownStruck = 5
 )
 
-// folded shortens what goes and what comes where it is long. The key shows all of it.
+// folded shortens long removed and added texts. The key shows all of them.
 func folded(lines []line, width int, key string) []line {
 	var out []line
 	for i := 0; i < len(lines); {

@@ -85,7 +85,7 @@ func (s *Screen) Linear() string {
 	case filling:
 		return strings.Join(append(linearNotes(s.edit.notes), s.edit.form.Linear()), "\n")
 	case comparing:
-		s.seen = true // those who listen have heard it to its end
+		s.seen = true // people who listen hear all of it
 		lines := append(linearNotes(s.edit.notes), s.compareIntro()...)
 		return strings.Join(lines, "\n") + "\n" + linearParts(s.edit.comparison())
 	case merging:

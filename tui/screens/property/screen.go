@@ -29,8 +29,8 @@ type Screen struct {
 	reveal  bool  // the conflict that is being decided has to come into sight
 	edit    *edit // nil while the property is only read
 
-	seen     bool // the comparison was, to its end
-	unfolded bool // and all lines of it are shown
+	seen     bool // the comparison was seen to its end
+	unfolded bool // all lines of the comparison are shown
 
 	undo   *undo
 	drafts *drafts

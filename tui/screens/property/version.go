@@ -24,7 +24,7 @@ func read(id int64) screen.Fetch[version] {
 	}
 }
 
-// same tells whether two versions are one. Where there is no ETag, or one that may be the same for two versions, every field
+// same tells whether two versions are one. Without ETags, or with weak ones, which two versions may share, every field
 // is compared.
 func (v version) same(other version) bool {
 	if v.ETag != "" && other.ETag != "" && !client.IsWeak(v.ETag) {
@@ -64,8 +64,8 @@ func untouched(ctx context.Context, c *client.Client, base version) (now version
 	return now, err
 }
 
-// neverMatches finds that a change was refused although nobody changed the property: the service compares strongly, and the
-// ETag is weak.
+// neverMatches tells whether a change was refused although nobody changed the property: a weak ETag never matches at a service
+// that compares strongly.
 func neverMatches(ctx context.Context, c *client.Client, base version, err error) bool {
 	if !client.IsWeak(base.ETag) || !isChanged(err) {
 		return false

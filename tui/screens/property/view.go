@@ -27,7 +27,7 @@ func (s *Screen) viewComparison() string {
 	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
 }
 
-// layComparison gives the scroll the lines of the comparison, and notes whether their end has come into sight.
+// layComparison gives the scroll the lines of the comparison, and notes when the last of them is seen.
 func (s *Screen) layComparison() []line {
 	parts := s.edit.parts(s.width)
 	if s.isFoldable() && !s.unfolded {
@@ -47,7 +47,7 @@ func (s *Screen) isFoldable() bool {
 	return len(folded(parts, s.width, "")) < len(parts)
 }
 
-// whyUnseen says why what is shown cannot be saved yet: some of it was not in sight.
+// whyUnseen says that the comparison cannot be saved before all of it was seen; "" if it was.
 func (s *Screen) whyUnseen() string {
 	s.layComparison()
 	if s.seen {

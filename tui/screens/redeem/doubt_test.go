@@ -289,7 +289,7 @@ func TestAnotherScreenSaysWhatIsInDoubtBelowIt(t *testing.T) {
 	d := l.inDoubt()
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee"), l.perk("tea")}, UserID: "alice"})
 	d.Press("ctrl+s")
-	d.See("Redeem for alice?", "THIS CAN REDEEM TWICE: another screen has sent ", "for alice", "already, and does not know yet whether it was redeemed.")
+	d.See("Redeem for alice?", "THIS CAN REDEEM TWICE: another screen has already sent ", "for alice", "and the outcome is unknown.")
 	d.Press("n")
 	d.Settle()
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "bob"})

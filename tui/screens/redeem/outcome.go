@@ -106,7 +106,7 @@ func (s *Screen) redeemed(i *item) outcome {
 	return outcome{mark: "redeemed", role: good, text: how(i, "Redeemed. ") + stands}
 }
 
-// how says how it became known, where that was not by the first answer.
+// how says how the outcome became known, if not by the first reply.
 func how(i *item, text string) string {
 	if i.Earlier {
 		return text + "The reply was lost; the service confirmed it. "
@@ -141,7 +141,7 @@ func (s *Screen) unknown(i *item) outcome {
 	}
 	if i.givenUp {
 		o.mark, o.role = "given up", warn
-		o.next = "Nobody has found out. " + s.key(actions.ForUser) + " shows what " + user + " has redeemed."
+		o.next = "The outcome is unknown. " + s.key(actions.ForUser) + " shows what " + user + " has redeemed."
 		return o
 	}
 	retry := "retry safely"

@@ -7,7 +7,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// Reopens tells whether there are results, which a person may want to see again.
+// Reopens tells whether there are results to see again.
 func (s *Screen) Reopens() bool { return len(s.items()) > 0 }
 
 // chosen is the result that actions are about; nil before there are any.
@@ -19,7 +19,7 @@ func (s *Screen) chosen() *item {
 	return items[min(s.cursor, len(items)-1)]
 }
 
-// marker shows which of several results is chosen, while there is no form that has the keys.
+// marker shows which of several results is chosen, unless a form has the keyboard.
 func (s *Screen) marker(n int) string {
 	switch {
 	case len(s.items()) < 2 || s.Form() != nil:
@@ -51,7 +51,7 @@ func (s *Screen) move(id actions.ID) {
 	}
 }
 
-// follow keeps the chosen result among those that are seen, so that no action is about another.
+// follow chooses a result that is in sight, so that no action is about one that is not.
 func (s *Screen) follow(id actions.ID) {
 	switch id {
 	case actions.Top:

@@ -69,7 +69,7 @@ func (s *Screen) question(next *submission) screen.Confirm {
 		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: it is not known whether %s was redeemed for %s before, with other metadata.", perksNamed(again), user))
 	}
 	if open := s.doubtsElsewhere(next); len(open) > 0 {
-		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: another screen has sent %s for %s already, and does not know yet whether it was redeemed.", perksNamed(open), user))
+		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: another screen has already sent %s for %s, and the outcome is unknown.", perksNamed(open), user))
 	}
 	for _, i := range next.open() {
 		if i.givenUp {
