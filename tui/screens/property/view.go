@@ -14,17 +14,11 @@ func (s *Screen) View() string {
 	case filling:
 		return s.viewForm()
 	case comparing:
-		return s.viewComparison()
+		return s.scroll.draw(s.shell.Theme, s.layComparison(), s.width, s.height)
 	case merging:
 		return s.viewMerge()
 	}
 	return s.viewRecord()
-}
-
-// viewComparison draws what saving would change.
-func (s *Screen) viewComparison() string {
-	lines := s.layComparison()
-	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
 }
 
 // layComparison gives the scroll the lines of the comparison, and notes when the last of them is seen.
