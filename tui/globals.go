@@ -67,7 +67,7 @@ func (a *App) do(id actions.ID) tea.Cmd {
 		return a.lay(overlay.NewReading("Messages", a.status.former()))
 	case actions.Suspend:
 		keep := keeping(a.screens)
-		return func() tea.Msg { run(keep); return tea.Suspend() }
+		return func() tea.Msg { return append(run(keep), tea.Suspend) }
 	case actions.Palette:
 		return a.lay(a.palette())
 	case actions.Help:

@@ -65,12 +65,15 @@ func keeping(screens []screen.Screen) []tea.Cmd {
 	return cmds
 }
 
-func run(cmds []tea.Cmd) {
+// run runs commands one after the other, and returns their messages as a batch.
+func run(cmds []tea.Cmd) (said tea.BatchMsg) {
 	for _, cmd := range cmds {
 		if cmd != nil {
-			cmd()
+			msg := cmd()
+			said = append(said, func() tea.Msg { return msg })
 		}
 	}
+	return said
 }
 
 var errGone = errors.New("the terminal is gone")

@@ -1,6 +1,7 @@
 package property_test
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"example.com/perks/api"
+	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
 )
 
@@ -272,6 +274,23 @@ func TestADraftIsKeptAtOnce(t *testing.T) {
 			t.Errorf("%s: kept %q", name, draft)
 		}
 	}
+}
+
+// full is a memory on a disk that is full.
+type full struct{ screen.Memory }
+
+func (full) KeepDraft(screen.Profile, string, map[string]string) error {
+	return errors.New("the disk is full")
+}
+
+func TestADraftThatIsNotKeptOnSuspendingIsSaid(t *testing.T) {
+	o := begin(t, 42, func(options *tui.Options) { options.Memory = full{options.Memory} })
+	o.Press("e")
+	o.See("> Title")
+	o.Type("!")
+	o.Press("ctrl+z")
+	o.Settle()
+	o.See("What you type cannot be kept as a draft: the disk is full")
 }
 
 // draft is the title that is kept of an edit.
