@@ -177,7 +177,7 @@ func (d *postgresDatabase) addressOf(dbname string, isWanted func(parameter stri
 		parameters.Set("host", strings.Join(hosts, ","))
 		parameters.Set("port", strings.Join(ports, ","))
 	}
-	u.RawQuery = parameters.Encode()
+	u.RawQuery = strings.ReplaceAll(parameters.Encode(), "+", "%20") // libpq reads a + as itself
 	return u.String()
 }
 

@@ -83,6 +83,17 @@ func TestAServiceThatIsMissingIsNamed(t *testing.T) {
 	o.refuses(exitUsage, "the address of the database has the parameter sslcrl: perksd reads no lists of revoked certificates", "migrate")
 }
 
+// TestWhatIsPrintedForPostgresIsReadAsItWasMeant has a blank in a parameter, for which libpq does not take a +.
+func TestWhatIsPrintedForPostgresIsReadAsItWasMeant(t *testing.T) {
+	o := newOperatorOf(t, "postgres://perks:hunter2@db.example/perks?passfile=/etc/our%20own/pass&connect_timeout=1")
+	for _, args := range [][]string{{"backup", "x.dump"}, {"restore", "x.dump"}} {
+		said := o.run(args...)
+		if said.code != exitUsage || !strings.Contains(said.stderr, "passfile=%2Fetc%2Four%20own%2Fpass") || strings.Contains(said.stderr, "hunter2") {
+			t.Errorf("%v: %+v", args, said)
+		}
+	}
+}
+
 func TestForeignTablesAreLeftAlone(t *testing.T) {
 	o := newOperatorOf(t, cluster.Database(t))
 	executeIn(t, o.env["PERKSD_DATABASE"], `CREATE TABLE migrations (id serial PRIMARY KEY, migration text, batch integer)`)
