@@ -27,7 +27,7 @@ type database interface {
 	liveRecords(ctx context.Context) (store.LiveRecords, error)
 	// backup copies it, as of one moment, to a new file.
 	backup(ctx context.Context, path string) error
-	// restore puts a backup in its place, to which r carries over who may call, and returns where what was there is now.
+	// restore puts a backup in its place, with the clients and signing keys of r, and returns where what was there is now.
 	restore(ctx context.Context, backup string, r *restoration) (former string, err error)
 }
 

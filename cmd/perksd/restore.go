@@ -18,7 +18,7 @@ type restoreOptions struct {
 	forget bool   // --forget-revocations
 }
 
-// carriesOver tells whether the database is restored already, so that only who may call is carried over to it.
+// carriesOver reports whether the database has been restored, so that only clients and signing keys are copied to it.
 func (o restoreOptions) carriesOver(args []string) bool {
 	return o.former != "" || o.forget && len(args) == 0
 }
@@ -30,16 +30,15 @@ func (p *program) restoreCommand() *cobra.Command {
 		Short: "Put a backup in the place of a database",
 		Long: "Put a copy of a backup, as 'perksd backup' makes it, in the place of a SQLite database. Stop the server first: while anything uses\n" +
 			"the database, nothing is done.\n\n" +
-			"The backup is looked through before anything is changed, and brought to the version of this program. The former database is kept\n" +
-			"beside the new one, under the name that is said. What came after the backup is not in it: redemptions made since then are forgotten,\n" +
+			"The backup is checked before anything is changed, and migrated to the version of this program. The former database is kept\n" +
+			"beside the new one, under the name that is printed. What came after the backup is not in it: redemptions made since then are forgotten,\n" +
 			"and can be made once more.\n\n" +
-			"Who may call the service is not restored but stays as it is: clients that were disabled, secrets that were rotated, scopes that were\n" +
-			"taken away and signing keys that were dropped after the backup stay so, and clients that were made since are kept. A signing key that was\n" +
-			"rotated since is dropped, and clients have to get new tokens. Each of these is listed, and is in the audit log. When that cannot be\n" +
-			"read, because the database to be replaced is missing, damaged or no later state of the backup, nothing is restored without\n" +
-			"--forget-revocations.\n\n" +
-			"For PostgreSQL there is pg_restore: perksd restore FILE says how to call it. It fills a database beside the former one, and 'perksd restore\n" +
-			"--former ADDRESS' then carries over who may call, from the former one to that of --database.",
+			"Clients and signing keys are not restored. What was disabled, rotated, narrowed or dropped after the backup stays so, and clients made\n" +
+			"since are kept. A signing key that was rotated since is dropped, so clients have to get new tokens. The command lists each difference\n" +
+			"from the backup, and so does the audit log. If the database to be replaced is missing, damaged or not a later state of the backup,\n" +
+			"nothing is restored without --forget-revocations.\n\n" +
+			"PostgreSQL has pg_restore: 'perksd restore FILE' prints how to call it. It fills a database beside the former one. Then 'perksd restore\n" +
+			"--former ADDRESS' copies clients and signing keys from the former one to that of --database.",
 		Example: "  perksd restore perks-2026-01-31.db",
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -49,7 +48,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		return arguments("FILE")(cmd, args)
 	}
 	cmd.Flags().StringVar(&o.former, "former", "", "the `ADDRESS` of the PostgreSQL database that the one of --database takes the place of")
-	cmd.Flags().BoolVar(&o.forget, forgetRevocations, false, "restore although nobody knows what was revoked after the backup")
+	cmd.Flags().BoolVar(&o.forget, "forget-revocations", false, "restore even if perksd can't tell what was revoked after the backup")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		db, err := parseDatabase(p.database)
 		switch {
@@ -62,9 +61,6 @@ func (p *program) restoreCommand() *cobra.Command {
 	}
 	return cmd
 }
-
-// forgetRevocations is the flag that nothing but a command line agrees to.
-const forgetRevocations = "forget-revocations"
 
 func (p *program) restore(ctx context.Context, db database, backup string, o restoreOptions) error {
 	r := p.newRestoration(o.forget)
@@ -92,13 +88,13 @@ func (p *program) carryOver(ctx context.Context, db database, o restoreOptions) 
 		return err
 	}
 	if err := withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), func(restored store.Store) error { return r.applyTo(ctx, restored) }); err != nil {
-		return err
+		return fmt.Errorf("%w.\nIf this or an earlier attempt has changed anything, drop the database %s, make and fill it again, as 'perksd restore FILE' says", err, db.name())
 	}
-	_, err := fmt.Fprintf(p.stdout, "Carried over to %s who may call.\n%s", db.name(), r.report())
+	_, err := fmt.Fprintf(p.stdout, "Copied clients and signing keys to %s.\n%s", db.name(), r.report())
 	return err
 }
 
-// lookAt is readFormer for a database beside the restored one, by its address.
+// lookAt is readFormer for a PostgreSQL database beside the restored one.
 func (r *restoration) lookAt(ctx context.Context, address string, restored database) error {
 	if address == "" {
 		r.readFormer(ctx, nil, errors.New("--former does not name it"))
@@ -130,7 +126,7 @@ func (f sqliteFile) restore(ctx context.Context, backup string, r *restoration) 
 }
 
 // restore leaves the work to PostgreSQL's own programs. A database that servers work on is left alone: the backup goes to
-// another one beside it, and who may call is carried over to that.
+// another one beside it, which then gets the clients and signing keys.
 func (d *postgresDatabase) restore(_ context.Context, backup string, _ *restoration) (former string, err error) {
 	name := d.dbname + "_restored"
 	return "", usageError{fmt.Errorf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. "+

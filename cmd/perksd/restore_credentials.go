@@ -13,11 +13,11 @@ import (
 	"example.com/perks/store"
 )
 
-// credentials is what a database knows of who may call the service.
+// credentials are the clients and signing keys of a database.
 type credentials struct {
 	clients []store.Client
 	keys    []store.SigningKey // that have not expired
-	latest  time.Time          // of the audit log's last entry
+	latest  time.Time          // when the audit log's last entry was written
 }
 
 func readCredentials(ctx context.Context, db store.Store, at time.Time) (c credentials, err error) {
@@ -46,13 +46,13 @@ func (c credentials) client(id string) (store.Client, bool) {
 	return c.clients[i], true
 }
 
-// hasKey tells whether the key is there and expires as it does here: one that was rotated since is another.
+// hasKey reports whether the key is there with the same expiry: a key that was rotated since has another.
 func (c credentials) hasKey(key store.SigningKey) bool {
 	return slices.ContainsFunc(c.keys, func(k store.SigningKey) bool { return k.ID == key.ID && k.ExpiresAt.Equal(key.ExpiresAt) })
 }
 
-// whyNotLater says why these cannot be what became of those of the backup, or nothing. Clients are never deleted, and
-// the audit log only grows.
+// whyNotLater says why c cannot be a later state of the backup, and is empty if it can. Clients are never deleted, and the
+// audit log only grows.
 func (c credentials) whyNotLater(backup credentials) string {
 	for _, was := range backup.clients {
 		if is, there := c.client(was.ID); !there || !is.CreatedAt.Equal(was.CreatedAt) {
@@ -65,23 +65,23 @@ func (c credentials) whyNotLater(backup credentials) string {
 	return ""
 }
 
-// restoration carries who may call over from a database to the one that was restored in its place: nobody who was shut out
-// after the backup is let in again.
+// restoration copies clients and signing keys from the former database to the restored one, so that whoever was shut out
+// after the backup stays out.
 type restoration struct {
 	by     store.Actor
 	at     time.Time
 	forget bool // --forget-revocations
 
 	former  credentials
-	unknown string   // why it is not known what was revoked, or nothing
-	carried []string // what is not as in the backup, a sentence each
+	unknown string   // why perksd can't tell what was revoked; empty if it can
+	carried []string // how the restored database differs from the backup, a sentence each
 }
 
 func (p *program) newRestoration(forget bool) *restoration {
 	return &restoration{by: p.operator, at: p.now(), forget: forget}
 }
 
-// readFormer looks at the database that is replaced, which may not be there to be read.
+// readFormer reads the database that is replaced, or keeps err as the reason why it can't.
 func (r *restoration) readFormer(ctx context.Context, former store.Store, err error) {
 	if err == nil {
 		r.former, err = readCredentials(ctx, former, r.at)
@@ -94,7 +94,8 @@ func (r *restoration) readFormer(ctx context.Context, former store.Store, err er
 	}
 }
 
-// applyTo changes the restored database. It may be called again when it was interrupted.
+// applyTo changes the restored database. If it fails or is interrupted, start over from the backup: what it has written is
+// newer than the former database, which cannot be told from a backup that is.
 func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 	backup, err := readCredentials(ctx, restored, r.at)
 	if err != nil {
@@ -107,9 +108,9 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 	case backup.areNone(): // a sandbox, or nobody who could have been shut out since
 		r.unknown = ""
 	case r.unknown != "" && !r.forget:
-		return fmt.Errorf("nothing was done: %s, so that nobody knows what was revoked after the backup. Restored as it is, it would let in every client "+
-			"and every secret of its day, whatever was disabled, rotated or narrowed since (%s). To accept that, add --forget-revocations: its signing keys "+
-			"are dropped even so, which ends every token; then look through 'perksd client list'", r.unknown, whoIsLetIn(backup))
+		return fmt.Errorf("nothing was done: %s, so perksd can't tell what was revoked after the backup. Its clients (%s) would get in with the "+
+			"secrets and scopes they had then. To restore it anyway, add --forget-revocations: that drops its signing keys, which ends every token. "+
+			"Then check 'perksd client list'", r.unknown, whoIsLetIn(backup))
 	case r.unknown != "":
 		r.former = credentials{clients: backup.clients}
 	}
@@ -135,7 +136,7 @@ func whoIsLetIn(c credentials) string {
 	}
 	switch {
 	case len(names) == 0:
-		return "it has no client that is enabled"
+		return "none is enabled"
 	case len(names) > shown:
 		return fmt.Sprintf("%s and %d others", strings.Join(names[:shown], ", "), len(names)-shown)
 	}
@@ -198,7 +199,7 @@ func (r *restoration) note(format string, args ...any) {
 	r.carried = append(r.carried, fmt.Sprintf(format, args...))
 }
 
-// report says what is not as in the backup, and what cannot be known.
+// report says how the restored database differs from the backup, and what perksd can't tell.
 func (r *restoration) report() string {
 	var text strings.Builder
 	if len(r.carried) > 0 {
@@ -208,7 +209,7 @@ func (r *restoration) report() string {
 		}
 	}
 	if r.unknown != "" {
-		fmt.Fprintf(&text, "What was revoked after the backup is not known: %s. These clients may call now: %s.\n"+
+		fmt.Fprintf(&text, "perksd can't tell what was revoked after the backup: %s. These clients may call now: %s.\n"+
 			"Disable those that should not ('perksd client disable ID'), and rotate secrets that leaked ('perksd client rotate-secret ID').\n",
 			r.unknown, whoIsLetIn(r.former))
 	}

@@ -160,6 +160,11 @@ func TestWhatRestoreOfPostgresSaysToTypeLetsNobodyBackIn(t *testing.T) {
 	}
 	r.staysRevoked(o.must("restore", "--former", address))
 
+	// What the first attempt wrote is newer than the former database: a second one must not be talked into forgetting.
+	if again := o.run("restore", "--former", address); again.code != exitFailure || !strings.Contains(again.stderr, "drop the database "+o.database().name()+", make and fill it again") {
+		t.Errorf("a second attempt: %+v", again)
+	}
+
 	// The whole line, to the end.
 	executeIn(t, address, "DROP DATABASE "+name+" WITH (FORCE)")
 	if said := o.types(line); !strings.Contains(said, "client disabled stays disabled") || !o.storedClient("disabled").Disabled {
@@ -226,7 +231,7 @@ func TestARestoreThatCannotKnowWhatWasRevokedIsRefused(t *testing.T) {
 			}
 			o.now = o.now.Add(time.Minute)
 			said := o.must("restore", "--forget-revocations", backup)
-			for _, want := range []string{"signing key " + key + " was dropped", "What was revoked after the backup is not known: " + test.why, "These clients may call now: acme, beta."} {
+			for _, want := range []string{"signing key " + key + " was dropped", "perksd can't tell what was revoked after the backup: " + test.why, "These clients may call now: acme, beta."} {
 				if !strings.Contains(said, want) {
 					t.Errorf("it says %q, want %q", said, want)
 				}
