@@ -59,12 +59,12 @@ type follower struct {
 	log      store.AuditLog
 	query    store.AuditQuery
 	position store.AuditPosition
-	held     bytes.Buffer // what is to be printed
+	held     bytes.Buffer // read but not yet printed
 	out      io.Writer
 	write    func(io.Writer, store.AuditEntry) error
 }
 
-// mostHeld bounds the memory of a turn: some 40,000 lines, or a few thousand records in JSON.
+// mostHeld bounds the memory of a turn, at some 40,000 lines or a few thousand records in JSON.
 const mostHeld = 4 << 20
 
 // follow takes a turn now and at each tick. A database that is away for a while is waited for, once there was a first turn.
@@ -89,9 +89,9 @@ func (f *follower) follow(ctx context.Context, ticks <-chan time.Time, complaint
 	}
 }
 
-// turn prints what is new. It does so after it has read all of it, because whoever reads the output may take hours, such as
-// a person in a pager, and the transaction of a read that goes on so long keeps the database from clearing up. It tells
-// whether it has begun to print: then it cannot be done again without printing it twice.
+// turn prints what is new, after it has read all of it: a pager may take hours to read the output, and a transaction that
+// stays open that long keeps the database from vacuuming. begun reports whether it has printed anything, so that a retry
+// would print it twice.
 func (f *follower) turn(ctx context.Context) (begun bool, err error) {
 	for entry, err := range f.log.AuditSince(ctx, f.query, &f.position) {
 		if err == nil {

@@ -156,5 +156,5 @@ func TestAClientsIDDoesNotLookLikeAFlag(t *testing.T) {
 func TestWhatWasMeantIsSaid(t *testing.T) {
 	o := newOperator(t)
 	o.refuses(exitUsage, `unknown flag: --nme: did you mean --name? (see 'perksd client create --help')`, "client", "create", "--nme", "X")
-	o.refuses(exitUsage, `there is no command "lst": did you mean "list"? Here the commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`, "client", "lst")
+	o.refuses(exitUsage, `there is no command "lst": did you mean "list"? The commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`, "client", "lst")
 }

@@ -23,7 +23,7 @@ type database interface {
 	migrations(ctx context.Context) ([]migration, error)
 	// is tells whether the other leads to the same tables, however either is spelt. Both have been opened before.
 	is(ctx context.Context, other database) (bool, error)
-	// liveRecords counts what only a live database has, and changes nothing. It has been set up before.
+	// liveRecords counts what only a live database has, and changes nothing. The database must be set up.
 	liveRecords(ctx context.Context) (store.LiveRecords, error)
 	// backup copies it, as of one moment, to a new file.
 	backup(ctx context.Context, path string) error
@@ -93,7 +93,7 @@ func (p *program) withStore(ctx context.Context, do func(store.Store) error) err
 	if err != nil {
 		return err
 	}
-	// A migration may have to wait for others, for as long as a dump takes: who watches is told.
+	// A migration may have to wait for a transaction as long as a dump; the log says so on stderr.
 	return withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), do)
 }
 

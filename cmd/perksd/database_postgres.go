@@ -27,7 +27,7 @@ type postgresDatabase struct {
 	user       string
 	hosts      []postgresHost
 	dbname     string
-	parameters url.Values // that the address names, a password among them
+	parameters url.Values // of the address; may hold a password
 }
 
 // postgresHost is a server's name, or the folder of its socket, and its port.
@@ -69,7 +69,7 @@ func newPostgresDatabase(address string) (*postgresDatabase, error) {
 	return d, nil
 }
 
-// explainService says which service is missing from which file, when that is why the address cannot be read.
+// explainService names the service and its file if that is why the address cannot be read.
 func explainService(address string, err error) error {
 	_, query, _ := strings.Cut(address, "?")
 	parameters, _ := url.ParseQuery(query)
@@ -148,7 +148,7 @@ func (d *postgresDatabase) backup(ctx context.Context, path string) error {
 		shellWord(path), shellWord(d.clientAddress(d.dbname)))}
 }
 
-// clientAddress is where PostgreSQL's own programs connect. They ask for the password, or find it where perksd finds it.
+// clientAddress is what PostgreSQL's own programs connect to. They ask for the password, or find it where perksd finds it.
 func (d *postgresDatabase) clientAddress(dbname string) string {
 	return d.addressOf(dbname, isForPostgres)
 }
@@ -158,7 +158,7 @@ func (d *postgresDatabase) ownAddress(dbname string) string {
 	return d.addressOf(dbname, func(string) bool { return true })
 }
 
-// addressOf keeps those parameters of the address that are wanted and may be shown.
+// addressOf is the address of a database beside this one, with the wanted parameters but no password.
 func (d *postgresDatabase) addressOf(dbname string, isWanted func(parameter string) bool) string {
 	u := url.URL{Scheme: "postgres", User: url.User(d.user), Path: "/" + dbname}
 	parameters := url.Values{}
@@ -181,11 +181,11 @@ func (d *postgresDatabase) addressOf(dbname string, isWanted func(parameter stri
 	return u.String()
 }
 
-// notRepeated is said elsewhere in an address, or must not be shown.
+// notRepeated are the parameters that addressOf writes elsewhere, and the passwords.
 var notRepeated = []string{"host", "port", "user", "dbname", "database", "password", "sslpassword"}
 
-// isForPostgres tells whether PostgreSQL's own programs are to be given the parameter: how the connection is made and
-// secured, and not what perksd does with it.
+// isForPostgres reports whether PostgreSQL's own programs need the parameter: it says how to connect, not what perksd does
+// with the connection.
 func isForPostgres(parameter string) bool {
 	return strings.HasPrefix(parameter, "ssl") || slices.Contains([]string{"service", "passfile", "channel_binding", "require_auth", "krbsrvname", "gssencmode",
 		"target_session_attrs", "connect_timeout"}, parameter)

@@ -16,9 +16,8 @@ func variable(flag string) string {
 	return "PERKSD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasVariable holds for the flags that say where and how: those of serve, and which database is meant. What is asked of one
-// command stays on its line: a word in the environment that is meant for one would change, narrow or break all others that
-// have a flag of that name.
+// hasVariable reports whether the environment may set the flag: those of serve and those that choose the database. Other flags
+// belong to one command, and a variable meant for it would change or break every command with a flag of that name.
 func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
 	switch f.Name {
 	case "help", "version":
@@ -44,14 +43,14 @@ func nameVariables(cmd *cobra.Command) {
 	}
 }
 
-// readVariables sets every flag that the command line left out and whose variable is not empty. One that does not count is
-// told of: somebody may rely on it.
+// readVariables sets every flag that the command line left out and whose variable is not empty. It warns of a variable that it
+// ignores, because somebody may rely on it.
 func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.Writer) error {
 	var problem error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		value := getenv(variable(f.Name))
 		switch {
-		case problem != nil || f.Changed || value == "" || f.Name == "yes": // what agrees to anything was never read
+		case problem != nil || f.Changed || value == "" || f.Name == "yes": // --yes never had a variable
 		case !hasVariable(cmd, f):
 			fmt.Fprintf(warnings, "perksd: %s is not read; give --%s on the command line\n", variable(f.Name), f.Name)
 		default:

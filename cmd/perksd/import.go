@@ -18,9 +18,9 @@ import (
 type kind[R any] struct {
 	one, many string   // what people call it
 	fields    []string // the columns that a file can have
-	ignored   []string // columns of other exports that are no fields
+	ignored   []string // columns that perksctl exports and no import reads
 	inSandbox bool     // the sandbox has it too
-	partly    string   // which fields a file can lack, for the help; "" if none
+	partly    string   // help about the fields that a file can leave out
 	// parser returns the reader of the record on a line and checks what holds for the whole import.
 	parser func(ctx context.Context, db store.Store) (parser[R], error)
 	take   func(ctx context.Context, db store.Store, records iter.Seq2[R, error]) (store.Imported, error)
@@ -60,18 +60,18 @@ func (p *program) importCommand() *cobra.Command {
 		},
 	}
 	importProperties := importOf(p, properties)
-	importProperties.Flags().StringVar(&owner, "owner", "", "the `CLIENT_ID` that may change those properties for which neither the file nor the database has an owner")
+	importProperties.Flags().StringVar(&owner, "owner", "", "the `CLIENT_ID` that owns the properties without an owner in the file or the database")
 	cmd := group("import", "Take records from files", importOf(p, perks), importOf(p, categories), importOf(p, users), importProperties)
 	return cmd
 }
 
-// What help says of the fields of a known record that a file does not have.
+// The help about fields that a file leaves out.
 const (
 	fieldsStay = "Of a known record, a field without a column (in JSON: without a member) stays as it is, and an empty one (in JSON: null) is cleared.\n"
 
-	partlyPerks      = fieldsStay + "So a file with the columns id and stock changes stock alone. A new perk needs title, description and city."
-	partlyProperties = fieldsStay + "So a file with the columns propertyId and price_pw changes prices alone. A new property needs title, price_pw and owner.\n" +
-		"The field etag that perksctl property get exports is ignored: an import does not ask whether a property was changed since."
+	partlyPerks      = fieldsStay + "A file with the columns id and stock changes only stock. A new perk needs title, description and city."
+	partlyProperties = fieldsStay + "A file with the columns propertyId and price_pw changes only prices. A new property needs title, price_pw and owner.\n" +
+		"The field etag of 'perksctl property get' is ignored: an import does not check whether the property has changed since."
 )
 
 func importOf[R any](p *program, k kind[R]) *cobra.Command {
@@ -97,7 +97,7 @@ func importOf[R any](p *program, k kind[R]) *cobra.Command {
 		},
 	}
 	output = outputFlag(cmd, "text", "json")
-	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "take a file without rows for nothing to do, and not for a mistake")
+	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "accept a file without rows")
 	cmd.Flags().StringVar(&format, "format", "", "csv, json or jsonl, whatever the file is called; stdin needs it")
 	if k.inSandbox {
 		p.sandboxFlag(cmd)
@@ -130,7 +130,7 @@ func runImport[R any](ctx context.Context, p *program, source *source, output st
 	})
 }
 
-// becameOf says what became of the records, as far as something did.
+// becameOf says how many records were created, changed and left alone, without the zeros.
 func becameOf(taken store.Imported) string {
 	var parts []string
 	for _, part := range []struct {

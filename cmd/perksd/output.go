@@ -84,7 +84,7 @@ func (l listing[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error
 	return w.Flush()
 }
 
-// lines makes each text one line that steers no terminal.
+// lines makes each text one line without control characters, in place.
 func lines(texts []string) []string {
 	for i, text := range texts {
 		texts[i] = plain.Line(text)

@@ -20,7 +20,7 @@ import (
 	"example.com/perks/store"
 )
 
-// The exit codes, as far as perksctl has the same.
+// The exit codes mean the same as those of perksctl.
 const (
 	exitDone    = 0
 	exitFailure = 1 // the command failed, or rows of a file are not valid
@@ -79,7 +79,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
-// neutral keeps what others have written from steering a terminal, whatever prints it. Files and pipes get it as it is.
+// neutral strips from what is written to a terminal all that could control it. Files and pipes get everything as it is.
 func neutral(out io.Writer) io.Writer {
 	if isTerminal(out) {
 		return plain.Writer(out)
@@ -115,7 +115,7 @@ func (p *program) root() *cobra.Command {
 		p.manCommand(),
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
-		"A flag with a name in brackets behind it can be given in the environment too, under that name; the flag wins.\n\n" + databaseHelp
+		"The name in brackets behind a flag is an environment variable that sets it; the flag wins.\n\n" + databaseHelp
 	root.Version = build.Read().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true

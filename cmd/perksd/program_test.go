@@ -13,7 +13,7 @@ func TestWrongUsageEndsWithCode2AndSaysWhereToReadMore(t *testing.T) {
 		want string
 	}{
 		{nil, "name one of the commands audit, backup, client, completion, demo-data, export, import, keys, migrate, property, redemption, restore, sandbox, serve, version (see 'perksd --help')"},
-		{[]string{"sevre"}, `there is no command "sevre": did you mean "serve"? Here the commands are audit, backup, client, completion, demo-data, export, import, keys, migrate, property, redemption, restore, sandbox, serve, version (see 'perksd --help')`},
+		{[]string{"sevre"}, `there is no command "sevre": did you mean "serve"? The commands are audit, backup, client, completion, demo-data, export, import, keys, migrate, property, redemption, restore, sandbox, serve, version (see 'perksd --help')`},
 		{[]string{"client"}, "name one of the commands create, disable, enable, list, rotate-secret, update (see 'perksd client --help')"},
 		{[]string{"client", "mak"}, `there is no command "mak"; the commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`},
 		{[]string{"client", "list", "all"}, `the argument "all" is one too many (see 'perksd client list --help')`},

@@ -22,7 +22,7 @@ import (
 type reading[R any] struct {
 	source  *source
 	fields  []string // the columns that are known
-	ignored []string // those that may be there and are not read
+	ignored []string // the columns that may be there and are not read
 	parse   parser[R]
 	report  io.Writer
 
@@ -51,7 +51,7 @@ func (r *reading[R]) records(ctx context.Context) iter.Seq2[R, error] {
 			}
 		}
 		if r.failure == nil && r.rows == 0 && !r.source.allowEmpty {
-			r.failure = usageError{fmt.Errorf("%s has no rows; add --allow-empty if that may be", r.source.name)}
+			r.failure = usageError{fmt.Errorf("%s has no rows; add --allow-empty to accept that", r.source.name)}
 		}
 		if r.failure == nil && r.bad > 0 {
 			r.failure = r.notValid(r.bad)
@@ -67,7 +67,7 @@ func (r *reading[R]) notValid(bad int64) error {
 	return fmt.Errorf("%d of %s not valid; nothing was imported", bad, count(r.rows, "row is", "rows are"))
 }
 
-// refuse names the rows that the store refused, as far as it does.
+// refuse names the rows that the store refused: it lists only the first of them.
 func (r *reading[R]) refuse(refused *store.RowsRefused) error {
 	for _, row := range refused.Rows {
 		r.name(row.Line, row.Err)

@@ -55,7 +55,7 @@ func requireSandbox(ctx context.Context, live, sandbox database, opened store.St
 	return explainLive(sandbox, found, err)
 }
 
-// requireNotLive is what can be known of a sandbox before it is opened.
+// requireNotLive is the part of requireSandbox that needs no open database, and so comes before a migration.
 func requireNotLive(ctx context.Context, sandbox database) error {
 	if setUp, err := isSetUp(ctx, sandbox); err != nil || !setUp {
 		return err

@@ -17,7 +17,7 @@ type source struct {
 	format rows.Format
 	file   *os.File // nil for stdin, which is not ours to close
 
-	allowEmpty bool // no rows are no mistake
+	allowEmpty bool // a source without rows is valid
 }
 
 // openSource opens what an argument names. An empty format is told from the file's name.

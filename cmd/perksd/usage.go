@@ -19,7 +19,7 @@ func usagef(cmd *cobra.Command, format string, args ...any) error {
 	return usageError{fmt.Errorf(format+" (see '%s --help')", append(args, cmd.CommandPath())...)}
 }
 
-// misused tells of flags what is wrong with them and, where one is misspelt, which was meant.
+// misused says what is wrong with the flags and, if one is misspelt, which one was meant.
 func misused(cmd *cobra.Command, err error) error {
 	if meant := usage.Flag(err, cmd.Flags()); meant != "" {
 		return usagef(cmd, "%w: did you mean %s?", err, meant)
@@ -36,11 +36,11 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 			return usagef(cmd, "name one of the commands %s", strings.Join(childNames(cmd), ", "))
 		}
 		names := childNames(cmd)
-		meant := ";"
+		meant := "; the"
 		if closest := usage.Closest(args[0], names); closest != "" {
-			meant = fmt.Sprintf(": did you mean %q? Here", closest)
+			meant = fmt.Sprintf(": did you mean %q? The", closest)
 		}
-		return usagef(cmd, "there is no command %q%s the commands are %s", args[0], meant, strings.Join(names, ", "))
+		return usagef(cmd, "there is no command %q%s commands are %s", args[0], meant, strings.Join(names, ", "))
 	}
 	cmd.AddCommand(commands...)
 	return cmd
