@@ -150,9 +150,9 @@ func (i *input) checkRows(n int64) error {
 	case n > 0 || i.allowEmpty:
 		return nil
 	case i.format == rows.CSV:
-		return exit.Usagef("%s has no rows below its header, the first line. If that is right, add --allow-empty.", i.name)
+		return exit.Usagef("%s has no rows below its header, the first line. Add --allow-empty to accept that.", i.name)
 	}
-	return exit.Usagef("%s has no rows. If that is right, add --allow-empty.", i.name)
+	return exit.Usagef("%s has no rows. Add --allow-empty to accept that.", i.name)
 }
 
 // isSame refuses a row that is done but said something else then.
