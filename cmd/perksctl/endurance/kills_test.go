@@ -56,7 +56,7 @@ func TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys(t *testing.T) {
 	j.gate.set(25, afterWork, p.kill)
 	p.must(-1)
 	for range 2 {
-		j.start().must(7).says("may be somebody else's")
+		j.start().must(7).says("may be this row's or somebody else's")
 		j.gate.settle()
 		j.checkSoFar()
 	}
