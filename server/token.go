@@ -140,8 +140,7 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 		return nil, false, err
 	}
 	isForm = mediaType == mediaForm
-	text := bytes.TrimSpace(body)
-	if len(text) == 0 || !isForm && json.Valid(text) && text[0] != '{' {
+	if len(bytes.TrimSpace(body)) == 0 || !isForm && namesNothing(body) {
 		return nil, isForm, nil
 	}
 	members, err = readMembers(body, mediaType, api.FormMembers)
@@ -152,6 +151,16 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 		return nil, isForm, oauthRefusal("invalid_request", err)
 	}
 	return nil, false, nil // its Content-Type names neither
+}
+
+// namesNothing reports whether the body is JSON without members. A number that no double holds is not read as JSON.
+func namesNothing(body []byte) bool {
+	var value any
+	if json.Unmarshal(body, &value) != nil {
+		return false
+	}
+	_, isObject := value.(map[string]any)
+	return !isObject
 }
 
 // credentials are the client id and secret, from the header or from a form (RFC 6749, section 2.3.1), and never from both.

@@ -26,7 +26,7 @@ func TestABodyThatNamesNothingIsIgnored(t *testing.T) {
 		}
 	}
 	for _, b := range []struct{ mediaType, body string }{ // which the description cannot express
-		{"application/json", " \n"}, {"application/json", "\ufeff"}, {"application/json", "\ufeff{}"}, {"no media type", "x"}, {"application/json", "[1e999]"},
+		{"application/json", " \n"}, {"application/json", "\ufeff"}, {"application/json", "\ufeff{}"}, {"no media type", "x"},
 	} {
 		response, err := http.DefaultClient.Do(tokenRequest(s, t, id, secret, b.mediaType, b.body))
 		if err != nil {
