@@ -19,7 +19,7 @@ build: ## build perksd and perksctl into bin/
 
 .PHONY: demo
 demo: build ## start a server over sample data and show what the client does with it
-	@go run ./cmd/demo
+	@go run ./cmd/dev/demo
 
 # What is proven of the service over SQLite is proven again over PostgreSQL. What PgBouncer changes is between the driver and PostgreSQL,
 # and is proven by the driver's own suite, which runs behind it too; make databases runs everything over everything nevertheless. go test
@@ -40,7 +40,7 @@ test-programs:
 
 .PHONY: screenshots
 screenshots: build ## make the pictures of the terminal UI in docs/screenshots (needs tmux)
-	@go run ./cmd/screenshots
+	@go run ./cmd/dev/pictures
 
 # The short form of these tests is part of make test.
 .PHONY: endurance
@@ -50,12 +50,12 @@ endurance: ## kill bulk runs of 20,000 rows again and again, and take a million 
 
 .PHONY: reference
 reference: test-programs ## open the reference page in Chromium and keep pictures of it in bin/artefacts
-	go test -count=1 -v -run '^TestInABrowser$$' ./server/reference
+	go test -count=1 -v -run '^TestInABrowser$$' ./server
 
 # STORM is for flags, such as STORM='-seed 7' or STORM='-seed 7 -only 1234'.
 .PHONY: storm
 storm: ## send a million generated requests at a running server, and judge every answer
-	go run ./cmd/storm $(STORM)
+	go run ./cmd/dev/storm $(STORM)
 
 .PHONY: race
 race: test-programs ## run the tests under the race detector (needs a C compiler)
@@ -86,7 +86,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 # databases in .bench/ for all others.
 .PHONY: bench
 bench: test-programs ## measure the service side by side with what bounds it
-	go run ./cmd/bench $(BENCH)
+	go run ./cmd/dev/bench $(BENCH)
 
 .PHONY: completions
 completions: ## write completions/ anew, the scripts that shells load
@@ -96,9 +96,9 @@ completions: ## write completions/ anew, the scripts that shells load
 
 .PHONY: man
 man: build ## write the manual pages into bin/man/
-	@$(BUILD) -o bin/ ./cmd/genman
+	@$(BUILD) -o bin/man-pages ./cmd/dev/man
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); export SOURCE_DATE_EPOCH; rm -rf bin/man; \
-		bin/genman bin/man/man1 && bin/perksd man bin/man/man8
+		bin/man-pages bin/man/man1 && bin/perksd man bin/man/man8
 
 # The same commit makes the same bytes, wherever and whenever. ARCHS='amd64 arm64' is for more than this machine's kind.
 ARCHS ?= $(shell go env GOARCH)
@@ -112,13 +112,13 @@ packages: man
 	@for arch in $(ARCHS); do \
 		GOOS=linux GOARCH=$$arch $(BUILD) -o bin/linux_$$arch/ ./cmd/perksd ./cmd/perksctl || exit 1; \
 	done
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run ./cmd/pack packages '$(VERSION)' $(ARCHS)
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run ./cmd/dev/pack packages '$(VERSION)' $(ARCHS)
 	@cat bin/package/SHA256SUMS
 
 .PHONY: package-test
 package-test: ## install the packages of bin/package/ into a folder, and work with what is installed there (as root)
-	go vet -tags package ./cmd/pack/packtest
-	go test -tags package -count=1 -timeout 5m ./cmd/pack/packtest
+	go vet -tags package ./cmd/dev/pack/packtest
+	go test -tags package -count=1 -timeout 5m ./cmd/dev/pack/packtest
 
 # Two clones in two folders, so that neither a path nor a time can be in what is made.
 .PHONY: reproducible
@@ -132,7 +132,7 @@ reproducible: ## build the packages of the last commit twice, and compare them
 
 .PHONY: licences
 licences: ## list the licences of all that the programs are built with, and refuse those that ask for more than their text
-	@go run ./cmd/pack licences
+	@go run ./cmd/dev/pack licences
 
 .PHONY: vulnerabilities
 vulnerabilities: ## look for known vulnerabilities in what the programs call (GOVULNDB names another database)
@@ -140,8 +140,8 @@ vulnerabilities: ## look for known vulnerabilities in what the programs call (GO
 
 .PHONY: vulnerabilities-test
 vulnerabilities-test:
-	go vet -tags vulnerabilities ./cmd/pack/vulntest
-	go test -tags vulnerabilities -count=1 ./cmd/pack/vulntest
+	go vet -tags vulnerabilities ./cmd/dev/pack/vulntest
+	go test -tags vulnerabilities -count=1 ./cmd/dev/pack/vulntest
 
 # It looks at what is shipped, and not at what tests and measures that. docs/security.md says why two rules are left out.
 .PHONY: gosec

@@ -12,9 +12,9 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cli"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -273,7 +273,7 @@ func TestSilentServerIsWaitedForNoLongerThanTheLimit(t *testing.T) {
 }
 
 func TestOtherCommandsPayNothingForCompletions(t *testing.T) {
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	root := cli.NewRoot(session.New(s, os.Getenv, "test"))
 	root.SetArgs([]string{"version"})
 	if err := root.Execute(); err != nil {

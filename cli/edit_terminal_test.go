@@ -14,14 +14,14 @@ import (
 	"github.com/creack/pty"
 
 	"example.com/perks/cli"
-	"example.com/perks/cli/editor"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 // typingFrom runs a command for a person whose answers come from a reader.
 func (x *terminal) typingFrom(in io.Reader, args ...string) result {
-	s, out, err := streams.Buffers("")
+	s, out, err := command.BufferedStreams("")
 	s.In, s.InTTY, s.OutTTY, s.ErrTTY, s.Width = in, true, true, true, 100
 	code := cli.Main(append(args, "--no-color"), s, func(name string) string { return x.env[name] })
 	return result{code, out.String(), err.String()}
@@ -213,7 +213,7 @@ func TestEditorSeesNoSecret(t *testing.T) {
 		t.Errorf("%d\n%s", code, shown)
 	}
 	seen := read("seen")
-	if read("values") != "\n" || strings.Contains(seen, facts["SECRET"]) || strings.Contains(seen, x.env[session.EnvToken]) || !strings.Contains(seen, editor.EnvEditor+"=") {
+	if read("values") != "\n" || strings.Contains(seen, facts["SECRET"]) || strings.Contains(seen, x.env[session.EnvToken]) || !strings.Contains(seen, property.EnvEditor+"=") {
 		t.Error(seen)
 	}
 }

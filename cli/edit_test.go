@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/cli/editor"
+	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
 	"example.com/perks/server/servertest"
 )
@@ -36,7 +36,7 @@ func (x *terminal) edits(scripts ...string) (read func(name string) string) {
 	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
 		x.t.Fatal(err)
 	}
-	x.env[editor.EnvEditor] = "sh '" + path + "'"
+	x.env[property.EnvEditor] = "sh '" + path + "'"
 	return func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {

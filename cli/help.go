@@ -9,7 +9,6 @@ import (
 
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/session"
 )
 
@@ -20,16 +19,16 @@ type Meaning struct{ Name, Text string }
 func ExitCodes() []Meaning {
 	code := strconv.Itoa
 	return []Meaning{
-		{code(exit.OK), "done"},
-		{code(exit.Failed), "refused or failed"},
-		{code(exit.WrongUsage), "wrong usage, or a file that cannot be used; nothing was sent"},
-		{code(exit.WasCanceled), "cancelled"},
-		{code(exit.Denied), "not logged in, or not allowed"},
-		{code(exit.NotFound), "not found"},
-		{code(exit.Conflict), "conflict: already redeemed, changed meanwhile, or another run is using the results file"},
-		{code(exit.SomeFailed), "some rows failed or are unknown, or in a dry run would fail"},
-		{code(exit.Unreached), "the server was not reached, or the outcome is unknown"},
-		{code(exit.Interrupted), "interrupted"},
+		{code(command.ExitOK), "done"},
+		{code(command.ExitFailed), "refused or failed"},
+		{code(command.ExitUsage), "wrong usage, or a file that cannot be used; nothing was sent"},
+		{code(command.ExitCancelled), "cancelled"},
+		{code(command.ExitDenied), "not logged in, or not allowed"},
+		{code(command.ExitNotFound), "not found"},
+		{code(command.ExitConflict), "conflict: already redeemed, changed meanwhile, or another run is using the results file"},
+		{code(command.ExitSomeFailed), "some rows failed or are unknown, or in a dry run would fail"},
+		{code(command.ExitUnreached), "the server was not reached, or the outcome is unknown"},
+		{code(command.ExitInterrupted), "interrupted"},
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/cli"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 // venom is text that recolours, moves and questions a terminal, turns writing around, breaks lines, is no UTF-8, is a
@@ -165,7 +165,7 @@ func asSent(format, line string) bool {
 
 // colourful runs a command on a terminal with colour, and takes its own colour out of what it wrote.
 func (x *terminal) colourful(args ...string) (code int, out, told string) {
-	s, o, e := streams.Buffers("")
+	s, o, e := command.BufferedStreams("")
 	s.InTTY, s.OutTTY, s.ErrTTY, s.Width = true, true, true, 90
 	code = cli.Main(args, s, func(name string) string { return x.env[name] })
 	ours := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "", "\x1b[31merror: \x1b[0m", "error: ", "\x1b[33mwarning: \x1b[0m", "warning: ")
@@ -176,7 +176,7 @@ func (x *terminal) colourful(args ...string) (code int, out, told string) {
 func checkClean(t *testing.T, name, text string) {
 	t.Helper()
 	for i, r := range text {
-		if plain.IsControl(r) && r != '\n' && r != '\t' {
+		if display.IsControl(r) && r != '\n' && r != '\t' {
 			t.Errorf("%s: %U in %q", name, r, text[max(0, i-40):min(len(text), i+20)])
 			return
 		}

@@ -12,18 +12,16 @@ import (
 	"example.com/perks/api/build"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 // Main runs perksctl with the arguments behind its name and returns the exit code.
-func Main(args []string, s *streams.Streams, env func(string) string) int {
+func Main(args []string, s *command.Streams, env func(string) string) int {
 	run := session.New(s, completion.Environment(args, env), build.Read().Version)
 	root := NewRoot(run)
 	root.SetArgs(args)
-	help := &streams.Watched{To: s.Out}
+	help := &command.Watched{To: s.Out}
 	root.SetOut(help)
 	refuseSwallowedFlags(root, args)
 	stop := heedSignals(root)
@@ -32,11 +30,11 @@ func Main(args []string, s *streams.Streams, env func(string) string) int {
 	if err == nil {
 		err = help.Err
 	}
-	err = run.Advise(streams.Explain(err))
+	err = run.Advise(command.ExplainFailure(err))
 	if err != nil {
-		exit.Tell(s, err, run.Output.WantsJSON() || asksForJSON(args))
+		command.TellError(s, err, run.Output.WantsJSON() || asksForJSON(args))
 	}
-	return exit.Code(err)
+	return command.ExitCode(err)
 }
 
 // heedSignals lets an interrupt or SIGTERM end what a command is doing; a second one ends the process. It begins when a

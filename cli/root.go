@@ -7,18 +7,14 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"example.com/perks/cli/apicmd"
 	"example.com/perks/cli/auth"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/doctor"
 	"example.com/perks/cli/perk"
-	"example.com/perks/cli/profile"
 	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
 	"example.com/perks/cli/tuicmd"
-	"example.com/perks/cli/user"
-	"example.com/perks/cli/versioncmd"
 )
 
 // NewRoot makes the tree of commands for one session.
@@ -34,9 +30,9 @@ func NewRoot(s *session.Session) *cobra.Command {
 		SilenceUsage:      true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	},
-		auth.New(s), auth.NewLogin(s), profile.New(s),
-		perk.New(s), user.New(s), property.New(s), tuicmd.New(s),
-		apicmd.New(s), doctor.New(s), versioncmd.New(s),
+		auth.New(s), auth.NewLogin(s), auth.NewProfile(s),
+		perk.New(s), perk.NewUser(s), property.New(s), tuicmd.New(s),
+		newAPI(s), doctor.New(s), newVersion(s),
 	)
 	completion.Attach(root, s)
 	explain(root)

@@ -14,15 +14,15 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cli"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"perksctl": func() { os.Exit(cli.Main(os.Args[1:], streams.System(), session.Environment())) },
+		"perksctl": func() { os.Exit(cli.Main(os.Args[1:], command.SystemStreams(), session.Environment())) },
 	})
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"example.com/perks/cli"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 	"example.com/perks/server/servertest"
 )
 
@@ -32,14 +32,14 @@ type result struct {
 
 // run runs a command off a terminal.
 func (x *terminal) run(args ...string) result {
-	s, out, err := streams.Buffers("")
+	s, out, err := command.BufferedStreams("")
 	code := cli.Main(args, s, func(name string) string { return x.env[name] })
 	return result{code, out.String(), err.String()}
 }
 
 // typing runs a command for a person who types the input.
 func (x *terminal) typing(input string, args ...string) result {
-	s, out, err := streams.Buffers(input)
+	s, out, err := command.BufferedStreams(input)
 	s.InTTY, s.OutTTY, s.ErrTTY, s.Width = true, true, true, 100
 	code := cli.Main(append(args, "--no-color"), s, func(name string) string { return x.env[name] })
 	return result{code, out.String(), err.String()}

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/cli"
-	"example.com/perks/cli/editor"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 // leaves returns every command that does something, with its path.
@@ -34,7 +34,7 @@ func leaves(root *cobra.Command) map[string]*cobra.Command {
 }
 
 func tree() *cobra.Command {
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	return cli.NewRoot(session.New(s, os.Getenv, "test"))
 }
 
@@ -58,7 +58,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 func TestEveryCommandWritesJSON(t *testing.T) {
 	x, facts := loggedIn(t)
 	x.env[session.EnvClientSecret] = facts["SECRET"]
-	x.env[editor.EnvEditor] = `sh -c 'echo "title: Edited" > "$0"'`
+	x.env[property.EnvEditor] = `sh -c 'echo "title: Edited" > "$0"'`
 	login := "--api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"]
 	rows := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"example.com/perks/cli"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 // The commands that TestUnreliableServer gives. The second redeem goes to a server that honours idempotency keys.
@@ -220,7 +220,7 @@ func (u *unreliable) run(args []string, late bool) result {
 	env := map[string]string{
 		session.EnvAPIURL: "http://" + u.address + "/v2", session.EnvToken: "t", session.EnvConfigDir: u.t.TempDir(),
 	}
-	s, out, stderr := streams.Buffers("")
+	s, out, stderr := command.BufferedStreams("")
 	if late {
 		s.Err = &seeing{to: stderr, text: "connection refused", then: sync.OnceFunc(u.start)}
 		args = append(args, "--debug")

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
-
-	"example.com/perks/server/reference"
 )
 
 // Where the page that shows the API description to people is. It is no part of the API that it shows.
@@ -16,8 +14,8 @@ const docsPath = "/docs"
 // foldersOfDocs are the addresses that keep their trailing slash, because links on the page are relative to it.
 var foldersOfDocs = []string{"/", docsPath + "/", apiPath + docsPath + "/"}
 
-func newReference() (*reference.Page, error) {
-	page, err := reference.New("Perks and properties: API reference", ".."+apiPath+"/openapi")
+func newReference() (*reference, error) {
+	page, err := newReferencePage("Perks and properties: API reference", ".."+apiPath+"/openapi")
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: %w", docsPath, err)
 	}

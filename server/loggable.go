@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // What tokens and secrets of ours look like: a JWT, and 32 or more characters of base64 with letters of both cases among
@@ -65,7 +65,7 @@ const maxLogged = 512
 // the terminal of who reads it, and without secrets.
 func loggable(text string) string {
 	return hideSecrets(strings.Map(func(r rune) rune {
-		if plain.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		if display.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return unicode.ReplacementChar
 		}
 		return r

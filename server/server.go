@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/perks/server/auth"
-	"example.com/perks/server/reference"
 	"example.com/perks/store"
 )
 
@@ -69,7 +68,7 @@ type service struct {
 	outage      *outage
 	proxies     proxies
 	description *description
-	reference   *reference.Page
+	reference   *reference
 	metrics     *metrics
 	tracer      trace.Tracer // nil makes no spans
 	failures    failureLog

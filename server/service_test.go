@@ -16,7 +16,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server"
-	"example.com/perks/server/apitest"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -31,7 +30,7 @@ func TestRoutesAndDescriptionAreTheSame(t *testing.T) {
 		}
 		routes = append(routes, route)
 	}
-	described := apitest.Paths()
+	described := servertest.Paths()
 	slices.Sort(routes)
 	slices.Sort(described)
 	if diff := cmp.Diff(described, routes); diff != "" {

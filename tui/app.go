@@ -7,10 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
-	"example.com/perks/tui/overlay"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // App is the whole terminal UI as one model.
@@ -18,9 +16,9 @@ type App struct {
 	shell   *screen.Shell
 	options Options
 
-	screens  []screen.Screen   // the last is on top
-	kept     screen.Screen     // closed, and can be opened again; may be nil
-	overlays []overlay.Overlay // likewise
+	screens  []screen.Screen  // the last is on top
+	kept     screen.Screen    // closed, and can be opened again; may be nil
+	overlays []screen.Overlay // likewise
 
 	width, height int
 	mouse         bool
@@ -53,7 +51,7 @@ func New(options Options) *App {
 		options: options,
 		mouse:   options.Mouse,
 		shell: &screen.Shell{
-			Theme:    theme.New(options.Theme, options.Colours),
+			Theme:    widget.NewTheme(options.Theme, options.Colours),
 			Keys:     options.Keys,
 			Accounts: options.Accounts,
 			Memory:   options.Memory,
@@ -91,7 +89,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // typingIn returns the form of the screen on top, and the field that has the keyboard; no form if none is open.
-func (a *App) typingIn() (*components.Form, string) {
+func (a *App) typingIn() (*widget.Form, string) {
 	if a.Top() == nil || a.Top().Form() == nil {
 		return nil, ""
 	}
@@ -137,13 +135,13 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 		return a.tell(msg)
 	case screen.Confirm:
 		if len(msg.Words) > 0 {
-			return a.lay(overlay.NewTyped(msg, a.shell.Theme))
+			return a.lay(screen.NewTyped(msg, a.shell.Theme))
 		}
-		return a.lay(overlay.NewConfirm(msg, a.shell.Keys))
+		return a.lay(screen.NewConfirm(msg, a.shell.Keys))
 	case screen.Pick:
-		return a.lay(overlay.NewPick(msg, a.shell.Theme))
+		return a.lay(screen.NewPick(msg, a.shell.Theme))
 	case screen.Prompt:
-		return a.lay(overlay.NewPrompt(msg, a.shell.Theme))
+		return a.lay(screen.NewPrompt(msg, a.shell.Theme))
 	case perform:
 		return a.find(msg.id)
 	case notice:
@@ -191,7 +189,7 @@ func (a *App) Top() screen.Screen {
 }
 
 // Overlay returns what lies on top of the screen; nil if nothing does.
-func (a *App) Overlay() overlay.Overlay {
+func (a *App) Overlay() screen.Overlay {
 	if len(a.overlays) == 0 {
 		return nil
 	}

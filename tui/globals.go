@@ -8,10 +8,8 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
-	"example.com/perks/tui/overlay"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // globals is what works everywhere, and why some of it does not now.
@@ -64,14 +62,14 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	case actions.Mouse:
 		return a.toggleMouse()
 	case actions.Messages:
-		return a.lay(overlay.NewReading("Messages", a.status.former()))
+		return a.lay(screen.NewReading("Messages", a.status.former()))
 	case actions.Suspend:
 		keep := keeping(a.screens)
 		return func() tea.Msg { return append(run(keep), tea.Suspend) }
 	case actions.Palette:
 		return a.lay(a.palette())
 	case actions.Help:
-		return a.lay(overlay.NewReading("Keys", a.help()))
+		return a.lay(screen.NewReading("Keys", a.help()))
 	case actions.Quit:
 		return a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
 	}
@@ -95,13 +93,13 @@ func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.
 	if len(lost) == 0 {
 		return then()
 	}
-	return a.lay(overlay.NewConfirm(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}, a.shell.Keys))
+	return a.lay(screen.NewConfirm(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}, a.shell.Keys))
 }
 
 func (a *App) nextTheme() tea.Cmd {
-	names := []theme.Name{theme.Dark, theme.Light, theme.HighContrast, theme.None}
+	names := []widget.ThemeName{widget.DarkTheme, widget.LightTheme, widget.HighContrastTheme, widget.NoTheme}
 	next := names[(slices.Index(names, a.shell.Theme.Name)+1)%len(names)]
-	a.shell.Theme = theme.New(next, a.options.Colours)
+	a.shell.Theme = widget.NewTheme(next, a.options.Colours)
 	return a.tell(screen.Toast{Kind: screen.Note, Text: "The theme is " + string(next) + " now. To keep it, set tui.theme in the configuration."})
 }
 
@@ -115,7 +113,7 @@ func (a *App) toggleMouse() tea.Cmd {
 
 // palette finds everything by its name: first what can be done now, with the key that does it now. It opens a
 // perk by its id, too.
-func (a *App) palette() overlay.Overlay {
+func (a *App) palette() screen.Overlay {
 	var can, cannot []actions.Offer
 	for _, offer := range a.Offers() {
 		switch {
@@ -143,19 +141,19 @@ func (a *App) palette() overlay.Overlay {
 	if a.shell.Account.Client != nil {
 		pick.OtherIs = "Open perk"
 		pick.Other = &screen.Prompt{
-			Field: components.Field{Label: "Perk id", Check: api.PerkIDRule},
+			Field: widget.Field{Label: "Perk id", Check: api.PerkIDRule},
 			Then:  func(id string) tea.Cmd { return a.shell.Open(screen.ToPerk{ID: api.LowerUUID(id)}) },
 		}
 	}
-	return overlay.NewPick(pick, a.shell.Theme)
+	return screen.NewPick(pick, a.shell.Theme)
 }
 
 // perform asks for an action once the palette, which hides what it is about, is closed.
 type perform struct{ id actions.ID }
 
 // help is every key that does something here.
-func (a *App) help() []overlay.Styled {
-	var lines []overlay.Styled
+func (a *App) help() []screen.Styled {
+	var lines []screen.Styled
 	for _, offer := range a.Offers() {
 		action := a.shell.Keys.Action(offer.ID)
 		keys := make([]string, len(action.Keys))
@@ -166,7 +164,7 @@ func (a *App) help() []overlay.Styled {
 		if !offer.Enabled() {
 			text += " (not now: " + offer.Why + ")"
 		}
-		lines = append(lines, overlay.Styled{Word: strings.Join(keys, " "), Text: text})
+		lines = append(lines, screen.Styled{Word: strings.Join(keys, " "), Text: text})
 	}
 	return lines
 }

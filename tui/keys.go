@@ -8,20 +8,19 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
-	"example.com/perks/tui/overlay"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // face is what has the keyboard: the top overlay, the top screen, or nothing yet.
 type face interface {
-	Form() *components.Form
+	Form() *widget.Form
 	Offers() []actions.Offer
 }
 
 type nothing struct{}
 
-func (nothing) Form() *components.Form  { return nil }
+func (nothing) Form() *widget.Form      { return nil }
 func (nothing) Offers() []actions.Offer { return nil }
 
 func (a *App) face() face {
@@ -142,7 +141,7 @@ func (a *App) sayNotHere(key string) tea.Cmd {
 }
 
 // write gives a key to a form as text.
-func (a *App) write(form *components.Form, msg tea.KeyMsg) tea.Cmd {
+func (a *App) write(form *widget.Form, msg tea.KeyMsg) tea.Cmd {
 	cmd, edited := form.Update(msg)
 	if edited {
 		return tea.Batch(cmd, a.edited(form.Focus()))
@@ -194,7 +193,7 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	return a.Top().Do(offer.ID)
 }
 
-func (a *App) doOver(o overlay.Overlay, id actions.ID) tea.Cmd {
+func (a *App) doOver(o screen.Overlay, id actions.ID) tea.Cmd {
 	cmd, closed := o.Do(id)
 	if closed {
 		a.overlays = a.overlays[:len(a.overlays)-1]

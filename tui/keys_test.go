@@ -8,9 +8,9 @@ import (
 
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
+	"example.com/perks/tui/widget"
 )
 
 func TestAKeyDoesWhatTheScreenOffers(t *testing.T) {
@@ -65,7 +65,7 @@ func TestKeysOfTheConfigurationCount(t *testing.T) {
 func TestTextIsTextAndNothingElse(t *testing.T) {
 	p := &probe{offers: actions.Able(actions.Submit, actions.Cancel, actions.Redeem, actions.Delete)}
 	d := probed(t, p)
-	p.form = components.NewForm(d.App.Shell().Theme, components.Field{Name: "city", Label: "City"})
+	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "city", Label: "City"})
 	d.TypesEverywhere()
 	if len(p.done) > 0 || heard[screen.Edited](p) == 0 {
 		t.Errorf("done: %v; told of %d edits", p.done, heard[screen.Edited](p))
@@ -89,7 +89,7 @@ func TestTextIsTextInThePaletteToo(t *testing.T) {
 func TestEnterGoesOnAndSendsAtTheEnd(t *testing.T) {
 	p := &probe{offers: actions.Able(actions.Submit)}
 	d := probed(t, p)
-	p.form = components.NewForm(d.App.Shell().Theme, components.Field{Name: "a", Label: "A"}, components.Field{Name: "b", Label: "B"})
+	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "a", Label: "A"}, widget.Field{Name: "b", Label: "B"})
 	d.Press("enter")
 	if p.form.Focus() != "b" || len(p.done) > 0 {
 		t.Fatalf("in field %s, done: %v", p.form.Focus(), p.done)
@@ -110,7 +110,7 @@ func TestPastedTextIsNeverAKey(t *testing.T) {
 	if len(p.done) > 0 || d.Quit() {
 		t.Errorf("done: %v", p.done)
 	}
-	p.form = components.NewForm(d.App.Shell().Theme, components.Field{Name: "city", Label: "City"})
+	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "city", Label: "City"})
 	d.Paste("Berlin\x1b[31m\nMitte")
 	if got := p.form.Value("city"); got != "Berlin[31m Mitte" {
 		t.Errorf("pasted %q", got)
@@ -118,11 +118,11 @@ func TestPastedTextIsNeverAKey(t *testing.T) {
 }
 
 func TestKeysThatComeTogetherAreTakenOneByOne(t *testing.T) {
-	p := &probe{offers: append(components.Moves(), actions.Able(actions.Filter)...)}
+	p := &probe{offers: append(widget.Moves(), actions.Able(actions.Filter)...)}
 	d := probed(t, p)
 	p.do = func(id actions.ID) tea.Cmd {
 		if id == actions.Filter {
-			p.form = components.NewForm(d.App.Shell().Theme, components.Field{Name: "q", Label: "Words"})
+			p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "q", Label: "Words"})
 		}
 		return nil
 	}
@@ -177,7 +177,7 @@ func TestControlCQuits(t *testing.T) {
 func TestControlCAsksOnceWhereSomethingWouldBeLost(t *testing.T) {
 	p := &probe{unsaved: "The title was changed."}
 	d := probed(t, p)
-	p.form = components.NewForm(d.App.Shell().Theme, components.Field{Name: "title", Label: "Title"})
+	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "title", Label: "Title"})
 	d.Press("ctrl+c")
 	d.See("Quit?", "The title was changed.")
 	if d.Quit() {
@@ -196,7 +196,7 @@ func TestKeysTypedQuicklyMeetWhatEarlierOnesHaveOpened(t *testing.T) {
 		p := &probe{offers: actions.Able(actions.ForUser)}
 		d := probed(t, p)
 		p.do = func(actions.ID) tea.Cmd {
-			return p.shell.Post(screen.Prompt{Title: "Which?", Field: components.Field{Name: "which", Label: "Which"}, Then: func(string) tea.Cmd { return nil }})
+			return p.shell.Post(screen.Prompt{Title: "Which?", Field: widget.Field{Name: "which", Label: "Which"}, Then: func(string) tea.Cmd { return nil }})
 		}
 		typed(d)
 		if o := d.App.Overlay(); o == nil || o.Form().Value("which") != "abc" {

@@ -14,7 +14,7 @@ import (
 
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // Options is what the terminal UI needs. Those without a comment are required.
@@ -24,7 +24,7 @@ type Options struct {
 	Desktop  screen.Desktop
 
 	Profile string // the profile to begin with; empty is the one that flags and environment choose
-	Theme   theme.Name
+	Theme   widget.ThemeName
 	Colours termenv.Profile
 	Keys    *actions.Registry // nil is the default keys
 	Mouse   bool              // use the mouse from the start

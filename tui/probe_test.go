@@ -9,16 +9,16 @@ import (
 
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
+	"example.com/perks/tui/widget"
 )
 
 // probe is a screen that notes what the shell does with it.
 type probe struct {
 	shell   *screen.Shell
 	offers  []actions.Offer
-	form    *components.Form
+	form    *widget.Form
 	unsaved string
 	reopens bool
 	done    []actions.ID
@@ -46,7 +46,7 @@ func (p *probe) Do(id actions.ID) tea.Cmd {
 func (p *probe) Offers() []actions.Offer { return p.offers }
 func (p *probe) Resize(int, int)         {}
 func (p *probe) View() string            { return "the probe's text" }
-func (p *probe) Form() *components.Form  { return p.form }
+func (p *probe) Form() *widget.Form      { return p.form }
 func (p *probe) Unsaved() string         { return p.unsaved }
 func (p *probe) Reopens() bool           { return p.reopens }
 func (p *probe) Linear() string          { return "the probe's text" }

@@ -7,7 +7,6 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/tui/overlay"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/screens/login"
 	"example.com/perks/tui/screens/perk"
@@ -110,7 +109,7 @@ func (a *App) backToFirst() tea.Cmd {
 	return tea.Batch(kept, a.Top().Update(screen.Revealed{}))
 }
 
-func (a *App) lay(o overlay.Overlay) tea.Cmd {
+func (a *App) lay(o screen.Overlay) tea.Cmd {
 	a.overlays = append(a.overlays, o)
 	if a.unasked = (time.Time{}); !a.keyed {
 		a.unasked = a.shell.Now()

@@ -5,8 +5,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/overlay"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 )
 
@@ -39,7 +38,7 @@ type notice string
 
 // tell shows a message for a while.
 func (a *App) tell(toast screen.Toast) tea.Cmd {
-	toast.Text = plain.Line(toast.Text)
+	toast.Text = display.Line(toast.Text)
 	s := &a.status
 	s.number++
 	s.shown, s.passing = &toast, false
@@ -83,13 +82,13 @@ func (s *status) read() {
 	}
 }
 
-func (s *status) former() []overlay.Styled {
-	var lines []overlay.Styled
+func (s *status) former() []screen.Styled {
+	var lines []screen.Styled
 	for i := len(s.past) - 1; i >= 0; i-- {
-		lines = append(lines, overlay.Styled{Word: s.past[i].at.Format("15:04:05"), Text: word(s.past[i].toast.Kind) + s.past[i].toast.Text})
+		lines = append(lines, screen.Styled{Word: s.past[i].at.Format("15:04:05"), Text: word(s.past[i].toast.Kind) + s.past[i].toast.Text})
 	}
 	if lines == nil {
-		lines = []overlay.Styled{{Text: "Nothing has been told yet."}}
+		lines = []screen.Styled{{Text: "Nothing has been told yet."}}
 	}
 	return lines
 }

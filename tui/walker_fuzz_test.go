@@ -16,13 +16,12 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/overlay"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
 	"example.com/perks/tui/tuitest"
+	"example.com/perks/tui/widget"
 )
 
 // walker uses the terminal UI without sense, in one goroutine, so that the same dice lead the same way. What the terminal UI wants to
@@ -58,7 +57,7 @@ func (w *walker) start() {
 	w.tame = chance(w, 2)
 	*w = walker{world: w.world, service: w.service, now: w.now, keys: w.keys, trail: append(w.trail, "start")}
 	w.service.deletes = 0
-	names := []theme.Name{theme.Dark, theme.Light, theme.HighContrast, theme.None}
+	names := []widget.ThemeName{widget.DarkTheme, widget.LightTheme, widget.HighContrastTheme, widget.NoTheme}
 	keys := 0
 	w.app = tui.New(tui.Options{
 		Accounts: &erraticAccounts{w.world, w.service}, Memory: &tuitest.Memory{}, Desktop: erraticDesktop{w.world},
@@ -159,7 +158,7 @@ func (w *walker) useful() {
 		w.press(string(pick(w, []rune("abc 019.,-=:/{}\"@äß東👍"))))
 		return
 	}
-	if typed, asks := w.app.Overlay().(*overlay.Typed); asks && chance(w, 3) {
+	if typed, asks := w.app.Overlay().(*screen.Typed); asks && chance(w, 3) {
 		w.press("ctrl+u")
 		w.note("type delete")
 		w.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("delete")})
@@ -186,10 +185,10 @@ func (w *walker) typing() bool {
 }
 
 func (w *walker) press(key string) {
-	if _, asks := w.app.Overlay().(*overlay.Confirm); asks && key == "y" {
+	if _, asks := w.app.Overlay().(*screen.ConfirmDialog); asks && key == "y" {
 		w.yes++
 	}
-	if typed, asks := w.app.Overlay().(*overlay.Typed); asks && (key == "enter" || key == "ctrl+s") && typed.Agrees(typed.Form().Value(typed.Form().Focus())) {
+	if typed, asks := w.app.Overlay().(*screen.Typed); asks && (key == "enter" || key == "ctrl+s") && typed.Agrees(typed.Form().Value(typed.Form().Focus())) {
 		w.yes++
 	}
 	w.note("key %q", key)
@@ -286,7 +285,7 @@ func control(line string) rune {
 				continue
 			}
 		}
-		if plain.IsControl(r) {
+		if display.IsControl(r) {
 			return r
 		}
 		i += size

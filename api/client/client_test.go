@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"example.com/perks/api/client"
-	"example.com/perks/api/client/certtest"
+	"example.com/perks/server/servertest"
 )
 
 // serve starts a server that answers under /v2 and returns a client of it. change may adjust the client's config.
@@ -108,7 +108,7 @@ func TestNoRedirectLeadsOutOfTLS(t *testing.T) {
 	open := &recorder{body: `{"id":"p"}`}
 	plain := httptest.NewServer(open)
 	defer plain.Close()
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	for name, target := range map[string]string{
 		"to another port": plain.URL + "/v2/partners/perks/p",
 		"to the same":     "", // filled in below

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
-	"example.com/perks/api/client/certtest"
+	"example.com/perks/server/servertest"
 )
 
 // failureOf is what a request to the address fails with.
@@ -65,7 +65,7 @@ func TestFailuresOfTheNetworkAreSentences(t *testing.T) {
 	defer plain.Close()
 	wants(t, failureOf(t, strings.Replace(plain.URL, "http:", "https:", 1)), "the server does not speak TLS on this port | Is the address one of http, or another port?")
 
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
 	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots(), MaxVersion: tls.VersionTLS12}}
 	wants(t, failureOf(t, modern, over(old)), "the server refused the TLS handshake (protocol version not supported) | "+port)
@@ -86,26 +86,26 @@ func TestFailuresToFindTheServerAreSentences(t *testing.T) {
 }
 
 func TestTroubleWithACertificateIsASentence(t *testing.T) {
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Now()
 	day := func(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 	ended, later := now.AddDate(0, 0, -3), now.AddDate(0, 0, 3)
 	for name, test := range map[string]struct {
-		certificate *certtest.Certificate
+		certificate *servertest.Certificate
 		roots       *x509.CertPool
 		want        string
 	}{
 		"nobody that is trusted": {authority.Issue(), nil, "the certificate of the server is by CN=Our own, who is not trusted here | " +
 			"If that is your organisation's own authority, or that of its proxy, name the file of its certificate with --ca-cert."},
-		"over": {authority.Issue(certtest.Valid(now.AddDate(0, 0, -9), ended)), authority.Roots(), "the certificate of the server ended on " + day(ended) +
+		"over": {authority.Issue(servertest.Valid(now.AddDate(0, 0, -9), ended)), authority.Roots(), "the certificate of the server ended on " + day(ended) +
 			" | The operator of the server must renew it; if that was done, is this computer's clock right?"},
-		"to come": {authority.Issue(certtest.Valid(later, now.AddDate(0, 0, 9))), authority.Roots(), "the certificate of the server is valid only from " + day(later) +
+		"to come": {authority.Issue(servertest.Valid(later, now.AddDate(0, 0, 9))), authority.Roots(), "the certificate of the server is valid only from " + day(later) +
 			" on | Is this computer's clock right?"},
-		"another's": {authority.Issue(certtest.Named("perks.example", "www.perks.example")), authority.Roots(),
+		"another's": {authority.Issue(servertest.Named("perks.example", "www.perks.example")), authority.Roots(),
 			"the certificate of the server is not for 127.0.0.1 but for perks.example, www.perks.example | Is the address right?"},
-		"many names": {authority.Issue(certtest.Named("a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example")), authority.Roots(),
+		"many names": {authority.Issue(servertest.Named("a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example")), authority.Roots(),
 			"the certificate of the server is not for 127.0.0.1 but for a.example, b.example, c.example, d.example, e.example and 2 more | Is the address right?"},
-		"another address": {authority.Issue(certtest.Named("perks.example"), func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }), authority.Roots(),
+		"another address": {authority.Issue(servertest.Named("perks.example"), func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }), authority.Roots(),
 			"the certificate of the server is not for 127.0.0.1 but for perks.example, 10.0.0.1 | Is the address right?"},
 		"for clients": {authority.Issue(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), authority.Roots(),
 			"the certificate of the server is not valid: certificate specifies an incompatible key usage | "},
@@ -121,7 +121,7 @@ func TestTroubleWithACertificateIsASentence(t *testing.T) {
 }
 
 func TestRootsVouchForAServer(t *testing.T) {
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	address := secured(t, authority.Issue())
 	c := dial(t, address, func(c *client.Config) { c.Transport, c.Roots = nil, authority.Roots() })
 	if _, err := c.Categories(t.Context()); err != nil {
@@ -130,7 +130,7 @@ func TestRootsVouchForAServer(t *testing.T) {
 }
 
 // secured is the address of a server with the certificate that answers everything with an empty list.
-func secured(t *testing.T, certificate *certtest.Certificate, change ...func(*tls.Config)) string {
+func secured(t *testing.T, certificate *servertest.Certificate, change ...func(*tls.Config)) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, []string{}) }))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate.Pair(t)}}

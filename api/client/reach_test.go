@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
-	"example.com/perks/api/client/certtest"
+	"example.com/perks/server/servertest"
 )
 
 // closedPort is an address at which nothing listens.
@@ -117,7 +117,7 @@ func TestWhatCannotPassIsNotTriedAgain(t *testing.T) {
 			t.Errorf("%s: waited %+v: %v", name, p.waits, err)
 		}
 	}
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
 	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots(), MaxVersion: tls.VersionTLS12}}
 	p := &patient{}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 )
 
@@ -91,7 +91,7 @@ func FuzzRoundTrip(f *testing.F) {
 		want := map[string]string{"first": strings.ToValidUTF8(first, "?"), "second": strings.ToValidUTF8(second, "?")}
 		for _, format := range []rows.Format{rows.CSV, rows.JSONL} {
 			var file bytes.Buffer
-			w, err := rows.NewWriter(&file, format, []string{"first", "second"}, plain.JSON)
+			w, err := rows.NewWriter(&file, format, []string{"first", "second"}, display.JSON)
 			if err != nil {
 				t.Fatal(err)
 			}

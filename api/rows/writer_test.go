@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 )
 
@@ -34,7 +34,7 @@ func TestWriter(t *testing.T) {
 	for _, test := range tests {
 		t.Run(string(test.format), func(t *testing.T) {
 			var out bytes.Buffer
-			w, err := rows.NewWriter(&out, test.format, []string{"id", "count", "tags"}, plain.JSON)
+			w, err := rows.NewWriter(&out, test.format, []string{"id", "count", "tags"}, display.JSON)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func TestWriter(t *testing.T) {
 
 func TestWriterOfNothingStillNamesTheColumns(t *testing.T) {
 	var out bytes.Buffer
-	w, err := rows.NewWriter(&out, rows.CSV, []string{"id", "count"}, plain.JSON)
+	w, err := rows.NewWriter(&out, rows.CSV, []string{"id", "count"}, display.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestWriterOfNothingStillNamesTheColumns(t *testing.T) {
 }
 
 func TestWriterRefusesToLoseAMember(t *testing.T) {
-	w, err := rows.NewWriter(&bytes.Buffer{}, rows.CSV, []string{"id", "count"}, plain.JSON)
+	w, err := rows.NewWriter(&bytes.Buffer{}, rows.CSV, []string{"id", "count"}, display.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestWriterRefusesToLoseAMember(t *testing.T) {
 }
 
 func TestWriterRefusesOtherFormats(t *testing.T) {
-	if _, err := rows.NewWriter(&bytes.Buffer{}, rows.JSON, nil, plain.JSON); err == nil {
+	if _, err := rows.NewWriter(&bytes.Buffer{}, rows.JSON, nil, display.JSON); err == nil {
 		t.Error("a JSON array can be written now: say so in the documentation")
 	}
 }
@@ -89,7 +89,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("the disk is f
 
 func TestWriterReportsAFullDisk(t *testing.T) {
 	for _, format := range []rows.Format{rows.CSV, rows.JSONL} {
-		w, err := rows.NewWriter(fullDisk{}, format, []string{"id", "count", "tags"}, plain.JSON)
+		w, err := rows.NewWriter(fullDisk{}, format, []string{"id", "count", "tags"}, display.JSON)
 		if err != nil {
 			t.Fatal(err)
 		}

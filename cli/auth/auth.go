@@ -1,4 +1,5 @@
-// Package auth is the commands about who perksctl is to the service: log in and out, see the status, get a token.
+// Package auth is the commands about who perksctl is to the service, and which service that is: login, logout, status, token,
+// and profiles.
 package auth
 
 import (

@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/config"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -84,15 +82,15 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 }
 
 // profile gathers the profile from flags, environment, an earlier login under the same name, and the person.
-func (o *loginOptions) profile(ctx context.Context) (string, config.Profile, error) {
+func (o *loginOptions) profile(ctx context.Context) (string, session.Profile, error) {
 	s := o.session
 	c, err := s.LoadConfig()
 	if err != nil {
-		return "", config.Profile{}, err
+		return "", session.Profile{}, err
 	}
 	name, _ := s.ProfileName(c)
-	if err := config.CheckName(name); err != nil {
-		return "", config.Profile{}, exit.Usagef("%s.", err)
+	if err := session.CheckName(name); err != nil {
+		return "", session.Profile{}, command.Usagef("%s.", err)
 	}
 	profile := c.Profiles[name]
 	if o.sandboxGiven {
@@ -100,7 +98,7 @@ func (o *loginOptions) profile(ctx context.Context) (string, config.Profile, err
 	}
 	address, err := o.value(ctx, o.apiURL, session.EnvAPIURL, profile.APIURL, "--api-url", "Address of the API, such as https://perks.example/v2: ")
 	if err != nil {
-		return "", config.Profile{}, err
+		return "", session.Profile{}, err
 	}
 	profile.InsecureHTTP = profile.AllowsHTTP(address)
 	if o.insecureGiven {
@@ -108,13 +106,13 @@ func (o *loginOptions) profile(ctx context.Context) (string, config.Profile, err
 	}
 	profile.APIURL = strings.TrimRight(address, "/")
 	if err := session.CheckAddress(profile.APIURL, profile.InsecureHTTP); err != nil {
-		return "", config.Profile{}, err
+		return "", session.Profile{}, err
 	}
 	if profile.CACert, err = s.KeptCACert(profile); err != nil {
-		return "", config.Profile{}, err
+		return "", session.Profile{}, err
 	}
 	if _, err := s.Roots(profile.CACert); err != nil {
-		return "", config.Profile{}, err // before anybody is asked for the secret
+		return "", session.Profile{}, err // before anybody is asked for the secret
 	}
 	profile.ClientID, err = o.value(ctx, o.clientID, session.EnvClientID, profile.ClientID, "--client-id", "Client id: ")
 	return name, profile, err
@@ -128,12 +126,12 @@ func (o *loginOptions) value(ctx context.Context, given, variable, known, flag, 
 		}
 	}
 	if !o.session.Streams.CanAsk() || o.secretStdin {
-		return "", exit.Usagef("%s is missing; the environment's %s would do too.", flag, variable)
+		return "", command.Usagef("%s is missing; the environment's %s would do too.", flag, variable)
 	}
 	return answered(o.session.Streams.Ask(ctx, prompt))
 }
 
-func (o *loginOptions) secret(ctx context.Context, profile config.Profile) (string, error) {
+func (o *loginOptions) secret(ctx context.Context, profile session.Profile) (string, error) {
 	s := o.session
 	switch {
 	case o.secretStdin:
@@ -141,7 +139,7 @@ func (o *loginOptions) secret(ctx context.Context, profile config.Profile) (stri
 	case s.Env(session.EnvClientSecret) != "":
 		return s.Env(session.EnvClientSecret), nil
 	case !s.Streams.CanAsk():
-		return "", exit.Usagef("The secret is missing, and there is nobody to ask: pipe it in with --secret-stdin, or set %s.", session.EnvClientSecret)
+		return "", command.Usagef("The secret is missing, and there is nobody to ask: pipe it in with --secret-stdin, or set %s.", session.EnvClientSecret)
 	}
 	return answered(s.Streams.AskSecret(ctx, "Secret of "+profile.ClientID+" (not shown): "))
 }
@@ -152,12 +150,12 @@ func answered(text string, err error) (string, error) {
 		return "", err
 	}
 	if text = strings.TrimSpace(text); text == "" {
-		return "", exit.Usagef("Nothing was entered.")
+		return "", command.Usagef("Nothing was entered.")
 	}
 	return text, nil
 }
 
-func (o *loginOptions) tell(name string, profile config.Profile, kept session.Kept) {
+func (o *loginOptions) tell(name string, profile session.Profile, kept session.Kept) {
 	s := o.session
 	where := ""
 	if profile.Sandbox {

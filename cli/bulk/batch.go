@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // batch names a run and all that resume it: a UUID of version 8 (RFC 9562) that holds when the first of them began and a
@@ -44,7 +44,7 @@ func (b batch) checkMark(mark uint32, path string) error {
 	if b.mark() == mark {
 		return nil
 	}
-	return exit.Usagef("%s holds the results of another command, or of another server or sandbox: this job has to have a file of its own. "+
+	return command.Usagef("%s holds the results of another command, or of another server or sandbox: this job has to have a file of its own. "+
 		"Name one: --results FILE", path)
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // books are what a run writes down: the results and, beside them while it is at work, the journal.
@@ -51,7 +51,7 @@ func (b *books) takeUp(path string, mark uint32, now time.Time) error {
 	b.results = results
 	switch {
 	case b.journal.left && found && batch != b.journal.batch:
-		return exit.Usagef("%s and %s are of different runs. Name another file for the results: --results FILE", path, b.journal.path)
+		return command.Usagef("%s and %s are of different runs. Name another file for the results: --results FILE", path, b.journal.path)
 	case b.journal.left:
 		batch = b.journal.batch
 	case !found:
@@ -121,17 +121,17 @@ func (f Flags) checkPaths(out io.Writer) (results string, err error) {
 	results = f.resultsPath()
 	if info, err := os.Stat(results); err == nil && results != "" {
 		if !info.Mode().IsRegular() {
-			return "", exit.Usagef("--results %s is not a regular file, so a later run could not resume from it. Name a file, or - for standard output.", results)
+			return "", command.Usagef("--results %s is not a regular file, so a later run could not resume from it. Name a file, or - for standard output.", results)
 		}
 		if file, ok := out.(*os.File); ok && isFile(file, info) {
-			return "", exit.Usagef("--results %s is standard output, where other data goes too. Name another file, or - for standard output alone.", results)
+			return "", command.Usagef("--results %s is standard output, where other data goes too. Name another file, or - for standard output alone.", results)
 		}
 	}
 	if f.Failed == stdout {
-		return "", exit.Usagef("--failed takes a file, not standard output: it is written as a whole when the run ends.")
+		return "", command.Usagef("--failed takes a file, not standard output: it is written as a whole when the run ends.")
 	}
 	if info, err := os.Stat(f.Failed); err == nil && f.Failed != "" && !info.Mode().IsRegular() {
-		return "", exit.Usagef("--failed %s is no regular file: a file would be put in its place.", f.Failed)
+		return "", command.Usagef("--failed %s is no regular file: a file would be put in its place.", f.Failed)
 	}
 	if real, err := filepath.EvalSymlinks(results); err == nil && results != "" { // what has two names has one journal, and the link stays one
 		results = real
@@ -146,7 +146,7 @@ func (f Flags) checkFailed(format rows.Format) error {
 		return nil // without such a name, a run goes by how the file begins
 	}
 	name := strings.TrimSuffix(f.Failed, filepath.Ext(f.Failed)) + "." + string(format)
-	return exit.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Call it %s.", f.Failed, format, is, name)
+	return command.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Call it %s.", f.Failed, format, is, name)
 }
 
 // checkSame refuses files that would be written over each other.
@@ -159,7 +159,7 @@ func (f Flags) checkSame(results string) error {
 	for i, a := range files {
 		for _, b := range files[:i] {
 			if a.path != "" && b.path != "" && b.path != stdin && isSameFile(a.path, b.path) {
-				return exit.Usagef("%s and %s are the same file, %s: one would be written over the other.", b.flag, a.flag, a.path)
+				return command.Usagef("%s and %s are the same file, %s: one would be written over the other.", b.flag, a.flag, a.path)
 			}
 		}
 	}

@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 func (d *desk) wantRefused(says string) {
 	d.t.Helper()
 	sent := len(d.service.sent)
 	_, err := d.run(d.t.Context())
-	var usage *exit.Usage
-	var busy *exit.Busy
+	var usage *command.UsageError
+	var busy *command.Busy
 	if !errors.As(err, &usage) && !errors.As(err, &busy) || !strings.Contains(err.Error(), says) {
 		d.t.Errorf("got %v, want a refusal that says %q", err, says)
 	}

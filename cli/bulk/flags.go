@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 const (
@@ -47,18 +47,18 @@ func (f *Flags) Check(cmd *cobra.Command) error {
 	if f.File == "" {
 		for _, name := range []string{"file", "format", "results", "failed", "concurrency", "rate", "max-errors", "allow-empty"} {
 			if changed(name) {
-				return exit.Usagef("--%s is for a run over many rows; name them with --file.", name)
+				return command.Usagef("--%s is for a run over many rows; name them with --file.", name)
 			}
 		}
 		return nil
 	}
 	switch {
 	case f.Concurrency < 1 || f.Concurrency > maxConcurrency:
-		return exit.Usagef("--concurrency must be between 1 and %d.", maxConcurrency)
+		return command.Usagef("--concurrency must be between 1 and %d.", maxConcurrency)
 	case changed("rate") && !(f.Rate > 0):
-		return exit.Usagef("--rate must be above 0.")
+		return command.Usagef("--rate must be above 0.")
 	case changed("max-errors") && f.MaxErrors < 1:
-		return exit.Usagef("--max-errors must be at least 1.")
+		return command.Usagef("--max-errors must be at least 1.")
 	}
 	return nil
 }

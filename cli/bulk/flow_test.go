@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 func TestRowsAboutOneThingFollowOneAnother(t *testing.T) {
@@ -223,7 +223,7 @@ func TestAStreamWithoutRowsIsAMistake(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.input.from, r.input.allowEmpty = strings.NewReader("name\n"), allow
-		if err := r.work(t.Context()); exit.Code(err) != map[bool]int{false: 2, true: 0}[allow] {
+		if err := r.work(t.Context()); command.ExitCode(err) != map[bool]int{false: 2, true: 0}[allow] {
 			t.Errorf("allowed %t: %v", allow, err)
 		}
 		if err := r.abandon(); err != nil {

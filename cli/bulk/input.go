@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // input is where the rows come from.
@@ -35,10 +35,10 @@ func openInput(f Flags, in io.Reader) (*input, error) {
 	} else {
 		file, err := os.Open(f.File)
 		if err != nil {
-			return nil, exit.Usagef("--file cannot be read: %s.", err)
+			return nil, command.Usagef("--file cannot be read: %s.", err)
 		}
 		if info, err := file.Stat(); err == nil && info.IsDir() {
-			return nil, errors.Join(exit.Usagef("--file %s is a folder.", f.File), file.Close())
+			return nil, errors.Join(command.Usagef("--file %s is a folder.", f.File), file.Close())
 		}
 		i.file, i.from = file, file
 	}
@@ -60,10 +60,10 @@ func (i *input) findFormat(f Flags) error {
 	case "jsonl", "ndjson":
 		i.format = rows.JSONL
 	case "json":
-		return exit.Usagef("%s would be read whole before the first row is sent. Write one object on each line, as jq -c '.[]' does: --format jsonl", i.name)
+		return command.Usagef("%s would be read whole before the first row is sent. Write one object on each line, as jq -c '.[]' does: --format jsonl", i.name)
 	default:
 		if f.Format != "" {
-			return exit.Usagef("--format is csv or jsonl, not %q.", f.Format)
+			return command.Usagef("--format is csv or jsonl, not %q.", f.Format)
 		}
 		return i.sniff()
 	}
@@ -114,7 +114,7 @@ func (i *input) survey(ctx context.Context, known *results, left *journal) (tota
 			row.Line = broken.Line
 		} else if err != nil {
 			total--
-			if err := i.explain(err, total); errors.As(err, new(*exit.Usage)) {
+			if err := i.explain(err, total); errors.As(err, new(*command.UsageError)) {
 				return total, sum, err
 			}
 			break // the run itself comes to it, after the rows before it
@@ -126,7 +126,7 @@ func (i *input) survey(ctx context.Context, known *results, left *journal) (tota
 		asWas = asWas || total == left.rows && sum == left.sum
 	}
 	if !asWas {
-		return total, sum, exit.Usagef("%s is not what it was when a run over it was cut off, and which of its rows that run had sent is known by where they stood. "+
+		return total, sum, command.Usagef("%s is not what it was when a run over it was cut off, and which of its rows that run had sent is known by where they stood. "+
 			"Put the file back as it was and run again; new rows may stand at the end", i.name)
 	}
 	if err := i.checkRows(total); err != nil {
@@ -141,7 +141,7 @@ func (i *input) explain(err error, before int64) error {
 	if before > 0 || !errors.As(err, &file) || errors.Is(err, rows.ErrEmpty) {
 		return err
 	}
-	return exit.Usagef("%s cannot be read as %s: %s.", i.name, i.format, file)
+	return command.Usagef("%s cannot be read as %s: %s.", i.name, i.format, file)
 }
 
 // checkRows refuses an input without rows: what should have come before was lost, or its header.
@@ -150,9 +150,9 @@ func (i *input) checkRows(n int64) error {
 	case n > 0 || i.allowEmpty:
 		return nil
 	case i.format == rows.CSV:
-		return exit.Usagef("%s has no rows below its header, the first line. Add --allow-empty to accept that.", i.name)
+		return command.Usagef("%s has no rows below its header, the first line. Add --allow-empty to accept that.", i.name)
 	}
-	return exit.Usagef("%s has no rows. Add --allow-empty to accept that.", i.name)
+	return command.Usagef("%s has no rows. Add --allow-empty to accept that.", i.name)
 }
 
 // isSame refuses a row that is done but said something else then.
@@ -162,10 +162,10 @@ func (r *results) isSame(row rows.Row, input string) error {
 		return nil
 	}
 	if state == unknown {
-		return exit.Usagef("Line %d of %s is not what it was when %s was written, and that row may have been done. Put it back as it was "+
+		return command.Usagef("Line %d of %s is not what it was when %s was written, and that row may have been done. Put it back as it was "+
 			"and run again; when it is known to have failed, it may be corrected.", row.Line, input, r.path)
 	}
-	return exit.Usagef("Line %d of %s is not what it was when %s was written: that row is done. Put the file back as it was; "+
+	return command.Usagef("Line %d of %s is not what it was when %s was written: that row is done. Put the file back as it was; "+
 		"only rows that failed may be corrected, and new ones stand at the end. A new job takes a new file: --results FILE", row.Line, input, r.path)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // journal is the file that exists while a run is at work. It says which rows may have been sent, before they are: what is
@@ -65,7 +65,7 @@ func openJournal(resultsPath string) (*journal, error) {
 			return nil, fmt.Errorf("take the journal of the results: %w", err)
 		}
 		if !locked {
-			return nil, &exit.Busy{Message: fmt.Sprintf("Another run is at work on %s. Wait until it has ended, or name another file: --results FILE", resultsPath)}
+			return nil, &command.Busy{Message: fmt.Sprintf("Another run is at work on %s. Wait until it has ended, or name another file: --results FILE", resultsPath)}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
 		if errors.Is(err, os.ErrNotExist) { // the run that had it ended between the two steps

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -69,7 +69,7 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 		s.Streams.Warn("The rows are about more than %d different records; repeats of the others were not looked for.", maxRepeats)
 	}
 	if err == nil && h.bad > 0 {
-		err = &exit.RowsFailed{Message: fmt.Sprintf("%d of %s would fail.", h.bad, count(h.checked, "row"))}
+		err = &command.RowsFailed{Message: fmt.Sprintf("%d of %s would fail.", h.bad, count(h.checked, "row"))}
 	}
 	return err
 }

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 // predict runs a dry run, and returns what it writes for each row.
 func (d *desk) predict() ([]string, error) {
 	d.t.Helper()
-	s, out, _ := streams.Buffers("")
+	s, out, _ := command.BufferedStreams("")
 	in, err := openInput(d.options.Flags, s.In)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/columns"
 )
 
 // rejects is the file of the rows that failed, as input for another run, each with the reason, which that run passes over. It
@@ -47,9 +46,9 @@ func (r *rejects) add(j *job, reason string) error {
 	var err error
 	switch {
 	case r.format == rows.JSONL && j.broken != nil:
-		err = r.object(nil, columns.Unreadable, textOr(j.broken), columns.Reason, reason)
+		err = r.object(nil, Unreadable, textOr(j.broken), ReasonColumn, reason)
 	case r.format == rows.JSONL:
-		err = r.object(j.raw.Object, columns.Reason, reason)
+		err = r.object(j.raw.Object, ReasonColumn, reason)
 	case j.broken != nil:
 		err = r.brokenRow(j.broken, reason)
 	default:
@@ -73,7 +72,7 @@ func (r *rejects) object(object json.RawMessage, texts ...string) error {
 		if err != nil || dec.Decode(&value) != nil {
 			break // not reached: it was read once already
 		}
-		if name != columns.Reason {
+		if name != ReasonColumn {
 			r.member(name.(string), value)
 			r.out.WriteByte(',')
 		}
@@ -112,7 +111,7 @@ func (r *rejects) row(row rows.Row, reason string) error {
 		return err
 	}
 	cells := slices.Clone(row.Cells)
-	if at := slices.Index(row.Header, columns.Reason); at >= 0 {
+	if at := slices.Index(row.Header, ReasonColumn); at >= 0 {
 		cells = slices.Delete(cells, at, at+1)
 	}
 	return r.cells.Write(append(cells, reason))
@@ -123,8 +122,8 @@ func (r *rejects) header(names []string) error {
 		return nil
 	}
 	r.begun = true
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == columns.Reason })
-	return r.cells.Write(append(names, columns.Reason))
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == ReasonColumn })
+	return r.cells.Write(append(names, ReasonColumn))
 }
 
 // brokenRow writes the text as it stands, with the reason as one more cell in quotes: cells that were too few or too many stay
@@ -138,7 +137,7 @@ func (r *rejects) brokenRow(broken *rows.RowError, reason string) error {
 	}
 	text := textOr(broken)
 	last := len(broken.Header) - 1
-	if at := strings.LastIndex(text, `,"`); at >= 0 && last >= 0 && broken.Header[last] == columns.Reason {
+	if at := strings.LastIndex(text, `,"`); at >= 0 && last >= 0 && broken.Header[last] == ReasonColumn {
 		text = text[:at] // the reason of the run before
 	}
 	_, err := fmt.Fprintf(r.out, "%s,\"%s\"\n", text, strings.ReplaceAll(reason, `"`, `""`))

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -121,16 +120,16 @@ func (r *run) ending(s *session.Session, summary Summary, cause error) error {
 		again = "The results went to standard output, so that no run can go on from here: they say what is done."
 	}
 	left := fmt.Sprintf("%d failed, %d unknown", summary.Failed, summary.Unknown)
-	var usage *exit.Usage
+	var usage *command.UsageError
 	switch {
 	case errors.As(cause, &usage) && summary.Rows == summary.Skipped:
 		return cause
 	case errors.Is(cause, errTooMany):
-		return &exit.Advised{Err: &exit.RowsFailed{Message: "Stopped early, because too many rows are not done: " + left + "."}, Advice: again}
+		return &command.Advised{Err: &command.RowsFailed{Message: "Stopped early, because too many rows are not done: " + left + "."}, Advice: again}
 	case cause != nil:
-		return &exit.Advised{Err: cause, Advice: again}
+		return &command.Advised{Err: cause, Advice: again}
 	case summary.Failed+summary.Unknown > 0:
-		return &exit.Advised{Err: &exit.RowsFailed{Message: "Not every row is done: " + left + "."}, Advice: again}
+		return &command.Advised{Err: &command.RowsFailed{Message: "Not every row is done: " + left + "."}, Advice: again}
 	}
 	return nil
 }

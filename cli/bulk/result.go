@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // Result is a line of the results: what became of one row.
@@ -35,7 +35,7 @@ const (
 
 // failure describes an error as the result of a row.
 func failure(outcome string, err error) Result {
-	report := exit.NewReport(err)
+	report := command.NewReport(err)
 	return Result{Outcome: outcome, Status: report.Status, Code: report.Code, Message: report.Sentence()}
 }
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // results is the file with a line for each row. Rows that were tried again have several while a run is at work; the last
@@ -82,9 +82,9 @@ func (r *results) read() (b batch, end int64, err error) {
 		case err != nil && r.lenient && number > 1:
 			r.lines++ // it is gone when the file is tidied
 		case err != nil && r.rows > 0:
-			return exit.Usagef("Line %d of %s %s. The lines above it are; mend that line. With another file every row would be sent again", number, r.path, err)
+			return command.Usagef("Line %d of %s %s. The lines above it are; mend that line. With another file every row would be sent again", number, r.path, err)
 		case err != nil:
-			return exit.Usagef("Line %d of %s %s. Name another file for the results: --results FILE", number, r.path, err)
+			return command.Usagef("Line %d of %s %s. Name another file for the results: --results FILE", number, r.path, err)
 		default:
 			b = of
 			r.note(result, content)

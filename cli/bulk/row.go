@@ -10,7 +10,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // verdict is what became of a row.
@@ -214,7 +214,7 @@ func (r *run) claim(found Outcome) verdict {
 func isAboutRun(err error) bool {
 	var (
 		unreachable *client.Unreachable
-		notLoggedIn *exit.NotLoggedIn
+		notLoggedIn *command.NotLoggedIn
 		refused     *client.Error
 	)
 	switch {

@@ -14,10 +14,8 @@ import (
 
 	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
-	"example.com/perks/cli/progress"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 // Options are what a run needs beside its work.
@@ -87,7 +85,7 @@ type run struct {
 	workers int
 }
 
-func newRun(o Options, w Work, in *input, s *streams.Streams) *run {
+func newRun(o Options, w Work, in *input, s *command.Streams) *run {
 	r := &run{
 		tally: tally{streams: s}, input: in, task: w, options: o, now: time.Now, wait: wait,
 		seats: semaphore.NewWeighted(int64(o.Concurrency)), limit: rate.NewLimiter(rate.Inf, 1),
@@ -109,7 +107,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	}
 	if r.options.Failed != "" {
 		if r.results.path != "" && isSameFile(r.options.Failed, r.results.path) { // by a link to a folder, or by letters of another case
-			return exit.Usagef("--failed and --results are the same file, %s: one would be written over the other.", r.options.Failed)
+			return command.Usagef("--failed and --results are the same file, %s: one would be written over the other.", r.options.Failed)
 		}
 		if err := r.options.checkFailed(r.input.format); err != nil {
 			return err
@@ -126,7 +124,7 @@ func (r *run) work(ctx context.Context) error {
 	r.wanted, r.stop = context.WithCancelCause(ctx)
 	r.requests = client.WithWaits(context.WithoutCancel(ctx), r.wanted)
 	defer r.stop(nil)
-	r.progress = progress.New(r.streams, r.total, r.now)
+	r.progress = command.NewProgress(r.streams, r.total, r.now)
 	defer r.progress.End()
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbageFor(r.total)))
@@ -202,7 +200,7 @@ func (r *run) read(row rows.Row, err error) (*job, error) {
 	}
 	j.sent = before == unknown || r.journal.mayHaveSent(row.Line)
 	j.task, j.invalid = r.task.Parse(row)
-	if errors.As(j.invalid, new(*exit.Usage)) {
+	if errors.As(j.invalid, new(*command.UsageError)) {
 		return nil, j.invalid
 	}
 	return j, nil

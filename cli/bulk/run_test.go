@@ -18,8 +18,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
-	"example.com/perks/cli/streams"
+	"example.com/perks/cli/command"
 )
 
 // desk is where a test runs rows: a folder with an input, and a clock that stands still and wakes every sleeper at once.
@@ -65,7 +64,7 @@ func (d *desk) finish(r *run) error {
 
 func (d *desk) open() (*run, error) {
 	d.t.Helper()
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	in, err := openInput(d.options.Flags, s.In)
 	if err != nil {
 		return nil, err
@@ -171,7 +170,7 @@ func TestWhatGoesWrongWithARow(t *testing.T) {
 		"lost, then the service is gone":               {[]trouble{{err: broken}, {err: gone}}, "slls", "2 unknown outcome_unknown", 0, gone},
 		"not sent":                                     {[]trouble{{err: gone}}, "s", "", 0, gone},
 		"logged out":                                   {[]trouble{{err: loggedOut}}, "s", "", 0, loggedOut},
-		"not logged in":                                {[]trouble{{err: &exit.NotLoggedIn{Message: "x"}}}, "s", "", 0, &exit.NotLoggedIn{Message: "x"}},
+		"not logged in":                                {[]trouble{{err: &command.NotLoggedIn{Message: "x"}}}, "s", "", 0, &command.NotLoggedIn{Message: "x"}},
 		"too many requests for too long":               {[]trouble{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
 		"forbidden":                                    {[]trouble{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
 	} {

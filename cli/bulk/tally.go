@@ -3,18 +3,17 @@ package bulk
 import (
 	"sync"
 
-	"example.com/perks/cli/progress"
-	"example.com/perks/cli/streams"
+	"example.com/perks/cli/command"
 )
 
 // tally counts what becomes of the rows and shows it.
 type tally struct {
-	streams  *streams.Streams
-	progress *progress.Progress
+	streams  *command.Streams
+	progress *command.Progress
 	total    int64 // rows of the input, 0 if that is not known
 
 	mu     sync.Mutex
-	counts progress.Counts
+	counts command.Counts
 	codes  map[string]int64 // of the rows that are not done
 	shown  []Result         // the first of them
 }

@@ -1,7 +1,7 @@
-// Package command is what perksctl's commands have in common beyond cobra: groups that know when a subcommand is
-// misspelt, arguments that are named when they are missing, and suggestions.
+// Package command is what every command of perksctl shares: arguments and suggestions beyond cobra, the standard streams,
+// progress, private files, exit codes, and how an error is told.
 //
-// It knows nothing of what a command does.
+// It knows nothing of what a command does, and ends no process.
 package command
 
 import (
@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/usage"
 )
 
@@ -32,7 +31,7 @@ func Group(group cobra.Command, members ...*cobra.Command) *cobra.Command {
 // NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return exit.Usagef("%s takes no argument, but got %q.", cmd.CommandPath(), args[0])
+		return Usagef("%s takes no argument, but got %q.", cmd.CommandPath(), args[0])
 	}
 	return nil
 }
@@ -44,7 +43,7 @@ func Exactly(names ...string) cobra.PositionalArgs {
 			return missing(cmd, names[len(args)])
 		}
 		if len(args) > len(names) {
-			return exit.Usagef("%s takes %s and no more, but got %q.", cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
+			return Usagef("%s takes %s and no more, but got %q.", cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
 		}
 		return nil
 	}
@@ -61,7 +60,7 @@ func AtLeastOne(name string) cobra.PositionalArgs {
 }
 
 func missing(cmd *cobra.Command, name string) error {
-	return exit.Usagef("%s is missing. Usage: %s", name, cmd.UseLine())
+	return Usagef("%s is missing. Usage: %s", name, cmd.UseLine())
 }
 
 // FlagError makes a cobra.Command's flag error a wrong usage, with a suggestion for a flag that does not exist. Behind a
@@ -72,13 +71,13 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return exit.Usagef("%s. Run %s --help for the flags.", capital(usage.WhatFlagTakes(err).Error()), cmd.CommandPath())
+		return Usagef("%s. Run %s --help for the flags.", capital(usage.WhatFlagTakes(err).Error()), cmd.CommandPath())
 	}
 	meant := usage.Flag(err, cmd.Flags())
 	if meant != "" {
 		meant = fmt.Sprintf(" Did you mean %s?", meant)
 	}
-	return exit.Usagef("%s has no flag --%s.%s Run %s --help for the flags.", cmd.CommandPath(), unknown.GetSpecifiedName(), meant, cmd.CommandPath())
+	return Usagef("%s has no flag --%s.%s Run %s --help for the flags.", cmd.CommandPath(), unknown.GetSpecifiedName(), meant, cmd.CommandPath())
 }
 
 // DidYouMean returns a sentence, with a blank before it, that names the candidate closest to the word, or "" if none is
@@ -103,7 +102,7 @@ func Swallowed(cmd *cobra.Command, args []string) error {
 		i++
 		name, _, _ := strings.Cut(args[i], "=")
 		if name, isLong := strings.CutPrefix(name, "--"); isLong && name != "" && cmd.Flags().Lookup(name) != nil {
-			return exit.Usagef("--%s has no value: --%s follows. If that is the value, write --%s=%s", flag.Name, name, flag.Name, args[i])
+			return Usagef("--%s has no value: --%s follows. If that is the value, write --%s=%s", flag.Name, name, flag.Name, args[i])
 		}
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 )
 
 func TestDidYouMean(t *testing.T) {
@@ -62,7 +61,7 @@ func TestWrongUsageIsNamed(t *testing.T) {
 		root := tree()
 		root.SetArgs(args)
 		err := root.Execute()
-		var usage *exit.Usage
+		var usage *command.UsageError
 		if !errors.As(err, &usage) || usage.Message != want {
 			t.Errorf("%q:\n got %v\nwant %s", args, err, want)
 		}

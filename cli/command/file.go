@@ -2,8 +2,6 @@ package command
 
 import (
 	"github.com/spf13/cobra"
-
-	"example.com/perks/cli/exit"
 )
 
 // OrFile lets --file, whose value file points to, stand in place of the arguments.
@@ -13,7 +11,7 @@ func OrFile(file *string, arguments cobra.PositionalArgs) cobra.PositionalArgs {
 			return arguments(cmd, args)
 		}
 		if len(args) > 0 {
-			return exit.Usagef("%q does not go with --file, whose rows say what is meant.", args[0])
+			return Usagef("%q does not go with --file, whose rows say what is meant.", args[0])
 		}
 		return nil
 	}
@@ -23,7 +21,7 @@ func OrFile(file *string, arguments cobra.PositionalArgs) cobra.PositionalArgs {
 func NotWithFile(cmd *cobra.Command, file string, flags ...string) error {
 	for _, flag := range flags {
 		if file != "" && cmd.Flags().Changed(flag) {
-			return exit.Usagef("--%s is about one record; with --file the rows say it.", flag)
+			return Usagef("--%s is about one record; with --file the rows say it.", flag)
 		}
 	}
 	return nil

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"example.com/perks/cli/exit"
 )
 
 // Member returns the command of a group that has the name or alias, or nil.
@@ -33,7 +31,7 @@ func Members(group *cobra.Command, typed string) []string {
 // Unknown says that a group has no such command, or that a command is no group.
 func Unknown(cmd *cobra.Command, word string) error {
 	if !cmd.HasSubCommands() {
-		return exit.Usagef("%s has no commands, so there is no %q. Run %s --help for what it takes.", cmd.CommandPath(), word, cmd.CommandPath())
+		return Usagef("%s has no commands, so there is no %q. Run %s --help for what it takes.", cmd.CommandPath(), word, cmd.CommandPath())
 	}
 	var names []string
 	for _, member := range cmd.Commands() {
@@ -42,5 +40,5 @@ func Unknown(cmd *cobra.Command, word string) error {
 			names = append(names, member.Aliases...)
 		}
 	}
-	return exit.Usagef("%q is not a command of %s.%s Run %s --help for all of them.", word, cmd.CommandPath(), DidYouMean(word, names), cmd.CommandPath())
+	return Usagef("%q is not a command of %s.%s Run %s --help for all of them.", word, cmd.CommandPath(), DidYouMean(word, names), cmd.CommandPath())
 }

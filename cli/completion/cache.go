@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/perks/cli/private"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
@@ -29,7 +29,7 @@ type cache struct {
 // loadCache returns an empty cache if there is none that can be read.
 func loadCache(s *session.Session, c session.Connection) *cache {
 	kept := &cache{path: cachePath(s, c)}
-	if text, err := private.Read(kept.path); err != nil || json.Unmarshal(text, kept) != nil || kept.Answers == nil {
+	if text, err := command.ReadPrivate(kept.path); err != nil || json.Unmarshal(text, kept) != nil || kept.Answers == nil {
 		kept.Answers = map[string]answer{}
 	}
 	return kept
@@ -48,7 +48,7 @@ func (c *cache) keep(question string, a answer) {
 		delete(c.Answers, oldest)
 	}
 	if text, err := json.Marshal(c); err == nil && c.path != "" {
-		_ = private.Write(c.path, text)
+		_ = command.WritePrivate(c.path, text)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -76,7 +75,7 @@ func run(ctx context.Context, s *session.Session, root *cobra.Command, shell str
 	var text strings.Builder
 	generate := generator(root, shell)
 	if generate == nil {
-		return exit.Usagef("There is no completion for %q.%s The shells are %s.", shell, command.DidYouMean(shell, shells()), strings.Join(shells(), ", "))
+		return command.Usagef("There is no completion for %q.%s The shells are %s.", shell, command.DidYouMean(shell, shells()), strings.Join(shells(), ", "))
 	}
 	if err := generate(&text); err != nil {
 		return err

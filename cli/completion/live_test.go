@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 // asker is a live that is asked one question again and again, at an instant and with an answer of the test's choice.
@@ -29,7 +29,7 @@ func newAsker(t *testing.T) *asker {
 	env := map[string]string{
 		session.EnvAPIURL: "http://127.0.0.1:1/v2", session.EnvToken: "t", session.EnvConfigDir: t.TempDir(), EnvTimeout: "30s",
 	}
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	run := session.New(s, func(name string) string { return env[name] }, "test")
 	run.Bind(pflag.NewFlagSet("", pflag.ContinueOnError))
 	a := &asker{live: newLive(run), t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // longestDescription is more than any shell shows on a line.
@@ -42,7 +42,7 @@ func isInsertable(value string) bool {
 // describe makes a text of the service a description: one line of bounded length, with nothing in it that steers a
 // terminal.
 func describe(text string) string {
-	text = strings.TrimSpace(plain.Line(text))
+	text = strings.TrimSpace(display.Line(text))
 	runes := 0
 	for at := range text {
 		if runes++; runes > longestDescription {

@@ -7,16 +7,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/api"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // register makes the completions of every command. What no function is known for completes to nothing, rather than to the
 // names of files that lie about.
 func register(root *cobra.Command, s *session.Session) {
-	s.Streams, _, _ = streams.Buffers("")
+	s.Streams, _, _ = command.BufferedStreams("")
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	v := values{s, newLive(s)}
 	walk(root, func(cmd *cobra.Command) {
@@ -108,7 +108,7 @@ func formats() []string {
 
 func themes() []string {
 	var names []string
-	for _, name := range theme.Names() {
+	for _, name := range widget.ThemeNames() {
 		names = append(names, string(name))
 	}
 	return names

@@ -11,7 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
@@ -37,7 +37,7 @@ func (x *examination) failCredentials(err error) finding {
 	case http.StatusUnauthorized:
 		return fail(err, "Ask the operator whether the client is enabled, and log in with its secret: perksctl auth login")
 	case http.StatusNotFound:
-		return fail(exit.Usagef("%s gives no tokens: it is not the address of the API.", x.connection.APIURL), "Ask the operator for the address; it ends with the path of the version, such as /v2")
+		return fail(command.Usagef("%s gives no tokens: it is not the address of the API.", x.connection.APIURL), "Ask the operator for the address; it ends with the path of the version, such as /v2")
 	case http.StatusTooManyRequests:
 		return fail(err, "Too many wrong secrets were tried: wait a minute")
 	}
@@ -94,7 +94,7 @@ func (x *examination) checkPerks(ctx context.Context) finding {
 	case refused.Status == http.StatusForbidden:
 		return warn("Ask the operator what this client may do", "This client may not read the perks of %s: %s", x.connection.Place(), sentence(refused.Message))
 	case refused.Status == http.StatusNotFound && x.connection.Sandbox:
-		return fail(exit.Usagef("%s has no sandbox.", x.connection.APIURL), "Go on without it: perksctl auth login --sandbox=false")
+		return fail(command.Usagef("%s has no sandbox.", x.connection.APIURL), "Go on without it: perksctl auth login --sandbox=false")
 	}
 	return fail(err, "")
 }

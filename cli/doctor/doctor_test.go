@@ -16,9 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/api"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 	"example.com/perks/server/servertest"
 )
 
@@ -44,7 +43,7 @@ func newPatient(t *testing.T, address string, pairs ...string) *patient {
 
 func (p *patient) examination(flags ...string) *examination {
 	p.t.Helper()
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	run := session.New(s, func(name string) string { return p.env[name] }, "1.2.3")
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	run.Bind(set)
@@ -90,7 +89,7 @@ func (r report) want(check, outcome, found, advice string) {
 
 func (r report) wantCode(code int) {
 	r.t.Helper()
-	if got := exit.Code(r.err); got != code {
+	if got := command.ExitCode(r.err); got != code {
 		r.t.Errorf("exit code %d (%v), want %d", got, r.err, code)
 	}
 }
@@ -112,7 +111,7 @@ func TestHealthyService(t *testing.T) {
 	r.want("scopes", ok, "every scope: perks:read, perks:redeem, properties:read, properties:write", "")
 	r.want("perks", ok, "The perks of the sandbox of "+server.URL, "")
 	r.want("version", ok, "perksctl 1.2.3", "")
-	r.wantCode(exit.OK)
+	r.wantCode(command.ExitOK)
 }
 
 func TestCredentials(t *testing.T) {
@@ -125,31 +124,31 @@ func TestCredentials(t *testing.T) {
 		r.want("credentials", failed, "", "perksctl auth login")
 		r.want("scopes", notChecked, "because the check of credentials did not succeed", "")
 		r.want("version", ok, "", "")
-		r.wantCode(exit.Denied)
+		r.wantCode(command.ExitDenied)
 	})
 	t.Run("none", func(t *testing.T) {
 		r := examine(t, newPatient(t, server.URL, session.EnvClientSecret, "").examination())
 		r.want("secret", ok, "PERKSCTL_KEYRING is off. No secret is kept for this profile.", "")
 		r.want("credentials", failed, "PERKSCTL_CLIENT_ID is set, but no secret is known for it", "")
-		r.wantCode(exit.Denied)
+		r.wantCode(command.ExitDenied)
 	})
 	t.Run("a token that is not one", func(t *testing.T) {
 		r := examine(t, newPatient(t, server.URL, session.EnvToken, "nonsense").examination())
 		r.want("credentials", ok, "PERKSCTL_TOKEN gives the token", "")
 		r.want("scopes", notChecked, "not told", "")
 		r.want("perks", failed, "", "PERKSCTL_TOKEN has ended or belongs elsewhere")
-		r.wantCode(exit.Denied)
+		r.wantCode(command.ExitDenied)
 	})
 	t.Run("with few scopes", func(t *testing.T) {
 		r := examine(t, newPatient(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret, readerSecret).examination())
 		r.want("scopes", warning, "lacks perks:redeem (perk redeem); properties:read (property get, property edit); properties:write (property", "ask the operator")
 		r.want("perks", ok, "can be read", "")
-		r.wantCode(exit.OK)
+		r.wantCode(command.ExitOK)
 	})
 	t.Run("that may not read perks", func(t *testing.T) {
 		r := examine(t, newPatient(t, server.URL, session.EnvClientID, writer, session.EnvClientSecret, writerSecret).examination())
 		r.want("perks", warning, "may not read the perks", "operator")
-		r.wantCode(exit.OK)
+		r.wantCode(command.ExitOK)
 	})
 }
 
@@ -165,7 +164,7 @@ func TestNothingListens(t *testing.T) {
 		r.want(check, notChecked, "did not succeed", "")
 	}
 	r.want("secret", ok, "", "")
-	r.wantCode(exit.Unreached)
+	r.wantCode(command.ExitUnreached)
 }
 
 func TestServerThatNeverAnswers(t *testing.T) {
@@ -182,7 +181,7 @@ func TestServerThatNeverAnswers(t *testing.T) {
 		check := map[string]string{"http": "health", "https": "tls"}[scheme]
 		r.want(check, failed, "t took too long", " ")
 		r.want("credentials", notChecked, "", "")
-		r.wantCode(exit.Unreached)
+		r.wantCode(command.ExitUnreached)
 	}
 }
 
@@ -204,7 +203,7 @@ func TestAddressThatIsNotTheAPI(t *testing.T) {
 		r := examine(t, newPatient(t, address).examination())
 		r.want("health", failed, want[0], want[1])
 		r.want("credentials", notChecked, "", "")
-		r.wantCode(exit.WrongUsage)
+		r.wantCode(command.ExitUsage)
 	}
 }
 
@@ -226,10 +225,10 @@ func TestServiceWithoutAHealthCheckIsNoFailure(t *testing.T) {
 	r.want("health", warning, "has no health check", "")
 	r.want("scopes", notChecked, "not told", "")
 	r.want("perks", ok, "", "")
-	r.wantCode(exit.OK)
+	r.wantCode(command.ExitOK)
 	r = examine(t, newPatient(t, server.URL+"/v2").examination("--sandbox"))
 	r.want("perks", failed, "has no sandbox", "--sandbox=false")
-	r.wantCode(exit.WrongUsage)
+	r.wantCode(command.ExitUsage)
 }
 
 func TestClockThatIsOff(t *testing.T) {
@@ -297,11 +296,11 @@ func TestConfiguration(t *testing.T) {
 		found          string
 		code           int
 	}{
-		"unreadable":      {"nonsense: 1\n", 0o600, nil, "configuration", failed, "field nonsense not found", exit.WrongUsage},
-		"open to others":  {"profiles: {}\n", 0o666, nil, "configuration", warning, "can be changed by other users", exit.Denied},
-		"empty":           {"profiles: {}\n", 0o600, nil, "profile", failed, "no address of the API is known", exit.Denied},
-		"unknown profile": {"profiles: {a: {api-url: https://a, client-id: c}}\n", 0o600, []string{"--profile", "b"}, "profile", failed, `There is no profile "b"`, exit.WrongUsage},
-		"far and plain":   {"profiles: {default: {api-url: http://192.0.2.1, client-id: c}}\n", 0o600, nil, "profile", failed, "unencrypted", exit.WrongUsage},
+		"unreadable":      {"nonsense: 1\n", 0o600, nil, "configuration", failed, "field nonsense not found", command.ExitUsage},
+		"open to others":  {"profiles: {}\n", 0o666, nil, "configuration", warning, "can be changed by other users", command.ExitDenied},
+		"empty":           {"profiles: {}\n", 0o600, nil, "profile", failed, "no address of the API is known", command.ExitDenied},
+		"unknown profile": {"profiles: {a: {api-url: https://a, client-id: c}}\n", 0o600, []string{"--profile", "b"}, "profile", failed, `There is no profile "b"`, command.ExitUsage},
+		"far and plain":   {"profiles: {default: {api-url: http://192.0.2.1, client-id: c}}\n", 0o600, nil, "profile", failed, "unencrypted", command.ExitUsage},
 	} {
 		p := newPatient(t, "")
 		file := filepath.Join(p.dir, "config.yaml")
@@ -330,19 +329,19 @@ func TestSecretFileThatOthersCanRead(t *testing.T) {
 	r := examine(t, p.examination())
 	r.want("secret", failed, "can be read by other users", "")
 	r.want("credentials", notChecked, "the check of secret", "")
-	r.wantCode(exit.Denied)
+	r.wantCode(command.ExitDenied)
 }
 
 func TestInterruptEndsTheExamination(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := run(ctx, newPatient(t, "http://127.0.0.1:1/v2").examination()); exit.Code(err) != exit.Interrupted {
+	if err := run(ctx, newPatient(t, "http://127.0.0.1:1/v2").examination()); command.ExitCode(err) != command.ExitInterrupted {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestReportForPeopleFitsTheScreen(t *testing.T) {
-	s, out, _ := streams.Buffers("")
+	s, out, _ := command.BufferedStreams("")
 	s.Width = 60
 	findings := func(yield func(finding, error) bool) {
 		_ = yield(finding{Check: "clock", Outcome: warning, Found: "This computer's clock is 1h0m0s ahead \x1b[31mof the server's.", Advice: "Set it"}, nil) &&

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
@@ -26,7 +26,7 @@ func (x *examination) checkConfiguration(context.Context) finding {
 	}
 	c, err := file.Load()
 	if err != nil {
-		return fail(exit.Usagef("%s.", err), "")
+		return fail(command.Usagef("%s.", err), "")
 	}
 	for _, each := range []string{path, filepath.Dir(path)} {
 		if info, err := os.Stat(each); err == nil && info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows" {
@@ -50,7 +50,7 @@ func (x *examination) checkProfile(context.Context) finding {
 	}
 	base, err := client.ParseBaseURL(connection.APIURL)
 	if err != nil {
-		return fail(exit.Usagef("%s.", err), "")
+		return fail(command.Usagef("%s.", err), "")
 	}
 	x.connection, x.base = connection, base
 	as := ""
@@ -85,7 +85,7 @@ func (x *examination) checkSecret(ctx context.Context) finding {
 	}
 	place, _, err := secrets.Place(x.connection.Key())
 	if err != nil {
-		return fail(&exit.NotLoggedIn{Message: sentence(err.Error())}, "")
+		return fail(&command.NotLoggedIn{Message: sentence(err.Error())}, "")
 	}
 	off, err := secrets.KeyringState(ctx)
 	where := x.kept(place, secrets.File())
@@ -95,7 +95,7 @@ func (x *examination) checkSecret(ctx context.Context) finding {
 	case err == nil:
 		return fine("%s", join("The keyring answers.", where))
 	case place == session.InKeyring:
-		return fail(&exit.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", err)}, keyringAdvice+", and log in again")
+		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", err)}, keyringAdvice+", and log in again")
 	case errors.Is(err, session.ErrNoKeyring):
 		return fine("%s", join("There is no keyring here; secrets are kept in a file.", where))
 	}

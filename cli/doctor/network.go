@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // checkProxy names the proxy as the environment gives it, without its password.
@@ -19,7 +19,7 @@ func (x *examination) checkProxy(context.Context) finding {
 	set := x.proxyVariables()
 	switch {
 	case err != nil: // whose text may hold a password
-		return fail(exit.Usagef("%s is no address of a proxy.", set), "Write it as http://proxy.example:3128, or unset it")
+		return fail(command.Usagef("%s is no address of a proxy.", set), "Write it as http://proxy.example:3128, or unset it")
 	case proxy != nil:
 		x.proxy = proxy
 		return fine("Requests go through the proxy %s, as %s says.", proxy.Redacted(), cmp.Or(set, "the environment"))

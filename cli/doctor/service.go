@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // exchange is what the client does not tell of a request: the answer's header, and when it went and came.
@@ -73,12 +73,12 @@ func (x *examination) checkHealth(ctx context.Context) finding {
 		return fail(err, "Tell the operator of the service")
 	}
 	if better := x.betterAddress(ctx); better != "" {
-		return fail(exit.Usagef("%s is not the address of the API, but %s is.", x.connection.APIURL, better), "Log in there: perksctl auth login --api-url "+better)
+		return fail(command.Usagef("%s is not the address of the API, but %s is.", x.connection.APIURL, better), "Log in there: perksctl auth login --api-url "+better)
 	}
 	if seen.isJSON() && refused.Status >= 400 {
 		return warn("", "The service answers, but has no health check (status %d).", refused.Status)
 	}
-	return fail(exit.Usagef("%s is not the address of the API: a web server answers there, with status %d.", x.connection.APIURL, seen.status), "Ask the operator for the address; it ends with the path of the version, such as /v2")
+	return fail(command.Usagef("%s is not the address of the API: a web server answers there, with status %d.", x.connection.APIURL, seen.status), "Ask the operator for the address; it ends with the path of the version, such as /v2")
 }
 
 // askHealth returns the version that the service tells. An answer that is no JSON object is an error.

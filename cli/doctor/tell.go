@@ -7,8 +7,8 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/cli/streams"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
 )
 
 // The widths of the columns before the text: those of the longest outcome and check, and a gap.
@@ -19,7 +19,7 @@ const (
 )
 
 // tell writes each finding as soon as it is there: its outcome, and beside it what was found and, under that, what to do.
-func tell(s *streams.Streams, findings iter.Seq2[finding, error]) error {
+func tell(s *command.Streams, findings iter.Seq2[finding, error]) error {
 	for f, err := range findings {
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ func tell(s *streams.Streams, findings iter.Seq2[finding, error]) error {
 	return nil
 }
 
-func textWidth(s *streams.Streams) int {
+func textWidth(s *command.Streams) int {
 	if s.Width == 0 {
 		return 0
 	}
@@ -53,7 +53,7 @@ func textWidth(s *streams.Streams) int {
 // wrap breaks a text between its words into lines of the width; 0 is without bounds.
 func wrap(text string, width int) []string {
 	lines := []string{""}
-	for _, word := range strings.Fields(plain.Line(text)) {
+	for _, word := range strings.Fields(display.Line(text)) {
 		last := len(lines) - 1
 		switch {
 		case lines[last] == "":

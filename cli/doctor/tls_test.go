@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/server/servertest"
 )
 
@@ -87,7 +87,7 @@ func TestCertificates(t *testing.T) {
 		r.want("tls", test.outcome, test.found, test.advice)
 		if test.outcome == failed {
 			r.want("health", notChecked, "the check of tls", "")
-			r.wantCode(exit.Unreached)
+			r.wantCode(command.ExitUnreached)
 		}
 	}
 }
@@ -96,5 +96,5 @@ func TestServerWithoutTLS(t *testing.T) {
 	server := servertest.Start(t)
 	r := examine(t, newPatient(t, strings.Replace(server.URL, "http:", "https:", 1)).examination())
 	r.want("tls", failed, "does not speak TLS", "one of http")
-	r.wantCode(exit.Unreached)
+	r.wantCode(command.ExitUnreached)
 }

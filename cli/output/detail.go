@@ -6,7 +6,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // legible is how wide a text must be to be read beside its name; on a narrower screen it goes below.
@@ -18,7 +18,7 @@ func (e *tableEncoder) details(r record) []string {
 	fields := r.fields()
 	names := 0
 	for _, field := range fields {
-		names = max(names, runewidth.StringWidth(plain.Line(field.name)))
+		names = max(names, runewidth.StringWidth(display.Line(field.name)))
 	}
 	screen := e.streams.Width
 	beside := screen <= 0 || screen >= names+len(gap)+legible
@@ -28,7 +28,7 @@ func (e *tableEncoder) details(r record) []string {
 	}
 	var lines []string
 	for _, field := range fields {
-		name := plain.Line(field.name)
+		name := display.Line(field.name)
 		texts := wrap(e.detail(field), screen-len(indent))
 		if beside {
 			lines = append(lines, e.streams.Heading(runewidth.FillRight(name, names))+gap+texts[0])
@@ -48,7 +48,7 @@ func (e *tableEncoder) detail(f field) string {
 	if moment, err := time.Parse(time.RFC3339, text); e.times[f.name] && err == nil {
 		return longTime(moment, e.now)
 	}
-	return strings.TrimRight(plain.Text(text), "\n")
+	return strings.TrimRight(display.Text(text), "\n")
 }
 
 // wrap breaks a text into lines of so many columns, at blanks where it can. 0 or less is no limit, and there is always one

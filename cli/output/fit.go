@@ -5,7 +5,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // enough is how many columns of the screen let a cell still tell something: a date, or the beginning of a title. A table
@@ -65,7 +65,7 @@ func (f *fit) drop(column int, name string) {
 	at := slices.Index(f.kept, column)
 	f.kept = slices.Delete(f.kept, at, at+1)
 	f.widths = slices.Delete(f.widths, at, at+1)
-	f.dropped = append(f.dropped, plain.Line(name))
+	f.dropped = append(f.dropped, display.Line(name))
 }
 
 // narrowest is the widths below which columns are dropped instead.

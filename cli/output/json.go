@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 const indent = "  "
@@ -79,7 +79,7 @@ func (e *idEncoder) stop() error        { return nil }
 func (e *idEncoder) item(r record) error {
 	id := r.fields().get(e.id)
 	if string(id) == "null" {
-		return &exit.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", e.id), Advice: "Choose another field, such as with --jq."}
+		return &command.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", e.id), Advice: "Choose another field, such as with --jq."}
 	}
 	_, err := io.WriteString(e.out, unbroken.Replace(textOf(id))+"\n")
 	return err

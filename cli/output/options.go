@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 )
 
 // The formats of --output.
@@ -53,25 +52,25 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 // Check refuses values that cannot be right, before anything is done.
 func (o *Options) Check() error {
 	if o.Format != "" && !slices.Contains(formats(), o.Format) {
-		return exit.Usagef("%q is not an output format.%s The formats are %s.", o.Format, command.DidYouMean(o.Format, formats()), strings.Join(formats(), ", "))
+		return command.Usagef("%q is not an output format.%s The formats are %s.", o.Format, command.DidYouMean(o.Format, formats()), strings.Join(formats(), ", "))
 	}
 	if err := o.checkFields(); err != nil {
 		return err
 	}
 	if o.Raw && o.Format != CSV {
-		return exit.Usagef("--raw is about the cells of CSV; it goes with --output csv alone.")
+		return command.Usagef("--raw is about the cells of CSV; it goes with --output csv alone.")
 	}
 	if o.JQ != "" && o.Template != "" {
-		return exit.Usagef("--jq and --template exclude each other.")
+		return command.Usagef("--jq and --template exclude each other.")
 	}
 	if (o.JQ != "" || o.Template != "") && !slices.Contains([]string{"", JSON, JSONL}, o.Format) {
-		return exit.Usagef("--jq and --template read JSON; they do not go with --output %s.", o.Format)
+		return command.Usagef("--jq and --template read JSON; they do not go with --output %s.", o.Format)
 	}
 	if _, err := compile(o.JQ); err != nil {
-		return exit.Usagef("The --jq expression cannot be read: %s.", err)
+		return command.Usagef("The --jq expression cannot be read: %s.", err)
 	}
 	if _, err := parseTemplate(o.Template); err != nil {
-		return exit.Usagef("The --template cannot be read: %s.", err)
+		return command.Usagef("The --template cannot be read: %s.", err)
 	}
 	return nil
 }
@@ -82,13 +81,13 @@ func (o *Options) checkFields() error {
 		o.Fields[i] = strings.TrimSpace(name)
 		switch {
 		case o.Fields[i] == "":
-			return exit.Usagef("--fields has an empty name in it.")
+			return command.Usagef("--fields has an empty name in it.")
 		case slices.Contains(o.Fields[:i], o.Fields[i]):
-			return exit.Usagef("--fields names %q twice.", o.Fields[i])
+			return command.Usagef("--fields names %q twice.", o.Fields[i])
 		}
 	}
 	if len(o.Fields) > 0 && o.Format == IDs {
-		return exit.Usagef("--output id writes the id alone; it does not go with --fields.")
+		return command.Usagef("--output id writes the id alone; it does not go with --fields.")
 	}
 	return nil
 }

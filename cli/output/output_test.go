@@ -17,9 +17,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
-	"example.com/perks/cli/streams"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -62,7 +61,7 @@ func all(items []item) iter.Seq2[item, error] {
 // run writes with a printer and returns what came out.
 func run(t *testing.T, options output.Options, terminal bool, use func(*output.Printer[item]) error) (string, error) {
 	t.Helper()
-	s, out, _ := streams.Buffers("")
+	s, out, _ := command.BufferedStreams("")
 	if terminal {
 		s.OutTTY, s.Width, s.ColourOut = true, 60, true
 	}
@@ -230,7 +229,7 @@ func TestProgramsLoseNothing(t *testing.T) {
 			t.Errorf("%+v: %q, %v", options, got, err)
 		}
 	}
-	s, out, _ := streams.Buffers("")
+	s, out, _ := command.BufferedStreams("")
 	printer, err := output.New[json.RawMessage](output.Options{Format: "id"}, s, output.View{ID: "id"})
 	if err == nil {
 		err = printer.List(context.Background(), output.Each([]json.RawMessage{json.RawMessage(`{"id":"a\u0002\u00a0b"}`), json.RawMessage(`{"id":"c\nd"}`)}))
@@ -309,7 +308,7 @@ func TestWrongOptionsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 		`The --template cannot be read: template: --template:1: unclosed action.`:                                       {Template: "{{"},
 	} {
 		_, err := run(t, options, false, list(nil))
-		var usage *exit.Usage
+		var usage *command.UsageError
 		if !errors.As(err, &usage) || usage.Message != want {
 			t.Errorf("%+v:\n got %v\nwant %s", options, err, want)
 		}
@@ -341,7 +340,7 @@ func TestTemplatesAreAdvisedAboutListsAlone(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s went through", text)
 		}
-		var advice *exit.Advised
+		var advice *command.Advised
 		return errors.As(err, &advice)
 	}
 	if !advised("{{.id}}", list(items())) {
@@ -353,7 +352,7 @@ func TestTemplatesAreAdvisedAboutListsAlone(t *testing.T) {
 }
 
 func TestLongTablesNeedNoMoreMemory(t *testing.T) {
-	s, out, _ := streams.Buffers("")
+	s, out, _ := command.BufferedStreams("")
 	s.OutTTY, s.Width = true, 60
 	printer, err := output.New[item](output.Options{}, s, view)
 	if err != nil {

@@ -11,10 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
-	"example.com/perks/cli/streams"
 )
 
 // View is how a kind of record is shown.
@@ -27,7 +25,7 @@ type View struct {
 // Printer writes records of one type.
 type Printer[T any] struct {
 	options Options
-	streams *streams.Streams
+	streams *command.Streams
 	view    View
 	moments moments
 	missing map[string]bool // the chosen fields that no record has had yet, where the type does not tell
@@ -35,7 +33,7 @@ type Printer[T any] struct {
 
 // New prepares a printer. It refuses a field that the type does not have, so that a command can find the mistake before it
 // does anything.
-func New[T any](options Options, s *streams.Streams, view View) (*Printer[T], error) {
+func New[T any](options Options, s *command.Streams, view View) (*Printer[T], error) {
 	var zero T
 	sample, err := newRecord(zero, nil)
 	if err != nil {
@@ -46,7 +44,7 @@ func New[T any](options Options, s *streams.Streams, view View) (*Printer[T], er
 		known := sample.fields().names()
 		for _, name := range options.Fields {
 			if !slices.Contains(known, name) {
-				return nil, exit.Usagef("%q is not a field here.%s The fields are %s.", name, command.DidYouMean(name, known), strings.Join(known, ", "))
+				return nil, command.Usagef("%q is not a field here.%s The fields are %s.", name, command.DidYouMean(name, known), strings.Join(known, ", "))
 			}
 		}
 		return p, nil
@@ -194,7 +192,7 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) (encoder, e
 // data is where formats write that cannot escape what steers a terminal. A program gets the texts as they are.
 func (p *Printer[T]) data(out io.Writer) io.Writer {
 	if p.streams.OutTTY {
-		return plain.Writer(out)
+		return display.Writer(out)
 	}
 	return out
 }

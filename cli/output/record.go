@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // record is one value as JSON. Its fields are read only by the formats that need them one by one.
@@ -51,7 +51,7 @@ func marshal(value any) (json.RawMessage, error) {
 	if err := enc.Encode(value); err != nil {
 		return nil, err
 	}
-	return plain.JSON(bytes.TrimRight(text.Bytes(), "\n")), nil
+	return display.JSON(bytes.TrimRight(text.Bytes(), "\n")), nil
 }
 
 // fields returns an object's members in their order. Anything else is one field named "value".

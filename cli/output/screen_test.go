@@ -10,14 +10,14 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
-	"example.com/perks/cli/streams"
 )
 
 // shown is what a person with a screen of so many columns sees.
 func shown[T any](t *testing.T, width int, view output.View, options output.Options, records ...T) (data, notes string) {
 	t.Helper()
-	s, out, err := streams.Buffers("")
+	s, out, err := command.BufferedStreams("")
 	s.OutTTY, s.Width = true, width
 	printer, failed := output.New[T](options, s, view)
 	if failed != nil {
@@ -140,7 +140,7 @@ func TestProgramsReadTimesInUTC(t *testing.T) {
 	for _, options := range []output.Options{
 		{}, {Format: "json"}, {Format: "jsonl"}, {Format: "yaml"}, {Format: "csv"}, {JQ: ".[].until"}, {Template: "{{range .}}{{.until}}{{end}}"},
 	} {
-		s, out, _ := streams.Buffers("")
+		s, out, _ := command.BufferedStreams("")
 		s.OutTTY = options.Format != "" || !options.IsTable()
 		options.Fields = []string{"until"}
 		printer, err := output.New[offer](options, s, view)
@@ -183,7 +183,7 @@ func TestFieldsOfUnknownRecordsThatNoneHas(t *testing.T) {
 			t.Errorf("%s: told %q", name, told)
 		}
 	}
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	printer, err := output.New[json.RawMessage](output.Options{Format: "id"}, s, output.View{ID: "id"})
 	if err == nil {
 		err = printer.One(context.Background(), json.RawMessage(`{"name":"x"}`))

@@ -7,8 +7,8 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/cli/streams"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
 )
 
 const gap = "  "
@@ -21,7 +21,7 @@ const sampled = 200
 // for programs.
 type tableEncoder struct {
 	out     *bufio.Writer
-	streams *streams.Streams
+	streams *command.Streams
 	columns []string        // nil until the first record where they are not known before
 	least   []string        // the columns that a narrow screen loses first
 	times   map[string]bool // the fields that are moments
@@ -38,7 +38,7 @@ func (e *tableEncoder) one(r record) error {
 		lines = e.details(r)
 	} else {
 		for _, field := range r.fields() {
-			lines = append(lines, plain.Line(field.name)+"\t"+plain.Line(textOf(field.value)))
+			lines = append(lines, display.Line(field.name)+"\t"+display.Line(textOf(field.value)))
 		}
 	}
 	for _, line := range lines {
@@ -76,7 +76,7 @@ func (e *tableEncoder) cell(name, text string) string {
 	if moment, err := time.Parse(time.RFC3339, text); e.streams.OutTTY && e.times[name] && err == nil {
 		return shortTime(moment, e.now)
 	}
-	return plain.Line(text)
+	return display.Line(text)
 }
 
 func (e *tableEncoder) end() error {
@@ -97,7 +97,7 @@ func (e *tableEncoder) stop() error { return e.end() }
 func (e *tableEncoder) begin() error {
 	heading := make([]string, len(e.columns))
 	for i, name := range e.columns {
-		heading[i] = strings.ToUpper(plain.Line(name))
+		heading[i] = strings.ToUpper(display.Line(name))
 	}
 	e.fit = newFit(e.columns, e.least, append([][]string{heading}, e.waiting...), e.streams.Width)
 	cells := e.fit.pad(heading)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/cli/exit"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
 )
 
 // wholeEncoder hands the data to an expression or a template: a list as one array, or with each, item by item.
@@ -85,7 +85,7 @@ func writeResult(out io.Writer, result any, asJSON bool) error {
 	if err != nil {
 		return fmt.Errorf("write the result of --jq: %w", err)
 	}
-	_, err = out.Write(append(plain.JSON(raw), '\n'))
+	_, err = out.Write(append(display.JSON(raw), '\n'))
 	return err
 }
 
@@ -98,7 +98,7 @@ func templateUse(out io.Writer, text *template.Template) func(any) error {
 		err = fmt.Errorf("the --template failed: %w", err)
 		// Text is all that the library says with.
 		if _, isList := value.([]any); isList && strings.Contains(err.Error(), "in type []interface {}") {
-			return &exit.Advised{Err: err, Advice: "A list is an array: begin with {{range .}}."}
+			return &command.Advised{Err: err, Advice: "A list is an array: begin with {{range .}}."}
 		}
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // yamlEncoder writes one mapping, or a sequence with a mapping at a time.
@@ -58,7 +58,7 @@ func (e *yamlEncoder) write(node *yaml.Node) error {
 	if err := enc.Encode(node); err != nil {
 		return fmt.Errorf("write YAML: %w", err)
 	}
-	_, err := e.out.Write(plain.JSON(text.Bytes()))
+	_, err := e.out.Write(display.JSON(text.Bytes()))
 	return err
 }
 
@@ -113,10 +113,10 @@ var oldScalar = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?i:y|yes|on|n|no|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 })
 
-// stringNode quotes what would be read as something else, and what plain.JSON may then escape inside the quotes.
+// stringNode quotes what would be read as something else, and what display.JSON may then escape inside the quotes.
 func stringNode(text string) *yaml.Node {
 	node := scalar("!!str", text)
-	if oldScalar().MatchString(text) || strings.ContainsFunc(text, plain.IsLoose) {
+	if oldScalar().MatchString(text) || strings.ContainsFunc(text, display.IsLoose) {
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node

@@ -8,15 +8,14 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/listing"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
 
 type listOptions struct {
 	session *session.Session
-	flags   listing.Flags
-	filters listing.Filters
+	flags   ListFlags
+	filters ListFilters
 	perks   client.PerkListOptions
 }
 
@@ -61,5 +60,5 @@ func runList(ctx context.Context, o *listOptions) error {
 	if err != nil {
 		return err
 	}
-	return listing.Show(ctx, o.session.Streams, printer, o.flags, c.PerkPages(ctx, o.perks))
+	return ShowList(ctx, o.session.Streams, printer, o.flags, c.PerkPages(ctx, o.perks))
 }

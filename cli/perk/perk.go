@@ -1,4 +1,4 @@
-// Package perk is the commands about perks: browse, read, redeem.
+// Package perk is the commands about perks and the users who redeem them: browse, read, redeem.
 package perk
 
 import (

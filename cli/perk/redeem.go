@@ -12,7 +12,6 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -51,13 +50,13 @@ func newRedeem(s *session.Session) *cobra.Command {
 			}
 			o.perkID = args[0]
 			if o.userID == "" {
-				return exit.Usagef("--user is missing: say for whom the perk is redeemed.")
+				return command.Usagef("--user is missing: say for whom the perk is redeemed.")
 			}
 			if o.key == "" && cmd.Flags().Changed("idempotency-key") {
-				return exit.Usagef("--idempotency-key must not be empty; leave it out for a new one.")
+				return command.Usagef("--idempotency-key must not be empty; leave it out for a new one.")
 			}
 			if problem := api.IdempotencyKeyRule(o.key); problem != "" {
-				return exit.Usagef("--idempotency-key %s.", problem)
+				return command.Usagef("--idempotency-key %s.", problem)
 			}
 			if o.key == "" {
 				o.key = uuid.NewString()
@@ -138,10 +137,10 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 	}
 	if strings.HasPrefix(strings.TrimSpace(entries[0]), "{") {
 		if len(entries) > 1 {
-			return nil, exit.Usagef("--metadata is either one JSON object or key=value entries, not both.")
+			return nil, command.Usagef("--metadata is either one JSON object or key=value entries, not both.")
 		}
 		if _, err := api.ParseObject([]byte(entries[0])); err != nil {
-			return nil, exit.Usagef("--metadata cannot be read. %s", err)
+			return nil, command.Usagef("--metadata cannot be read. %s", err)
 		}
 		return json.RawMessage(entries[0]), nil
 	}
@@ -149,10 +148,10 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 	for _, entry := range entries {
 		key, value, ok := strings.Cut(entry, "=")
 		if !ok || key == "" {
-			return nil, exit.Usagef("--metadata %q is neither key=value nor a JSON object.", entry)
+			return nil, command.Usagef("--metadata %q is neither key=value nor a JSON object.", entry)
 		}
 		if _, twice := object[key]; twice {
-			return nil, exit.Usagef("--metadata has %q twice.", key)
+			return nil, command.Usagef("--metadata has %q twice.", key)
 		}
 		object[key] = value
 	}

@@ -9,7 +9,6 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/session"
 )
 
@@ -26,10 +25,10 @@ const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed ag
 // checkRedeemFile refuses flags that do not go with --file, and those that do not go without it.
 func checkRedeemFile(cmd *cobra.Command, flags *bulk.Flags) error {
 	if flags.File != "" && cmd.Flags().Changed("idempotency-key") {
-		return exit.Usagef("--idempotency-key names one request; with --file each row has a key of its own.")
+		return command.Usagef("--idempotency-key names one request; with --file each row has a key of its own.")
 	}
 	if flags.File == "" && cmd.Flags().Changed("assume-mine") {
-		return exit.Usagef("--assume-mine is for a run over many rows; name them with --file.")
+		return command.Usagef("--assume-mine is for a run over many rows; name them with --file.")
 	}
 	if err := command.NotWithFile(cmd, flags.File, "user", "metadata"); err != nil {
 		return err

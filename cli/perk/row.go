@@ -3,14 +3,14 @@ package perk
 import (
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/columns"
+	"example.com/perks/cli/bulk"
 )
 
 // redeemColumns are the columns of a file of redemptions to make. What only the service decides, as exports of redemptions
 // by perksctl and perksd have it, is passed over, so that what was redeemed in one place can be redeemed in another.
-func redeemColumns() *columns.Known {
-	return &columns.Known{
-		Columns: []columns.Column{
+func redeemColumns() *bulk.KnownColumns {
+	return &bulk.KnownColumns{
+		Columns: []bulk.Column{
 			{Name: "perk_id", Also: []string{"perk"}, Required: true},
 			{Name: "user_id", Also: []string{"user"}, Required: true},
 			{Name: "metadata"},
@@ -27,7 +27,7 @@ type redeemRow struct {
 }
 
 // parseRedeemRow checks every rule that the service would find broken by the row alone.
-func parseRedeemRow(known *columns.Known, row rows.Row) (redeemRow, error) {
+func parseRedeemRow(known *bulk.KnownColumns, row rows.Row) (redeemRow, error) {
 	values, err := known.Read(row)
 	if err != nil {
 		return redeemRow{}, err
@@ -40,7 +40,7 @@ func parseRedeemRow(known *columns.Known, row rows.Row) (redeemRow, error) {
 	return r, problems.Err()
 }
 
-func readID(into *string, value columns.Value, rule func(string) string, problems api.FieldErrors) {
+func readID(into *string, value bulk.Value, rule func(string) string, problems api.FieldErrors) {
 	problem := value.Text(into)
 	if problem == "" {
 		problem = rule(*into)

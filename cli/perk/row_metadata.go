@@ -8,14 +8,14 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/columns"
+	"example.com/perks/cli/bulk"
 )
 
 // metadataFamily begins the names of CSV columns that hold one member of the metadata each, as text.
 const metadataFamily = "metadata."
 
 // readMetadata returns the metadata of a row as a compact object, nil if the row has none.
-func readMetadata(row rows.Row, values columns.Row, problems api.FieldErrors) json.RawMessage {
+func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.RawMessage {
 	whole, isWhole := values["metadata"]
 	members := metadataMembers(values)
 	column := "metadata"
@@ -39,7 +39,7 @@ func readMetadata(row rows.Row, values columns.Row, problems api.FieldErrors) js
 	return metadata
 }
 
-func metadataMembers(values columns.Row) map[string]string {
+func metadataMembers(values bulk.Row) map[string]string {
 	members := map[string]string{}
 	for name, value := range values {
 		if key, ok := strings.CutPrefix(name, metadataFamily); ok {
@@ -52,7 +52,7 @@ func metadataMembers(values columns.Row) map[string]string {
 }
 
 // rawMember returns the metadata as it stands in the cell or in the object.
-func rawMember(row rows.Row, value columns.Value) json.RawMessage {
+func rawMember(row rows.Row, value bulk.Value) json.RawMessage {
 	if row.Object == nil {
 		var text string
 		_ = value.Text(&text)

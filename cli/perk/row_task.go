@@ -9,14 +9,13 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
-	"example.com/perks/cli/columns"
 	"example.com/perks/cli/session"
 )
 
 // redeemer makes the tasks of a run that redeems.
 type redeemer struct {
 	connect func() (*client.Client, error)
-	columns *columns.Known
+	columns *bulk.KnownColumns
 	perks   knownPerks
 
 	assumeMine bool // nobody else redeems for the users of the file

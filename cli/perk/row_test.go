@@ -7,7 +7,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 func TestParseRedeemRow(t *testing.T) {
@@ -74,7 +74,7 @@ func TestRedeemHeadersThatAreWrong(t *testing.T) {
 		"perk,user,perk_id\np,u,\n":       "perk_id means the same as perk; only one of them can be there",
 	} {
 		_, err := parseRedeemRow(redeemColumns(), firstRow(t, file))
-		var usage *exit.Usage
+		var usage *command.UsageError
 		if !errors.As(err, &usage) || usage.Fields.String() != want {
 			t.Errorf("%q:\n got %v\nwant %s", file, err, want)
 		}

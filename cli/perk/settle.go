@@ -8,7 +8,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 )
 
 // failure is why nothing was redeemed, or that the outcome is unknown: where no redemption is in the user's list, the server
@@ -26,7 +25,7 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 	if r.Candidate.ID != "" {
 		advice = candidate(r.Candidate, o.userID) + "\n" + advice
 	}
-	return &exit.Advised{Err: lost, Advice: advice}
+	return &command.Advised{Err: lost, Advice: advice}
 }
 
 // candidate names a redemption that may be the one whose reply was lost.

@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
-	"example.com/perks/cli/columns"
+	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 )
 
 // maxPatchFile bounds what is read of a patch file. The server takes no larger body.
@@ -69,7 +68,7 @@ func (c *changes) read(cmd *cobra.Command, meant target, stdin io.Reader) (api.P
 	fields, ifMatch := takeTarget(object, meant, problems)
 	members = append(members, fields...)
 	if len(members) == 0 && len(problems) == 0 {
-		return api.PropertyPatch{}, "", exit.Usagef("Nothing to change: give at least one field, such as --title, --set field=value or --from-file.")
+		return api.PropertyPatch{}, "", command.Usagef("Nothing to change: give at least one field, such as --title, --set field=value or --from-file.")
 	}
 	patch, err := api.ParsePropertyPatch(mergeRepeats(members))
 	var invalid *api.Error
@@ -79,7 +78,7 @@ func (c *changes) read(cmd *cobra.Command, meant target, stdin io.Reader) (api.P
 		return patch, "", err
 	}
 	if len(problems) > 0 {
-		return patch, "", &exit.Usage{Message: "The property was not changed, because some values are not valid.", Fields: problems}
+		return patch, "", &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: problems}
 	}
 	return patch, ifMatch, nil
 }
@@ -87,14 +86,14 @@ func (c *changes) read(cmd *cobra.Command, meant target, stdin io.Reader) (api.P
 // takeTarget takes out what an exported property says beside its fields: which one it is, and the ETag of its version. They
 // must agree with what the command line says.
 func takeTarget(members []api.Member, meant target, problems api.FieldErrors) (fields []api.Member, ifMatch string) {
-	said := columns.Row{}
+	said := bulk.Row{}
 	for _, m := range members {
 		switch m.Name {
 		case "propertyId", ifMatchColumn, etagColumn:
 			if m.Repeated {
 				problems.Add(m.Name, "is given more than once")
 			}
-			said[m.Name] = columns.Value{Value: m.Value, Name: m.Name}
+			said[m.Name] = bulk.Value{Value: m.Value, Name: m.Name}
 		default:
 			fields = append(fields, m)
 		}
@@ -122,7 +121,7 @@ func (c *changes) typed(cmd *cobra.Command) ([]api.Member, error) {
 	for _, setting := range c.set {
 		field, value, ok := strings.Cut(setting, "=")
 		if !ok {
-			return nil, exit.Usagef("--set %q must look like field=value.%s", setting, command.DidYouMean(setting, api.PropertyPatchFields()))
+			return nil, command.Usagef("--set %q must look like field=value.%s", setting, command.DidYouMean(setting, api.PropertyPatchFields()))
 		}
 		members = append(members, api.Member{Name: field, Value: api.TextValue(value)})
 	}
@@ -140,7 +139,7 @@ func (c *changes) inFile(stdin io.Reader) ([]api.Member, error) {
 	}
 	object, err := api.ParseObject(text)
 	if err != nil {
-		return nil, exit.Usagef("%s cannot be read. %s", fileName(c.file), err)
+		return nil, command.Usagef("%s cannot be read. %s", fileName(c.file), err)
 	}
 	return object, nil
 }
@@ -150,7 +149,7 @@ func readPatch(path string, stdin io.Reader) ([]byte, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, exit.Usagef("The patch cannot be read: %s.", err)
+			return nil, command.Usagef("The patch cannot be read: %s.", err)
 		}
 		defer file.Close()
 		source = file
@@ -160,7 +159,7 @@ func readPatch(path string, stdin io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", fileName(path), err)
 	}
 	if len(text) > maxPatchFile {
-		return nil, exit.Usagef("%s is longer than %d bytes.", fileName(path), maxPatchFile)
+		return nil, command.Usagef("%s is longer than %d bytes.", fileName(path), maxPatchFile)
 	}
 	return text, nil
 }

@@ -11,7 +11,6 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -48,7 +47,7 @@ func newDelete(s *session.Session) *cobra.Command {
 				return err
 			}
 			if len(o.ids) > 1 && o.ifMatch != "" {
-				return exit.Usagef("--if-match names a version of one property, but %d are given.", len(o.ids))
+				return command.Usagef("--if-match names a version of one property, but %d are given.", len(o.ids))
 			}
 			return runDelete(cmd.Context(), o)
 		},

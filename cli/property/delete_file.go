@@ -10,7 +10,6 @@ import (
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/session"
 )
 
@@ -50,11 +49,11 @@ func runDeleteFile(ctx context.Context, s *session.Session, options bulk.Options
 
 func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) error {
 	if flags.File == "-" {
-		return exit.Usagef("The rows come from standard input, so that nobody can be asked whether to delete: add --yes.")
+		return command.Usagef("The rows come from standard input, so that nobody can be asked whether to delete: add --yes.")
 	}
 	info, err := os.Stat(flags.File)
 	if err != nil {
-		return exit.Usagef("--file cannot be read: %s.", err)
+		return command.Usagef("--file cannot be read: %s.", err)
 	}
 	connection, err := s.Connection()
 	if err != nil {

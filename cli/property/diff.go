@@ -8,8 +8,8 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/cli/streams"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
 )
 
 // contextLines is how many unchanged lines are shown around the changed ones of a long text.
@@ -26,7 +26,7 @@ const (
 
 // writeDiff returns what would become of the fields of after, each as the sheet shows it: lines that go behind a minus,
 // lines that come behind a plus.
-func writeDiff(s *streams.Streams, before, after sheet) string {
+func writeDiff(s *command.Streams, before, after sheet) string {
 	var out strings.Builder
 	for _, field := range after.fields() {
 		old, edited := writeField(field, before[field]), writeField(field, after[field])
@@ -39,14 +39,14 @@ func writeDiff(s *streams.Streams, before, after sheet) string {
 				fmt.Fprintf(&out, "  %s ...\n", field)
 			}
 			for _, line := range hunk.Lines {
-				out.WriteString(paintLine(s, line.Kind, strings.TrimSuffix(plain.Text(line.Content), "\n")))
+				out.WriteString(paintLine(s, line.Kind, strings.TrimSuffix(display.Text(line.Content), "\n")))
 			}
 		}
 	}
 	return out.String()
 }
 
-func paintLine(s *streams.Streams, kind udiff.OpKind, line string) string {
+func paintLine(s *command.Streams, kind udiff.OpKind, line string) string {
 	mark, colour := "  ", ""
 	switch kind {
 	case udiff.Delete:
@@ -84,7 +84,7 @@ func short(v value) string {
 	if line == "" {
 		return "(empty)"
 	}
-	runes := []rune(plain.Line(line))
+	runes := []rune(display.Line(line))
 	if len(runes) > widestInMessage {
 		return string(runes[:widestInMessage]) + "..."
 	}

@@ -8,8 +8,6 @@ import (
 
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/editor"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -59,13 +57,13 @@ func runEdit(ctx context.Context, o *editOptions) error {
 		return err
 	}
 	if !o.yes && !o.dryRun && !s.Streams.CanAsk() {
-		return exit.Usagef("There is nobody here to ask whether the change to %s is right: add --yes.", name(o.id))
+		return command.Usagef("There is nobody here to ask whether the change to %s is right: add --yes.", name(o.id))
 	}
-	program, err := editor.Find(s.Env)
+	program, err := findEditor(s.Env)
 	if err != nil {
 		return err
 	}
-	ctx, interrupts, stop := editor.Heed(ctx)
+	ctx, interrupts, stop := heedInterrupts(ctx)
 	defer stop()
 	e := &edit{editOptions: o, editor: program, interrupts: interrupts, open: true}
 	if err := e.begin(ctx); err != nil {

@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 
 	"example.com/perks/api"
-	"example.com/perks/cli/editor"
-	"example.com/perks/cli/exit"
-	"example.com/perks/cli/private"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
@@ -38,7 +36,7 @@ func (e *edit) begin(ctx context.Context) error {
 	}
 	e.base = current
 	e.untouched = current.sheet.write(e.heading())
-	if e.draft, err = editor.NewDraft(fmt.Sprintf("property-%d.yaml", e.id), e.untouched); err != nil {
+	if e.draft, err = newDraftFile(fmt.Sprintf("property-%d.yaml", e.id), e.untouched); err != nil {
 		return err
 	}
 	return e.rememberBase()
@@ -52,9 +50,9 @@ func (e *edit) begunBefore(ctx context.Context) error {
 		return err
 	}
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return exit.Usagef("There is no text to go on with in %s.", e.resume)
+		return command.Usagef("There is no text to go on with in %s.", e.resume)
 	}
-	e.draft = &editor.Draft{Path: path}
+	e.draft = &draftFile{Path: path}
 	text, err := e.draft.Read()
 	if err != nil {
 		return err
@@ -109,7 +107,7 @@ func (e *edit) rememberBase() error {
 	if err != nil {
 		return err
 	}
-	return private.Write(e.draft.Beside(baseSuffix), text)
+	return command.WritePrivate(e.draft.Beside(baseSuffix), text)
 }
 
 // recallBase returns nil if nothing is known of how the text began, as of one that has been moved.
@@ -126,7 +124,7 @@ func (e *edit) recallBase() (*base, error) {
 		return nil, fmt.Errorf("read what the text began with: %w", err)
 	}
 	if b.ID != e.id || b.APIURL != e.connection.APIURL {
-		return nil, exit.Usagef("The text in %s belongs to %s at %s.", e.resume, name(b.ID), b.APIURL)
+		return nil, command.Usagef("The text in %s belongs to %s at %s.", e.resume, name(b.ID), b.APIURL)
 	}
 	b.sheet, err = sheetOf(b.Property)
 	return &b, err

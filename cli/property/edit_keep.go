@@ -8,7 +8,6 @@ import (
 
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 )
 
 // kept adds to a failure where the text is and how to go on with it. Without anything of the person's in it, it goes.
@@ -17,7 +16,7 @@ func (e *edit) kept(err error) error {
 	if advice == "" {
 		return err
 	}
-	var advised *exit.Advised
+	var advised *command.Advised
 	var refused *client.Error
 	switch {
 	case errors.As(err, &advised):
@@ -25,7 +24,7 @@ func (e *edit) kept(err error) error {
 	case errors.As(err, &refused) && refused.Status == http.StatusForbidden:
 		advice = "See which client you are: perksctl auth status\n" + advice
 	}
-	return &exit.Advised{Err: err, Advice: advice}
+	return &command.Advised{Err: err, Advice: advice}
 }
 
 // keep says where the text is, or removes it if it is not worth keeping.

@@ -9,20 +9,19 @@ import (
 	"strings"
 
 	"example.com/perks/api"
-	"example.com/perks/cli/editor"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
 // edit is one property on its way through an editor. The draft is the one place where the person's text is.
 type edit struct {
 	*editOptions
-	editor     editor.Editor
-	interrupts *editor.Interrupts
+	editor     textEditor
+	interrupts *Interrupts
 	connection session.Connection
 
 	base      base
-	draft     *editor.Draft
+	draft     *draftFile
 	untouched string // the text as it was first laid out
 	open      bool   // the editor has to open before the text is read
 	refused   string // the text as it was opened again because something in it was wrong
@@ -85,13 +84,13 @@ func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 			return api.PropertyPatch{}, err
 		}
 		if e.open && e.refused != "" && text == e.refused {
-			return api.PropertyPatch{}, &exit.Cancelled{Message: "Cancelled; nothing was changed. What was wrong with the text still is."}
+			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled; nothing was changed. What was wrong with the text still is."}
 		}
 		e.open, e.refused = true, ""
 		read := readSheet(text)
 		if read.isEmpty() {
 			e.untouched = withoutNotes(text) // there is nothing to keep
-			return api.PropertyPatch{}, &exit.Cancelled{Message: "Cancelled, because the text is empty; nothing was changed."}
+			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled, because the text is empty; nothing was changed."}
 		}
 		patch, wrong := read.problems(e.base.sheet)
 		if read.syntax == nil && len(wrong) == 0 {
@@ -136,9 +135,9 @@ func notesOf(wrong api.FieldErrors) notes {
 
 func wrongText(read reading, wrong api.FieldErrors) error {
 	if read.syntax != nil {
-		return exit.Usagef("The property was not changed, because the text is not valid YAML: %s.", read.sentence(0))
+		return command.Usagef("The property was not changed, because the text is not valid YAML: %s.", read.sentence(0))
 	}
-	return &exit.Usage{Message: "The property was not changed, because some values are not valid.", Fields: wrong}
+	return &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: wrong}
 }
 
 func (e *edit) noteTakenOut(s sheet) {
@@ -176,7 +175,7 @@ func (e *edit) ask(ctx context.Context) (again bool, err error) {
 		case slices.Contains([]string{"e", "edit"}, answer):
 			return true, nil
 		case isEnd || slices.Contains([]string{"n", "no"}, answer):
-			return false, &exit.Cancelled{Message: "Cancelled; nothing was changed."}
+			return false, &command.Cancelled{Message: "Cancelled; nothing was changed."}
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // maxMerges ends an edit that nobody watches, if others change the property as fast as it is sent.
@@ -104,7 +104,7 @@ func (e *edit) catchUp(edited sheet, current base) error {
 	}
 	both := conflicts(changed)
 	if len(both) > 0 && !s.CanAsk() {
-		return &exit.Advised{
+		return &command.Advised{
 			Err:    &client.Error{Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed, Message: "The property was not changed, because somebody else changed the same fields meanwhile."},
 			Advice: "Decide on a terminal about: " + strings.Join(both, ", ") + ".",
 		}

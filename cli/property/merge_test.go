@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api"
-	"example.com/perks/cli/streams"
+	"example.com/perks/cli/command"
 )
 
 func TestMerge(t *testing.T) {
@@ -89,7 +89,7 @@ description: ""
 func TestDiffShowsWhatChanges(t *testing.T) {
 	before := layOut(t, api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", PricePW: priceOf(t, "1")})
 	after := readSheet("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\ndescription: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n").sheet
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	want := `- title: Flat
 + title: "Loft\x1B"
 - description: |

@@ -8,7 +8,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -44,7 +43,7 @@ func parseIDs(args []string) ([]int64, error) {
 	for i, arg := range args {
 		id, err := strconv.ParseInt(arg, 10, 64)
 		if err != nil || id <= 0 {
-			return nil, exit.Usagef("%q is not the id of a property: it must be a whole number above 0.", arg)
+			return nil, command.Usagef("%q is not the id of a property: it must be a whole number above 0.", arg)
 		}
 		ids[i] = id
 	}
@@ -58,7 +57,7 @@ func name(id int64) string { return "property " + strconv.FormatInt(id, 10) }
 func checkNotSandbox(s *session.Session) error {
 	connection, err := s.Connection()
 	if err == nil && connection.Sandbox {
-		return exit.Usagef("The sandbox has no properties; this would change the live one. Add --sandbox=false if that is what you want.")
+		return command.Usagef("The sandbox has no properties; this would change the live one. Add --sandbox=false if that is what you want.")
 	}
 	return err
 }
@@ -78,7 +77,7 @@ func guard(cmd *cobra.Command, tag string) (string, error) {
 		return "", nil
 	}
 	if problem := entityTagRule(tag); problem != "" {
-		return "", exit.Usagef("--%s %s.", ifMatchFlag, problem)
+		return "", command.Usagef("--%s %s.", ifMatchFlag, problem)
 	}
 	return entityTag(tag), nil
 }

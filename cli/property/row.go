@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"example.com/perks/api"
-	"example.com/perks/cli/columns"
+	"example.com/perks/cli/bulk"
 )
 
 // target is the property that a row is about and, if the row says so, the version that is meant.
@@ -22,15 +22,15 @@ const (
 
 // targetColumns are the columns that name a target. An empty cell of a guard counts: it fails its row, which must not be sent
 // without the guard that its author meant.
-func targetColumns() []columns.Column {
-	return []columns.Column{
+func targetColumns() []bulk.Column {
+	return []bulk.Column{
 		{Name: "propertyId", Also: []string{"id", "property_id"}, Required: true},
 		{Name: ifMatchColumn, Empty: true},
 		{Name: etagColumn, Empty: true},
 	}
 }
 
-func readTarget(values columns.Row, problems api.FieldErrors) target {
+func readTarget(values bulk.Row, problems api.FieldErrors) target {
 	var t target
 	id := values["propertyId"]
 	if id.Int(&t.id) != "" || t.id <= 0 {
@@ -41,7 +41,7 @@ func readTarget(values columns.Row, problems api.FieldErrors) target {
 }
 
 // readGuard returns the ETag that the columns ask for, "" if there is no such column. Both may be there, and must agree.
-func readGuard(values columns.Row, problems api.FieldErrors) string {
+func readGuard(values bulk.Row, problems api.FieldErrors) string {
 	ifMatch, etag := readTag(values, ifMatchColumn, problems), readTag(values, etagColumn, problems)
 	if ifMatch != "" && etag != "" && ifMatch != etag {
 		problems.Add(ifMatchColumn, "differs from etag; leave one of them out")
@@ -49,7 +49,7 @@ func readGuard(values columns.Row, problems api.FieldErrors) string {
 	return cmp.Or(ifMatch, etag)
 }
 
-func readTag(values columns.Row, column string, problems api.FieldErrors) string {
+func readTag(values bulk.Row, column string, problems api.FieldErrors) string {
 	value, given := values[column]
 	if !given {
 		return ""

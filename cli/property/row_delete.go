@@ -3,16 +3,16 @@ package property
 import (
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/columns"
+	"example.com/perks/cli/bulk"
 )
 
 // deleteColumns are the columns of a file of properties to delete. The fields of a property are passed over, because
 // people delete from an export. No others are: an if_match that is misspelt would guard nothing.
-func deleteColumns() *columns.Known {
-	return &columns.Known{Columns: targetColumns(), Ignored: append(api.PropertyPatchFields(), "owner")}
+func deleteColumns() *bulk.KnownColumns {
+	return &bulk.KnownColumns{Columns: targetColumns(), Ignored: append(api.PropertyPatchFields(), "owner")}
 }
 
-func parseDeleteRow(known *columns.Known, row rows.Row) (target, error) {
+func parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (target, error) {
 	values, err := known.Read(row)
 	if err != nil {
 		return target{}, err

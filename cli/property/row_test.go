@@ -8,7 +8,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 func TestParseUpdateRow(t *testing.T) {
@@ -95,7 +95,7 @@ func TestParseDeleteRow(t *testing.T) {
 	} {
 		target, err := parseDeleteRow(deleteColumns(), firstRow(t, test.file))
 		got := target.Subject() + " " + target.ifMatch
-		var usage *exit.Usage
+		var usage *command.UsageError
 		var invalid *api.Error
 		switch {
 		case errors.As(err, &usage):

@@ -7,22 +7,22 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/columns"
+	"example.com/perks/cli/bulk"
 )
 
 // updateColumns are the columns of a file of changes. There is none to ignore: whoever edits the owner in an export is to
 // learn that it cannot be changed.
-func updateColumns() *columns.Known {
-	known := &columns.Known{Columns: targetColumns()}
+func updateColumns() *bulk.KnownColumns {
+	known := &bulk.KnownColumns{Columns: targetColumns()}
 	for _, field := range api.PropertyPatchFields() {
-		known.Columns = append(known.Columns, columns.Column{Name: field})
+		known.Columns = append(known.Columns, bulk.Column{Name: field})
 	}
 	return known
 }
 
 // parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null of its own: the text null
 // clears lat and lng, and is a text like any other elsewhere.
-func parseUpdateRow(known *columns.Known, row rows.Row) (target, api.PropertyPatch, error) {
+func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (target, api.PropertyPatch, error) {
 	values, err := known.Read(row)
 	if err != nil {
 		return target{}, api.PropertyPatch{}, err
@@ -44,7 +44,7 @@ func parseUpdateRow(known *columns.Known, row rows.Row) (target, api.PropertyPat
 	return t, patch, nil
 }
 
-func patchMembers(values columns.Row) []api.Member {
+func patchMembers(values bulk.Row) []api.Member {
 	var members []api.Member
 	for _, field := range api.PropertyPatchFields() {
 		if value, given := values[field]; given {

@@ -9,7 +9,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/session"
 )
 
@@ -43,5 +42,5 @@ func settle(s *session.Session, id int64, err error, advice ...string) error {
 	if len(advice) == 0 {
 		return err
 	}
-	return &exit.Advised{Err: err, Advice: strings.Join(advice, "\n")}
+	return &command.Advised{Err: err, Advice: strings.Join(advice, "\n")}
 }

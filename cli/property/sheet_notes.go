@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"strings"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // noteMark begins the comments that perksctl puts beside fields and takes out again. They stand at the beginning of a
@@ -68,7 +68,7 @@ func insert(text string, top []string, above map[int][]string) string {
 
 func writeNotes(out *strings.Builder, lines []string) {
 	for _, line := range lines {
-		out.WriteString(noteMark + plain.Line(line) + "\n")
+		out.WriteString(noteMark + display.Line(line) + "\n")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // widest is the longest text that stays on its field's line.
@@ -22,7 +22,7 @@ const header = `# %s
 
 // write lays the sheet out as YAML, with a heading that says what it is.
 func (s sheet) write(heading string) string {
-	return fmt.Sprintf(header, plain.Line(heading)) + s.yaml()
+	return fmt.Sprintf(header, display.Line(heading)) + s.yaml()
 }
 
 // yaml writes the fields in the contract's order.
@@ -154,5 +154,5 @@ func isHidden(r rune) bool {
 
 // breaksBlock tells what cannot stand in a block as it is: what steers a terminal, and line ends other than a line feed.
 func breaksBlock(r rune) bool {
-	return r != '\n' && r != '\t' && plain.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == 0xfffe || r == 0xffff
+	return r != '\n' && r != '\t' && display.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == 0xfffe || r == 0xffff
 }

@@ -9,8 +9,8 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
-	"example.com/perks/cli/exit"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
 )
 
 // How long a single command waits between the attempts of a request: as long as a person may who is told about it. Where
@@ -69,7 +69,7 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 
 func (s *Session) trace() io.Writer {
 	if s.Trace != nil {
-		return plain.Writer(s.Trace)
+		return display.Writer(s.Trace)
 	}
 	return s.Streams.Lines("debug")
 }
@@ -111,7 +111,7 @@ func (s *Session) obtain(ctx context.Context, connection Connection) (api.Token,
 func (s *Session) secret(ctx context.Context, connection Connection) (string, error) {
 	if connection.secret != "" {
 		if connection.ClientID == "" {
-			return "", &exit.NotLoggedIn{Message: EnvClientSecret + " is set, but no client id is known: set " + EnvClientID + " too."}
+			return "", &command.NotLoggedIn{Message: EnvClientSecret + " is set, but no client id is known: set " + EnvClientID + " too."}
 		}
 		return connection.secret, nil
 	}
@@ -121,10 +121,10 @@ func (s *Session) secret(ctx context.Context, connection Connection) (string, er
 	}
 	secret, err := secrets.Get(ctx, connection.Key())
 	if errors.Is(err, ErrNoSecret) && s.env(EnvClientID) != "" {
-		return "", &exit.NotLoggedIn{Message: EnvClientID + " is set, but no secret is known for it: set " + EnvClientSecret + " too, or unset both to use a profile."}
+		return "", &command.NotLoggedIn{Message: EnvClientID + " is set, but no secret is known for it: set " + EnvClientSecret + " too, or unset both to use a profile."}
 	}
 	if errors.Is(err, ErrNoSecret) {
-		return "", &exit.NotLoggedIn{Message: fmt.Sprintf("Not logged in at %s. Run: perksctl auth login", connection)}
+		return "", &command.NotLoggedIn{Message: fmt.Sprintf("Not logged in at %s. Run: perksctl auth login", connection)}
 	}
 	return secret, err
 }

@@ -14,8 +14,6 @@ import (
 
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/config"
-	"example.com/perks/cli/exit"
 )
 
 // Connection is where a command goes and as whom, after flags, environment and profile have been weighed.
@@ -49,7 +47,7 @@ func (c Connection) Place() string {
 }
 
 // ProfileName returns the profile that is meant: by the flag, by the environment, or the current one. It need not exist.
-func (s *Session) ProfileName(c config.Config) (name string, chosen bool) {
+func (s *Session) ProfileName(c Config) (name string, chosen bool) {
 	switch {
 	case s.Flags.Profile != "":
 		return s.Flags.Profile, true
@@ -95,16 +93,16 @@ func (s *Session) Connection() (Connection, error) {
 	return connection, CheckAddress(connection.APIURL, connection.InsecureHTTP)
 }
 
-func (s *Session) noAddress(c config.Config) error {
+func (s *Session) noAddress(c Config) error {
 	for _, name := range []string{EnvToken, EnvClientSecret, EnvClientID} {
 		if s.env(name) != "" {
-			return &exit.NotLoggedIn{Message: name + " is set, but no address of the API is known: set " + EnvAPIURL + " too."}
+			return &command.NotLoggedIn{Message: name + " is set, but no address of the API is known: set " + EnvAPIURL + " too."}
 		}
 	}
 	if names := slices.Sorted(maps.Keys(c.Profiles)); len(names) > 0 {
-		return &exit.NotLoggedIn{Message: fmt.Sprintf("No profile is current. Choose one of %s: perksctl profile use NAME", strings.Join(names, ", "))}
+		return &command.NotLoggedIn{Message: fmt.Sprintf("No profile is current. Choose one of %s: perksctl profile use NAME", strings.Join(names, ", "))}
 	}
-	return &exit.NotLoggedIn{Message: "Not logged in: no address of the API is known. Run: perksctl auth login"}
+	return &command.NotLoggedIn{Message: "Not logged in: no address of the API is known. Run: perksctl auth login"}
 }
 
 // FromEnvironment tells whether the connection's token or secret comes from the environment; nothing kept is then needed.
@@ -115,28 +113,28 @@ func (c Connection) HasToken() bool { return c.token != "" }
 
 // profiles loads the configuration. A process without a home folder, as a service may be, has none; the environment can
 // still say everything.
-func (s *Session) profiles() (config.Config, error) {
+func (s *Session) profiles() (Config, error) {
 	file, err := s.Config()
 	if err != nil {
-		return config.Config{}, nil
+		return Config{}, nil
 	}
 	return file.Load()
 }
 
 // UnknownProfile says that there is no profile of that name.
-func UnknownProfile(name string, c config.Config) error {
+func UnknownProfile(name string, c Config) error {
 	known := slices.Sorted(maps.Keys(c.Profiles))
-	return exit.Usagef("There is no profile %q.%s See perksctl profile list, or make it: perksctl auth login --profile %s", name, command.DidYouMean(name, known), name)
+	return command.Usagef("There is no profile %q.%s See perksctl profile list, or make it: perksctl auth login --profile %s", name, command.DidYouMean(name, known), name)
 }
 
 // CheckAddress refuses what is no address of an API, and an address at which everyone on the way could read the secret.
 func CheckAddress(address string, insecure bool) error {
 	base, err := client.ParseBaseURL(address)
 	if err != nil {
-		return exit.Usagef("%s.", err)
+		return command.Usagef("%s.", err)
 	}
 	if base.Scheme == "http" && !insecure && !isLoopback(base) {
-		return exit.Usagef("%s would send the secret unencrypted over the network. Use https; or, if you trust the network, log in with --insecure-http.", base)
+		return command.Usagef("%s would send the secret unencrypted over the network. Use https; or, if you trust the network, log in with --insecure-http.", base)
 	}
 	return nil
 }
@@ -151,7 +149,7 @@ func isLoopback(u *url.URL) bool {
 func (s *Session) CheckVariables() error {
 	for _, name := range []string{EnvAPIURL, EnvClientID, EnvClientSecret, EnvToken, EnvProfile, EnvCACert} {
 		if at := strings.IndexFunc(s.env(name), unicode.IsControl); at >= 0 {
-			return exit.Usagef("%s contains %q at position %d, which cannot be sent. Does it come from a file with Windows line endings?", name, s.env(name)[at], at+1)
+			return command.Usagef("%s contains %q at position %d, which cannot be sent. Does it come from a file with Windows line endings?", name, s.env(name)[at], at+1)
 		}
 	}
 	return nil
@@ -160,12 +158,12 @@ func (s *Session) CheckVariables() error {
 // Advise says what helps where the service refuses credentials that are in the environment: a login would not be used.
 func (s *Session) Advise(err error) error {
 	var refused *client.Error
-	if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized || errors.As(err, new(*exit.Advised)) {
+	if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized || errors.As(err, new(*command.Advised)) {
 		return err
 	}
 	for _, name := range []string{EnvToken, EnvClientSecret} {
 		if s.env(name) != "" {
-			return &exit.Advised{Err: err, Advice: "The credentials come from " + name + ": correct it, or unset it to use a profile."}
+			return &command.Advised{Err: err, Advice: "The credentials come from " + name + ": correct it, or unset it to use a profile."}
 		}
 	}
 	return err

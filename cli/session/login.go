@@ -11,9 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/config"
-	"example.com/perks/cli/exit"
-	"example.com/perks/cli/streams"
+	"example.com/perks/cli/command"
 )
 
 // LoggedIn is what a login has obtained and kept.
@@ -24,7 +22,7 @@ type LoggedIn struct {
 
 // Login proves the credentials by obtaining a token with them, and only then keeps the secret, the token and the profile,
 // which becomes the current one. What an earlier login under the same name left behind is forgotten.
-func (s *Session) Login(ctx context.Context, name string, profile config.Profile, secret string) (LoggedIn, error) {
+func (s *Session) Login(ctx context.Context, name string, profile Profile, secret string) (LoggedIn, error) {
 	connection := Connection{
 		Profile: name, APIURL: profile.APIURL, ClientID: profile.ClientID,
 		Sandbox: profile.Sandbox, InsecureHTTP: profile.InsecureHTTP, CACert: profile.CACert, secret: secret,
@@ -41,8 +39,8 @@ func (s *Session) Login(ctx context.Context, name string, profile config.Profile
 	if err != nil {
 		return LoggedIn{}, err
 	}
-	var before config.Profile
-	err = file.Update(ctx, func(c *config.Config) error {
+	var before Profile
+	err = file.Update(ctx, func(c *Config) error {
 		before = c.Profiles[name]
 		c.Profiles[name] = profile
 		c.Current = name
@@ -52,7 +50,7 @@ func (s *Session) Login(ctx context.Context, name string, profile config.Profile
 		return LoggedIn{}, err
 	}
 	old := SecretKey{name, before.APIURL, before.ClientID}
-	if before != (config.Profile{}) && old != connection.Key() {
+	if before != (Profile{}) && old != connection.Key() {
 		s.forgetFormer(ctx, old)
 	}
 	return LoggedIn{token, kept}, nil
@@ -72,7 +70,7 @@ func (s *Session) forgetFormer(ctx context.Context, key SecretKey) {
 func notFoundAdvice(err error, address string) error {
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-		return &exit.Advised{Err: err, Advice: fmt.Sprintf("Is %s the address of the API? It ends with the path of the version, such as /v2.", address)}
+		return &command.Advised{Err: err, Advice: fmt.Sprintf("Is %s the address of the API? It ends with the path of the version, such as /v2.", address)}
 	}
 	return err
 }
@@ -117,14 +115,14 @@ func (f Forgotten) String() string {
 }
 
 // Warn tells what could not be forgotten.
-func (f Forgotten) Warn(s *streams.Streams) {
+func (f Forgotten) Warn(s *command.Streams) {
 	if f.LeftInKeyring {
 		s.Warn("%s is off: the secret that the keyring holds stays there.", EnvKeyring)
 	}
 }
 
 // Logout forgets the profile's secret, wherever it is, and its token; the profile stays, for the next login.
-func (s *Session) Logout(ctx context.Context, name string, profile config.Profile) (Forgotten, error) {
+func (s *Session) Logout(ctx context.Context, name string, profile Profile) (Forgotten, error) {
 	return s.forget(ctx, SecretKey{name, profile.APIURL, profile.ClientID})
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
-	"example.com/perks/cli/streams"
+	"example.com/perks/cli/command"
 )
 
 func configOf(t *testing.T, s *Session) client.Config {
@@ -20,7 +20,7 @@ func configOf(t *testing.T, s *Session) client.Config {
 
 func TestTheTimeoutOfAnOpenSessionIsThatOfEachRequest(t *testing.T) {
 	for open, ends := range map[bool]bool{false: true, true: false} {
-		s, _, _ := streams.Buffers("")
+		s, _, _ := command.BufferedStreams("")
 		made := &Session{Streams: s, Flags: Flags{Timeout: time.Second}, Open: open}
 		config := configOf(t, made)
 		if config.Timeout != time.Second || config.Deadline.IsZero() == ends {
@@ -30,7 +30,7 @@ func TestTheTimeoutOfAnOpenSessionIsThatOfEachRequest(t *testing.T) {
 }
 
 func TestTheTraceGoesBesideTheMessages(t *testing.T) {
-	s, _, messages := streams.Buffers("")
+	s, _, messages := command.BufferedStreams("")
 	var trace bytes.Buffer
 	made := &Session{Streams: s, Flags: Flags{Debug: true}, Trace: &trace}
 	_, _ = configOf(t, made).Trace.Write([]byte("> GET\n"))
@@ -42,7 +42,7 @@ func TestTheTraceGoesBesideTheMessages(t *testing.T) {
 }
 
 func TestPatienceOfACommandGoesBeforeTheUsual(t *testing.T) {
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	usual := configOf(t, &Session{Streams: s})
 	chosen := configOf(t, &Session{Streams: s, Patience: time.Minute, Unasked: time.Second})
 	if usual.Patience != defaultPatience || usual.Unasked != defaultUnasked || chosen.Patience != time.Minute || chosen.Unasked != time.Second {

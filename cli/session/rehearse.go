@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"example.com/perks/api/client"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 )
 
@@ -40,10 +40,10 @@ func ForecastOf(message string, changes []Change, err error) Forecast {
 	if err == nil {
 		return Forecast{Outcome: WouldWork, Message: message, Changes: changes}
 	}
-	report := exit.NewReport(err)
+	report := command.NewReport(err)
 	f := Forecast{Outcome: CannotTell, Code: report.Code, Message: report.Sentence(), Changes: changes}
-	switch exit.Code(err) {
-	case exit.WrongUsage, exit.NotFound, exit.Conflict, exit.Failed:
+	switch command.ExitCode(err) {
+	case command.ExitUsage, command.ExitNotFound, command.ExitConflict, command.ExitFailed:
 		f.Outcome = WouldFail
 	}
 	return f

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // EnvKeyring names the variable that keeps perksctl away from the keyring of the operating system.
@@ -69,12 +69,12 @@ func (s *Session) newSecrets() (*Secrets, error) {
 		secrets.keyring = newPatientKeyring(systemKeyring{})
 	case "off":
 	default:
-		return nil, exit.Usagef("%s is %q; it can be on or off.", EnvKeyring, setting)
+		return nil, command.Usagef("%s is %q; it can be on or off.", EnvKeyring, setting)
 	}
 	return secrets, nil
 }
 
-// Get returns the secret, or ErrNoSecret. A secret that cannot be had now is an *exit.NotLoggedIn that says what to do.
+// Get returns the secret, or ErrNoSecret. A secret that cannot be had now is an *command.NotLoggedIn that says what to do.
 func (s *Secrets) Get(ctx context.Context, key SecretKey) (string, error) {
 	kept, err := s.file.get(key)
 	switch {
@@ -85,13 +85,13 @@ func (s *Secrets) Get(ctx context.Context, key SecretKey) (string, error) {
 	case !kept.Keyring:
 		return "", ErrNoSecret
 	case s.keyring == nil:
-		return "", &exit.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring, which %s=off leaves out. Unset that, or log in again to keep the secret in a file.", key.ClientID, key.APIURL, EnvKeyring)}
+		return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring, which %s=off leaves out. Unset that, or log in again to keep the secret in a file.", key.ClientID, key.APIURL, EnvKeyring)}
 	}
 	secret, err := s.keyring.get(ctx, key.String())
 	if err == nil || errors.Is(err, ErrNoSecret) || ctx.Err() != nil {
 		return secret, err
 	}
-	return "", &exit.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring: %s. Unlock or start the keyring and try again; or keep the secret in a file: %s", key.ClientID, key.APIURL, err, loginWithout)}
+	return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring: %s. Unlock or start the keyring and try again; or keep the secret in a file: %s", key.ClientID, key.APIURL, err, loginWithout)}
 }
 
 // loginWithout is what helps where a keyring does not.
@@ -110,7 +110,7 @@ func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (Kept, 
 	case ctx.Err() != nil:
 		return Kept{}, err
 	case !isAway(err):
-		return Kept{}, &exit.Advised{
+		return Kept{}, &command.Advised{
 			Err:    fmt.Errorf("the keyring does not take the secret: %w", err),
 			Advice: "Unlock the keyring and log in again; or keep the secret in a file: " + loginWithout,
 		}
@@ -173,7 +173,7 @@ func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Place, left
 	}
 	err = s.keyring.delete(ctx, key.String())
 	if err != nil && !errors.Is(err, ErrNoSecret) {
-		failed := &exit.Advised{
+		failed := &command.Advised{
 			Err:    fmt.Errorf("the secret of %s at %s stays in the keyring: %w", key.ClientID, key.APIURL, err),
 			Advice: fmt.Sprintf("Unlock or start the keyring and try again; or leave the secret there: %s=off", EnvKeyring),
 		}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"example.com/perks/cli/private"
+	"example.com/perks/cli/command"
 )
 
 // secretFile is a file for its owner alone: a JSON object from keys to what is kept for them.
@@ -37,7 +37,7 @@ func (f secretFile) remove(ctx context.Context, key SecretKey) error {
 }
 
 func (f secretFile) update(ctx context.Context, change func(map[string]keptSecret)) error {
-	unlock, err := private.Lock(ctx, string(f))
+	unlock, err := command.LockFile(ctx, string(f))
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (f secretFile) update(ctx context.Context, change func(map[string]keptSecre
 	if err != nil {
 		return fmt.Errorf("keep the secret: %w", err)
 	}
-	if err := private.Write(string(f), append(text, '\n')); err != nil {
+	if err := command.WritePrivate(string(f), append(text, '\n')); err != nil {
 		return fmt.Errorf("keep the secret: %w", err)
 	}
 	return nil
@@ -59,7 +59,7 @@ func (f secretFile) update(ctx context.Context, change func(map[string]keptSecre
 
 func (f secretFile) load() (map[string]keptSecret, error) {
 	all := map[string]keptSecret{}
-	text, err := private.Read(string(f))
+	text, err := command.ReadPrivate(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}

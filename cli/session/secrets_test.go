@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // ring is a keyring that works, unless err says otherwise or it hangs. It counts its calls.
@@ -179,7 +179,7 @@ func TestSilentKeyringCostsOneWait(t *testing.T) {
 	run := d.run()
 	for range 3 {
 		_, err := run.Get(context.Background(), key)
-		if err == nil || !strings.Contains(err.Error(), "does not answer") || exit.Code(err) != exit.Denied {
+		if err == nil || !strings.Contains(err.Error(), "does not answer") || command.ExitCode(err) != command.ExitDenied {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -222,7 +222,7 @@ func TestSecretOfTheKeyringIsMissedWithAdvice(t *testing.T) {
 		d := newDesk(t)
 		d.set(d.run(), "s3cret")
 		_, err := use(d).Get(context.Background(), key)
-		if err == nil || !strings.Contains(err.Error(), want) || exit.Code(err) != exit.Denied {
+		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != command.ExitDenied {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -236,7 +236,7 @@ func TestKeyringThatRefusesASecretStopsTheLogin(t *testing.T) {
 	d := newDesk(t)
 	d.ring.err = errors.New("the collection is locked")
 	_, err := d.run().Set(context.Background(), key, "s3cret")
-	report := exit.NewReport(err)
+	report := command.NewReport(err)
 	if err == nil || !strings.Contains(report.Message, "the collection is locked") {
 		t.Errorf("got %v", err)
 	}

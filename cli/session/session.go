@@ -16,10 +16,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"example.com/perks/cli/config"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
-	"example.com/perks/cli/streams"
 )
 
 // The environment that perksctl reads, apart from what decides about colour.
@@ -35,7 +33,7 @@ const (
 
 // Session is one run of perksctl.
 type Session struct {
-	Streams *streams.Streams
+	Streams *command.Streams
 	Version string
 	Flags   Flags
 	Output  output.Options
@@ -87,7 +85,7 @@ func Environment() func(name string) string {
 }
 
 // New makes a session. Nothing is read yet.
-func New(s *streams.Streams, env func(string) string, version string) *Session {
+func New(s *command.Streams, env func(string) string, version string) *Session {
 	return &Session{Streams: s, Version: version, env: env}
 }
 
@@ -111,7 +109,7 @@ func (s *Session) Prepare() error {
 	s.Streams.JSON = s.Output.WantsJSON()
 	s.Streams.ChooseColour(s.Flags.NoColour, s.env)
 	if s.Flags.Timeout < 0 {
-		return exit.Usagef("--timeout must not be negative.")
+		return command.Usagef("--timeout must not be negative.")
 	}
 	return s.Output.Check()
 }
@@ -120,16 +118,16 @@ func (s *Session) Prepare() error {
 func (s *Session) Env(name string) string { return s.env(name) }
 
 // Config returns the configuration file.
-func (s *Session) Config() (config.File, error) {
+func (s *Session) Config() (ConfigFile, error) {
 	dir, err := s.dir()
-	return config.File(filepath.Join(dir, "config.yaml")), err
+	return ConfigFile(filepath.Join(dir, "config.yaml")), err
 }
 
 // LoadConfig reads the configuration file. One that is missing is an empty configuration.
-func (s *Session) LoadConfig() (config.Config, error) {
+func (s *Session) LoadConfig() (Config, error) {
 	file, err := s.Config()
 	if err != nil {
-		return config.Config{}, err
+		return Config{}, err
 	}
 	return file.Load()
 }

@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 const yaml = `current: work
@@ -37,7 +36,7 @@ func start(t *testing.T, configuration string, env map[string]string, flags ...s
 			t.Fatal(err)
 		}
 	}
-	buffers, _, _ := streams.Buffers("")
+	buffers, _, _ := command.BufferedStreams("")
 	s := session.New(buffers, func(name string) string {
 		switch name {
 		case session.EnvConfigDir:
@@ -92,16 +91,16 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 		flags []string
 		code  int
 	}{
-		"Not logged in: no address":               {"", nil, nil, exit.Denied},
-		"No profile is current. Choose one of a":  {"profiles: {a: {api-url: https://a, client-id: c}}\n", nil, nil, exit.Denied},
-		`no profile "wrok". Did you mean "work"?`: {yaml, nil, []string{"--profile", "wrok"}, exit.WrongUsage},
-		"would send the secret unencrypted":       {yaml, nil, []string{"--profile", "plain"}, exit.WrongUsage},
-		"is not an address of the API":            {yaml, map[string]string{session.EnvAPIURL: "perks"}, nil, exit.WrongUsage},
-		"line 1: field nonsense not found":        {"nonsense: 1\n", nil, nil, exit.WrongUsage},
+		"Not logged in: no address":               {"", nil, nil, command.ExitDenied},
+		"No profile is current. Choose one of a":  {"profiles: {a: {api-url: https://a, client-id: c}}\n", nil, nil, command.ExitDenied},
+		`no profile "wrok". Did you mean "work"?`: {yaml, nil, []string{"--profile", "wrok"}, command.ExitUsage},
+		"would send the secret unencrypted":       {yaml, nil, []string{"--profile", "plain"}, command.ExitUsage},
+		"is not an address of the API":            {yaml, map[string]string{session.EnvAPIURL: "perks"}, nil, command.ExitUsage},
+		"line 1: field nonsense not found":        {"nonsense: 1\n", nil, nil, command.ExitUsage},
 	} {
 		_, err := start(t, test.yaml, test.env, test.flags...).Connection()
-		if err == nil || !strings.Contains(err.Error(), want) || exit.Code(err) != test.code {
-			t.Errorf("got %v (exit %d), want %q (exit %d)", err, exit.Code(err), want, test.code)
+		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != test.code {
+			t.Errorf("got %v (exit %d), want %q (exit %d)", err, command.ExitCode(err), want, test.code)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/private"
+	"example.com/perks/cli/command"
 )
 
 // early is how long before its end a token is replaced, so that it does not end on the way.
@@ -127,7 +127,7 @@ func (c *tokenCache) renew(ctx context.Context, refused string) error {
 	defer stop()
 	patient, release := context.WithTimeout(waiting, lockTime)
 	defer release()
-	unlock, err := private.Lock(patient, c.path)
+	unlock, err := command.LockFile(patient, c.path)
 	if err != nil {
 		if waiting.Err() != nil {
 			return err
@@ -173,7 +173,7 @@ func (c *tokenCache) fresh(token keptToken) bool {
 
 // load returns no token when there is none that can be read: a new one is easily had.
 func (c *tokenCache) load() keptToken {
-	text, err := private.Read(c.path)
+	text, err := command.ReadPrivate(c.path)
 	var kept keptToken
 	if err != nil || json.Unmarshal(text, &kept) != nil {
 		return keptToken{}
@@ -186,7 +186,7 @@ func (c *tokenCache) save() error {
 	if err != nil {
 		return err
 	}
-	return private.Write(c.path, text)
+	return command.WritePrivate(c.path, text)
 }
 
 // tokenPath names the file after the profile, address and client, none of which need be fit for a file's name.

@@ -13,7 +13,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/private"
+	"example.com/perks/cli/command"
 )
 
 // issuer hands out token-1, token-2 and so on, each for an hour of the clock.
@@ -182,7 +182,7 @@ func (i *issuer) cacheWith(path, secret string) *tokenCache {
 
 func TestSpoiltFileOnlyCostsAToken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
-	if err := private.Write(path, []byte(`{"access_token":`)); err != nil {
+	if err := command.WritePrivate(path, []byte(`{"access_token":`)); err != nil {
 		t.Fatal(err)
 	}
 	issuer := newIssuer()
@@ -220,7 +220,7 @@ func TestTokenThatCannotBeKeptIsStillUsed(t *testing.T) {
 // TestWaitForTheLockOfATokenIsInterrupted has another process hold the lock, and a request that itself may go on.
 func TestWaitForTheLockOfATokenIsInterrupted(t *testing.T) {
 	cache := (&issuer{}).cache(filepath.Join(t.TempDir(), "token.json"))
-	unlock, err := private.Lock(t.Context(), cache.path)
+	unlock, err := command.LockFile(t.Context(), cache.path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"example.com/perks/cli/config"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 )
 
 // caCertFlag is the flag's name.
@@ -21,7 +20,7 @@ const caCertFlag = "ca-cert"
 
 // CACert returns the file of certificates that are to be trusted beside the system's, "" if there is none: that of the flag,
 // of the environment, or of the profile. A flag that is given and empty goes before the others too.
-func (s *Session) CACert(profile config.Profile) string {
+func (s *Session) CACert(profile Profile) string {
 	if s.givesCACert() {
 		return s.Flags.CACert
 	}
@@ -31,7 +30,7 @@ func (s *Session) CACert(profile config.Profile) string {
 func (s *Session) givesCACert() bool { return s.Flags.set != nil && s.Flags.set.Changed(caCertFlag) }
 
 // KeptCACert is CACert as a profile keeps it, which is used in other folders than this one.
-func (s *Session) KeptCACert(profile config.Profile) (string, error) {
+func (s *Session) KeptCACert(profile Profile) (string, error) {
 	file := s.CACert(profile)
 	if file == "" {
 		return "", nil
@@ -58,7 +57,7 @@ func (s *Session) Roots(file string) (*x509.CertPool, error) {
 	}
 	certificates, problem := readCertificates(file)
 	if problem != "" {
-		return nil, exit.Usagef("%s, which %s names, %s.", file, s.whoNames(), problem)
+		return nil, command.Usagef("%s, which %s names, %s.", file, s.whoNames(), problem)
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {

@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"testing"
 
-	"example.com/perks/api/client/certtest"
-	"example.com/perks/cli/config"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
+	"example.com/perks/server/servertest"
 )
 
 func TestCACertIsThatOfTheFlagTheEnvironmentOrTheProfile(t *testing.T) {
@@ -39,7 +38,7 @@ func TestCACertIsKeptByItsWholePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	for given, want := range map[string]string{"": "", "ca.pem": filepath.Join(here, "ca.pem"), "/etc/ca.pem": "/etc/ca.pem"} {
-		got, err := start(t, "", nil).KeptCACert(config.Profile{CACert: given})
+		got, err := start(t, "", nil).KeptCACert(session.Profile{CACert: given})
 		if err != nil || got != want {
 			t.Errorf("%q is kept as %q, %v", given, got, err)
 		}
@@ -48,7 +47,7 @@ func TestCACertIsKeptByItsWholePath(t *testing.T) {
 
 func TestRootsNameTheFileThatCannotBeTrusted(t *testing.T) {
 	dir := t.TempDir()
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	certificate := authority.Issue()
 	file := func(name string, text []byte) string {
 		path := filepath.Join(dir, name)
@@ -68,7 +67,7 @@ func TestRootsNameTheFileThatCannotBeTrusted(t *testing.T) {
 		file("\x1b[2J.pem", []byte("anything")): "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.",
 	} {
 		_, err := start(t, "", nil, "--ca-cert", path).Roots(path)
-		if err == nil || err.Error() != path+", which --ca-cert names, "+want || exit.Code(err) != exit.WrongUsage {
+		if err == nil || err.Error() != path+", which --ca-cert names, "+want || command.ExitCode(err) != command.ExitUsage {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -90,7 +89,7 @@ func TestRootsReadAPipeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	if _, err := write.Write(append([]byte("Our own authority:\n"), certtest.New(t, "Our own").PEM()...)); err != nil {
+	if _, err := write.Write(append([]byte("Our own authority:\n"), servertest.NewAuthority(t, "Our own").PEM()...)); err != nil {
 		t.Fatal(err)
 	}
 	write.Close()
@@ -136,7 +135,7 @@ func TestPlainHTTPGoesToThisComputerAlone(t *testing.T) {
 	} {
 		env := map[string]string{session.EnvAPIURL: address, session.EnvToken: "t"}
 		_, _, err := start(t, "", env).Connect()
-		var usage *exit.Usage
+		var usage *command.UsageError
 		if loopback != (err == nil) || !loopback && !errors.As(err, &usage) {
 			t.Errorf("%s: %v", address, err)
 		}

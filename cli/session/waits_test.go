@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
-	"example.com/perks/cli/streams"
+	"example.com/perks/cli/command"
 )
 
 func TestWaitsAreToldOnceAndOnlyWhenTheyAreFelt(t *testing.T) {
-	s, _, err := streams.Buffers("")
+	s, _, err := command.BufferedStreams("")
 	tell := (&Session{Streams: s}).tellWaits(time.Now)
 	for _, w := range []client.Wait{
 		{For: 999 * time.Millisecond, Asked: true, Why: "429 Too Many Requests"},
@@ -29,7 +29,7 @@ func TestWaitsAreToldOnceAndOnlyWhenTheyAreFelt(t *testing.T) {
 
 func TestTheSameWaitIsToldOnceAMinuteOffATerminal(t *testing.T) {
 	for terminal, want := range map[bool]int{false: 6, true: 32} { // a file gets one at the start, one for each minute, and another reason at once
-		s, _, err := streams.Buffers("")
+		s, _, err := command.BufferedStreams("")
 		s.ErrTTY = terminal
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		tell := (&Session{Streams: s}).tellWaits(func() time.Time { return at })

@@ -12,10 +12,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"example.com/perks/cli/config"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 	"example.com/perks/tui/screen"
 )
 
@@ -53,7 +51,7 @@ func (a *accounts) Profiles() ([]screen.Profile, string, error) {
 	return profiles, current, nil
 }
 
-func shown(name string, p config.Profile) screen.Profile {
+func shown(name string, p session.Profile) screen.Profile {
 	return screen.Profile{Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP}
 }
 
@@ -101,7 +99,7 @@ func connect(s *session.Session) (screen.Account, error) {
 // Login keeps what it proves, as perksctl auth login does, and makes the profile the current one. What --sandbox says of this
 // run does not become the profile's own by a mere login.
 func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (screen.Account, string, error) {
-	if err := config.CheckName(p.Name); err != nil {
+	if err := session.CheckName(p.Name); err != nil {
 		return screen.Account{}, "", err
 	}
 	if err := session.CheckAddress(p.APIURL, p.InsecureHTTP); err != nil {
@@ -120,7 +118,7 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 	if err != nil {
 		return screen.Account{}, "", err
 	}
-	kept := config.Profile{APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP, CACert: trusted}
+	kept := session.Profile{APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP, CACert: trusted}
 	if known && before.APIURL == p.APIURL && before.ClientID == p.ClientID && a.sandboxGiven && p.Sandbox == a.command.Flags.Sandbox {
 		kept.Sandbox = before.Sandbox
 	}
@@ -134,15 +132,15 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 
 // session makes a session as a command with these flags has it, which tells what it has to say by the screen.
 func (a *accounts) session(env func(string) string, flags []string) (*session.Session, error) {
-	command := a.command
-	s := session.New(&streams.Streams{In: strings.NewReader(""), Out: io.Discard, Err: a.told, Quiet: command.Flags.Quiet}, env, command.Version)
-	s.Patience, s.Unasked, s.Open, s.Trace = patience, unasked, true, command.Streams.Err
+	outer := a.command
+	s := session.New(&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: a.told, Quiet: outer.Flags.Quiet}, env, outer.Version)
+	s.Patience, s.Unasked, s.Open, s.Trace = patience, unasked, true, outer.Streams.Err
 	set := pflag.NewFlagSet("tui", pflag.ContinueOnError)
 	s.Bind(set)
-	if err := set.Parse(append(command.TrustFlags(), flags...)); err != nil {
+	if err := set.Parse(append(outer.TrustFlags(), flags...)); err != nil {
 		return nil, err
 	}
-	s.Flags.Timeout, s.Flags.Debug = command.Flags.Timeout, command.Flags.Debug
+	s.Flags.Timeout, s.Flags.Debug = outer.Flags.Timeout, outer.Flags.Debug
 	return s, nil
 }
 
@@ -159,8 +157,8 @@ func (a *accounts) environmentOfChosen(name string) string {
 
 // forScreen puts an error into the terms of the terminal UI, and its advice into its sentence.
 func forScreen(err error) error {
-	var login *exit.NotLoggedIn
-	var advised *exit.Advised
+	var login *command.NotLoggedIn
+	var advised *command.Advised
 	switch {
 	case errors.As(err, &login):
 		return &screen.NotLoggedIn{Message: login.Message}
@@ -171,7 +169,7 @@ func forScreen(err error) error {
 }
 
 // withAdvice says the advice with the error.
-type withAdvice struct{ *exit.Advised }
+type withAdvice struct{ *command.Advised }
 
 func (w *withAdvice) Error() string {
 	return strings.TrimSuffix(w.Err.Error(), ".") + ". " + w.Advice

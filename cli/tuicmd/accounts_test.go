@@ -14,9 +14,8 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/cli/config"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 	"example.com/perks/tui/screen"
@@ -36,7 +35,7 @@ func newDesk(t *testing.T) *desk {
 // accounts is those of perksctl tui with these flags.
 func (d *desk) accounts(flags ...string) *accounts {
 	d.t.Helper()
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	command := session.New(s, func(name string) string { return d.env[name] }, "test")
 	set := pflag.NewFlagSet("tui", pflag.ContinueOnError)
 	command.Bind(set)
@@ -46,9 +45,9 @@ func (d *desk) accounts(flags ...string) *accounts {
 	return newAccounts(command, set.Changed("sandbox"), &d.told)
 }
 
-func (d *desk) kept() config.Config {
+func (d *desk) kept() session.Config {
 	d.t.Helper()
-	c, err := config.File(filepath.Join(d.env[session.EnvConfigDir], "config.yaml")).Load()
+	c, err := session.ConfigFile(filepath.Join(d.env[session.EnvConfigDir], "config.yaml")).Load()
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -87,7 +86,7 @@ func TestALoginIsThatOfTheCommands(t *testing.T) {
 	if !strings.HasPrefix(note, "The secret is kept in the file ") {
 		t.Errorf("the note is %q", note)
 	}
-	if c := d.kept(); c.Current != "work" || c.Profiles["work"] != (config.Profile{APIURL: server.URL, ClientID: id}) {
+	if c := d.kept(); c.Current != "work" || c.Profiles["work"] != (session.Profile{APIURL: server.URL, ClientID: id}) {
 		t.Errorf("kept %+v", c)
 	}
 	for _, name := range []string{"", "work"} {

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"example.com/perks/cli/private"
+	"example.com/perks/cli/command"
 )
 
 // keepCrash keeps the report of a fault in the program, in the place of the last one, where only its owner can read it: it may
@@ -19,5 +19,5 @@ func keepCrash(folder, version, report string) (string, error) {
 	path := filepath.Join(folder, "tui-crash.txt")
 	text := fmt.Sprintf("perksctl %s (%s, %s/%s) at %s\n\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		time.Now().UTC().Format(time.RFC3339), report)
-	return path, private.Write(path, []byte(text))
+	return path, command.WritePrivate(path, []byte(text))
 }

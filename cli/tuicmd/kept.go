@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/perks/cli/private"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
@@ -37,7 +37,7 @@ func (k *kept[T]) read() (list []T, readable bool) {
 	if k.path == "" {
 		return nil, true
 	}
-	text, err := private.Read(k.path)
+	text, err := command.ReadPrivate(k.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, true
 	}
@@ -60,7 +60,7 @@ func (k *kept[T]) change(change func([]T) []T) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
 	defer cancel()
-	unlock, err := private.Lock(ctx, k.path)
+	unlock, err := command.LockFile(ctx, k.path)
 	if err != nil {
 		return err
 	}
@@ -82,5 +82,5 @@ func (k *kept[T]) change(change func([]T) []T) error {
 	if err != nil {
 		return err
 	}
-	return private.Write(k.path, text)
+	return command.WritePrivate(k.path, text)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/muesli/termenv"
 	"golang.org/x/term"
 
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 func TestWhatATerminalSaysOfItsBackground(t *testing.T) {
@@ -42,7 +42,7 @@ func TestWhatATerminalSaysOfItsBackground(t *testing.T) {
 }
 
 // terminal is a terminal that answers as told once it is asked, and a command that runs on it.
-func terminal(t *testing.T, answer string, env map[string]string) (command *session.Session, tty *os.File) {
+func terminal(t *testing.T, answer string, env map[string]string) (s *session.Session, tty *os.File) {
 	t.Helper()
 	screen, tty, err := pty.Open()
 	if err != nil {
@@ -61,10 +61,10 @@ func terminal(t *testing.T, answer string, env map[string]string) (command *sess
 		}
 		_, _ = screen.Write([]byte(answer))
 	}()
-	s := &streams.Streams{In: tty, Out: tty, Err: tty, InTTY: true, OutTTY: true, ErrTTY: true}
+	streams := &command.Streams{In: tty, Out: tty, Err: tty, InTTY: true, OutTTY: true, ErrTTY: true}
 	get := func(name string) string { return env[name] }
-	s.ChooseColour(false, get)
-	return session.New(s, get, "test"), tty
+	streams.ChooseColour(false, get)
+	return session.New(streams, get, "test"), tty
 }
 
 func TestTheTerminalIsAskedAndLeftAsItWas(t *testing.T) {
@@ -96,25 +96,25 @@ func TestTheLook(t *testing.T) {
 	white := "\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62c"
 	none := "\x1b[?62c"
 	for name, test := range map[string]struct {
-		flag, kept theme.Name
+		flag, kept widget.ThemeName
 		noColour   bool
 		env        string
 		answer     string
-		want       theme.Name
+		want       widget.ThemeName
 	}{
-		"the terminal decides":            {answer: white, want: theme.Light},
-		"auto asks too":                   {kept: theme.Auto, answer: white, want: theme.Light},
-		"dark is usual":                   {answer: none, want: theme.Dark},
-		"the environment may know":        {answer: none, env: "COLORFGBG=0;default;15", want: theme.Light},
-		"or not":                          {answer: none, env: "COLORFGBG=15;default", want: theme.Dark},
-		"the configuration":               {kept: theme.HighContrast, want: theme.HighContrast},
-		"the flag before it":              {flag: theme.Light, kept: theme.HighContrast, want: theme.Light},
-		"NO_COLOR":                        {env: "NO_COLOR=1", want: theme.None},
-		"the configuration before that":   {kept: theme.Dark, env: "NO_COLOR=1", want: theme.Dark},
-		"but not an automatic one":        {kept: theme.Auto, env: "NO_COLOR=1", want: theme.None},
-		"--no-color before both":          {kept: theme.Dark, noColour: true, want: theme.None},
-		"and a theme by flag before that": {flag: theme.Light, noColour: true, want: theme.Light},
-		"none at all":                     {flag: theme.None, want: theme.None},
+		"the terminal decides":            {answer: white, want: widget.LightTheme},
+		"auto asks too":                   {kept: widget.AutoTheme, answer: white, want: widget.LightTheme},
+		"dark is usual":                   {answer: none, want: widget.DarkTheme},
+		"the environment may know":        {answer: none, env: "COLORFGBG=0;default;15", want: widget.LightTheme},
+		"or not":                          {answer: none, env: "COLORFGBG=15;default", want: widget.DarkTheme},
+		"the configuration":               {kept: widget.HighContrastTheme, want: widget.HighContrastTheme},
+		"the flag before it":              {flag: widget.LightTheme, kept: widget.HighContrastTheme, want: widget.LightTheme},
+		"NO_COLOR":                        {env: "NO_COLOR=1", want: widget.NoTheme},
+		"the configuration before that":   {kept: widget.DarkTheme, env: "NO_COLOR=1", want: widget.DarkTheme},
+		"but not an automatic one":        {kept: widget.AutoTheme, env: "NO_COLOR=1", want: widget.NoTheme},
+		"--no-color before both":          {kept: widget.DarkTheme, noColour: true, want: widget.NoTheme},
+		"and a theme by flag before that": {flag: widget.LightTheme, noColour: true, want: widget.LightTheme},
+		"none at all":                     {flag: widget.NoTheme, want: widget.NoTheme},
 	} {
 		env := map[string]string{}
 		if key, value, ok := strings.Cut(test.env, "="); ok {
@@ -127,7 +127,7 @@ func TestTheLook(t *testing.T) {
 			chosen = test.flag
 		}
 		got, colours := (&options{session: command, theme: string(test.flag)}).look(chosen)
-		if got != test.want || got == theme.None && colours != termenv.Ascii {
+		if got != test.want || got == widget.NoTheme && colours != termenv.Ascii {
 			t.Errorf("%s: %s in %v, want %s", name, got, colours, test.want)
 		}
 	}

@@ -7,15 +7,14 @@ import (
 	"strings"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/config"
-	"example.com/perks/cli/exit"
+	"example.com/perks/cli/session"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // settings is what flags and configuration say. An empty theme is one that neither of them names.
 type settings struct {
-	theme      theme.Name
+	theme      widget.ThemeName
 	mouse      bool
 	accessible bool
 	keys       *actions.Registry
@@ -23,7 +22,7 @@ type settings struct {
 
 func themeNames() string {
 	var names []string
-	for _, name := range theme.Names() {
+	for _, name := range widget.ThemeNames() {
 		names = append(names, string(name))
 	}
 	return strings.Join(names, ", ")
@@ -32,7 +31,7 @@ func themeNames() string {
 // settings reads the configuration. Without a home folder there is none. Beside an error it returns the usual settings.
 func (o *options) settings() (settings, error) {
 	usual := settings{keys: actions.Default()}
-	var kept config.TUI
+	var kept session.TUISettings
 	file, err := o.session.Config()
 	if err == nil {
 		c, err := file.Load()
@@ -54,28 +53,28 @@ func (o *options) settings() (settings, error) {
 	}
 	chosen.keys = keys
 	if kept.Theme != "" {
-		if chosen.theme, err = theme.Parse(kept.Theme); err != nil {
+		if chosen.theme, err = widget.ParseTheme(kept.Theme); err != nil {
 			return usual, wrong(file, "tui.theme", err.Error()+".")
 		}
 	}
 	if o.theme != "" {
-		if chosen.theme, err = theme.Parse(o.theme); err != nil {
-			return usual, exit.Usagef("--theme: %s.", err)
+		if chosen.theme, err = widget.ParseTheme(o.theme); err != nil {
+			return usual, command.Usagef("--theme: %s.", err)
 		}
 	}
 	return chosen, nil
 }
 
 // wrong says which setting of the configuration cannot be right, and why.
-func wrong(file config.File, setting, why string) error {
-	return exit.Usagef("%s: the setting %s is wrong: %s", string(file), setting, why)
+func wrong(file session.ConfigFile, setting, why string) error {
+	return command.Usagef("%s: the setting %s is wrong: %s", string(file), setting, why)
 }
 
 // blank is how the blank is written where one would not see it.
 const blank = "space"
 
 // registry gives the actions their keys, or says as a sentence what cannot be.
-func registry(kept map[string]config.Keys) (keys *actions.Registry, problem string) {
+func registry(kept map[string]session.KeySettings) (keys *actions.Registry, problem string) {
 	var known []string
 	for _, action := range actions.Default().Actions() {
 		known = append(known, string(action.ID))

@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/certtest"
 	"example.com/perks/cli/session"
+	"example.com/perks/server/servertest"
 	"example.com/perks/tui/screen"
 )
 
 // A login on the screen, and every connection after it, trusts whom a command with the same flags would trust.
 func TestTheScreensTrustWhomTheCommandsTrust(t *testing.T) {
 	server, id, secret := shop(t)
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	root, err := url.Parse(server.Root())
 	if err != nil {
 		t.Fatal(err)

@@ -19,13 +19,11 @@ import (
 	_ "example.com/perks/tui/background" // before bubbletea, see there
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/exit"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/tui"
-	"example.com/perks/tui/desktop"
-	"example.com/perks/tui/linear"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/accessible"
+	"example.com/perks/tui/widget"
 )
 
 type options struct {
@@ -91,7 +89,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	_, err = o.session.Connection()
-	var login *exit.NotLoggedIn
+	var login *command.NotLoggedIn
 	if err != nil && !errors.As(err, &login) {
 		return err // such as a profile that does not exist; a login would not help
 	}
@@ -104,14 +102,14 @@ func (o *options) checkPlace(accessible bool) error {
 	draws := !accessible
 	switch {
 	case draws && !(s.Streams.InTTY && s.Streams.OutTTY):
-		return exit.Usagef("The terminal UI needs a terminal to read from and to draw on. In scripts, use commands such as perksctl perk list, " +
+		return command.Usagef("The terminal UI needs a terminal to read from and to draw on. In scripts, use commands such as perksctl perk list, " +
 			"perksctl perk redeem and perksctl property update.")
 	case draws && s.Env("TERM") == "dumb":
-		return exit.Usagef("This terminal (TERM=dumb) cannot be drawn on: use perksctl tui --accessible, which talks in lines.")
+		return command.Usagef("This terminal (TERM=dumb) cannot be drawn on: use perksctl tui --accessible, which talks in lines.")
 	case draws && s.Flags.Debug && s.Streams.ErrTTY:
-		return exit.Usagef("--debug would write over the screen: send it to a file with 2>debug.log.")
+		return command.Usagef("--debug would write over the screen: send it to a file with 2>debug.log.")
 	case s.Output.Format != "" || s.Output.JQ != "" || s.Output.Template != "" || len(s.Output.Fields) > 0:
-		return exit.Usagef("The terminal UI writes no records: --output, --fields, --jq and --template go with --list-keys alone.")
+		return command.Usagef("The terminal UI writes no records: --output, --fields, --jq and --template go with --list-keys alone.")
 	}
 	return nil
 }
@@ -127,8 +125,8 @@ func (o *options) show(ctx context.Context, settings settings) error {
 	ui := tui.Options{
 		Accounts: newAccounts(s, o.given("sandbox"), told),
 		Memory:   newMemory(folder, told),
-		Desktop:  desktop.New(out, s.Env),
-		Theme:    theme.None,
+		Desktop:  tui.NewDesktop(out, s.Env),
+		Theme:    widget.NoTheme,
 		Colours:  termenv.Ascii,
 		Keys:     settings.keys,
 		Mouse:    settings.mouse,
@@ -151,7 +149,7 @@ func talk(ctx context.Context, in io.Reader, out io.Writer, ui tui.Options) erro
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
-	return linear.Run(ctx, in, out, interrupts, ui)
+	return accessible.Run(ctx, in, out, interrupts, ui)
 }
 
 // endings is the signals after which the terminal has to be given back. One that nohup has switched off stays off.

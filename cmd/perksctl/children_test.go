@@ -13,13 +13,13 @@ import (
 	"testing"
 
 	"example.com/perks/cli/session"
-	"example.com/perks/tui/desktop"
+	"example.com/perks/tui"
 )
 
 // spyOnChildren is a program that takes its environment as perksctl does, and starts what the terminal UI starts.
 func spyOnChildren() {
 	env := session.Environment()
-	d := desktop.New(os.Stdout, env)
+	d := tui.NewDesktop(os.Stdout, env)
 	if err := d.Copy("text"); err != nil {
 		fmt.Println(err)
 	}
@@ -74,7 +74,7 @@ func TestWhatPerksctlStartsIsKnown(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	if want := []string{"cli/editor/open.go", "tui/desktop/desktop.go"}; !slices.Equal(found, want) {
+	if want := []string{"cli/property/open.go", "tui/desktop.go"}; !slices.Equal(found, want) {
 		t.Errorf("children are started in %q, want %q", found, want)
 	}
 	text, err := os.ReadFile("main.go")

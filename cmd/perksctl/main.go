@@ -5,10 +5,10 @@ import (
 	"os"
 
 	"example.com/perks/cli"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 )
 
 func main() {
-	os.Exit(cli.Main(os.Args[1:], streams.System(), session.Environment()))
+	os.Exit(cli.Main(os.Args[1:], command.SystemStreams(), session.Environment()))
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/term"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(perksdtest.Tests{Of: m}, map[string]func(){"perksctl": main, "spy-on-children": spyOnChildren})
+	testscript.Main(programs.Tests{Of: m}, map[string]func(){"perksctl": main, "spy-on-children": spyOnChildren})
 }
 
 // TestATerminalIsAskedNothing runs commands on a terminal that never answers. A library that asks for the background colour

@@ -19,27 +19,27 @@ import (
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client/certtest"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/server/servertest"
 )
 
 // secured is perksd over TLS, with a certificate by an authority that nobody knows but who is told.
 type secured struct {
-	*perksdtest.Server
+	*programs.Server
 	t                 *testing.T
-	installation      *perksdtest.Installation
-	authority         *certtest.Authority
+	installation      *programs.Installation
+	authority         *servertest.Authority
 	certFile, keyFile string
 	id, secret        string // of a client
 }
 
-func startSecured(t *testing.T, first func(*certtest.Authority) *certtest.Certificate) *secured {
+func startSecured(t *testing.T, first func(*servertest.Authority) *servertest.Certificate) *secured {
 	t.Helper()
-	i := perksdtest.Install(t)
+	i := programs.Install(t)
 	i.ImportCSV("users", "id\nalice\n")
 	i.ImportCSV("perks", "id,title,description,city\ntea,Tea,Hot,Bath\n")
 	dir := t.TempDir()
-	s := &secured{t: t, installation: i, authority: certtest.New(t, "Our own"), certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
+	s := &secured{t: t, installation: i, authority: servertest.NewAuthority(t, "Our own"), certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
 	s.id, s.secret = i.Client("Test")
 	s.put(first(s.authority))
 	s.Server = i.Start("--tls-cert", s.certFile, "--tls-key", s.keyFile)
@@ -47,14 +47,14 @@ func startSecured(t *testing.T, first func(*certtest.Authority) *certtest.Certif
 }
 
 // put writes a certificate to where perksd reads it.
-func (s *secured) put(c *certtest.Certificate) {
+func (s *secured) put(c *servertest.Certificate) {
 	s.t.Helper()
 	if err := errors.Join(os.WriteFile(s.certFile, c.Cert, 0o600), os.WriteFile(s.keyFile, c.Key, 0o600)); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func ordinary(a *certtest.Authority) *certtest.Certificate { return a.Issue() }
+func ordinary(a *servertest.Authority) *servertest.Certificate { return a.Issue() }
 
 // shell runs perksctl in a folder, with a configuration and an environment of its own.
 type shell struct {
@@ -109,7 +109,7 @@ func TestACertificateOfOnesOwnAuthorityIsTrustedWhenItIsNamed(t *testing.T) {
 		t.Errorf("the doctor says %s", found)
 	}
 
-	other := certtest.New(t, "Another").File()
+	other := servertest.NewAuthority(t, "Another").File()
 	misled := shell{t, elsewhere.dir, here.config, []string{"PERKSCTL_CA_CERT=" + other}}
 	misled.run(8, "perk", "list")
 	misled.run(8, "doctor")
@@ -119,9 +119,9 @@ func TestACertificateOfOnesOwnAuthorityIsTrustedWhenItIsNamed(t *testing.T) {
 }
 
 func TestANewCertificateDropsNobody(t *testing.T) {
-	var first *certtest.Certificate
-	s := startSecured(t, func(a *certtest.Authority) *certtest.Certificate { first = a.Issue(); return first })
-	token := perksdtest.TokenOf(t, s.visitor(), s.URL, s.id, s.secret).AccessToken
+	var first *servertest.Certificate
+	s := startSecured(t, func(a *servertest.Authority) *servertest.Certificate { first = a.Issue(); return first })
+	token := programs.TokenOf(t, s.visitor(), s.URL, s.id, s.secret).AccessToken
 
 	kept := s.visitor()
 	s.visit(kept, first.Leaf.SerialNumber, false)
@@ -144,7 +144,7 @@ func TestANewCertificateDropsNobody(t *testing.T) {
 		t.Errorf("the redemption %s was answered, and kept are %v", made.ID, redeemed)
 	}
 
-	s.put(&certtest.Certificate{Cert: second.Cert, Key: first.Key})
+	s.put(&servertest.Certificate{Cert: second.Cert, Key: first.Key})
 	s.HangUp()
 	if line := s.WaitFor(t, "the certificate was not reloaded"); !strings.Contains(line, s.keyFile) {
 		t.Errorf("the log does not name the file: %s", line)

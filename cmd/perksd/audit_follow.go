@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/store"
 )
 
@@ -51,7 +51,7 @@ func writeAuditLine(out io.Writer, e store.AuditEntry) error {
 }
 
 func writeAuditJSON(out io.Writer, e store.AuditEntry) error {
-	return json.NewEncoder(plain.JSONWriter(out)).Encode(e)
+	return json.NewEncoder(display.JSONWriter(out)).Encode(e)
 }
 
 // follower reads the audit log in turns.

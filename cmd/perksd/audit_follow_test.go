@@ -14,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store"
 	"example.com/perks/store/postgres/cluster"
 )
@@ -177,7 +177,7 @@ func TestAuditFollowHoldsNoTransactionWhileNobodyReads(t *testing.T) {
 }
 
 func TestAuditFollowOfTheRealProgramEndsWellWhenItIsTold(t *testing.T) {
-	i := perksdtest.Install(t)
+	i := programs.Install(t)
 	i.Client("First")
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		cmd := i.Command("audit", "-f", "-o", "jsonl", "--action", "client.create", "--limit", "1")

@@ -13,8 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"example.com/perks/api/client/certtest"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/server/servertest"
 	"example.com/perks/store/postgres/cluster"
 )
 
@@ -33,7 +33,7 @@ func TestBackupOverwritesNothingAndMakesNoDatabase(t *testing.T) {
 }
 
 func TestBackupOfPostgresSaysWhatToType(t *testing.T) {
-	authority := certtest.New(t, "database").File()
+	authority := servertest.NewAuthority(t, "database").File()
 	tests := map[string]string{
 		"postgres://perks:hunter2@db.example:5433/perks":                                                      "postgres://perks@db.example:5433/perks",
 		"postgres://perks:hunter2@a.example,b.example/it's?sslmode=disable&password=hunter3&pool_max_conns=3": "'postgres://perks@/it%27s?host=a.example%2Cb.example&port=5432%2C5432&sslmode=disable'",
@@ -72,7 +72,7 @@ func (o *operator) types(line string) string {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	perksd := filepath.Dir(perksdtest.InstallOver(o.t, o.env["PERKSD_DATABASE"]).Command().Path)
+	perksd := filepath.Dir(programs.InstallOver(o.t, o.env["PERKSD_DATABASE"]).Command().Path)
 	shell := exec.Command("sh", "-c", line)
 	shell.Env = []string{"PGPASSWORD=" + config.Password, "PATH=" + strings.Join(append(debian, perksd, os.Getenv("PATH")), ":")}
 	output, err := shell.CombinedOutput()

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
-	i := perksdtest.Install(t)
+	i := programs.Install(t)
 	i.ImportCSV("users", "id\nalice\n")
 	i.ImportCSV("perks", "id,title,description,city\ntea,Tea,Hot,Bath\n")
 	s := i.Start()
@@ -65,17 +65,17 @@ func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
 }
 
 func TestSIGHUPWithoutACertificateIsNoEnd(t *testing.T) {
-	s := perksdtest.Install(t).Start()
+	s := programs.Install(t).Start()
 	s.HangUp()
 	s.WaitFor(t, "SIGHUP reads the certificate again; there is none here")
-	if status := perksdtest.StatusOf(t, s.URL+"/v2/health", ""); status != http.StatusOK {
+	if status := programs.StatusOf(t, s.URL+"/v2/health", ""); status != http.StatusOK {
 		t.Errorf("status %d", status)
 	}
 	s.Terminate()
 }
 
 func TestExitCodesReachTheShell(t *testing.T) {
-	i := perksdtest.Install(t)
+	i := programs.Install(t)
 	for code, args := range map[int][]string{exitDone: {"--version"}, exitFailure: {"client", "list"}, exitUsage: {"clients"}} {
 		cmd := i.Command(args...)
 		if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {

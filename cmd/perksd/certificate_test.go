@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/api/client/certtest"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/server/servertest"
 )
 
 // put writes a certificate to where perksd reads it.
-func (o *operator) put(c *certtest.Certificate) (certFile, keyFile string) {
+func (o *operator) put(c *servertest.Certificate) (certFile, keyFile string) {
 	o.t.Helper()
 	return o.file("cert.pem", string(c.Cert)), o.file("key.pem", string(c.Key))
 }
@@ -28,7 +28,7 @@ func (o *operator) put(c *certtest.Certificate) (certFile, keyFile string) {
 func TestServeWithACertificate(t *testing.T) {
 	o := newOperator(t)
 	secret := o.newClient("acme")
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	certFile, keyFile := o.put(authority.Issue())
 	s, stop := o.serve("--tls-cert", certFile, "--tls-key", keyFile)
 	if !strings.HasPrefix(s.url, "https://") {
@@ -36,7 +36,7 @@ func TestServeWithACertificate(t *testing.T) {
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots()}, ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
-	perksdtest.TokenOf(t, client, s.url, "acme", secret)
+	programs.TokenOf(t, client, s.url, "acme", secret)
 	answer, err := client.Get(s.url + "/v2/health")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestServeWithACertificate(t *testing.T) {
 
 func TestOnlyGoodTLSIsSpoken(t *testing.T) {
 	o := newOperator(t)
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	certFile, keyFile := o.put(authority.Issue())
 	s, _ := o.serve("--tls-cert", certFile, "--tls-key", keyFile)
 	offers := func(name string, taken bool, offer *tls.Config) {
@@ -81,7 +81,7 @@ func TestOnlyGoodTLSIsSpoken(t *testing.T) {
 
 func TestOnlyHTTP1IsSpoken(t *testing.T) {
 	o := newOperator(t)
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	certFile, keyFile := o.put(authority.Issue())
 	s, _ := o.serve("--tls-cert", certFile, "--tls-key", keyFile)
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{RootCAs: authority.Roots(), NextProtos: []string{"h2", "http/1.1"}})
@@ -103,7 +103,7 @@ func TestOnlyHTTP1IsSpoken(t *testing.T) {
 // TestFilesThatAreNoCertificate holds for the start and for SIGHUP, which keeps what there was.
 func TestFilesThatAreNoCertificate(t *testing.T) {
 	o := newOperator(t)
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	good, other := authority.Issue(), authority.Issue()
 	cert, key := o.put(good)
 	locked := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("secret")}))
@@ -155,9 +155,9 @@ func TestFilesThatAreNoCertificate(t *testing.T) {
 
 func TestReloadTakesNoCertificateWhoseTimeIsNotNow(t *testing.T) {
 	o := newOperator(t)
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
-	good := authority.Issue(certtest.Valid(now.AddDate(0, -1, 0), now.AddDate(0, 2, 0)))
+	good := authority.Issue(servertest.Valid(now.AddDate(0, -1, 0), now.AddDate(0, 2, 0)))
 	cert, key := o.put(good)
 	c, err := newCertificate(cert, key, func() time.Time { return now })
 	if err != nil {
@@ -170,13 +170,13 @@ func TestReloadTakesNoCertificateWhoseTimeIsNotNow(t *testing.T) {
 		{now.AddDate(0, -3, 0), now.AddDate(0, 0, -1), "ended on 2030-05-09"},
 		{now.AddDate(0, 0, 1), now.AddDate(0, 3, 0), "is valid only from 2030-05-11 on; is this computer's clock right?"},
 	} {
-		o.put(authority.Issue(certtest.Valid(test.from, test.until)))
+		o.put(authority.Issue(servertest.Valid(test.from, test.until)))
 		want := `level=ERROR msg="the certificate was not reloaded, and the one from before stays in use: the certificate in ` + cert + " " + test.want + "\"\n"
 		if log := afterHangUp(c); log != want || c.current.Load().Leaf.SerialNumber.Cmp(good.Leaf.SerialNumber) != 0 {
 			t.Errorf("the log is\n%swant\n%s", log, want)
 		}
 	}
-	next := authority.Issue(certtest.Valid(now.AddDate(0, 0, -1), now.AddDate(0, 3, 0)), certtest.Named("perks.example", "www.perks.example"))
+	next := authority.Issue(servertest.Valid(now.AddDate(0, 0, -1), now.AddDate(0, 3, 0)), servertest.Named("perks.example", "www.perks.example"))
 	o.put(next)
 	want := fmt.Sprintf(`level=INFO msg="the certificate was reloaded" subject="CN=perks" names="[perks.example www.perks.example]" serial=%x not_after=2030-08-10T12:00:00.000Z`+"\n", next.Leaf.SerialNumber)
 	if log := afterHangUp(c); log != want || c.current.Load().Leaf.SerialNumber.Cmp(next.Leaf.SerialNumber) != 0 {
@@ -186,9 +186,9 @@ func TestReloadTakesNoCertificateWhoseTimeIsNotNow(t *testing.T) {
 
 func TestTheEndOfACertificateIsToldBefore(t *testing.T) {
 	o := newOperator(t)
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
-	cert, key := o.put(authority.Issue(certtest.Valid(now, now.AddDate(0, 0, 90))))
+	cert, key := o.put(authority.Issue(servertest.Valid(now, now.AddDate(0, 0, 90))))
 	c, err := newCertificate(cert, key, func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestTheEndOfACertificateIsToldBefore(t *testing.T) {
 
 func TestAKeyThatEverybodyCanReadIsToldOf(t *testing.T) {
 	o := newOperator(t)
-	cert, key := o.put(certtest.New(t, "Our own").Issue(certtest.Valid(time.Now(), time.Now().AddDate(0, 0, 90))))
+	cert, key := o.put(servertest.NewAuthority(t, "Our own").Issue(servertest.Valid(time.Now(), time.Now().AddDate(0, 0, 90))))
 	for mode, told := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true} {
 		if err := os.Chmod(key, mode); err != nil {
 			t.Fatal(err)
@@ -241,7 +241,7 @@ func TestHangUpWithoutACertificate(t *testing.T) {
 	s, stop := o.serve()
 	o.hangUps <- syscall.SIGHUP
 	s.WaitFor(t, "SIGHUP reads the certificate again; there is none here, so that there is nothing to do")
-	if status := perksdtest.StatusOf(t, s.url+"/v2/health", ""); status != http.StatusOK {
+	if status := programs.StatusOf(t, s.url+"/v2/health", ""); status != http.StatusOK {
 		t.Errorf("status %d", status)
 	}
 	if code, log := stop(); code != exitDone {

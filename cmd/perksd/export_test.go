@@ -14,7 +14,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store"
 )
 
@@ -48,7 +48,7 @@ func TestWhatImportReadsFromAnExportIsTheSame(t *testing.T) {
 }
 
 func TestWhatPerksctlExportsOfPropertiesCanBeImported(t *testing.T) {
-	i := perksdtest.Install(t)
+	i := programs.Install(t)
 	id, _ := i.Client("Owner")
 	i.Must(strings.ReplaceAll("["+odd["properties"]+"]", "acme", id), "import", "properties", "--format", "json", "-")
 	kept := i.Must("", "export", "properties", "-o", "jsonl")

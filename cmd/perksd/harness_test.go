@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/cli"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -32,9 +32,9 @@ func TestMain(m *testing.M) {
 	case "perksd":
 		main()
 	case "perksctl":
-		os.Exit(cli.Main(os.Args[1:], streams.System(), session.Environment()))
+		os.Exit(cli.Main(os.Args[1:], command.SystemStreams(), session.Environment()))
 	}
-	perksdtest.Main(m)
+	programs.Main(m)
 }
 
 var update = flag.Bool("update", false, "write the golden files anew")

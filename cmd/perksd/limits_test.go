@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 func TestServeRefusesLimitsThatMeanNothing(t *testing.T) {
@@ -29,7 +29,7 @@ func TestTheFlagsOfLimitsReachTheServer(t *testing.T) {
 	secret := o.newClient("acme")
 	s, stop := o.serve("--rate-limit", "0.01/s", "--rate-burst", "3", "--max-connections", "1", "--behind-proxy", "--trusted-proxies", "192.0.2.0/24")
 	client := &http.Client{Transport: &http.Transport{}}
-	token := perksdtest.TokenOf(t, client, s.url, "acme", secret).AccessToken
+	token := programs.TokenOf(t, client, s.url, "acme", secret).AccessToken
 	var statuses []int
 	for range 4 {
 		request, err := http.NewRequest(http.MethodGet, s.url+"/v2/partners/perks", nil)

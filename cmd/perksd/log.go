@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // logOptions says what the server's log looks like.
@@ -32,7 +32,7 @@ func (o *logOptions) logger(out io.Writer) *slog.Logger {
 		options.Level = slog.LevelError
 	}
 	if o.format.value == "json" {
-		return slog.New(slog.NewJSONHandler(plain.JSONWriter(out), &options))
+		return slog.New(slog.NewJSONHandler(display.JSONWriter(out), &options))
 	}
-	return slog.New(slog.NewTextHandler(plain.Writer(out), &options))
+	return slog.New(slog.NewTextHandler(display.Writer(out), &options))
 }

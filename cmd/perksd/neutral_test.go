@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/cli"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/streams"
 	"example.com/perks/store"
 )
 
@@ -146,7 +146,7 @@ func leavesOf(cmd *cobra.Command, above string) (paths []string) {
 // and database, show records that are poisonous wherever the rules let them be, on a terminal and off one.
 func TestNothingThatOthersWroteSteersATerminal(t *testing.T) {
 	x := poison(t)
-	s, _, _ := streams.Buffers("")
+	s, _, _ := command.BufferedStreams("")
 	for program, tree := range map[string]struct {
 		root     *cobra.Command
 		commands map[string][]shown
@@ -207,7 +207,7 @@ func asItIs(line string) bool {
 func requireNeutral(t *testing.T, name, text string) {
 	t.Helper()
 	for i, r := range text {
-		if plain.IsControl(r) && r != '\n' && r != '\t' {
+		if display.IsControl(r) && r != '\n' && r != '\t' {
 			t.Errorf("%s: %U in %q", name, r, text[max(0, i-60):min(len(text), i+20)])
 			return
 		}

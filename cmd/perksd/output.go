@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 )
 
@@ -87,7 +87,7 @@ func (l listing[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error
 // lines makes each text one line without control characters, in place.
 func lines(texts []string) []string {
 	for i, text := range texts {
-		texts[i] = plain.Line(text)
+		texts[i] = display.Line(text)
 	}
 	return texts
 }
@@ -103,7 +103,7 @@ func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\n  %s", before, plain.JSON(text))
+		fmt.Fprintf(w, "%s\n  %s", before, display.JSON(text))
 		before = ","
 	}
 	if before == "[" {
@@ -115,7 +115,7 @@ func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
 }
 
 func writeRows[R any](out io.Writer, format rows.Format, header []string, records iter.Seq2[R, error]) error {
-	w, err := rows.NewWriter(out, format, header, plain.JSON)
+	w, err := rows.NewWriter(out, format, header, display.JSON)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func printJSON(out io.Writer, value any) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s\n", plain.JSON(text))
+	_, err = fmt.Fprintf(out, "%s\n", display.JSON(text))
 	return err
 }
 

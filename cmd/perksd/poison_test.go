@@ -17,7 +17,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
 )
 
@@ -26,13 +26,13 @@ import (
 type poisoned struct {
 	*operator
 	api        string
-	logs       map[string]*perksdtest.Log
+	logs       map[string]*programs.Log
 	ends       []func() // the servers
 	redemption string   // an id that is pending
 }
 
 func poison(t *testing.T) *poisoned {
-	x := &poisoned{operator: withClient(t), logs: map[string]*perksdtest.Log{}}
+	x := &poisoned{operator: withClient(t), logs: map[string]*programs.Log{}}
 	x.env["PERKSD_SANDBOX_DATABASE"] = servertest.DatabaseAddress(t)
 	x.must("migrate", "--sandbox")
 	var created clientView
@@ -74,7 +74,7 @@ func poison(t *testing.T) *poisoned {
 				t.Fatal(err)
 			}
 		}
-		log := perksdtest.Follow(from)
+		log := programs.Follow(from)
 		x.logs[kind] = log
 		base = log.WaitForURL(t)
 		for _, path := range []string{"/v2/partners/perks/" + url.PathEscape(venom), "/v2/auth/token", "/v2/" + url.PathEscape(venomousID)} {

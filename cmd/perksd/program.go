@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api/build"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/usage"
 	"example.com/perks/store"
 )
@@ -72,7 +72,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(p.stderr, "perksd:", plain.Text(usage.AboutFile(err)))
+	fmt.Fprintln(p.stderr, "perksd:", display.Text(usage.AboutFile(err)))
 	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}
@@ -82,7 +82,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 // neutral strips from what is written to a terminal all that could control it. Files and pipes get everything as it is.
 func neutral(out io.Writer) io.Writer {
 	if isTerminal(out) {
-		return plain.Writer(out)
+		return display.Writer(out)
 	}
 	return out
 }

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
 )
 
@@ -36,7 +36,7 @@ func redeemAt(base, token, perk, user, key string) (status int, err error) {
 // process empties the sandbox and fills it again.
 func TestASandboxThatIsServedIsResetBesideItsServer(t *testing.T) {
 	const people, users = 3, 60
-	i := perksdtest.Install(t)
+	i := programs.Install(t)
 	sandbox := "--sandbox-database=" + servertest.DatabaseAddress(t)
 	rows := "id\n"
 	for n := range users {
@@ -102,7 +102,7 @@ func TestASandboxThatIsServedIsResetBesideItsServer(t *testing.T) {
 	if kept := int64(len(i.Redemptions())); kept != live.Load() {
 		t.Errorf("%d redemptions were made live, and %d are kept", live.Load(), kept)
 	}
-	if status := perksdtest.StatusOf(t, sandboxURL+"/perks/tea", token); status != http.StatusNotFound {
+	if status := programs.StatusOf(t, sandboxURL+"/perks/tea", token); status != http.StatusNotFound {
 		t.Errorf("a perk that is gone: status %d", status)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/certtest"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/server/servertest"
 )
 
 // spy sends what is secret to where it belongs and to where it does not, and keeps what can be read of it afterwards.
@@ -75,12 +75,12 @@ func (s *spy) findsNothing() {
 func TestSecretsAndTokensAreNowhereToBeRead(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
-			i := perksdtest.Install(t)
+			i := programs.Install(t)
 			i.ImportCSV("users", "id\nalice\n")
 			i.ImportCSV("perks", "id,title,description,city\ntea,Tea,Hot,Bath\n")
 			id, secret := i.Client("Spied on")
 			server := i.Start("--log-level", "debug", "--log-format", format)
-			token := perksdtest.TokenOf(t, http.DefaultClient, server.URL, id, secret).AccessToken
+			token := programs.TokenOf(t, http.DefaultClient, server.URL, id, secret).AccessToken
 			parts := strings.Split(token, ".")
 			s := &spy{t: t, url: server.URL, secrets: map[string]string{
 				"the secret": secret, "the token": token, "the token's signature": parts[2], "the token's claims": parts[1], "id and secret": id + ":" + secret,
@@ -156,8 +156,8 @@ func (s *spy) misuse(id, secret, token string) {
 }
 
 func TestBrokenHandshakesAndDatabasesTellNoSecrets(t *testing.T) {
-	i := perksdtest.Install(t)
-	certFile, keyFile := newOperator(t).put(certtest.New(t, "Our own").Issue())
+	i := programs.Install(t)
+	certFile, keyFile := newOperator(t).put(servertest.NewAuthority(t, "Our own").Issue())
 	s := &spy{t: t, secrets: map[string]string{"the token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "the password": "pass-of-the-database"}}
 	server := i.Start("--log-level", "debug", "--tls-cert", certFile, "--tls-key", keyFile)
 	for _, hello := range []string{"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + s.secrets["the token"] + "\r\n\r\n", "\x16\x03\x01\x00\x2a" + s.secrets["the token"]} {
@@ -191,7 +191,7 @@ func TestBrokenHandshakesAndDatabasesTellNoSecrets(t *testing.T) {
 }
 
 func TestGuessingSecretsIsSlowedAndLogged(t *testing.T) {
-	i := perksdtest.Install(t)
+	i := programs.Install(t)
 	id, secret := i.Client("Guessed at")
 	server := i.Start("--log-format", "json")
 	ask := func(id, secret string) *http.Response {

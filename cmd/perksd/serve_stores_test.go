@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store/postgres/cluster"
 )
 
@@ -40,7 +40,7 @@ func TestTheSandboxIsAPostgresDatabaseOfItsOwn(t *testing.T) {
 	}
 
 	s, stop := o.serve("--sandbox-database", cluster.Database(t))
-	if status := perksdtest.StatusOf(t, s.url+"/readyz", ""); status != 200 {
+	if status := programs.StatusOf(t, s.url+"/readyz", ""); status != 200 {
 		t.Errorf("over two databases of one server: status %d", status)
 	}
 	stop()

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
 )
 
 // served is a server within the test.
 type served struct {
-	*perksdtest.Log
+	*programs.Log
 	url string
 }
 
@@ -34,7 +34,7 @@ func (o *operator) serve(args ...string) (s *served, stop func() (code int, log 
 		ended <- p.run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...))
 		write.Close()
 	}()
-	s = &served{Log: perksdtest.Follow(read)}
+	s = &served{Log: programs.Follow(read)}
 	s.url = s.WaitForURL(o.t)
 	stop = sync.OnceValues(func() (int, string) {
 		cancel()
@@ -60,11 +60,11 @@ func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 	secret := o.newClient("acme")
 	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
 	s, stop := o.serve()
-	token := perksdtest.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
-	if status := perksdtest.StatusOf(t, s.url+"/v2/partners/perks/tea", token.AccessToken); status != http.StatusOK {
+	token := programs.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
+	if status := programs.StatusOf(t, s.url+"/v2/partners/perks/tea", token.AccessToken); status != http.StatusOK {
 		t.Errorf("reading a perk: status %d", status)
 	}
-	if status := perksdtest.StatusOf(t, s.url+"/v2/sandbox/partners/perks", token.AccessToken); status != http.StatusNotFound {
+	if status := programs.StatusOf(t, s.url+"/v2/sandbox/partners/perks", token.AccessToken); status != http.StatusNotFound {
 		t.Errorf("the sandbox, which is not there: status %d", status)
 	}
 	code, log := stop()
@@ -90,23 +90,23 @@ func TestTheFlagsOfServeReachTheServer(t *testing.T) {
 	o.env["PERKSD_TOKEN_TTL"] = "5m"
 	o.env["PERKSD_CREATE_USERS"] = "true"
 	s, stop := o.serve("--sandbox-database", sandbox, "--hourly", "--rate-limit", "1/s", "--log-format", "json")
-	token := perksdtest.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
-	again := perksdtest.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
+	token := programs.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
+	again := programs.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
 	if sameHour := token.ExpiresAt.Equal(again.ExpiresAt); sameHour && token.AccessToken != again.AccessToken {
 		t.Error("--hourly: two tokens of one hour differ")
 	}
 	if token.ExpiresIn > int((65 * time.Minute).Seconds()) {
 		t.Errorf("PERKSD_TOKEN_TTL=5m: the token lives for %d s", token.ExpiresIn)
 	}
-	if status := perksdtest.StatusOf(t, s.url+"/v2/sandbox/partners/perks/tea", token.AccessToken); status != http.StatusOK {
+	if status := programs.StatusOf(t, s.url+"/v2/sandbox/partners/perks/tea", token.AccessToken); status != http.StatusOK {
 		t.Errorf("--sandbox-database: status %d", status)
 	}
-	if status := perksdtest.StatusOf(t, s.url+"/v2/partners/perks/users/nobody", token.AccessToken); status != http.StatusOK {
+	if status := programs.StatusOf(t, s.url+"/v2/partners/perks/users/nobody", token.AccessToken); status != http.StatusOK {
 		t.Errorf("PERKSD_CREATE_USERS=true: status %d for a user who is not known", status)
 	}
 	limited := false
 	for range 100 {
-		limited = limited || perksdtest.StatusOf(t, s.url+"/v2/partners/perks", token.AccessToken) == http.StatusTooManyRequests
+		limited = limited || programs.StatusOf(t, s.url+"/v2/partners/perks", token.AccessToken) == http.StatusTooManyRequests
 	}
 	if !limited {
 		t.Error("--rate-limit: 100 requests at once are let through")
@@ -152,7 +152,7 @@ func TestRate(t *testing.T) {
 func TestTheLogHasNothingBelowItsLevel(t *testing.T) {
 	for level, want := range map[string]int{"info": 1, "warn": 0, "error": 0} {
 		s, stop := newOperator(t).serve("--log-format", "json", "--log-level", level)
-		perksdtest.StatusOf(t, s.url+"/livez", "")
+		programs.StatusOf(t, s.url+"/livez", "")
 		_, log := stop()
 		if got := strings.Count(log, `"msg":"request"`); got != want {
 			t.Errorf("--log-level %s: %d requests are logged, want %d:\n%s", level, got, want, log)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 func TestASupervisorIsToldWhenRequestsAreAnsweredAndWhenItDrains(t *testing.T) {
@@ -34,7 +34,7 @@ func TestASupervisorIsToldWhenRequestsAreAnsweredAndWhenItDrains(t *testing.T) {
 	o.env["NOTIFY_SOCKET"] = socket
 	s, stop := o.serve()
 	hears("READY=1")
-	if status := perksdtest.StatusOf(t, s.url+"/livez", ""); status != http.StatusOK {
+	if status := programs.StatusOf(t, s.url+"/livez", ""); status != http.StatusOK {
 		t.Errorf("status %d when it is said to be ready", status)
 	}
 	stop()

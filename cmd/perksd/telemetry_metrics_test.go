@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 // TestWhatPrometheusReads asks some of everything of a server with all that it can have, and looks at what is to be seen of it.
@@ -158,7 +158,7 @@ func TestMetricsNeedAnAddressThatIsFree(t *testing.T) {
 
 func TestWithoutAnAddressThereAreNoMetrics(t *testing.T) {
 	s, stop := newOperator(t).serve()
-	if status := perksdtest.StatusOf(t, s.url+"/metrics", ""); status != http.StatusNotFound {
+	if status := programs.StatusOf(t, s.url+"/metrics", ""); status != http.StatusNotFound {
 		t.Errorf("/metrics is answered with %d", status)
 	}
 	if _, log := stop(); strings.Contains(log, "msg=metrics") {

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/certtest"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
 )
 
@@ -74,7 +73,7 @@ func fetch(t *testing.T, url, accept string) (status int, mediaType, body string
 
 // shop is a running server with a tea, which alice may redeem, live and in a sandbox.
 type shop struct {
-	*perksdtest.Server
+	*programs.Server
 	t                 *testing.T
 	client            *http.Client
 	id, secret, token string
@@ -83,7 +82,7 @@ type shop struct {
 // openShop starts one. What environment holds comes beside the database's address.
 func openShop(t *testing.T, client *http.Client, environment []string, args ...string) *shop {
 	t.Helper()
-	i := perksdtest.Install(t)
+	i := programs.Install(t)
 	i.Environment = environment
 	sandbox := servertest.DatabaseAddress(t)
 	for _, address := range []string{"", sandbox} {
@@ -97,7 +96,7 @@ func openShop(t *testing.T, client *http.Client, environment []string, args ...s
 	}
 	s := &shop{t: t, client: client, Server: i.Start(append([]string{"--sandbox-database", sandbox}, args...)...)}
 	s.id, s.secret = i.Client("Test")
-	s.token = perksdtest.TokenOf(t, client, s.URL, s.id, s.secret).AccessToken
+	s.token = programs.TokenOf(t, client, s.URL, s.id, s.secret).AccessToken
 	return s
 }
 
@@ -131,7 +130,7 @@ func (s *shop) ask(method, path, token, body string, header ...string) (status i
 // openSecureShop has a certificate.
 func openSecureShop(t *testing.T, args ...string) *shop {
 	t.Helper()
-	authority := certtest.New(t, "Our own")
+	authority := servertest.NewAuthority(t, "Our own")
 	pair := authority.Issue()
 	folder := t.TempDir()
 	certFile, keyFile := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")

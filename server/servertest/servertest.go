@@ -1,5 +1,5 @@
-// Package servertest starts the real server over a real database on loopback, for tests of the server and of everything
-// that talks to it. Only tests import it.
+// Package servertest starts the real server over a real database on loopback, checks every exchange with it against the
+// OpenAPI description, and issues certificates. Only tests and cmd/dev import it.
 package servertest
 
 import (
@@ -21,7 +21,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server"
-	"example.com/perks/server/apitest"
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
 )
@@ -62,7 +61,7 @@ func Start(t testing.TB, options ...func(*server.Config)) *Server {
 func (s *Server) With(t testing.TB) *Server {
 	with := *s
 	with.t = t
-	with.client = &http.Client{Transport: apitest.New(t, s.http.Client().Transport)}
+	with.client = &http.Client{Transport: NewChecker(t, s.http.Client().Transport)}
 	return &with
 }
 

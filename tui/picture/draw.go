@@ -9,13 +9,13 @@ import (
 	"github.com/muesli/termenv"
 	scale "golang.org/x/image/draw"
 
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // Draw draws an image in at most so many columns and lines, as large as its proportions allow, but no larger than it is.
 // It takes some milliseconds for a large terminal, so keep what it returns as long as size and theme stay. With at
 // least 256 colours a cell is two pixels; with fewer it is a shade.
-func Draw(img image.Image, width, height int, look *theme.Theme) []string {
+func Draw(img image.Image, width, height int, look *widget.Theme) []string {
 	if img == nil || width < 1 || height < 1 || img.Bounds().Empty() {
 		return nil
 	}
@@ -24,7 +24,7 @@ func Draw(img image.Image, width, height int, look *theme.Theme) []string {
 	case termenv.TrueColor, termenv.ANSI256:
 		return halfBlocks(resize(img, size, scale.BiLinear), look.Profile == termenv.ANSI256)
 	}
-	return shades(resize(img, image.Pt(size.X, (size.Y+1)/2), scale.BiLinear), look.Name == theme.Light)
+	return shades(resize(img, image.Pt(size.X, (size.Y+1)/2), scale.BiLinear), look.Name == widget.LightTheme)
 }
 
 // halfBlocks draws two pixels in each cell: the upper in the character's colour, the lower in that behind it.

@@ -11,7 +11,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"example.com/perks/tui/picture"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // quarters is red, green, blue and white, from the upper left on.
@@ -27,7 +27,7 @@ func quarters(width, height int) *image.RGBA {
 }
 
 func TestACellIsTwoPixels(t *testing.T) {
-	got := picture.Draw(quarters(2, 2), 10, 10, theme.New(theme.Dark, termenv.TrueColor))
+	got := picture.Draw(quarters(2, 2), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
 	want := []string{"\x1b[38;2;255;0;0m\x1b[48;2;0;0;255m▀\x1b[38;2;0;255;0m\x1b[48;2;255;255;255m▀\x1b[0m"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -35,7 +35,7 @@ func TestACellIsTwoPixels(t *testing.T) {
 }
 
 func TestAColourIsWrittenOnceForCellsBesideEachOther(t *testing.T) {
-	got := picture.Draw(quarters(4, 4), 10, 10, theme.New(theme.Dark, termenv.ANSI256))
+	got := picture.Draw(quarters(4, 4), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.ANSI256))
 	want := []string{
 		"\x1b[38;5;196m\x1b[48;5;196m▀▀\x1b[38;5;46m\x1b[48;5;46m▀▀\x1b[0m",
 		"\x1b[38;5;21m\x1b[48;5;21m▀▀\x1b[38;5;231m\x1b[48;5;231m▀▀\x1b[0m",
@@ -52,13 +52,13 @@ func TestFewColoursAreShades(t *testing.T) {
 		fade.SetGray(x, 1, color.Gray{uint8(x * 63)})
 	}
 	for name, test := range map[string]struct {
-		look *theme.Theme
+		look *widget.Theme
 		want string
 	}{
-		"no colours":                  {theme.New(theme.None, termenv.TrueColor), " ░▒▓█"},
-		"16 colours on dark":          {theme.New(theme.Dark, termenv.ANSI), " ░▒▓█"},
-		"16 colours on light":         {theme.New(theme.Light, termenv.ANSI), "█▓▒░ "},
-		"high contrast on 16 colours": {theme.New(theme.HighContrast, termenv.ANSI), " ░▒▓█"},
+		"no colours":                  {widget.NewTheme(widget.NoTheme, termenv.TrueColor), " ░▒▓█"},
+		"16 colours on dark":          {widget.NewTheme(widget.DarkTheme, termenv.ANSI), " ░▒▓█"},
+		"16 colours on light":         {widget.NewTheme(widget.LightTheme, termenv.ANSI), "█▓▒░ "},
+		"high contrast on 16 colours": {widget.NewTheme(widget.HighContrastTheme, termenv.ANSI), " ░▒▓█"},
 	} {
 		if diff := cmp.Diff([]string{test.want}, picture.Draw(fade, 10, 10, test.look)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
@@ -67,7 +67,7 @@ func TestFewColoursAreShades(t *testing.T) {
 }
 
 func TestProportionsAreKept(t *testing.T) {
-	look := theme.New(theme.Dark, termenv.TrueColor)
+	look := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 	for name, test := range map[string]struct {
 		image, room, want image.Point // want is columns and lines
 	}{
@@ -87,7 +87,7 @@ func TestProportionsAreKept(t *testing.T) {
 }
 
 func TestNothingIsDrawnOfNothingOrIntoNoRoom(t *testing.T) {
-	look := theme.New(theme.Dark, termenv.TrueColor)
+	look := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 	for name, lines := range map[string][]string{
 		"no image":   picture.Draw(nil, 10, 10, look),
 		"an empty":   picture.Draw(image.NewRGBA(image.Rectangle{}), 10, 10, look),
@@ -102,7 +102,7 @@ func TestNothingIsDrawnOfNothingOrIntoNoRoom(t *testing.T) {
 }
 
 func TestTransparentIsWhitePaper(t *testing.T) {
-	lines := picture.Draw(image.NewNRGBA(image.Rect(0, 0, 1, 2)), 10, 10, theme.New(theme.Dark, termenv.TrueColor))
+	lines := picture.Draw(image.NewNRGBA(image.Rect(0, 0, 1, 2)), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
 	if got := strings.Join(lines, "\n"); got != "\x1b[38;2;255;255;255m\x1b[48;2;255;255;255m▀\x1b[0m" {
 		t.Errorf("%q", got)
 	}
@@ -114,10 +114,10 @@ func BenchmarkDrawInALargeTerminal(b *testing.B) {
 	for i := range noise.Pix {
 		noise.Pix[i] = byte(i * i * 31)
 	}
-	for name, look := range map[string]*theme.Theme{
-		"truecolour": theme.New(theme.Dark, termenv.TrueColor),
-		"256":        theme.New(theme.Dark, termenv.ANSI256),
-		"shades":     theme.New(theme.None, termenv.Ascii),
+	for name, look := range map[string]*widget.Theme{
+		"truecolour": widget.NewTheme(widget.DarkTheme, termenv.TrueColor),
+		"256":        widget.NewTheme(widget.DarkTheme, termenv.ANSI256),
+		"shades":     widget.NewTheme(widget.NoTheme, termenv.Ascii),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

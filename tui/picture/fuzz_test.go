@@ -8,7 +8,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"example.com/perks/tui/picture"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 func FuzzWhateverComesIsDrawnOrRefused(f *testing.F) {
@@ -27,7 +27,7 @@ func FuzzWhateverComesIsDrawnOrRefused(f *testing.F) {
 		if (img == nil) == (err == nil) {
 			t.Fatalf("an image: %v, and %v", img != nil, err)
 		}
-		lines := picture.Draw(img, int(width), int(height), theme.New(theme.Light, termenv.Profile(colours%4)))
+		lines := picture.Draw(img, int(width), int(height), widget.NewTheme(widget.LightTheme, termenv.Profile(colours%4)))
 		if len(lines) > int(height) {
 			t.Fatalf("%d lines in the room of %d", len(lines), height)
 		}

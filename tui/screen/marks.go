@@ -8,9 +8,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // Marks is the perks that are to be redeemed together, in the order in which they were marked.
@@ -48,7 +48,7 @@ func (m Marks) hidden(page []api.Perk) int {
 
 // Say counts the marks, and those that the page does not show: "3 marked, 1 not on this page"; "" if there are none.
 func (m Marks) Say(page []api.Perk) string {
-	said := components.Count(int64(len(m))) + " marked"
+	said := widget.Count(int64(len(m))) + " marked"
 	switch hidden := m.hidden(page); {
 	case len(m) == 0:
 		return ""
@@ -57,7 +57,7 @@ func (m Marks) Say(page []api.Perk) string {
 	case hidden == len(m):
 		return said + ", not on this page"
 	default:
-		return said + ", " + components.Count(int64(hidden)) + " not on this page"
+		return said + ", " + widget.Count(int64(hidden)) + " not on this page"
 	}
 }
 
@@ -85,7 +85,7 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 	options := []string{fmt.Sprintf("Redeem %d marked: %s", len(m), m.names())}
 	then := []func() tea.Cmd{func() tea.Cmd { return open(slices.Clone(m)...) }}
 	if under != nil {
-		options = append(options, "Redeem only the one under the cursor: "+plain.Line(under.Title))
+		options = append(options, "Redeem only the one under the cursor: "+display.Line(under.Title))
 		then = append(then, func() tea.Cmd { return open(*under) })
 	}
 	return shell.Post(Pick{
@@ -97,7 +97,7 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 func (m Marks) names() string {
 	names := make([]string, len(m))
 	for i := range m {
-		names[i] = plain.Line(m[i].Title)
+		names[i] = display.Line(m[i].Title)
 	}
 	return strings.Join(names, ", ")
 }

@@ -1,5 +1,5 @@
-// Package screen is what a screen is, and what it is given to work with: the shell around it, the routes to other screens,
-// and loaders and senders, which do all waiting outside of Update and View.
+// Package screen is what a screen is and what it is given to work with: the shell around it, routes to other screens, loaders
+// and senders, which do all waiting outside of Update and View, and the dialogs that open over a screen.
 //
 // It knows no single screen.
 package screen
@@ -8,7 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // Screen is one screen. It sees no keys: the shell turns them into actions, or into text of the form that it shows. All
@@ -30,7 +30,7 @@ type Screen interface {
 	// View draws the screen. The shell crops what does not fit, but a screen should fit by itself.
 	View() string
 	// Form returns the form whose text is being typed, nil if none is.
-	Form() *components.Form
+	Form() *widget.Form
 	// Unsaved says, as a sentence, what would be lost if the screen were closed now; "" if nothing.
 	Unsaved() string
 	// Linear says all that View shows as plain lines without drawing, for people who listen to it.

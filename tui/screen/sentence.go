@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // Sentence makes a sentence of an error, whose text by custom is part of one: with a capital letter, a full stop, and nothing
@@ -14,7 +14,7 @@ func Sentence(before string, err error) string {
 	if err == nil {
 		return ""
 	}
-	text := before + strings.TrimSpace(plain.Line(err.Error()))
+	text := before + strings.TrimSpace(display.Line(err.Error()))
 	if text == "" {
 		return ""
 	}

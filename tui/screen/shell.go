@@ -6,13 +6,13 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // Shell is what every screen is given. The application changes Account and Theme in its Update; screens only read them, and
 // keep no copies.
 type Shell struct {
-	Theme    *theme.Theme
+	Theme    *widget.Theme
 	Keys     *actions.Registry
 	Account  Account // its Client is nil before a login
 	Accounts Accounts

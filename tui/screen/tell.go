@@ -5,7 +5,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // Kind is how a message is meant. Each has a word or mark of its own besides its colour.
@@ -54,7 +54,7 @@ type Pick struct {
 // Prompt asks for one line of text.
 type Prompt struct {
 	Title string
-	Field components.Field
+	Field widget.Field
 	Then  func(value string) tea.Cmd
 	Left  func() tea.Cmd // runs if nothing is given; may be nil
 }

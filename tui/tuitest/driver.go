@@ -1,5 +1,5 @@
 // Package tuitest drives the terminal UI in a test: it presses keys, reads the screen, and waits for what should appear on
-// it. There is no terminal; the model, the client and, for flows, the server are the real ones. Only tests import it.
+// it, in process or at a real terminal. The model, the client and, for flows, the server are the real ones.
 package tuitest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // patience is how long something may take to appear on the screen.
@@ -92,7 +92,7 @@ func start(t testing.TB, accounts *Accounts, now time.Time, changes []func(*tui.
 	}
 	options := tui.Options{
 		Accounts: d.Accounts, Memory: d.Memory, Desktop: d.Desktop,
-		Theme: theme.None, Colours: termenv.Ascii,
+		Theme: widget.NoTheme, Colours: termenv.Ascii,
 		Now: func() time.Time { return d.now }, After: d.after, NewID: ids(),
 	}
 	for _, change := range changes {

@@ -11,8 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
 
-	"example.com/perks/tui/components"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this package anew")
@@ -20,10 +19,10 @@ var update = flag.Bool("update", false, "write the golden files of this package 
 // The sizes and looks of golden files.
 var (
 	sizes = [][2]int{{30, 8}, {60, 20}, {80, 24}, {120, 40}}
-	looks = map[string]*theme.Theme{
-		"plain": theme.New(theme.None, termenv.Ascii),
-		"light": theme.New(theme.Light, termenv.TrueColor),
-		"dark":  theme.New(theme.Dark, termenv.TrueColor),
+	looks = map[string]*widget.Theme{
+		"plain": widget.NewTheme(widget.NoTheme, termenv.Ascii),
+		"light": widget.NewTheme(widget.LightTheme, termenv.TrueColor),
+		"dark":  widget.NewTheme(widget.DarkTheme, termenv.TrueColor),
 	}
 )
 
@@ -44,7 +43,7 @@ func (d *Driver) Golden(name string) {
 	d.Resize(80, 24)
 }
 
-func (d *Driver) dressed(look *theme.Theme) { d.App.Shell().Theme = look }
+func (d *Driver) dressed(look *widget.Theme) { d.App.Shell().Theme = look }
 
 func compare(t testing.TB, file, got string) {
 	t.Helper()
@@ -92,7 +91,7 @@ func (d *Driver) fitting(width, height int) string {
 		d.t.Fatalf("at %dx%d there are %d lines:\n%s", width, height, len(lines), view)
 	}
 	for _, line := range lines {
-		if got := components.Width(line); got > width {
+		if got := widget.Width(line); got > width {
 			d.t.Fatalf("at %dx%d a line takes %d cells: %q", width, height, got, line)
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	i := perksdtest.InstallOver(t, "sqlite:"+folder+"/perks.db")
+	i := programs.InstallOver(t, "sqlite:"+folder+"/perks.db")
 	server := i.Start()
 	c := sendCustomers(t, i, server)
 	c.come(100)
@@ -39,7 +39,7 @@ func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	if err != nil || len(former) != 1 {
 		t.Fatalf("the former database is not kept once: %q, %v", former, err)
 	}
-	original := perksdtest.InstallOver(t, "sqlite:"+former[0])
+	original := programs.InstallOver(t, "sqlite:"+former[0])
 	c.check(original)
 	if original.Must("", "export", "users") != copied.Must("", "export", "users") {
 		t.Error("the users of the copy are not those of the original")
@@ -50,7 +50,7 @@ func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 }
 
 // servesFrom starts a server on what was restored, where so many of a perk were redeemed: a unit more can be, and no other.
-func servesFrom(t *testing.T, copied *perksdtest.Installation, redeemed int) {
+func servesFrom(t *testing.T, copied *programs.Installation, redeemed int) {
 	t.Helper()
 	copied.ImportCSV("perks", perkCSV("rush", redeemed+1))
 	second := copied.Start()
@@ -67,7 +67,7 @@ func servesFrom(t *testing.T, copied *perksdtest.Installation, redeemed int) {
 func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	database := startCluster(t)
-	i := perksdtest.InstallOver(t, database.DSN("perks"))
+	i := programs.InstallOver(t, database.DSN("perks"))
 	c := sendCustomers(t, i, i.StartTogether(2)...)
 	c.come(100)
 	before := c.ledger.copy()
@@ -79,7 +79,7 @@ func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	c.check(i)
 
 	typeWhatIsSaid(t, i, "restore", dump)
-	restored := perksdtest.InstallOver(t, database.DSN("perks_restored"))
+	restored := programs.InstallOver(t, database.DSN("perks_restored"))
 	kept := restored.Redemptions()
 	before.check(t, kept, manyCustomers)
 	if len(kept) > after+customersAtOnce {
@@ -90,7 +90,7 @@ func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 }
 
 // typeWhatIsSaid has a shell run the command line that perksd names instead of doing the work itself.
-func typeWhatIsSaid(t *testing.T, i *perksdtest.Installation, args ...string) {
+func typeWhatIsSaid(t *testing.T, i *programs.Installation, args ...string) {
 	t.Helper()
 	said, err := i.Command(args...).CombinedOutput()
 	if err == nil {

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 // customers redeem the perk rush without a break, one after the other at each of several tills. Whoever gets no answer asks
 // again under the same key, at the next server, until there is one.
 type customers struct {
 	*testing.T
-	servers []*perksdtest.Server
+	servers []*programs.Server
 	till    *till
 	ledger  *ledger
 
@@ -30,7 +30,7 @@ const (
 )
 
 // sendCustomers has them come until leave.
-func sendCustomers(t *testing.T, i *perksdtest.Installation, servers ...*perksdtest.Server) *customers {
+func sendCustomers(t *testing.T, i *programs.Installation, servers ...*programs.Server) *customers {
 	t.Helper()
 	i.ImportCSV("users", usersCSV(manyCustomers))
 	i.ImportCSV("perks", perkCSV("rush", manyCustomers))
@@ -90,7 +90,7 @@ func (c *customers) leave() {
 }
 
 // check holds what all were told against the database: everyone who came has one redemption, the acknowledged one.
-func (c *customers) check(i *perksdtest.Installation) {
+func (c *customers) check(i *programs.Installation) {
 	c.Helper()
 	kept := i.Redemptions()
 	c.ledger.check(c.T, kept, manyCustomers)

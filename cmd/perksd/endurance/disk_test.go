@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 // diskSize, in KiB, holds the database of a test several times.
@@ -19,8 +19,8 @@ const diskSize = 32 << 10
 // break, and has room made again.
 func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
-	disk := perksdtest.NewDisk(t, diskSize)
-	i := perksdtest.InstallOn(t, disk)
+	disk := programs.NewDisk(t, diskSize)
+	i := programs.InstallOn(t, disk)
 	server := i.Start()
 	ready := watchReadiness(t, server)
 	ready.becomes(true)
@@ -55,7 +55,7 @@ func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 }
 
 // refusesChanges tries a redemption until it is refused, and holds the refusal against what is promised of one.
-func refusesChanges(t *testing.T, server *perksdtest.Server, token, user string) {
+func refusesChanges(t *testing.T, server *programs.Server, token, user string) {
 	t.Helper()
 	eventually(t, atLast, "a redemption was refused", func() bool {
 		request, err := http.NewRequest(http.MethodPost, server.URL+"/v2/partners/perks/rush/redeem", strings.NewReader(`{"user_id":"`+user+`"}`))
@@ -86,17 +86,17 @@ func refusesChanges(t *testing.T, server *perksdtest.Server, token, user string)
 }
 
 // answersReads asks for each kind of thing that can be read.
-func answersReads(t *testing.T, server *perksdtest.Server, token string) {
+func answersReads(t *testing.T, server *programs.Server, token string) {
 	t.Helper()
 	for _, path := range []string{"/perks", "/perks?sort=title&q=ru", "/perks/rush", "/perks/users/u-0000?type=redeemed", "/perks/users/u-0000?type=available"} {
-		if status := perksdtest.StatusOf(t, server.URL+"/v2/partners"+path, token); status != http.StatusOK {
+		if status := programs.StatusOf(t, server.URL+"/v2/partners"+path, token); status != http.StatusOK {
 			t.Errorf("%s is answered %d", path, status)
 		}
 	}
 }
 
 // leavesAllAsItWas has the operator's commands meet the full disk.
-func leavesAllAsItWas(t *testing.T, i *perksdtest.Installation, disk *perksdtest.Disk) {
+func leavesAllAsItWas(t *testing.T, i *programs.Installation, disk *programs.Disk) {
 	t.Helper()
 	const full = "there is no room on the disk"
 	i.Refuses(full, "backup", filepath.Join(disk.Folder, "copy.db"))
@@ -122,7 +122,7 @@ func leavesAllAsItWas(t *testing.T, i *perksdtest.Installation, disk *perksdtest
 }
 
 // saysLittle checks that the log of a server that failed thousands of times is not full of it.
-func saysLittle(t *testing.T, server *perksdtest.Server) {
+func saysLittle(t *testing.T, server *programs.Server) {
 	t.Helper()
 	requests, others := 0, 0
 	for line := range strings.Lines(server.Rest()) {
@@ -143,9 +143,9 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
 	database := startCluster(t)
 	folder, _ := database.Host()
-	disk := perksdtest.NewDiskOf(t, folder, diskSize)
+	disk := programs.NewDiskOf(t, folder, diskSize)
 	execute(t, database, `CREATE TABLESPACE small LOCATION '`+disk.Path("")+`'`, `CREATE DATABASE small TABLESPACE small TEMPLATE template0`)
-	i := perksdtest.InstallOver(t, database.DSN("small"))
+	i := programs.InstallOver(t, database.DSN("small"))
 	servers := i.StartTogether(2)
 	c := sendCustomers(t, i, servers...)
 	c.come(100)
@@ -163,7 +163,7 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 		s.WaitFor(t, "a disk of PostgreSQL is full, so changes are refused: make room on it")
 		refusesChanges(t, s, c.till.token, late.user)
 		answersReads(t, s, c.till.token)
-		if status := perksdtest.StatusOf(t, s.URL+"/readyz", ""); status != http.StatusServiceUnavailable {
+		if status := programs.StatusOf(t, s.URL+"/readyz", ""); status != http.StatusServiceUnavailable {
 			t.Errorf("/readyz says %d while redemptions are refused", status)
 		}
 	}
@@ -190,13 +190,13 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 // TestALogWithoutRoomDoesNotStopTheServer has stderr lead to a file on a full disk.
 func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
 	t.Parallel()
-	disk := perksdtest.NewDisk(t, 64)
+	disk := programs.NewDisk(t, 64)
 	log, err := os.OpenFile(disk.Path("log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	i := perksdtest.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db"))
+	i := programs.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db"))
 	server := i.StartLoggingTo(log)
 	disk.Fill(0)
 	c := sendCustomers(t, i, server)

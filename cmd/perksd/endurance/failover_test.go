@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 // backWithin is how long redemptions may be refused when the primary is lost.
@@ -130,7 +130,7 @@ func (p *pair) readUntil(token string, ended func() bool) {
 		for _, path := range []string{"/perks", "/perks/rush", "/perks/users/u-0000?type=redeemed"} {
 			for _, s := range p.servers {
 				begun := time.Now()
-				if status := perksdtest.StatusOf(p.T, s.URL+"/v2/partners"+path, token); status != http.StatusOK {
+				if status := programs.StatusOf(p.T, s.URL+"/v2/partners"+path, token); status != http.StatusOK {
 					p.Errorf("%s is answered %d", path, status)
 				}
 				slowest = max(slowest, time.Since(begun))

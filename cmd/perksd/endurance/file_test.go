@@ -11,7 +11,7 @@ import (
 
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 // TestNothingIsAcknowledgedIntoAFileThatIsGone takes the files of a SQLite database away under people who redeem. What was
@@ -49,8 +49,8 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 type goneFile struct {
 	*testing.T
 	path      string
-	installed *perksdtest.Installation
-	server    *perksdtest.Server
+	installed *programs.Installation
+	server    *programs.Server
 	watch     *watch
 	customers *customers
 	late      attempt // of who came while it was away
@@ -58,7 +58,7 @@ type goneFile struct {
 
 func newGoneFile(t *testing.T) *goneFile {
 	g := &goneFile{T: t, path: filepath.Join(t.TempDir(), "perks.db")}
-	g.installed = perksdtest.InstallOver(t, "sqlite:"+g.path)
+	g.installed = programs.InstallOver(t, "sqlite:"+g.path)
 	g.server = g.installed.Start()
 	g.watch = watchReadiness(t, g.server)
 	g.watch.becomes(true)
@@ -111,7 +111,7 @@ func (g *goneFile) isServed() {
 func TestDamageToAFileIsToldAndStaysWhereItIs(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "perks.db")
-	i := perksdtest.InstallOver(t, "sqlite:"+path)
+	i := programs.InstallOver(t, "sqlite:"+path)
 	i.ImportCSV("users", usersCSV(10))
 	i.ImportCSV("perks", perkCSV("rush", 10))
 	owner, _ := i.Client("Owner")
@@ -120,7 +120,7 @@ func TestDamageToAFileIsToldAndStaysWhereItIs(t *testing.T) {
 
 	server := i.Start()
 	till := newTill(t, i.Token(server.URL), 1)
-	if status := perksdtest.StatusOf(t, server.URL+"/v2/get-property/7", till.token); status != http.StatusInternalServerError {
+	if status := programs.StatusOf(t, server.URL+"/v2/get-property/7", till.token); status != http.StatusInternalServerError {
 		t.Errorf("what is damaged is answered %d, want 500", status)
 	}
 	server.WaitFor(t, "the database is damaged; 'perksd restore' brings a backup back")

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 // answeredWithin is how long a request may take, whatever the database does: 15 s for the work on it, and a little.
@@ -18,7 +18,7 @@ const answeredWithin = 17 * time.Second
 func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 	t.Parallel()
 	database := startCluster(t)
-	i := perksdtest.InstallOver(t, database.DSN("perks"))
+	i := programs.InstallOver(t, database.DSN("perks"))
 	server := i.Start()
 	ready := watchReadiness(t, server)
 	ready.becomes(true)
@@ -42,7 +42,7 @@ func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 				}
 				return
 			}
-			if status, err := perksdtest.Get(server.URL+"/v2/partners/perks", c.till.token); err != nil || status != http.StatusServiceUnavailable {
+			if status, err := programs.Get(server.URL+"/v2/partners/perks", c.till.token); err != nil || status != http.StatusServiceUnavailable {
 				t.Errorf("a read is answered %d, %v", status, err)
 			}
 		})
@@ -74,7 +74,7 @@ func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 func TestAServerWithoutItsDatabaseDoesNotStart(t *testing.T) {
 	t.Parallel()
 	database := startCluster(t)
-	i := perksdtest.InstallOver(t, database.DSN("perks"))
+	i := programs.InstallOver(t, database.DSN("perks"))
 	if err := database.Kill(); err != nil {
 		t.Fatal(err)
 	}

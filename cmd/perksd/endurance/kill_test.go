@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store/postgres/cluster"
 )
 
@@ -24,25 +24,25 @@ const (
 
 func TestNothingAcknowledgedIsLostInTwentyKillsOverSQLite(t *testing.T) {
 	t.Parallel()
-	killAgainAndAgain(t, perksdtest.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db")), 1)
+	killAgainAndAgain(t, programs.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db")), 1)
 }
 
 func TestNothingAcknowledgedIsLostInTwentyKillsOfTwoReplicas(t *testing.T) {
 	t.Parallel()
-	killAgainAndAgain(t, perksdtest.InstallOver(t, cluster.Database(t)), 2)
+	killAgainAndAgain(t, programs.InstallOver(t, cluster.Database(t)), 2)
 }
 
 // siege is a rush during which servers die.
 type siege struct {
 	*testing.T
-	installed *perksdtest.Installation
-	servers   []*perksdtest.Server
+	installed *programs.Installation
+	servers   []*programs.Server
 	till      *till
 	ledger    *ledger
 	random    *rand.Rand
 }
 
-func killAgainAndAgain(t *testing.T, i *perksdtest.Installation, servers int) {
+func killAgainAndAgain(t *testing.T, i *programs.Installation, servers int) {
 	i.ImportCSV("users", usersCSV(killRounds*usersPerRound))
 	i.ImportCSV("perks", perkCSV("rush", killStock))
 	s := &siege{T: t, installed: i, servers: i.StartTogether(servers), ledger: newLedger(), random: rand.New(rand.NewPCG(1, 2))}

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
-func TestMain(m *testing.M) { perksdtest.Main(m) }
+func TestMain(m *testing.M) { programs.Main(m) }
 
 const (
 	often  = 20 * time.Millisecond // between two questions whether something has come about

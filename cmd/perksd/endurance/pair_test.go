@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store/postgres/cluster"
 )
 
@@ -17,8 +17,8 @@ import (
 type pair struct {
 	*testing.T
 	primary, standby *cluster.Cluster
-	installed        *perksdtest.Installation
-	servers          []*perksdtest.Server
+	installed        *programs.Installation
+	servers          []*programs.Server
 	watches          []*watch
 }
 
@@ -30,7 +30,7 @@ func newPair(t *testing.T) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stopCluster(t, p.standby) })
-	p.installed = perksdtest.InstallOver(t, bothAddresses(p.primary, p.standby))
+	p.installed = programs.InstallOver(t, bothAddresses(p.primary, p.standby))
 	p.servers = p.installed.StartTogether(2)
 	for _, s := range p.servers {
 		p.watches = append(p.watches, watchReadiness(t, s))

@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 // TestReadinessFollowsTheDatabase has the database die and come back, while the server lives on.
 func TestReadinessFollowsTheDatabase(t *testing.T) {
 	t.Parallel()
 	database := startCluster(t)
-	server := perksdtest.InstallOver(t, database.DSN("perks")).Start()
+	server := programs.InstallOver(t, database.DSN("perks")).Start()
 	readiness := watchReadiness(t, server)
 	readiness.becomes(true)
 	died := time.Now()

@@ -14,7 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"example.com/perks/api"
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/auth"
 	"example.com/perks/store/postgres/cluster"
 )
@@ -24,7 +24,7 @@ import (
 func TestTwoReplicasGiveAwayWhatThereIsOnce(t *testing.T) {
 	t.Parallel()
 	const users, stock = 100, 50
-	i := perksdtest.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, cluster.Database(t))
 	replicas := i.StartTogether(2)
 	i.ImportCSV("users", usersCSV(users))
 	i.ImportCSV("perks", perkCSV("rush", stock))
@@ -82,7 +82,7 @@ func agree(underKey bool, a, b told) bool {
 
 func TestStockThatIsAddedIsThereOnEveryReplica(t *testing.T) {
 	t.Parallel()
-	i := perksdtest.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, cluster.Database(t))
 	replicas := i.StartTogether(2)
 	i.ImportCSV("users", usersCSV(4))
 	till := newTill(t, i.Token(replicas[0].URL), 1)
@@ -109,10 +109,10 @@ func TestStockThatIsAddedIsThereOnEveryReplica(t *testing.T) {
 const outWithin = 5 * time.Second
 
 // outOn tells how long after do each of the servers last let a token in. Meanwhile another client's is never refused.
-func outOn(t *testing.T, servers []*perksdtest.Server, leaving, staying string, do func()) {
+func outOn(t *testing.T, servers []*programs.Server, leaving, staying string, do func()) {
 	t.Helper()
-	status := func(s *perksdtest.Server, token string) int {
-		return perksdtest.StatusOf(t, s.URL+"/v2/partners/perks", token)
+	status := func(s *programs.Server, token string) int {
+		return programs.StatusOf(t, s.URL+"/v2/partners/perks", token)
 	}
 	for i, s := range servers {
 		if got := status(s, leaving); got != http.StatusOK {
@@ -161,10 +161,10 @@ func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := perksdtest.InstallOver(t, r.address(t))
+			i := programs.InstallOver(t, r.address(t))
 			replicas := i.StartTogether(r.replicas)
 			id, secret := i.Client("Leaving")
-			leaving := perksdtest.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret).AccessToken
+			leaving := programs.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret).AccessToken
 			staying := i.Token(replicas[len(replicas)-1].URL)
 			outOn(t, replicas, leaving, staying, func() { i.Must("", "client", "disable", id) })
 		})
@@ -174,18 +174,18 @@ func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
 // TestADroppedKeyIsOutOnEveryReplica drops the one key that signs. What is issued once all know of it is good everywhere.
 func TestADroppedKeyIsOutOnEveryReplica(t *testing.T) {
 	t.Parallel()
-	i := perksdtest.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, cluster.Database(t))
 	replicas := i.StartTogether(3)
 	id, secret := i.Client("Steady")
-	token := func(s *perksdtest.Server) string {
-		return perksdtest.TokenOf(t, http.DefaultClient, s.URL, id, secret).AccessToken
+	token := func(s *programs.Server) string {
+		return programs.TokenOf(t, http.DefaultClient, s.URL, id, secret).AccessToken
 	}
 	old := token(replicas[0])
 	outOn(t, replicas, old, "", func() { i.Must("", "keys", "drop", keyOf(t, old), "--yes") })
 	for _, issuer := range replicas {
 		fresh := token(issuer)
 		for _, s := range replicas {
-			if got := perksdtest.StatusOf(t, s.URL+"/v2/partners/perks", fresh); got != http.StatusOK {
+			if got := programs.StatusOf(t, s.URL+"/v2/partners/perks", fresh); got != http.StatusOK {
 				t.Errorf("a token of the new key is answered %d", got)
 			}
 		}
@@ -204,13 +204,13 @@ func keyOf(t *testing.T, token string) string {
 
 func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 	t.Parallel()
-	i := perksdtest.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, cluster.Database(t))
 	replicas := i.StartTogether(2, "--hourly")
 	id, secret := i.Client("Hourly")
-	here := perksdtest.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret)
-	there := perksdtest.TokenOf(t, http.DefaultClient, replicas[1].URL, id, secret)
+	here := programs.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret)
+	there := programs.TokenOf(t, http.DefaultClient, replicas[1].URL, id, secret)
 	if !here.ExpiresAt.Equal(there.ExpiresAt) { // an hour began between the two
-		here = perksdtest.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret)
+		here = programs.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret)
 	}
 	if here.AccessToken != there.AccessToken {
 		t.Errorf("two tokens of one hour differ: %s and %s", here.AccessToken, there.AccessToken)
@@ -221,7 +221,7 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 // PERKS_ENDURANCE=long after each.
 func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 	t.Parallel()
-	i := perksdtest.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, cluster.Database(t))
 	replicas := i.StartTogether(3)
 	id, secret := i.Client("Steady")
 	tokens := []string{}
@@ -229,7 +229,7 @@ func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 	issued, tried := 0, 0
 	issueAndTry := func() (newest []string) {
 		for _, r := range replicas {
-			token := perksdtest.TokenOf(t, http.DefaultClient, r.URL, id, secret).AccessToken
+			token := programs.TokenOf(t, http.DefaultClient, r.URL, id, secret).AccessToken
 			issued++
 			key := keyOf(t, token)
 			newest = append(newest, key)
@@ -241,7 +241,7 @@ func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 			for _, token := range append(latest, tokens...) {
 				for _, other := range replicas {
 					tried++
-					if got := perksdtest.StatusOf(t, other.URL+"/v2/partners/perks", token); got != http.StatusOK {
+					if got := programs.StatusOf(t, other.URL+"/v2/partners/perks", token); got != http.StatusOK {
 						t.Fatalf("a token is answered %d", got)
 					}
 				}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 const (
@@ -51,7 +51,7 @@ type crowd struct {
 // cut off when its time is up, and who asks an honest question meanwhile is answered at once.
 func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 	allowManyFiles(t)
-	i := perksdtest.Install(t)
+	i := programs.Install(t)
 	i.ImportCSV("users", "id\nalice\n")
 	i.ImportCSV("perks", longPerks(100))
 	server := i.Start()
@@ -239,7 +239,7 @@ func ask(url, token string) error {
 }
 
 // memory is the most that the process has had in memory until now, in KiB.
-func memory(t *testing.T, s *perksdtest.Server) int {
+func memory(t *testing.T, s *programs.Server) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/perksd/perksdtest"
+	"example.com/perks/cmd/dev/programs"
 )
 
 // watch asks a server again and again whether it is ready. The process has to be well all the while.
@@ -24,7 +24,7 @@ type change struct {
 }
 
 // watchReadiness watches until stop, at the latest until the end of the test.
-func watchReadiness(t *testing.T, s *perksdtest.Server) *watch {
+func watchReadiness(t *testing.T, s *programs.Server) *watch {
 	stopped := make(chan struct{})
 	w := &watch{t: t, url: s.URL, changes: make(chan change, 100)}
 	var watching sync.WaitGroup
@@ -47,10 +47,10 @@ func (w *watch) ask(stopped <-chan struct{}) {
 			return
 		case <-next.C:
 		}
-		if status, err := perksdtest.Get(w.url+"/livez", ""); err != nil || status != http.StatusOK {
+		if status, err := programs.Get(w.url+"/livez", ""); err != nil || status != http.StatusOK {
 			w.t.Errorf("/livez answers %d, %v", status, err)
 		}
-		status, err := perksdtest.Get(w.url+"/readyz", "")
+		status, err := programs.Get(w.url+"/readyz", "")
 		if err != nil {
 			w.t.Errorf("/readyz: %v", err)
 		}

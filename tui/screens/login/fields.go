@@ -3,9 +3,9 @@ package login
 import (
 	"strings"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // The fields of the form.
@@ -22,23 +22,23 @@ const (
 const usualName = "default"
 
 // fields are those that are always there. The secret comes last, because Enter in the last field logs in.
-func (s *Screen) fields() []components.Field {
-	return []components.Field{
+func (s *Screen) fields() []widget.Field {
+	return []widget.Field{
 		{Name: nameField, Label: "Profile", Value: usualName, Hint: "such as default", Check: CheckName},
 		{Name: addressField, Label: "Address of the API", Hint: "such as https://perks.example/v2", Check: s.checkAddress},
 		{Name: idField, Label: "Client id", Hint: "such as acme", Check: required("Enter the id of the client.")},
-		{Name: sandboxField, Label: "Sandbox", Kind: components.Switch, Value: components.No},
-		{Name: secretField, Label: "Secret", Kind: components.Secret, Hint: "(not shown)", Check: s.checkSecret},
+		{Name: sandboxField, Label: "Sandbox", Kind: widget.Switch, Value: widget.No},
+		{Name: secretField, Label: "Secret", Kind: widget.Secret, Hint: "(not shown)", Check: s.checkSecret},
 	}
 }
 
 // fill puts a profile into the form and goes to the first thing that is missing.
 func (s *Screen) fill(profile screen.Profile) {
 	if profile.Name != "" {
-		s.form.Set(nameField, plain.Line(profile.Name))
+		s.form.Set(nameField, display.Line(profile.Name))
 	}
-	s.form.Set(addressField, plain.Line(profile.APIURL))
-	s.form.Set(idField, plain.Line(profile.ClientID))
+	s.form.Set(addressField, display.Line(profile.APIURL))
+	s.form.Set(idField, display.Line(profile.ClientID))
 	s.form.Set(sandboxField, yesOrNo(profile.Sandbox))
 	s.form.Set(secretField, "")
 	s.form.Remove(httpField)
@@ -72,12 +72,12 @@ func (s *Screen) entered() screen.Profile {
 	}
 }
 
-func (s *Screen) sandbox() bool { return s.form.Value(sandboxField) == components.Yes }
+func (s *Screen) sandbox() bool { return s.form.Value(sandboxField) == widget.Yes }
 
 // allows tells whether http to another computer is allowed.
 func (s *Screen) allows() bool {
 	if s.asksAboutHTTP() {
-		return s.form.Value(httpField) == components.Yes
+		return s.form.Value(httpField) == widget.Yes
 	}
 	return s.allowed != "" && s.allowed == s.address()
 }
@@ -101,8 +101,8 @@ func (s *Screen) askAboutHTTP(settled bool) {
 	asks := isOpen(address) && (settled || !mayBecomeThisComputer(address))
 	switch {
 	case asks && !s.asksAboutHTTP():
-		s.form.Insert(addressField, components.Field{
-			Name: httpField, Label: "Allow http, on which others could read the secret", Kind: components.Switch, Value: yesOrNo(address == s.allowed),
+		s.form.Insert(addressField, widget.Field{
+			Name: httpField, Label: "Allow http, on which others could read the secret", Kind: widget.Switch, Value: yesOrNo(address == s.allowed),
 		})
 	case !asks && s.asksAboutHTTP():
 		s.form.Remove(httpField)
@@ -111,7 +111,7 @@ func (s *Screen) askAboutHTTP(settled bool) {
 
 func yesOrNo(yes bool) string {
 	if yes {
-		return components.Yes
+		return widget.Yes
 	}
-	return components.No
+	return widget.No
 }

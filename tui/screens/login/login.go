@@ -10,8 +10,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Screen is the screen.
@@ -20,7 +20,7 @@ type Screen struct {
 	why           string // somebody has to log in; "" where nobody has to be told
 	width, height int
 
-	form     *components.Form
+	form     *widget.Form
 	allowed  string // the address at which http is allowed; "" is none
 	askedOf  string // the address that the question about http is about
 	edited   bool   // a person has typed something
@@ -36,7 +36,7 @@ type Screen struct {
 // New makes the screen. Why says why it is shown, as a sentence; it may be "".
 func New(shell *screen.Shell, why string) *Screen {
 	s := &Screen{shell: shell, why: why}
-	s.form = components.NewForm(shell.Theme, s.fields()...)
+	s.form = widget.NewForm(shell.Theme, s.fields()...)
 	s.fill(shell.Account.Profile)
 	return s
 }
@@ -106,7 +106,7 @@ func (s *Screen) Offers() []actions.Offer {
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
 // Form returns the form, which is open all the time: what is typed while the service is asked must not become a command.
-func (s *Screen) Form() *components.Form { return s.form }
+func (s *Screen) Form() *widget.Form { return s.form }
 
 // Unsaved is always "": a login is typed again soon enough, and a secret is not worth keeping on a screen.
 func (s *Screen) Unsaved() string { return "" }

@@ -6,8 +6,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // read is what is known of profiles.
@@ -91,7 +91,7 @@ func (s *Screen) choose(msg chosen) tea.Cmd {
 		return s.connect(s.profiles[msg.index])
 	}
 	return s.shell.Post(screen.Prompt{
-		Title: "A new profile", Field: components.Field{Name: nameField, Label: "Its name", Check: s.checkNewName},
+		Title: "A new profile", Field: widget.Field{Name: nameField, Label: "Its name", Check: s.checkNewName},
 		Then: func(name string) tea.Cmd { return s.shell.Post(named{s, name}) },
 	})
 }

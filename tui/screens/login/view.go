@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // status is what was said last that belongs to no field.
@@ -45,10 +45,10 @@ func (s *Screen) View() string {
 	said, urgent := s.said()
 	before := room
 	if !urgent { // then why comes first
-		before -= len(first(plain.Line(s.why), width, room))
+		before -= len(first(display.Line(s.why), width, room))
 	}
 	lastly := first(said, width, before)
-	why := first(plain.Line(s.why), width, room-len(lastly))
+	why := first(display.Line(s.why), width, room-len(lastly))
 	room += kept - len(lastly) - len(why)
 
 	form := strings.Split(strings.TrimRight(s.form.View(width, tall), "\n"), "\n")
@@ -74,7 +74,7 @@ func (s *Screen) View() string {
 	add(badge, asIs)
 	add(form, asIs)
 	add(lastly, style.Render)
-	return components.Crop(strings.Join(lines, "\n"), s.width, s.height)
+	return widget.Crop(strings.Join(lines, "\n"), s.width, s.height)
 }
 
 // tall is more lines than the form can have.
@@ -87,10 +87,10 @@ func first(text string, width, room int) []string {
 	if text == "" || room <= 0 {
 		return nil
 	}
-	lines := components.Wrap(text, width)
+	lines := widget.Wrap(text, width)
 	if len(lines) > room {
 		lines = lines[:room]
-		lines[room-1] = components.Cut(lines[room-1]+" …", width)
+		lines[room-1] = widget.Cut(lines[room-1]+" …", width)
 	}
 	return lines
 }
@@ -99,9 +99,9 @@ func first(text string, width, room int) []string {
 func (s *Screen) badge(width int) string {
 	look := s.shell.Theme
 	if s.sandbox() {
-		return components.Cut(look.Sandbox.Render(" SANDBOX ")+" "+look.Text.Render(inSandbox), width)
+		return widget.Cut(look.Sandbox.Render(" SANDBOX ")+" "+look.Text.Render(inSandbox), width)
 	}
-	return components.Cut(look.Live.Render(" LIVE ")+" "+look.Text.Render(live), width)
+	return widget.Cut(look.Live.Render(" LIVE ")+" "+look.Text.Render(live), width)
 }
 
 const (
@@ -114,18 +114,18 @@ func (s *Screen) said() (text string, urgent bool) {
 	keys := s.shell.Keys
 	switch {
 	case s.busy():
-		return plain.Line(fmt.Sprintf("Logging in at %s ... %s gives up.", s.entered().APIURL, keys.Key(actions.Cancel))), true
+		return display.Line(fmt.Sprintf("Logging in at %s ... %s gives up.", s.entered().APIURL, keys.Key(actions.Cancel))), true
 	case s.status.failed:
-		return "! " + plain.Line(s.status.text), true
+		return "! " + display.Line(s.status.text), true
 	case s.status.text != "":
-		return plain.Line(s.status.text), true
+		return display.Line(s.status.text), true
 	}
 	entered := s.entered()
 	if p, known := s.known(entered.Name); known && (p.APIURL != entered.APIURL || p.ClientID != entered.ClientID) {
-		return plain.Line(fmt.Sprintf("This replaces profile %s, which is %s at %s.", p.Name, p.ClientID, p.APIURL)), true
+		return display.Line(fmt.Sprintf("This replaces profile %s, which is %s at %s.", p.Name, p.ClientID, p.APIURL)), true
 	}
 	if key := keys.Key(actions.Profile); len(s.profiles) > 1 && key != "" {
-		return fmt.Sprintf("%s chooses among %s.", key, components.Plural(int64(len(s.profiles)), "profile", "profiles")), false
+		return fmt.Sprintf("%s chooses among %s.", key, widget.Plural(int64(len(s.profiles)), "profile", "profiles")), false
 	}
 	return "", false
 }
@@ -134,7 +134,7 @@ func (s *Screen) said() (text string, urgent bool) {
 func (s *Screen) Linear() string {
 	lines := []string{}
 	if s.why != "" {
-		lines = append(lines, plain.Line(s.why))
+		lines = append(lines, display.Line(s.why))
 	}
 	if s.sandbox() {
 		lines = append(lines, "Sandbox. "+inSandbox)

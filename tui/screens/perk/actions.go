@@ -6,11 +6,11 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/picture"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Offers is what can be done with the perk, and why some of it cannot.
@@ -20,7 +20,7 @@ func (s *Screen) Offers() []actions.Offer {
 		actions.If(actions.CopyID, ""),
 		actions.If(actions.Picture, s.whyNotDraw()),
 		actions.If(actions.OpenImage, s.whyNotOpen()),
-	}, components.Moves()...)
+	}, widget.Moves()...)
 }
 
 // whyNotRedeem spares a person a form that the service would refuse. The last word is the service's, whose clock decides.
@@ -113,9 +113,9 @@ func (s *Screen) draw() tea.Cmd {
 		return s.image.fetch(address)
 	}
 	return s.shell.Post(screen.Confirm{
-		Title: "Fetch an image from " + plain.Line(picture.Host(address)) + "?",
+		Title: "Fetch an image from " + display.Line(picture.Host(address)) + "?",
 		Text: fmt.Sprintf("The perk says that its image is at %s. That is this computer or one in your network. Fetch it only if you know what is there.",
-			plain.Line(address)),
+			display.Line(address)),
 		Yes:  "fetch it",
 		Then: func() tea.Cmd { return s.image.fetch(address) },
 	})

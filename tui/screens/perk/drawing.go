@@ -6,10 +6,10 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/picture"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // drawing is the perk's image, from when a person asks for it until it is taken away. The zero drawing is off.
@@ -26,7 +26,7 @@ type drawing struct {
 type drawn struct {
 	lines         []string
 	width, height int
-	look          *theme.Theme
+	look          *widget.Theme
 }
 
 // fetched is how a fetch has ended.
@@ -77,7 +77,7 @@ func (d *drawing) takeAway() {
 const leastHeight = 4
 
 // view draws the image with where it is from below it, or says how far it has come, in at most so much room.
-func (d *drawing) view(look *theme.Theme, width, height int) []string {
+func (d *drawing) view(look *widget.Theme, width, height int) []string {
 	switch {
 	case !d.isOn() || width < 1 || height < 1:
 		return nil
@@ -93,14 +93,14 @@ func (d *drawing) view(look *theme.Theme, width, height int) []string {
 	return d.drawn.lines
 }
 
-func (d *drawing) say(look *theme.Theme, text string, width, height int) []string {
+func (d *drawing) say(look *widget.Theme, text string, width, height int) []string {
 	lines := styled(look.Muted, text, width)
 	return lines[:min(len(lines), height)]
 }
 
 // sentence says in words what view shows.
 func (d *drawing) sentence() string {
-	host := plain.Line(picture.Host(d.address))
+	host := display.Line(picture.Host(d.address))
 	if d.img == nil {
 		return "Fetching the image from " + host + " ..."
 	}

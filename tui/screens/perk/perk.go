@@ -10,10 +10,10 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Screen is the screen.
@@ -27,7 +27,7 @@ type Screen struct {
 	read   *screen.Loader[api.Perk]
 	reads  int // how often it has ended, or was forgotten
 	image  drawing
-	scroll components.Scroll
+	scroll widget.Scroll
 	drawn  facts
 }
 
@@ -47,9 +47,9 @@ func (s *Screen) perk() *api.Perk {
 // Title is the perk's own title, or its id until that is known.
 func (s *Screen) Title() string {
 	if perk := s.perk(); perk != nil {
-		return "Perk " + plain.Line(perk.Title)
+		return "Perk " + display.Line(perk.Title)
 	}
-	return "Perk " + plain.Line(s.id)
+	return "Perk " + display.Line(s.id)
 }
 
 // Init reads the perk, even if it is known: a list may be old.
@@ -111,7 +111,7 @@ func (s *Screen) isGone() bool { return client.Missing(s.read.Err) }
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
 // Form returns nil: nothing is typed here.
-func (s *Screen) Form() *components.Form { return nil }
+func (s *Screen) Form() *widget.Form { return nil }
 
 // Unsaved returns "": nothing can be lost here.
 func (s *Screen) Unsaved() string { return "" }

@@ -6,9 +6,8 @@ import (
 	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
-	"example.com/perks/tui/theme"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/widget"
 )
 
 // From this width on the image stands beside the facts.
@@ -18,14 +17,14 @@ const widthForBeside = 90
 func (s *Screen) View() string {
 	if s.perk() == nil {
 		mood, title, advice := s.nothing()
-		return components.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
+		return widget.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
 	}
 	p := s.lay()
 	lines := append([]string{}, p.banner...)
 	body := strings.Split(s.scroll.View(), "\n")
 	if p.beside {
 		for i, line := range p.image {
-			body[i] = components.Pad(body[i], p.width) + "  " + line
+			body[i] = widget.Pad(body[i], p.width) + "  " + line
 		}
 		lines = append(lines, body...)
 	} else {
@@ -34,7 +33,7 @@ func (s *Screen) View() string {
 	if p.status {
 		lines = append(lines, s.statusLine())
 	}
-	return components.Crop(strings.Join(lines, "\n"), s.width, s.height)
+	return widget.Crop(strings.Join(lines, "\n"), s.width, s.height)
 }
 
 // parts is how the room is shared out.
@@ -84,7 +83,7 @@ type factsOf struct {
 	reads    int
 	validity string // as time goes by it changes without the perk
 	width    int
-	look     *theme.Theme
+	look     *widget.Theme
 }
 
 func (s *Screen) facts(perk *api.Perk, width int) []string {
@@ -98,23 +97,23 @@ func (s *Screen) facts(perk *api.Perk, width int) []string {
 // drawFacts draws everything about the perk: first what it is and whether it can be used, then the small print.
 func (s *Screen) drawFacts(perk *api.Perk, of factsOf) []string {
 	look, width := of.look, of.width
-	lines := styled(look.Strong, plain.Line(perk.Title), width)
+	lines := styled(look.Strong, display.Line(perk.Title), width)
 	if perk.DiscountText != nil {
-		lines = append(lines, styled(look.Accent, plain.Line(*perk.DiscountText), width)...)
+		lines = append(lines, styled(look.Accent, display.Line(*perk.DiscountText), width)...)
 	}
 	lines = append(lines, styled(s.validityStyle(perk), of.validity, width)...)
 	lines = append(lines, "")
-	lines = append(lines, components.Pairs(look, width, s.who(perk))...)
+	lines = append(lines, widget.Pairs(look, width, s.who(perk))...)
 	lines = append(lines, "")
-	lines = append(lines, styled(look.Text, plain.Text(perk.Description), width)...)
-	lines = append(lines, "", look.Heading.Render(components.Cut("Terms", width)))
-	lines = append(lines, styled(look.Text, plain.Text(given(perk.Terms)), width)...)
+	lines = append(lines, styled(look.Text, display.Text(perk.Description), width)...)
+	lines = append(lines, "", look.Heading.Render(widget.Cut("Terms", width)))
+	lines = append(lines, styled(look.Text, display.Text(given(perk.Terms)), width)...)
 	lines = append(lines, "")
-	return append(lines, components.Pairs(look, width, s.details(perk))...)
+	return append(lines, widget.Pairs(look, width, s.details(perk))...)
 }
 
 func styled(style lipgloss.Style, text string, width int) []string {
-	lines := components.Wrap(text, width)
+	lines := widget.Wrap(text, width)
 	for i := range lines {
 		lines[i] = style.Render(lines[i])
 	}
@@ -135,12 +134,12 @@ func (s *Screen) validityStyle(perk *api.Perk) lipgloss.Style {
 func (s *Screen) statusLine() string {
 	look := s.shell.Theme
 	more := hidden(s.scroll.More())
-	room := s.width - components.Width(more) - 2
+	room := s.width - widget.Width(more) - 2
 	if more == "" {
-		return look.Muted.Render(components.Cut(s.age(), s.width))
+		return look.Muted.Render(widget.Cut(s.age(), s.width))
 	}
 	if room < 8 {
-		return look.Muted.Render(components.Cut(more, s.width))
+		return look.Muted.Render(widget.Cut(more, s.width))
 	}
-	return look.Muted.Render(components.Pad(s.age(), room) + "  " + more)
+	return look.Muted.Render(widget.Pad(s.age(), room) + "  " + more)
 }

@@ -6,28 +6,28 @@ import (
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // who is whom the perk is from, where and of what kind.
-func (s *Screen) who(perk *api.Perk) []components.Pair {
-	return []components.Pair{
-		{Label: "Merchant", Value: plain.Line(given(perk.MerchantName))},
-		{Label: "City", Value: plain.Line(perk.City)},
-		{Label: "Category", Value: plain.Line(given(perk.Category))},
+func (s *Screen) who(perk *api.Perk) []widget.Pair {
+	return []widget.Pair{
+		{Label: "Merchant", Value: display.Line(given(perk.MerchantName))},
+		{Label: "City", Value: display.Line(perk.City)},
+		{Label: "Category", Value: display.Line(given(perk.Category))},
 	}
 }
 
 // details is what is looked up rather than read.
-func (s *Screen) details(perk *api.Perk) []components.Pair {
-	return []components.Pair{
+func (s *Screen) details(perk *api.Perk) []widget.Pair {
+	return []widget.Pair{
 		{Label: "Valid from", Value: s.moment(perk.ValidFrom, "any time")},
 		{Label: "Valid to", Value: s.moment(perk.ValidTo, "no end date")},
 		{Label: "Id", Value: s.perkID()},
-		{Label: "Image", Value: plain.Line(given(perk.ImageURL))},
+		{Label: "Image", Value: display.Line(given(perk.ImageURL))},
 		{Label: "Created", Value: s.moment(&perk.CreatedAt, "")},
 		{Label: "Updated", Value: s.moment(&perk.UpdatedAt, "")},
 	}
@@ -36,9 +36,9 @@ func (s *Screen) details(perk *api.Perk) []components.Pair {
 // perkID is the id as it is shown and copied.
 func (s *Screen) perkID() string {
 	if perk := s.perk(); perk != nil && perk.ID != "" {
-		return plain.Line(perk.ID)
+		return display.Line(perk.ID)
 	}
-	return plain.Line(s.id)
+	return display.Line(s.id)
 }
 
 // given is an optional text.
@@ -61,22 +61,22 @@ func (s *Screen) moment(at *time.Time, none string) string {
 }
 
 // nothing says why there are no facts.
-func (s *Screen) nothing() (mood components.Mood, title, advice string) {
-	id := plain.Line(s.id)
+func (s *Screen) nothing() (mood widget.Mood, title, advice string) {
+	id := display.Line(s.id)
 	switch {
 	case s.isGone():
-		return components.Failure, s.goneSentence(), s.goneAdvice()
+		return widget.Failure, s.goneSentence(), s.goneAdvice()
 	case s.read.Err != nil && !s.read.Busy():
-		return components.Failure, "Perk " + id + " could not be loaded.", screen.Sentence("", s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
+		return widget.Failure, "Perk " + id + " could not be loaded.", screen.Sentence("", s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
 	}
-	return components.Loading, "Loading perk " + id + " ...", ""
+	return widget.Loading, "Loading perk " + id + " ...", ""
 }
 
 func (s *Screen) goneSentence() string {
 	if s.perk() != nil {
-		return "There is no perk " + plain.Line(s.id) + " any more."
+		return "There is no perk " + display.Line(s.id) + " any more."
 	}
-	return "There is no perk " + plain.Line(s.id) + "."
+	return "There is no perk " + display.Line(s.id) + "."
 }
 
 func (s *Screen) goneAdvice() string {
@@ -113,11 +113,11 @@ func (s *Screen) banner() []string {
 	if problem == "" {
 		return nil
 	}
-	lines := components.Wrap("! "+problem, s.width)
+	lines := widget.Wrap("! "+problem, s.width)
 	if most := s.height / 3; len(lines) > most {
 		lines = lines[:most]
 		if most > 0 {
-			lines[most-1] = components.Cut(lines[most-1]+" ...", s.width)
+			lines[most-1] = widget.Cut(lines[most-1]+" ...", s.width)
 		}
 	}
 	for i := range lines {
@@ -130,9 +130,9 @@ func (s *Screen) banner() []string {
 func (s *Screen) age() string {
 	switch {
 	case s.read.Has && s.read.Busy():
-		return "Read " + components.Age(s.shell.Now().Sub(s.read.At)) + ", reading again ..."
+		return "Read " + widget.Age(s.shell.Now().Sub(s.read.At)) + ", reading again ..."
 	case s.read.Has:
-		return "Read " + components.Age(s.shell.Now().Sub(s.read.At))
+		return "Read " + widget.Age(s.shell.Now().Sub(s.read.At))
 	case s.read.Busy():
 		return "As in the list, reading it ..."
 	}
@@ -143,10 +143,10 @@ func (s *Screen) age() string {
 func hidden(above, below int) string {
 	var parts []string
 	if above > 0 {
-		parts = append(parts, "↑ "+components.Count(int64(above)))
+		parts = append(parts, "↑ "+widget.Count(int64(above)))
 	}
 	if below > 0 {
-		parts = append(parts, "↓ "+components.Count(int64(below)))
+		parts = append(parts, "↓ "+widget.Count(int64(below)))
 	}
 	return strings.Join(parts, " ")
 }

@@ -8,7 +8,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 )
 
@@ -44,7 +44,7 @@ func (s *Screen) pickCategory() tea.Cmd {
 			pick.Current = len(names)
 		}
 		names = append(names, category.Name)
-		pick.Options = append(pick.Options, plain.Line(category.Name))
+		pick.Options = append(pick.Options, display.Line(category.Name))
 	}
 	pick.Then = func(index int) tea.Cmd {
 		changed := s.want

@@ -3,10 +3,10 @@ package perks
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Reasons why something cannot be done now.
@@ -68,7 +68,7 @@ func (s *Screen) Offers() []actions.Offer {
 		actions.If(actions.PreviousPage, back),
 		actions.If(actions.FirstPage, back),
 		actions.If(actions.LastPage, on),
-	}, components.Moves()...)
+	}, widget.Moves()...)
 }
 
 // Do carries out an action. Categories that were asked for before are not waited for any more.
@@ -202,6 +202,6 @@ func (s *Screen) copyID() tea.Cmd {
 		if err := desktop.Copy(perk.ID); err != nil {
 			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id could not be copied: ", err)}
 		}
-		return screen.Toast{Kind: screen.Done, Text: "The id " + plain.Line(perk.ID) + " is on the clipboard."}
+		return screen.Toast{Kind: screen.Done, Text: "The id " + display.Line(perk.ID) + " is on the clipboard."}
 	}
 }

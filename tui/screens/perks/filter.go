@@ -11,7 +11,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // pause is how long nothing must be typed before the service is asked.
@@ -32,16 +32,16 @@ const (
 	maxRadiusKM   = 500
 )
 
-func (s *Screen) newForm() *components.Form {
-	form := components.NewForm(s.shell.Theme,
-		components.Field{Name: fieldWords, Label: "Words", Hint: "(start of words)"},
-		components.Field{Name: fieldCity, Label: "City", Hint: "(such as Rome)"},
-		components.Field{Name: fieldCategory, Label: "Category", Hint: "(name or id)"},
-		components.Field{Name: fieldNear, Label: "Near", Hint: "(lat,lng)", Check: func(text string) string {
+func (s *Screen) newForm() *widget.Form {
+	form := widget.NewForm(s.shell.Theme,
+		widget.Field{Name: fieldWords, Label: "Words", Hint: "(start of words)"},
+		widget.Field{Name: fieldCity, Label: "City", Hint: "(such as Rome)"},
+		widget.Field{Name: fieldCategory, Label: "Category", Hint: "(name or id)"},
+		widget.Field{Name: fieldNear, Label: "Near", Hint: "(lat,lng)", Check: func(text string) string {
 			_, _, problem := parseNear(text)
 			return problem
 		}},
-		components.Field{Name: fieldRadius, Label: "Radius km", Hint: fmt.Sprintf("(%d)", usualRadiusKM), Check: func(text string) string {
+		widget.Field{Name: fieldRadius, Label: "Radius km", Hint: fmt.Sprintf("(%d)", usualRadiusKM), Check: func(text string) string {
 			_, problem := parseRadius(text)
 			if problem == "" && strings.TrimSpace(text) != "" && strings.TrimSpace(s.form.Value(fieldNear)) == "" {
 				return "needs Near: a place to measure from"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // Linear says the filter, the rows of the page and where one is.
@@ -17,7 +17,7 @@ func (s *Screen) Linear() string {
 		lines = append(lines, "Problem: "+problem)
 	}
 	if title, advice, mood, none := s.noRows(); none {
-		lines = append(lines, components.LinearNotice(mood, title, advice))
+		lines = append(lines, widget.LinearNotice(mood, title, advice))
 	}
 	for i := range s.rows {
 		lines = append(lines, s.linearRow(i))

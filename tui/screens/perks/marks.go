@@ -6,8 +6,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // maxMarks keeps what one redeem does within what a person can look through.
@@ -49,9 +49,9 @@ func (s *Screen) whyNotCurrent() string {
 	case !ok:
 		return noPerk
 	case perk.ValidTo != nil && !perk.ValidTo.After(now):
-		return "It " + components.Until(*perk.ValidTo, now) + "."
+		return "It " + widget.Until(*perk.ValidTo, now) + "."
 	case perk.ValidFrom != nil && perk.ValidFrom.After(now):
-		return "It starts " + components.In(*perk.ValidFrom, now) + "."
+		return "It starts " + widget.In(*perk.ValidFrom, now) + "."
 	}
 	return ""
 }

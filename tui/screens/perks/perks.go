@@ -9,8 +9,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Screen is the screen.
@@ -18,7 +18,7 @@ type Screen struct {
 	shell         *screen.Shell
 	width, height int
 
-	form   *components.Form
+	form   *widget.Form
 	typing bool // the form is open
 
 	want    query // what the list is to show: of the form, unless that holds something wrong
@@ -31,9 +31,9 @@ type Screen struct {
 	settled bool                  // what is wanted was loaded, or could not be
 	known   map[int64]kept        // pages of the same list that were loaded before
 
-	table      *components.Table
+	table      *widget.Table
 	shown      []api.Perk // what the rows show
-	rows       []components.Row
+	rows       []widget.Row
 	rowsFrom   time.Time // when the rows were put into words, which hold how many days are left
 	tableTop   int       // the line of the view that the table begins at
 	tableWidth int
@@ -58,7 +58,7 @@ func New(shell *screen.Shell) *Screen {
 		list:       screen.NewLoader[batch](shell),
 		ahead:      screen.NewLoader[batch](shell),
 		known:      map[int64]kept{},
-		table:      components.NewTable(shell.Theme, columns(goodTitle)...),
+		table:      widget.NewTable(shell.Theme, columns(goodTitle)...),
 		categories: screen.NewLoader[[]api.Category](shell),
 		preview:    true,
 		titleMin:   goodTitle,
@@ -87,7 +87,7 @@ func (s *Screen) Resize(width, height int) {
 }
 
 // Form returns the filter while it is typed.
-func (s *Screen) Form() *components.Form {
+func (s *Screen) Form() *widget.Form {
 	if s.typing {
 		return s.form
 	}

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // previewFrom is the width from which on there is room for the preview beside the list.
@@ -17,20 +17,20 @@ func (s *Screen) facts(p *api.Perk) [][2]string {
 	now := s.shell.Now()
 	valid, _ := validity(p, now)
 	if p.ValidTo != nil {
-		valid += ", until " + components.Instant(*p.ValidTo, now)
+		valid += ", until " + widget.Instant(*p.ValidTo, now)
 	}
 	facts := [][2]string{
-		{"", plain.Line(p.Title)},
+		{"", display.Line(p.Title)},
 		{"Discount", line(p.DiscountText)},
 		{"Valid", valid},
 		{"Merchant", line(p.MerchantName)},
-		{"City", plain.Line(p.City)},
+		{"City", display.Line(p.City)},
 		{"Category", line(p.Category)},
-		{"Id", plain.Line(p.ID)},
-		{"About", plain.Text(p.Description)},
+		{"Id", display.Line(p.ID)},
+		{"About", display.Text(p.Description)},
 	}
 	if p.Terms != nil {
-		facts = append(facts, [2]string{"Terms", plain.Text(*p.Terms)})
+		facts = append(facts, [2]string{"Terms", display.Text(*p.Terms)})
 	}
 	return facts
 }
@@ -58,7 +58,7 @@ func (s *Screen) previewLines(width, height int) []string {
 	} else {
 		lines = lines[s.previewTop : s.previewTop+room]
 	}
-	return append(lines, s.shell.Theme.Accent.Render(components.Cut(s.previewMark(below), width)))
+	return append(lines, s.shell.Theme.Accent.Render(widget.Cut(s.previewMark(below), width)))
 }
 
 // foldedFacts draws the facts shortened to a height. The terms are always among them, below the rest.
@@ -124,14 +124,14 @@ func (s *Screen) factLines(facts [][2]string, width, height int) []string {
 		value = start(value, width*(height-len(lines)))
 		switch {
 		case name == "":
-			for _, line := range components.Wrap(value, width) {
+			for _, line := range widget.Wrap(value, width) {
 				lines = append(lines, look.Strong.Render(line))
 			}
-		case len(name)+2+components.Width(value) <= width && !strings.Contains(value, "\n"):
+		case len(name)+2+widget.Width(value) <= width && !strings.Contains(value, "\n"):
 			lines = append(lines, look.Heading.Render(name+":")+" "+look.Text.Render(value))
 		default:
 			lines = append(lines, look.Heading.Render(name+":"))
-			for _, line := range components.Wrap(value, width) {
+			for _, line := range widget.Wrap(value, width) {
 				lines = append(lines, look.Text.Render(line))
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 )
 
@@ -86,7 +86,7 @@ func (q query) filter() string {
 	var parts []string
 	add := func(name, value string) {
 		if value != "" {
-			parts = append(parts, name+" "+plain.Line(value))
+			parts = append(parts, name+" "+display.Line(value))
 		}
 	}
 	if q.words != "" {

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/widget"
 )
 
 // columns are those of the list. As it gets narrower they leave from the id on; the title stays, and until the very end how
 // long the perk is valid. A title is cut short only where it is alone with that.
-func columns(titleMin int) []components.Column {
-	return []components.Column{
+func columns(titleMin int) []widget.Column {
+	return []widget.Column{
 		{Name: "Title", Min: titleMin, Share: 6},
 		{Name: "Discount", Min: 10, Share: 2, Drop: 2},
 		{Name: "Merchant", Min: 14, Share: 3, Drop: 3},
@@ -40,7 +40,7 @@ func (s *Screen) fitTable(width, height int) {
 	if titleMin != s.titleMin {
 		cursor := s.table.Cursor()
 		s.titleMin = titleMin
-		s.table = components.NewTable(s.shell.Theme, columns(titleMin)...)
+		s.table = widget.NewTable(s.shell.Theme, columns(titleMin)...)
 		s.table.SetRows(s.rows)
 		s.table.SetCursor(cursor)
 	}
@@ -58,7 +58,7 @@ func sortedColumn(field string) int {
 func (s *Screen) buildRows() {
 	now := s.shell.Now()
 	s.shown = s.list.Value.page.Data
-	s.rows = make([]components.Row, len(s.shown))
+	s.rows = make([]widget.Row, len(s.shown))
 	for i := range s.shown {
 		s.rows[i] = row(&s.shown[i], now, s.marks.Has(s.shown[i].ID))
 	}
@@ -73,14 +73,14 @@ func (s *Screen) refreshRows() {
 	}
 }
 
-func row(p *api.Perk, now time.Time, marked bool) components.Row {
+func row(p *api.Perk, now time.Time, marked bool) widget.Row {
 	valid, over := validity(p, now)
 	if !over && p.ValidFrom != nil && p.ValidFrom.After(now) {
-		valid = components.In(*p.ValidFrom, now) // a date is cut in a narrow column
+		valid = widget.In(*p.ValidFrom, now) // a date is cut in a narrow column
 	}
-	return components.Row{
+	return widget.Row{
 		Cells: []string{
-			plain.Line(p.Title), line(p.DiscountText), line(p.MerchantName), plain.Line(p.City), line(p.Category), valid, plain.Line(p.ID),
+			display.Line(p.Title), line(p.DiscountText), line(p.MerchantName), display.Line(p.City), line(p.Category), valid, display.Line(p.ID),
 		},
 		Marked: marked,
 		Muted:  over,
@@ -91,20 +91,20 @@ func row(p *api.Perk, now time.Time, marked bool) components.Row {
 func validity(p *api.Perk, now time.Time) (text string, over bool) {
 	switch {
 	case p.ValidTo != nil && !p.ValidTo.After(now):
-		return components.Until(*p.ValidTo, now), true
+		return widget.Until(*p.ValidTo, now), true
 	case p.ValidFrom != nil && p.ValidFrom.After(now):
-		return "from " + components.Day(*p.ValidFrom, now), false
+		return "from " + widget.Day(*p.ValidFrom, now), false
 	case p.ValidTo == nil:
 		return "no end", false
 	}
-	return components.Until(*p.ValidTo, now), false
+	return widget.Until(*p.ValidTo, now), false
 }
 
 func line(text *string) string {
 	if text == nil {
 		return ""
 	}
-	return plain.Line(*text)
+	return display.Line(*text)
 }
 
 // current is the perk under the cursor, if there is one.

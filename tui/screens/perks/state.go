@@ -10,35 +10,35 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // oldAfter is the age from which on the list says how old it is.
 const oldAfter = 5 * time.Minute
 
 // noRows says why there are no rows, if there are none.
-func (s *Screen) noRows() (title, advice string, mood components.Mood, none bool) {
+func (s *Screen) noRows() (title, advice string, mood widget.Mood, none bool) {
 	switch {
 	case len(s.shown) > 0:
-		return "", "", components.Empty, false
+		return "", "", widget.Empty, false
 	case s.isBusy():
-		return "Loading perks ...", "", components.Loading, true
+		return "Loading perks ...", "", widget.Loading, true
 	case s.list.Err != nil:
 		problem, advice := s.failure("The perks could not be loaded.")
-		return problem, advice, components.Failure, true
+		return problem, advice, widget.Failure, true
 	case !s.list.Has:
-		return "Nothing was loaded.", s.keyOf(actions.Refresh) + " loads the list.", components.Empty, true
+		return "Nothing was loaded.", s.keyOf(actions.Refresh) + " loads the list.", widget.Empty, true
 	case s.want.isFiltered():
 		advice := s.clearedBy()
 		if id := s.typedID(); id != "" {
 			advice = fmt.Sprintf("%s opens the perk with the id %q. ", s.openKey(), id) + advice
 		}
-		return "No perk fits the filter: " + s.want.filter() + ".", advice, components.Empty, true
+		return "No perk fits the filter: " + s.want.filter() + ".", advice, widget.Empty, true
 	}
-	return "There are no perks yet.", "", components.Empty, true
+	return "There are no perks yet.", "", widget.Empty, true
 }
 
 // typedID is the words of the filter if they match no perk but can be the id of one: the search does not look at ids.
@@ -61,7 +61,7 @@ func (s *Screen) openKey() string {
 func (s *Screen) failure(what string) (problem, advice string) {
 	var missing *screen.NotLoggedIn
 	if errors.As(s.list.Err, &missing) {
-		return plain.Line(missing.Message), s.keyOf(actions.Login) + " logs in."
+		return display.Line(missing.Message), s.keyOf(actions.Login) + " logs in."
 	}
 	if fields := s.refused(); len(fields) > 0 {
 		return "The service refuses the filter: " + s.refusal(fields) + ".", s.filterKey() + " changes it, " + s.clearedBy()
@@ -97,7 +97,7 @@ func (s *Screen) refusal(fields api.FieldErrors) string {
 		if label == "" {
 			label = name
 		}
-		parts = append(parts, plain.Line(label+" "+strings.Join(fields[name], ", ")))
+		parts = append(parts, display.Line(label+" "+strings.Join(fields[name], ", ")))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -111,30 +111,30 @@ func (s *Screen) problem() string {
 	if s.typing {
 		advice = ""
 	}
-	age := "These rows were loaded " + components.Age(s.shell.Now().Sub(s.list.At)) + "."
+	age := "These rows were loaded " + widget.Age(s.shell.Now().Sub(s.list.At)) + "."
 	return strings.TrimSpace(problem + " " + age + " " + advice)
 }
 
 // position says where one is: in words where there is room, and otherwise in figures.
 func (s *Screen) position(width int) string {
 	meta := s.list.Value.page.Meta
-	row := components.Count((meta.Page-1)*int64(meta.PerPage) + int64(s.table.Cursor()) + 1)
-	total, page, pages := components.Count(meta.Total), components.Count(meta.Page), components.Count(meta.TotalPages)
+	row := widget.Count((meta.Page-1)*int64(meta.PerPage) + int64(s.table.Cursor()) + 1)
+	total, page, pages := widget.Count(meta.Total), widget.Count(meta.Page), widget.Count(meta.TotalPages)
 	marks, age := s.marks.Say(s.shown), ""
 	if old := s.shell.Now().Sub(s.list.At); s.list.Has && old >= oldAfter {
-		age = "loaded " + components.Age(old)
+		age = "loaded " + widget.Age(old)
 	}
 	if len(s.shown) == 0 {
-		return components.Cut(joined(" - ", s.activity(), marks), width)
+		return widget.Cut(joined(" - ", s.activity(), marks), width)
 	}
 	long := joined(" - ", s.activity(), fmt.Sprintf("row %s of %s, page %s of %s", row, total, page, pages), marks, age)
-	if components.Width(long) <= width {
+	if widget.Width(long) <= width {
 		return long
 	}
 	if marks != "" {
 		marks = fmt.Sprintf("%d*", len(s.marks))
 	}
-	return components.Cut(joined(" ", s.activity(), fmt.Sprintf("%s/%s p%s/%s", row, total, page, pages), marks, strings.TrimPrefix(age, "loaded ")), width)
+	return widget.Cut(joined(" ", s.activity(), fmt.Sprintf("%s/%s p%s/%s", row, total, page, pages), marks, strings.TrimPrefix(age, "loaded ")), width)
 }
 
 // activity says why the rows are not what the filter asks for.

@@ -3,8 +3,8 @@ package perks
 import (
 	"strings"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/widget"
 )
 
 // From these heights on there is room for more than the rows: for where one is, and for what the list shows.
@@ -39,7 +39,7 @@ const edge = " │ "
 
 // widthBeside is the width of the list beside the preview: three fifths, and more where its cells would be cut.
 func (s *Screen) widthBeside() int {
-	room := s.width - components.Width(edge)
+	room := s.width - widget.Width(edge)
 	return max(s.width*3/5, min(usualWidth, room-leastPreview), min(s.table.Natural(), room-goodPreview))
 }
 
@@ -62,7 +62,7 @@ func (s *Screen) middle(height int) []string {
 		return nil
 	}
 	if title, advice, mood, none := s.noRows(); none {
-		return strings.Split(components.Notice(s.shell.Theme, mood, title, advice, s.width, height), "\n")
+		return strings.Split(widget.Notice(s.shell.Theme, mood, title, advice, s.width, height), "\n")
 	}
 	s.table.SetTheme(s.shell.Theme)
 	rows := strings.Split(s.table.View(), "\n")
@@ -70,9 +70,9 @@ func (s *Screen) middle(height int) []string {
 		return rows
 	}
 	border := s.shell.Theme.Border.Render(edge)
-	beside := s.previewLines(s.width-s.tableWidth-components.Width(edge), height)
+	beside := s.previewLines(s.width-s.tableWidth-widget.Width(edge), height)
 	for i := range rows {
-		rows[i] = components.Pad(rows[i], s.tableWidth) + border
+		rows[i] = widget.Pad(rows[i], s.tableWidth) + border
 		if i < len(beside) {
 			rows[i] += beside[i]
 		}
@@ -92,17 +92,17 @@ func (s *Screen) topLines() []string {
 	if s.want.isFiltered() {
 		style = s.shell.Theme.Accent
 	}
-	return []string{style.Render(components.Cut(s.want.summary(), s.width))}
+	return []string{style.Render(widget.Cut(s.want.summary(), s.width))}
 }
 
 // bottomLines is what went wrong and where one is.
 func (s *Screen) bottomLines() []string {
 	var lines []string
 	if problem := s.problem(); problem != "" && len(s.shown) > 0 {
-		lines = components.Wrap("! "+problem, s.width)
+		lines = widget.Wrap("! "+problem, s.width)
 		if most := max(1, min(3, (s.height-4)/2)); len(lines) > most {
 			lines = lines[:most]
-			lines[most-1] = components.Cut(lines[most-1]+" …", s.width)
+			lines[most-1] = widget.Cut(lines[most-1]+" …", s.width)
 		}
 		for i := range lines {
 			lines[i] = s.shell.Theme.Bad.Render(lines[i])
@@ -149,7 +149,7 @@ func (s *Screen) formLines() []string {
 func (s *Screen) fieldsLine(names []string) string {
 	taken := 0
 	for _, name := range names {
-		taken += 4 + components.Width(s.form.Field(name).Label)
+		taken += 4 + widget.Width(s.form.Field(name).Label)
 	}
 	room := s.width - taken - 2*(len(names)-1)
 	var line strings.Builder
@@ -168,14 +168,14 @@ func (s *Screen) fieldsLine(names []string) string {
 		}
 		line.WriteString(style.Render(label+":") + " " + s.form.Input(name, width))
 	}
-	return components.Cut(line.String(), s.width)
+	return widget.Cut(line.String(), s.width)
 }
 
 func (s *Screen) problemLines(name string) []string {
 	var lines []string
 	for _, problem := range s.form.Problems(name) {
-		text := "! " + s.form.Field(name).Label + " " + plain.Line(problem)
-		for _, line := range components.Wrap(text, max(1, s.width-2)) {
+		text := "! " + s.form.Field(name).Label + " " + display.Line(problem)
+		for _, line := range widget.Wrap(text, max(1, s.width-2)) {
 			lines = append(lines, "  "+s.shell.Theme.Bad.Render(line))
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // kind is how properties are remembered.
@@ -61,7 +61,7 @@ func (s *Screen) offer(ids []int64) tea.Cmd {
 func (s *Screen) prompt() screen.Prompt {
 	return screen.Prompt{
 		Title: "Open a property",
-		Field: components.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(value string) string {
+		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(value string) string {
 			_, problem := parseID(value)
 			return problem
 		}},

@@ -11,7 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 )
 
@@ -62,7 +62,7 @@ func (s *Screen) askDelete(meanwhile string) tea.Cmd {
 	seen := s.record.Value
 	p := seen.Property
 	text := fmt.Sprintf("%s\n%s\nProperty %d at %s\n\nIt goes offline now. Only an operator can restore it.",
-		plain.Line(p.Title), place(p), p.ID, s.shell.Account.Profile.APIURL)
+		display.Line(p.Title), place(p), p.ID, s.shell.Account.Profile.APIURL)
 	if meanwhile != "" {
 		text = meanwhile + "\n\n" + text
 	}
@@ -83,8 +83,8 @@ const unguarded = "This service gives no version that a change could be tied to.
 	"what somebody else changes in the very same moment could still be lost."
 
 func place(p api.Property) string {
-	town := strings.TrimSpace(plain.Line(p.City) + " " + plain.Line(p.Postcode))
-	street := plain.Line(p.Address)
+	town := strings.TrimSpace(display.Line(p.City) + " " + display.Line(p.Postcode))
+	street := display.Line(p.Address)
 	switch {
 	case street == "" && town == "":
 		return "without an address"
@@ -141,7 +141,7 @@ func whatChanged(before, now version) string {
 // gone closes the screen of a property that is deleted.
 func (s *Screen) gone(quiet bool) tea.Cmd {
 	s.deleted, s.doomed, s.notes = true, false, nil
-	what := fmt.Sprintf("Deleted property %d, %s.", s.id, plain.Line(s.record.Value.Property.Title))
+	what := fmt.Sprintf("Deleted property %d, %s.", s.id, display.Line(s.record.Value.Property.Title))
 	if quiet {
 		what = fmt.Sprintf("Property %d is gone. No answer said by whom.", s.id)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // contextLines is how many unchanged lines are shown around the changed ones of a long text.
@@ -91,7 +91,7 @@ func lineStrokes(before, after string) []stroke {
 			if mark == "" {
 				mark = stays
 			}
-			text := plain.Text(strings.TrimSuffix(line.Content, "\n"))
+			text := display.Text(strings.TrimSuffix(line.Content, "\n"))
 			if mark != stays && text == "" {
 				text = "(empty line)"
 			}
@@ -107,14 +107,14 @@ func shown(f field, text string) string {
 		return f.none
 	}
 	if f.lines {
-		return plain.Text(text)
+		return display.Text(text)
 	}
-	return plain.Line(text)
+	return display.Line(text)
 }
 
 // visible is what can be seen of a text where its lines end somewhere.
 func visible(text string) string {
-	lines := strings.Split(plain.Text(text), "\n")
+	lines := strings.Split(display.Text(text), "\n")
 	for i, line := range lines {
 		lines[i] = strings.Join(strings.Fields(line), " ")
 	}

@@ -7,14 +7,14 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // edit is a change on its way: from the form to the comparison to the service, and round again as often as it takes.
 type edit struct {
 	base    version           // what it began from, and is held against
-	form    *components.Form  // nil for an undo
+	form    *widget.Form      // nil for an undo
 	initial map[string]string // what the form's fields hold without a change
 	patch   api.PropertyPatch // what the comparison shows, and is sent
 	merge   *merge
@@ -51,10 +51,10 @@ func newEdit(shell *screen.Shell, base version, patch api.PropertyPatch) *edit {
 }
 
 func (e *edit) layOut(shell *screen.Shell, patch api.PropertyPatch) {
-	e.form = components.NewForm(shell.Theme)
+	e.form = widget.NewForm(shell.Theme)
 	e.initial = map[string]string{}
 	for _, f := range fields() {
-		e.form.Add(components.Field{
+		e.form.Add(widget.Field{
 			Name: f.name, Label: f.label, Kind: f.kind(), Hint: f.hint,
 			Value: typeable(f, textOf(e.base.Property, f.name)),
 			Check: func(value string) string { return e.problem(f, value) },

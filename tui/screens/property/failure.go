@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
@@ -35,15 +35,15 @@ func (s *Screen) explain(err error) (what, next string) {
 	var missing *screen.NotLoggedIn
 	switch {
 	case errors.As(err, &unreachable):
-		return plain.Line(unreachable.Error()), s.key(actions.Refresh) + " tries again; it is tried by itself once the service is back."
+		return display.Line(unreachable.Error()), s.key(actions.Refresh) + " tries again; it is tried by itself once the service is back."
 	case errors.As(err, &missing):
-		return plain.Line(missing.Message), s.key(actions.Login) + " logs in."
+		return display.Line(missing.Message), s.key(actions.Login) + " logs in."
 	case !errors.As(err, &refused):
 		return screen.Sentence("", err), s.key(actions.Refresh) + " tries again."
 	}
-	what = plain.Line(refused.Error())
+	what = display.Line(refused.Error())
 	if refused.RequestID != "" && refused.Status >= http.StatusInternalServerError {
-		what += " (request " + plain.Line(refused.RequestID) + ")"
+		what += " (request " + display.Line(refused.RequestID) + ")"
 	}
 	switch {
 	case refused.Status == http.StatusUnauthorized:

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // field is how people meet one field of a property.
@@ -49,11 +49,11 @@ func fieldNamed(name string) field {
 }
 
 // kind is the kind of the field in a form.
-func (f field) kind() components.Kind {
+func (f field) kind() widget.Kind {
 	if f.lines {
-		return components.Text
+		return widget.Text
 	}
-	return components.Line
+	return widget.Line
 }
 
 // caption is the label where the field is not being filled in.

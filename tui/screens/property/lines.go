@@ -5,9 +5,8 @@ import (
 
 	"github.com/charmbracelet/lipgloss"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
-	"example.com/perks/tui/theme"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/widget"
 )
 
 // line is one line that fits the width, and the part that it plays. Only those that are seen are styled: a comparison can
@@ -31,7 +30,7 @@ const (
 	asDrawn // it has its styles already
 )
 
-func (r role) style(look *theme.Theme) lipgloss.Style {
+func (r role) style(look *widget.Theme) lipgloss.Style {
 	switch r {
 	case asWarning:
 		return look.Warn
@@ -51,7 +50,7 @@ func (r role) style(look *theme.Theme) lipgloss.Style {
 
 // scroll is the place in a text that is longer than the screen.
 type scroll struct {
-	components.Scroll
+	widget.Scroll
 	room   int  // the lines of the text that are seen
 	marked bool // the last line of the room says how much is not
 }
@@ -76,7 +75,7 @@ func (s *scroll) lay(lines []line, width, height int) {
 const roomForMark = 3
 
 // draw draws the lines that are seen, and how many are not.
-func (s *scroll) draw(look *theme.Theme, lines []line, width, height int) string {
+func (s *scroll) draw(look *widget.Theme, lines []line, width, height int) string {
 	above, below := s.More()
 	var seen []string
 	for _, l := range lines[above:min(len(lines), above+s.room)] {
@@ -87,9 +86,9 @@ func (s *scroll) draw(look *theme.Theme, lines []line, width, height int) string
 		seen = append(seen, l.role.style(look).Render(l.text))
 	}
 	if s.marked {
-		seen = append(seen, look.Accent.Render(components.Cut(components.Hidden(above, below), width)))
+		seen = append(seen, look.Accent.Render(widget.Cut(widget.Hidden(above, below), width)))
 	}
-	return components.Crop(strings.Join(seen, "\n"), width, height)
+	return widget.Crop(strings.Join(seen, "\n"), width, height)
 }
 
 // scrolled draws as much of the lines as there is room for.
@@ -102,10 +101,10 @@ func (s *Screen) scrolled(lines []line) string {
 func (s *Screen) head(notes, intro []string) []line {
 	var lines []line
 	for _, note := range notes {
-		lines = append(lines, marked(asWarning, "! ", plain.Line(note), s.width)...)
+		lines = append(lines, marked(asWarning, "! ", display.Line(note), s.width)...)
 	}
 	for _, text := range intro {
-		lines = append(lines, marked(asText, "", plain.Line(text), s.width)...)
+		lines = append(lines, marked(asText, "", display.Line(text), s.width)...)
 	}
 	if len(lines) > 0 {
 		lines = append(lines, line{})
@@ -118,7 +117,7 @@ func marked(as role, mark, text string, width int) []line {
 	mark = fittingMark(mark, width)
 	before := mark
 	var lines []line
-	for _, wrapped := range components.Wrap(text, width-len(mark)) {
+	for _, wrapped := range widget.Wrap(text, width-len(mark)) {
 		lines = append(lines, line{as, before + wrapped})
 		before = strings.Repeat(" ", len(mark))
 	}
@@ -141,7 +140,7 @@ func struck(l stroke, width int) []line {
 	as := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)]
 	mark := fittingMark(l.mark, width)
 	var lines []line
-	for _, wrapped := range components.Wrap(l.text, width-len(mark)) {
+	for _, wrapped := range widget.Wrap(l.text, width-len(mark)) {
 		lines = append(lines, line{as, mark + wrapped})
 	}
 	return lines
@@ -163,7 +162,7 @@ func folded(lines []line, width int, key string) []line {
 			end++
 		}
 		if as := lines[i].role; (as == asRemoved || as == asAdded) && end-i > mostStruck {
-			more := components.Plural(int64(end-i-shownStruck), "more line", "more lines")
+			more := widget.Plural(int64(end-i-shownStruck), "more line", "more lines")
 			out = append(out, lines[i:i+shownStruck]...)
 			out = append(out, marked(as, "  … ", more+" ("+key+" shows all)", width)...)
 		} else {

@@ -7,7 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
@@ -199,7 +199,7 @@ func (s *Screen) openImage() tea.Cmd {
 	}
 	options := make([]string, len(images))
 	for i, address := range images {
-		options[i] = plain.Line(address)
+		options[i] = display.Line(address)
 	}
 	return s.shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd { return s.browse(images[index]) }})
 }

@@ -6,39 +6,39 @@ import (
 	"strings"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // viewRecord draws the property, or why there is none to be seen.
 func (s *Screen) viewRecord() string {
 	if mood, title, advice := s.standIn(); title != "" {
-		return components.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
+		return widget.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
 	}
 	lines := s.head(s.remarks(), nil)
-	for _, text := range components.Pairs(s.shell.Theme, s.width, facts(s.record.Value.Property)) {
+	for _, text := range widget.Pairs(s.shell.Theme, s.width, facts(s.record.Value.Property)) {
 		lines = append(lines, line{asDrawn, text})
 	}
 	return s.scrolled(lines)
 }
 
 // standIn is what is said instead of the property; no title if it can be shown.
-func (s *Screen) standIn() (mood components.Mood, title, advice string) {
+func (s *Screen) standIn() (mood widget.Mood, title, advice string) {
 	switch {
 	case s.inSandbox():
-		return components.Failure, "The sandbox has no properties.", "What you changed here would be the live one. Log in to the live service for it (" + s.key(actions.Login) + ")."
+		return widget.Failure, "The sandbox has no properties.", "What you changed here would be the live one. Log in to the live service for it (" + s.key(actions.Login) + ")."
 	case s.deleted:
-		return components.Empty, fmt.Sprintf("Property %d was deleted.", s.id), fmt.Sprintf("The operator of the service can bring it back: perksd property restore %d", s.id)
+		return widget.Empty, fmt.Sprintf("Property %d was deleted.", s.id), fmt.Sprintf("The operator of the service can bring it back: perksd property restore %d", s.id)
 	case s.id == 0:
-		return components.Empty, "No property is open.", s.key(actions.Open) + " chooses one."
+		return widget.Empty, "No property is open.", s.key(actions.Open) + " chooses one."
 	case s.record.Has:
 		return 0, "", ""
 	case s.record.Err != nil:
 		what, next := s.explain(s.record.Err)
-		return components.Failure, fmt.Sprintf("Property %d cannot be shown. %s", s.id, what), next
+		return widget.Failure, fmt.Sprintf("Property %d cannot be shown. %s", s.id, what), next
 	}
-	return components.Loading, fmt.Sprintf("Loading property %d ...", s.id), ""
+	return widget.Loading, fmt.Sprintf("Loading property %d ...", s.id), ""
 }
 
 // remarks is what has to be said above the property: what became of a change, and that what is shown is old.
@@ -49,23 +49,23 @@ func (s *Screen) remarks() []string {
 	}
 	if err := s.record.Err; err != nil {
 		what, next := s.explain(err)
-		notes = append(notes, what+" "+next, "What is shown was read "+components.Age(s.shell.Now().Sub(s.record.At))+".")
+		notes = append(notes, what+" "+next, "What is shown was read "+widget.Age(s.shell.Now().Sub(s.record.At))+".")
 	}
 	return notes
 }
 
 // facts is everything about a property in words.
-func facts(p api.Property) []components.Pair {
+func facts(p api.Property) []widget.Pair {
 	where := "(none)"
 	if p.Lat != nil || p.Lng != nil {
 		lat, lng := fieldNamed("lat"), fieldNamed("lng")
 		where = "latitude " + shown(lat, position(p.Lat)) + ", longitude " + shown(lng, position(p.Lng))
 	}
-	pairs := []components.Pair{}
+	pairs := []widget.Pair{}
 	for _, f := range fields() {
 		switch f.name {
 		case "lat":
-			pairs = append(pairs, components.Pair{Label: "Position", Value: where})
+			pairs = append(pairs, widget.Pair{Label: "Position", Value: where})
 			continue
 		case "lng":
 			continue
@@ -74,9 +74,9 @@ func facts(p api.Property) []components.Pair {
 		if f.lines {
 			value = strings.TrimRight(value, "\n")
 		}
-		pairs = append(pairs, components.Pair{Label: f.caption(), Value: value})
+		pairs = append(pairs, widget.Pair{Label: f.caption(), Value: value})
 	}
-	return append(pairs, components.Pair{Label: "Property id", Value: strconv.FormatInt(p.ID, 10)})
+	return append(pairs, widget.Pair{Label: "Property id", Value: strconv.FormatInt(p.ID, 10)})
 }
 
 // Linear says all that View shows.
@@ -93,15 +93,15 @@ func (s *Screen) Linear() string {
 		return strings.Join(lines, "\n") + "\n" + linearParts(s.edit.merge.parts(s.edit))
 	}
 	if mood, title, advice := s.standIn(); title != "" {
-		return components.LinearNotice(mood, title, advice)
+		return widget.LinearNotice(mood, title, advice)
 	}
-	return strings.Join(append(linearNotes(s.remarks()), components.LinearPairs(facts(s.record.Value.Property))...), "\n")
+	return strings.Join(append(linearNotes(s.remarks()), widget.LinearPairs(facts(s.record.Value.Property))...), "\n")
 }
 
 func linearNotes(notes []string) []string {
 	lines := make([]string, len(notes))
 	for i, note := range notes {
-		lines[i] = "Note: " + plain.Line(note)
+		lines[i] = "Note: " + display.Line(note)
 	}
 	return lines
 }

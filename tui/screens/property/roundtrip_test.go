@@ -12,10 +12,12 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
-func shellOfTest() *screen.Shell { return &screen.Shell{Theme: theme.New(theme.None, termenv.Ascii)} }
+func shellOfTest() *screen.Shell {
+	return &screen.Shell{Theme: widget.NewTheme(widget.NoTheme, termenv.Ascii)}
+}
 
 // someText is a text of pieces that have gone wrong somewhere before.
 func someText(r *rand.Rand, lines bool) string {

@@ -8,9 +8,9 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Screen is the screen.
@@ -77,7 +77,7 @@ func (s *Screen) Title() string {
 	case s.edit != nil:
 		return fmt.Sprintf("Edit property %d", s.id)
 	case s.record.Has:
-		return fmt.Sprintf("Property %d: %s", s.id, plain.Line(s.record.Value.Property.Title))
+		return fmt.Sprintf("Property %d: %s", s.id, display.Line(s.record.Value.Property.Title))
 	}
 	return fmt.Sprintf("Property %d", s.id)
 }
@@ -109,7 +109,7 @@ func (s *Screen) Resize(width, height int) {
 }
 
 // Form returns the form while it is being filled in.
-func (s *Screen) Form() *components.Form {
+func (s *Screen) Form() *widget.Form {
 	if s.stage == filling {
 		return s.edit.form
 	}

@@ -3,17 +3,17 @@ package property
 import (
 	"strings"
 
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 )
 
 // typeable is a text without what a form cannot hold: what steers a terminal or shows nothing.
 func typeable(f field, text string) string {
 	if !f.lines {
-		return plain.Line(text)
+		return display.Line(text)
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = plain.Text(line)
+		lines[i] = display.Text(line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -29,7 +29,7 @@ func restored(f field, text, was string) string {
 	}
 	originals := map[string][]string{}
 	for line := range strings.SplitSeq(was, "\n") {
-		shown := plain.Text(line)
+		shown := display.Text(line)
 		originals[shown] = append(originals[shown], line)
 	}
 	lines := strings.Split(text, "\n")

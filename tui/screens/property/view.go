@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // View draws the screen.
@@ -48,7 +48,7 @@ func (s *Screen) whyUnseen() string {
 		return ""
 	}
 	_, below := s.scroll.More()
-	return fmt.Sprintf("See all of it first: %s below. %s shows more.", components.Plural(int64(below), "line", "lines"), s.key(actions.PageDown))
+	return fmt.Sprintf("See all of it first: %s below. %s shows more.", widget.Plural(int64(below), "line", "lines"), s.key(actions.PageDown))
 }
 
 // compareIntro says what is about to happen.
@@ -92,13 +92,13 @@ func (s *Screen) viewForm() string {
 	if most := s.height / 3; len(head) > most {
 		head = head[:most]
 		if most > 0 {
-			head[most-1] = components.Cut(head[most-1]+" …", s.width)
+			head[most-1] = widget.Cut(head[most-1]+" …", s.width)
 		}
 	}
 	s.formTop = len(head)
 	s.edit.form.SetTheme(look)
 	form := s.edit.form.View(s.width, s.height-len(head))
-	return components.Crop(strings.Join(append(head, form), "\n"), s.width, s.height)
+	return widget.Crop(strings.Join(append(head, form), "\n"), s.width, s.height)
 }
 
 // viewMerge draws both sides, and brings the conflict that is being decided into sight once it has changed.
@@ -106,7 +106,7 @@ func (s *Screen) viewMerge() string {
 	look := s.shell.Theme
 	var status []string
 	if s.height > 2 {
-		status = []string{look.Strong.Render(components.Cut(s.mergeStatus(), s.width))}
+		status = []string{look.Strong.Render(widget.Cut(s.mergeStatus(), s.width))}
 	}
 	room := s.height - len(status)
 	head := s.head(s.edit.notes, s.mergeIntro())

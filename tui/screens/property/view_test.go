@@ -12,9 +12,9 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
+	"example.com/perks/tui/widget"
 )
 
 // service plays the service over one property.
@@ -248,7 +248,7 @@ func TestEveryStateFits(t *testing.T) {
 			for _, height := range heights {
 				o.Resize(width, height)
 				lines := strings.Split(o.Screen(), "\n")
-				if len(lines) > height || slices.ContainsFunc(lines, func(line string) bool { return components.Width(line) > width }) {
+				if len(lines) > height || slices.ContainsFunc(lines, func(line string) bool { return widget.Width(line) > width }) {
 					t.Fatalf("%s does not fit into %dx%d:\n%s", name, width, height, o.Screen())
 				}
 			}

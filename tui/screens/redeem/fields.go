@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/components"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // The names of the fields are the service's, so that its errors find their place; further rows of metadata have a number.
@@ -17,10 +16,10 @@ const (
 )
 
 // fields is the form: for whom, and what to keep with the redemption.
-type fields struct{ *components.Form }
+type fields struct{ *widget.Form }
 
-func newFields(look *theme.Theme, userID string) fields {
-	f := fields{components.NewForm(look, components.Field{
+func newFields(look *widget.Theme, userID string) fields {
+	f := fields{widget.NewForm(look, widget.Field{
 		Name: userField, Label: "User", Value: userID, Hint: "the id of the user",
 		Check: func(text string) string { return api.UserIDRule(strings.TrimSpace(text)) },
 	})}
@@ -31,7 +30,7 @@ func newFields(look *theme.Theme, userID string) fields {
 // addRow appends a blank row of metadata.
 func (f fields) addRow() {
 	at := len(f.rowNames())
-	row := components.Field{
+	row := widget.Field{
 		Name: firstRow, Label: "Metadata", Hint: "key=value, or nothing",
 		Check: func(string) string { return rowProblem(f.rows(), at) },
 	}

@@ -9,7 +9,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 )
 
@@ -100,7 +100,7 @@ func (s *submission) tally() string {
 		}
 		counts[what]++
 	}
-	user := plain.Line(s.request.UserID)
+	user := display.Line(s.request.UserID)
 	if counts["refused"]+counts["left"] == len(s.items) {
 		return fmt.Sprintf("%s: none of %d redeemed.", user, len(s.items))
 	}

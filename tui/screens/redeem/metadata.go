@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // Metadata is typed as rows: key=value each, blank ones not counted, or one JSON object in the first.
@@ -38,7 +38,7 @@ func rowProblem(rows []string, at int) string {
 		}
 	}
 	if size(rows[:at+1]) > api.MaxMetadata && size(rows[:at]) <= api.MaxMetadata {
-		return fmt.Sprintf("makes the metadata longer than %s bytes", components.Count(api.MaxMetadata))
+		return fmt.Sprintf("makes the metadata longer than %s bytes", widget.Count(api.MaxMetadata))
 	}
 	return ""
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 func TestMetadataIsReadFromRows(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRowsOfMetadataAreChecked(t *testing.T) {
 }
 
 func TestThereIsAlwaysOneBlankRowAtTheEnd(t *testing.T) {
-	f := newFields(theme.New(theme.None, 0), "")
+	f := newFields(widget.NewTheme(widget.NoTheme, 0), "")
 	rows := func(want int) {
 		t.Helper()
 		f.keepOneBlankRow()

@@ -11,8 +11,8 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // verdict is what a failure means for the item, for those after it, and for the form.
@@ -123,7 +123,7 @@ func (s *Screen) stands(r api.Redemption) string {
 	if r.RedeemedAt.IsZero() {
 		return "Status " + status + "."
 	}
-	return "Status " + status + ", " + components.Instant(r.RedeemedAt, s.shell.Now()) + "."
+	return "Status " + status + ", " + widget.Instant(r.RedeemedAt, s.shell.Now()) + "."
 }
 
 func (s *Screen) unknown(i *item) outcome {
@@ -137,7 +137,7 @@ func (s *Screen) unknown(i *item) outcome {
 	}
 	if r := i.Candidate; r.ID != "" {
 		o.id = r.ID
-		o.text += fmt.Sprintf(" %s has a redemption of %s: this one, or somebody else's.", user, components.Instant(r.RedeemedAt, s.shell.Now()))
+		o.text += fmt.Sprintf(" %s has a redemption of %s: this one, or somebody else's.", user, widget.Instant(r.RedeemedAt, s.shell.Now()))
 	}
 	if i.givenUp {
 		o.mark, o.role = "given up", warn
@@ -217,7 +217,7 @@ func (s *Screen) duplicate(i *item) outcome {
 	case holder != nil && holder.Has && holder.Value.found:
 		r := holder.Value.Redemption
 		o.id = r.ID
-		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, components.Instant(r.RedeemedAt, s.shell.Now()), r.Status)
+		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, widget.Instant(r.RedeemedAt, s.shell.Now()), r.Status)
 	case holder != nil && holder.Busy():
 		o.text = user + " has redeemed it already; looking up when ..."
 	case holder != nil && holder.Err != nil:
@@ -232,7 +232,7 @@ func (s *Screen) duplicate(i *item) outcome {
 func (s *Screen) expired(i *item, e *client.Error) string {
 	now := s.shell.Now()
 	if end := i.perk.ValidTo; end != nil && !end.After(now) {
-		return "Expired: it could be redeemed until " + components.Instant(*end, now) + "."
+		return "Expired: it could be redeemed until " + widget.Instant(*end, now) + "."
 	}
 	return "Expired. " + screen.Sentence("", e)
 }
@@ -240,7 +240,7 @@ func (s *Screen) expired(i *item, e *client.Error) string {
 func (s *Screen) notStarted(i *item, e *client.Error) string {
 	now := s.shell.Now()
 	if start := i.perk.ValidFrom; start != nil && start.After(now) {
-		return "Not started: it can be redeemed from " + components.Instant(*start, now) + " on."
+		return "Not started: it can be redeemed from " + widget.Instant(*start, now) + " on."
 	}
 	return "Not started. " + screen.Sentence("", e)
 }

@@ -13,8 +13,8 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Screen is the screen.
@@ -40,7 +40,7 @@ type Screen struct {
 	keysCount bool // the service has shown that it heeds idempotency keys
 
 	width, height int
-	scroll        components.Scroll
+	scroll        widget.Scroll
 	cursor        int   // the result that actions are about
 	starts        []int // the lines on which the results were drawn last
 	formTop       int   // the line on which the form was drawn last
@@ -68,7 +68,7 @@ func (s *Screen) Title() string {
 	if len(s.perks) == 1 {
 		return "Redeem " + s.perks[0].Title
 	}
-	return "Redeem " + components.Plural(int64(len(s.perks)), "perk", "perks")
+	return "Redeem " + widget.Plural(int64(len(s.perks)), "perk", "perks")
 }
 
 // Init loads nothing: the perks came with the route.
@@ -141,21 +141,21 @@ func (s *Screen) Offers() []actions.Offer {
 			busy = why
 		}
 		offers := []actions.Offer{actions.If(actions.Settle, why), actions.If(actions.Retry, why), actions.If(actions.GiveUp, busy)}
-		return slices.Concat(offers, actions.Able(actions.ForUser, actions.OpenPerk), components.Moves())
+		return slices.Concat(offers, actions.Able(actions.ForUser, actions.OpenPerk), widget.Moves())
 	case s.sender.Busy():
-		return append([]actions.Offer{actions.If(actions.Submit, s.whyNot())}, components.Moves()...)
+		return append([]actions.Offer{actions.If(actions.Submit, s.whyNot())}, widget.Moves()...)
 	}
 	none := ""
 	if i := s.chosen(); i == nil || i.Redemption.ID == "" {
 		none = "There is no redemption."
 	}
 	offers := []actions.Offer{actions.If(actions.ForUser, ""), actions.If(actions.CopyID, none), actions.If(actions.Redeem, ""), actions.If(actions.OpenPerk, "")}
-	return append(offers, components.Moves()...)
+	return append(offers, widget.Moves()...)
 }
 
 // Form returns the form unless it is locked: while something is under way, as long as an outcome is unknown, and when
 // everything is told.
-func (s *Screen) Form() *components.Form {
+func (s *Screen) Form() *widget.Form {
 	if !s.editing || s.sender.Busy() || s.sub.inDoubt() != nil {
 		return nil
 	}

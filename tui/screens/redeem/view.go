@@ -8,10 +8,9 @@ import (
 	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
-	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // role is how a line is meant. What it says besides its colour, the words of the line say too.
@@ -26,7 +25,7 @@ const (
 	bad
 )
 
-func (r role) style(look *theme.Theme) lipgloss.Style {
+func (r role) style(look *widget.Theme) lipgloss.Style {
 	switch r {
 	case strong:
 		return look.Strong
@@ -72,13 +71,13 @@ func (s *Screen) View() string {
 	head := s.draw(s.lines())
 	room := max(0, s.height-max(4, min(s.formHeight(), (s.height+1)/2)))
 	if len(head) > room && room > 0 {
-		more := fmt.Sprintf("... and %s", components.Plural(int64(len(head)-room+1), "more line", "more lines"))
-		head = append(head[:room-1:room-1], s.shell.Theme.Muted.Render(components.Cut(more, s.width)))
+		more := fmt.Sprintf("... and %s", widget.Plural(int64(len(head)-room+1), "more line", "more lines"))
+		head = append(head[:room-1:room-1], s.shell.Theme.Muted.Render(widget.Cut(more, s.width)))
 	}
 	head = head[:min(len(head), room)]
 	s.formTop = len(head)
 	below := form.View(s.width, s.height-len(head))
-	return components.Crop(strings.Join(append(head, below), "\n"), s.width, s.height)
+	return widget.Crop(strings.Join(append(head, below), "\n"), s.width, s.height)
 }
 
 // point takes the mouse: the wheel scrolls, a click chooses a field.
@@ -117,10 +116,10 @@ func (s *Screen) draw(lines []line) []string {
 		indent := strings.Repeat(" ", min(l.indent, s.width/8))
 		style, room := l.role.style(s.shell.Theme), s.width-len(indent)
 		if l.cut {
-			drawn = append(drawn, indent+style.Render(components.Cut(plain.Line(l.text), room)))
+			drawn = append(drawn, indent+style.Render(widget.Cut(display.Line(l.text), room)))
 			continue
 		}
-		for _, part := range components.Wrap(plain.Line(l.text), room) {
+		for _, part := range widget.Wrap(display.Line(l.text), room) {
 			drawn = append(drawn, indent+style.Render(part))
 		}
 	}
@@ -181,10 +180,10 @@ func (s *Screen) about(perk api.Perk) string {
 	}
 	parts = append(parts, perk.City)
 	if perk.ValidFrom != nil && perk.ValidFrom.After(now) {
-		parts = append(parts, "not before "+components.Instant(*perk.ValidFrom, now))
+		parts = append(parts, "not before "+widget.Instant(*perk.ValidFrom, now))
 	}
 	if perk.ValidTo != nil {
-		parts = append(parts, components.Until(*perk.ValidTo, now))
+		parts = append(parts, widget.Until(*perk.ValidTo, now))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -216,7 +215,7 @@ func (s *Screen) Linear() string {
 	}
 	parts := make([]string, 0, len(lines)+1)
 	for _, l := range lines {
-		parts = append(parts, plain.Line(strings.TrimSpace(l.text)))
+		parts = append(parts, display.Line(strings.TrimSpace(l.text)))
 	}
 	if form := s.Form(); form != nil {
 		parts = append(parts, form.Linear())

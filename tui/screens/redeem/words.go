@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Longest lists within a question.
@@ -16,7 +16,7 @@ const (
 	maxMetadata = 120
 )
 
-func named(perk api.Perk) string { return `"` + plain.Line(perk.Title) + `"` }
+func named(perk api.Perk) string { return `"` + display.Line(perk.Title) + `"` }
 
 // perksNamed lists perks in a sentence. Perks of the same title are told apart by their ids.
 func perksNamed(perks []api.Perk) string {
@@ -32,7 +32,7 @@ func perksNamed(perks []api.Perk) string {
 		}
 		name := named(perk)
 		if titles[perk.Title] > 1 {
-			name += " (" + plain.Line(perk.ID) + ")"
+			name += " (" + display.Line(perk.ID) + ")"
 		}
 		names = append(names, name)
 	}
@@ -55,14 +55,14 @@ func place(profile screen.Profile) string {
 // question says in one sentence what y does.
 func (s *Screen) question(next *submission) screen.Confirm {
 	perks := perksOf(next.open())
-	user := plain.Line(next.request.UserID)
+	user := display.Line(next.request.UserID)
 	what, yes := perksNamed(perks), "redeem it"
 	if len(perks) > 1 {
 		what, yes = fmt.Sprintf("%d perks (%s)", len(perks), what), "redeem them"
 	}
 	with := ""
-	if metadata := plain.Line(string(next.request.Metadata)); metadata != "" {
-		with = ", with the metadata " + components.Cut(metadata, maxMetadata)
+	if metadata := display.Line(string(next.request.Metadata)); metadata != "" {
+		with = ", with the metadata " + widget.Cut(metadata, maxMetadata)
 	}
 	var lines []string // the risks first: where there is little room, the end is cut off
 	if again := s.doubtsBeside(next); len(again) > 0 {

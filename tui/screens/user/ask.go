@@ -4,9 +4,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // kind is what users are called among what is remembered.
@@ -37,7 +37,7 @@ func (s *Screen) askAmong(r recent) tea.Cmd {
 	var ids, options []string
 	for _, id := range r.ids {
 		if id != s.id && api.UserIDRule(id) == "" {
-			ids, options = append(ids, id), append(options, plain.Line(id))
+			ids, options = append(ids, id), append(options, display.Line(id))
 		}
 	}
 	if len(ids) == 0 {
@@ -61,7 +61,7 @@ func (s *Screen) askAmong(r recent) tea.Cmd {
 func (s *Screen) prompt() screen.Prompt {
 	return screen.Prompt{
 		Title: "Which user?",
-		Field: components.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.UserIDRule},
+		Field: widget.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.UserIDRule},
 		Then:  func(id string) tea.Cmd { return s.shell.Post(chosen{s, id}) },
 		Left:  s.leave,
 	}

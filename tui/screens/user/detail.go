@@ -2,34 +2,34 @@ package user
 
 import (
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/widget"
 )
 
 // detail is one redemption with all its fields.
 type detail struct {
 	redemption api.Redemption
-	scroll     components.Scroll
+	scroll     widget.Scroll
 }
 
-func (s *Screen) pairs() []components.Pair {
+func (s *Screen) pairs() []widget.Pair {
 	r := s.detail.redemption
 	when := "not known"
 	if !r.RedeemedAt.IsZero() {
-		when = components.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.when(r)
+		when = widget.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.when(r)
 	}
 	user := r.UserID
 	if user == "" {
 		user = s.id
 	}
-	perk := plain.Line(r.PerkID)
+	perk := display.Line(r.PerkID)
 	if title := s.title(r); title != "" {
 		perk = title + " (" + perk + ")"
 	}
-	return []components.Pair{
-		{Label: "Redemption", Value: plain.Line(r.ID)},
+	return []widget.Pair{
+		{Label: "Redemption", Value: display.Line(r.ID)},
 		{Label: "Perk", Value: perk},
-		{Label: "User", Value: plain.Line(user)},
+		{Label: "User", Value: display.Line(user)},
 		{Label: "Redeemed", Value: when},
 		{Label: "Status", Value: meaning(r.Status)},
 		{Label: "Metadata", Value: pretty(r.Metadata)},
@@ -48,5 +48,5 @@ func meaning(status api.RedemptionStatus) string {
 	case "":
 		return "not known"
 	}
-	return plain.Line(string(status))
+	return display.Line(string(status))
 }

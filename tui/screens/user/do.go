@@ -7,16 +7,16 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Offers depends on the tab: perks are redeemed, redemptions are looked at.
 func (s *Screen) Offers() []actions.Offer {
 	if s.detail != nil {
-		return append(actions.Able(actions.OpenPerk, actions.CopyID, actions.Back), components.Moves()...)
+		return append(actions.Able(actions.OpenPerk, actions.CopyID, actions.Back), widget.Moves()...)
 	}
 	if s.id == "" {
 		return actions.Able(actions.ForUser)
@@ -24,7 +24,7 @@ func (s *Screen) Offers() []actions.Offer {
 	other := [...]string{atAvailable: "redeemed", atRedeemed: "available"}[s.at]
 	row, rest := s.rowOffers()
 	tab, user := actions.If(actions.NextTab, "").As(other), actions.If(actions.ForUser, "").As("other user")
-	return slices.Concat(row, []actions.Offer{tab}, s.tab().pageOffers(), rest, []actions.Offer{user}, s.sortOffers(), components.Moves())
+	return slices.Concat(row, []actions.Offer{tab}, s.tab().pageOffers(), rest, []actions.Offer{user}, s.sortOffers(), widget.Moves())
 }
 
 // rowOffers is what can be done with a row: what comes before the pages in the footer, and what after them.
@@ -170,9 +170,9 @@ func (s *Screen) copy(id string) tea.Cmd {
 	desktop := s.shell.Desktop
 	return func() tea.Msg {
 		if err := desktop.Copy(id); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id "+plain.Line(id)+" was not copied: ", err)}
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id "+display.Line(id)+" was not copied: ", err)}
 		}
-		return screen.Toast{Kind: screen.Done, Text: fmt.Sprintf("The id %s is on the clipboard.", plain.Line(id))}
+		return screen.Toast{Kind: screen.Done, Text: fmt.Sprintf("The id %s is on the clipboard.", display.Line(id))}
 	}
 }
 
@@ -189,7 +189,7 @@ func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 		return nil
 	}
 	if event.Y == 0 && s.layout.tabs > 0 {
-		if at, ok := components.TabAt(s.width, s.labels(), s.at, event.X); ok {
+		if at, ok := widget.TabAt(s.width, s.labels(), s.at, event.X); ok {
 			s.at = at
 		}
 		return nil

@@ -8,8 +8,8 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // perPage is how many rows a page has: enough to seldom need the next, little enough to be listened to.
@@ -18,12 +18,12 @@ const perPage = 50
 // list is one tab: a page of the service, and the cursor in it.
 type list[T any] struct {
 	loader *screen.Loader[api.Page[T]]
-	table  *components.Table
+	table  *widget.Table
 	name   string // of the tab
 	one    string // what a row is called
 	many   string
 	id     func(T) string
-	row    func(T) components.Row
+	row    func(T) widget.Row
 	line   func(T) string // what a row says to those who listen
 	fetch  func(page int64) screen.Fetch[api.Page[T]]
 
@@ -96,7 +96,7 @@ func (l *list[T]) choose(id string) {
 }
 
 func (l *list[T]) setRows() {
-	rows := make([]components.Row, len(l.loader.Value.Data))
+	rows := make([]widget.Row, len(l.loader.Value.Data))
 	for i, item := range l.loader.Value.Data {
 		rows[i] = l.row(item)
 	}
@@ -184,24 +184,24 @@ func (l *list[T]) place(named bool) string {
 		return ""
 	}
 	first := (max(1, meta.Page)-1)*int64(meta.PerPage) + 1
-	text := components.Count(first)
+	text := widget.Count(first)
 	if rows > 1 {
-		text += " to " + components.Count(first+rows-1)
+		text += " to " + widget.Count(first+rows-1)
 	}
 	if named {
-		text += " of " + components.Plural(total, l.one, l.many)
+		text += " of " + widget.Plural(total, l.one, l.many)
 	} else {
-		text += " of " + components.Count(total)
+		text += " of " + widget.Count(total)
 	}
 	if meta.TotalPages > 1 {
-		text += fmt.Sprintf(", page %s of %s", components.Count(max(1, meta.Page)), components.Count(meta.TotalPages))
+		text += fmt.Sprintf(", page %s of %s", widget.Count(max(1, meta.Page)), widget.Count(meta.TotalPages))
 	}
 	return text
 }
 
 func (l *list[T]) label() string {
 	if total, known := l.count(); known {
-		return l.name + " " + components.Count(total)
+		return l.name + " " + widget.Count(total)
 	}
 	return l.name
 }
@@ -221,4 +221,4 @@ func (l *list[T]) state() state {
 	return state{has: l.loader.Has, busy: l.loader.Busy(), err: l.loader.Err, at: l.loader.At, since: l.since, rows: len(l.loader.Value.Data)}
 }
 
-func (l *list[T]) rows() *components.Table { return l.table }
+func (l *list[T]) rows() *widget.Table { return l.table }

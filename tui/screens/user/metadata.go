@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/widget"
 )
 
 // longestShort is where metadata in short ends: no row has more room, and nobody listens to more.
@@ -16,7 +16,7 @@ const longestShort = 160
 func inShort(metadata json.RawMessage) string {
 	decoder := json.NewDecoder(bytes.NewReader(metadata))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return components.Cut(plain.Line(string(metadata)), longestShort)
+		return widget.Cut(display.Line(string(metadata)), longestShort)
 	}
 	var parts []string
 	for length := 0; decoder.More() && length < longestShort; {
@@ -27,9 +27,9 @@ func inShort(metadata json.RawMessage) string {
 		}
 		part := name.(string) + "=" + bare(value)
 		parts = append(parts, part)
-		length += components.Width(part)
+		length += widget.Width(part)
 	}
-	return components.Cut(plain.Line(strings.Join(parts, " ")), longestShort)
+	return widget.Cut(display.Line(strings.Join(parts, " ")), longestShort)
 }
 
 // bare takes the quotes off a string.
@@ -49,7 +49,7 @@ func pretty(metadata json.RawMessage) string {
 	}
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, metadata, "", "  "); err != nil {
-		return plain.Text(string(metadata))
+		return display.Text(string(metadata))
 	}
-	return plain.Text(strings.ReplaceAll(indented.String(), "\t", " "))
+	return display.Text(strings.ReplaceAll(indented.String(), "\t", " "))
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"example.com/perks/api"
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/widget"
 )
 
-func perkColumns() []components.Column {
-	return []components.Column{
+func perkColumns() []widget.Column {
+	return []widget.Column{
 		{Name: "Title", Min: 13, Share: 4},
 		{Name: "Discount", Min: 10, Share: 1, Drop: 2},
 		{Name: "Merchant", Min: 10, Share: 2, Drop: 3},
@@ -24,16 +24,16 @@ func sortedColumn(field string) int {
 	return slices.Index([]string{"title", "discount_text", "merchant_name", "city", "valid_to"}, field)
 }
 
-func (s *Screen) perkRow(p api.Perk) components.Row {
-	return components.Row{
-		Cells:  []string{plain.Line(p.Title), text(p.DiscountText), text(p.MerchantName), plain.Line(p.City), s.left(p)},
+func (s *Screen) perkRow(p api.Perk) widget.Row {
+	return widget.Row{
+		Cells:  []string{display.Line(p.Title), text(p.DiscountText), text(p.MerchantName), display.Line(p.City), s.left(p)},
 		Marked: s.marked.Has(p.ID),
 	}
 }
 
 func (s *Screen) perkLine(p api.Perk) string {
-	parts := []string{plain.Line(p.Title)}
-	for _, part := range []string{text(p.DiscountText), text(p.MerchantName), plain.Line(p.City), s.left(p)} {
+	parts := []string{display.Line(p.Title)}
+	for _, part := range []string{text(p.DiscountText), text(p.MerchantName), display.Line(p.City), s.left(p)} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -49,11 +49,11 @@ func (s *Screen) left(p api.Perk) string {
 	if p.ValidTo == nil {
 		return "no end"
 	}
-	return components.Until(*p.ValidTo, s.shell.Now())
+	return widget.Until(*p.ValidTo, s.shell.Now())
 }
 
-func redemptionColumns() []components.Column {
-	return []components.Column{
+func redemptionColumns() []widget.Column {
+	return []widget.Column{
 		{Name: "When", Min: 10, Share: 1},
 		{Name: "Title", Min: 13, Share: 4, Drop: 1},
 		{Name: "Perk", Min: 7, Share: 2},
@@ -63,19 +63,19 @@ func redemptionColumns() []components.Column {
 	}
 }
 
-func (s *Screen) redemptionRow(r api.Redemption) components.Row {
-	return components.Row{
-		Cells: []string{s.when(r), s.title(r), plain.Line(r.PerkID), plain.Line(string(r.Status)), plain.Line(r.ID), inShort(r.Metadata)},
+func (s *Screen) redemptionRow(r api.Redemption) widget.Row {
+	return widget.Row{
+		Cells: []string{s.when(r), s.title(r), display.Line(r.PerkID), display.Line(string(r.Status)), display.Line(r.ID), inShort(r.Metadata)},
 		Muted: r.Status == api.StatusRejected,
 	}
 }
 
 func (s *Screen) redemptionLine(r api.Redemption) string {
-	line := "Perk " + plain.Line(r.PerkID) + ", "
+	line := "Perk " + display.Line(r.PerkID) + ", "
 	if title := s.title(r); title != "" {
 		line += title + ", "
 	}
-	line += plain.Line(string(r.Status)) + ", " + s.when(r) + ", id " + plain.Line(r.ID)
+	line += display.Line(string(r.Status)) + ", " + s.when(r) + ", id " + display.Line(r.ID)
 	if metadata := inShort(r.Metadata); metadata != "" {
 		line += ", metadata " + metadata
 	}
@@ -83,18 +83,18 @@ func (s *Screen) redemptionLine(r api.Redemption) string {
 }
 
 // title is what the perk of a redemption is called; "" if that is not known.
-func (s *Screen) title(r api.Redemption) string { return plain.Line(s.titles.known[r.PerkID]) }
+func (s *Screen) title(r api.Redemption) string { return display.Line(s.titles.known[r.PerkID]) }
 
 func (s *Screen) when(r api.Redemption) string {
 	if r.RedeemedAt.IsZero() {
 		return "not known"
 	}
-	return components.Age(s.shell.Now().Sub(r.RedeemedAt))
+	return widget.Age(s.shell.Now().Sub(r.RedeemedAt))
 }
 
 func text(value *string) string {
 	if value == nil {
 		return ""
 	}
-	return plain.Line(*value)
+	return display.Line(*value)
 }

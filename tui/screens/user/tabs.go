@@ -6,7 +6,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // tab is what both lists have in common.
@@ -22,7 +22,7 @@ type tab interface {
 	lines() []string
 	state() state
 	setRows()
-	rows() *components.Table
+	rows() *widget.Table
 }
 
 // state is how a tab stands with the service.

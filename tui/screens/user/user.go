@@ -10,9 +10,9 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
-	"example.com/perks/tui/components"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // Screen is the screen.
@@ -45,7 +45,7 @@ func New(shell *screen.Shell, route screen.ToUser) *Screen {
 		s.at = atRedeemed
 	}
 	s.available = &list[api.Perk]{
-		loader: screen.NewLoader[api.Page[api.Perk]](shell), table: components.NewTable(shell.Theme, perkColumns()...),
+		loader: screen.NewLoader[api.Page[api.Perk]](shell), table: widget.NewTable(shell.Theme, perkColumns()...),
 		now: shell.Now, name: "Available", one: "perk", many: "perks",
 		id: func(p api.Perk) string { return p.ID }, row: s.perkRow, line: s.perkLine,
 		fetch: func(page int64) screen.Fetch[api.Page[api.Perk]] {
@@ -57,7 +57,7 @@ func New(shell *screen.Shell, route screen.ToUser) *Screen {
 		},
 	}
 	s.redeemed = &list[api.Redemption]{
-		loader: screen.NewLoader[api.Page[api.Redemption]](shell), table: components.NewTable(shell.Theme, redemptionColumns()...),
+		loader: screen.NewLoader[api.Page[api.Redemption]](shell), table: widget.NewTable(shell.Theme, redemptionColumns()...),
 		now: shell.Now, name: "Redeemed", one: "redemption", many: "redemptions",
 		id: func(r api.Redemption) string { return r.ID }, row: s.redemptionRow, line: s.redemptionLine,
 		fetch: func(page int64) screen.Fetch[api.Page[api.Redemption]] {
@@ -76,9 +76,9 @@ func (s *Screen) Title() string {
 	case s.id == "":
 		return "User"
 	case s.detail != nil:
-		return "Redemption " + plain.Line(s.detail.redemption.ID) + " of user " + plain.Line(s.id)
+		return "Redemption " + display.Line(s.detail.redemption.ID) + " of user " + display.Line(s.id)
 	}
-	return "User " + plain.Line(s.id)
+	return "User " + display.Line(s.id)
 }
 
 // Init loads both tabs, so that both counts are known.
@@ -168,7 +168,7 @@ func (s *Screen) Close() {
 }
 
 // Form returns nil: nothing is typed here.
-func (s *Screen) Form() *components.Form { return nil }
+func (s *Screen) Form() *widget.Form { return nil }
 
 // Unsaved returns "": nothing here can be lost.
 func (s *Screen) Unsaved() string { return "" }

@@ -3,7 +3,7 @@ package user
 import (
 	"strings"
 
-	"example.com/perks/tui/components"
+	"example.com/perks/tui/widget"
 )
 
 // layout is how many lines each part has, from the top.
@@ -25,7 +25,7 @@ func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 func (s *Screen) arrange() {
 	if s.detail != nil {
 		s.detail.scroll.Resize(s.width, s.height)
-		s.detail.scroll.Set(components.Pairs(s.shell.Theme, s.width, s.pairs()))
+		s.detail.scroll.Set(widget.Pairs(s.shell.Theme, s.width, s.pairs()))
 		return
 	}
 	l := layout{}
@@ -36,7 +36,7 @@ func (s *Screen) arrange() {
 		l.foot = 1
 	}
 	if complaint := s.complaint(); complaint != "" {
-		l.complaint = min(len(components.Wrap("! "+complaint, s.width)), max(1, s.height/3), max(0, s.height-l.tabs-l.foot-1))
+		l.complaint = min(len(widget.Wrap("! "+complaint, s.width)), max(1, s.height/3), max(0, s.height-l.tabs-l.foot-1))
 	}
 	l.body = l.tabs + l.complaint
 	l.room = max(1, s.height-l.body-l.foot)
@@ -57,12 +57,12 @@ func (s *Screen) View() string {
 	look, l := s.shell.Theme, s.layout
 	var parts []string
 	if l.tabs > 0 {
-		parts = append(parts, components.Tabs(look, s.width, s.labels(), s.at))
+		parts = append(parts, widget.Tabs(look, s.width, s.labels(), s.at))
 	}
 	if l.complaint > 0 {
-		lines := components.Wrap("! "+s.complaint(), s.width)
+		lines := widget.Wrap("! "+s.complaint(), s.width)
 		if len(lines) > l.complaint {
-			lines = append(lines[:l.complaint-1], components.Cut(lines[l.complaint-1]+" …", s.width))
+			lines = append(lines[:l.complaint-1], widget.Cut(lines[l.complaint-1]+" …", s.width))
 		}
 		for _, line := range lines {
 			parts = append(parts, look.Bad.Render(line))
@@ -70,15 +70,15 @@ func (s *Screen) View() string {
 	}
 	parts = append(parts, s.body())
 	if l.foot > 0 {
-		parts = append(parts, look.Muted.Render(components.Cut(s.foot(s.width >= widthForNouns), s.width)))
+		parts = append(parts, look.Muted.Render(widget.Cut(s.foot(s.width >= widthForNouns), s.width)))
 	}
-	return components.Crop(strings.Join(parts, "\n"), s.width, s.height)
+	return widget.Crop(strings.Join(parts, "\n"), s.width, s.height)
 }
 
 func (s *Screen) body() string {
 	look := s.shell.Theme
 	if n := s.notice(); n.title != "" {
-		return components.Notice(look, n.mood, n.title, n.advice, s.width, s.layout.room)
+		return widget.Notice(look, n.mood, n.title, n.advice, s.width, s.layout.room)
 	}
 	s.tab().rows().SetTheme(look)
 	return s.tab().rows().View()
@@ -87,17 +87,17 @@ func (s *Screen) body() string {
 // Linear says the same in plain lines.
 func (s *Screen) Linear() string {
 	if s.detail != nil {
-		return strings.Join(components.LinearPairs(s.pairs()), "\n")
+		return strings.Join(widget.LinearPairs(s.pairs()), "\n")
 	}
 	var lines []string
 	if s.id != "" {
-		lines = append(lines, components.LinearTabs(s.labels(), s.at))
+		lines = append(lines, widget.LinearTabs(s.labels(), s.at))
 	}
 	if complaint := s.complaint(); complaint != "" {
 		lines = append(lines, "Problem: "+complaint)
 	}
 	if n := s.notice(); n.title != "" {
-		return strings.Join(append(lines, components.LinearNotice(n.mood, n.title, n.advice)), "\n")
+		return strings.Join(append(lines, widget.LinearNotice(n.mood, n.title, n.advice)), "\n")
 	}
 	lines = append(lines, s.tab().lines()...)
 	return strings.Join(append(lines, s.foot(true)), "\n")

@@ -5,16 +5,16 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/plain"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/components"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // notice is what stands in the place of rows: what is the matter, and what to do next. The title is empty where there are
 // rows to show.
 type notice struct {
-	mood          components.Mood
+	mood          widget.Mood
 	title, advice string
 }
 
@@ -22,28 +22,28 @@ func (s *Screen) notice() notice {
 	state := s.tab().state()
 	switch {
 	case s.id == "":
-		return notice{components.Empty, "No user is chosen.", "Press " + s.key(actions.ForUser) + " to choose one."}
+		return notice{widget.Empty, "No user is chosen.", "Press " + s.key(actions.ForUser) + " to choose one."}
 	case s.isUnknown():
 		return s.unknownUser()
 	case !state.has && state.err != nil && !state.busy:
 		title, advice := s.sentences(state.err)
-		return notice{components.Failure, title, advice}
+		return notice{widget.Failure, title, advice}
 	case !state.has && s.at == atAvailable:
-		return s.loading("what "+plain.Line(s.id)+" can redeem", state)
+		return s.loading("what "+display.Line(s.id)+" can redeem", state)
 	case !state.has:
-		return s.loading("what "+plain.Line(s.id)+" has redeemed", state)
+		return s.loading("what "+display.Line(s.id)+" has redeemed", state)
 	case state.rows > 0:
 		return notice{}
 	case s.at == atAvailable:
-		return notice{components.Empty, plain.Line(s.id) + " can redeem nothing now.",
+		return notice{widget.Empty, display.Line(s.id) + " can redeem nothing now.",
 			"What there is has ended, is sold out, or was redeemed already. Press " + s.key(actions.NextTab) + " for what was redeemed."}
 	}
-	return notice{components.Empty, plain.Line(s.id) + " has redeemed nothing yet.",
+	return notice{widget.Empty, display.Line(s.id) + " has redeemed nothing yet.",
 		"Press " + s.key(actions.NextTab) + " for what can be redeemed."}
 }
 
 func (s *Screen) loading(what string, state state) notice {
-	return notice{components.Loading, components.LoadingTitle(what, s.shell.Now().Sub(state.since)), ""}
+	return notice{widget.Loading, widget.LoadingTitle(what, s.shell.Now().Sub(state.since)), ""}
 }
 
 // isUnknown tells whether the service knows no such user.
@@ -57,11 +57,11 @@ func (s *Screen) isUnknown() bool {
 }
 
 func (s *Screen) unknownUser() notice {
-	title := "There is no live user " + plain.Line(s.id) + "."
+	title := "There is no live user " + display.Line(s.id) + "."
 	if s.shell.Account.Profile.Sandbox {
-		title = "There is no user " + plain.Line(s.id) + " in the sandbox."
+		title = "There is no user " + display.Line(s.id) + " in the sandbox."
 	}
-	return notice{components.Failure, title,
+	return notice{widget.Failure, title,
 		"Ids are exact, capitals count too. Check this one, and press " + s.key(actions.ForUser) + " to look for another."}
 }
 
@@ -73,18 +73,18 @@ func (s *Screen) sentences(err error) (title, advice string) {
 	var local *api.Error
 	switch {
 	case errors.As(err, &refused):
-		title, fields = plain.Line(refused.Message), refused.Fields
+		title, fields = display.Line(refused.Message), refused.Fields
 	case errors.As(err, &local):
 		fields = local.Fields
 	}
 	again := "Press " + s.key(actions.Refresh) + " to load again."
 	switch {
 	case len(fields["user_id"]) > 0:
-		return "The user's id " + plain.Line(fields["user_id"][0]) + ".", "Press " + s.key(actions.ForUser) + " to give another."
+		return "The user's id " + display.Line(fields["user_id"][0]) + ".", "Press " + s.key(actions.ForUser) + " to give another."
 	case refused != nil && refused.Code == api.CodeForbidden:
 		return title, "This client may not see users. Whoever runs the service can give it the right to."
 	case refused != nil && refused.RequestID != "" && refused.Code == api.CodeInternal:
-		return title, again + " If it stays so, tell whoever runs the service the request id " + plain.Line(refused.RequestID) + "."
+		return title, again + " If it stays so, tell whoever runs the service the request id " + display.Line(refused.RequestID) + "."
 	}
 	return title, again
 }
@@ -96,7 +96,7 @@ func (s *Screen) complaint() string {
 		return ""
 	}
 	title, advice := s.sentences(state.err)
-	return "These rows were loaded " + components.Age(s.shell.Now().Sub(state.at)) + ". " + title + " " + advice
+	return "These rows were loaded " + widget.Age(s.shell.Now().Sub(state.at)) + ". " + title + " " + advice
 }
 
 // foot says which rows are shown, and named of what.

@@ -1,0 +1,124 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+)
+
+func answer(status int, code api.Code) error { return &client.Error{Status: status, Code: code} }
+
+func TestCode(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want int
+	}{
+		"nothing":                        {nil, 0},
+		"anything else":                  {errors.New("disk full"), 1},
+		"refused for its values":         {answer(422, api.CodeValidationFailed), 1},
+		"rate limited":                   {answer(429, api.CodeRateLimited), 1},
+		"a fault of the server":          {answer(500, api.CodeInternal), 1},
+		"wrong usage":                    {command.Usagef("no"), 2},
+		"a value refused locally":        {&api.Error{Code: api.CodeValidationFailed}, 2},
+		"the person said no":             {&command.Cancelled{}, 3},
+		"another run is at work":         {&command.Busy{}, 6},
+		"no such perk, found locally":    {&api.Error{Code: api.CodeNotFound}, 5},
+		"a stale version, found locally": {&api.Error{Code: api.CodePreconditionFailed}, 6},
+		"not logged in":                  {&command.NotLoggedIn{}, 4},
+		"401":                            {answer(401, api.CodeInvalidToken), 4},
+		"403":                            {answer(403, api.CodeForbidden), 4},
+		"404":                            {answer(404, api.CodeNotFound), 5},
+		"409":                            {answer(409, api.CodeAlreadyRedeemed), 6},
+		"412":                            {answer(412, api.CodePreconditionFailed), 6},
+		"unreachable":                    {&client.Unreachable{Err: errors.New("refused")}, 8},
+		"outcome unknown":                {&client.Unreachable{Err: errors.New("reset"), OutcomeUnknown: true}, 8},
+		"a fault after a change":         {&client.Error{Status: 500, Code: api.CodeInternal, OutcomeUnknown: true}, 8},
+		"503":                            {answer(503, api.CodeUnavailable), 8},
+		"time is up":                     {&client.Unreachable{Err: context.DeadlineExceeded}, 8},
+		"interrupted":                    {context.Canceled, 130},
+		"a full disk":                    {&command.WriteFailure{Err: syscall.ENOSPC}, 1},
+		"interrupted while waiting":      {&client.Unreachable{Err: context.Canceled, OutcomeUnknown: true}, 130},
+		"wrapped, and with some advice":  {&command.Advised{Err: fmt.Errorf("perk x: %w", answer(404, api.CodeNotFound))}, 5},
+	} {
+		if got := command.ExitCode(test.err); got != test.want {
+			t.Errorf("%s: exit code %d, want %d", name, got, test.want)
+		}
+	}
+}
+
+func TestTell(t *testing.T) {
+	refused := &client.Error{
+		Status: 422, Code: api.CodeValidationFailed, Message: "Some values are not valid.", RequestID: "r-1",
+		Fields: api.FieldErrors{"lat": {"must be between -90 and 90"}, "bedrooms": {"must not be\x1b[2J negative", "must be whole"}},
+	}
+	for name, test := range map[string]struct {
+		err        error
+		text, json string
+	}{
+		"fields of the server": {
+			refused,
+			"error: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be whole\n  lat: must be between -90 and 90\n  (request r-1)\n",
+			`{"error":{"code":"validation_failed","message":"Some values are not valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
+		},
+		"what was being done comes first": {
+			fmt.Errorf("property 7: %w", refused),
+			"error: property 7: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be whole\n  lat: must be between -90 and 90\n  (request r-1)\n",
+			`{"error":{"code":"validation_failed","message":"property 7: Some values are not valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
+		},
+		"wrong usage": {
+			command.Usagef("No such flag."),
+			"error: No such flag.\n",
+			`{"error":{"code":"usage","message":"No such flag."}}` + "\n",
+		},
+		"advice": {
+			&command.Advised{Err: &client.Unreachable{Address: "http://h/v2", Err: errors.New("reset"), OutcomeUnknown: true}, Advice: "Run again:\n  perksctl x"},
+			"error: No answer from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl x\n",
+			`{"error":{"code":"outcome_unknown","message":"No answer from http://h/v2: reset. The request may have been carried out. Run again: perksctl x"}}` + "\n",
+		},
+		"put off": {
+			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast.", RetryAfter: 29500 * time.Millisecond},
+			"error: Too fast.\nTry again in 30s.\n",
+			`{"error":{"code":"rate_limited","message":"Too fast.","status":429,"retry_after":30}}` + "\n",
+		},
+		"put off by a server that says for how long": {
+			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast. Try again in 2 s.", RetryAfter: 2 * time.Second},
+			"error: Too fast. Try again in 2 s.\n",
+			`{"error":{"code":"rate_limited","message":"Too fast. Try again in 2 s.","status":429,"retry_after":2}}` + "\n",
+		},
+		"a change that may have been made is not simply tried again": {
+			&client.Error{Status: 503, Code: api.CodeUnavailable, Message: "Busy.", RetryAfter: time.Second, OutcomeUnknown: true},
+			"error: Busy.\n",
+			`{"error":{"code":"unavailable","message":"Busy.","status":503,"retry_after":1}}` + "\n",
+		},
+		"advice and a time to wait": {
+			&command.Advised{Err: &client.Error{Status: 503, Code: api.CodeUnavailable, Message: "Busy.", RetryAfter: time.Minute}, Advice: "Not tried: 7."},
+			"error: Busy.\nTry again in 1m0s.\nNot tried: 7.\n",
+			`{"error":{"code":"unavailable","message":"Busy. Not tried: 7.","status":503,"retry_after":60}}` + "\n",
+		},
+		"interrupted": {
+			&client.Unreachable{Address: "http://h/v2", Err: context.Canceled},
+			"error: Interrupted.\n",
+			`{"error":{"code":"interrupted","message":"Interrupted."}}` + "\n",
+		},
+		"a message of several lines is one line of JSON": {
+			errors.New("first\nsecond"),
+			"error: first\nsecond\n",
+			`{"error":{"code":"failed","message":"first second"}}` + "\n",
+		},
+	} {
+		for asJSON, want := range map[bool]string{false: test.text, true: test.json} {
+			s, out, got := command.BufferedStreams("")
+			command.TellError(s, test.err, asJSON)
+			if got.String() != want || out.Len() > 0 {
+				t.Errorf("%s (JSON %t):\n got %s\nwant %s", name, asJSON, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	dirMode   = 0o700
+	lockRetry = 20 * time.Millisecond
+)
+
+// Read returns a file's bytes. A file that others can read is refused, because what it protects is out already.
+func ReadPrivate(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("%s can be read by other users of this computer: run chmod 600 %s, and replace the secret in it if others may have seen it", path, path)
+	}
+	return os.ReadFile(path)
+}
+
+// Write replaces a file, and makes its folder if need be. A reader sees the old bytes or the new ones, never a part.
+func WritePrivate(path string, data []byte) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(file.Name())
+		}
+	}()
+	if _, err := file.Write(data); err != nil {
+		file.Close()
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		file.Close()
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// Lock waits until no other process holds the lock that belongs to the path, and returns how to give it back. The lock is
+// a file of its own beside the path, because the path itself is replaced.
+func LockFile(ctx context.Context, path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+		return nil, err
+	}
+	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return nil, fmt.Errorf("wait for the lock of %s: %w", path, err)
+	}
+	return func() { _ = lock.Unlock() }, nil
+}

@@ -1,0 +1,270 @@
+package command_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creack/pty"
+
+	"example.com/perks/cli/command"
+)
+
+// clock is a time that only the test moves.
+type clock struct{ at time.Time }
+
+func newClock() *clock { return &clock{time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)} }
+
+func (c *clock) now() time.Time       { return c.at }
+func (c *clock) pass(d time.Duration) { c.at = c.at.Add(d) }
+
+// screen is what is to be seen after a terminal got the text.
+func screen(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		var row []byte
+		for over := range strings.SplitSeq(line, "\r") {
+			row = append([]byte(over), row[min(len(over), len(row)):]...)
+		}
+		lines = append(lines, strings.TrimRight(string(row), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func onTerminal(width int) (*command.Streams, *bytes.Buffer) {
+	s, _, err := command.BufferedStreams("")
+	s.ErrTTY, s.Width = true, width
+	return s, err
+}
+
+func TestBarOnATerminal(t *testing.T) {
+	s, text := onTerminal(100)
+	c := newClock()
+	p := command.NewProgress(s, 10_000, c.now)
+	see := func(want string) {
+		t.Helper()
+		if got := screen(text.String()); got != want {
+			t.Errorf("shown\n%q, want\n%q", got, want)
+		}
+	}
+	see("[........................................]    0%  0/10,000")
+	for done := int64(1); done <= 4500; done++ {
+		c.pass(2 * time.Millisecond)
+		p.Update(command.Counts{Done: done, OK: done - min(3, done), Failed: min(3, done)})
+	}
+	see("[=================>......................]   45%  4,500/10,000  3 failed  500/s  11s left")
+
+	c.pass(20 * time.Second)
+	p.Update(command.Counts{Done: 4501, OK: 4497, Failed: 3, Unknown: 1})
+	see("[============>.................]   45%  4,501/10,000  3 failed  1 unknown  143/s  38s left")
+
+	p.Update(command.Counts{Done: 10_000, OK: 9996, Failed: 3, Unknown: 1})
+	p.End()
+	ended := "[==============================]  100%  10,000/10,000  3 failed  1 unknown  345/s  took 29s\n"
+	see(ended)
+	p.End()
+	p.Update(command.Counts{Done: 1})
+	see(ended)
+	if strings.Contains(text.String(), "\x1b") {
+		t.Error("an escape was written without colour")
+	}
+}
+
+func TestFailuresAreRedWhereThereIsColour(t *testing.T) {
+	s, text := onTerminal(60)
+	s.Colour = true
+	c := newClock()
+	p := command.NewProgress(s, 10, c.now)
+	c.pass(time.Second)
+	p.Update(command.Counts{Done: 2, OK: 1, Failed: 1})
+	p.End()
+	if !strings.Contains(text.String(), "  \x1b[31m1 failed\x1b[0m  ") {
+		t.Errorf("%q", text.String())
+	}
+}
+
+func TestNoBarIsWiderThanTheScreen(t *testing.T) {
+	for width := range 201 {
+		for _, total := range []int64{0, 7, 12_345_678} {
+			s, text := onTerminal(width)
+			c := newClock()
+			p := command.NewProgress(s, total, c.now)
+			c.pass(90 * time.Minute)
+			p.Update(command.Counts{Done: 1_234_567, OK: 1, Failed: 234_567, Unknown: 98_765, Skipped: 54_321})
+			p.End()
+			for drawn := range strings.FieldsFuncSeq(text.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
+				if len(drawn) >= max(width, 1) { // the last column is left free: some terminals wrap there
+					t.Fatalf("%d columns, total %d: %q takes %d", width, total, drawn, len(drawn))
+				}
+			}
+		}
+	}
+}
+
+func TestNarrowScreensKeepWhatMattersMost(t *testing.T) {
+	for width, want := range map[int]string{
+		120: "[=>......................................]    6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left  10 skipped",
+		90:  "[..........]    6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left  10 skipped",
+		60:  "  6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left",
+		50:  "  6%  100/1,500  13 failed  2 unknown  2m36s left",
+		40:  "  6%  100/1,500  13 failed  2 unknown",
+		30:  "  6%  100/1,500  13 failed",
+		20:  "  6%  13 failed",
+		6:   "  6%",
+		3:   "",
+	} {
+		s, text := onTerminal(width)
+		c := newClock()
+		p := command.NewProgress(s, 1500, c.now)
+		c.pass(10 * time.Second)
+		p.Update(command.Counts{Done: 100, OK: 75, Failed: 13, Unknown: 2, Skipped: 10})
+		if got := screen(text.String()); got != want {
+			t.Errorf("%d columns:\n%q, want\n%q", width, got, want)
+		}
+		p.End()
+	}
+}
+
+// drawings counts writes.
+type drawings struct{ count int }
+
+func (d *drawings) Write(text []byte) (int, error) { d.count++; return len(text), nil }
+
+func TestTheBarIsDrawnTenTimesASecondAtMost(t *testing.T) {
+	s, _ := onTerminal(80)
+	var drawn drawings
+	s.Err = &drawn
+	c := newClock()
+	p := command.NewProgress(s, 100_000, c.now)
+	for done := range int64(100_000) {
+		c.pass(100 * time.Microsecond)
+		p.Update(command.Counts{Done: done})
+	}
+	p.End()
+	if drawn.count < 90 || drawn.count > 104 {
+		t.Errorf("drawn %d times in 10 s", drawn.count)
+	}
+}
+
+func TestPlainLinesOffATerminal(t *testing.T) {
+	s, out, text := command.BufferedStreams("")
+	c := newClock()
+	p := command.NewProgress(s, 10_000, c.now)
+	for done := int64(1); done <= 2_500; done++ {
+		c.pass(10 * time.Millisecond)
+		p.Update(command.Counts{Done: done, OK: done - min(done, 1500), Failed: min(done, 1200), Skipped: min(done, 300)})
+	}
+	p.End()
+	want := "1,000 of 10,000 done (10%), 78/s, 1m56s left, 1,000 failed, 300 skipped\n" +
+		"2,000 of 10,000 done (20%), 100/s, 1m20s left, 1,200 failed, 300 skipped\n"
+	if text.String() != want || out.Len() > 0 {
+		t.Errorf("told\n%swant\n%s", text.String(), want)
+	}
+}
+
+func TestAnUnknownTotalHasNeitherBarNorTimeLeft(t *testing.T) {
+	s, text := onTerminal(80)
+	c := newClock()
+	p := command.NewProgress(s, 0, c.now)
+	c.pass(65 * time.Second)
+	p.Update(command.Counts{Done: 1300, OK: 1300})
+	if got, want := screen(text.String()), "1,300  20/s  1m05s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.End()
+}
+
+func TestQuietTellsNothing(t *testing.T) {
+	for _, terminal := range []bool{true, false} {
+		s, text := onTerminal(80)
+		s.ErrTTY, s.Quiet = terminal, true
+		c := newClock()
+		p := command.NewProgress(s, 10, c.now)
+		c.pass(time.Hour)
+		p.Update(command.Counts{Done: 5, Failed: 5})
+		p.Note("a note")
+		p.End()
+		if text.Len() > 0 {
+			t.Errorf("terminal %t: told %q", terminal, text)
+		}
+	}
+}
+
+func TestNotesStandAboveTheBar(t *testing.T) {
+	s, text := onTerminal(80)
+	c := newClock()
+	p := command.NewProgress(s, 10, c.now)
+	p.Note("row 3: it is\x1b[2J gone")
+	p.Note("row 4: so is this")
+	p.End()
+	p.Note("after the end")
+	want := "row 3: it is[2J gone\nrow 4: so is this\n[........................................]    0%  0/10  took 0s\nafter the end\n"
+	if got := screen(text.String()); got != want {
+		t.Errorf("%q, want\n%q", got, want)
+	}
+}
+
+func TestTimePassesWhileNothingIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which also fails if a goroutine is left over
+		s, text := onTerminal(80)
+		p := command.NewProgress(s, 0, time.Now)
+		time.Sleep(65*time.Second + time.Millisecond)
+		synctest.Wait()
+		if got, want := screen(text.String()), "0  0.0/s  1m05s"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		p.End()
+	})
+}
+
+func TestTheBarFollowsTheWindow(t *testing.T) {
+	control, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close()
+	read := make(chan string)
+	go func() {
+		text, err := io.ReadAll(control)
+		if pathErr := (*os.PathError)(nil); err != nil && !errors.As(err, &pathErr) { // how Linux tells that the other end is closed
+			text = fmt.Append(text, err)
+		}
+		read <- string(text)
+	}()
+	s := &command.Streams{Out: io.Discard, Err: tty, ErrTTY: true}
+	c := newClock()
+	resize := func(columns uint16) {
+		if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: columns}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resize(30)
+	p := command.NewProgress(s, 4, c.now)
+	resize(60)
+	c.pass(time.Second)
+	p.Update(command.Counts{Done: 1})
+	tty.Close()
+	p.End()
+	want := "\r[..........]    0%  0/4" + "\r[======>.......................]   25%  1/4  1.0/s  3s left"
+	if got := <-read; got != want {
+		t.Errorf("%q, want\n%q", got, want)
+	}
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	s, _ := onTerminal(80)
+	s.Err = io.Discard
+	p := command.NewProgress(s, int64(b.N), time.Now)
+	var done int64
+	for b.Loop() {
+		done++
+		p.Update(command.Counts{Done: done})
+	}
+	p.End()
+}

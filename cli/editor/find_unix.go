@@ -1,9 +1,0 @@
-//go:build !windows
-
-package editor
-
-import "github.com/google/shlex"
-
-var usual = []string{"vi", "nano"}
-
-func split(line string) ([]string, error) { return shlex.Split(line) }

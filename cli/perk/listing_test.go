@@ -1,0 +1,125 @@
+package perk_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/perk"
+)
+
+// parse reads flags as a command would.
+func parse(t *testing.T, args string) (*perk.ListFlags, client.PerkListOptions, error) {
+	t.Helper()
+	flags, filters := &perk.ListFlags{}, &perk.ListFilters{}
+	cmd := &cobra.Command{Use: "list"}
+	flags.Bind(cmd, []string{"title"})
+	filters.Bind(cmd)
+	if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
+		t.Fatal(err)
+	}
+	if err := flags.Check(cmd); err != nil {
+		return flags, client.PerkListOptions{}, err
+	}
+	options, err := filters.Apply(cmd, flags.Options())
+	return flags, options, err
+}
+
+func TestFlagsBecomeOptions(t *testing.T) {
+	page := func(number int64, per int) client.ListOptions { return client.ListOptions{Page: number, PerPage: per} }
+	for args, want := range map[string]client.PerkListOptions{
+		"":                        {},
+		"--page 2 --per-page 10":  {ListOptions: page(2, 10)},
+		"--all":                   {ListOptions: page(0, 100)},
+		"--all --per-page 7":      {ListOptions: page(0, 7)},
+		"--limit 30":              {ListOptions: page(0, 30)},
+		"--limit 3000":            {ListOptions: page(0, 100)},
+		"--limit 30 --per-page 9": {ListOptions: page(0, 9)},
+		"--sort -title":           {ListOptions: client.ListOptions{Sort: "-title"}},
+		"--near -33.87,151.21":    {Near: &client.Point{Lat: -33.87, Lng: 151.21}},
+		"--near=90,-180 --radius 0.5 --city Rome --category c --query q --include-expired": {
+			Near: &client.Point{Lat: 90, Lng: -180}, RadiusKM: 0.5, City: "Rome", Category: "c", Query: "q", IncludeExpired: true,
+		},
+	} {
+		_, got, err := parse(t, args)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v\n%s", args, err, diff)
+		}
+	}
+}
+
+func TestFlagsThatAreRefused(t *testing.T) {
+	for _, args := range []string{
+		"--page 0", "--page -1", "--per-page 0", "--per-page 101", "--limit 0", "--all --limit 1", "--all --page 1", "--limit 1 --page 1",
+		"--radius 5", "--near 1,2 --radius 0", "--near 1,2 --radius NaN", "--near 1", "--near 1,2,3", "--near x,y", "--near 90.1,0", "--near 0,181", "--near NaN,0",
+	} {
+		if _, _, err := parse(t, args); err == nil {
+			t.Errorf("%q was accepted", args)
+		}
+	}
+}
+
+// pages is a list of that many items, two to a page. With numbers, the server says how many there are.
+func pages(items int, numbers bool, asked *int) iter.Seq2[api.Page[json.RawMessage], error] {
+	return func(yield func(api.Page[json.RawMessage], error) bool) {
+		for number := 1; number == 1 || (number-1)*2 < items; number++ {
+			*asked = number
+			page := api.Page[json.RawMessage]{}
+			if numbers {
+				page.Meta = api.NewPageMeta(int64(number), 2, int64(items))
+			}
+			for i := (number - 1) * 2; i < min(number*2, items); i++ {
+				page.Data = append(page.Data, json.RawMessage(fmt.Sprint(i)))
+			}
+			if !yield(page, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestListEndsWhereTheFlagsSay(t *testing.T) {
+	for name, test := range map[string]struct {
+		args    string
+		items   int
+		unknown bool // the server tells no numbers
+		shown   int
+		asked   int
+		told    string
+	}{
+		"one page of several":               {"", 5, false, 2, 1, "Page 1 of 3, 5 in all. See more with --page, or everything with --all.\n"},
+		"one page that is all":              {"", 2, false, 2, 1, ""},
+		"nothing":                           {"", 0, false, 0, 1, "Nothing was found.\n"},
+		"everything":                        {"--all", 5, false, 5, 3, ""},
+		"a limit within a page":             {"--limit 3", 5, false, 3, 2, "warning: --limit cut the list: 3 of 5 are shown.\n"},
+		"a limit at the end of a page":      {"--limit 4", 5, false, 4, 2, "warning: --limit cut the list: 4 of 5 are shown.\n"},
+		"a limit at the end of the list":    {"--limit 4", 4, false, 4, 2, ""},
+		"a limit beyond the list":           {"--limit 9", 5, false, 5, 3, ""},
+		"a limit where no numbers are told": {"--limit 4", 4, true, 4, 2, "warning: --limit cut the list after 4; there may be more.\n"},
+	} {
+		flags, _, err := parse(t, test.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, out, told := command.BufferedStreams("")
+		printer, err := output.New[json.RawMessage](output.Options{Format: "jsonl"}, s, output.View{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		err = perk.ShowList(context.Background(), s, printer, *flags, pages(test.items, !test.unknown, &asked))
+		if shown := strings.Count(out.String(), "\n"); err != nil || shown != test.shown || asked != test.asked || told.String() != test.told {
+			t.Errorf("%s: %d shown, %d pages asked for, %v, told %q; want %d, %d, %q", name, shown, asked, err, told, test.shown, test.asked, test.told)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package perk_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/perk"
+)
+
+func TestSortIsCheckedBeforeAnythingIsSent(t *testing.T) {
+	fields := []string{"title", "valid_to", "distance"}
+	const all = " The fields are title, valid_to, distance."
+	for sort, want := range map[string]string{
+		"":                  "<nil>",
+		"title":             "<nil>",
+		"-valid_to, title":  "<nil>",
+		"titel":             `"titel" is not a field to sort by. Did you mean "title"?` + all,
+		"title,-valid_too":  `"valid_too" is not a field to sort by. Did you mean "valid_to"?` + all,
+		"Title":             `"Title" is not a field to sort by. Did you mean "title"?` + all,
+		"title,-title":      `--sort names "title" twice.`,
+		"title,":            `--sort has an empty name in it.` + all,
+		"-":                 `--sort has an empty name in it.` + all,
+		"distance":          `--sort distance needs --near LAT,LNG.`,
+		"popularity,-title": "<nil> warning: \"popularity\" is no field to sort by that perksctl knows; the server decides.\n",
+	} {
+		s, _, told := command.BufferedStreams("")
+		flags := &perk.ListFlags{Sort: sort}
+		err := flags.CheckSort(s, fields)
+		if err == nil {
+			err = flags.CheckDistance(perk.ListFilters{})
+		}
+		if got := strings.TrimSpace(fmt.Sprint(err) + " " + told.String()); got != strings.TrimSpace(want) {
+			t.Errorf("%q:\n got %s\nwant %s", sort, got, want)
+		}
+	}
+	if err := (&perk.ListFlags{Sort: "-distance"}).CheckDistance(perk.ListFilters{Near: "1,2"}); err != nil {
+		t.Error(err)
+	}
+}

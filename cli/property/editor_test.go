@@ -1,0 +1,181 @@
+package property
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/perks/cli/command"
+)
+
+// program puts a shell script on the PATH, which then holds nothing else.
+func program(t *testing.T, name, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Dir(path))
+	return path
+}
+
+func TestFind(t *testing.T) {
+	path := program(t, "code", "")
+	for name, test := range map[string]struct {
+		visual, editor string
+		want           []string // nil for an editor that is refused
+	}{
+		"an editor":               {editor: "code", want: []string{"code"}},
+		"VISUAL comes first":      {visual: "code -v", editor: "no-such-editor", want: []string{"code", "-v"}},
+		"a blank VISUAL is none":  {visual: " ", editor: "code", want: []string{"code"}},
+		"arguments and quotes":    {editor: `code --wait "two words" 'it''s' a\ b`, want: []string{"code", "--wait", "two words", "its", "a b"}},
+		"a path":                  {editor: path, want: []string{path}},
+		"no such program":         {editor: "no-such-editor -x"},
+		"a wrong VISUAL is wrong": {visual: "no-such-editor", editor: "code"},
+		"a quote that stays open": {editor: `code "`},
+		"nothing usual is there":  {},
+	} {
+		env := map[string]string{EnvVisual: test.visual, EnvEditor: test.editor}
+		got, err := findEditor(func(name string) string { return env[name] })
+		if !slices.Equal(got, test.want) || (err != nil) != (test.want == nil) || err != nil && command.ExitCode(err) != command.ExitUsage {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestFindTakesWhatThePlatformHas(t *testing.T) {
+	for _, name := range usual {
+		program(t, name, "")
+		if got, err := findEditor(func(string) string { return "" }); err != nil || got.String() != name {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
+func TestOpenReports(t *testing.T) {
+	t.Setenv("A_SETTING", "known")
+	file := filepath.Join(t.TempDir(), "text")
+	for script, want := range map[string]string{
+		`echo "$A_SETTING" > "$1"`: "",
+		"exit 3":                   "The editor PATH failed: exit status 3.",
+		"exit 130":                 "context canceled",
+		"kill -INT $$":             "context canceled",
+		"kill -KILL $$":            "The editor PATH failed: signal: killed.",
+	} {
+		path := program(t, "ed", script)
+		ctx, interrupts, stop := heedInterrupts(t.Context())
+		s, _, _ := command.BufferedStreams("this is not for the editor")
+		err := textEditor{path}.Open(ctx, s, interrupts, file)
+		if got := strings.ReplaceAll(message(err), path, "PATH"); got != want {
+			t.Errorf("%s: %s", script, got)
+		}
+		if ctx.Err() != nil {
+			t.Errorf("%s: the context ended", script)
+		}
+		stop()
+	}
+	if text, err := os.ReadFile(file); string(text) != "known\n" {
+		t.Errorf("the editor saw %q, %v", text, err)
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestInterruptsAreLent sends signals to this process, which would end by them if nobody heeded them.
+func TestInterruptsAreLent(t *testing.T) {
+	outer, end := context.WithCancel(t.Context())
+	ctx, interrupts, stop := heedInterrupts(outer)
+	defer stop()
+	end()
+	if ctx.Err() != nil {
+		t.Fatal("it ends with what came before")
+	}
+	for range 100 {
+		takeBack := interrupts.lend()
+		interrupt(t)
+		takeBack()
+	}
+	if ctx.Err() != nil {
+		t.Fatal("an interrupt for the editor ended the context")
+	}
+	interrupt(t)
+	<-ctx.Done()
+}
+
+// interrupt returns when the signal has come.
+func interrupt(t *testing.T) {
+	t.Helper()
+	seen := make(chan os.Signal, 1)
+	signal.Notify(seen, os.Interrupt)
+	defer signal.Stop(seen)
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(os.Interrupt)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-seen
+}
+
+func TestDraft(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	d, err := newDraftFile("a.yaml", "one\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{d.Path: 0o600, filepath.Dir(d.Path): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+	}
+	if got := d.Beside(".json"); got != strings.TrimSuffix(d.Path, ".yaml")+".json" {
+		t.Error(got)
+	}
+	for written, want := range map[string]string{"\ufeffa\r\nb\r\n": "a\nb\n", "a\rb": "a\rb", "": ""} {
+		if err := d.Write(written); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.Read(); got != want || err != nil {
+			t.Errorf("%q became %q, %v", written, got, err)
+		}
+	}
+	if err := d.Write(strings.Repeat("x", MaxText+1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Read(); err == nil {
+		t.Error("a text without end was read")
+	}
+	d.Discard()
+	if _, err := os.Stat(filepath.Dir(d.Path)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	if got, err := d.Read(); got != "" || err != nil {
+		t.Errorf("a file that is gone: %q, %v", got, err)
+	}
+}
+
+func TestDiscardLeavesWhatItDidNotMake(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	for _, folder := range []string{temp, filepath.Join(temp, "perksctl-edit-mine"), filepath.Join(temp, "deeper", "perksctl-edit-1"), filepath.Join(temp, "other-1")} {
+		d := &draftFile{filepath.Join(folder, "a.yaml")}
+		if err := d.Write("mine"); err != nil {
+			t.Fatal(err)
+		}
+		d.Discard()
+		if text, err := d.Read(); text != "mine" || err != nil {
+			t.Errorf("%s: %q %v", folder, text, err)
+		}
+	}
+}

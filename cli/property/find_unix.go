@@ -1,0 +1,9 @@
+//go:build !windows
+
+package property
+
+import "github.com/google/shlex"
+
+var usual = []string{"vi", "nano"}
+
+func split(line string) ([]string, error) { return shlex.Split(line) }

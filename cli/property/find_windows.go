@@ -1,0 +1,28 @@
+package property
+
+import (
+	"errors"
+	"os"
+	"strings"
+)
+
+var usual = []string{"notepad"}
+
+// split knows only double quotes: a backslash separates folders here. A path with blanks needs no quotes if it is all.
+func split(line string) ([]string, error) {
+	if info, err := os.Stat(line); err == nil && !info.IsDir() {
+		return []string{line}, nil
+	}
+	var words []string
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	if strings.Count(line, `"`)%2 == 1 {
+		return nil, errors.New("a quote is not closed")
+	}
+	return words, nil
+}

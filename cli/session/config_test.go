@@ -1,0 +1,137 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/cli/session"
+)
+
+func TestMissingFileIsAnEmptyConfig(t *testing.T) {
+	c, err := session.ConfigFile(filepath.Join(t.TempDir(), "config.yaml")).Load()
+	if err != nil || len(c.Profiles) != 0 || c.CurrentName() != "default" {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}
+
+func TestUpdateKeepsWhatItDoesNotChange(t *testing.T) {
+	file := session.ConfigFile(filepath.Join(t.TempDir(), "perksctl", "config.yaml"))
+	work := session.Profile{APIURL: "https://perks.example/v2", ClientID: "c1", Sandbox: true, InsecureHTTP: true}
+	home := session.Profile{APIURL: "http://127.0.0.1:8080/v2", ClientID: "c2"}
+	add := func(name string, p session.Profile) {
+		t.Helper()
+		err := file.Update(context.Background(), func(c *session.Config) error {
+			c.Profiles[name], c.Current = p, name
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("work", work)
+	add("home", home)
+	got, err := file.Load()
+	want := session.Config{Current: "home", Profiles: map[string]session.Profile{"work": work, "home": home}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestRemoveChoosesTheNextProfileOnlyWhereThereIsNoDoubt(t *testing.T) {
+	for _, test := range []struct {
+		profiles, current, remove, want string
+	}{
+		{"default a b", "a", "b", "a"},
+		{"default a b", "a", "a", "default"},
+		{"a b", "a", "a", "b"},
+		{"a b c", "a", "a", "default"}, // which there is not
+		{"a b", "", "a", "b"},
+		{"default b", "", "default", "b"},
+		{"a", "a", "a", "default"},
+	} {
+		c := session.Config{Current: test.current, Profiles: map[string]session.Profile{}}
+		for _, name := range strings.Fields(test.profiles) {
+			c.Profiles[name] = session.Profile{}
+		}
+		c.Remove(test.remove)
+		if _, known := c.Profiles[test.remove]; known || c.CurrentName() != test.want {
+			t.Errorf("%+v: %s is current, want %s", test, c.CurrentName(), test.want)
+		}
+	}
+}
+
+func TestFailedChangeLeavesTheFile(t *testing.T) {
+	file := session.ConfigFile(filepath.Join(t.TempDir(), "config.yaml"))
+	wrong := errors.New("no")
+	err := file.Update(context.Background(), func(c *session.Config) error { c.Current = "x"; return wrong })
+	if !errors.Is(err, wrong) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(string(file)); !os.IsNotExist(err) {
+		t.Errorf("the file was written: %v", err)
+	}
+}
+
+func TestChangesAtTheSameTimeAreAllKept(t *testing.T) {
+	file := session.ConfigFile(filepath.Join(t.TempDir(), "config.yaml"))
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			err := file.Update(context.Background(), func(c *session.Config) error {
+				c.Profiles[fmt.Sprint("p", i)] = session.Profile{}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if c, _ := file.Load(); len(c.Profiles) != 8 {
+		t.Errorf("%d profiles, want 8", len(c.Profiles))
+	}
+}
+
+func TestUnknownSettingIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte("profiles:\n  work:\n    insecure_http: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := session.ConfigFile(path).Load()
+	if err == nil || !strings.Contains(err.Error(), "insecure_http") || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheckName(t *testing.T) {
+	for name, ok := range map[string]bool{"work": true, "a.b-c_9": true, "": false, "-x": false, "a/b": false, "..": false, "a b": false} {
+		if err := session.CheckName(name); (err == nil) != ok {
+			t.Errorf("CheckName(%q) = %v", name, err)
+		}
+	}
+}
+
+func TestAFileThatIsWrongIsExplainedInWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"profiles: 5\n": "line 1: \"5\" is not what the setting takes",
+		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not what the setting takes; line 4: field x not found",
+		"profiles: {\n": "line 1: did not find expected node content",
+	} {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := session.ConfigFile(path).Load()
+		if err == nil || err.Error() != path+" cannot be read: "+want+". Correct it, or move it away and log in again." {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

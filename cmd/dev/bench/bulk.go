@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const bulkRows = 10_000
+
+// bulkCases are by how many rows are under way at once. Eight is what perksctl does unless it is told otherwise.
+var bulkCases = []int{8, manyConnections}
+
+// measureBulk compares redeeming the rows of a file with the same requests by the load generator, over both stores.
+func measureBulk(ctx context.Context, l *lab) (*table, error) {
+	result := newTable("Redeeming from a file (`bulk`)", "`perksctl perk redeem --file`", "perksctl", "bare load generator")
+	if err := l.addBulk(ctx, result, "SQLite", "sqlite:"+filepath.Join(l.folder, "bulk.db")); err != nil {
+		return nil, err
+	}
+	c, err := startPostgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = l.addBulk(ctx, result, "PostgreSQL", address(c))
+	if err := errors.Join(err, c.Stop()); err != nil {
+		return nil, err
+	}
+	result.note("%s rows each, from the start of perksctl to its end; all on the same machine.", grouped(bulkRows))
+	return result, nil
+}
+
+// addBulk is measureBulk over one database.
+func (l *lab) addBulk(ctx context.Context, result *table, store, database string) (err error) {
+	rush, err := l.newRush(ctx, database)
+	if err != nil {
+		return err
+	}
+	perksd, err := l.serve(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, perksd.stop()) }()
+	var spent []time.Duration // of processors, on a row
+	for _, atOnce := range bulkCases {
+		rates, err := l.inTurn(ctx, fmt.Sprintf("bulk over %s at %d", store, atOnce),
+			contender{"perksctl", rush.fromFile(atOnce, perksd, &spent)},
+			contender{"load generator", rush.asIfFromFile(atOnce, perksd)},
+		)
+		if err != nil {
+			return err
+		}
+		result.add(rates[0]/rates[1], target{0.8, atLeast}, fmt.Sprintf("%s, %d at once", store, atOnce), rate(rates[0]), rate(rates[1]))
+	}
+	if err := rush.check(ctx); err != nil {
+		return err
+	}
+	result.note("%s: %s perksctl spent %d µs of the processors on a row (median).", store, rush.summary(), median(spent).Microseconds())
+	return nil
+}
+
+// fromFile makes a measurement: each call of it has perksctl redeem the next perk for the users of a new file, and adds what
+// perksctl spent of the processors on a row.
+func (r *rush) fromFile(atOnce int, s *service, spent *[]time.Duration) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		perk := hotPerk(len(r.acknowledged))
+		file := filepath.Join(r.lab.folder, perk+".csv")
+		if err := writeRedemptions(file, perk, bulkRows, shuffled); err != nil {
+			return 0, err
+		}
+		cost, err := r.lab.perksctl(ctx, s, io.Discard, "perk", "redeem", "--file", file, "--concurrency", fmt.Sprint(atOnce))
+		if err != nil {
+			return 0, err
+		}
+		r.acknowledged[perk] = bulkRows
+		*spent = append(*spent, cost.cpu/bulkRows)
+		return bulkRows / cost.time.Seconds(), errors.Join(os.Remove(file), os.Remove(file+".results.jsonl"))
+	}
+}
+
+// asIfFromFile makes a measurement: each call of it sends what perksctl would send for the same file of the next perk.
+func (r *rush) asIfFromFile(atOnce int, s *service) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		perk := hotPerk(len(r.acknowledged))
+		report, err := Run(ctx, Plan{
+			Addresses: []string{s.address}, Connections: atOnce, Count: bulkRows, Status: 201, Request: fileRequest(s, perk),
+		})
+		r.acknowledged[perk] = report.Answers
+		return report.Rate(), err
+	}
+}
+
+// writeRedemptions writes a file of rows that redeem a perk, each for the user that number names.
+func writeRedemptions(path, perk string, rows int64, number func(int64) int64) error {
+	text := []byte("perk_id,user_id\n")
+	for n := range rows {
+		text = fmt.Appendf(text, "%s,u-%06d\n", perk, number(n))
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
+// fileRequest is the requests that perksctl sends for a file of writeRedemptions.
+func fileRequest(s *service, perk string) func([]byte, int64) []byte {
+	const body, length = `{"user_id":"u-%06d"}`, len(`{"user_id":"u-123456"}`)
+	head := fmt.Sprintf("POST /v2/partners/perks/%s/redeem HTTP/1.1\r\nHost: %s\r\nUser-Agent: perksctl/dev\r\nContent-Length: %d\r\n"+
+		"Accept: application/json, application/problem+json\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+		"Accept-Encoding: gzip\r\nIdempotency-Key: ", perk, s.address, length, s.token)
+	batch := uuid.New()
+	return func(buffer []byte, n int64) []byte {
+		user := shuffled(n)
+		buffer = append(buffer, head...)
+		buffer = fmt.Appendf(buffer, "%s-%d-%08x\r\n\r\n", batch, n+2, mix(batch, user)) // line 1 is the header
+		return fmt.Appendf(buffer, body, user)
+	}
+}
+
+// mix stands for the sum that perksctl makes of a row.
+func mix(batch uuid.UUID, user int64) uint32 {
+	return binary.BigEndian.Uint32(batch[:]) ^ uint32(user)*2654435761
+}

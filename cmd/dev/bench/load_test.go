@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// counter is a server that remembers which requests came.
+type counter struct {
+	mu   sync.Mutex
+	seen []int
+	then func(came int) // called with each request, when it is set
+}
+
+func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.URL.Query().Get("n"))
+	c.mu.Lock()
+	c.seen = append(c.seen, n)
+	came := len(c.seen)
+	c.mu.Unlock()
+	if c.then != nil {
+		c.then(came)
+	}
+	w.WriteHeader(http.StatusCreated)
+}
+
+func serve(t *testing.T, c *counter) string {
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func numbered(buffer []byte, n int64) []byte {
+	return fmt.Appendf(buffer, "GET /?n=%d HTTP/1.1\r\nHost: test\r\n\r\n", n)
+}
+
+func TestRunSendsEachRequestOnceAndWaitsForEveryAnswer(t *testing.T) {
+	first, second := &counter{}, &counter{}
+	report, err := Run(t.Context(), Plan{
+		Addresses: []string{serve(t, first), serve(t, second)}, Connections: 8, Warmup: 50, Count: 400, Status: http.StatusCreated, Request: numbered,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := slices.Sorted(slices.Values(append(first.seen, second.seen...)))
+	for n := range 450 {
+		if n >= len(seen) || seen[n] != n {
+			t.Fatalf("request %d is missing or came twice, among %d", n, len(seen))
+		}
+	}
+	if len(seen) != 450 || report.Answers != 450 || report.Measured != 400 || len(report.Latencies) != 400 {
+		t.Errorf("%d requests came, and the report has %d answers, %d of them measured, and %d latencies",
+			len(seen), report.Answers, report.Measured, len(report.Latencies))
+	}
+	if len(first.seen) == 0 || len(second.seen) == 0 {
+		t.Errorf("the servers got %d and %d requests", len(first.seen), len(second.seen))
+	}
+	if report.Rate() <= 0 || report.Elapsed < slices.Max(report.Latencies) {
+		t.Errorf("%d requests took %s, and one of them %s", report.Measured, report.Elapsed, slices.Max(report.Latencies))
+	}
+}
+
+func TestRunEndsWhenItsTimeIsUp(t *testing.T) {
+	c := &counter{}
+	report, err := Run(t.Context(), Plan{
+		Addresses: []string{serve(t, c)}, Connections: 2, Time: 20 * time.Millisecond, Status: http.StatusCreated, Request: numbered,
+	})
+	if err != nil || report.Measured == 0 || report.Answers != int64(len(c.seen)) {
+		t.Errorf("%d requests came, %d were answered: %v", len(c.seen), report.Answers, err)
+	}
+	if report.Elapsed < 20*time.Millisecond {
+		t.Errorf("it ended after %s", report.Elapsed)
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopping := &counter{then: func(came int) {
+		if came == 10 {
+			cancel(cause)
+		}
+	}}
+	breaking := &counter{then: func(came int) {
+		if came == 10 {
+			panic(http.ErrAbortHandler)
+		}
+	}}
+	tests := []struct {
+		name    string
+		ctx     context.Context
+		address string
+		status  int
+		problem string
+	}{
+		{"when an answer has another status", t.Context(), serve(t, &counter{}), http.StatusOK, "with status 201 instead of 200"},
+		{"when a connection breaks", t.Context(), serve(t, breaking), http.StatusCreated, "unexpected EOF"},
+		{"when no one listens", t.Context(), "127.0.0.1:1", http.StatusCreated, "refused"},
+		{"when the context ends", ctx, serve(t, stopping), http.StatusCreated, "enough"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Run(test.ctx, Plan{Addresses: []string{test.address}, Connections: 4, Status: test.status, Request: numbered})
+			if err == nil || !strings.Contains(err.Error(), test.problem) {
+				t.Errorf("the error is %v, want one with %q", err, test.problem)
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+//go:build package
+
+package packtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/server/servertest"
+)
+
+// TestTheServiceRunsUnderSystemd starts systemd in namespaces, over a copy of this machine that forgets what is done there.
+func TestTheServiceRunsUnderSystemd(t *testing.T) {
+	r := &root{t, t.TempDir()}
+	r.copy(serverPackage(t), r.path("perksd.deb"))
+	r.copy(clientPackage(t), r.path("perksctl.deb"))
+	for _, script := range []string{"boot.sh", "drive.sh", "odd.env"} {
+		r.copy(filepath.Join("testdata", script), r.path(script))
+	}
+	authority := servertest.NewAuthority(t, "Packages")
+	server := authority.Issue()
+	r.must(os.WriteFile(r.path("fullchain.pem"), server.Cert, 0o600))
+	r.must(os.WriteFile(r.path("privkey.pem"), server.Key, 0o600))
+	r.must(os.WriteFile(r.path("authority.pem"), authority.PEM(), 0o600))
+
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	boot := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net", "--cgroup", "sh", r.path("boot.sh"), r.folder)
+	if said, err := boot.CombinedOutput(); !r.exists("drive.log") {
+		t.Fatalf("systemd did not start: %v\n%s", err, said)
+	}
+	var said []string
+	for line := range strings.Lines(r.read("drive.log")) {
+		if line, ours := strings.CutPrefix(line, "== "); ours {
+			said = append(said, strings.TrimSpace(line))
+		}
+	}
+	want := []string{
+		"after installing: inactive disabled",
+		"a client was made",
+		"odd settings: read as systemd does",
+		"after starting: active",
+		"protections: Uid:perksdperksdperksdperksd CapBnd:0000000000000000 NoNewPrivs:1 Seccomp:2",
+		"perks that are listed: 5",
+		"after reloading: active the same process",
+		"in the log: 1 reload",
+		"after the upgrade: active another process",
+		"restarts by itself: 0",
+		"after it was killed: active",
+		"after stopping: inactive success",
+		"after the removal: inactive no process",
+		"what is left: /etc/perksd/tls: fullchain.pem privkey.pem /var/lib/perksd: perks.db",
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("what is seen differs (-want +got):\n%s\n%s", diff, r.read("drive.log"))
+	}
+}

@@ -1,0 +1,212 @@
+//go:build package
+
+// Package packtest tries out the packages in bin/package: it installs them into a folder with dpkg, and works there with what
+// is installed. `make package-test` runs it, as root, because it gives files to a user of that folder.
+package packtest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// repository is where the packages were built.
+const repository = "../../../.."
+
+func TestMain(m *testing.M) {
+	if os.Getuid() != 0 {
+		fmt.Fprintln(os.Stderr, "the packages are installed into a folder with files of several users: run this as root")
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// root is a folder into which packages are installed, as if it were a machine.
+type root struct {
+	t      *testing.T
+	folder string
+}
+
+func newRoot(t *testing.T) *root {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "perks-root-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	r := &root{t, folder}
+	r.must(os.Chmod(folder, 0o755))
+	for _, name := range []string{"etc", "tmp", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
+		r.must(os.MkdirAll(r.path(name), 0o755))
+	}
+	r.must(os.WriteFile(r.path("var/lib/dpkg/status"), nil, 0o644))
+	return r
+}
+
+func (r *root) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *root) path(name string) string { return filepath.Join(r.folder, name) }
+
+// dpkg runs dpkg on the folder and returns what it says. The machine's systemd makes the user and gives it its files.
+func (r *root) dpkg(args ...string) string {
+	r.t.Helper()
+	common := []string{"--root=" + r.folder, "--force-script-chrootless", "--ignore-depends=systemd"}
+	return r.run(exec.Command("dpkg", append(common, args...)...))
+}
+
+// run runs a command that has to succeed, and returns all that it says.
+func (r *root) run(cmd *exec.Cmd) string {
+	r.t.Helper()
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, said)
+	}
+	return string(said)
+}
+
+// data runs a command and returns what it prints on stdout alone.
+func (r *root) data(cmd *exec.Cmd) string {
+	r.t.Helper()
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		r.t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, complaints.String())
+	}
+	return string(out)
+}
+
+// built is the path of a package for this machine, or of its archive.
+func built(t *testing.T, pattern string) string {
+	t.Helper()
+	arch, err := exec.Command("go", "env", "GOARCH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(repository, "bin/package", strings.ReplaceAll(pattern, "ARCH", strings.TrimSpace(string(arch)))))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("in bin/package are %v for %s; 'make package' builds them anew", found, pattern)
+	}
+	return found[0]
+}
+
+func serverPackage(t *testing.T) string { return built(t, "perksd_*_ARCH.deb") }
+func clientPackage(t *testing.T) string { return built(t, "perksctl_*_ARCH.deb") }
+
+// inside makes a command of the folder that sees nothing outside of it, and is the user's.
+func (r *root) inside(uid, gid int, env []string, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Env = env
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: r.folder, Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	return cmd
+}
+
+// account is the number that a user or a group has there.
+func (r *root) account(file, name string) int {
+	r.t.Helper()
+	text, err := os.ReadFile(r.path(file))
+	r.must(err)
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Split(strings.TrimSpace(line), ":"); fields[0] == name {
+			id, err := strconv.Atoi(fields[2])
+			r.must(err)
+			return id
+		}
+	}
+	r.t.Fatalf("/%s lacks %s:\n%s", file, name, text)
+	return 0
+}
+
+// borrow copies programs of this machine, and the libraries that they need, into the folder.
+func (r *root) borrow(programs ...string) {
+	r.t.Helper()
+	for _, program := range programs {
+		found, err := exec.LookPath(program)
+		r.must(err)
+		files := []string{found}
+		for _, word := range strings.Fields(r.run(exec.Command("ldd", found))) {
+			if strings.HasPrefix(word, "/") {
+				files = append(files, word)
+			}
+		}
+		for i, file := range files {
+			to := r.path(file)
+			if i == 0 {
+				to = r.path(filepath.Join("/bin", program))
+			}
+			r.copy(file, to)
+		}
+	}
+}
+
+func (r *root) copy(from, to string) {
+	r.t.Helper()
+	r.must(os.MkdirAll(filepath.Dir(to), 0o755))
+	in, err := os.Open(from)
+	r.must(err)
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	r.must(err)
+	_, err = io.Copy(out, in)
+	r.must(err)
+	r.must(out.Close())
+}
+
+// owned says mode and owners of a file as ls would, such as "0640 root:perksd".
+func (r *root) owned(name string) string {
+	r.t.Helper()
+	info, err := os.Lstat(r.path(name))
+	r.must(err)
+	stat := info.Sys().(*syscall.Stat_t)
+	who := func(file string, id uint32) string {
+		if id == 0 {
+			return "root"
+		}
+		if int(id) == r.account(file, "perksd") {
+			return "perksd"
+		}
+		return strconv.Itoa(int(id))
+	}
+	return fmt.Sprintf("%04o %s:%s", info.Mode().Perm(), who("etc/passwd", stat.Uid), who("etc/group", stat.Gid))
+}
+
+func (r *root) exists(name string) bool {
+	_, err := os.Lstat(r.path(name))
+	return err == nil
+}
+
+func (r *root) read(name string) string {
+	r.t.Helper()
+	text, err := os.ReadFile(r.path(name))
+	r.must(err)
+	return string(text)
+}
+
+// overwrite gives a file another content; it keeps its mode and owners.
+func (r *root) overwrite(name, text string) {
+	r.t.Helper()
+	r.must(os.WriteFile(r.path(name), []byte(text), 0))
+}
+
+// append adds a line to a file, which keeps its mode and owners.
+func (r *root) append(name, line string) {
+	r.t.Helper()
+	file, err := os.OpenFile(r.path(name), os.O_APPEND|os.O_WRONLY, 0)
+	r.must(err)
+	_, err = fmt.Fprintln(file, line)
+	r.must(err)
+	r.must(file.Close())
+}

@@ -1,0 +1,59 @@
+//go:build vulnerabilities
+
+// Package vulntest tries out `make vulnerabilities` with a database of its own, in which one report of the echo framework was made
+// up. `make vulnerabilities-test` runs it.
+package vulntest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// database is one with a single report: everybody who calls echo.New before a version is in danger.
+func database(t *testing.T, fixed string) (address string) {
+	t.Helper()
+	const day = "2026-01-02T03:04:05Z"
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"index/db.json":      fmt.Sprintf(`{"modified":%q}`, day),
+		"index/modules.json": fmt.Sprintf(`[{"path":"github.com/labstack/echo/v4","vulns":[{"id":"GO-0000-0001","modified":%q,"fixed":%q}]}]`, day, fixed),
+		"ID/GO-0000-0001.json": fmt.Sprintf(`{"schema_version":"1.3.1","id":"GO-0000-0001","modified":%q,"published":%q,"summary":"Made up","details":"Made up",
+			"database_specific":{"url":"https://example.com/GO-0000-0001"},
+			"affected":[{"package":{"name":"github.com/labstack/echo/v4","ecosystem":"Go"},
+				"ranges":[{"type":"SEMVER","events":[{"introduced":"0"},{"fixed":%q}]}],
+				"ecosystem_specific":{"imports":[{"path":"github.com/labstack/echo/v4","symbols":["New"]}]}}]}`, day, day, fixed),
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "file://" + folder
+}
+
+func TestAVulnerabilityThatIsCalledIsNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		fixed     string
+		dangerous bool
+	}{
+		"fixed in a later version":    {"4.999.0", true},
+		"fixed in an earlier version": {"4.0.1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command("make", "--no-print-directory", "-C", "../../../..", "vulnerabilities")
+			cmd.Env = append(os.Environ(), "GOVULNDB="+database(t, test.fixed))
+			said, err := cmd.CombinedOutput()
+			named := strings.Contains(string(said), "GO-0000-0001") && strings.Contains(string(said), "calls echo.New")
+			if dangerous := err != nil; dangerous != test.dangerous || named != test.dangerous {
+				t.Errorf("make vulnerabilities ends with %v:\n%s", err, said)
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const (
+	red     = "\x1b[1;38;2;255;0;0m"
+	row     = "\x1b[48;5;24;38;5;15m"
+	flipped = "\x1b[7m"
+	off     = "\x1b[0m"
+)
+
+func TestDraw(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		colours Colours
+		lines   []string
+	}{
+		{"text", Dark, []string{"plain " + red + "bold red" + off + "  after two blanks", row + " selected   row " + off, flipped + "other way round" + off}},
+		{"looks", Light, []string{"\x1b[2mfaint\x1b[22m \x1b[3mitalic\x1b[23m \x1b[4munder lined\x1b[24m \x1b[31mred\x1b[39m \x1b[92mbright\x1b[m plain"}},
+		{"wide", Dark, []string{"东京 tower… next", "caf\u0065\u0301 ☕ 👩‍👩‍👧 end", "عربي end"}},
+		{"shapes", Dark, []string{"╭──┬──╮", "│a │██│", "├──┼▀▄┤", "╰──┴──╯"}},
+		{"escaped", Light, []string{`<b>"5" & 'six'</b>`}},
+		{"too much", Light, []string{strings.Repeat("long ", 20), "", "", "", "below"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			svg := Read(strings.Join(test.lines, "\n"), 32, 4).Draw("perks: "+test.name, test.colours)
+			wellFormed(t, svg)
+			golden(t, strings.ReplaceAll(test.name, " ", "_")+".svg", svg)
+		})
+	}
+}
+
+func wellFormed(t *testing.T, svg string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("the picture is not XML: %v", err)
+		}
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is another picture than before; look at both, and run go test -update if it is right:\n%s", path, got)
+	}
+}
+
+func TestAFullScreenStaysSmall(t *testing.T) {
+	line := strings.Repeat("\x1b[38;5;9mword \x1b[38;5;12mother  "+off, 10)
+	svg := Read(strings.Repeat(line+"\n", 32), 110, 32).Draw("full", Dark)
+	if len(svg) > 60_000 {
+		t.Errorf("the picture has %d bytes", len(svg))
+	}
+}

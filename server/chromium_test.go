@@ -1,0 +1,192 @@
+package server_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// browserTime bounds everything that is done in the browser, with its start.
+const browserTime = 3 * time.Minute
+
+// startChromium runs a headless Chromium that can reach nothing but loopback, until the test ends.
+func startChromium(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), browserTime)
+	t.Cleanup(cancel)
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromiumPath(t)),
+		chromedp.IgnoreCertErrors,                           // the certificate of a test
+		chromedp.Flag("proxy-server", "http://127.0.0.1:1"), // where nobody listens
+		chromedp.Flag("proxy-bypass-list", "127.0.0.1"),     // the server of the test
+		chromedp.Flag("disable-component-update", true),     // together with the defaults it asks
+		chromedp.Flag("disable-domain-reliability", true),   // nobody for anything
+		chromedp.Flag("no-pings", true),
+		chromedp.Flag("disable-gpu", true),
+	)
+	allocator, stop := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(stop)
+	browser, stop := chromedp.NewContext(allocator)
+	t.Cleanup(stop)
+	if err := chromedp.Do(browser); err != nil {
+		t.Fatalf("starting Chromium: %v", err)
+	}
+	return browser
+}
+
+func chromiumPath(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("This test opens the reference page in Chromium, which is not installed; install your system's package chromium, on Debian with 'apt-get install chromium'.")
+	return ""
+}
+
+// tab is one page of the browser, with what it asked for and what it complained of.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu         sync.Mutex
+	requested  []string
+	complaints []string
+}
+
+// openTab opens a page of its own. When its test ends, whatever it asked of another origin and whatever stands in its
+// console fails the test.
+func openTab(t *testing.T, browser context.Context, origin string) *tab {
+	t.Helper()
+	ctx, closeTab := chromedp.NewContext(browser)
+	b := &tab{t: t, ctx: ctx}
+	if err := chromedp.Listen(ctx, b.hear); err != nil {
+		t.Fatalf("opening a tab: %v", err)
+	}
+	t.Cleanup(func() {
+		closeTab()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		asked := 0
+		for _, url := range b.requested {
+			switch {
+			case strings.HasPrefix(url, origin+"/"):
+				asked++
+			case !strings.HasPrefix(url, "data:"):
+				t.Errorf("the page asked another host: %s", url)
+			}
+		}
+		if asked == 0 {
+			t.Errorf("the page asked %s for nothing", origin)
+		}
+		for _, complaint := range b.complaints {
+			t.Errorf("the console says: %s", complaint)
+		}
+	})
+	return b
+}
+
+// hear runs for each event of the tab, before the next one is read.
+func (b *tab) hear(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		b.requested = append(b.requested, e.Request.URL)
+	case *runtime.EventExceptionThrown:
+		b.complaints = append(b.complaints, fmt.Sprintf("%s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
+	case *runtime.EventConsoleAPICalled:
+		b.complaints = append(b.complaints, fmt.Sprintf("console.%s: %s", e.Type, e.Args[0].Value))
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelVerbose || e.Entry.Level == log.EntryLevelInfo {
+			return // advice
+		}
+		b.complaints = append(b.complaints, fmt.Sprintf("%s from %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text, e.Entry.URL))
+	}
+}
+
+// expect takes one complaint that has to be there, such as that of an answer which the test provoked.
+func (b *tab) expect(part string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, complaint := range b.complaints {
+		if strings.Contains(complaint, part) {
+			b.complaints = append(b.complaints[:i], b.complaints[i+1:]...)
+			return
+		}
+	}
+	b.t.Errorf("the console does not mention %q, but %q", part, b.complaints)
+}
+
+func (b *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, browserTime/4)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.photograph("failed")
+		b.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// text waits for an element and returns what it says.
+func (b *tab) text(selector string) string {
+	b.t.Helper()
+	b.do("waiting for "+selector, chromedp.WaitVisible(chromedp.CSS(selector)))
+	return ask[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
+}
+
+// paste puts a text into a field as a paste does, at once.
+func paste(field, text string) chromedp.Action[chromedp.Void] {
+	return chromedp.Steps(
+		chromedp.WaitVisible(chromedp.CSS(field)),
+		chromedp.Focus(chromedp.CSS(field)),
+		chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			_, err := cdp.Call(ctx, t, input.InsertText, input.InsertTextParams{Text: text})
+			return err
+		}),
+	)
+}
+
+// ask evaluates JavaScript in the page.
+func ask[T any](b *tab, expression string) T {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.t.Fatalf("evaluating %s: %v", expression, err)
+	}
+	return value
+}
+
+// photograph keeps a picture of the whole page in PERKS_ARTEFACTS, which is bin/artefacts of the checkout by default.
+func (b *tab) photograph(name string) {
+	b.t.Helper()
+	picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		b.t.Fatalf("taking a picture: %v", err)
+	}
+	folder := cmp.Or(os.Getenv("PERKS_ARTEFACTS"), filepath.Join("..", "bin", "artefacts"))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	path := filepath.Join(folder, name+".png")
+	if err := os.WriteFile(path, picture, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Logf("a picture of the page is in %s", path)
+}

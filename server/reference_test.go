@@ -1,0 +1,220 @@
+package server_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/perks/server/servertest"
+)
+
+// get sends a request as it is: it follows nothing and unpacks nothing.
+func get(t *testing.T, method, address string, header map[string]string) (*http.Response, []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	response, err := (&http.Transport{DisableCompression: true, DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, address, err)
+	}
+	return response, body
+}
+
+var link = regexp.MustCompile(`(?:href|src)="([^"]+)"`)
+
+// links returns what the page loads and links to, relative to /docs/.
+func referenceLinks(t *testing.T, s *servertest.Server) []string {
+	t.Helper()
+	_, page := get(t, "GET", s.Root()+"/docs/", nil)
+	var found []string
+	for _, match := range link.FindAllSubmatch(page, -1) {
+		found = append(found, string(match[1]))
+	}
+	if len(found) < 5 {
+		t.Fatalf("the page links to %q only", found)
+	}
+	return found
+}
+
+// named returns the address of the file whose name begins and ends so.
+func referenceNamed(t *testing.T, s *servertest.Server, prefix, suffix string) string {
+	t.Helper()
+	all := referenceLinks(t, s)
+	i := slices.IndexFunc(all, func(name string) bool { return strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) })
+	if i < 0 {
+		t.Fatalf("the page does not load %s*%s, but %q", prefix, suffix, all)
+	}
+	return s.Root() + "/docs/" + all[i]
+}
+
+func TestThePageSaysWhatMayHappenOnIt(t *testing.T) {
+	s := servertest.Start(t)
+	for _, address := range []string{s.Root() + "/docs/", referenceNamed(t, s, "page.", ".js")} {
+		response, _ := get(t, "GET", address, nil)
+		policy := response.Header.Get("Content-Security-Policy")
+		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
+			if !slices.Contains(strings.Split(policy, "; "), part) {
+				t.Errorf("the policy of %s is %q, without %q", address, policy, part)
+			}
+		}
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if got := response.Header.Get(name); got != want {
+				t.Errorf("%s has %s %q, want %q", address, name, got, want)
+			}
+		}
+	}
+	response, page := get(t, "GET", s.Root()+"/docs/", nil)
+	if got := response.Header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("the page has Cache-Control %q", got)
+	}
+	if got := response.Header.Get("Content-Type"); got != "text/html; charset=utf-8" {
+		t.Errorf("the page is %s", got)
+	}
+	if bytes.Contains(page, []byte("<style")) || regexp.MustCompile(`<script[^>]*>[^<]`).Match(page) || bytes.Contains(page, []byte(" on")) {
+		t.Errorf("the page has inline script or style:\n%s", page)
+	}
+	for _, part := range []string{`<html lang="en">`, "<title>", `name="viewport"`, "<noscript>", "../v2/openapi.json", "../v2/openapi.yaml"} {
+		if !bytes.Contains(page, []byte(part)) {
+			t.Errorf("the page has no %s", part)
+		}
+	}
+}
+
+func TestEverythingThatThePageNamesIsThere(t *testing.T) {
+	s := servertest.Start(t)
+	for _, name := range referenceLinks(t, s) {
+		if strings.Contains(name, ":") || strings.HasPrefix(name, "/") {
+			t.Errorf("the link %q is not relative", name)
+		}
+		target, err := url.JoinPath(s.Root(), "docs", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		get200(t, "GET", target, nil)
+	}
+}
+
+func get200(t *testing.T, method, address string, header map[string]string) (*http.Response, []byte) {
+	t.Helper()
+	response, body := get(t, method, address, header)
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: status %d: %s", method, address, response.StatusCode, body)
+	}
+	return response, body
+}
+
+func TestTheAddressWithoutASlashLeadsToThePage(t *testing.T) {
+	s := servertest.Start(t)
+	response, _ := get(t, "GET", s.Root()+"/docs", nil)
+	if response.StatusCode != http.StatusPermanentRedirect || response.Header.Get("Location") != "docs/" {
+		t.Errorf("status %d to %q", response.StatusCode, response.Header.Get("Location"))
+	}
+}
+
+func TestAFileIsSentAsTheCallerCanReadIt(t *testing.T) {
+	s := servertest.Start(t)
+	bundle := referenceNamed(t, s, "swagger-ui-bundle.", ".js")
+	_, plain := get200(t, "GET", bundle, nil)
+	if !bytes.Contains(plain, []byte("SwaggerUIBundle")) {
+		t.Fatal("the bundle is not Swagger UI")
+	}
+	for accepted, want := range map[string]string{
+		"gzip": "gzip", "GZIP": "gzip", "gzip, deflate, br": "gzip", "br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip", "*": "gzip", "*;q=0, gzip": "gzip",
+		"": "", "identity": "", "br": "", "gzip;q=0": "", "gzip; q=0.000": "", "*;q=0": "", "gzip;q=0, *": "", "gzip;q=x": "",
+	} {
+		header := map[string]string{"Accept-Encoding": accepted}
+		response, body := get200(t, "GET", bundle, header)
+		if got := response.Header.Get("Content-Encoding"); got != want {
+			t.Errorf("%q is answered with the coding %q, want %q", accepted, got, want)
+		}
+		if got := response.Header.Get("Vary"); got != "Accept-Encoding" {
+			t.Errorf("%q: Vary is %q", accepted, got)
+		}
+		if response.ContentLength != int64(len(body)) {
+			t.Errorf("%q: the length is told as %d and is %d", accepted, response.ContentLength, len(body))
+		}
+		if want == "gzip" {
+			body = unpack(t, body)
+		}
+		if !bytes.Equal(body, plain) {
+			t.Errorf("%q gets another content", accepted)
+		}
+		head, none := get200(t, "HEAD", bundle, header)
+		if len(none) != 0 || head.ContentLength != response.ContentLength || head.Header.Get("Content-Encoding") != want || head.Header.Get("ETag") != response.Header.Get("ETag") {
+			t.Errorf("%q: HEAD is not GET without the body: %v", accepted, head.Header)
+		}
+	}
+}
+
+func unpack(t *testing.T, packed []byte) []byte {
+	t.Helper()
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestAFileIsAskedForOnce(t *testing.T) {
+	s := servertest.Start(t)
+	for _, part := range [][2]string{{"swagger-ui-bundle.", ".js"}, {"swagger-ui.", ".css"}, {"page.", ".js"}, {"page.", ".css"}, {"icon.", ".png"}} {
+		address := referenceNamed(t, s, part[0], part[1])
+		plain, _ := get200(t, "GET", address, nil)
+		if got := plain.Header.Get("Cache-Control"); got != "public, max-age=31536000, immutable" {
+			t.Errorf("%s: Cache-Control %q", address, got)
+		}
+		packed, _ := get200(t, "GET", address, map[string]string{"Accept-Encoding": "gzip"})
+		if packed.Header.Get("Content-Encoding") == "gzip" && packed.Header.Get("ETag") == plain.Header.Get("ETag") {
+			t.Errorf("%s: both forms have the ETag %s", address, packed.Header.Get("ETag"))
+		}
+		tag := packed.Header.Get("ETag")
+		for _, listed := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+			response, body := get(t, "GET", address, map[string]string{"Accept-Encoding": "gzip", "If-None-Match": listed})
+			if response.StatusCode != http.StatusNotModified || len(body) != 0 || response.Header.Get("ETag") != tag {
+				t.Errorf("%s, If-None-Match %s: status %d with %d bytes", address, listed, response.StatusCode, len(body))
+			}
+		}
+		get200(t, "GET", address, map[string]string{"If-None-Match": `"other"`})
+	}
+}
+
+func TestNothingElseIsServedThere(t *testing.T) {
+	s := servertest.Start(t)
+	for _, path := range []string{
+		"/docs/none.js", "/docs/page.js", "/docs/page.html", "/docs/swagger-ui-bundle.js", "/docs/page/page.js",
+		"/docs/..", "/docs/../docs.go", "/docs/%2e%2e%2fdocs.go", "/docs/..%2freference.go", "/docs/%2e%2e/%2e%2e/etc/passwd", "/docs/%00", "/docs//etc/passwd",
+	} {
+		response, body := s.Send(s.Request("", "GET", s.Root()+path, ""))
+		if response.StatusCode != http.StatusNotFound || !bytes.Contains(body, []byte(`"not_found"`)) {
+			t.Errorf("%s: status %d: %.200s", path, response.StatusCode, body)
+		}
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE"} {
+		if response, _ := get(t, method, s.Root()+"/docs/", nil); response.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("%s /docs/: status %d", method, response.StatusCode)
+		}
+	}
+}

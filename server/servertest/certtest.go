@@ -1,0 +1,135 @@
+package servertest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Authority signs certificates.
+type Authority struct {
+	t           testing.TB
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	signed      int64
+}
+
+// New makes an authority whose certificates nobody trusts who is not told to.
+func NewAuthority(t testing.TB, name string) *Authority {
+	t.Helper()
+	a := &Authority{t: t, key: newKey(t)}
+	a.certificate = a.sign(&x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(1, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}, nil, &a.key.PublicKey)
+	return a
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (a *Authority) sign(template, parent *x509.Certificate, of *ecdsa.PublicKey) *x509.Certificate {
+	a.t.Helper()
+	if parent == nil {
+		parent = template
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, of, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return certificate
+}
+
+// PEM is the authority's own certificate.
+func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.certificate.Raw) }
+
+// File writes the authority's own certificate into a folder of the test and returns its path.
+func (a *Authority) File() string {
+	a.t.Helper()
+	path := filepath.Join(a.t.TempDir(), "ca.pem")
+	if err := os.WriteFile(path, a.PEM(), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	return path
+}
+
+// Roots trusts the authority alone.
+func (a *Authority) Roots() *x509.CertPool {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.certificate)
+	return roots
+}
+
+// Certificate is a server's, with its key.
+type Certificate struct {
+	Leaf      *x509.Certificate
+	Cert, Key []byte // PEM
+}
+
+// Issue signs a certificate for this computer's own address that is valid from an hour ago until an hour from now, unless
+// a change says otherwise. No two have the same serial number.
+func (a *Authority) Issue(changes ...func(*x509.Certificate)) *Certificate {
+	a.t.Helper()
+	a.signed++
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1000 + a.signed), Subject: pkix.Name{CommonName: "perks"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, change := range changes {
+		change(template)
+	}
+	key := newKey(a.t)
+	leaf := a.sign(template, a.certificate, &key.PublicKey)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return &Certificate{Leaf: leaf, Cert: encode("CERTIFICATE", leaf.Raw), Key: encode("PRIVATE KEY", der)}
+}
+
+// Valid changes when a certificate is valid.
+func Valid(from, until time.Time) func(*x509.Certificate) {
+	return func(c *x509.Certificate) { c.NotBefore, c.NotAfter = from, until }
+}
+
+// Named makes a certificate one for names alone.
+func Named(names ...string) func(*x509.Certificate) {
+	return func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, names }
+}
+
+// Pair is the certificate as a server in the test takes it.
+func (c *Certificate) Pair(t testing.TB) tls.Certificate {
+	t.Helper()
+	pair, err := tls.X509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

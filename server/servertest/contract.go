@@ -1,0 +1,165 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"example.com/perks/api"
+)
+
+// contract is the description of package api, ready to be held against exchanges.
+type contract struct {
+	document *openapi3.T
+	router   routers.Router
+}
+
+// described is the one contract. A description that cannot be read is a fault of this module, not of the test that runs.
+var described = sync.OnceValue(func() *contract {
+	document, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
+	if err != nil {
+		panic(fmt.Sprintf("reading the API description: %v", err))
+	}
+	for _, schema := range document.Components.Schemas {
+		if schema.Value.Properties["response"] != nil { // errors are open to clients, so that they can say more one day
+			schema.Value.AdditionalProperties.Has = new(bool)
+		}
+	}
+	router, err := gorillamux.NewRouter(document)
+	if err != nil {
+		panic(fmt.Sprintf("reading the addresses of the API description: %v", err))
+	}
+	return &contract{document: document, router: router}
+})
+
+var pathParameter = regexp.MustCompile(`\{([^}]+)\}`)
+
+// Paths returns every described operation as "METHOD /path", sorted, with the whole path from the host on and its
+// parameters as echo writes them: "GET /v2/partners/perks/:perkId".
+func Paths() []string {
+	document := described().document
+	var operations []string
+	for path, item := range document.Paths.Map() {
+		servers := item.Servers
+		if len(servers) == 0 {
+			servers = document.Servers
+		}
+		for _, server := range servers {
+			whole := pathParameter.ReplaceAllString(strings.TrimSuffix(server.URL, "/")+path, ":$1")
+			for method := range item.Operations() {
+				operations = append(operations, method+" "+whole)
+			}
+		}
+	}
+	slices.Sort(operations)
+	return operations
+}
+
+// Check holds one exchange that has taken place against the description, as a Checker does. It returns what is not as
+// described. The request's address must be whole; the bodies are given apart, because both have been read.
+func Check(request *http.Request, requestBody []byte, response *http.Response, body []byte) error {
+	return described().check(exchange{request, requestBody, response, body})
+}
+
+// exchange is one request and its answer, both with their whole bodies.
+type exchange struct {
+	request     *http.Request
+	requestBody []byte
+	response    *http.Response
+	body        []byte
+}
+
+// check returns what in the exchange is not as described. What a client may send is judged only where the server took
+// it: a test that sends rubbish on purpose expects to be refused.
+func (c *contract) check(x exchange) error {
+	request := x.request.Clone(context.Background())
+	request.Body = io.NopCloser(bytes.NewReader(bytes.TrimPrefix(x.requestBody, []byte("\ufeff")))) // which the service passes over
+	if request.Method == http.MethodHead {
+		request.Method = http.MethodGet // the answer to HEAD is the answer to GET without its body
+	}
+	if path := request.URL.Path; len(path) > 1 && !strings.Contains(path, "//") { // a slash at the end changes nothing
+		request.URL.Path, request.URL.RawPath = strings.TrimSuffix(path, "/"), strings.TrimSuffix(request.URL.RawPath, "/")
+	}
+	route, parameters, err := c.router.FindRoute(request)
+	switch {
+	case errors.Is(err, routers.ErrPathNotFound) && forPeople(x.request.URL.Path) && x.response.StatusCode < 400:
+		return nil
+	case errors.Is(err, routers.ErrPathNotFound) && forPeople(x.request.URL.Path) && x.response.StatusCode == http.StatusMethodNotAllowed:
+		return c.checkRefusal(x, http.StatusMethodNotAllowed, "the page is not changed")
+	case errors.Is(err, routers.ErrPathNotFound):
+		return c.checkRefusal(x, http.StatusNotFound, "the address is not in the description")
+	case errors.Is(err, routers.ErrMethodNotAllowed):
+		return c.checkRefusal(x, http.StatusMethodNotAllowed, "the address is not described with this method")
+	case err != nil:
+		return err
+	}
+	response := route.Operation.Responses.Status(x.response.StatusCode)
+	if response == nil {
+		return errors.New("the status is not described")
+	}
+	problems := []error{c.checkResponse(x, response.Value)}
+	if body := route.Operation.RequestBody; body != nil && body.Value.Content.Get("*/*") != nil && body.Value.Content.Get(request.Header.Get("Content-Type")) == nil {
+		request.Header.Set("Content-Type", "application/octet-stream") // kin-openapi's */* matches no invalid media type
+	}
+	if x.response.StatusCode < 300 {
+		input := &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters, Route: route, Options: options()}
+		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
+			problems = append(problems, fmt.Errorf("the request was accepted, but is not as described: %w", err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// forPeople tells whether a path is that of the page which shows the description, or below it, or leads there. The page is
+// no part of the API, only what is refused there is refused as everywhere.
+func forPeople(path string) bool {
+	return path == "/" || path == "/docs" || strings.TrimSuffix(path, "/") == "/v2/docs" || strings.HasPrefix(path, "/docs/")
+}
+
+// checkRefusal holds the answer to what is not described against the one response that it may have.
+func (c *contract) checkRefusal(x exchange, status int, why string) error {
+	if x.response.StatusCode != status {
+		return fmt.Errorf("%s, so that the status must be %d", why, status)
+	}
+	return c.checkResponse(x, c.document.Components.Responses["Refusal"].Value)
+}
+
+// checkResponse holds headers, media type and body against the response that is described for the status. The filter is
+// given an operation that has only that response, because it would pass over a 304 otherwise.
+func (c *contract) checkResponse(x exchange, response *openapi3.Response) error {
+	operation := &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(http.StatusOK, &openapi3.ResponseRef{Value: response}))}
+	filter := options()
+	filter.ExcludeResponseBody = x.request.Method == http.MethodHead
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: &http.Request{Method: http.MethodGet},
+			Route:   &routers.Route{Spec: c.document, Operation: operation},
+		},
+		Status:  http.StatusOK,
+		Header:  x.response.Header,
+		Options: filter,
+	}
+	return openapi3filter.ValidateResponse(context.Background(), input.SetBodyBytes(x.body))
+}
+
+// options makes the filter a judge that changes nothing, names every fault shortly, and leaves tokens to the server.
+func options() *openapi3filter.Options {
+	return &openapi3filter.Options{
+		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,
+		MultiError:              true,
+		SkipSettingDefaults:     true,
+		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.DisableSchemaErrorDetails()},
+	}
+}

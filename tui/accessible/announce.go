@@ -1,0 +1,246 @@
+package accessible
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+)
+
+// heard is what has been said, so that only what is new is said.
+type heard struct {
+	told    int // messages
+	profile string
+	lost    bool
+	place   place
+	lines   map[place][]string // what was said last of each
+	overlay screen.Overlay
+}
+
+// place is a screen with its title: some are several.
+type place struct {
+	screen screen.Screen
+	title  string
+}
+
+// mostPlaces is how many places are remembered, before all but the present one are forgotten.
+const mostPlaces = 32
+
+// say appends a line, or several.
+func (s *session) say(text string) {
+	_, _ = fmt.Fprintln(s.out, text) // whether anybody listens shows in the input
+}
+
+// announce says what is new: messages, where one is, and what the screen shows there.
+func (s *session) announce() {
+	s.tell()
+	s.sayProfile()
+	s.sayLink()
+	if o := s.app.Overlay(); o != nil {
+		s.sayOverlay(o)
+		return
+	}
+	s.heard.overlay = nil
+	top := s.app.Top()
+	if top == nil || s.isFilling(top) {
+		return
+	}
+	at := placeOf(top)
+	now, news := fresh(top), s.news(top)
+	if at != s.heard.place {
+		s.say(at.title + ".")
+		if _, known := s.heard.lines[at]; known && len(news) == 0 {
+			s.say("As before; \"again\" says it.")
+		}
+	}
+	s.sayLines(news)
+	if len(s.heard.lines) >= mostPlaces {
+		s.heard.lines = nil
+	}
+	if s.heard.lines == nil {
+		s.heard.lines = map[place][]string{}
+	}
+	s.heard.place, s.heard.lines[at] = at, now
+}
+
+func placeOf(top screen.Screen) place { return place{top, display.Line(top.Title())} }
+
+// news is what a screen says that it has not said: the lines that have changed if those are few, or else all of it.
+func (s *session) news(top screen.Screen) []string {
+	now, before := fresh(top), s.heard.lines[placeOf(top)]
+	news, gone := added(now, before), added(before, now)
+	others := len(now) != len(before) && len(gone) > 0
+	if len(news) > 0 && (others || len(news) > max(fewLines, len(now)/3)) {
+		return now
+	}
+	return news
+}
+
+// fewLines is how many changed lines are understood without the rest, however short that is.
+const fewLines = 3
+
+// isFilling tells whether a form of this screen is being gone through: what a field has changed is said at its end.
+func (s *session) isFilling(top screen.Screen) bool {
+	return top == s.heard.place.screen && top.Form() != nil && top.Form() == s.filling.form && !s.filling.sent
+}
+
+// hasNews tells whether announce would say something.
+func (s *session) hasNews() bool {
+	number, _ := s.app.Told(s.heard.told)
+	top := s.app.Top()
+	switch _, lost := s.app.Lost(); {
+	case number != s.heard.told, lost != s.heard.lost, s.profile() != s.heard.profile:
+		return true
+	case s.app.Overlay() != nil || top == nil || s.isFilling(top):
+		return false
+	}
+	return placeOf(top) != s.heard.place || len(s.news(top)) > 0
+}
+
+func (s *session) tell() {
+	number, texts := s.app.Told(s.heard.told)
+	s.heard.told = number
+	s.sayLines(texts)
+}
+
+// profile says as whom one works where: before the first screen, and whenever that changes.
+func (s *session) profile() string {
+	account := s.app.Shell().Account
+	if account.Client == nil {
+		return ""
+	}
+	kind := "Live"
+	if account.Profile.Sandbox {
+		kind = "Sandbox"
+	}
+	return fmt.Sprintf("%s, as %s at %s.", kind, display.Line(account.Profile.ClientID), display.Line(account.Profile.APIURL))
+}
+
+func (s *session) sayProfile() {
+	if profile := s.profile(); profile != s.heard.profile {
+		if s.heard.profile = profile; profile != "" {
+			s.say(profile)
+		}
+	}
+}
+
+func (s *session) sayLink() {
+	since, lost := s.app.Lost()
+	if lost && !s.heard.lost {
+		s.say("Offline since " + since.Format("15:04:05") + ": the service cannot be reached. It is tried again by itself.")
+	}
+	s.heard.lost = lost
+}
+
+func (s *session) sayOverlay(o screen.Overlay) {
+	if o == s.heard.overlay {
+		return
+	}
+	s.heard.overlay = o
+	s.say(o.Title())
+	if _, isPrompt := o.(*screen.PromptDialog); !isPrompt {
+		s.sayLines(lines(o.Linear()))
+	}
+}
+
+func (s *session) sayLines(lines []string) {
+	for _, line := range lines {
+		s.say(line)
+	}
+}
+
+// fresh is what a screen says, without the fields of a form that is open: they are asked for one by one.
+func fresh(top screen.Screen) []string {
+	all := lines(top.Linear())
+	form := top.Form()
+	if form == nil {
+		return all
+	}
+	return added(all, lines(form.Linear()))
+}
+
+func lines(text string) []string {
+	all := strings.Split(display.Text(text), "\n")
+	return slices.DeleteFunc(all, func(line string) bool { return strings.TrimSpace(line) == "" })
+}
+
+// underCursor ends the line of a row that is under the cursor.
+const underCursor = " Chosen."
+
+// added returns the lines that were not there before. A row that has merely lost the cursor is nothing new.
+func added(now, before []string) []string {
+	left := map[string]int{}
+	for _, line := range before {
+		left[strings.TrimSuffix(line, underCursor)]++
+		if strings.HasSuffix(line, underCursor) {
+			left[line]++
+		}
+	}
+	var added []string
+	for _, line := range now {
+		if left[line] > 0 {
+			left[line]--
+			continue
+		}
+		added = append(added, line)
+	}
+	return added
+}
+
+// where says in short where one is.
+func (s *session) where() string {
+	parts := []string{}
+	if top := s.app.Top(); top != nil {
+		parts = append(parts, display.Line(top.Title())+".")
+	}
+	if profile := s.profile(); profile != "" {
+		parts = append(parts, profile)
+	}
+	if since, lost := s.app.Lost(); lost {
+		parts = append(parts, "Offline since "+since.Format("15:04:05")+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+// again says all of the screen.
+func (s *session) again() {
+	if top := s.app.Top(); top != nil {
+		s.say(display.Line(top.Title()) + ".")
+		s.sayLines(lines(top.Linear()))
+	}
+}
+
+// sayCommands lists what can be done, and why the rest cannot.
+func (s *session) sayCommands(offers []actions.Offer, numbersAreRows bool) {
+	for _, offer := range offers {
+		action := s.app.Shell().Keys.Action(offer.ID)
+		line := action.Name
+		if key := typeable(action.Keys, numbersAreRows); key != "" {
+			line += ", key " + key
+		}
+		if !offer.Enabled() {
+			line += ". Not now: " + strings.TrimSuffix(display.Line(offer.Why), ".")
+		}
+		s.say(strings.TrimSuffix(line, ".") + ".")
+	}
+}
+
+// typeable returns a key of an action as it is typed into a line: one that prints, or else the name of another.
+func typeable(keys []string, numbersAreRows bool) string {
+	first := ""
+	for _, key := range keys {
+		switch {
+		case numbersAreRows && key >= "0" && key <= "9":
+		case actions.Prints(key) && key != " ":
+			return key
+		case first == "" && key == " ":
+			first = "space"
+		case first == "":
+			first = key
+		}
+	}
+	return first
+}

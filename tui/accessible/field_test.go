@@ -1,0 +1,54 @@
+package accessible
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/widget"
+)
+
+func TestHowFieldsAreAskedForAndRead(t *testing.T) {
+	colours := []string{"red", "green"}
+	for _, test := range []struct {
+		field        widget.Field
+		holds        string
+		asked        string
+		typed, value string
+		problem      string
+	}{
+		{widget.Field{Label: "City"}, "Berlin", "City (now Berlin), empty keeps it, - clears it: ", "Ham burg", "Ham burg", ""},
+		{widget.Field{Label: "City", Hint: "such as Berlin"}, "", "City (such as Berlin): ", "x", "x", ""},
+		{widget.Field{Label: "Story", Kind: widget.Text}, strings.Repeat("é", 200), "Story (now 200 characters; :say says it), several lines, the last only a dot; empty keeps it, - clears it: ", "x", "x", ""},
+		{widget.Field{Label: "Secret", Kind: widget.Secret}, "hush", "Secret (hidden), empty keeps it: ", "-", "-", ""},
+		{widget.Field{Label: "Sandbox", Kind: widget.Switch}, "no", "Sandbox, yes or no (now no): ", "Y", widget.Yes, ""},
+		{widget.Field{Label: "Sandbox", Kind: widget.Switch}, "no", "Sandbox, yes or no (now no): ", "maybe", "", "Type yes or no."},
+		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red", "Colour: 1 red, 2 green (now red): ", "2", "green", ""},
+		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red", "Colour: 1 red, 2 green (now red): ", "gre", "green", ""},
+		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red", "Colour: 1 red, 2 green (now red): ", "3", "", "The numbers go from 1 to 2."},
+	} {
+		if got := prompt(test.field, test.holds); got != test.asked {
+			t.Errorf("it asks %q, want %q", got, test.asked)
+		}
+		if value, problem := read(test.field, test.typed); value != test.value || problem != test.problem {
+			t.Errorf("%s: %q is read as %q, %q", test.field.Label, test.typed, value, problem)
+		}
+	}
+}
+
+func TestCommandsAreFoundByKeyNameAndBeginning(t *testing.T) {
+	offers := actions.Able(actions.Redeem, actions.SortReverse, actions.Sort, actions.Mark, actions.NextPage, actions.CopyID, actions.ForUser, actions.User)
+	for text, want := range map[string][]actions.ID{
+		"r": {actions.Redeem}, "redeem": {actions.Redeem}, "RED": {actions.Redeem}, "S": {actions.SortReverse}, "s": {actions.Sort},
+		"space": {actions.Mark}, "next-page": {actions.NextPage}, "copy": {actions.CopyID}, "record.redeem": {actions.Redeem},
+		"re": {actions.Redeem, actions.SortReverse}, "user": {actions.ForUser, actions.User}, "fly": nil,
+	} {
+		var got []actions.ID
+		for _, offer := range find(actions.Default(), offers, text) {
+			got = append(got, offer.ID)
+		}
+		if len(got) != len(want) || len(got) > 0 && got[0] != want[0] {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package accessible
+
+import (
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/tui"
+	"example.com/perks/tui/screen"
+)
+
+func TestBatchesAndSequencesAreRunToTheirEnd(t *testing.T) {
+	var out strings.Builder
+	s := &session{out: &out, arrivals: make(chan arrival), ended: make(chan struct{})}
+	defer close(s.ended)
+	s.app = tui.New(tui.Options{After: s.later})
+	tell := func(text string) tea.Cmd { return screen.Tell(screen.Note, "%s", text) }
+	s.run(tea.Sequence(tell("first"), nil, tea.Batch(tell("second")), tell("third"), tell("fourth")))
+	if err := s.settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.tell()
+	if got := strings.ReplaceAll(out.String(), "second\n", ""); got != "first\nthird\nfourth\n" || got == out.String() {
+		t.Errorf("it said\n%s", out.String())
+	}
+}
+
+func TestAFaultIsAnErrorThatSaysSo(t *testing.T) {
+	kept := ""
+	accounts := faulty{}
+	err := Run(t.Context(), strings.NewReader(""), &strings.Builder{}, nil, tui.Options{
+		Accounts: accounts, Crash: func(report string) (string, error) { kept = report; return "crash.txt", nil },
+	})
+	if err == nil || !strings.Contains(err.Error(), "crash.txt") || !strings.Contains(kept, "out of order") {
+		t.Errorf("it ended with %v, and kept %q", err, kept)
+	}
+}
+
+type faulty struct{ screen.Accounts }
+
+func (faulty) Connect(string) (screen.Account, error) { panic("out of order") }
+
+func TestOnlyWhatHasChangedIsSaid(t *testing.T) {
+	before := []string{"1. a. Chosen.", "2. b.", "3. c."}
+	for name, test := range map[string]struct{ now, want []string }{
+		"nothing":         {before, nil},
+		"the cursor":      {[]string{"1. a.", "2. b. Chosen.", "3. c."}, []string{"2. b. Chosen."}},
+		"a line more":     {append([]string{"Problem."}, before...), []string{"Problem."}},
+		"the same twice":  {append([]string{"2. b."}, before...), []string{"2. b."}},
+		"another marking": {[]string{"1. a. Chosen.", "2. b. Marked.", "3. c."}, []string{"2. b. Marked."}},
+	} {
+		if got := added(test.now, before); strings.Join(got, "|") != strings.Join(test.want, "|") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/sahilm/fuzzy"
+
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/widget"
+)
+
+// Pick lets a person choose one of several things. What is typed narrows them down.
+type PickDialog struct {
+	ask    Pick
+	form   *widget.Form
+	found  []int // into the options, the best first; asTyped among them
+	cursor int   // into found
+}
+
+const narrowing = "find"
+
+// asTyped stands for what was typed itself.
+const asTyped = -1
+
+// NewPick makes the choice.
+func NewPick(ask Pick, look *widget.Theme) *PickDialog {
+	p := &PickDialog{ask: ask, form: widget.NewForm(look, widget.Field{Name: narrowing, Label: "Find"})}
+	p.Edited()
+	p.cursor = max(0, min(ask.Current, len(p.found)-1))
+	return p
+}
+
+// Title says what is chosen.
+func (p *PickDialog) Title() string { return display.Line(p.ask.Title) }
+
+// Options returns what can be chosen, all of it.
+func (p *PickDialog) Options() []string { return p.ask.Options }
+
+// Point puts the cursor on an option by its index.
+func (p *PickDialog) Point(index int) {
+	p.Type("")
+	p.cursor = index
+}
+
+// Type types a text. The cursor is on that itself where it Takes it.
+func (p *PickDialog) Type(text string) {
+	p.form.Set(narrowing, text)
+	p.Edited()
+}
+
+// IsOpen tells whether more than the options can be the answer.
+func (p *PickDialog) IsOpen() bool { return p.ask.Other != nil }
+
+// Takes tells whether a text that is none of the options can be the answer too, and why not.
+func (p *PickDialog) Takes(text string) (takes bool, why string) {
+	if !p.IsOpen() || text == "" {
+		return false, ""
+	}
+	if check := p.ask.Other.Field.Check; check != nil {
+		why = check(text)
+	}
+	return why == "", why
+}
+
+// Linear says what can be chosen, numbered from 1 unless what is typed can be the answer itself, such as the id 1.
+func (p *PickDialog) Linear() string {
+	lines := make([]string, len(p.ask.Options))
+	for i, option := range p.ask.Options {
+		lines[i] = display.Line(option)
+		if !p.IsOpen() {
+			lines[i] = fmt.Sprintf("%d: %s", i+1, lines[i])
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// View draws the line to type in, and the options that fit, the one under the cursor among them.
+func (p *PickDialog) View(look *widget.Theme, width, height int) string {
+	p.form.SetTheme(look)
+	lines := []string{widget.Cut(look.Heading.Render("Find: ")+look.Text.Render(p.form.Value(narrowing)+"▏"), width)}
+	room := max(1, height-1)
+	top := max(0, min(p.cursor-room/2, len(p.found)-room))
+	for at := top; at < min(len(p.found), top+room); at++ {
+		line, style := "  "+p.name(p.found[at]), look.Text
+		if at == p.cursor {
+			line, style = "> "+line[2:], look.Selected
+		}
+		lines = append(lines, style.Render(widget.Pad(line, width)))
+	}
+	if len(p.found) == 0 {
+		for _, line := range widget.Wrap(p.nothing(), max(1, width-2)) {
+			lines = append(lines, "  "+look.Muted.Render(line))
+		}
+	}
+	return widget.Crop(strings.Join(lines, "\n"), width, min(height, len(lines)))
+}
+
+func (p *PickDialog) name(at int) string {
+	if at == asTyped && p.ask.OtherIs != "" {
+		return p.ask.OtherIs + " " + display.Line(p.typed())
+	}
+	if at == asTyped {
+		return display.Line(p.typed()) + " (as typed)"
+	}
+	return display.Line(p.ask.Options[at])
+}
+
+// nothing says why there is nothing to choose.
+func (p *PickDialog) nothing() string {
+	if _, why := p.Takes(p.typed()); why != "" && p.ask.OtherIs == "" {
+		return fmt.Sprintf("%s %q %s.", p.ask.Other.Field.Label, display.Line(p.typed()), why)
+	}
+	return "Nothing here matches that."
+}
+
+func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(narrowing)) }
+
+// Hints is to choose, to move and to leave.
+func (p *PickDialog) Hints() []Hint {
+	return []Hint{{actions.Submit, "choose"}, {actions.NextField, "next"}, {actions.Cancel, "leave"}}
+}
+
+// Offers is to choose, to leave and to move. Moving goes by the keys of forms, because those of lists print letters.
+func (p *PickDialog) Offers() []actions.Offer {
+	return actions.Able(actions.Submit, actions.Cancel, actions.NextField, actions.PreviousField)
+}
+
+// Form returns the line to type in.
+func (p *PickDialog) Form() *widget.Form { return p.form }
+
+// Edited finds what fits what was typed. Where that can be the answer itself it comes first: who types an id means no other.
+// With a name of its own it comes last: who types "quit" among commands means the command.
+func (p *PickDialog) Edited() {
+	text := p.typed()
+	p.found, p.cursor = p.found[:0], 0
+	if text == "" {
+		for i := range p.ask.Options {
+			p.found = append(p.found, i)
+		}
+		return
+	}
+	exact := slices.Index(p.ask.Options, text) // asTyped if it is none of them
+	takes, _ := p.Takes(text)
+	last := takes && exact == asTyped && p.ask.OtherIs != ""
+	if exact != asTyped || takes && !last {
+		p.found = append(p.found, exact)
+	}
+	for _, match := range fuzzy.Find(text, p.ask.Options) {
+		if match.Index != exact {
+			p.found = append(p.found, match.Index)
+		}
+	}
+	if last {
+		p.found = append(p.found, asTyped)
+	}
+}
+
+// Do chooses or moves.
+func (p *PickDialog) Do(id actions.ID) (tea.Cmd, bool) {
+	switch id {
+	case actions.Cancel:
+		return leave(p.ask.Left), true
+	case actions.NextField:
+		p.move(1)
+	case actions.PreviousField:
+		p.move(-1)
+	case actions.Submit:
+		switch {
+		case len(p.found) == 0:
+		case p.found[p.cursor] == asTyped:
+			return p.ask.Other.Then(p.typed()), true
+		default:
+			return p.ask.Then(p.found[p.cursor]), true
+		}
+	}
+	return nil, false
+}
+
+func (p *PickDialog) move(by int) {
+	if n := len(p.found); n > 0 {
+		p.cursor = (p.cursor + by + n) % n
+	}
+}

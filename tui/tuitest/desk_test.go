@@ -1,0 +1,146 @@
+package tuitest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/cmd/dev/programs"
+)
+
+// desk is a computer on which perksctl is installed, and a service that it can reach.
+type desk struct {
+	programs.Stage
+	t       *testing.T
+	address string // of the API
+	id      string
+	secret  string
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{Stage: programs.Stage{Programs: binaries(t), Folder: t.TempDir()}, t: t, id: "demo"}
+	secret, err := d.NewClient(t.Context(), "Demo", d.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.secret = secret
+	d.must("perksd", "demo-data", "--perks", "60", "--users", "10", "--properties", "3", "--owner", d.id)
+	server, err := d.Serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	d.address = server.Address + "/v2"
+	return d
+}
+
+// must runs a command that has to succeed.
+func (d *desk) must(words ...string) string {
+	d.t.Helper()
+	output, err := d.Run(d.t.Context(), words...)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return output
+}
+
+// logIn logs perksctl in by its command.
+func (d *desk) logIn() {
+	d.t.Helper()
+	cmd := d.Command(d.t.Context(), "perksctl", "auth", "login", "--api-url", d.address, "--client-id", d.id, "--secret-stdin")
+	cmd.Stdin = strings.NewReader(d.secret)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		d.t.Fatalf("logging in: %v\n%s", err, output)
+	}
+}
+
+// window is a terminal in which a shell waits for commands.
+type window struct {
+	t        *testing.T
+	ctx      context.Context
+	terminal *Terminal
+	folder   string
+}
+
+const prompt = "ready>"
+
+// atLast is by when anything has come about, however busy the machine is.
+const atLast = 20 * time.Second
+
+func (d *desk) window(t *testing.T, width, height int) *window {
+	t.Helper()
+	w := &window{t: t, ctx: t.Context(), folder: t.TempDir()}
+	env := append(d.Env(), "PATH="+d.Programs+":"+os.Getenv("PATH"), "PS1="+prompt+" ", "COLORTERM=truecolor")
+	terminal, err := StartTerminal(t.Context(), Options{Width: width, Height: height, Folder: w.folder, Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.terminal = terminal
+	t.Cleanup(func() {
+		if err := terminal.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.see(prompt)
+	return w
+}
+
+// see waits until the terminal shows all texts, and returns what it shows.
+func (w *window) see(texts ...string) string {
+	w.t.Helper()
+	screen, err := w.terminal.AwaitText(w.ctx, texts...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return screen
+}
+
+// gone waits until the terminal does not show a text any more.
+func (w *window) gone(text string) {
+	w.t.Helper()
+	if _, err := w.terminal.Await(w.ctx, "no "+text, func(screen string) bool { return !strings.Contains(screen, text) }); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *window) press(keys ...string) {
+	w.t.Helper()
+	w.do(w.terminal.Press(w.ctx, keys...))
+}
+
+func (w *window) write(text string) {
+	w.t.Helper()
+	w.do(w.terminal.Type(w.ctx, text))
+}
+
+// enter types a line for the shell.
+func (w *window) enter(line string) {
+	w.t.Helper()
+	w.write(line)
+	w.press("Enter")
+}
+
+func (w *window) do(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// read returns what a command in the window has written to a file.
+func (w *window) read(name string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.folder, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}

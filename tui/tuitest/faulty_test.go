@@ -1,0 +1,77 @@
+package tuitest
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/tui"
+	"example.com/perks/tui/screen"
+)
+
+// faultyEnv makes the program of these tests a terminal UI that fails when it is told to. The shipped one has no such thing.
+const faultyEnv = "PERKS_TEST_FAULTY"
+
+func faulty() int {
+	s := command.SystemStreams()
+	options := tui.Options{Accounts: nobody{}, Desktop: tui.NewDesktop(os.Stdout, os.Getenv), Mouse: true}
+	keep := func(report string) (string, error) {
+		return "report.txt", os.WriteFile("report.txt", []byte(report), 0o600)
+	}
+	err := tui.RunModel(context.Background(), os.Stdin, os.Stdout, &faults{Model: tui.New(options)}, keep)
+	if err != nil {
+		command.TellError(s, err, false)
+	}
+	return command.ExitCode(err)
+}
+
+// faults is the terminal UI with keys that make it fail.
+type faults struct {
+	tea.Model
+	inView bool
+}
+
+// The keys that make it fail, each in another place.
+const (
+	failInUpdate  = "f5"
+	failInView    = "f6"
+	failInCommand = "f7"
+)
+
+func (f *faults) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if key, ok := msg.(tea.KeyMsg); ok {
+		switch key.String() {
+		case failInUpdate:
+			panic("a fault in Update")
+		case failInView:
+			f.inView = true
+		case failInCommand:
+			return f, func() tea.Msg { panic("a fault in a command") }
+		}
+	}
+	_, cmd := f.Model.Update(msg)
+	return f, cmd
+}
+
+func (f *faults) View() string {
+	if f.inView {
+		panic("a fault in View")
+	}
+	return f.Model.View()
+}
+
+// nobody has no profiles.
+type nobody struct{}
+
+func (nobody) Profiles() ([]screen.Profile, string, error) { return nil, "", nil }
+
+func (nobody) Connect(string) (screen.Account, error) {
+	return screen.Account{}, &screen.NotLoggedIn{Message: "Not logged in."}
+}
+
+func (nobody) Login(context.Context, screen.Profile, string) (screen.Account, string, error) {
+	return screen.Account{}, "", errors.New("nobody logs in here")
+}

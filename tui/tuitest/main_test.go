@@ -1,0 +1,55 @@
+package tuitest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	_ "example.com/perks/cli"          // perksctl is made of it: when it changes, no result of these tests counts any more
+	_ "example.com/perks/server"       // perksd is made of it and of
+	_ "example.com/perks/store/sqlite" // this
+)
+
+// folder holds the programs while the tests run.
+var folder string
+
+func TestMain(m *testing.M) {
+	if os.Getenv(faultyEnv) != "" {
+		os.Exit(faulty())
+	}
+	os.Exit(func() int {
+		var err error
+		if folder, err = os.MkdirTemp("", "perks-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(folder)
+		return m.Run()
+	}())
+}
+
+// built is the folder of perksd and perksctl. Who asks first builds them.
+var built = sync.OnceValues(func() (string, error) {
+	output, err := exec.Command("go", "build", "-o", folder, "example.com/perks/cmd/perksd", "example.com/perks/cmd/perksctl").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building the programs: %w\n%s", err, output)
+	}
+	return folder, nil
+})
+
+func binaries(t *testing.T) string {
+	t.Helper()
+	for _, source := range []string{"perksd", "perksctl"} { // go test looks at what a test reads, and not at what a compiler does
+		if _, err := os.ReadDir(filepath.Join("..", "..", "cmd", source)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

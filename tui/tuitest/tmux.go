@@ -1,0 +1,175 @@
+package tuitest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options is what a terminal is to be like.
+type Options struct {
+	Width, Height int
+	Folder        string   // where its command starts
+	Env           []string // all of the command's environment, but for TERM and what tmux adds
+	Command       []string // what runs in it; a shell if it is empty
+
+	// Colours are what the terminal says when a program asks for its colours, such as "fg=#000000,bg=#ffffff". A terminal
+	// without them does not answer.
+	Colours string
+}
+
+// Terminal is a tmux server of its own, with one window of one pane.
+type Terminal struct {
+	folder string // holds its socket
+}
+
+// Start starts the terminal with its command.
+func StartTerminal(ctx context.Context, o Options) (*Terminal, error) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		return nil, errors.New("tmux is not installed, and it is the terminal that the programs run in here; " +
+			"run 'apt-get install tmux' as root, or install it in your system's way")
+	}
+	folder, err := os.MkdirTemp("", "tmux-")
+	if err != nil {
+		return nil, err
+	}
+	t := &Terminal{folder: folder}
+	args := []string{
+		"start-server", ";",
+		"set", "-g", "default-terminal", "tmux-256color", ";",
+		"set", "-g", "status", "off", ";",
+		"set", "-g", "escape-time", "0", ";",
+		"set", "-g", "remain-on-exit", "on", ";",
+		"set", "-g", "focus-events", "off", ";",
+	}
+	if o.Colours != "" {
+		args = append(args, "set", "-g", "window-style", o.Colours, ";")
+	}
+	args = append(args, "new-session", "-d", "-x", strconv.Itoa(o.Width), "-y", strconv.Itoa(o.Height), "--")
+	cmd := t.command(ctx, append(args, shellCommand(o)...)...)
+	cmd.Dir = o.Folder
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting tmux: %w: %s", err, output), os.RemoveAll(folder))
+	}
+	return t, nil
+}
+
+// shellCommand gives the environment with the command, because tmux would add its own to that of the server.
+func shellCommand(o Options) []string {
+	words := append([]string{"env", "-u", "TMUX", "-u", "TMUX_PANE"}, o.Env...)
+	if len(o.Command) == 0 {
+		return append(words, "/bin/sh")
+	}
+	return append(words, o.Command...)
+}
+
+// Close takes the terminal away from under its program, as a window does that is closed. A second time it does nothing.
+func (t *Terminal) Close() error {
+	if _, err := os.Stat(t.folder); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	_, err := t.run(context.Background(), "kill-server")
+	return errors.Join(err, os.RemoveAll(t.folder))
+}
+
+func (t *Terminal) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "tmux", append([]string{"-u", "-f", "/dev/null", "-S", filepath.Join(t.folder, "socket")}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "SHELL=/bin/sh"}
+	return cmd
+}
+
+func (t *Terminal) run(ctx context.Context, args ...string) (string, error) {
+	output, err := t.command(ctx, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("tmux %s: %w: %s", args[0], errors.Join(err, ctx.Err()), strings.TrimSpace(string(output)))
+	}
+	return string(output), nil
+}
+
+// Press presses keys by the names that tmux has for them: "q", "Enter", "Escape", "C-c", "Down".
+func (t *Terminal) Press(ctx context.Context, keys ...string) error {
+	_, err := t.run(ctx, append([]string{"send-keys", "--"}, keys...)...)
+	return err
+}
+
+// Type types a text.
+func (t *Terminal) Type(ctx context.Context, text string) error {
+	_, err := t.run(ctx, "send-keys", "-l", "--", text)
+	return err
+}
+
+// Paste pastes a text, marked as pasted if the program has asked for that.
+func (t *Terminal) Paste(ctx context.Context, text string) error {
+	_, err := t.run(ctx, "set-buffer", "--", text, ";", "paste-buffer", "-p")
+	return err
+}
+
+// Resize changes the terminal's size.
+func (t *Terminal) Resize(ctx context.Context, width, height int) error {
+	_, err := t.run(ctx, "resize-window", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height))
+	return err
+}
+
+// Screen returns what the terminal shows, without the blanks at the end of each line.
+func (t *Terminal) Screen(ctx context.Context) (string, error) {
+	return t.run(ctx, "capture-pane", "-p")
+}
+
+// Styled returns what the terminal shows with the escapes of its colours.
+func (t *Terminal) Styled(ctx context.Context) (string, error) {
+	return t.run(ctx, "capture-pane", "-p", "-e", "-N")
+}
+
+// Tell returns what tmux knows by the names of its formats, such as "#{cursor_flag} #{pane_pid}".
+func (t *Terminal) Tell(ctx context.Context, format string) (string, error) {
+	text, err := t.run(ctx, "display-message", "-p", format)
+	return strings.TrimSpace(text), err
+}
+
+const (
+	often    = 15 * time.Millisecond // between two looks at the screen
+	lastSeen = 20 * time.Second      // by when anything is shown, however busy the machine is
+)
+
+// Await looks at the screen until it is as wanted, and returns it.
+func (t *Terminal) Await(ctx context.Context, what string, wanted func(screen string) bool) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lastSeen)
+	defer cancel()
+	next := time.NewTicker(often)
+	defer next.Stop()
+	var last string
+	for {
+		now, err := t.Screen(ctx)
+		switch {
+		case err == nil && wanted(now):
+			return now, nil
+		case err == nil:
+			last = now
+		case ctx.Err() == nil:
+			return "", err
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("the terminal does not show %s; it shows\n%s", what, last)
+		case <-next.C:
+		}
+	}
+}
+
+// AwaitText looks at the screen until it shows all texts, and returns it.
+func (t *Terminal) AwaitText(ctx context.Context, texts ...string) (string, error) {
+	return t.Await(ctx, fmt.Sprintf("%q", texts), func(screen string) bool {
+		for _, text := range texts {
+			if !strings.Contains(screen, text) {
+				return false
+			}
+		}
+		return true
+	})
+}

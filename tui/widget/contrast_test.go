@@ -1,0 +1,70 @@
+package widget
+
+import (
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/muesli/termenv"
+)
+
+// The backgrounds that people have, of which a theme knows nothing.
+var backgrounds = map[ThemeName][]string{
+	DarkTheme:         {"#000000", "#1e1e1e"},
+	LightTheme:        {"#ffffff", "#fafafa"},
+	HighContrastTheme: {"#000000"},
+}
+
+func TestEveryColourCanBeRead(t *testing.T) {
+	for name, behind := range backgrounds {
+		p := palettes[name]
+		pairs := map[string][2]string{
+			"the selected row":  {p.onSelected, p.selected},
+			"the live badge":    {p.onBadge, p.bad},
+			"the sandbox badge": {p.onBadge, p.good},
+		}
+		for _, background := range behind {
+			for role, colour := range map[string]string{"text": p.text, "muted": p.muted, "heading": p.heading, "accent": p.accent, "good": p.good, "warn": p.warn, "bad": p.bad} {
+				if colour != "" { // the terminal's own
+					pairs[role+" on "+background] = [2]string{colour, background}
+				}
+			}
+		}
+		for what, pair := range pairs {
+			for _, profile := range []termenv.Profile{termenv.TrueColor, termenv.ANSI256} {
+				if got := contrast(t, profile, pair[0], pair[1]); got < 4.5 {
+					t.Errorf("%s, %s (%s on %s) stands at %.2f to 1 in profile %d", name, what, pair[0], pair[1], got, profile)
+				}
+			}
+		}
+	}
+	if p := palettes[HighContrastTheme]; p.behind != "#000000" {
+		t.Errorf("white text needs black behind it where the terminal is white; it has %q", p.behind)
+	}
+}
+
+// contrast is that of WCAG 2.2 between a colour, as a terminal of so many colours shows it, and what is behind it.
+func contrast(t *testing.T, profile termenv.Profile, colour, behind string) float64 {
+	t.Helper()
+	a, b := luminance(t, profile, colour), luminance(t, profile, behind)
+	return (math.Max(a, b) + 0.05) / (math.Min(a, b) + 0.05)
+}
+
+func luminance(t *testing.T, profile termenv.Profile, colour string) float64 {
+	t.Helper()
+	shown := termenv.ConvertToRGB(profile.Color(colour))
+	if profile == termenv.TrueColor {
+		n, err := strconv.ParseUint(colour[1:], 16, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown.R, shown.G, shown.B = float64(n>>16)/255, float64(n>>8&255)/255, float64(n&255)/255
+	}
+	linear := func(c float64) float64 {
+		if c <= 0.04045 {
+			return c / 12.92
+		}
+		return math.Pow((c+0.055)/1.055, 2.4)
+	}
+	return 0.2126*linear(shown.R) + 0.7152*linear(shown.G) + 0.0722*linear(shown.B)
+}

@@ -1,0 +1,292 @@
+package widget
+
+import (
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/tui/actions"
+)
+
+// Kind is how a field is filled in.
+type Kind int
+
+// The kinds of fields.
+const (
+	Line   Kind = iota // one line of text
+	Secret             // one line that is never shown
+	Text               // several lines; Enter begins a new one
+	Switch             // "yes" or "no"; the blank changes it
+	Choice             // one of Options; the blank goes on to the next
+)
+
+// Yes and No are the values of a Switch.
+const (
+	Yes = "yes"
+	No  = "no"
+)
+
+// Field is one thing that a form asks for.
+type Field struct {
+	Name    string // as the service names it, so that its errors find their place
+	Label   string // as people read it
+	Kind    Kind
+	Value   string                    // at first
+	Options []string                  // of a Choice
+	Hint    string                    // shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
+	Check   func(value string) string // what is wrong with a value, "" for nothing; nil takes all
+
+	// Eager says that the rule speaks up with the first key already: for a value that is there and gets corrected. Otherwise it
+	// does once the field was left, because half of a new text breaks most rules.
+	Eager bool
+}
+
+// Form is fields that are being filled in. One of them has the keyboard.
+type Form struct {
+	theme   *Theme
+	entries []*entry
+	focus   int
+
+	anywhere bool  // Enter sends from every field
+	drawn    []int // the place of the field on each line of the last View
+}
+
+type entry struct {
+	Field
+	editor  editor
+	first   string   // the value that counts as unchanged
+	touched bool     // its own rule speaks up
+	refused []string // what the service said of the value said
+	said    string
+}
+
+// NewForm makes a form. The first field has the keyboard.
+func NewForm(look *Theme, fields ...Field) *Form {
+	f := &Form{theme: look}
+	for _, field := range fields {
+		f.Add(field)
+	}
+	f.FocusOn(0)
+	return f
+}
+
+// Add appends a field.
+func (f *Form) Add(field Field) {
+	e := &entry{Field: field}
+	e.editor = editor{several: field.Kind == Text, blind: field.Kind == Secret}
+	e.set(field.Value)
+	e.first = e.value()
+	if field.Kind == Secret {
+		e.Value = ""
+	}
+	f.entries = append(f.entries, e)
+}
+
+func (e *entry) set(value string) {
+	if e.turns() {
+		e.Value = value
+		return
+	}
+	e.editor.set(value)
+}
+
+func (e *entry) value() string {
+	if e.turns() {
+		return e.Value
+	}
+	return e.editor.value()
+}
+
+// turns tells whether a field has a value of several instead of text.
+func (e *entry) turns() bool { return e.Kind == Switch || e.Kind == Choice }
+
+// SetTheme changes the look.
+func (f *Form) SetTheme(look *Theme) { f.theme = look }
+
+// Names returns the fields in their order.
+func (f *Form) Names() []string {
+	names := make([]string, len(f.entries))
+	for i, e := range f.entries {
+		names[i] = e.Name
+	}
+	return names
+}
+
+// Field returns a field as it was declared.
+func (f *Form) Field(name string) Field {
+	if e := f.entry(name); e != nil {
+		return e.Field
+	}
+	return Field{}
+}
+
+func (f *Form) entry(name string) *entry {
+	for _, e := range f.entries {
+		if e.Name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// Value returns what a field holds.
+func (f *Form) Value(name string) string {
+	if e := f.entry(name); e != nil {
+		return e.value()
+	}
+	return ""
+}
+
+// Values returns what all fields hold, secrets excepted.
+func (f *Form) Values() map[string]string {
+	values := map[string]string{}
+	for _, e := range f.entries {
+		if e.Kind != Secret {
+			values[e.Name] = e.value()
+		}
+	}
+	return values
+}
+
+// Set fills in a field, as if a person had.
+func (f *Form) Set(name, value string) {
+	if e := f.entry(name); e != nil {
+		e.set(value)
+	}
+}
+
+// Changed returns the fields that hold something else than at first.
+func (f *Form) Changed() []string {
+	var changed []string
+	for _, e := range f.entries {
+		if e.value() != e.first {
+			changed = append(changed, e.Name)
+		}
+	}
+	return changed
+}
+
+// SetFirst changes what counts as unchanged in a field, such as when another version of a record has been loaded.
+func (f *Form) SetFirst(name, value string) {
+	if e := f.entry(name); e != nil {
+		e.first = value
+		if !e.turns() {
+			e.first = e.editor.typeable(value)
+		}
+	}
+}
+
+// Settle takes what all fields hold now for unchanged, such as when it was saved.
+func (f *Form) Settle() {
+	for _, e := range f.entries {
+		e.first, e.touched = e.value(), false
+	}
+}
+
+// Focus returns the field that has the keyboard.
+func (f *Form) Focus() string {
+	if len(f.entries) == 0 {
+		return ""
+	}
+	return f.entries[f.focus].Name
+}
+
+// FocusOn gives the keyboard to a field by its place.
+func (f *Form) FocusOn(place int) {
+	if len(f.entries) == 0 {
+		return
+	}
+	f.focus = max(0, min(place, len(f.entries)-1))
+}
+
+// Do goes to the next or previous field, and tells whether the action was that.
+func (f *Form) Do(id actions.ID) bool {
+	switch id {
+	case actions.NextField:
+		f.leave()
+		f.FocusOn((f.focus + 1) % max(1, len(f.entries)))
+	case actions.PreviousField:
+		f.leave()
+		f.FocusOn((f.focus + len(f.entries) - 1) % max(1, len(f.entries)))
+	default:
+		return false
+	}
+	return true
+}
+
+func (f *Form) leave() {
+	if len(f.entries) > 0 {
+		f.entries[f.focus].touched = true
+	}
+}
+
+// EnterSends tells whether Enter sends the form: it does in the last field, unless that has several lines.
+func (f *Form) EnterSends() bool {
+	return len(f.entries) > 0 && (f.anywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text
+}
+
+// Takes tells whether the field that has the keyboard needs the key itself: Enter within several lines, and the arrows as
+// long as there is a line to go to.
+func (f *Form) Takes(key string) bool {
+	if len(f.entries) == 0 || f.entries[f.focus].Kind != Text {
+		return false
+	}
+	switch text := &f.entries[f.focus].editor; key {
+	case "enter":
+		return true
+	case "up":
+		return text.climbs(-1)
+	case "down":
+		return text.climbs(1)
+	}
+	return false
+}
+
+// Update takes a key, and tells whether the text has changed. What is pasted into a single line becomes one line. The command
+// is nil as long as no kind of field has something to wait for.
+func (f *Form) Update(msg tea.Msg) (cmd tea.Cmd, edited bool) {
+	key, ok := msg.(tea.KeyMsg)
+	if !ok || len(f.entries) == 0 {
+		return nil, false
+	}
+	e := f.entries[f.focus]
+	if e.turns() {
+		edited = e.turn(key.String())
+	} else {
+		edited = e.editor.press(key)
+	}
+	if edited && (e.turns() || e.Eager) {
+		e.touched = true
+	}
+	return nil, edited
+}
+
+// turn takes the blank and the arrows; other keys do nothing in such a field.
+func (e *entry) turn(key string) (edited bool) {
+	options := e.options()
+	if len(options) == 0 || key != " " && key != "right" && key != "left" {
+		return false
+	}
+	before := e.Value
+	at := e.option()
+	switch {
+	case at < 0:
+		at = 0
+	case key == "left":
+		at += len(options) - 1
+	default:
+		at++
+	}
+	e.Value = options[at%len(options)]
+	return e.Value != before
+}
+
+func (e *entry) options() []string {
+	if e.Kind == Switch {
+		return []string{No, Yes}
+	}
+	return e.Options
+}
+
+// option is the place of the value among the options, -1 if it is none of them.
+func (e *entry) option() int { return slices.Index(e.options(), e.Value) }

@@ -1,0 +1,377 @@
+package widget_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/widget"
+)
+
+func typed(text string) tea.KeyMsg { return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text)} }
+
+func pasted(text string) tea.KeyMsg {
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Paste: true}
+}
+
+// named makes the key that bubbletea calls so.
+func named(t *testing.T, name string) tea.KeyMsg {
+	t.Helper()
+	for kind := tea.KeyType(-200); kind < 200; kind++ {
+		if key := (tea.KeyMsg{Type: kind}); kind != tea.KeyRunes && key.String() == name {
+			return key
+		}
+	}
+	if letter, ok := strings.CutPrefix(name, "alt+"); ok {
+		key := typed(letter)
+		if len(letter) > 2 {
+			key = named(t, letter)
+		}
+		key.Alt = true
+		return key
+	}
+	t.Fatalf("there is no key %q", name)
+	return tea.KeyMsg{}
+}
+
+func one(field widget.Field) *widget.Form {
+	field.Name = "field"
+	if field.Label == "" {
+		field.Label = "Field"
+	}
+	return widget.NewForm(plain, field)
+}
+
+func press(t *testing.T, form *widget.Form, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		form.Update(named(t, key))
+	}
+}
+
+func TestEditingALine(t *testing.T) {
+	for name, test := range map[string]struct {
+		value string
+		keys  []string
+		want  string
+	}{
+		"backspace":                     {"Coffee", []string{"backspace"}, "Coffe"},
+		"backspace at the start":        {"Coffee", []string{"home", "backspace"}, "Coffee"},
+		"delete":                        {"Coffee", []string{"home", "delete"}, "offee"},
+		"a family is one character":     {"a" + family, []string{"backspace"}, "a"},
+		"a flag is one character":       {japan + japan, []string{"left", "backspace"}, japan},
+		"an accent is of its character": {"e\u0301x", []string{"home", "right", "backspace"}, "x"},
+		"a word back":                   {"two coffees", []string{"ctrl+w"}, "two "},
+		"a word back over blanks":       {"two coffees  ", []string{"alt+backspace"}, "two "},
+		"a word on":                     {"two coffees", []string{"home", "alt+d"}, " coffees"},
+		"all before":                    {"two coffees", []string{"alt+b", "ctrl+u"}, "coffees"},
+		"word by word":                  {"a b c", []string{"ctrl+left", "ctrl+left", "ctrl+right", "backspace"}, "a  c"},
+		"right to left":                 {"שלום", []string{"backspace"}, "שלו"},
+		"up and down do nothing":        {"ab", []string{"home", "down", "up", "delete"}, "b"},
+		"the palette's key does not":    {"ab", []string{"home", "ctrl+k"}, "ab"},
+		"nor those that mean more":      {"ab", []string{"ctrl+p", "ctrl+n", "ctrl+s", "ctrl+z", "ctrl+v", "ctrl+t", "ctrl+y", "tab", "esc"}, "ab"},
+		"nor letters with alt":          {"ab", []string{"alt+x", "alt+u", "alt+é"}, "ab"},
+		"enter":                         {"ab", []string{"enter", "ctrl+j"}, "ab"},
+	} {
+		form := one(widget.Field{Value: test.value})
+		press(t, form, test.keys...)
+		if got := form.Value("field"); got != test.want {
+			t.Errorf("%s: %v made %q of %q, want %q", name, test.keys, got, test.value, test.want)
+		}
+	}
+}
+
+func TestEveryPrintableKeyIsText(t *testing.T) {
+	for _, kind := range []widget.Kind{widget.Line, widget.Secret, widget.Text} {
+		form := one(widget.Field{Kind: kind})
+		var want strings.Builder
+		for r := ' '; r <= '~'; r++ {
+			form.Update(typed(string(r)))
+			want.WriteRune(r)
+		}
+		for _, r := range "éßЖعש漢한🙂" {
+			form.Update(typed(string(r)))
+			want.WriteRune(r)
+		}
+		form.Update(tea.KeyMsg{Type: tea.KeySpace, Runes: []rune{' '}})
+		if got := form.Value("field"); got != want.String()+" " {
+			t.Errorf("kind %d holds %q", kind, got)
+		}
+	}
+}
+
+func TestWhatIsTypedJoins(t *testing.T) {
+	form := one(widget.Field{Value: "x"})
+	press(t, form, "home")
+	form.Update(typed("e"))
+	form.Update(typed("\u0301"))
+	form.Update(typed("y"))
+	if got := form.Value("field"); got != "e\u0301yx" {
+		t.Errorf("%q", got)
+	}
+	press(t, form, "backspace", "backspace")
+	if got := form.Value("field"); got != "x" {
+		t.Errorf("after two characters were taken away: %q", got)
+	}
+}
+
+func TestPaste(t *testing.T) {
+	const text = "Two\r\ncoffees\tfor\x1b[31m one\u202e\r"
+	for kind, want := range map[widget.Kind]string{
+		widget.Line:   "Two coffees for[31m one",
+		widget.Secret: "Two coffees for[31m one",
+		widget.Text:   "Two\ncoffees\tfor[31m one\n",
+	} {
+		form := one(widget.Field{Kind: kind})
+		if _, edited := form.Update(pasted(text)); !edited || form.Value("field") != want {
+			t.Errorf("kind %d holds %q, want %q", kind, form.Value("field"), want)
+		}
+	}
+}
+
+func TestAPasteOfAnySizeIsCutAndSaidSo(t *testing.T) {
+	for _, kind := range []widget.Kind{widget.Line, widget.Text} {
+		for name, text := range map[string]string{
+			"letters":  strings.Repeat("x", 10<<20),
+			"controls": strings.Repeat("\x00", 10<<20) + "x",
+			"CJK":      strings.Repeat("漢\r\n", 1<<20),
+		} {
+			form := one(widget.Field{Kind: kind, Value: "a"})
+			msg := pasted(text)
+			before := time.Now()
+			form.Update(msg)
+			form.View(80, 24)
+			if took := time.Since(before); took > 3*time.Second {
+				t.Errorf("pasting %s took %s", name, took)
+			}
+			got := []rune(form.Value("field"))
+			if name != "controls" && len(got) != 20_000 {
+				t.Errorf("%d characters of %s were taken", len(got), name)
+			}
+			if said := strings.Contains(form.View(80, 24), "there is room for 20,000 characters"); said == (name == "controls") {
+				t.Errorf("pasting %s: said so: %t", name, said)
+			}
+			press(t, form, "backspace")
+			if strings.Contains(form.Linear(), "there is room") {
+				t.Errorf("it is still said after the text has been changed")
+			}
+			form.Update(typed("yz"))
+			if name == "letters" && !strings.Contains(form.Linear(), "there is room") {
+				t.Errorf("nothing says that a letter did not fit")
+			}
+		}
+	}
+}
+
+func TestSeveralLines(t *testing.T) {
+	form := one(widget.Field{Kind: widget.Text, Value: "one\ntwo three"})
+	form.View(14, 8) // eleven cells: "two three" takes one row, and so does "two! three"
+	if form.Takes("up") || !form.Takes("down") || !form.Takes("enter") || form.Takes("left") || form.Takes("tab") {
+		t.Error("on the first line it must take enter and down alone")
+	}
+	press(t, form, "end", "down")
+	form.Update(typed("!"))
+	if got := form.Value("field"); got != "one\ntwo! three" {
+		t.Errorf("down has left the column: %q", got)
+	}
+	if !form.Takes("up") || form.Takes("down") {
+		t.Error("on the last line it must take up, and not down")
+	}
+	press(t, form, "enter", "ctrl+home", "ctrl+j", "ctrl+end", "home", "backspace")
+	if got := form.Value("field"); got != "\none\ntwo! three" {
+		t.Errorf("%q", got)
+	}
+	form.View(8, 8) // now "two! three" takes two rows
+	if !form.Takes("up") || !form.Takes("down") {
+		t.Error("the second row of a line is not reached")
+	}
+	if form.EnterSends() {
+		t.Error("enter sends from a field of several lines")
+	}
+}
+
+func TestGoingUpAndDownKeepsTheColumn(t *testing.T) {
+	form := one(widget.Field{Kind: widget.Text, Value: "abcdef\nab\n漢字漢字\n"})
+	press(t, form, "right", "right", "right", "right", "right", "down", "down")
+	form.Update(typed("X"))
+	if got := form.Value("field"); got != "abcdef\nab\n漢字X漢字\n" {
+		t.Errorf("%q", got)
+	}
+	press(t, form, "pgup", "delete", "pgdown")
+	form.Update(typed("Y"))
+	if got := form.Value("field"); got != "abcde\nab\n漢字X漢字\nY" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestASecretIsNeverShown(t *testing.T) {
+	short := one(widget.Field{Kind: widget.Secret, Value: "hunter2"})
+	long := one(widget.Field{Kind: widget.Secret})
+	long.Update(pasted("correct horse battery staple"))
+	for _, width := range []int{3, 10, 40, 120} {
+		if short.View(width, 5) != long.View(width, 5) {
+			t.Errorf("at width %d the length of a secret shows:\n%s\n%s", width, short.View(width, 5), long.View(width, 5))
+		}
+		if strings.Contains(short.View(width, 5)+short.Linear()+short.Input("field", width), "hunter2") {
+			t.Errorf("the secret shows at width %d", width)
+		}
+	}
+	if _, ok := short.Values()["field"]; ok || short.Field("field").Value != "" {
+		t.Error("the secret is among what is not secret")
+	}
+	if short.Value("field") != "hunter2" {
+		t.Errorf("the secret is %q", short.Value("field"))
+	}
+	press(t, short, "home", "left", "ctrl+left", "backspace")
+	if short.Value("field") != "hunter" {
+		t.Errorf("the cursor went into a text that is not seen: %q", short.Value("field"))
+	}
+	press(t, short, "ctrl+w")
+	if short.Value("field") != "" {
+		t.Errorf("a word of a secret is left: %q", short.Value("field"))
+	}
+}
+
+func TestAnEagerRuleSpeaksWithTheFirstKey(t *testing.T) {
+	form := widget.NewForm(plain, widget.Field{Name: "price", Value: "12", Eager: true, Check: func(value string) string {
+		if value != "12" {
+			return "must be 12"
+		}
+		return ""
+	}})
+	form.Update(typed(","))
+	if diff := cmp.Diff([]string{"must be 12"}, form.Problems("price")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSwitchesAndChoicesTakeTheBlankAlone(t *testing.T) {
+	form := widget.NewForm(plain,
+		widget.Field{Name: "sandbox", Kind: widget.Switch, Value: widget.No},
+		widget.Field{Name: "colour", Kind: widget.Choice, Options: []string{"red", "green", "blue"}, Value: "mauve"},
+		widget.Field{Name: "none", Kind: widget.Choice})
+	for r := '!'; r <= '~'; r++ {
+		if _, edited := form.Update(typed(string(r))); edited {
+			t.Errorf("%q has changed a switch", r)
+		}
+	}
+	var got []string
+	for range 2 {
+		form.Update(typed(" "))
+		got = append(got, form.Value("sandbox"))
+	}
+	form.Do(actions.NextField)
+	for _, key := range []tea.KeyMsg{typed(" "), {Type: tea.KeyRight}, {Type: tea.KeyRight}, {Type: tea.KeyRight}, {Type: tea.KeyLeft}, {Type: tea.KeyBackspace}} {
+		form.Update(key)
+		got = append(got, form.Value("colour"))
+	}
+	if diff := cmp.Diff(strings.Fields("yes no red green blue red blue blue"), got); diff != "" {
+		t.Error(diff)
+	}
+	form.Do(actions.NextField)
+	if _, edited := form.Update(typed(" ")); edited {
+		t.Error("a choice of nothing has changed")
+	}
+}
+
+func TestTheRuleOfAFieldSpeaksOnceItWasLeft(t *testing.T) {
+	short := func(value string) string {
+		if len(value) < 3 {
+			return "is too short"
+		}
+		return ""
+	}
+	form := widget.NewForm(plain, widget.Field{Name: "title", Check: short}, widget.Field{Name: "city", Check: short})
+	if form.Problems("title") != nil {
+		t.Error("it speaks before anything was typed")
+	}
+	form.Update(typed("a"))
+	if form.Problems("title") != nil {
+		t.Error("it speaks while the first text is typed")
+	}
+	form.Do(actions.NextField)
+	form.Do(actions.PreviousField)
+	if diff := cmp.Diff([]string{"is too short"}, form.Problems("title")); diff != "" {
+		t.Error(diff)
+	}
+	form.Update(typed("bc"))
+	if form.Problems("title") != nil {
+		t.Error("it goes on when there is nothing wrong any more")
+	}
+	if form.Check() || form.Focus() != "city" || form.Problems("city") == nil {
+		t.Errorf("the check of everything went to %s", form.Focus())
+	}
+	form.Do(actions.PreviousField)
+	form.Do(actions.PreviousField)
+	if form.Focus() != "city" {
+		t.Errorf("before the first field comes %s", form.Focus())
+	}
+}
+
+func TestWhatTheServiceSaidStaysUntilTheValueChanges(t *testing.T) {
+	form := widget.NewForm(plain, widget.Field{Name: "a"}, widget.Field{Name: "b", Value: "x"}, widget.Field{Name: "c"})
+	others := form.Refuse(api.FieldErrors{"c": {"is taken"}, "b": {"is odd", "is old"}, "z": {"is unknown"}})
+	if diff := cmp.Diff(api.FieldErrors{"z": {"is unknown"}}, others); diff != "" {
+		t.Error(diff)
+	}
+	if form.Focus() != "b" || len(form.Problems("b")) != 2 || len(form.Problems("c")) != 1 {
+		t.Errorf("%s has the keyboard; %v, %v", form.Focus(), form.Problems("b"), form.Problems("c"))
+	}
+	form.Update(typed("y"))
+	if form.Problems("b") != nil || form.Problems("c") == nil {
+		t.Error("a change of one field must silence that one alone")
+	}
+	press(t, form, "backspace")
+	if form.Problems("b") == nil {
+		t.Error("the value that was refused is back, and nothing says so")
+	}
+}
+
+func TestWhatCountsAsUnchanged(t *testing.T) {
+	form := widget.NewForm(plain, widget.Field{Name: "a", Value: "1"}, widget.Field{Name: "s", Kind: widget.Switch, Value: widget.No})
+	form.Set("a", "2")
+	form.Set("s", widget.Yes)
+	if diff := cmp.Diff([]string{"a", "s"}, form.Changed()); diff != "" {
+		t.Error(diff)
+	}
+	form.SetFirst("a", "2")
+	if diff := cmp.Diff([]string{"s"}, form.Changed()); diff != "" {
+		t.Error(diff)
+	}
+	form.Settle()
+	if form.Changed() != nil {
+		t.Errorf("%v has changed", form.Changed())
+	}
+	form.Set("a", "1")
+	if diff := cmp.Diff([]string{"a"}, form.Changed()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAFormWithoutFields(t *testing.T) {
+	form := widget.NewForm(plain)
+	form.Update(typed("a"))
+	form.Do(actions.NextField)
+	form.View(80, 24)
+	if form.Focus() != "" || form.EnterSends() || form.Takes("enter") || !form.Check() || form.Linear() != "" {
+		t.Error("it has something")
+	}
+}
+
+func BenchmarkTypingIntoAFullField(b *testing.B) {
+	for name, kind := range map[string]widget.Kind{"line": widget.Line, "text": widget.Text} {
+		b.Run(name, func(b *testing.B) {
+			form := one(widget.Field{Kind: kind, Value: strings.Repeat("漢字 tea ", 1250)})
+			for b.Loop() {
+				form.Update(typed("x"))
+				form.View(80, 24)
+				form.Update(tea.KeyMsg{Type: tea.KeyBackspace})
+			}
+		})
+	}
+}

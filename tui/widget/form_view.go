@@ -1,0 +1,238 @@
+package widget
+
+import (
+	"fmt"
+	"strings"
+
+	"example.com/perks/api/display"
+)
+
+// The narrowest form that has its labels beside what is typed.
+const besideWidth = 60
+
+// View draws the fields that there is room for, the one that has the keyboard among them. Labels stand beside what is typed
+// where there is room, and above it otherwise.
+func (f *Form) View(width, height int) string {
+	if width <= 0 || height <= 0 {
+		return ""
+	}
+	l := f.layout(width, height)
+	var lines []string
+	f.drawn = f.drawn[:0]
+	first, last := 0, 0 // lines of the field that has the keyboard
+	for i, e := range f.entries {
+		block := l.block(f, e, i == f.focus)
+		if i == f.focus {
+			first, last = len(lines), len(lines)+len(block)-1
+		}
+		lines = append(lines, block...)
+		for range block {
+			f.drawn = append(f.drawn, i)
+		}
+	}
+	scroll := Scroll{}
+	scroll.Resize(width, height)
+	scroll.Set(lines)
+	scroll.Reveal(min(last+1, len(lines)-1))
+	scroll.Reveal(last)
+	scroll.Reveal(first)
+	above, _ := scroll.More()
+	f.drawn = f.drawn[min(above, len(f.drawn)):]
+	return scroll.View()
+}
+
+// FieldAt returns the place of the field that View drew last on a line, for a click there.
+func (f *Form) FieldAt(line int) (place int, ok bool) {
+	if line < 0 || line >= len(f.drawn) {
+		return 0, false
+	}
+	return f.drawn[line], true
+}
+
+// formLayout is how the room is shared out.
+type formLayout struct {
+	width, height int
+	label         int // the width of the column of labels; 0 if they stand above
+	indent        int // of what is typed
+}
+
+func (f *Form) layout(width, height int) formLayout {
+	l := formLayout{width: width, height: height, indent: 2}
+	if width < 8 {
+		l.indent = 0
+	}
+	if width < besideWidth {
+		return l
+	}
+	for _, e := range f.entries {
+		if w := Width(e.Label); w <= width/3 {
+			l.label = max(l.label, w)
+		}
+	}
+	if l.label > 0 {
+		l.indent = 2 + l.label + 2
+	}
+	return l
+}
+
+// block draws a field: its label, what it holds, and what is wrong with it. The one that has the keyboard takes so few rows
+// that its label and the first line of what is wrong have room; in a single line there is no label.
+func (l formLayout) block(f *Form, e *entry, focused bool) []string {
+	label := f.label(e, focused)
+	beside := l.label > 0 && Width(e.Label) <= l.label
+	problems := l.problems(f, e)
+	rows := l.rows(e)
+	if focused {
+		least := min(1, len(problems))
+		if !beside {
+			least++
+		}
+		rows = max(1, min(rows, l.height-least))
+	}
+	input := f.draw(e, l.width-l.indent, rows, focused)
+	var block []string
+	if !beside && (!focused || l.height > 1) {
+		block = append(block, Cut(label, l.width))
+	}
+	for i, line := range input {
+		lead := blanks(l.indent)
+		if beside && i == 0 {
+			lead = Pad(label, l.indent)
+		}
+		block = append(block, Cut(lead+line, l.width))
+	}
+	return append(block, problems...)
+}
+
+func (f *Form) label(e *entry, focused bool) string {
+	if focused {
+		return f.theme.Accent.Render("> " + e.Label)
+	}
+	return f.theme.Heading.Render("  " + e.Label)
+}
+
+func (l formLayout) problems(f *Form, e *entry) []string {
+	var lines []string
+	for _, problem := range e.problems() {
+		for _, line := range Wrap("! "+display.Line(problem), l.width-l.indent) {
+			lines = append(lines, blanks(l.indent)+f.theme.Bad.Render(line))
+		}
+	}
+	for _, note := range e.notes() {
+		for _, line := range Wrap("! "+note, l.width-l.indent) {
+			lines = append(lines, blanks(l.indent)+f.theme.Warn.Render(line))
+		}
+	}
+	return lines
+}
+
+// rows is how many rows a field is given: those of a text grow with it.
+func (l formLayout) rows(e *entry) int {
+	if e.Kind != Text {
+		return 1
+	}
+	e.editor.layOut(l.width - l.indent)
+	least := 4
+	if l.height < 16 {
+		least = 2
+	}
+	return max(least, min(len(e.editor.rows), l.height/3, 10))
+}
+
+// draw draws what a field holds in exactly so many rows.
+func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
+	if !e.turns() && e.value() == "" && e.Hint != "" {
+		return f.drawHint(e, width, rows, focused)
+	}
+	switch e.Kind {
+	case Text:
+		return f.drawText(e, width, rows, focused)
+	case Switch, Choice:
+		return []string{f.drawTurn(e, width, focused)}
+	case Secret:
+		return []string{f.drawSecret(e, width, focused)}
+	}
+	return []string{e.editor.viewLine(f.theme, width, focused)}
+}
+
+// bracketed is a hint in the brackets that tell it from a value where there are no colours.
+func bracketed(hint string) string {
+	hint = display.Line(hint)
+	if strings.HasPrefix(hint, "(") && strings.HasSuffix(hint, ")") {
+		return hint
+	}
+	return "(" + hint + ")"
+}
+
+// drawHint draws a field without a value.
+func (f *Form) drawHint(e *entry, width, rows int, focused bool) []string {
+	line := f.theme.Muted.Render(bracketed(e.Hint))
+	if focused {
+		line = drawRow(f.theme, nil, 0) + line
+	}
+	lines := make([]string, rows)
+	lines[0] = Cut(line, width)
+	return lines
+}
+
+func (f *Form) drawText(e *entry, width, rows int, focused bool) []string {
+	e.editor.layOut(width)
+	all := len(e.editor.rows)
+	if all <= rows || rows < 3 {
+		return e.editor.viewRows(f.theme, width, rows, focused)
+	}
+	lines := e.editor.viewRows(f.theme, width, rows-1, focused)
+	where := fmt.Sprintf("(lines %d to %d of %d)", e.editor.top+1, e.editor.top+len(lines), all)
+	return append(lines, f.theme.Muted.Render(Cut(where, width)))
+}
+
+func (f *Form) drawTurn(e *entry, width int, focused bool) string {
+	line := f.theme.Text.Render("[ " + display.Line(e.Value) + " ]")
+	hint := e.Hint
+	if focused {
+		hint = "space changes it"
+		if all := len(e.Options); e.Kind == Choice {
+			hint = fmt.Sprintf("%d of %d, space: the next", e.option()+1, all)
+		}
+	}
+	if hint != "" {
+		line += f.theme.Muted.Render(" " + bracketed(hint))
+	}
+	return Cut(line, width)
+}
+
+// mask stands for every secret, however long: who looks over a shoulder or at a recording learns nothing of it, and a secret
+// is pasted more often than typed, so that nobody counts its characters.
+const mask = "********"
+
+func (f *Form) drawSecret(e *entry, width int, focused bool) string {
+	var masked editor
+	if e.value() != "" {
+		masked.characters = characters(mask)
+		masked.cursor = len(mask)
+	}
+	return masked.viewLine(f.theme, width, focused)
+}
+
+// Linear says the fields and what is wrong with them, a line each.
+func (f *Form) Linear() string {
+	var lines []string
+	for _, e := range f.entries {
+		lines = append(lines, e.Label+": "+e.linearValue())
+		for _, problem := range append(e.problems(), e.notes()...) {
+			lines = append(lines, "  "+e.Label+" "+display.Line(problem))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (e *entry) linearValue() string {
+	value := display.Line(e.value())
+	switch {
+	case value == "" && e.Hint != "":
+		return bracketed(e.Hint)
+	case e.Kind == Secret && value != "":
+		return "(hidden)"
+	}
+	return value
+}

@@ -1,0 +1,116 @@
+package widget_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/widget"
+)
+
+func listing(look *widget.Theme) *widget.Form {
+	form := widget.NewForm(look,
+		widget.Field{Name: "title", Label: "Title", Value: "Coffee for two at the harbour, with a view of the sea and of every ship in it, from noon until nine"},
+		widget.Field{Name: "city", Label: "City", Hint: "such as Paris"},
+		widget.Field{Name: "about", Label: "Description", Kind: widget.Text, Value: strings.Repeat("漢字とお茶。 Tea "+family+" שלום.\n\n", 4)},
+		widget.Field{Name: "secret", Label: "Client secret", Kind: widget.Secret, Value: "hunter2"},
+		widget.Field{Name: "open", Label: "Open on Sundays and on all public holidays of the whole country", Kind: widget.Switch, Value: widget.Yes, Hint: "weather permitting"},
+		widget.Field{Name: "size", Label: "Size", Kind: widget.Choice, Options: []string{"small", "large"}, Value: "small"},
+	)
+	form.Refuse(api.FieldErrors{"title": {"must not be longer than 100 characters"}, "size": {"is not served in this city any more, which is a pity"}})
+	return form
+}
+
+func TestFormGolden(t *testing.T) {
+	for place, name := range listing(plain).Names() {
+		golden(t, "form-"+name, func(look *widget.Theme, width, height int) string {
+			form := listing(look)
+			form.FocusOn(place)
+			return form.View(width, height)
+		})
+	}
+}
+
+func TestAFormFitsEverySizeAndShowsWhatIsTyped(t *testing.T) {
+	form := listing(plain)
+	form.Refuse(api.FieldErrors{"about": {"must not be about tea"}})
+	for place, name := range form.Names() {
+		form.FocusOn(place)
+		everySize(t, name, func(_ *widget.Theme, width, height int) string {
+			view := form.View(width, height)
+			if width < 8 || height < 1 {
+				return view
+			}
+			if kind := form.Field(name).Kind; kind != widget.Switch && kind != widget.Choice && !strings.Contains(view, "▏") {
+				t.Errorf("the cursor of %s is not seen at %dx%d:\n%s", name, width, height, view)
+			}
+			if height > 3 && !strings.Contains(view, "> ") {
+				t.Errorf("the label of %s is not seen at %dx%d:\n%s", name, width, height, view)
+			}
+			if height > 2 && len(form.Problems(name)) > 0 && !strings.Contains(view, "! ") {
+				t.Errorf("nothing says that %s is wrong at %dx%d:\n%s", name, width, height, view)
+			}
+			return view
+		})
+	}
+}
+
+func TestTheCursorIsSeenWhereverItIs(t *testing.T) {
+	text := "漢字 a long " + family + " line, with  blanks " + strings.Repeat("x", 30) + "\nand\n\nanother\tone e\u0301"
+	for _, kind := range []widget.Kind{widget.Line, widget.Text} {
+		for _, look := range looks {
+			form := one(widget.Field{Kind: kind, Value: text})
+			form.SetTheme(look)
+			for width := 5; width < 40; width++ {
+				press(t, form, "ctrl+home")
+				for _, key := range []string{"right", "left"} {
+					for range 120 {
+						press(t, form, key)
+						view := form.View(width, 5)
+						checkSize(t, "the form", view, width, 5)
+						if seen := strings.Contains(view, "▏") || strings.Contains(view, "\x1b[7m"); !seen {
+							t.Fatalf("kind %d, width %d: the cursor is not seen:\n%s", kind, width, view)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestAClickFindsItsField(t *testing.T) {
+	form := listing(plain)
+	lines := strings.Split(form.View(80, 24), "\n")
+	for name, label := range map[string]string{"title": "Title", "city": "City", "size": "Size"} {
+		for i, line := range lines {
+			if strings.HasPrefix(strings.TrimLeft(line, "> "), label) {
+				if place, ok := form.FieldAt(i); !ok || form.Names()[place] != name {
+					t.Errorf("line %d is of field %d, not of %s:\n%s", i, place, name, line)
+				}
+			}
+		}
+	}
+	if _, ok := form.FieldAt(23); ok {
+		t.Error("there is a field below the last")
+	}
+	if _, ok := form.FieldAt(-1); ok {
+		t.Error("there is a field above the first")
+	}
+}
+
+func TestAFormReadAloud(t *testing.T) {
+	want := `Title: Coffee for two at the harbour, with a view of the sea and of every ship in it, from noon until nine
+  Title must not be longer than 100 characters
+City: (such as Paris)
+Client secret: (hidden)
+Size: small
+  Size is not served in this city any more, which is a pity`
+	form := listing(plain)
+	form.Remove("about")
+	form.Remove("open")
+	if diff := cmp.Diff(want, form.Linear()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,84 @@
+package widget_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/muesli/termenv"
+
+	"example.com/perks/tui/widget"
+)
+
+var update = flag.Bool("update", false, "write the golden files of this package anew")
+
+// plain is the look without colours, in which every mark must still be there.
+var plain = widget.NewTheme(widget.NoTheme, termenv.Ascii)
+
+// looks are those that golden files are kept of.
+var looks = map[string]*widget.Theme{"plain": plain, "dark": widget.NewTheme(widget.DarkTheme, termenv.TrueColor)}
+
+// golden holds a view at the sizes that matter, in each look, against testdata/golden/NAME.LOOK.txt.
+func golden(t *testing.T, name string, view func(look *widget.Theme, width, height int) string) {
+	t.Helper()
+	for look := range looks {
+		var text strings.Builder
+		for _, size := range [][2]int{{30, 8}, {60, 20}, {80, 24}, {120, 40}} {
+			drawn := view(looks[look], size[0], size[1])
+			checkSize(t, name, drawn, size[0], size[1])
+			fmt.Fprintf(&text, "== %dx%d\n", size[0], size[1])
+			for line := range strings.SplitSeq(strings.TrimRight(drawn, "\n"), "\n") {
+				text.WriteString(strings.TrimRight(line, " ") + "\n")
+			}
+		}
+		file := filepath.Join("testdata", "golden", name+"."+look+".txt")
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("%v; write it with -update, and look at it", err)
+		}
+		if diff := cmp.Diff(string(want), text.String()); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", file, diff)
+		}
+	}
+}
+
+// everySize draws a view at sizes from 1x1 to 200x60, at every one of the small ones, and checks that it fits.
+func everySize(t *testing.T, name string, view func(look *widget.Theme, width, height int) string) {
+	t.Helper()
+	for width := 1; width <= 200; width += 1 + width/30 {
+		for height := 1; height <= 60; height += 1 + height/8 {
+			checkSize(t, name, view(plain, width, height), width, height)
+		}
+	}
+	view(plain, 0, 0)
+	view(plain, -1, -1)
+}
+
+func checkSize(t *testing.T, name, view string, width, height int) {
+	t.Helper()
+	lines := strings.Split(view, "\n")
+	if len(lines) > height {
+		t.Errorf("%s at %dx%d has %d lines", name, width, height, len(lines))
+	}
+	for _, line := range lines {
+		if got := widget.Width(line); got > width {
+			t.Errorf("%s at %dx%d has a line of %d cells: %q", name, width, height, got, line)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}

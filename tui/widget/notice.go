@@ -1,0 +1,88 @@
+package widget
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Mood is what a Notice is about.
+type Mood int
+
+// The moods of a Notice.
+const (
+	Empty   Mood = iota // there is nothing, which is fine
+	Loading             // it is on its way
+	Failure             // it did not work; such a title has a mark before it
+)
+
+// Notice fills room that has nothing else to show: what is the matter, and below it what to do next. Both are wrapped; it
+// stands in the middle where there is room, and in the upper left corner where there is little. It takes exactly so many
+// lines. The advice goes first when not everything fits.
+func Notice(look *Theme, mood Mood, title, advice string, width, height int) string {
+	style := look.Strong
+	switch mood {
+	case Loading:
+		style = look.Muted
+	case Failure:
+		style = look.Bad
+		title = "! " + title
+	}
+	middle := width >= 40 && height >= 8
+	room := width
+	if middle {
+		room = min(width-4, 72)
+	}
+	var lines []string
+	for _, line := range Wrap(title, room) {
+		lines = append(lines, style.Render(line))
+	}
+	if advice != "" {
+		if len(lines)+1 < height {
+			lines = append(lines, "")
+		}
+		for _, line := range Wrap(advice, room) {
+			lines = append(lines, look.Text.Render(line))
+		}
+	}
+	if middle {
+		lines = inMiddle(lines, width, height)
+	}
+	return Crop(strings.Join(lines, "\n"), width, height)
+}
+
+func inMiddle(lines []string, width, height int) []string {
+	widest := 0
+	for _, line := range lines {
+		widest = max(widest, Width(line))
+	}
+	indent := strings.Repeat(" ", max(0, (width-widest)/2))
+	placed := make([]string, max(0, (height-len(lines))/2))
+	for _, line := range lines {
+		if line != "" {
+			line = indent + line
+		}
+		placed = append(placed, line)
+	}
+	return placed
+}
+
+// LinearNotice says what Notice shows.
+func LinearNotice(mood Mood, title, advice string) string {
+	if mood == Failure {
+		title = "Problem: " + title
+	}
+	if advice == "" {
+		return title
+	}
+	return title + "\n" + advice
+}
+
+// LoadingTitle is what a Notice says while something is loaded: "Loading perks ...", and from the third second on how long
+// that has taken. It moves by itself only as far as the screen is drawn again.
+func LoadingTitle(what string, elapsed time.Duration) string {
+	if elapsed < 3*time.Second {
+		return "Loading " + what + " ..."
+	}
+	return fmt.Sprintf("Loading %s ... %d s", what, int(elapsed.Seconds()))
+}

@@ -1,0 +1,86 @@
+package widget_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/muesli/termenv"
+
+	"example.com/perks/tui/widget"
+)
+
+// styles returns every style of a theme by its name.
+func styles(t *testing.T, look *widget.Theme) map[string]lipgloss.Style {
+	t.Helper()
+	found := map[string]lipgloss.Style{}
+	fields := reflect.ValueOf(look).Elem()
+	for i := range fields.NumField() {
+		if style, ok := fields.Field(i).Interface().(lipgloss.Style); ok {
+			found[fields.Type().Field(i).Name] = style
+		}
+	}
+	if len(found) < 10 {
+		t.Fatalf("only %d styles were found", len(found))
+	}
+	return found
+}
+
+func TestEveryThemeKeepsTheTextInEveryStyle(t *testing.T) {
+	for _, name := range widget.ThemeNames() {
+		for _, profile := range []termenv.Profile{termenv.TrueColor, termenv.ANSI256, termenv.ANSI, termenv.Ascii} {
+			look := widget.NewTheme(name, profile)
+			for role, style := range styles(t, look) {
+				drawn := style.Render("two 漢字")
+				if ansi.Strip(drawn) != "two 漢字" {
+					t.Errorf("%s, %s: %q", name, role, drawn)
+				}
+				colourless := name == widget.NoTheme || profile == termenv.Ascii
+				if colourless && strings.Contains(drawn, "\x1b") {
+					t.Errorf("%s, %s has no colours, and yet draws %q", name, role, drawn)
+				}
+				if look.Colours() == colourless {
+					t.Errorf("%s at profile %d: it tells that it has colours: %t", name, profile, look.Colours())
+				}
+			}
+		}
+	}
+}
+
+func TestWhatHasARoleLooksLikeIt(t *testing.T) {
+	for _, name := range []widget.ThemeName{widget.LightTheme, widget.DarkTheme, widget.HighContrastTheme} {
+		all := styles(t, widget.NewTheme(name, termenv.TrueColor))
+		for _, role := range []string{"Strong", "Heading", "Accent", "Selected", "Cursor", "Good", "Bad", "Live", "Sandbox"} {
+			if drawn := all[role].Render("x"); drawn == all["Text"].Render("x") {
+				t.Errorf("%s of %s looks like any text: %q", role, name, drawn)
+			}
+		}
+		if all["Live"].Render("x") == all["Sandbox"].Render("x") {
+			t.Errorf("%s: the badges look alike", name)
+		}
+	}
+}
+
+func TestAutoIsDarkUnlessDecided(t *testing.T) {
+	auto, dark := widget.NewTheme(widget.AutoTheme, termenv.TrueColor), widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
+	if auto.Name != widget.DarkTheme || auto.Heading.Render("x") != dark.Heading.Render("x") {
+		t.Errorf("it is %s", auto.Name)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, name := range widget.ThemeNames() {
+		if got, err := widget.ParseTheme(string(name)); got != name || err != nil {
+			t.Errorf("%q is %q, %v", name, got, err)
+		}
+	}
+	if got, err := widget.ParseTheme(""); got != widget.AutoTheme || err != nil {
+		t.Errorf("nothing is %q, %v", got, err)
+	}
+	_, err := widget.ParseTheme("solarized")
+	if want := `there is no theme "solarized"; the themes are auto, light, dark, high-contrast, none`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

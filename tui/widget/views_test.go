@@ -1,0 +1,205 @@
+package widget_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/widget"
+)
+
+var facts = []widget.Pair{
+	{Label: "Title", Value: "お茶と漢字の本をもう一冊、そして" + family + "のためのコーヒーを二杯"},
+	{Label: "Merchant's own terms", Value: "Not on Sundays.\nNot with other perks, not for groups of more than eight, and only while the harbour is open to visitors."},
+	{Label: "עיר", Value: "תל אביב"},
+	{Label: "Redeemed", Value: ""},
+	{Label: "Link", Value: "https://example.com/" + strings.Repeat("x", 60)},
+}
+
+func pairs(look *widget.Theme, width, height int) string {
+	return widget.Crop(strings.Join(widget.Pairs(look, width, facts), "\n"), width, height)
+}
+
+func TestPairs(t *testing.T) {
+	golden(t, "pairs", pairs)
+	everySize(t, "pairs", func(look *widget.Theme, width, height int) string {
+		for _, line := range widget.Pairs(look, width, facts) {
+			if widget.Width(line) > max(0, width) {
+				t.Fatalf("at width %d: %q", width, line)
+			}
+		}
+		return pairs(look, width, height)
+	})
+	want := []string{"Title: a b", "City: Paris"}
+	if diff := cmp.Diff(want, widget.LinearPairs([]widget.Pair{{"Title", "a\nb"}, {"City", "Paris"}})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTabs(t *testing.T) {
+	names := []string{"Available 12", "Redeemed 3", "漢字"}
+	for _, test := range []struct {
+		width, current int
+		want           string
+	}{
+		{40, 0, "[Available 12] Redeemed 3  漢字 "},
+		{40, 2, " Available 12  Redeemed 3 [漢字]"},
+		{40, 9, " Available 12  Redeemed 3 [漢字]"},
+		{40, -1, "[Available 12] Redeemed 3  漢字 "},
+		{31, 1, "[Redeemed 3] 2/3"},
+		{12, 1, "[Redee…] 2/3"},
+		{7, 1, "[…] 2/3"},
+		{4, 1, "Red…"},
+		{1, 2, "…"},
+		{0, 0, ""},
+	} {
+		if got := widget.Tabs(plain, test.width, names, test.current); got != test.want {
+			t.Errorf("at width %d: %q, want %q", test.width, got, test.want)
+		}
+	}
+	golden(t, "tabs", func(look *widget.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
+	everySize(t, "tabs", func(look *widget.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
+	if got := widget.Tabs(plain, 40, nil, 0) + widget.LinearTabs(nil, 0); got != "" {
+		t.Errorf("no tabs are %q", got)
+	}
+	if got := widget.LinearTabs(names, 1); got != "Tab Redeemed 3, shown. Other tabs: Available 12, 漢字." {
+		t.Error(got)
+	}
+	if got := widget.LinearTabs(names[:1], 0); got != "Tab Available 12, shown." {
+		t.Error(got)
+	}
+}
+
+func TestAClickFindsItsTab(t *testing.T) {
+	names := []string{"漢字", "b"}
+	for column, want := range map[int]int{0: 0, 5: 0, 6: 1, 8: 1} {
+		if got, ok := widget.TabAt(40, names, 0, column); !ok || got != want {
+			t.Errorf("column %d is tab %d, %t", column, got, ok)
+		}
+	}
+	for _, column := range []int{-1, 9, 40} {
+		if got, ok := widget.TabAt(40, names, 0, column); ok {
+			t.Errorf("column %d is tab %d", column, got)
+		}
+	}
+	if got, ok := widget.TabAt(8, names, 1, 3); !ok || got != 0 {
+		t.Errorf("where one tab is drawn, a click goes to %d, %t", got, ok)
+	}
+}
+
+func TestBox(t *testing.T) {
+	box := func(look *widget.Theme, width, height int) string {
+		roomWidth, _ := widget.BoxRoom("お茶 for two", width, height)
+		body := strings.Join(widget.Wrap(strings.Repeat("漢字とお茶。 Tea "+family+". ", 20), roomWidth), "\n")
+		return widget.Box(look, "お茶 for two", look.Good.Render("Redeemed")+"\n"+body, width, height)
+	}
+	golden(t, "box", box)
+	everySize(t, "the box", func(look *widget.Theme, width, height int) string {
+		view := box(look, width, height)
+		lines := strings.Split(view, "\n")
+		if width > 0 && height > 0 && len(lines) != height {
+			t.Errorf("at %dx%d it has %d lines", width, height, len(lines))
+		}
+		for _, line := range lines {
+			if widget.Width(line) != max(0, width) {
+				t.Errorf("at %dx%d a line is %d wide: %q", width, height, widget.Width(line), line)
+			}
+		}
+		return view
+	})
+	for size, want := range map[[2]int]string{
+		{20, 5}: "╭─ Title ──────────╮\n│ a                │\n│ b                │\n│                  │\n╰──────────────────╯",
+		{19, 5}: "Title              \na                  \nb                  \n                   \n                   ",
+		{6, 2}:  "Title \na     ",
+		{6, 1}:  "a     ",
+	} {
+		if diff := cmp.Diff(want, widget.Box(plain, "Title", "a\nb", size[0], size[1])); diff != "" {
+			t.Errorf("%v: %s", size, diff)
+		}
+	}
+	if top, _, _ := strings.Cut(widget.Box(plain, "", "a", 20, 5), "\n"); top != "╭──────────────────╮" {
+		t.Errorf("without a title: %s", top)
+	}
+}
+
+func TestNotice(t *testing.T) {
+	const title, advice = "The perks could not be loaded: お茶 is not there.", "Press R to try again, or see with your administrator whether the service is down."
+	golden(t, "notice", func(look *widget.Theme, width, height int) string {
+		return widget.Notice(look, widget.Failure, title, advice, width, height)
+	})
+	for _, mood := range []widget.Mood{widget.Empty, widget.Loading, widget.Failure} {
+		everySize(t, "the notice", func(look *widget.Theme, width, height int) string {
+			view := widget.Notice(look, mood, title, advice, width, height)
+			if width >= 30 && height >= 8 && (!strings.Contains(view, "The perks") || !strings.Contains(view, "administrator")) {
+				t.Errorf("at %dx%d something is missing:\n%s", width, height, view)
+			}
+			if width > 9 && height > 0 && strings.Contains(view, "!") != (mood == widget.Failure) {
+				t.Errorf("at %dx%d a failure is not told by its mark alone:\n%s", width, height, view)
+			}
+			return view
+		})
+	}
+	if got := widget.LinearNotice(widget.Failure, "It is down.", "Wait."); got != "Problem: It is down.\nWait." {
+		t.Error(got)
+	}
+	if got := widget.LinearNotice(widget.Empty, "There are no perks.", ""); got != "There are no perks." {
+		t.Error(got)
+	}
+}
+
+func TestLoadingTitle(t *testing.T) {
+	for elapsed, want := range map[time.Duration]string{
+		-time.Hour: "Loading perks ...", 0: "Loading perks ...", 3*time.Second - 1: "Loading perks ...",
+		3 * time.Second: "Loading perks ... 3 s", 90 * time.Second: "Loading perks ... 90 s",
+	} {
+		if got := widget.LoadingTitle("perks", elapsed); got != want {
+			t.Errorf("after %s: %q", elapsed, got)
+		}
+	}
+}
+
+func TestScroll(t *testing.T) {
+	var s widget.Scroll
+	s.Resize(5, 3)
+	s.Set(strings.Fields("one two three four five six 漢字漢字"))
+	for _, step := range []struct {
+		do           actions.ID
+		first        string
+		above, below int
+	}{
+		{actions.Up, "one", 0, 4}, {actions.Down, "two", 1, 3}, {actions.PageDown, "four", 3, 1}, {actions.PageDown, "five", 4, 0},
+		{actions.PageUp, "three", 2, 2}, {actions.Bottom, "five", 4, 0}, {actions.Top, "one", 0, 4},
+	} {
+		if !s.Do(step.do) {
+			t.Errorf("%s is not known", step.do)
+		}
+		above, below := s.More()
+		if view := s.View(); !strings.HasPrefix(view, step.first+"\n") || above != step.above || below != step.below {
+			t.Errorf("after %s: %d above, %d below:\n%s", step.do, above, below, view)
+		}
+	}
+	s.Reveal(6)
+	if got := s.View(); got != "five\nsix\n漢字…" {
+		t.Errorf("%q", got)
+	}
+	s.Reveal(1)
+	if got := s.View(); got != "two\nthree\nfour" {
+		t.Errorf("%q", got)
+	}
+	s.Set(strings.Fields("one two"))
+	if got := s.View(); got != "one\ntwo\n" {
+		t.Errorf("fewer lines: %q", got)
+	}
+	if s.Do(actions.Redeem) {
+		t.Error("it has redeemed")
+	}
+	for _, size := range [][2]int{{0, 0}, {-1, -1}, {5, 0}, {0, 5}} {
+		s.Resize(size[0], size[1])
+		s.Reveal(1)
+		s.Do(actions.Bottom)
+		checkSize(t, "the scroll", s.View(), max(0, size[0]), max(1, size[1]))
+	}
+}
