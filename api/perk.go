@@ -1,6 +1,11 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Perk is an offer that a partner's users can redeem.
 type Perk struct {
@@ -51,4 +56,103 @@ func (c *Category) Validate() error {
 	fields.check("id", PerkIDRule(c.ID))
 	fields.check("category_name", textRule(c.Name, 1, maxShortText))
 	return fields.Err()
+}
+
+// The bounds of a page.
+const (
+	DefaultPerPage = 25
+	MaxPerPage     = 100
+	MaxPage        = 1 << 62 // no list has as many
+)
+
+// Page is one page of a list: the body of every paginated response.
+type Page[T any] struct {
+	Data []T      `json:"data"` // never nil on the wire
+	Meta PageMeta `json:"meta"`
+}
+
+// PageMeta places a page in its list. TotalPages is 0 when the list is empty.
+type PageMeta struct {
+	Page       int64 `json:"page"` // from 1
+	PerPage    int   `json:"per_page"`
+	Total      int64 `json:"total"`
+	TotalPages int64 `json:"total_pages"`
+}
+
+// NewPageMeta works out the number of pages.
+func NewPageMeta(page int64, perPage int, total int64) PageMeta {
+	pages := total / int64(perPage)
+	if total%int64(perPage) > 0 {
+		pages++
+	}
+	return PageMeta{Page: page, PerPage: perPage, Total: total, TotalPages: pages}
+}
+
+// SortKey is one field of an order, ascending unless Desc.
+type SortKey struct {
+	Field string
+	Desc  bool
+}
+
+// MaxSortKeys is how many fields one order can name.
+const MaxSortKeys = 4
+
+// SortDistance is the perk sort field that needs a position to measure from.
+const SortDistance = "distance"
+
+// PerkSortFields returns the fields that a list of perks can be sorted by: all of a perk, and the distance.
+func PerkSortFields() []string {
+	return []string{
+		"id", "title", "description", "category", "merchant_name", "image_url", "discount_text", "terms", "valid_from", "valid_to",
+		"city", "created_at", "updated_at", SortDistance,
+	}
+}
+
+// RedemptionSortFields returns the fields that a list of redemptions can be sorted by: all of a redemption but metadata,
+// which is an object.
+func RedemptionSortFields() []string {
+	return []string{"id", "perk_id", "user_id", "redeemed_at", "status"}
+}
+
+// ParseSort reads comma-separated field names, each with a leading "-" for descending order, such as "title,-created_at".
+// A leading "+" says that the order ascends, and a comma at the end says nothing. The error says which name is wrong and
+// what is allowed. The empty text is no order.
+func ParseSort(text string, allowed []string) ([]SortKey, error) {
+	if text == "" {
+		return nil, nil
+	}
+	names := strings.Split(text, ",")
+	if last := len(names) - 1; last > 0 && strings.Trim(names[last], " ") == "" {
+		names = names[:last]
+	}
+	if len(names) > MaxSortKeys {
+		return nil, fmt.Errorf("must name at most %d fields", MaxSortKeys)
+	}
+	var keys []SortKey
+	for _, name := range names {
+		field, desc := strings.CutPrefix(strings.Trim(name, " "), "-")
+		if !desc {
+			field = strings.TrimPrefix(field, "+")
+		}
+		if !slices.Contains(allowed, field) {
+			return nil, fmt.Errorf("cannot sort by %q; the fields are %s", field, strings.Join(allowed, ", "))
+		}
+		if slices.ContainsFunc(keys, func(k SortKey) bool { return k.Field == field }) {
+			return nil, fmt.Errorf("names %q twice", field)
+		}
+		keys = append(keys, SortKey{Field: field, Desc: desc})
+	}
+	return keys, nil
+}
+
+// FormatSort is the inverse of ParseSort.
+func FormatSort(keys []SortKey) string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.Field
+		if key.Desc {
+			names[i] = "-" + key.Field
+		}
+	}
+	return strings.Join(names, ",")
 }

@@ -3,16 +3,22 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -195,4 +201,146 @@ func parseRequest(args, fields []string, input string, stdin io.Reader) (client.
 		request.ContentType = "application/json"
 	}
 	return request, err
+}
+
+// maxInput bounds a body, which is held in memory. The service takes none that is longer.
+const maxInput = 16 << 20
+
+// query makes key=value fields a query; a key may come more than once.
+func query(fields []string) (url.Values, error) {
+	values := url.Values{}
+	for _, field := range fields {
+		key, value, ok := strings.Cut(field, "=")
+		if !ok || key == "" {
+			return nil, command.Usagef("--field %q must look like key=value.", field)
+		}
+		values.Add(key, value)
+	}
+	return values, nil
+}
+
+// object makes fields a JSON object: key=value is a string, key:=value is JSON.
+func object(fields []string) ([]byte, error) {
+	members := map[string]json.RawMessage{}
+	for _, field := range fields {
+		key, value, ok := strings.Cut(field, "=")
+		if !ok || key == "" {
+			return nil, command.Usagef("--field %q must look like key=value or key:=JSON.", field)
+		}
+		raw, err := json.Marshal(value)
+		if name, isJSON := strings.CutSuffix(key, ":"); isJSON {
+			key, raw = name, []byte(value)
+			if !json.Valid(raw) {
+				return nil, command.Usagef("--field %q: %s is not JSON. Leave the colon out if it is a string.", field, value)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := members[key]; twice {
+			return nil, command.Usagef("--field has %q twice.", key)
+		}
+		members[key] = raw
+	}
+	return json.Marshal(members)
+}
+
+func readInput(path string, stdin io.Reader) ([]byte, error) {
+	source := stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, command.Usagef("--input cannot be read: %s.", err)
+		}
+		defer file.Close()
+		source = file
+	}
+	body, err := io.ReadAll(io.LimitReader(source, maxInput+1))
+	if err != nil {
+		return nil, fmt.Errorf("read --input: %w", err)
+	}
+	if len(body) > maxInput {
+		return nil, command.Usagef("--input is longer than %d bytes.", maxInput)
+	}
+	return body, nil
+}
+
+// writeText leaves text alone on its way to a file, and takes out what would steer a terminal.
+func (o *options) writeText(body []byte) error {
+	out := o.session.Streams.Out
+	if o.session.Streams.OutTTY {
+		out = display.Writer(out)
+	}
+	_, err := out.Write(body)
+	return err
+}
+
+// ours are the headers that say how the request itself is sent, and as whom.
+var ours = []string{"Authorization", "Connection", "Content-Length", "Host", "Transfer-Encoding"}
+
+// parseHeaders reads "Name: value". An empty value is refused: a guard that is empty guards nothing.
+func parseHeaders(lines []string) (map[string]string, error) {
+	headers := map[string]string{}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		name, value = http.CanonicalHeaderKey(strings.TrimSpace(name)), strings.TrimSpace(value)
+		isName := name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+			return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		})
+		switch {
+		case !ok || !isName:
+			return nil, command.Usagef("--header %q must look like Name: value.", line)
+		case slices.Contains(ours, name):
+			return nil, command.Usagef("--header cannot set %s: perksctl does.", name)
+		case value == "" || strings.ContainsFunc(value, unicode.IsControl):
+			return nil, command.Usagef("--header %s must have a value, without control characters.", name)
+		case headers[name] != "":
+			return nil, command.Usagef("--header has %s twice.", name)
+		}
+		headers[name] = value
+	}
+	return headers, nil
+}
+
+// included is an answer with what stands before its body.
+type included struct {
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers"`
+	Body    json.RawMessage   `json:"body"` // a JSON string when it is not JSON, null when there is none
+}
+
+func newIncluded(answer *client.Response) included {
+	i := included{Status: answer.Status, Headers: map[string]string{}, Body: answer.Body}
+	for name := range answer.Header {
+		i.Headers[name] = strings.Join(answer.Header.Values(name), ", ")
+	}
+	switch {
+	case len(answer.Body) == 0:
+		i.Body = json.RawMessage("null")
+	case !json.Valid(answer.Body):
+		i.Body, _ = json.Marshal(string(answer.Body)) // a string always marshals
+	}
+	return i
+}
+
+// writeHead writes the status and the headers as HTTP does, and a blank line.
+func (o *options) writeHead(answer *client.Response) error {
+	var head strings.Builder
+	fmt.Fprintf(&head, "HTTP/1.1 %d %s\n", answer.Status, http.StatusText(answer.Status))
+	for _, name := range slices.Sorted(maps.Keys(answer.Header)) {
+		for _, value := range answer.Header[name] {
+			fmt.Fprintf(&head, "%s: %s\n", name, display.Line(value))
+		}
+	}
+	_, err := fmt.Fprintln(o.session.Streams.Out, head.String())
+	return err
+}
+
+// hint says that a path begins behind the address of the API, where it has the end of that address in it.
+func hint(err error, base, path string) error {
+	address, parseErr := url.Parse(base)
+	if parseErr != nil || address.Path == "" || !client.Missing(err) || !strings.HasPrefix("/"+strings.TrimLeft(path, "/")+"/", strings.TrimRight(address.Path, "/")+"/") {
+		return err
+	}
+	return &command.Advised{Err: err, Advice: fmt.Sprintf("PATH is relative to %s: leave %s out.", base, address.Path)}
 }

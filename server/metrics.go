@@ -1,12 +1,20 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/perks/api"
+	"example.com/perks/store"
 )
 
 // metrics counts what the server does, for Prometheus. Every label has few values, whatever callers send.
@@ -122,4 +130,199 @@ func exemplar(span trace.SpanContext) prometheus.Labels {
 		return nil
 	}
 	return prometheus.Labels{"trace_id": span.TraceID().String()}
+}
+
+// otherRoute stands for all addresses at which there is nothing. Callers make up as many as they like, and as many methods.
+const (
+	otherRoute  = "other"
+	otherMethod = "other"
+)
+
+// measuredMethods are the methods that are told apart.
+var measuredMethods = [...]string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, otherMethod,
+}
+
+// methodIndex is where a method is in measuredMethods.
+func methodIndex(method string) int {
+	for i, known := range measuredMethods[:len(measuredMethods)-1] {
+		if method == known {
+			return i
+		}
+	}
+	return len(measuredMethods) - 1
+}
+
+// routeMeter keeps the metrics of a route at hand, because finding them by their labels for every request would cost as much
+// as measuring.
+type routeMeter struct {
+	methods [len(measuredMethods)]atomic.Pointer[methodMeter]
+}
+
+// methodMeter is a route's metrics for one method.
+type methodMeter struct {
+	duration prometheus.Observer
+	codes    [600 - firstCode]atomic.Pointer[prometheus.Counter]
+}
+
+const firstCode = 100 // of HTTP's statuses
+
+// know makes the routes ready to be measured, by their templates.
+func (m *metrics) know(routes []*echo.Route) {
+	m.routes = map[string]*routeMeter{otherRoute: {}}
+	for _, route := range routes {
+		if route.Method != echo.RouteNotFound {
+			m.routes[route.Path] = &routeMeter{}
+		}
+	}
+}
+
+// routeOf is the template of the route that a request took, or otherRoute.
+func (m *metrics) routeOf(c echo.Context) string {
+	if _, known := m.routes[c.Path()]; known {
+		return c.Path()
+	}
+	return otherRoute
+}
+
+// methodMeter finds what is at hand, or makes it. Two requests may make the same at once, which does no harm.
+func (m *metrics) methodMeter(c echo.Context) (meter *methodMeter, i int) {
+	i = methodIndex(c.Request().Method)
+	route, known := m.routes[c.Path()]
+	if !known {
+		route = m.routes[otherRoute]
+	}
+	meter = route.methods[i].Load()
+	if meter == nil {
+		meter = &methodMeter{duration: m.duration.WithLabelValues(measuredMethods[i], m.routeOf(c))}
+		route.methods[i].Store(meter)
+	}
+	return meter, i
+}
+
+// counter finds the counter for a status, or makes it. Statuses are the server's own.
+func (m *metrics) counter(c echo.Context, meter *methodMeter, method int) prometheus.Counter {
+	status := c.Response().Status
+	kept := &meter.codes[min(max(status, firstCode), 599)-firstCode]
+	if counter := kept.Load(); counter != nil {
+		return *counter
+	}
+	counter := m.requests.WithLabelValues(measuredMethods[method], m.routeOf(c), strconv.Itoa(status))
+	kept.Store(&counter)
+	return counter
+}
+
+// measure counts and times every request by its route.
+func (s *service) measure(next echo.HandlerFunc) echo.HandlerFunc {
+	if s.config.Metrics == nil {
+		return next
+	}
+	m := s.metrics
+	return func(c echo.Context) error {
+		m.inFlight.Inc()
+		defer m.answered(c, time.Now())
+		return next(c)
+	}
+}
+
+// answered is deferred, because net/http's way of giving up on a response is a panic.
+func (m *metrics) answered(c echo.Context, start time.Time) {
+	m.inFlight.Dec()
+	meter, method := m.methodMeter(c)
+	observe(c, meter.duration, time.Since(start))
+	m.counter(c, meter, method).Inc()
+}
+
+func observe(c echo.Context, histogram prometheus.Observer, took time.Duration) {
+	if labels := exemplar(trace.SpanContextFromContext(c.Request().Context())); labels != nil {
+		histogram.(prometheus.ExemplarObserver).ObserveWithExemplar(took.Seconds(), labels)
+		return
+	}
+	histogram.Observe(took.Seconds())
+}
+
+// databaseCollector reads the figures of the databases when Prometheus asks for them. It asks each whether it takes writes,
+// as /readyz does, so that an alert needs nobody who asks there.
+type databaseCollector struct {
+	databases map[string]store.Store // by label
+
+	ready, connections, connectionsMax, waits, waited *prometheus.Desc
+	waiting, capacity, batches, failed                *prometheus.Desc
+}
+
+func newDatabaseCollector(config Config) *databaseCollector {
+	describe := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "database", name), help, append([]string{"database"}, labels...), nil)
+	}
+	c := &databaseCollector{
+		databases: map[string]store.Store{databaseLabel(false): config.Live},
+
+		ready:          describe("ready", "1 if the database committed a write just now, else 0."),
+		connections:    describe("connections", "Connections that are open, in use or idle.", "pool", "state"),
+		connectionsMax: describe("connections_max", "Connections that a pool can have.", "pool"),
+		waits:          describe("connection_waits_total", "Times that somebody had to wait for a connection.", "pool"),
+		waited:         describe("connection_wait_seconds_total", "Time that was spent waiting for a connection.", "pool"),
+		waiting:        describe("queue_writes", "Writes in the queue or in the transaction under way: all writes on SQLite, redemptions on PostgreSQL."),
+		capacity:       describe("queue_capacity_writes", "Writes that the queue has room for. More make their callers wait before they are queued."),
+		batches:        describe("batch_writes", "Writes of the queue that one transaction answered."),
+		failed:         describe("batch_failures_total", "Transactions of the queue that came to nothing, or whose outcome is not known."),
+	}
+	if config.Sandbox != nil {
+		c.databases[databaseLabel(true)] = config.Sandbox
+	}
+	return c
+}
+
+// Describe is part of prometheus.Collector.
+func (c *databaseCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{c.ready, c.connections, c.connectionsMax, c.waits, c.waited, c.waiting, c.capacity, c.batches, c.failed} {
+		out <- desc
+	}
+}
+
+// Collect is part of prometheus.Collector. It takes no longer than a check for readiness may.
+func (c *databaseCollector) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	var asked sync.WaitGroup
+	for label, db := range c.databases {
+		asked.Go(func() {
+			c.collectReady(ctx, out, label, db)
+			c.collectStats(out, label, db.Stats())
+		})
+	}
+	asked.Wait()
+}
+
+func (c *databaseCollector) collectReady(ctx context.Context, out chan<- prometheus.Metric, label string, db store.Store) {
+	ready := 0.0
+	if db.Ready(ctx) == nil {
+		ready = 1
+	}
+	out <- prometheus.MustNewConstMetric(c.ready, prometheus.GaugeValue, ready, label)
+}
+
+func (c *databaseCollector) collectStats(out chan<- prometheus.Metric, label string, stats store.Stats) {
+	gauge := func(desc *prometheus.Desc, value int, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), append([]string{label}, labels...)...)
+	}
+	counter := func(desc *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, append([]string{label}, labels...)...)
+	}
+	for _, pool := range stats.Pools {
+		gauge(c.connections, pool.InUse, pool.Name, "in_use")
+		gauge(c.connections, pool.Idle, pool.Name, "idle")
+		gauge(c.connectionsMax, pool.Max, pool.Name)
+		counter(c.waits, float64(pool.Waits), pool.Name)
+		counter(c.waited, pool.Waited.Seconds(), pool.Name)
+	}
+	gauge(c.waiting, stats.Queue.Waiting)
+	gauge(c.capacity, stats.Queue.Capacity)
+	batches := stats.Queue.Batches
+	counter(c.failed, float64(batches.Failed))
+	upTo := map[float64]uint64{}
+	for i, size := range store.BatchSizes() {
+		upTo[float64(size)] = batches.UpTo[i]
+	}
+	out <- prometheus.MustNewConstHistogram(c.batches, batches.Ended, float64(batches.Writes), upTo, label)
 }

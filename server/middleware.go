@@ -4,12 +4,22 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"regexp"
 	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/labstack/echo/v4"
+	"golang.org/x/time/rate"
+
+	"example.com/perks/api"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -95,6 +105,247 @@ func (s *service) stayWithTLS(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if s.proxies.scheme(c.Request()) == "https" {
 			c.Response().Header().Set("Strict-Transport-Security", tlsYear)
+		}
+		return next(c)
+	}
+}
+
+// proxies tells whose word counts for where a request comes from, and for how it was addressed.
+type proxies struct {
+	there   bool
+	trusted []netip.Prefix // empty trusts who is connected, and nobody behind it
+}
+
+// believes tells whether the one who is connected is a proxy whose X-Forwarded- headers count.
+func (p proxies) believes(r *http.Request) bool {
+	return p.there && (len(p.trusted) == 0 || p.trusts(peer(r)))
+}
+
+// scheme returns how the caller connected: as a proxy says, if one is believed and says so, else as the connection shows.
+func (p proxies) scheme(r *http.Request) string {
+	if said := r.Header.Get("X-Forwarded-Proto"); p.believes(r) && (said == "http" || said == "https") {
+		return said
+	}
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+func (p proxies) trusts(address netip.Addr) bool {
+	return slices.ContainsFunc(p.trusted, func(network netip.Prefix) bool { return network.Contains(address) })
+}
+
+// caller returns the address that a request comes from. Each proxy adds the address that is connected to it to the end of
+// X-Forwarded-For, so it is the last one there that is not a proxy's own. What stands before it was sent by the caller and
+// says nothing; neither does anything before an entry that is no address.
+func (p proxies) caller(r *http.Request) string {
+	from := peer(r)
+	if !p.believes(r) {
+		return from.String()
+	}
+	rest := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
+	for rest != "" {
+		last := rest[strings.LastIndexByte(rest, ',')+1:]
+		rest = strings.TrimSuffix(rest[:len(rest)-len(last)], ",")
+		address, ok := parseHop(last)
+		if !ok {
+			break
+		}
+		if from = address; !p.trusts(from) {
+			break
+		}
+	}
+	return from.String()
+}
+
+func peer(r *http.Request) netip.Addr {
+	address, _ := netip.ParseAddrPort(r.RemoteAddr) // net/http wrote it
+	return plainAddress(address.Addr())
+}
+
+// parseHop takes an address as proxies write it: some add the port, and put IPv6 in brackets.
+func parseHop(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return plainAddress(withPort.Addr()), true
+	}
+	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
+	return plainAddress(address), err == nil
+}
+
+// plainAddress leaves each address only one spelling.
+func plainAddress(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
+
+// networkOf returns what failures are counted by: an IPv4 address, and of an IPv6 address the /64, all of which a single
+// subscriber has.
+func networkOf(address string) string {
+	parsed, err := netip.ParseAddr(address)
+	if err != nil || parsed.Is4() {
+		return address
+	}
+	network, err := parsed.Prefix(64)
+	if err != nil {
+		return address
+	}
+	return network.String()
+}
+
+// limitedCallers bounds the memory for token buckets; who was not seen for the longest time is forgotten first.
+const limitedCallers = 10_000
+
+func newLRU[K comparable, V any]() *lru.Cache[K, V] {
+	cache, err := lru.New[K, V](limitedCallers)
+	if err != nil {
+		panic(err) // only a size below 1 is an error
+	}
+	return cache
+}
+
+// buckets holds one token bucket for each name.
+type buckets[K comparable] struct {
+	mu    sync.Mutex
+	cache *lru.Cache[K, *rate.Limiter]
+	rate  rate.Limit
+	burst int
+	clock steady
+}
+
+func newBuckets[K comparable](perSecond float64, burst int) *buckets[K] {
+	return &buckets[K]{cache: newLRU[K, *rate.Limiter](), rate: rate.Limit(perSecond), burst: burst}
+}
+
+func (b *buckets[K]) get(name K) *rate.Limiter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if limiter, ok := b.cache.Get(name); ok {
+		return limiter
+	}
+	limiter := rate.NewLimiter(b.rate, b.burst)
+	b.cache.Add(name, limiter)
+	return limiter
+}
+
+// take takes a token, if there is one.
+func (b *buckets[K]) take(name K, now time.Time) bool { return b.get(name).AllowN(b.clock.at(now), 1) }
+
+// wait returns how long it takes until the bucket holds a whole token again, and zero when it does now. Asking about a new
+// name makes no bucket, so that names which are only asked about push out none.
+func (b *buckets[K]) wait(name K, now time.Time) time.Duration {
+	limiter, ok := b.cache.Get(name)
+	if !ok {
+		return 0
+	}
+	missing := 1 - limiter.TokensAt(b.clock.at(now))
+	if missing <= 0 {
+		return 0
+	}
+	return time.Duration(missing / float64(b.rate) * float64(time.Second))
+}
+
+// clientLimits is how often each client may ask, counted apart for the sandbox: trials must not slow the tills. Only
+// clients that exist come here.
+type clientLimits struct{ buckets *buckets[clientIn] }
+
+type clientIn struct {
+	clientID string
+	sandbox  bool
+}
+
+// newClientLimits takes a burst of zero for as many as come in a second.
+func newClientLimits(perSecond float64, burst int) *clientLimits {
+	if perSecond == 0 {
+		return &clientLimits{}
+	}
+	if burst == 0 {
+		burst = max(1, int(math.Ceil(perSecond)))
+	}
+	return &clientLimits{newBuckets[clientIn](perSecond, burst)}
+}
+
+func (l *clientLimits) take(client clientIn, now time.Time) error {
+	if l.buckets == nil || l.buckets.take(client, now) {
+		return nil
+	}
+	return tooMany(l.buckets.wait(client, now), "The client %q asks too often.", client.clientID)
+}
+
+// tooMany says after which whole number of seconds the next attempt is let through.
+func tooMany(wait time.Duration, format string, args ...any) error {
+	seconds := max(1, int(math.Ceil(wait.Seconds())))
+	err := api.Errorf(api.CodeRateLimited, format, args...)
+	err.Message += fmt.Sprintf(api.TryAgain, seconds)
+	return &answer{err: err, header: http.Header{"Retry-After": {fmt.Sprint(seconds)}}}
+}
+
+// What pages of other origins may send, and which headers of an answer they may read.
+const (
+	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
+	corsRequest = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
+	corsAnswer  = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id, X-Total-Count"
+	corsMaxAge  = "600" // seconds for which a browser remembers what it may send
+)
+
+// cors lets pages of the configured origins read answers. It never allows cookies or passwords that a browser keeps: a page
+// needs a token.
+func (s *service) cors(next echo.HandlerFunc) echo.HandlerFunc {
+	origins := s.config.CORSOrigins
+	if len(origins) == 0 {
+		return next
+	}
+	everyone := slices.Contains(origins, "*")
+	return func(c echo.Context) error {
+		r, header := c.Request(), c.Response().Header()
+		origin := r.Header.Get("Origin")
+		if everyone {
+			header.Set("Access-Control-Allow-Origin", "*")
+		} else {
+			header.Add("Vary", "Origin")
+			if !slices.Contains(origins, origin) {
+				return next(c)
+			}
+			header.Set("Access-Control-Allow-Origin", origin)
+		}
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			header.Set("Access-Control-Allow-Methods", corsMethods)
+			header.Set("Access-Control-Allow-Headers", corsRequest)
+			header.Set("Access-Control-Max-Age", corsMaxAge)
+		} else {
+			header.Set("Access-Control-Expose-Headers", corsAnswer)
+		}
+		return next(c)
+	}
+}
+
+// CheckOrigin returns what is wrong with an entry of Config.CORSOrigins, or nil. It must be spelled as browsers send it.
+func CheckOrigin(origin string) error {
+	address, err := url.Parse(origin)
+	if origin == "*" || err == nil && (address.Scheme == "https" || address.Scheme == "http") &&
+		plainHost.MatchString(address.Host) && origin == strings.ToLower(address.Scheme+"://"+address.Host) {
+		return nil
+	}
+	return fmt.Errorf("%q is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins", origin)
+}
+
+// secureHeaders say that an answer is data for programs: a browser shall not run, frame or guess at it, and no page of
+// another origin shall have it, but for those that cors lets. A page of ours sets its own.
+var secureHeaders = map[string][]string{
+	"Content-Security-Policy":      {"default-src 'none'; frame-ancestors 'none'"},
+	"Cross-Origin-Resource-Policy": {"same-origin"},
+	"Referrer-Policy":              {"no-referrer"},
+	"X-Content-Type-Options":       {"nosniff"},
+}
+
+func secure(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		header := c.Response().Header()
+		if len(c.Request().TransferEncoding) > 0 {
+			// It may have had a Content-Length too, which net/http drops without a word. What follows such a request on its
+			// connection may be a part of it to a proxy, so nothing follows (RFC 9112, section 6.1).
+			header["Connection"] = []string{"close"}
+		}
+		for name, values := range secureHeaders {
+			header[name] = values
 		}
 		return next(c)
 	}

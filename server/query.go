@@ -2,12 +2,16 @@ package server
 
 import (
 	"errors"
+	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -228,3 +232,56 @@ func (q *query) redemptions(userID string) store.RedemptionQuery {
 		Window: q.window(),
 	}
 }
+
+// writePage answers with one window of a list, its total in X-Total-Count and its neighbours in Link.
+func writePage[T any](s *service, c echo.Context, list store.List[T], window store.Window) error {
+	page := api.Page[T]{Data: list.Items, Meta: api.NewPageMeta(window.Page, window.PerPage, list.Total)}
+	header := c.Response().Header()
+	header.Set("X-Total-Count", strconv.FormatInt(list.Total, 10))
+	if links := pageLinks(s.address(c.Request()), page.Meta); links != "" {
+		header.Set("Link", links)
+	}
+	return writeRead(c, page)
+}
+
+// pageLinks is the Link header (RFC 8288, which replaced RFC 5988) of a page, "" when there is only one. Every parameter
+// but page stays as it was asked for. Behind the end, prev leads back to the last page.
+func pageLinks(address url.URL, meta api.PageMeta) string {
+	if meta.TotalPages <= 1 {
+		return ""
+	}
+	var links []string
+	add := func(relation string, page int64) {
+		target := address
+		parameters := target.Query()
+		parameters.Set("page", strconv.FormatInt(page, 10))
+		target.RawQuery = parameters.Encode()
+		links = append(links, "<"+target.String()+`>; rel="`+relation+`"`)
+	}
+	add("first", 1)
+	if meta.Page > 1 {
+		add("prev", min(meta.Page-1, meta.TotalPages))
+	}
+	if meta.Page < meta.TotalPages {
+		add("next", meta.Page+1)
+	}
+	add("last", meta.TotalPages)
+	return strings.Join(links, ", ")
+}
+
+// address is the URL that the caller asked for. What a proxy says of it counts only when there is one. It is absolute unless
+// the caller named no valid host: then it is the path alone, which clients resolve against the address they asked for.
+func (s *service) address(r *http.Request) url.URL {
+	address := url.URL{Scheme: s.proxies.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+	if host := r.Header.Get("X-Forwarded-Host"); s.proxies.believes(r) && plainHost.MatchString(host) {
+		address.Host = host
+	}
+	if !plainHost.MatchString(address.Host) {
+		address.Scheme, address.Host = "", ""
+	}
+	return address
+}
+
+// plainHost is what cannot be more than a host and a port. Callers send more, in the target of a request too; many proxies
+// hand that on, and package url writes some of it as it is, such as > and ".
+var plainHost = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$`)

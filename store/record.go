@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -211,3 +212,74 @@ const (
 	ActionImportProperties = "properties.import"
 	ActionRestoreDatabase  = "database.restore"
 )
+
+// Apply lets change alter the record, all but its id. It returns the record as it was, as JSON, or nil when change left
+// it equal. An error of change is returned as it is.
+func (p *PropertyRecord) Apply(change func(*PropertyRecord) error) (before json.RawMessage, err error) {
+	id := p.ID
+	if before, err = json.Marshal(p); err != nil {
+		return nil, fmt.Errorf("write down property %d: %w", id, err)
+	}
+	if err := change(p); err != nil {
+		return nil, err
+	}
+	p.ID = id
+	after, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("write down what property %d is to be: %w", id, err)
+	}
+	if bytes.Equal(before, after) {
+		return nil, nil
+	}
+	return before, nil
+}
+
+// ReadDeletedProperty reads the record that the audit log kept of a property when it was deleted.
+func ReadDeletedProperty(id int64, kept string) (property PropertyRecord, err error) {
+	if err := json.Unmarshal([]byte(kept), &property); err != nil {
+		return PropertyRecord{}, fmt.Errorf("read the deleted property %d: %w", id, err)
+	}
+	return property, nil
+}
+
+// Offer is what decides whether a user can redeem a perk, as it is at one moment.
+type Offer struct {
+	ValidFrom, ValidTo *time.Time
+	Approval           Approval
+	SoldOut            bool
+	UserKnown          bool
+	UserHasIt          bool // in a live redemption
+}
+
+// Refusal returns why the attempt cannot succeed, or nil. Times are compared by the microsecond, as they are kept.
+func (o Offer) Refusal(attempt RedeemAttempt) error {
+	at := attempt.At.Truncate(time.Microsecond)
+	switch {
+	case !o.UserKnown && !attempt.CreateUser:
+		return UserNotFound(attempt.UserID)
+	case o.UserHasIt:
+		return AlreadyRedeemed(attempt.PerkID, attempt.UserID)
+	case o.ValidFrom != nil && at.Before(*o.ValidFrom):
+		return PerkNotStarted(attempt.PerkID, *o.ValidFrom)
+	case o.ValidTo != nil && !at.Before(*o.ValidTo):
+		return PerkExpired(attempt.PerkID, *o.ValidTo)
+	case o.SoldOut:
+		return SoldOut(attempt.PerkID)
+	}
+	return nil
+}
+
+// Redemption is what the attempt becomes when there is no refusal.
+func (o Offer) Redemption(attempt RedeemAttempt) api.Redemption {
+	made := api.Redemption{
+		ID: attempt.ID, PerkID: attempt.PerkID, UserID: attempt.UserID, RedeemedAt: attempt.At.UTC().Truncate(time.Microsecond),
+		Status: api.StatusApproved, Metadata: attempt.Metadata,
+	}
+	if o.Approval == ApprovalManual {
+		made.Status = api.StatusPending
+	}
+	if len(made.Metadata) == 0 {
+		made.Metadata = json.RawMessage(`{}`)
+	}
+	return made
+}

@@ -8,7 +8,12 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"example.com/perks/api"
@@ -161,4 +166,221 @@ type Sandbox interface {
 	// A database that has a client, a signing key or a property is not a sandbox: the error is NotASandbox, and nothing is
 	// changed.
 	Reset(ctx context.Context, by Actor, at time.Time) (Emptied, error)
+}
+
+// Window is the part of a list that one page shows.
+type Window struct {
+	Page    int64 // from 1
+	PerPage int   // 1 to api.MaxPerPage
+}
+
+// Offset is how many items lie before the window. It does not overflow: a page beyond every list stays beyond.
+func (w Window) Offset() int64 {
+	per := int64(w.PerPage)
+	if w.Page-1 > math.MaxInt64/per {
+		return math.MaxInt64
+	}
+	return (w.Page - 1) * per
+}
+
+// Reach is a way to the items of a window: skip some, take some. From the end of the list they come in reverse.
+type Reach struct {
+	FromEnd    bool
+	Skip, Take int64
+}
+
+// Reach is the shorter way to the window in a list of that many items. It takes nothing if the window is past the end.
+func (w Window) Reach(total int64) Reach {
+	skip := w.Offset()
+	if skip >= total {
+		return Reach{}
+	}
+	take := min(int64(w.PerPage), total-skip)
+	if skip > total/2 {
+		return Reach{FromEnd: true, Skip: total - skip - take, Take: take}
+	}
+	return Reach{Skip: skip, Take: take}
+}
+
+// List is the items of one window, never nil, and how many there are in all.
+type List[T any] struct {
+	Items []T
+	Total int64
+}
+
+// PerkQuery says which perks, in which order, and which page of them. The zero values of the filters let everything
+// through, but for IncludeExpired.
+type PerkQuery struct {
+	Text           string // every word of it prefix-matches a word of title, merchant_name or description
+	Category       string // name or id, without regard to case
+	City           string // without regard to case
+	Near           *Circle
+	IncludeExpired bool   // let perks through whose valid_to is not after At
+	AvailableTo    string // a user: only perks in their dates, in stock, and not held by this user in a live redemption
+	AnyUser        bool   // AvailableTo need not be known, and then holds no perk
+	At             time.Time
+	// Sort has fields of api.PerkSortFields; distance only with Near. Text is compared folded and by code point, nulls
+	// come last in both directions, and the id, ascending, decides between equals.
+	Sort   []api.SortKey
+	Window Window
+}
+
+// OnlyValid tells whether perks that are over at At are left out.
+func (q PerkQuery) OnlyValid() bool { return !q.IncludeExpired || q.AvailableTo != "" }
+
+// OnlyBegun tells whether perks that have not begun at At are left out.
+func (q PerkQuery) OnlyBegun() bool { return q.AvailableTo != "" }
+
+// RedemptionQuery says which user's redemptions, in which order, and which page of them.
+type RedemptionQuery struct {
+	UserID  string
+	AnyUser bool          // the user need not be known, and then has no redemptions
+	Sort    []api.SortKey // fields of api.RedemptionSortFields; the id, ascending, decides between equals
+	Window  Window
+}
+
+// Circle is an area on the earth. Perks without a position are in no circle.
+type Circle struct {
+	Lat, Lng float64 // degrees
+	RadiusKM float64
+}
+
+// Stats is how a database's connections and its queue of writes fare at one moment, for those who watch over it.
+type Stats struct {
+	Pools []PoolStats // always the same ones in the same order
+	Queue QueueStats
+}
+
+// PoolStats is a pool of connections.
+type PoolStats struct {
+	Name        string        // what it is for: "reads" or "writes"
+	InUse, Idle int           // connections that are open
+	Max         int           // how many there can be
+	Waits       int64         // how often somebody had to wait for a connection, ever
+	Waited      time.Duration // how long they waited in all
+}
+
+// QueueStats is the queue of writes that share a commit: all writes, or only redemptions where only these are queued.
+type QueueStats struct {
+	Waiting  int // writes that were not answered yet: in the queue, or in the transaction under way
+	Capacity int // of the queue; more make their callers wait
+	Batches  BatchStats
+}
+
+// BatchStats counts transactions by how many writes each answered, be it with a refusal.
+type BatchStats struct {
+	Ended  uint64   // transactions
+	Writes uint64   // in all of them
+	UpTo   []uint64 // transactions of at most BatchSizes()[i] writes
+	Failed uint64   // transactions beside these that came to nothing, or whose outcome is not known
+}
+
+// batchSizes are the steps by which batches are told apart. Neither driver makes larger ones.
+var batchSizes = [...]int{1, 2, 4, 8, 16, 32, 64, 128}
+
+// BatchSizes returns the steps by which BatchStats tells batches apart.
+func BatchSizes() []int { return slices.Clone(batchSizes[:]) }
+
+// BatchMeter counts batches for BatchStats. The zero value is ready, and safe for use by many goroutines.
+type BatchMeter struct {
+	sizes  [len(batchSizes)]atomic.Uint64 // transactions by the step that they belong to
+	writes atomic.Uint64
+	failed atomic.Uint64
+}
+
+// Ended counts a transaction that answered so many writes.
+func (m *BatchMeter) Ended(writes int) {
+	step, _ := slices.BinarySearch(batchSizes[:], writes)
+	m.sizes[min(step, len(batchSizes)-1)].Add(1)
+	m.writes.Add(uint64(writes)) // #nosec G115 -- a number of writes is not negative
+}
+
+// Failed counts a transaction that came to nothing, or whose outcome is not known.
+func (m *BatchMeter) Failed() { m.failed.Add(1) }
+
+// Stats is what was counted until now.
+func (m *BatchMeter) Stats() BatchStats {
+	s := BatchStats{Writes: m.writes.Load(), Failed: m.failed.Load()}
+	for i := range m.sizes {
+		s.Ended += m.sizes[i].Load()
+		s.UpTo = append(s.UpTo, s.Ended)
+	}
+	return s
+}
+
+type turnKey struct{}
+
+// WithTurn returns a context whose write calls came when it has its connection or its place in a transaction: until then it
+// waited for others. It may be called from another goroutine, once for each try, and still after the write was given up.
+func WithTurn(ctx context.Context, came func()) context.Context {
+	return context.WithValue(ctx, turnKey{}, came)
+}
+
+// TurnCame is what drivers call with the context of a write that waits no longer.
+func TurnCame(ctx context.Context) {
+	if came, ok := ctx.Value(turnKey{}).(func()); ok {
+		came()
+	}
+}
+
+// LiveRecords counts what a live database has and a sandbox never: who may call the service and the keys of their tokens
+// are the live database's alone, and so are properties.
+type LiveRecords struct{ Clients, SigningKeys, Properties int64 }
+
+// AreThere tells whether there is any of them.
+func (l LiveRecords) AreThere() bool { return l != LiveRecords{} }
+
+// String is such as "1 client and 2 signing keys"; what there is none of is left out.
+func (l LiveRecords) String() string {
+	return listed([]counted{
+		{l.Clients, "client", "clients"}, {l.SigningKeys, "signing key", "signing keys"}, {l.Properties, "property", "properties"},
+	})
+}
+
+// Emptied is how many records of each kind a Reset forgot.
+type Emptied struct {
+	Perks           int64 `json:"perks"`
+	Categories      int64 `json:"categories"`
+	Users           int64 `json:"users"`
+	Redemptions     int64 `json:"redemptions"`
+	IdempotencyKeys int64 `json:"idempotency_keys"`
+}
+
+// All is how many they are together.
+func (e Emptied) All() int64 {
+	return e.Perks + e.Categories + e.Users + e.Redemptions + e.IdempotencyKeys
+}
+
+// String is such as "2 perks and 1 user", or "nothing".
+func (e Emptied) String() string {
+	return listed([]counted{
+		{e.Perks, "perk", "perks"}, {e.Categories, "category", "categories"}, {e.Users, "user", "users"},
+		{e.Redemptions, "redemption", "redemptions"}, {e.IdempotencyKeys, "idempotency key", "idempotency keys"},
+	})
+}
+
+type counted struct {
+	n         int64
+	one, many string
+}
+
+// listed is what people say of several counts.
+func listed(counts []counted) string {
+	var parts []string
+	for _, c := range counts {
+		switch {
+		case c.n == 1:
+			parts = append(parts, "1 "+c.one)
+		case c.n > 1:
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.many))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	last := len(parts) - 1
+	if last == 0 {
+		return parts[0]
+	}
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"example.com/perks/api"
 )
 
 // Fold returns the form in which text is sorted and matched on every driver: full Unicode case folding in normal form C.
@@ -75,4 +78,85 @@ func cut(s string, letters int) string {
 		letters--
 	}
 	return s
+}
+
+const maxSlug = 56 // leaves room for a number within the 64 characters of an id
+
+// CategoryID makes the id of a category that is known only by its name: the name's slug, or the slug with -2, -3 and so
+// on for as long as taken says that another category has it.
+func CategoryID(name string, taken func(id string) bool) string {
+	base := slug(name)
+	id := base
+	for n := 2; api.PerkIDRule(id) != "" || taken(id); n++ {
+		id = base + "-" + strconv.Itoa(n)
+	}
+	return id
+}
+
+// slug keeps the letters a to z and digits of the folded name, without their accents, and puts one hyphen for
+// everything between.
+func slug(name string) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range norm.NFKD.String(Fold(name)) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			if gap && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			gap = false
+			b.WriteRune(r)
+		case !unicode.IsMark(r):
+			gap = true
+		}
+		if b.Len() >= maxSlug {
+			break
+		}
+	}
+	if b.Len() == 0 {
+		return "category"
+	}
+	return b.String()
+}
+
+// PerkKeys is what a perk is found and sorted by, beside the fields that are so by themselves. Drivers keep it next to the
+// perk.
+type PerkKeys struct {
+	Title, City            string  // folded
+	Category, MerchantName *string // folded; nil where the perk has none
+	Cell                   *int    // of the grid; nil without a position
+	Words                  []string
+}
+
+// Keys computes the perk's keys.
+func (p PerkRecord) Keys() PerkKeys {
+	return PerkKeys{
+		Title: Fold(p.Title), City: Fold(p.City), Category: foldOrNil(p.Category), MerchantName: foldOrNil(p.MerchantName),
+		Cell: cellOrNil(p.Lat, p.Lng), Words: p.words(),
+	}
+}
+
+// words are those of title, description and merchant_name, which a search looks at.
+func (p PerkRecord) words() []string {
+	text := p.Title + " " + p.Description
+	if p.MerchantName != nil {
+		text += " " + *p.MerchantName
+	}
+	return Words(text)
+}
+
+func foldOrNil(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	folded := Fold(*text)
+	return &folded
+}
+
+func cellOrNil(lat, lng *float64) *int {
+	if lat == nil || lng == nil {
+		return nil
+	}
+	cell := Cell(*lat, *lng)
+	return &cell
 }

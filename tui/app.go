@@ -1,12 +1,24 @@
+// Package tui is the terminal UI: the shell around the screens. It turns keys into actions, stacks screens, lays questions
+// over them, and tells whether the service is there and whose session it is.
+//
+// It knows the service only through api/client, and configuration, keyring and files only through what it is given.
 package tui
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/google/uuid"
+	"github.com/muesli/termenv"
 
 	"example.com/perks/tui/actions"
+	_ "example.com/perks/tui/background" // before bubbletea, see there
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
@@ -198,3 +210,168 @@ func (a *App) Overlay() screen.Overlay {
 
 // Depth returns how many screens and overlays are open.
 func (a *App) Depth() int { return len(a.screens) + len(a.overlays) }
+
+// Options is what the terminal UI needs. Those without a comment are required.
+type Options struct {
+	Accounts screen.Accounts
+	Memory   screen.Memory
+	Desktop  screen.Desktop
+
+	Profile string // the profile to begin with; empty is the one that flags and environment choose
+	Theme   widget.ThemeName
+	Colours termenv.Profile
+	Keys    *actions.Registry // nil is the default keys
+	Mouse   bool              // use the mouse from the start
+	Start   screen.Route      // the first screen; nil is the list of perks
+
+	// Notices are sentences that come from beside the screens, such as that a request waits. Nil has none.
+	Notices <-chan string
+	// Crash keeps what led to a fault in the program, and returns where. Nil keeps nothing.
+	Crash func(report string) (place string, err error)
+
+	Now   func() time.Time                           // nil is the clock
+	After func(d time.Duration, msg tea.Msg) tea.Cmd // nil is the clock
+	NewID func() string                              // nil makes UUIDs
+}
+
+// Run shows the terminal UI on a terminal until the person quits or the context ends. However it ends, the terminal is as it
+// was. The error is a *Crash, in its sentence where its report is kept, when the program failed; and the context's when that
+// has ended.
+func Run(ctx context.Context, in io.Reader, out io.Writer, options Options) error {
+	return RunModel(ctx, in, out, New(options), options.Crash)
+}
+
+// RunModel is Run with any model.
+func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model, keep func(report string) (string, error)) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if terminal, ok := in.(*os.File); ok {
+		in = &watched{terminal, func() { end(errGone) }}
+	}
+	guarded := Guarded(model)
+	program := tea.NewProgram(guarded, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
+		tea.WithAltScreen(), tea.WithoutSignalHandler())
+	_, err := program.Run()
+	if keeper, ok := model.(interface{ Keep() }); ok {
+		keeper.Keep()
+	}
+	if crash := guarded.Crash(); crash != nil {
+		return reportCrash(crash, keep)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, tea.ErrProgramKilled):
+		return context.Canceled
+	case err != nil:
+		return fmt.Errorf("show the terminal UI: %w", err)
+	}
+	return nil
+}
+
+// Keep keeps the unsaved text of all screens. Call it when the program ends. After a crash it may panic again, which it ignores so
+// that the first one is reported.
+func (a *App) Keep() {
+	defer func() { _ = recover() }()
+	run(keeping(a.screens))
+}
+
+// keeping returns the commands that keep the unsaved text of screens.
+func keeping(screens []screen.Screen) []tea.Cmd {
+	var cmds []tea.Cmd
+	for _, s := range screens {
+		if keeper, ok := s.(screen.Keeper); ok {
+			cmds = append(cmds, keeper.Keep())
+		}
+	}
+	return cmds
+}
+
+// run runs commands one after the other, and returns their messages as a batch.
+func run(cmds []tea.Cmd) (said tea.BatchMsg) {
+	for _, cmd := range cmds {
+		if cmd != nil {
+			msg := cmd()
+			said = append(said, func() tea.Msg { return msg })
+		}
+	}
+	return said
+}
+
+var errGone = errors.New("the terminal is gone")
+
+// watched is a terminal that tells when it has come to its end, as it does when its window is closed. Bubbletea would wait on
+// without a keyboard.
+type watched struct {
+	*os.File
+	ended func()
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.File.Read(p)
+	if err != nil {
+		w.ended()
+	}
+	return n, err
+}
+
+func reportCrash(crash *Crash, keep func(string) (string, error)) error {
+	advice := "What was confirmed before may have been done: look before you do it again."
+	if keep == nil {
+		return fmt.Errorf("%w. %s", crash, advice)
+	}
+	place, err := keep(crash.Panic + "\n\n" + crash.Stack)
+	if err != nil {
+		return fmt.Errorf("%w, and its report could not be kept (%s). %s", crash, err, advice)
+	}
+	return fmt.Errorf("%w. %s The report is in %s", crash, advice, place)
+}
+
+// What follows is for those that say what the screen shows instead of drawing it.
+
+// Lost tells since when the service cannot be reached, if it cannot.
+func (a *App) Lost() (since time.Time, lost bool) { return a.link.lost, a.link.isLost() }
+
+// End keeps the unsaved text of all screens, and says what is unsaved, a sentence for each: drafts is what is kept, lost what is
+// not. Call it when the program ends, as Keep.
+func (a *App) End() (drafts, lost []string) {
+	for _, s := range a.all() {
+		switch text := s.Unsaved(); {
+		case text == "":
+		case keeps(s):
+			drafts = append(drafts, text)
+		case !slices.Contains(lost, text):
+			lost = append(lost, text)
+		}
+	}
+	return drafts, lost
+}
+
+// keeps keeps the unsaved text of a screen, and tells whether that went well.
+func keeps(s screen.Screen) bool {
+	keeper, ok := s.(screen.Keeper)
+	if !ok {
+		return false
+	}
+	keep := keeper.Keep()
+	if keep == nil {
+		return false
+	}
+	failed, ok := keep().(interface{ Failed() bool })
+	return !ok || !failed.Failed()
+}
+
+func unsaved(screens []screen.Screen) []string {
+	var lost []string
+	for _, s := range screens {
+		if text := s.Unsaved(); text != "" && !slices.Contains(lost, text) {
+			lost = append(lost, text)
+		}
+	}
+	return lost
+}
+
+// Crashed makes an error of what a panic in the model or a command has left, and keeps its report as Run does.
+func Crashed(reason any, keep func(report string) (place string, err error)) error {
+	return reportCrash(newCrash(reason), keep)
+}

@@ -2,14 +2,22 @@ package tui
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"net/url"
 	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
+	"github.com/aymanbagabas/go-osc52/v2"
 	"github.com/cli/browser"
+
+	"example.com/perks/api"
+	"example.com/perks/api/display"
 )
 
 // patience is how long a clipboard or a browser may take to answer.
@@ -54,4 +62,129 @@ func (d *Desktop) has(name string) bool { return d.env(name) != "" }
 func (d *Desktop) windows() bool {
 	return d.system == "darwin" || d.system == "windows" ||
 		d.has("DISPLAY") || d.has("WAYLAND_DISPLAY") || d.has("WSL_DISTRO_NAME") || d.has("TERMUX_VERSION")
+}
+
+// maxCopied is what terminals take at once: many stop at 100,000 bytes of base64 and escapes, some a little earlier.
+const maxCopied = 74_000
+
+// Copy puts a text on the clipboard of the person, as a single line without control characters: a line feed in what is
+// pasted into a shell runs it. It uses the system's clipboard where the person sits here, and otherwise asks the terminal
+// (OSC 52), which does not say whether it has done so.
+func (d *Desktop) Copy(text string) error {
+	text = display.Line(text)
+	switch {
+	case text == "":
+		return errors.New("there is nothing to copy")
+	case len(text) > maxCopied:
+		return fmt.Errorf("the text is too long to copy: it has %d bytes, and terminals take up to %d", len(text), maxCopied)
+	}
+	for _, command := range d.clipboards(text) {
+		if d.feedWithin(text, command) == nil {
+			return nil
+		}
+	}
+	return d.copyByTerminal(text)
+}
+
+// clipboards is the programs that take the text, those first that are nearest to the person. They are looked for only now:
+// the libraries that do this look through PATH when a program starts, perksctl version among them.
+func (d *Desktop) clipboards(text string) (commands [][]string) {
+	if !d.far() {
+		commands = d.systemClipboards(text)
+	}
+	if d.has("TMUX") {
+		// It passes the text on to its own terminal. Unlike an escape sequence that works with the settings that tmux has
+		// from the start (from 3.2 on).
+		commands = append(commands, []string{"tmux", "load-buffer", "-w", "-"})
+	}
+	return commands
+}
+
+func (d *Desktop) systemClipboards(text string) (commands [][]string) {
+	switch {
+	case d.system == "darwin":
+		return [][]string{{"pbcopy"}}
+	case d.system == "windows" || d.has("WSL_DISTRO_NAME"):
+		if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+			return nil // it would read UTF-8 as the code page that is set; terminals there do not
+		}
+		return [][]string{{"clip.exe"}}
+	case d.has("TERMUX_VERSION"):
+		return [][]string{{"termux-clipboard-set"}}
+	}
+	if d.has("WAYLAND_DISPLAY") {
+		commands = append(commands, []string{"wl-copy"})
+	}
+	if d.has("DISPLAY") {
+		commands = append(commands, []string{"xclip", "-in", "-selection", "clipboard"}, []string{"xsel", "--input", "--clipboard"})
+	}
+	return commands
+}
+
+// feedWithin gives up on a program that does not end, such as xclip where the display does not answer.
+func (d *Desktop) feedWithin(text string, command []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), d.patience)
+	defer cancel()
+	return d.feed(ctx, text, command)
+}
+
+func (d *Desktop) copyByTerminal(text string) error {
+	term := d.env("TERM")
+	if term == "dumb" || term == "linux" {
+		return errors.New("this terminal has no clipboard: select the text in the terminal instead")
+	}
+	sequence := osc52.New(text)
+	written := sequence.String()
+	// A multiplexer either does it itself or passes on what is wrapped for it, as it is set up; what it does not understand,
+	// it drops.
+	switch {
+	case d.has("TMUX") || strings.HasPrefix(term, "tmux"):
+		written += sequence.Tmux().String()
+	case d.has("STY") || strings.HasPrefix(term, "screen"):
+		written += sequence.Screen().String()
+	}
+	if _, err := d.terminal.Write([]byte(written)); err != nil {
+		return fmt.Errorf("the terminal did not take the text: %w", err)
+	}
+	return nil
+}
+
+// Open shows an absolute http or https address in a browser, and refuses everything else: what opens addresses also runs
+// programs, and would take a leading "-" for an option. Where there is no browser, the error has the address, to be copied.
+// A browser that is still starting after two seconds is taken for one that works.
+func (d *Desktop) Open(address string) error {
+	shown := display.Line(address)
+	if problem := api.URLRule(address); problem != "" {
+		return fmt.Errorf("%q was not opened: an address %s", shown, problem)
+	}
+	target, err := url.Parse(address)
+	if err != nil {
+		return fmt.Errorf("%q was not opened: %w", shown, err)
+	}
+	switch {
+	case d.far():
+		return fmt.Errorf("no browser can be opened over SSH: open %s in your own", shown)
+	case !d.windows():
+		return fmt.Errorf("there is no desktop here: open %s in a browser elsewhere", shown)
+	}
+	d.silence.Do(func() { browser.Stdout, browser.Stderr = io.Discard, io.Discard })
+	err = d.browseWithin(target.String())
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("no browser was found: open %s in one yourself", shown)
+	}
+	return fmt.Errorf("the browser did not open (%w): open %s in one yourself", err, shown)
+}
+
+func (d *Desktop) browseWithin(address string) error {
+	done := make(chan error, 1)
+	go func() { done <- d.browse(address) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(d.patience):
+		return nil
+	}
 }

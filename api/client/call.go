@@ -2,13 +2,16 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/go-resty/resty/v2"
 
@@ -164,4 +167,171 @@ func segment(field, text string) (string, error) {
 		return "", fields.Err()
 	}
 	return url.PathEscape(text), nil
+}
+
+// Request is a request to an endpoint that has no method of its own here.
+type Request struct {
+	Method      string
+	Path        string // relative to the base address, query allowed; or a whole URL on the same server
+	Query       url.Values
+	Body        []byte // nil sends none
+	ContentType string
+	Header      map[string]string // more headers, by their names
+}
+
+// Response is a successful answer as it came.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Do sends a request with the token. On a sandbox client the perks paths are those of the sandbox, and a change of
+// anything else is refused. An answer that is not a success is an *Error.
+func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
+	call, err := c.rawCall(request)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.send(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	return &Response{Status: res.StatusCode(), Header: res.Header(), Body: res.Body()}, nil
+}
+
+// DoPages walks a paginated endpoint whose items can be anything.
+func (c *Client) DoPages(ctx context.Context, request Request) iter.Seq2[api.Page[json.RawMessage], error] {
+	call, err := c.rawCall(request)
+	if err != nil {
+		return failed[api.Page[json.RawMessage]](err)
+	}
+	return walk[json.RawMessage](ctx, c, call)
+}
+
+func (c *Client) rawCall(request Request) (call, error) {
+	target, err := c.resolve(request.Path)
+	if err != nil {
+		return call{}, err
+	}
+	if c.sandbox && !safe(request.Method) && !strings.HasPrefix(target, c.BaseURL()+"/sandbox/") {
+		return call{}, fmt.Errorf("%s is not in the sandbox: a sandbox client changes nothing outside it", target)
+	}
+	raw := call{method: request.Method, path: target, query: request.Query, body: request.Body}
+	raw = raw.withHeader("Content-Type", request.ContentType)
+	for name, value := range request.Header {
+		raw = raw.withHeader(name, value)
+	}
+	return raw, nil
+}
+
+func (c *Client) resolve(path string) (string, error) {
+	target, err := url.Parse(path)
+	if err != nil {
+		return "", fmt.Errorf("%q is not a path: %w", path, err)
+	}
+	if climbs(target.EscapedPath()) {
+		return "", fmt.Errorf("%q has a part . or .. in its path, which a server or a proxy may take for another path: write the path without it", path)
+	}
+	if target.Host != "" {
+		if !sameOrigin(target, c.base) {
+			return "", fmt.Errorf("%s is not on %s: the token goes to no other server", target.Redacted(), c.base.Host)
+		}
+		return target.String(), nil
+	}
+	relative := strings.TrimLeft(path, "/")
+	if c.sandbox && (relative == "partners" || strings.HasPrefix(relative, "partners/")) {
+		relative = "sandbox/" + relative
+	}
+	return c.BaseURL() + "/" + relative, nil
+}
+
+// climbs tells whether somebody on the way might find a part . or .. in a path: encoded, perhaps more than once, between
+// slashes of either kind, or with parameters behind it.
+func climbs(path string) bool {
+	for part := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
+		if name, _, _ := strings.Cut(part, ";"); name == "." || name == ".." {
+			return true
+		}
+		if decoded, err := url.PathUnescape(part); err == nil && decoded != part && climbs(decoded) {
+			return true
+		}
+	}
+	return false
+}
+
+// FindRedemption looks for what may have become of a redeem whose reply was lost: it reads what the user has redeemed and
+// returns the redemption of this perk with this metadata that was made at or after since, by this computer's clock, and whose
+// id taken does not claim for something else; taken may be nil. A rejected redemption counts too. Who made it the list does
+// not say: it may be another's. Without an error, false says that surely none was in the list when it was read; a server that
+// is still at work may add it later. The reading also asks the server whether keys count; see HonoursKeys.
+func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.RedeemRequest, since time.Time, taken func(id string) bool) (api.Redemption, bool, error) {
+	call, err := c.userCall(request.UserID, "redeemed", ListOptions{PerPage: api.MaxPerPage}.values())
+	if err != nil {
+		return api.Redemption{}, false, err
+	}
+	wanted, err := parseMetadata(request.Metadata)
+	if err != nil {
+		return api.Redemption{}, false, fmt.Errorf("the metadata of the request: %w", err)
+	}
+	call = call.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, askingKey)
+	s := search{perkID: perkID, userID: request.UserID, metadata: wanted, taken: taken}
+	var seen exchange
+	for page, err := range walk[api.Redemption](withExchange(ctx, &seen), c, call) {
+		if err != nil {
+			return api.Redemption{}, false, err
+		}
+		if s.from.IsZero() {
+			s.from = seen.earliest(since)
+		}
+		for _, redemption := range page.Data {
+			if s.fits(redemption) {
+				redemption.UserID = cmp.Or(redemption.UserID, request.UserID)
+				return redemption, true, nil
+			}
+		}
+		if s.isPast(page.Data) && c.HonoursKeys() {
+			break // a server that knows our contract that well lists the newest first, as this one visibly does
+		}
+	}
+	if s.undated != "" {
+		return api.Redemption{}, false, fmt.Errorf("the server does not say when redemption %s was made", s.undated)
+	}
+	return api.Redemption{}, false, nil
+}
+
+// search is what a redemption must be like to be the one whose answer was lost.
+type search struct {
+	perkID, userID string
+	metadata       any
+	from           time.Time // by the server's clock
+	taken          func(id string) bool
+
+	last     time.Time // of the redemptions so far, in the list's order
+	disorder bool
+	undated  string // one that would fit if it had been made in time
+}
+
+func (s *search) fits(r api.Redemption) bool {
+	if r.PerkID != "" && !api.SameID(r.PerkID, s.perkID) || r.UserID != "" && !api.SameID(r.UserID, s.userID) || s.taken != nil && s.taken(r.ID) {
+		return false
+	}
+	silent := len(r.Metadata) == 0 && !sameJSON(s.metadata, map[string]any{})
+	if metadata, err := parseMetadata(r.Metadata); !silent && (err != nil || !sameJSON(metadata, s.metadata)) {
+		return false
+	}
+	if r.PerkID == "" || silent || r.RedeemedAt.IsZero() {
+		s.undated = r.ID
+		return false
+	}
+	return !r.RedeemedAt.Before(s.from)
+}
+
+// isPast tells whether the list is ordered by time, the newest first, and its rest is too old to matter.
+func (s *search) isPast(page []api.Redemption) bool {
+	for _, r := range page {
+		s.disorder = s.disorder || r.RedeemedAt.IsZero() || !s.last.IsZero() && r.RedeemedAt.After(s.last)
+		s.last = r.RedeemedAt
+	}
+	return !s.disorder && !s.last.IsZero() && s.last.Before(s.from)
 }

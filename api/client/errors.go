@@ -2,12 +2,20 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
+	"syscall"
 	"time"
+	"unicode/utf8"
+
+	"github.com/go-resty/resty/v2"
 
 	"example.com/perks/api"
 )
@@ -157,4 +165,221 @@ func codeOfStatus(status int) api.Code {
 		return api.CodeUnavailable
 	}
 	return api.CodeInternal
+}
+
+// refusal turns an answer that is not a success into an Error. It understands the service's own bodies, problem details
+// (RFC 9457), OAuth errors (RFC 6749, section 5.2) and short plain text; of anything else it says only the status.
+func refusal(sent call, e *effort, res *resty.Response) *Error {
+	body := parseErrorBody(res.Body())
+	refused := &Error{
+		Status:    res.StatusCode(),
+		Code:      api.Code(body.text("code")),
+		Message:   body.firstText("response", "detail", "message", "error_description", "title", "error"),
+		Fields:    body.fields(),
+		RequestID: res.Header().Get("X-Request-Id"),
+		Stray:     body == nil,
+
+		RetryAfter:     retryAfter(res.Header(), res.ReceivedAt()),
+		OutcomeUnknown: e.open && sent.changes(),
+	}
+	if refused.Code == "" {
+		refused.Code = codeOfStatus(refused.Status)
+		if len(refused.Fields) > 0 {
+			refused.Code = api.CodeValidationFailed
+		}
+	}
+	if e.disputed && settles(refused.Code) {
+		refused.OutcomeUnknown, refused.KeyUnused = false, true
+	}
+	if refused.Message == "" {
+		refused.Message = statusSentence(res)
+	}
+	refused.hide(newMask(credentials(asSent(res))))
+	return refused
+}
+
+// settles tells whether a refusal also says that an earlier attempt under the same key changed nothing. Other conflicts may
+// mean that the server is still at work on that attempt.
+func settles(code api.Code) bool {
+	switch code {
+	case api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut:
+		return true
+	}
+	return false
+}
+
+// statusSentence describes an answer whose body says nothing that can be shown.
+func statusSentence(res *resty.Response) string {
+	sentence := strings.TrimSpace(fmt.Sprintf("The server answered %d %s", res.StatusCode(), http.StatusText(res.StatusCode())))
+	if location := res.Header().Get("Location"); res.StatusCode() < 400 && location != "" {
+		return fmt.Sprintf("%s to %s, which was not followed. Is this the address of the API?", sentence, location)
+	}
+	if text := plainText(res); text != "" {
+		return sentence + ": " + text
+	}
+	return sentence + "."
+}
+
+func plainText(res *resty.Response) string {
+	text := strings.TrimSpace(string(res.Body()))
+	isText := strings.HasPrefix(res.Header().Get("Content-Type"), "text/plain")
+	if !isText || len(text) > 200 || strings.Contains(text, "\n") || !utf8.ValidString(text) {
+		return ""
+	}
+	return text
+}
+
+// errorBody is the members of an error's JSON object. Each is read on its own, because one of an unexpected type should
+// not hide the others.
+type errorBody map[string]json.RawMessage
+
+func parseErrorBody(raw []byte) errorBody {
+	var body errorBody
+	if json.Unmarshal(raw, &body) != nil {
+		return nil
+	}
+	return body
+}
+
+func (b errorBody) text(name string) string {
+	var text string
+	if json.Unmarshal(b[name], &text) != nil {
+		return ""
+	}
+	return strings.TrimSpace(text)
+}
+
+func (b errorBody) firstText(names ...string) string {
+	for _, name := range names {
+		if text := b.text(name); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// fields reads the errors map, whose entries are arrays of messages or single ones.
+func (b errorBody) fields() api.FieldErrors {
+	var entries map[string]json.RawMessage
+	if json.Unmarshal(b["errors"], &entries) != nil {
+		return nil
+	}
+	fields := api.FieldErrors{}
+	for field, raw := range entries {
+		var many []string
+		var one string
+		switch {
+		case json.Unmarshal(raw, &many) == nil && len(many) > 0:
+			fields[field] = many
+		case json.Unmarshal(raw, &one) == nil && one != "":
+			fields[field] = []string{one}
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return fields
+}
+
+// brokenOff says that an answer began and did not come to its end.
+type brokenOff struct{ err error }
+
+func (b *brokenOff) Error() string { return "the answer broke off: " + b.err.Error() }
+func (b *brokenOff) Unwrap() error { return b.err }
+
+// explain says why no answer came, in the words of a person, and what to do about it, "" where nothing is known to help.
+// What is not known is said as it comes.
+func explain(err error) (why, advice string) {
+	var broken *brokenOff
+	if errors.As(err, &broken) {
+		why, advice = explain(broken.err)
+		return "the answer broke off: " + why, advice
+	}
+	var step *net.OpError
+	if errors.As(err, &step) && step.Op == "proxyconnect" {
+		why, _ = explain(step.Err)
+		return "the proxy cannot be reached: " + why, "Does HTTPS_PROXY name the right proxy?"
+	}
+	for _, explanation := range []func(error) (string, string){explainName, explainConnection, explainCertificate, explainTLS, explainEnd} {
+		if why, advice := explanation(err); why != "" {
+			return why, advice
+		}
+	}
+	return err.Error(), ""
+}
+
+func explainName(err error) (why, advice string) {
+	var name *net.DNSError
+	switch {
+	case !errors.As(err, &name):
+		return "", ""
+	case name.IsNotFound:
+		return "the name " + name.Name + " is not known", "Is the name right, and does this computer have a network?"
+	case name.IsTimeout:
+		return "looking up the name " + name.Name + " took too long", "Does this computer have a network, and is its name server right?"
+	}
+	return "the name " + name.Name + " cannot be looked up: " + name.Err, "Does this computer have a network, and is its name server right?"
+}
+
+func explainConnection(err error) (why, advice string) {
+	var step *net.OpError
+	if !errors.As(err, &step) || step.Op != "dial" {
+		return "", ""
+	}
+	there := "the server"
+	if step.Addr != nil {
+		there = step.Addr.String()
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "", ""
+	case step.Timeout():
+		return "connecting to " + there + " took too long", "A firewall may drop the connection, or only a proxy leads out: set HTTPS_PROXY."
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused by " + there, "Is the server running, and is the port right?"
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		return "no way leads to " + there, "Does this computer have a network, or does only a proxy lead out?"
+	}
+	return "", ""
+}
+
+func explainTLS(err error) (why, advice string) {
+	var record tls.RecordHeaderError
+	var network net.Error
+	switch {
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
+		return "the server does not speak TLS on this port", "Is the address one of http, or another port?"
+	case isAlert(err):
+		return "the server refused the TLS handshake (" + alertOf(err) + ")", "Is the port right, and does a proxy or a firewall between let TLS through?"
+	case errors.As(err, &network) && network.Timeout() && strings.Contains(network.Error(), "TLS handshake"): // net/http does not export it
+		return "the TLS handshake took too long", "Is the port right, and does a proxy or a firewall between let TLS through?"
+	}
+	return "", ""
+}
+
+// isAlert tells whether the other side ended TLS and said why. Of that, crypto/tls exports a type for QUIC alone.
+func isAlert(err error) bool {
+	var step *net.OpError
+	return errors.As(err, &step) && step.Op == "remote error"
+}
+
+func alertOf(err error) string {
+	text := err.Error()
+	return text[strings.LastIndex(text, ": ")+len(": "):]
+}
+
+func explainEnd(err error) (why, advice string) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it took too long", ""
+	case errors.Is(err, context.Canceled):
+		return "the request was cancelled", ""
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "the server, or something before it, cut the connection", ""
+	case errors.Is(err, io.EOF):
+		return "the server closed the connection without an answer", ""
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection ended too early", ""
+	}
+	return "", ""
 }

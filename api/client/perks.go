@@ -7,6 +7,8 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"example.com/perks/api"
 )
@@ -111,3 +113,99 @@ func (c *Client) userCall(userID, kind string, query url.Values) (call, error) {
 	query.Set("type", kind)
 	return get(c.perksPath("/users/"+part), query), nil
 }
+
+// Property returns one listing and its ETag, empty if the server gives none.
+func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, error) {
+	var property api.Property
+	res, err := c.fetch(ctx, get(propertyPath("get", id), nil), &property)
+	if err != nil {
+		return api.Property{}, "", err
+	}
+	if property.Images == nil {
+		property.Images = []string{}
+	}
+	return property, res.Header().Get("ETag"), nil
+}
+
+// IsWeak tells whether an ETag is weak. A proxy that compresses makes ETags weak; our server takes such a one in If-Match,
+// but one that compares strongly (RFC 9110, section 13.1.1) refuses it whatever the listing is like.
+func IsWeak(etag string) bool { return strings.HasPrefix(etag, "W/") }
+
+// UpdateProperty changes the fields that the patch holds. With an ETag in ifMatch it changes them only while that is the
+// current version.
+func (c *Client) UpdateProperty(ctx context.Context, id int64, patch api.PropertyPatch, ifMatch string) (api.Message, error) {
+	call, err := call{method: http.MethodPatch, path: propertyPath("update", id)}.withJSON(patch)
+	if err != nil {
+		return api.Message{}, err
+	}
+	return c.confirm(ctx, call.withHeader("If-Match", ifMatch))
+}
+
+// DeleteProperty deletes a listing. With an ETag in ifMatch it does so only while that is the current version.
+func (c *Client) DeleteProperty(ctx context.Context, id int64, ifMatch string) (api.Message, error) {
+	call := call{method: http.MethodDelete, path: propertyPath("delete", id)}
+	return c.confirm(ctx, call.withHeader("If-Match", ifMatch))
+}
+
+func propertyPath(verb string, id int64) string {
+	return "/" + verb + "-property/" + strconv.FormatInt(id, 10)
+}
+
+// ListOptions says which page of a list, in which order. Zero values leave the choice to the server.
+type ListOptions struct {
+	Page    int64  // from 1
+	PerPage int    // 1 to api.MaxPerPage
+	Sort    string // comma-separated fields, a leading "-" for descending
+}
+
+// PerkListOptions says which perks. Zero values filter nothing.
+type PerkListOptions struct {
+	ListOptions
+	Query          string // words, each the beginning of one in title, merchant or description
+	Category       string // name or id
+	City           string
+	Near           *Point
+	RadiusKM       float64 // with Near; zero is the server's default
+	IncludeExpired bool
+}
+
+// Point is a position in degrees.
+type Point struct{ Lat, Lng float64 }
+
+func (o ListOptions) values() url.Values {
+	query := url.Values{}
+	if o.Page != 0 {
+		query.Set("page", strconv.FormatInt(o.Page, 10))
+	}
+	if o.PerPage != 0 {
+		query.Set("per_page", strconv.Itoa(o.PerPage))
+	}
+	setText(query, "sort", o.Sort)
+	return query
+}
+
+func (o PerkListOptions) values() url.Values {
+	query := o.ListOptions.values()
+	setText(query, "q", o.Query)
+	setText(query, "category", o.Category)
+	setText(query, "city", o.City)
+	if o.Near != nil {
+		query.Set("lat", decimal(o.Near.Lat))
+		query.Set("lng", decimal(o.Near.Lng))
+	}
+	if o.RadiusKM != 0 {
+		query.Set("radius", decimal(o.RadiusKM))
+	}
+	if o.IncludeExpired {
+		query.Set("include_expired", "true")
+	}
+	return query
+}
+
+func setText(query url.Values, name, text string) {
+	if text != "" {
+		query.Set(name, text)
+	}
+}
+
+func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

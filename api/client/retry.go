@@ -1,10 +1,16 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -224,3 +230,162 @@ func why(a attempt) string {
 }
 
 func statusText(status int) string { return fmt.Sprintf("%d %s", status, http.StatusText(status)) }
+
+// mayPass tells whether a connection that could not be made may come about later: a refusal or silence may end, but a wrong
+// name, a certificate that nobody vouches for and a fault in the request stay as they are.
+func mayPass(err error) bool {
+	var name *net.DNSError
+	var network net.Error
+	switch {
+	case errors.As(err, &name) && name.IsNotFound, isAlert(err):
+		return false
+	}
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// forEver is more than anyone waits, and can still be added to.
+const forEver = 100 * 365 * 24 * time.Hour
+
+// retryAfter reads how long the server asks to wait (RFC 9110, section 10.2.3), 0 if it asks for nothing. A date is read
+// against the answer's own Date, because the server's clock may not be this computer's.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if text == "" {
+		return 0
+	}
+	if strings.Trim(text, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || seconds > int64(forEver/time.Second) {
+			return forEver
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	until, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = date
+	}
+	return max(0, until.Sub(now))
+}
+
+// sendOnce makes sure that a change goes out at most once, and that a failure says whether it may have gone out.
+//
+// net/http sends a request again by itself when a kept connection breaks, if it believes that this is harmless; a header
+// named Idempotency-Key makes it believe so of a POST. Whether that is true depends on the server, so it must not decide.
+type sendOnce struct{ next http.RoundTripper }
+
+func (s *sendOnce) RoundTrip(req *http.Request) (*http.Response, error) {
+	e := effortOf(req.Context())
+	e.connected.Store(false)
+	if !safe(req.Method) {
+		req.GetBody = nil // net/http cannot send again what it cannot rewind; retry made the request for this attempt alone
+	}
+	res, err := s.next.RoundTrip(req)
+	if err != nil {
+		return nil, &wireError{err: err, sent: e.connected.Load()}
+	}
+	return res, nil
+}
+
+// wireError is a failure of the network. With sent, bytes of the request may have reached the server.
+type wireError struct {
+	err  error
+	sent bool
+}
+
+func (w *wireError) Error() string { return w.err.Error() }
+func (w *wireError) Unwrap() error { return w.err }
+
+// held is the body of an answer in memory, with the failure that ended it early. It reads as the body itself would have.
+type held struct {
+	text   []byte // no more than one byte longer than an answer may be
+	read   int
+	broken error // nil for a body that came whole
+}
+
+// hold takes the answer's body off the network.
+func hold(res *http.Response) *held {
+	var text bytes.Buffer
+	if res.Body != http.NoBody && res.ContentLength > 0 && res.ContentLength <= maxAnswer {
+		text.Grow(int(res.ContentLength) + bytes.MinRead) // so that ReadFrom sees the end without growing
+	}
+	_, broken := text.ReadFrom(io.LimitReader(res.Body, maxAnswer+1))
+	res.Body.Close()
+	h := &held{text: text.Bytes(), broken: broken}
+	res.Body = h
+	return h
+}
+
+func (h *held) Read(p []byte) (int, error) {
+	if h.read < len(h.text) {
+		n := copy(p, h.text[h.read:])
+		h.read += n
+		return n, nil
+	}
+	if h.broken != nil {
+		return 0, h.broken
+	}
+	return 0, io.EOF
+}
+
+// Close does nothing: the network was done with before.
+func (h *held) Close() error { return nil }
+
+// effort is what one request has come to so far, over all its attempts. It travels with the request's context, because
+// redirects and a second token lead through the trippers more than once.
+type effort struct {
+	harmless bool // carrying the request out twice is no worse than once, whatever its method
+
+	spent   time.Duration // in attempts
+	waited  time.Duration // between them
+	guessed time.Duration // the part of waited that no server asked for
+	guesses int
+
+	connected atomic.Bool // the attempt under way has a connection
+
+	left bool // something of the request may have left this computer
+	lost bool // what became of an attempt was not known for a while
+	open bool // an attempt may have been carried out, and no later answer tells
+	// disputed says that the last answer was a conflict under the request's key, whose code tells whether the attempt before
+	// it changed something; see refusal.
+	disputed bool
+}
+
+type effortKey struct{}
+
+func withEffort(ctx context.Context, e *effort) context.Context {
+	return httptrace.WithClientTrace(context.WithValue(ctx, effortKey{}, e), &httptrace.ClientTrace{GotConn: e.gotConn})
+}
+
+func (e *effort) gotConn(httptrace.GotConnInfo) { e.connected.Store(true) }
+
+func effortOf(ctx context.Context) *effort {
+	if e, ok := ctx.Value(effortKey{}).(*effort); ok {
+		return e
+	}
+	return &effort{}
+}
+
+// failed takes note of an attempt that got no answer.
+func (e *effort) failed(err error) {
+	var wire *wireError
+	if !errors.As(err, &wire) || wire.sent {
+		e.left, e.lost, e.open = true, true, true
+	}
+}
+
+// answered takes note of an answer. A refusal that does not come from where keys are looked at, such as 401, says nothing
+// about an earlier attempt that was lost.
+func (e *effort) answered(req *http.Request, res *http.Response, broken error) {
+	e.left = true
+	switch {
+	case res.StatusCode >= 500 || res.StatusCode == http.StatusSeeOther || broken != nil:
+		e.lost, e.open = true, true
+	case repeatsKey(req, res) && res.StatusCode == http.StatusConflict:
+		e.disputed = true
+	case res.StatusCode < 300 || repeatsKey(req, res):
+		e.open = false
+	}
+}

@@ -1,11 +1,21 @@
 package client
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -44,4 +54,232 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 	}
+}
+
+// explainCertificate says what is wrong with the certificate that a server showed.
+func explainCertificate(err error) (why, advice string) {
+	var refused *tls.CertificateVerificationError
+	if !errors.As(err, &refused) || len(refused.UnverifiedCertificates) == 0 {
+		return "", ""
+	}
+	leaf := refused.UnverifiedCertificates[0]
+	var (
+		invalid   x509.CertificateInvalidError
+		hostname  x509.HostnameError
+		authority x509.UnknownAuthorityError
+	)
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return explainValidity(invalid, leaf)
+	case errors.As(err, &hostname):
+		return fmt.Sprintf("the certificate of the server is not for %s but for %s", hostname.Host, namesOf(leaf)), "Is the address right?"
+	case errors.As(err, &authority):
+		return "the certificate of the server is by " + issuerOf(leaf) + ", who is not trusted here",
+			"If that is your organisation's own authority, or that of its proxy, name the file of its certificate with --ca-cert."
+	}
+	return "the certificate of the server is not valid: " + strings.TrimPrefix(refused.Err.Error(), "x509: "), ""
+}
+
+// explainValidity speaks of the certificate in the chain whose time is not now, which need not be the server's own.
+func explainValidity(invalid x509.CertificateInvalidError, leaf *x509.Certificate) (why, advice string) {
+	certificate, whose := invalid.Cert, "of the server"
+	if certificate == nil {
+		certificate = leaf
+	}
+	if !certificate.Equal(leaf) {
+		whose = "of " + certificate.Subject.String() + ", on which the server's rests,"
+	}
+	// Go tells which end of the time it is in words alone, and some systems do not tell at all.
+	early := strings.Contains(invalid.Detail, " is before ") || invalid.Detail == "" && time.Now().Before(certificate.NotBefore)
+	if early {
+		return "the certificate " + whose + " is valid only from " + day(certificate.NotBefore) + " on", "Is this computer's clock right?"
+	}
+	return "the certificate " + whose + " ended on " + day(certificate.NotAfter),
+		"The operator of the server must renew it; if that was done, is this computer's clock right?"
+}
+
+func issuerOf(certificate *x509.Certificate) string {
+	if issuer := certificate.Issuer.String(); issuer != "" {
+		return issuer
+	}
+	return "somebody without a name"
+}
+
+// maxNames is how many names of a certificate are told. Some have a hundred.
+const maxNames = 5
+
+func namesOf(certificate *x509.Certificate) string {
+	names := append([]string{}, certificate.DNSNames...)
+	for _, ip := range certificate.IPAddresses {
+		names = append(names, ip.String())
+	}
+	switch {
+	case len(names) == 0:
+		return "no name at all"
+	case len(names) > maxNames:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
+	}
+	return strings.Join(names, ", ")
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// maxTraced is the longest body that a trace shows. A longer one is named by its size alone, because a body that is cut
+// could not be searched for secrets.
+const maxTraced = 256 << 10
+
+// trace writes each exchange, in one write, with the secrets of this and of earlier ones taken out: a server can send back at
+// any time what it was sent once.
+type trace struct {
+	next http.RoundTripper
+
+	mu   sync.Mutex
+	out  io.Writer
+	seen []string // secrets
+}
+
+func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "> %s %s\n", req.Method, redactURL(req.URL))
+	writeHeader(&text, "> ", req.Header)
+	sent := sentBody(req)
+	writeBody(&text, "> ", req.Header, sent)
+	secrets := append(credentials(req.Header), issued(sent)...)
+
+	began := time.Now()
+	res, err := t.next.RoundTrip(req)
+	if err != nil {
+		fmt.Fprintf(&text, "< failed after %s: %s\n", since(began), reason(err))
+	} else {
+		body := peek(res)
+		fmt.Fprintf(&text, "< %s (%s)\n", res.Status, since(began))
+		writeHeader(&text, "< ", res.Header)
+		writeBody(&text, "< ", res.Header, body)
+		secrets = append(append(secrets, credentials(res.Header)...), issued(body)...)
+	}
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, secret := range secrets {
+		if !slices.Contains(t.seen, secret) {
+			t.seen = append(t.seen, secret)
+		}
+	}
+	fmt.Fprintln(t.out, newMask(t.seen).text(text.String()))
+	return res, err
+}
+
+func since(began time.Time) time.Duration { return time.Since(began).Round(100 * time.Microsecond) }
+
+func writeHeader(text *strings.Builder, prefix string, header http.Header) {
+	clean := redactHeader(header)
+	for _, name := range slices.Sorted(maps.Keys(clean)) {
+		for _, value := range clean[name] {
+			if namesSecret(value) { // such as a redirect to an address with a token in it
+				value = redacted
+			}
+			fmt.Fprintf(text, "%s%s: %s\n", prefix, name, value)
+		}
+	}
+}
+
+func writeBody(text *strings.Builder, prefix string, header http.Header, body []byte) {
+	switch {
+	case len(body) == 0:
+	case len(body) > maxTraced:
+		fmt.Fprintf(text, "%s(a body of more than %d bytes)\n", prefix, maxTraced)
+	default:
+		for line := range strings.Lines(string(redactBody(header.Get("Content-Type"), body))) {
+			fmt.Fprintf(text, "%s%s\n", prefix, strings.TrimRight(line, "\r\n"))
+		}
+	}
+}
+
+func sentBody(req *http.Request) []byte {
+	if req.GetBody == nil {
+		return nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer body.Close()
+	sent, _ := io.ReadAll(io.LimitReader(body, maxTraced+1))
+	return sent
+}
+
+// peek reads as much of the answer as can be shown, and puts it back. A failure to read comes back to the reader.
+func peek(res *http.Response) []byte {
+	body := res.Body
+	start, err := io.ReadAll(io.LimitReader(body, maxTraced+1))
+	rest := io.Reader(body)
+	if err != nil {
+		rest = &brokenReader{err: err}
+	}
+	res.Body = &peeked{io.MultiReader(bytes.NewReader(start), rest), body}
+	return start
+}
+
+type peeked struct {
+	io.Reader
+	io.Closer
+}
+
+type brokenReader struct{ err error }
+
+func (b *brokenReader) Read([]byte) (int, error) { return 0, b.err }
+
+// Wait is a pause before a request is sent again.
+type Wait struct {
+	For   time.Duration
+	Asked bool   // the server said how long; otherwise it is a guess
+	Why   string // such as "429 Too Many Requests"
+}
+
+// Clock is what a Client knows of time and chance. Tests give it one that does not wait.
+type Clock struct {
+	Now    func() time.Time
+	Wait   func(ctx context.Context, d time.Duration) error // returns early, with an error, when the context ends
+	Jitter func(longest time.Duration) time.Duration        // a random part of longest
+}
+
+var realClock = Clock{Now: time.Now, Wait: wait, Jitter: jitter}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func jitter(longest time.Duration) time.Duration { return rand.N(longest + 1) } // #nosec G404 -- nobody gains by guessing a wait
+
+type waitsKey struct{}
+
+// WithWaits makes requests under the context give up waiting for another attempt when until ends. What is under way then
+// still comes to its end: a person who interrupts a run wants to know what became of it, and not to wait for a server.
+func WithWaits(ctx, until context.Context) context.Context {
+	return context.WithValue(ctx, waitsKey{}, until)
+}
+
+// Waits returns the context for a wait beneath ctx: it ends with ctx, and before that with what WithWaits was given.
+func Waits(ctx context.Context) (context.Context, context.CancelFunc) {
+	waiting, stop := context.WithCancel(ctx)
+	until, ok := ctx.Value(waitsKey{}).(context.Context)
+	if !ok {
+		return waiting, stop
+	}
+	forget := context.AfterFunc(until, stop)
+	return waiting, func() { forget(); stop() }
+}
+
+// waitFor waits as the clock does, and no longer than the context allows waits.
+func (r *retry) waitFor(ctx context.Context, d time.Duration) error {
+	waiting, stop := Waits(ctx)
+	defer stop()
+	return r.clock.Wait(waiting, d)
 }

@@ -6,9 +6,13 @@
 package rows
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"path"
 	"strings"
 )
@@ -78,3 +82,134 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // ErrEmpty says that a CSV file has not even a header.
 var ErrEmpty = errors.New("the file is empty: its first line must name the columns")
+
+// Reader reads the records of one file.
+type Reader struct {
+	in     *bufio.Reader
+	format Format
+}
+
+// NewReader prepares to read records in the given format. A byte order mark at the start is skipped.
+func NewReader(r io.Reader, format Format) *Reader {
+	return &Reader{in: bufio.NewReaderSize(r, 64<<10), format: format}
+}
+
+// Rows yields every record in the order of the file. It can be ranged over once.
+//
+// A *RowError stands for one record that cannot be read, and the next records follow it. Any other error is the last
+// thing that is yielded: the file cannot be read, or it is broken in a way that hides where the next record begins.
+func (r *Reader) Rows() iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		if err := skipByteOrderMark(r.in); err != nil {
+			yield(Row{}, err)
+			return
+		}
+		switch r.format {
+		case CSV:
+			readCSV(r.in, yield)
+		case JSON:
+			readJSON(r.in, yield)
+		case JSONL:
+			readJSONL(r.in, yield)
+		default:
+			yield(Row{}, fmt.Errorf("cannot read the format %q", r.format))
+		}
+	}
+}
+
+func skipByteOrderMark(in *bufio.Reader) error {
+	start, err := in.Peek(3)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	switch {
+	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
+		_, err := in.Discard(3)
+		return err
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
+		return &FileError{errors.New("the file is UTF-16; save it as UTF-8 and try again")}
+	}
+	return nil
+}
+
+var (
+	errTooLong   = fmt.Errorf("is longer than %d MiB", MaxRecord>>20)
+	errNotObject = errors.New("is not a JSON object, in braces")
+)
+
+// Writer writes records in a form that a Reader of the same format reads back. The cells of its CSV are raw.
+type Writer struct {
+	write func(object []byte) error
+	flush func() error
+	text  bytes.Buffer // of the record being written
+	enc   *json.Encoder
+}
+
+// NewWriter prepares to write CSV or JSONL; no other format can be written. The header names the columns of CSV, in
+// their order, and is written first; JSONL takes every record and writes what escape returns for its JSON. Nothing is sure to
+// be written before Flush.
+func NewWriter(w io.Writer, format Format, header []string, escape func([]byte) []byte) (*Writer, error) {
+	var out *Writer
+	switch format {
+	case CSV:
+		cells := NewCellWriter(w, true)
+		if err := cells.Write(header); err != nil {
+			return nil, err
+		}
+		out = &Writer{
+			write: func(object []byte) error { return writeCells(cells, header, object) },
+			flush: cells.Flush,
+		}
+	case JSONL:
+		lines := bufio.NewWriter(w)
+		out = &Writer{
+			write: func(object []byte) error { _, err := lines.Write(escape(object)); return err },
+			flush: lines.Flush,
+		}
+	default:
+		return nil, fmt.Errorf("cannot write the format %q", format)
+	}
+	out.enc = json.NewEncoder(&out.text)
+	out.enc.SetEscapeHTML(false)
+	return out, nil
+}
+
+// Write writes one record: anything that encoding/json writes as an object. In CSV a cell is the text of a string, empty
+// for null, and JSON for anything else; a member that the header does not name is an error, because it would be lost.
+func (w *Writer) Write(record any) error {
+	w.text.Reset()
+	if err := w.enc.Encode(record); err != nil {
+		return err
+	}
+	return w.write(w.text.Bytes())
+}
+
+// Flush hands everything to the underlying writer and returns the first error of all writes.
+func (w *Writer) Flush() error { return w.flush() }
+
+func writeCells(out *CellWriter, header []string, object []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(object, &members); err != nil {
+		return fmt.Errorf("a record must be an object: %w", err)
+	}
+	cells := make([]string, len(header))
+	for i, name := range header {
+		cells[i] = cellText(members[name])
+		delete(members, name)
+	}
+	for name := range members {
+		return fmt.Errorf("the header has no column for %q", name)
+	}
+	return out.Write(cells)
+}
+
+func cellText(value json.RawMessage) string {
+	var text string
+	switch {
+	case len(value) == 0 || string(value) == "null":
+		return ""
+	case json.Unmarshal(value, &text) == nil:
+		return text
+	}
+	return string(value)
+}

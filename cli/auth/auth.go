@@ -3,6 +3,11 @@
 package auth
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,4 +51,289 @@ func instant(t time.Time) *time.Time {
 	}
 	t = t.UTC().Truncate(time.Second)
 	return &t
+}
+
+type loginOptions struct {
+	session      *session.Session
+	apiURL       string
+	clientID     string
+	secretStdin  bool
+	insecureHTTP bool
+	sandbox      bool
+
+	insecureGiven, sandboxGiven bool
+}
+
+// NewLogin makes the command, which stands in this group and at the root.
+func NewLogin(s *session.Session) *cobra.Command {
+	o := &loginOptions{session: s}
+	cmd := &cobra.Command{
+		Use:   "login",
+		Short: "Log in with a client's id and secret",
+		Long: "Log in: prove the id and secret by obtaining a token, then keep them as a profile, which becomes the current one.\n" +
+			"What is not given by flags or environment is asked for. The secret is never a flag, because others could see it.\n" +
+			"The profile keeps the file of --ca-cert as well, by its whole path; --ca-cert \"\" takes it out again.",
+		Example: "  perksctl auth login --api-url https://perks.example/v2 --client-id acme\n" +
+			"  perksctl auth login --profile staging --secret-stdin < secret.txt\n" +
+			"  perksctl auth login --api-url https://perks.internal/v2 --ca-cert company-ca.pem",
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.insecureGiven = cmd.Flags().Changed("insecure-http")
+			o.sandboxGiven = cmd.Flags().Changed("sandbox")
+			o.sandbox = s.Flags.Sandbox
+			return runLogin(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.apiURL, "api-url", "", "the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
+	flags.StringVar(&o.clientID, "client-id", "", "the `id` of the client (env "+session.EnvClientID+")")
+	flags.BoolVar(&o.secretStdin, "secret-stdin", false, "read the secret from standard input (else env "+session.EnvClientSecret+", or you are asked)")
+	flags.BoolVar(&o.insecureHTTP, "insecure-http", false, "allow http to this address even if it is another computer; others on the network can read the secret")
+	return cmd
+}
+
+func runLogin(ctx context.Context, o *loginOptions) error {
+	s := o.session
+	printer, err := output.New[account](s.Output, s.Streams, accountView)
+	if err != nil {
+		return err
+	}
+	if err := s.CheckVariables(); err != nil {
+		return err
+	}
+	name, profile, err := o.profile(ctx)
+	if err != nil {
+		return err
+	}
+	secret, err := o.secret(ctx, profile)
+	if err != nil {
+		return err
+	}
+	done, err := s.Login(ctx, name, profile, secret)
+	if err != nil {
+		return err
+	}
+	o.tell(name, profile, done.Secret)
+	return printer.Done(ctx, account{
+		Profile: name, APIURL: profile.APIURL, ClientID: profile.ClientID, Sandbox: profile.Sandbox, LoggedIn: true,
+		SecretIn: string(done.Secret.Place), SecretFile: done.Secret.File,
+		Scopes: session.ScopesOf(done.Token.Scope), ExpiresAt: instant(done.Token.ExpiresAt),
+	})
+}
+
+// profile gathers the profile from flags, environment, an earlier login under the same name, and the person.
+func (o *loginOptions) profile(ctx context.Context) (string, session.Profile, error) {
+	s := o.session
+	c, err := s.LoadConfig()
+	if err != nil {
+		return "", session.Profile{}, err
+	}
+	name, _ := s.ProfileName(c)
+	if err := session.CheckName(name); err != nil {
+		return "", session.Profile{}, command.Usagef("%s.", err)
+	}
+	profile := c.Profiles[name]
+	if o.sandboxGiven {
+		profile.Sandbox = o.sandbox
+	}
+	address, err := o.value(ctx, o.apiURL, session.EnvAPIURL, profile.APIURL, "--api-url", "Address of the API, such as https://perks.example/v2: ")
+	if err != nil {
+		return "", session.Profile{}, err
+	}
+	profile.InsecureHTTP = profile.AllowsHTTP(address)
+	if o.insecureGiven {
+		profile.InsecureHTTP = o.insecureHTTP
+	}
+	profile.APIURL = strings.TrimRight(address, "/")
+	if err := session.CheckAddress(profile.APIURL, profile.InsecureHTTP); err != nil {
+		return "", session.Profile{}, err
+	}
+	if profile.CACert, err = s.KeptCACert(profile); err != nil {
+		return "", session.Profile{}, err
+	}
+	if _, err := s.Roots(profile.CACert); err != nil {
+		return "", session.Profile{}, err // before anybody is asked for the secret
+	}
+	profile.ClientID, err = o.value(ctx, o.clientID, session.EnvClientID, profile.ClientID, "--client-id", "Client id: ")
+	return name, profile, err
+}
+
+// value takes what the flag, the environment or the profile says, in this order, and asks where none of them does.
+func (o *loginOptions) value(ctx context.Context, given, variable, known, flag, prompt string) (string, error) {
+	for _, text := range []string{given, o.session.Env(variable), known} {
+		if text != "" {
+			return text, nil
+		}
+	}
+	if !o.session.Streams.CanAsk() || o.secretStdin {
+		return "", command.Usagef("%s is missing; the environment's %s would do too.", flag, variable)
+	}
+	return answered(o.session.Streams.Ask(ctx, prompt))
+}
+
+func (o *loginOptions) secret(ctx context.Context, profile session.Profile) (string, error) {
+	s := o.session
+	switch {
+	case o.secretStdin:
+		return answered(s.Streams.ReadPiped(ctx))
+	case s.Env(session.EnvClientSecret) != "":
+		return s.Env(session.EnvClientSecret), nil
+	case !s.Streams.CanAsk():
+		return "", command.Usagef("The secret is missing, and there is nobody to ask: pipe it in with --secret-stdin, or set %s.", session.EnvClientSecret)
+	}
+	return answered(s.Streams.AskSecret(ctx, "Secret of "+profile.ClientID+" (not shown): "))
+}
+
+// answered refuses an empty answer.
+func answered(text string, err error) (string, error) {
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return "", command.Usagef("Nothing was entered.")
+	}
+	return text, nil
+}
+
+func (o *loginOptions) tell(name string, profile session.Profile, kept session.Kept) {
+	s := o.session
+	where := ""
+	if profile.Sandbox {
+		where = "the sandbox of "
+	}
+	s.Streams.Note("Logged in to %s%s as %s; profile %s is current now.", where, profile.APIURL, profile.ClientID, name)
+	s.Streams.Note("%s", kept)
+	if s.Env(session.EnvToken) != "" {
+		s.Streams.Warn("%s is set and goes before this login.", session.EnvToken)
+	}
+	s.Streams.Note("Next: perksctl perk list")
+}
+
+func newLogout(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout",
+		Short: "Forget the secret and the token",
+		Long: "Forget the secret, in the keyring and in the file, and the token of the profile in use. The profile itself stays, for\n" +
+			"the next login.",
+		Example: "  perksctl auth logout\n  perksctl auth logout --profile staging",
+		Args:    command.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runLogout(cmd.Context(), s) },
+	}
+}
+
+func runLogout(ctx context.Context, s *session.Session) error {
+	printer, err := output.New[account](s.Output, s.Streams, accountView)
+	if err != nil {
+		return err
+	}
+	c, err := s.LoadConfig()
+	if err != nil {
+		return err
+	}
+	name, _ := s.ProfileName(c)
+	profile, known := c.Profiles[name]
+	if !known {
+		return session.UnknownProfile(name, c)
+	}
+	forgotten, err := s.Logout(ctx, name, profile)
+	if err != nil {
+		return err
+	}
+	forgotten.Warn(s.Streams)
+	if what := forgotten.String(); what != "" {
+		s.Streams.Note("Logged out of %s as %s (profile %s): forgot %s.", profile.APIURL, profile.ClientID, name, what)
+	} else {
+		s.Streams.Note("Profile %s (%s) was not logged in.", name, profile.APIURL)
+	}
+	for _, variable := range []string{session.EnvToken, session.EnvClientSecret} {
+		if s.Env(variable) != "" {
+			s.Streams.Warn("%s is still set: commands go on with it.", variable)
+		}
+	}
+	return printer.Done(ctx, account{Profile: name, APIURL: profile.APIURL, ClientID: profile.ClientID, Sandbox: profile.Sandbox})
+}
+
+func newStatus(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show where you are logged in, and as whom",
+		Long: "Show where commands go and as whom, where the secret is kept, and what the token allows and until when. A token is\n" +
+			"obtained if none is at hand; if that fails, so does the command.",
+		Example: "  perksctl auth status\n  perksctl auth status --output json --jq .expires_at",
+		Args:    command.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), s) },
+	}
+}
+
+func runStatus(ctx context.Context, s *session.Session) error {
+	printer, err := output.New[account](s.Output, s.Streams, accountView)
+	if err != nil {
+		return err
+	}
+	connection, err := s.Connection()
+	if err != nil {
+		return err
+	}
+	token, err := s.Token(ctx, connection)
+	if err != nil {
+		return err
+	}
+	place, file, err := s.SecretPlace(connection)
+	if err != nil {
+		return err
+	}
+	tell(s, connection, place, token)
+	return printer.One(ctx, account{
+		Profile: connection.Profile, APIURL: connection.APIURL, ClientID: connection.ClientID, Sandbox: connection.Sandbox, LoggedIn: true,
+		SecretIn: string(place), SecretFile: file, Scopes: token.Scopes, ExpiresAt: instant(token.ExpiresAt),
+	})
+}
+
+// tell explains what is empty in the status.
+func tell(s *session.Session, connection session.Connection, place session.Place, token session.Token) {
+	switch {
+	case connection.HasToken():
+		s.Streams.Note("The token is that of %s: its scopes and its end are not known here, nor whether the server takes it. See perksctl doctor.", session.EnvToken)
+	case place == "":
+		s.Streams.Warn("No secret is kept: when the token ends, log in again.")
+	case token.Scopes == nil:
+		s.Streams.Note("The server does not tell which scopes the token has.")
+	}
+}
+
+// bearer is a token as it is shown, here alone.
+type bearer struct {
+	AccessToken string     `json:"access_token"`
+	ExpiresAt   *time.Time `json:"expires_at"`
+}
+
+func newToken(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:     "token",
+		Short:   "Print a bearer token for other programs",
+		Long:    "Print a token that can be used now, obtained if none is at hand. Whoever reads it can act as this client until it ends.",
+		Example: "  curl -H \"Authorization: Bearer $(perksctl auth token)\" https://perks.example/v2/partners/perks",
+		Args:    command.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runToken(cmd.Context(), s) },
+	}
+}
+
+func runToken(ctx context.Context, s *session.Session) error {
+	printer, err := output.New[bearer](s.Output, s.Streams, output.View{ID: "access_token"})
+	if err != nil {
+		return err
+	}
+	connection, err := s.Connection()
+	if err != nil {
+		return err
+	}
+	token, err := s.Token(ctx, connection)
+	if err != nil {
+		return err
+	}
+	if s.Output.IsTable() && len(s.Output.Fields) == 0 {
+		_, err := fmt.Fprintln(s.Streams.Out, token.Value)
+		return err
+	}
+	return printer.One(ctx, bearer{token.Value, instant(token.ExpiresAt)})
 }

@@ -1,6 +1,12 @@
 package auth
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"example.com/perks/cli/command"
@@ -52,4 +58,214 @@ func NewProfile(s *session.Session) *cobra.Command {
 			"where neither --profile nor " + session.EnvProfile + " names another.",
 		Example: "  perksctl auth login --profile staging\n  perksctl profile use staging",
 	}, newList(s), newUse(s), newShow(s), newDelete(s))
+}
+
+func newList(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the profiles",
+		Example: "  perksctl profile list\n  perksctl profile list --output id",
+		Args:    command.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), s) },
+	}
+}
+
+func runList(ctx context.Context, s *session.Session) error {
+	printer, err := output.New[entry](s.Output, s.Streams, view())
+	if err != nil {
+		return err
+	}
+	c, err := s.LoadConfig()
+	if err != nil {
+		return err
+	}
+	var entries []entry
+	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
+		entries = append(entries, newEntry(s, c, name))
+	}
+	if len(entries) == 0 {
+		s.Streams.Note("There are no profiles yet. Make one: perksctl auth login")
+	}
+	if name, chosen := s.ProfileName(c); chosen && name != c.CurrentName() {
+		s.Streams.Note("Commands here use %s, which goes before the current profile.", name)
+	}
+	return printer.List(ctx, output.Each(entries))
+}
+
+func newShow(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show",
+		Short:   "Show the profile in use",
+		Long:    "Show the profile that commands use: the one of --profile, of " + session.EnvProfile + ", or the current one.",
+		Example: "  perksctl profile show\n  perksctl profile show --profile staging --output yaml",
+		Args:    command.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), s) },
+	}
+}
+
+func runShow(ctx context.Context, s *session.Session) error {
+	printer, err := output.New[entry](s.Output, s.Streams, view())
+	if err != nil {
+		return err
+	}
+	c, err := s.LoadConfig()
+	if err != nil {
+		return err
+	}
+	name, _ := s.ProfileName(c)
+	if _, known := c.Profiles[name]; !known {
+		return session.UnknownProfile(name, c)
+	}
+	return printer.One(ctx, newEntry(s, c, name))
+}
+
+type useOptions struct {
+	session *session.Session
+	name    string
+}
+
+func newUse(s *session.Session) *cobra.Command {
+	o := &useOptions{session: s}
+	return &cobra.Command{
+		Use:     "use NAME",
+		Short:   "Make a profile the current one",
+		Example: "  perksctl profile use staging",
+		Args:    command.Exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name = args[0]
+			return runUse(cmd.Context(), o)
+		},
+	}
+}
+
+func runUse(ctx context.Context, o *useOptions) error {
+	s := o.session
+	printer, err := output.New[entry](s.Output, s.Streams, view())
+	if err != nil {
+		return err
+	}
+	file, err := s.Config()
+	if err != nil {
+		return err
+	}
+	var used entry
+	err = file.Update(ctx, func(c *session.Config) error {
+		if _, known := c.Profiles[o.name]; !known {
+			return session.UnknownProfile(o.name, *c)
+		}
+		c.Current = o.name
+		used = newEntry(s, *c, o.name)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	noteCurrent(s, used)
+	if other := s.Env(session.EnvProfile); other != "" && other != o.name {
+		s.Streams.Warn("%s is set to %s and goes before it.", session.EnvProfile, other)
+	}
+	return printer.Done(ctx, used)
+}
+
+func noteCurrent(s *session.Session, e entry) {
+	where := ""
+	if e.Sandbox {
+		where = "the sandbox of "
+	}
+	s.Streams.Note("Profile %s is current now: %s%s as %s.", e.Name, where, e.APIURL, e.ClientID)
+}
+
+type deleteOptions struct {
+	session *session.Session
+	name    string
+	yes     bool
+}
+
+func newDelete(s *session.Session) *cobra.Command {
+	o := &deleteOptions{session: s}
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete a profile and its secret",
+		Long: "Delete a profile with the secret and the token that are kept for it. On a terminal you are asked first; elsewhere --yes\n" +
+			"is needed. After the current profile the default one is current, or the only one that is left.",
+		Example: "  perksctl profile delete staging",
+		Args:    command.Exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name = args[0]
+			return runDelete(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func runDelete(ctx context.Context, o *deleteOptions) error {
+	s := o.session
+	printer, err := output.New[entry](s.Output, s.Streams, view())
+	if err != nil {
+		return err
+	}
+	file, err := s.Config()
+	if err != nil {
+		return err
+	}
+	c, err := file.Load()
+	if err != nil {
+		return err
+	}
+	profile, known := c.Profiles[o.name]
+	if !known {
+		return session.UnknownProfile(o.name, c)
+	}
+	deleted, before := newEntry(s, c, o.name), c.CurrentName()
+	if err := command.Confirm(ctx, s.Streams, o.yes, question(deleted)); err != nil {
+		return err
+	}
+	forgotten, err := s.Logout(ctx, o.name, profile)
+	if err != nil {
+		return err
+	}
+	err = file.Update(ctx, func(fresh *session.Config) error {
+		fresh.Remove(o.name)
+		c = *fresh
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	what := ""
+	if text := forgotten.String(); text != "" {
+		what = ", and forgot " + text
+	}
+	s.Streams.Note("Deleted profile %s (%s as %s)%s.", o.name, profile.APIURL, profile.ClientID, what)
+	forgotten.Warn(s.Streams)
+	if before != c.CurrentName() || deleted.Current {
+		tellNext(s, c)
+	}
+	return printer.Done(ctx, deleted)
+}
+
+// question names what would be lost.
+func question(e entry) string {
+	lost := "for which no secret is kept"
+	switch e.SecretIn {
+	case "unknown":
+		lost = "with its secret and its token"
+	case string(session.InKeyring), string(session.InFile):
+		lost = "with its secret in the " + e.SecretIn + " and its token"
+	}
+	return fmt.Sprintf("Delete profile %s (%s as %s), %s?", e.Name, e.APIURL, e.ClientID, lost)
+}
+
+// tellNext says which profile commands use from now on.
+func tellNext(s *session.Session, c session.Config) {
+	names := slices.Sorted(maps.Keys(c.Profiles))
+	switch name := c.CurrentName(); {
+	case slices.Contains(names, name):
+		noteCurrent(s, newEntry(s, c, name))
+	case len(names) == 0:
+		s.Streams.Note("No profile is left. Make one: perksctl auth login")
+	default:
+		s.Streams.Note("No profile is current now. Choose one of %s: perksctl profile use NAME", strings.Join(names, ", "))
+	}
 }

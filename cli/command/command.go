@@ -5,6 +5,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -132,4 +133,106 @@ func Among(count int, thing string, err error) error {
 
 func capital(sentence string) string {
 	return strings.ToUpper(sentence[:1]) + sentence[1:]
+}
+
+// Confirm asks before something is lost. With yes it does not ask; where nobody can answer, it refuses.
+func Confirm(ctx context.Context, s *Streams, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if !s.CanAsk() {
+		return Usagef("%s There is nobody to ask here: add --yes.", question)
+	}
+	agreed, err := s.Confirm(ctx, question)
+	if err != nil {
+		return err
+	}
+	if !agreed {
+		return &Cancelled{Message: "Cancelled; nothing was changed."}
+	}
+	return nil
+}
+
+// OrFile lets --file, whose value file points to, stand in place of the arguments.
+func OrFile(file *string, arguments cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if *file == "" {
+			return arguments(cmd, args)
+		}
+		if len(args) > 0 {
+			return Usagef("%q does not go with --file, whose rows say what is meant.", args[0])
+		}
+		return nil
+	}
+}
+
+// NotWithFile refuses flags that are about one record where there is a file of them.
+func NotWithFile(cmd *cobra.Command, file string, flags ...string) error {
+	for _, flag := range flags {
+		if file != "" && cmd.Flags().Changed(flag) {
+			return Usagef("--%s is about one record; with --file the rows say it.", flag)
+		}
+	}
+	return nil
+}
+
+// FileHelp says what holds for every command that takes --file.
+const FileHelp = "The result of each row is written as it ends, by default to FILE.results.jsonl. Running the same command again\n" +
+	"resumes, however the run before it ended: rows that are done are not sent again, and those that may be done are\n" +
+	"looked up first. --failed keeps the rows that failed, as input for another run. Exit code 7 says that some rows\n" +
+	"failed or are unknown, 8 that the server was not reached.\n\n" +
+	"--dry-run predicts what each row would do, without changing anything or writing results; --output json lists every\n" +
+	"row. It cannot foresee what others do meanwhile, whether the rows above use up the stock, or whether you may change\n" +
+	"a record."
+
+// Member returns the command of a group that has the name or alias, or nil.
+func Member(group *cobra.Command, word string) *cobra.Command {
+	for _, member := range group.Commands() {
+		if member.Name() == word || member.HasAlias(word) {
+			return member
+		}
+	}
+	return nil
+}
+
+// Members returns the names of a group's commands that begin as typed, each with its description as a shell's completion
+// takes it.
+func Members(group *cobra.Command, typed string) []string {
+	var found []string
+	for _, member := range group.Commands() {
+		if member.IsAvailableCommand() && strings.HasPrefix(member.Name(), typed) {
+			found = append(found, cobra.CompletionWithDesc(member.Name(), member.Short))
+		}
+	}
+	return found
+}
+
+// Unknown says that a group has no such command, or that a command is no group.
+func Unknown(cmd *cobra.Command, word string) error {
+	if !cmd.HasSubCommands() {
+		return Usagef("%s has no commands, so there is no %q. Run %s --help for what it takes.", cmd.CommandPath(), word, cmd.CommandPath())
+	}
+	var names []string
+	for _, member := range cmd.Commands() {
+		if member.IsAvailableCommand() {
+			names = append(names, member.Name())
+			names = append(names, member.Aliases...)
+		}
+	}
+	return Usagef("%q is not a command of %s.%s Run %s --help for all of them.", word, cmd.CommandPath(), DidYouMean(word, names), cmd.CommandPath())
+}
+
+// needsNoQuotes are the characters that mean nothing to a shell.
+const needsNoQuotes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
+
+// Quote writes a command line that a POSIX shell reads back as these words.
+func Quote(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		if word == "" || strings.Trim(word, needsNoQuotes) != "" {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		quoted[i] = word
+	}
+	return strings.Join(quoted, " ")
 }

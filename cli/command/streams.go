@@ -2,8 +2,11 @@ package command
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -188,4 +191,135 @@ func (s *Streams) Heading(text string) string {
 		return text
 	}
 	return bold + text + reset
+}
+
+// maxPiped bounds what is read where one short value is expected.
+const maxPiped = 64 << 10
+
+// Ask shows a prompt and reads one line. The end of ctx, as by Ctrl-C, ends the wait.
+func (s *Streams) Ask(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(s.Err, display.Line(prompt))
+	line, err := await(ctx, s.readLine)
+	if ctx.Err() != nil {
+		fmt.Fprintln(s.Err) // what comes next belongs on a line of its own
+	}
+	return line, err
+}
+
+// Confirm asks a question whose answer is yes only for "y" and "yes".
+func (s *Streams) Confirm(ctx context.Context, question string) (bool, error) {
+	answer, err := s.Ask(ctx, question+" [y/N] ")
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
+}
+
+// AskSecret shows a prompt and reads one line that the terminal does not show.
+func (s *Streams) AskSecret(ctx context.Context, prompt string) (string, error) {
+	file, ok := s.In.(*os.File)
+	if !ok || !s.InTTY {
+		return s.Ask(ctx, prompt)
+	}
+	fd := int(file.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("prepare the terminal for a secret: %w", err)
+	}
+	fmt.Fprint(s.Err, display.Line(prompt))
+	secret, err := await(ctx, func() (string, error) {
+		secret, err := term.ReadPassword(fd)
+		return string(secret), err
+	})
+	if ctx.Err() != nil {
+		_ = term.Restore(fd, before) // the reader that was left behind has the echo switched off
+	}
+	fmt.Fprintln(s.Err)
+	return secret, err
+}
+
+// ReadPiped reads all of In, without the line end behind it.
+func (s *Streams) ReadPiped(ctx context.Context) (string, error) {
+	return await(ctx, func() (string, error) {
+		text, err := io.ReadAll(io.LimitReader(s.In, maxPiped+1))
+		if len(text) > maxPiped {
+			return "", fmt.Errorf("standard input is longer than %d bytes", maxPiped)
+		}
+		return strings.TrimRight(string(text), "\r\n"), err
+	})
+}
+
+// readLine reads byte by byte, so that nothing behind the line is swallowed.
+func (s *Streams) readLine() (string, error) {
+	var line []byte
+	one := make([]byte, 1)
+	for len(line) < maxPiped {
+		n, err := s.In.Read(one)
+		if n == 1 && one[0] == '\n' {
+			break
+		}
+		if n == 1 {
+			line = append(line, one[0])
+		}
+		if err != nil {
+			return string(line), err
+		}
+	}
+	return strings.TrimRight(string(line), "\r"), nil
+}
+
+// await lets the end of ctx interrupt a read, which nothing else can. The read itself stays behind until the process ends.
+func await(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case r := <-done:
+		return r.text, r.err
+	}
+}
+
+// WriteFailure is that data could not be written to standard output. A reader that has gone is none: SIGPIPE ends the process
+// then, as it ends any tool.
+type WriteFailure struct{ Err error }
+
+// Error says it in a sentence.
+func (w *WriteFailure) Error() string {
+	return "Standard output cannot be written: " + w.Err.Error() + "."
+}
+
+// Unwrap returns what the system said.
+func (w *WriteFailure) Unwrap() error { return w.Err }
+
+// Explain returns a WriteFailure if the error has one of standard output in it, and otherwise the error as it is.
+func ExplainFailure(err error) error {
+	var failed *fs.PathError
+	if errors.As(err, &failed) && failed.Op == "write" && failed.Path == os.Stdout.Name() {
+		return &WriteFailure{failed.Err}
+	}
+	return err
+}
+
+// Watched is a writer that keeps its first failure, for those who do not look.
+type Watched struct {
+	To  io.Writer
+	Err error
+}
+
+// Write passes the text on.
+func (w *Watched) Write(text []byte) (int, error) {
+	n, err := w.To.Write(text)
+	if w.Err == nil {
+		w.Err = err
+	}
+	return n, err
 }

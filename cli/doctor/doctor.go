@@ -6,11 +6,24 @@ package doctor
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
 
+	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -82,4 +95,295 @@ func (t *tally) err() error {
 		return nil
 	}
 	return fmt.Errorf("%d of %d checks failed. The first: %w", t.failed, t.checks, t.first)
+}
+
+// stepTime is how long one check may take.
+const stepTime = 5 * time.Second
+
+// The outcomes of a check.
+const (
+	ok         = "ok"
+	warning    = "warning"
+	failed     = "failed"
+	notChecked = "not checked"
+)
+
+// finding is what a check found.
+type finding struct {
+	Check   string `json:"check"`
+	Outcome string `json:"outcome"`
+	Found   string `json:"found"`
+	Advice  string `json:"advice"` // "" if there is nothing to do
+
+	err error // set on failure alone; it decides about the exit code
+}
+
+func fine(format string, args ...any) finding {
+	return finding{Outcome: ok, Found: fmt.Sprintf(format, args...)}
+}
+
+func warn(advice, format string, args ...any) finding {
+	return finding{Outcome: warning, Found: fmt.Sprintf(format, args...), Advice: advice}
+}
+
+func fail(err error, advice string) finding {
+	return finding{Outcome: failed, Found: sentence(err.Error()), Advice: advice, err: err}
+}
+
+func skip(format string, args ...any) finding {
+	return finding{Outcome: notChecked, Found: fmt.Sprintf(format, args...)}
+}
+
+// sentence begins a text with a capital and ends it with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") && !strings.Contains(text, ". ") {
+		text += "."
+	}
+	return text
+}
+
+// examination is one run of the checks, and what the earlier ones have found out for the later ones.
+type examination struct {
+	session  *session.Session
+	limit    time.Duration
+	now      func() time.Time
+	roots    *x509.CertPool // nil is those of the system
+	proxyFor func(*http.Request) (*url.URL, error)
+
+	connection session.Connection
+	base       *url.URL
+	proxy      *url.URL // nil is none
+	health     *exchange
+	server     string // its version
+	token      session.Token
+}
+
+func newExamination(s *session.Session) *examination {
+	s.Patience = 1 // a service that has to be asked twice is what this is to find
+	return &examination{session: s, limit: stepTime, now: time.Now, proxyFor: http.ProxyFromEnvironment}
+}
+
+type check struct {
+	name  string
+	needs []string // the checks that must not have failed
+	run   func(context.Context) finding
+}
+
+func (x *examination) checks() []check {
+	return []check{
+		{"configuration", nil, x.checkConfiguration},
+		{"profile", nil, x.checkProfile},
+		{"proxy", []string{"profile"}, x.checkProxy},
+		{"network", []string{"proxy"}, x.checkNetwork},
+		{"tls", []string{"network"}, x.checkTLS},
+		{"health", []string{"tls"}, x.checkHealth},
+		{"clock", []string{"tls"}, x.checkClock},
+		{"secret", nil, x.checkSecret},
+		{"credentials", []string{"profile", "secret", "health"}, x.checkCredentials},
+		{"scopes", []string{"credentials"}, x.checkScopes},
+		{"perks", []string{"credentials"}, x.checkPerks},
+		{"version", nil, x.checkVersion},
+	}
+}
+
+// findings runs the checks as they are asked for. A check whose way is barred is not run, and says what bars it.
+func (x *examination) findings(ctx context.Context) iter.Seq2[finding, error] {
+	return func(yield func(finding, error) bool) {
+		barred := map[string]bool{}
+		for _, c := range x.checks() {
+			f := x.one(ctx, c, barred)
+			if errors.Is(ctx.Err(), context.Canceled) {
+				yield(finding{}, ctx.Err())
+				return
+			}
+			f.Check = c.name
+			barred[c.name] = f.Outcome == failed || f.Outcome == notChecked
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (x *examination) one(ctx context.Context, c check, barred map[string]bool) finding {
+	for _, need := range c.needs {
+		if barred[need] {
+			return skip("Not checked, because the check of %s did not succeed.", need)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, x.limit)
+	defer cancel()
+	return c.run(ctx)
+}
+
+// The widths of the columns before the text: those of the longest outcome and check, and a gap.
+const (
+	outcomeWidth = len(notChecked) + 2
+	checkWidth   = len("configuration") + 2
+	narrowest    = 20 // columns of text on the smallest screen
+)
+
+// tell writes each finding as soon as it is there: its outcome, and beside it what was found and, under that, what to do.
+func tell(s *command.Streams, findings iter.Seq2[finding, error]) error {
+	for f, err := range findings {
+		if err != nil {
+			return err
+		}
+		lines := wrap(f.Found, textWidth(s))
+		if f.Advice != "" {
+			lines = append(lines, wrap("-> "+f.Advice, textWidth(s))...)
+		}
+		outcome := runewidth.FillRight(f.Outcome, outcomeWidth)
+		if f.Outcome == failed || f.Outcome == warning {
+			outcome = s.Heading(outcome)
+		}
+		head := outcome + runewidth.FillRight(f.Check, checkWidth)
+		for _, line := range lines {
+			if _, err := fmt.Fprintln(s.Out, head+line); err != nil {
+				return err
+			}
+			head = strings.Repeat(" ", outcomeWidth+checkWidth)
+		}
+	}
+	return nil
+}
+
+func textWidth(s *command.Streams) int {
+	if s.Width == 0 {
+		return 0
+	}
+	return max(s.Width-outcomeWidth-checkWidth, narrowest)
+}
+
+// wrap breaks a text between its words into lines of the width; 0 is without bounds.
+func wrap(text string, width int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(display.Line(text)) {
+		last := len(lines) - 1
+		switch {
+		case lines[last] == "":
+			lines[last] = word
+		case width > 0 && runewidth.StringWidth(lines[last]+" "+word) > width:
+			lines = append(lines, word)
+		default:
+			lines[last] += " " + word
+		}
+	}
+	return lines
+}
+
+func (x *examination) checkConfiguration(context.Context) finding {
+	file, err := x.session.Config()
+	if err != nil {
+		return warn("", "%s", sentence(err.Error()))
+	}
+	path := string(file)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fine("There is no %s.", path)
+	}
+	c, err := file.Load()
+	if err != nil {
+		return fail(command.Usagef("%s.", err), "")
+	}
+	for _, each := range []string{path, filepath.Dir(path)} {
+		if info, err := os.Stat(each); err == nil && info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows" {
+			return warn("Run chmod go-w "+each, "%s can be changed by other users of this computer, who could send your secret elsewhere.", each)
+		}
+	}
+	return fine("%s holds %s.", path, count(len(c.Profiles), "profile"))
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func (x *examination) checkProfile(context.Context) finding {
+	connection, err := x.session.Connection()
+	if err != nil {
+		return fail(err, "")
+	}
+	base, err := client.ParseBaseURL(connection.APIURL)
+	if err != nil {
+		return fail(command.Usagef("%s.", err), "")
+	}
+	x.connection, x.base = connection, base
+	as := ""
+	if connection.ClientID != "" {
+		as = " as " + connection.ClientID
+	}
+	return fine("Commands go to %s%s.%s", connection.Place(), as, x.overrides())
+}
+
+// overrides names the environment that goes before the profile.
+func (x *examination) overrides() string {
+	var set []string
+	for _, name := range []string{session.EnvProfile, session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret, session.EnvToken, session.EnvCACert} {
+		if x.session.Env(name) != "" {
+			set = append(set, name)
+		}
+	}
+	if len(set) == 0 {
+		return ""
+	}
+	return " Set in the environment: " + strings.Join(set, ", ") + "."
+}
+
+// checkSecret asks the keyring only where a secret of this computer is needed.
+func (x *examination) checkSecret(ctx context.Context) finding {
+	if x.connection.FromEnvironment() {
+		return fine("The environment gives what is needed; nothing that is kept here is used.")
+	}
+	secrets, err := x.session.Secrets()
+	if err != nil {
+		return fail(err, "")
+	}
+	place, _, err := secrets.Place(x.connection.Key())
+	if err != nil {
+		return fail(&command.NotLoggedIn{Message: sentence(err.Error())}, "")
+	}
+	off, err := secrets.KeyringState(ctx)
+	where := x.kept(place, secrets.File())
+	switch {
+	case off:
+		return fine("%s", join(session.EnvKeyring+" is off.", where))
+	case err == nil:
+		return fine("%s", join("The keyring answers.", where))
+	case place == session.InKeyring:
+		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", err)}, keyringAdvice+", and log in again")
+	case errors.Is(err, session.ErrNoKeyring):
+		return fine("%s", join("There is no keyring here; secrets are kept in a file.", where))
+	}
+	return warn(keyringAdvice, "%s", join(sentence(err.Error()), where))
+}
+
+func join(sentences ...string) string { return strings.TrimSpace(strings.Join(sentences, " ")) }
+
+const keyringAdvice = "Unlock or start the keyring; or set " + session.EnvKeyring + "=off to keep secrets in a file"
+
+func (x *examination) kept(place session.Place, file string) string {
+	switch place {
+	case session.InKeyring:
+		return "The secret is in the keyring."
+	case session.InFile:
+		return "The secret is in the file " + file + ", which only you can read."
+	}
+	if x.base == nil {
+		return "" // no profile is known
+	}
+	return "No secret is kept for this profile."
+}
+
+func (x *examination) checkVersion(context.Context) finding {
+	found := fmt.Sprintf("perksctl %s (%s, %s/%s)", x.session.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if x.server != "" {
+		found += "; the server is version " + x.server
+	}
+	return fine("%s.", found)
 }

@@ -1,17 +1,23 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/session"
 )
 
 // exchange is what the client does not tell of a request: the answer's header, and when it went and came.
@@ -134,4 +140,210 @@ func (x *examination) checkClock(context.Context) finding {
 		return warn(advice, "This computer's clock is %s behind the server's: it may use tokens beyond their end.", (-off).Round(time.Second))
 	}
 	return fine("This computer's clock and the server's agree.")
+}
+
+// checkProxy names the proxy as the environment gives it, without its password.
+func (x *examination) checkProxy(context.Context) finding {
+	proxy, err := x.proxyFor(&http.Request{URL: x.base})
+	set := x.proxyVariables()
+	switch {
+	case err != nil: // whose text may hold a password
+		return fail(command.Usagef("%s is no address of a proxy.", set), "Write it as http://proxy.example:3128, or unset it")
+	case proxy != nil:
+		x.proxy = proxy
+		return fine("Requests go through the proxy %s, as %s says.", proxy.Redacted(), cmp.Or(set, "the environment"))
+	case set != "":
+		return fine("No proxy is used for this address, though %s is set.", set)
+	}
+	return fine("No proxy is set.")
+}
+
+func (x *examination) proxyVariables() string {
+	var set []string
+	name := strings.ToUpper(x.base.Scheme) + "_PROXY"
+	for _, name := range []string{name, strings.ToLower(name), "NO_PROXY", "no_proxy"} {
+		if x.session.Env(name) != "" {
+			set = append(set, name)
+		}
+	}
+	return strings.Join(set, ", ")
+}
+
+// checkNetwork finds the computer that requests go to first, and connects to it.
+func (x *examination) checkNetwork(ctx context.Context) finding {
+	first := x.base
+	if x.proxy != nil {
+		first = x.proxy
+	}
+	host, port := first.Hostname(), portOf(first)
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return x.failReaching(err, "")
+	}
+	began := x.now()
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return x.failReaching(err, "")
+	}
+	connection.Close()
+	took := x.now().Sub(began).Round(100 * time.Microsecond)
+	return fine("%s is %s; port %s takes connections (%s).", host, strings.Join(addresses, ", "), port, took)
+}
+
+// failReaching says why nothing was reached, and what to do, in the words of every other command; otherwise is for where those
+// know nothing to do.
+func (x *examination) failReaching(err error, otherwise string) finding {
+	unreached := &client.Unreachable{Address: x.connection.APIURL, Err: err}
+	f := fail(unreached, cmp.Or(strings.TrimSuffix(unreached.Advice(), "."), otherwise))
+	f.Found = sentence(unreached.Reason())
+	return f
+}
+
+func portOf(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	case strings.HasPrefix(u.Scheme, "socks5"):
+		return "1080"
+	}
+	return "80"
+}
+
+// soon is how long before its end a certificate should have been renewed.
+const soon = 14 * 24 * time.Hour
+
+// checkTLS shakes hands as every request does, proxy and all.
+func (x *examination) checkTLS(ctx context.Context) finding {
+	if err := x.learnRoots(); err != nil {
+		return fail(err, "Correct the path, or put the file there")
+	}
+	if x.base.Scheme == "http" {
+		if session.CheckAddress(x.connection.APIURL, false) != nil {
+			return warn("Use https", "The address is plain http, which insecure-http allows: everyone on the way can read the secret.")
+		}
+		return fine("Plain http, which does not leave this computer.")
+	}
+	transport := x.transport()
+	transport.TLSClientConfig.Time = x.now
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, x.connection.APIURL+"/health", nil)
+	if err != nil {
+		return fail(err, "")
+	}
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return x.failReaching(err, "Is the port right, and does a proxy or a firewall between let TLS through?")
+	}
+	answer.Body.Close()
+	return x.describe(*answer.TLS)
+}
+
+// learnRoots takes the certificates that every request trusts.
+func (x *examination) learnRoots() (err error) {
+	if x.roots == nil {
+		x.roots, err = x.session.Roots(x.connection.CACert)
+	}
+	return err
+}
+
+func (x *examination) describe(s tls.ConnectionState) finding {
+	leaf := s.PeerCertificates[0]
+	left := leaf.NotAfter.Sub(x.now())
+	by := ""
+	if x.connection.CACert != "" {
+		by = " Beside the system's certificates, those in " + x.connection.CACert + " are trusted."
+	}
+	found := fmt.Sprintf("%s; the certificate is valid until %s (%s left).%s", tls.VersionName(s.Version), day(leaf.NotAfter), count(int(left/(24*time.Hour)), "day"), by)
+	if left < soon {
+		return warn("The operator of the server should renew it", "%s", found)
+	}
+	return fine("%s", found)
+}
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02") }
+
+// checkCredentials obtains a token even if one is kept: the kept one would hide that the secret is no longer good.
+func (x *examination) checkCredentials(ctx context.Context) finding {
+	token, err := x.session.NewToken(ctx, x.connection)
+	if err != nil {
+		return x.failCredentials(err)
+	}
+	x.token = token
+	if x.connection.HasToken() {
+		return fine("%s gives the token. Whether the server takes it is the check of perks.", session.EnvToken)
+	}
+	return fine("The server gives %s a token until %s.", x.connection.ClientID, token.ExpiresAt.UTC().Format(time.RFC3339))
+}
+
+func (x *examination) failCredentials(err error) finding {
+	var refused *client.Error
+	if !errors.As(err, &refused) {
+		return fail(err, "")
+	}
+	switch refused.Status {
+	case http.StatusUnauthorized:
+		return fail(err, "Ask the operator whether the client is enabled, and log in with its secret: perksctl auth login")
+	case http.StatusNotFound:
+		return fail(command.Usagef("%s gives no tokens: it is not the address of the API.", x.connection.APIURL), "Ask the operator for the address; it ends with the path of the version, such as /v2")
+	case http.StatusTooManyRequests:
+		return fail(err, "Too many wrong secrets were tried: wait a minute")
+	}
+	return fail(err, "")
+}
+
+// needed is what commands do not work without a scope.
+func needed() []struct {
+	scope    api.Scope
+	commands string
+} {
+	return []struct {
+		scope    api.Scope
+		commands string
+	}{
+		{api.ScopePerksRead, "perk list, perk get, perk categories, user perks"},
+		{api.ScopePerksRedeem, "perk redeem"},
+		{api.ScopePropertiesRead, "property get, property edit"},
+		{api.ScopePropertiesWrite, "property update, property edit, property delete"},
+	}
+}
+
+func (x *examination) checkScopes(context.Context) finding {
+	if x.token.Scopes == nil {
+		return skip("Not checked, because it is not told which scopes the token has.")
+	}
+	var lacking []string
+	for _, need := range needed() {
+		if !slices.Contains(x.token.Scopes, string(need.scope)) {
+			lacking = append(lacking, string(need.scope)+" ("+need.commands+")")
+		}
+	}
+	if len(lacking) > 0 {
+		return warn("If you need these commands, ask the operator for the scopes", "The token lacks %s.", strings.Join(lacking, "; "))
+	}
+	return fine("The token has every scope: %s.", strings.Join(x.token.Scopes, ", "))
+}
+
+// checkPerks reads one perk of where commands go, the sandbox if the profile says so.
+func (x *examination) checkPerks(ctx context.Context) finding {
+	c, _, err := x.client(x.connection.APIURL, x.token.Value)
+	if err != nil {
+		return fail(err, "")
+	}
+	_, err = c.Do(ctx, client.Request{Method: http.MethodGet, Path: "partners/perks", Query: url.Values{"per_page": {"1"}}})
+	var refused *client.Error
+	switch {
+	case err == nil:
+		return fine("The perks of %s can be read.", x.connection.Place())
+	case !errors.As(err, &refused):
+		return fail(err, "")
+	case refused.Status == http.StatusUnauthorized && x.connection.HasToken():
+		return fail(err, session.EnvToken+" has ended or belongs elsewhere: set a new one, or unset it")
+	case refused.Status == http.StatusForbidden:
+		return warn("Ask the operator what this client may do", "This client may not read the perks of %s: %s", x.connection.Place(), sentence(refused.Message))
+	case refused.Status == http.StatusNotFound && x.connection.Sandbox:
+		return fail(command.Usagef("%s has no sandbox.", x.connection.APIURL), "Go on without it: perksctl auth login --sandbox=false")
+	}
+	return fail(err, "")
 }

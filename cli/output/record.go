@@ -1,12 +1,21 @@
 package output
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
 
 	"example.com/perks/api/display"
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/command"
 )
 
 // record is one value as JSON. Its fields are read only by the formats that need them one by one.
@@ -134,4 +143,260 @@ func (r record) value() (any, error) {
 		return nil, fmt.Errorf("read a record: %w", err)
 	}
 	return value, nil
+}
+
+const indent = "  "
+
+// jsonEncoder writes one object, or an array with an indented object at a time.
+type jsonEncoder struct {
+	out   *bufio.Writer
+	begun bool
+}
+
+func (e *jsonEncoder) one(r record) error { return e.write("", r.raw, "\n") }
+
+func (e *jsonEncoder) item(r record) error {
+	opening := "[\n" + indent
+	if e.begun {
+		opening = ",\n" + indent
+	}
+	e.begun = true
+	if _, err := e.out.WriteString(opening); err != nil {
+		return err
+	}
+	return e.write(indent, r.raw, "")
+}
+
+func (e *jsonEncoder) end() error {
+	closing := "\n]\n"
+	if !e.begun {
+		closing = "[]\n"
+	}
+	_, err := e.out.WriteString(closing)
+	return err
+}
+
+func (e *jsonEncoder) stop() error { return nil }
+
+func (e *jsonEncoder) write(prefix string, raw json.RawMessage, ending string) error {
+	var text bytes.Buffer
+	if err := json.Indent(&text, raw, prefix, indent); err != nil {
+		return err
+	}
+	text.WriteString(ending)
+	_, err := e.out.Write(text.Bytes())
+	return err
+}
+
+// jsonlEncoder writes a JSON text to a line.
+type jsonlEncoder struct{ out io.Writer }
+
+func (e *jsonlEncoder) one(r record) error { return e.item(r) }
+func (e *jsonlEncoder) end() error         { return nil }
+func (e *jsonlEncoder) stop() error        { return nil }
+
+func (e *jsonlEncoder) item(r record) error {
+	_, err := e.out.Write(append(r.raw, '\n'))
+	return err
+}
+
+// idEncoder writes an id to a line, for the arguments of other commands.
+type idEncoder struct {
+	out io.Writer
+	id  string
+}
+
+func (e *idEncoder) one(r record) error { return e.item(r) }
+func (e *idEncoder) end() error         { return nil }
+func (e *idEncoder) stop() error        { return nil }
+
+func (e *idEncoder) item(r record) error {
+	id := r.fields().get(e.id)
+	if string(id) == "null" {
+		return &command.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", e.id), Advice: "Choose another field, such as with --jq."}
+	}
+	_, err := io.WriteString(e.out, unbroken.Replace(textOf(id))+"\n")
+	return err
+}
+
+// unbroken takes the line ends out of an id, which would be two with one.
+var unbroken = strings.NewReplacer("\r", " ", "\n", " ")
+
+// csvEncoder writes RFC 4180 with a header. Unless raw, its cells are safe to open in a spreadsheet.
+type csvEncoder struct {
+	out     *rows.CellWriter
+	columns []string // nil until the first record where they are not known before
+	begun   bool
+}
+
+func newCSVEncoder(out io.Writer, raw bool, columns []string) *csvEncoder {
+	return &csvEncoder{out: rows.NewCellWriter(out, raw), columns: columns}
+}
+
+func (e *csvEncoder) one(r record) error {
+	if err := e.item(r); err != nil {
+		return err
+	}
+	return e.end()
+}
+
+func (e *csvEncoder) item(r record) error {
+	fields := r.fields()
+	if e.columns == nil {
+		e.columns = fields.names()
+	}
+	if err := e.header(); err != nil {
+		return err
+	}
+	cells := make([]string, len(e.columns))
+	for i, name := range e.columns {
+		cells[i] = cellOf(fields.get(name))
+	}
+	return e.out.Write(cells)
+}
+
+// cellOf is the text of a value. A list whose entries could not be told apart between commas is JSON, which readers take too.
+func cellOf(value json.RawMessage) string {
+	var list []string
+	if json.Unmarshal(value, &list) == nil && len(list) > 0 && !slices.Equal(strings.Split(strings.Join(list, ","), ","), list) {
+		return string(value)
+	}
+	return textOf(value)
+}
+
+// header goes the way of the cells, because the names can be a server's too.
+func (e *csvEncoder) header() error {
+	if e.begun || len(e.columns) == 0 {
+		return nil
+	}
+	e.begun = true
+	return e.out.Write(e.columns)
+}
+
+func (e *csvEncoder) end() error {
+	if err := e.header(); err != nil {
+		return err
+	}
+	return e.stop()
+}
+
+func (e *csvEncoder) stop() error { return e.out.Flush() }
+
+// yamlEncoder writes one mapping, or a sequence with a mapping at a time.
+type yamlEncoder struct {
+	out   *bufio.Writer
+	begun bool
+}
+
+func (e *yamlEncoder) one(r record) error {
+	node, err := yamlNode(r.raw)
+	if err != nil {
+		return err
+	}
+	return e.write(node)
+}
+
+func (e *yamlEncoder) item(r record) error {
+	e.begun = true
+	node, err := yamlNode(r.raw)
+	if err != nil {
+		return err
+	}
+	return e.write(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{node}})
+}
+
+func (e *yamlEncoder) end() error {
+	if e.begun {
+		return nil
+	}
+	_, err := e.out.WriteString("[]\n")
+	return err
+}
+
+// stop leaves a line that is not YAML, because the items before it would be a whole sequence.
+func (e *yamlEncoder) stop() error {
+	_, err := e.out.WriteString("%incomplete\n")
+	return err
+}
+
+func (e *yamlEncoder) write(node *yaml.Node) error {
+	var text bytes.Buffer
+	enc := yaml.NewEncoder(&text)
+	enc.SetIndent(len(indent))
+	if err := enc.Encode(node); err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	_, err := e.out.Write(display.JSON(text.Bytes()))
+	return err
+}
+
+// yamlNode turns JSON into YAML's tree, with members in their order and numbers as they were written.
+func yamlNode(raw json.RawMessage) (*yaml.Node, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return readNode(dec)
+}
+
+func readNode(dec *json.Decoder) (*yaml.Node, error) {
+	token, err := dec.Token()
+	if err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		return readNested(dec, token)
+	case string:
+		return stringNode(token), nil
+	case json.Number:
+		return scalar(numberTag(token), token.String()), nil
+	case bool:
+		return scalar("!!bool", fmt.Sprint(token)), nil
+	}
+	return scalar("!!null", "null"), nil
+}
+
+// readNested reads to the end of an array or an object; an object's names are tokens like its values.
+func readNested(dec *json.Decoder, start json.Delim) (*yaml.Node, error) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	if start == '[' {
+		node.Kind = yaml.SequenceNode
+	}
+	for dec.More() {
+		child, err := readNode(dec)
+		if err != nil {
+			return nil, err
+		}
+		node.Content = append(node.Content, child)
+	}
+	if len(node.Content) == 0 {
+		node.Style = yaml.FlowStyle // [] and {}, which block style cannot write
+	}
+	_, err := dec.Token()
+	return node, err
+}
+
+// oldScalar matches what YAML 1.1 takes for a boolean or a base-60 number and the library, which follows YAML 1.2, writes
+// without quotes.
+var oldScalar = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?i:y|yes|on|n|no|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
+})
+
+// stringNode quotes what would be read as something else, and what display.JSON may then escape inside the quotes.
+func stringNode(text string) *yaml.Node {
+	node := scalar("!!str", text)
+	if oldScalar().MatchString(text) || strings.ContainsFunc(text, display.IsLoose) {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	return node
+}
+
+func scalar(tag, value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+func numberTag(number json.Number) string {
+	if strings.ContainsAny(number.String(), ".eE") {
+		return "!!float"
+	}
+	return "!!int"
 }

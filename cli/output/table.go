@@ -2,6 +2,9 @@ package output
 
 import (
 	"bufio"
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,4 +140,255 @@ func cut(text string, columns int) string {
 		return runewidth.Truncate(text, columns, "")
 	}
 	return runewidth.Truncate(text, columns, "…")
+}
+
+// enough is how many columns of the screen let a cell still tell something: a date, or the beginning of a title. A table
+// rather loses whole columns than has narrower ones.
+const enough = 10
+
+// fit is how a table is laid out on a screen.
+type fit struct {
+	kept    []int // the columns that are shown
+	widths  []int // of those
+	dropped []string
+}
+
+// newFit gives each column the width of its widest cell. Where the screen is too narrow for that, columns are dropped until
+// each of the others has enough, and the widest of those are narrowed. The first column names the row: it stays, and stays
+// whole as long as the others have enough. A screen of 0 has no edge.
+func newFit(columns, least []string, rows [][]string, screen int) *fit {
+	f := &fit{}
+	for i := range columns {
+		width := 0
+		for _, cells := range rows {
+			width = max(width, runewidth.StringWidth(cells[i]))
+		}
+		f.kept, f.widths = append(f.kept, i), append(f.widths, width)
+	}
+	if screen <= 0 || len(columns) == 0 {
+		return f
+	}
+	for _, name := range dropOrder(columns, least) {
+		if total(f.narrowest()) <= screen {
+			break
+		}
+		f.drop(slices.Index(columns, name), name)
+	}
+	f.narrow(screen)
+	return f
+}
+
+// dropOrder is the columns in the order in which they go: first the least ones, then from the last one on. The first column
+// never goes.
+func dropOrder(columns, least []string) []string {
+	var order []string
+	for _, name := range least {
+		if slices.Contains(columns[1:], name) {
+			order = append(order, name)
+		}
+	}
+	for _, name := range slices.Backward(columns[1:]) {
+		if !slices.Contains(order, name) {
+			order = append(order, name)
+		}
+	}
+	return order
+}
+
+func (f *fit) drop(column int, name string) {
+	at := slices.Index(f.kept, column)
+	f.kept = slices.Delete(f.kept, at, at+1)
+	f.widths = slices.Delete(f.widths, at, at+1)
+	f.dropped = append(f.dropped, display.Line(name))
+}
+
+// narrowest is the widths below which columns are dropped instead.
+func (f *fit) narrowest() []int {
+	least := make([]int, len(f.widths))
+	for i, width := range f.widths {
+		least[i] = min(width, enough)
+	}
+	return least
+}
+
+// narrow takes from the widest columns, and from the first only what the others cannot give.
+func (f *fit) narrow(screen int) {
+	others := f.widths[1:]
+	for total(f.widths) > screen && len(others) > 0 && slices.Max(others) > enough {
+		others[slices.Index(others, slices.Max(others))]--
+	}
+	if over := total(f.widths) - screen; over > 0 {
+		f.widths[0] = max(0, f.widths[0]-over)
+	}
+}
+
+// pad cuts or fills the cells of a row to their columns. The last one is not filled.
+func (f *fit) pad(cells []string) []string {
+	padded := make([]string, len(f.kept))
+	for i, column := range f.kept {
+		padded[i] = cut(cells[column], f.widths[i])
+		if i < len(f.kept)-1 {
+			padded[i] = runewidth.FillRight(padded[i], f.widths[i])
+		}
+	}
+	return padded
+}
+
+func total(widths []int) int {
+	sum := len(gap) * (len(widths) - 1)
+	for _, width := range widths {
+		sum += width
+	}
+	return sum
+}
+
+// legible is how wide a text must be to be read beside its name; on a narrower screen it goes below.
+const legible = 20
+
+// details writes one record for people: names on the left, and texts that keep their lines and are wrapped at the right
+// edge of the screen.
+func (e *tableEncoder) details(r record) []string {
+	fields := r.fields()
+	names := 0
+	for _, field := range fields {
+		names = max(names, runewidth.StringWidth(display.Line(field.name)))
+	}
+	screen := e.streams.Width
+	beside := screen <= 0 || screen >= names+len(gap)+legible
+	indent := strings.Repeat(" ", names) + gap
+	if !beside {
+		indent = strings.Repeat(" ", min(len(gap), screen/8))
+	}
+	var lines []string
+	for _, field := range fields {
+		name := display.Line(field.name)
+		texts := wrap(e.detail(field), screen-len(indent))
+		if beside {
+			lines = append(lines, e.streams.Heading(runewidth.FillRight(name, names))+gap+texts[0])
+			texts = texts[1:]
+		} else {
+			lines = append(lines, e.streams.Heading(cut(name, screen)))
+		}
+		for _, text := range texts {
+			lines = append(lines, indent+text)
+		}
+	}
+	return lines
+}
+
+func (e *tableEncoder) detail(f field) string {
+	text := textOf(f.value)
+	if moment, err := time.Parse(time.RFC3339, text); e.times[f.name] && err == nil {
+		return longTime(moment, e.now)
+	}
+	return strings.TrimRight(display.Text(text), "\n")
+}
+
+// wrap breaks a text into lines of so many columns, at blanks where it can. 0 or less is no limit, and there is always one
+// line.
+func wrap(text string, columns int) []string {
+	text = strings.ReplaceAll(text, "\t", " ")
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		for columns > 0 && runewidth.StringWidth(line) > columns {
+			head := runewidth.Truncate(line, columns, "")
+			if head == "" {
+				line = "" // a character that is wider than the screen
+				break
+			}
+			rest := line[len(head):]
+			if blank := strings.LastIndexByte(head, ' '); blank > 0 && !strings.HasPrefix(rest, " ") {
+				head, rest = head[:blank], line[blank:]
+			}
+			lines = append(lines, head)
+			line = strings.TrimLeft(rest, " ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+const (
+	day   = 24 * time.Hour
+	month = 30 * day
+	year  = 365 * day
+)
+
+// shortTime tells a moment in a list: as a distance while that is easier to grasp than a date.
+func shortTime(moment, now time.Time) string {
+	if moment.Sub(now).Abs() < month {
+		return distance(moment, now)
+	}
+	return moment.Local().Format(time.DateOnly)
+}
+
+// longTime tells a moment where there is room: date, time and distance.
+func longTime(moment, now time.Time) string {
+	return moment.Local().Format("2006-01-02 15:04 MST") + ", " + distance(moment, now)
+}
+
+// distance tells how far a moment is from now in the largest unit that fits, rounded down.
+func distance(moment, now time.Time) string {
+	away := moment.Sub(now)
+	var count time.Duration
+	var unit string
+	switch far := away.Abs(); {
+	case far < time.Minute:
+		return "now"
+	case far < time.Hour:
+		count, unit = far/time.Minute, "minute"
+	case far < day:
+		count, unit = far/time.Hour, "hour"
+	case far < month:
+		count, unit = far/day, "day"
+	case far < year:
+		count, unit = far/month, "month"
+	default:
+		count, unit = far/year, "year"
+	}
+	if count != 1 {
+		unit += "s"
+	}
+	if away < 0 {
+		return fmt.Sprintf("%d %s ago", count, unit)
+	}
+	return fmt.Sprintf("in %d %s", count, unit)
+}
+
+// moments are the fields of a type that hold a time.
+type moments struct {
+	index []int
+	names map[string]bool
+}
+
+func momentsOf(t reflect.Type) moments {
+	m := moments{names: map[string]bool{}}
+	if t == nil || t.Kind() != reflect.Struct {
+		return m
+	}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if field.Type == reflect.TypeFor[time.Time]() || field.Type == reflect.TypeFor[*time.Time]() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			m.index = append(m.index, i)
+			m.names[name] = true
+		}
+	}
+	return m
+}
+
+// toUTC turns the moments of a struct to UTC, which is how programs get them whatever the server wrote. What pointers point
+// to is left as it is.
+func (m moments) toUTC(value reflect.Value) {
+	for _, i := range m.index {
+		switch field := value.Field(i); moment := field.Interface().(type) {
+		case time.Time:
+			field.Set(reflect.ValueOf(moment.UTC()))
+		case *time.Time:
+			if moment != nil {
+				utc := moment.UTC()
+				field.Set(reflect.ValueOf(&utc))
+			}
+		}
+	}
 }

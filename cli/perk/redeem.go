@@ -3,7 +3,10 @@ package perk
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -156,4 +159,72 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 		object[key] = value
 	}
 	return json.Marshal(object)
+}
+
+const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +
+	"and either metadata, a JSON object, or columns such as metadata.ticket, whose cells are texts. The other columns of\n" +
+	"an export of redemptions are passed over. Each row has an idempotency key of its own, so that no row is redeemed\n" +
+	"twice. If the service ignores these keys, a redemption found after a lost reply may be somebody else's: the row stays\n" +
+	"unknown, unless you say with --assume-mine that nobody else redeems for these users.\n\n" + command.FileHelp
+
+const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed again.csv\n" +
+	"  perksctl perk redeem --file winners.csv --dry-run\n" +
+	"  jq -c '.[] | {perk, user}' orders.json | perksctl perk redeem --file - --results done.jsonl"
+
+// checkRedeemFile refuses flags that do not go with --file, and those that do not go without it.
+func checkRedeemFile(cmd *cobra.Command, flags *bulk.Flags) error {
+	if flags.File != "" && cmd.Flags().Changed("idempotency-key") {
+		return command.Usagef("--idempotency-key names one request; with --file each row has a key of its own.")
+	}
+	if flags.File == "" && cmd.Flags().Changed("assume-mine") {
+		return command.Usagef("--assume-mine is for a run over many rows; name them with --file.")
+	}
+	if err := command.NotWithFile(cmd, flags.File, "user", "metadata"); err != nil {
+		return err
+	}
+	return flags.Check(cmd)
+}
+
+func runRedeemFile(ctx context.Context, s *session.Session, options bulk.Options, assumeMine bool) error {
+	r := newRedeemer(sync.OnceValues(func() (*client.Client, error) {
+		c, _, err := s.Connect()
+		return c, err
+	}))
+	r.assumeMine = assumeMine
+	return bulk.Run(ctx, s, options, r.work())
+}
+
+// failure is why nothing was redeemed, or that the outcome is unknown: where no redemption is in the user's list, the server
+// may still be at work on it, and one that is there may be somebody else's. An interrupted command has looked for nothing,
+// because its context has ended.
+func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.Redeeming) error {
+	if r.Known == client.NotRedeemed {
+		return r.Err
+	}
+	lost := r.Err
+	if ctx.Err() != nil {
+		lost = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
+	}
+	advice := o.howToSettle()
+	if r.Candidate.ID != "" {
+		advice = candidate(r.Candidate, o.userID) + "\n" + advice
+	}
+	return &command.Advised{Err: lost, Advice: advice}
+}
+
+// candidate names a redemption that may be the one whose reply was lost.
+func candidate(r api.Redemption, userID string) string {
+	return fmt.Sprintf("%s has redemption %s, made %s. It may be this one or somebody else's.", userID, r.ID, r.RedeemedAt.UTC().Format(time.RFC3339))
+}
+
+// howToSettle says how to find out, and how to go on, without redeeming twice.
+func (o *redeemOptions) howToSettle() string {
+	again := o.session.CommandLine("perk", "redeem", o.perkID, "--user", o.userID)
+	for _, entry := range o.metadata {
+		again = append(again, "--metadata", entry)
+	}
+	again = append(again, "--idempotency-key", o.key)
+	look := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
+	return "Run this again; with the same key it cannot redeem twice:\n  " + command.Quote(again) +
+		"\nIf the server may not honour keys, look first whether it was redeemed:\n  " + command.Quote(look)
 }

@@ -1,9 +1,24 @@
 package perk
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
+	"example.com/perks/cli/session"
 )
 
 // redeemColumns are the columns of a file of redemptions to make. What only the service decides, as exports of redemptions
@@ -48,4 +63,287 @@ func readID(into *string, value bulk.Value, rule func(string) string, problems a
 	if problem != "" {
 		problems.Add(value.Name, "%s", problem)
 	}
+}
+
+// redeemer makes the tasks of a run that redeems.
+type redeemer struct {
+	connect func() (*client.Client, error)
+	columns *bulk.KnownColumns
+	perks   knownPerks
+
+	assumeMine bool // nobody else redeems for the users of the file
+}
+
+func newRedeemer(connect func() (*client.Client, error)) *redeemer {
+	return &redeemer{connect: connect, columns: redeemColumns()}
+}
+
+func (r *redeemer) work() bulk.Work {
+	return bulk.Work{Name: "perk redeem", Parse: r.parse, HonoursKeys: r.honoursKeys, Shared: !r.assumeMine}
+}
+
+func (r *redeemer) honoursKeys() bool {
+	c, err := r.connect()
+	return err == nil && c.HonoursKeys()
+}
+
+func (r *redeemer) parse(row rows.Row) (bulk.Task, error) {
+	parsed, err := parseRedeemRow(r.columns, row)
+	if err != nil {
+		return nil, err
+	}
+	return &redeemTask{r, parsed}, nil
+}
+
+// redeemTask redeems one perk for one user.
+type redeemTask struct {
+	*redeemer
+	redeemRow
+}
+
+// Subject is the one place that a user has on a perk, whichever case their UUIDs are written in.
+func (t *redeemTask) Subject() string {
+	return api.LowerUUID(t.perkID) + "\x00" + api.LowerUUID(t.request.UserID)
+}
+
+func (t *redeemTask) Do(ctx context.Context, key string) (bulk.Outcome, error) {
+	c, err := t.connect()
+	if err != nil {
+		return bulk.Outcome{}, err
+	}
+	redemption, _, err := c.Redeem(ctx, t.perkID, t.request, key)
+	if err != nil {
+		return bulk.Outcome{}, err
+	}
+	return outcomeOf(redemption), nil
+}
+
+func (t *redeemTask) Done(ctx context.Context, since time.Time, taken func(id string) bool) (bulk.Outcome, bool, error) {
+	c, err := t.connect()
+	if err != nil {
+		return bulk.Outcome{}, false, err
+	}
+	redemption, found, err := c.FindRedemption(ctx, t.perkID, t.request, since, taken)
+	if err != nil || !found {
+		return bulk.Outcome{}, false, err
+	}
+	return outcomeOf(redemption), true, nil
+}
+
+// Check asks whether the user could redeem the perk now.
+func (t *redeemTask) Check(ctx context.Context) (string, []session.Change, error) {
+	c, err := t.connect()
+	if err != nil {
+		return "", nil, err
+	}
+	perk, err := t.perks.find(ctx, c, t.perkID)
+	if err != nil {
+		return "", nil, err
+	}
+	message, err := perk.predict(ctx, c, t.request.UserID, time.Now())
+	return message, nil, err
+}
+
+// After says that the user has one place on a perk.
+func (t *redeemTask) After(line int) error {
+	return api.Errorf(api.CodeAlreadyRedeemed, "Line %d redeems perk %q for user %q already.", line, t.perkID, t.request.UserID)
+}
+
+func outcomeOf(redemption api.Redemption) bulk.Outcome {
+	return bulk.Outcome{ID: redemption.ID, Status: http.StatusCreated}
+}
+
+// maxKnownPerks bounds what is remembered. Files are about few perks; one that is not asks more often.
+const maxKnownPerks = 4096
+
+// maxLookedAt bounds the pages that a prediction reads of a user's list.
+const maxLookedAt = 20
+
+// knownPerks remembers which perks there are and are not, so that a million rows about ten perks ask ten times.
+type knownPerks struct {
+	asking singleflight.Group
+
+	mu      sync.Mutex
+	answers map[string]knownPerk
+}
+
+// knownPerk is what a prediction needs of a perk, or why there is none.
+type knownPerk struct {
+	id, title, city    string // the id as the service spells it
+	validFrom, validTo *time.Time
+	err                error
+}
+
+// find asks for the perk if it is not known.
+func (p *knownPerks) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
+	answer, _, _ := p.asking.Do(id, func() (any, error) {
+		answer, known := p.recall(id)
+		if !known {
+			perk, err := c.Perk(ctx, id)
+			answer = knownPerk{perk.ID, perk.Title, perk.City, perk.ValidFrom, perk.ValidTo, err}
+			p.remember(id, answer)
+		}
+		return answer, nil
+	})
+	perk := answer.(knownPerk)
+	return perk, perk.err
+}
+
+func (p *knownPerks) recall(id string) (answer knownPerk, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answer, known = p.answers[id]
+	return answer, known
+}
+
+// remember keeps what the service said for sure; after any other failure it is asked again.
+func (p *knownPerks) remember(id string, answer knownPerk) {
+	if answer.err != nil && api.CodeOf(answer.err) != api.CodeNotFound {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.answers == nil || len(p.answers) >= maxKnownPerks {
+		p.answers = map[string]knownPerk{}
+	}
+	p.answers[id] = answer
+}
+
+// predict finds out by reading alone whether the user could redeem the perk now. That the service lists the perk among those
+// that are available to the user settles it; otherwise it looks for the reason, in the order in which the service does.
+func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string, err error) {
+	available, whole, err := p.isAvailable(ctx, c, userID)
+	switch {
+	case err != nil:
+		return "", err
+	case available:
+		return fmt.Sprintf("User %q can redeem perk %q now.", userID, p.id), nil
+	}
+	redeemed, _, err := p.isRedeemed(ctx, c, userID)
+	switch {
+	case err != nil:
+		return "", err
+	case redeemed:
+		return "", api.Errorf(api.CodeAlreadyRedeemed, "User %q has already redeemed perk %q.", userID, p.id)
+	case p.validFrom != nil && now.Before(*p.validFrom):
+		return "", api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", p.id, p.validFrom.UTC().Format(time.RFC3339))
+	case p.validTo != nil && !now.Before(*p.validTo):
+		return "", api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", p.id, p.validTo.UTC().Format(time.RFC3339))
+	case whole:
+		return "", api.Errorf(api.CodeSoldOut, "Perk %q is sold out: it is not among the perks that user %q can redeem now.", p.id, userID)
+	}
+	return fmt.Sprintf("User %q may be able to redeem perk %q, but the list of perks is too long to tell whether it is in stock.", userID, p.id), nil
+}
+
+// isAvailable looks for the perk in the user's list, narrowed by what the perk itself says. A server that does not know these
+// filters sends all of the list; whole is false where that is too long to read.
+func (p knownPerk) isAvailable(ctx context.Context, c *client.Client, userID string) (found, whole bool, err error) {
+	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, Query: p.title}
+	if strings.TrimSpace(p.city) == p.city { // our server trims the filter, but not the perk's city
+		options.City = p.city
+	}
+	return contains(c.UserPerkPages(ctx, userID, options), func(perk api.Perk) bool { return perk.ID == p.id })
+}
+
+// isRedeemed tells whether the user holds a redemption of the perk that was not rejected.
+func (p knownPerk) isRedeemed(ctx context.Context, c *client.Client, userID string) (found, whole bool, err error) {
+	return contains(c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}), func(r api.Redemption) bool {
+		return r.PerkID == p.id && r.Status != api.StatusRejected
+	})
+}
+
+// contains looks for an item in the first pages of a list; whole tells whether those are all of it, or as many as it took.
+func contains[T any](pages iter.Seq2[api.Page[T], error], wanted func(T) bool) (found, whole bool, err error) {
+	read := 0
+	for page, err := range pages {
+		if err != nil {
+			return false, false, err
+		}
+		if slices.ContainsFunc(page.Data, wanted) {
+			return true, true, nil
+		}
+		if read++; read == maxLookedAt {
+			return false, false, nil
+		}
+	}
+	return false, true, nil
+}
+
+// metadataFamily begins the names of CSV columns that hold one member of the metadata each, as text.
+const metadataFamily = "metadata."
+
+// readMetadata returns the metadata of a row as a compact object, nil if the row has none.
+func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.RawMessage {
+	whole, isWhole := values["metadata"]
+	members := metadataMembers(values)
+	column := "metadata"
+	var metadata json.RawMessage
+	switch {
+	case isWhole && len(members) > 0:
+		problems.Add(column, "must be empty where a column such as %sKEY holds something", metadataFamily)
+	case isWhole:
+		metadata = rawMember(row, whole)
+	case len(members) > 0:
+		column = metadataFamily + "KEY"
+		metadata, _ = encode(members) // cannot fail: it is texts by texts
+	}
+	if metadata == nil {
+		return nil
+	}
+	metadata, problem := compactMetadata(metadata)
+	if problem != "" {
+		problems.Add(column, "%s", problem)
+	}
+	return metadata
+}
+
+func metadataMembers(values bulk.Row) map[string]string {
+	members := map[string]string{}
+	for name, value := range values {
+		if key, ok := strings.CutPrefix(name, metadataFamily); ok {
+			var text string
+			_ = value.Text(&text) // a cell always is a text
+			members[key] = text
+		}
+	}
+	return members
+}
+
+// rawMember returns the metadata as it stands in the cell or in the object.
+func rawMember(row rows.Row, value bulk.Value) json.RawMessage {
+	if row.Object == nil {
+		var text string
+		_ = value.Text(&text)
+		return json.RawMessage(text)
+	}
+	var object struct {
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	_ = json.Unmarshal(row.Object, &object) // it was read once already
+	return object.Metadata
+}
+
+// compactMetadata applies the service's rules. The problem is the end of a sentence, "" if nothing is wrong.
+func compactMetadata(metadata json.RawMessage) (compact json.RawMessage, problem string) {
+	var text bytes.Buffer
+	switch err := json.Compact(&text, metadata); {
+	case err != nil:
+		return nil, "must be a JSON object"
+	case text.String() == "null":
+		return nil, ""
+	case text.Bytes()[0] != '{':
+		return nil, "must be a JSON object"
+	case text.Len() > api.MaxMetadata:
+		return nil, fmt.Sprintf("must be at most %d bytes", api.MaxMetadata)
+	}
+	return text.Bytes(), ""
+}
+
+// encode leaves < > & as they are: escaped they are six times as long, and metadata has a longest length.
+func encode(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return text.Bytes(), err
 }

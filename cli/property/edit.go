@@ -2,10 +2,20 @@ package property
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -100,4 +110,322 @@ func (e *edit) rehearse(ctx context.Context, change agreed) error {
 // heading is what the text in the editor begins with.
 func (e *edit) heading() string {
 	return fmt.Sprintf("Property %d at %s", e.id, e.connection)
+}
+
+// baseSuffix names the file beside a draft that says what the draft is a change to.
+const baseSuffix = ".before.json"
+
+// base is the version of a property that an edit began with.
+type base struct {
+	APIURL   string       `json:"api_url"`
+	ID       int64        `json:"id"`
+	ETag     string       `json:"etag"`
+	Property api.Property `json:"property"`
+
+	sheet sheet
+}
+
+// begin reads the property and lays out the text: a new one, or one that was kept.
+func (e *edit) begin(ctx context.Context) error {
+	if e.resume != "" {
+		return e.begunBefore(ctx)
+	}
+	current, err := e.read(ctx)
+	if err != nil {
+		return err
+	}
+	e.base = current
+	e.untouched = current.sheet.write(e.heading())
+	if e.draft, err = newDraftFile(fmt.Sprintf("property-%d.yaml", e.id), e.untouched); err != nil {
+		return err
+	}
+	return e.rememberBase()
+}
+
+// begunBefore takes up a text that was kept. What became of the property since is put into it if it can be read, and
+// otherwise when it is sent.
+func (e *edit) begunBefore(ctx context.Context) error {
+	path, err := filepath.Abs(e.resume)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return command.Usagef("There is no text to go on with in %s.", e.resume)
+	}
+	e.draft = &draftFile{Path: path}
+	text, err := e.draft.Read()
+	if err != nil {
+		return err
+	}
+	current, err := e.read(ctx)
+	if err != nil {
+		return err
+	}
+	known, err := e.recallBase()
+	if err != nil {
+		return err
+	}
+	if e.base = current; known == nil {
+		return nil
+	}
+	e.base = *known
+	edited := readSheet(text)
+	_, wrong := edited.problems(e.base.sheet)
+	if edited.syntax != nil || len(wrong) > 0 || len(current.sheet.changesTo(e.base.sheet)) == 0 {
+		return nil
+	}
+	return e.catchUp(edited.sheet, current)
+}
+
+// read asks for the property as it is now.
+func (e *edit) read(ctx context.Context) (base, error) {
+	c, connection, err := e.afresh().Connect()
+	if err != nil {
+		return base{}, err
+	}
+	e.connection = connection
+	property, etag, err := c.Property(ctx, e.id)
+	if err != nil {
+		return base{}, err
+	}
+	fields, err := sheetOf(property)
+	return base{connection.APIURL, e.id, etag, property, fields}, err
+}
+
+// afresh is a session whose --timeout begins now: a person has been thinking.
+func (e *edit) afresh() *session.Session {
+	if e.session.Flags.Timeout == 0 {
+		return e.session
+	}
+	s := session.New(e.session.Streams, e.session.Env, e.session.Version)
+	s.Flags, s.Output = e.session.Flags, e.session.Output
+	return s
+}
+
+func (e *edit) rememberBase() error {
+	text, err := json.Marshal(e.base)
+	if err != nil {
+		return err
+	}
+	return command.WritePrivate(e.draft.Beside(baseSuffix), text)
+}
+
+// recallBase returns nil if nothing is known of how the text began, as of one that has been moved.
+func (e *edit) recallBase() (*base, error) {
+	text, err := os.ReadFile(e.draft.Beside(baseSuffix))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	var b base
+	if err == nil {
+		err = json.Unmarshal(text, &b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what the text began with: %w", err)
+	}
+	if b.ID != e.id || b.APIURL != e.connection.APIURL {
+		return nil, command.Usagef("The text in %s belongs to %s at %s.", e.resume, name(b.ID), b.APIURL)
+	}
+	b.sheet, err = sheetOf(b.Property)
+	return &b, err
+}
+
+// kept adds to a failure where the text is and how to go on with it. Without anything of the person's in it, it goes.
+func (e *edit) kept(err error) error {
+	advice := e.keep()
+	if advice == "" {
+		return err
+	}
+	var advised *command.Advised
+	var refused *client.Error
+	switch {
+	case errors.As(err, &advised):
+		advice = advised.Advice + "\n" + advice
+	case errors.As(err, &refused) && refused.Status == http.StatusForbidden:
+		advice = "See which client you are: perksctl auth status\n" + advice
+	}
+	return &command.Advised{Err: err, Advice: advice}
+}
+
+// keep says where the text is, or removes it if it is not worth keeping.
+func (e *edit) keep() (advice string) {
+	if e.draft == nil {
+		return ""
+	}
+	if text, err := e.draft.Read(); err == nil && withoutNotes(text) == e.untouched {
+		e.draft.Discard()
+		return ""
+	}
+	if _, err := os.Stat(e.draft.Path); os.IsNotExist(err) {
+		return ""
+	}
+	line := e.session.CommandLine("property", "edit", strconv.FormatInt(e.id, 10), "--resume", e.draft.Path)
+	return "Your text is kept in " + e.draft.Path + ". Go on with it:\n  " + command.Quote(line)
+}
+
+// edit is one property on its way through an editor. The draft is the one place where the person's text is.
+type edit struct {
+	*editOptions
+	editor     textEditor
+	interrupts *Interrupts
+	connection session.Connection
+
+	base      base
+	draft     *draftFile
+	untouched string // the text as it was first laid out
+	open      bool   // the editor has to open before the text is read
+	refused   string // the text as it was opened again because something in it was wrong
+	merges    int
+}
+
+// agreed is a change that was sent, or is to be rehearsed.
+type agreed struct {
+	patch  api.PropertyPatch
+	answer string
+}
+
+const nothingChanged = "Nothing was changed."
+
+// settleOn goes round, from the editor to the question to the service, until the property is as the text says or somebody
+// gives up.
+func (e *edit) settleOn(ctx context.Context) (agreed, error) {
+	for {
+		patch, err := e.edited(ctx)
+		switch {
+		case err != nil:
+			return agreed{}, err
+		case patch.IsEmpty():
+			e.session.Streams.Note(nothingChanged)
+			e.draft.Discard()
+			return agreed{answer: nothingChanged}, nil
+		}
+		e.showChange()
+		if e.dryRun {
+			return agreed{patch: patch}, nil
+		}
+		if again, err := e.ask(ctx); err != nil {
+			return agreed{}, err
+		} else if again {
+			e.open = true
+			continue
+		}
+		answer, err := e.send(ctx, patch)
+		if err == nil {
+			e.draft.Discard()
+			return agreed{patch, answer}, nil
+		}
+		if err := e.answerTo(ctx, err); err != nil {
+			return agreed{}, err
+		}
+	}
+}
+
+// edited opens the editor, if it has to, until the text can be sent.
+func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
+	for {
+		if e.open {
+			err := e.editor.Open(ctx, e.session.Streams, e.interrupts, e.draft.Path)
+			if err != nil {
+				return api.PropertyPatch{}, err
+			}
+		}
+		text, err := e.draft.Read()
+		if err != nil {
+			return api.PropertyPatch{}, err
+		}
+		if e.open && e.refused != "" && text == e.refused {
+			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled; nothing was changed. What was wrong with the text still is."}
+		}
+		e.open, e.refused = true, ""
+		read := readSheet(text)
+		if read.isEmpty() {
+			e.untouched = withoutNotes(text) // there is nothing to keep
+			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled, because the text is empty; nothing was changed."}
+		}
+		patch, wrong := read.problems(e.base.sheet)
+		if read.syntax == nil && len(wrong) == 0 {
+			e.noteTakenOut(read.sheet)
+			return patch, nil
+		}
+		if err := e.openAgain(notesAbout(read, wrong), wrongText(read, wrong)); err != nil {
+			return api.PropertyPatch{}, err
+		}
+	}
+}
+
+// openAgain lets a person put right what is wrong; where there is none, that is the end.
+func (e *edit) openAgain(n notes, otherwise error) error {
+	if !e.session.Streams.CanAsk() {
+		return otherwise
+	}
+	text, err := e.draft.Read()
+	if err != nil {
+		return err
+	}
+	e.open, e.refused = true, annotate(text, n)
+	return e.draft.Write(e.refused)
+}
+
+func notesAbout(read reading, wrong api.FieldErrors) notes {
+	if read.syntax != nil {
+		return notes{top: []string{"This is not valid YAML: " + read.sentence(1) + "."}}
+	}
+	return notesOf(wrong)
+}
+
+func notesOf(wrong api.FieldErrors) notes {
+	var n notes
+	for field, messages := range wrong {
+		for _, message := range messages {
+			n.add(field, field+" "+message)
+		}
+	}
+	return n
+}
+
+func wrongText(read reading, wrong api.FieldErrors) error {
+	if read.syntax != nil {
+		return command.Usagef("The property was not changed, because the text is not valid YAML: %s.", read.sentence(0))
+	}
+	return &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: wrong}
+}
+
+func (e *edit) noteTakenOut(s sheet) {
+	if names := s.takenOut(); len(names) > 0 {
+		e.session.Streams.Note("Not in the text, so left as they are: %s.", strings.Join(names, ", "))
+	}
+}
+
+// showChange shows what is about to change. Before a question it is not silenced.
+func (e *edit) showChange() {
+	s := e.session.Streams
+	if s.Quiet && (e.yes || e.dryRun) {
+		return
+	}
+	text, _ := e.draft.Read() // what could be read a moment ago
+	s.Show(writeDiff(s, e.base.sheet, readSheet(text).sheet.changesTo(e.base.sheet)))
+}
+
+// ask lets a person decide; again is that the editor is to open once more.
+func (e *edit) ask(ctx context.Context) (again bool, err error) {
+	if e.yes {
+		return false, nil
+	}
+	question := fmt.Sprintf("Change %s at %s? [y]es, [e]dit again, [n]o: ", name(e.id), e.connection)
+	for {
+		answer, err := e.session.Streams.Ask(ctx, question)
+		isEnd := errors.Is(err, io.EOF)
+		if err != nil && !isEnd {
+			return false, err
+		}
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		switch {
+		case slices.Contains([]string{"y", "yes"}, answer):
+			return false, nil
+		case slices.Contains([]string{"e", "edit"}, answer):
+			return true, nil
+		case isEnd || slices.Contains([]string{"n", "no"}, answer):
+			return false, &command.Cancelled{Message: "Cancelled; nothing was changed."}
+		}
+	}
 }

@@ -3,12 +3,21 @@ package property
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/session"
 )
 
 // maxMerges ends an edit that nobody watches, if others change the property as fast as it is sent.
@@ -114,4 +123,175 @@ func (e *edit) catchUp(edited sheet, current base) error {
 	}
 	e.base, e.open = current, len(both) > 0
 	return e.rememberBase()
+}
+
+// change is what became of a field that somebody else changed while it was being edited.
+type change struct {
+	field                string
+	before, theirs, mine value
+
+	// mineToo says that it was edited as well, and to something else: only a person can tell which is right.
+	mineToo bool
+}
+
+// merge puts the edited fields over what the property has become. A field that only one side changed is as that side has
+// it; of one that both changed, mine stays and is a conflict unless both agree.
+func merge(before, mine, theirs sheet) (merged sheet, changed []change) {
+	edited := mine.changesTo(before)
+	merged = edited.over(theirs)
+	for _, field := range api.PropertyPatchFields() {
+		if same(field, before[field], theirs[field]) {
+			continue
+		}
+		c := change{field: field, before: before[field], theirs: theirs[field], mine: merged[field]}
+		c.mineToo = !same(field, c.mine, c.theirs)
+		changed = append(changed, c)
+	}
+	return merged, changed
+}
+
+func conflicts(changed []change) []string {
+	var fields []string
+	for _, c := range changed {
+		if c.mineToo {
+			fields = append(fields, c.field)
+		}
+	}
+	return fields
+}
+
+// besideConflicts is what stands beside the fields that both sides changed: what it was, and what somebody else made of it.
+func besideConflicts(changed []change) notes {
+	var n notes
+	for _, c := range changed {
+		if c.mineToo {
+			n.add(c.field, "Somebody else changed this too. Yours stands below; theirs is:")
+			n.add(c.field, indented(writeField(c.field, c.theirs))...)
+			n.add(c.field, "and before that it was:")
+			n.add(c.field, indented(writeField(c.field, c.before))...)
+		}
+	}
+	return n
+}
+
+// contextLines is how many unchanged lines are shown around the changed ones of a long text.
+const contextLines = 2
+
+// widestInMessage is the longest value that a message shows whole.
+const widestInMessage = 60
+
+const (
+	red   = "\x1b[31m"
+	green = "\x1b[32m"
+	reset = "\x1b[0m"
+)
+
+// writeDiff returns what would become of the fields of after, each as the sheet shows it: lines that go behind a minus,
+// lines that come behind a plus.
+func writeDiff(s *command.Streams, before, after sheet) string {
+	var out strings.Builder
+	for _, field := range after.fields() {
+		old, edited := writeField(field, before[field]), writeField(field, after[field])
+		diff, err := udiff.ToUnifiedDiff("", "", old, udiff.Lines(old, edited), contextLines)
+		if err != nil {
+			continue // not reached: the edits are those of this very text
+		}
+		for i, hunk := range diff.Hunks {
+			if i > 0 || hunk.FromLine > 1 {
+				fmt.Fprintf(&out, "  %s ...\n", field)
+			}
+			for _, line := range hunk.Lines {
+				out.WriteString(paintLine(s, line.Kind, strings.TrimSuffix(display.Text(line.Content), "\n")))
+			}
+		}
+	}
+	return out.String()
+}
+
+func paintLine(s *command.Streams, kind udiff.OpKind, line string) string {
+	mark, colour := "  ", ""
+	switch kind {
+	case udiff.Delete:
+		mark, colour = "- ", red
+	case udiff.Insert:
+		mark, colour = "+ ", green
+	}
+	if !s.Colour || colour == "" {
+		return mark + line + "\n"
+	}
+	return colour + mark + line + reset + "\n"
+}
+
+// writeMeanwhile tells field by field what somebody else changed, what it was before, and what was made of it here.
+func writeMeanwhile(changed []change) string {
+	var out strings.Builder
+	for _, c := range changed {
+		fmt.Fprintf(&out, "  %s\n    before: %s\n    theirs: %s\n", c.field, short(c.before), short(c.theirs))
+		if c.mineToo {
+			fmt.Fprintf(&out, "    yours:  %s\n", short(c.mine))
+		}
+	}
+	return out.String()
+}
+
+// short is a value on one line, cut if need be.
+func short(v value) string {
+	line := v.text
+	switch {
+	case v.null:
+		return "null"
+	case v.list != nil:
+		line = strings.Join(v.list, ", ")
+	}
+	if line == "" {
+		return "(empty)"
+	}
+	runes := []rune(display.Line(line))
+	if len(runes) > widestInMessage {
+		return string(runes[:widestInMessage]) + "..."
+	}
+	return string(runes)
+}
+
+func indented(lines string) []string {
+	var out []string
+	for line := range strings.Lines(lines) {
+		out = append(out, "  "+strings.TrimSuffix(line, "\n"))
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// lookTime is how long the search for a lost answer may take. It is not part of --timeout, which may have ended already.
+const lookTime = 5 * time.Second
+
+// found reads the property after a change of which no answer told, and tells whether the change was made. Anything but a
+// lost answer, and an interrupted command, is not looked into.
+func found(ctx context.Context, s *session.Session, c *client.Client, id int64, lost error, made func(api.Property, error) bool) bool {
+	if !client.OutcomeUnknown(lost) || ctx.Err() != nil {
+		return false
+	}
+	property, _, err := c.Until(time.Now().Add(lookTime)).Property(ctx, id)
+	if !made(property, err) {
+		return false
+	}
+	s.Streams.Note("No answer told of it, but the change of %s was made.", name(id))
+	return true
+}
+
+// isGone tells whether a property that was read is not there any more.
+func isGone(_ api.Property, err error) bool { return client.Missing(err) }
+
+// settle adds advice to a failure, and to an unknown outcome how to find out. Updating or deleting again does no harm, but
+// reading tells.
+func settle(s *session.Session, id int64, err error, advice ...string) error {
+	if client.OutcomeUnknown(err) {
+		look := s.CommandLine("property", "get", strconv.FormatInt(id, 10))
+		advice = append(advice, "See how it is now:\n  "+command.Quote(look))
+	}
+	if len(advice) == 0 {
+		return err
+	}
+	return &command.Advised{Err: err, Advice: strings.Join(advice, "\n")}
 }

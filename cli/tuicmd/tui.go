@@ -5,24 +5,33 @@
 package tuicmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
 	"syscall"
+	"time"
 
+	"github.com/muesli/cancelreader"
 	"github.com/muesli/termenv"
 	"github.com/spf13/cobra"
-
-	_ "example.com/perks/tui/background" // before bubbletea, see there
+	"golang.org/x/term"
 
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/tui"
 	"example.com/perks/tui/accessible"
+	"example.com/perks/tui/actions"
+	_ "example.com/perks/tui/background" // before bubbletea, see there
 	"example.com/perks/tui/widget"
 )
 
@@ -167,4 +176,181 @@ func folderOf(s *session.Session) (string, error) {
 		return "", err
 	}
 	return filepath.Dir(string(file)), nil
+}
+
+// look decides about theme and colours: the flag comes first, then --no-color, then the configuration, then NO_COLOR and its
+// kind. Only where none of them says anything, the terminal is asked whether it is light or dark.
+func (o *options) look(chosen widget.ThemeName) (widget.ThemeName, termenv.Profile) {
+	s := o.session
+	terminal := termenv.NewOutput(s.Streams.Out)
+	open := chosen == "" || chosen == widget.AutoTheme && o.theme == ""
+	switch {
+	case o.theme == "" && s.Flags.NoColour, open && !s.Streams.ColourOut, chosen == widget.NoTheme:
+		return widget.NoTheme, termenv.Ascii
+	case open || chosen == widget.AutoTheme:
+		chosen = widget.LightTheme
+		if o.isDark() {
+			chosen = widget.DarkTheme
+		}
+	}
+	return chosen, terminal.ColorProfile()
+}
+
+// binding is an action with its keys, as the configuration names them.
+type binding struct {
+	Action string   `json:"action"`
+	Keys   []string `json:"keys"`
+	Does   string   `json:"does"`
+}
+
+// bindings returns every action in the order of the help.
+func bindings(keys *actions.Registry) []binding {
+	var list []binding
+	for _, action := range keys.Actions() {
+		names := []string{}
+		for _, key := range action.Keys {
+			if key == " " {
+				key = blank
+			}
+			names = append(names, key)
+		}
+		list = append(list, binding{string(action.ID), names, action.Name})
+	}
+	return list
+}
+
+// unread is how many notices wait at most; those beyond are dropped. Who is told that much reads none of it.
+const unread = 32
+
+// notices is a writer in the place of standard error: what is told there, line by line, becomes messages of the terminal UI,
+// over whose screen it would be written otherwise.
+type notices struct {
+	texts chan string
+
+	mu   sync.Mutex
+	rest []byte // of a line that has not ended
+}
+
+func newNotices() *notices { return &notices{texts: make(chan string, unread)} }
+
+// Write takes text. It never fails and never waits.
+func (n *notices) Write(text []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.rest = append(n.rest, text...)
+	for {
+		line, rest, ended := bytes.Cut(n.rest, []byte("\n"))
+		if !ended {
+			return len(text), nil
+		}
+		n.tell(string(line))
+		n.rest = rest
+	}
+}
+
+func (n *notices) tell(line string) {
+	if warning, ok := strings.CutPrefix(line, "warning: "); ok {
+		line = "Warning: " + warning
+	}
+	if strings.TrimSpace(line) == "" {
+		return
+	}
+	select {
+	case n.texts <- line:
+	default:
+	}
+}
+
+// keepCrash keeps the report of a fault in the program, in the place of the last one, where only its owner can read it: it may
+// hold what was on the screen.
+func keepCrash(folder, version, report string) (string, error) {
+	if folder == "" {
+		return "", errors.New("there is no folder for it")
+	}
+	path := filepath.Join(folder, "tui-crash.txt")
+	text := fmt.Sprintf("perksctl %s (%s, %s/%s) at %s\n\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		time.Now().UTC().Format(time.RFC3339), report)
+	return path, command.WritePrivate(path, []byte(text))
+}
+
+// answerTime is how long a terminal may take to say what its background is. Every one that answers at all answers the second
+// question, so that only those that are silent are waited for.
+const answerTime = time.Second
+
+// The questions: which colour is the background (OSC 11), and what are you (DA1).
+const (
+	askBackground = "\x1b]11;?\x1b\\"
+	askKind       = "\x1b[c"
+)
+
+// isDark asks the terminal, and otherwise the environment. One of which nothing is known is taken for dark, as most are.
+func (o *options) isDark() bool {
+	s := o.session
+	in, isFile := s.Streams.In.(*os.File)
+	if out, ok := s.Streams.Out.(*os.File); ok && isFile {
+		if dark, known := darkness(ask(in, out, answerTime)); known {
+			return dark
+		}
+	}
+	_, background, _ := strings.Cut(s.Env("COLORFGBG"), ";")
+	colour, err := strconv.Atoi(background[strings.LastIndex(background, ";")+1:])
+	return err != nil || colour < 7 || colour == 8
+}
+
+// ask returns what the terminal answers within the time, as far as it has come.
+func ask(in, out *os.File, within time.Duration) string {
+	before, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = term.Restore(int(in.Fd()), before) }()
+	reader, err := cancelreader.NewReader(in)
+	if err != nil {
+		return ""
+	}
+	defer reader.Close()
+	timer := time.AfterFunc(within, func() { reader.Cancel() })
+	defer timer.Stop()
+	if _, err := out.WriteString(askBackground + askKind); err != nil {
+		return ""
+	}
+	var answer strings.Builder
+	part := make([]byte, 256)
+	for answer.Len() < 4096 {
+		n, err := reader.Read(part)
+		answer.Write(part[:n])
+		if err != nil || toldKind(answer.String()) {
+			break
+		}
+	}
+	return answer.String()
+}
+
+// toldKind tells whether the answer to the second question is complete: ESC [ ? numbers c.
+func toldKind(answer string) bool {
+	_, kind, began := strings.Cut(answer, "\x1b[?")
+	return began && strings.HasPrefix(strings.TrimLeft(kind, "0123456789;"), "c")
+}
+
+// darkness reads an answer such as ESC ] 11 ; rgb:ffff/ffff/ffff ESC \.
+func darkness(answer string) (dark, known bool) {
+	_, colour, ok := strings.Cut(answer, "\x1b]11;rgb")
+	if !ok {
+		return false, false
+	}
+	colour = strings.TrimPrefix(strings.TrimPrefix(colour, "a"), ":")
+	colour = colour[:len(colour)-len(strings.TrimLeft(colour, "0123456789abcdefABCDEF/"))]
+	parts := strings.Split(colour, "/")
+	if len(parts) < 3 {
+		return false, false
+	}
+	brightness := 0.0
+	for i, weight := range []float64{0.299, 0.587, 0.114} {
+		value, err := strconv.ParseUint(parts[i], 16, 16)
+		if err != nil {
+			return false, false
+		}
+		brightness += weight * float64(value) / float64(uint64(1)<<(4*len(parts[i]))-1)
+	}
+	return brightness < 0.5, true
 }

@@ -74,7 +74,7 @@ func TestWhatPerksctlStartsIsKnown(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	if want := []string{"cli/property/open.go", "tui/desktop.go"}; !slices.Equal(found, want) {
+	if want := []string{"cli/property/editor.go", "tui/desktop.go"}; !slices.Equal(found, want) {
 		t.Errorf("children are started in %q, want %q", found, want)
 	}
 	text, err := os.ReadFile("main.go")

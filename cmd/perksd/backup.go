@@ -1,13 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/server/auth"
 	"example.com/perks/store"
+	"example.com/perks/store/sqlite"
 )
 
 func (p *program) backupCommand() *cobra.Command {
@@ -44,4 +53,331 @@ func (p *program) backUp(ctx context.Context, path string) error {
 	}
 	_, err = fmt.Fprintf(p.stdout, "Backed up %s%s to %s (%.1f MiB).\n", p.ifSandbox("the sandbox "), db.name(), path, float64(made.Size())/(1<<20))
 	return err
+}
+
+type restoreOptions struct {
+	former string // --former
+	forget bool   // --forget-revocations
+}
+
+// carriesOver reports whether the database has been restored, so that only clients and signing keys are copied to it.
+func (o restoreOptions) carriesOver(args []string) bool {
+	return o.former != "" || o.forget && len(args) == 0
+}
+
+func (p *program) restoreCommand() *cobra.Command {
+	var o restoreOptions
+	cmd := &cobra.Command{
+		Use:   "restore [FILE]",
+		Short: "Put a backup in the place of a database",
+		Long: "Put a copy of a backup, as 'perksd backup' makes it, in the place of a SQLite database. Stop the server first: while anything uses\n" +
+			"the database, nothing is done.\n\n" +
+			"The backup is checked before anything is changed, and migrated to the version of this program. The former database is kept\n" +
+			"beside the new one, under the name that is printed. What came after the backup is not in it: redemptions made since then are forgotten,\n" +
+			"and can be made once more.\n\n" +
+			"Clients and signing keys are not restored. What was disabled, rotated, narrowed or dropped after the backup stays so, and clients made\n" +
+			"since are kept. A signing key that was rotated since is dropped, so clients have to get new tokens. The command lists each difference\n" +
+			"from the backup, and so does the audit log. If the database to be replaced is missing, damaged or not a later state of the backup,\n" +
+			"nothing is restored without --forget-revocations.\n\n" +
+			"PostgreSQL has pg_restore: 'perksd restore FILE' prints how to call it. It fills a database beside the former one. Then 'perksd restore\n" +
+			"--former ADDRESS' copies clients and signing keys from the former one to that of --database.",
+		Example: "  perksd restore perks-2026-01-31.db",
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if o.carriesOver(args) {
+			return arguments()(cmd, args)
+		}
+		return arguments("FILE")(cmd, args)
+	}
+	cmd.Flags().StringVar(&o.former, "former", "", "the `ADDRESS` of the PostgreSQL database that the one of --database takes the place of")
+	cmd.Flags().BoolVar(&o.forget, "forget-revocations", false, "restore even if perksd can't tell what was revoked after the backup")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		db, err := parseDatabase(p.database)
+		switch {
+		case err != nil:
+			return err
+		case o.carriesOver(args):
+			return p.carryOver(cmd.Context(), db, o)
+		}
+		return p.restore(cmd.Context(), db, args[0], o)
+	}
+	return cmd
+}
+
+func (p *program) restore(ctx context.Context, db database, backup string, o restoreOptions) error {
+	r := p.newRestoration(o.forget)
+	former, err := db.restore(ctx, backup, r)
+	if err != nil {
+		return err
+	}
+	if former != "" {
+		former = " The former one is " + former + "."
+	}
+	_, err = fmt.Fprintf(p.stdout, "Restored %s from %s.%s\n%s", db.name(), backup, former, r.report())
+	return err
+}
+
+// carryOver is the last step of restoring a database of PostgreSQL, which pg_restore has filled.
+func (p *program) carryOver(ctx context.Context, db database, o restoreOptions) error {
+	if _, isFile := db.(sqliteFile); isFile {
+		return usageError{errors.New("name the backup: perksd restore FILE; over SQLite the former database is the file that is replaced")}
+	}
+	if setUp, err := isSetUp(ctx, db); err != nil || !setUp {
+		return cmp.Or(err, fmt.Errorf("perksd was never set up in the database %s; fill it with pg_restore first, as 'perksd restore FILE' says", db.name()))
+	}
+	r := p.newRestoration(o.forget)
+	if err := r.lookAt(ctx, o.former, db); err != nil {
+		return err
+	}
+	if err := withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), func(restored store.Store) error { return r.applyTo(ctx, restored) }); err != nil {
+		return fmt.Errorf("%w.\nIf this or an earlier attempt has changed anything, drop the database %s, make and fill it again, as 'perksd restore FILE' says", err, db.name())
+	}
+	_, err := fmt.Fprintf(p.stdout, "Copied clients and signing keys to %s.\n%s", db.name(), r.report())
+	return err
+}
+
+// lookAt is readFormer for a PostgreSQL database beside the restored one.
+func (r *restoration) lookAt(ctx context.Context, address string, restored database) error {
+	if address == "" {
+		r.readFormer(ctx, nil, errors.New("--former does not name it"))
+		return nil
+	}
+	former, err := parseDatabase(address)
+	if err != nil {
+		return err
+	}
+	if err := requireMigrated(ctx, former); err != nil {
+		r.readFormer(ctx, nil, err)
+		return nil
+	}
+	if same, err := restored.is(ctx, former); err != nil || same {
+		return cmp.Or(err, error(usageError{errors.New("--former and --database name the same database")}))
+	}
+	return withOpen(ctx, former, slog.New(slog.DiscardHandler), func(db store.Store) error { r.readFormer(ctx, db, nil); return nil })
+}
+
+func (f sqliteFile) restore(ctx context.Context, backup string, r *restoration) (former string, err error) {
+	former, err = sqlite.Restore(ctx, backup, string(f), r.at, sqlite.CarryOver{
+		Former:   func(former *sqlite.DB, err error) { r.readFormer(ctx, former, err) },
+		Restored: func(restored *sqlite.DB) error { return r.applyTo(ctx, restored) },
+	})
+	if errors.Is(err, sqlite.ErrInUse) {
+		return "", fmt.Errorf("%s is in use; stop the server, and every other perksd that works on it, and restore again", f)
+	}
+	return former, err
+}
+
+// restore leaves the work to PostgreSQL's own programs. A database that servers work on is left alone: the backup goes to
+// another one beside it, which then gets the clients and signing keys.
+func (d *postgresDatabase) restore(_ context.Context, backup string, _ *restoration) (former string, err error) {
+	name := d.dbname + "_restored"
+	return "", usageError{fmt.Errorf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. "+
+		"Stop all servers first; make it, fill it and keep out whoever was shut out since with: "+
+		"createdb --maintenance-db=%[1]s --template=template0 --encoding=UTF8 %[2]s && pg_restore --exit-on-error --no-owner --dbname=%[3]s %[4]s && "+
+		"perksd restore --database=%[5]s --former=%[6]s",
+		shellWord(d.clientAddress(d.dbname)), shellWord(name), shellWord(d.clientAddress(name)), shellWord(backup),
+		shellWord(d.ownAddress(name)), shellWord(d.ownAddress(d.dbname)))}
+}
+
+// credentials are the clients and signing keys of a database.
+type credentials struct {
+	clients []store.Client
+	keys    []store.SigningKey // that have not expired
+	latest  time.Time          // when the audit log's last entry was written
+}
+
+func readCredentials(ctx context.Context, db store.Store, at time.Time) (c credentials, err error) {
+	if c.clients, err = db.Clients(ctx); err != nil {
+		return c, err
+	}
+	if c.keys, err = db.SigningKeys(ctx, at); err != nil {
+		return c, err
+	}
+	for entry, err := range db.Audit(ctx, store.AuditQuery{Last: 1}) {
+		if err != nil {
+			return c, err
+		}
+		c.latest = entry.At
+	}
+	return c, nil
+}
+
+func (c credentials) areNone() bool { return len(c.clients)+len(c.keys) == 0 }
+
+func (c credentials) client(id string) (store.Client, bool) {
+	i := slices.IndexFunc(c.clients, func(client store.Client) bool { return client.ID == id })
+	if i < 0 {
+		return store.Client{}, false
+	}
+	return c.clients[i], true
+}
+
+// hasKey reports whether the key is there with the same expiry: a key that was rotated since has another.
+func (c credentials) hasKey(key store.SigningKey) bool {
+	return slices.ContainsFunc(c.keys, func(k store.SigningKey) bool { return k.ID == key.ID && k.ExpiresAt.Equal(key.ExpiresAt) })
+}
+
+// whyNotLater says why c cannot be a later state of the backup, and is empty if it can. Clients are never deleted, and the
+// audit log only grows.
+func (c credentials) whyNotLater(backup credentials) string {
+	for _, was := range backup.clients {
+		if is, there := c.client(was.ID); !there || !is.CreatedAt.Equal(was.CreatedAt) {
+			return fmt.Sprintf("the database to be replaced is not a later state of the backup, because it lacks the client %q", was.ID)
+		}
+	}
+	if c.latest.Before(backup.latest) {
+		return "the database to be replaced is older than the backup, by the last entries of their audit logs"
+	}
+	return ""
+}
+
+// restoration copies clients and signing keys from the former database to the restored one, so that whoever was shut out
+// after the backup stays out.
+type restoration struct {
+	by     store.Actor
+	at     time.Time
+	forget bool // --forget-revocations
+
+	former  credentials
+	unknown string   // why perksd can't tell what was revoked; empty if it can
+	carried []string // how the restored database differs from the backup, a sentence each
+}
+
+func (p *program) newRestoration(forget bool) *restoration {
+	return &restoration{by: p.operator, at: p.now(), forget: forget}
+}
+
+// readFormer reads the database that is replaced, or keeps err as the reason why it can't.
+func (r *restoration) readFormer(ctx context.Context, former store.Store, err error) {
+	if err == nil {
+		r.former, err = readCredentials(ctx, former, r.at)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.unknown = "the database to be replaced is not there"
+	case err != nil:
+		r.unknown = fmt.Sprintf("the database to be replaced cannot be read (%v)", err)
+	}
+}
+
+// applyTo changes the restored database. If it fails or is interrupted, start over from the backup: what it has written is
+// newer than the former database, which cannot be told from a backup that is.
+func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
+	backup, err := readCredentials(ctx, restored, r.at)
+	if err != nil {
+		return err
+	}
+	if r.unknown == "" {
+		r.unknown = r.former.whyNotLater(backup)
+	}
+	switch {
+	case backup.areNone(): // a sandbox, or nobody who could have been shut out since
+		r.unknown = ""
+	case r.unknown != "" && !r.forget:
+		return fmt.Errorf("nothing was done: %s, so perksd can't tell what was revoked after the backup. Its clients (%s) would get in with the "+
+			"secrets and scopes they had then. To restore it anyway, add --forget-revocations: that drops its signing keys, which ends every token. "+
+			"Then check 'perksd client list'", r.unknown, whoIsLetIn(backup))
+	case r.unknown != "":
+		r.former = credentials{clients: backup.clients}
+	}
+	if err := r.carryClients(ctx, restored, backup); err != nil {
+		return err
+	}
+	for _, key := range slices.Backward(backup.keys) { // the newest last: it gets a successor
+		if err := r.carryKey(ctx, restored, key); err != nil {
+			return err
+		}
+	}
+	return restored.AuditRestore(ctx, store.Restored{RevocationsKnown: r.unknown == "", CarriedOver: append([]string{}, r.carried...)}, r.by, r.at)
+}
+
+// whoIsLetIn names the clients that are enabled.
+func whoIsLetIn(c credentials) string {
+	const shown = 10
+	var names []string
+	for _, client := range c.clients {
+		if !client.Disabled {
+			names = append(names, client.ID)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return "none is enabled"
+	case len(names) > shown:
+		return fmt.Sprintf("%s and %d others", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *restoration) carryClients(ctx context.Context, restored store.Store, backup credentials) error {
+	for _, is := range r.former.clients {
+		was, there := backup.client(is.ID)
+		if !there {
+			if err := restored.CreateClient(ctx, is, r.by); err != nil {
+				return err
+			}
+			r.note("client %s, made after the backup, stays", is.ID)
+			continue
+		}
+		if was.Secret != is.Secret {
+			if err := restored.SetClientSecret(ctx, is.ID, is.Secret, r.by, r.at); err != nil {
+				return err
+			}
+			r.note("client %s keeps its newer secret", is.ID)
+		}
+		if was.Name != is.Name || was.Scopes.String() != is.Scopes.String() {
+			if _, err := restored.UpdateClient(ctx, is.ID, store.ClientChange{Name: &is.Name, Scopes: is.Scopes}, r.by, r.at); err != nil {
+				return err
+			}
+			r.note("client %s stays %q with the scopes %s", is.ID, is.Name, is.Scopes)
+		}
+		if was.Disabled != is.Disabled {
+			if err := restored.SetClientDisabled(ctx, is.ID, is.Disabled, r.by, r.at); err != nil {
+				return err
+			}
+			r.note("client %s stays %s", is.ID, map[bool]string{true: "disabled", false: "enabled"}[is.Disabled])
+		}
+	}
+	return nil
+}
+
+// carryKey drops a key of the backup unless it signs just as it did then.
+func (r *restoration) carryKey(ctx context.Context, restored store.Store, key store.SigningKey) error {
+	if r.former.hasKey(key) {
+		return nil
+	}
+	successor, err := auth.NewSigningKey(r.at)
+	if err != nil {
+		return err
+	}
+	succeeded, err := restored.DropSigningKey(ctx, key.ID, successor, r.by)
+	if err != nil {
+		return err
+	}
+	r.note("signing key %s was dropped, and its tokens are refused", key.ID)
+	if succeeded {
+		r.note("signing key %s was made in its place", successor.ID)
+	}
+	return nil
+}
+
+func (r *restoration) note(format string, args ...any) {
+	r.carried = append(r.carried, fmt.Sprintf(format, args...))
+}
+
+// report says how the restored database differs from the backup, and what perksd can't tell.
+func (r *restoration) report() string {
+	var text strings.Builder
+	if len(r.carried) > 0 {
+		text.WriteString("Not as in the backup:\n")
+		for _, sentence := range r.carried {
+			fmt.Fprintf(&text, "  %s\n", sentence)
+		}
+	}
+	if r.unknown != "" {
+		fmt.Fprintf(&text, "perksd can't tell what was revoked after the backup: %s. These clients may call now: %s.\n"+
+			"Disable those that should not ('perksd client disable ID'), and rotate secrets that leaked ('perksd client rotate-secret ID').\n",
+			r.unknown, whoIsLetIn(r.former))
+	}
+	return text.String()
 }

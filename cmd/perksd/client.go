@@ -1,14 +1,21 @@
 package main
 
 import (
+	"context"
+	"encoding/base32"
 	"encoding/base64"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api"
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
 )
@@ -60,4 +67,259 @@ func (p *program) newSecret() (string, store.SecretHash, error) {
 	}
 	secret := base64.RawURLEncoding.EncodeToString(raw[:])
 	return secret, auth.HashSecret(secret), nil
+}
+
+type clientCreateOptions struct {
+	name, id, scope string
+	sandboxOnly     bool
+	output          *choice
+}
+
+func (p *program) clientCreateCommand() *cobra.Command {
+	var o clientCreateOptions
+	cmd := &cobra.Command{
+		Use:   "create --name NAME",
+		Short: "Make a client and print its id and secret, this once",
+		Long: "Make a client and print its id and secret.\n\n" +
+			"The secret is printed this once; the database keeps only a hash of it. When it is lost, 'perksd client rotate-secret' makes another.",
+		Example: "  perksd client create --name 'Front desk' --scope perks:read,perks:redeem\n" +
+			"  perksd client create --name Importer --id importer -o json",
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := o.client(cmd, p.random)
+			if err != nil {
+				return err
+			}
+			return p.createClient(cmd.Context(), client, o.output.value)
+		},
+	}
+	cmd.Flags().StringVar(&o.name, "name", "", "what people call the client (required)")
+	cmd.Flags().StringVar(&o.id, "id", "", "the client's id (default: made from the name)")
+	cmd.Flags().StringVar(&o.scope, "scope", "", "what its tokens may be used for, with commas between (default: all of "+strings.ReplaceAll(api.AllScopes().String(), " ", ",")+")")
+	cmd.Flags().BoolVar(&o.sandboxOnly, "sandbox-only", false, "keep it to the sandbox addresses")
+	o.output = outputFlag(cmd, "table", "json")
+	return cmd
+}
+
+// client checks the flags and makes the client of them, without a secret.
+func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (store.Client, error) {
+	if problem := clientNameProblem(o.name); problem != "" {
+		return store.Client{}, usagef(cmd, "--name %s", problem)
+	}
+	scopes, err := api.ParseScopes(o.scope)
+	if err != nil {
+		return store.Client{}, usagef(cmd, "%w", err)
+	}
+	if len(scopes) == 0 {
+		// A script whose variable is empty by mistake must not hand out everything.
+		if cmd.Flags().Changed("scope") {
+			return store.Client{}, usagef(cmd, "--scope names no scope; leave it out for all of them")
+		}
+		scopes = api.AllScopes()
+	}
+	if o.id == "" {
+		if o.id, err = newClientID(o.name, random); err != nil {
+			return store.Client{}, err
+		}
+	}
+	if strings.HasPrefix(o.id, "-") {
+		return store.Client{}, usagef(cmd, "--id must not begin with '-', which other commands would take for a flag: %q", o.id)
+	}
+	if !clientID.MatchString(o.id) {
+		return store.Client{}, usagef(cmd, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'")
+	}
+	return store.Client{ID: o.id, Name: o.name, Scopes: scopes, SandboxOnly: o.sandboxOnly}, nil
+}
+
+func (p *program) createClient(ctx context.Context, client store.Client, format string) error {
+	secret, hash, err := p.newSecret()
+	if err != nil {
+		return err
+	}
+	client.Secret, client.CreatedAt = hash, p.now()
+	return p.withStore(ctx, func(db store.Store) error {
+		if err := db.CreateClient(ctx, client, p.operator); err != nil {
+			return err
+		}
+		return p.printSecret(format, client, secret)
+	})
+}
+
+const maxClientName = 120
+
+// clientNameProblem keeps names to what can be printed on a terminal.
+func clientNameProblem(name string) string {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return "is required: what do people call this client?"
+	case utf8.RuneCountInString(name) > maxClientName:
+		return fmt.Sprintf("must be at most %d characters long", maxClientName)
+	case strings.ContainsFunc(name, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }):
+		return "must not contain control characters"
+	}
+	return ""
+}
+
+// clientID has no colon, which ends the id in HTTP Basic authentication, and nothing that URL-encoding changes.
+var clientID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+var notInClientID = regexp.MustCompile(`[^a-z0-9]+`)
+
+// newClientID makes an id that people recognise in a log and that no other client has: the name, and 40 random bits.
+func newClientID(name string, random io.Reader) (string, error) {
+	var raw [5]byte
+	if _, err := io.ReadFull(random, raw[:]); err != nil {
+		return "", fmt.Errorf("making a client id: %w", err)
+	}
+	readable := notInClientID.ReplaceAllString(strings.ToLower(name), "-")
+	readable = strings.Trim(readable[:min(len(readable), 32)], "-")
+	if readable == "" {
+		readable = "client"
+	}
+	return readable + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(raw[:])), nil
+}
+
+var clientListing = listing[clientView]{
+	columns: []string{"CLIENT_ID", "NAME", "SCOPE", "SANDBOX_ONLY", "DISABLED", "CREATED_AT"},
+	cells: func(c clientView) []string {
+		return []string{c.ID, c.Name, c.Scope, strconv.FormatBool(c.SandboxOnly), strconv.FormatBool(c.Disabled), timeText(c.CreatedAt)}
+	},
+}
+
+func (p *program) clientListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List all clients, oldest first",
+		Args:  arguments(),
+	}
+	output := outputFlag(cmd, "table", "json", "jsonl")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(cmd.Context(), output.value) }
+	return cmd
+}
+
+func (p *program) listClients(ctx context.Context, format string) error {
+	return p.withExistingStore(ctx, func(db store.Store) error {
+		clients, err := db.Clients(ctx)
+		if err != nil {
+			return err
+		}
+		views := make([]clientView, len(clients))
+		for i, c := range clients {
+			views[i] = viewClient(c)
+		}
+		return clientListing.print(p.stdout, format, each(views...))
+	})
+}
+
+func (p *program) clientRotateSecretCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rotate-secret ID",
+		Short: "Give a client a new secret and print it, this once",
+		Long: "Give a client a new secret and print it, this once.\n\n" +
+			"The old secret no longer gets tokens. Tokens that the client has got already live on until they expire; 'perksd client disable' ends those too.",
+		Args: arguments("ID"),
+	}
+	output := outputFlag(cmd, "table", "json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.rotateSecret(cmd.Context(), args[0], output.value)
+	}
+	return cmd
+}
+
+func (p *program) rotateSecret(ctx context.Context, id, format string) error {
+	secret, hash, err := p.newSecret()
+	if err != nil {
+		return err
+	}
+	return p.withExistingStore(ctx, func(db store.Store) error {
+		client, err := db.Client(ctx, id)
+		if err != nil {
+			return err
+		}
+		// Nothing that can fail stands between the change and the printing: the old secret is gone by then.
+		if err := db.SetClientSecret(ctx, id, hash, p.operator, p.now()); err != nil {
+			return err
+		}
+		return p.printSecret(format, client, secret)
+	})
+}
+
+// clientSwitchCommand is disable or enable.
+func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb + " ID",
+		Short: short,
+		Long:  short + ". Running servers notice it within seconds.",
+		Args:  arguments("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.switchClient(cmd.Context(), args[0], disabled)
+		},
+	}
+}
+
+func (p *program) switchClient(ctx context.Context, id string, disabled bool) error {
+	err := p.withExistingStore(ctx, func(db store.Store) error {
+		return db.SetClientDisabled(ctx, id, disabled, p.operator, p.now())
+	})
+	if err != nil {
+		return err
+	}
+	state := "enabled"
+	if disabled {
+		state = "disabled"
+	}
+	_, err = fmt.Fprintf(p.stdout, "Client %s is %s.\n", id, state)
+	return err
+}
+
+func (p *program) clientUpdateCommand() *cobra.Command {
+	var name, scope string
+	cmd := &cobra.Command{
+		Use:   "update ID",
+		Short: "Give a client another name or other scopes",
+		Long: "Give a client another name or other scopes.\n\n" +
+			"A scope that is taken away is gone from the client's tokens too, on running servers within 5s. One that is added is in its next tokens.",
+		Example: "  perksd client update front-desk --scope perks:read,perks:redeem\n  perksd client update front-desk --name 'Front desk, ground floor'",
+		Args:    arguments("ID"),
+	}
+	cmd.Flags().StringVar(&name, "name", "", "what people call the client")
+	cmd.Flags().StringVar(&scope, "scope", "", "what its tokens may be used for from now on, all of it, with commas between")
+	output := outputFlag(cmd, "table", "json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var change store.ClientChange
+		if cmd.Flags().Changed("name") {
+			if problem := clientNameProblem(name); problem != "" {
+				return usagef(cmd, "--name %s", problem)
+			}
+			change.Name = &name
+		}
+		if cmd.Flags().Changed("scope") {
+			scopes, err := api.ParseScopes(scope)
+			if err != nil {
+				return usagef(cmd, "%w", err)
+			}
+			if len(scopes) == 0 {
+				return usagef(cmd, "--scope names no scope; 'perksd client disable' shuts a client out")
+			}
+			change.Scopes = scopes
+		}
+		if change.Name == nil && change.Scopes == nil {
+			return usagef(cmd, "say what to change with --name or --scope")
+		}
+		return p.updateClient(cmd.Context(), args[0], change, output.value)
+	}
+	return cmd
+}
+
+func (p *program) updateClient(ctx context.Context, id string, change store.ClientChange, format string) error {
+	return p.withExistingStore(ctx, func(db store.Store) error {
+		client, err := db.UpdateClient(ctx, id, change, p.operator, p.now())
+		if err != nil {
+			return err
+		}
+		if format == "json" {
+			return printJSON(p.stdout, viewClient(client))
+		}
+		return clientListing.print(p.stdout, format, each(viewClient(client)))
+	})
 }

@@ -4,13 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/api/rows"
 	"example.com/perks/store"
 )
 
@@ -182,4 +189,222 @@ func propertyParser(owner *string) func(context.Context, store.Store) (parser[st
 			return property, err
 		}, nil
 	}
+}
+
+// reading turns the rows of a source into records and names every row that is not valid as soon as it is read, so that
+// however many there are, none has to be remembered.
+type reading[R any] struct {
+	source  *source
+	fields  []string // the columns that are known
+	ignored []string // the columns that may be there and are not read
+	parse   parser[R]
+	report  io.Writer
+
+	rows, bad     int64
+	headerChecked bool
+	failure       error // why the import must not happen
+}
+
+// records yields the valid records. If a row is not valid, the rest is only checked, and an error ends the sequence.
+func (r *reading[R]) records(ctx context.Context) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		for row, err := range rows.NewReader(r.source, r.source.format).Rows() {
+			if errors.Is(err, rows.ErrEmpty) && r.source.allowEmpty {
+				break
+			}
+			record, err := r.read(ctx, row, err)
+			if err != nil {
+				r.failure = fmt.Errorf("%s: %w; nothing was imported", r.source.name, err)
+				if errors.As(err, new(*rows.FileError)) {
+					r.failure = usageError{r.failure}
+				}
+				break
+			}
+			if r.bad == 0 && !yield(record, nil) {
+				return
+			}
+		}
+		if r.failure == nil && r.rows == 0 && !r.source.allowEmpty {
+			r.failure = usageError{fmt.Errorf("%s has no rows; add --allow-empty to accept that", r.source.name)}
+		}
+		if r.failure == nil && r.bad > 0 {
+			r.failure = r.notValid(r.bad)
+		}
+		if r.failure != nil {
+			var none R
+			yield(none, r.failure)
+		}
+	}
+}
+
+func (r *reading[R]) notValid(bad int64) error {
+	return fmt.Errorf("%d of %s not valid; nothing was imported", bad, count(r.rows, "row is", "rows are"))
+}
+
+// refuse names the rows that the store refused: it lists only the first of them.
+func (r *reading[R]) refuse(refused *store.RowsRefused) error {
+	for _, row := range refused.Rows {
+		r.name(row.Line, row.Err)
+	}
+	if more := refused.Count - int64(len(refused.Rows)); more > 0 {
+		fmt.Fprintf(r.report, "%s: and %s like these\n", r.source.name, count(more, "more row", "more rows"))
+	}
+	return r.notValid(refused.Count)
+}
+
+// read returns an error only if reading cannot go on. A row that is not valid is reported and counted.
+func (r *reading[R]) read(ctx context.Context, row rows.Row, err error) (record R, _ error) {
+	if ctx.Err() != nil {
+		return record, errors.New("interrupted")
+	}
+	var unreadable *rows.RowError
+	switch {
+	case errors.As(err, &unreadable):
+		row.Line, err = unreadable.Line, unreadable.Err
+	case err != nil:
+		return record, err
+	default:
+		if err := r.checkHeader(row.Header); err != nil {
+			return record, err
+		}
+		record, err = r.parseRow(row)
+	}
+	r.rows++
+	if err != nil {
+		r.bad++
+		r.name(row.Line, err)
+	}
+	return record, nil
+}
+
+// checkHeader refuses a column that is not known once, and not again for every row.
+func (r *reading[R]) checkHeader(header []string) error {
+	if r.headerChecked {
+		return nil
+	}
+	r.headerChecked = true
+	for _, name := range header {
+		if !slices.Contains(r.fields, name) && !slices.Contains(r.ignored, name) {
+			return &rows.FileError{Err: fmt.Errorf("the column %q is not known; the columns are %s", name, strings.Join(r.fields, ", "))}
+		}
+	}
+	return nil
+}
+
+func (r *reading[R]) parseRow(row rows.Row) (record R, err error) {
+	members := api.CellMembers(row.Header, row.Cells)
+	if row.Object != nil {
+		if members, err = api.ParseObject(row.Object); err != nil {
+			return record, err
+		}
+	}
+	members = slices.DeleteFunc(members, func(m api.Member) bool { return slices.Contains(r.ignored, m.Name) })
+	return r.parse(row.Line, members)
+}
+
+// name prints one line for each thing that is wrong with a row, as compilers do.
+func (r *reading[R]) name(line int, err error) {
+	place := r.source.name + ":" + strconv.Itoa(line) + ":"
+	var invalid *api.Error
+	if !errors.As(err, &invalid) || len(invalid.Fields) == 0 {
+		fmt.Fprintln(r.report, place, printable(err.Error()))
+		return
+	}
+	for _, field := range slices.Sorted(maps.Keys(invalid.Fields)) {
+		for _, message := range invalid.Fields[field] {
+			fmt.Fprintln(r.report, place, printable(field+" "+message))
+		}
+	}
+}
+
+// printable keeps what a file says from steering the terminal.
+func printable(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return text
+	}
+	quoted := strconv.Quote(text)
+	return quoted[1 : len(quoted)-1]
+}
+
+// source is a file that is imported, or stdin.
+type source struct {
+	io.Reader
+	name   string // as messages name it
+	format rows.Format
+	file   *os.File // nil for stdin, which is not ours to close
+
+	allowEmpty bool // a source without rows is valid
+}
+
+// openSource opens what an argument names. An empty format is told from the file's name.
+func (p *program) openSource(cmd *cobra.Command, name, format string) (*source, error) {
+	if name == "-" && format == "" {
+		return nil, usagef(cmd, "reading from stdin needs --format csv, json or jsonl")
+	}
+	s := &source{Reader: p.stdin, name: "stdin"}
+	var err error
+	if format != "" {
+		s.format, err = rows.ParseFormat(format)
+	} else {
+		s.format, err = rows.FormatOf(name)
+	}
+	if err != nil {
+		return nil, usagef(cmd, "%w", err)
+	}
+	if name != "-" {
+		if s.file, err = os.Open(name); err != nil {
+			return nil, usageError{err}
+		}
+		if info, err := s.file.Stat(); err == nil && info.IsDir() {
+			s.Close()
+			return nil, usageError{fmt.Errorf("%s is a folder", name)}
+		}
+		s.Reader, s.name = s.file, name
+	}
+	return s, nil
+}
+
+// Close closes the file. What was read from it is not changed by an error of that.
+func (s *source) Close() {
+	if s.file != nil {
+		_ = s.file.Close()
+	}
+}
+
+// redemptionColumns is the order of a redemption's fields in CSV. The other records' are those that import reads.
+var redemptionColumns = []string{"id", "perk_id", "user_id", "redeemed_at", "status", "metadata", "client_id"}
+
+func (p *program) exportCommand() *cobra.Command {
+	return group("export", "Write records to stdout",
+		exportOf(p, "perks", store.PerkFields(), store.Store.ExportPerks),
+		exportOf(p, "categories", store.CategoryFields(), store.Store.ExportCategories),
+		exportOf(p, "users", store.UserFields(), store.Store.ExportUsers),
+		exportOf(p, "properties", store.PropertyFields(), store.Store.ExportProperties),
+		exportOf(p, "redemptions", redemptionColumns, func(db store.Store, ctx context.Context) iter.Seq2[store.RedemptionRecord, error] {
+			return db.ExportRedemptions(ctx, api.RedemptionStatus(""))
+		}),
+	)
+}
+
+func exportOf[R any](p *program, many string, columns []string, export func(store.Store, context.Context) iter.Seq2[R, error]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   many,
+		Short: "Export all " + many,
+		Long: "Export all " + many + " to stdout, in the order of their ids, as they are at one moment.\n\n" +
+			"If the exit code is not 0 the output is not complete.\n" +
+			"The cells of CSV hold what the database holds: a spreadsheet may take one that begins with '=' for a formula. A text that begins with\n" +
+			"an apostrophe before such a sign has one apostrophe more, since 'perksd import' takes one away.",
+		Example: "  perksd export " + many + " > " + many + ".csv\n  perksd export " + many + " -o jsonl | gzip > " + many + ".jsonl.gz",
+		Args:    arguments(),
+	}
+	output := outputFlag(cmd, "csv", "jsonl")
+	if many != "properties" {
+		p.sandboxFlag(cmd)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
+			return writeRows(p.stdout, rows.Format(output.value), columns, export(db, cmd.Context()))
+		})
+	}
+	return cmd
 }

@@ -7,9 +7,27 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"example.com/perks/api/build"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/usage"
+	"example.com/perks/store"
 )
 
 func main() {
@@ -17,4 +35,319 @@ func main() {
 	// From the first signal on the usual handling is back, so that a second one ends a program that drains too slowly.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// The exit codes mean the same as those of perksctl.
+const (
+	exitDone    = 0
+	exitFailure = 1 // the command failed, or rows of a file are not valid
+	exitUsage   = 2 // the command line, a variable or a file as a whole is wrong; nothing was done
+)
+
+// program is what the commands need of the world. Tests give them another world.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string // "" for a variable that is not set
+	now            func() time.Time
+	newID          func() string
+	random         io.Reader   // for secrets
+	operator       store.Actor // who types
+	every          func(time.Duration) (ticks <-chan time.Time, stop func())
+	hangUps        func() (came <-chan os.Signal, stop func())
+
+	canAsk          bool   // there is a person who sees stderr and types into stdin
+	database        string // --database
+	sandboxDatabase string // --sandbox-database
+	sandbox         bool   // --sandbox: work on that one
+}
+
+// run carries out one command line and returns its exit code. When ctx ends, a server drains and anything else gives up.
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{
+		stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv,
+		now:      time.Now,
+		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
+		random:   rand.Reader,
+		operator: whoOperates(getenv),
+		every:    everyTime,
+		hangUps: func() (<-chan os.Signal, func()) {
+			came := make(chan os.Signal, 1)
+			signal.Notify(came, syscall.SIGHUP)
+			return came, func() { signal.Stop(came) }
+		},
+	}
+	return p.run(ctx, args)
+}
+
+func (p *program) run(ctx context.Context, args []string) int {
+	p.canAsk = isTerminal(p.stdin) && isTerminal(p.stderr)
+	p.stdout, p.stderr = neutral(p.stdout), neutral(p.stderr)
+	root := p.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintln(p.stderr, "perksd:", display.Text(usage.AboutFile(err)))
+	if errors.As(err, new(usageError)) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// neutral strips from what is written to a terminal all that could control it. Files and pipes get everything as it is.
+func neutral(out io.Writer) io.Writer {
+	if isTerminal(out) {
+		return display.Writer(out)
+	}
+	return out
+}
+
+// databaseHelp says what --database takes.
+const databaseHelp = "The database is a SQLite file, sqlite:PATH, or one of PostgreSQL, postgres://USER@HOST:PORT/DATABASE, which has to be made with createdb first.\n" +
+	"What an address of PostgreSQL leaves out comes from where psql takes it: PGHOST, PGUSER, PGPASSWORD, PGSSLROOTCERT and the like, and ~/.pgpass.\n" +
+	"Passwords are best kept there: others on the machine can read a command line. Several hosts, HOST1,HOST2, follow a failover;\n" +
+	"behind a pooler of transactions, such as PgBouncer, add ?default_query_exec_mode=simple_protocol.\n\n" +
+	"The commands serve, migrate, import, demo-data and client create prepare an empty database and bring an older one to this program's version.\n" +
+	"All others refuse both, and leave the database as it is."
+
+func (p *program) root() *cobra.Command {
+	root := group("perksd", "Serve perks and rental listings, and operate the service",
+		p.serveCommand(),
+		p.migrateCommand(),
+		p.clientCommand(),
+		p.importCommand(),
+		p.exportCommand(),
+		p.redemptionCommand(),
+		p.propertyCommand(),
+		p.auditCommand(),
+		p.keysCommand(),
+		p.demoDataCommand(),
+		p.backupCommand(),
+		p.restoreCommand(),
+		p.sandboxCommand(),
+		p.versionCommand(),
+		p.completionCommand(),
+		p.manCommand(),
+	)
+	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
+		"The name in brackets behind a flag is an environment variable that sets it; the flag wins.\n\n" + databaseHelp
+	root.Version = build.Read().Version
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetFlagErrorFunc(misused)
+	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
+	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "", "the `ADDRESS` of the database behind the sandbox addresses; without one they are not there")
+	p.catchSandboxFlag(root)
+	nameVariables(root)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		sandboxDatabaseTyped := cmd.Flags().Changed("sandbox-database")
+		if err := readVariables(cmd, p.getenv, p.stderr); err != nil {
+			return err
+		}
+		return p.checkSandboxFlag(cmd, sandboxDatabaseTyped)
+	}
+	return root
+}
+
+// usageError says that a command line asks for something that the program does not offer.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// usagef makes a usageError that ends with where to read more.
+func usagef(cmd *cobra.Command, format string, args ...any) error {
+	return usageError{fmt.Errorf(format+" (see '%s --help')", append(args, cmd.CommandPath())...)}
+}
+
+// misused says what is wrong with the flags and, if one is misspelt, which one was meant.
+func misused(cmd *cobra.Command, err error) error {
+	if meant := usage.Flag(err, cmd.Flags()); meant != "" {
+		return usagef(cmd, "%w: did you mean %s?", err, meant)
+	}
+	return usagef(cmd, "%w", usage.WhatFlagTakes(err))
+}
+
+// group is a command that only holds others. Cobra would print help and succeed when the one that is named does not
+// exist, which hides a misspelt line in a script.
+func group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef(cmd, "name one of the commands %s", strings.Join(childNames(cmd), ", "))
+		}
+		names := childNames(cmd)
+		meant := "; the"
+		if closest := usage.Closest(args[0], names); closest != "" {
+			meant = fmt.Sprintf(": did you mean %q? The", closest)
+		}
+		return usagef(cmd, "there is no command %q%s commands are %s", args[0], meant, strings.Join(names, ", "))
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+func childNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() {
+			names = append(names, child.Name())
+		}
+	}
+	return names
+}
+
+// arguments asks for exactly the arguments that are named.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usagef(cmd, "%s is missing", strings.Join(names[len(args):], " and "))
+		case len(args) > len(names):
+			return usagef(cmd, "the argument %q is one too many", args[len(names)])
+		}
+		return nil
+	}
+}
+
+// variable is the environment variable that stands in for a flag.
+func variable(flag string) string {
+	return "PERKSD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// hasVariable reports whether the environment may set the flag: those of serve and those that choose the database. Other flags
+// belong to one command, and a variable meant for it would change or break every command with a flag of that name.
+func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
+	switch f.Name {
+	case "help", "version":
+		return false
+	case "database", "sandbox-database", sandboxFlagName:
+		return true
+	}
+	return cmd.CommandPath() == "perksd serve"
+}
+
+// nameVariables writes into a flag's help by which variable it can be given. It comes before cobra adds flags of its own, such
+// as --help, so that those have none.
+func nameVariables(cmd *cobra.Command) {
+	name := func(f *pflag.Flag) {
+		if hasVariable(cmd, f) {
+			f.Usage += " [" + variable(f.Name) + "]"
+		}
+	}
+	cmd.PersistentFlags().VisitAll(name)
+	cmd.LocalNonPersistentFlags().VisitAll(name)
+	for _, child := range cmd.Commands() {
+		nameVariables(child)
+	}
+}
+
+// readVariables sets every flag that the command line left out and whose variable is not empty. It warns of a variable that it
+// ignores, because somebody may rely on it.
+func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.Writer) error {
+	var problem error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		value := getenv(variable(f.Name))
+		switch {
+		case problem != nil || f.Changed || value == "" || f.Name == "yes": // --yes never had a variable
+		case !hasVariable(cmd, f):
+			fmt.Fprintf(warnings, "perksd: %s is not read; give --%s on the command line\n", variable(f.Name), f.Name)
+		default:
+			if err := cmd.Flags().Set(f.Name, value); err != nil {
+				problem = usagef(cmd, "the environment variable %s is not valid: %w", variable(f.Name), usage.WhatFlagTakes(err))
+			}
+		}
+	})
+	return problem
+}
+
+// completionCommand takes the place of cobra's, which prints help and succeeds where no shell is named.
+func (p *program) completionCommand() *cobra.Command {
+	shells := []string{"bash", "zsh", "fish"}
+	cmd := &cobra.Command{
+		Use:       "completion " + strings.Join(shells, "|"),
+		Short:     "Print the script with which a shell completes perksd's commands",
+		Example:   "  perksd completion bash > /etc/bash_completion.d/perksd",
+		Args:      arguments("SHELL"),
+		ValidArgs: shells,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains(shells, args[0]) {
+			return usagef(cmd, "there is no script for %q; the shells are %s", args[0], strings.Join(shells, ", "))
+		}
+		return writeCompletion(cmd.Root(), args[0], p.stdout)
+	}
+	return cmd
+}
+
+func writeCompletion(root *cobra.Command, shell string, out io.Writer) error {
+	switch shell {
+	case "zsh":
+		return root.GenZshCompletion(out)
+	case "fish":
+		return root.GenFishCompletion(out, true)
+	}
+	return root.GenBashCompletionV2(out, true)
+}
+
+// manCommand is for those who make packages, so help does not list it.
+func (p *program) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man FOLDER",
+		Short:  "Write the manual pages, one for each command",
+		Args:   arguments("FOLDER"),
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			date, err := p.dateOfPages()
+			if err != nil {
+				return err
+			}
+			if err := os.MkdirAll(args[0], 0o750); err != nil {
+				return err
+			}
+			root := cmd.Root()
+			root.DisableAutoGenTag = true // it would say today's date
+			return doc.GenManTree(root, &doc.GenManHeader{
+				Section: "8",
+				Date:    &date,
+				Source:  "perksd " + build.Read().Version,
+				Manual:  "perksd",
+			}, args[0])
+		},
+	}
+}
+
+// dateOfPages is the one that builds agree upon, in seconds since 1970, so that a page made twice is the same twice.
+func (p *program) dateOfPages() (time.Time, error) {
+	epoch := p.getenv("SOURCE_DATE_EPOCH")
+	if epoch == "" {
+		return p.now().UTC(), nil
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH %q is not a number of seconds", epoch)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Show the version, and the commit that it was built from",
+		Example: "  perksd version\n  perksd version -o json",
+		Args:    arguments(),
+	}
+	output := outputFlag(cmd, "text", "json")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if output.value == "json" {
+			return printJSON(p.stdout, build.Read())
+		}
+		_, err := fmt.Fprintln(p.stdout, build.Read().Line("perksd"))
+		return err
+	}
+	return cmd
 }

@@ -1,12 +1,28 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"log/slog"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
+	"text/tabwriter"
+	"time"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"example.com/perks/api/display"
+	"example.com/perks/api/rows"
 	"example.com/perks/store"
 )
 
@@ -51,4 +67,201 @@ func accountName(name string) string {
 		}
 		return '_'
 	}, name)
+}
+
+func isTerminal(stream any) bool {
+	file, isFile := stream.(*os.File)
+	return isFile && term.IsTerminal(int(file.Fd()))
+}
+
+var errNotConfirmed = errors.New("cancelled; nothing was changed")
+
+// confirm asks before something is lost. Only the whole word will do: a finger on the wrong key is no agreement.
+func (p *program) confirm(ctx context.Context, question string) error {
+	fmt.Fprintf(p.stderr, "%s\nType yes to go on: ", question)
+	answered := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(p.stdin).ReadString('\n') // the end of the input is no yes
+		answered <- line
+	}()
+	select {
+	case line := <-answered:
+		if strings.TrimSpace(line) == "yes" {
+			return nil
+		}
+	case <-ctx.Done():
+		fmt.Fprintln(p.stderr)
+	}
+	return errNotConfirmed
+}
+
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value   string
+	allowed []string
+}
+
+// outputFlag declares -o with the formats that the command can print; the first is what it prints by default.
+func outputFlag(cmd *cobra.Command, formats ...string) *choice {
+	c := &choice{value: formats[0], allowed: formats}
+	cmd.Flags().VarP(c, "output", "o", "how to print")
+	// It fails only for a flag that is not there.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (c *choice) String() string { return c.value }
+
+// Type is how help shows the values.
+func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
+
+// Set takes one of the allowed words.
+func (c *choice) Set(word string) error {
+	if !slices.Contains(c.allowed, word) {
+		return fmt.Errorf("it must be one of %s", strings.Join(c.allowed, ", "))
+	}
+	c.value = word
+	return nil
+}
+
+// listing is how a list of R is shown as a table.
+type listing[R any] struct {
+	columns []string
+	cells   func(R) []string
+}
+
+// print writes the records as they come, in constant memory: a table, one JSON array, or JSON lines.
+func (l listing[R]) print(out io.Writer, format string, records iter.Seq2[R, error]) error {
+	switch format {
+	case "json":
+		return printJSONArray(out, records)
+	case "jsonl":
+		return writeRows(out, rows.JSONL, nil, records)
+	}
+	return l.printTable(out, records)
+}
+
+// blockRows is how many rows of a table are lined up with each other.
+const blockRows = 1000
+
+func (l listing[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(l.columns, "\t"))
+	n := 0
+	for record, err := range records {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w, strings.Join(lines(l.cells(record)), "\t"))
+		if n++; n%blockRows == 0 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Flush()
+}
+
+// lines makes each text one line without control characters, in place.
+func lines(texts []string) []string {
+	for i, text := range texts {
+		texts[i] = display.Line(text)
+	}
+	return texts
+}
+
+func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
+	w := bufio.NewWriter(out)
+	before := "["
+	for record, err := range records {
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(record)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\n  %s", before, display.JSON(text))
+		before = ","
+	}
+	if before == "[" {
+		fmt.Fprintln(w, "[]")
+	} else {
+		fmt.Fprintln(w, "\n]")
+	}
+	return w.Flush()
+}
+
+func writeRows[R any](out io.Writer, format rows.Format, header []string, records iter.Seq2[R, error]) error {
+	w, err := rows.NewWriter(out, format, header, display.JSON)
+	if err != nil {
+		return err
+	}
+	for record, err := range records {
+		if err != nil {
+			return err
+		}
+		if err := w.Write(record); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// each makes a sequence of a list, to print what is not streamed.
+func each[R any](list ...R) iter.Seq2[R, error] {
+	return func(yield func(R, error) bool) {
+		for _, record := range list {
+			if !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+func printJSON(out io.Writer, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n", display.JSON(text))
+	return err
+}
+
+func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// count says how many there are, such as "1 perk" and "2 perks".
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// logOptions says what the server's log looks like.
+type logOptions struct {
+	format, level choice
+}
+
+func (o *logOptions) flags(f *pflag.FlagSet) {
+	o.format = choice{value: "text", allowed: []string{"text", "json"}}
+	f.Var(&o.format, "log-format", "how to write the log")
+	o.level = choice{value: "info", allowed: []string{"debug", "info", "warn", "error"}}
+	f.Var(&o.level, "log-level", "the least that is logged: info has a line for every request, debug also why a token was refused")
+}
+
+func (o *logOptions) logger(out io.Writer) *slog.Logger {
+	var options slog.HandlerOptions
+	switch o.level.value {
+	case "debug":
+		options.Level = slog.LevelDebug
+	case "warn":
+		options.Level = slog.LevelWarn
+	case "error":
+		options.Level = slog.LevelError
+	}
+	if o.format.value == "json" {
+		return slog.New(slog.NewJSONHandler(display.JSONWriter(out), &options))
+	}
+	return slog.New(slog.NewTextHandler(display.Writer(out), &options))
 }

@@ -5,15 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"net"
 	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"example.com/perks/api/build"
 	"example.com/perks/server"
 	"example.com/perks/server/auth"
+	"example.com/perks/store"
 )
 
 type serveOptions struct {
@@ -129,4 +135,144 @@ func (p *program) announce(format string, log *slog.Logger, url string) {
 		return
 	}
 	fmt.Fprintln(p.stderr, "listening on "+url)
+}
+
+// serveStores is the databases that a server answers from.
+type serveStores struct {
+	live    store.Store
+	sandbox store.Store // nil without a sandbox
+}
+
+// openStores opens the live database and, unless --sandbox-database is empty, the sandbox.
+func (p *program) openStores(ctx context.Context, log *slog.Logger) (s serveStores, err error) {
+	live, err := parseDatabase(p.database)
+	if err != nil {
+		return s, err
+	}
+	if p.sandboxDatabase == "" {
+		s.live, err = live.open(ctx, log)
+		return s, err
+	}
+	apart, err := parseDatabase(p.sandboxDatabase)
+	if err != nil {
+		return s, err
+	}
+	if err := requireApart(ctx, live, apart); err != nil {
+		return s, err
+	}
+	if err := requireNotLive(ctx, apart); err != nil { // before either is migrated
+		return s, err
+	}
+	if s.live, err = live.open(ctx, log); err != nil {
+		return s, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.sandbox, err = apart.open(ctx, log); err != nil {
+		return s, err
+	}
+	return s, requireSandbox(ctx, live, apart, s.sandbox)
+}
+
+func (s serveStores) all() []store.Store {
+	if s.sandbox == nil {
+		return []store.Store{s.live}
+	}
+	return []store.Store{s.live, s.sandbox}
+}
+
+func (s serveStores) close() error {
+	var failures []error
+	for _, db := range s.all() {
+		failures = append(failures, db.Close())
+	}
+	return errors.Join(failures...)
+}
+
+// limitOptions says how much of the server one caller, and all of them, may have.
+type limitOptions struct {
+	rate        rate
+	burst       int
+	connections int
+}
+
+func (o *limitOptions) flags(f *pflag.FlagSet) {
+	f.Var(&o.rate, "rate-limit", "how often each client may ask; 0 is without limit (default without)")
+	f.IntVar(&o.burst, "rate-burst", 0, "how many requests at once --rate-limit lets through of a client that was quiet; 0 is those of one second")
+	f.IntVar(&o.connections, "max-connections", 10_000, "how many connections are open at once, if the system lets perksd have twice as many files; a quiet one costs some 20 KiB")
+}
+
+func (o *limitOptions) check() error {
+	switch {
+	case o.burst < 0:
+		return usageError{errors.New("--rate-burst must not be negative")}
+	case o.burst > 0 && o.rate.perSecond == 0:
+		return usageError{errors.New("--rate-burst means nothing without --rate-limit")}
+	case o.connections < 1:
+		return usageError{errors.New("--max-connections must be at least 1")}
+	}
+	return nil
+}
+
+// roomFor returns how many connections there can be. Half of the files are kept for the databases.
+func (o *limitOptions) roomFor(log *slog.Logger) int {
+	room := openFiles() / 2
+	if room >= o.connections {
+		return o.connections
+	}
+	log.Warn("the system lets perksd have too few files for --max-connections", "max_connections", o.connections, "connections", room, "files_needed", 2*o.connections)
+	return room
+}
+
+// rate is a flag that takes requests a second, such as "50/s" or "0.5". 0 is without limit.
+type rate struct{ perSecond float64 }
+
+func (r *rate) String() string {
+	if r.perSecond == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(r.perSecond, 'g', -1, 64) + "/s"
+}
+
+// Type is how help shows the value.
+func (r *rate) Type() string { return "N/s" }
+
+// Set reads a rate.
+func (r *rate) Set(text string) error {
+	number, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
+	if err != nil || number < 0 || math.IsInf(number, 0) || math.IsNaN(number) {
+		return errors.New("it must be a number of requests a second, such as 50/s")
+	}
+	r.perSecond = number
+	return nil
+}
+
+// keepSupervisorInformed tells systemd, or whoever else started the program and has set NOTIFY_SOCKET, that it answers, and
+// when ctx ends that it drains. See sd_notify(3).
+func (p *program) keepSupervisorInformed(ctx context.Context, log *slog.Logger) {
+	socket := p.getenv("NOTIFY_SOCKET")
+	if socket == "" {
+		return
+	}
+	tell := func(state string) {
+		if err := notify(socket, state); err != nil {
+			log.Warn("the supervisor was not told how far perksd is", "state", state, "error", err.Error())
+		}
+	}
+	tell("READY=1")
+	context.AfterFunc(ctx, func() { tell("STOPPING=1") })
+}
+
+// notify sends one datagram. A name that begins with @ is in Linux's abstract namespace, as Go has it too.
+func notify(socket, state string) error {
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
+	}
+	defer conn.Close()
+	_, err = conn.Write([]byte(state))
+	return err
 }

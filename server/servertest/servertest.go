@@ -5,12 +5,15 @@ package servertest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +26,9 @@ import (
 	"example.com/perks/server"
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
+	"example.com/perks/store/postgres"
+	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/sqlite"
 )
 
 // Server is a running server. It stops when its test ends.
@@ -235,4 +241,76 @@ func LogTo(w io.Writer) func(*server.Config) {
 	return func(config *server.Config) {
 		config.Logger = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
+}
+
+// chosenDatabase is the environment variable that says which database the tests of the programs run over.
+const chosenDatabase = "PERKS_TEST_DATABASE"
+
+// DatabaseAddress returns the address of a new, empty database as perksd takes it, which is gone when the test ends. The
+// environment variable PERKS_TEST_DATABASE chooses its kind: sqlite, which is the default, postgres, or pgbouncer for a
+// PostgreSQL behind PgBouncer in transaction mode.
+func DatabaseAddress(t testing.TB) string {
+	t.Helper()
+	switch kind := cmp.Or(os.Getenv(chosenDatabase), "sqlite"); kind {
+	case "sqlite":
+		return sqliteScheme + filepath.Join(t.TempDir(), "perks.db")
+	case "postgres":
+		return cluster.Database(t)
+	case "pgbouncer":
+		return cluster.DatabaseBehindBouncer(t)
+	default:
+		t.Fatalf("%s is %q, but only sqlite, postgres and pgbouncer can be chosen", chosenDatabase, kind)
+		return ""
+	}
+}
+
+const sqliteScheme = "sqlite:"
+
+// OpenStore opens the store in a new database, of the kind that DatabaseAddress chooses, until the test ends.
+func OpenStore(t testing.TB) store.Store {
+	t.Helper()
+	db, err := open(t, DatabaseAddress(t))
+	if err != nil {
+		t.Fatalf("opening the database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("closing the database: %v", err)
+		}
+	})
+	return db
+}
+
+func open(t testing.TB, address string) (store.Store, error) {
+	if path, isFile := strings.CutPrefix(address, sqliteScheme); isFile {
+		return sqlite.Open(t.Context(), path, sqlite.Options{})
+	}
+	return postgres.Open(t.Context(), address, postgres.Options{})
+}
+
+// Do sends a request and decodes a JSON answer into a pointer unless it is nil. It returns the status.
+func (s *Server) Do(request *http.Request, into any) int {
+	s.t.Helper()
+	response, body := s.Send(request)
+	if into != nil {
+		if err := json.Unmarshal(body, into); err != nil {
+			s.t.Fatalf("%s %s answered %d with %q: %v", request.Method, request.URL, response.StatusCode, body, err)
+		}
+	}
+	return response.StatusCode
+}
+
+// Send sends a request and returns the response with its whole body.
+func (s *Server) Send(request *http.Request) (*http.Response, []byte) {
+	s.t.Helper()
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", request.Method, request.URL, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatalf("%s %s: reading the answer: %v", request.Method, request.URL, err)
+	}
+	return response, body
 }

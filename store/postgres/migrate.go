@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,4 +145,233 @@ func appliedMigrations(q queryer) ([]Migration, error) {
 		migrations[m.Version-1].AppliedAt = m.AppliedAt.UTC()
 	}
 	return migrations, nil
+}
+
+// A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then retries,
+// because every later request for the table queues behind a waiting one.
+const (
+	lockPatience  = 250 * time.Millisecond
+	firstPause    = 20 * time.Millisecond // before a lock is asked for again; doubled each time
+	longestPause  = 5 * time.Second
+	reminderEvery = 30 * time.Second // log again what the migration waits for
+)
+
+// migrationLock is the advisory lock that whoever migrates holds. Only its being the same everywhere matters.
+const migrationLock = 0x7065726b73 // "perks"
+
+// holdMigrations keeps other processes from migrating until the connection is closed. It polls for the lock: CREATE INDEX
+// CONCURRENTLY waits for every running statement, so one that blocked on the lock would deadlock with it. For the same reason
+// the connection does nothing else, and uses the simple protocol, which leaves no snapshot behind.
+func holdMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	if err != nil {
+		return nil, err
+	}
+	p := pauses{log: log}
+	for {
+		results, err := conn.PgConn().Exec(ctx, fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0;
+			SELECT pg_try_advisory_xact_lock(%d)`, migrationLock)).ReadAll()
+		if err == nil && string(results[2].Rows[0][0]) == "t" {
+			return conn, nil
+		}
+		if err == nil {
+			_, err = conn.PgConn().Exec(ctx, `ROLLBACK`).ReadAll()
+		}
+		if err == nil {
+			err = p.pause(ctx, "waiting for another process to finish migrating the database")
+		}
+		if err != nil {
+			closeBriefly(conn)
+			return nil, err
+		}
+	}
+}
+
+// closeBriefly ends a connection and what it holds, whether or not the caller's context has ended.
+func closeBriefly(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	_ = conn.Close(ctx)
+}
+
+// pauses waits longer between each two attempts, and logs why from time to time.
+type pauses struct {
+	log  *slog.Logger
+	last time.Duration
+	said time.Time
+}
+
+func (p *pauses) pause(ctx context.Context, message string, attributes ...any) error {
+	if p.last >= firstPause<<3 { // do not log short waits
+		p.say(message, attributes...)
+	}
+	p.last = min(max(2*p.last, firstPause), longestPause)
+	select {
+	case <-time.After(p.last):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *pauses) say(message string, attributes ...any) {
+	if time.Since(p.said) >= reminderEvery {
+		p.said = time.Now()
+		p.log.Warn(message, attributes...)
+	}
+}
+
+const waits = "a migration waits for others to end their transactions; requests are answered meanwhile"
+
+// upgrade applies a migration to a database that may be in use. Whoever opens the database after an interruption starts it
+// again, so each of its statements skips what exists already.
+func upgrade(ctx context.Context, pool *pgxpool.Pool, m Migration, log *slog.Logger) error {
+	s, err := m.script()
+	if err != nil {
+		return err
+	}
+	p := pauses{log: log}
+	for {
+		err := pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+			return run(ctx, tx.Conn(), fmt.Sprintf(`SET LOCAL lock_timeout = %d`, lockPatience.Milliseconds()), s.atOnce)
+		})
+		if err == nil {
+			break
+		}
+		if !slices.Contains([]string{"55P03", "40P01"}, sqlState(err)) { // lock timeout, or deadlock
+			return err
+		}
+		if err := p.pause(ctx, waits, "migration", m.Name, "for", whoLocks(ctx, pool)); err != nil {
+			return err
+		}
+	}
+	for _, index := range s.indexes {
+		if err := makeIndex(ctx, pool, m, index, log); err != nil {
+			return err
+		}
+	}
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if strings.HasSuffix(m.Name, "_texts_folded") { // SQL cannot fold these
+			if err := foldTexts(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return record(ctx, tx, m)
+	})
+}
+
+// makeIndex builds an index while others write to the table, and logs whom that waits for. It first drops the invalid index
+// that an interrupted attempt left.
+func makeIndex(ctx context.Context, pool *pgxpool.Pool, m Migration, index index, log *slog.Logger) error {
+	done := make(chan error, 1)
+	go func() {
+		done <- pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+			broken, err := one(view{ctx, conn}, scanValue[bool], `
+				SELECT EXISTS (SELECT FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+					WHERE relname = $1 AND pg_table_is_visible(indexrelid) AND NOT indisvalid)`, index.name)
+			if err != nil {
+				return err
+			}
+			if broken {
+				if err := run(ctx, conn.Conn(), `DROP INDEX CONCURRENTLY IF EXISTS `+index.name); err != nil {
+					return err
+				}
+			}
+			return run(ctx, conn.Conn(), index.concurrently())
+		})
+	}()
+	p := pauses{log: log}
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-look.C:
+			if who := whoBlocks(ctx, pool, index); who != "" {
+				p.say(waits, "migration", m.Name, "index", index.name, "for", who)
+			}
+		}
+	}
+}
+
+// others describes the processes that the rest of the query selects, the oldest transaction first.
+const others = `
+	SELECT coalesce(string_agg(format('%s of %s, process %s, since %s', coalesce(nullif(application_name, ''), 'a program'), usename, pid,
+		coalesce(to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'long')), '; ' ORDER BY xact_start), '')
+	FROM (SELECT DISTINCT application_name, usename, pid, xact_start FROM pg_stat_activity `
+
+// whoLocks describes who uses the tables that a migration wants to lock.
+func whoLocks(ctx context.Context, pool *pgxpool.Pool) string {
+	return describe(ctx, pool, others+`JOIN pg_locks USING (pid)
+		WHERE granted AND pid <> pg_backend_pid() AND relation IN (
+			SELECT oid FROM pg_class WHERE relname IN ('redemptions', 'audit') AND pg_table_is_visible(oid))) AS o`)
+}
+
+// whoBlocks describes whom the build of an index waits for.
+func whoBlocks(ctx context.Context, pool *pgxpool.Pool, index index) string {
+	return describe(ctx, pool, others+`
+		WHERE pid IN (SELECT unnest(pg_blocking_pids(pid)) FROM pg_stat_activity
+			WHERE datname = current_database() AND starts_with(query, $1))) AS o`, index.concurrently())
+}
+
+// describe returns "" when the query fails or takes too long: its result is only logged.
+func describe(ctx context.Context, pool *pgxpool.Pool, query string, args ...any) string {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	text, err := one(view{ctx, pool}, scanValue[string], query, args...)
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// script is a migration's statements.
+type script struct {
+	atOnce  string // run in one transaction, which needs locks
+	indexes []index
+}
+
+// index is built outside of a transaction, while others write to its table.
+type index struct{ name, definition string }
+
+func (i index) concurrently() string {
+	return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ` + i.name + ` ` + i.definition
+}
+
+// whole returns the statements for a database that nobody uses yet.
+func (s script) whole() string {
+	text := s.atOnce
+	for _, i := range s.indexes {
+		text += `CREATE INDEX ` + i.name + ` ` + i.definition + ";\n"
+	}
+	return text
+}
+
+// madeConcurrently starts the line of such an index.
+const madeConcurrently = "CREATE INDEX CONCURRENTLY "
+
+// script reads the migration's file.
+func (m Migration) script() (s script, err error) {
+	text, err := migrationFiles.ReadFile("migrations/" + m.Name + ".sql")
+	for line := range strings.Lines(string(text)) {
+		rest, isIndex := strings.CutPrefix(line, madeConcurrently)
+		if !isIndex {
+			s.atOnce += line
+			continue
+		}
+		name, definition, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(rest), ";"), " ")
+		s.indexes = append(s.indexes, index{name, definition})
+	}
+	return s, err
+}
+
+// run executes scripts in the simple protocol, which takes several statements at once and adds no transaction of its own.
+func run(ctx context.Context, conn *pgx.Conn, scripts ...string) error {
+	for _, text := range scripts {
+		if _, err := conn.PgConn().Exec(ctx, text).ReadAll(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,11 +2,21 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"iter"
 	"net"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/perks/store"
 )
 
 const (
@@ -100,4 +110,252 @@ func openPool(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error
 		return nil, err
 	}
 	return pool, nil
+}
+
+// queryer is what rows can be read through: a writing session, or a view.
+type queryer interface {
+	query(text string, args ...any) (pgx.Rows, error)
+}
+
+// view reads what is committed, bounded by a context: as of one moment in a transaction, or as of each query.
+type view struct {
+	ctx  context.Context
+	from interface {
+		Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+	}
+}
+
+func (v view) query(text string, args ...any) (pgx.Rows, error) {
+	return v.from.Query(v.ctx, text, args...)
+}
+
+// read gives work a view of one moment. When the connection breaks work is done once more: those in the pool may be from
+// before a failover.
+func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
+	err := db.readOnce(ctx, work)
+	if db.leadsNowhere(err) && ctx.Err() == nil {
+		err = db.readOnce(ctx, work)
+	}
+	return fault(doing, err)
+}
+
+func (db *DB) readOnce(ctx context.Context, work func(view) error) error {
+	return pgx.BeginTxFunc(ctx, db.reads, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		return work(view{ctx, tx})
+	})
+}
+
+// latest gives work, which is a single query, a view of what was committed last. It does it again as read does.
+func latest[T any](ctx context.Context, db *DB, doing string, work func(view) (T, error)) (T, error) {
+	result, err := work(view{ctx, db.reads})
+	if db.leadsNowhere(err) && ctx.Err() == nil {
+		result, err = work(view{ctx, db.reads})
+	}
+	return result, fault(doing, err)
+}
+
+// session is one transaction that writes.
+type session struct {
+	ctx context.Context // does not end when the caller leaves
+	tx  pgx.Tx
+}
+
+func (s *session) query(text string, args ...any) (pgx.Rows, error) {
+	return s.tx.Query(s.ctx, text, args...)
+}
+
+func (s *session) exec(text string, args ...any) error {
+	_, err := s.execCount(text, args...)
+	return err
+}
+
+// execCount returns how many rows the statement changed.
+func (s *session) execCount(text string, args ...any) (int64, error) {
+	tag, err := s.tx.Exec(s.ctx, text, args...)
+	return tag.RowsAffected(), err
+}
+
+// row is one row of a result, to be scanned.
+type row = store.Scanner
+
+// each streams a query's rows, and its error at the end if there is one.
+func each[T any](q queryer, scan func(row) (T, error), text string, args ...any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		rows, err := q.query(text, args...)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			record, err := scan(rows)
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			if !yield(record, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(none, err)
+		}
+	}
+}
+
+// all returns a query's rows, never nil.
+func all[T any](q queryer, scan func(row) (T, error), text string, args ...any) ([]T, error) {
+	list := []T{}
+	for record, err := range each(q, scan, text, args...) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, record)
+	}
+	return list, nil
+}
+
+// one returns a query's first row, or pgx.ErrNoRows.
+func one[T any](q queryer, scan func(row) (T, error), text string, args ...any) (T, error) {
+	for record, err := range each(q, scan, text, args...) {
+		return record, err
+	}
+	var none T
+	return none, pgx.ErrNoRows
+}
+
+// found is one for rows that need not be there: instead of pgx.ErrNoRows the error is missing. It is so without a query
+// when a text is asked for that the database cannot hold.
+func found[T any](missing error, q queryer, scan func(row) (T, error), text string, args ...any) (T, error) {
+	if slices.ContainsFunc(args, isForeign) {
+		var none T
+		return none, missing
+	}
+	record, err := one(q, scan, text, args...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = missing
+	}
+	return record, err
+}
+
+// isForeign holds for a text that PostgreSQL cannot hold, and would refuse to be asked for.
+func isForeign(arg any) bool {
+	text, ok := arg.(string)
+	return ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0))
+}
+
+// scanValue reads a row of one column.
+func scanValue[T any](r row) (value T, err error) { return value, r.Scan(&value) }
+
+// utcOrNil is the instant as the API shows it. A timestamptz has no zone of its own, and pgx gives it the machine's.
+func utcOrNil(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	utc := t.UTC()
+	return &utc
+}
+
+// stream gives a query's records one by one, as of one moment. When the connection breaks before it gave any, the query is
+// made once more: those in the pool may be from before a failover.
+func stream[T any](ctx context.Context, db *DB, doing string, scan func(row) (T, error), text string, args ...any) iter.Seq2[T, error] {
+	records := each(view{ctx, db.reads}, scan, text, args...)
+	return func(yield func(T, error) bool) {
+		begun, err := passOn(records, yield)
+		if db.leadsNowhere(err) && !begun && ctx.Err() == nil {
+			_, err = passOn(records, yield)
+		}
+		if err != nil {
+			var none T
+			yield(none, fault(doing, err))
+		}
+	}
+}
+
+// passOn yields records up to the first error, which it returns. It tells whether there were any.
+func passOn[T any](records iter.Seq2[T, error], yield func(T, error) bool) (begun bool, err error) {
+	for record, err := range records {
+		if err != nil {
+			return begun, err
+		}
+		begun = true
+		if !yield(record, nil) {
+			return begun, nil
+		}
+	}
+	return begun, nil
+}
+
+// pgx sends every parameter that it does not know to the server, and the server refuses those that only libpq knows. Ignore
+// those that change nothing here, follow those that can be followed, and refuse the others instead of silently ignoring them.
+
+// meaningless parameters of libpq ask for what happens anyway, or concern only libpq itself.
+var meaningless = []string{
+	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", // see dialer
+	"load_balance_hosts", // the pool picks the host that takes writes
+	"gssdelegation", "gsslib", "sslcompression",
+}
+
+// notDone says why each of these parameters is refused.
+var notDone = map[string]string{
+	"hostaddr":         "name the address as host",
+	"replication":      "perksd does not read replication streams",
+	"requirepeer":      "perksd does not check which user runs the server",
+	"requiressl":       "write sslmode=require",
+	"scram_client_key": "perksd logs in with the password", "scram_server_key": "perksd logs in with the password",
+	"sslcrl": "perksd reads no lists of revoked certificates", "sslcrldir": "perksd reads no lists of revoked certificates",
+	"sslkeylogfile": "perksd does not log TLS keys",
+}
+
+var tlsVersions = map[string]uint16{"": 0, "TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11, "TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
+
+// ReadParameters removes the parameters that libpq keeps from the server, and applies them to the configuration. The error
+// names a parameter that perksd does not support.
+func ReadParameters(config *pgconn.Config) error {
+	given := config.RuntimeParams
+	for name := range given {
+		why, isRefused := notDone[name]
+		if strings.HasPrefix(name, "oauth_") {
+			why, isRefused = "perksd does not log in by OAuth", true
+		}
+		if isRefused {
+			return fmt.Errorf("the address of the database has the parameter %s: %s", name, why)
+		}
+		if slices.Contains(meaningless, name) {
+			delete(given, name)
+		}
+	}
+	if mode := take(given, "gssencmode"); mode == "require" {
+		return fmt.Errorf("the address of the database has gssencmode=require: perksd encrypts with TLS, so use sslmode=verify-full")
+	}
+	if name := take(given, "fallback_application_name"); given["application_name"] == "" && name != "" {
+		given["application_name"] = name
+	}
+	return limitTLS(config, take(given, "ssl_min_protocol_version"), take(given, "ssl_max_protocol_version"))
+}
+
+// take removes a parameter and returns its value.
+func take(parameters map[string]string, name string) string {
+	value := parameters[name]
+	delete(parameters, name)
+	return value
+}
+
+func limitTLS(config *pgconn.Config, oldest, newest string) error {
+	for name, value := range map[string]string{"ssl_min_protocol_version": oldest, "ssl_max_protocol_version": newest} {
+		if _, known := tlsVersions[value]; !known {
+			return fmt.Errorf("the address of the database has the parameter %s, which must be TLSv1, TLSv1.1, TLSv1.2 or TLSv1.3", name)
+		}
+	}
+	configs := []*tls.Config{config.TLSConfig}
+	for _, fallback := range config.Fallbacks {
+		configs = append(configs, fallback.TLSConfig)
+	}
+	for _, c := range configs {
+		if c != nil {
+			c.MinVersion, c.MaxVersion = tlsVersions[oldest], tlsVersions[newest]
+		}
+	}
+	return nil
 }

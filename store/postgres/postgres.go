@@ -1,3 +1,10 @@
+// Package postgres keeps everything in a PostgreSQL database, shared by as many processes as wanted. SQL is written here
+// by hand and stays here: callers see package store.
+//
+// Nothing that another process must know is kept in memory, but for short-lived copies that say how fresh they are. It
+// speaks to the database through pgx, prepared statements or not, so that a pooler may stand between.
+//
+// It must not know HTTP, who is calling, or how the program is configured.
 package postgres
 
 import (
@@ -115,4 +122,122 @@ func (db *DB) join() (leave func(), err error) {
 	}
 	db.underway.Add(1)
 	return db.underway.Done, nil
+}
+
+// Stats returns how the two pools and the queue of redemptions fare now. It waits for nothing.
+func (db *DB) Stats() store.Stats {
+	return store.Stats{
+		Pools: []store.PoolStats{poolStats("reads", db.reads), poolStats("writes", db.writes)},
+		Queue: store.QueueStats{Waiting: len(db.redeemer.room), Capacity: maxWaiting, Batches: db.redeemer.batches.Stats()},
+	}
+}
+
+func poolStats(name string, pool *pgxpool.Pool) store.PoolStats {
+	s := pool.Stat()
+	return store.PoolStats{
+		Name:  name,
+		InUse: int(s.AcquiredConns()), Idle: int(s.IdleConns()), Max: int(s.MaxConns()),
+		Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
+	}
+}
+
+// Identity tells databases apart, however their addresses are spelt: two addresses with the same identity lead to the same
+// tables of the same server, or of a standby of it. The database must have been opened before, so that it has tables.
+func Identity(ctx context.Context, address string) (string, error) {
+	config, err := parseAddress(address)
+	if err != nil {
+		return "", err
+	}
+	pool, err := openPool(ctx, config)
+	if err != nil {
+		return "", fmt.Errorf("connect to %s: %w", name(config), err)
+	}
+	defer pool.Close()
+	identity, err := one(view{ctx, pool}, scanValue[string], `
+		SELECT concat_ws('/', c.system_identifier, d.oid, 'migrations'::regclass::oid)
+		FROM pg_control_system() AS c, pg_database AS d WHERE d.datname = current_database()`)
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its identity: %w", name(config), err)
+	}
+	return identity, nil
+}
+
+// MajorVersion asks the server at the address for its version, such as 15.
+func MajorVersion(ctx context.Context, address string) (int, error) {
+	config, err := parseAddress(address)
+	if err != nil {
+		return 0, err
+	}
+	pool, err := openPool(ctx, config)
+	if err != nil {
+		return 0, fmt.Errorf("connect to %s: %w", name(config), err)
+	}
+	defer pool.Close()
+	number, err := one(view{ctx, pool}, scanValue[int], `SELECT current_setting('server_version_num')::integer`)
+	return number / 10000, err
+}
+
+// readiness lets one check of the database run at a time. While a standby is gone a check does not end, and each that was
+// given up would leave a connection waiting at the server.
+type readiness struct {
+	mu      sync.Mutex
+	running *check
+}
+
+type check struct {
+	ended chan struct{}
+	err   error
+}
+
+// Ready returns nil only if a write is committed, where there is a synchronous standby also there, before the context ends.
+// After a write that found the disk full it has to be a large one.
+func (db *DB) Ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return store.NotBegun(err)
+	}
+	c, err := db.startCheck()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-c.ended:
+		return c.err
+	case <-ctx.Done():
+		return store.Unavailable(ctx.Err())
+	}
+}
+
+// startCheck returns the check that runs, or a new one.
+func (db *DB) startCheck() (*check, error) {
+	db.readiness.mu.Lock()
+	defer db.readiness.mu.Unlock()
+	if db.readiness.running != nil {
+		return db.readiness.running, nil
+	}
+	leave, err := db.join()
+	if err != nil {
+		return nil, err
+	}
+	c := &check{ended: make(chan struct{})}
+	db.readiness.running = c
+	wasShort := db.room.isShort()
+	go func() {
+		defer leave()
+		c.err = db.write(db.life, "check that the database takes writes", func(s *session) error {
+			if wasShort {
+				if err := db.room.prove(s); err != nil {
+					return err
+				}
+			}
+			return s.exec(`INSERT INTO readiness VALUES (1, now()) ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`)
+		})
+		if wasShort && c.err == nil {
+			db.room.isBack()
+		}
+		db.readiness.mu.Lock()
+		db.readiness.running = nil
+		db.readiness.mu.Unlock()
+		close(c.ended)
+	}()
+	return c, nil
 }

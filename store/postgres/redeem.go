@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -252,4 +253,28 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 			c.clients, c.keys, c.fingerprints, c.ids, c.times)
 	}
 	b.Queue(`UPDATE perk_stock SET held = held + $2 WHERE perk_id = $1`, d.perkID, len(d.made))
+}
+
+// columns is attempts turned on their side, as unnest takes them.
+type columns struct {
+	ids, users, clients []string
+	keys                []*string
+	fingerprints        [][]byte
+	times               []time.Time
+	hasKeys             bool
+}
+
+func columnsOf(attempts []store.RedeemAttempt) columns {
+	var c columns
+	for _, a := range attempts {
+		c.ids, c.users, c.clients = append(c.ids, a.ID), append(c.users, a.UserID), append(c.clients, a.ClientID)
+		c.times = append(c.times, a.At.UTC().Truncate(time.Microsecond))
+		var key *string
+		var fingerprint []byte
+		if a.Key != nil {
+			key, fingerprint, c.hasKeys = &a.Key.Key, a.Key.Fingerprint[:], true
+		}
+		c.keys, c.fingerprints = append(c.keys, key), append(c.fingerprints, fingerprint)
+	}
+	return c
 }

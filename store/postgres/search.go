@@ -1,13 +1,16 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -214,4 +217,216 @@ const forTheseValues = pgx.QueryExecModeExec
 func (s *search) values(reach store.Reach) []any {
 	s.args["skip"], s.args["take"] = reach.Skip, reach.Take
 	return []any{forTheseValues, s.args}
+}
+
+// ListPerks returns one page of the perks that match, as of one moment.
+func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {
+	var list store.List[api.Perk]
+	err := db.read(ctx, "list perks", func(v view) error {
+		list = store.List[api.Perk]{Items: []api.Perk{}}
+		s, err := newSearch(v, query)
+		if err != nil || s.isEmpty() {
+			return err
+		}
+		if list.Total, err = s.total(v, db.totals); err != nil {
+			return err
+		}
+		list.Items, err = s.page(v, list.Total)
+		return err
+	})
+	if err != nil {
+		return store.List[api.Perk]{}, err
+	}
+	return list, nil
+}
+
+// page reads the perks of the window. A window past the middle is reached from the other end.
+func (s *search) page(v view, total int64) ([]api.Perk, error) {
+	perks := []api.Perk{}
+	reach := s.query.Window.Reach(total)
+	if reach.Take == 0 {
+		return perks, nil
+	}
+	order, err := newPerkOrder(s.query.Sort, reach.FromEnd)
+	if err != nil {
+		return nil, err
+	}
+	for candidates := range s.ways(order.onTheWay, reach, total) {
+		perks, err = all(v, scanPerk, pageOf(candidates, order), s.values(reach)...)
+		if err != nil || int64(len(perks)) == reach.Take {
+			return perks, err
+		}
+	}
+	return perks, nil
+}
+
+// pageOf finds the ids first, so that the perks before the page are not read.
+func pageOf(candidates string, order perkOrder) string {
+	return `SELECT ` + perkColumns + ` FROM (
+		SELECT p.id FROM ` + candidates + ` ORDER BY ` + order.onTheWay + ` LIMIT @take OFFSET @skip
+	) AS place JOIN perks AS p ON p.id = place.id ORDER BY ` + order.inTheEnd
+}
+
+// perkOrder is the order in which a page is reached, which may be from the end, and that in which it is shown.
+type perkOrder struct{ onTheWay, inTheEnd string }
+
+func newPerkOrder(keys []api.SortKey, fromEnd bool) (o perkOrder, err error) {
+	if o.onTheWay, err = orderBy(perkSortColumns, keys, `p.id`, fromEnd); err != nil {
+		return o, err
+	}
+	o.inTheEnd, err = orderBy(perkSortColumns, keys, `p.id`, false)
+	return o, err
+}
+
+// sortColumn is what a field is sorted by.
+type sortColumn struct {
+	text      string
+	nullable  bool
+	isIndexed bool // in either direction
+}
+
+// perkSortColumns are the fields that perks can be sorted by.
+var perkSortColumns = map[string]sortColumn{
+	"id":             {`p.id`, false, true},
+	"title":          {`p.title_fold`, false, true},
+	"description":    {foldedText("description"), false, false},
+	"category":       {`p.category_fold`, true, true},
+	"merchant_name":  {`p.merchant_name_fold`, true, true},
+	"image_url":      {foldedText("image_url"), true, false},
+	"discount_text":  {foldedText("discount_text"), true, false},
+	"terms":          {foldedText("terms"), true, false},
+	"valid_from":     {`p.valid_from`, true, true},
+	"valid_to":       {`p.valid_to`, true, true},
+	"city":           {`p.city_fold`, false, true},
+	"created_at":     {`p.created_at`, false, true},
+	"updated_at":     {`p.updated_at`, false, true},
+	api.SortDistance: {distance, false, false},
+}
+
+// orderBy writes the order, or the same order read from its other end, which PostgreSQL walks on the same index.
+func orderBy(columns map[string]sortColumn, keys []api.SortKey, id string, fromEnd bool) (string, error) {
+	var terms []string
+	for _, key := range keys {
+		column, ok := columns[key.Field]
+		if !ok {
+			return "", fmt.Errorf("there is no order by %q", key.Field)
+		}
+		terms = append(terms, column.text+direction(column, key.Desc, fromEnd))
+		if column.text == id { // nothing is left to decide
+			return strings.Join(terms, `, `), nil
+		}
+	}
+	terms = append(terms, id+direction(sortColumn{}, false, fromEnd))
+	return strings.Join(terms, `, `), nil
+}
+
+// direction says where nulls go only where PostgreSQL would put them elsewhere: to it they are greater than every value,
+// and an index serves an order only if both have nulls at the same end, even where there are none.
+func direction(column sortColumn, descending, fromEnd bool) string {
+	switch {
+	case descending && fromEnd && column.nullable:
+		return ` ASC NULLS FIRST`
+	case descending && !fromEnd && column.nullable:
+		return ` DESC NULLS LAST`
+	case descending != fromEnd:
+		return ` DESC`
+	}
+	return ` ASC`
+}
+
+// What matches half of a million perks takes half a second to gather and sort, and its first page may be among the first
+// hundred of the order. A shorter way is tried if it takes at most a share of that time even when it is in vain.
+const (
+	shortShare  = 8
+	manyMatches = 2000 // fewer are gathered at once, in a millisecond or two
+
+	circleGrowth = 4 // of how many each narrower circle may hold
+)
+
+// ways gives the candidates for a page, as what follows FROM, from the shortest way to the surest: only the last is certain
+// to have the whole page, but what a way finds begins as the page does. The total and the window choose the ways, which
+// are exact, and not what PostgreSQL guesses of either.
+func (s *search) ways(order string, reach store.Reach, total int64) iter.Seq[string] {
+	need := reach.Skip + reach.Take
+	return func(yield func(string) bool) {
+		switch {
+		case s.isInOrder():
+			yield(s.inOrder(order) + ` WHERE ` + s.whereAnywhere() + s.andNotTaken(need))
+			return
+		case s.isNewest() && s.around.Cells()*need < total/shortShare:
+			yield(s.fromEachCell(order, need))
+			return
+		case s.isNearest(reach.FromEnd) && total > manyMatches:
+			for _, circle := range s.around.Narrower(need, total, circleGrowth) {
+				s.look(circle)
+				if !yield(s.gathered(total)) {
+					return
+				}
+			}
+			s.look(*s.query.Near)
+		case s.isByOneIndex() && total > manyMatches && need < total/shortShare:
+			if !yield(s.stretch(order, total/shortShare)) {
+				return
+			}
+		}
+		yield(s.gathered(total))
+	}
+}
+
+// isInOrder holds when an index has what matches, and little else, in the order that is asked for.
+func (s *search) isInOrder() bool {
+	switch {
+	case s.query.Near != nil || s.hasWords():
+		return false
+	case s.query.City == "" && s.query.Category == "":
+		return true
+	}
+	return len(s.categories) <= 1 && len(s.query.Sort) > 0 && s.query.Sort[0].Field == "created_at"
+}
+
+// inOrder is all perks, to be walked in the order. Sorted by their end alone, those that are over lie together, up to all
+// of them before the first that is not, and are left out by the index itself.
+func (s *search) inOrder(order string) string {
+	if !s.query.OnlyValid() || len(s.query.Sort) != 1 || s.query.Sort[0].Field != "valid_to" {
+		return `perks AS p`
+	}
+	return `((SELECT * FROM perks AS p WHERE p.valid_to > @at ORDER BY ` + order + `)
+		UNION ALL (SELECT * FROM perks AS p WHERE p.valid_to IS NULL ORDER BY ` + order + `)) AS p`
+}
+
+// isByOneIndex holds when there is an index in exactly the order.
+func (s *search) isByOneIndex() bool {
+	return len(s.query.Sort) == 0 || len(s.query.Sort) == 1 && perkSortColumns[s.query.Sort[0].Field].isIndexed
+}
+
+// stretch is what matches among the first perks of the order, of which most are looked at.
+func (s *search) stretch(order string, most int64) string {
+	s.args["most"] = most
+	return `(SELECT * FROM perks AS p ORDER BY ` + order + ` LIMIT @most) AS p
+		WHERE ` + s.whereAnywhere() + s.andNotTaken(most)
+}
+
+// isNewest holds when a circle's perks are asked for in the order in which each of its cells has them.
+func (s *search) isNewest() bool {
+	return s.isCircle() && len(s.query.Sort) == 1 && s.query.Sort[0].Field == "created_at"
+}
+
+// fromEachCell is the first of what matches in each cell, as many as the page may need of it.
+func (s *search) fromEachCell(order string, need int64) string {
+	s.args["most"] = need
+	return `unnest(@first::integer[], @last::integer[]) AS run (first, last)
+		CROSS JOIN generate_series(run.first, run.last) AS cell (number)
+		CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell = cell.number AND ` + s.whereAnywhere() + s.andNotTaken(s.around.Cells()*need) + `
+			ORDER BY ` + order + ` LIMIT @most) AS p`
+}
+
+// isNearest holds when the page is reached from the centre of the circle.
+func (s *search) isNearest(fromEnd bool) bool {
+	return len(s.query.Sort) > 0 && s.query.Sort[0].Field == api.SortDistance && s.query.Sort[0].Desc == fromEnd
+}
+
+// gathered is all that matches, to be sorted. OFFSET 0 keeps PostgreSQL from walking the order's index instead, in the hope
+// that matches come soon: when all of a city's perks are old, none of them does.
+func (s *search) gathered(total int64) string {
+	return `(SELECT p.* FROM ` + s.from() + ` WHERE ` + s.where() + s.andNotTaken(total+s.taken) + ` OFFSET 0) AS p`
 }

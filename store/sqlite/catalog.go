@@ -2,6 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"iter"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -33,4 +37,195 @@ func scanCategory(r row) (c api.Category, err error) { return c, r.Scan(&c.ID, &
 func (db *DB) Categories(ctx context.Context) ([]api.Category, error) {
 	categories, err := all(db.latest(ctx), scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
 	return categories, fault("read the categories", err)
+}
+
+// queryer is what rows can be read through: the writing session, or a view.
+type queryer interface {
+	query(text string, args ...any) (*sql.Rows, error)
+}
+
+// view reads what is committed, bounded by a context: as of one moment in a transaction, or as of each query.
+type view struct {
+	ctx  context.Context
+	from interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	}
+}
+
+func (v view) query(text string, args ...any) (*sql.Rows, error) {
+	return v.from.QueryContext(v.ctx, text, args...)
+}
+
+// read gives work a view of one moment.
+func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
+	tx, err := db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return fault(doing, err)
+	}
+	defer tx.Rollback()
+	return fault(doing, work(view{ctx, tx}))
+}
+
+// latest reads what was committed last. It is enough for a single query.
+func (db *DB) latest(ctx context.Context) view { return view{ctx, db.readers} }
+
+// write runs work in a transaction of the writer and returns when it is durable.
+func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
+	return db.writer.do(ctx, func(s *session) error { return fault(doing, work(s)) })
+}
+
+// writeFor is write for work that has a result. The result is not touched when the caller left before the end.
+func writeFor[T any](ctx context.Context, db *DB, doing string, work func(*session) (T, error)) (T, error) {
+	var result T
+	err := db.write(ctx, doing, func(s *session) (err error) {
+		result, err = work(s)
+		return err
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return result, nil
+}
+
+// row is one row of a result, to be scanned.
+type row = store.Scanner
+
+// each streams a query's rows, and its error at the end if there is one.
+func each[T any](q queryer, scan func(row) (T, error), text string, args ...any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		rows, err := q.query(text, args...)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			record, err := scan(rows)
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			if !yield(record, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(none, err)
+		}
+	}
+}
+
+// all returns a query's rows, never nil.
+func all[T any](q queryer, scan func(row) (T, error), text string, args ...any) ([]T, error) {
+	list := []T{}
+	for record, err := range each(q, scan, text, args...) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, record)
+	}
+	return list, nil
+}
+
+// one returns a query's first row, or sql.ErrNoRows.
+func one[T any](q queryer, scan func(row) (T, error), text string, args ...any) (T, error) {
+	for record, err := range each(q, scan, text, args...) {
+		return record, err
+	}
+	var none T
+	return none, sql.ErrNoRows
+}
+
+// found is one for rows that need not be there: instead of sql.ErrNoRows the error is missing.
+func found[T any](missing error, q queryer, scan func(row) (T, error), text string, args ...any) (T, error) {
+	record, err := one(q, scan, text, args...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = missing
+	}
+	return record, err
+}
+
+// scanValue reads a row of one column.
+func scanValue[T any](r row) (value T, err error) { return value, r.Scan(&value) }
+
+func fromMicros(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+func fromMicrosOrNil(micros *int64) *time.Time {
+	if micros == nil {
+		return nil
+	}
+	t := fromMicros(*micros)
+	return &t
+}
+
+func microsOrNil(t *time.Time) *int64 {
+	if t == nil {
+		return nil
+	}
+	micros := t.UnixMicro()
+	return &micros
+}
+
+// Each export is one query, and one query sees one moment.
+
+// ExportPerks streams all perks in the order of their ids.
+func (db *DB) ExportPerks(ctx context.Context) iter.Seq2[store.PerkRecord, error] {
+	return faults("export perks", each(db.latest(ctx), scanPerkRecord, `
+		SELECT p.lat, p.lng, s.stock, p.approval, `+perkColumns+`
+		FROM perks AS p CROSS JOIN perk_stock AS s ON s.perk = p.row ORDER BY p.id`))
+}
+
+func scanPerkRecord(r row) (record store.PerkRecord, err error) {
+	record.Perk, err = scanPerk(rowAfter{r, []any{&record.Lat, &record.Lng, &record.Stock, &record.Approval}})
+	return record, err
+}
+
+// ExportCategories streams all categories in the order of their ids.
+func (db *DB) ExportCategories(ctx context.Context) iter.Seq2[api.Category, error] {
+	return faults("export categories", each(db.latest(ctx), scanCategory, `SELECT id, name FROM categories ORDER BY id`))
+}
+
+// ExportUsers streams all users in the order of their ids.
+func (db *DB) ExportUsers(ctx context.Context) iter.Seq2[store.User, error] {
+	return faults("export users", each(db.latest(ctx), func(r row) (u store.User, err error) {
+		return u, r.Scan(&u.ID)
+	}, `SELECT id FROM users ORDER BY id`))
+}
+
+// ExportProperties streams all properties in the order of their ids.
+func (db *DB) ExportProperties(ctx context.Context) iter.Seq2[store.PropertyRecord, error] {
+	return faults("export properties", each(db.latest(ctx), scanProperty, `SELECT `+propertyColumns+` FROM properties ORDER BY id`))
+}
+
+// ExportRedemptions streams the redemptions in one status, or all for "", in the order of their ids.
+func (db *DB) ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[store.RedemptionRecord, error] {
+	return faults("export redemptions", each(db.latest(ctx), scanRedemptionRecord, `
+		SELECT r.client_id, `+redemptionColumns+` FROM redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk
+		WHERE ?1 = '' OR r.status = ?1 ORDER BY r.id`, string(status)))
+}
+
+func scanRedemptionRecord(r row) (record store.RedemptionRecord, err error) {
+	record.Redemption, err = scanRedemption(rowAfter{r, []any{&record.ClientID}})
+	return record, err
+}
+
+// rowAfter is a row whose first columns are scanned elsewhere, so that the scan of the other columns can be shared.
+type rowAfter struct {
+	row
+	first []any
+}
+
+func (r rowAfter) Scan(into ...any) error { return r.row.Scan(append(r.first, into...)...) }
+
+// faults passes records on, and errors as fault makes them.
+func faults[T any](doing string, records iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for record, err := range records {
+			if !yield(record, fault(doing, err)) {
+				return
+			}
+		}
+	}
 }

@@ -1,12 +1,18 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"modernc.org/sqlite"
+
+	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -196,4 +202,233 @@ func requireUser(q queryer, id string, any bool) error {
 	}
 	_, err := found(store.UserNotFound(id), q, scanValue[string], `SELECT id FROM users WHERE id = ?`, id)
 	return err
+}
+
+const (
+	manyMatches  = 2000 // fewer are gathered and sorted in two milliseconds
+	circleGrowth = 8    // of how many each narrower circle may hold
+)
+
+// nearest finds a page that is reached from the centre of a circle in narrower circles around it, so that what is far from
+// there is not sorted. It is nil if the page is not such, or is in none of them: only then the whole circle is searched.
+func (s *search) nearest(v view, reach store.Reach, total int64) ([]int64, error) {
+	if !s.isNearest(reach.FromEnd) || total <= manyMatches {
+		return nil, nil
+	}
+	for _, circle := range s.query.Near.Narrower(reach.Skip+reach.Take, total, circleGrowth) {
+		query := s.query
+		query.Near = &circle
+		narrow, err := newSearch(v, query)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := narrow.find(v, reach, total)
+		if err != nil || int64(len(rows)) == reach.Take {
+			return rows, err
+		}
+	}
+	return nil, nil
+}
+
+// isNearest holds when the page is reached from the centre of the circle. Words are not looked up for one circle after the
+// other.
+func (s *search) isNearest(fromEnd bool) bool {
+	return s.query.Near != nil && !s.hasWords() && len(s.query.Sort) > 0 &&
+		s.query.Sort[0].Field == api.SortDistance && s.query.Sort[0].Desc == fromEnd
+}
+
+// sortColumn is what a field is sorted by.
+type sortColumn struct {
+	text     string
+	nullable bool
+}
+
+// perkSortColumns are the fields that perks can be sorted by.
+var perkSortColumns = map[string]sortColumn{
+	"id":             {`p.id`, false},
+	"description":    {`fold(p.description)`, false},
+	"image_url":      {`fold(p.image_url)`, true},
+	"discount_text":  {`fold(p.discount_text)`, true},
+	"terms":          {`fold(p.terms)`, true},
+	"title":          {`p.title_fold`, false},
+	"category":       {`p.category_fold`, true},
+	"merchant_name":  {`p.merchant_name_fold`, true},
+	"city":           {`p.city_fold`, false},
+	"valid_from":     {`p.valid_from`, true},
+	"valid_to":       {`p.valid_to`, true},
+	"created_at":     {`p.created_at`, false},
+	"updated_at":     {`p.updated_at`, false},
+	api.SortDistance: {distance, false},
+}
+
+func init() {
+	sqlite.MustRegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		if text, ok := args[0].(string); ok {
+			return store.Fold(text), nil
+		}
+		return args[0], nil
+	})
+}
+
+// sortIndexes serve the order of all perks by one field, ascending and descending. The fields that are not here are folded
+// and sorted anew for each page.
+var sortIndexes = map[string][2]string{
+	"title":         {`perks_title_asc`, `perks_title_desc`},
+	"category":      {`perks_category_asc`, `perks_category_desc`},
+	"merchant_name": {`perks_merchant_name_asc`, `perks_merchant_name_desc`},
+	"city":          {`perks_city_asc`, `perks_city_desc`},
+	"id":            {`sqlite_autoindex_perks_1`, `sqlite_autoindex_perks_1`},
+	"valid_from":    {`perks_valid_from_asc`, `perks_valid_from_desc`},
+	"valid_to":      {`perks_valid_to_asc`, `perks_valid_to_desc`},
+	"created_at":    {`perks_created_at_asc`, `perks_created_at_desc`},
+	"updated_at":    {`perks_updated_at_asc`, `perks_updated_at_desc`},
+}
+
+// indexFor names the index that serves the first field, or "". SQLite then sorts by the other fields among equals only.
+func indexFor(keys []api.SortKey) string {
+	switch {
+	case len(keys) == 0:
+		return ""
+	case keys[0].Desc:
+		return sortIndexes[keys[0].Field][1]
+	}
+	return sortIndexes[keys[0].Field][0]
+}
+
+// orderBy writes the order, or the same order read from its other end, which SQLite walks on the same index.
+func orderBy(columns map[string]sortColumn, keys []api.SortKey, id string, fromEnd bool) (string, error) {
+	var terms []string
+	for _, key := range keys {
+		column, ok := columns[key.Field]
+		if !ok {
+			return "", fmt.Errorf("there is no order by %q", key.Field)
+		}
+		terms = append(terms, column.text+direction(column, key.Desc, fromEnd))
+		if column.text == id { // nothing is left to decide
+			return strings.Join(terms, `, `), nil
+		}
+	}
+	terms = append(terms, id+direction(sortColumn{}, false, fromEnd))
+	return strings.Join(terms, `, `), nil
+}
+
+// direction says where nulls go only where SQLite would put them elsewhere: to it they are less than every value, and
+// telling it what is so anyway keeps it from using the index.
+func direction(column sortColumn, descending, fromEnd bool) string {
+	switch {
+	case descending && fromEnd:
+		return ` ASC`
+	case descending:
+		return ` DESC`
+	case column.nullable && fromEnd:
+		return ` DESC NULLS FIRST`
+	case column.nullable:
+		return ` ASC NULLS LAST`
+	case fromEnd:
+		return ` DESC`
+	}
+	return ` ASC`
+}
+
+// ListPerks returns one page of the perks that match, as of one moment.
+func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {
+	list := store.List[api.Perk]{Items: []api.Perk{}}
+	err := db.read(ctx, "list perks", func(v view) error {
+		s, err := newSearch(v, query)
+		if err != nil || s.isEmpty() {
+			return err
+		}
+		if list.Total, err = s.total(v, db.totals); err != nil {
+			return err
+		}
+		rows, err := s.page(v, list.Total)
+		if err != nil {
+			return err
+		}
+		list.Items, err = perksAt(v, rows)
+		return err
+	})
+	if err != nil {
+		return store.List[api.Perk]{}, err
+	}
+	return list, nil
+}
+
+// page finds the rows of the window over indexes, without reading the perks before it. A window past the middle is
+// reached from the other end.
+func (s *search) page(v view, total int64) ([]int64, error) {
+	reach := s.query.Window.Reach(total)
+	if reach.Take == 0 {
+		return nil, nil
+	}
+	rows, err := s.nearest(v, reach, total)
+	if err == nil && rows == nil {
+		rows, err = s.find(v, reach, total)
+	}
+	if reach.FromEnd {
+		slices.Reverse(rows)
+	}
+	return rows, err
+}
+
+// find returns rows in the order in which they are reached.
+func (s *search) find(v view, reach store.Reach, total int64) ([]int64, error) {
+	order, err := orderBy(perkSortColumns, s.query.Sort, `p.id`, reach.FromEnd)
+	if err != nil {
+		return nil, err
+	}
+	text := pageOf(s.candidates(order, reach, total), order)
+	return all(v, scanValue[int64], text, append(slices.Clone(s.args), sql.Named("limit", reach.Take), sql.Named("offset", reach.Skip))...)
+}
+
+func pageOf(candidates, order string) string {
+	return `SELECT p.row FROM ` + candidates + ` ORDER BY ` + order + ` LIMIT :limit OFFSET :offset`
+}
+
+// perksAt reads perks by their rows, in the order of the rows.
+func perksAt(v view, rows []int64) ([]api.Perk, error) {
+	return all(v, scanPerk, `
+		SELECT `+perkColumns+` FROM json_each(?) AS place CROSS JOIN perks AS p ON p.row = place.value
+		ORDER BY place.key`, asJSON(rows))
+}
+
+// A perk that is found in its cell and looked up there once more takes five times as long as one that is gathered. So the
+// cells are worth it if they give at most this share of what matches.
+const cellShare = 5
+
+// candidates are the perks that a page is found among, as what follows FROM: all that match, or few of them that surely
+// hold the page. The total and the window decide, which are exact.
+func (s *search) candidates(order string, reach store.Reach, total int64) string {
+	if s.isByTime() && s.query.Near.Cells()*(reach.Skip+reach.Take) < total/cellShare {
+		return s.fromEachCell(order)
+	}
+	return s.gathered()
+}
+
+// isByTime holds when a circle's perks are asked for in the order in which each of its cells has them.
+func (s *search) isByTime() bool {
+	return s.query.Near != nil && len(s.query.Sort) == 1 && s.query.Sort[0].Field == "created_at"
+}
+
+// fromEachCell is the first of what matches in each cell, as many as the page may need of it. They are named by all that
+// the index is ordered by, so that they are found again where they were just read: by their rows they would be read from
+// the table, in a million perks each from another page. The bare time would do as well, but one import can give every
+// perk the same.
+func (s *search) fromEachCell(order string) string {
+	var numbers []int
+	for _, run := range s.query.Near.Cover() {
+		for number := run.First; number <= run.Last; number++ {
+			numbers = append(numbers, number)
+		}
+	}
+	s.name("numbers", asJSON(numbers))
+	return `json_each(:numbers) AS cell CROSS JOIN perks AS p INDEXED BY perks_in_cell
+		ON p.cell = cell.value AND (p.created_at, p.id) IN (
+			SELECT p.created_at, p.id FROM perks AS p INDEXED BY perks_in_cell
+			WHERE p.cell = cell.value AND ` + s.whereAvailable() + ` ORDER BY ` + order + ` LIMIT :limit + :offset)`
+}
+
+// gathered is all that matches, to be walked on an index in the order or to be sorted.
+func (s *search) gathered() string {
+	return s.from(indexFor(s.query.Sort)) + ` WHERE ` + s.whereAvailable()
 }

@@ -1,3 +1,11 @@
+// Package sqlite keeps the service's data in one SQLite file.
+//
+// It knows SQL and SQLite's ways (one writer, WAL, busy files) and keeps them to itself: what leaves it is store's
+// records and errors. It knows nothing of HTTP.
+//
+// Writes go through the writer, one goroutine that commits what many callers wait for; reads go through views, which
+// never wait for it. A list of perks is a search: search.go says which, order.go in which order, list.go which page, and
+// totals.go how many.
 package sqlite
 
 import (
@@ -227,4 +235,61 @@ func (f file) session(ctx context.Context) (*session, error) {
 		return nil, errors.Join(err, pool.Close())
 	}
 	return &session{pool: pool, conn: conn, prepared: map[string]*sql.Stmt{}}, nil
+}
+
+// Stats returns how the reading connections and the queue of the writer fare now. It waits for nothing.
+func (db *DB) Stats() store.Stats {
+	readers := db.readers.Stats()
+	return store.Stats{
+		Pools: []store.PoolStats{{
+			Name:  "reads",
+			InUse: readers.InUse, Idle: readers.Idle, Max: readers.MaxOpenConnections,
+			Waits: readers.WaitCount, Waited: readers.WaitDuration,
+		}},
+		Queue: store.QueueStats{Waiting: int(db.writer.waiting.Load()), Capacity: maxQueue, Batches: db.writer.batches.Stats()},
+	}
+}
+
+// place remembers which files the writing connection works on. What is written to a file that was removed, or replaced by
+// another one, is gone when the process ends, although every commit succeeds. The writer's goroutine alone uses it.
+type place struct {
+	path      string
+	given     string      // another name of it, or the same
+	main, log os.FileInfo // log is nil until the connection has written
+}
+
+// errMoved says that the database is not where it was opened.
+var errMoved = errors.New("the file was removed or replaced while the server uses it")
+
+// settle takes the log that the connection has just written to for the right one.
+func (p *place) settle() (err error) {
+	if p.log == nil {
+		p.log, err = os.Stat(p.path + logSuffix)
+	}
+	return err
+}
+
+// closed forgets the log: without a connection it may be cleared away. The database itself stays the same.
+func (p *place) closed() { p.log = nil }
+
+// check returns errMoved unless others who open the database now open the files that this process works on.
+func (p *place) check() error {
+	for _, path := range []string{p.given, p.path} {
+		if err := isStill(path, p.main); err != nil {
+			return err
+		}
+	}
+	return isStill(p.path+logSuffix, p.log)
+}
+
+// isStill compares what is at the path with what was there, if that is known.
+func isStill(path string, was os.FileInfo) error {
+	if was == nil {
+		return nil
+	}
+	is, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(is, was) {
+		return fmt.Errorf("%s: %w", path, errMoved)
+	}
+	return err
 }

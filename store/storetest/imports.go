@@ -217,3 +217,262 @@ var importTests = []test{
 		f.equal("in a category", total, int64(300))
 	}},
 }
+
+// partialImportTests are imports whose rows do not have every field.
+var partialImportTests = []test{
+	{"a known perk keeps the fields that its row does not have", func(f *fixture) {
+		f.addPerks(fullPerk("p"), fullPerk("other"))
+		later := now.Add(time.Hour)
+		taken, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Hot Cocoa"}`)), f.noNewID, store.Operator, later)
+		f.must(err)
+		f.equal("taken", taken, store.Imported{Count: 1, Changed: 1})
+		want := fullPerk("p")
+		want.Title, want.UpdatedAt = "Hot Cocoa", later
+		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("other"), want})
+		f.finds("by a word of the new title", store.PerkQuery{Text: "cocoa"}, "p")
+		f.finds("by a word of the former title", store.PerkQuery{Text: "free"}, "other")
+		f.finds("by a word that stays", store.PerkQuery{Text: "röst"}, "other", "p")
+		f.finds("by where it is", store.PerkQuery{Near: &store.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}, "other", "p")
+		f.finds("by the category that stays", store.PerkQuery{Category: "food-drink"}, "other", "p")
+		f.finds("by the city that stays", store.PerkQuery{City: "york"}, "other", "p")
+	}},
+	{"a known perk loses the fields that are empty in its row", func(f *fixture) {
+		f.addPerks(fullPerk("p"))
+		row := f.perkRow(2, `{"id":"p","category":null,"merchant_name":null,"image_url":null,"discount_text":null,"terms":null,
+			"valid_from":null,"valid_to":null,"lat":null,"lng":null,"stock":null,"approval":null}`)
+		_, err := f.ImportPerks(f.ctx, rows(row), f.noNewID, store.Operator, now)
+		f.must(err)
+		want := perk("p", title("Free Coffee"), description("One cup, any size."), city("York"))
+		want.CreatedAt = fullPerk("p").CreatedAt
+		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
+		f.finds("by a word that is gone", store.PerkQuery{Text: "röst"})
+		f.finds("by where it was", store.PerkQuery{Near: &store.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}})
+	}},
+	{"a perk that its row leaves equal is not touched, nor when it was updated", func(f *fixture) {
+		f.addPerks(fullPerk("p"))
+		for _, row := range []string{`{"id":"p"}`, `{"id":"p","stock":7,"approval":"manual","category":"food & drink"}`, `{"id":"p","created_at":null,"updated_at":null}`} {
+			taken, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, row)), f.noNewID, store.Operator, now.Add(time.Hour))
+			f.must(err)
+			f.equal(row, taken, store.Imported{Count: 1, Unchanged: 1})
+		}
+		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("p")})
+		f.equal("entries about it", f.actions("perk/p"), []string{})
+	}},
+	{"when a perk was created or updated can be imported alone", func(f *fixture) {
+		f.addPerks(fullPerk("p"))
+		want := fullPerk("p")
+		for _, test := range []struct {
+			row     string
+			created time.Time
+			updated time.Time
+		}{
+			{`{"id":"p","updated_at":"2020-01-02T00:00:00Z"}`, want.CreatedAt, time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)},
+			{`{"id":"p","created_at":"2020-01-01T00:00:00Z"}`, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), now.Add(time.Hour)},
+		} {
+			taken, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, test.row)), f.noNewID, store.Operator, now.Add(time.Hour))
+			f.must(err)
+			f.equal(test.row, taken, store.Imported{Count: 1, Changed: 1})
+			want.CreatedAt, want.UpdatedAt = test.created, test.updated
+			f.equal(test.row, collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
+		}
+	}},
+	{"an import tells what was created, changed and left", func(f *fixture) {
+		f.addClients("owner")
+		f.addUsers("ann")
+		f.addCategories(api.Category{ID: "food", Name: "Food"}, api.Category{ID: "fun", Name: "Fun"})
+		f.addPerks(perk("changed"), perk("left"))
+		f.addProperties(property(1, "owner"), property(2, "owner"))
+		want := store.Imported{Count: 3, Created: 1, Changed: 1, Unchanged: 1}
+		perks, err := f.ImportPerks(f.ctx, rows(
+			f.perkRow(2, `{"id":"changed","stock":1}`), f.perkRow(3, `{"id":"new","title":"Perk new","description":"About it.","city":"Leeds"}`), perk("left"),
+		), f.noNewID, store.Operator, now)
+		f.must(err)
+		f.equal("perks", perks, want)
+		f.equal("perks after that", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perk("changed", stock(1)), perk("left"), perk("new")})
+		f.equal("their entry", f.lastEntry("perks").After, asJSON(want))
+		properties, err := f.ImportProperties(f.ctx, rows(property(2, "owner", func(p *store.PropertyRecord) { p.Images = nil }), property(1, "owner"), property(3, "owner")), store.Operator, now)
+		f.must(err)
+		f.equal("properties", properties, want)
+		f.equal("their entry", f.lastEntry("properties").After, asJSON(want))
+		categories, err := f.ImportCategories(f.ctx, rows(api.Category{ID: "food", Name: "Food"}, api.Category{ID: "fun", Name: "FUN"}, api.Category{ID: "new", Name: "New"}), store.Operator, now)
+		f.must(err)
+		f.equal("categories", categories, want)
+		users, err := f.ImportUsers(f.ctx, rows(store.User{ID: "ann"}, store.User{ID: "bob"}, store.User{ID: "bob"}), store.Operator, now)
+		f.must(err)
+		f.equal("users", users, store.Imported{Count: 2, Created: 1, Unchanged: 1})
+	}},
+	{"of two rows with one id the last counts, whatever it lacks", func(f *fixture) {
+		f.addPerks(fullPerk("p"))
+		taken, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Lost","terms":null}`), f.perkRow(3, `{"id":"p","stock":8}`)), f.noNewID, store.Operator, now)
+		f.must(err)
+		f.equal("taken", taken, store.Imported{Count: 1, Changed: 1})
+		want := fullPerk("p")
+		want.Stock, want.UpdatedAt = ptr[int64](8), now
+		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
+	}},
+	{"a new perk needs its required fields, and has the others as they start", func(f *fixture) {
+		_, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Perk p","description":"About it.","city":"Leeds","stock":3}`)), f.noNewID, store.Operator, now)
+		f.must(err)
+		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perk("p", stock(3))})
+		_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","stock":9}`), f.perkRow(3, `{"id":"q","stock":9,"category":"Lost"}`), f.perkRow(5, `{"id":"r","city":"Bath","title":"R"}`)), f.noNewID, store.Operator, now)
+		f.refuses("new perks without them", err, map[int]string{
+			3: `there is no perk "q" yet, and a new one needs title, description, city`,
+			5: `there is no perk "r" yet, and a new one needs description`,
+		})
+		f.equal("perks after that", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perk("p", stock(3))})
+		f.equal("categories after that", collect(f, f.ExportCategories(f.ctx)), []api.Category{})
+	}},
+	{"what a row and what it leaves break together is refused by its line", func(f *fixture) {
+		f.addPerks(fullPerk("p"), fullPerk("q"))
+		_, err := f.ImportPerks(f.ctx, rows(
+			f.perkRow(2, `{"id":"p","valid_to":"2020-01-01T00:00:00Z"}`), f.perkRow(3, `{"id":"q","lat":null}`), f.perkRow(4, `{"id":"new"}`),
+		), f.noNewID, store.Operator, now)
+		f.refuses("rows", err, map[int]string{
+			2: "Some values are not valid. (valid_to must be after valid_from)", 3: "Some values are not valid. (lat is required with lng)",
+			4: `there is no perk "new" yet, and a new one needs title, description, city`,
+		})
+		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("p"), fullPerk("q")})
+	}},
+	{"stock and approval before and after are kept of each known perk in which they change", func(f *fixture) {
+		f.addPerks(fullPerk("a"), fullPerk("b"), fullPerk("c"), perk("d"))
+		by, at := store.OperatorActor("ann"), now.Add(time.Hour)
+		_, err := f.ImportPerks(f.ctx, rows(
+			f.perkRow(2, `{"id":"a","stock":null}`), f.perkRow(3, `{"id":"b","approval":"auto"}`), f.perkRow(4, `{"id":"c","title":"Other"}`),
+			f.perkRow(5, `{"id":"d","stock":0,"approval":"manual"}`), perk("new", stock(1)),
+		), f.noNewID, by, at)
+		f.must(err)
+		entry := func(before, after string) []store.AuditEntry {
+			return []store.AuditEntry{{At: at, Actor: by, Action: "perk.update", Before: []byte(before), After: []byte(after)}}
+		}
+		f.sameEntries("perk/a", entry(`{"stock":7,"approval":"manual"}`, `{"stock":null,"approval":"manual"}`))
+		f.sameEntries("perk/b", entry(`{"stock":7,"approval":"manual"}`, `{"stock":7,"approval":"auto"}`))
+		f.sameEntries("perk/c", nil)
+		f.sameEntries("perk/d", entry(`{"stock":null,"approval":"auto"}`, `{"stock":0,"approval":"manual"}`))
+		f.sameEntries("perk/new", nil)
+	}},
+	{"what is changed while rows arrive is kept where they leave it open", func(f *fixture) {
+		f.addClients("owner")
+		f.addUsers("ann")
+		f.addPerks(fullPerk("p"))
+		f.addProperties(property(1, "owner"))
+		_, err := f.ImportPerks(f.ctx, func(yield func(store.PerkRecord, error) bool) {
+			if yield(f.perkRow(2, `{"id":"p","title":"New"}`), nil) {
+				f.addPerks(f.perkRow(1, `{"id":"p","stock":1}`))
+				f.redeem(attempt("p", "ann"))
+			}
+		}, f.noNewID, store.Operator, now)
+		f.must(err)
+		got := collect(f, f.ExportPerks(f.ctx))[0]
+		f.equal("title", got.Title, "New")
+		f.equal("stock", got.Stock, ptr[int64](1))
+		f.addUsers("bob")
+		_, err = f.Redeem(f.ctx, attempt("p", "bob"))
+		f.fails("the one unit is held", err, api.CodeSoldOut)
+		_, err = f.ImportProperties(f.ctx, func(yield func(store.PropertyRecord, error) bool) {
+			if yield(f.propertyRow(2, `{"propertyId":1,"city":"York"}`), nil) {
+				f.must(f.update(1, retitle("New")))
+			}
+		}, store.Operator, now)
+		f.must(err)
+		want := property(1, "owner", func(p *store.PropertyRecord) { p.Title, p.City = "New", "York" })
+		f.equal("property", f.property(1), want)
+	}},
+	{"a known property keeps the fields that its row does not have, its owner too", func(f *fixture) {
+		f.addClients("owner", "other")
+		f.addProperties(property(1, "owner"), property(2, "owner"))
+		taken, err := f.ImportProperties(f.ctx, rows(f.propertyRow(2, `{"propertyId":1,"price_pw":99,"images":null,"lat":null}`), f.propertyRow(3, `{"propertyId":2,"owner":"other"}`)), store.Operator, now)
+		f.must(err)
+		f.equal("taken", taken, store.Imported{Count: 2, Changed: 2})
+		price, err := api.ParsePrice("99")
+		f.must(err)
+		f.equal("price, images and position", f.property(1), property(1, "owner", func(p *store.PropertyRecord) { p.PricePW, p.Images, p.Lat = price, nil, nil }))
+		f.equal("owner", f.property(2), property(2, "other"))
+	}},
+	{"a new property needs its required fields, one that was deleted too", func(f *fixture) {
+		f.addClients("owner")
+		f.addProperties(property(1, "owner"))
+		f.must(f.delete(1, nil))
+		_, err := f.ImportProperties(f.ctx, rows(f.propertyRow(2, `{"propertyId":1,"city":"York","owner":"owner"}`), f.propertyRow(3, `{"propertyId":2,"title":"Flat","price_pw":1}`)), store.Operator, now)
+		f.refuses("new properties without them", err, map[int]string{
+			2: `there is no property "1" yet, and a new one needs title, price_pw`, 3: `there is no property "2" yet, and a new one needs owner`,
+		})
+		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{})
+	}},
+	{"categories are made in the order in which rows name them, whether these are whole or not", func(f *fixture) {
+		f.addPerks(perk("p"), perk("s"))
+		f.addPerks(f.perkRow(2, `{"id":"p","category":"Food: Drink"}`), perk("q", category("Food & Drink")), perk("r", category("Food, Drink")),
+			f.perkRow(5, `{"id":"s","category":"Food. Drink"}`))
+		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{
+			{ID: "food-drink", Name: "Food: Drink"}, {ID: "food-drink-2", Name: "Food & Drink"}, {ID: "food-drink-3", Name: "Food, Drink"}, {ID: "food-drink-4", Name: "Food. Drink"},
+		})
+		for place, id := range []string{"food-drink", "food-drink-2", "food-drink-3", "food-drink-4"} {
+			f.finds(id, store.PerkQuery{Category: id}, []string{"p", "q", "r", "s"}[place])
+		}
+	}},
+	{"thousands of rows that are not whole are taken", func(f *fixture) {
+		const n = 2500
+		var perks, partly, want []store.PerkRecord
+		for i := range n {
+			id := fmt.Sprintf("%04d", i)
+			perks = append(perks, perk(id, stock(int64(i))))
+			if i%3 > 0 {
+				partly = append(partly, f.perkRow(i, fmt.Sprintf(`{"id":"%s","stock":%d}`, id, n)))
+			} else {
+				partly = append(partly, perk(id, stock(n)))
+			}
+			want = append(want, perk(id, stock(n)))
+		}
+		f.addPerks(perks...)
+		taken, err := f.ImportPerks(f.ctx, rows(partly...), f.noNewID, store.Operator, now)
+		f.must(err)
+		f.equal("taken", taken, store.Imported{Count: n, Changed: n})
+		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), want)
+	}},
+}
+
+// perkRow is a perk as a line of a file has it.
+func (f *fixture) perkRow(line int, object string) store.PerkRecord {
+	f.Helper()
+	members, err := api.ParseObject([]byte(object))
+	f.must(err)
+	record, err := store.ParsePerk(members)
+	f.must(err)
+	record.Row.Line = line
+	return record
+}
+
+// propertyRow is a property as a line of a file has it.
+func (f *fixture) propertyRow(line int, object string) store.PropertyRecord {
+	f.Helper()
+	members, err := api.ParseObject([]byte(object))
+	f.must(err)
+	record, err := store.ParseProperty(members, "")
+	f.must(err)
+	record.Row.Line = line
+	return record
+}
+
+// refuses checks which lines were refused, and why.
+func (f *fixture) refuses(what string, err error, want map[int]string) {
+	f.Helper()
+	var refused *store.RowsRefused
+	if !errors.As(err, &refused) {
+		f.Fatalf("%s: the error is %v, want a *store.RowsRefused", what, err)
+	}
+	got := map[int]string{}
+	for _, row := range refused.Rows {
+		got[row.Line] = row.Err.Error()
+	}
+	f.equal(what, got, want)
+	f.equal(what+": how many", refused.Count, int64(len(want)))
+}
+
+// lastEntry is the last that the audit log has about a subject.
+func (f *fixture) lastEntry(subject string) store.AuditEntry {
+	f.Helper()
+	entries := collect(f, f.Audit(f.ctx, store.AuditQuery{Subject: subject, Last: 1}))
+	if len(entries) != 1 {
+		f.Fatalf("there is no entry about %q", subject)
+	}
+	return entries[0]
+}

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"example.com/perks/api"
@@ -195,4 +197,151 @@ func (f *fixture) isEmpty() {
 	f.equal("categories", len(collect(f, f.ExportCategories(f.ctx))), 0)
 	f.equal("users", len(collect(f, f.ExportUsers(f.ctx))), 0)
 	f.equal("redemptions", len(collect(f, f.ExportRedemptions(f.ctx, ""))), 0)
+}
+
+// RunReopened proves that what was acknowledged is there after the store was closed and opened again. Each call of open
+// opens the same, at first empty, database.
+func RunReopened(t *testing.T, open func(t *testing.T) store.Store) {
+	f := newFixture(t, open(t))
+	f.addUsers("ann", "bob")
+	f.addClients("owner")
+	f.addPerks(fullPerk("full"), perk("p", stock(100)))
+	f.addProperties(property(1, "owner"), property(2, "owner"))
+	f.must(f.update(1, retitle("New")))
+	f.must(f.delete(2, nil))
+	f.must(f.EnsureSigningKey(f.ctx, signingKey("k", now)))
+	first := f.redeem(keyed(attempt("p", "ann"), "1", "key", 1))
+	f.redeem(attempt("full", "bob"))
+	f.decide("full-bob", api.StatusApproved)
+	before := snapshot(f)
+	f.must(f.Close())
+
+	f = newFixture(t, open(t))
+	f.equal("everything", snapshot(f), before)
+	f.equal("replayed", f.redeem(keyed(attempt("p", "ann"), "2", "key", 1)), store.RedeemResult{Redemption: first.Redemption, Replayed: true})
+	restored, err := f.RestoreProperty(f.ctx, 2, store.Operator, now)
+	f.must(err)
+	f.equal("restored", restored, property(2, "owner"))
+	f.addPerks(perk("new"))
+	f.finds("by text", store.PerkQuery{Text: "perk"}, "new", "p")
+}
+
+// RunClosedAmidWrites proves that Close waits for what is under way, and that every write that was acknowledged before
+// it is there afterwards. Each call of open opens the same, at first empty, database.
+func RunClosedAmidWrites(t *testing.T, open func(t *testing.T) store.Store) {
+	const users = 200
+	f := newFixture(t, open(t))
+	f.addPerks(perk("p"))
+	for i := range users {
+		f.addUsers(fmt.Sprint(i))
+	}
+	some := make(chan struct{}, users)
+	closed := make(chan error)
+	go func() {
+		<-some
+		closed <- f.Close()
+	}()
+	counts := f.atOnce(users, func(i int) error {
+		_, err := f.Redeem(f.ctx, attempt("p", fmt.Sprint(i)))
+		some <- struct{}{}
+		return err
+	})
+	f.must(<-closed)
+	f.equal("outcomes", counts[""]+counts[api.CodeUnavailable], users)
+
+	f = newFixture(t, open(t))
+	f.equal("redemptions", len(collect(f, f.ExportRedemptions(f.ctx, ""))), counts[""])
+}
+
+// snapshot is everything that can be read.
+func snapshot(f *fixture) map[string]any {
+	f.Helper()
+	clients, err := f.Clients(f.ctx)
+	f.must(err)
+	return map[string]any{
+		"perks":       collect(f, f.ExportPerks(f.ctx)),
+		"categories":  collect(f, f.ExportCategories(f.ctx)),
+		"users":       collect(f, f.ExportUsers(f.ctx)),
+		"properties":  collect(f, f.ExportProperties(f.ctx)),
+		"redemptions": collect(f, f.ExportRedemptions(f.ctx, "")),
+		"audit":       collect(f, f.Audit(f.ctx, store.AuditQuery{})),
+		"keys":        f.signingKeys(now),
+		"clients":     clients,
+	}
+}
+
+var healthTests = []test{
+	{"a store that takes writes is ready, time and again", func(f *fixture) {
+		f.must(f.Ready(f.ctx))
+		f.must(f.Ready(f.ctx))
+	}},
+	{"the figures of the connections and of the queue are those of the work that was done", func(f *fixture) {
+		before := f.Stats().Queue.Batches
+		f.addUsers("ann", "bob")
+		f.addPerks(perk("p"))
+		turns := 0
+		for _, user := range []string{"ann", "bob", "ann"} { // the last is refused
+			_, _ = f.Redeem(store.WithTurn(f.ctx, func() { turns++ }), attempt("p", user))
+		}
+		f.equal("times that a write's turn came", turns, 3)
+		f.equal("perks", len(collect(f, f.ExportPerks(f.ctx))), 1) // needs a connection that reads
+		after := f.Stats()
+		f.equal("writes that wait", after.Queue.Waiting, 0)
+		if after.Queue.Capacity < 1 {
+			f.Errorf("the queue has room for %d", after.Queue.Capacity)
+		}
+		if writes := after.Queue.Batches.Writes - before.Writes; writes < 3 {
+			f.Errorf("%d writes were counted, want at least 3", writes)
+		}
+		if one := after.Queue.Batches.UpTo[0] - before.UpTo[0]; one < 3 {
+			f.Errorf("%d transactions of one write were counted, want at least 3", one)
+		}
+		f.equal("transactions that failed", after.Queue.Batches.Failed, uint64(0))
+		f.equal("the pool of reads", after.Pools[0].Name, "reads")
+		for _, pool := range after.Pools {
+			if pool.Max < 1 || pool.Idle < 1 || pool.InUse != 0 {
+				f.Errorf("while nobody asks, the pool of %s has %d connections in use, %d idle, at most %d", pool.Name, pool.InUse, pool.Idle, pool.Max)
+			}
+		}
+	}},
+	{"a context that is over ends every call, and writes nothing", func(f *fixture) {
+		f.addUsers("ann")
+		f.addPerks(perk("p"))
+		f.addClients("owner")
+		f.addProperties(property(1, "owner"))
+		over, cancel := context.WithCancel(f.ctx)
+		cancel()
+		for what, call := range map[string]func() error{
+			"ready": func() error { return f.Ready(over) },
+			"read":  func() error { _, err := f.Perk(over, "p"); return err },
+			"list": func() error {
+				_, err := f.ListPerks(over, store.PerkQuery{Window: store.Window{Page: 1, PerPage: 1}})
+				return err
+			},
+			"redeem": func() error { _, err := f.Redeem(over, attempt("p", "ann")); return err },
+			"update": func() error {
+				return f.UpdateProperty(over, 1, store.Operator, now, retitle("Lost"))
+			},
+			"import": func() error {
+				_, err := f.ImportUsers(over, rows(store.User{ID: "lost"}), store.Operator, now)
+				return err
+			},
+			"export": func() error {
+				for _, err := range f.ExportUsers(over) {
+					return err
+				}
+				return nil
+			},
+		} {
+			if err := call(); err == nil {
+				f.Errorf("%s succeeded", what)
+			}
+		}
+		_, err := f.Redeem(over, attempt("p", "ann"))
+		f.fails("a write that was given up", err, api.CodeUnavailable)
+		f.must(f.Ready(f.ctx)) // whatever was queued is past
+		f.equal("redemptions", len(f.redemptions("ann")), 0)
+		f.equal("title", f.property(1).Title, "Flat 1")
+		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{{ID: "ann"}})
+	}},
 }

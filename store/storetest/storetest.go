@@ -6,8 +6,18 @@
 package storetest
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -50,4 +60,350 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 type test struct {
 	proves string
 	run    func(*fixture)
+}
+
+// fixture is an empty store, and the steps that tests have in common. A step that fails ends the test.
+type fixture struct {
+	*testing.T
+	store.Store
+	ctx context.Context
+}
+
+func newFixture(t *testing.T, s store.Store) *fixture {
+	return &fixture{T: t, Store: s, ctx: t.Context()}
+}
+
+func (f *fixture) noNewID() string {
+	f.Error("an id was asked for though every record has one")
+	return "unexpected"
+}
+
+func (f *fixture) addPerks(perks ...store.PerkRecord) {
+	f.Helper()
+	taken, err := f.ImportPerks(f.ctx, rows(perks...), f.noNewID, store.Operator, now)
+	f.must(err)
+	ids := map[string]bool{}
+	for _, p := range perks {
+		ids[p.ID] = true
+	}
+	if taken.Count != int64(len(ids)) {
+		f.Fatalf("%d of %d perks were taken", taken.Count, len(ids))
+	}
+}
+
+func (f *fixture) addUsers(ids ...string) {
+	f.Helper()
+	var users []store.User
+	for _, id := range ids {
+		users = append(users, store.User{ID: id})
+	}
+	_, err := f.ImportUsers(f.ctx, rows(users...), store.Operator, now)
+	f.must(err)
+}
+
+func (f *fixture) addCategories(categories ...api.Category) {
+	f.Helper()
+	_, err := f.ImportCategories(f.ctx, rows(categories...), store.Operator, now)
+	f.must(err)
+}
+
+func (f *fixture) addClients(ids ...string) {
+	f.Helper()
+	for _, id := range ids {
+		f.must(f.CreateClient(f.ctx, client(id), store.Operator))
+	}
+}
+
+func (f *fixture) addProperties(properties ...store.PropertyRecord) {
+	f.Helper()
+	_, err := f.ImportProperties(f.ctx, rows(properties...), store.Operator, now)
+	f.must(err)
+}
+
+func (f *fixture) redeem(a store.RedeemAttempt) store.RedeemResult {
+	f.Helper()
+	result, err := f.Redeem(f.ctx, a)
+	f.must(err)
+	return result
+}
+
+// list returns the ids of one page of at most 100, and the total.
+func (f *fixture) list(query store.PerkQuery) ([]string, int64) {
+	f.Helper()
+	if query.At.IsZero() {
+		query.At = now
+	}
+	if query.Window == (store.Window{}) {
+		query.Window = store.Window{Page: 1, PerPage: api.MaxPerPage}
+	}
+	page, err := f.ListPerks(f.ctx, query)
+	f.must(err)
+	if page.Items == nil {
+		f.Error("the items are nil, want an empty list")
+	}
+	ids := []string{}
+	for _, p := range page.Items {
+		ids = append(ids, p.ID)
+	}
+	return ids, page.Total
+}
+
+// finds checks which perks a query gives, all of them on one page and in the order of their ids.
+func (f *fixture) finds(what string, query store.PerkQuery, want ...string) {
+	f.Helper()
+	ids, total := f.list(query)
+	f.equal(what, ids, want)
+	f.equal(what+": total", total, int64(len(want)))
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// fails checks an error's code.
+func (f *fixture) fails(what string, err error, want api.Code) {
+	f.Helper()
+	if got := api.CodeOf(err); got != want {
+		f.Errorf("%s: the error is %v (%q), want code %q", what, err, got, want)
+	}
+}
+
+// equal takes an empty list for nil.
+func (f *fixture) equal(what string, got, want any) {
+	f.Helper()
+	same := []cmp.Option{cmpopts.EquateEmpty(), cmp.Comparer(func(a, b api.Price) bool { return a.String() == b.String() })}
+	if diff := cmp.Diff(want, got, same...); diff != "" {
+		f.Errorf("%s (- want, + got):\n%s", what, diff)
+	}
+}
+
+// collect reads a stream to its end.
+func collect[T any](f *fixture, records iter.Seq2[T, error]) []T {
+	f.Helper()
+	var list []T
+	for record, err := range records {
+		f.must(err)
+		list = append(list, record)
+	}
+	return list
+}
+
+// now is the instant at which the tests take place.
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func ptr[T any](value T) *T { return &value }
+
+// perk is a valid record with no more than it needs, changed by what comes with it.
+func perk(id string, with ...func(*store.PerkRecord)) store.PerkRecord {
+	p := store.PerkRecord{
+		Perk: api.Perk{
+			ID: id, Title: "Perk " + id, Description: "About it.", City: "Leeds", CreatedAt: now, UpdatedAt: now,
+		},
+		Approval: store.ApprovalAuto,
+	}
+	for _, change := range with {
+		change(&p)
+	}
+	return p
+}
+
+type perkChange = func(*store.PerkRecord)
+
+func title(s string) perkChange       { return func(p *store.PerkRecord) { p.Title = s } }
+func description(s string) perkChange { return func(p *store.PerkRecord) { p.Description = s } }
+func category(s string) perkChange    { return func(p *store.PerkRecord) { p.Category = &s } }
+func merchant(s string) perkChange    { return func(p *store.PerkRecord) { p.MerchantName = &s } }
+func city(s string) perkChange        { return func(p *store.PerkRecord) { p.City = s } }
+func from(t time.Time) perkChange     { return func(p *store.PerkRecord) { p.ValidFrom = &t } }
+func to(t time.Time) perkChange       { return func(p *store.PerkRecord) { p.ValidTo = &t } }
+func created(t time.Time) perkChange  { return func(p *store.PerkRecord) { p.CreatedAt = t } }
+func stock(n int64) perkChange        { return func(p *store.PerkRecord) { p.Stock = &n } }
+func manual(p *store.PerkRecord)      { p.Approval = store.ApprovalManual }
+
+func position(lat, lng float64) perkChange {
+	return func(p *store.PerkRecord) { p.Lat, p.Lng = &lat, &lng }
+}
+
+// fullPerk has a value in every field.
+func fullPerk(id string) store.PerkRecord {
+	p := perk(id, title("Free Coffee"), description("One cup, any size."), category("Food & Drink"), merchant("Café Röst"),
+		city("York"), from(now.Add(-time.Hour)), to(now.Add(time.Hour)), stock(7), position(53.96, -1.08), manual)
+	p.ImageURL, p.DiscountText, p.Terms = ptr("https://example.com/cup.png"), ptr("100%"), ptr("Once a day.")
+	p.CreatedAt, p.UpdatedAt = now.Add(-48*time.Hour), now.Add(-24*time.Hour)
+	return p
+}
+
+// property is a valid record of a client, changed by what comes with it.
+func property(id int64, owner string, with ...func(*store.PropertyRecord)) store.PropertyRecord {
+	price, err := api.ParsePrice("120.50")
+	if err != nil {
+		panic(err)
+	}
+	p := store.PropertyRecord{
+		Property: api.Property{
+			ID: id, Title: fmt.Sprint("Flat ", id), Description: "Bright.", Address: "1 High St", City: "Leeds",
+			Postcode: "LS1 1AA", Images: []string{"https://example.com/a.png", "https://example.com/b.png?x=1,2"},
+			PricePW: price, Bedrooms: 2, Bathrooms: 1, Lat: ptr(53.8), Lng: ptr(-1.55), Deposit: 99.99,
+		},
+		Owner: owner,
+	}
+	for _, change := range with {
+		change(&p)
+	}
+	return p
+}
+
+func client(id string) store.Client {
+	return store.Client{
+		ID: id, Name: "The " + id, Secret: store.SecretHash{1, 2, 3}, Scopes: api.AllScopes(), CreatedAt: now,
+	}
+}
+
+func signingKey(id string, at time.Time) store.SigningKey {
+	return store.SigningKey{ID: id, Secret: []byte("secret of " + id), CreatedAt: at}
+}
+
+// attempt is a request of client "shop" to redeem without a key; its id follows from perk and user.
+func attempt(perkID, userID string) store.RedeemAttempt {
+	return store.RedeemAttempt{
+		ID: perkID + "-" + userID, PerkID: perkID, UserID: userID, ClientID: "shop", Metadata: json.RawMessage(`{}`), At: now,
+	}
+}
+
+// creating is the attempt with leave to make its user.
+func creating(a store.RedeemAttempt) store.RedeemAttempt {
+	a.CreateUser = true
+	return a
+}
+
+// keyed is the attempt under an idempotency key, and under another id, as a client's repeated request has one.
+func keyed(a store.RedeemAttempt, id, key string, fingerprint byte) store.RedeemAttempt {
+	a.ID = id
+	a.Key = &store.IdempotencyKey{Key: key, Fingerprint: [32]byte{fingerprint}}
+	return a
+}
+
+// rows is the records as an importer takes them.
+func rows[T any](records ...T) iter.Seq2[T, error] { return rowsThen(nil, records...) }
+
+// rowsThen ends with an error after the records, unless it is nil.
+func rowsThen[T any](err error, records ...T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, record := range records {
+			if !yield(record, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+// foreignIDs are no text that every database can hold: NUL, and what is not UTF-8.
+var foreignIDs = []string{"\x00", "p\x00", "p\x00q", "\xff", "p\xc3", "\xed\xa0\x80"}
+
+var idTests = []test{
+	{"an id that is no text is no one's", func(f *fixture) {
+		f.addUsers("ann")
+		f.addPerks(perk("p"))
+		f.addClients("p")
+		window := store.Window{Page: 1, PerPage: 1}
+		for _, id := range foreignIDs {
+			for what, call := range map[string]func() error{
+				"read a perk":        func() error { _, err := f.Perk(f.ctx, id); return err },
+				"redeem a perk":      func() error { _, err := f.Redeem(f.ctx, attempt(id, "ann")); return err },
+				"redeem for a user":  func() error { _, err := f.Redeem(f.ctx, attempt("p", id)); return err },
+				"redeem for neither": func() error { _, err := f.Redeem(f.ctx, attempt(id, id)); return err },
+				"what is available": func() error {
+					_, err := f.ListPerks(f.ctx, store.PerkQuery{AvailableTo: id, At: now, Window: window})
+					return err
+				},
+				"redemptions": func() error {
+					_, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: id, Window: window})
+					return err
+				},
+				"decide": func() error {
+					_, err := f.DecideRedemption(f.ctx, id, api.StatusApproved, store.Operator, now)
+					return err
+				},
+				"read a client":  func() error { _, err := f.Client(f.ctx, id); return err },
+				"give a secret":  func() error { return f.SetClientSecret(f.ctx, id, store.SecretHash{}, store.Operator, now) },
+				"disable client": func() error { return f.SetClientDisabled(f.ctx, id, true, store.Operator, now) },
+			} {
+				f.fails(fmt.Sprintf("%s %q", what, id), call(), api.CodeNotFound)
+			}
+			for _, subject := range []string{id, store.RedemptionSubject(id), store.ClientSubject(id)} {
+				f.equal("entries", f.actions(subject), []string{})
+			}
+		}
+	}},
+	{"a text filter that is no text finds nothing", func(f *fixture) {
+		f.addPerks(perk("p", category("p"), city("p")))
+		for _, text := range foreignIDs {
+			f.finds(fmt.Sprintf("city %q", text), store.PerkQuery{City: text})
+			f.finds(fmt.Sprintf("category %q", text), store.PerkQuery{Category: text})
+		}
+	}},
+}
+
+// BenchmarkRedeem redeems one perk with limited stock, each redemption under a key of its own, by one caller and by 64. The
+// ratio of the two rates is what redeeming together gains. Open gives an empty store.
+func BenchmarkRedeem(b *testing.B, open func(*testing.B) store.Store) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			s := open(b)
+			addHotPerk(b, s, b.N)
+			var next atomic.Int64
+			left := make(chan error, callers)
+			begin := time.Now()
+			b.ResetTimer()
+			for range callers {
+				go func() { left <- redeemUntil(b, s, &next, begin) }()
+			}
+			for range callers {
+				if err := <-left; err != nil {
+					b.Error(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)/time.Since(begin).Seconds(), "redemptions/s")
+		})
+	}
+}
+
+func redeemUntil(b *testing.B, s store.Store, next *atomic.Int64, at time.Time) error {
+	for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+		id := fmt.Sprint(n)
+		_, err := s.Redeem(b.Context(), store.RedeemAttempt{
+			ID: id, PerkID: "hot", UserID: id, ClientID: "bench", At: at, Key: &store.IdempotencyKey{Key: id},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addHotPerk(b *testing.B, s store.Store, users int) {
+	b.Helper()
+	units := int64(users)
+	perk := store.PerkRecord{Perk: api.Perk{ID: "hot", Title: "Hot", Description: "Hot", City: "Leeds"}, Stock: &units}
+	_, err := s.ImportPerks(b.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil, store.Operator, time.Now())
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, err = s.ImportUsers(b.Context(), func(yield func(store.User, error) bool) {
+		for n := range users {
+			if !yield(store.User{ID: fmt.Sprint(n + 1)}, nil) {
+				return
+			}
+		}
+	}, store.Operator, time.Now())
+	if err != nil {
+		b.Fatal(err)
+	}
 }

@@ -4,7 +4,15 @@
 // It knows what actions are called, not what they do: that is up to the screens.
 package actions
 
-import "strings"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
 
 // ID names an action, for ever: people write it into their configuration. The part before the dot is the group that it
 // belongs to.
@@ -62,4 +70,340 @@ func Prints(key string) bool {
 	}
 	runes := []rune(key)
 	return len(runes) == 1
+}
+
+// Everywhere.
+const (
+	Quit     ID = "app.quit"
+	Help     ID = "app.help"
+	Palette  ID = "app.palette"
+	Back     ID = "app.back"
+	Refresh  ID = "app.refresh"
+	Perks    ID = "app.perks"
+	User     ID = "app.user"
+	Property ID = "app.property"
+	Login    ID = "app.login"
+	Mouse    ID = "app.mouse"
+	Theme    ID = "app.theme"
+	Messages ID = "app.messages"
+	Results  ID = "app.results"
+	Suspend  ID = "app.suspend"
+)
+
+// In lists and in texts that are longer than the screen.
+const (
+	Up       ID = "list.up"
+	Down     ID = "list.down"
+	PageUp   ID = "list.page-up"
+	PageDown ID = "list.page-down"
+	Top      ID = "list.top"
+	Bottom   ID = "list.bottom"
+	Open     ID = "list.open"
+)
+
+// In lists that come in pages, are filtered, sorted and marked.
+const (
+	Filter       ID = "perks.filter"
+	ClearFilter  ID = "perks.clear-filter"
+	Sort         ID = "perks.sort"
+	SortReverse  ID = "perks.sort-reverse"
+	NextPage     ID = "perks.next-page"
+	PreviousPage ID = "perks.previous-page"
+	FirstPage    ID = "perks.first-page"
+	LastPage     ID = "perks.last-page"
+	Mark         ID = "perks.mark"
+	ClearMarks   ID = "perks.clear-marks"
+	Preview      ID = "perks.preview"
+	PreviewDown  ID = "perks.preview-down"
+	PreviewUp    ID = "perks.preview-up"
+	Expired      ID = "perks.expired"
+	Category     ID = "perks.category"
+	NextTab      ID = "perks.next-tab"
+)
+
+// With one record: a perk, a redemption or a property.
+const (
+	Redeem    ID = "record.redeem"
+	CopyID    ID = "record.copy-id"
+	OpenImage ID = "record.open-image"
+	Picture   ID = "record.picture"
+	ForUser   ID = "record.user"
+	OpenPerk  ID = "record.perk"
+)
+
+// With a property.
+const (
+	Edit   ID = "property.edit"
+	Delete ID = "property.delete"
+	Undo   ID = "property.undo"
+)
+
+// In forms.
+const (
+	NextField     ID = "form.next"
+	PreviousField ID = "form.previous"
+	Submit        ID = "form.submit"
+	Cancel        ID = "form.cancel"
+	Profile       ID = "form.profile"
+	Recent        ID = "form.recent"
+)
+
+// Where a person has to decide.
+const (
+	Yes    ID = "confirm.yes"
+	No     ID = "confirm.no"
+	Mine   ID = "merge.mine"
+	Theirs ID = "merge.theirs"
+	Settle ID = "settle.look"
+	Retry  ID = "settle.retry"
+	GiveUp ID = "settle.give-up"
+)
+
+// all is every action in the order of the help.
+func all() []Action {
+	return []Action{
+		{Up, []string{"k", "up"}, "Up", "", false},
+		{Down, []string{"j", "down"}, "Down", "", false},
+		{PageUp, []string{"pgup", "ctrl+b"}, "Page up", "", false},
+		{PageDown, []string{"pgdown", "ctrl+f"}, "Page down", "", false},
+		{Top, []string{"g", "home"}, "To the top", "", false},
+		{Bottom, []string{"G", "end"}, "To the bottom", "", false},
+		{Open, []string{"enter", "l", "right"}, "Open", "open", false},
+
+		{Filter, []string{"/", "f"}, "Filter", "filter", false},
+		{ClearFilter, []string{"F"}, "Clear the filter", "clear filter", false},
+		{Category, []string{"c"}, "Choose a category", "", false},
+		{Sort, []string{"s"}, "Sort by…", "sort", false},
+		{SortReverse, []string{"S"}, "Reverse the order", "", false},
+		{Expired, []string{"e"}, "Expired on/off", "", false},
+		{NextPage, []string{"n", "]"}, "Next page", "next page", false},
+		{PreviousPage, []string{"p", "["}, "Previous page", "", false},
+		{FirstPage, []string{"{"}, "First page", "", false},
+		{LastPage, []string{"}"}, "Last page", "", false},
+		{Mark, []string{" "}, "Mark", "mark", false},
+		{ClearMarks, []string{"X"}, "Clear marks", "", false},
+		{Preview, []string{"v"}, "Preview on/off", "", false},
+		{PreviewDown, []string{"J", "shift+down"}, "Preview down", "", false},
+		{PreviewUp, []string{"K", "shift+up"}, "Preview up", "", false},
+		{NextTab, []string{"tab"}, "Switch tab", "switch tab", false},
+
+		{Redeem, []string{"r"}, "Redeem", "redeem", false},
+		{CopyID, []string{"y"}, "Copy the id", "copy id", false},
+		{OpenImage, []string{"o"}, "Open the image in a browser", "image", false},
+		{Picture, []string{"i"}, "Draw the image here, or take it away", "draw image", false},
+		{ForUser, []string{"u"}, "Go to the user", "user", false},
+		{OpenPerk, []string{"P"}, "Go to the perk", "perk", false},
+
+		{Edit, []string{"e"}, "Edit", "edit", false},
+		{Delete, []string{"ctrl+x"}, "Delete", "delete", false},
+		{Undo, []string{"z"}, "Undo the last saved edit", "undo", false},
+
+		{NextField, []string{"tab", "down"}, "Next field", "next", true},
+		{PreviousField, []string{"shift+tab", "up"}, "Previous field", "", true},
+		{Submit, []string{"ctrl+s"}, "Save", "send", true},
+		{Cancel, []string{"esc"}, "Cancel", "cancel", true},
+		{Profile, []string{"ctrl+p"}, "Choose a profile", "profile", true},
+		{Recent, []string{"ctrl+o"}, "Choose from the recent ones", "recent", true},
+
+		{Yes, []string{"y"}, "Yes", "yes", false},
+		{No, []string{"n", "esc"}, "No", "no", false},
+		{Mine, []string{"m"}, "Keep mine", "mine", false},
+		{Theirs, []string{"t"}, "Take theirs", "theirs", false},
+		{Settle, []string{"s"}, "Check again", "look", false},
+		{Retry, []string{"a"}, "Retry safely", "send again", false},
+		{GiveUp, []string{"x"}, "Stop checking", "give up", false},
+
+		{Perks, []string{"1"}, "Perks", "", false},
+		{User, []string{"2"}, "Open user…", "", false},
+		{Property, []string{"3"}, "Open property…", "", false},
+		{Results, []string{"4"}, "Last redemption", "", false},
+		{Login, []string{"L"}, "Log in, or switch the profile", "", false},
+		{Refresh, []string{"R", "ctrl+r"}, "Reload", "", false},
+		{Theme, []string{"T"}, "Next theme", "", false},
+		{Mouse, []string{"M"}, "Mouse on/off", "", false},
+		{Messages, []string{"!"}, "Messages", "", false},
+		{Suspend, []string{"ctrl+z"}, "Suspend (fg returns)", "", true},
+		{Palette, []string{"ctrl+k", ":"}, "Find a command", "commands", true},
+		{Help, []string{"?"}, "Keys", "keys", false},
+		{Back, []string{"esc", "backspace", "h", "left"}, "Back", "back", false},
+		{Quit, []string{"q"}, "Quit", "quit", false},
+	}
+}
+
+// places is which groups of actions can meet in one place, and so must not share a key. "app" meets every one of them,
+// "confirm" is alone.
+var places = [][]string{
+	{"list", "perks", "record"},
+	{"list", "record", "property"},
+	{"list", "record", "settle"},
+	{"list", "merge"},
+	{"form"},
+}
+
+// Registry is the actions with the keys that this person uses.
+type Registry struct {
+	actions []Action
+	byID    map[ID]Action
+}
+
+// NewRegistry makes the registry. Each override gives an action other keys than its own; an empty list leaves it to the
+// command palette. The error names an action that is not known, a key that cannot be one or would never reach its action, and
+// two actions that would meet under the same key.
+func NewRegistry(overrides map[ID][]string) (*Registry, error) {
+	r := &Registry{actions: all(), byID: map[ID]Action{}}
+	known := map[ID]bool{}
+	for i := range r.actions {
+		a := &r.actions[i]
+		known[a.ID] = true
+		if keys, ok := overrides[a.ID]; ok {
+			a.Keys = slices.Clone(keys)
+		}
+		r.byID[a.ID] = *a
+	}
+	for _, id := range slices.Sorted(maps.Keys(overrides)) {
+		if !known[id] {
+			return nil, fmt.Errorf("there is no action %q", id)
+		}
+		if err := checkKeys(r.byID[id]); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.checkConflicts()
+}
+
+// Default returns the registry without overrides.
+func Default() *Registry {
+	r, err := NewRegistry(nil)
+	if err != nil {
+		panic(err) // a test holds the actions against this
+	}
+	return r
+}
+
+func (r *Registry) checkConflicts() error {
+	for _, place := range meetings() {
+		taken := map[string]ID{}
+		for _, a := range r.actions {
+			if !slices.Contains(place, a.ID.Group()) {
+				continue
+			}
+			for _, key := range a.Keys {
+				if other, ok := taken[key]; ok && other != a.ID && !mayShare(other, a.ID) {
+					return fmt.Errorf("the key %q is that of both %s and %s", key, other, a.ID)
+				}
+				taken[key] = a.ID
+			}
+		}
+	}
+	return nil
+}
+
+// meetings returns the places with the groups that work everywhere.
+func meetings() [][]string {
+	all := [][]string{{"confirm"}}
+	for _, place := range places {
+		all = append(all, append(slices.Clone(place), "app"))
+	}
+	return all
+}
+
+// mayShare tells whether two actions can have a key in common: a form is left by the key that goes back.
+func mayShare(a, b ID) bool { return a == Cancel && b == Back }
+
+// Actions returns all actions in the order of the help.
+func (r *Registry) Actions() []Action { return r.actions }
+
+// Action returns one action; the zero Action if there is none.
+func (r *Registry) Action(id ID) Action { return r.byID[id] }
+
+// Find returns the first of the offers that has the key. While text is being typed, it returns only what works then, and
+// never anything for a key that prints.
+func (r *Registry) Find(key string, typing bool, offers []Offer) (Offer, bool) {
+	for _, offer := range offers {
+		a := r.byID[offer.ID]
+		if typing && (!a.Typing || Prints(key)) {
+			continue
+		}
+		if slices.Contains(a.Keys, key) {
+			return offer, true
+		}
+	}
+	return Offer{}, false
+}
+
+// Key returns the first key of an action as people read it, "" if it has none.
+func (r *Registry) Key(id ID) string {
+	if keys := r.byID[id].Keys; len(keys) > 0 {
+		return Spell(keys[0])
+	}
+	return ""
+}
+
+// Spell writes a key as people read it.
+func Spell(key string) string {
+	switch key {
+	case " ":
+		return "space"
+	case "up":
+		return "↑"
+	case "down":
+		return "↓"
+	case "left":
+		return "←"
+	case "right":
+		return "→"
+	case "pgdown":
+		return "pgdn"
+	}
+	return key
+}
+
+// checkKeys says what is wrong with the keys that a person gave an action.
+func checkKeys(a Action) error {
+	if len(a.Keys) == 0 && a.ID.Group() == "confirm" {
+		return fmt.Errorf("%s needs a key: no command palette can answer a question", a.ID)
+	}
+	for _, key := range a.Keys {
+		if err := checkKey(a, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkKey(a Action, key string) error {
+	switch {
+	case key == "" || strings.TrimSpace(key) == "" && key != " ":
+		return fmt.Errorf("%s has an empty key; the blank is written as \" \"", a.ID)
+	case key == "ctrl+c":
+		return fmt.Errorf("%s cannot have ctrl+c: that always quits", a.ID)
+	case a.ID == Yes && (key == "enter" || key == " "):
+		return fmt.Errorf("%s cannot have %q: what is deleted or redeemed must not hang on a key that is pressed without thought", a.ID, key)
+	case !isKey(key):
+		return fmt.Errorf("%s cannot have %q: no key is called so; keys are called as in \"x\", \"f5\", \"ctrl+x\", \"alt+x\", \"pgdown\"", a.ID, key)
+	case a.ID.Group() == "form" && Prints(key):
+		return fmt.Errorf("%s cannot have %q: in a form that key is text", a.ID, key)
+	case a.Typing && slices.Contains(edits, key):
+		return fmt.Errorf("%s cannot have %q: text is edited with that key", a.ID, key)
+	}
+	return nil
+}
+
+// edits is the keys without which no text can be edited.
+var edits = []string{"enter", "backspace", "delete", "left", "right", "home", "end"}
+
+// isKey tells whether a terminal can send a key that bubbletea calls so.
+func isKey(key string) bool {
+	if rest, ok := strings.CutPrefix(key, "alt+"); ok && rest != "" {
+		key = rest
+	}
+	if utf8.RuneCountInString(key) == 1 {
+		return true
+	}
+	for kind := tea.KeyType(-128); kind < 128; kind++ {
+		if kind != tea.KeyRunes && kind.String() == key {
+			return true
+		}
+	}
+	return false
 }

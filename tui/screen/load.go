@@ -3,11 +3,18 @@ package screen
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/widget"
 )
 
 // Fetch asks the service for something. It runs outside of Update, and must not touch the screen.
@@ -137,4 +144,216 @@ type loaded[T any] struct {
 // that was given up tells nothing.
 func (l loaded[T]) Outcome() (known bool, err error) {
 	return !l.givenUp && !errors.Is(l.err, context.Canceled), l.err
+}
+
+// Sender sends a change. Unlike a load it is never given up, a second one is ignored while the first is under way, and it is
+// never shown as done before the service has said so.
+type Sender[T any] struct {
+	shell  *Shell
+	number int
+	busy   bool
+}
+
+// NewSender makes a sender.
+func NewSender[T any](shell *Shell) *Sender[T] { return &Sender[T]{shell: shell} }
+
+// Send sends the change, or does nothing if one is under way.
+func (s *Sender[T]) Send(change Fetch[T]) tea.Cmd {
+	if s.busy {
+		return nil
+	}
+	s.busy = true
+	s.number++
+	number, c := s.number, s.shell.Account.Client
+	return func() tea.Msg {
+		value, err := fetchWith(context.Background(), c, change)
+		return Sent[T]{value, err, s, number}
+	}
+}
+
+// Busy tells whether a change is under way.
+func (s *Sender[T]) Busy() bool { return s.busy }
+
+// Take returns how the change has ended if the message tells of it.
+func (s *Sender[T]) Take(msg tea.Msg) (Sent[T], bool) {
+	sent, ok := msg.(Sent[T])
+	if !ok || sent.sender != s || sent.number != s.number || !s.busy {
+		return Sent[T]{}, false
+	}
+	s.busy = false
+	return sent, true
+}
+
+// Sent is how a change has ended.
+type Sent[T any] struct {
+	Value T
+	Err   error
+
+	sender *Sender[T]
+	number int
+}
+
+// Outcome tells the shell how the change ended.
+func (s Sent[T]) Outcome() (known bool, err error) { return true, s.Err }
+
+// Marks is the perks that are to be redeemed together, in the order in which they were marked.
+type Marks []api.Perk
+
+// Redeemed tells every screen that a perk was redeemed for a user, so that its mark is cleared.
+type Redeemed struct{ PerkID, UserID string }
+
+// Has tells whether a perk is marked.
+func (m Marks) Has(id string) bool {
+	return slices.ContainsFunc(m, func(p api.Perk) bool { return p.ID == id })
+}
+
+// Toggled marks a perk, or clears its mark.
+func (m Marks) Toggled(perk api.Perk) Marks {
+	if m.Has(perk.ID) {
+		return m.Without(perk.ID)
+	}
+	return append(slices.Clone(m), perk)
+}
+
+// Without clears the mark of a perk.
+func (m Marks) Without(id string) Marks {
+	return slices.DeleteFunc(slices.Clone(m), func(p api.Perk) bool { return p.ID == id })
+}
+
+// hidden is how many are not among the rows of the page.
+func (m Marks) hidden(page []api.Perk) int {
+	shown := make(map[string]bool, len(page))
+	for i := range page {
+		shown[page[i].ID] = true
+	}
+	return len(slices.DeleteFunc(slices.Clone(m), func(p api.Perk) bool { return shown[p.ID] }))
+}
+
+// Say counts the marks, and those that the page does not show: "3 marked, 1 not on this page"; "" if there are none.
+func (m Marks) Say(page []api.Perk) string {
+	said := widget.Count(int64(len(m))) + " marked"
+	switch hidden := m.hidden(page); {
+	case len(m) == 0:
+		return ""
+	case hidden == 0:
+		return said
+	case hidden == len(m):
+		return said + ", not on this page"
+	default:
+		return said + ", " + widget.Count(int64(hidden)) + " not on this page"
+	}
+}
+
+// Offer offers to redeem what is marked, and says how many. Without marks it offers the perk under the cursor; why says why that
+// cannot be redeemed, "" if it can.
+func (m Marks) Offer(why string) actions.Offer {
+	if len(m) == 0 {
+		return actions.If(actions.Redeem, why)
+	}
+	return actions.If(actions.Redeem, "").As(fmt.Sprintf("redeem %d marked", len(m)))
+}
+
+// Redeem opens the redeeming of what is marked, and of the perk under the cursor if nothing is. People forget marks that the page
+// does not show, so it names those and asks what is meant.
+func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID string) tea.Cmd {
+	open := func(perks ...api.Perk) tea.Cmd { return shell.Open(ToRedeem{Perks: perks, UserID: userID}) }
+	switch {
+	case len(m) == 0 && under == nil:
+		return nil
+	case len(m) == 0:
+		return open(*under)
+	case m.hidden(page) == 0:
+		return open(slices.Clone(m)...)
+	}
+	options := []string{fmt.Sprintf("Redeem %d marked: %s", len(m), m.names())}
+	then := []func() tea.Cmd{func() tea.Cmd { return open(slices.Clone(m)...) }}
+	if under != nil {
+		options = append(options, "Redeem only the one under the cursor: "+display.Line(under.Title))
+		then = append(then, func() tea.Cmd { return open(*under) })
+	}
+	return shell.Post(Pick{
+		Title: m.Say(page), Options: options,
+		Then: func(index int) tea.Cmd { return then[index]() },
+	})
+}
+
+func (m Marks) names() string {
+	names := make([]string, len(m))
+	for i := range m {
+		names[i] = display.Line(m[i].Title)
+	}
+	return strings.Join(names, ", ")
+}
+
+// DefaultOrder is the order of a list of perks if none is asked for.
+func DefaultOrder() api.SortKey { return api.SortKey{Field: "created_at", Desc: true} }
+
+// orderName is what a sort field is called when one is chosen, and in which direction people mean it at first.
+func orderName(field string) (name string, desc bool) {
+	switch field {
+	case "created_at":
+		return "When it was added", true
+	case "updated_at":
+		return "When it was changed", true
+	case "valid_from":
+		return "When it begins", false
+	case "valid_to":
+		return "When it ends", false
+	case "merchant_name":
+		return "Merchant", false
+	case "":
+		return "", false
+	}
+	name = strings.ReplaceAll(field, "_", " ")
+	return strings.ToUpper(name[:1]) + name[1:], false
+}
+
+// OrderWords says an order: "newest first", "by title, Z to A".
+func OrderWords(key api.SortKey) string {
+	up, down := "", ""
+	switch key.Field {
+	case "created_at":
+		up, down = "oldest first", "newest first"
+	case "updated_at":
+		up, down = "changed longest ago first", "changed last first"
+	case "valid_from":
+		up, down = "beginning soonest first", "beginning last first"
+	case "valid_to":
+		up, down = "ending soonest first", "ending last first"
+	case api.SortDistance:
+		up, down = "nearest first", "farthest first"
+	default:
+		name, _ := orderName(key.Field)
+		name = strings.ToLower(name)
+		up, down = "by "+name+", A to Z", "by "+name+", Z to A"
+	}
+	if key.Desc {
+		return down
+	}
+	return up
+}
+
+// PerkOrders is the fields that people sort perks by. Distance is not among them: it needs a place to measure from.
+func PerkOrders() []string {
+	return []string{"title", "category", "merchant_name", "city", "valid_from", "valid_to", "created_at", "updated_at"}
+}
+
+// PickOrder asks which of the fields to sort perks by. The note is added to the name of a field; it may be nil.
+func PickOrder(fields []string, now api.SortKey, note func(field string) string, then func(api.SortKey) tea.Cmd) Pick {
+	pick := Pick{Title: "Sort by", Then: func(index int) tea.Cmd {
+		_, desc := orderName(fields[index])
+		return then(api.SortKey{Field: fields[index], Desc: desc})
+	}}
+	for i, field := range fields {
+		name, _ := orderName(field)
+		if note != nil {
+			name += note(field)
+		}
+		if field == now.Field {
+			pick.Current = i
+			name += " (now)"
+		}
+		pick.Options = append(pick.Options, name)
+	}
+	return pick
 }

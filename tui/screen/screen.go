@@ -5,8 +5,18 @@
 package screen
 
 import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/widget"
 )
@@ -67,3 +77,239 @@ type Reconnected struct{ Other bool }
 
 // Revealed tells a screen that the one above it was closed.
 type Revealed struct{}
+
+// Shell is what every screen is given. The application changes Account and Theme in its Update; screens only read them, and
+// keep no copies.
+type Shell struct {
+	Theme    *widget.Theme
+	Keys     *actions.Registry
+	Account  Account // its Client is nil before a login
+	Accounts Accounts
+	Memory   Memory
+	Desktop  Desktop
+
+	Now   func() time.Time
+	After func(d time.Duration, msg tea.Msg) tea.Cmd // sends the message once the time has passed
+	NewID func() string                              // a new idempotency key
+
+	Screens func() []Screen // those that are open or can be opened again, the topmost last
+
+	posted  []tea.Msg
+	covered bool // whoever posts now does not have the keyboard
+}
+
+// Post gives the application a message to take before anything else, such as Go, Confirm, Pick or Prompt: the next key then
+// meets what this one has opened. A command would let keys that are typed quickly go to the screen below. It returns nil, for
+// use where a command is wanted. Only Update and Do may call it.
+func (s *Shell) Post(msg tea.Msg) tea.Cmd {
+	if s.covered && isQuestion(msg) {
+		return nil
+	}
+	s.posted = append(s.posted, msg)
+	return nil
+}
+
+// Covered says whether the screen that takes a message next lies below something else. Its questions are dropped then: they
+// would take the keys that are meant for what lies above, and a person has gone on from what they are about. It is the
+// application's.
+func (s *Shell) Covered(covered bool) { s.covered = covered }
+
+func isQuestion(msg tea.Msg) bool {
+	switch msg.(type) {
+	case Confirm, Pick, Prompt:
+		return true
+	}
+	return false
+}
+
+// Open posts a route to another screen.
+func (s *Shell) Open(to Route) tea.Cmd { return s.Post(Go{To: to}) }
+
+// Close posts that the screen on top is to be closed.
+func (s *Shell) Close() tea.Cmd { return s.Post(Back{}) }
+
+// Posted returns the next message that was posted. It is the application's.
+func (s *Shell) Posted() (msg tea.Msg, ok bool) {
+	if len(s.posted) == 0 {
+		return nil, false
+	}
+	msg, s.posted = s.posted[0], s.posted[1:]
+	return msg, true
+}
+
+// Zone is the time zone in which times are shown.
+func (s *Shell) Zone() *time.Location { return s.Now().Location() }
+
+// Route is a way to a screen. Screens name routes, not each other.
+type Route interface{ route() }
+
+// The routes.
+type (
+	// ToPerks shows the list of perks.
+	ToPerks struct{}
+	// ToPerk shows a perk. Known may hold it as a list has shown it; it is read again anyway. UserID is for whom it is looked
+	// at, if for somebody.
+	ToPerk struct {
+		ID     string
+		Known  *api.Perk
+		UserID string
+	}
+	// ToRedeem redeems perks for one user. UserID may be empty.
+	ToRedeem struct {
+		Perks  []api.Perk
+		UserID string
+	}
+	// ToUser shows what a user can redeem and has redeemed, the latter first if it is asked for.
+	ToUser struct {
+		ID       string
+		Redeemed bool
+	}
+	// ToProperty shows a property; with ID 0 it asks which.
+	ToProperty struct{ ID int64 }
+	// ToLogin logs in, or switches the profile.
+	ToLogin struct{}
+)
+
+func (ToPerks) route()    {}
+func (ToPerk) route()     {}
+func (ToRedeem) route()   {}
+func (ToUser) route()     {}
+func (ToProperty) route() {}
+func (ToLogin) route()    {}
+
+// Go opens a screen on top of the present one; with Instead it takes its place.
+type Go struct {
+	To      Route
+	Instead bool
+}
+
+// Back closes the present screen without asking. With From it does so only while that is the screen on top: for those that
+// close by themselves, by when a person may have gone on to another.
+type Back struct{ From Screen }
+
+// Send is the command that sends a message.
+func Send(msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
+
+// Profile is one service and the client that calls it, as the commands keep it too.
+type Profile struct {
+	Name         string
+	APIURL       string
+	ClientID     string
+	Sandbox      bool
+	InsecureHTTP bool // allow http to other hosts than this computer
+}
+
+// Account is a profile that calls can be made with.
+type Account struct {
+	Profile Profile
+	Client  *client.Client
+}
+
+// Accounts is where profiles, secrets and tokens are kept: the same as the commands use. Its methods read files, may ask a
+// keyring and the service, and are called outside of Update only.
+type Accounts interface {
+	// Profiles returns all profiles by name, and the name of the current one.
+	Profiles() (profiles []Profile, current string, err error)
+	// Connect returns the account of a profile, of the one chosen by flags and environment if the name is empty. Nothing is
+	// sent. NotLoggedIn is the error where somebody has to log in first.
+	Connect(name string) (Account, error)
+	// Login proves the secret, keeps it with the profile, and returns a note on where.
+	Login(ctx context.Context, profile Profile, secret string) (account Account, note string, err error)
+}
+
+// NotLoggedIn says that no credentials are known.
+type NotLoggedIn struct{ Message string }
+
+func (n *NotLoggedIn) Error() string { return n.Message }
+
+// LoggedIn tells the shell that there is an account to work with.
+type LoggedIn struct{ Account Account }
+
+// Memory is what is remembered from one session to the next, for the present account. Its methods read and write files and
+// are called outside of Update only.
+type Memory interface {
+	// Recent returns the ids of a kind ("property", "user") that were opened last, the latest first.
+	Recent(profile Profile, kind string) []string
+	// Remember puts an id first among the recent ones.
+	Remember(profile Profile, kind, id string) error
+	// Draft returns a form's text that was kept; nil if none is.
+	Draft(profile Profile, name string) map[string]string
+	// KeepDraft keeps a form's text until it is dropped; nil drops it. Secrets are never given to it.
+	KeepDraft(profile Profile, name string, values map[string]string) error
+}
+
+// Desktop is what lies outside of the terminal's own screen. Its methods are called outside of Update only.
+type Desktop interface {
+	// Copy puts a text on the clipboard.
+	Copy(text string) error
+	// Open shows an http or https address in a browser.
+	Open(address string) error
+}
+
+// Sentence makes a sentence of an error, whose text by custom is part of one: with a capital letter, a full stop, and nothing
+// that steers a terminal. before is what stands in front of it, such as "The id was not copied: ".
+func Sentence(before string, err error) string {
+	if err == nil {
+		return ""
+	}
+	text := before + strings.TrimSpace(display.Line(err.Error()))
+	if text == "" {
+		return ""
+	}
+	if !strings.ContainsAny(text[len(text)-1:], ".?!)") {
+		text += "."
+	}
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// Kind is how a message is meant. Each has a word or mark of its own besides its colour.
+type Kind int
+
+// The kinds of messages.
+const (
+	Note Kind = iota
+	Done
+	Warning
+	Failure
+)
+
+// Toast shows a message for a while. It stays among the former messages.
+type Toast struct {
+	Kind Kind
+	Text string
+}
+
+// Tell is the command that shows a message.
+func Tell(kind Kind, format string, args ...any) tea.Cmd {
+	return Send(Toast{kind, fmt.Sprintf(format, args...)})
+}
+
+// Confirm asks before something that cannot be taken back. Only the action Yes (y) does it, never Enter. With Words, the
+// person has to type one of them instead.
+type Confirm struct {
+	Title string // "Delete property 42?"
+	Text  string // what will happen, to which thing, in sentences
+	Yes   string // what y does: "delete it"
+	Words []string
+	Then  func() tea.Cmd
+}
+
+// Pick lets a person choose one of several things, found by typing.
+type Pick struct {
+	Title   string
+	Options []string
+	Current int // the option under the cursor at first
+	Then    func(index int) tea.Cmd
+	Other   *Prompt        // takes what was typed and is none of the options; nil where there is nothing else
+	OtherIs string         // a name for Other, as in "Open perk coffee", which then comes after the options that match instead of first
+	Left    func() tea.Cmd // runs if nothing is chosen; may be nil
+}
+
+// Prompt asks for one line of text.
+type Prompt struct {
+	Title string
+	Field widget.Field
+	Then  func(value string) tea.Cmd
+	Left  func() tea.Cmd // runs if nothing is given; may be nil
+}

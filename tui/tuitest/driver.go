@@ -3,8 +3,12 @@
 package tuitest
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -254,3 +258,164 @@ func (d *Driver) Posts(id actions.ID) tea.Msg {
 
 // Do begins a command.
 func (d *Driver) Do(cmd tea.Cmd) { d.run(cmd) }
+
+// named is the keys that print nothing, as bubbletea names them.
+var named = func() map[string]tea.KeyType {
+	names := map[string]tea.KeyType{}
+	for t := tea.KeyType(-100); t < 128; t++ {
+		if t == tea.KeyRunes || t == tea.KeySpace {
+			continue
+		}
+		if name := (tea.Key{Type: t}).String(); name != "" {
+			names[name] = t
+		}
+	}
+	return names
+}()
+
+// Key returns the message of a key by its name, such as "j", "enter", "ctrl+s", "alt+x" or " ".
+func Key(name string) tea.KeyMsg {
+	plain, alt := strings.CutPrefix(name, "alt+")
+	if t, ok := named[plain]; ok {
+		return tea.KeyMsg{Type: t, Alt: alt}
+	}
+	if plain == " " {
+		return tea.KeyMsg{Type: tea.KeySpace, Runes: []rune{' '}, Alt: alt}
+	}
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(plain), Alt: alt}
+}
+
+// Press presses keys, one after the other, by their names.
+func (d *Driver) Press(names ...string) {
+	d.t.Helper()
+	for _, name := range names {
+		d.Send(Key(name))
+	}
+}
+
+// Type types a text, a key for each character.
+func (d *Driver) Type(text string) {
+	d.t.Helper()
+	for _, r := range text {
+		if r == '\n' {
+			d.Press("enter")
+			continue
+		}
+		d.Press(string(r))
+	}
+}
+
+// Choose presses the key of a choice, sees what is offered, and takes the option that a part of its name finds.
+func (d *Driver) Choose(key, part string, offered ...string) {
+	d.t.Helper()
+	d.Press(key)
+	d.See(offered...)
+	d.Type(part + "\n")
+}
+
+// Paste pastes a text as terminals do that mark it as pasted.
+func (d *Driver) Paste(text string) {
+	d.t.Helper()
+	d.Send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Paste: true})
+}
+
+// Clear empties the field that has the keyboard.
+func (d *Driver) Clear() {
+	d.t.Helper()
+	d.Press("end")
+	for range []rune(d.App.Top().Form().Value(d.App.Top().Form().Focus())) {
+		d.Press("backspace")
+	}
+}
+
+// Memory remembers in memory.
+type Memory struct {
+	mu     sync.Mutex
+	recent map[string][]string
+	drafts map[string]map[string]string
+}
+
+// Recent returns the ids of a kind, the latest first.
+func (m *Memory) Recent(_ screen.Profile, kind string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.recent[kind])
+}
+
+// Remember puts an id first.
+func (m *Memory) Remember(_ screen.Profile, kind, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.recent == nil {
+		m.recent = map[string][]string{}
+	}
+	ids := slices.DeleteFunc(slices.Clone(m.recent[kind]), func(other string) bool { return other == id })
+	m.recent[kind] = append([]string{id}, ids...)
+	return nil
+}
+
+// Draft returns what was kept.
+func (m *Memory) Draft(_ screen.Profile, name string) map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.drafts[name])
+}
+
+// KeepDraft keeps values, or drops them.
+func (m *Memory) KeepDraft(_ screen.Profile, name string, values map[string]string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.drafts == nil {
+		m.drafts = map[string]map[string]string{}
+	}
+	if m.drafts[name] = maps.Clone(values); values == nil {
+		delete(m.drafts, name)
+	}
+	return nil
+}
+
+// Desktop notes what would have left the terminal.
+type Desktop struct {
+	mu     sync.Mutex
+	copied string
+	opened string
+}
+
+// Copy notes the text.
+func (d *Desktop) Copy(text string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.copied = text
+	return nil
+}
+
+// Open notes the address.
+func (d *Desktop) Open(address string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.opened = address
+	return nil
+}
+
+// Copied returns what was copied last.
+func (d *Desktop) Copied() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.copied
+}
+
+// Opened returns the address that was opened last.
+func (d *Desktop) Opened() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.opened
+}
+
+// ids makes idempotency keys that are the same in every run.
+func ids() func() string {
+	n := 0
+	return func() string {
+		n++
+		return fmt.Sprintf("key-%d", n)
+	}
+}

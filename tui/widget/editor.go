@@ -2,8 +2,11 @@ package widget
 
 import (
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
+
+	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/display"
 )
@@ -190,4 +193,288 @@ func (e *editor) lineEnd() int {
 		at++
 	}
 	return at
+}
+
+// press takes a key, and tells whether the text has changed. The keys are those that shells have for editing a line, except
+// those that mean something everywhere in this program: ctrl+k, ctrl+p, ctrl+s and ctrl+z.
+func (e *editor) press(key tea.KeyMsg) (edited bool) {
+	if !key.Alt && (key.Type == tea.KeyRunes || key.Type == tea.KeySpace) {
+		typed := key.Runes
+		if key.Type == tea.KeySpace {
+			typed = []rune{' '}
+		}
+		before := len(e.value())
+		e.insert(typed, key.Paste)
+		return len(e.value()) != before
+	}
+	return e.erase(key.String()) || e.travel(key.String())
+}
+
+// erase takes a key that changes the text.
+func (e *editor) erase(key string) (edited bool) {
+	before := len(e.characters)
+	switch key {
+	case "enter", "ctrl+j":
+		if e.several {
+			e.insert([]rune{'\n'}, false)
+		}
+	case "backspace", "ctrl+h":
+		e.remove(e.cursor-1, e.cursor)
+	case "delete", "ctrl+d":
+		e.remove(e.cursor, e.cursor+1)
+	case "ctrl+w", "alt+backspace":
+		e.remove(e.wordLeft(), e.cursor)
+	case "alt+d", "alt+delete":
+		e.remove(e.cursor, e.wordRight())
+	case "ctrl+u":
+		e.remove(e.lineStart(), e.cursor)
+	}
+	return len(e.characters) != before
+}
+
+// travel takes a key that moves the cursor. It never changes the text.
+func (e *editor) travel(key string) (edited bool) {
+	switch key {
+	case "left", "ctrl+b":
+		e.move(e.cursor - 1)
+	case "right", "ctrl+f":
+		e.move(e.cursor + 1)
+	case "ctrl+left", "alt+left", "alt+b":
+		e.move(e.wordLeft())
+	case "ctrl+right", "alt+right", "alt+f":
+		e.move(e.wordRight())
+	case "home", "ctrl+a":
+		e.move(e.lineStart())
+	case "end", "ctrl+e":
+		e.move(e.lineEnd())
+	case "ctrl+home":
+		e.move(0)
+	case "ctrl+end":
+		e.move(len(e.characters))
+	case "up":
+		e.climb(-1)
+	case "down":
+		e.climb(1)
+	case "pgup":
+		e.climb(-pageOfRows)
+	case "pgdown":
+		e.climb(pageOfRows)
+	}
+	return false
+}
+
+// pageOfRows is how far a page goes in several lines.
+const pageOfRows = 5
+
+// layOut makes the rows for a width, unless they are there. A row leaves a cell for the cursor behind its last character.
+func (e *editor) layOut(width int) {
+	width = max(1, width-1)
+	if e.rows != nil && e.rowsWidth == width {
+		return
+	}
+	e.rows, e.rowsWidth = e.rows[:0], width
+	for start := 0; ; {
+		end := len(e.characters)
+		if feed := slices.IndexFunc(e.characters[start:], isLineFeed); feed >= 0 {
+			end = start + feed
+		}
+		e.layOutLine(start, end)
+		if end == len(e.characters) {
+			return
+		}
+		start = end + 1
+	}
+}
+
+// layOutAgain makes the rows for the width that they had, for keys that come before the next View.
+func (e *editor) layOutAgain() {
+	if e.rowsWidth == 0 {
+		e.rowsWidth = 80
+	}
+	e.layOut(e.rowsWidth + 1)
+}
+
+func isLineFeed(c piece) bool { return c.text == "\n" }
+
+func (e *editor) layOutLine(start, end int) {
+	for {
+		next := start + fillRow(e.characters[start:end], e.rowsWidth)
+		e.rows = append(e.rows, row{start, next})
+		if start = next; start >= end {
+			return
+		}
+	}
+}
+
+// fillRow tells how many characters make the first row. Unlike in Wrap none is lost, because the cursor can stand at each of
+// them; only one blank may stand in the cell behind the row.
+func fillRow(line []piece, width int) int {
+	at, end := 0, 0
+	for i, c := range line {
+		blank := isBlank(c.text)
+		if at > 0 && at+c.width > width {
+			switch {
+			case blank && at == width:
+				return i + 1
+			case blank || end == 0:
+				return i
+			}
+			return end
+		}
+		at += c.width
+		if blank || i+1 < len(line) && breaksBetween(c.text, line[i+1].text) {
+			end = i + 1
+		}
+	}
+	return len(line)
+}
+
+// at is the row with the cursor.
+func (e *editor) at() int {
+	return sort.Search(len(e.rows), func(i int) bool { return e.rows[i].from > e.cursor }) - 1
+}
+
+// climbs tells whether there is a row so far above or below the cursor.
+func (e *editor) climbs(by int) bool {
+	e.layOutAgain()
+	to := e.at() + by
+	return to >= 0 && to < len(e.rows)
+}
+
+// climb goes up or down by rows, and keeps to the column as far as it can.
+func (e *editor) climb(by int) {
+	if e.blind || !e.several {
+		return
+	}
+	e.layOutAgain()
+	from := e.at()
+	if e.goal < 0 {
+		e.goal = cells(e.characters[e.rows[from].from:e.cursor])
+	}
+	goal := e.goal
+	to := e.rows[max(0, min(from+by, len(e.rows)-1))]
+	at, column := to.from, 0
+	for at < to.to && column+e.characters[at].width <= goal {
+		column += e.characters[at].width
+		at++
+	}
+	if at == to.to && at > to.from && at < len(e.characters) && !isLineFeed(e.characters[at]) {
+		at-- // the end of a row that was broken is the beginning of the next
+	}
+	e.cursor, e.goal = at, goal
+}
+
+func cells(characters []piece) int {
+	sum := 0
+	for _, c := range characters {
+		sum += c.width
+	}
+	return sum
+}
+
+// caret shows the cursor where there are no colours to show it in.
+const caret = "▏"
+
+// viewLine draws a single line, the part around the cursor if it has the keyboard. What is missing is an ellipsis.
+func (e *editor) viewLine(look *Theme, width int, focused bool) string {
+	if !focused {
+		e.left = 0
+		return look.Text.Render(Cut(shown(e.characters[:min(len(e.characters), width+1)]), width))
+	}
+	if width < 3 {
+		return look.Cursor.Render(blanks(width))
+	}
+	e.scroll(width)
+	lead, tail := "", ""
+	room := width - 1 // a cell is the cursor's
+	if e.left > 0 {
+		lead = ellipsis
+		room--
+	}
+	end, at := e.left, 0
+	for end < len(e.characters) && at+e.characters[end].width <= room {
+		at += e.characters[end].width
+		end++
+	}
+	if end < len(e.characters) {
+		tail = ellipsis
+		for at > room-1 {
+			end--
+			at -= e.characters[end].width
+		}
+	}
+	return look.Text.Render(lead) + drawRow(look, e.characters[e.left:end], e.cursor-e.left) + look.Text.Render(tail)
+}
+
+// scroll moves the part that is seen until the cursor is in it, with a cell for an ellipsis at either side.
+func (e *editor) scroll(width int) {
+	all := len(e.characters)
+	if cells(e.characters) < width {
+		e.left = 0
+		return
+	}
+	e.left = min(e.left, max(0, e.cursor-1))
+	e.left = max(e.left, e.reach(min(e.cursor+1, all), width-3))
+	e.left = min(e.left, e.reach(all, width-2), e.cursor)
+}
+
+// reach is the first of the characters before an end that have room together.
+func (e *editor) reach(end, room int) int {
+	for end > 0 && e.characters[end-1].width <= room {
+		end--
+		room -= e.characters[end].width
+	}
+	return end
+}
+
+// viewRows draws as many rows as asked for, the one with the cursor among them if it has the keyboard.
+func (e *editor) viewRows(look *Theme, width, height int, focused bool) []string {
+	e.layOut(width)
+	at := e.at()
+	switch {
+	case !focused:
+		e.top = 0
+	case at < e.top:
+		e.top = at
+	case at >= e.top+height:
+		e.top = at - height + 1
+	}
+	e.top = max(0, min(e.top, len(e.rows)-height))
+	lines := make([]string, 0, height)
+	for i := e.top; i < len(e.rows) && len(lines) < height; i++ {
+		r, cursor := e.rows[i], -1
+		if focused && i == at {
+			cursor = e.cursor - r.from
+		}
+		if last := r.to - 1; cursor >= 0 && last > r.from && cells(e.characters[r.from:r.to]) >= width && !look.Colours() {
+			r.to = last // the blank behind a full row makes room for the caret
+		}
+		lines = append(lines, Cut(drawRow(look, e.characters[r.from:r.to], cursor), width))
+	}
+	for len(lines) < height {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// drawRow draws characters with the cursor at one of them, behind the last, or nowhere.
+func drawRow(look *Theme, row []piece, cursor int) string {
+	if cursor < 0 {
+		return look.Text.Render(shown(row))
+	}
+	cursor = min(cursor, len(row))
+	before, after := shown(row[:cursor]), shown(row[cursor:])
+	if !look.Colours() {
+		return before + caret + after
+	}
+	under := " "
+	if cursor < len(row) {
+		under, after = shown(row[cursor:cursor+1]), shown(row[cursor+1:])
+	}
+	return look.Text.Render(before) + look.Cursor.Render(under) + look.Text.Render(after)
+}
+
+// shown is characters as they are drawn: a tab in a text takes a cell.
+func shown(characters []piece) string {
+	return strings.ReplaceAll(joined(characters), "\t", " ")
 }

@@ -5,6 +5,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
 	"example.com/perks/tui/actions"
 )
 
@@ -290,3 +291,119 @@ func (e *entry) options() []string {
 
 // option is the place of the value among the options, -1 if it is none of them.
 func (e *entry) option() int { return slices.Index(e.options(), e.Value) }
+
+// Insert puts a field behind the one of that name, at the end if there is none. What has the keyboard keeps it.
+func (f *Form) Insert(behind string, field Field) {
+	focus := f.Focus()
+	f.Add(field)
+	last := len(f.entries) - 1
+	added := f.entries[last]
+	if place := f.place(behind); place >= 0 {
+		f.entries = slices.Insert(f.entries[:last:last], place+1, added)
+	}
+	f.FocusOn(max(0, f.place(focus)))
+}
+
+// Remove takes a field away, with what it holds. If it has the keyboard, the one behind it gets that.
+func (f *Form) Remove(name string) {
+	place := f.place(name)
+	if place < 0 {
+		return
+	}
+	f.entries = slices.Delete(f.entries, place, place+1)
+	if f.focus > place {
+		f.focus--
+	}
+	f.FocusOn(f.focus)
+}
+
+// FocusOnName gives the keyboard to a field by its name, if there is one.
+func (f *Form) FocusOnName(name string) {
+	if place := f.place(name); place >= 0 {
+		f.FocusOn(place)
+	}
+}
+
+func (f *Form) place(name string) int {
+	return slices.IndexFunc(f.entries, func(e *entry) bool { return e.Name == name })
+}
+
+// Refuse shows what the service said of fields, beside each of them until its value is changed, and goes to the first. It
+// returns what it said of fields that the form does not have.
+func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
+	others = api.FieldErrors{}
+	first := -1
+	for name, problems := range errors {
+		e := f.entry(name)
+		if e == nil {
+			others[name] = problems
+			continue
+		}
+		e.refused, e.said = problems, e.value()
+	}
+	for i, e := range f.entries {
+		if len(e.refused) > 0 && e.said == e.value() && first < 0 {
+			first = i
+		}
+	}
+	if first >= 0 {
+		f.FocusOn(first)
+	}
+	return others
+}
+
+// Check makes every field's rule speak up, goes to the first that is wrong, and tells whether none is.
+func (f *Form) Check() bool {
+	right := true
+	for i, e := range f.entries {
+		e.touched = true
+		if right && len(e.problems()) > 0 {
+			f.FocusOn(i)
+			right = false
+		}
+	}
+	return right
+}
+
+// Problems returns what is shown to be wrong with a field now.
+func (f *Form) Problems(name string) []string {
+	if e := f.entry(name); e != nil {
+		return e.problems()
+	}
+	return nil
+}
+
+func (e *entry) problems() []string {
+	var problems []string
+	if e.touched && e.Check != nil {
+		if problem := e.Check(e.value()); problem != "" {
+			problems = append(problems, problem)
+		}
+	}
+	if len(e.refused) > 0 && e.said == e.value() {
+		problems = append(problems, e.refused...)
+	}
+	return problems
+}
+
+// notes is what a person has to know of a field that keeps nobody from sending it.
+func (e *entry) notes() []string {
+	if e.editor.overflow {
+		return []string{"there is room for " + Count(mostTyped) + " characters; the rest was left out"}
+	}
+	return nil
+}
+
+// Input draws what one field holds in a single line, without its label and without what is wrong with it: for screens that
+// lay out their fields by themselves.
+func (f *Form) Input(name string, width int) string {
+	e := f.entry(name)
+	if e == nil || width <= 0 {
+		return ""
+	}
+	return Pad(f.draw(e, width, 1, name == f.Focus())[0], width)
+}
+
+// SendFromAnywhere makes Enter send the form from every field of one line: for forms that are followed while they are
+// typed, where there is nothing left to fill in.
+func (f *Form) SendFromAnywhere() { f.anywhere = true }

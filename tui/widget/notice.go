@@ -86,3 +86,128 @@ func LoadingTitle(what string, elapsed time.Duration) string {
 	}
 	return fmt.Sprintf("Loading %s ... %d s", what, int(elapsed.Seconds()))
 }
+
+// Tabs draws the names of tabs on one line, the current one in brackets: "[Available 12]  Redeemed 3". Where there is too
+// little room for all of them it draws the current one with its place: "[Available 12] 1/2".
+func Tabs(look *Theme, width int, names []string, current int) string {
+	if len(names) == 0 {
+		return ""
+	}
+	current = max(0, min(current, len(names)-1))
+	if !tabsFit(width, names) {
+		place := fmt.Sprintf(" %d/%d", current+1, len(names))
+		if len(place) >= width {
+			return look.Accent.Render(Cut(names[current], width))
+		}
+		name := "[" + Cut(names[current], width-len(place)-2) + "]"
+		return look.Accent.Render(Cut(name, width-len(place))) + look.Muted.Render(place)
+	}
+	var line strings.Builder
+	for i, name := range names {
+		if i == current {
+			line.WriteString(look.Accent.Render("[" + name + "]"))
+		} else {
+			line.WriteString(" " + look.Text.Render(name) + " ")
+		}
+	}
+	return Cut(line.String(), width)
+}
+
+func tabsFit(width int, names []string) bool {
+	need := 0
+	for _, name := range names {
+		need += Width(name) + 2
+	}
+	return need <= width
+}
+
+// TabAt returns the tab that Tabs draws at a column, for a click there. Where only one tab is drawn, it is the next one.
+func TabAt(width int, names []string, current, column int) (tab int, ok bool) {
+	if column < 0 || column >= width || len(names) == 0 {
+		return 0, false
+	}
+	if !tabsFit(width, names) {
+		return (max(0, current) + 1) % len(names), true
+	}
+	for i, name := range names {
+		if column -= Width(name) + 2; column < 0 {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// LinearTabs says the tabs: "Tab Available 12, shown. Other tabs: Redeemed 3."
+func LinearTabs(names []string, current int) string {
+	if len(names) == 0 {
+		return ""
+	}
+	current = max(0, min(current, len(names)-1))
+	line := "Tab " + names[current] + ", shown."
+	var others []string
+	for i, name := range names {
+		if i != current {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		line += " Other tabs: " + strings.Join(others, ", ") + "."
+	}
+	return line
+}
+
+// The least room in which a border is worth what it takes.
+const (
+	leastBoxWidth  = 20
+	leastBoxHeight = 5
+)
+
+// Box draws a border around a body, its title in the upper edge. It takes exactly so many lines, each exactly so wide. In
+// less than 20 by 5 cells there is no border, and the title is the first line, if two lines fit. Lay the body out for the
+// size that BoxRoom tells.
+func Box(look *Theme, title, body string, width, height int) string {
+	if width <= 0 || height <= 0 {
+		return ""
+	}
+	roomWidth, roomHeight := BoxRoom(title, width, height)
+	inner := strings.Split(Crop(body, roomWidth, roomHeight), "\n")
+	lines := make([]string, 0, height)
+	if !bordered(width, height) {
+		if roomHeight < height {
+			lines = append(lines, Pad(look.Heading.Render(Cut(title, width)), width))
+		}
+		for _, line := range inner {
+			lines = append(lines, Pad(line, width))
+		}
+		return strings.Join(lines, "\n")
+	}
+	lines = append(lines, boxTop(look, title, width))
+	side := look.Border.Render("│")
+	for _, line := range inner {
+		lines = append(lines, side+" "+Pad(line, roomWidth)+" "+side)
+	}
+	lines = append(lines, look.Border.Render("╰"+strings.Repeat("─", width-2)+"╯"))
+	return strings.Join(lines, "\n")
+}
+
+func boxTop(look *Theme, title string, width int) string {
+	if title == "" {
+		return look.Border.Render("╭" + strings.Repeat("─", width-2) + "╮")
+	}
+	title = Cut(title, width-6)
+	rest := strings.Repeat("─", max(0, width-5-Width(title)))
+	return look.Border.Render("╭─") + " " + look.Heading.Render(title) + " " + look.Border.Render(rest+"╮")
+}
+
+func bordered(width, height int) bool { return width >= leastBoxWidth && height >= leastBoxHeight }
+
+// BoxRoom tells how much room the body of a Box of this size has.
+func BoxRoom(title string, width, height int) (bodyWidth, bodyHeight int) {
+	switch {
+	case bordered(width, height):
+		return width - 4, height - 2
+	case title != "" && height > 1:
+		return max(0, width), height - 1
+	}
+	return max(0, width), max(0, height)
+}

@@ -1,6 +1,8 @@
 package widget
 
 import (
+	"strings"
+
 	"example.com/perks/tui/actions"
 )
 
@@ -111,4 +113,302 @@ func (t *Table) Do(id actions.ID) bool {
 		return false
 	}
 	return true
+}
+
+// The room before the first column: the cursor's mark, the row's mark, and a blank.
+const gutter = 3
+
+// widths returns the width of each column; 0 for those that have left. Together with a blank between them they fit.
+func (t *Table) widths() []int {
+	widths := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		widths[i] = max(1, c.Min)
+	}
+	left := t.width - t.taken(widths)
+	for left < 0 {
+		leave := t.leaves(widths)
+		if leave < 0 {
+			t.squeeze(widths)
+			return widths
+		}
+		left += widths[leave] + 1
+		widths[leave] = 0
+	}
+	t.share(widths, left)
+	return widths
+}
+
+// taken is how much room the columns need.
+func (t *Table) taken(widths []int) int {
+	sum := gutter - 1
+	for _, width := range widths {
+		if width > 0 {
+			sum += width + 1
+		}
+	}
+	return sum
+}
+
+// leaves is the column that leaves next, -1 if the rest stay.
+func (t *Table) leaves(widths []int) int {
+	leave := -1
+	for i, c := range t.columns {
+		if widths[i] > 0 && c.Drop > 0 && (leave < 0 || c.Drop > t.columns[leave].Drop) {
+			leave = i
+		}
+	}
+	return leave
+}
+
+// squeeze gives the columns that stay what there is, the first ones first.
+func (t *Table) squeeze(widths []int) {
+	room := t.width - gutter
+	for i := range widths {
+		widths[i] = max(0, min(widths[i], room))
+		if widths[i] > 0 {
+			room -= widths[i] + 1
+		}
+	}
+}
+
+// Natural is the width at which no cell is cut, except those longer than longestCell.
+func (t *Table) Natural() int {
+	widths := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		widths[i] = max(1, c.Min, min(t.wanted(i), longestCell))
+	}
+	return t.taken(widths)
+}
+
+// longestCell is the most that a table asks for one cell, at the cost of what is beside the table.
+const longestCell = 64
+
+// wanted is the width of the widest cell of a column.
+func (t *Table) wanted(i int) int {
+	if i < len(t.content) {
+		return t.content[i]
+	}
+	return 0
+}
+
+// share gives all the room left over to the columns, by their shares: first to those whose cells are cut.
+func (t *Table) share(widths []int, left int) {
+	for left > 0 {
+		given := t.shareOnce(widths, left, func(i int) int { return max(0, t.wanted(i)-widths[i]) })
+		if given == 0 {
+			break
+		}
+		left -= given
+	}
+	all := left
+	t.shareOnce(widths, left, func(int) int { return all })
+}
+
+// shareOnce gives room to the columns by their shares, to each no more than it needs, and returns how much that was.
+func (t *Table) shareOnce(widths []int, left int, need func(i int) int) (given int) {
+	shares := 0
+	for i, c := range t.columns {
+		if widths[i] > 0 && need(i) > 0 {
+			shares += c.Share
+		}
+	}
+	for i, c := range t.columns {
+		if widths[i] == 0 || c.Share == 0 || need(i) == 0 {
+			continue
+		}
+		part := min(left*c.Share/shares, need(i))
+		if left > 0 && part == 0 {
+			part = 1 // the last cells
+		}
+		shares -= c.Share
+		widths[i] += part
+		left -= part
+		given += part
+	}
+	return given
+}
+
+// View draws the names of the columns and the rows that there is room for. Only what is seen costs anything.
+func (t *Table) View() string {
+	if t.width <= 0 || t.height <= 0 {
+		return ""
+	}
+	widths := t.widths()
+	lines := make([]string, 0, t.height)
+	lines = append(lines, t.theme.Heading.Render(t.line("  ", t.names(widths), widths)))
+	for i := t.top; i < len(t.rows) && len(lines) < t.height; i++ {
+		lines = append(lines, t.drawRow(i, widths))
+	}
+	return strings.Join(lines, "\n") + strings.Repeat("\n", t.height-len(lines))
+}
+
+func (t *Table) names(widths []int) []string {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = c.Name
+		if i == t.sorted && widths[i] > 0 {
+			names[i] = t.sortedName(c.Name, widths[i])
+		}
+	}
+	return names
+}
+
+// sortedName marks a name. The mark stays when the name is cut.
+func (t *Table) sortedName(name string, width int) string {
+	mark := "▲"
+	if t.descending {
+		mark = "▼"
+	}
+	if width >= 4 {
+		mark = " " + mark
+	}
+	return Cut(name, width-Width(mark)) + mark
+}
+
+func (t *Table) drawRow(i int, widths []int) string {
+	row := t.rows[i]
+	marks := []byte("  ")
+	if i == t.cursor {
+		marks[0] = '>'
+	}
+	if row.Marked {
+		marks[1] = '*'
+	}
+	line := t.line(string(marks), row.Cells, widths)
+	switch {
+	case i == t.cursor:
+		return t.theme.Selected.Render(line)
+	case row.Muted:
+		return t.theme.Muted.Render(line)
+	}
+	return t.theme.Text.Render(line)
+}
+
+// line puts cells into columns. It is exactly as wide as the table.
+func (t *Table) line(marks string, cells []string, widths []int) string {
+	if t.width < gutter {
+		return marks[:t.width]
+	}
+	var line strings.Builder
+	line.Grow(2 * t.width)
+	line.WriteString(marks)
+	at := len(marks)
+	for i, width := range widths {
+		if width == 0 {
+			continue
+		}
+		cell := ""
+		if i < len(cells) {
+			cell = cells[i]
+		}
+		line.WriteByte(' ')
+		at += 1 + width
+		if t.columns[i].Right {
+			line.WriteString(PadLeft(cell, width))
+		} else {
+			line.WriteString(Pad(cell, width))
+		}
+	}
+	line.WriteString(blanks(t.width - at))
+	return line.String()
+}
+
+// Scroll shows as much of a text as there is room for.
+type Scroll struct {
+	lines         []string
+	top           int
+	width, height int
+}
+
+// Resize sets the room.
+func (s *Scroll) Resize(width, height int) {
+	s.width, s.height = width, height
+	s.move(0)
+}
+
+// Set replaces the lines, which must have been wrapped to the width. The place stays as far as it can.
+func (s *Scroll) Set(lines []string) {
+	s.lines = lines
+	s.move(0)
+}
+
+// Do moves about, and tells whether the action is one of moving.
+func (s *Scroll) Do(id actions.ID) bool {
+	switch id {
+	case actions.Up:
+		s.move(-1)
+	case actions.Down:
+		s.move(1)
+	case actions.PageUp:
+		s.move(-max(1, s.height-1))
+	case actions.PageDown:
+		s.move(max(1, s.height-1))
+	case actions.Top:
+		s.move(-len(s.lines))
+	case actions.Bottom:
+		s.move(len(s.lines))
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *Scroll) move(by int) { s.top = max(0, min(s.top+by, len(s.lines)-s.height)) }
+
+// Reveal scrolls until the line can be seen.
+func (s *Scroll) Reveal(line int) {
+	switch {
+	case line < s.top:
+		s.top = line
+	case line >= s.top+s.height:
+		s.top = line - s.height + 1
+	}
+	s.move(0)
+}
+
+// More tells how many lines are above and below what is seen.
+func (s *Scroll) More() (above, below int) {
+	return s.top, max(0, len(s.lines)-s.top-s.height)
+}
+
+// View draws the lines that there is room for.
+func (s *Scroll) View() string {
+	end := min(len(s.lines), s.top+max(0, s.height))
+	return Crop(strings.Join(s.lines[min(s.top, end):end], "\n"), s.width, s.height)
+}
+
+// Moves is the offers to move about in it. The footer has the key to where there is more.
+func (s *Scroll) Moves() []actions.Offer {
+	offers := Moves()
+	further, word := actions.PageDown, "more"
+	switch above, below := s.More(); {
+	case above == 0 && below == 0:
+		return offers
+	case below == 0:
+		further, word = actions.PageUp, "back up"
+	}
+	for i, offer := range offers {
+		if offer.ID == further {
+			offers[i] = offer.As(word)
+		}
+	}
+	return offers
+}
+
+// Hidden says how much of a text is above and below what is seen: "↑ 3  ↓ 14 more lines".
+func Hidden(above, below int) string {
+	switch {
+	case above > 0 && below > 0:
+		return "↑ " + Count(int64(above)) + "  ↓ " + Plural(int64(below), "more line", "more lines")
+	case above > 0:
+		return "↑ " + Plural(int64(above), "more line", "more lines")
+	case below > 0:
+		return "↓ " + Plural(int64(below), "more line", "more lines")
+	}
+	return ""
+}
+
+// Moves is the offers of whatever can be moved about in.
+func Moves() []actions.Offer {
+	return actions.Able(actions.Up, actions.Down, actions.PageUp, actions.PageDown, actions.Top, actions.Bottom)
 }

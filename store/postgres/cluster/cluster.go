@@ -1,15 +1,30 @@
+// Package cluster runs throwaway PostgreSQL servers for tests and benchmarks, from the installed programs.
+//
+// A server lives in a temporary folder of its own, listens on a socket in it and nowhere else, and is gone with its folder
+// when the process that started it ends, even by kill -9. It can crash, recover, be followed by a synchronous standby and
+// be reached through PgBouncer, so that a test can ask what happens then. The package knows nothing of what is kept in
+// its databases.
 package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Options is how a server differs from the usual one.
@@ -157,4 +172,172 @@ func (c *Cluster) Host() (socketFolder string, number int) { return c.folder.pat
 // CreateDatabase makes a new, empty database.
 func (c *Cluster) CreateDatabase(ctx context.Context, name string) error {
 	return createDatabase(ctx, c.DSN(superuser), name)
+}
+
+// namedServer is the environment variable that holds the address of a running server for tests, instead of one that is
+// started for them.
+const namedServer = "PERKS_TEST_POSTGRES"
+
+var errAddress = errors.New(namedServer + " must hold an address of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+
+// patience bounds each thing that is done for a test beside the test itself.
+const patience = time.Minute
+
+// Database returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, whoever is
+// still connected. All tests of a process share one server, which the first call starts, or the one that the environment
+// variable PERKS_TEST_POSTGRES names: the address of a database there, whose user may create others. Where there is neither
+// the test fails.
+func Database(t testing.TB) string {
+	t.Helper()
+	server, name := emptyDatabase(t)
+	return inDatabase(server, name)
+}
+
+// DatabaseBehindBouncer is Database, reached through a PgBouncer in transaction mode that all tests of a process share.
+func DatabaseBehindBouncer(t testing.TB) string {
+	t.Helper()
+	_, name := emptyDatabase(t) // first, because a PgBouncer before a server that is not there lets its clients wait
+	bouncer, err := sharedBouncer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bouncer.DSN(name)
+}
+
+// emptyDatabase makes a database for as long as the test runs. Its name is like no other: several processes may share the
+// server.
+func emptyDatabase(t testing.TB) (server *url.URL, name string) {
+	t.Helper()
+	server, err := sharedServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name = "perks_test_" + strings.ToLower(rand.Text())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := createDatabase(ctx, server.String(), name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := dropDatabase(ctx, server.String(), name); err != nil {
+			t.Error(err)
+		}
+	})
+	return server, name
+}
+
+// sharedServer is the address of the server where the tests of this process make their databases. Like sharedBouncer, one
+// that was started for them is never stopped: it ends with the process.
+var sharedServer = sync.OnceValues(func() (*url.URL, error) {
+	if address := os.Getenv(namedServer); address != "" {
+		return readAddress(address)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := Start(ctx, Options{})
+	if err != nil {
+		return nil, err
+	}
+	return readAddress(c.DSN(superuser))
+})
+
+var sharedBouncer = sync.OnceValues(func() (*Bouncer, error) {
+	server, err := sharedServer()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return startBouncer(ctx, server.String())
+})
+
+// readAddress says nothing of an address that it cannot read: it may hold a password.
+func readAddress(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return nil, errAddress
+	}
+	return u, nil
+}
+
+// inDatabase is the address of another database of the server.
+func inDatabase(server *url.URL, name string) string {
+	u := *server
+	u.Path = "/" + name
+	query := u.Query()
+	query.Del("dbname") // it would win over the path
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// createDatabase makes a database on the server that has the one at the address. It comes from template0, which is empty
+// on any server; another template may hold what its owner put there.
+func createDatabase(ctx context.Context, address, name string) error {
+	return execute(ctx, "create the database "+name, address, "CREATE DATABASE "+quote(name)+" TEMPLATE template0")
+}
+
+// dropDatabase removes a database, whoever is still connected to it.
+func dropDatabase(ctx context.Context, address, name string) error {
+	return execute(ctx, "drop the database "+name, address, "DROP DATABASE IF EXISTS "+quote(name)+" WITH (FORCE)")
+}
+
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// execute runs statements one after the other over one new connection.
+func execute(ctx context.Context, doing, address string, statements ...string) error {
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", doing, err), conn.Close(ctx))
+		}
+	}
+	return conn.Close(ctx)
+}
+
+// account is who runs the servers. PostgreSQL and PgBouncer both refuse root.
+type account struct {
+	name     string
+	uid, gid int
+	other    bool // it is not who runs this process
+}
+
+var errNoAccount = errors.New(`PostgreSQL refuses to run as root, and there is neither a user "postgres" nor "nobody" to run it instead`)
+
+func unprivileged() (account, error) {
+	if os.Geteuid() != 0 {
+		return account{}, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		found, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.Atoi(found.Uid)
+		gid, gidErr := strconv.Atoi(found.Gid)
+		if uidErr == nil && gidErr == nil {
+			return account{name: name, uid: uid, gid: gid, other: true}, nil
+		}
+	}
+	return account{}, errNoAccount
+}
+
+// own makes a file or folder the account's.
+func (a account) own(path string) error {
+	if !a.other {
+		return nil
+	}
+	return os.Chown(path, a.uid, a.gid)
+}
+
+// canEnter tries it: a folder above may be closed to the account in more ways than its mode shows.
+func (a account) canEnter(path string) bool {
+	enter := exec.Command("sh", "-c", `cd "$1"`, "enter", path)
+	enter.Dir = "/"
+	enter.SysProcAttr = detached(a)
+	return enter.Run() == nil
 }

@@ -2,11 +2,18 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -93,4 +100,214 @@ func (p *process) awaitConnections(ctx context.Context, address string) error {
 			return fmt.Errorf("%s did not start in time: %w; it said: %s", p.name, err, p.said)
 		}
 	}
+}
+
+var errNoPostgres = errors.New("PostgreSQL's server programs were found neither on the PATH nor in /usr/lib/postgresql; " +
+	"install PostgreSQL 15 or newer (apt-get install postgresql), or let " + namedServer + " hold the address of a running server")
+
+var errNoPgBouncer = errors.New("pgbouncer was found neither on the PATH nor in /usr/sbin; " +
+	"install PgBouncer (apt-get install pgbouncer)")
+
+// programs is the folder of one PostgreSQL's programs. All are taken from the same one: Debian puts scripts of the same
+// names on the PATH, which choose a version by themselves.
+type programs string
+
+func findPostgres() (programs, error) {
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return programs(filepath.Dir(path)), nil
+		}
+	}
+	return newestPostgres("/usr/lib/postgresql")
+}
+
+// newestPostgres looks through Debian's folders, which are named by their versions.
+func newestPostgres(root string) (programs, error) {
+	found, err := filepath.Glob(filepath.Join(root, "*", "bin", "postgres"))
+	if err != nil || len(found) == 0 {
+		return "", errNoPostgres
+	}
+	version := func(path string) float64 {
+		n, _ := strconv.ParseFloat(filepath.Base(filepath.Dir(filepath.Dir(path))), 64)
+		return n
+	}
+	newest := slices.MaxFunc(found, func(a, b string) int { return int(10 * (version(a) - version(b))) })
+	return programs(filepath.Dir(newest)), nil
+}
+
+func (p programs) path(name string) string { return filepath.Join(string(p), name) }
+
+func findPgBouncer() (string, error) {
+	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errNoPgBouncer
+}
+
+// folder is a temporary folder that belongs to the account. It is removed when this process has ended in whatever way,
+// and so has every process that was started in it.
+type folder struct {
+	path    string
+	account account
+
+	held   *os.File // a pipe's end that this process and all that it starts here hold open
+	guard  *exec.Cmd
+	remove func() error
+}
+
+// guardScript waits until nobody holds the other end of its input any more.
+const guardScript = `read -r line; rm -rf "$1"`
+
+// longestFolder leaves room for a socket's name in the 104 bytes that the narrowest system gives to its path.
+const longestFolder = 104 - len("/.s.PGSQL.5432") - 1
+
+// newFolder makes one where temporary files go, or in /tmp if those are out of the account's reach or too far down.
+func newFolder(a account) (*folder, error) {
+	parents := []string{os.TempDir(), "/tmp"}
+	for _, parent := range parents {
+		path := filepath.Join(parent, "perks-pg-"+strings.ToLower(rand.Text()[:12]))
+		if len(path) > longestFolder {
+			continue
+		}
+		f, err := guardFolder(path, a)
+		if err != nil {
+			return nil, fmt.Errorf("guard the folder %s: %w", path, err)
+		}
+		if os.Mkdir(path, 0o700) == nil && a.own(path) == nil && a.canEnter(path) {
+			return f, nil
+		}
+		if err := f.remove(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("neither %s nor %s can hold a database; let TMPDIR name a folder with a short path that every user can enter",
+		parents[0], parents[1])
+}
+
+// guardFolder guards a folder that is not there yet, so that it is never there without its guard.
+func guardFolder(path string, a account) (*folder, error) {
+	waiting, held, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer waiting.Close()
+	f := &folder{path: path, account: a, held: held}
+	f.remove = sync.OnceValue(f.letGo)
+	f.guard = exec.Command("sh", "-c", guardScript, "guard", path)
+	f.guard.Dir = "/"
+	f.guard.Stdin = waiting
+	f.guard.SysProcAttr = detached(account{}) // whoever made the folder may remove it
+	if err := f.guard.Start(); err != nil {
+		return nil, errors.Join(err, held.Close())
+	}
+	return f, nil
+}
+
+// letGo waits until all who hold the folder have ended and it is removed.
+func (f *folder) letGo() error {
+	if err := errors.Join(f.held.Close(), f.guard.Wait()); err != nil {
+		return fmt.Errorf("remove the folder %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// command makes a command that runs as the account and keeps the folder from being removed while it or a child of it
+// runs. It sees nothing of this process's environment that could turn PostgreSQL's programs elsewhere.
+func (f *folder) command(program string, args ...string) *exec.Cmd {
+	command := exec.Command(program, args...)
+	command.Dir = f.path
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	command.ExtraFiles = []*os.File{f.held}
+	command.SysProcAttr = detached(f.account)
+	return command
+}
+
+// run runs a command to its end. The error holds what it wrote.
+func (f *folder) run(ctx context.Context, program string, args ...string) error {
+	command := f.command(program, args...)
+	output := &tail{}
+	command.Stdout, command.Stderr = output, output
+	if err := command.Start(); err != nil {
+		return err
+	}
+	kill := context.AfterFunc(ctx, func() { _ = command.Process.Kill() })
+	defer kill()
+	if err := command.Wait(); err != nil {
+		return errors.Join(ctx.Err(), fmt.Errorf("%s: %w: %s", program, err, output))
+	}
+	return nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+const tailSize = 1024
+
+var _ io.Writer = (*tail)(nil)
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	if excess := len(t.kept) - tailSize; excess > 0 {
+		t.kept = append(t.kept[:0], t.kept[excess:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.kept)
+}
+
+// Save copies the server with all its databases, as it is now, to a folder that is not there yet or is empty. The copy
+// belongs to whoever runs this process, and outlives it: StartFrom begins with it.
+func (c *Cluster) Save(ctx context.Context, folder string) error {
+	copying := exec.CommandContext(ctx, c.programs.path("pg_basebackup"), "--dbname", c.DSN(""), "--pgdata", folder,
+		"--checkpoint", "fast", "--wal-method", "stream")
+	if output, err := copying.CombinedOutput(); err != nil {
+		return errors.Join(ctx.Err(), fmt.Errorf("copy the PostgreSQL server to %s: %w: %s", folder, err, output))
+	}
+	return nil
+}
+
+// StartFrom is Start for a server that begins as a copy of the one that was saved in the folder. What is saved stays as it
+// is. It must come from a server of the same major version.
+func StartFrom(ctx context.Context, folder string, options Options) (*Cluster, error) {
+	c, err := newCluster(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.copyFrom(folder); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a PostgreSQL server of %s: %w", folder, err), c.Stop())
+	}
+	if err := c.Restart(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// copyFrom copies the files as whoever runs this process, who may read them, and gives them to the account.
+func (c *Cluster) copyFrom(folder string) error {
+	if err := os.CopyFS(c.data(), os.DirFS(folder)); err != nil {
+		return err
+	}
+	if err := os.Chmod(c.data(), 0o700); err != nil { // the server insists
+		return err
+	}
+	if !c.folder.account.other {
+		return nil
+	}
+	return filepath.WalkDir(c.data(), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, c.folder.account.uid, c.folder.account.gid)
+	})
 }

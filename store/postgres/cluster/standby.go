@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -77,6 +81,48 @@ func (c *Cluster) Promote(ctx context.Context) error {
 	}
 	if !promoted {
 		return errors.New("promote the standby: it did not become a primary within a minute")
+	}
+	return nil
+}
+
+// forgetProcess removes what a killed server leaves outside its data: the file that names its process, and the segment of
+// shared memory of which that file holds the id at the end of its seventh line. A machine that crashed has neither.
+func (c *Cluster) forgetProcess() error {
+	path := filepath.Join(c.data(), "postmaster.pid")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if lines := strings.Split(string(text), "\n"); len(lines) >= 7 {
+		if memory := strings.Fields(lines[6]); len(memory) == 2 {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if err := c.folder.run(ctx, "ipcrm", "-m", memory[1]); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Remove(path)
+}
+
+// Freeze stops the server and all its children where they are, as a disk that hangs or a machine without a processor to
+// spare does: connections stay open and nothing is answered until Thaw.
+func (c *Cluster) Freeze() error { return c.signalAll(true) }
+
+// Thaw lets a frozen server go on.
+func (c *Cluster) Thaw() error { return c.signalAll(false) }
+
+func (c *Cluster) signalAll(freeze bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server == nil {
+		return errors.New("the PostgreSQL server is not running")
+	}
+	if err := freezeFamily(c.server.command.Process, freeze); err != nil {
+		return fmt.Errorf("stop the PostgreSQL server where it is, or let it go on: %w", err)
 	}
 	return nil
 }

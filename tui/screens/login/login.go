@@ -6,9 +6,18 @@ package login
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
@@ -113,3 +122,316 @@ func (s *Screen) Unsaved() string { return "" }
 
 // Close gives up what is under way.
 func (s *Screen) Close() { s.stop() }
+
+// The fields of the form.
+const (
+	nameField    = "profile"
+	addressField = "api_url"
+	httpField    = "insecure_http"
+	idField      = "client_id"
+	sandboxField = "sandbox"
+	secretField  = "secret"
+)
+
+// usualName is the profile that a first login makes, here as on the command line.
+const usualName = "default"
+
+// fields are those that are always there. The secret comes last, because Enter in the last field logs in.
+func (s *Screen) fields() []widget.Field {
+	return []widget.Field{
+		{Name: nameField, Label: "Profile", Value: usualName, Hint: "such as default", Check: CheckName},
+		{Name: addressField, Label: "Address of the API", Hint: "such as https://perks.example/v2", Check: s.checkAddress},
+		{Name: idField, Label: "Client id", Hint: "such as acme", Check: required("Enter the id of the client.")},
+		{Name: sandboxField, Label: "Sandbox", Kind: widget.Switch, Value: widget.No},
+		{Name: secretField, Label: "Secret", Kind: widget.Secret, Hint: "(not shown)", Check: s.checkSecret},
+	}
+}
+
+// fill puts a profile into the form and goes to the first thing that is missing.
+func (s *Screen) fill(profile screen.Profile) {
+	if profile.Name != "" {
+		s.form.Set(nameField, display.Line(profile.Name))
+	}
+	s.form.Set(addressField, display.Line(profile.APIURL))
+	s.form.Set(idField, display.Line(profile.ClientID))
+	s.form.Set(sandboxField, yesOrNo(profile.Sandbox))
+	s.form.Set(secretField, "")
+	s.form.Remove(httpField)
+	s.allowed, s.rejected, s.edited = "", false, false
+	if profile.InsecureHTTP {
+		s.allowed = s.address()
+	}
+	s.askAboutHTTP(true)
+	s.goToMissing()
+}
+
+func (s *Screen) goToMissing() {
+	for _, name := range []string{nameField, addressField, idField, secretField} {
+		if s.value(name) == "" {
+			s.form.FocusOnName(name)
+			return
+		}
+	}
+}
+
+func (s *Screen) value(name string) string { return strings.TrimSpace(s.form.Value(name)) }
+
+func (s *Screen) address() string { return strings.TrimRight(s.value(addressField), "/") }
+
+// entered is the profile that the form describes.
+func (s *Screen) entered() screen.Profile {
+	address := s.address()
+	return screen.Profile{
+		Name: s.value(nameField), APIURL: address, ClientID: s.value(idField),
+		Sandbox: s.sandbox(), InsecureHTTP: s.allows() && isOpen(address),
+	}
+}
+
+func (s *Screen) sandbox() bool { return s.form.Value(sandboxField) == widget.Yes }
+
+// allows tells whether http to another computer is allowed.
+func (s *Screen) allows() bool {
+	if s.asksAboutHTTP() {
+		return s.form.Value(httpField) == widget.Yes
+	}
+	return s.allowed != "" && s.allowed == s.address()
+}
+
+func (s *Screen) asksAboutHTTP() bool { return s.form.Field(httpField).Name != "" }
+
+// askAboutHTTP adds the question whether http is allowed where the address raises it, and takes it away again. While the
+// address is being typed, what may yet become this computer raises nothing. A yes is only for the address that was asked about.
+func (s *Screen) askAboutHTTP(settled bool) {
+	address := s.address()
+	if s.asksAboutHTTP() && address != s.askedOf {
+		switch {
+		case s.allows():
+			s.allowed = s.askedOf
+		case s.allowed == s.askedOf:
+			s.allowed = ""
+		}
+		s.form.Set(httpField, yesOrNo(address == s.allowed))
+	}
+	s.askedOf = address
+	asks := isOpen(address) && (settled || !mayBecomeThisComputer(address))
+	switch {
+	case asks && !s.asksAboutHTTP():
+		s.form.Insert(addressField, widget.Field{
+			Name: httpField, Label: "Allow http, on which others could read the secret", Kind: widget.Switch, Value: yesOrNo(address == s.allowed),
+		})
+	case !asks && s.asksAboutHTTP():
+		s.form.Remove(httpField)
+	}
+}
+
+func yesOrNo(yes bool) string {
+	if yes {
+		return widget.Yes
+	}
+	return widget.No
+}
+
+const maxName = 64
+
+// CheckName says what is wrong with a name of a profile, "" if nothing is.
+func CheckName(name string) string {
+	name = strings.TrimSpace(name)
+	strange := strings.ContainsFunc(name, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("._-", r) })
+	switch {
+	case name == "":
+		return "Enter a name for the profile."
+	case len(name) > maxName || strange || !isAlphanumeric(rune(name[0])):
+		return "Use up to 64 letters, digits, dots, underscores and hyphens, a letter or digit first."
+	}
+	return ""
+}
+
+func isAlphanumeric(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+}
+
+func (s *Screen) checkAddress(address string) string {
+	address = strings.TrimSpace(address)
+	if address == "" {
+		return "Enter the address of the API, such as https://perks.example/v2."
+	}
+	if _, err := client.ParseBaseURL(address); err != nil {
+		return screen.Sentence("", err)
+	}
+	if isOpen(address) && !s.allows() {
+		if !s.asksAboutHTTP() {
+			return "" // it is being typed
+		}
+		return "http would send the secret unencrypted over the network. Use https; or, if you trust the network, allow http below."
+	}
+	return ""
+}
+
+func (s *Screen) checkSecret(secret string) string {
+	switch {
+	case strings.TrimSpace(secret) != "":
+		return ""
+	case s.rejected:
+		return "The service did not accept this id and secret."
+	}
+	return "Enter the secret."
+}
+
+func required(otherwise string) func(string) string {
+	return func(value string) string {
+		if strings.TrimSpace(value) == "" {
+			return otherwise
+		}
+		return ""
+	}
+}
+
+// isOpen tells whether everyone on the way could read what is sent to an address.
+func isOpen(address string) bool {
+	base, err := client.ParseBaseURL(address)
+	return err == nil && base.Scheme == "http" && !isThisComputer(base)
+}
+
+func isThisComputer(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// mayBecomeThisComputer tells whether only the end of localhost or 127.0.0.1 is missing.
+func mayBecomeThisComputer(address string) bool {
+	base, err := client.ParseBaseURL(address)
+	return err == nil && base.Port() == "" && base.Path == "" &&
+		(strings.HasPrefix("localhost", base.Host) || strings.HasPrefix("127.0.0.1", base.Host))
+}
+
+type (
+	// connected tells how connecting with a kept secret has ended.
+	connected struct {
+		screen  *Screen
+		number  int
+		profile screen.Profile
+		account screen.Account
+		err     error
+	}
+	// loggedIn tells how a login has ended.
+	loggedIn struct {
+		screen  *Screen
+		number  int
+		profile screen.Profile // as it was entered
+		account screen.Account
+		note    string
+		err     error
+	}
+)
+
+func (s *Screen) busy() bool { return s.giveUp != nil }
+
+func (s *Screen) begin() (ctx context.Context, number int) {
+	ctx, s.giveUp = context.WithCancel(context.Background())
+	s.number++
+	s.status = status{}
+	return ctx, s.number
+}
+
+// stop gives up the attempt that is under way, whose end is not listened to any more.
+func (s *Screen) stop() {
+	if s.giveUp != nil {
+		s.giveUp()
+		s.giveUp = nil
+	}
+	s.number++
+}
+
+// connect takes a profile whose secret may be kept.
+func (s *Screen) connect(profile screen.Profile) tea.Cmd {
+	s.fill(profile)
+	_, number := s.begin()
+	accounts := s.shell.Accounts
+	return func() tea.Msg {
+		account, err := accounts.Connect(profile.Name)
+		return connected{s, number, profile, account, err}
+	}
+}
+
+func (s *Screen) connected(msg connected) tea.Cmd {
+	if msg.screen != s || msg.number != s.number {
+		return nil
+	}
+	s.stop()
+	var missing *screen.NotLoggedIn
+	switch {
+	case msg.err == nil:
+		return s.shell.Post(screen.LoggedIn{Account: msg.account})
+	case errors.As(msg.err, &missing):
+		s.status = status{text: fmt.Sprintf("No secret is kept for profile %s: enter it.", msg.profile.Name)}
+	default:
+		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
+	}
+	return nil
+}
+
+// submit logs in with what was entered, unless that is wrong or a login is under way.
+func (s *Screen) submit() tea.Cmd {
+	if s.busy() {
+		return nil
+	}
+	s.rejected = false
+	s.form.Refuse(api.FieldErrors{addressField: nil}) // the service may be there by now
+	s.askAboutHTTP(true)
+	if !s.form.Check() {
+		return nil
+	}
+	profile, secret := s.entered(), s.value(secretField)
+	ctx, number := s.begin()
+	accounts := s.shell.Accounts
+	return func() tea.Msg {
+		account, note, err := accounts.Login(ctx, profile, secret)
+		return loggedIn{s, number, profile, account, note, err}
+	}
+}
+
+func (s *Screen) loggedIn(msg loggedIn) tea.Cmd {
+	if msg.screen != s || msg.number != s.number {
+		return nil
+	}
+	s.stop()
+	if msg.err != nil {
+		s.fail(msg)
+		return nil
+	}
+	s.form.Set(secretField, "")
+	s.shell.Post(screen.LoggedIn{Account: msg.account})
+	return screen.Tell(screen.Done, "Logged in. %s", msg.note)
+}
+
+// fail says beside which field a login has failed, and why.
+func (s *Screen) fail(msg loggedIn) {
+	var refused *client.Error
+	var unreachable *client.Unreachable
+	switch {
+	case errors.As(msg.err, &unreachable):
+		problem := screen.Sentence("", unreachable)
+		if unreachable.Advice() == "" {
+			problem += " Check the address, and the network."
+		}
+		s.blameAddress(msg.profile.APIURL, problem)
+	case errors.As(msg.err, &refused) && refused.Status == http.StatusUnauthorized:
+		s.rejected = true
+		s.form.Set(secretField, "")
+		s.form.Check()
+		s.form.FocusOnName(secretField)
+	case errors.As(msg.err, &refused) && (refused.Status == http.StatusNotFound || refused.Stray):
+		s.blameAddress(msg.profile.APIURL, fmt.Sprintf("No API of perks answers at this address (status %d). It ends with the path of the version, such as /v2.", refused.Status))
+	default:
+		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
+	}
+}
+
+// blameAddress speaks beside the address, unless that is another one by now.
+func (s *Screen) blameAddress(sent, problem string) {
+	if s.entered().APIURL != sent {
+		s.status = status{failed: true, text: problem}
+		return
+	}
+	s.form.Refuse(api.FieldErrors{addressField: {problem}})
+}

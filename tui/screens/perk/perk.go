@@ -5,6 +5,9 @@ package perk
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -12,6 +15,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/picture"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
@@ -115,3 +119,191 @@ func (s *Screen) Form() *widget.Form { return nil }
 
 // Unsaved returns "": nothing can be lost here.
 func (s *Screen) Unsaved() string { return "" }
+
+// Offers is what can be done with the perk, and why some of it cannot.
+func (s *Screen) Offers() []actions.Offer {
+	return append([]actions.Offer{
+		actions.If(actions.Redeem, s.whyNotRedeem()),
+		actions.If(actions.CopyID, ""),
+		actions.If(actions.Picture, s.whyNotDraw()),
+		actions.If(actions.OpenImage, s.whyNotOpen()),
+	}, widget.Moves()...)
+}
+
+// whyNotRedeem spares a person a form that the service would refuse. The last word is the service's, whose clock decides.
+func (s *Screen) whyNotRedeem() string {
+	perk := s.perk()
+	switch {
+	case s.isGone():
+		return s.goneSentence()
+	case perk == nil && s.read.Busy():
+		return "It is still being loaded."
+	case perk == nil:
+		return "It could not be loaded."
+	}
+	return whyNotNow(perk, s.shell.Now())
+}
+
+// address is that of the image, "" if there is none.
+func (s *Screen) address() string {
+	if perk := s.perk(); perk != nil && perk.ImageURL != nil {
+		return *perk.ImageURL
+	}
+	return ""
+}
+
+const noImage = "This perk has no image."
+
+func (s *Screen) whyNotDraw() string {
+	if s.address() == "" {
+		return noImage
+	}
+	return screen.Sentence("", picture.Check(s.address()))
+}
+
+func (s *Screen) whyNotOpen() string {
+	if s.address() == "" {
+		return noImage
+	}
+	if problem := api.URLRule(s.address()); problem != "" {
+		return "The address of the image " + problem + "."
+	}
+	return ""
+}
+
+// Do redeems, copies, opens, draws, or moves about.
+func (s *Screen) Do(id actions.ID) tea.Cmd {
+	switch id {
+	case actions.Redeem:
+		return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}, UserID: s.user})
+	case actions.CopyID:
+		return s.copyID()
+	case actions.OpenImage:
+		return s.openImage()
+	case actions.Picture:
+		return s.draw()
+	}
+	s.lay()
+	s.scroll.Do(id)
+	return nil
+}
+
+func (s *Screen) copyID() tea.Cmd {
+	desktop, id := s.shell.Desktop, s.perkID()
+	return outside(func() error { return desktop.Copy(id) }, "Copied the id "+id+".")
+}
+
+func (s *Screen) openImage() tea.Cmd {
+	desktop, address := s.shell.Desktop, s.address()
+	return outside(func() error { return desktop.Open(address) }, "Opened the image at "+picture.Host(address)+" in a browser.")
+}
+
+// outside does what may wait, and tells how it went.
+func outside(do func() error, done string) tea.Cmd {
+	return func() tea.Msg {
+		if err := do(); err != nil {
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("", err)}
+		}
+		return screen.Toast{Kind: screen.Done, Text: done}
+	}
+}
+
+// draw fetches the image, or takes it away. Where the address leads into the local network it asks first: there, a mere
+// request can set off something that whoever wrote the address could not reach.
+func (s *Screen) draw() tea.Cmd {
+	if s.image.isOn() {
+		s.image.takeAway()
+		return nil
+	}
+	address := s.address()
+	if !picture.Local(address) {
+		return s.image.fetch(address)
+	}
+	return s.shell.Post(screen.Confirm{
+		Title: "Fetch an image from " + display.Line(picture.Host(address)) + "?",
+		Text: fmt.Sprintf("The perk says that its image is at %s. That is this computer or one in your network. Fetch it only if you know what is there.",
+			display.Line(address)),
+		Yes:  "fetch it",
+		Then: func() tea.Cmd { return s.image.fetch(address) },
+	})
+}
+
+// Linear says all that is known of the perk, a fact a line, all of it from the top.
+func (s *Screen) Linear() string {
+	perk := s.perk()
+	if perk == nil {
+		return widget.LinearNotice(s.nothing())
+	}
+	var lines []string
+	if problem := s.problem(); problem != "" {
+		lines = append(lines, "Problem: "+problem)
+	}
+	lines = append(lines,
+		"Title: "+display.Line(perk.Title),
+		"Discount: "+display.Line(given(perk.DiscountText)),
+		"Validity: "+validity(perk, s.shell.Now()),
+	)
+	lines = append(lines, widget.LinearPairs(s.who(perk))...)
+	lines = append(lines,
+		"Description: "+display.Text(perk.Description),
+		"Terms: "+display.Text(given(perk.Terms)),
+	)
+	lines = append(lines, widget.LinearPairs(s.details(perk))...)
+	if s.image.isOn() {
+		lines = append(lines, "Drawn image: "+s.image.sentence())
+	}
+	return strings.Join(append(lines, "State: "+s.age()), "\n")
+}
+
+// phase is where a perk stands in time.
+type phase int
+
+const (
+	running phase = iota
+	notStarted
+	ended
+)
+
+// phaseOf follows the service: the start counts as within, the end as after.
+func phaseOf(perk *api.Perk, now time.Time) phase {
+	switch {
+	case perk.ValidTo != nil && !now.Before(*perk.ValidTo):
+		return ended
+	case perk.ValidFrom != nil && now.Before(*perk.ValidFrom):
+		return notStarted
+	}
+	return running
+}
+
+// validity says when the perk can be redeemed, seen from now: "Valid until 3 Dec 2026, 12 days left".
+func validity(perk *api.Perk, now time.Time) string {
+	switch phaseOf(perk, now) {
+	case ended:
+		return "Was valid until " + lastDay(*perk.ValidTo, now) + ", " + widget.Until(*perk.ValidTo, now)
+	case notStarted:
+		from := "Valid from " + widget.Day(*perk.ValidFrom, now)
+		if perk.ValidTo != nil {
+			from += " until " + lastDay(*perk.ValidTo, now)
+		}
+		return from + ", starts " + widget.In(*perk.ValidFrom, now)
+	}
+	if perk.ValidTo == nil {
+		return "Valid, no end date"
+	}
+	return "Valid until " + lastDay(*perk.ValidTo, now) + ", " + widget.Until(*perk.ValidTo, now)
+}
+
+// whyNotNow says why the perk cannot be redeemed at the moment; "" if it can.
+func whyNotNow(perk *api.Perk, now time.Time) string {
+	switch phaseOf(perk, now) {
+	case ended:
+		return "It " + widget.Until(*perk.ValidTo, now) + "."
+	case notStarted:
+		return "It starts " + widget.In(*perk.ValidFrom, now) + "."
+	}
+	return ""
+}
+
+// lastDay is the last day on which there is still a moment before the end: what ends at midnight is over on the day that
+// begins then.
+func lastDay(end, now time.Time) string { return widget.Day(end.Add(-time.Nanosecond), now) }

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
 
@@ -151,4 +155,124 @@ func (s *Screen) looked() tea.Cmd {
 	}
 	e.only("Looked just now: the property is not changed. %s, because it holds only while nobody has changed it.", s.again("To send it once more is safe"))
 	return nil
+}
+
+// version is a property as it was read. Without an ETag a change cannot be tied to it.
+type version struct {
+	Property api.Property `json:"property"`
+	ETag     string       `json:"etag"`
+}
+
+func read(id int64) screen.Fetch[version] {
+	return func(ctx context.Context, c *client.Client) (version, error) {
+		property, etag, err := c.Property(ctx, id)
+		return version{property, etag}, err
+	}
+}
+
+// same tells whether two versions are one. Without ETags, or with weak ones, which two versions may share, every field
+// is compared.
+func (v version) same(other version) bool {
+	if v.ETag != "" && other.ETag != "" && !client.IsWeak(v.ETag) {
+		return v.ETag == other.ETag
+	}
+	return api.PropertyChanges(v.Property, other.Property).IsEmpty()
+}
+
+// with returns the property as a change makes it.
+func (v version) with(patch api.PropertyPatch) api.Property {
+	after := v.Property
+	patch.Apply(&after)
+	return after
+}
+
+// lookTime is how long the search for what became of a change may take.
+const lookTime = 5 * time.Second
+
+func look(ctx context.Context, c *client.Client, id int64) (version, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	return read(id)(ctx, c)
+}
+
+// errChanged is what a service without ETags cannot say by itself.
+var errChanged error = &client.Error{
+	Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed, Message: "The property was changed meanwhile.",
+}
+
+// untouched reads a property without an ETag just before a change, which is all that can be done for it: between the two a
+// moment is left.
+func untouched(ctx context.Context, c *client.Client, base version) (now version, err error) {
+	now, err = read(base.Property.ID)(ctx, c)
+	if err == nil && !now.same(base) {
+		err = errChanged
+	}
+	return now, err
+}
+
+// neverMatches tells whether a change was refused although nobody changed the property: a weak ETag never matches at a service
+// that compares strongly.
+func neverMatches(ctx context.Context, c *client.Client, base version, err error) bool {
+	if !client.IsWeak(base.ETag) || !isChanged(err) {
+		return false
+	}
+	_, err = untouched(ctx, c, base)
+	return err == nil
+}
+
+func isChanged(err error) bool { return statusOf(err) == http.StatusPreconditionFailed }
+
+func statusOf(err error) int {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		return refused.Status
+	}
+	return 0
+}
+
+// Shorter names for the keys that sentences mention.
+const (
+	submitKey = actions.Submit
+	backKey   = actions.Back
+	settleKey = actions.Settle
+	mineKey   = actions.Mine
+	theirsKey = actions.Theirs
+)
+
+// key is a key as sentences name it, or the way to an action that has none.
+func (s *Screen) key(id actions.ID) string {
+	if key := s.shell.Keys.Key(id); key != "" {
+		return key
+	}
+	return fmt.Sprintf("%q in the command palette", s.shell.Keys.Action(id).Name)
+}
+
+// explain says what has happened, and what to do next.
+func (s *Screen) explain(err error) (what, next string) {
+	var refused *client.Error
+	var unreachable *client.Unreachable
+	var missing *screen.NotLoggedIn
+	switch {
+	case errors.As(err, &unreachable):
+		return display.Line(unreachable.Error()), s.key(actions.Refresh) + " tries again; it is tried by itself once the service is back."
+	case errors.As(err, &missing):
+		return display.Line(missing.Message), s.key(actions.Login) + " logs in."
+	case !errors.As(err, &refused):
+		return screen.Sentence("", err), s.key(actions.Refresh) + " tries again."
+	}
+	what = display.Line(refused.Error())
+	if refused.RequestID != "" && refused.Status >= http.StatusInternalServerError {
+		what += " (request " + display.Line(refused.RequestID) + ")"
+	}
+	switch {
+	case refused.Status == http.StatusUnauthorized:
+		return what, "Log in, and try again."
+	case refused.Status == http.StatusForbidden:
+		return what, s.key(actions.Login) + " switches to a profile that may."
+	case client.Missing(err):
+		return what, s.key(actions.Property) + " opens another property."
+	case refused.Stray:
+		return what, "The answer does not look like the service's own: is its address right? " + s.key(actions.Refresh) + " tries again."
+	}
+	return what, s.key(actions.Refresh) + " tries again."
 }

@@ -1,8 +1,13 @@
 package property
 
 import (
+	"cmp"
+	"strconv"
+
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
@@ -129,5 +134,207 @@ func (s *Screen) point(msg tea.MouseMsg) {
 		s.scroll.Do(actions.Up)
 	case tea.MouseButtonWheelDown:
 		s.scroll.Do(actions.Down)
+	}
+}
+
+// Offers is what can be done now.
+func (s *Screen) Offers() []actions.Offer {
+	busy := ""
+	if s.sender.Busy() {
+		busy = "It is being saved."
+	}
+	switch s.stage {
+	case filling:
+		return []actions.Offer{actions.If(actions.Submit, busy).As("review"), actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""), actions.If(actions.Cancel, busy)}
+	case comparing:
+		word := "save"
+		if s.edit.undoing {
+			word = "undo"
+		}
+		unseen := s.whyUnseen()
+		offers := []actions.Offer{actions.If(actions.Submit, cmp.Or(busy, unseen)).As(word)}
+		if s.edit.lost {
+			offers = append(offers, actions.If(actions.Settle, busy))
+		}
+		offers = append(append(offers, s.scroll.Moves()...), actions.If(actions.Back, busy))
+		if s.isFoldable() {
+			offers = append(offers, actions.If(actions.Open, "").As(map[bool]string{false: "show all", true: "fold"}[s.unfolded]))
+		}
+		return offers
+	case merging:
+		return s.mergeOffers()
+	}
+	return s.readOffers()
+}
+
+func (s *Screen) readOffers() []actions.Offer {
+	switch {
+	case s.deleted || s.inSandbox():
+		return nil
+	case s.id == 0:
+		return actions.Able(actions.Open)
+	}
+	why := ""
+	switch {
+	case s.remover.Busy():
+		why = "It is being deleted."
+	case s.doomed:
+		why = "First it has to be known whether it was deleted."
+	case client.Missing(s.record.Err):
+		why = "There is no such property any more."
+	case !s.record.Has && s.record.Busy():
+		why = "It is still being read."
+	case !s.record.Has:
+		why = "It could not be read."
+	}
+	noUndo, noImage := why, ""
+	if noUndo == "" {
+		noUndo = s.whyNoUndo()
+	}
+	if len(s.record.Value.Property.Images) == 0 {
+		noImage = "It has no images."
+	}
+	noEdit := why
+	if why == "" && !s.drafts.known {
+		noEdit = "Still looking for an unsaved draft."
+	}
+	offers := []actions.Offer{actions.If(actions.Edit, noEdit)}
+	if s.doomed {
+		offers = append(actions.Able(actions.Settle), offers...)
+	}
+	return append(append(offers, actions.If(actions.Undo, noUndo), actions.If(actions.OpenImage, noImage),
+		actions.If(actions.CopyID, ""), actions.If(actions.Delete, why)), s.scroll.Moves()...)
+}
+
+func (s *Screen) mergeOffers() []actions.Offer {
+	m := s.edit.merge
+	none := ""
+	if len(m.conflicts) == 0 {
+		none = "Nothing has to be decided."
+	}
+	return append([]actions.Offer{
+		actions.If(actions.Mine, none), actions.If(actions.Theirs, none),
+		actions.If(actions.Submit, m.whyNot()).As("save"), actions.If(actions.Back, ""),
+	}, s.scroll.Moves()...)
+}
+
+// Do carries out an action.
+func (s *Screen) Do(id actions.ID) tea.Cmd {
+	switch s.stage {
+	case filling:
+		return s.doFilling(id)
+	case comparing:
+		return s.doComparing(id)
+	case merging:
+		return s.doMerging(id)
+	}
+	return s.doReading(id)
+}
+
+func (s *Screen) doReading(id actions.ID) tea.Cmd {
+	switch id {
+	case actions.Open:
+		return s.ask()
+	case actions.Edit:
+		return s.beginEdit()
+	case actions.Undo:
+		s.notes = nil
+		return s.takeBack()
+	case actions.Delete:
+		return s.askDelete("")
+	case actions.Settle:
+		return s.record.Load(read(s.id))
+	case actions.CopyID:
+		return s.copyID()
+	case actions.OpenImage:
+		return s.openImage()
+	}
+	s.scroll.Do(id)
+	return nil
+}
+
+func (s *Screen) doFilling(id actions.ID) tea.Cmd {
+	switch id {
+	case actions.Submit:
+		return s.compare()
+	case actions.Cancel:
+		return s.discard()
+	}
+	s.edit.form.Do(id)
+	return nil
+}
+
+func (s *Screen) doComparing(id actions.ID) tea.Cmd {
+	switch id {
+	case actions.Submit:
+		return s.send()
+	case actions.Settle:
+		return s.look()
+	case actions.Open:
+		s.unfolded = !s.unfolded
+		return nil
+	case actions.Back:
+		if s.edit.form == nil {
+			return s.leaveEdit()
+		}
+		s.show(filling)
+		return nil
+	}
+	s.scroll.Do(id)
+	return nil
+}
+
+func (s *Screen) doMerging(id actions.ID) tea.Cmd {
+	m := s.edit.merge
+	step := map[actions.ID]int{actions.Up: -1, actions.Down: 1}[id]
+	switch {
+	case id == actions.Submit:
+		return s.adopt()
+	case id == actions.Back:
+		return s.unmerge()
+	case id == actions.Mine:
+		m.choose(mine)
+	case id == actions.Theirs:
+		m.choose(theirs)
+	case step != 0 && len(m.conflicts) > 0:
+		m.move(step)
+	default:
+		s.scroll.Do(id)
+		return nil
+	}
+	s.reveal = true
+	return nil
+}
+
+func (s *Screen) copyID() tea.Cmd {
+	id, desktop := strconv.FormatInt(s.id, 10), s.shell.Desktop
+	return func() tea.Msg {
+		if err := desktop.Copy(id); err != nil {
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id "+id+" could not be copied: ", err)}
+		}
+		return screen.Toast{Kind: screen.Done, Text: "Copied the id " + id + "."}
+	}
+}
+
+// openImage opens the one image, or lets a person choose.
+func (s *Screen) openImage() tea.Cmd {
+	images := s.record.Value.Property.Images
+	if len(images) == 1 {
+		return s.browse(images[0])
+	}
+	options := make([]string, len(images))
+	for i, address := range images {
+		options[i] = display.Line(address)
+	}
+	return s.shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd { return s.browse(images[index]) }})
+}
+
+func (s *Screen) browse(address string) tea.Cmd {
+	desktop := s.shell.Desktop
+	return func() tea.Msg {
+		if err := desktop.Open(address); err != nil {
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The image could not be opened: ", err)}
+		}
+		return screen.Toast{Kind: screen.Done, Text: "Opened the image in a browser."}
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
+
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/widget"
 )
@@ -122,4 +125,193 @@ func (s *Screen) viewMerge() string {
 	}
 	s.reveal = false
 	return strings.Join(append(status, s.scroll.draw(look, lines, s.width, room)), "\n")
+}
+
+// line is one line that fits the width, and the part that it plays. Only those that are seen are styled: a comparison can
+// have thousands.
+type line struct {
+	role role
+	text string
+}
+
+// role is the part that a line plays.
+type role int
+
+const (
+	asText role = iota
+	asWarning
+	asHeading
+	asCurrent
+	asRemoved
+	asAdded
+	asKept
+	asDrawn // it has its styles already
+)
+
+func (r role) style(look *widget.Theme) lipgloss.Style {
+	switch r {
+	case asWarning:
+		return look.Warn
+	case asHeading:
+		return look.Heading
+	case asCurrent:
+		return look.Accent
+	case asRemoved:
+		return look.Bad
+	case asAdded:
+		return look.Good
+	case asKept:
+		return look.Strong
+	}
+	return look.Text
+}
+
+// scroll is the place in a text that is longer than the screen.
+type scroll struct {
+	widget.Scroll
+	room   int  // the lines of the text that are seen
+	marked bool // the last line of the room says how much is not
+}
+
+func (s *scroll) top() { *s = scroll{} }
+
+// lay gives the scroll its room and lines.
+func (s *scroll) lay(lines []line, width, height int) {
+	texts := make([]string, len(lines))
+	for i, l := range lines {
+		texts[i] = l.text
+	}
+	s.room, s.marked = height, len(lines) > height && height >= roomForMark
+	if s.marked {
+		s.room--
+	}
+	s.Resize(width, s.room)
+	s.Set(texts)
+}
+
+// roomForMark is the least height at which one line is used to say how much is hidden.
+const roomForMark = 3
+
+// draw draws the lines that are seen, and how many are not.
+func (s *scroll) draw(look *widget.Theme, lines []line, width, height int) string {
+	above, below := s.More()
+	var seen []string
+	for _, l := range lines[above:min(len(lines), above+s.room)] {
+		if l.role == asDrawn {
+			seen = append(seen, l.text)
+			continue
+		}
+		seen = append(seen, l.role.style(look).Render(l.text))
+	}
+	if s.marked {
+		seen = append(seen, look.Accent.Render(widget.Cut(widget.Hidden(above, below), width)))
+	}
+	return widget.Crop(strings.Join(seen, "\n"), width, height)
+}
+
+// scrolled draws as much of the lines as there is room for.
+func (s *Screen) scrolled(lines []line) string {
+	s.scroll.lay(lines, s.width, s.height)
+	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
+}
+
+// head is what has to be said first, and an empty line.
+func (s *Screen) head(notes, intro []string) []line {
+	var lines []line
+	for _, note := range notes {
+		lines = append(lines, marked(asWarning, "! ", display.Line(note), s.width)...)
+	}
+	for _, text := range intro {
+		lines = append(lines, marked(asText, "", display.Line(text), s.width)...)
+	}
+	if len(lines) > 0 {
+		lines = append(lines, line{})
+	}
+	return lines
+}
+
+// marked wraps a text behind a mark. Lines that go on are set in below it.
+func marked(as role, mark, text string, width int) []line {
+	mark = fittingMark(mark, width)
+	before := mark
+	var lines []line
+	for _, wrapped := range widget.Wrap(text, width-len(mark)) {
+		lines = append(lines, line{as, before + wrapped})
+		before = strings.Repeat(" ", len(mark))
+	}
+	return lines
+}
+
+// fittingMark shortens a mark where there is no room for more than a few letters.
+func fittingMark(mark string, width int) string {
+	if width <= 2*len(mark) {
+		mark = strings.TrimSpace(mark)
+	}
+	if width <= len(mark) {
+		mark = ""
+	}
+	return mark
+}
+
+// struck wraps a line of a comparison. Its mark stands on every line that it takes.
+func struck(l stroke, width int) []line {
+	as := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)]
+	mark := fittingMark(l.mark, width)
+	var lines []line
+	for _, wrapped := range widget.Wrap(l.text, width-len(mark)) {
+		lines = append(lines, line{as, mark + wrapped})
+	}
+	return lines
+}
+
+// mostStruck is how many lines one side of a comparison can have before it is folded to shownStruck lines, so that one long text
+// does not push the other fields out of sight.
+const (
+	mostStruck  = 8
+	shownStruck = 5
+)
+
+// folded shortens long removed and added texts. The key shows all of them.
+func folded(lines []line, width int, key string) []line {
+	var out []line
+	for i := 0; i < len(lines); {
+		end := i + 1
+		for end < len(lines) && lines[end].role == lines[i].role {
+			end++
+		}
+		if as := lines[i].role; (as == asRemoved || as == asAdded) && end-i > mostStruck {
+			more := widget.Plural(int64(end-i-shownStruck), "more line", "more lines")
+			out = append(out, lines[i:i+shownStruck]...)
+			out = append(out, marked(as, "  … ", more+" ("+key+" shows all)", width)...)
+		} else {
+			out = append(out, lines[i:end]...)
+		}
+		i = end
+	}
+	return out
+}
+
+// partLines draws the fields of a comparison or a merge, and tells where the conflict that is being decided stands.
+func partLines(parts []part, width int) (lines []line, from, to int) {
+	for i, p := range parts {
+		if i > 0 {
+			lines = append(lines, line{})
+		}
+		begin := len(lines)
+		as, mark := asHeading, ""
+		switch {
+		case p.current:
+			as, mark = asCurrent, "> "
+		case p.conflict:
+			mark = "  "
+		}
+		lines = append(lines, marked(as, mark, p.title, width)...)
+		for _, l := range p.strokes {
+			lines = append(lines, struck(l, width)...)
+		}
+		if p.current {
+			from, to = begin, len(lines)-1
+		}
+	}
+	return lines, from, to
 }

@@ -5,8 +5,12 @@
 package redeem
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -249,3 +253,161 @@ func (s *Screen) items() []*item {
 }
 
 func (s *Screen) key(id actions.ID) string { return s.shell.Keys.Key(id) }
+
+// The names of the fields are the service's, so that its errors find their place; further rows of metadata have a number.
+const (
+	userField = "user_id"
+	firstRow  = "metadata"
+)
+
+// fields is the form: for whom, and what to keep with the redemption.
+type fields struct{ *widget.Form }
+
+func newFields(look *widget.Theme, userID string) fields {
+	f := fields{widget.NewForm(look, widget.Field{
+		Name: userField, Label: "User", Value: userID, Hint: "the id of the user",
+		Check: func(text string) string { return api.UserIDRule(strings.TrimSpace(text)) },
+	})}
+	f.addRow()
+	return f
+}
+
+// addRow appends a blank row of metadata.
+func (f fields) addRow() {
+	at := len(f.rowNames())
+	row := widget.Field{
+		Name: firstRow, Label: "Metadata", Hint: "key=value, or nothing",
+		Check: func(string) string { return rowProblem(f.rows(), at) },
+	}
+	if at > 0 {
+		row.Name, row.Label, row.Hint = firstRow+strconv.Itoa(at+1), "Metadata "+strconv.Itoa(at+1), "another key=value, or nothing"
+	}
+	f.Add(row)
+}
+
+func (f fields) rowNames() []string { return f.Names()[1:] }
+
+func (f fields) rows() []string {
+	names := f.rowNames()
+	rows := make([]string, len(names))
+	for i, name := range names {
+		rows[i] = f.Value(name)
+	}
+	return rows
+}
+
+// keepOneBlankRow makes the last row the only blank one at the end, unless somebody is typing there.
+func (f fields) keepOneBlankRow() {
+	for {
+		names := f.rowNames()
+		last := len(names) - 1
+		if last < 1 || f.Focus() == names[last] || !isBlank(f.Value(names[last])) || !isBlank(f.Value(names[last-1])) {
+			break
+		}
+		f.Remove(names[last])
+	}
+	names := f.rowNames()
+	if !isBlank(f.Value(names[len(names)-1])) {
+		f.addRow()
+	}
+}
+
+func (f fields) userID() string { return strings.TrimSpace(f.Value(userField)) }
+
+func (f fields) metadata() json.RawMessage { return metadata(f.rows()) }
+
+func (f fields) request() api.RedeemRequest {
+	return api.RedeemRequest{UserID: f.userID(), Metadata: f.metadata()}
+}
+
+// breaksNoRule shows what is wrong, goes to it, and tells whether nothing is. What the service has said of a value does not
+// count: it may say otherwise by now.
+func (f fields) breaksNoRule() bool {
+	f.Check()
+	for _, name := range f.Names() {
+		if f.Field(name).Check(f.Value(name)) != "" {
+			f.FocusOnName(name)
+			return false
+		}
+	}
+	return true
+}
+
+// Metadata is typed as rows: key=value each, blank ones not counted, or one JSON object in the first.
+
+// isBlank tells whether a row says nothing.
+func isBlank(row string) bool { return strings.TrimSpace(row) == "" }
+
+// isObject tells whether a row is meant as a JSON object.
+func isObject(row string) bool { return strings.HasPrefix(strings.TrimSpace(row), "{") }
+
+// rowProblem returns what is wrong with one of the rows, as the end of a sentence whose subject is the row, or "".
+func rowProblem(rows []string, at int) string {
+	row := rows[at]
+	switch {
+	case isBlank(row):
+		return ""
+	case at > 0 && isObject(rows[0]):
+		return "must be empty, because the first row is the whole object"
+	case at > 0 && isObject(row):
+		return "must be key=value; a whole JSON object belongs into the first row, alone"
+	case isObject(row):
+		if _, err := api.ParseObject([]byte(row)); err != nil {
+			return "cannot be read: " + err.Error()
+		}
+	default:
+		if problem := pairProblem(rows, at); problem != "" {
+			return problem
+		}
+	}
+	if size(rows[:at+1]) > api.MaxMetadata && size(rows[:at]) <= api.MaxMetadata {
+		return fmt.Sprintf("makes the metadata longer than %s bytes", widget.Count(api.MaxMetadata))
+	}
+	return ""
+}
+
+func pairProblem(rows []string, at int) string {
+	key, _, ok := strings.Cut(rows[at], "=")
+	switch {
+	case !ok:
+		return "must be key=value, such as ticket=4711"
+	case isBlank(key):
+		return "must have a key before the ="
+	}
+	for _, earlier := range rows[:at] {
+		if other, _, ok := strings.Cut(earlier, "="); ok && other == key {
+			return fmt.Sprintf("has the key %q a second time", key)
+		}
+	}
+	return ""
+}
+
+func size(rows []string) int { return len(metadata(rows)) }
+
+// metadata returns what the rows say, as compact JSON whose members have a fixed order; nil if they say nothing. Rows that
+// cannot be read are left out.
+func metadata(rows []string) json.RawMessage {
+	if len(rows) > 0 && isObject(rows[0]) {
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(rows[0])) != nil {
+			return nil
+		}
+		return compact.Bytes()
+	}
+	object := map[string]string{}
+	for _, row := range rows {
+		if key, value, ok := strings.Cut(row, "="); ok && !isBlank(key) {
+			object[key] = value
+		}
+	}
+	if len(object) == 0 {
+		return nil
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // an escaped < takes six bytes of the few that there are
+	if encoder.Encode(object) != nil {
+		return nil // not reached: texts always encode
+	}
+	return bytes.TrimRight(text.Bytes(), "\n")
+}

@@ -2,11 +2,14 @@ package user
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
@@ -222,3 +225,168 @@ func (l *list[T]) state() state {
 }
 
 func (l *list[T]) rows() *widget.Table { return l.table }
+
+func perkColumns() []widget.Column {
+	return []widget.Column{
+		{Name: "Title", Min: 13, Share: 4},
+		{Name: "Discount", Min: 10, Share: 1, Drop: 2},
+		{Name: "Merchant", Min: 10, Share: 2, Drop: 3},
+		{Name: "City", Min: 8, Share: 1, Drop: 4},
+		{Name: "Valid", Min: 13, Drop: 1},
+	}
+}
+
+// sortedColumn is the column that shows what the perks are sorted by; -1 if none does.
+func sortedColumn(field string) int {
+	return slices.Index([]string{"title", "discount_text", "merchant_name", "city", "valid_to"}, field)
+}
+
+func (s *Screen) perkRow(p api.Perk) widget.Row {
+	return widget.Row{
+		Cells:  []string{display.Line(p.Title), text(p.DiscountText), text(p.MerchantName), display.Line(p.City), s.left(p)},
+		Marked: s.marked.Has(p.ID),
+	}
+}
+
+func (s *Screen) perkLine(p api.Perk) string {
+	parts := []string{display.Line(p.Title)}
+	for _, part := range []string{text(p.DiscountText), text(p.MerchantName), display.Line(p.City), s.left(p)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	line := strings.Join(parts, ", ") + "."
+	if s.marked.Has(p.ID) {
+		line += " Marked."
+	}
+	return line
+}
+
+func (s *Screen) left(p api.Perk) string {
+	if p.ValidTo == nil {
+		return "no end"
+	}
+	return widget.Until(*p.ValidTo, s.shell.Now())
+}
+
+func redemptionColumns() []widget.Column {
+	return []widget.Column{
+		{Name: "When", Min: 10, Share: 1},
+		{Name: "Title", Min: 13, Share: 4, Drop: 1},
+		{Name: "Perk", Min: 7, Share: 2},
+		{Name: "Status", Min: 8},
+		{Name: "Id", Min: 8, Share: 2, Drop: 2},
+		{Name: "Metadata", Min: 12, Share: 3, Drop: 3},
+	}
+}
+
+func (s *Screen) redemptionRow(r api.Redemption) widget.Row {
+	return widget.Row{
+		Cells: []string{s.when(r), s.title(r), display.Line(r.PerkID), display.Line(string(r.Status)), display.Line(r.ID), inShort(r.Metadata)},
+		Muted: r.Status == api.StatusRejected,
+	}
+}
+
+func (s *Screen) redemptionLine(r api.Redemption) string {
+	line := "Perk " + display.Line(r.PerkID) + ", "
+	if title := s.title(r); title != "" {
+		line += title + ", "
+	}
+	line += display.Line(string(r.Status)) + ", " + s.when(r) + ", id " + display.Line(r.ID)
+	if metadata := inShort(r.Metadata); metadata != "" {
+		line += ", metadata " + metadata
+	}
+	return line + "."
+}
+
+// title is what the perk of a redemption is called; "" if that is not known.
+func (s *Screen) title(r api.Redemption) string { return display.Line(s.titles.known[r.PerkID]) }
+
+func (s *Screen) when(r api.Redemption) string {
+	if r.RedeemedAt.IsZero() {
+		return "not known"
+	}
+	return widget.Age(s.shell.Now().Sub(r.RedeemedAt))
+}
+
+func text(value *string) string {
+	if value == nil {
+		return ""
+	}
+	return display.Line(*value)
+}
+
+// kind is what users are called among what is remembered.
+const kind = "user"
+
+// recent is the users that were looked at last.
+type recent struct {
+	asker *Screen
+	ids   []string
+}
+
+// chosen is the user that a person has asked for.
+type chosen struct {
+	asker *Screen
+	id    string
+}
+
+// ask asks which user to show: one of those that were looked at last, or another.
+func (s *Screen) ask() tea.Cmd {
+	memory, profile := s.shell.Memory, s.shell.Account.Profile
+	return func() tea.Msg { return recent{s, memory.Recent(profile, kind)} }
+}
+
+func (s *Screen) askAmong(r recent) tea.Cmd {
+	if r.asker != s {
+		return nil
+	}
+	var ids, options []string
+	for _, id := range r.ids {
+		if id != s.id && api.UserIDRule(id) == "" {
+			ids, options = append(ids, id), append(options, display.Line(id))
+		}
+	}
+	if len(ids) == 0 {
+		return s.shell.Post(s.prompt())
+	}
+	other := s.prompt()
+	return s.shell.Post(screen.Pick{
+		Title:   "Which user?",
+		Other:   &other,
+		Left:    s.leave,
+		Options: append(options, "Another user ..."),
+		Then: func(index int) tea.Cmd {
+			if index >= len(ids) {
+				return s.shell.Post(s.prompt())
+			}
+			return s.shell.Post(chosen{s, ids[index]})
+		},
+	})
+}
+
+func (s *Screen) prompt() screen.Prompt {
+	return screen.Prompt{
+		Title: "Which user?",
+		Field: widget.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.UserIDRule},
+		Then:  func(id string) tea.Cmd { return s.shell.Post(chosen{s, id}) },
+		Left:  s.leave,
+	}
+}
+
+// leave goes back to the screen below, unless there is a user to go back to.
+func (s *Screen) leave() tea.Cmd {
+	if s.id != "" {
+		return nil
+	}
+	return s.shell.Post(screen.Back{From: s})
+}
+
+func (s *Screen) turnToUser(c chosen) tea.Cmd {
+	if c.asker != s {
+		return nil
+	}
+	s.id = c.id
+	s.at = atAvailable
+	return s.startAnew()
+}

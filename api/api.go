@@ -1,0 +1,97 @@
+// Package api is the contract between the perks server and everyone who calls it: the shapes on the wire, the rules each
+// field obeys, the error codes, the scopes and the OpenAPI description.
+//
+// It knows nothing of HTTP routing, of databases or of terminals, and imports no other package of this module, so that
+// the server, the client and the store can all speak in its terms.
+package api
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"time"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// OpenAPI returns the description of the service (OpenAPI 3.0) as YAML. Callers must not change it.
+func OpenAPI() []byte { return openAPI }
+
+// Scope is one permission that a token can carry. No scope implies another.
+type Scope string
+
+// The scopes of the service.
+const (
+	ScopePerksRead       Scope = "perks:read"
+	ScopePerksRedeem     Scope = "perks:redeem"
+	ScopePropertiesRead  Scope = "properties:read"
+	ScopePropertiesWrite Scope = "properties:write"
+)
+
+// AllScopes returns every scope, in the order in which they are written everywhere.
+func AllScopes() Scopes {
+	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePropertiesRead, ScopePropertiesWrite}
+}
+
+// Scopes is a set of scopes, sorted and without repeats when it comes from ParseScopes.
+type Scopes []Scope
+
+// ParseScopes reads a list separated by spaces or commas. An unknown scope is an *Error with CodeValidationFailed on the
+// field "scope" that lists the known ones. The empty list is valid and empty.
+func ParseScopes(list string) (Scopes, error) {
+	var scopes Scopes
+	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' }) {
+		scope := Scope(name)
+		if !slices.Contains(AllScopes(), scope) {
+			fields := FieldErrors{}
+			fields.Add("scope", "%q is not a scope; the scopes are %s", name, AllScopes())
+			return nil, fields.Err()
+		}
+		scopes = append(scopes, scope)
+	}
+	slices.Sort(scopes)
+	return slices.Compact(scopes), nil
+}
+
+// Has tells whether the set holds the scope.
+func (s Scopes) Has(scope Scope) bool { return slices.Contains(s, scope) }
+
+// Contains tells whether the set holds every scope of the other.
+func (s Scopes) Contains(other Scopes) bool {
+	for _, scope := range other {
+		if !s.Has(scope) {
+			return false
+		}
+	}
+	return true
+}
+
+// String joins the scopes with single spaces, as RFC 6749, section 3.3 writes them.
+func (s Scopes) String() string {
+	names := make([]string, len(s))
+	for i, scope := range s {
+		names[i] = string(scope)
+	}
+	return strings.Join(names, " ")
+}
+
+// Token is the answer of POST /auth/token (RFC 6749, section 5.1, with expires_at beside expires_in).
+type Token struct {
+	AccessToken string    `json:"access_token"`
+	ExpiresAt   time.Time `json:"expires_at"`
+	TokenType   string    `json:"token_type,omitempty"`
+	ExpiresIn   int       `json:"expires_in,omitempty"` // seconds
+	Scope       string    `json:"scope,omitempty"`      // separated by spaces
+}
+
+// WrongCredentials is the message when the client id or secret of a token request is wrong. Clients know it, so that they do
+// not mask a secret that happens to be one of its words.
+const WrongCredentials = "The client id or the secret is wrong, or the client is disabled." // #nosec G101 -- a sentence
+
+// TooManyAttempts begins the message after too many wrong secrets, and TryAgain ends it with the seconds to wait. Clients know
+// them too.
+const (
+	TooManyAttempts = "There were too many failed attempts to get a token."
+	TryAgain        = " Try again in %d s."
+)

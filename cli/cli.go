@@ -1,0 +1,267 @@
+// Package cli is perksctl: the tree of its commands and how a run of it begins and ends. Each noun has a package of its
+// own, each verb a file in it.
+//
+// It knows the service only through api/client, and imports neither the server nor the store.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api/build"
+	"example.com/perks/cli/auth"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
+	"example.com/perks/cli/doctor"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/perk"
+	"example.com/perks/cli/property"
+	"example.com/perks/cli/session"
+	"example.com/perks/cli/tuicmd"
+)
+
+// NewRoot makes the tree of commands for one session.
+func NewRoot(s *session.Session) *cobra.Command {
+	root := command.Group(cobra.Command{
+		Use:   "perksctl",
+		Short: "Browse and redeem perks, and look after properties",
+		Long: "perksctl browses and redeems perks, and reads, updates and deletes properties.\n\n" +
+			"Data goes to standard output, everything else to standard error. A setting is taken from its flag, then from the\n" +
+			"environment, then from the profile.",
+		Example:           "  perksctl auth login --api-url https://perks.example/v2\n  perksctl perk list --city Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
+	},
+		auth.New(s), auth.NewLogin(s), auth.NewProfile(s),
+		perk.New(s), perk.NewUser(s), property.New(s), tuicmd.New(s),
+		newAPI(s), doctor.New(s), newVersion(s),
+	)
+	completion.Attach(root, s)
+	explain(root)
+	root.SetFlagErrorFunc(command.FlagError)
+	root.SetIn(s.Streams.In)
+	root.SetOut(s.Streams.Out)
+	root.SetErr(s.Streams.Err)
+	s.Bind(root.PersistentFlags())
+	return root
+}
+
+// Main runs perksctl with the arguments behind its name and returns the exit code.
+func Main(args []string, s *command.Streams, env func(string) string) int {
+	run := session.New(s, completion.Environment(args, env), build.Read().Version)
+	root := NewRoot(run)
+	root.SetArgs(args)
+	help := &command.Watched{To: s.Out}
+	root.SetOut(help)
+	refuseSwallowedFlags(root, args)
+	stop := heedSignals(root)
+	defer stop()
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		err = help.Err
+	}
+	err = run.Advise(command.ExplainFailure(err))
+	if err != nil {
+		command.TellError(s, err, run.Output.WantsJSON() || asksForJSON(args))
+	}
+	return command.ExitCode(err)
+}
+
+// heedSignals lets an interrupt or SIGTERM end what a command is doing; a second one ends the process. It begins when a
+// command does, because listening costs a tenth of the start of the program, and version has nothing that could be ended.
+func heedSignals(root *cobra.Command) (stop func()) {
+	ignore := func() {}
+	prepare := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		context.AfterFunc(ctx, cancel)
+		ignore = cancel
+		cmd.SetContext(ctx)
+		return prepare(cmd, args)
+	}
+	return func() { ignore() }
+}
+
+// refuseSwallowedFlags refuses a flag whose value was forgotten, so that it took the next flag for it: a command that was to be
+// a dry run would be carried out.
+func refuseSwallowedFlags(root *cobra.Command, args []string) {
+	prepare := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, rest []string) error {
+		if err := command.Swallowed(cmd, args); err != nil {
+			return err
+		}
+		return prepare(cmd, rest)
+	}
+}
+
+// asksForJSON looks at the arguments themselves, because flags behind a wrong one are never parsed.
+func asksForJSON(args []string) bool {
+	for i, arg := range args {
+		value, joined := strings.CutPrefix(arg, "--output=")
+		if !joined {
+			value, joined = strings.CutPrefix(arg, "-o")
+			value = strings.TrimPrefix(value, "=")
+		}
+		if (arg == "-o" || arg == "--output") && i+1 < len(args) {
+			value, joined = args[i+1], true
+		}
+		if joined && (value == output.JSON || value == output.JSONL) {
+			return true
+		}
+	}
+	return false
+}
+
+// Meaning is a name, such as an exit code or a variable of the environment, and what it means.
+type Meaning struct{ Name, Text string }
+
+// ExitCodes returns what each exit code says.
+func ExitCodes() []Meaning {
+	code := strconv.Itoa
+	return []Meaning{
+		{code(command.ExitOK), "done"},
+		{code(command.ExitFailed), "refused or failed"},
+		{code(command.ExitUsage), "wrong usage, or a file that cannot be used; nothing was sent"},
+		{code(command.ExitCancelled), "cancelled"},
+		{code(command.ExitDenied), "not logged in, or not allowed"},
+		{code(command.ExitNotFound), "not found"},
+		{code(command.ExitConflict), "conflict: already redeemed, changed meanwhile, or another run is using the results file"},
+		{code(command.ExitSomeFailed), "some rows failed or are unknown, or in a dry run would fail"},
+		{code(command.ExitUnreached), "the server was not reached, or the outcome is unknown"},
+		{code(command.ExitInterrupted), "interrupted"},
+	}
+}
+
+// Environment returns the variables that perksctl reads.
+func Environment() []Meaning {
+	return []Meaning{
+		{session.EnvAPIURL, "the address of the API"},
+		{session.EnvClientID, "the id of the client"},
+		{session.EnvClientSecret, "the secret of the client; with the two above no login is needed"},
+		{session.EnvToken, "a bearer token, in the place of id and secret"},
+		{session.EnvProfile, "the profile to use"},
+		{session.EnvCACert, "a PEM file of certificates to trust, beside the system's"},
+		{session.EnvConfigDir, "the folder of the configuration"},
+		{session.EnvKeyring, "off keeps secrets in a file, and leaves the keyring alone"},
+		{completion.EnvTimeout, "how long a completion in the shell may take"},
+		{"NO_COLOR", "if set, write no colour; CLICOLOR_FORCE=1 writes it even off a terminal"},
+	}
+}
+
+const (
+	groupWork   = "work"
+	groupAccess = "access"
+	groupOther  = "other"
+)
+
+// groupOf says under which heading of the help a command of the root stands.
+func groupOf(name string) string {
+	switch name {
+	case "auth", "login", "profile":
+		return groupAccess
+	case "api", "completion", "doctor", "help", "version":
+		return groupOther
+	}
+	return groupWork
+}
+
+// explain orders the help of the root and adds to it what concerns every command.
+func explain(root *cobra.Command) {
+	root.AddGroup(
+		&cobra.Group{ID: groupWork, Title: "Perks and properties:"},
+		&cobra.Group{ID: groupAccess, Title: "Access:"},
+		&cobra.Group{ID: groupOther, Title: "More:"},
+	)
+	root.SetHelpCommand(newHelp())
+	root.SetHelpCommandGroupID(groupOther)
+	for _, cmd := range root.Commands() {
+		cmd.GroupID = groupOf(cmd.Name())
+	}
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		help(cmd, args)
+		if cmd == root {
+			out := cmd.OutOrStdout()
+			list(out, "Environment", Environment())
+			list(out, "Exit codes", ExitCodes())
+		}
+	})
+}
+
+func list(out io.Writer, heading string, meanings []Meaning) {
+	width := 0
+	for _, m := range meanings {
+		width = max(width, len(m.Name))
+	}
+	fmt.Fprintf(out, "\n%s:\n", heading)
+	for _, m := range meanings {
+		fmt.Fprintf(out, "  %-*s  %s\n", width, m.Name, m.Text)
+	}
+}
+
+// newHelp is cobra's help command, except that a command that does not exist is wrong usage.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]...",
+		Short:   "Show the help of a command",
+		Example: "  perksctl help perk redeem",
+		GroupID: groupOther,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found := cmd.Root()
+			for _, word := range args {
+				member := command.Member(found, word)
+				if member == nil {
+					return command.Unknown(found, word)
+				}
+				found = member
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			found := cmd.Root()
+			for _, word := range args {
+				if found = command.Member(found, word); found == nil {
+					return cobra.NoFileCompletions(cmd, args, typed)
+				}
+			}
+			return command.Members(found, typed), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// New makes the command.
+func newVersion(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Show the version",
+		Example: "  perksctl version\n  perksctl version --output json",
+		Args:    command.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return showVersion(cmd.Context(), s) },
+
+		// In the place of the root's, which prepares for more than this command needs.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
+	}
+}
+
+// run does no more than it must for people: version is what scripts and shells call to see that the program is there.
+func showVersion(ctx context.Context, s *session.Session) error {
+	if s.Output.IsTable() && len(s.Output.Fields) == 0 {
+		_, err := fmt.Fprintln(s.Streams.Out, build.Read().Line("perksctl"))
+		return err
+	}
+	printer, err := output.New[build.Info](s.Output, s.Streams, output.View{ID: "version"})
+	if err != nil {
+		return err
+	}
+	return printer.One(ctx, build.Read())
+}

@@ -1,0 +1,369 @@
+// Package output writes records as people and programs want them: tables, JSON, YAML, CSV, JSON lines, ids, or through a
+// jq expression or a template. Commands hand over values with JSON tags and say which fields a table shows.
+//
+// It knows nothing of where the values come from. Whatever a server sent is made safe for the place where it goes.
+package output
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/itchyny/gojq"
+	"github.com/spf13/pflag"
+
+	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
+)
+
+// The formats of --output.
+const (
+	Table = "table"
+	JSON  = "json"
+	YAML  = "yaml"
+	CSV   = "csv"
+	JSONL = "jsonl"
+	IDs   = "id"
+)
+
+func formats() []string { return []string{Table, JSON, YAML, CSV, JSONL, IDs} }
+
+// Options is the flags that decide how data is written.
+type Options struct {
+	Format   string   // one of the formats; empty is Table, or JSON with an expression or a template
+	Fields   []string // only these, in this order; empty is all, or what the table chooses
+	JQ       string
+	Template string
+	Raw      bool // CSV cells as they are
+
+	Now func() time.Time // from which people count; nil is time.Now
+}
+
+// Bind declares the flags.
+func (o *Options) Bind(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.Format, "output", "o", "", "write data as "+strings.Join(formats(), ", ")+` (default "table")`)
+	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`a,b,...`)")
+	flags.StringVar(&o.JQ, "jq", "", "filter the JSON with a jq `expression`")
+	flags.StringVar(&o.Template, "template", "", "write the JSON through a Go `template`, such as '{{range .}}{{.id}}{{\"\\n\"}}{{end}}'")
+	flags.BoolVar(&o.Raw, "raw", false, "with --output csv, leave out the apostrophes that keep a spreadsheet from running cells")
+}
+
+// Check refuses values that cannot be right, before anything is done.
+func (o *Options) Check() error {
+	if o.Format != "" && !slices.Contains(formats(), o.Format) {
+		return command.Usagef("%q is not an output format.%s The formats are %s.", o.Format, command.DidYouMean(o.Format, formats()), strings.Join(formats(), ", "))
+	}
+	if err := o.checkFields(); err != nil {
+		return err
+	}
+	if o.Raw && o.Format != CSV {
+		return command.Usagef("--raw is about the cells of CSV; it goes with --output csv alone.")
+	}
+	if o.JQ != "" && o.Template != "" {
+		return command.Usagef("--jq and --template exclude each other.")
+	}
+	if (o.JQ != "" || o.Template != "") && !slices.Contains([]string{"", JSON, JSONL}, o.Format) {
+		return command.Usagef("--jq and --template read JSON; they do not go with --output %s.", o.Format)
+	}
+	if _, err := compile(o.JQ); err != nil {
+		return command.Usagef("The --jq expression cannot be read: %s.", err)
+	}
+	if _, err := parseTemplate(o.Template); err != nil {
+		return command.Usagef("The --template cannot be read: %s.", err)
+	}
+	return nil
+}
+
+// checkFields refuses names that no record can have. Whether this one has them is seen where its type is known.
+func (o *Options) checkFields() error {
+	for i, name := range o.Fields {
+		o.Fields[i] = strings.TrimSpace(name)
+		switch {
+		case o.Fields[i] == "":
+			return command.Usagef("--fields has an empty name in it.")
+		case slices.Contains(o.Fields[:i], o.Fields[i]):
+			return command.Usagef("--fields names %q twice.", o.Fields[i])
+		}
+	}
+	if len(o.Fields) > 0 && o.Format == IDs {
+		return command.Usagef("--output id writes the id alone; it does not go with --fields.")
+	}
+	return nil
+}
+
+// now returns the moment from which people count.
+func (o *Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// WantsJSON tells whether programs read the output; errors are then JSON too.
+func (o *Options) WantsJSON() bool { return o.Format == JSON || o.Format == JSONL }
+
+// IsTable tells whether people read the output.
+func (o *Options) IsTable() bool {
+	return (o.Format == "" || o.Format == Table) && o.JQ == "" && o.Template == ""
+}
+
+func compile(expression string) (*gojq.Code, error) {
+	if expression == "" {
+		return nil, nil
+	}
+	query, err := gojq.Parse(expression)
+	if err != nil {
+		return nil, err
+	}
+	return gojq.Compile(query)
+}
+
+func parseTemplate(text string) (*template.Template, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return template.New("--template").Funcs(template.FuncMap{"json": toJSON, "join": join}).Option("missingkey=error").Parse(text)
+}
+
+// toJSON lets a template write a value as JSON.
+func toJSON(value any) (string, error) {
+	text, err := marshal(value)
+	return string(text), err
+}
+
+// join lets a template write a list with something between its entries.
+func join(separator string, list []any) string {
+	texts := make([]string, len(list))
+	for i, entry := range list {
+		texts[i] = fmt.Sprint(entry)
+	}
+	return strings.Join(texts, separator)
+}
+
+// View is how a kind of record is shown.
+type View struct {
+	Columns []string // the fields that a table of a list shows; empty is all
+	Least   []string // those of the columns that a narrow screen loses first; then go the last ones
+	ID      string   // the field that --output id shows
+}
+
+// Printer writes records of one type.
+type Printer[T any] struct {
+	options Options
+	streams *command.Streams
+	view    View
+	moments moments
+	missing map[string]bool // the chosen fields that no record has had yet, where the type does not tell
+}
+
+// New prepares a printer. It refuses a field that the type does not have, so that a command can find the mistake before it
+// does anything.
+func New[T any](options Options, s *command.Streams, view View) (*Printer[T], error) {
+	var zero T
+	sample, err := newRecord(zero, nil)
+	if err != nil {
+		return nil, err
+	}
+	p := &Printer[T]{options: options, streams: s, view: view, moments: momentsOf(reflect.TypeFor[T]())}
+	if sample.isObject() {
+		known := sample.fields().names()
+		for _, name := range options.Fields {
+			if !slices.Contains(known, name) {
+				return nil, command.Usagef("%q is not a field here.%s The fields are %s.", name, command.DidYouMean(name, known), strings.Join(known, ", "))
+			}
+		}
+		return p, nil
+	}
+	p.missing = map[string]bool{}
+	for _, name := range options.Fields {
+		p.missing[name] = true
+	}
+	return p, nil
+}
+
+// List writes records as they come, in memory that does not grow with their number, unless an expression or a template
+// needs all of them at once. A failure among the records ends the list and is returned; JSON and YAML then stay
+// unfinished, so that no program takes the part for the whole.
+func (p *Printer[T]) List(ctx context.Context, items iter.Seq2[T, error]) error {
+	out := bufio.NewWriter(p.streams.Out)
+	enc, err := p.encoder(ctx, out)
+	if err != nil {
+		return err
+	}
+	for item, err := range items {
+		if err == nil {
+			err = p.write(item, enc.item)
+		}
+		if err != nil {
+			return allOf(err, enc.stop(), out.Flush())
+		}
+	}
+	return p.done(enc.end(), out.Flush())
+}
+
+// One writes a single record: an object where List writes an array.
+func (p *Printer[T]) One(ctx context.Context, item T) error {
+	out := bufio.NewWriter(p.streams.Out)
+	enc, err := p.encoder(ctx, out)
+	if err != nil {
+		return err
+	}
+	return p.done(p.write(item, enc.one), out.Flush())
+}
+
+// Few writes one record as One does, and any other number as List does.
+func (p *Printer[T]) Few(ctx context.Context, items []T) error {
+	if len(items) == 1 {
+		return p.One(ctx, items[0])
+	}
+	return p.List(ctx, Each(items))
+}
+
+// Done writes what a change answered, for programs. People have been told in a sentence, which a table would only repeat.
+func (p *Printer[T]) Done(ctx context.Context, item T) error {
+	if p.options.IsTable() {
+		return nil
+	}
+	return p.One(ctx, item)
+}
+
+// DoneEach does the same for several changes.
+func (p *Printer[T]) DoneEach(ctx context.Context, items []T) error {
+	if p.options.IsTable() {
+		return nil
+	}
+	return p.List(ctx, Each(items))
+}
+
+func (p *Printer[T]) write(item T, to func(record) error) error {
+	if len(p.moments.index) > 0 {
+		p.moments.toUTC(reflect.ValueOf(&item).Elem())
+	}
+	r, err := newRecord(item, nil)
+	if err != nil {
+		return err
+	}
+	if len(p.missing) > 0 {
+		for _, name := range r.fields().names() {
+			delete(p.missing, name)
+		}
+	}
+	return to(r.only(p.options.Fields))
+}
+
+// done ends a writing. A field that nothing had may be misspelt, which is not an error: a list can be empty, and what a
+// server sends can change.
+func (p *Printer[T]) done(errs ...error) error {
+	err := allOf(errs...)
+	if err == nil && len(p.missing) > 0 {
+		p.streams.Warn("no record has a field named %s.", strings.Join(slices.Sorted(maps.Keys(p.missing)), ", "))
+	}
+	return err
+}
+
+// allOf joins errors, the same one once: a writer that has failed says so again when it is flushed.
+func allOf(errs ...error) error {
+	var different []error
+	for _, err := range errs {
+		if !slices.Contains(different, err) {
+			different = append(different, err)
+		}
+	}
+	if len(different) == 1 {
+		return different[0]
+	}
+	return errors.Join(different...)
+}
+
+// encoder writes one format. It gets either one record, or items and then end, or stop after a failure.
+type encoder interface {
+	one(record) error
+	item(record) error
+	end() error
+	stop() error
+}
+
+func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) (encoder, error) {
+	o := p.options
+	code, err := compile(o.JQ)
+	if err != nil {
+		return nil, err
+	}
+	text, err := parseTemplate(o.Template)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case code != nil:
+		return &wholeEncoder{each: o.Format == JSONL, use: jqUse(ctx, p.data(out), code, o.WantsJSON())}, nil
+	case text != nil:
+		return &wholeEncoder{each: o.Format == JSONL, use: templateUse(p.data(out), text)}, nil
+	}
+	switch o.Format {
+	case JSON:
+		return &jsonEncoder{out: out}, nil
+	case JSONL:
+		return &jsonlEncoder{out: out}, nil
+	case YAML:
+		return &yamlEncoder{out: out}, nil
+	case CSV:
+		return newCSVEncoder(p.data(out), o.Raw, p.allColumns()), nil
+	case IDs:
+		return &idEncoder{out: p.data(out), id: p.view.ID}, nil
+	}
+	return &tableEncoder{out: out, streams: p.streams, columns: p.columns(), least: p.least(), times: p.moments.names, now: o.now()}, nil
+}
+
+// data is where formats write that cannot escape what steers a terminal. A program gets the texts as they are.
+func (p *Printer[T]) data(out io.Writer) io.Writer {
+	if p.streams.OutTTY {
+		return display.Writer(out)
+	}
+	return out
+}
+
+// columns returns the fields that the table of a list shows, nil for those of its first record.
+func (p *Printer[T]) columns() []string {
+	if len(p.options.Fields) > 0 {
+		return p.options.Fields
+	}
+	return p.view.Columns
+}
+
+// least returns the columns that a narrow screen loses first. Of those that a person chose the last ones go.
+func (p *Printer[T]) least() []string {
+	if len(p.options.Fields) > 0 {
+		return nil
+	}
+	return p.view.Least
+}
+
+// allColumns returns the columns of a file whose records may all be missing, nil for those of its first record.
+func (p *Printer[T]) allColumns() []string {
+	var zero T
+	r, err := newRecord(zero, p.options.Fields)
+	if err != nil || !r.isObject() {
+		return p.options.Fields
+	}
+	return r.fields().names()
+}
+
+// Each makes a sequence that List takes from records that are all there.
+func Each[T any](items []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package property
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"example.com/perks/cli/command"
+)
+
+// MaxText bounds what is read back from an editor.
+const MaxText = 1 << 20
+
+const folderPrefix = "perksctl-edit-"
+
+// Draft is a text that a person edits, in a file that only they can read. It stays until it is discarded.
+type draftFile struct{ Path string }
+
+// NewDraft makes a private folder with a file of that name in it.
+func newDraftFile(name, text string) (*draftFile, error) {
+	folder, err := os.MkdirTemp("", folderPrefix) // made with mode 0700
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the editor: %w", err)
+	}
+	d := &draftFile{filepath.Join(folder, name)}
+	if err := d.Write(text); err != nil {
+		d.Discard()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Read returns the text as it is now, with line ends as Unix has them and no byte order mark. A file that is gone is
+// empty.
+func (d *draftFile) Read() (string, error) {
+	file, err := os.Open(d.Path)
+	if os.IsNotExist(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the edited text: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, MaxText+1))
+	if err != nil {
+		return "", fmt.Errorf("read the edited text: %w", err)
+	}
+	if len(text) > MaxText {
+		return "", fmt.Errorf("the edited text is longer than %d bytes", MaxText)
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(string(text), "\ufeff"), "\r\n", "\n"), nil
+}
+
+// Write replaces the text as a whole or not at all.
+func (d *draftFile) Write(text string) error {
+	if err := command.WritePrivate(d.Path, []byte(text)); err != nil {
+		return fmt.Errorf("write the text to edit: %w", err)
+	}
+	return nil
+}
+
+// Beside names a file that belongs to the draft and goes with it.
+func (d *draftFile) Beside(suffix string) string {
+	return strings.TrimSuffix(d.Path, filepath.Ext(d.Path)) + suffix
+}
+
+// Discard removes the draft with its folder. A file that NewDraft did not make belongs to somebody and stays.
+func (d *draftFile) Discard() {
+	if folder := filepath.Dir(d.Path); isOurs(folder) {
+		_ = os.RemoveAll(folder) // what is left lies among other temporary files
+	}
+}
+
+func isOurs(folder string) bool {
+	number, ours := strings.CutPrefix(filepath.Base(folder), folderPrefix)
+	return ours && strings.Trim(number, "0123456789") == "" && filepath.Dir(folder) == filepath.Clean(os.TempDir())
+}
+
+// The environment that chooses an editor, in this order.
+const (
+	EnvVisual = "VISUAL"
+	EnvEditor = "EDITOR"
+)
+
+// Editor is the program and its arguments, to which the name of the file is added.
+type textEditor []string
+
+// Find reads the environment, and without a choice there takes what the platform has. An editor that cannot be run is
+// refused here, before anybody has typed anything.
+func findEditor(env func(string) string) (textEditor, error) {
+	for _, name := range []string{EnvVisual, EnvEditor} {
+		line := env(name)
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		words, err := split(line)
+		if err != nil || len(words) == 0 {
+			return nil, command.Usagef("%s=%q is no command line: check its quotes.", name, line)
+		}
+		if _, err := exec.LookPath(words[0]); err != nil {
+			return nil, command.Usagef("The editor that %s names cannot be run: %s. Set %s to one that can, with quotes around blanks in its path.", name, err, name)
+		}
+		return words, nil
+	}
+	for _, name := range usual {
+		if _, err := exec.LookPath(name); err == nil {
+			return textEditor{name}, nil
+		}
+	}
+	return nil, command.Usagef("There is no editor: set %s to the one that you use.", EnvEditor)
+}
+
+// String is the command line as it was understood, for messages.
+func (e textEditor) String() string { return strings.Join(e, " ") }
+
+// patience is how long an editor has to save what it can after it was told to end.
+const patience = 5 * time.Second
+
+// exitInterrupted is what a shell ends with when an interrupt ended what it ran.
+const exitInterrupted = 130
+
+// Failure is that the editor did not start or did not end well.
+type editorFailure struct {
+	Editor textEditor
+	Err    error
+}
+
+// Error says it in a sentence.
+func (f *editorFailure) Error() string {
+	return fmt.Sprintf("The editor %s failed: %s.", f.Editor, f.Err)
+}
+
+// Unwrap returns what the system said.
+func (f *editorFailure) Unwrap() error { return f.Err }
+
+// Open runs the editor on a file until it ends. It has the terminal. Its failure, however it came about, says nothing about
+// whether the file was changed. An editor that an interrupt ended is context.Canceled.
+func (e textEditor) Open(ctx context.Context, s *command.Streams, i *Interrupts, path string) error {
+	cmd := exec.CommandContext(ctx, e[0], append(slices.Clone(e[1:]), path)...) // #nosec G204 -- the person's own editor
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = keyboard(s), screen(s), s.Err
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = patience
+	restore := rememberTerminal(s)
+	takeBack := i.lend()
+	err := cmd.Run()
+	takeBack()
+	if err == nil {
+		return nil
+	}
+	restore()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var ended *exec.ExitError
+	if errors.As(err, &ended) && wasInterrupted(ended) {
+		return context.Canceled
+	}
+	return &editorFailure{e, err}
+}
+
+func wasInterrupted(ended *exec.ExitError) bool {
+	status, known := ended.Sys().(syscall.WaitStatus)
+	return ended.ExitCode() == exitInterrupted || known && status.Signaled() && status.Signal() == syscall.SIGINT
+}
+
+// keyboard is what the editor reads. A reader that is no file would be drained by copying, along with the answers that are
+// meant for perksctl.
+func keyboard(s *command.Streams) io.Reader {
+	if file, ok := s.In.(*os.File); ok {
+		return file
+	}
+	return nil
+}
+
+// screen is where the editor draws: never among data.
+func screen(s *command.Streams) io.Writer {
+	if s.OutTTY && !s.ErrTTY {
+		return s.Out
+	}
+	return s.Err
+}
+
+// rememberTerminal returns how to undo what an editor that crashed has left behind, such as echo that is off.
+func rememberTerminal(s *command.Streams) (restore func()) {
+	file, ok := s.In.(*os.File)
+	if !ok || !s.InTTY {
+		return func() {}
+	}
+	before, err := term.GetState(int(file.Fd()))
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = term.Restore(int(file.Fd()), before) }
+}
+
+// Interrupts decides whose a Ctrl-C is. The terminal sends it to perksctl and to the editor alike; while the editor is
+// open, it is the editor's alone.
+type Interrupts struct {
+	cancel context.CancelFunc
+	ours   chan os.Signal
+}
+
+// Heed returns a context that an interrupt ends unless an editor is open, and SIGTERM always. A second one ends the
+// process. It takes the place of ctx, whose end by an earlier listener could not be undone.
+func heedInterrupts(ctx context.Context) (context.Context, *Interrupts, context.CancelFunc) {
+	terminated, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+	context.AfterFunc(terminated, stop)
+	heeded, cancel := context.WithCancel(terminated)
+	i := &Interrupts{cancel: cancel}
+	i.listen()
+	return heeded, i, func() {
+		signal.Stop(i.ours)
+		close(i.ours)
+		cancel()
+		stop()
+	}
+}
+
+func (i *Interrupts) listen() {
+	ours := make(chan os.Signal, 1)
+	signal.Notify(ours, os.Interrupt)
+	i.ours = ours
+	go func() {
+		if _, came := <-ours; came {
+			i.cancel()
+			signal.Stop(ours)
+		}
+	}()
+}
+
+// lend leaves interrupts, and the key for SIGQUIT, to the editor until they are taken back. They are caught all the same
+// and not ignored, because a process that is started inherits what is ignored.
+func (i *Interrupts) lend() (takeBack func()) {
+	theirs := make(chan os.Signal, 1)
+	signal.Notify(theirs, os.Interrupt, syscall.SIGQUIT)
+	signal.Stop(i.ours)
+	close(i.ours)
+	return func() {
+		await()
+		i.listen()
+		signal.Stop(theirs)
+	}
+}
+
+// await returns when every signal that has come so far has been handed out, as signal.Stop promises.
+func await() {
+	none := make(chan os.Signal, 1)
+	signal.Notify(none, os.Interrupt)
+	signal.Stop(none)
+}

@@ -1,0 +1,320 @@
+// Command demo shows the product at work: it starts the real perksd over sample data, walks perksctl through a working
+// day, and prints each command with its real output. It exits 0 only if every step did what it should.
+//
+// It drives the two programs as a person would, through their command lines alone, and knows nothing of their insides.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+
+	"example.com/perks/cmd/dev/programs"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// run uses the programs in bin and leaves its files in .demo, so that they can be looked at afterwards.
+func run(ctx context.Context) (err error) {
+	bin, err := filepath.Abs("bin")
+	if err != nil {
+		return err
+	}
+	folder, err := filepath.Abs(".demo")
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	show := &shell{programs.Stage{Programs: bin, Folder: folder}, os.Stdout}
+
+	server, err := prepare(ctx, show)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+
+	for _, step := range tour() {
+		if err := show.step(ctx, step); err != nil {
+			return err
+		}
+	}
+	if err := terminalUI(ctx, show); err != nil {
+		return err
+	}
+	show.say("That is the tour. Its files are in .demo; 'make demo' starts afresh, and README.md says how to go on.")
+	return nil
+}
+
+// prepare makes a client and sample data, starts the server on a free loopback port and logs perksctl in.
+func prepare(ctx context.Context, s *shell) (*programs.Service, error) {
+	const id = "demo"
+	secret, err := s.NewClient(ctx, "Demo", id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.step(ctx, step{
+		say:     "An operator loads sample data: perks, users, and rental listings that belong to the client 'demo'.",
+		command: []string{"perksd", "demo-data", "--perks", "2000", "--users", "200", "--properties", "20", "--owner", id},
+	}); err != nil {
+		return nil, err
+	}
+	server, err := s.Serve()
+	if err != nil {
+		return nil, err
+	}
+	s.say("The server runs at " + server.Address + ". Logging in asks for a token before anything is saved.")
+	login := []string{"perksctl", "auth", "login", "--api-url", server.Address + "/v2", "--client-id", id, "--secret-stdin"}
+	fmt.Fprintf(s.out, "$ %s < secret\n", quoted(login))
+	output, err := s.output(ctx, step{command: login, input: secret + "\n"})
+	fmt.Fprint(s.out, indented(output))
+	if err != nil {
+		return nil, fmt.Errorf("%w; the server's log is %s", err, server.Log)
+	}
+	return server, nil
+}
+
+// step is one command of the tour.
+type step struct {
+	say     string   // what it shows, for the reader
+	command []string // the program, then its arguments
+	input   string   // for its standard input
+	exit    int      // the exit code that it must end with
+	expect  []string // what its output must hold
+}
+
+// shell runs the steps with an environment of their own, so that nothing on the machine takes part in the tour.
+type shell struct {
+	programs.Stage
+	out *os.File
+}
+
+func (s *shell) say(text string) { fmt.Fprintf(s.out, "\n# %s\n", text) }
+
+// step prints the command and what it printed, and fails unless both are as expected.
+func (s *shell) step(ctx context.Context, step step) error {
+	s.say(step.say)
+	fmt.Fprintf(s.out, "$ %s\n", quoted(step.command))
+	output, err := s.output(ctx, step)
+	fmt.Fprint(s.out, indented(output))
+	if step.exit != 0 && err == nil {
+		fmt.Fprintf(s.out, "  (exit code %d)\n", step.exit)
+	}
+	return err
+}
+
+// output runs a step and returns what it printed on both streams, in their order.
+func (s *shell) output(ctx context.Context, step step) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, programs.Patience)
+	defer cancel()
+	cmd := s.Command(ctx, step.command...)
+	cmd.Stdin = strings.NewReader(step.input)
+	output, err := s.capture(cmd)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return output, fmt.Errorf("%s: %w", quoted(step.command), err)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != step.exit {
+		return output, fmt.Errorf("%s: exit code %d, where %d was expected", quoted(step.command), code, step.exit)
+	}
+	for _, text := range step.expect {
+		if !strings.Contains(output, text) {
+			return output, fmt.Errorf("%s: its output lacks %q", quoted(step.command), text)
+		}
+	}
+	return output, nil
+}
+
+// capture shows the command a terminal where the tour has one, so that a person sees what a person gets: aligned
+// columns, not the bare tabs that are for programs.
+func (s *shell) capture(cmd *exec.Cmd) (string, error) {
+	size, err := pty.GetsizeFull(s.out)
+	if err != nil { // not a terminal
+		output, err := cmd.CombinedOutput()
+		return string(output), err
+	}
+	ours, theirs, err := pty.Open()
+	if err != nil {
+		return "", err
+	}
+	defer ours.Close()
+	size.Cols = max(size.Cols, 40) - uint16(len(indent))
+	if err := pty.Setsize(theirs, size); err != nil {
+		return "", errors.Join(err, theirs.Close())
+	}
+	cmd.Stdout, cmd.Stderr = theirs, theirs
+	if err := cmd.Start(); err != nil {
+		return "", errors.Join(err, theirs.Close())
+	}
+	theirs.Close()
+	output, _ := io.ReadAll(ours) // ends with an error when the last writer is gone
+	return strings.ReplaceAll(string(output), "\r\n", "\n"), cmd.Wait()
+}
+
+func quoted(words []string) string {
+	parts := make([]string, len(words))
+	for i, word := range words {
+		parts[i] = word
+		if word == "" || strings.ContainsAny(word, " '\"$*?&|<>(){}[]") {
+			parts[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+const indent = "  "
+
+func indented(output string) string {
+	var b strings.Builder
+	for line := range strings.Lines(output) {
+		b.WriteString(indent + line)
+	}
+	if output != "" && !strings.HasSuffix(output, "\n") {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// tour is a working day: support staff redeem, a property manager edits, and a script reads.
+func tour() []step {
+	return []step{
+		{
+			say:     "Browse: filters, an order, and a page of the answer.",
+			command: []string{"perksctl", "perk", "list", "--city", "Berlin", "--sort", "title", "--per-page", "5", "--limit", "5"},
+			expect:  []string{"Berlin"},
+		},
+		{
+			say:     "Near a place: within 3 km, the nearest first.",
+			command: []string{"perksctl", "perk", "list", "--near", "52.52,13.405", "--radius", "3", "--sort", "distance", "--limit", "5"},
+		},
+		{
+			say:     "The categories, for a program: every command speaks JSON.",
+			command: []string{"perksctl", "perk", "categories", "-o", "json", "--jq", "[.[].category_name] | sort | .[0:5]"},
+			expect:  []string{"["},
+		},
+		{
+			say:     "One perk, whole.",
+			command: []string{"perksctl", "perk", "get", "coffee-2for1"},
+			expect:  []string{"coffee-2for1"},
+		},
+		{
+			say:     "Redeem it for a user, with a note of where.",
+			command: []string{"perksctl", "perk", "redeem", "coffee-2for1", "--user", "alice", "--metadata", "till=7"},
+			expect:  []string{"approved"},
+		},
+		{
+			say:     "Nobody redeems the same perk twice: the second try is refused with exit code 6.",
+			command: []string{"perksctl", "perk", "redeem", "coffee-2for1", "--user", "alice"},
+			exit:    6,
+			expect:  []string{"already"},
+		},
+		{
+			say:     "A perk that the operator approves by hand redeems to pending.",
+			command: []string{"perksctl", "perk", "redeem", "spa-day", "--user", "alice"},
+			expect:  []string{"pending"},
+		},
+		{
+			say:     "What alice has redeemed, the newest first.",
+			command: []string{"perksctl", "user", "perks", "alice", "--type", "redeemed"},
+			expect:  []string{"coffee-2for1", "spa-day"},
+		},
+		{
+			say:     "A night's job: every row of a file, here from standard input, with a result for each.",
+			command: []string{"perksctl", "perk", "redeem", "--file", "-", "--results", "winners.results.jsonl"},
+			input:   "perk_id,user_id,metadata.campaign\ncoffee-2for1,bob,autumn\nspa-day,bob,autumn\n",
+			expect:  []string{"2 rows: 2 done"},
+		},
+		{
+			say:     "The same command again does nothing twice: a job that was killed resumes like this.",
+			command: []string{"perksctl", "perk", "redeem", "--file", "-", "--results", "winners.results.jsonl"},
+			input:   "perk_id,user_id,metadata.campaign\ncoffee-2for1,bob,autumn\nspa-day,bob,autumn\n",
+			expect:  []string{"2 of them by an earlier run"},
+		},
+		{
+			say:     "The operator sees what waits.",
+			command: []string{"perksd", "redemption", "list", "--status", "pending"},
+			expect:  []string{"spa-day"},
+		},
+		{
+			say:     "A property manager looks at a listing,",
+			command: []string{"perksctl", "property", "get", "1"},
+		},
+		{
+			say:     "changes its title and its weekly price, whose digits stay as they are typed,",
+			command: []string{"perksctl", "property", "update", "1", "--title", "Sunny loft by the river", "--set", "price_pw=410.50"},
+			expect:  []string{"Updated property 1"},
+		},
+		{
+			say:     "and sees the change.",
+			command: []string{"perksctl", "property", "get", "1", "--fields", "propertyId,title,price_pw"},
+			expect:  []string{"Sunny loft by the river", "410.50"},
+		},
+		{
+			say:     "Where something does not work, the doctor says why.",
+			command: []string{"perksctl", "doctor"},
+			expect:  []string{"credentials", "scopes"},
+		},
+		{
+			say:     "A value that breaks a rule is named, and nothing is changed.",
+			command: []string{"perksctl", "property", "update", "1", "--set", "bedrooms=-1", "--set", "lat=91"},
+			exit:    2,
+			expect:  []string{"bedrooms", "lat"},
+		},
+		{
+			say:     "What does not exist is said plainly: exit code 5.",
+			command: []string{"perksctl", "perk", "get", "no-such-perk"},
+			exit:    5,
+			expect:  []string{"no-such-perk"},
+		},
+		{
+			say:     "Every change to a listing is in the operator's audit log, as it was before and after.",
+			command: []string{"perksd", "audit", "--subject", "property/1", "-o", "jsonl"},
+			expect:  []string{"property.update"},
+		},
+	}
+}
+
+// terminalUI gives the terminal to perksctl tui until the person quits. Off a terminal, or on one that cannot be drawn on, it
+// does nothing.
+func terminalUI(ctx context.Context, s *shell) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(s.out.Fd())) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	words := []string{"perksctl", "tui"}
+	s.say("And all day long: the terminal UI, over the same server. ? shows its keys, q quits.")
+	fmt.Fprintf(s.out, "$ %s\n", quoted(words))
+	cmd := s.Command(ctx, words...)
+	for _, name := range []string{"COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "TMUX", "TERM_PROGRAM"} {
+		if value, set := os.LookupEnv(name); set {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, s.out, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it leaves the terminal as it was
+	cmd.WaitDelay = programs.Patience
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", quoted(words), err)
+	}
+	return nil
+}

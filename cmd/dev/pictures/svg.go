@@ -1,0 +1,437 @@
+package main
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// length is tenths of the picture's units, so that lines which meet do so exactly.
+type length int
+
+func (l length) String() string { return strconv.FormatFloat(float64(l)/10, 'f', -1, 64) }
+
+// A cell's size, which is that of most fonts at 14 units, and that of the frame around the cells.
+const (
+	cellWidth, cellHeight length = 84, 180
+	baseline              length = 135
+	margin                length = 140
+	bar                   length = 340
+)
+
+const fonts = "ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
+
+// Draw draws the screen in a window with a title. The picture depends on nothing else than what it is given, so that the same
+// screen makes the same file.
+func (s Screen) Draw(title string, c Colours) string {
+	d := &drawing{colours: c}
+	width, height := 2*margin+length(s.Width)*cellWidth, bar+margin+length(s.Height)*cellHeight
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`, width, height)
+	d.add(`<title>%s</title>`, escape(title))
+	d.add(`<style>text{font-family:%s;font-size:14px;white-space:pre}.b{font-weight:700}.i{font-style:italic}.u{text-decoration:underline}.f{opacity:.65}</style>`, fonts)
+	d.add(`<rect width="%s" height="%s" rx="8" fill="%s"/>`, width, height, c.Background)
+	d.add(`<path d="M0 %s V8 a8 8 0 0 1 8 -8 H%s a8 8 0 0 1 8 8 V%[1]s z" fill="%[3]s"/>`, bar-80, width-80, c.bar)
+	for i, light := range []string{"#ff5f57", "#febc2e", "#28c840"} {
+		d.add(`<circle cx="%d" cy="13" r="5.5" fill="%s"/>`, 18+19*i, light)
+	}
+	d.add(`<text x="%s" y="17.5" text-anchor="middle" fill="%s" style="font-size:12px">%s</text>`, width/2, c.Foreground, escape(title))
+	for y, row := range s.rows {
+		d.backgrounds(y, row)
+	}
+	for y, row := range s.rows {
+		d.texts(y, row)
+	}
+	d.lines()
+	d.add(`</svg>`)
+	return d.String()
+}
+
+// drawing is the picture as far as it is drawn.
+type drawing struct {
+	strings.Builder
+	colours Colours
+	strokes []stroke
+}
+
+func (d *drawing) add(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
+
+// place returns a cell's upper left corner.
+func place(column, row int) (x, y length) {
+	return margin + length(column)*cellWidth, bar + length(row)*cellHeight
+}
+
+// backgrounds draws what lies behind the text of a row, one rectangle for cells alike.
+func (d *drawing) backgrounds(y int, row []cell) {
+	for from := 0; from < len(row); {
+		_, colour := d.colours.of(row[from].look)
+		to := from
+		for to < len(row) && d.hasBackground(row[to], colour) {
+			to++
+		}
+		last := row[to-1]
+		if colour != d.colours.Background {
+			left, top := place(row[from].column, y)
+			cells := last.column + last.width - row[from].column
+			d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, left, top, length(cells)*cellWidth, cellHeight, colour)
+		}
+		from = to
+	}
+}
+
+func (d *drawing) hasBackground(c cell, colour string) bool {
+	_, its := d.colours.of(c.look)
+	return its == colour
+}
+
+// texts draws the text of a row. Each run is told how long it is, so that it stands where the terminal has it whatever the font;
+// a run ends before two blanks, which a viewer may take for one, and after an ellipsis, which many fonts lack. Wide characters and
+// blocks have runs of their own.
+func (d *drawing) texts(y int, row []cell) {
+	for from := 0; from < len(row); {
+		if row[from].text == " " && !row[from].look.underlined {
+			from++
+			continue
+		}
+		if d.shape(y, row[from]) {
+			from++
+			continue
+		}
+		to := from + 1
+		for to < len(row) && joins(row, from, to) {
+			to++
+		}
+		for row[to-1].text == " " && to-1 > from {
+			to--
+		}
+		d.text(y, row[from:to])
+		from = to
+	}
+}
+
+func joins(row []cell, from, at int) bool {
+	if row[from].width != 1 || row[at].width != 1 || row[at].look != row[from].look || isShape(row[at].text) || row[at-1].text == "…" {
+		return false
+	}
+	return row[at].text != " " || at+1 < len(row) && row[at+1].text != " "
+}
+
+func (d *drawing) text(y int, run []cell) {
+	var text strings.Builder
+	cells := 0
+	for _, c := range run {
+		text.WriteString(c.text)
+		cells += c.width
+	}
+	left, top := place(run[0].column, y)
+	colour, _ := d.colours.of(run[0].look)
+	d.add(`<text x="%s" y="%s" textLength="%s" fill="%s"%s>%s</text>`, left, top+baseline,
+		length(cells)*cellWidth, colour, classes(run[0].look), escape(text.String()))
+}
+
+func classes(l look) string {
+	var names []string
+	for _, class := range []struct {
+		name string
+		is   bool
+	}{{"b", l.bold}, {"f", l.faint}, {"i", l.italic}, {"u", l.underlined}} {
+		if class.is {
+			names = append(names, class.name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return ` class="` + strings.Join(names, " ") + `"`
+}
+
+func escape(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a strings.Builder takes everything
+	return b.String()
+}
+
+// Screen is what a terminal shows.
+type Screen struct {
+	Width, Height int
+	rows          [][]cell
+}
+
+// cell is one character where it stands. What is wide takes two columns.
+type cell struct {
+	column, width int
+	text          string
+	look          look
+}
+
+// look is how a cell is drawn. Colours are "" for the terminal's own, a number of the 256, or #rrggbb.
+type look struct {
+	foreground, background          string
+	bold, faint, italic, underlined bool
+	reversed                        bool
+}
+
+// Read reads lines of text with the escapes of their colours. Other escapes, and what lies outside of the size, are left out.
+func Read(text string, width, height int) Screen {
+	s := Screen{Width: width, Height: height, rows: make([][]cell, height)}
+	lines := strings.Split(text, "\n")
+	var now look
+	for y := range min(height, len(lines)) {
+		s.rows[y], now = readLine(lines[y], width, now)
+	}
+	return s
+}
+
+func readLine(line string, width int, now look) ([]cell, look) {
+	var row []cell
+	var state byte
+	column := 0
+	for line != "" {
+		text, cells, n, next := ansi.DecodeSequence(line, state, nil)
+		state, line = next, line[n:]
+		if sgr, ok := strings.CutPrefix(text, "\x1b["); ok && strings.HasSuffix(sgr, "m") {
+			now = now.change(strings.TrimSuffix(sgr, "m"))
+		}
+		if first, _ := utf8.DecodeRuneInString(text); unicode.IsMark(first) && len(row) > 0 {
+			row[len(row)-1].text += text // an accent of the character before
+		}
+		if cells == 0 || column+cells > width {
+			continue
+		}
+		row = append(row, cell{column, cells, text, now})
+		column += cells
+	}
+	return row, now
+}
+
+// change applies the numbers of one escape.
+func (l look) change(sgr string) look {
+	numbers := strings.FieldsFunc(sgr, func(r rune) bool { return r == ';' || r == ':' })
+	if len(numbers) == 0 {
+		return look{}
+	}
+	for len(numbers) > 0 {
+		n, err := strconv.Atoi(numbers[0])
+		if err != nil {
+			return l
+		}
+		numbers = numbers[1:]
+		switch {
+		case n == 0:
+			l = look{}
+		case n == 1:
+			l.bold = true
+		case n == 2:
+			l.faint = true
+		case n == 3:
+			l.italic = true
+		case n == 4:
+			l.underlined = true
+		case n == 7:
+			l.reversed = true
+		case n == 22:
+			l.bold, l.faint = false, false
+		case n == 23:
+			l.italic = false
+		case n == 24:
+			l.underlined = false
+		case n == 27:
+			l.reversed = false
+		case n >= 30 && n <= 37:
+			l.foreground = strconv.Itoa(n - 30)
+		case n == 38:
+			l.foreground, numbers = colour(numbers)
+		case n == 39:
+			l.foreground = ""
+		case n >= 40 && n <= 47:
+			l.background = strconv.Itoa(n - 40)
+		case n == 48:
+			l.background, numbers = colour(numbers)
+		case n == 49:
+			l.background = ""
+		case n >= 90 && n <= 97:
+			l.foreground = strconv.Itoa(n - 90 + 8)
+		case n >= 100 && n <= 107:
+			l.background = strconv.Itoa(n - 100 + 8)
+		}
+	}
+	return l
+}
+
+// colour reads 5;N or 2;R;G;B and returns what comes behind it.
+func colour(numbers []string) (string, []string) {
+	switch {
+	case len(numbers) >= 2 && numbers[0] == "5":
+		return numbers[1], numbers[2:]
+	case len(numbers) >= 4 && numbers[0] == "2":
+		var rgb [3]int
+		for i := range rgb {
+			rgb[i], _ = strconv.Atoi(numbers[1+i])
+		}
+		return hex(rgb), numbers[4:]
+	}
+	return "", nil
+}
+
+// Lines and blocks are drawn, not written: those of a font have gaps between rows.
+
+const (
+	up = 1 << iota
+	right
+	down
+	left
+)
+
+var boxes = map[string]int{
+	"─": left | right, "│": up | down, "━": left | right, "┃": up | down,
+	"┌": right | down, "┐": left | down, "└": up | right, "┘": up | left,
+	"╭": right | down, "╮": left | down, "╰": up | right, "╯": up | left,
+	"├": up | down | right, "┤": up | down | left, "┬": left | right | down, "┴": left | right | up,
+	"┼": up | down | left | right,
+}
+
+// isShape tells whether a character is drawn.
+func isShape(text string) bool {
+	switch text {
+	case "█", "▀", "▄":
+		return true
+	}
+	return boxes[text] != 0
+}
+
+// shape draws a character that is a line or a block, and tells whether it is one.
+func (d *drawing) shape(y int, c cell) bool {
+	x0, y0 := place(c.column, y)
+	colour, _ := d.colours.of(c.look)
+	switch c.text {
+	case "█", "▀", "▄":
+		top, height := y0, cellHeight
+		if c.text != "█" {
+			height /= 2
+		}
+		if c.text == "▄" {
+			top += height
+		}
+		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, x0, top, cellWidth, height, colour)
+		return true
+	}
+	arms := boxes[c.text]
+	if arms == 0 {
+		return false
+	}
+	middleX, middleY := x0+cellWidth/2, y0+cellHeight/2
+	across, along := [2]length{middleX, middleX}, [2]length{middleY, middleY}
+	if arms&left != 0 {
+		across[0] = x0
+	}
+	if arms&right != 0 {
+		across[1] = x0 + cellWidth
+	}
+	if arms&up != 0 {
+		along[0] = y0
+	}
+	if arms&down != 0 {
+		along[1] = y0 + cellHeight
+	}
+	d.draw(stroke{colour, across[0], middleY, across[1], middleY})
+	d.draw(stroke{colour, middleX, along[0], middleX, along[1]})
+	return true
+}
+
+// stroke is a straight line, to the right or down.
+type stroke struct {
+	colour         string
+	x1, y1, x2, y2 length
+}
+
+// draw takes a line, and makes one of it and of the line that it goes on from.
+func (d *drawing) draw(s stroke) {
+	if s.x1 == s.x2 && s.y1 == s.y2 {
+		return
+	}
+	for i := range d.strokes {
+		before := &d.strokes[i]
+		flat := before.y1 == before.y2
+		if before.colour == s.colour && before.x2 == s.x1 && before.y2 == s.y1 && flat == (s.y1 == s.y2) {
+			before.x2, before.y2 = s.x2, s.y2
+			return
+		}
+	}
+	d.strokes = append(d.strokes, s)
+}
+
+// lines draws the lines that were taken.
+func (d *drawing) lines() {
+	for _, s := range d.strokes {
+		d.add(`<path d="M%s %sL%s %s" stroke="%s"/>`, s.x1, s.y1, s.x2, s.y2, s.colour)
+	}
+}
+
+// Colours are those that a terminal has of its own.
+type Colours struct {
+	Foreground, Background string // #rrggbb
+	bar                    string // of the window's frame
+	sixteen                [16]string
+}
+
+// Dark and Light are terminals with the usual background of each kind.
+var (
+	Dark = Colours{
+		Foreground: "#d6d9de", Background: "#16181d", bar: "#262a31",
+		sixteen: [16]string{
+			"#3b4048", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", "#d6d9de",
+			"#6e7681", "#ffa198", "#aff5b4", "#f2cc60", "#a5d6ff", "#e2c5ff", "#b3f0ff", "#ffffff",
+		},
+	}
+	Light = Colours{
+		Foreground: "#1f2328", Background: "#ffffff", bar: "#e4e7eb",
+		sixteen: [16]string{
+			"#24292f", "#b00020", "#00692b", "#7a4b00", "#0550ae", "#6639ba", "#1b7c83", "#57606a",
+			"#424a53", "#a40e26", "#116329", "#633c01", "#0969da", "#8250df", "#3192aa", "#8c959f",
+		},
+	}
+)
+
+// name returns a colour as #rrggbb.
+func (c Colours) name(colour, own string) string {
+	if colour == "" || strings.HasPrefix(colour, "#") {
+		if colour == "" {
+			return own
+		}
+		return colour
+	}
+	n, err := strconv.Atoi(colour)
+	switch {
+	case err != nil || n < 0 || n > 255:
+		return own
+	case n < 16:
+		return c.sixteen[n]
+	case n < 232:
+		n -= 16
+		return hex([3]int{cube(n / 36), cube(n / 6 % 6), cube(n % 6)})
+	}
+	grey := 8 + 10*(n-232)
+	return hex([3]int{grey, grey, grey})
+}
+
+func cube(step int) int {
+	if step == 0 {
+		return 0
+	}
+	return 55 + 40*step
+}
+
+func hex(rgb [3]int) string { return fmt.Sprintf("#%02x%02x%02x", rgb[0], rgb[1], rgb[2]) }
+
+// of returns what a cell is drawn with.
+func (c Colours) of(l look) (foreground, background string) {
+	foreground, background = c.name(l.foreground, c.Foreground), c.name(l.background, c.Background)
+	if l.reversed {
+		foreground, background = background, foreground
+	}
+	return foreground, background
+}

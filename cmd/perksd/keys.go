@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/server/auth"
+	"example.com/perks/store"
+)
+
+// keyView is a signing key as it is printed, which is without its secret.
+type keyView struct {
+	ID        string        `json:"key_id"`
+	State     auth.KeyState `json:"state"`
+	CreatedAt time.Time     `json:"created_at"`
+	ExpiresAt *time.Time    `json:"expires_at"`
+}
+
+var keyListing = listing[keyView]{
+	columns: []string{"KEY_ID", "STATE", "CREATED_AT", "EXPIRES_AT"},
+	cells: func(k keyView) []string {
+		expires := "-"
+		if k.ExpiresAt != nil {
+			expires = timeText(*k.ExpiresAt)
+		}
+		return []string{k.ID, string(k.State), timeText(k.CreatedAt), expires}
+	},
+}
+
+func (p *program) keysListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the keys that verify tokens, newest first",
+		Long: "List the keys that verify tokens, newest first, without their secrets.\n\n" +
+			"One is signing. A settling one is new and signs as soon as every server knows it. The others only verify, until they expire, what they have signed.\n" +
+			"Keys that have expired are not listed; running servers remove them from the database.",
+		Args: arguments(),
+	}
+	output := outputFlag(cmd, "table", "json", "jsonl")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listKeys(cmd.Context(), output.value) }
+	return cmd
+}
+
+func (p *program) listKeys(ctx context.Context, format string) error {
+	return p.withExistingStore(ctx, func(db store.Store) error {
+		views, err := keyViews(ctx, db, p.now())
+		if err != nil {
+			return err
+		}
+		return keyListing.print(p.stdout, format, each(views...))
+	})
+}
+
+func keyViews(ctx context.Context, db store.Store, at time.Time) ([]keyView, error) {
+	keys, err := db.SigningKeys(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	var views []keyView
+	for i, state := range auth.KeyStates(keys, at) {
+		view := keyView{ID: keys[i].ID, State: state, CreatedAt: keys[i].CreatedAt.UTC()}
+		if !keys[i].ExpiresAt.IsZero() {
+			expires := keys[i].ExpiresAt.UTC()
+			view.ExpiresAt = &expires
+		}
+		views = append(views, view)
+	}
+	return views, nil
+}
+
+func (p *program) keysCommand() *cobra.Command {
+	return group("keys", "Look after the keys that tokens are signed with", p.keysListCommand(), p.keysRotateCommand(), p.keysDropCommand())
+}
+
+func (p *program) keysRotateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rotate",
+		Short: "Sign new tokens with a new key",
+		Long: "Sign new tokens with a new key.\n\n" +
+			fmt.Sprintf("Older keys go on verifying the tokens that they signed for %s, longer than any token lives. ", auth.KeyOverlap) +
+			fmt.Sprintf("Running servers change to the new key together, %s from now; with --hourly, at the next clock hour after that.", auth.KeySettles),
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.rotateKeys(cmd.Context()) },
+	}
+}
+
+func (p *program) rotateKeys(ctx context.Context) error {
+	key, err := auth.NewSigningKey(p.now())
+	if err != nil {
+		return err
+	}
+	oldExpire := key.CreatedAt.Add(auth.KeyOverlap)
+	err = p.withExistingStore(ctx, func(db store.Store) error { return db.RotateSigningKey(ctx, key, oldExpire, p.operator) })
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
+		key.ID, timeText(key.CreatedAt.Add(auth.KeySettles)), timeText(oldExpire))
+	return err
+}
+
+func (p *program) keysDropCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "drop ID",
+		Short: "End a key that leaked, and all tokens that it signed",
+		Long: "End a key that leaked, and all tokens that it signed.\n\n" +
+			"Running servers refuse its tokens within 5s, and clients have to get new ones; those of this project do so by themselves.\n" +
+			"If the newest key is dropped, another is made in its place, so that tokens can be had all the while.\n" +
+			"On a terminal it asks first; elsewhere it needs --yes.",
+		Example: "  perksd keys list\n  perksd keys drop 01900000-0000-7000-8000-000000000000",
+		Args:    arguments("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes && !p.canAsk {
+				return usagef(cmd, "there is nobody to ask here whether the key may be dropped: add --yes")
+			}
+			return p.dropKey(cmd.Context(), args[0], yes)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+func (p *program) dropKey(ctx context.Context, id string, yes bool) error {
+	return p.withExistingStore(ctx, func(db store.Store) error {
+		keys, err := keyViews(ctx, db, p.now())
+		if err != nil {
+			return err
+		}
+		place := slices.IndexFunc(keys, func(k keyView) bool { return k.ID == id })
+		if place < 0 {
+			return store.SigningKeyNotFound(id)
+		}
+		if !yes {
+			if err := p.confirm(ctx, whatDroppingDoes(keys[place])); err != nil {
+				return err
+			}
+		}
+		successor, err := auth.NewSigningKey(p.now())
+		if err != nil {
+			return err
+		}
+		succeeded, err := db.DropSigningKey(ctx, id, successor, p.operator)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.stdout, "Key %s is gone; running servers refuse its tokens within 5s.\n", id)
+		if succeeded {
+			fmt.Fprintf(p.stdout, "Key %s is there in its place.\n", successor.ID)
+		}
+		return nil
+	})
+}
+
+// whatDroppingDoes is said before it is done.
+func whatDroppingDoes(k keyView) string {
+	text := fmt.Sprintf("Key %s, made at %s, is %s. ", k.ID, timeText(k.CreatedAt), k.State)
+	if k.State == auth.KeySettling {
+		text += "It has signed no token yet."
+	} else {
+		text += "Every token that it signed dies at once, and clients have to get new ones."
+	}
+	if k.ExpiresAt == nil {
+		text += " A new key takes its place."
+	}
+	return text
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/store"
+)
+
+const sandboxFlagName = "sandbox"
+
+// sandboxFlag declares --sandbox for a command that works on either database.
+func (p *program) sandboxFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.sandbox, sandboxFlagName, false, "work on the sandbox, the database of --sandbox-database, in place of the live one")
+}
+
+// whyNoSandbox says of commands, and of groups of them, why they do not work on the sandbox.
+var whyNoSandbox = []struct{ path, reason string }{
+	{"perksd serve", "serve answers from both databases"},
+	{"perksd client", "clients are in the live database alone, and may use the sandbox too"},
+	{"perksd keys", "the keys of tokens are in the live database alone, and tokens hold for the sandbox too"},
+	{"perksd property", "the sandbox has no properties"},
+	{"perksd import properties", "the sandbox has no properties"},
+	{"perksd export properties", "the sandbox has no properties"},
+	{"perksd restore", "restore works on the file that --database names, which may be the sandbox's"},
+	{"perksd", "this command has nothing to do with it"},
+}
+
+// catchSandboxFlag lets every other command understand --sandbox, so that it can be refused with a reason.
+func (p *program) catchSandboxFlag(cmd *cobra.Command) {
+	if cmd.Flags().Lookup(sandboxFlagName) == nil {
+		p.sandboxFlag(cmd)
+		cmd.Flags().Lookup(sandboxFlagName).Hidden = true
+	}
+	for _, child := range cmd.Commands() {
+		p.catchSandboxFlag(child)
+	}
+}
+
+// checkSandboxFlag refuses --sandbox where it would be ignored. It also refuses a command line that names the sandbox's
+// database but not the sandbox, and would change the live one: in the environment the name lies for all commands, but who
+// types it means it.
+func (p *program) checkSandboxFlag(cmd *cobra.Command, databaseTyped bool) error {
+	flag := cmd.Flags().Lookup(sandboxFlagName)
+	if flag == nil || cmd.HasSubCommands() { // cobra's own commands have no such flag
+		return nil
+	}
+	takesIt := !flag.Hidden
+	switch {
+	case p.sandbox && !takesIt && !isFreeOfChoice(cmd):
+		return usagef(cmd, "--sandbox: %s; leave it out, and PERKSD_SANDBOX too", reasonAgainstSandbox(cmd))
+	case databaseTyped && takesIt && !p.sandbox:
+		return usagef(cmd, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave both out to work on the live database")
+	}
+	return nil
+}
+
+// isFreeOfChoice holds for the commands that are for the sandbox alone, and those that work on no database. PERKSD_SANDBOX in
+// the environment must not stop them.
+func isFreeOfChoice(cmd *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"perksd sandbox", "perksd version", "perksd completion", "perksd man"}, func(path string) bool {
+		return isUnder(cmd, path)
+	})
+}
+
+func reasonAgainstSandbox(cmd *cobra.Command) string {
+	for _, why := range whyNoSandbox {
+		if isUnder(cmd, why.path) {
+			return why.reason
+		}
+	}
+	return ""
+}
+
+func isUnder(cmd *cobra.Command, path string) bool {
+	return strings.HasPrefix(cmd.CommandPath()+" ", path+" ")
+}
+
+// ifSandbox is the words when the command works on the sandbox, and nothing otherwise.
+func (p *program) ifSandbox(words string) string {
+	if p.sandbox {
+		return words
+	}
+	return ""
+}
+
+// target returns the database that the command works on: that of --database, or with --sandbox that of --sandbox-database.
+func (p *program) target(ctx context.Context) (database, error) {
+	live, err := parseDatabase(p.database)
+	if err != nil || !p.sandbox {
+		return live, err
+	}
+	if p.sandboxDatabase == "" {
+		return nil, usageError{errors.New("there is no sandbox: name its database with --sandbox-database, or in the environment with PERKSD_SANDBOX_DATABASE")}
+	}
+	apart, err := parseDatabase(p.sandboxDatabase)
+	if err != nil {
+		return nil, err
+	}
+	return sandboxDatabase{apart, live}, requireApart(ctx, live, apart)
+}
+
+// sandboxDatabase is the database of --sandbox-database. It is never opened as the sandbox when it turns out to be live.
+type sandboxDatabase struct {
+	database
+	live database
+}
+
+func (d sandboxDatabase) open(ctx context.Context, log *slog.Logger) (store.Store, error) {
+	if err := requireNotLive(ctx, d.database); err != nil { // before it is migrated
+		return nil, err
+	}
+	opened, err := d.database.open(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := requireSandbox(ctx, d.live, d.database, opened); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return opened, nil
+}
+
+// requireSandbox keeps what is tried out from what counts. That two addresses lead to different databases does not say which
+// is which, so what a database holds is looked at as well: a live one has clients and keys before it is of any use.
+func requireSandbox(ctx context.Context, live, sandbox database, opened store.Store) error {
+	if err := requireApart(ctx, live, sandbox); err != nil {
+		return err
+	}
+	found, err := opened.LiveRecords(ctx)
+	return explainLive(sandbox, found, err)
+}
+
+// requireNotLive is the part of requireSandbox that needs no open database, and so comes before a migration.
+func requireNotLive(ctx context.Context, sandbox database) error {
+	if setUp, err := isSetUp(ctx, sandbox); err != nil || !setUp {
+		return err
+	}
+	found, err := sandbox.liveRecords(ctx)
+	return explainLive(sandbox, found, err)
+}
+
+func explainLive(sandbox database, found store.LiveRecords, err error) error {
+	if err == nil && found.AreThere() {
+		err = usageError{fmt.Errorf("--sandbox-database names a live database, %s: it has %s, which a sandbox never has; "+
+			"if --database and --sandbox-database are swapped, swap them back, else give the sandbox a new database", sandbox.name(), found)}
+	}
+	return err
+}
+
+// requireApart fails when both addresses lead to the same tables. Where perksd was never set up there are none.
+func requireApart(ctx context.Context, live, sandbox database) error {
+	for _, db := range []database{live, sandbox} {
+		if setUp, err := isSetUp(ctx, db); err != nil || !setUp {
+			return explainApart(err)
+		}
+	}
+	same, err := live.is(ctx, sandbox)
+	if err == nil && same {
+		return usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one as --database")}
+	}
+	return explainApart(err)
+}
+
+func explainApart(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("telling the sandbox from the live database: %w", err)
+}
+
+func isSandbox(db database) bool {
+	_, is := db.(sandboxDatabase)
+	return is
+}
+
+// flagOf is the flag that names the database.
+func flagOf(db database) string {
+	if isSandbox(db) {
+		return "--sandbox-database"
+	}
+	return "--database"
+}
+
+// optionFor is what a command line needs to lead to the database.
+func optionFor(db database) string {
+	if isSandbox(db) {
+		return " --sandbox"
+	}
+	return ""
+}
+
+func (p *program) sandboxCommand() *cobra.Command {
+	return group("sandbox", "Look after the sandbox", p.sandboxResetCommand())
+}
+
+func (p *program) sandboxResetCommand() *cobra.Command {
+	var yes, refill bool
+	cmd := &cobra.Command{
+		Use:   "reset",
+		Short: "Empty the sandbox, so that trials begin anew",
+		Long: "Empty the sandbox, the database of --sandbox-database: all of its perks, categories, users, redemptions and idempotency keys go at once,\n" +
+			"beside servers that answer from it. Its audit log stays, and says who emptied it when, and how much there was.\n\n" +
+			"A database that is the live one by whatever name is refused, and so is one that has a client, a signing key or a property.\n" +
+			"On a terminal it asks first; elsewhere it needs --yes.",
+		Example: "  perksd sandbox reset\n  perksd sandbox reset --yes --demo-data",
+		Args:    arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes && !p.canAsk {
+				return usagef(cmd, "there is nobody to ask here whether the sandbox may be emptied: add --yes")
+			}
+			p.sandbox = true
+			if err := p.resetSandbox(cmd.Context(), yes); err != nil || !refill {
+				return err
+			}
+			return p.fillWithDemoData(cmd.Context(), defaultDemoData.withoutProperties())
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&refill, "demo-data", false, "fill it with sample records afterwards, as 'perksd demo-data --sandbox' does")
+	return cmd
+}
+
+func (p *program) resetSandbox(ctx context.Context, yes bool) error {
+	db, err := p.target(ctx)
+	if err != nil {
+		return err
+	}
+	return p.withExistingStore(ctx, func(sandbox store.Store) error {
+		if !yes {
+			question := fmt.Sprintf("This deletes every perk, category, user and redemption of the sandbox %s.", db.name())
+			if err := p.confirm(ctx, question); err != nil {
+				return err
+			}
+		}
+		emptied, err := sandbox.Reset(ctx, p.operator, p.now())
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "Emptied the sandbox %s of %s.\n", db.name(), emptied)
+		return err
+	})
+}

@@ -1,0 +1,452 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+var filterTests = []test{
+	{"without filters every valid perk is listed", func(f *fixture) {
+		f.addPerks(perk("a"), perk("b"))
+		f.finds("all", store.PerkQuery{}, "a", "b")
+	}},
+	{"an empty store lists nothing, and the list is not nil", func(f *fixture) {
+		f.finds("nothing", store.PerkQuery{})
+		f.finds("nothing near", store.PerkQuery{Near: &store.Circle{RadiusKM: 10}})
+	}},
+	{"text matches when each word begins a word of title, merchant or description", func(f *fixture) {
+		f.addPerks(
+			perk("a", title("Free Coffee"), description("Fresh every morning."), merchant("Café Röst")),
+			perk("b", title("Coffee beans"), description("Ground for you."), merchant("Bean & Co")),
+			perk("c", title("Tea"), description("No coffee here, 2for1!")),
+		)
+		f.finds("a word", store.PerkQuery{Text: "coffee"}, "a", "b", "c")
+		f.finds("the beginning of a word", store.PerkQuery{Text: "cof"}, "a", "b", "c")
+		f.finds("one letter", store.PerkQuery{Text: "f"}, "a", "b")
+		f.finds("another case", store.PerkQuery{Text: "COFFEE FREE"}, "a")
+		f.finds("an accent in another encoding", store.PerkQuery{Text: "cafe\u0301 RO\u0308ST"}, "a")
+		f.finds("words of three fields", store.PerkQuery{Text: "free morn röst"}, "a")
+		f.finds("digits", store.PerkQuery{Text: "2for"}, "c")
+		f.finds("signs part words", store.PerkQuery{Text: "bean&co"}, "b")
+		f.finds("an end of a word is no beginning", store.PerkQuery{Text: "offee"})
+		f.finds("one word of two is not enough", store.PerkQuery{Text: "coffee cocoa"})
+		f.finds("words of a query language are words", store.PerkQuery{Text: "coffee OR tea NOT"})
+		f.finds("no word at all asks for nothing", store.PerkQuery{Text: " -* \"' "}, "a", "b", "c")
+	}},
+	{"text follows a perk that is changed", func(f *fixture) {
+		f.addPerks(perk("a", title("Coffee")), perk("b", title("Coffee")))
+		f.addPerks(perk("a", title("Tea")))
+		f.finds("the old word", store.PerkQuery{Text: "coffee"}, "b")
+		f.finds("the new word", store.PerkQuery{Text: "tea"}, "a")
+	}},
+	{"a category goes by its name or its id, without regard to case", func(f *fixture) {
+		f.addCategories(api.Category{ID: "Eat-1", Name: "Food & Drink"}, api.Category{ID: "fun", Name: "Fun"})
+		f.addPerks(perk("a", category("food & DRINK")), perk("b", category("Fun")), perk("c"))
+		f.finds("name", store.PerkQuery{Category: "FOOD & drink"}, "a")
+		f.finds("id", store.PerkQuery{Category: "eat-1"}, "a")
+		f.finds("part of a name", store.PerkQuery{Category: "Food"})
+		f.finds("unknown", store.PerkQuery{Category: "Nothing"})
+	}},
+	{"a text that is one category's name and another's id finds both", func(f *fixture) {
+		f.addCategories(api.Category{ID: "fun", Name: "Games"}, api.Category{ID: "other", Name: "Fun"})
+		f.addPerks(perk("a", category("Games")), perk("b", category("Fun")), perk("c", category("Food")))
+		f.finds("both", store.PerkQuery{Category: "fun"}, "a", "b")
+	}},
+	{"a city matches whole and without regard to case", func(f *fixture) {
+		f.addPerks(perk("a", city("São Paulo")), perk("b", city("Paulo")), perk("c", city("STRASSE")))
+		f.finds("case", store.PerkQuery{City: "SÃO PAULO"}, "a")
+		f.finds("whole", store.PerkQuery{City: "paulo"}, "b")
+		f.finds("full folding", store.PerkQuery{City: "straße"}, "c")
+	}},
+	{"a perk is expired from valid_to on", func(f *fixture) {
+		f.addPerks(perk("a"), perk("b", to(now)), perk("c", to(now.Add(time.Microsecond))), perk("d", to(now.Add(-time.Hour))))
+		f.finds("valid", store.PerkQuery{}, "a", "c")
+		f.finds("all", store.PerkQuery{IncludeExpired: true}, "a", "b", "c", "d")
+		f.finds("a moment later", store.PerkQuery{At: now.Add(time.Microsecond)}, "a")
+		f.finds("a moment before", store.PerkQuery{At: now.Add(-time.Microsecond)}, "a", "b", "c")
+	}},
+	{"a perk that has not begun is listed", func(f *fixture) {
+		f.addPerks(perk("a", from(now.Add(time.Hour))))
+		f.finds("all", store.PerkQuery{}, "a")
+	}},
+	{"near finds what is within the radius", func(f *fixture) {
+		f.addPerks(perk("a", position(53.8, -1.55)), perk("b", position(53.8, -1.45)), perk("c", position(54.8, -1.55)), perk("d"))
+		near := func(km float64) store.PerkQuery {
+			return store.PerkQuery{Near: &store.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: km}}
+		}
+		f.finds("6.5 km", near(6.5), "a")
+		f.finds("6.6 km", near(6.6), "a", "b")
+		f.finds("300 km", near(300), "a", "b", "c")
+	}},
+	{"near reaches across the antimeridian", func(f *fixture) {
+		f.addPerks(perk("east", position(-17, 179.95)), perk("line", position(-17, 180)), perk("line2", position(-17, -180)),
+			perk("west", position(-17, -179.95)), perk("far", position(-17, 0)))
+		for _, lng := range []float64{179.99, -179.99, 180, -180} {
+			f.finds("20 km", store.PerkQuery{Near: &store.Circle{Lat: -17, Lng: lng, RadiusKM: 20}}, "east", "line", "line2", "west")
+		}
+	}},
+	{"near reaches over the poles", func(f *fixture) {
+		f.addPerks(perk("a", position(89.9, 0)), perk("b", position(89.9, 180)), perk("c", position(90, 77)), perk("d", position(-90, 0)))
+		f.finds("north", store.PerkQuery{Near: &store.Circle{Lat: 89.95, Lng: 0, RadiusKM: 20}}, "a", "b", "c")
+		f.finds("south", store.PerkQuery{Near: &store.Circle{Lat: -89.9, Lng: 120, RadiusKM: 20}}, "d")
+	}},
+	{"filters go together", func(f *fixture) {
+		match := []perkChange{title("Coffee"), city("Leeds"), category("Food"), position(53.8, -1.55)}
+		f.addPerks(perk("a", match...),
+			perk("city", append(match, city("York"))...), perk("category", append(match, category("Fun"))...),
+			perk("text", append(match, title("Tea"))...), perk("place", append(match, position(0, 0))...),
+			perk("expired", append(match, to(now))...))
+		f.finds("all five", store.PerkQuery{Text: "coffee", City: "leeds", Category: "food",
+			Near: &store.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: 1}}, "a")
+	}},
+	{"available to a user is what that user could redeem now", func(f *fixture) {
+		f.addUsers("ann", "bob")
+		f.addPerks(perk("begun", from(now)), perk("early", from(now.Add(time.Microsecond))), perk("expired", to(now)),
+			perk("live"), perk("pending", manual), perk("rejected", manual), perk("last", stock(1)), perk("none", stock(0)), perk("two", stock(2)))
+		for _, id := range []string{"live", "pending", "rejected"} {
+			f.redeem(attempt(id, "ann"))
+		}
+		f.redeem(attempt("last", "bob"))
+		f.redeem(attempt("two", "bob"))
+		_, err := f.DecideRedemption(f.ctx, "rejected-ann", api.StatusRejected, store.Operator, now)
+		f.must(err)
+		f.finds("ann", store.PerkQuery{AvailableTo: "ann"}, "begun", "rejected", "two")
+		f.finds("bob", store.PerkQuery{AvailableTo: "bob", IncludeExpired: true}, "begun", "live", "pending", "rejected")
+		f.finds("ann, by text", store.PerkQuery{AvailableTo: "ann", Text: "two"}, "two")
+		f.finds("ann, by text of what she has", store.PerkQuery{AvailableTo: "ann", Text: "live"})
+		f.finds("ann, by city", store.PerkQuery{AvailableTo: "ann", City: "leeds"}, "begun", "rejected", "two")
+	}},
+	{"a redemption changes what is available at once", func(f *fixture) {
+		f.addUsers("ann")
+		f.addPerks(perk("a"), perk("b"))
+		f.finds("before", store.PerkQuery{AvailableTo: "ann"}, "a", "b")
+		f.redeem(attempt("a", "ann"))
+		f.finds("after", store.PerkQuery{AvailableTo: "ann"}, "b")
+	}},
+	{"available to an unknown user is an error", func(f *fixture) {
+		_, err := f.ListPerks(f.ctx, store.PerkQuery{AvailableTo: "nobody", At: now, Window: store.Window{Page: 1, PerPage: 1}})
+		f.fails("list", err, api.CodeNotFound)
+	}},
+	{"an import shows in totals and pages at once", func(f *fixture) {
+		f.addPerks(perk("a"))
+		f.finds("one", store.PerkQuery{City: "Leeds"}, "a")
+		f.addPerks(perk("b"))
+		f.finds("two", store.PerkQuery{City: "Leeds"}, "a", "b")
+		f.addPerks(perk("a", city("York")))
+		f.finds("one again", store.PerkQuery{City: "Leeds"}, "b")
+	}},
+	{"totals follow the clock, forwards and back", func(f *fixture) {
+		f.addUsers("ann")
+		minute := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
+		for i := range 10 {
+			f.addPerks(perk(fmt.Sprint(i), from(minute(i)), to(minute(i+5))))
+		}
+		for _, n := range []int{0, 1, 0, 7, 6, 12, 14, 15, 3} {
+			var listed, available []string
+			for i := range 10 {
+				if n < i+5 {
+					listed = append(listed, fmt.Sprint(i))
+				}
+				if i <= n && n < i+5 {
+					available = append(available, fmt.Sprint(i))
+				}
+			}
+			f.finds(fmt.Sprintf("all in minute %d", n), store.PerkQuery{At: minute(n)}, listed...)
+			f.finds(fmt.Sprintf("available in minute %d", n), store.PerkQuery{At: minute(n), AvailableTo: "ann"}, available...)
+		}
+	}},
+	{"a page past the end is empty and has the right total", func(f *fixture) {
+		f.addPerks(perk("a"), perk("b"), perk("c"))
+		for _, page := range []int64{3, 4, 1000, math.MaxInt64} {
+			ids, total := f.list(store.PerkQuery{Window: store.Window{Page: page, PerPage: 2}})
+			f.equal("items", ids, []string{})
+			f.equal("total", total, int64(3))
+		}
+	}},
+}
+
+var orderTests = []test{
+	{"text sorts folded and by code point, nulls last in both directions, the id between equals", func(f *fixture) {
+		f.addPerks(perk("b", merchant("apple")), perk("a", merchant("Apple")), perk("c", merchant("Éclair")), perk("d", merchant("Zoo")),
+			perk("e"), perk("f", merchant("eclair")), perk("0"), perk("g", merchant("straße")), perk("h", merchant("STRASSEN")))
+		f.finds("ascending", store.PerkQuery{Sort: asc("merchant_name")}, "a", "b", "f", "g", "h", "d", "c", "0", "e")
+		f.finds("descending", store.PerkQuery{Sort: desc("merchant_name")}, "c", "d", "h", "g", "f", "a", "b", "0", "e")
+	}},
+	{"without a sort key the order is that of the ids", func(f *fixture) {
+		f.addPerks(perk("b"), perk("A"), perk("a"), perk("B"), perk("-"), perk("_"), perk("1"))
+		f.finds("all", store.PerkQuery{}, "-", "1", "A", "B", "_", "a", "b")
+	}},
+	{"dates sort by instant, nulls last in both directions", func(f *fixture) {
+		f.addPerks(perk("a", to(now.Add(2*time.Hour))), perk("b"), perk("c", to(now.Add(time.Hour))), perk("d", to(now.Add(time.Hour))))
+		f.finds("ascending", store.PerkQuery{Sort: asc("valid_to")}, "c", "d", "a", "b")
+		f.finds("descending", store.PerkQuery{Sort: desc("valid_to")}, "a", "c", "d", "b")
+	}},
+	{"an order follows what an import changes", func(f *fixture) {
+		terms := func(text string) perkChange { return func(p *store.PerkRecord) { p.Terms = ptr(text) } }
+		f.addPerks(perk("a", terms("äb")), perk("b", terms("ÄA")), perk("c", terms("z")))
+		f.finds("before", store.PerkQuery{Sort: asc("terms")}, "c", "b", "a")
+		f.addPerks(perk("a", terms("y")), perk("b"), perk("c", terms("ÄZ")), perk("d", terms("Ä")))
+		f.finds("after", store.PerkQuery{Sort: asc("terms")}, "a", "d", "c", "b")
+	}},
+	{"distance sorts by distance", func(f *fixture) {
+		f.addPerks(perk("far", position(53.9, -1.5)), perk("at", position(53.8, -1.5)), perk("near", position(53.81, -1.5)),
+			perk("also-at", position(53.8, -1.5)), perk("nowhere"))
+		near := &store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 50}
+		f.finds("ascending", store.PerkQuery{Near: near, Sort: asc(api.SortDistance)}, "also-at", "at", "near", "far")
+		f.finds("descending", store.PerkQuery{Near: near, Sort: desc(api.SortDistance)}, "far", "near", "also-at", "at")
+	}},
+	{"a later key decides between equals of the former", func(f *fixture) {
+		f.addPerks(perk("a", title("x"), city("b")), perk("b", title("x"), city("a")), perk("c", title("w"), city("z")))
+		f.finds("title, then city", store.PerkQuery{Sort: []api.SortKey{{Field: "title"}, {Field: "city"}}}, "c", "b", "a")
+		f.finds("title down, then city up", store.PerkQuery{Sort: []api.SortKey{{Field: "title", Desc: true}, {Field: "city"}}}, "b", "a", "c")
+	}},
+	{"every order, filtered or not, is the same page by page as at once, and as sorting in memory", walkEveryOrder},
+}
+
+func asc(field string) []api.SortKey  { return []api.SortKey{{Field: field}} }
+func desc(field string) []api.SortKey { return []api.SortKey{{Field: field, Desc: true}} }
+
+// walkEveryOrder compares pages with what a plain sort of the same records gives, for each field in both directions and
+// for pairs of fields, under each filter. Few values in many perks make most of them equal in any one field.
+func walkEveryOrder(f *fixture) {
+	perks := manyEqualPerks(61)
+	f.addPerks(perks...)
+	circle := &store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 40}
+	filters := []struct {
+		name  string
+		query store.PerkQuery
+		match func(store.PerkRecord) bool
+	}{
+		{"all", store.PerkQuery{IncludeExpired: true}, func(store.PerkRecord) bool { return true }},
+		{"valid", store.PerkQuery{}, func(p store.PerkRecord) bool { return p.ValidTo == nil || p.ValidTo.After(now) }},
+		{"in a city", store.PerkQuery{IncludeExpired: true, City: "YORK"}, func(p store.PerkRecord) bool { return store.Fold(p.City) == "york" }},
+		{"in a category", store.PerkQuery{IncludeExpired: true, Category: "food"}, func(p store.PerkRecord) bool {
+			return p.Category != nil && store.Fold(*p.Category) == "food"
+		}},
+		{"with a word", store.PerkQuery{IncludeExpired: true, Text: "bet"}, func(p store.PerkRecord) bool {
+			return store.Fold(p.Title) == "beta"
+		}},
+		{"near", store.PerkQuery{IncludeExpired: true, Near: circle}, func(p store.PerkRecord) bool {
+			return p.Lat != nil && store.DistanceKM(circle.Lat, circle.Lng, *p.Lat, *p.Lng) <= circle.RadiusKM
+		}},
+	}
+	for _, filter := range filters {
+		for _, keys := range everyOrder(filter.query.Near != nil) {
+			query := filter.query
+			query.Sort = keys
+			want := sorted(perks, filter.match, keys, circle)
+			what := fmt.Sprintf("%s, sorted by %q", filter.name, api.FormatSort(keys))
+			f.finds(what, query, want...)
+			f.equal(what+", page by page", f.walk(query, 7), want)
+		}
+	}
+}
+
+// everyOrder is each field alone and each with its neighbour, in all directions.
+func everyOrder(withDistance bool) (orders [][]api.SortKey) {
+	fields := api.PerkSortFields()
+	if !withDistance {
+		fields = slices.DeleteFunc(fields, func(field string) bool { return field == api.SortDistance })
+	}
+	directions := []bool{false, true}
+	for i, field := range fields {
+		next := fields[(i+1)%len(fields)]
+		for _, down := range directions {
+			orders = append(orders, []api.SortKey{{Field: field, Desc: down}})
+			for _, nextDown := range directions {
+				orders = append(orders, []api.SortKey{{Field: field, Desc: down}, {Field: next, Desc: nextDown}})
+			}
+		}
+	}
+	return orders
+}
+
+func (f *fixture) walk(query store.PerkQuery, perPage int) []string {
+	f.Helper()
+	var ids []string
+	for page := int64(1); ; page++ {
+		query.Window = store.Window{Page: page, PerPage: perPage}
+		items, _ := f.list(query)
+		if len(items) == 0 {
+			return ids
+		}
+		ids = append(ids, items...)
+	}
+}
+
+// manyEqualPerks takes each value from a short list, by steps that share no factor, so that all combinations come up.
+func manyEqualPerks(n int) (perks []store.PerkRecord) {
+	pick := func(i int, values ...string) *string {
+		if value := values[i%len(values)]; value != "" {
+			return &value
+		}
+		return nil
+	}
+	when := func(i int, hours ...int) *time.Time {
+		if h := hours[i%len(hours)]; h != 0 {
+			return ptr(now.Add(time.Duration(h) * time.Hour))
+		}
+		return nil
+	}
+	for i := range n {
+		p := perk(fmt.Sprintf("%c%02d", "zA_9b"[i%5], i*37%100), title(*pick(i, "Alpha", "beta", "BETA", "gamma", "Ämter", "alpha")),
+			city(*pick(i/2, "York", "york", "Leeds")))
+		p.Category, p.MerchantName = pick(i/3, "Food", "", "Fun"), pick(i/4, "", "m", "M", "", "n")
+		p.Description = *pick(i/2, "about", "About", "straße", "STRASSE", "Zoo", "ZOO é", "zoo E\u0301")
+		p.ImageURL = pick(i/3, "", "https://img.example/B", "https://img.example/ä", "HTTPS://img.example/b", "https://img.example/Ä")
+		p.DiscountText, p.Terms = pick(i/4, "10%", "", "ÉTÉ", "été", "Zehn", "10%"), pick(i/5, "Σίσυφος", "ΣΊΣΥΦΟΣ", "", "a", "A", "Ω")
+		p.ValidFrom, p.ValidTo = when(i/5, 0, -2, -1), when(i/2, 0, 1, -1, 1, 0, 5, 9)
+		p.CreatedAt, p.UpdatedAt = *when(i/7, 1, 2, 3), *when(i, 1, 2)
+		if i%4 != 0 {
+			position(53.5+float64(i%7)/10, -1.5+float64(i%3)/10)(&p)
+		}
+		perks = append(perks, p)
+	}
+	return perks
+}
+
+// sorted is what a list must give: the ids of the perks that match, by a plain sort.
+func sorted(perks []store.PerkRecord, match func(store.PerkRecord) bool, keys []api.SortKey, from *store.Circle) []string {
+	perks = slices.DeleteFunc(slices.Clone(perks), func(p store.PerkRecord) bool { return !match(p) })
+	slices.SortFunc(perks, func(a, b store.PerkRecord) int {
+		for _, key := range keys {
+			if order := compareField(key, a, b, from); order != 0 {
+				return order
+			}
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	ids := []string{}
+	for _, p := range perks {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+func compareField(key api.SortKey, a, b store.PerkRecord, from *store.Circle) int {
+	x, y := sortValue(key.Field, a, from), sortValue(key.Field, b, from)
+	switch {
+	case x == nil && y == nil:
+		return 0
+	case x == nil:
+		return 1
+	case y == nil:
+		return -1
+	case key.Desc:
+		return strings.Compare(*y, *x)
+	}
+	return strings.Compare(*x, *y)
+}
+
+// sortValue is a field as a text that compares as the field does, or nil for null.
+func sortValue(field string, p store.PerkRecord, from *store.Circle) *string {
+	text := func(s *string) *string {
+		if s == nil {
+			return nil
+		}
+		return ptr(store.Fold(*s))
+	}
+	instant := func(t *time.Time) *string {
+		if t == nil {
+			return nil
+		}
+		return ptr(t.UTC().Format("2006-01-02T15:04:05.000000"))
+	}
+	switch field {
+	case "id":
+		return &p.ID
+	case "title":
+		return text(&p.Title)
+	case "description":
+		return text(&p.Description)
+	case "image_url":
+		return text(p.ImageURL)
+	case "discount_text":
+		return text(p.DiscountText)
+	case "terms":
+		return text(p.Terms)
+	case "category":
+		return text(p.Category)
+	case "merchant_name":
+		return text(p.MerchantName)
+	case "city":
+		return text(&p.City)
+	case "valid_from":
+		return instant(p.ValidFrom)
+	case "valid_to":
+		return instant(p.ValidTo)
+	case "created_at":
+		return instant(&p.CreatedAt)
+	case "updated_at":
+		return instant(&p.UpdatedAt)
+	case api.SortDistance:
+		return ptr(fmt.Sprintf("%020.6f", store.DistanceKM(from.Lat, from.Lng, *p.Lat, *p.Lng)))
+	}
+	panic("no field " + field)
+}
+
+var catalogTests = []test{
+	{"a perk is read as it was imported, every field of it", func(f *fixture) {
+		want := fullPerk("full")
+		f.addPerks(want)
+		got, err := f.Perk(f.ctx, "full")
+		f.must(err)
+		f.equal("perk", got, want.Perk)
+	}},
+	{"what a perk lacks is null, not empty", func(f *fixture) {
+		want := perk("bare")
+		f.addPerks(want)
+		got, err := f.Perk(f.ctx, "bare")
+		f.must(err)
+		f.equal("perk", got, want.Perk)
+	}},
+	{"a perk that is not there is not found", func(f *fixture) {
+		_, err := f.Perk(f.ctx, "missing")
+		f.fails("read", err, api.CodeNotFound)
+	}},
+	{"ids differ by case", func(f *fixture) {
+		f.addPerks(perk("a"), perk("A"))
+		_, total := f.list(store.PerkQuery{})
+		f.equal("total", total, int64(2))
+	}},
+	{"times are kept to the microsecond, in UTC, whatever their zone", func(f *fixture) {
+		at := time.Date(2026, 1, 2, 3, 4, 5, 123_456_789, time.FixedZone("", 3600))
+		first, last := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+		f.addPerks(perk("p", created(at), from(first), to(last)))
+		got, err := f.Perk(f.ctx, "p")
+		f.must(err)
+		f.equal("created_at", got.CreatedAt, time.Date(2026, 1, 2, 2, 4, 5, 123_456_000, time.UTC))
+		f.equal("valid_from", *got.ValidFrom, first)
+		f.equal("valid_to", *got.ValidTo, last)
+	}},
+	{"hostile text is text", func(f *fixture) {
+		hostile := `'); DROP TABLE perks; --" OR "1"="1 % _ \ {} 👾`
+		f.addPerks(perk("p", title(hostile), city(hostile), category(hostile)))
+		f.finds("by city", store.PerkQuery{City: hostile}, "p")
+		f.finds("by category", store.PerkQuery{Category: hostile}, "p")
+		f.finds("by text", store.PerkQuery{Text: hostile}, "p")
+		f.finds("by a pattern", store.PerkQuery{City: "%"})
+	}},
+	{"there are no categories at first, and the list is not nil", func(f *fixture) {
+		categories, err := f.Categories(f.ctx)
+		f.must(err)
+		if categories == nil || len(categories) != 0 {
+			f.Errorf("got %#v, want an empty list", categories)
+		}
+	}},
+	{"categories come by folded name, then id", func(f *fixture) {
+		f.addCategories(api.Category{ID: "z", Name: "éclair"}, api.Category{ID: "c", Name: "apple"}, api.Category{ID: "b", Name: "Apple"},
+			api.Category{ID: "a", Name: "Zoo"}, api.Category{ID: "d", Name: "Banana"})
+		categories, err := f.Categories(f.ctx)
+		f.must(err)
+		f.equal("categories", categories, []api.Category{
+			{ID: "b", Name: "Apple"}, {ID: "c", Name: "apple"}, {ID: "d", Name: "Banana"}, {ID: "a", Name: "Zoo"}, {ID: "z", Name: "éclair"},
+		})
+	}},
+}

@@ -1,0 +1,310 @@
+package perks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
+)
+
+// Reasons why something cannot be done now.
+const (
+	noPerk      = "There is no perk here."
+	noMark      = "No perk is marked."
+	noFilter    = "There is no filter."
+	noList      = "The list is not there yet."
+	lastPage    = "This is the last page."
+	firstPage   = "This is the first page."
+	needsWindow = "The window is too narrow: it takes 100 columns."
+)
+
+// Offers is what can be done with the list, or with the filter while it is typed.
+func (s *Screen) Offers() []actions.Offer {
+	if s.typing {
+		submit := actions.If(actions.Submit, "").As("to the list")
+		if s.typedID() != "" {
+			submit = submit.As("open perk")
+		}
+		leave := actions.If(actions.Cancel, "").As("leave") // it keeps the filter
+		return append([]actions.Offer{submit, leave}, actions.Able(actions.NextField, actions.PreviousField)...)
+	}
+	perk, marked, filtered := "", "", ""
+	if len(s.shown) == 0 {
+		perk = noPerk
+	}
+	open := perk
+	if s.typedID() != "" {
+		open = ""
+	}
+	if len(s.marks) == 0 {
+		marked = noMark
+	}
+	if !s.isFilled() {
+		filtered = noFilter
+	}
+	preview := ""
+	if s.width < previewFrom {
+		preview = needsWindow
+	}
+	back, on := s.whyNoPage()
+	return append([]actions.Offer{
+		actions.If(actions.Open, open),
+		actions.If(actions.Filter, ""),
+		s.marks.Offer(s.whyNotCurrent()),
+		actions.If(actions.ClearFilter, filtered),
+		actions.If(actions.NextPage, on),
+		actions.If(actions.Mark, s.whyNoMark()),
+		actions.If(actions.Sort, ""),
+		actions.If(actions.CopyID, perk),
+		actions.If(actions.Category, ""),
+		actions.If(actions.SortReverse, ""),
+		actions.If(actions.Expired, ""),
+		actions.If(actions.ClearMarks, marked),
+		actions.If(actions.Preview, preview),
+		actions.If(actions.PreviewDown, s.whyNoPreview()),
+		actions.If(actions.PreviewUp, s.whyNoPreview()),
+		actions.If(actions.PreviousPage, back),
+		actions.If(actions.FirstPage, back),
+		actions.If(actions.LastPage, on),
+	}, widget.Moves()...)
+}
+
+// Do carries out an action. Categories that were asked for before are not waited for any more.
+func (s *Screen) Do(id actions.ID) tea.Cmd {
+	s.categoriesWait = false
+	switch id {
+	case actions.Filter:
+		return s.openFilter()
+	case actions.Submit:
+		if s.typedID() != "" {
+			return tea.Batch(s.leaveFilter(true), s.open())
+		}
+		return s.leaveFilter(true)
+	case actions.Cancel:
+		return s.leaveFilter(false)
+	case actions.ClearFilter:
+		return s.clearFilter()
+	case actions.Category:
+		return s.chooseCategory()
+	case actions.Sort:
+		return s.chooseOrder()
+	case actions.SortReverse:
+		return s.reverse()
+	case actions.Expired:
+		return s.toggleExpired()
+	case actions.Mark:
+		s.mark()
+	case actions.ClearMarks:
+		s.setMarks(nil)
+	case actions.Preview:
+		s.preview = !s.preview
+		s.arrange()
+	case actions.PreviewDown:
+		s.scrollPreview(1)
+	case actions.PreviewUp:
+		s.scrollPreview(-1)
+	case actions.Redeem:
+		return s.redeem()
+	case actions.Open:
+		return s.open()
+	case actions.CopyID:
+		return s.copyID()
+	case actions.NextPage:
+		return s.turn(s.here()+1, onFirst)
+	case actions.PreviousPage:
+		return s.turn(s.here()-1, onFirst)
+	case actions.FirstPage:
+		return s.turn(1, onFirst)
+	case actions.LastPage:
+		return s.turn(s.pages(), onFirst)
+	default:
+		return s.move(id)
+	}
+	return nil
+}
+
+// move moves the cursor; past the ends of the page it goes on to the next one or the one before.
+func (s *Screen) move(id actions.ID) tea.Cmd {
+	back, on := s.whyNoPage()
+	switch {
+	case s.isBusy(): // the page that is coming has not been seen: keys that were meant for this one do not skip it
+	case (id == actions.Down || id == actions.PageDown) && s.table.Cursor() >= len(s.rows)-1 && on == "":
+		return s.turn(s.here()+1, onFirst)
+	case (id == actions.Up || id == actions.PageUp) && s.table.Cursor() == 0 && back == "":
+		return s.turn(s.here()-1, onLast)
+	}
+	s.table.Do(id)
+	return nil
+}
+
+// here is the page from which others are counted: the one that is shown, or on its way.
+func (s *Screen) here() int64 {
+	if s.isBusy() {
+		return s.page
+	}
+	return s.list.Value.page.Meta.Page
+}
+
+func (s *Screen) turn(page int64, land landing) tea.Cmd {
+	return s.goTo(max(1, min(page, s.pages())), land)
+}
+
+// whyNoPage is why one cannot go back and on.
+func (s *Screen) whyNoPage() (back, on string) {
+	if !s.list.Has || s.list.Value.query != s.want {
+		return noList, noList
+	}
+	if s.here() <= 1 {
+		back = firstPage
+	}
+	if s.here() >= s.pages() {
+		on = lastPage
+	}
+	return back, on
+}
+
+// isFilled tells whether there is a filter, or text of one that could not be asked for.
+func (s *Screen) isFilled() bool {
+	for _, value := range s.form.Values() {
+		if value != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Screen) toggleExpired() tea.Cmd {
+	changed := s.want
+	changed.expired = !changed.expired
+	return s.ask(changed)
+}
+
+func (s *Screen) open() tea.Cmd {
+	if id := s.typedID(); id != "" {
+		return s.shell.Open(screen.ToPerk{ID: id})
+	}
+	perk, ok := s.current()
+	if !ok {
+		return nil
+	}
+	return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
+}
+
+func (s *Screen) copyID() tea.Cmd {
+	perk, ok := s.current()
+	if !ok {
+		return nil
+	}
+	desktop := s.shell.Desktop
+	return func() tea.Msg {
+		if err := desktop.Copy(perk.ID); err != nil {
+			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id could not be copied: ", err)}
+		}
+		return screen.Toast{Kind: screen.Done, Text: "The id " + display.Line(perk.ID) + " is on the clipboard."}
+	}
+}
+
+// maxMarks keeps what one redeem does within what a person can look through.
+const maxMarks = 100
+
+// mark marks the perk under the cursor, or clears its mark.
+func (s *Screen) mark() {
+	if perk, ok := s.current(); ok {
+		s.setMarks(s.marks.Toggled(perk))
+	}
+}
+
+func (s *Screen) setMarks(marks screen.Marks) {
+	s.marks = marks
+	for i := range s.rows {
+		s.rows[i].Marked = marks.Has(s.shown[i].ID)
+	}
+	s.table.SetRows(s.rows)
+}
+
+// whyNoMark is why the perk under the cursor cannot be marked.
+func (s *Screen) whyNoMark() string {
+	perk, ok := s.current()
+	if !ok {
+		return noPerk
+	}
+	if len(s.marks) >= maxMarks && !s.marks.Has(perk.ID) {
+		return fmt.Sprintf("At most %d perks can be marked. Redeem them first, or clear marks.", maxMarks)
+	}
+	return ""
+}
+
+// whyNotCurrent says why the service would refuse to redeem the perk under the cursor, to save the person the form. Its clock may
+// differ: in the end the service decides.
+func (s *Screen) whyNotCurrent() string {
+	perk, ok := s.current()
+	now := s.shell.Now()
+	switch {
+	case !ok:
+		return noPerk
+	case perk.ValidTo != nil && !perk.ValidTo.After(now):
+		return "It " + widget.Until(*perk.ValidTo, now) + "."
+	case perk.ValidFrom != nil && perk.ValidFrom.After(now):
+		return "It starts " + widget.In(*perk.ValidFrom, now) + "."
+	}
+	return ""
+}
+
+// redeem opens the redeeming of what is marked; of the perk under the cursor if nothing is.
+func (s *Screen) redeem() tea.Cmd {
+	var under *api.Perk
+	if perk, ok := s.current(); ok && s.whyNotCurrent() == "" {
+		under = &perk
+	}
+	return s.marks.Redeem(s.shell, s.shown, under, "")
+}
+
+// chooseCategory asks for one of the service's categories. They are loaded once.
+func (s *Screen) chooseCategory() tea.Cmd {
+	if s.categories.Has {
+		return s.pickCategory()
+	}
+	s.categoriesWait = true
+	if s.categories.Busy() {
+		return nil
+	}
+	return s.categories.Load(func(ctx context.Context, c *client.Client) ([]api.Category, error) { return c.Categories(ctx) })
+}
+
+func (s *Screen) arrivedCategories() tea.Cmd {
+	wait := s.categoriesWait
+	s.categoriesWait = false
+	switch {
+	case s.categories.Err != nil:
+		return screen.Tell(screen.Failure, "%s", screen.Sentence("The categories could not be loaded: ", s.categories.Err))
+	case wait && !s.typing:
+		return s.pickCategory()
+	}
+	return nil
+}
+
+func (s *Screen) pickCategory() tea.Cmd {
+	names := []string{""}
+	pick := screen.Pick{Title: "Category", Options: []string{"All categories"}}
+	for _, category := range s.categories.Value {
+		if s.want.category != "" && (strings.EqualFold(category.Name, s.want.category) || category.ID == s.want.category) {
+			pick.Current = len(names)
+		}
+		names = append(names, category.Name)
+		pick.Options = append(pick.Options, display.Line(category.Name))
+	}
+	pick.Then = func(index int) tea.Cmd {
+		changed := s.want
+		changed.category = names[index]
+		return s.ask(changed)
+	}
+	return s.shell.Post(pick)
+}

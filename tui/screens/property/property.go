@@ -1,0 +1,414 @@
+// Package property is one property: read, edited, deleted.
+//
+// It knows no other screen.
+package property
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
+)
+
+// Screen is the screen.
+type Screen struct {
+	shell         *screen.Shell
+	width, height int
+
+	id         int64 // 0 until one is chosen
+	remembered bool
+	record     *screen.Loader[version]
+	notes      []string // what has to be said above the property
+	scroll     scroll
+
+	stage   stage
+	formTop int   // the line on which the form begins
+	reveal  bool  // the conflict that is being decided has to come into sight
+	edit    *edit // nil while the property is only read
+
+	seen     bool // the comparison was seen to its end
+	unfolded bool // all lines of the comparison are shown
+
+	undo   *undo
+	drafts *drafts
+	sender *screen.Sender[saved]
+	looker *screen.Loader[version]
+
+	remover *screen.Sender[removed]
+	doomed  bool // a deletion was sent, and nobody knows how it ended
+	deleted bool
+}
+
+// stage is what the screen shows of a property.
+type stage int
+
+const (
+	reading   stage = iota // the property
+	filling                // the form
+	comparing              // what saving would change
+	merging                // what somebody else has changed
+)
+
+// New makes the screen.
+func New(shell *screen.Shell, route screen.ToProperty) *Screen {
+	s := &Screen{shell: shell, id: max(0, route.ID), drafts: draftsOf(shell, route.ID)}
+	s.renew()
+	return s
+}
+
+// renew gives up everything that was asked for.
+func (s *Screen) renew() {
+	s.record = screen.NewLoader[version](s.shell)
+	s.looker = screen.NewLoader[version](s.shell)
+	s.sender = screen.NewSender[saved](s.shell)
+	s.remover = screen.NewSender[removed](s.shell)
+}
+
+// Title names the property.
+func (s *Screen) Title() string {
+	switch {
+	case s.id == 0:
+		return "Property"
+	case s.edit != nil && s.edit.undoing:
+		return fmt.Sprintf("Undo in property %d", s.id)
+	case s.edit != nil:
+		return fmt.Sprintf("Edit property %d", s.id)
+	case s.record.Has:
+		return fmt.Sprintf("Property %d: %s", s.id, display.Line(s.record.Value.Property.Title))
+	}
+	return fmt.Sprintf("Property %d", s.id)
+}
+
+// Init begins to read the property, or asks which.
+func (s *Screen) Init() tea.Cmd {
+	switch {
+	case s.inSandbox():
+		return nil
+	case s.id == 0:
+		return s.ask()
+	}
+	return s.begin()
+}
+
+// begin reads the property, and what was kept of an edit.
+func (s *Screen) begin() tea.Cmd { return tea.Batch(s.record.Load(read(s.id)), s.drafts.find()) }
+
+// inSandbox keeps a change that was meant for the sandbox away from live data: the sandbox has no properties.
+func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
+
+// Resize sets the room. The conflict that is being decided stays in sight.
+func (s *Screen) Resize(width, height int) {
+	s.width, s.height = max(1, width), max(1, height)
+	if s.stage == merging {
+		s.scroll.top()
+		s.reveal = true
+	}
+}
+
+// Form returns the form while it is being filled in.
+func (s *Screen) Form() *widget.Form {
+	if s.stage == filling {
+		return s.edit.form
+	}
+	return nil
+}
+
+// Close gives up what is being read.
+func (s *Screen) Close() {
+	s.record.Cancel()
+	s.looker.Cancel()
+}
+
+// Unsaved says what would be lost.
+func (s *Screen) Unsaved() string {
+	switch {
+	case s.sender.Busy():
+		return fmt.Sprintf("Property %d is being saved; you would not see whether that works.", s.id)
+	case s.remover.Busy():
+		return fmt.Sprintf("Property %d is being deleted; you would not see whether that works.", s.id)
+	case s.edit == nil:
+		return ""
+	case s.edit.lost:
+		return fmt.Sprintf("It is not known yet whether the changes to property %d were saved.", s.id)
+	case s.edit.undoing:
+		return ""
+	}
+	if typed := typedNames(s.edit.typed()); len(typed) > 0 {
+		return fmt.Sprintf("The changes to property %d are not saved: %s.", s.id, words(typed))
+	}
+	return ""
+}
+
+func (s *Screen) isBusy() bool { return s.sender.Busy() || s.remover.Busy() }
+
+// show goes to a stage, from its top.
+func (s *Screen) show(to stage) {
+	s.stage = to
+	s.scroll, s.seen, s.unfolded = scroll{}, false, false
+	if s.edit != nil {
+		s.edit.drawn = drawn{}
+	}
+}
+
+// fill opens the form.
+func (s *Screen) fill(e *edit) {
+	s.edit, s.notes = e, nil
+	s.show(filling)
+}
+
+func (s *Screen) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// Keep keeps what was typed.
+func (s *Screen) Keep() tea.Cmd {
+	if s.drafts.dirty {
+		return s.keepDraft()
+	}
+	return s.drafts.last
+}
+
+// keepDraft writes the text of the form down, or drops what was written if nothing is changed any more.
+func (s *Screen) keepDraft() tea.Cmd {
+	if s.edit == nil || s.edit.form == nil {
+		return nil
+	}
+	return s.drafts.keep(s.edit.profile, s.edit.draft())
+}
+
+// viewRecord draws the property, or why there is none to be seen.
+func (s *Screen) viewRecord() string {
+	if mood, title, advice := s.standIn(); title != "" {
+		return widget.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
+	}
+	lines := s.head(s.remarks(), nil)
+	for _, text := range widget.Pairs(s.shell.Theme, s.width, facts(s.record.Value.Property)) {
+		lines = append(lines, line{asDrawn, text})
+	}
+	return s.scrolled(lines)
+}
+
+// standIn is what is said instead of the property; no title if it can be shown.
+func (s *Screen) standIn() (mood widget.Mood, title, advice string) {
+	switch {
+	case s.inSandbox():
+		return widget.Failure, "The sandbox has no properties.", "What you changed here would be the live one. Log in to the live service for it (" + s.key(actions.Login) + ")."
+	case s.deleted:
+		return widget.Empty, fmt.Sprintf("Property %d was deleted.", s.id), fmt.Sprintf("The operator of the service can bring it back: perksd property restore %d", s.id)
+	case s.id == 0:
+		return widget.Empty, "No property is open.", s.key(actions.Open) + " chooses one."
+	case s.record.Has:
+		return 0, "", ""
+	case s.record.Err != nil:
+		what, next := s.explain(s.record.Err)
+		return widget.Failure, fmt.Sprintf("Property %d cannot be shown. %s", s.id, what), next
+	}
+	return widget.Loading, fmt.Sprintf("Loading property %d ...", s.id), ""
+}
+
+// remarks is what has to be said above the property: what became of a change, and that what is shown is old.
+func (s *Screen) remarks() []string {
+	notes := append([]string(nil), s.notes...)
+	if s.remover.Busy() {
+		notes = append(notes, fmt.Sprintf("Property %d is being deleted ...", s.id))
+	}
+	if err := s.record.Err; err != nil {
+		what, next := s.explain(err)
+		notes = append(notes, what+" "+next, "What is shown was read "+widget.Age(s.shell.Now().Sub(s.record.At))+".")
+	}
+	return notes
+}
+
+// facts is everything about a property in words.
+func facts(p api.Property) []widget.Pair {
+	where := "(none)"
+	if p.Lat != nil || p.Lng != nil {
+		lat, lng := fieldNamed("lat"), fieldNamed("lng")
+		where = "latitude " + shown(lat, position(p.Lat)) + ", longitude " + shown(lng, position(p.Lng))
+	}
+	pairs := []widget.Pair{}
+	for _, f := range fields() {
+		switch f.name {
+		case "lat":
+			pairs = append(pairs, widget.Pair{Label: "Position", Value: where})
+			continue
+		case "lng":
+			continue
+		}
+		value := shown(f, textOf(p, f.name))
+		if f.lines {
+			value = strings.TrimRight(value, "\n")
+		}
+		pairs = append(pairs, widget.Pair{Label: f.caption(), Value: value})
+	}
+	return append(pairs, widget.Pair{Label: "Property id", Value: strconv.FormatInt(p.ID, 10)})
+}
+
+// Linear says all that View shows.
+func (s *Screen) Linear() string {
+	switch s.stage {
+	case filling:
+		return strings.Join(append(linearNotes(s.edit.notes), s.edit.form.Linear()), "\n")
+	case comparing:
+		s.seen = true // people who listen hear all of it
+		lines := append(linearNotes(s.edit.notes), s.compareIntro()...)
+		return strings.Join(lines, "\n") + "\n" + linearParts(s.edit.comparison())
+	case merging:
+		lines := append(append(linearNotes(s.edit.notes), s.mergeIntro()...), s.mergeStatus())
+		return strings.Join(lines, "\n") + "\n" + linearParts(s.edit.merge.parts(s.edit))
+	}
+	if mood, title, advice := s.standIn(); title != "" {
+		return widget.LinearNotice(mood, title, advice)
+	}
+	return strings.Join(append(linearNotes(s.remarks()), widget.LinearPairs(facts(s.record.Value.Property))...), "\n")
+}
+
+func linearNotes(notes []string) []string {
+	lines := make([]string, len(notes))
+	for i, note := range notes {
+		lines[i] = "Note: " + display.Line(note)
+	}
+	return lines
+}
+
+// kind is how properties are remembered.
+const kind = "property"
+
+// recent is the ids of the properties that were opened last.
+type recent struct {
+	screen *Screen
+	ids    []int64
+}
+
+// ask lets a person choose a property.
+func (s *Screen) ask() tea.Cmd {
+	memory, profile := s.shell.Memory, s.shell.Account.Profile
+	return func() tea.Msg {
+		var ids []int64
+		for _, text := range memory.Recent(profile, kind) {
+			if id, problem := parseID(text); problem == "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		return recent{s, ids}
+	}
+}
+
+// offer asks among the recent ones, or for an id if there are none.
+func (s *Screen) offer(ids []int64) tea.Cmd {
+	if len(ids) == 0 {
+		return s.shell.Post(s.prompt())
+	}
+	other := s.prompt()
+	options := make([]string, 0, len(ids)+1)
+	for _, id := range ids {
+		options = append(options, strconv.FormatInt(id, 10))
+	}
+	return s.shell.Post(screen.Pick{
+		Title:   "Which property?",
+		Options: append(options, "Another property ..."),
+		Other:   &other,
+		Left:    s.close,
+		Then: func(index int) tea.Cmd {
+			if index < len(ids) {
+				return s.open(ids[index])
+			}
+			return s.shell.Post(other)
+		},
+	})
+}
+
+func (s *Screen) prompt() screen.Prompt {
+	return screen.Prompt{
+		Title: "Open a property",
+		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(value string) string {
+			_, problem := parseID(value)
+			return problem
+		}},
+		Then: func(value string) tea.Cmd {
+			id, problem := parseID(value)
+			if problem != "" {
+				return screen.Tell(screen.Warning, "The id %s.", problem)
+			}
+			return s.open(id)
+		},
+		Left: s.close,
+	}
+}
+
+func parseID(text string) (id int64, problem string) {
+	id, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || id <= 0 {
+		return 0, "must be a whole number above 0"
+	}
+	return id, ""
+}
+
+// open shows a property that was chosen.
+func (s *Screen) open(id int64) tea.Cmd {
+	if s.id != 0 {
+		return nil
+	}
+	s.id = id
+	s.drafts = draftsOf(s.shell, id)
+	return s.begin()
+}
+
+// remember puts the property among the recent ones once it was read.
+func (s *Screen) remember() tea.Cmd {
+	if s.remembered {
+		return nil
+	}
+	s.remembered = true
+	memory, profile, id := s.shell.Memory, s.shell.Account.Profile, strconv.FormatInt(s.id, 10)
+	return func() tea.Msg {
+		if err := memory.Remember(profile, kind, id); err != nil {
+			return screen.Toast{Kind: screen.Warning, Text: screen.Sentence("The property cannot be put among the recent ones: ", err)}
+		}
+		return nil
+	}
+}
+
+// typeable is a text without what a form cannot hold: what steers a terminal or shows nothing.
+func typeable(f field, text string) string {
+	if !f.lines {
+		return display.Line(text)
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = display.Text(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// restored gives a text from a form the characters back that the form could not hold, in every line that was not touched.
+// was is the text that the form began with.
+func restored(f field, text, was string) string {
+	if text == typeable(f, was) {
+		return was
+	}
+	if !f.lines {
+		return text
+	}
+	originals := map[string][]string{}
+	for line := range strings.SplitSeq(was, "\n") {
+		shown := display.Text(line)
+		originals[shown] = append(originals[shown], line)
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if known := originals[line]; len(known) > 0 {
+			lines[i] = known[0]
+			originals[line] = known[1:]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
