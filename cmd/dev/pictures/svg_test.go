@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+// update is the flag that tuitest defines.
+var update = flag.Lookup("update")
 
 const (
 	red     = "\x1b[1;38;2;255;0;0m"
@@ -57,7 +58,7 @@ func wellFormed(t *testing.T, svg string) {
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if update.Value.String() == "true" {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
 		}
