@@ -1,0 +1,127 @@
+package display
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+const (
+	day   = 24 * time.Hour
+	month = 30 * day
+	year  = 365 * day
+)
+
+// Count writes a number with commas between the thousands.
+func Count[N int | int64](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Plural writes a number with the word for one or for many: "1 row", "2,000 rows".
+func Plural[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + many
+}
+
+// Duration writes how long something took or takes with its two largest units: "12s", "1m05s", "2h30m".
+func Duration(d time.Duration) string {
+	seconds := int64(d.Round(time.Second) / time.Second)
+	switch {
+	case seconds < 60:
+		return fmt.Sprintf("%ds", seconds)
+	case seconds < 3600:
+		return fmt.Sprintf("%dm%02ds", seconds/60, seconds%60)
+	}
+	return fmt.Sprintf("%dh%02dm", seconds/3600, seconds/60%60)
+}
+
+// Age says how long ago something was, roughly. What has not been yet, as clocks that are off have it, is just now.
+func Age(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return "just now"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return Count(int64(d/day)) + " days ago"
+}
+
+// Distance says how far a moment is from now in the largest unit that fits, rounded down: "in 3 days", "2 hours ago", "now".
+func Distance(at, now time.Time) string {
+	away := at.Sub(now)
+	far := away.Abs()
+	if far < time.Minute {
+		return "now"
+	}
+	text := ""
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{year, "year"}, {month, "month"}, {day, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
+		if far >= unit.length {
+			text = Plural(int64(far/unit.length), unit.name, unit.name+"s")
+			break
+		}
+	}
+	if away < 0 {
+		return text + " ago"
+	}
+	return "in " + text
+}
+
+// Instant writes a moment for people, in the zone of now.
+func Instant(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006 15:04") }
+
+// Day writes a day for people, in the zone of now.
+func Day(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006") }
+
+// Until says how long something can still be used, or since when it cannot: "3 days left", "5 hours left", "ended just
+// now", "ended today", "ended yesterday", "ended 2 days ago". Days are those of the calendar in the zone of now, however many
+// hours they have.
+func Until(end, now time.Time) string {
+	if end.After(now) {
+		return left(end, now) + " left"
+	}
+	if now.Sub(end) < time.Minute {
+		return "ended just now"
+	}
+	switch days := int64(wall(now, now).Truncate(day).Sub(wall(end, now).Truncate(day)) / day); days {
+	case 0:
+		return "ended today"
+	case 1:
+		return "ended yesterday"
+	default:
+		return "ended " + Plural(days, "day", "days") + " ago"
+	}
+}
+
+// In says how soon something begins: "in 3 days", "in 5 hours".
+func In(at, now time.Time) string { return "in " + left(at, now) }
+
+// left writes the time up to a moment, by what passes up to two days, and from then on by what clocks on the wall show.
+func left(at, now time.Time) string {
+	passes, shows := at.Sub(now), wall(at, now).Sub(wall(now, now))
+	switch {
+	case passes < time.Hour:
+		return Plural(max(1, int64(passes/time.Minute)), "minute", "minutes")
+	case passes < 2*day && shows < 2*day:
+		return Plural(int64(passes/time.Hour), "hour", "hours")
+	}
+	return Plural(max(2, int64(shows/day)), "day", "days")
+}
+
+// wall is a moment as a clock on a wall in the zone of now shows it, in a zone where every day has 24 hours.
+func wall(at, now time.Time) time.Time {
+	at = at.In(now.Location())
+	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), time.UTC)
+}

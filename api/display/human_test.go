@@ -1,0 +1,125 @@
+package display_test
+
+import (
+	"math"
+	"testing"
+	"time"
+	_ "time/tzdata" // machines without zones run this too
+
+	"example.com/perks/api/display"
+)
+
+func TestCountAndPlural(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 perks", 1: "1 perk", 2: "2 perks", 999: "999 perks", 1000: "1,000 perks", 12_345: "12,345 perks", 1_000_000: "1,000,000 perks",
+		-1: "-1 perks", -100: "-100 perks", -1000: "-1,000 perks", -100_000: "-100,000 perks",
+		math.MaxInt64: "9,223,372,036,854,775,807 perks", math.MinInt64: "-9,223,372,036,854,775,808 perks",
+	} {
+		if got := display.Plural(n, "perk", "perks"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                            "just now",
+		-5 * time.Hour:               "just now",
+		math.MinInt64:                "just now",
+		10*time.Second - 1:           "just now",
+		10 * time.Second:             "10 s ago",
+		59*time.Second + 999_999_999: "59 s ago",
+		time.Minute:                  "1 min ago",
+		time.Hour - 1:                "59 min ago",
+		time.Hour:                    "1 h ago",
+		48*time.Hour - 1:             "47 h ago",
+		48 * time.Hour:               "2 days ago",
+		5000 * 24 * time.Hour:        "5,000 days ago",
+		math.MaxInt64:                "106,751 days ago",
+	} {
+		if got := display.Age(d); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestIn(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	for at, want := range map[time.Time]string{
+		now.Add(time.Second):   "in 1 minute",
+		now.Add(5 * time.Hour): "in 5 hours",
+		now.AddDate(0, 0, 15):  "in 15 days",
+		now.AddDate(1, 0, 0):   "in 365 days",
+	} {
+		if got := display.In(at, now); got != want {
+			t.Errorf("%v: %q, not %q", at, got, want)
+		}
+	}
+}
+
+func TestUntil(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		0:                            "ended just now",
+		-59 * time.Second:            "ended just now",
+		-time.Minute:                 "ended today",
+		-12 * time.Hour:              "ended today",
+		-12*time.Hour - 1:            "ended yesterday",
+		-36 * time.Hour:              "ended yesterday",
+		-36*time.Hour - 1:            "ended 2 days ago",
+		-2000 * 24 * time.Hour:       "ended 2,000 days ago",
+		1:                            "1 minute left",
+		59 * time.Second:             "1 minute left",
+		time.Hour - 1:                "59 minutes left",
+		time.Hour:                    "1 hour left",
+		48*time.Hour - 1:             "47 hours left",
+		48 * time.Hour:               "2 days left",
+		3*24*time.Hour - time.Minute: "2 days left",
+		3 * 24 * time.Hour:           "3 days left",
+	} {
+		if got := display.Until(now.Add(d), now); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+	if got := display.Until(time.Time{}, now); got != "ended 106,751 days ago" {
+		t.Errorf("the year 1: %q", got)
+	}
+}
+
+func TestDaysAreThoseOfTheCalendar(t *testing.T) {
+	paris, err := time.LoadLocation("Europe/Paris")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In the night to 29 March 2026 clocks were set forward, and in that to 25 October back.
+	for _, test := range []struct {
+		now, end, want string
+	}{
+		{"2026-03-28 12:00", "2026-03-31 12:00", "3 days left"},
+		{"2026-03-28 12:00", "2026-03-30 12:00", "2 days left"},
+		{"2026-03-28 12:00", "2026-03-31 11:59", "2 days left"},
+		{"2026-03-31 12:00", "2026-03-28 12:00", "ended 3 days ago"},
+		{"2026-03-30 00:10", "2026-03-29 00:10", "ended yesterday"},
+		{"2026-03-29 23:59", "2026-03-29 00:00", "ended today"},
+		{"2026-10-24 12:00", "2026-10-26 12:00", "2 days left"},
+		{"2026-10-24 12:00", "2026-10-26 11:30", "2 days left"},
+		{"2026-10-24 12:00", "2026-10-27 12:00", "3 days left"},
+	} {
+		now, _ := time.ParseInLocation("2006-01-02 15:04", test.now, paris)
+		end, _ := time.ParseInLocation("2006-01-02 15:04", test.end, paris)
+		if got := display.Until(end.UTC(), now); got != test.want {
+			t.Errorf("at %s until %s: %q, want %q", test.now, test.end, got, test.want)
+		}
+	}
+}
+
+func TestMomentsAreWrittenInTheZoneOfNow(t *testing.T) {
+	tokyo := time.FixedZone("JST", 9*3600)
+	at, now := time.Date(2026, 12, 31, 20, 5, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, tokyo)
+	if got := display.Instant(at, now); got != "1 Jan 2027 05:05" {
+		t.Error(got)
+	}
+	if got := display.Day(at, now); got != "1 Jan 2027" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,81 @@
+package display_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"example.com/perks/api/display"
+)
+
+// What makes widths hard: wide, joined, combining, joining to what follows, turned around, steering, and not a character.
+var hard = []string{
+	"a", "b", " ", "  ", "-", ".", "漢", "字", "。", "（", "か", "한", "\u1100", "\u1161", family, japan, "🇯", "👍🏽", "🏽", "❤\ufe0f", "1\ufe0f\u20e3",
+	"\u0301", "e\u0301", "\u200d", "\ufe0f", "\u200b", "\u00ad", "\u0600", "ש", "م", "นี้", "क्ष", "\t", "\n", "\r", "\x00", "\x7f", "\u009b", "\x80",
+	"\xff", "\ufffd", red, "\x1b[1;48;2;1;2;3m", reset, "\x1b", "\x1b[", "\x1b[2J", "\x1b]8;;https://example.com\x07", "\x1b]8;;\x07", "\x1b]8;", "…",
+}
+
+func TestEveryMixtureFits(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	mixture := func(most int) string {
+		var line strings.Builder
+		for range random.IntN(most) {
+			line.WriteString(hard[random.IntN(len(hard))])
+		}
+		return line.String()
+	}
+	for range 3000 {
+		checkFits(t, mixture(30), mixture(6), random.IntN(24)-2, random.IntN(30)-5)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func FuzzFitting(f *testing.F) {
+	f.Add("two coffees for 漢字漢字。 one", "X漢", 5, 2)
+	for _, line := range hard {
+		f.Add(line+"x"+line+line, line, 3, 1)
+	}
+	f.Fuzz(func(t *testing.T, line, box string, width, x int) {
+		checkFits(t, line, box, width%120, x%120)
+	})
+}
+
+// checkFits holds every function of fitting against what it promises.
+func checkFits(t *testing.T, line, box string, width, x int) {
+	t.Helper()
+	room := max(0, width)
+	if got := display.Cut(line, width); display.Width(got) > room || strings.Contains(got, "\n") {
+		t.Errorf("Cut(%q, %d) = %q, %d wide", line, width, got, display.Width(got))
+	}
+	if got := display.Pad(line, width); display.Width(got) != room {
+		t.Errorf("Pad(%q, %d) = %q, %d wide", line, width, got, display.Width(got))
+	}
+	if got := display.PadLeft(line, width); display.Width(got) != room {
+		t.Errorf("PadLeft(%q, %d) = %q, %d wide", line, width, got, display.Width(got))
+	}
+	for _, wrapped := range display.Wrap(line, width) {
+		if display.Width(wrapped) > width || strings.Contains(wrapped, "\n") {
+			t.Errorf("Wrap(%q, %d) has %q, %d wide", line, width, wrapped, display.Width(wrapped))
+		}
+	}
+	if width > 1 && strings.Count(strings.Join(display.Wrap(line, width), ""), "漢") != strings.Count(line, "漢") {
+		t.Errorf("Wrap(%q, %d) = %q lost characters", line, width, display.Wrap(line, width))
+	}
+	cropped := strings.Split(display.Crop(line, width, 3), "\n")
+	for _, c := range cropped {
+		if len(cropped) != 3 || display.Width(c) > room {
+			t.Errorf("Crop(%q, %d, 3) = %q", line, width, cropped)
+		}
+	}
+	line, box = display.Cut(line, 100), display.Cut(box, 20)
+	over := display.Over(line, box, x, 0)
+	if got, most := display.Width(over), max(display.Width(line), max(0, x)+display.Width(box)); got > most {
+		t.Errorf("Over(%q, %q, %d) = %q is %d wide, more than %d", line, box, x, over, got, most)
+	}
+	if !utf8.ValidString(over) {
+		t.Errorf("Over(%q, %q, %d) = %q", line, box, x, over)
+	}
+}

@@ -1,0 +1,143 @@
+package display
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Wrap breaks a text into lines of at most the width: between words, and between characters of scripts that put no blanks
+// between words. Only a word that is longer than a line is broken elsewhere. Line feeds stay; blanks at the end of a line
+// go. Each line can be drawn by itself, because a style that goes on begins anew in it. A character wider than the width
+// becomes an ellipsis.
+func Wrap(text string, width int) []string {
+	if width <= 0 {
+		return nil
+	}
+	var lines []string
+	style := ""
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		paragraph = clean(paragraph)
+		if isASCII(paragraph) && len(paragraph) <= width && style == "" {
+			lines = append(lines, strings.TrimRight(paragraph, " "))
+			continue
+		}
+		lines, style = wrapParagraph(lines, style, pieces(paragraph, width), width)
+	}
+	return lines
+}
+
+// piece is what a line is made of: a character, or a sequence that styles.
+type piece struct {
+	text  string
+	width int
+}
+
+func (p piece) styles() bool { return p.text[0] == '\x1b' }
+
+func pieces(line string, width int) []piece {
+	all := make([]piece, 0, len(line))
+	for len(line) > 0 {
+		text, cells := First(line)
+		line = line[len(text):]
+		if cells > width {
+			text, cells = ellipsis, 1
+		}
+		all = append(all, piece{text, cells})
+	}
+	return all
+}
+
+// wrapParagraph appends the lines of a paragraph that begins in a style, and returns the style in which it ends.
+func wrapParagraph(lines []string, style string, all []piece, width int) ([]string, string) {
+	for {
+		first, end, next := fillLine(all, width)
+		var line strings.Builder
+		line.WriteString(style)
+		for i, p := range all[:end] {
+			if p.styles() {
+				style = styleAfter(style, p.text)
+			}
+			if p.styles() || i >= first {
+				line.WriteString(p.text)
+			}
+		}
+		if style != "" {
+			line.WriteString(resetStyle)
+		}
+		for _, p := range all[end:next] {
+			style = styleAfter(style, p.text)
+		}
+		lines = append(lines, line.String())
+		if all = all[next:]; len(all) == 0 {
+			return lines, style
+		}
+	}
+}
+
+// styleAfter adds an escape sequence to the styles that are in force. What is no style changes nothing.
+func styleAfter(style, sequence string) string {
+	switch {
+	case sequence == resetStyle || sequence == "\x1b[m":
+		return ""
+	case strings.HasPrefix(sequence, "\x1b[") && strings.HasSuffix(sequence, "m"):
+		return style + sequence
+	}
+	return style
+}
+
+// fillLine tells which pieces make the first line, and where the next one begins.
+func fillLine(all []piece, width int) (first, end, next int) {
+	at := 0                       // the width so far
+	before, blank := "", false    // the character before, and whether there are blanks since
+	breakEnd, breakNext := -1, -1 // where the line could have ended, and the next begun
+	for i, p := range all {
+		if p.styles() {
+			continue
+		}
+		if p.text == " " {
+			at++
+			blank = true
+			continue
+		}
+		switch {
+		case before == "" && at+p.width > width:
+			first, at = i, 0 // blanks that leave no room for a word
+		case before != "" && blank:
+			breakEnd, breakNext = end, i
+		case before != "" && breaksBetween(before, p.text):
+			breakEnd, breakNext = i, i
+		}
+		if at+p.width > width {
+			if breakEnd > first {
+				return first, breakEnd, breakNext
+			}
+			return first, i, i
+		}
+		at += p.width
+		before, blank = p.text, false
+		end = i + 1
+	}
+	return first, end, len(all)
+}
+
+const (
+	// Characters that begin no line: what closes, what ends a sentence, and what lengthens the sound before it.
+	beginsNoLine = "、。，．！？：；）」』】〉》〕］｝ー・…,.!?:;)]}%"
+	// Characters that end no line.
+	endsNoLine = "（「『【〈《〔［｛([{"
+)
+
+// breaksBetween tells whether a line can end between two characters that no blank parts.
+func breaksBetween(before, after string) bool {
+	if strings.Contains(beginsNoLine, after) || strings.Contains(endsNoLine, before) {
+		return false
+	}
+	letter, _ := utf8.DecodeRuneInString(after)
+	return isIdeographic(before) || isIdeographic(after) || before == "-" && unicode.IsLetter(letter)
+}
+
+func isIdeographic(character string) bool {
+	r, _ := utf8.DecodeRuneInString(character)
+	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || strings.ContainsRune(beginsNoLine+endsNoLine, r))
+}
