@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -64,12 +65,12 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 	if err == nil {
 		err = h.input.checkRows(h.checked)
 	}
-	s.Streams.Note("%s checked; no change was sent.", count(h.checked, "row"))
+	s.Streams.Note("%s checked; no change was sent.", display.Plural(h.checked, "row", "rows"))
 	if h.repeats.full.Load() {
 		s.Streams.Warn("The rows are about more than %d different records; repeats of the others were not looked for.", maxRepeats)
 	}
 	if err == nil && h.bad > 0 {
-		err = &command.RowsFailed{Message: fmt.Sprintf("%d of %s would fail.", h.bad, count(h.checked, "row"))}
+		err = &command.RowsFailed{Message: fmt.Sprintf("%d of %s would fail.", h.bad, display.Plural(h.checked, "row", "rows"))}
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -94,7 +95,7 @@ func (r *run) byCode() string {
 }
 
 func (s Summary) sentence() string {
-	text := fmt.Sprintf("%s: %d done", count(s.Rows, "row"), s.OK+s.Skipped)
+	text := fmt.Sprintf("%s: %d done", display.Plural(s.Rows, "row", "rows"), s.OK+s.Skipped)
 	if s.Skipped > 0 {
 		text += fmt.Sprintf(" (%d of them by an earlier run)", s.Skipped)
 	}
@@ -105,13 +106,6 @@ func (s Summary) sentence() string {
 		text += fmt.Sprintf(", %d unknown", s.Unknown)
 	}
 	return text + "."
-}
-
-func count(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // ending is the error that the command ends with: why the run stopped, or that some rows are not done.

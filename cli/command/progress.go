@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"example.com/perks/api/display"
 )
 
 // Counts is how many items there have been so far.
@@ -284,15 +286,15 @@ func (s status) parts() []part {
 	var parts []part
 	if s.total > 0 {
 		parts = append(parts, part{text: fmt.Sprintf("%3d%%", s.percent()), rank: 0})
-		parts = append(parts, part{text: grouped(s.Done) + "/" + grouped(s.total), rank: 2})
+		parts = append(parts, part{text: display.Count(s.Done) + "/" + display.Count(s.total), rank: 2})
 	} else {
-		parts = append(parts, part{text: grouped(s.Done), rank: 0})
+		parts = append(parts, part{text: display.Count(s.Done), rank: 0})
 	}
 	if s.Failed > 0 {
-		parts = append(parts, part{text: grouped(s.Failed) + " failed", rank: 1, alarm: true})
+		parts = append(parts, part{text: display.Count(s.Failed) + " failed", rank: 1, alarm: true})
 	}
 	if s.Unknown > 0 {
-		parts = append(parts, part{text: grouped(s.Unknown) + " unknown", rank: 3, alarm: true})
+		parts = append(parts, part{text: display.Count(s.Unknown) + " unknown", rank: 3, alarm: true})
 	}
 	if s.paced() {
 		parts = append(parts, part{text: s.perSecond(), rank: 5})
@@ -301,7 +303,7 @@ func (s status) parts() []part {
 		parts = append(parts, part{text: left, rank: 4})
 	}
 	if s.Skipped > 0 {
-		parts = append(parts, part{text: grouped(s.Skipped) + " skipped", rank: 6})
+		parts = append(parts, part{text: display.Count(s.Skipped) + " skipped", rank: 6})
 	}
 	return parts
 }
@@ -324,9 +326,9 @@ func (s status) bar(width int) string {
 // sentence returns what is told off a terminal.
 func (s status) sentence() string {
 	var text strings.Builder
-	text.WriteString(grouped(s.Done))
+	text.WriteString(display.Count(s.Done))
 	if s.total > 0 {
-		fmt.Fprintf(&text, " of %s", grouped(s.total))
+		fmt.Fprintf(&text, " of %s", display.Count(s.total))
 	}
 	text.WriteString(" done")
 	if s.total > 0 {
@@ -341,7 +343,7 @@ func (s status) sentence() string {
 		name   string
 	}{{s.Failed, "failed"}, {s.Unknown, "unknown"}, {s.Skipped, "skipped"}} {
 		if count.number > 0 {
-			fmt.Fprintf(&text, ", %s %s", grouped(count.number), count.name)
+			fmt.Fprintf(&text, ", %s %s", display.Count(count.number), count.name)
 		}
 	}
 	return text.String()
@@ -357,16 +359,16 @@ func (s status) perSecond() string {
 	if s.rate < 9.95 {
 		return strconv.FormatFloat(s.rate, 'f', 1, 64) + "/s"
 	}
-	return grouped(int64(s.rate+0.5)) + "/s"
+	return display.Count(int64(s.rate+0.5)) + "/s"
 }
 
 // left tells the time to go, or at the end the time that it took. "" is that nobody can know.
 func (s status) left() string {
 	switch {
 	case s.ended:
-		return "took " + brief(s.took)
+		return "took " + display.Duration(s.took)
 	case s.total == 0:
-		return brief(s.took)
+		return display.Duration(s.took)
 	case s.rate <= 0 || s.Done >= s.total:
 		return ""
 	}
@@ -374,26 +376,5 @@ func (s status) left() string {
 	if seconds > (1000 * time.Hour).Seconds() {
 		return ""
 	}
-	return brief(time.Duration(seconds*float64(time.Second))) + " left"
-}
-
-// brief writes a duration with its two largest units.
-func brief(d time.Duration) string {
-	seconds := int64(d.Round(time.Second) / time.Second)
-	switch {
-	case seconds < 60:
-		return fmt.Sprintf("%ds", seconds)
-	case seconds < 3600:
-		return fmt.Sprintf("%dm%02ds", seconds/60, seconds%60)
-	}
-	return fmt.Sprintf("%dh%02dm", seconds/3600, seconds/60%60)
-}
-
-// grouped writes a number with a comma between the thousands.
-func grouped(number int64) string {
-	digits := strconv.FormatInt(number, 10)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
+	return display.Duration(time.Duration(seconds*float64(time.Second))) + " left"
 }

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api/client"
@@ -237,11 +236,11 @@ func tell(s *command.Streams, findings iter.Seq2[finding, error]) error {
 		if f.Advice != "" {
 			lines = append(lines, wrap("-> "+f.Advice, textWidth(s))...)
 		}
-		outcome := runewidth.FillRight(f.Outcome, outcomeWidth)
+		outcome := display.Pad(f.Outcome, outcomeWidth)
 		if f.Outcome == failed || f.Outcome == warning {
 			outcome = s.Heading(outcome)
 		}
-		head := outcome + runewidth.FillRight(f.Check, checkWidth)
+		head := outcome + display.Pad(f.Check, checkWidth)
 		for _, line := range lines {
 			if _, err := fmt.Fprintln(s.Out, head+line); err != nil {
 				return err
@@ -267,7 +266,7 @@ func wrap(text string, width int) []string {
 		switch {
 		case lines[last] == "":
 			lines[last] = word
-		case width > 0 && runewidth.StringWidth(lines[last]+" "+word) > width:
+		case width > 0 && display.Width(lines[last]+" "+word) > width:
 			lines = append(lines, word)
 		default:
 			lines[last] += " " + word
@@ -294,14 +293,7 @@ func (x *examination) checkConfiguration(context.Context) finding {
 			return warn("Run chmod go-w "+each, "%s can be changed by other users of this computer, who could send your secret elsewhere.", each)
 		}
 	}
-	return fine("%s holds %s.", path, count(len(c.Profiles), "profile"))
-}
-
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fine("%s holds %s.", path, display.Plural(len(c.Profiles), "profile", "profiles"))
 }
 
 func (x *examination) checkProfile(context.Context) finding {

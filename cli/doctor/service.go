@@ -16,6 +16,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
@@ -255,7 +256,7 @@ func (x *examination) describe(s tls.ConnectionState) finding {
 	if x.connection.CACert != "" {
 		by = " Beside the system's certificates, those in " + x.connection.CACert + " are trusted."
 	}
-	found := fmt.Sprintf("%s; the certificate is valid until %s (%s left).%s", tls.VersionName(s.Version), day(leaf.NotAfter), count(int(left/(24*time.Hour)), "day"), by)
+	found := fmt.Sprintf("%s; the certificate is valid until %s (%s left).%s", tls.VersionName(s.Version), day(leaf.NotAfter), display.Plural(int(left/(24*time.Hour)), "day", "days"), by)
 	if left < soon {
 		return warn("The operator of the server should renew it", "%s", found)
 	}

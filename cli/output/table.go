@@ -2,13 +2,13 @@ package output
 
 import (
 	"bufio"
-	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/mattn/go-runewidth"
+	"github.com/charmbracelet/x/ansi"
 
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
@@ -77,7 +77,10 @@ func (e *tableEncoder) item(r record) error {
 // cell is what a field shows in a list. A program gets the moment itself.
 func (e *tableEncoder) cell(name, text string) string {
 	if moment, err := time.Parse(time.RFC3339, text); e.streams.OutTTY && e.times[name] && err == nil {
-		return shortTime(moment, e.now)
+		if moment.Sub(e.now).Abs() < 30*24*time.Hour { // a distance is easier to grasp than a date
+			return display.Distance(moment, e.now)
+		}
+		return moment.Local().Format(time.DateOnly)
 	}
 	return display.Line(text)
 }
@@ -131,17 +134,6 @@ func (e *tableEncoder) aligned(cells []string) error {
 	return err
 }
 
-// cut shortens a text to so many columns, and says so by an ellipsis where there is room for one.
-func cut(text string, columns int) string {
-	if runewidth.StringWidth(text) <= columns {
-		return text
-	}
-	if runewidth.StringWidth("…") >= columns {
-		return runewidth.Truncate(text, columns, "")
-	}
-	return runewidth.Truncate(text, columns, "…")
-}
-
 // enough is how many columns of the screen let a cell still tell something: a date, or the beginning of a title. A table
 // rather loses whole columns than has narrower ones.
 const enough = 10
@@ -161,7 +153,7 @@ func newFit(columns, least []string, rows [][]string, screen int) *fit {
 	for i := range columns {
 		width := 0
 		for _, cells := range rows {
-			width = max(width, runewidth.StringWidth(cells[i]))
+			width = max(width, display.Width(cells[i]))
 		}
 		f.kept, f.widths = append(f.kept, i), append(f.widths, width)
 	}
@@ -228,10 +220,18 @@ func (f *fit) pad(cells []string) []string {
 	for i, column := range f.kept {
 		padded[i] = cut(cells[column], f.widths[i])
 		if i < len(f.kept)-1 {
-			padded[i] = runewidth.FillRight(padded[i], f.widths[i])
+			padded[i] = display.Pad(padded[i], f.widths[i])
 		}
 	}
 	return padded
+}
+
+// cut shortens a text to so many columns. One column shows more by the first character than by an ellipsis.
+func cut(text string, columns int) string {
+	if columns == 1 {
+		return ansi.Truncate(text, columns, "")
+	}
+	return display.Cut(text, columns)
 }
 
 func total(widths []int) int {
@@ -251,7 +251,7 @@ func (e *tableEncoder) details(r record) []string {
 	fields := r.fields()
 	names := 0
 	for _, field := range fields {
-		names = max(names, runewidth.StringWidth(display.Line(field.name)))
+		names = max(names, display.Width(display.Line(field.name)))
 	}
 	screen := e.streams.Width
 	beside := screen <= 0 || screen >= names+len(gap)+legible
@@ -259,12 +259,16 @@ func (e *tableEncoder) details(r record) []string {
 	if !beside {
 		indent = strings.Repeat(" ", min(len(gap), screen/8))
 	}
+	room := screen - len(indent)
+	if screen <= 0 {
+		room = math.MaxInt
+	}
 	var lines []string
 	for _, field := range fields {
 		name := display.Line(field.name)
-		texts := wrap(e.detail(field), screen-len(indent))
+		texts := display.Wrap(e.detail(field), room)
 		if beside {
-			lines = append(lines, e.streams.Heading(runewidth.FillRight(name, names))+gap+texts[0])
+			lines = append(lines, e.streams.Heading(display.Pad(name, names))+gap+texts[0])
 			texts = texts[1:]
 		} else {
 			lines = append(lines, e.streams.Heading(cut(name, screen)))
@@ -279,80 +283,9 @@ func (e *tableEncoder) details(r record) []string {
 func (e *tableEncoder) detail(f field) string {
 	text := textOf(f.value)
 	if moment, err := time.Parse(time.RFC3339, text); e.times[f.name] && err == nil {
-		return longTime(moment, e.now)
+		return moment.Local().Format("2006-01-02 15:04 MST") + ", " + display.Distance(moment, e.now)
 	}
 	return strings.TrimRight(display.Text(text), "\n")
-}
-
-// wrap breaks a text into lines of so many columns, at blanks where it can. 0 or less is no limit, and there is always one
-// line.
-func wrap(text string, columns int) []string {
-	text = strings.ReplaceAll(text, "\t", " ")
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		for columns > 0 && runewidth.StringWidth(line) > columns {
-			head := runewidth.Truncate(line, columns, "")
-			if head == "" {
-				line = "" // a character that is wider than the screen
-				break
-			}
-			rest := line[len(head):]
-			if blank := strings.LastIndexByte(head, ' '); blank > 0 && !strings.HasPrefix(rest, " ") {
-				head, rest = head[:blank], line[blank:]
-			}
-			lines = append(lines, head)
-			line = strings.TrimLeft(rest, " ")
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-const (
-	day   = 24 * time.Hour
-	month = 30 * day
-	year  = 365 * day
-)
-
-// shortTime tells a moment in a list: as a distance while that is easier to grasp than a date.
-func shortTime(moment, now time.Time) string {
-	if moment.Sub(now).Abs() < month {
-		return distance(moment, now)
-	}
-	return moment.Local().Format(time.DateOnly)
-}
-
-// longTime tells a moment where there is room: date, time and distance.
-func longTime(moment, now time.Time) string {
-	return moment.Local().Format("2006-01-02 15:04 MST") + ", " + distance(moment, now)
-}
-
-// distance tells how far a moment is from now in the largest unit that fits, rounded down.
-func distance(moment, now time.Time) string {
-	away := moment.Sub(now)
-	var count time.Duration
-	var unit string
-	switch far := away.Abs(); {
-	case far < time.Minute:
-		return "now"
-	case far < time.Hour:
-		count, unit = far/time.Minute, "minute"
-	case far < day:
-		count, unit = far/time.Hour, "hour"
-	case far < month:
-		count, unit = far/day, "day"
-	case far < year:
-		count, unit = far/month, "month"
-	default:
-		count, unit = far/year, "year"
-	}
-	if count != 1 {
-		unit += "s"
-	}
-	if away < 0 {
-		return fmt.Sprintf("%d %s ago", count, unit)
-	}
-	return fmt.Sprintf("in %d %s", count, unit)
 }
 
 // moments are the fields of a type that hold a time.
