@@ -63,12 +63,17 @@ func (f *feed) take() *job {
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	for f.wanted() {
-		j, err := f.read()
-		if err != nil || j == nil {
-			f.end(err)
+		row, err, more := f.next()
+		if !more {
+			f.end(nil, false)
 			return nil
 		}
-		if f.claim(j) {
+		j, err := f.prep(row, err)
+		if err != nil {
+			f.end(err, false)
+			return nil
+		}
+		if j != nil && f.claim(j) {
 			return j
 		}
 	}
@@ -83,20 +88,6 @@ func (f *feed) wanted() bool {
 		f.changed.Wait()
 	}
 	return !f.ended
-}
-
-// read returns the next row that needs work, nil at the end of the input.
-func (f *feed) read() (*job, error) {
-	for {
-		row, err, more := f.next()
-		if !more {
-			return nil, nil
-		}
-		j, err := f.prep(row, err)
-		if err != nil || j != nil {
-			return j, err
-		}
-	}
 }
 
 // claim tells whether the row may be worked on now. Otherwise it waits behind the one that is.
@@ -140,18 +131,12 @@ func (f *feed) done(j *job) *job {
 	return nil
 }
 
-// halt lets no further rows out.
-func (f *feed) halt() {
+// end lets no further rows be read, and with halted none out that were.
+func (f *feed) end(err error, halted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ended, f.halted = true, true
-	f.changed.Broadcast()
-}
-
-func (f *feed) end(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.ended, f.err = true, err
+	f.ended, f.halted = true, f.halted || halted
+	f.err = cmp.Or(f.err, err)
 	f.changed.Broadcast()
 }
 
@@ -170,19 +155,12 @@ func (f *feed) drain() error {
 	return f.err
 }
 
-// verdict is what became of a row.
-type verdict struct {
-	result Result
-	none   bool // nothing was sent, and nothing is known that was not known before
-}
+// ok is the result of a row that is done.
+func ok(o Outcome) *Result { return &Result{Outcome: OK, Status: o.Status, ID: o.ID} }
 
-func ok(o Outcome) verdict {
-	return verdict{result: Result{Outcome: OK, Status: o.Status, ID: o.ID}}
-}
+func failedBy(err error) *Result { return failure(Failed, err, "") }
 
-func failedBy(err error) verdict { return verdict{result: failure(Failed, err)} }
-
-func unknownBy(err error) verdict { return verdict{result: failure(Unknown, err)} }
+func unknownBy(err error) *Result { return failure(Unknown, err, "") }
 
 const (
 	// grace is how long a server may go on with a request whose connection has broken.
@@ -191,20 +169,22 @@ const (
 	maxSends = 3
 )
 
-// carryOut does what a row asks for, once, whatever was tried before.
-func (r *run) carryOut(j *job) verdict {
+// carryOut does what a row asks for, once, whatever was tried before. It returns nil if nothing was sent and nothing is known
+// that was not known before.
+func (r *run) carryOut(j *job) *Result {
 	if j.invalid != nil {
-		v := failedBy(j.invalid)
-		v.result.Code = invalidRow
-		return v
+		return failure(Failed, j.invalid, invalidRow)
 	}
 	if row, doubtful := r.doubtAbout(j); doubtful {
-		return holdBack(j, row)
+		outcome := Failed
+		if j.sent { // that is still to be found out
+			outcome = Unknown
+		}
+		return failure(outcome, fmt.Errorf("not sent now, because nobody knows yet what became of line %d, which is about the same", row), heldBack)
 	}
 	if j.sent && !r.keysCount() {
-		v, settled := r.recall(j)
-		if settled {
-			return v
+		if result, settled := r.recall(j); settled {
+			return result
 		}
 	}
 	var lost error // of the attempt before, whose outcome is not known
@@ -231,18 +211,6 @@ func (r *run) carryOut(j *job) verdict {
 	}
 }
 
-// holdBack leaves a row alone that is about the same as an earlier one whose outcome is not known. If it may have been sent
-// before, that is still to be found out.
-func holdBack(j *job, behind int) verdict {
-	outcome := Failed
-	if j.sent {
-		outcome = Unknown
-	}
-	v := verdict{result: failure(outcome, fmt.Errorf("not sent now, because nobody knows yet what became of line %d, which is about the same", behind))}
-	v.result.Code = heldBack
-	return v
-}
-
 // doubtAbout returns the earlier row about the same subject whose outcome is not known. What comes behind it waits for a run
 // that finds out: sent now, it would be undone when that row is sent again.
 func (r *run) doubtAbout(j *job) (row int, doubtful bool) {
@@ -252,21 +220,12 @@ func (r *run) doubtAbout(j *job) (row int, doubtful bool) {
 	return row, doubtful && row != j.row
 }
 
-// doubt notes that nobody knows what became of a row.
-func (r *run) doubt(j *job) {
-	r.doubting.Lock()
-	defer r.doubting.Unlock()
-	if r.doubts == nil {
-		r.doubts = map[string]int{}
-	}
-	r.doubts[j.subject] = j.row
-}
-
-// recall finds out what became of a row that an earlier run may have sent. It is not settled if the row was not done, or if
-// sending it again under its key tells whether what was found is the row's.
-func (r *run) recall(j *job) (v verdict, settled bool) {
-	if !r.awaitQuiet() {
-		return verdict{none: true}, true
+// recall finds out what became of a row that an earlier run may have sent, once nothing can be on its way any more. It is not
+// settled if the row was not done, or if sending it again under its key tells whether what was found is the row's.
+func (r *run) recall(j *job) (result *Result, settled bool) {
+	quiet := r.lastSign().Add(grace).Sub(r.now())
+	if quiet > 0 && !r.away(min(quiet, grace)) { // more is a clock that was set back
+		return nil, true
 	}
 	outcome, done, err := r.look(j)
 	switch {
@@ -276,13 +235,7 @@ func (r *run) recall(j *job) (v verdict, settled bool) {
 	case done && !r.canConfirm():
 		return r.claim(outcome), true
 	}
-	return verdict{}, false
-}
-
-// awaitQuiet waits until nothing can be on its way that an earlier run sent.
-func (r *run) awaitQuiet() bool {
-	quiet := r.lastSign().Add(grace).Sub(r.now())
-	return quiet <= 0 || r.away(min(quiet, grace)) // more is a clock that was set back
+	return nil, false
 }
 
 // settle finds out what became of a row whose answer was lost: at once, and where nothing is to be seen once more after the
@@ -298,26 +251,22 @@ func (r *run) settle(j *job) (Outcome, bool, error) {
 	return r.look(j)
 }
 
-// look asks whether the row is done. Where what it names does not exist, it is not.
+// look asks whether the row is done since the first row of the batch can have been done at the earliest. Where the clock was
+// set back meanwhile, nobody knows when that was; doing nothing twice then matters more than telling an earlier redemption
+// apart. Where what the row names does not exist, it is not done.
 func (r *run) look(j *job) (Outcome, bool, error) {
-	outcome, done, err := j.task.Done(r.requests, r.since(j), r.results.taken)
+	since := r.began
+	if j.sent {
+		if since = r.batch.began(); since.After(r.now()) {
+			since = time.Time{}
+		}
+	}
+	outcome, done, err := j.task.Done(r.requests, since, r.results.taken)
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Stray {
 		return Outcome{}, false, nil
 	}
 	return outcome, done, err
-}
-
-// since is when the first row of the batch can have been done at the earliest. Where the clock was set back meanwhile, nobody
-// knows; doing nothing twice then matters more than telling an earlier redemption apart.
-func (r *run) since(j *job) time.Time {
-	if !j.sent {
-		return r.began
-	}
-	if began := r.batch.began(); !began.After(r.now()) {
-		return began
-	}
-	return time.Time{}
 }
 
 // away waits without keeping the seat, so that other rows go on. It returns false if the run ends meanwhile.
@@ -331,13 +280,13 @@ func (r *run) away(d time.Duration) bool {
 
 // refused is a row that the service refused, or that could not be sent. After an attempt whose outcome was not known, a
 // refusal may only mean that the attempt came through after all, and a failure to send says nothing of it.
-func (r *run) refused(j *job, err, lost error) verdict {
+func (r *run) refused(j *job, err, lost error) *Result {
 	if isAboutRun(err) {
 		r.stop(err)
 		if lost != nil {
 			return unknownBy(lost)
 		}
-		return verdict{none: true}
+		return nil
 	}
 	if lost == nil && !j.sent || client.KeyUnused(err) && r.keysCount() {
 		return failedBy(err)
@@ -357,32 +306,26 @@ func (r *run) refused(j *job, err, lost error) verdict {
 func (r *run) canConfirm() bool { return r.task.Shared && r.keysCount() }
 
 // claim takes what was found for a row for its own, unless it may be somebody else's.
-func (r *run) claim(found Outcome) verdict {
+func (r *run) claim(found Outcome) *Result {
 	if !r.task.Shared {
 		return ok(found)
 	}
-	v := unknownBy(fmt.Errorf("the reply was lost, and %s may be this row's or somebody else's. If nobody else does this work, run again with --assume-mine", found.ID))
-	v.result.Code = ambiguous
-	return v
+	return failure(Unknown, fmt.Errorf("the reply was lost, and %s may be this row's or somebody else's. "+
+		"If nobody else does this work, run again with --assume-mine", found.ID), ambiguous)
 }
 
 // isAboutRun tells whether an error would meet every row alike: the service is away, asks for a longer wait than there is
-// patience for, or does not let this client in.
+// patience for, or does not let this client in, or this computer has failed.
 func isAboutRun(err error) bool {
-	var (
-		unreachable *client.Unreachable
-		notLoggedIn *command.NotLoggedIn
-		refused     *client.Error
-	)
+	var refused *client.Error
 	switch {
-	case errors.As(err, &notLoggedIn), errors.As(err, &unreachable):
+	case errors.As(err, new(*command.NotLoggedIn)), errors.As(err, new(*client.Unreachable)):
 		return true
 	case errors.As(err, &refused):
 		return refused.Status == http.StatusUnauthorized || refused.Status == http.StatusTooManyRequests ||
 			refused.Status == http.StatusServiceUnavailable || refused.Code == api.CodeInsufficientScope
 	}
-	var local *api.Error
-	return !errors.As(err, &local) // a failure of this computer
+	return !errors.As(err, new(*api.Error))
 }
 
 // giveUpIfAway ends the run if not even reading works any more.

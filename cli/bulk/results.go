@@ -3,6 +3,7 @@ package bulk
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -333,10 +334,10 @@ const (
 	ambiguous  = "ambiguous"   // its reply was lost, and what was found may be somebody else's
 )
 
-// failure describes an error as the result of a row.
-func failure(outcome string, err error) Result {
+// failure describes an error as the result of a row. The code "" is that of the error.
+func failure(outcome string, err error, code string) *Result {
 	report := command.NewReport(err)
-	return Result{Outcome: outcome, Status: report.Status, Code: report.Code, Message: report.Sentence()}
+	return &Result{Outcome: outcome, Status: report.Status, Code: cmp.Or(code, report.Code), Message: report.Sentence()}
 }
 
 // line is the result as the file has it.

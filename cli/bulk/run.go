@@ -95,7 +95,7 @@ type run struct {
 
 func newRun(o Options, w Work, in *input, s *command.Streams) *run {
 	r := &run{
-		tally: tally{streams: s}, input: in, task: w, options: o, now: time.Now, wait: wait,
+		tally: tally{streams: s}, input: in, task: w, options: o, now: time.Now, wait: wait, doubts: map[string]int{},
 		seats: semaphore.NewWeighted(int64(o.Concurrency)), limit: rate.NewLimiter(rate.Inf, 1),
 	}
 	if o.Rate > 0 {
@@ -139,7 +139,7 @@ func (r *run) work(ctx context.Context) error {
 	}
 
 	r.feed = newFeed(rows.NewReader(r.input.from, r.input.format).Rows(), r.prepare)
-	defer context.AfterFunc(r.wanted, r.feed.halt)()
+	defer context.AfterFunc(r.wanted, func() { r.feed.end(nil, true) })()
 	for range r.options.Concurrency {
 		r.hire()
 	}
@@ -231,63 +231,40 @@ func (r *run) hire() {
 // workThrough takes a row first and a seat then: whoever waits for a row may wait for others to be done, and those need seats.
 func (r *run) workThrough() {
 	for j := r.feed.take(); j != nil; j = r.feed.take() {
-		if !r.sit() {
-			r.giveBack(j)
-			return
+		seated := r.seats.Acquire(r.wanted, 1) == nil
+		for ; j != nil; j = r.feed.done(j) {
+			if seated && r.limit.Wait(r.wanted) == nil {
+				r.finish(j, r.carryOut(j))
+			} // else no rows are wanted any more: it is given back as it is, with all that wait behind it
 		}
-		for j != nil {
-			r.finish(j, r.carryOut(j))
-			if j = r.feed.done(j); j != nil && !r.pace() {
-				r.giveBack(j)
-				j = nil
-			}
+		if seated {
+			r.seats.Release(1)
 		}
-		r.seats.Release(1)
 	}
 }
-
-// giveBack gives a row back as it is, with all that wait behind it: no rows are wanted any more.
-func (r *run) giveBack(j *job) {
-	for j != nil {
-		j = r.feed.done(j)
-	}
-}
-
-// sit waits for a seat, and until another row may begin. It returns false, without a seat, when no rows are wanted.
-func (r *run) sit() bool {
-	if r.seats.Acquire(r.wanted, 1) != nil {
-		return false
-	}
-	if !r.pace() {
-		r.seats.Release(1)
-		return false
-	}
-	return true
-}
-
-// pace keeps to --rate.
-func (r *run) pace() bool { return r.limit.Wait(r.wanted) == nil }
 
 // finish writes down what became of a row.
-func (r *run) finish(j *job, v verdict) {
-	if v.none {
+func (r *run) finish(j *job, result *Result) {
+	if result == nil {
 		return
 	}
-	v.result.Row, v.result.Key = j.row, j.key
-	if err := r.results.add(v.result, j.content); err != nil {
+	result.Row, result.Key = j.row, j.key
+	if err := r.results.add(*result, j.content); err != nil {
 		r.broken.Store(true)
 		r.stop(err)
 		return
 	}
-	if v.result.Outcome == Unknown {
-		r.doubt(j)
+	if result.Outcome == Unknown {
+		r.doubting.Lock()
+		r.doubts[j.subject] = j.row
+		r.doubting.Unlock()
 	}
-	if v.result.Outcome == Failed && v.result.Code != heldBack && r.rejects != nil {
-		if err := r.rejects.add(j, v.result.Message); err != nil {
+	if result.Outcome == Failed && result.Code != heldBack && r.rejects != nil {
+		if err := r.rejects.add(j, result.Message); err != nil {
 			r.stop(err)
 		}
 	}
-	if failures := r.count(v.result); r.options.MaxErrors > 0 && failures >= int64(r.options.MaxErrors) {
+	if failures := r.count(*result); r.options.MaxErrors > 0 && failures >= int64(r.options.MaxErrors) {
 		r.stop(errTooMany)
 	}
 }
