@@ -182,28 +182,26 @@ func openRejects(path string, format rows.Format) (*rejects, error) {
 func (r *rejects) add(j *job, reason string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var err error
-	switch {
-	case r.format == rows.JSONL && j.broken != nil:
-		err = r.object(nil, Unreadable, textOr(j.broken), ReasonColumn, reason)
-	case r.format == rows.JSONL:
-		err = r.object(j.raw.Object, ReasonColumn, reason)
-	case j.broken != nil:
-		err = r.brokenRow(j.broken, reason)
-	default:
-		err = r.row(j.raw, reason)
+	write := r.row
+	if r.format == rows.JSONL {
+		write = r.object
 	}
-	if err != nil {
+	if err := write(j, reason); err != nil {
 		return fmt.Errorf("write the rows that failed: %w", err)
 	}
 	return nil
 }
 
-// object writes an object with these texts as its last members, in place of any that are called so.
-func (r *rejects) object(object json.RawMessage, texts ...string) error {
+// object writes the object, or one with the line that is none, with the reason as its last member.
+func (r *rejects) object(j *job, reason string) error {
 	r.begun = true
 	r.out.WriteByte('{')
-	dec := json.NewDecoder(bytes.NewReader(object))
+	member := func(name string, value json.RawMessage) {
+		r.out.Write(quoted(name))
+		r.out.WriteByte(':')
+		r.out.Write(value)
+	}
+	dec := json.NewDecoder(bytes.NewReader(j.raw.Object))
 	_, _ = dec.Token() // the brace
 	for dec.More() {
 		name, err := dec.Token()
@@ -212,24 +210,17 @@ func (r *rejects) object(object json.RawMessage, texts ...string) error {
 			break // not reached: it was read once already
 		}
 		if name != ReasonColumn {
-			r.member(name.(string), value)
+			member(name.(string), value)
 			r.out.WriteByte(',')
 		}
 	}
-	for i := 0; i < len(texts); i += 2 {
-		if i > 0 {
-			r.out.WriteByte(',')
-		}
-		r.member(texts[i], quoted(texts[i+1]))
+	if j.broken != nil {
+		member(Unreadable, quoted(textOr(j.broken)))
+		r.out.WriteByte(',')
 	}
+	member(ReasonColumn, quoted(reason))
 	_, err := r.out.WriteString("}\n") // an earlier failure stays
 	return err
-}
-
-func (r *rejects) member(name string, value json.RawMessage) {
-	r.out.Write(quoted(name))
-	r.out.WriteByte(':')
-	r.out.Write(value)
 }
 
 func quoted(text string) json.RawMessage {
@@ -244,39 +235,34 @@ func textOr(broken *rows.RowError) string {
 	return string(broken.Text)
 }
 
-// row writes the cells, and the reason behind them.
-func (r *rejects) row(row rows.Row, reason string) error {
-	if err := r.header(row.Header); err != nil {
-		return err
+// row writes the cells, and the reason behind them. Of a row that could not be read it writes the text as it stands, with the
+// reason as one more cell in quotes: cells that were too few or too many stay so, and a quote that was wrong before is wrong
+// still, or ends at the reason's own, behind which text may not follow.
+func (r *rejects) row(j *job, reason string) error {
+	header := j.raw.Header
+	if j.broken != nil {
+		header = j.broken.Header
 	}
-	cells := slices.Clone(row.Cells)
-	if at := slices.Index(row.Header, ReasonColumn); at >= 0 {
-		cells = slices.Delete(cells, at, at+1)
+	if !r.begun {
+		r.begun = true
+		names := slices.DeleteFunc(slices.Clone(header), func(name string) bool { return name == ReasonColumn })
+		if err := r.cells.Write(append(names, ReasonColumn)); err != nil {
+			return err
+		}
 	}
-	return r.cells.Write(append(cells, reason))
-}
-
-func (r *rejects) header(names []string) error {
-	if r.begun {
-		return nil
-	}
-	r.begun = true
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == ReasonColumn })
-	return r.cells.Write(append(names, ReasonColumn))
-}
-
-// brokenRow writes the text as it stands, with the reason as one more cell in quotes: cells that were too few or too many stay
-// so, and a quote that was wrong before is wrong still, or ends at the reason's own, behind which text may not follow.
-func (r *rejects) brokenRow(broken *rows.RowError, reason string) error {
-	if err := r.header(broken.Header); err != nil {
-		return err
+	if j.broken == nil {
+		cells := slices.Clone(j.raw.Cells)
+		if at := slices.Index(header, ReasonColumn); at >= 0 {
+			cells = slices.Delete(cells, at, at+1)
+		}
+		return r.cells.Write(append(cells, reason))
 	}
 	if err := r.cells.Flush(); err != nil {
 		return err
 	}
-	text := textOr(broken)
-	last := len(broken.Header) - 1
-	if at := strings.LastIndex(text, `,"`); at >= 0 && last >= 0 && broken.Header[last] == ReasonColumn {
+	text := textOr(j.broken)
+	last := len(header) - 1
+	if at := strings.LastIndex(text, `,"`); at >= 0 && last >= 0 && header[last] == ReasonColumn {
 		text = text[:at] // the reason of the run before
 	}
 	_, err := fmt.Fprintf(r.out, "%s,\"%s\"\n", text, strings.ReplaceAll(reason, `"`, `""`))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,36 +38,26 @@ func openBooks(f Flags, out io.Writer, mark uint32, now time.Time) (*books, erro
 	if err != nil {
 		return nil, err
 	}
-	b := &books{journal: j}
-	if err := b.takeUp(path, mark, now); err != nil {
+	results, batch, found, err := openResults(path, j.left)
+	b := &books{journal: j, results: results}
+	switch {
+	case err != nil:
+	case j.left && found && batch != j.batch:
+		err = command.Usagef("%s and %s are of different runs. Name another file for the results: --results FILE", path, j.path)
+	default:
+		if j.left {
+			batch = j.batch
+		} else if !found {
+			batch = newBatch(now, mark)
+		}
+		b.batch = batch
+		err = batch.checkMark(mark, path)
+	}
+	if err != nil {
 		return nil, errors.Join(err, b.abandon())
 	}
 	return b, nil
 }
-
-func (b *books) takeUp(path string, mark uint32, now time.Time) error {
-	results, batch, found, err := openResults(path, b.journal.left)
-	if err != nil {
-		return err
-	}
-	b.results = results
-	switch {
-	case b.journal.left && found && batch != b.journal.batch:
-		return command.Usagef("%s and %s are of different runs. Name another file for the results: --results FILE", path, b.journal.path)
-	case b.journal.left:
-		batch = b.journal.batch
-	case !found:
-		batch = newBatch(now, mark)
-	}
-	if err := batch.checkMark(mark, path); err != nil {
-		return err
-	}
-	b.batch = batch
-	return nil
-}
-
-// begin notes that the run is at work.
-func (b *books) begin(rows int64, sum uint64) error { return b.journal.begin(b.batch, rows, sum) }
 
 // close ends a run in good order, or as good as it can.
 func (b *books) close() error {
@@ -212,8 +203,7 @@ func (l *ledger) set(row int, state uint64, content uint32) {
 	if l.chunks[at] == nil {
 		l.chunks[at] = &chunk{}
 	}
-	l.chunks[at].state[row%chunkSize] = state
-	l.chunks[at].content[row%chunkSize] = content
+	l.chunks[at].state[row%chunkSize], l.chunks[at].content[row%chunkSize] = state, content
 }
 
 func (l *ledger) get(row int) (state uint64, content uint32) {
@@ -228,15 +218,5 @@ func (l *ledger) get(row int) (state uint64, content uint32) {
 // was lost, and a million rows take a millisecond.
 func (l *ledger) holds(id string) bool {
 	sum := l.sum(id)
-	for _, c := range l.chunks {
-		if c == nil {
-			continue
-		}
-		for _, state := range c.state {
-			if state == sum {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.chunks, func(c *chunk) bool { return c != nil && slices.Contains(c.state[:], sum) })
 }

@@ -26,8 +26,11 @@ type Prediction struct {
 // rehearsal predicts what would become of every row, and changes nothing: neither at the service nor in the files of a run.
 type rehearsal struct {
 	*run
-	repeats repeats
-	coming  chan chan answer // of the rows that are being checked, in their order
+	coming chan chan answer // of the rows that are being checked, in their order
+
+	seed   maphash.Seed
+	lines  map[uint64]uint32 // the first line about each subject, by a sum of it
+	forgot atomic.Bool       // subjects beyond maxRepeats; read while a row may still be noted
 
 	checked, bad int64
 }
@@ -43,7 +46,7 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 	if err != nil {
 		return err
 	}
-	h := &rehearsal{run: r, coming: make(chan chan answer, r.options.Concurrency-1)}
+	h := &rehearsal{run: r, coming: make(chan chan answer, r.options.Concurrency-1), seed: maphash.MakeSeed(), lines: map[uint64]uint32{}}
 	r.books = &books{journal: &journal{}}
 	if r.results, err = peekResults(r.options.Flags, s.Streams.Out, mark); err != nil {
 		return err
@@ -66,7 +69,7 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 		err = h.input.checkRows(h.checked)
 	}
 	s.Streams.Note("%s checked; no change was sent.", display.Plural(h.checked, "row", "rows"))
-	if h.repeats.full.Load() {
+	if h.forgot.Load() {
 		s.Streams.Warn("The rows are about more than %d different records; repeats of the others were not looked for.", maxRepeats)
 	}
 	if err == nil && h.bad > 0 {
@@ -75,7 +78,7 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 	return err
 }
 
-// gcOfRehearsal keeps the garbage small beside what repeats remembers.
+// gcOfRehearsal keeps the garbage small beside the lines that are remembered.
 const gcOfRehearsal = 25
 
 // tell says in sentences which rows would fail, and what the others would change.
@@ -97,33 +100,26 @@ func (h *rehearsal) tell(ctx context.Context) error {
 func (h *rehearsal) predictions(ctx context.Context) iter.Seq2[Prediction, error] {
 	return func(yield func(Prediction, error) bool) {
 		for h.options.MaxErrors == 0 || h.bad < int64(h.options.MaxErrors) {
-			a, more := h.next(ctx)
-			if !more {
-				return
+			var a answer
+			select {
+			case <-ctx.Done(): // an input that stays silent does not keep a person who interrupts
+				a.err = ctx.Err()
+			case coming, more := <-h.coming:
+				if !more {
+					return
+				}
+				a = <-coming // a check ends with its context
 			}
 			if a.err == nil {
 				h.checked++
-			}
-			if a.err == nil && a.Outcome != session.WouldWork {
-				h.bad++
+				if a.Outcome != session.WouldWork {
+					h.bad++
+				}
 			}
 			if !yield(a.Prediction, a.err) || a.err != nil {
 				return
 			}
 		}
-	}
-}
-
-// next waits for the next row. An input that stays silent does not keep a person who interrupts.
-func (h *rehearsal) next(ctx context.Context) (answer, bool) {
-	select {
-	case <-ctx.Done():
-		return answer{err: ctx.Err()}, true
-	case coming, more := <-h.coming:
-		if !more {
-			return answer{}, false
-		}
-		return <-coming, true // a check ends with its context
 	}
 }
 
@@ -148,7 +144,17 @@ func (h *rehearsal) readAll(ctx context.Context) {
 			promise <- known
 			continue
 		}
-		go func() { promise <- check(ctx, task, row.Line, before) }()
+		go func() {
+			message, changes, err := task.Check(ctx)
+			if err != nil && (errors.Is(err, context.Canceled) || isAboutRun(err)) {
+				promise <- answer{err: err}
+				return
+			}
+			if before > 0 {
+				message += fmt.Sprintf(" Line %d, about the same record, comes first.", before)
+			}
+			promise <- predicted(row.Line, message, changes, err)
+		}()
 	}
 }
 
@@ -166,7 +172,7 @@ func (h *rehearsal) prepare(row rows.Row, err error) (known answer, task Task, b
 		a.Outcome, a.Code = session.WouldFail, invalidRow
 		return a, nil, 0
 	}
-	if before = h.repeats.note(j.task.Subject(), j.row); before > 0 {
+	if before = h.note(j.task.Subject(), j.row); before > 0 {
 		if err := j.task.After(before); err != nil {
 			return predicted(j.row, "", nil, err), nil, 0
 		}
@@ -174,45 +180,23 @@ func (h *rehearsal) prepare(row rows.Row, err error) (known answer, task Task, b
 	return answer{}, j.task, before
 }
 
-// check asks the service about a row.
-func check(ctx context.Context, task Task, line, before int) answer {
-	message, changes, err := task.Check(ctx)
-	if err != nil && (errors.Is(err, context.Canceled) || isAboutRun(err)) {
-		return answer{err: err}
-	}
-	if before > 0 {
-		message += fmt.Sprintf(" Line %d, about the same record, comes first.", before)
-	}
-	return predicted(line, message, changes, err)
-}
-
 func predicted(line int, message string, changes []session.Change, err error) answer {
 	return answer{Prediction: Prediction{line, session.ForecastOf(message, changes, err)}}
 }
 
-// repeats remembers what rows are about, so that a row about the same as one before it is known.
-type repeats struct {
-	seed  maphash.Seed
-	lines map[uint64]uint32 // by a sum of the subject
-	full  atomic.Bool       // read while a row may still be noted
-}
-
-// maxRepeats bounds what is remembered, at about 40 bytes each.
+// maxRepeats bounds what is remembered of subjects, at about 40 bytes each.
 const maxRepeats = 1 << 20
 
 // note returns the line of an earlier row about the subject, 0 if there is none.
-func (r *repeats) note(subject string, line int) (before int) {
-	if r.lines == nil {
-		r.seed, r.lines = maphash.MakeSeed(), map[uint64]uint32{}
-	}
-	sum := maphash.String(r.seed, subject)
-	if before, again := r.lines[sum]; again {
+func (h *rehearsal) note(subject string, line int) (before int) {
+	sum := maphash.String(h.seed, subject)
+	if before, again := h.lines[sum]; again {
 		return int(before)
 	}
-	if len(r.lines) == maxRepeats {
-		r.full.Store(true)
+	if len(h.lines) == maxRepeats {
+		h.forgot.Store(true)
 	} else {
-		r.lines[sum] = uint32(line) // #nosec G115 -- no input has four thousand million lines
+		h.lines[sum] = uint32(line) // #nosec G115 -- no input has four thousand million lines
 	}
 	return 0
 }

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,33 +34,24 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 	if r.rejects != nil {
 		err = errors.Join(err, r.rejects.finish(r.partial))
 	}
-	summary := r.summary()
+	r.mu.Lock()
+	summary := Summary{
+		Rows: r.counts.Done, OK: r.counts.OK, Failed: r.counts.Failed, Unknown: r.counts.Unknown, Skipped: r.counts.Skipped,
+		Results: r.results.path,
+	}
+	r.mu.Unlock()
 	r.tell(summary)
 	if !errors.Is(cause, context.Canceled) && r.results.file != nil {
-		err = errors.Join(err, print(ctx, s, summary))
+		printer, printErr := output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
+		if printErr == nil {
+			printErr = printer.Done(ctx, summary)
+		}
+		err = errors.Join(err, printErr)
 	}
 	if err != nil {
 		return errors.Join(err, cause)
 	}
 	return r.ending(s, summary, cause)
-}
-
-// print writes the summary for programs. People have been told in sentences.
-func print(ctx context.Context, s *session.Session, summary Summary) error {
-	printer, err := output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
-	if err != nil {
-		return err
-	}
-	return printer.Done(ctx, summary)
-}
-
-func (r *run) summary() Summary {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return Summary{
-		Rows: r.counts.Done, OK: r.counts.OK, Failed: r.counts.Failed, Unknown: r.counts.Unknown, Skipped: r.counts.Skipped,
-		Results: r.results.path,
-	}
 }
 
 // tell says what the run came to, and shows the first rows that are not done.
@@ -83,10 +75,7 @@ var outcomeWords = map[string]string{Failed: "failed", Unknown: "may have been d
 
 func (r *run) byCode() string {
 	codes := slices.SortedFunc(maps.Keys(r.codes), func(a, b string) int {
-		if r.codes[a] != r.codes[b] {
-			return int(r.codes[b] - r.codes[a])
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(r.codes[b], r.codes[a]), cmp.Compare(a, b))
 	})
 	for i, code := range codes {
 		codes[i] = fmt.Sprintf("%d %s", r.codes[code], code)
@@ -186,9 +175,6 @@ func (t *tally) count(r Result) (failures int64) {
 		t.counts.Unknown++
 	}
 	if r.Outcome != OK {
-		if t.codes == nil {
-			t.codes = map[string]int64{}
-		}
 		t.codes[r.Code]++
 		if len(t.shown) < maxShown {
 			t.shown = append(t.shown, r)

@@ -108,10 +108,11 @@ func eachLine(from io.Reader, f func(number int, line []byte) error) error {
 		switch {
 		case errors.Is(err, io.EOF) && number == 1 && !bytes.HasPrefix(resultStart, line) && !bytes.HasPrefix(line, resultStart):
 			return f(number, line) // a file of something else, which must not be cut
-		case errors.Is(err, io.EOF) && isWhole(line):
-			return f(number, line) // an editor took the line end
 		case errors.Is(err, io.EOF):
-			return nil
+			if _, _, _, err := parseResult(line); err != nil {
+				return nil // what is written half is no JSON
+			}
+			return f(number, line) // an editor took the line end
 		case err != nil:
 			return fmt.Errorf("read the results: %w", err)
 		}
@@ -121,12 +122,6 @@ func eachLine(from io.Reader, f func(number int, line []byte) error) error {
 	}
 }
 
-// isWhole tells whether a line without its end lacks nothing else: what is written half is no JSON.
-func isWhole(line []byte) bool {
-	_, _, _, err := parseResult(line)
-	return err == nil
-}
-
 // note counts a line and keeps what it says.
 func (r *results) note(result Result, content uint32) {
 	if before, _ := r.ledger.get(result.Row); before == untried {
@@ -134,12 +129,19 @@ func (r *results) note(result Result, content uint32) {
 	}
 	r.lines++
 	r.highest = max(r.highest, result.Row)
-	r.ledger.set(result.Row, r.ledger.state(result), content)
+	state := unknown
+	switch result.Outcome {
+	case OK:
+		state = r.ledger.sum(result.ID)
+	case Failed:
+		state = failed
+	}
+	r.ledger.set(result.Row, state, content)
 }
 
 // add writes a row's result, in one write.
 func (r *results) add(result Result, content uint32) error {
-	line, err := result.line()
+	line, err := json.Marshal(result)
 	if err != nil {
 		return err
 	}
@@ -147,7 +149,7 @@ func (r *results) add(result Result, content uint32) error {
 	defer r.mu.Unlock()
 	r.note(result, content)
 	if r.broken == nil {
-		_, r.broken = r.out.Write(line)
+		_, r.broken = r.out.Write(append(line, '\n'))
 	}
 	if r.broken != nil { // behind half a line no other may come
 		return fmt.Errorf("write the results: %w", r.broken)
@@ -226,7 +228,7 @@ func (r *results) tidy() (err error) {
 	}
 	err = eachLine(r.file, func(number int, line []byte) error {
 		result, _, _, err := parseResult(line)
-		if err == nil && last.is(result.Row, number) {
+		if err == nil && last[result.Row] == uint32(number) { // #nosec G115 -- as in lastLines
 			_, err = out.Write(line)
 			return err
 		}
@@ -247,8 +249,8 @@ func (r *results) tidy() (err error) {
 }
 
 // lastLines finds the last line of each row. It reuses nothing of the ledger: that says what a row came to, not where.
-func (r *results) lastLines() (lastLines, error) {
-	last := make(lastLines, r.highest+1)
+func (r *results) lastLines() ([]uint32, error) {
+	last := make([]uint32, r.highest+1)
 	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -269,10 +271,6 @@ func (r *results) pardon(err error) error {
 	}
 	return err
 }
-
-type lastLines []uint32
-
-func (l lastLines) is(row, number int) bool { return l[row] == uint32(number) } // #nosec G115 -- as above
 
 // syncFolder makes a file's name last.
 func syncFolder(path string) error {
@@ -340,12 +338,6 @@ func failure(outcome string, err error, code string) *Result {
 	return &Result{Outcome: outcome, Status: report.Status, Code: cmp.Or(code, report.Code), Message: report.Sentence()}
 }
 
-// line is the result as the file has it.
-func (r Result) line() ([]byte, error) {
-	text, err := json.Marshal(r)
-	return append(text, '\n'), err
-}
-
 var errNoResult = errors.New("is not a result of perksctl")
 
 // parseResult reads a line of the results, and the batch and the row's content that its key names.
@@ -362,15 +354,4 @@ func parseResult(line []byte) (r Result, b batch, content uint32, err error) {
 		return r, b, content, nil
 	}
 	return r, b, 0, fmt.Errorf("%w: %q is not an outcome", errNoResult, r.Outcome)
-}
-
-// state is what the ledger keeps of the result.
-func (l *ledger) state(r Result) uint64 {
-	switch r.Outcome {
-	case OK:
-		return l.sum(r.ID)
-	case Failed:
-		return failed
-	}
-	return unknown
 }

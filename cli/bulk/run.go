@@ -95,7 +95,7 @@ type run struct {
 
 func newRun(o Options, w Work, in *input, s *command.Streams) *run {
 	r := &run{
-		tally: tally{streams: s}, input: in, task: w, options: o, now: time.Now, wait: wait, doubts: map[string]int{},
+		tally: tally{streams: s, codes: map[string]int64{}}, input: in, task: w, options: o, now: time.Now, wait: wait, doubts: map[string]int{},
 		seats: semaphore.NewWeighted(int64(o.Concurrency)), limit: rate.NewLimiter(rate.Inf, 1),
 	}
 	if o.Rate > 0 {
@@ -124,7 +124,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return r.books.begin(r.total, sum)
+	return r.journal.begin(r.batch, r.total, sum)
 }
 
 // work carries out the rows. The error is about the run, not about rows.
