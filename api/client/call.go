@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -40,13 +41,11 @@ func (c call) changes() bool { return !safe(c.method) && !c.harmless }
 // withJSON gives the call a JSON body. It leaves < > & as they are: escaped they are six times as long, and metadata has
 // a longest length.
 func (c call) withJSON(body any) (call, error) {
-	var encoded bytes.Buffer
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
+	encoded, err := api.EncodeJSON(body)
+	if err != nil {
 		return c, fmt.Errorf("encode the request: %w", err)
 	}
-	c.body = bytes.TrimRight(encoded.Bytes(), "\n")
+	c.body = encoded
 	return c.withHeader("Content-Type", "application/json"), nil
 }
 
@@ -55,19 +54,22 @@ func (c call) withHeader(name, value string) call {
 	if value == "" {
 		return c
 	}
-	header := map[string]string{name: value}
-	for other, value := range c.header {
-		header[other] = value
+	c.header = maps.Clone(c.header)
+	if c.header == nil {
+		c.header = map[string]string{}
 	}
-	c.header = header
+	c.header[name] = value
 	return c
 }
 
 // send makes the request and returns a successful answer. Everything else is an *Error, an *Unreachable, or what the
 // TokenSource failed with.
 func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
-	ctx, cancel := c.bound(ctx)
-	defer cancel()
+	if !c.deadline.IsZero() { // the timeout is retry's, because waits between attempts do not count
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, c.deadline)
+		defer cancel()
+	}
 	e := &effort{harmless: call.harmless}
 	res, err := c.execute(withEffort(ctx, e), call)
 	if err != nil {

@@ -7,7 +7,7 @@
 package client
 
 import (
-	"context"
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -67,7 +67,7 @@ func New(config Config) (*Client, error) {
 	}
 	c := &Client{base: base, address: base.String(), sandbox: config.Sandbox, retry: newRetry(config), deadline: config.Deadline}
 	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base, c.retry), CheckRedirect: c.redirect}).
-		SetHeader("User-Agent", config.userAgent()).
+		SetHeader("User-Agent", cmp.Or(config.UserAgent, "perks-client")).
 		SetHeader("Accept", "application/json, application/problem+json")
 	return c, nil
 }
@@ -97,13 +97,6 @@ func (c *Client) Until(deadline time.Time) *Client {
 	return &until
 }
 
-func (config Config) userAgent() string {
-	if config.UserAgent == "" {
-		return "perks-client"
-	}
-	return config.UserAgent
-}
-
 // redirect lets a read follow a redirect within the server that was asked. A change is never sent to a second address, and
 // no request leaves the server that the caller named: the redirect itself then becomes the error.
 func (c *Client) redirect(next *http.Request, via []*http.Request) error {
@@ -114,14 +107,6 @@ func (c *Client) redirect(next *http.Request, via []*http.Request) error {
 		return fmt.Errorf("%s redirects more than %d times", c.base.Host, maxRedirects)
 	}
 	return nil
-}
-
-// bound applies the deadline. The timeout is retry's, because waits between attempts do not count.
-func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.deadline.IsZero() {
-		return ctx, func() {}
-	}
-	return context.WithDeadline(ctx, c.deadline)
 }
 
 // perksPath returns the path of a perks endpoint, relative to the base address.

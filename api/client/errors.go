@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -80,10 +82,7 @@ func (u *Unreachable) Error() string {
 }
 
 // Reason says why no answer came, in words that follow a colon.
-func (u *Unreachable) Reason() string {
-	why, _ := explain(u.Err)
-	return why
-}
+func (u *Unreachable) Reason() string { return reason(u.Err) }
 
 // Advice says what may help, as a sentence; "" where nothing is known to.
 func (u *Unreachable) Advice() string {
@@ -136,45 +135,33 @@ func withoutURL(err error) error {
 	return err
 }
 
-// codeOfStatus says what an answer without a code most likely means.
-func codeOfStatus(status int) api.Code {
-	switch status {
-	case http.StatusBadRequest:
-		return api.CodeInvalidJSON
-	case http.StatusUnauthorized:
-		return api.CodeInvalidToken
-	case http.StatusForbidden:
-		return api.CodeForbidden
-	case http.StatusNotFound, http.StatusGone:
-		return api.CodeNotFound
-	case http.StatusMethodNotAllowed:
-		return api.CodeMethodNotAllowed
-	case http.StatusConflict:
-		return api.CodeConflict
-	case http.StatusPreconditionFailed:
-		return api.CodePreconditionFailed
-	case http.StatusRequestEntityTooLarge:
-		return api.CodeBodyTooLarge
-	case http.StatusUnsupportedMediaType:
-		return api.CodeUnsupportedMediaType
-	case http.StatusUnprocessableEntity:
-		return api.CodeValidationFailed
-	case http.StatusTooManyRequests:
-		return api.CodeRateLimited
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return api.CodeUnavailable
-	}
-	return api.CodeInternal
+// codes says what an answer without a code most likely means.
+var codes = map[int]api.Code{
+	http.StatusBadRequest:            api.CodeInvalidJSON,
+	http.StatusUnauthorized:          api.CodeInvalidToken,
+	http.StatusForbidden:             api.CodeForbidden,
+	http.StatusNotFound:              api.CodeNotFound,
+	http.StatusGone:                  api.CodeNotFound,
+	http.StatusMethodNotAllowed:      api.CodeMethodNotAllowed,
+	http.StatusConflict:              api.CodeConflict,
+	http.StatusPreconditionFailed:    api.CodePreconditionFailed,
+	http.StatusRequestEntityTooLarge: api.CodeBodyTooLarge,
+	http.StatusUnsupportedMediaType:  api.CodeUnsupportedMediaType,
+	http.StatusUnprocessableEntity:   api.CodeValidationFailed,
+	http.StatusTooManyRequests:       api.CodeRateLimited,
+	http.StatusBadGateway:            api.CodeUnavailable,
+	http.StatusServiceUnavailable:    api.CodeUnavailable,
+	http.StatusGatewayTimeout:        api.CodeUnavailable,
 }
 
 // refusal turns an answer that is not a success into an Error. It understands the service's own bodies, problem details
 // (RFC 9457), OAuth errors (RFC 6749, section 5.2) and short plain text; of anything else it says only the status.
 func refusal(sent call, e *effort, res *resty.Response) *Error {
-	body := parseErrorBody(res.Body())
+	var body errorBody
+	_ = json.Unmarshal(res.Body(), &body) // of anything but an object it stays nil
 	refused := &Error{
 		Status:    res.StatusCode(),
 		Code:      api.Code(body.text("code")),
-		Message:   body.firstText("response", "detail", "message", "error_description", "title", "error"),
 		Fields:    body.fields(),
 		RequestID: res.Header().Get("X-Request-Id"),
 		Stray:     body == nil,
@@ -182,30 +169,30 @@ func refusal(sent call, e *effort, res *resty.Response) *Error {
 		RetryAfter:     retryAfter(res.Header(), res.ReceivedAt()),
 		OutcomeUnknown: e.open && sent.changes(),
 	}
+	for _, name := range []string{"response", "detail", "message", "error_description", "title", "error"} {
+		refused.Message = cmp.Or(refused.Message, body.text(name))
+	}
 	if refused.Code == "" {
-		refused.Code = codeOfStatus(refused.Status)
+		refused.Code = cmp.Or(codes[refused.Status], api.CodeInternal)
 		if len(refused.Fields) > 0 {
 			refused.Code = api.CodeValidationFailed
 		}
 	}
-	if e.disputed && settles(refused.Code) {
+	// These also say that an earlier attempt under the same key changed nothing. Other conflicts may mean that the server is
+	// still at work on that attempt.
+	settled := []api.Code{api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut}
+	if e.disputed && slices.Contains(settled, refused.Code) {
 		refused.OutcomeUnknown, refused.KeyUnused = false, true
 	}
 	if refused.Message == "" {
 		refused.Message = statusSentence(res)
 	}
-	refused.hide(newMask(credentials(asSent(res))))
-	return refused
-}
-
-// settles tells whether a refusal also says that an earlier attempt under the same key changed nothing. Other conflicts may
-// mean that the server is still at work on that attempt.
-func settles(code api.Code) bool {
-	switch code {
-	case api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut:
-		return true
+	var went http.Header // as it went out, with what was added on the way
+	if res.RawResponse != nil && res.RawResponse.Request != nil {
+		went = res.RawResponse.Request.Header
 	}
-	return false
+	refused.hide(newMask(credentials(went)))
+	return refused
 }
 
 // statusSentence describes an answer whose body says nothing that can be shown.
@@ -214,32 +201,17 @@ func statusSentence(res *resty.Response) string {
 	if location := res.Header().Get("Location"); res.StatusCode() < 400 && location != "" {
 		return fmt.Sprintf("%s to %s, which was not followed. Is this the address of the API?", sentence, location)
 	}
-	if text := plainText(res); text != "" {
-		return sentence + ": " + text
-	}
-	return sentence + "."
-}
-
-func plainText(res *resty.Response) string {
 	text := strings.TrimSpace(string(res.Body()))
 	isText := strings.HasPrefix(res.Header().Get("Content-Type"), "text/plain")
-	if !isText || len(text) > 200 || strings.Contains(text, "\n") || !utf8.ValidString(text) {
-		return ""
+	if !isText || text == "" || len(text) > 200 || strings.Contains(text, "\n") || !utf8.ValidString(text) {
+		return sentence + "."
 	}
-	return text
+	return sentence + ": " + text
 }
 
 // errorBody is the members of an error's JSON object. Each is read on its own, because one of an unexpected type should
 // not hide the others.
 type errorBody map[string]json.RawMessage
-
-func parseErrorBody(raw []byte) errorBody {
-	var body errorBody
-	if json.Unmarshal(raw, &body) != nil {
-		return nil
-	}
-	return body
-}
 
 func (b errorBody) text(name string) string {
 	var text string
@@ -247,15 +219,6 @@ func (b errorBody) text(name string) string {
 		return ""
 	}
 	return strings.TrimSpace(text)
-}
-
-func (b errorBody) firstText(names ...string) string {
-	for _, name := range names {
-		if text := b.text(name); text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // fields reads the errors map, whose entries are arrays of messages or single ones.
@@ -275,9 +238,6 @@ func (b errorBody) fields() api.FieldErrors {
 			fields[field] = []string{one}
 		}
 	}
-	if len(fields) == 0 {
-		return nil
-	}
 	return fields
 }
 
@@ -290,86 +250,55 @@ func (b *brokenOff) Unwrap() error { return b.err }
 // explain says why no answer came, in the words of a person, and what to do about it, "" where nothing is known to help.
 // What is not known is said as it comes.
 func explain(err error) (why, advice string) {
-	var broken *brokenOff
-	if errors.As(err, &broken) {
-		why, advice = explain(broken.err)
-		return "the answer broke off: " + why, advice
-	}
-	var step *net.OpError
-	if errors.As(err, &step) && step.Op == "proxyconnect" {
-		why, _ = explain(step.Err)
-		return "the proxy cannot be reached: " + why, "Does HTTPS_PROXY name the right proxy?"
-	}
-	for _, explanation := range []func(error) (string, string){explainName, explainConnection, explainCertificate, explainTLS, explainEnd} {
-		if why, advice := explanation(err); why != "" {
-			return why, advice
-		}
-	}
-	return err.Error(), ""
-}
-
-func explainName(err error) (why, advice string) {
-	var name *net.DNSError
-	switch {
-	case !errors.As(err, &name):
-		return "", ""
-	case name.IsNotFound:
-		return "the name " + name.Name + " is not known", "Is the name right, and does this computer have a network?"
-	case name.IsTimeout:
-		return "looking up the name " + name.Name + " took too long", "Does this computer have a network, and is its name server right?"
-	}
-	return "the name " + name.Name + " cannot be looked up: " + name.Err, "Does this computer have a network, and is its name server right?"
-}
-
-func explainConnection(err error) (why, advice string) {
-	var step *net.OpError
-	if !errors.As(err, &step) || step.Op != "dial" {
-		return "", ""
-	}
-	there := "the server"
-	if step.Addr != nil {
+	const (
+		network = "Does this computer have a network, and is its name server right?"
+		between = "Is the port right, and does a proxy or a firewall between let TLS through?"
+	)
+	var (
+		broken *brokenOff
+		step   *net.OpError
+		name   *net.DNSError
+		record tls.RecordHeaderError
+		timed  net.Error
+	)
+	dialled, there := errors.As(err, &step) && step.Op == "dial" && !errors.Is(err, context.Canceled), "the server"
+	if dialled && step.Addr != nil {
 		there = step.Addr.String()
 	}
 	switch {
-	case errors.Is(err, context.Canceled):
-		return "", ""
-	case step.Timeout():
+	case errors.As(err, &broken):
+		why, advice = explain(broken.err)
+		return "the answer broke off: " + why, advice
+	case step != nil && step.Op == "proxyconnect":
+		why, _ = explain(step.Err)
+		return "the proxy cannot be reached: " + why, "Does HTTPS_PROXY name the right proxy?"
+
+	case errors.As(err, &name) && name.IsNotFound:
+		return "the name " + name.Name + " is not known", "Is the name right, and does this computer have a network?"
+	case name != nil && name.IsTimeout:
+		return "looking up the name " + name.Name + " took too long", network
+	case name != nil:
+		return "the name " + name.Name + " cannot be looked up: " + name.Err, network
+
+	case dialled && step.Timeout():
 		return "connecting to " + there + " took too long", "A firewall may drop the connection, or only a proxy leads out: set HTTPS_PROXY."
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case dialled && errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused by " + there, "Is the server running, and is the port right?"
-	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+	case dialled && (errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)):
 		return "no way leads to " + there, "Does this computer have a network, or does only a proxy lead out?"
 	}
-	return "", ""
-}
-
-func explainTLS(err error) (why, advice string) {
-	var record tls.RecordHeaderError
-	var network net.Error
+	if why, advice := explainCertificate(err); why != "" {
+		return why, advice
+	}
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
 		return "the server does not speak TLS on this port", "Is the address one of http, or another port?"
 	case isAlert(err):
-		return "the server refused the TLS handshake (" + alertOf(err) + ")", "Is the port right, and does a proxy or a firewall between let TLS through?"
-	case errors.As(err, &network) && network.Timeout() && strings.Contains(network.Error(), "TLS handshake"): // net/http does not export it
-		return "the TLS handshake took too long", "Is the port right, and does a proxy or a firewall between let TLS through?"
-	}
-	return "", ""
-}
+		text := err.Error()
+		return "the server refused the TLS handshake (" + text[strings.LastIndex(text, ": ")+len(": "):] + ")", between
+	case errors.As(err, &timed) && timed.Timeout() && strings.Contains(timed.Error(), "TLS handshake"): // net/http does not export it
+		return "the TLS handshake took too long", between
 
-// isAlert tells whether the other side ended TLS and said why. Of that, crypto/tls exports a type for QUIC alone.
-func isAlert(err error) bool {
-	var step *net.OpError
-	return errors.As(err, &step) && step.Op == "remote error"
-}
-
-func alertOf(err error) string {
-	text := err.Error()
-	return text[strings.LastIndex(text, ": ")+len(": "):]
-}
-
-func explainEnd(err error) (why, advice string) {
-	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "it took too long", ""
 	case errors.Is(err, context.Canceled):
@@ -381,5 +310,11 @@ func explainEnd(err error) (why, advice string) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection ended too early", ""
 	}
-	return "", ""
+	return err.Error(), ""
+}
+
+// isAlert tells whether the other side ended TLS and said why. Of that, crypto/tls exports a type for QUIC alone.
+func isAlert(err error) bool {
+	var step *net.OpError
+	return errors.As(err, &step) && step.Op == "remote error"
 }

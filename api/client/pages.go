@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,7 +37,7 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 func walk[T any](ctx context.Context, c *Client, call call) iter.Seq2[api.Page[T], error] {
 	return func(yield func(api.Page[T], error) bool) {
 		last := int64(0)
-		var way trail
+		links := map[string]bool{} // that were followed to pages without numbers
 		for more := true; more; {
 			page, header, err := fetchPage[T](ctx, c, call)
 			if err == nil && last > 0 && page.Meta.Page > 0 && page.Meta.Page <= last {
@@ -51,8 +52,12 @@ func walk[T any](ctx context.Context, c *Client, call call) iter.Seq2[api.Page[T
 			}
 			last = page.Meta.Page
 			call, more, err = c.after(call, page.Meta, len(page.Data), header)
-			if err == nil && more && page.Meta.Page == 0 && way.returns(call.path+"?"+call.query.Encode()) {
-				err = errors.New("the server's links to next pages lead in a circle: the list would not end")
+			if err == nil && more && page.Meta.Page == 0 {
+				to := call.path + "?" + call.query.Encode()
+				if links[to] {
+					err = errors.New("the server's links to next pages lead in a circle: the list would not end")
+				}
+				links[to] = true
 			}
 			if err != nil {
 				yield(api.Page[T]{}, err)
@@ -60,23 +65,6 @@ func walk[T any](ctx context.Context, c *Client, call call) iter.Seq2[api.Page[T
 			}
 		}
 	}
-}
-
-// trail notices a way that leads back to where it has been, in the memory of one address (Brent's algorithm): it is
-// compared with one from before, which is moved on at doubling distances.
-type trail struct {
-	mark        string
-	steps, next int
-}
-
-func (t *trail) returns(to string) bool {
-	if to == t.mark {
-		return true
-	}
-	if t.steps++; t.steps >= t.next {
-		t.mark, t.steps, t.next = to, 0, max(1, 2*t.next)
-	}
-	return false
 }
 
 // after finds the call for the page behind this one, if there is one. The server's own Link (RFC 8288) comes first, as
@@ -109,7 +97,13 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 	if page >= meta.TotalPages {
 		return call{}, false, nil
 	}
-	return current.onPage(page + 1), true, nil
+	query := maps.Clone(current.query)
+	if query == nil {
+		query = url.Values{}
+	}
+	query.Set("page", strconv.FormatInt(page+1, 10))
+	current.query = query
+	return current, true, nil
 }
 
 // url is the address that the call goes to.
@@ -128,17 +122,6 @@ func (c *Client) url(call call) (*url.URL, error) {
 	}
 	u.RawQuery = query.Encode()
 	return u, nil
-}
-
-// onPage is the same call for another page.
-func (c call) onPage(number int64) call {
-	query := make(map[string][]string, len(c.query)+1)
-	for name, values := range c.query {
-		query[name] = values
-	}
-	query["page"] = []string{strconv.FormatInt(number, 10)}
-	c.query = query
-	return c
 }
 
 // onePage takes the first page of a walk.

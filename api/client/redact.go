@@ -10,11 +10,10 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-
-	"github.com/go-resty/resty/v2"
+	"sync"
 
 	"example.com/perks/api"
 )
@@ -28,8 +27,6 @@ var (
 	secretNames   = []string{"accesstoken", "refreshtoken", "idtoken", "token", "clientsecret", "clientassertion", "secret", "password", "apikey"}
 )
 
-func isSecretHeader(name string) bool { return slices.Contains(secretHeaders, strings.ToLower(name)) }
-
 func isSecretName(name string) bool {
 	return slices.Contains(secretNames, strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name)))
 }
@@ -38,7 +35,7 @@ func isSecretName(name string) bool {
 func redactHeader(header http.Header) http.Header {
 	clean := header.Clone()
 	for name := range clean {
-		if isSecretHeader(name) {
+		if slices.Contains(secretHeaders, strings.ToLower(name)) {
 			clean[name] = []string{redacted}
 		}
 	}
@@ -49,73 +46,66 @@ func redactHeader(header http.Header) http.Header {
 func redactURL(u *url.URL) string {
 	clean := *u
 	clean.User = nil
-	if query := u.Query(); redactForm(query) {
+	if query := u.Query(); len(redactForm(query)) > 0 {
 		clean.RawQuery = query.Encode()
 	}
 	return clean.String()
 }
 
-// redactForm replaces secret values in place and tells whether there were any.
-func redactForm(form url.Values) bool {
-	found := false
-	for name := range form {
+// redactForm replaces secret values in place and returns them.
+func redactForm(form url.Values) (secrets []string) {
+	for name, values := range form {
 		if isSecretName(name) {
+			secrets = append(secrets, values...)
 			form[name] = []string{redacted}
-			found = true
 		}
 	}
-	return found
+	return secrets
 }
 
 // redactBody returns a body that can be shown: JSON and forms without their secret values, and other texts as they are
-// unless they name something secret.
-func redactBody(contentType string, body []byte) []byte {
-	if clean, ok := redactJSON(body); ok {
-		return clean
+// unless they name something secret. It also returns the values that it found, such as the token in an answer.
+func redactBody(contentType string, body []byte) (clean []byte, secrets []string) {
+	if clean, secrets, ok := redactJSON(body); ok {
+		return clean, secrets
 	}
-	if media, _, _ := mime.ParseMediaType(contentType); media == "application/x-www-form-urlencoded" {
-		if form, err := url.ParseQuery(string(body)); err == nil {
-			if redactForm(form) {
-				return []byte(form.Encode())
-			}
-			return body
-		}
+	form, err := url.ParseQuery(string(body)) // of any other text it makes names that mean nothing
+	secrets = redactForm(form)
+	media, _, _ := mime.ParseMediaType(contentType)
+	switch isForm := err == nil && media == "application/x-www-form-urlencoded"; {
+	case isForm && len(secrets) > 0:
+		return []byte(form.Encode()), secrets
+	case !isForm && namesSecret(string(body)):
+		return []byte("(a body that may hold secrets)"), secrets
 	}
-	if namesSecret(string(body)) {
-		return []byte("(a body that may hold secrets)")
-	}
-	return body
+	return body, secrets
 }
 
 // namesSecret tells whether something secret is named in a text that nobody can take apart, such as JSON that was cut: a
 // name that is no common word, or any of them right before a value.
 func namesSecret(text string) bool {
-	word := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-	for len(text) > 0 {
-		start := strings.IndexFunc(text, word)
-		if start < 0 {
-			return false
-		}
-		text = text[start:]
-		end := strings.IndexFunc(text, func(r rune) bool { return !word(r) })
-		if end < 0 {
-			end = len(text)
-		}
-		name, rest := text[:end], strings.TrimLeft(text[end:], "\"' \t\\")
+	for _, at := range words().FindAllStringIndex(text, -1) {
+		name, rest := text[at[0]:at[1]], strings.TrimLeft(text[at[1]:], "\"' \t\\")
 		if isSecretName(name) && (strings.ContainsAny(name, "_-") || strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "=")) {
 			return true
 		}
-		text = text[end:]
 	}
 	return false
 }
 
+var (
+	words = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL\p{Nd}_-]+`) })
+	// What begins as every JSON Web Token does, and goes on as one for a while.
+	tokens  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`eyJ[\w.+/=-]{13,}`) })
+	escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-F]{2}`) })
+)
+
 // redactJSON takes the secrets out of a JSON text, or of several that follow each other. It tells whether it could read them.
-func redactJSON(body []byte) ([]byte, bool) {
+func redactJSON(body []byte) (clean []byte, secrets []string, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
-	var clean [][]byte
-	secret := false
+	var texts [][]byte
+	changed := false
 	for {
 		var value any
 		err := dec.Decode(&value)
@@ -123,50 +113,56 @@ func redactJSON(body []byte) ([]byte, bool) {
 			break
 		}
 		if err != nil {
-			return nil, false
+			return nil, nil, false
 		}
-		secret = redactValue(value) || secret
+		changed = redactValue(value, &secrets) || changed
 		text, err := json.Marshal(value)
 		if err != nil {
-			return nil, false
+			return nil, nil, false
 		}
-		clean = append(clean, text)
+		texts = append(texts, text)
 	}
-	if !secret {
-		return body, len(clean) > 0
+	if !changed {
+		return body, nil, len(texts) > 0
 	}
-	return bytes.Join(clean, []byte("\n")), true
+	return bytes.Join(texts, []byte("\n")), secrets, true
 }
 
-// redactValue replaces secret members at any depth and tells whether there were any.
-func redactValue(value any) bool {
+// redactValue replaces secret members at any depth, adds those that are texts to the secrets, and tells whether there were any.
+func redactValue(value any, secrets *[]string) bool {
 	found := false
 	switch value := value.(type) {
 	case map[string]any:
 		for name, member := range value {
-			if isSecretName(name) || holdsSecretJSON(member) {
-				value[name] = redacted
-				found = true
-				continue
+			text, isText := member.(string)
+			switch {
+			case isSecretName(name) && isText:
+				*secrets = append(*secrets, text)
+				value[name], found = redacted, true
+			case isSecretName(name):
+				redactValue(member, secrets)
+				value[name], found = redacted, true
+			case isText && holdsSecretJSON(text):
+				value[name], found = redacted, true
+			default:
+				found = redactValue(member, secrets) || found
 			}
-			found = redactValue(member) || found
 		}
 	case []any:
 		for _, member := range value {
-			found = redactValue(member) || found
+			found = redactValue(member, secrets) || found
 		}
 	}
 	return found
 }
 
-// holdsSecretJSON tells whether a value is a text that is JSON again, with something secret in it.
-func holdsSecretJSON(value any) bool {
-	text, ok := value.(string)
-	if !ok || !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+// holdsSecretJSON tells whether a text is JSON again, with something secret in it.
+func holdsSecretJSON(text string) bool {
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
 		return false
 	}
 	var inner any
-	return json.Unmarshal([]byte(text), &inner) == nil && (redactValue(inner) || namesSecret(text))
+	return json.Unmarshal([]byte(text), &inner) == nil && (redactValue(inner, new([]string)) || namesSecret(text))
 }
 
 // leastSecret is the length below which a text is no secret: to take out every occurrence of a few letters would make the
@@ -199,41 +195,6 @@ func credentials(header http.Header) []string {
 	return found
 }
 
-// issued returns what a body of JSON or a form names as secret, such as the token in an answer.
-func issued(body []byte) []string {
-	var value any
-	if json.Unmarshal(body, &value) == nil {
-		return secretsIn(value)
-	}
-	form, _ := url.ParseQuery(string(body)) // of any other text it makes names that mean nothing
-	var found []string
-	for name, values := range form {
-		if isSecretName(name) {
-			found = append(found, values...)
-		}
-	}
-	return found
-}
-
-func secretsIn(value any) []string {
-	var found []string
-	switch value := value.(type) {
-	case map[string]any:
-		for name, member := range value {
-			if text, ok := member.(string); ok && isSecretName(name) {
-				found = append(found, text)
-				continue
-			}
-			found = append(found, secretsIn(member)...)
-		}
-	case []any:
-		for _, member := range value {
-			found = append(found, secretsIn(member)...)
-		}
-	}
-	return found
-}
-
 // mask takes secrets out of texts, in every form in which they could come back from a server.
 type mask struct{ replacer *strings.Replacer }
 
@@ -253,14 +214,8 @@ func newMask(secrets []string) mask {
 }
 
 // text returns the text without the secrets, and without anything that looks like a JSON Web Token.
-func (m mask) text(text string) string { return withoutJWT(m.replacer.Replace(text)) }
-
-// asSent returns the header of the request as it went out, with what was added on the way.
-func asSent(res *resty.Response) http.Header {
-	if res.RawResponse == nil || res.RawResponse.Request == nil {
-		return nil
-	}
-	return res.RawResponse.Request.Header
+func (m mask) text(text string) string {
+	return tokens().ReplaceAllLiteralString(m.replacer.Replace(text), redacted)
 }
 
 // hide takes out of an error what the server sends back of the secrets that it was shown: errors end in logs.
@@ -293,69 +248,16 @@ func saysNothingSent(message string) bool {
 // forms returns a secret as it is, and as it stands in URLs, forms, JSON, HTML and base64. A form that has become too short
 // to be told from other text is left out.
 func forms(secret string) []string {
-	found := []string{secret, html.EscapeString(secret), escapedJSON(secret)}
-	found = append(found, inBase64(secret)...)
-	for _, form := range slices.Clone(found) {
-		found = append(found, url.QueryEscape(form), url.PathEscape(form), lowerEscapes(url.QueryEscape(form)))
-	}
-	return slices.DeleteFunc(found, func(form string) bool { return len(form) < leastSecret })
-}
-
-func escapedJSON(text string) string {
-	raw, _ := json.Marshal(text) // a string always marshals
-	return strings.Trim(string(raw), `"`)
-}
-
-// inBase64 returns what base64 makes of a secret anywhere within a text: at each of the three places that it can have among
-// the groups of bytes, without the letters that depend on its neighbours.
-func inBase64(secret string) []string {
-	var found []string
-	for before := range 3 {
-		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
-		from, to := (before*8+5)/6, (before+len(secret))*8/6
-		inner := text[from:to]
+	asJSON, _ := json.Marshal(secret) // a string always marshals
+	found := []string{secret, html.EscapeString(secret), strings.Trim(string(asJSON), `"`)}
+	for before := range 3 { // the places that a text can have among the groups of bytes of base64
+		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
+		inner := encoded[(before*8+5)/6 : (before+len(secret))*8/6] // without the letters that depend on its neighbours
 		found = append(found, inner, strings.NewReplacer("+", "-", "/", "_").Replace(inner))
 	}
-	return found
-}
-
-// lowerEscapes writes %2F as %2f, as many programs do.
-func lowerEscapes(text string) string {
-	out := []byte(text)
-	for i := 0; i+2 < len(out); i++ {
-		if out[i] == '%' {
-			copy(out[i+1:], strings.ToLower(string(out[i+1:i+3])))
-		}
+	for _, form := range slices.Clone(found) {
+		escaped := url.QueryEscape(form)
+		found = append(found, escaped, url.PathEscape(form), escapes().ReplaceAllStringFunc(escaped, strings.ToLower)) // %2f, as many write
 	}
-	return string(out)
-}
-
-// withoutJWT takes out what begins as every JSON Web Token does, and goes on as one for a while.
-func withoutJWT(text string) string {
-	const beginning, longEnough = "eyJ", 16
-	var out strings.Builder
-	for {
-		at := strings.Index(text, beginning)
-		if at < 0 {
-			break
-		}
-		end := at + len(beginning)
-		for end < len(text) && isTokenByte(text[end]) {
-			end++
-		}
-		out.WriteString(text[:at])
-		if end-at >= longEnough {
-			out.WriteString(redacted)
-		} else {
-			out.WriteString(text[at:end])
-		}
-		text = text[end:]
-	}
-	out.WriteString(text)
-	return out.String()
-}
-
-func isTokenByte(b byte) bool {
-	return b == '.' || b == '-' || b == '_' || b == '+' || b == '/' || b == '=' ||
-		b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
+	return slices.DeleteFunc(found, func(form string) bool { return len(form) < leastSecret })
 }

@@ -5,8 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
-	"strconv"
+	"slices"
 	"time"
 
 	"example.com/perks/api"
@@ -157,10 +158,6 @@ const (
 // answer, or given a first answer once more.
 func (c *Client) HonoursKeys() bool { return c.retry.honoursKeys.Load() }
 
-func showsThatKeysCount(req *http.Request, res *http.Response) bool {
-	return repeatsKey(req, res) || res.Header.Get(replayed) == "true"
-}
-
 // repeatsKey tells whether the server has looked at the request's key.
 func repeatsKey(req *http.Request, res *http.Response) bool {
 	key := req.Header.Get(idempotencyKey)
@@ -189,41 +186,20 @@ func parseMetadata(raw json.RawMessage) (any, error) {
 }
 
 // sameJSON compares two values that were decoded with UseNumber. The order of members does not count, nor how a number is
-// written: a server may keep 2.50 as 2.5.
+// written: a server may keep 2.50 as 2.5, and numbers as floating-point ones.
 func sameJSON(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for name, member := range a {
-			if other, ok := b[name]; !ok || !sameJSON(member, other) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(a, b, sameJSON)
 	case []any:
 		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !sameJSON(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(a, b, sameJSON)
 	case json.Number:
 		b, ok := b.(json.Number)
-		return ok && sameNumber(a.String(), b.String())
+		x, errX := a.Float64()
+		y, errY := b.Float64()
+		return ok && (a == b || errX == nil && errY == nil && x == y)
 	}
 	return a == b
-}
-
-// sameNumber goes as far as a server may that keeps numbers as floating-point ones.
-func sameNumber(a, b string) bool {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	return a == b || errX == nil && errY == nil && x == y
 }

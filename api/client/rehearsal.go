@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -32,9 +33,13 @@ func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name := range header {
 		sketch.Headers[name] = header.Get(name)
 	}
-	body, err := readBody(req)
-	if err != nil {
-		return nil, err
+	var body []byte
+	if req.Body != nil {
+		defer req.Body.Close()
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
 	}
 	sketch.Body = sketchBody(req.Header.Get("Content-Type"), body)
 
@@ -48,26 +53,17 @@ func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
 func (r *Rehearsal) Sketches() []Sketch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]Sketch(nil), r.sketches...)
+	return slices.Clone(r.sketches)
 }
 
 func sketchBody(contentType string, body []byte) json.RawMessage {
 	if len(body) == 0 {
 		return json.RawMessage("null")
 	}
-	clean := redactBody(contentType, body)
+	clean, _ := redactBody(contentType, body)
 	if json.Valid(clean) {
 		return clean
 	}
 	text, _ := json.Marshal(string(clean)) // a string always marshals
 	return text
-}
-
-// readBody reads and closes the body of a request.
-func readBody(req *http.Request) ([]byte, error) {
-	if req.Body == nil {
-		return nil, nil
-	}
-	defer req.Body.Close()
-	return io.ReadAll(req.Body)
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,13 +36,8 @@ type retry struct {
 }
 
 func newRetry(config Config) *retry {
-	r := &retry{timeout: config.Timeout, patience: config.Patience, unasked: config.Unasked, waiting: config.Waiting, clock: realClock}
-	if r.timeout == 0 {
-		r.timeout = defaultTimeout
-	}
-	if r.unasked == 0 {
-		r.unasked = r.patience
-	}
+	r := &retry{timeout: cmp.Or(config.Timeout, defaultTimeout), patience: config.Patience, unasked: cmp.Or(config.Unasked, config.Patience),
+		waiting: config.Waiting, clock: realClock}
 	if r.waiting == nil {
 		r.waiting = func(Wait) {}
 	}
@@ -104,7 +100,7 @@ func (r *retry) attempt(req *http.Request, e *effort) (a attempt) {
 		e.failed(a.err)
 		return a
 	}
-	if !r.honoursKeys.Load() && showsThatKeysCount(req, a.res) {
+	if !r.honoursKeys.Load() && (repeatsKey(req, a.res) || a.res.Header.Get(replayed) == "true") {
 		r.honoursKeys.Store(true)
 	}
 	a.broken = hold(a.res).broken
@@ -147,23 +143,28 @@ func (r *retry) pause(req *http.Request, e *effort, a attempt) (Wait, bool) {
 			r.putOff(asked)
 		}
 	}
-	if r.patience == 0 || req.Context().Err() != nil || e.spent >= r.timeout || !rewindable(req) || !r.again(req, e, a) {
+	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+	if r.patience == 0 || req.Context().Err() != nil || e.spent >= r.timeout || !rewindable || !r.again(req, e, a) {
 		return Wait{}, false
 	}
-	w := Wait{For: asked, Asked: asked > 0, Why: why(a)}
+	w := Wait{For: asked, Asked: asked > 0}
+	switch {
+	case a.err != nil:
+		w.Why = reason(a.err)
+	case a.broken != nil:
+		w.Why = reason(&brokenOff{a.broken})
+	default:
+		w.Why = statusText(a.res.StatusCode)
+	}
 	if !w.Asked {
 		left := min(r.patience-e.waited, r.unasked-e.guessed)
 		if left <= 0 {
 			return Wait{}, false
 		}
-		w.For = min(r.clock.Jitter(backOff(e.guesses)), left)
+		longest := min(firstGuess<<min(e.guesses, 16), longestGuess)
+		w.For = min(r.clock.Jitter(longest), left)
 	}
 	return w, r.affords(req.Context(), e, w.For)
-}
-
-// backOff is the longest that the wait after so many others can be.
-func backOff(guesses int) time.Duration {
-	return min(firstGuess<<min(guesses, 16), longestGuess)
 }
 
 func (r *retry) affords(ctx context.Context, e *effort, d time.Duration) bool {
@@ -215,20 +216,6 @@ func (r *retry) heedOthers(ctx context.Context, e *effort) error {
 	return nil
 }
 
-func rewindable(req *http.Request) bool {
-	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
-}
-
-func why(a attempt) string {
-	switch {
-	case a.err != nil:
-		return reason(a.err)
-	case a.broken != nil:
-		return reason(&brokenOff{a.broken})
-	}
-	return statusText(a.res.StatusCode)
-}
-
 func statusText(status int) string { return fmt.Sprintf("%d %s", status, http.StatusText(status)) }
 
 // mayPass tells whether a connection that could not be made may come about later: a refusal or silence may end, but a wrong
@@ -236,8 +223,7 @@ func statusText(status int) string { return fmt.Sprintf("%d %s", status, http.St
 func mayPass(err error) bool {
 	var name *net.DNSError
 	var network net.Error
-	switch {
-	case errors.As(err, &name) && name.IsNotFound, isAlert(err):
+	if errors.As(err, &name) && name.IsNotFound || isAlert(err) {
 		return false
 	}
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -356,10 +342,9 @@ type effort struct {
 type effortKey struct{}
 
 func withEffort(ctx context.Context, e *effort) context.Context {
-	return httptrace.WithClientTrace(context.WithValue(ctx, effortKey{}, e), &httptrace.ClientTrace{GotConn: e.gotConn})
+	connected := func(httptrace.GotConnInfo) { e.connected.Store(true) }
+	return httptrace.WithClientTrace(context.WithValue(ctx, effortKey{}, e), &httptrace.ClientTrace{GotConn: connected})
 }
-
-func (e *effort) gotConn(httptrace.GotConnInfo) { e.connected.Store(true) }
 
 func effortOf(ctx context.Context) *effort {
 	if e, ok := ctx.Value(effortKey{}).(*effort); ok {

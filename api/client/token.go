@@ -36,9 +36,9 @@ func (c *Client) Token(ctx context.Context, credentials Credentials) (api.Token,
 
 func (c *Client) token(ctx context.Context, credentials Credentials) (api.Token, error) {
 	basic := base64.StdEncoding.EncodeToString([]byte(credentials.ID + ":" + credentials.Secret))
-	call := call{method: http.MethodPost, path: "/auth/token", body: []byte("{}"), harmless: true}. // a token that was made and lost changes nothing
-													withHeader("Content-Type", "application/json").
-													withHeader("Authorization", "Basic "+basic)
+	header := map[string]string{"Content-Type": "application/json", "Authorization": "Basic " + basic}
+	// A token that was made and lost changes nothing.
+	call := call{method: http.MethodPost, path: "/auth/token", header: header, body: []byte("{}"), harmless: true}
 	var answer tokenAnswer
 	res, err := c.fetch(ctx, call, &answer)
 	if err != nil {
@@ -47,7 +47,10 @@ func (c *Client) token(ctx context.Context, credentials Credentials) (api.Token,
 	if answer.AccessToken == "" {
 		return api.Token{}, c.unreadable(call, res, errors.New("it holds no access_token"))
 	}
-	return answer.token(time.Now()), nil
+	return api.Token{
+		AccessToken: answer.AccessToken, ExpiresAt: answer.expiry(time.Now()).UTC(),
+		TokenType: answer.TokenType, ExpiresIn: answer.ExpiresIn, Scope: answer.Scope,
+	}, nil
 }
 
 // tokenAnswer leaves expires_at open, because servers write it as text, as seconds since 1970, or not at all.
@@ -57,16 +60,6 @@ type tokenAnswer struct {
 	TokenType   string          `json:"token_type"`
 	ExpiresIn   int             `json:"expires_in"`
 	Scope       string          `json:"scope"`
-}
-
-func (a tokenAnswer) token(now time.Time) api.Token {
-	return api.Token{
-		AccessToken: a.AccessToken,
-		ExpiresAt:   a.expiry(now).UTC(),
-		TokenType:   a.TokenType,
-		ExpiresIn:   a.ExpiresIn,
-		Scope:       a.Scope,
-	}
 }
 
 func (a tokenAnswer) expiry(now time.Time) time.Time {

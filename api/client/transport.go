@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -74,7 +75,8 @@ func explainCertificate(err error) (why, advice string) {
 	case errors.As(err, &hostname):
 		return fmt.Sprintf("the certificate of the server is not for %s but for %s", hostname.Host, namesOf(leaf)), "Is the address right?"
 	case errors.As(err, &authority):
-		return "the certificate of the server is by " + issuerOf(leaf) + ", who is not trusted here",
+		issuer := cmp.Or(leaf.Issuer.String(), "somebody without a name")
+		return "the certificate of the server is by " + issuer + ", who is not trusted here",
 			"If that is your organisation's own authority, or that of its proxy, name the file of its certificate with --ca-cert."
 	}
 	return "the certificate of the server is not valid: " + strings.TrimPrefix(refused.Err.Error(), "x509: "), ""
@@ -82,10 +84,7 @@ func explainCertificate(err error) (why, advice string) {
 
 // explainValidity speaks of the certificate in the chain whose time is not now, which need not be the server's own.
 func explainValidity(invalid x509.CertificateInvalidError, leaf *x509.Certificate) (why, advice string) {
-	certificate, whose := invalid.Cert, "of the server"
-	if certificate == nil {
-		certificate = leaf
-	}
+	certificate, whose := cmp.Or(invalid.Cert, leaf), "of the server"
 	if !certificate.Equal(leaf) {
 		whose = "of " + certificate.Subject.String() + ", on which the server's rests,"
 	}
@@ -98,18 +97,11 @@ func explainValidity(invalid x509.CertificateInvalidError, leaf *x509.Certificat
 		"The operator of the server must renew it; if that was done, is this computer's clock right?"
 }
 
-func issuerOf(certificate *x509.Certificate) string {
-	if issuer := certificate.Issuer.String(); issuer != "" {
-		return issuer
-	}
-	return "somebody without a name"
-}
-
 // maxNames is how many names of a certificate are told. Some have a hundred.
 const maxNames = 5
 
 func namesOf(certificate *x509.Certificate) string {
-	names := append([]string{}, certificate.DNSNames...)
+	names := slices.Clone(certificate.DNSNames)
 	for _, ip := range certificate.IPAddresses {
 		names = append(names, ip.String())
 	}
@@ -143,19 +135,18 @@ func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 	fmt.Fprintf(&text, "> %s %s\n", req.Method, redactURL(req.URL))
 	writeHeader(&text, "> ", req.Header)
 	sent := sentBody(req)
-	writeBody(&text, "> ", req.Header, sent)
-	secrets := append(credentials(req.Header), issued(sent)...)
+	secrets := append(credentials(req.Header), writeBody(&text, "> ", req.Header, sent)...)
 
 	began := time.Now()
 	res, err := t.next.RoundTrip(req)
+	took := time.Since(began).Round(100 * time.Microsecond)
 	if err != nil {
-		fmt.Fprintf(&text, "< failed after %s: %s\n", since(began), reason(err))
+		fmt.Fprintf(&text, "< failed after %s: %s\n", took, reason(err))
 	} else {
 		body := peek(res)
-		fmt.Fprintf(&text, "< %s (%s)\n", res.Status, since(began))
+		fmt.Fprintf(&text, "< %s (%s)\n", res.Status, took)
 		writeHeader(&text, "< ", res.Header)
-		writeBody(&text, "< ", res.Header, body)
-		secrets = append(append(secrets, credentials(res.Header)...), issued(body)...)
+		secrets = slices.Concat(secrets, credentials(res.Header), writeBody(&text, "< ", res.Header, body))
 	}
 
 	t.mu.Lock()
@@ -169,8 +160,6 @@ func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-func since(began time.Time) time.Duration { return time.Since(began).Round(100 * time.Microsecond) }
-
 func writeHeader(text *strings.Builder, prefix string, header http.Header) {
 	clean := redactHeader(header)
 	for _, name := range slices.Sorted(maps.Keys(clean)) {
@@ -183,16 +172,16 @@ func writeHeader(text *strings.Builder, prefix string, header http.Header) {
 	}
 }
 
-func writeBody(text *strings.Builder, prefix string, header http.Header, body []byte) {
-	switch {
-	case len(body) == 0:
-	case len(body) > maxTraced:
-		fmt.Fprintf(text, "%s(a body of more than %d bytes)\n", prefix, maxTraced)
-	default:
-		for line := range strings.Lines(string(redactBody(header.Get("Content-Type"), body))) {
-			fmt.Fprintf(text, "%s%s\n", prefix, strings.TrimRight(line, "\r\n"))
-		}
+// writeBody returns the secrets that the body holds.
+func writeBody(text *strings.Builder, prefix string, header http.Header, body []byte) (secrets []string) {
+	shown, secrets := redactBody(header.Get("Content-Type"), body)
+	if len(body) > maxTraced {
+		shown = fmt.Appendf(nil, "(a body of more than %d bytes)", maxTraced)
 	}
+	for line := range strings.Lines(string(shown)) {
+		fmt.Fprintf(text, "%s%s\n", prefix, strings.TrimRight(line, "\r\n"))
+	}
+	return secrets
 }
 
 func sentBody(req *http.Request) []byte {
@@ -216,13 +205,11 @@ func peek(res *http.Response) []byte {
 	if err != nil {
 		rest = &brokenReader{err: err}
 	}
-	res.Body = &peeked{io.MultiReader(bytes.NewReader(start), rest), body}
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(start), rest), body}
 	return start
-}
-
-type peeked struct {
-	io.Reader
-	io.Closer
 }
 
 type brokenReader struct{ err error }
@@ -243,7 +230,9 @@ type Clock struct {
 	Jitter func(longest time.Duration) time.Duration        // a random part of longest
 }
 
-var realClock = Clock{Now: time.Now, Wait: wait, Jitter: jitter}
+var realClock = Clock{Now: time.Now, Wait: wait, Jitter: func(longest time.Duration) time.Duration {
+	return rand.N(longest + 1) // #nosec G404 -- nobody gains by guessing a wait
+}}
 
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
@@ -255,8 +244,6 @@ func wait(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
-
-func jitter(longest time.Duration) time.Duration { return rand.N(longest + 1) } // #nosec G404 -- nobody gains by guessing a wait
 
 type waitsKey struct{}
 
