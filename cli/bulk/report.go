@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spf13/pflag"
-
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -99,7 +97,8 @@ func (s Summary) sentence() string {
 
 // ending is the error that the command ends with: why the run stopped, or that some rows are not done.
 func (r *run) ending(s *session.Session, summary Summary, cause error) error {
-	again := "To go on, run the same command again; what is done is not sent again:\n  " + command.Quote(r.options.again(s))
+	cmd := r.options.cmd
+	again := "To go on, run the same command again; what is done is not sent again:\n  " + command.Quote(append(s.CommandLine(strings.Fields(cmd.CommandPath())[1:]...), command.Given(cmd)...))
 	if r.results.file == nil {
 		again = "The results went to standard output, so that no run can go on from here: they say what is done."
 	}
@@ -116,25 +115,6 @@ func (r *run) ending(s *session.Session, summary Summary, cause error) error {
 		return &command.Advised{Err: &command.RowsFailed{Message: "Not every row is done: " + left + "."}, Advice: again}
 	}
 	return nil
-}
-
-// again is the command line of the run.
-func (f Flags) again(s *session.Session) []string {
-	words := s.CommandLine(strings.Fields(f.cmd.CommandPath())[1:]...)
-	f.cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-		if !flag.Changed {
-			return
-		}
-		switch value := flag.Value.String(); {
-		case flag.Value.Type() != "bool":
-			words = append(words, "--"+flag.Name, value)
-		case value == "true":
-			words = append(words, "--"+flag.Name)
-		default:
-			words = append(words, "--"+flag.Name+"="+value)
-		}
-	})
-	return words
 }
 
 // tally counts what becomes of the rows and shows it.

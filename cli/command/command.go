@@ -225,6 +225,29 @@ func Unknown(cmd *cobra.Command, word string) error {
 // needsNoQuotes are the characters that mean nothing to a shell.
 const needsNoQuotes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
 
+// Given returns the flags of the command alone that stand on its line, as words of a line.
+func Given(cmd *cobra.Command) []string {
+	var words []string
+	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, isList := flag.Value.(pflag.SliceValue); isList {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			switch {
+			case !flag.Changed:
+			case flag.Value.Type() != "bool":
+				words = append(words, "--"+flag.Name, value)
+			case value == "true":
+				words = append(words, "--"+flag.Name)
+			default:
+				words = append(words, "--"+flag.Name+"="+value)
+			}
+		}
+	})
+	return words
+}
+
 // Quote writes a command line that a POSIX shell reads back as these words.
 func Quote(words []string) string {
 	quoted := make([]string, len(words))

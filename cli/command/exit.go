@@ -81,41 +81,46 @@ func (a *Advised) Error() string { return a.Err.Error() }
 // Unwrap returns the error without the advice.
 func (a *Advised) Unwrap() error { return a.Err }
 
-// Code returns the exit code for the error that a command ended with.
+// ExitCode returns the exit code for the error that a command ended with.
 func ExitCode(err error) int {
-	var (
-		usage       *UsageError
-		cancelled   *Cancelled
-		busy        *Busy
-		notLoggedIn *NotLoggedIn
-		rowsFailed  *RowsFailed
-		unreachable *client.Unreachable
-		refused     *client.Error
-		local       *api.Error
-	)
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.As(err, &usage):
-		return ExitUsage
-	case errors.As(err, &cancelled):
-		return ExitCancelled
-	case errors.As(err, &busy):
-		return ExitConflict
-	case errors.As(err, &notLoggedIn):
-		return ExitDenied
-	case errors.As(err, &rowsFailed):
-		return ExitSomeFailed
-	case errors.As(err, &unreachable):
-		return ExitUnreached
-	case errors.As(err, &refused):
-		return ofAnswer(refused)
-	case errors.As(err, &local):
-		return ofCode(local.Code)
 	}
-	return ExitFailed
+	exit, _ := classify(err)
+	return exit
+}
+
+// classify returns the exit code of an error, and the code by which programs know it.
+func classify(err error) (exit int, code string) {
+	var (
+		unreachable *client.Unreachable
+		refused     *client.Error
+		local       *api.Error
+	)
+	switch {
+	case errors.As(err, new(*UsageError)):
+		return ExitUsage, "usage"
+	case errors.As(err, new(*Cancelled)):
+		return ExitCancelled, "cancelled"
+	case errors.As(err, new(*Busy)):
+		return ExitConflict, "busy"
+	case errors.As(err, new(*NotLoggedIn)):
+		return ExitDenied, "not_logged_in"
+	case errors.As(err, new(*RowsFailed)):
+		return ExitSomeFailed, "rows_failed"
+	case errors.As(err, &unreachable) && unreachable.OutcomeUnknown:
+		return ExitUnreached, "outcome_unknown"
+	case unreachable != nil:
+		return ExitUnreached, "unreachable"
+	case errors.As(err, &refused):
+		return ofAnswer(refused), string(refused.Code)
+	case errors.As(err, &local):
+		return ofCode(local.Code), string(local.Code)
+	}
+	return ExitFailed, "failed"
 }
 
 // ofCode is for what was found wrong before anything was sent.
@@ -159,60 +164,33 @@ type Report struct {
 	advice   string
 }
 
-// The codes of errors that no server sends.
-const (
-	codeUsage          = "usage"
-	codeCancelled      = "cancelled"
-	codeBusy           = "busy"
-	codeNotLoggedIn    = "not_logged_in"
-	codeUnreachable    = "unreachable"
-	codeOutcomeUnknown = "outcome_unknown"
-	codeInterrupted    = "interrupted"
-	codeRowsFailed     = "rows_failed"
-	codeFailed         = "failed"
-)
-
 // NewReport describes an error.
 func NewReport(err error) Report {
-	r := Report{Code: codeFailed, Message: usage.AboutFile(err), advice: advice(err)}
+	r := Report{Message: usage.AboutFile(err), advice: advice(err)}
+	_, r.Code = classify(err)
 	var (
-		usage       *UsageError
-		cancelled   *Cancelled
-		busy        *Busy
-		notLoggedIn *NotLoggedIn
-		rowsFailed  *RowsFailed
-		unreachable *client.Unreachable
-		refused     *client.Error
-		local       *api.Error
+		usage   *UsageError
+		refused *client.Error
+		local   *api.Error
 	)
 	switch {
 	case errors.As(err, &usage):
-		r.Code, r.Errors = codeUsage, usage.Fields
+		r.Errors = usage.Fields
 		r.Message = strings.TrimSuffix(r.Message, usage.Error()) + usage.Message
-	case errors.As(err, &cancelled):
-		r.Code = codeCancelled
-	case errors.As(err, &busy):
-		r.Code = codeBusy
-	case errors.As(err, &notLoggedIn):
-		r.Code = codeNotLoggedIn
-	case errors.As(err, &rowsFailed):
-		r.Code = codeRowsFailed
-	case errors.As(err, &unreachable):
-		r.Code = codeUnreachable
-		if unreachable.OutcomeUnknown {
-			r.Code = codeOutcomeUnknown
-		}
-	case errors.As(err, &refused):
-		r.Code, r.Status, r.RequestID, r.Errors = string(refused.Code), refused.Status, refused.RequestID, refused.Fields
+	case errors.As(err, &refused) && r.Code == string(refused.Code):
+		r.Status, r.RequestID, r.Errors = refused.Status, refused.RequestID, refused.Fields
 		r.Message = strings.TrimSuffix(r.Message, refused.Error()) + refused.Message
 		r.RetryAfter = int64(math.Ceil(refused.RetryAfter.Seconds()))
-		r.tryAgain = tryAgain(refused, r.RetryAfter)
-	case errors.As(err, &local):
-		r.Code, r.Errors = string(local.Code), local.Fields
+		// What may have been done should not simply be done again, and many servers say themselves when to.
+		if r.RetryAfter > 0 && !refused.OutcomeUnknown && !strings.Contains(refused.Message, "ry again in") {
+			r.tryAgain = fmt.Sprintf("Try again in %s.", time.Duration(r.RetryAfter)*time.Second)
+		}
+	case errors.As(err, &local) && r.Code == string(local.Code):
+		r.Errors = local.Fields
 		r.Message = strings.TrimSuffix(r.Message, local.Error()) + local.Message
 	}
 	if errors.Is(err, context.Canceled) && !client.OutcomeUnknown(err) {
-		r.Code, r.Message = codeInterrupted, "Interrupted."
+		r.Code, r.Message = "interrupted", "Interrupted."
 	}
 	return r
 }
@@ -224,15 +202,6 @@ func (r Report) Sentence() string {
 		message += " " + field + ": " + strings.Join(r.Errors[field], "; ") + "."
 	}
 	return display.Line(message)
-}
-
-// tryAgain says when, unless the server has said so itself, as many do. What may have been done should not simply be done
-// again.
-func tryAgain(refused *client.Error, seconds int64) string {
-	if seconds == 0 || refused.OutcomeUnknown || strings.Contains(refused.Message, "ry again in") {
-		return ""
-	}
-	return fmt.Sprintf("Try again in %s.", time.Duration(seconds)*time.Second)
 }
 
 func advice(err error) string {

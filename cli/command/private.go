@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,15 +43,11 @@ func WritePrivate(path string, data []byte) (err error) {
 			os.Remove(file.Name())
 		}
 	}()
-	if _, err := file.Write(data); err != nil {
-		file.Close()
-		return err
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync()
 	}
-	if err := file.Sync(); err != nil {
-		file.Close()
-		return err
-	}
-	if err := file.Close(); err != nil {
+	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(file.Name(), path)

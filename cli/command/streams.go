@@ -80,16 +80,8 @@ func BufferedStreams(input string) (s *Streams, out, err *bytes.Buffer) {
 // CLICOLOR_FORCE switches it on even off a terminal, and otherwise terminals have it.
 func (s *Streams) ChooseColour(off bool, env func(string) string) {
 	force := env("CLICOLOR_FORCE") != "" && env("CLICOLOR_FORCE") != "0"
-	switch {
-	case off || env("NO_COLOR") != "":
-		s.ColourOut, s.Colour = false, false
-	case force:
-		s.ColourOut, s.Colour = true, true
-	case env("TERM") == "dumb":
-		s.ColourOut, s.Colour = false, false
-	default:
-		s.ColourOut, s.Colour = s.OutTTY, s.ErrTTY
-	}
+	off = off || env("NO_COLOR") != "" || !force && env("TERM") == "dumb"
+	s.ColourOut, s.Colour = !off && (force || s.OutTTY), !off && (force || s.ErrTTY)
 }
 
 // CanAsk tells whether there is a person to ask: one who sees Err and types into In.
@@ -121,16 +113,12 @@ func (s *Streams) say(kind, before, format string, args ...any) {
 
 func (s *Streams) tell(kind, before, text string) {
 	if s.JSON {
-		line, _ := api.EncodeJSON(map[string]told{kind: {display.Text(strings.TrimSpace(text))}}) // a string always marshals
+		message := map[string]string{"message": display.Text(strings.TrimSpace(text))}
+		line, _ := api.EncodeJSON(map[string]map[string]string{kind: message}) // a string always marshals
 		_, _ = s.Err.Write(append(line, '\n'))
 		return
 	}
 	fmt.Fprint(s.Err, before+display.Text(text)+"\n")
-}
-
-// told is a line for programs.
-type told struct {
-	Message string `json:"message"`
 }
 
 // Draws tells whether Err is a screen on which a line may be drawn again and again.
@@ -141,13 +129,19 @@ func (s *Streams) Lines(kind string) io.Writer {
 	if !s.JSON {
 		return display.Writer(s.Err)
 	}
-	return &lines{streams: s, kind: kind}
+	return EachLine(func(line string) {
+		if strings.TrimSpace(line) != "" {
+			s.tell(kind, "", line)
+		}
+	})
 }
 
-// lines makes a JSON object of each line.
+// EachLine returns a writer that calls take with each line, without its end, as soon as it is whole. Several may write to it at
+// once.
+func EachLine(take func(line string)) io.Writer { return &lines{take: take} }
+
 type lines struct {
-	streams *Streams
-	kind    string
+	take func(string)
 
 	mu    sync.Mutex
 	begun []byte
@@ -162,9 +156,8 @@ func (l *lines) Write(text []byte) (int, error) {
 		if !whole {
 			return len(text), nil
 		}
-		if l.begun = rest; len(bytes.TrimSpace(line)) > 0 {
-			l.streams.tell(l.kind, "", string(line))
-		}
+		l.begun = rest
+		l.take(string(line))
 	}
 }
 

@@ -257,11 +257,11 @@ func (c *cache) keep(question string, a answer) {
 
 // cachePath is "" where there is no place to keep anything.
 func cachePath(s *session.Session, c session.Connection) string {
-	file, err := s.Config()
+	folder, err := s.Folder()
 	if err != nil {
 		return ""
 	}
 	key := []string{c.Profile, c.APIURL, c.ClientID, s.Env(session.EnvToken), strconv.FormatBool(c.Sandbox)}
 	sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
-	return filepath.Join(filepath.Dir(string(file)), "cache", "completion-"+hex.EncodeToString(sum[:16])+".json")
+	return filepath.Join(folder, "cache", "completion-"+hex.EncodeToString(sum[:16])+".json")
 }

@@ -326,7 +326,7 @@ func (c *tokenCache) save() error {
 
 // tokenPath names the file after the profile, address and client, none of which need be fit for a file's name.
 func (s *Session) tokenPath(key SecretKey) (string, error) {
-	dir, err := s.dir()
+	dir, err := s.Folder()
 	if err != nil {
 		return "", err
 	}

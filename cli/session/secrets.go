@@ -64,7 +64,7 @@ func (s *Session) Secrets() (*Secrets, error) {
 }
 
 func (s *Session) newSecrets() (*Secrets, error) {
-	dir, err := s.dir()
+	dir, err := s.Folder()
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func (s *Session) Env(name string) string { return s.env(name) }
 
 // Config returns the configuration file.
 func (s *Session) Config() (ConfigFile, error) {
-	dir, err := s.dir()
+	dir, err := s.Folder()
 	return ConfigFile(filepath.Join(dir, "config.yaml")), err
 }
 
@@ -143,8 +143,8 @@ func (s *Session) LoadConfig() (Config, error) {
 	return file.Load()
 }
 
-// dir returns the folder of everything that perksctl keeps.
-func (s *Session) dir() (string, error) {
+// Folder returns the folder of everything that perksctl keeps.
+func (s *Session) Folder() (string, error) {
 	if dir := s.env(EnvConfigDir); dir != "" {
 		return dir, nil
 	}

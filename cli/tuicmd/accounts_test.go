@@ -225,19 +225,19 @@ func TestWhatSessionsTellBecomesMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := newNotices()
+	told, texts := newNotices()
 	s.Streams.Err = told
 	s.Streams.Note("The server asks to wait 3s (429).")
 	s.Streams.Warn("The token \x1b[2Jcannot be kept.")
 	for _, want := range []string{"The server asks to wait 3s (429).", "Warning: The token [2Jcannot be kept."} {
-		if got := <-told.texts; got != want {
+		if got := <-texts; got != want {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	}
 	for range 3 * unread {
 		s.Streams.Note("again")
 	}
-	if len(told.texts) != unread {
-		t.Errorf("%d messages wait", len(told.texts))
+	if len(texts) != unread {
+		t.Errorf("%d messages wait", len(texts))
 	}
 }

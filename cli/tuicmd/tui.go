@@ -5,7 +5,6 @@
 package tuicmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -125,8 +123,8 @@ func (o *options) checkPlace(accessible bool) error {
 
 func (o *options) show(ctx context.Context, settings settings) error {
 	s := o.session
-	told := newNotices()
-	folder, err := folderOf(s)
+	told, texts := newNotices()
+	folder, err := s.Folder()
 	if err != nil {
 		folder = "" // nothing is remembered
 	}
@@ -139,7 +137,7 @@ func (o *options) show(ctx context.Context, settings settings) error {
 		Colours:  termenv.Ascii,
 		Keys:     settings.keys,
 		Mouse:    settings.mouse,
-		Notices:  told.texts,
+		Notices:  texts,
 		Crash:    func(report string) (string, error) { return keepCrash(folder, s.Version, report) },
 	}
 	if settings.accessible {
@@ -167,15 +165,6 @@ func endings() []os.Signal {
 		return []os.Signal{syscall.SIGTERM}
 	}
 	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
-}
-
-// folderOf returns the folder of everything that perksctl keeps.
-func folderOf(s *session.Session) (string, error) {
-	file, err := s.Config()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Dir(string(file)), nil
 }
 
 // look decides about theme and colours: the flag comes first, then --no-color, then the configuration, then NO_COLOR and its
@@ -222,43 +211,22 @@ func bindings(keys *actions.Registry) []binding {
 // unread is how many notices wait at most; those beyond are dropped. Who is told that much reads none of it.
 const unread = 32
 
-// notices is a writer in the place of standard error: what is told there, line by line, becomes messages of the terminal UI,
-// over whose screen it would be written otherwise.
-type notices struct {
-	texts chan string
-
-	mu   sync.Mutex
-	rest []byte // of a line that has not ended
-}
-
-func newNotices() *notices { return &notices{texts: make(chan string, unread)} }
-
-// Write takes text. It never fails and never waits.
-func (n *notices) Write(text []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.rest = append(n.rest, text...)
-	for {
-		line, rest, ended := bytes.Cut(n.rest, []byte("\n"))
-		if !ended {
-			return len(text), nil
+// newNotices returns a writer in the place of standard error: what is told there, line by line, becomes messages of the terminal
+// UI, over whose screen it would be written otherwise. It never fails and never waits.
+func newNotices() (told io.Writer, texts chan string) {
+	texts = make(chan string, unread)
+	return command.EachLine(func(line string) {
+		if warning, ok := strings.CutPrefix(line, "warning: "); ok {
+			line = "Warning: " + warning
 		}
-		n.tell(string(line))
-		n.rest = rest
-	}
-}
-
-func (n *notices) tell(line string) {
-	if warning, ok := strings.CutPrefix(line, "warning: "); ok {
-		line = "Warning: " + warning
-	}
-	if strings.TrimSpace(line) == "" {
-		return
-	}
-	select {
-	case n.texts <- line:
-	default:
-	}
+		if strings.TrimSpace(line) == "" {
+			return
+		}
+		select {
+		case texts <- line:
+		default:
+		}
+	}), texts
 }
 
 // keepCrash keeps the report of a fault in the program, in the place of the last one, where only its owner can read it: it may
