@@ -2,8 +2,6 @@
 package perk
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
@@ -30,15 +28,9 @@ func New(s *session.Session) *cobra.Command {
 	}, newList(s), newGet(s), newCategories(s), newRedeem(s))
 }
 
-type listOptions struct {
-	session *session.Session
-	flags   ListFlags
-	filters ListFilters
-	perks   client.PerkListOptions
-}
-
 func newList(s *session.Session) *cobra.Command {
-	o := &listOptions{session: s}
+	var flags ListFlags
+	var filters ListFilters
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List perks",
@@ -48,75 +40,58 @@ func newList(s *session.Session) *cobra.Command {
 			"  perksctl perk list --near 51.5072,-0.1276 --radius 5 --sort distance\n" +
 			"  perksctl perk list --all --output jsonl > perks.jsonl",
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := o.flags.Check(cmd); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			perks, err := chosenPerks(cmd, s, &flags, &filters)
+			if err != nil {
 				return err
 			}
-			if err := o.flags.CheckSort(s.Streams, api.PerkSortFields()); err != nil {
+			printer, c, err := session.Begin[api.Perk](s, View)
+			if err != nil {
 				return err
 			}
-			if err := o.flags.CheckDistance(o.filters); err != nil {
-				return err
-			}
-			if o.perks, err = o.filters.Apply(cmd, o.flags.Options()); err != nil {
-				return err
-			}
-			return runList(cmd.Context(), o)
+			return ShowList(cmd.Context(), s.Streams, printer, flags, c.PerkPages(cmd.Context(), perks))
 		},
 	}
-	o.flags.Bind(cmd, api.PerkSortFields())
-	o.filters.Bind(cmd)
+	flags.Bind(cmd, api.PerkSortFields())
+	filters.Bind(cmd)
 	return cmd
 }
 
-func runList(ctx context.Context, o *listOptions) error {
-	printer, err := output.New[api.Perk](o.session.Output, o.session.Streams, View)
-	if err != nil {
-		return err
+// chosenPerks checks the flags of a list of perks, and returns what to ask for.
+func chosenPerks(cmd *cobra.Command, s *session.Session, flags *ListFlags, filters *ListFilters) (client.PerkListOptions, error) {
+	if err := flags.Check(cmd); err != nil {
+		return client.PerkListOptions{}, err
 	}
-	c, _, err := o.session.Connect()
-	if err != nil {
-		return err
+	if err := flags.CheckSort(s.Streams, api.PerkSortFields()); err != nil {
+		return client.PerkListOptions{}, err
 	}
-	return ShowList(ctx, o.session.Streams, printer, o.flags, c.PerkPages(ctx, o.perks))
-}
-
-type getOptions struct {
-	session *session.Session
-	ids     []string
+	if err := flags.CheckDistance(*filters); err != nil {
+		return client.PerkListOptions{}, err
+	}
+	return filters.Apply(cmd, flags.Options())
 }
 
 func newGet(s *session.Session) *cobra.Command {
-	o := &getOptions{session: s}
 	return &cobra.Command{
 		Use:     "get ID...",
 		Short:   "Show perks by their ids",
 		Long:    "Show one perk, or several as a list. If one of them cannot be read, none is shown.",
 		Example: "  perksctl perk get coffee-2for1\n  perksctl perk get coffee-2for1 spa-day --output json",
 		Args:    command.AtLeastOne("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.ids = args
-			return runGet(cmd.Context(), o)
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			printer, c, err := session.Begin[api.Perk](s, View)
+			if err != nil {
+				return err
+			}
+			perks := make([]api.Perk, len(ids))
+			for i, id := range ids {
+				if perks[i], err = c.Perk(cmd.Context(), id); err != nil {
+					return command.Among(len(ids), "perk "+id, err)
+				}
+			}
+			return printer.Few(cmd.Context(), perks)
 		},
 	}
-}
-
-func runGet(ctx context.Context, o *getOptions) error {
-	printer, err := output.New[api.Perk](o.session.Output, o.session.Streams, View)
-	if err != nil {
-		return err
-	}
-	c, _, err := o.session.Connect()
-	if err != nil {
-		return err
-	}
-	perks := make([]api.Perk, len(o.ids))
-	for i, id := range o.ids {
-		if perks[i], err = c.Perk(ctx, id); err != nil {
-			return command.Among(len(o.ids), "perk "+id, err)
-		}
-	}
-	return printer.Few(ctx, perks)
 }
 
 func newCategories(s *session.Session) *cobra.Command {
@@ -125,22 +100,16 @@ func newCategories(s *session.Session) *cobra.Command {
 		Short:   "List the categories of perks",
 		Example: "  perksctl perk categories\n  perksctl perk list --category \"$(perksctl perk categories --output id | head -1)\"",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runCategories(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer, c, err := session.Begin[api.Category](s, output.View{ID: "id"})
+			if err != nil {
+				return err
+			}
+			categories, err := c.Categories(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return printer.List(cmd.Context(), output.Each(categories))
+		},
 	}
-}
-
-func runCategories(ctx context.Context, s *session.Session) error {
-	printer, err := output.New[api.Category](s.Output, s.Streams, output.View{ID: "id"})
-	if err != nil {
-		return err
-	}
-	c, _, err := s.Connect()
-	if err != nil {
-		return err
-	}
-	categories, err := c.Categories(ctx)
-	if err != nil {
-		return err
-	}
-	return printer.List(ctx, output.Each(categories))
 }

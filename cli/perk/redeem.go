@@ -26,6 +26,7 @@ type redeemOptions struct {
 	metadata []string
 	key      string
 	dryRun   bool
+	given    []string // the flags on the command line
 
 	assumeMine bool // with --file
 }
@@ -51,7 +52,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 			if file.File != "" {
 				return runRedeemFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun}, o.assumeMine)
 			}
-			o.perkID = args[0]
+			o.perkID, o.given = args[0], command.Given(cmd)
 			if o.userID == "" {
 				return command.Usagef("--user is missing: say for whom the perk is redeemed.")
 			}
@@ -63,6 +64,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 			}
 			if o.key == "" {
 				o.key = uuid.NewString()
+				o.given = append(o.given, "--idempotency-key", o.key)
 			}
 			return runRedeem(cmd.Context(), o)
 		},
@@ -93,7 +95,8 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 			_, _, err := c.Redeem(ctx, o.perkID, request, o.key)
 			return err
 		}, func(c *client.Client, _ int) (string, []session.Change, error) {
-			return o.task(c, request).Check(ctx)
+			r := newRedeemer(func() (*client.Client, error) { return c, nil })
+			return (&redeemTask{r, redeemRow{o.perkID, request}}).Check(ctx) // as a row of a file
 		})
 	}
 	c, connection, err := s.Connect()
@@ -106,12 +109,6 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	}
 	o.tell(redeeming, connection)
 	return printer.One(ctx, redeeming.Redemption)
-}
-
-// task is the same as a row of a file would be.
-func (o *redeemOptions) task(c *client.Client, request api.RedeemRequest) *redeemTask {
-	r := newRedeemer(func() (*client.Client, error) { return c, nil })
-	return &redeemTask{r, redeemRow{o.perkID, request}}
 }
 
 func (o *redeemOptions) tell(r client.Redeeming, connection session.Connection) {
@@ -206,24 +203,16 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 		lost = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
 	}
 	advice := o.howToSettle()
-	if r.Candidate.ID != "" {
-		advice = candidate(r.Candidate, o.userID) + "\n" + advice
+	if found := r.Candidate; found.ID != "" {
+		advice = fmt.Sprintf("%s has redemption %s, made %s. It may be this one or somebody else's.\n",
+			o.userID, found.ID, found.RedeemedAt.UTC().Format(time.RFC3339)) + advice
 	}
 	return &command.Advised{Err: lost, Advice: advice}
 }
 
-// candidate names a redemption that may be the one whose reply was lost.
-func candidate(r api.Redemption, userID string) string {
-	return fmt.Sprintf("%s has redemption %s, made %s. It may be this one or somebody else's.", userID, r.ID, r.RedeemedAt.UTC().Format(time.RFC3339))
-}
-
 // howToSettle says how to find out, and how to go on, without redeeming twice.
 func (o *redeemOptions) howToSettle() string {
-	again := o.session.CommandLine("perk", "redeem", o.perkID, "--user", o.userID)
-	for _, entry := range o.metadata {
-		again = append(again, "--metadata", entry)
-	}
-	again = append(again, "--idempotency-key", o.key)
+	again := append(o.session.CommandLine("perk", "redeem", o.perkID), o.given...)
 	look := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
 	return "Run this again; with the same key it cannot redeem twice:\n  " + command.Quote(again) +
 		"\nIf the server may not honour keys, look first whether it was redeemed:\n  " + command.Quote(look)

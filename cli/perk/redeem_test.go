@@ -1,8 +1,45 @@
 package perk
 
 import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"testing"
+
+	"github.com/spf13/pflag"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/session"
 )
+
+// TestTheCommandToRunAgainHasEveryFlag loses the reply of a redemption, and compares the command that is advised.
+func TestTheCommandToRunAgainHasEveryFlag(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }))
+	defer server.Close()
+	env := map[string]string{session.EnvAPIURL: server.URL, session.EnvToken: "token", session.EnvConfigDir: t.TempDir()}
+	streams, _, _ := command.BufferedStreams("")
+	s := session.New(streams, func(name string) string { return env[name] }, "test")
+	s.Bind(pflag.NewFlagSet("root", pflag.ContinueOnError))
+	s.Patience = 1
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"spa", "-u", "bob", "-m", "a=1", "-m", "b=two words", "--dry-run=false"},
+			`perksctl perk redeem spa --dry-run=false --metadata a=1 --metadata 'b=two words' --user bob --idempotency-key [0-9a-f-]{36}`},
+		{[]string{"spa", "--user=bob", "--idempotency-key", "mine", "--metadata", "{\"a\": \"b,c\"}"},
+			`perksctl perk redeem spa --idempotency-key mine --metadata '{"a": "b,c"}' --user bob`},
+	} {
+		cmd := newRedeem(s)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs(test.args)
+		var advised *command.Advised
+		if err := cmd.ExecuteContext(t.Context()); !errors.As(err, &advised) || !regexp.MustCompile("\n  "+test.want+"\n").MatchString(advised.Advice) {
+			t.Errorf("%v: %v, advice %+v", test.args, err, advised)
+		}
+	}
+}
 
 func TestParseMetadata(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -79,12 +79,11 @@ func newRedeemer(connect func() (*client.Client, error)) *redeemer {
 }
 
 func (r *redeemer) work() bulk.Work {
-	return bulk.Work{Name: "perk redeem", Parse: r.parse, HonoursKeys: r.honoursKeys, Shared: !r.assumeMine}
-}
-
-func (r *redeemer) honoursKeys() bool {
-	c, err := r.connect()
-	return err == nil && c.HonoursKeys()
+	honoursKeys := func() bool {
+		c, err := r.connect()
+		return err == nil && c.HonoursKeys()
+	}
+	return bulk.Work{Name: "perk redeem", Parse: r.parse, HonoursKeys: honoursKeys, Shared: !r.assumeMine}
 }
 
 func (r *redeemer) parse(row rows.Row) (bulk.Task, error) {
@@ -177,7 +176,9 @@ type knownPerk struct {
 // find asks for the perk if it is not known.
 func (p *knownPerks) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
 	answer, _, _ := p.asking.Do(id, func() (any, error) {
-		answer, known := p.recall(id)
+		p.mu.Lock()
+		answer, known := p.answers[id]
+		p.mu.Unlock()
 		if !known {
 			perk, err := c.Perk(ctx, id)
 			answer = knownPerk{perk.ID, perk.Title, perk.City, perk.ValidFrom, perk.ValidTo, err}
@@ -187,13 +188,6 @@ func (p *knownPerks) find(ctx context.Context, c *client.Client, id string) (kno
 	})
 	perk := answer.(knownPerk)
 	return perk, perk.err
-}
-
-func (p *knownPerks) recall(id string) (answer knownPerk, known bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	answer, known = p.answers[id]
-	return answer, known
 }
 
 // remember keeps what the service said for sure; after any other failure it is asked again.
@@ -212,14 +206,21 @@ func (p *knownPerks) remember(id string, answer knownPerk) {
 // predict finds out by reading alone whether the user could redeem the perk now. That the service lists the perk among those
 // that are available to the user settles it; otherwise it looks for the reason, in the order in which the service does.
 func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string, err error) {
-	available, whole, err := p.isAvailable(ctx, c, userID)
+	// The user's list is narrowed by what the perk itself says. A server that does not know these filters sends all of it.
+	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, Query: p.title}
+	if strings.TrimSpace(p.city) == p.city { // our server trims the filter, but not the perk's city
+		options.City = p.city
+	}
+	available, whole, err := contains(c.UserPerkPages(ctx, userID, options), func(perk api.Perk) bool { return perk.ID == p.id })
 	switch {
 	case err != nil:
 		return "", err
 	case available:
 		return fmt.Sprintf("User %q can redeem perk %q now.", userID, p.id), nil
 	}
-	redeemed, _, err := p.isRedeemed(ctx, c, userID)
+	redeemed, _, err := contains(c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}), func(r api.Redemption) bool {
+		return r.PerkID == p.id && r.Status != api.StatusRejected
+	})
 	switch {
 	case err != nil:
 		return "", err
@@ -233,23 +234,6 @@ func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string,
 		return "", api.Errorf(api.CodeSoldOut, "Perk %q is sold out: it is not among the perks that user %q can redeem now.", p.id, userID)
 	}
 	return fmt.Sprintf("User %q may be able to redeem perk %q, but the list of perks is too long to tell whether it is in stock.", userID, p.id), nil
-}
-
-// isAvailable looks for the perk in the user's list, narrowed by what the perk itself says. A server that does not know these
-// filters sends all of the list; whole is false where that is too long to read.
-func (p knownPerk) isAvailable(ctx context.Context, c *client.Client, userID string) (found, whole bool, err error) {
-	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, Query: p.title}
-	if strings.TrimSpace(p.city) == p.city { // our server trims the filter, but not the perk's city
-		options.City = p.city
-	}
-	return contains(c.UserPerkPages(ctx, userID, options), func(perk api.Perk) bool { return perk.ID == p.id })
-}
-
-// isRedeemed tells whether the user holds a redemption of the perk that was not rejected.
-func (p knownPerk) isRedeemed(ctx context.Context, c *client.Client, userID string) (found, whole bool, err error) {
-	return contains(c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}), func(r api.Redemption) bool {
-		return r.PerkID == p.id && r.Status != api.StatusRejected
-	})
 }
 
 // contains looks for an item in the first pages of a list; whole tells whether those are all of it, or as many as it took.
@@ -275,7 +259,14 @@ const metadataFamily = "metadata."
 // readMetadata returns the metadata of a row as a compact object, nil if the row has none.
 func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.RawMessage {
 	whole, isWhole := values["metadata"]
-	members := metadataMembers(values)
+	members := map[string]string{}
+	for name, value := range values {
+		if key, ok := strings.CutPrefix(name, metadataFamily); ok {
+			var text string
+			_ = value.Text(&text) // a cell always is a text
+			members[key] = text
+		}
+	}
 	column := "metadata"
 	var metadata json.RawMessage
 	switch {
@@ -285,28 +276,24 @@ func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.
 		metadata = rawMember(row, whole)
 	case len(members) > 0:
 		column = metadataFamily + "KEY"
-		metadata, _ = encode(members) // cannot fail: it is texts by texts
+		metadata, _ = api.EncodeJSON(members) // cannot fail: it is texts by texts
 	}
 	if metadata == nil {
 		return nil
 	}
-	metadata, problem := compactMetadata(metadata)
-	if problem != "" {
-		problems.Add(column, "%s", problem)
+	var compact bytes.Buffer
+	err := json.Compact(&compact, metadata)
+	switch {
+	case err == nil && compact.String() == "null":
+		return nil
+	case err != nil || compact.Bytes()[0] != '{':
+		problems.Add(column, "must be a JSON object")
+		return nil
+	case compact.Len() > api.MaxMetadata:
+		problems.Add(column, "must be at most %d bytes", api.MaxMetadata)
+		return nil
 	}
-	return metadata
-}
-
-func metadataMembers(values bulk.Row) map[string]string {
-	members := map[string]string{}
-	for name, value := range values {
-		if key, ok := strings.CutPrefix(name, metadataFamily); ok {
-			var text string
-			_ = value.Text(&text) // a cell always is a text
-			members[key] = text
-		}
-	}
-	return members
+	return compact.Bytes()
 }
 
 // rawMember returns the metadata as it stands in the cell or in the object.
@@ -321,29 +308,4 @@ func rawMember(row rows.Row, value bulk.Value) json.RawMessage {
 	}
 	_ = json.Unmarshal(row.Object, &object) // it was read once already
 	return object.Metadata
-}
-
-// compactMetadata applies the service's rules. The problem is the end of a sentence, "" if nothing is wrong.
-func compactMetadata(metadata json.RawMessage) (compact json.RawMessage, problem string) {
-	var text bytes.Buffer
-	switch err := json.Compact(&text, metadata); {
-	case err != nil:
-		return nil, "must be a JSON object"
-	case text.String() == "null":
-		return nil, ""
-	case text.Bytes()[0] != '{':
-		return nil, "must be a JSON object"
-	case text.Len() > api.MaxMetadata:
-		return nil, fmt.Sprintf("must be at most %d bytes", api.MaxMetadata)
-	}
-	return text.Bytes(), ""
-}
-
-// encode leaves < > & as they are: escaped they are six times as long, and metadata has a longest length.
-func encode(value any) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return text.Bytes(), err
 }

@@ -96,7 +96,7 @@ func FuzzParseRedeemRow(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			body, err := encode(r.request)
+			body, err := api.EncodeJSON(r.request)
 			if err != nil {
 				t.Fatal(err)
 			}

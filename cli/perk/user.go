@@ -1,13 +1,11 @@
 package perk
 
 import (
-	"context"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -28,17 +26,10 @@ const (
 	redeemed  = "redeemed"
 )
 
-type perksOptions struct {
-	session *session.Session
-	userID  string
-	kind    string
-	flags   ListFlags
-	filters ListFilters
-	perks   client.PerkListOptions
-}
-
 func newPerks(s *session.Session) *cobra.Command {
-	o := &perksOptions{session: s}
+	var kind string
+	var flags ListFlags
+	var filters ListFilters
 	cmd := &cobra.Command{
 		Use:   "perks USER",
 		Short: "List what a user can redeem, or has redeemed",
@@ -46,66 +37,44 @@ func newPerks(s *session.Session) *cobra.Command {
 			"Redemptions can be sorted by id, perk_id, user_id, redeemed_at and status; the filters are for perks alone.",
 		Example: "  perksctl user perks alice --near 52.52,13.405\n  perksctl user perks alice --type redeemed --output json",
 		Args:    command.Exactly("USER"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			o.userID = args[0]
-			if err := o.check(cmd); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if kinds := []string{available, redeemed}; !slices.Contains(kinds, kind) {
+				return command.Usagef("--type is available or redeemed, not %q.%s", kind, command.DidYouMean(kind, kinds))
+			}
+			if kind == redeemed {
+				return listRedeemed(cmd, s, args[0], flags, filters)
+			}
+			perks, err := chosenPerks(cmd, s, &flags, &filters)
+			if err != nil {
 				return err
 			}
-			if o.perks, err = o.filters.Apply(cmd, o.flags.Options()); err != nil {
+			printer, c, err := session.Begin[api.Perk](s, View)
+			if err != nil {
 				return err
 			}
-			if o.kind == redeemed {
-				return runRedeemed(cmd.Context(), o)
-			}
-			return runAvailable(cmd.Context(), o)
+			return ShowList(cmd.Context(), s.Streams, printer, flags, c.UserPerkPages(cmd.Context(), args[0], perks))
 		},
 	}
-	cmd.Flags().StringVar(&o.kind, "type", available, "what to list: available or redeemed")
-	o.flags.Bind(cmd, api.PerkSortFields())
-	o.filters.Bind(cmd)
+	cmd.Flags().StringVar(&kind, "type", available, "what to list: available or redeemed")
+	flags.Bind(cmd, api.PerkSortFields())
+	filters.Bind(cmd)
 	return cmd
 }
 
-func (o *perksOptions) check(cmd *cobra.Command) error {
-	if kinds := []string{available, redeemed}; !slices.Contains(kinds, o.kind) {
-		return command.Usagef("--type is available or redeemed, not %q.%s", o.kind, command.DidYouMean(o.kind, kinds))
-	}
-	if filter := o.filters.Used(cmd); o.kind == redeemed && filter != "" {
+func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags ListFlags, filters ListFilters) error {
+	if filter := filters.Used(cmd); filter != "" {
 		return command.Usagef("--%s filters perks; it does not go with --type redeemed.", filter)
 	}
-	if err := o.flags.Check(cmd); err != nil {
+	if err := flags.Check(cmd); err != nil {
 		return err
 	}
-	if o.kind == redeemed {
-		return o.flags.CheckSort(o.session.Streams, api.RedemptionSortFields())
-	}
-	if err := o.flags.CheckSort(o.session.Streams, api.PerkSortFields()); err != nil {
+	if err := flags.CheckSort(s.Streams, api.RedemptionSortFields()); err != nil {
 		return err
 	}
-	return o.flags.CheckDistance(o.filters)
-}
-
-func runAvailable(ctx context.Context, o *perksOptions) error {
-	printer, err := output.New[api.Perk](o.session.Output, o.session.Streams, View)
-	if err != nil {
-		return err
-	}
-	c, _, err := o.session.Connect()
-	if err != nil {
-		return err
-	}
-	return ShowList(ctx, o.session.Streams, printer, o.flags, c.UserPerkPages(ctx, o.userID, o.perks))
-}
-
-func runRedeemed(ctx context.Context, o *perksOptions) error {
 	view := output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"}
-	printer, err := output.New[api.Redemption](o.session.Output, o.session.Streams, view)
+	printer, c, err := session.Begin[api.Redemption](s, view)
 	if err != nil {
 		return err
 	}
-	c, _, err := o.session.Connect()
-	if err != nil {
-		return err
-	}
-	return ShowList(ctx, o.session.Streams, printer, o.flags, c.UserRedemptionPages(ctx, o.userID, o.perks.ListOptions))
+	return ShowList(cmd.Context(), s.Streams, printer, flags, c.UserRedemptionPages(cmd.Context(), userID, flags.Options()))
 }

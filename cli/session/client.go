@@ -41,6 +41,17 @@ func (s *Session) Connect() (*client.Client, Connection, error) {
 	return c, connection, err
 }
 
+// Begin makes what a command that reads works with: a printer of its records, which refuses fields that they do not have before
+// anything is sent, and a client.
+func Begin[T any](s *Session, view output.View) (*output.Printer[T], *client.Client, error) {
+	printer, err := output.New[T](s.Output, s.Streams, view)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, _, err := s.Connect()
+	return printer, c, err
+}
+
 func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 	roots, err := s.Roots(connection.CACert)
 	if err != nil {
