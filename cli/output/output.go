@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/api/display"
+	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 )
 
@@ -100,14 +101,6 @@ func (o *Options) checkFields() error {
 	return nil
 }
 
-// now returns the moment from which people count.
-func (o *Options) now() time.Time {
-	if o.Now == nil {
-		return time.Now()
-	}
-	return o.Now()
-}
-
 // WantsJSON tells whether programs read the output; errors are then JSON too.
 func (o *Options) WantsJSON() bool { return o.Format == JSON || o.Format == JSONL }
 
@@ -131,22 +124,19 @@ func parseTemplate(text string) (*template.Template, error) {
 	if text == "" {
 		return nil, nil
 	}
-	return template.New("--template").Funcs(template.FuncMap{"json": toJSON, "join": join}).Option("missingkey=error").Parse(text)
-}
-
-// toJSON lets a template write a value as JSON.
-func toJSON(value any) (string, error) {
-	text, err := marshal(value)
-	return string(text), err
-}
-
-// join lets a template write a list with something between its entries.
-func join(separator string, list []any) string {
-	texts := make([]string, len(list))
-	for i, entry := range list {
-		texts[i] = fmt.Sprint(entry)
-	}
-	return strings.Join(texts, separator)
+	return template.New("--template").Funcs(template.FuncMap{
+		"json": func(value any) (string, error) {
+			text, err := marshal(value)
+			return string(text), err
+		},
+		"join": func(separator string, list []any) string {
+			texts := make([]string, len(list))
+			for i, entry := range list {
+				texts[i] = fmt.Sprint(entry)
+			}
+			return strings.Join(texts, separator)
+		},
+	}).Option("missingkey=error").Parse(text)
 }
 
 // View is how a kind of record is shown.
@@ -169,9 +159,15 @@ type Printer[T any] struct {
 // does anything.
 func New[T any](options Options, s *command.Streams, view View) (*Printer[T], error) {
 	var zero T
-	sample, err := newRecord(zero, nil)
+	sample, err := newRecord(zero)
 	if err != nil {
 		return nil, err
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if len(options.Fields) > 0 { // of those that a person chose the last ones go first
+		view.Columns, view.Least = options.Fields, nil
 	}
 	p := &Printer[T]{options: options, streams: s, view: view, moments: momentsOf(reflect.TypeFor[T]())}
 	if sample.isObject() {
@@ -248,7 +244,7 @@ func (p *Printer[T]) write(item T, to func(record) error) error {
 	if len(p.moments.index) > 0 {
 		p.moments.toUTC(reflect.ValueOf(&item).Elem())
 	}
-	r, err := newRecord(item, nil)
+	r, err := newRecord(item)
 	if err != nil {
 		return err
 	}
@@ -312,15 +308,18 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) (encoder, e
 	case JSON:
 		return &jsonEncoder{out: out}, nil
 	case JSONL:
-		return &jsonlEncoder{out: out}, nil
+		return lineEncoder(func(r record) error {
+			_, err := out.Write(append(r.raw, '\n'))
+			return err
+		}), nil
 	case YAML:
 		return &yamlEncoder{out: out}, nil
 	case CSV:
-		return newCSVEncoder(p.data(out), o.Raw, p.allColumns()), nil
+		return &csvEncoder{out: rows.NewCellWriter(p.data(out), o.Raw), columns: p.allColumns()}, nil
 	case IDs:
-		return &idEncoder{out: p.data(out), id: p.view.ID}, nil
+		return p.idEncoder(p.data(out)), nil
 	}
-	return &tableEncoder{out: out, streams: p.streams, columns: p.columns(), least: p.least(), times: p.moments.names, now: o.now()}, nil
+	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.moments.names, now: o.Now()}, nil
 }
 
 // data is where formats write that cannot escape what steers a terminal. A program gets the texts as they are.
@@ -331,30 +330,14 @@ func (p *Printer[T]) data(out io.Writer) io.Writer {
 	return out
 }
 
-// columns returns the fields that the table of a list shows, nil for those of its first record.
-func (p *Printer[T]) columns() []string {
-	if len(p.options.Fields) > 0 {
-		return p.options.Fields
-	}
-	return p.view.Columns
-}
-
-// least returns the columns that a narrow screen loses first. Of those that a person chose the last ones go.
-func (p *Printer[T]) least() []string {
-	if len(p.options.Fields) > 0 {
-		return nil
-	}
-	return p.view.Least
-}
-
 // allColumns returns the columns of a file whose records may all be missing, nil for those of its first record.
 func (p *Printer[T]) allColumns() []string {
 	var zero T
-	r, err := newRecord(zero, p.options.Fields)
+	r, err := newRecord(zero)
 	if err != nil || !r.isObject() {
 		return p.options.Fields
 	}
-	return r.fields().names()
+	return r.only(p.options.Fields).fields().names()
 }
 
 // Each makes a sequence that List takes from records that are all there.

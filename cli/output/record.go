@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
@@ -28,13 +29,21 @@ type field struct {
 
 type fields []field
 
-// newRecord keeps the chosen fields of an object; none chosen means all.
-func newRecord(value any, chosen []string) (record, error) {
+func newRecord(value any) (record, error) {
 	raw, err := marshal(value)
 	if err != nil {
 		return record{}, fmt.Errorf("write a record: %w", err)
 	}
-	return record{raw}.only(chosen), nil
+	return record{raw}, nil
+}
+
+// FieldsOf returns the names of a record's fields in their order.
+func FieldsOf(value any) []string {
+	r, err := newRecord(value)
+	if err != nil {
+		return nil
+	}
+	return r.fields().names()
 }
 
 // only keeps the chosen fields of an object; none chosen means all.
@@ -54,13 +63,8 @@ func (r record) isObject() bool { return bytes.HasPrefix(r.raw, []byte("{")) }
 
 // marshal writes JSON on one line, in which characters that would steer a terminal are escaped.
 func marshal(value any) (json.RawMessage, error) {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return nil, err
-	}
-	return display.JSON(bytes.TrimRight(text.Bytes(), "\n")), nil
+	text, err := api.EncodeJSON(value)
+	return display.JSON(text), err
 }
 
 // fields returns an object's members in their order. Anything else is one field named "value".
@@ -103,10 +107,8 @@ func object(fields fields) json.RawMessage {
 
 // get returns a field's value, null if there is none.
 func (f fields) get(name string) json.RawMessage {
-	for _, field := range f {
-		if field.name == name {
-			return field.value
-		}
+	if i := slices.IndexFunc(f, func(f field) bool { return f.name == name }); i >= 0 {
+		return f[i].value
 	}
 	return json.RawMessage("null")
 }
@@ -188,49 +190,32 @@ func (e *jsonEncoder) write(prefix string, raw json.RawMessage, ending string) e
 	return err
 }
 
-// jsonlEncoder writes a JSON text to a line.
-type jsonlEncoder struct{ out io.Writer }
+// lineEncoder writes each record to a line.
+type lineEncoder func(record) error
 
-func (e *jsonlEncoder) one(r record) error { return e.item(r) }
-func (e *jsonlEncoder) end() error         { return nil }
-func (e *jsonlEncoder) stop() error        { return nil }
-
-func (e *jsonlEncoder) item(r record) error {
-	_, err := e.out.Write(append(r.raw, '\n'))
-	return err
-}
+func (e lineEncoder) one(r record) error  { return e(r) }
+func (e lineEncoder) item(r record) error { return e(r) }
+func (e lineEncoder) end() error          { return nil }
+func (e lineEncoder) stop() error         { return nil }
 
 // idEncoder writes an id to a line, for the arguments of other commands.
-type idEncoder struct {
-	out io.Writer
-	id  string
-}
-
-func (e *idEncoder) one(r record) error { return e.item(r) }
-func (e *idEncoder) end() error         { return nil }
-func (e *idEncoder) stop() error        { return nil }
-
-func (e *idEncoder) item(r record) error {
-	id := r.fields().get(e.id)
-	if string(id) == "null" {
-		return &command.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", e.id), Advice: "Choose another field, such as with --jq."}
+func (p *Printer[T]) idEncoder(out io.Writer) lineEncoder {
+	unbroken := strings.NewReplacer("\r", " ", "\n", " ") // an id with a line end would be two
+	return func(r record) error {
+		id := r.fields().get(p.view.ID)
+		if string(id) == "null" {
+			return &command.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", p.view.ID), Advice: "Choose another field, such as with --jq."}
+		}
+		_, err := io.WriteString(out, unbroken.Replace(textOf(id))+"\n")
+		return err
 	}
-	_, err := io.WriteString(e.out, unbroken.Replace(textOf(id))+"\n")
-	return err
 }
-
-// unbroken takes the line ends out of an id, which would be two with one.
-var unbroken = strings.NewReplacer("\r", " ", "\n", " ")
 
 // csvEncoder writes RFC 4180 with a header. Unless raw, its cells are safe to open in a spreadsheet.
 type csvEncoder struct {
 	out     *rows.CellWriter
 	columns []string // nil until the first record where they are not known before
 	begun   bool
-}
-
-func newCSVEncoder(out io.Writer, raw bool, columns []string) *csvEncoder {
-	return &csvEncoder{out: rows.NewCellWriter(out, raw), columns: columns}
 }
 
 func (e *csvEncoder) one(r record) error {

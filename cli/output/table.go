@@ -25,13 +25,13 @@ const sampled = 200
 type tableEncoder struct {
 	out     *bufio.Writer
 	streams *command.Streams
-	columns []string        // nil until the first record where they are not known before
-	least   []string        // the columns that a narrow screen loses first
+	view    View            // without columns, they are those of the first record
 	times   map[string]bool // the fields that are moments
 	now     time.Time       // from which people count
 
 	waiting [][]string
-	fit     *fit // nil until the widths are chosen
+	begun   bool // the widths are chosen
+	layout  layout
 }
 
 // one writes a field to a line, and on a terminal a long text to as many as it takes.
@@ -54,18 +54,19 @@ func (e *tableEncoder) one(r record) error {
 
 func (e *tableEncoder) item(r record) error {
 	fields := r.fields()
-	if e.columns == nil {
-		e.columns = fields.names()
+	if e.view.Columns == nil {
+		e.view.Columns = fields.names()
 	}
-	cells := make([]string, len(e.columns))
-	for i, name := range e.columns {
+	cells := make([]string, len(e.view.Columns))
+	for i, name := range e.view.Columns {
 		cells[i] = e.cell(name, textOf(fields.get(name)))
 	}
 	switch {
 	case !e.streams.OutTTY:
-		return e.tabbed(cells)
-	case e.fit != nil:
-		return e.row(cells)
+		_, err := e.out.WriteString(strings.Join(cells, "\t") + "\n")
+		return err
+	case e.begun:
+		return e.aligned(e.layout.pad(cells))
 	}
 	e.waiting = append(e.waiting, cells)
 	if len(e.waiting) < sampled {
@@ -86,13 +87,13 @@ func (e *tableEncoder) cell(name, text string) string {
 }
 
 func (e *tableEncoder) end() error {
-	if e.fit == nil && len(e.waiting) > 0 {
+	if !e.begun && len(e.waiting) > 0 {
 		if err := e.begin(); err != nil {
 			return err
 		}
 	}
-	if e.fit != nil && len(e.fit.dropped) > 0 {
-		e.streams.Note("The screen is too narrow for %s.", strings.Join(e.fit.dropped, ", "))
+	if len(e.layout.dropped) > 0 {
+		e.streams.Note("The screen is too narrow for %s.", strings.Join(e.layout.dropped, ", "))
 	}
 	return nil
 }
@@ -101,12 +102,12 @@ func (e *tableEncoder) stop() error { return e.end() }
 
 // begin chooses the widths and writes the heading and the rows that waited for it.
 func (e *tableEncoder) begin() error {
-	heading := make([]string, len(e.columns))
-	for i, name := range e.columns {
+	heading := make([]string, len(e.view.Columns))
+	for i, name := range e.view.Columns {
 		heading[i] = strings.ToUpper(display.Line(name))
 	}
-	e.fit = newFit(e.columns, e.least, append([][]string{heading}, e.waiting...), e.streams.Width)
-	cells := e.fit.pad(heading)
+	e.begun, e.layout = true, newLayout(e.view, append([][]string{heading}, e.waiting...), e.streams.Width)
+	cells := e.layout.pad(heading)
 	for i := range cells {
 		cells[i] = e.streams.Heading(cells[i])
 	}
@@ -114,19 +115,12 @@ func (e *tableEncoder) begin() error {
 		return err
 	}
 	for _, cells := range e.waiting {
-		if err := e.row(cells); err != nil {
+		if err := e.aligned(e.layout.pad(cells)); err != nil {
 			return err
 		}
 	}
 	e.waiting = nil
 	return nil
-}
-
-func (e *tableEncoder) row(cells []string) error { return e.aligned(e.fit.pad(cells)) }
-
-func (e *tableEncoder) tabbed(cells []string) error {
-	_, err := e.out.WriteString(strings.Join(cells, "\t") + "\n")
-	return err
 }
 
 func (e *tableEncoder) aligned(cells []string) error {
@@ -138,89 +132,80 @@ func (e *tableEncoder) aligned(cells []string) error {
 // rather loses whole columns than has narrower ones.
 const enough = 10
 
-// fit is how a table is laid out on a screen.
-type fit struct {
-	kept    []int // the columns that are shown
-	widths  []int // of those
+// layout is how a table is laid out on a screen.
+type layout struct {
+	columns []column
 	dropped []string
 }
 
-// newFit gives each column the width of its widest cell. Where the screen is too narrow for that, columns are dropped until
-// each of the others has enough, and the widest of those are narrowed. The first column names the row: it stays, and stays
-// whole as long as the others have enough. A screen of 0 has no edge.
-func newFit(columns, least []string, rows [][]string, screen int) *fit {
-	f := &fit{}
-	for i := range columns {
-		width := 0
+// column is one that is shown.
+type column struct {
+	at    int // among the cells of a row
+	width int
+}
+
+// newLayout gives each column the width of its widest cell. Where the screen is too narrow for that, columns are dropped until
+// each of the others has enough: first the least ones, then from the last one on. Then the widest are narrowed. The first
+// column names the row: it stays, and stays whole as long as the others have enough. A screen of 0 has no edge.
+func newLayout(view View, rows [][]string, screen int) layout {
+	var l layout
+	for at := range view.Columns {
+		c := column{at: at}
 		for _, cells := range rows {
-			width = max(width, display.Width(cells[i]))
+			c.width = max(c.width, display.Width(cells[at]))
 		}
-		f.kept, f.widths = append(f.kept, i), append(f.widths, width)
+		l.columns = append(l.columns, c)
 	}
-	if screen <= 0 || len(columns) == 0 {
-		return f
+	if screen <= 0 || len(l.columns) == 0 {
+		return l
 	}
-	for _, name := range dropOrder(columns, least) {
-		if total(f.narrowest()) <= screen {
+	last := slices.Clone(view.Columns[1:])
+	slices.Reverse(last)
+	for _, name := range slices.Concat(view.Least, last) {
+		if l.width(enough) <= screen {
 			break
 		}
-		f.drop(slices.Index(columns, name), name)
-	}
-	f.narrow(screen)
-	return f
-}
-
-// dropOrder is the columns in the order in which they go: first the least ones, then from the last one on. The first column
-// never goes.
-func dropOrder(columns, least []string) []string {
-	var order []string
-	for _, name := range least {
-		if slices.Contains(columns[1:], name) {
-			order = append(order, name)
+		at := slices.Index(view.Columns, name)
+		if i := slices.IndexFunc(l.columns, func(c column) bool { return c.at == at }); at > 0 && i > 0 {
+			l.columns = slices.Delete(l.columns, i, i+1)
+			l.dropped = append(l.dropped, display.Line(name))
 		}
 	}
-	for _, name := range slices.Backward(columns[1:]) {
-		if !slices.Contains(order, name) {
-			order = append(order, name)
+	others := l.columns[1:]
+	for l.width(math.MaxInt) > screen && len(others) > 0 {
+		widest := 0
+		for i, c := range others {
+			if c.width > others[widest].width {
+				widest = i
+			}
 		}
+		if others[widest].width <= enough {
+			break
+		}
+		others[widest].width--
 	}
-	return order
+	if over := l.width(math.MaxInt) - screen; over > 0 {
+		l.columns[0].width = max(0, l.columns[0].width-over)
+	}
+	return l
 }
 
-func (f *fit) drop(column int, name string) {
-	at := slices.Index(f.kept, column)
-	f.kept = slices.Delete(f.kept, at, at+1)
-	f.widths = slices.Delete(f.widths, at, at+1)
-	f.dropped = append(f.dropped, display.Line(name))
-}
-
-// narrowest is the widths below which columns are dropped instead.
-func (f *fit) narrowest() []int {
-	least := make([]int, len(f.widths))
-	for i, width := range f.widths {
-		least[i] = min(width, enough)
+// width is that of a row in which no column is wider than the most.
+func (l layout) width(most int) int {
+	sum := len(gap) * (len(l.columns) - 1)
+	for _, c := range l.columns {
+		sum += min(c.width, most)
 	}
-	return least
-}
-
-// narrow takes from the widest columns, and from the first only what the others cannot give.
-func (f *fit) narrow(screen int) {
-	others := f.widths[1:]
-	for total(f.widths) > screen && len(others) > 0 && slices.Max(others) > enough {
-		others[slices.Index(others, slices.Max(others))]--
-	}
-	if over := total(f.widths) - screen; over > 0 {
-		f.widths[0] = max(0, f.widths[0]-over)
-	}
+	return sum
 }
 
 // pad cuts or fills the cells of a row to their columns. The last one is not filled.
-func (f *fit) pad(cells []string) []string {
-	padded := make([]string, len(f.kept))
-	for i, column := range f.kept {
-		padded[i] = cut(cells[column], f.widths[i])
-		if i < len(f.kept)-1 {
-			padded[i] = display.Pad(padded[i], f.widths[i])
+func (l layout) pad(cells []string) []string {
+	padded := make([]string, len(l.columns))
+	for i, c := range l.columns {
+		padded[i] = cut(cells[c.at], c.width)
+		if i < len(l.columns)-1 {
+			padded[i] = display.Pad(padded[i], c.width)
 		}
 	}
 	return padded
@@ -232,14 +217,6 @@ func cut(text string, columns int) string {
 		return ansi.Truncate(text, columns, "")
 	}
 	return display.Cut(text, columns)
-}
-
-func total(widths []int) int {
-	sum := len(gap) * (len(widths) - 1)
-	for _, width := range widths {
-		sum += width
-	}
-	return sum
 }
 
 // legible is how wide a text must be to be read beside its name; on a narrower screen it goes below.
