@@ -225,17 +225,23 @@ func Unknown(cmd *cobra.Command, word string) error {
 // needsNoQuotes are the characters that mean nothing to a shell.
 const needsNoQuotes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
 
-// Given returns the flags of the command alone that stand on its line, as words of a line.
+// Given returns the flags of the command alone that were given, in their order, as words of a command line.
 func Given(cmd *cobra.Command) []string {
 	var words []string
-	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+	own := cmd.LocalNonPersistentFlags()
+	sorted := cmd.Flags().SortFlags
+	cmd.Flags().SortFlags = false
+	defer func() { cmd.Flags().SortFlags = sorted }()
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if own.Lookup(flag.Name) == nil {
+			return
+		}
 		values := []string{flag.Value.String()}
 		if list, isList := flag.Value.(pflag.SliceValue); isList {
 			values = list.GetSlice()
 		}
 		for _, value := range values {
 			switch {
-			case !flag.Changed:
 			case flag.Value.Type() != "bool":
 				words = append(words, "--"+flag.Name, value)
 			case value == "true":

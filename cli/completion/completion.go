@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -72,9 +73,7 @@ func newCommand(s *session.Session) *cobra.Command {
 		Example:   installation,
 		Args:      command.Exactly("SHELL"),
 		ValidArgs: shells(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), s, cmd.Root(), args[0])
-		},
+		RunE:      func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), s, cmd.Root(), args[0]) },
 	}
 }
 
@@ -242,12 +241,7 @@ func loadCache(s *session.Session, c session.Connection) *cache {
 func (c *cache) keep(question string, a answer) {
 	c.Answers[question] = a
 	for len(c.Answers) > maxAnswers {
-		oldest := question
-		for other, answer := range c.Answers {
-			if answer.At.Before(c.Answers[oldest].At) {
-				oldest = other
-			}
-		}
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(c.Answers)), func(a, b string) int { return c.Answers[a].At.Compare(c.Answers[b].At) })
 		delete(c.Answers, oldest)
 	}
 	if text, err := json.Marshal(c); err == nil && c.path != "" {

@@ -1,9 +1,7 @@
 package completion
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -29,25 +27,22 @@ func register(root *cobra.Command, s *session.Session) {
 	s.Streams, _, _ = command.BufferedStreams("")
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	v := values{s, newLive(s)}
-	walk(root, func(cmd *cobra.Command) {
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
 		if complete := v.ofArguments(path(cmd)); complete != nil && cmd.ValidArgsFunction == nil {
 			cmd.ValidArgsFunction = complete
 		}
-		add := func(flag *pflag.Flag) {
+		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
 			if complete := v.ofFlag(flag); complete != nil {
 				_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // fails where the command has made its own, which is better
 			}
 			_, flag.Usage = pflag.UnquoteUsage(flag)
+		})
+		for _, member := range cmd.Commands() {
+			visit(member)
 		}
-		cmd.LocalFlags().VisitAll(add)
-	})
-}
-
-func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
-	visit(cmd)
-	for _, member := range cmd.Commands() {
-		walk(member, visit)
 	}
+	visit(root)
 }
 
 // path is the words of a command behind the name of the program.
@@ -72,7 +67,13 @@ func (v values) ofArguments(path string) cobra.CompletionFunc {
 	case "profile use", "profile delete":
 		return first(v.profiles)
 	case "api":
-		return first(anyCase(methods()))
+		return first(func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			methods := "GET HEAD POST PUT PATCH DELETE"
+			if typed != "" && typed == strings.ToLower(typed) { // shells drop what does not begin as typed
+				methods = strings.ToLower(methods)
+			}
+			return fixed(strings.Fields(methods)...)(cmd, args, typed)
+		})
 	}
 	return nil
 }
@@ -82,9 +83,9 @@ func (v values) ofArguments(path string) cobra.CompletionFunc {
 func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	switch flag.Name {
 	case "output":
-		return fixed(formats()...)
+		return fixed(output.Formats()...)
 	case "fields":
-		return list(func(cmd *cobra.Command) []string { return recordFields(cmd) })
+		return list(recordFields)
 	case "sort":
 		return list(sortKeys)
 	case "set":
@@ -98,7 +99,11 @@ func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	case "type":
 		return fixed("available\twhat the user can redeem now", "redeemed\twhat the user has redeemed")
 	case "theme":
-		return fixed(themes()...)
+		var names []string
+		for _, name := range widget.ThemeNames() {
+			names = append(names, string(name))
+		}
+		return fixed(names...)
 	case "format":
 		return fixed("csv", "json", "jsonl")
 	case "file":
@@ -111,20 +116,6 @@ func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	}
 	return nil
 }
-
-func formats() []string {
-	return []string{output.Table, output.JSON, output.YAML, output.CSV, output.JSONL, output.IDs}
-}
-
-func themes() []string {
-	var names []string
-	for _, name := range widget.ThemeNames() {
-		names = append(names, string(name))
-	}
-	return names
-}
-
-func methods() []string { return []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} }
 
 // sortKeys returns each field twice: ascending and descending.
 func sortKeys(cmd *cobra.Command) []string {
@@ -164,20 +155,6 @@ func fixed(choices ...string) cobra.CompletionFunc {
 	}
 }
 
-// anyCase offers the choices in the case that was begun, because shells drop what does not begin with what was typed.
-func anyCase(choices []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		offered := choices
-		if typed != "" && typed == strings.ToLower(typed) {
-			offered = nil
-			for _, choice := range choices {
-				offered = append(offered, strings.ToLower(choice))
-			}
-		}
-		return fixed(offered...)(cmd, args, typed)
-	}
-}
-
 // files has the shell complete names of files, only those with the extensions if there are any.
 func files(extensions ...string) cobra.CompletionFunc {
 	if len(extensions) == 0 {
@@ -206,13 +183,7 @@ func list(all func(*cobra.Command) []string) cobra.CompletionFunc {
 }
 
 func beginning(choices []string, typed string) []string {
-	var kept []string
-	for _, choice := range choices {
-		if strings.HasPrefix(choice, typed) {
-			kept = append(kept, choice)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(choices), func(choice string) bool { return !strings.HasPrefix(choice, typed) })
 }
 
 // EnvTimeout names the variable that says how long a completion may take, such as 1s.
@@ -255,8 +226,11 @@ type answer struct {
 func (l *live) ask(question string, fetch func(context.Context, *client.Client) (answer, error)) answer {
 	s := l.session
 	connection, err := s.Connection()
-	if err != nil || !canLogIn(s, connection) {
+	if err != nil {
 		return answer{}
+	}
+	if place, _, err := s.SecretPlace(connection); !connection.HasToken() && (err != nil || place == "") {
+		return answer{} // there is neither a token nor a secret
 	}
 	kept := loadCache(s, connection)
 	old := kept.Answers[question]
@@ -264,10 +238,11 @@ func (l *live) ask(question string, fetch func(context.Context, *client.Client) 
 		return old
 	}
 	fetched, err := l.inTime(fetch)
-	if err != nil {
-		if isRefusal(err) {
-			return answer{}
-		}
+	var refused *client.Error
+	switch {
+	case errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
+		return answer{} // the service takes the login no more
+	case err != nil:
 		return old
 	}
 	fetched.At = l.now()
@@ -301,18 +276,6 @@ func (l *live) inTime(fetch func(context.Context, *client.Client) (answer, error
 	}
 }
 
-// canLogIn tells whether there is a token, or a secret wherever it is kept.
-func canLogIn(s *session.Session, c session.Connection) bool {
-	place, _, err := s.SecretPlace(c)
-	return c.HasToken() || err == nil && place != ""
-}
-
-// isRefusal tells whether the service takes the login no more.
-func isRefusal(err error) bool {
-	var refused *client.Error
-	return errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)
-}
-
 // newest asks for the newest perks, or for the newest of those in which a word begins so.
 func (l *live) newest(word string) answer {
 	return l.ask("perks "+word, func(ctx context.Context, c *client.Client) (answer, error) {
@@ -333,8 +296,8 @@ func (l *live) newest(word string) answer {
 func (v values) perks(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	known := v.live.newest("")
 	items := known.Items
-	if word := firstWord(typed); !known.All && word != "" {
-		items = append(slices.Clip(items), v.live.newest(word).Items...)
+	if all := words(typed); !known.All && len(all) > 0 {
+		items = append(slices.Clip(items), v.live.newest(all[0]).Items...)
 	}
 	var ids, titles []item
 	for _, perk := range items {
@@ -362,27 +325,21 @@ func (v values) categories(_ *cobra.Command, _ []string, typed string) ([]string
 		}
 		return a, err
 	})
-	var found []item
-	for _, category := range known.Items {
-		if strings.HasPrefix(category.ID, typed) || hasWords(category.Title, typed) {
-			found = append(found, category)
-		}
-	}
+	found := slices.DeleteFunc(slices.Clone(known.Items), func(category item) bool {
+		return !strings.HasPrefix(category.ID, typed) && !hasWords(category.Title, typed)
+	})
 	return offer(found), cobra.ShellCompDirectiveNoFileComp
 }
 
 // cities completes the cities of the newest perks.
 func (v values) cities(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	seen := map[string]bool{}
+	var found []item
 	for _, perk := range v.live.newest("").Items {
 		if strings.HasPrefix(perk.City, typed) {
-			seen[perk.City] = true
+			found = append(found, item{ID: perk.City})
 		}
 	}
-	var found []item
-	for _, city := range slices.Sorted(maps.Keys(seen)) {
-		found = append(found, item{ID: city})
-	}
+	slices.SortFunc(found, func(a, b item) int { return strings.Compare(a.ID, b.ID) })
 	return offer(found), cobra.ShellCompDirectiveNoFileComp
 }
 
@@ -404,13 +361,6 @@ func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-func firstWord(text string) string {
-	if all := words(text); len(all) > 0 {
-		return all[0]
-	}
-	return ""
-}
-
 // hasWords tells whether each word that was typed begins a word of the title.
 func hasWords(title, typed string) bool {
 	wanted, there := words(typed), words(title)
@@ -427,18 +377,18 @@ func hasWords(title, typed string) bool {
 func recordFields(cmd *cobra.Command) []string {
 	switch path(cmd) {
 	case "perk list", "perk get":
-		return names(api.Perk{})
+		return output.FieldsOf(api.Perk{})
 	case "perk categories":
-		return names(api.Category{})
+		return output.FieldsOf(api.Category{})
 	case "perk redeem":
-		return names(api.Redemption{})
+		return output.FieldsOf(api.Redemption{})
 	case "user perks":
 		if kind, err := cmd.Flags().GetString("type"); err == nil && kind == "redeemed" {
-			return names(api.Redemption{})
+			return output.FieldsOf(api.Redemption{})
 		}
-		return names(api.Perk{})
+		return output.FieldsOf(api.Perk{})
 	case "property get":
-		return append(names(api.Property{}), "etag")
+		return append(output.FieldsOf(api.Property{}), "etag")
 	case "property update", "property edit", "property delete":
 		return []string{"propertyId", "message"}
 	case "profile list", "profile use", "profile show", "profile delete":
@@ -454,27 +404,7 @@ func recordFields(cmd *cobra.Command) []string {
 	case "tui":
 		return []string{"action", "keys", "does"}
 	case "completion":
-		return names(script{})
+		return output.FieldsOf(script{})
 	}
 	return nil
-}
-
-// names returns the names of a record's fields in their order.
-func names(record any) []string {
-	text, err := json.Marshal(record)
-	if err != nil {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	_, _ = dec.Token() // the brace
-	var found []string
-	for dec.More() {
-		name, err := dec.Token()
-		var value json.RawMessage
-		if err != nil || dec.Decode(&value) != nil {
-			return nil
-		}
-		found = append(found, name.(string))
-	}
-	return found
 }

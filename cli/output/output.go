@@ -36,7 +36,8 @@ const (
 	IDs   = "id"
 )
 
-func formats() []string { return []string{Table, JSON, YAML, CSV, JSONL, IDs} }
+// Formats returns the formats of --output.
+func Formats() []string { return []string{Table, JSON, YAML, CSV, JSONL, IDs} }
 
 // Options is the flags that decide how data is written.
 type Options struct {
@@ -51,7 +52,7 @@ type Options struct {
 
 // Bind declares the flags.
 func (o *Options) Bind(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.Format, "output", "o", "", "write data as "+strings.Join(formats(), ", ")+` (default "table")`)
+	flags.StringVarP(&o.Format, "output", "o", "", "write data as "+strings.Join(Formats(), ", ")+` (default "table")`)
 	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`a,b,...`)")
 	flags.StringVar(&o.JQ, "jq", "", "filter the JSON with a jq `expression`")
 	flags.StringVar(&o.Template, "template", "", "write the JSON through a Go `template`, such as '{{range .}}{{.id}}{{\"\\n\"}}{{end}}'")
@@ -60,8 +61,8 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 
 // Check refuses values that cannot be right, before anything is done.
 func (o *Options) Check() error {
-	if o.Format != "" && !slices.Contains(formats(), o.Format) {
-		return command.Usagef("%q is not an output format.%s The formats are %s.", o.Format, command.DidYouMean(o.Format, formats()), strings.Join(formats(), ", "))
+	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
+		return command.Usagef("%q is not an output format.%s The formats are %s.", o.Format, command.DidYouMean(o.Format, Formats()), strings.Join(Formats(), ", "))
 	}
 	if err := o.checkFields(); err != nil {
 		return err

@@ -27,9 +27,9 @@ func TestTheCommandToRunAgainHasEveryFlag(t *testing.T) {
 		want string
 	}{
 		{[]string{"spa", "-u", "bob", "-m", "a=1", "-m", "b=two words", "--dry-run=false"},
-			`perksctl perk redeem spa --dry-run=false --metadata a=1 --metadata 'b=two words' --user bob --idempotency-key [0-9a-f-]{36}`},
+			`perksctl perk redeem spa --user bob --metadata a=1 --metadata 'b=two words' --dry-run=false --idempotency-key [0-9a-f-]{36}`},
 		{[]string{"spa", "--user=bob", "--idempotency-key", "mine", "--metadata", "{\"a\": \"b,c\"}"},
-			`perksctl perk redeem spa --idempotency-key mine --metadata '{"a": "b,c"}' --user bob`},
+			`perksctl perk redeem spa --user bob --idempotency-key mine --metadata '{"a": "b,c"}'`},
 	} {
 		cmd := newRedeem(s)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
