@@ -3,6 +3,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,9 +60,7 @@ type loginOptions struct {
 	clientID     string
 	secretStdin  bool
 	insecureHTTP bool
-	sandbox      bool
-
-	insecureGiven, sandboxGiven bool
+	given        func(flag string) bool // tells whether a flag stands on the command line
 }
 
 // NewLogin makes the command, which stands in this group and at the root.
@@ -78,9 +77,7 @@ func NewLogin(s *session.Session) *cobra.Command {
 			"  perksctl auth login --api-url https://perks.internal/v2 --ca-cert company-ca.pem",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.insecureGiven = cmd.Flags().Changed("insecure-http")
-			o.sandboxGiven = cmd.Flags().Changed("sandbox")
-			o.sandbox = s.Flags.Sandbox
+			o.given = cmd.Flags().Changed
 			return runLogin(cmd.Context(), o)
 		},
 	}
@@ -133,15 +130,15 @@ func (o *loginOptions) profile(ctx context.Context) (string, session.Profile, er
 		return "", session.Profile{}, command.Usagef("%s.", err)
 	}
 	profile := c.Profiles[name]
-	if o.sandboxGiven {
-		profile.Sandbox = o.sandbox
+	if o.given("sandbox") {
+		profile.Sandbox = s.Flags.Sandbox
 	}
 	address, err := o.value(ctx, o.apiURL, session.EnvAPIURL, profile.APIURL, "--api-url", "Address of the API, such as https://perks.example/v2: ")
 	if err != nil {
 		return "", session.Profile{}, err
 	}
 	profile.InsecureHTTP = profile.AllowsHTTP(address)
-	if o.insecureGiven {
+	if o.given("insecure-http") {
 		profile.InsecureHTTP = o.insecureHTTP
 	}
 	profile.APIURL = strings.TrimRight(address, "/")
@@ -160,10 +157,8 @@ func (o *loginOptions) profile(ctx context.Context) (string, session.Profile, er
 
 // value takes what the flag, the environment or the profile says, in this order, and asks where none of them does.
 func (o *loginOptions) value(ctx context.Context, given, variable, known, flag, prompt string) (string, error) {
-	for _, text := range []string{given, o.session.Env(variable), known} {
-		if text != "" {
-			return text, nil
-		}
+	if text := cmp.Or(given, o.session.Env(variable), known); text != "" {
+		return text, nil
 	}
 	if !o.session.Streams.CanAsk() || o.secretStdin {
 		return "", command.Usagef("%s is missing; the environment's %s would do too.", flag, variable)
@@ -235,7 +230,7 @@ func runLogout(ctx context.Context, s *session.Session) error {
 	if !known {
 		return session.UnknownProfile(name, c)
 	}
-	forgotten, err := s.Logout(ctx, name, profile)
+	forgotten, err := s.Logout(ctx, profile.Key(name))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func secretIn(s *session.Session, name string, p session.Profile) string {
 	if err != nil {
 		return "unknown"
 	}
-	place, _, err := secrets.Place(session.SecretKey{Profile: name, APIURL: p.APIURL, ClientID: p.ClientID})
+	place, _, err := secrets.Place(p.Key(name))
 	if err != nil {
 		return "unknown"
 	}
@@ -119,27 +119,17 @@ func runShow(ctx context.Context, s *session.Session) error {
 	return printer.One(ctx, newEntry(s, c, name))
 }
 
-type useOptions struct {
-	session *session.Session
-	name    string
-}
-
 func newUse(s *session.Session) *cobra.Command {
-	o := &useOptions{session: s}
 	return &cobra.Command{
 		Use:     "use NAME",
 		Short:   "Make a profile the current one",
 		Example: "  perksctl profile use staging",
 		Args:    command.Exactly("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.name = args[0]
-			return runUse(cmd.Context(), o)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return runUse(cmd.Context(), s, args[0]) },
 	}
 }
 
-func runUse(ctx context.Context, o *useOptions) error {
-	s := o.session
+func runUse(ctx context.Context, s *session.Session, name string) error {
 	printer, err := output.New[entry](s.Output, s.Streams, view())
 	if err != nil {
 		return err
@@ -150,18 +140,18 @@ func runUse(ctx context.Context, o *useOptions) error {
 	}
 	var used entry
 	err = file.Update(ctx, func(c *session.Config) error {
-		if _, known := c.Profiles[o.name]; !known {
-			return session.UnknownProfile(o.name, *c)
+		if _, known := c.Profiles[name]; !known {
+			return session.UnknownProfile(name, *c)
 		}
-		c.Current = o.name
-		used = newEntry(s, *c, o.name)
+		c.Current = name
+		used = newEntry(s, *c, name)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	noteCurrent(s, used)
-	if other := s.Env(session.EnvProfile); other != "" && other != o.name {
+	if other := s.Env(session.EnvProfile); other != "" && other != name {
 		s.Streams.Warn("%s is set to %s and goes before it.", session.EnvProfile, other)
 	}
 	return printer.Done(ctx, used)
@@ -175,14 +165,8 @@ func noteCurrent(s *session.Session, e entry) {
 	s.Streams.Note("Profile %s is current now: %s%s as %s.", e.Name, where, e.APIURL, e.ClientID)
 }
 
-type deleteOptions struct {
-	session *session.Session
-	name    string
-	yes     bool
-}
-
 func newDelete(s *session.Session) *cobra.Command {
-	o := &deleteOptions{session: s}
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a profile and its secret",
@@ -190,17 +174,13 @@ func newDelete(s *session.Session) *cobra.Command {
 			"is needed. After the current profile the default one is current, or the only one that is left.",
 		Example: "  perksctl profile delete staging",
 		Args:    command.Exactly("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.name = args[0]
-			return runDelete(cmd.Context(), o)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return runDelete(cmd.Context(), s, args[0], yes) },
 	}
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-func runDelete(ctx context.Context, o *deleteOptions) error {
-	s := o.session
+func runDelete(ctx context.Context, s *session.Session, name string, yes bool) error {
 	printer, err := output.New[entry](s.Output, s.Streams, view())
 	if err != nil {
 		return err
@@ -213,20 +193,20 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	if err != nil {
 		return err
 	}
-	profile, known := c.Profiles[o.name]
+	profile, known := c.Profiles[name]
 	if !known {
-		return session.UnknownProfile(o.name, c)
+		return session.UnknownProfile(name, c)
 	}
-	deleted, before := newEntry(s, c, o.name), c.CurrentName()
-	if err := command.Confirm(ctx, s.Streams, o.yes, question(deleted)); err != nil {
+	deleted, before := newEntry(s, c, name), c.CurrentName()
+	if err := command.Confirm(ctx, s.Streams, yes, question(deleted)); err != nil {
 		return err
 	}
-	forgotten, err := s.Logout(ctx, o.name, profile)
+	forgotten, err := s.Logout(ctx, profile.Key(name))
 	if err != nil {
 		return err
 	}
 	err = file.Update(ctx, func(fresh *session.Config) error {
-		fresh.Remove(o.name)
+		fresh.Remove(name)
 		c = *fresh
 		return nil
 	})
@@ -237,7 +217,7 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	if text := forgotten.String(); text != "" {
 		what = ", and forgot " + text
 	}
-	s.Streams.Note("Deleted profile %s (%s as %s)%s.", o.name, profile.APIURL, profile.ClientID, what)
+	s.Streams.Note("Deleted profile %s (%s as %s)%s.", name, profile.APIURL, profile.ClientID, what)
 	forgotten.Warn(s.Streams)
 	if before != c.CurrentName() || deleted.Current {
 		tellNext(s, c)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"example.com/perks/api"
@@ -32,13 +31,17 @@ func (s *Session) Connect() (*client.Client, Connection, error) {
 	if err != nil {
 		return nil, Connection{}, err
 	}
+	c, err := s.newClient(connection, func(config *client.Config) { config.Tokens = tokens })
+	return c, connection, err
+}
+
+func (s *Session) newClient(connection Connection, adjust func(*client.Config)) (*client.Client, error) {
 	config, err := s.clientConfig(connection)
 	if err != nil {
-		return nil, Connection{}, err
+		return nil, err
 	}
-	config.Tokens = tokens
-	c, err := client.New(config)
-	return c, connection, err
+	adjust(&config)
+	return client.New(config)
 }
 
 // Begin makes what a command that reads works with: a printer of its records, which refuses fields that they do not have before
@@ -74,17 +77,13 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 	if s.Patience == 0 {
 		config.Patience, config.Unasked = defaultPatience, defaultUnasked
 	}
-	if s.Flags.Debug {
-		config.Trace = s.trace()
+	switch {
+	case s.Flags.Debug && s.Trace != nil:
+		config.Trace = display.Writer(s.Trace)
+	case s.Flags.Debug:
+		config.Trace = s.Streams.Lines("debug")
 	}
 	return config, nil
-}
-
-func (s *Session) trace() io.Writer {
-	if s.Trace != nil {
-		return display.Writer(s.Trace)
-	}
-	return s.Streams.Lines("debug")
 }
 
 func (s *Session) tokens(connection Connection) (client.TokenSource, error) {
@@ -110,11 +109,7 @@ func (s *Session) obtain(ctx context.Context, connection Connection) (api.Token,
 	if err != nil {
 		return api.Token{}, err
 	}
-	config, err := s.clientConfig(connection)
-	if err != nil {
-		return api.Token{}, err
-	}
-	c, err := client.New(config)
+	c, err := s.newClient(connection, func(*client.Config) {})
 	if err != nil {
 		return api.Token{}, err
 	}
@@ -231,14 +226,9 @@ func (s *Session) sketch(change func(*client.Client) error) (Connection, []clien
 		return connection, nil, err
 	}
 	rehearsal := &client.Rehearsal{}
-	config, err := s.clientConfig(connection)
-	if err != nil {
-		return connection, nil, err
-	}
-	config.Tokens = client.StaticToken("none")
-	config.Transport = rehearsal
-	config.Trace = nil
-	c, err := client.New(config)
+	c, err := s.newClient(connection, func(config *client.Config) {
+		config.Tokens, config.Transport, config.Trace = client.StaticToken("none"), rehearsal, nil
+	})
 	if err != nil {
 		return connection, nil, err
 	}

@@ -2,12 +2,15 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,12 +44,7 @@ func (p Profile) AllowsHTTP(address string) bool {
 }
 
 // CurrentName returns the name of the profile to use.
-func (c Config) CurrentName() string {
-	if c.Current == "" {
-		return DefaultProfile
-	}
-	return c.Current
-}
+func (c Config) CurrentName() string { return cmp.Or(c.Current, DefaultProfile) }
 
 // Remove takes out a profile. If no current one is left then, the default profile is current next; where there is none, the
 // only one that is left; and of several none, because a guess could be the wrong service.
@@ -56,11 +54,8 @@ func (c *Config) Remove(name string) {
 		return
 	}
 	c.Current = ""
-	if _, known := c.Profiles[DefaultProfile]; known || len(c.Profiles) != 1 {
-		return
-	}
-	for left := range c.Profiles {
-		c.Current = left
+	if _, known := c.Profiles[DefaultProfile]; !known && len(c.Profiles) == 1 {
+		c.Current = slices.Collect(maps.Keys(c.Profiles))[0]
 	}
 }
 
@@ -164,18 +159,9 @@ type KeySettings []string
 
 // UnmarshalYAML reads a list of keys, or one.
 func (k *KeySettings) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind == yaml.ScalarNode {
-		var one string
-		if err := node.Decode(&one); err != nil {
-			return err
-		}
-		*k = KeySettings{one}
-		return nil
+	if node.Kind != yaml.ScalarNode {
+		return node.Decode((*[]string)(k))
 	}
-	var list []string
-	if err := node.Decode(&list); err != nil {
-		return err
-	}
-	*k = list
-	return nil
+	*k = KeySettings{""}
+	return node.Decode(&(*k)[0])
 }

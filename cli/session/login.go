@@ -34,8 +34,13 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 		Sandbox: profile.Sandbox, InsecureHTTP: profile.InsecureHTTP, CACert: profile.CACert, secret: secret,
 	}
 	token, err := s.obtain(ctx, connection)
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound { // the usual slip
+		advice := fmt.Sprintf("Is %s the address of the API? It ends with the path of the version, such as /v2.", profile.APIURL)
+		return LoggedIn{}, &command.Advised{Err: err, Advice: advice}
+	}
 	if err != nil {
-		return LoggedIn{}, notFoundAdvice(err, profile.APIURL)
+		return LoggedIn{}, err
 	}
 	kept, err := s.keep(ctx, connection, token, secret)
 	if err != nil {
@@ -55,30 +60,15 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 	if err != nil {
 		return LoggedIn{}, err
 	}
-	old := SecretKey{name, before.APIURL, before.ClientID}
-	if before != (Profile{}) && old != connection.Key() {
-		s.forgetFormer(ctx, old)
+	if old := before.Key(name); before != (Profile{}) && old != connection.Key() {
+		forgotten, err := s.Logout(ctx, old)
+		if err != nil { // the login itself is done
+			s.Streams.Warn("Of the former login, %s.", err)
+		} else {
+			forgotten.Warn(s.Streams)
+		}
 	}
 	return LoggedIn{token, kept}, nil
-}
-
-// forgetFormer only warns when it fails: the login itself is done.
-func (s *Session) forgetFormer(ctx context.Context, key SecretKey) {
-	forgotten, err := s.forget(ctx, key)
-	if err != nil {
-		s.Streams.Warn("Of the former login, %s.", err)
-		return
-	}
-	forgotten.Warn(s.Streams)
-}
-
-// notFoundAdvice points at the usual slip: an address that lacks the path of the API.
-func notFoundAdvice(err error, address string) error {
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-		return &command.Advised{Err: err, Advice: fmt.Sprintf("Is %s the address of the API? It ends with the path of the version, such as /v2.", address)}
-	}
-	return err
 }
 
 // keep writes secret and token down. The secret comes first: a token without it would end in a login that cannot renew.
@@ -127,13 +117,9 @@ func (f Forgotten) Warn(s *command.Streams) {
 	}
 }
 
-// Logout forgets the profile's secret, wherever it is, and its token; the profile stays, for the next login.
-func (s *Session) Logout(ctx context.Context, name string, profile Profile) (Forgotten, error) {
-	return s.forget(ctx, SecretKey{name, profile.APIURL, profile.ClientID})
-}
-
-// forget removes the token even if the keyring does not let go of the secret.
-func (s *Session) forget(ctx context.Context, key SecretKey) (Forgotten, error) {
+// Logout forgets a secret, wherever it is, and its token, the latter even if the keyring does not let go of the secret. The
+// profile stays, for the next login.
+func (s *Session) Logout(ctx context.Context, key SecretKey) (Forgotten, error) {
 	secrets, err := s.Secrets()
 	if err != nil {
 		return Forgotten{}, err

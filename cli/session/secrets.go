@@ -47,21 +47,15 @@ type SecretKey struct {
 
 func (k SecretKey) String() string { return fmt.Sprintf("%s %s %s", k.Profile, k.ClientID, k.APIURL) }
 
+// Key returns the name of the secret of a profile with this name.
+func (p Profile) Key(name string) SecretKey { return SecretKey{name, p.APIURL, p.ClientID} }
+
 // Key returns the name of the connection's secret.
 func (c Connection) Key() SecretKey { return SecretKey{c.Profile, c.APIURL, c.ClientID} }
 
-// lazySecrets is made once in a run, because a keyring that was found silent must not be asked again.
-type lazySecrets struct {
-	once    sync.Once
-	secrets *Secrets
-	err     error
-}
-
-// Secrets returns where this session keeps secrets. Neither file nor keyring is touched yet.
-func (s *Session) Secrets() (*Secrets, error) {
-	s.secrets.once.Do(func() { s.secrets.secrets, s.secrets.err = s.newSecrets() })
-	return s.secrets.secrets, s.secrets.err
-}
+// Secrets returns where this session keeps secrets, always the same, because a keyring that was found silent must not be asked
+// again. Neither file nor keyring is touched yet.
+func (s *Session) Secrets() (*Secrets, error) { return s.secrets() }
 
 func (s *Session) newSecrets() (*Secrets, error) {
 	dir, err := s.Folder()
@@ -174,7 +168,7 @@ func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Place, left
 		from = append(from, InFile)
 	}
 	if !kept.Keyring || s.keyring == nil {
-		return from, kept.Keyring, s.file.remove(ctx, key)
+		return from, kept.Keyring, s.file.change(ctx, key, forget)
 	}
 	err = s.keyring.delete(ctx, key.String())
 	if err != nil && !errors.Is(err, ErrNoSecret) {
@@ -187,8 +181,10 @@ func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Place, left
 	if err == nil {
 		from = append(from, InKeyring)
 	}
-	return from, false, s.file.remove(ctx, key)
+	return from, false, s.file.change(ctx, key, forget)
 }
+
+func forget(k *keptSecret) { *k = keptSecret{} }
 
 // KeyringState says how the keyring does: nil if it answers or is switched off, which off tells. It is for diagnosis.
 func (s *Secrets) KeyringState(ctx context.Context) (off bool, err error) {
@@ -234,19 +230,8 @@ func (f secretFile) get(key SecretKey) (keptSecret, error) {
 	return all[key.String()], err
 }
 
+// change changes what is kept for a key; of one without anything nothing stays.
 func (f secretFile) change(ctx context.Context, key SecretKey, change func(*keptSecret)) error {
-	return f.update(ctx, func(all map[string]keptSecret) {
-		kept := all[key.String()]
-		change(&kept)
-		all[key.String()] = kept
-	})
-}
-
-func (f secretFile) remove(ctx context.Context, key SecretKey) error {
-	return f.update(ctx, func(all map[string]keptSecret) { delete(all, key.String()) })
-}
-
-func (f secretFile) update(ctx context.Context, change func(map[string]keptSecret)) error {
 	unlock, err := command.LockFile(ctx, string(f))
 	if err != nil {
 		return err
@@ -256,7 +241,12 @@ func (f secretFile) update(ctx context.Context, change func(map[string]keptSecre
 	if err != nil {
 		return err
 	}
-	change(all)
+	kept := all[key.String()]
+	change(&kept)
+	all[key.String()] = kept
+	if kept == (keptSecret{}) {
+		delete(all, key.String())
+	}
 	text, err := json.MarshalIndent(all, "", "  ") // #nosec G117 -- a file of secrets, which only its owner reads
 	if err != nil {
 		return fmt.Errorf("keep the secret: %w", err)
@@ -308,38 +298,36 @@ type secretKeyring interface {
 // systemKeyring is the keyring of the operating system.
 type systemKeyring struct{}
 
-func (systemKeyring) get(name string) (string, error) {
-	if !keyringCanBeThere() {
-		return "", ErrNoKeyring
-	}
-	secret, err := keyring.Get(keyringService, name)
-	return secret, meaning(err)
+func (systemKeyring) get(name string) (secret string, err error) {
+	err = callKeyring(func() (err error) {
+		secret, err = keyring.Get(keyringService, name)
+		return err
+	})
+	return secret, err
 }
 
 func (systemKeyring) set(name, secret string) error {
-	if !keyringCanBeThere() {
-		return ErrNoKeyring
-	}
-	return meaning(keyring.Set(keyringService, name, secret))
+	return callKeyring(func() error { return keyring.Set(keyringService, name, secret) })
 }
 
 func (systemKeyring) delete(name string) error {
+	return callKeyring(func() error { return keyring.Delete(keyringService, name) })
+}
+
+func callKeyring(call func() error) error {
 	if !keyringCanBeThere() {
 		return ErrNoKeyring
 	}
-	return meaning(keyring.Delete(keyringService, name))
-}
-
-func meaning(err error) error {
-	switch {
+	switch err := call(); {
 	case err == nil:
 		return nil
 	case errors.Is(err, keyring.ErrNotFound):
 		return ErrNoSecret
 	case errors.Is(err, keyring.ErrUnsupportedPlatform), meansAbsent(err):
 		return ErrNoKeyring
+	default:
+		return err
 	}
-	return err
 }
 
 // patientKeyring waits for a keyring for a while, and does not ask it again once it was silent: a keyring that hangs costs
@@ -357,7 +345,7 @@ func newPatientKeyring(keyring secretKeyring) *patientKeyring {
 }
 
 func (p *patientKeyring) get(ctx context.Context, name string) (string, error) {
-	answer := make(chan string, 1)
+	answer := make(chan string, 1) // a call that is left behind writes to no variable of this one
 	err := p.ask(ctx, func() error {
 		secret, err := p.keyring.get(name)
 		answer <- secret

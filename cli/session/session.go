@@ -62,7 +62,7 @@ type Session struct {
 
 	env      func(string) string
 	deadline time.Time // set when the first client is made, so that a person's thinking does not count
-	secrets  lazySecrets
+	secrets  func() (*Secrets, error)
 	roots    map[string]*x509.CertPool // by their file
 }
 
@@ -97,7 +97,9 @@ func Environment() func(name string) string {
 
 // New makes a session. Nothing is read yet.
 func New(s *command.Streams, env func(string) string, version string) *Session {
-	return &Session{Streams: s, Version: version, env: env}
+	made := &Session{Streams: s, Version: version, env: env}
+	made.secrets = sync.OnceValues(made.newSecrets)
+	return made
 }
 
 // Bind declares the global flags.
@@ -214,9 +216,11 @@ func (s *Session) Connection() (Connection, error) {
 	if err := s.CheckVariables(); err != nil {
 		return Connection{}, err
 	}
-	c, err := s.profiles()
-	if err != nil {
-		return Connection{}, err
+	var c Config // a process without a home folder, as a service may be, has none; the environment can still say everything
+	if file, err := s.Config(); err == nil {
+		if c, err = file.Load(); err != nil {
+			return Connection{}, err
+		}
 	}
 	name, chosen := s.ProfileName(c)
 	profile, known := c.Profiles[name]
@@ -262,16 +266,6 @@ func (c Connection) FromEnvironment() bool { return c.token != "" || c.secret !=
 
 // HasToken tells whether the environment gives a token.
 func (c Connection) HasToken() bool { return c.token != "" }
-
-// profiles loads the configuration. A process without a home folder, as a service may be, has none; the environment can
-// still say everything.
-func (s *Session) profiles() (Config, error) {
-	file, err := s.Config()
-	if err != nil {
-		return Config{}, nil
-	}
-	return file.Load()
-}
 
 // UnknownProfile says that there is no profile of that name.
 func UnknownProfile(name string, c Config) error {
@@ -353,8 +347,8 @@ func (s *Session) tellWaits(now func() time.Time) func(client.Wait) {
 		length := w.For.Round(shortWait / 10)
 		if w.Asked {
 			s.Streams.Note("The server asks to wait %s (%s).", length, w.Why)
-			return
+		} else {
+			s.Streams.Note("Trying again in %s: %s.", length, w.Why)
 		}
-		s.Streams.Note("Trying again in %s: %s.", length, w.Why)
 	}
 }

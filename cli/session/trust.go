@@ -89,8 +89,16 @@ const maxCertificates = 16 << 20
 // readCertificates reads every certificate in a PEM file, or says what is wrong with the file.
 func readCertificates(file string) (certificates []*x509.Certificate, problem string) {
 	text, err := readFile(file)
-	if err != nil {
-		return nil, reasonOf(err)
+	var failed *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, "does not exist"
+	case errors.Is(err, errIsFolder):
+		return nil, "is a folder, not a file of certificates in PEM"
+	case errors.As(err, &failed):
+		return nil, "cannot be read: " + failed.Err.Error()
+	case err != nil:
+		return nil, "cannot be read: " + err.Error()
 	}
 	rest, others := text, ""
 	for {
@@ -108,12 +116,12 @@ func readCertificates(file string) (certificates []*x509.Certificate, problem st
 		}
 		certificates = append(certificates, certificate)
 	}
-	switch {
+	switch _, notDER := x509.ParseCertificate(text); {
 	case len(certificates) > 0:
 		return certificates, ""
 	case others != "":
 		return nil, fmt.Sprintf("holds no certificate, but %q", others)
-	case isDER(text):
+	case notDER == nil:
 		return nil, "holds a certificate, but not in PEM; convert it with openssl x509 -inform der"
 	}
 	return nil, "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----"
@@ -133,21 +141,3 @@ func readFile(path string) ([]byte, error) {
 }
 
 var errIsFolder = errors.New("is a folder")
-
-func reasonOf(err error) string {
-	var path *fs.PathError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "does not exist"
-	case errors.Is(err, errIsFolder):
-		return "is a folder, not a file of certificates in PEM"
-	case errors.As(err, &path):
-		return "cannot be read: " + path.Err.Error()
-	}
-	return "cannot be read: " + err.Error()
-}
-
-func isDER(text []byte) bool {
-	_, err := x509.ParseCertificate(text)
-	return err == nil
-}
