@@ -120,11 +120,8 @@ func callAPI(ctx context.Context, o *options) error {
 // format makes JSON the default: what came is shown as it came.
 func (o *options) format() output.Options {
 	options := o.session.Output
-	if options.Format == "" {
+	if options.Format == "" && options.JQ == "" && options.Template == "" {
 		options.Format = output.JSON
-		if options.JQ != "" || options.Template != "" {
-			options.Format = ""
-		}
 	}
 	return options
 }
@@ -137,22 +134,31 @@ func (o *options) write(ctx context.Context, printer *output.Printer[json.RawMes
 		return printer.List(ctx, output.Each(page.Data)) // the ids are those of the items
 	}
 	switch {
-	case len(body) == 0 && !o.session.Output.WantsJSON():
-		return nil
-	case len(body) == 0:
-		return printer.One(ctx, json.RawMessage("null"))
 	case json.Unmarshal(body, &list) == nil && list != nil:
 		return printer.List(ctx, output.Each(list))
-	case json.Valid(body):
-		return printer.One(ctx, body)
-	case o.session.Output.WantsJSON():
-		text, err := json.Marshal(string(body))
-		if err != nil {
-			return err
-		}
-		return printer.One(ctx, text)
+	case json.Valid(body) || o.session.Output.WantsJSON():
+		return printer.One(ctx, asJSON(body))
+	case len(body) == 0:
+		return nil
 	}
-	return o.writeText(body)
+	out := o.session.Streams.Out
+	if o.session.Streams.OutTTY { // text on its way to a file is left alone
+		out = display.Writer(out)
+	}
+	_, err := out.Write(body)
+	return err
+}
+
+// asJSON returns a body that is JSON, any other as a JSON string, and null for none.
+func asJSON(body []byte) json.RawMessage {
+	switch {
+	case len(body) == 0:
+		return json.RawMessage("null")
+	case json.Valid(body):
+		return body
+	}
+	text, _ := json.Marshal(string(body)) // a string always marshals
+	return text
 }
 
 func items(pages iter.Seq2[api.Page[json.RawMessage], error]) iter.Seq2[json.RawMessage, error] {
@@ -265,16 +271,6 @@ func readInput(path string, stdin io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// writeText leaves text alone on its way to a file, and takes out what would steer a terminal.
-func (o *options) writeText(body []byte) error {
-	out := o.session.Streams.Out
-	if o.session.Streams.OutTTY {
-		out = display.Writer(out)
-	}
-	_, err := out.Write(body)
-	return err
-}
-
 // ours are the headers that say how the request itself is sent, and as whom.
 var ours = []string{"Authorization", "Connection", "Content-Length", "Host", "Transfer-Encoding"}
 
@@ -310,15 +306,9 @@ type included struct {
 }
 
 func newIncluded(answer *client.Response) included {
-	i := included{Status: answer.Status, Headers: map[string]string{}, Body: answer.Body}
+	i := included{Status: answer.Status, Headers: map[string]string{}, Body: asJSON(answer.Body)}
 	for name := range answer.Header {
 		i.Headers[name] = strings.Join(answer.Header.Values(name), ", ")
-	}
-	switch {
-	case len(answer.Body) == 0:
-		i.Body = json.RawMessage("null")
-	case !json.Valid(answer.Body):
-		i.Body, _ = json.Marshal(string(answer.Body)) // a string always marshals
 	}
 	return i
 }

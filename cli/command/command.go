@@ -225,13 +225,11 @@ func Unknown(cmd *cobra.Command, word string) error {
 // needsNoQuotes are the characters that mean nothing to a shell.
 const needsNoQuotes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
 
-// Given returns the flags of the command alone that were given, in their order, as words of a command line.
+// Given returns the flags of the command alone that were given, as words of a command line: by their names, or in the order in
+// which they were given where the command does not sort its flags.
 func Given(cmd *cobra.Command) []string {
 	var words []string
 	own := cmd.LocalNonPersistentFlags()
-	sorted := cmd.Flags().SortFlags
-	cmd.Flags().SortFlags = false
-	defer func() { cmd.Flags().SortFlags = sorted }()
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if own.Lookup(flag.Name) == nil {
 			return

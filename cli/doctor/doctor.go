@@ -5,6 +5,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,8 +55,7 @@ func run(ctx context.Context, x *examination) error {
 		ctx, cancel = context.WithTimeout(ctx, s.Flags.Timeout)
 		defer cancel()
 	}
-	var seen tally
-	findings := seen.count(x.findings(ctx))
+	findings := x.findings(ctx)
 	if s.Output.IsTable() && len(s.Output.Fields) == 0 && s.Streams.OutTTY {
 		err = tell(s.Streams, findings)
 	} else {
@@ -63,37 +64,7 @@ func run(ctx context.Context, x *examination) error {
 	if err != nil {
 		return err
 	}
-	return seen.err()
-}
-
-// tally remembers the first failure among the findings that pass.
-type tally struct {
-	checks, failed int
-	first          error
-}
-
-func (t *tally) count(findings iter.Seq2[finding, error]) iter.Seq2[finding, error] {
-	return func(yield func(finding, error) bool) {
-		for f, err := range findings {
-			t.checks++
-			if f.err != nil {
-				t.failed++
-			}
-			if t.first == nil {
-				t.first = f.err
-			}
-			if !yield(f, err) {
-				return
-			}
-		}
-	}
-}
-
-func (t *tally) err() error {
-	if t.failed == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d checks failed. The first: %w", t.failed, t.checks, t.first)
+	return x.err()
 }
 
 // stepTime is how long one check may take.
@@ -159,6 +130,16 @@ type examination struct {
 	health     *exchange
 	server     string // its version
 	token      session.Token
+
+	checked, failed int
+	first           error // of those that failed
+}
+
+func (x *examination) err() error {
+	if x.failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d checks failed. The first: %w", x.failed, x.checked, x.first)
 }
 
 func newExamination(s *session.Session) *examination {
@@ -194,29 +175,30 @@ func (x *examination) findings(ctx context.Context) iter.Seq2[finding, error] {
 	return func(yield func(finding, error) bool) {
 		barred := map[string]bool{}
 		for _, c := range x.checks() {
-			f := x.one(ctx, c, barred)
+			var f finding
+			if i := slices.IndexFunc(c.needs, func(need string) bool { return barred[need] }); i >= 0 {
+				f = skip("Not checked, because the check of %s did not succeed.", c.needs[i])
+			} else {
+				limited, cancel := context.WithTimeout(ctx, x.limit)
+				f = c.run(limited)
+				cancel()
+			}
 			if errors.Is(ctx.Err(), context.Canceled) {
 				yield(finding{}, ctx.Err())
 				return
 			}
 			f.Check = c.name
+			x.checked++
+			if f.err != nil {
+				x.failed++
+				x.first = cmp.Or(x.first, f.err)
+			}
 			barred[c.name] = f.Outcome == failed || f.Outcome == notChecked
 			if !yield(f, nil) {
 				return
 			}
 		}
 	}
-}
-
-func (x *examination) one(ctx context.Context, c check, barred map[string]bool) finding {
-	for _, need := range c.needs {
-		if barred[need] {
-			return skip("Not checked, because the check of %s did not succeed.", need)
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, x.limit)
-	defer cancel()
-	return c.run(ctx)
 }
 
 // The widths of the columns before the text: those of the longest outcome and check, and a gap.
@@ -232,9 +214,13 @@ func tell(s *command.Streams, findings iter.Seq2[finding, error]) error {
 		if err != nil {
 			return err
 		}
-		lines := wrap(f.Found, textWidth(s))
+		width := 0
+		if s.Width > 0 {
+			width = max(s.Width-outcomeWidth-checkWidth, narrowest)
+		}
+		lines := wrap(f.Found, width)
 		if f.Advice != "" {
-			lines = append(lines, wrap("-> "+f.Advice, textWidth(s))...)
+			lines = append(lines, wrap("-> "+f.Advice, width)...)
 		}
 		outcome := display.Pad(f.Outcome, outcomeWidth)
 		if f.Outcome == failed || f.Outcome == warning {
@@ -251,14 +237,8 @@ func tell(s *command.Streams, findings iter.Seq2[finding, error]) error {
 	return nil
 }
 
-func textWidth(s *command.Streams) int {
-	if s.Width == 0 {
-		return 0
-	}
-	return max(s.Width-outcomeWidth-checkWidth, narrowest)
-}
-
-// wrap breaks a text between its words into lines of the width; 0 is without bounds.
+// wrap breaks a text between its words into lines of the width; 0 is without bounds. Unlike display.Wrap it keeps commands and
+// paths whole, to be copied.
 func wrap(text string, width int) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(display.Line(text)) {
@@ -306,25 +286,15 @@ func (x *examination) checkProfile(context.Context) finding {
 		return fail(command.Usagef("%s.", err), "")
 	}
 	x.connection, x.base = connection, base
-	as := ""
+	found := "Commands go to " + connection.Place()
 	if connection.ClientID != "" {
-		as = " as " + connection.ClientID
+		found += " as " + connection.ClientID
 	}
-	return fine("Commands go to %s%s.%s", connection.Place(), as, x.overrides())
-}
-
-// overrides names the environment that goes before the profile.
-func (x *examination) overrides() string {
-	var set []string
-	for _, name := range []string{session.EnvProfile, session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret, session.EnvToken, session.EnvCACert} {
-		if x.session.Env(name) != "" {
-			set = append(set, name)
-		}
+	set := x.variables(session.EnvProfile, session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret, session.EnvToken, session.EnvCACert)
+	if set != "" { // and goes before the profile
+		return fine("%s. Set in the environment: %s.", found, set)
 	}
-	if len(set) == 0 {
-		return ""
-	}
-	return " Set in the environment: " + strings.Join(set, ", ") + "."
+	return fine("%s.", found)
 }
 
 // checkSecret asks the keyring only where a secret of this computer is needed.

@@ -85,8 +85,10 @@ func (x *examination) checkHealth(ctx context.Context) finding {
 	if seen.isJSON() && refused.Status >= 400 {
 		return warn("", "The service answers, but has no health check (status %d).", refused.Status)
 	}
-	return fail(command.Usagef("%s is not the address of the API: a web server answers there, with status %d.", x.connection.APIURL, seen.status), "Ask the operator for the address; it ends with the path of the version, such as /v2")
+	return fail(command.Usagef("%s is not the address of the API: a web server answers there, with status %d.", x.connection.APIURL, seen.status), askForAddress)
 }
+
+const askForAddress = "Ask the operator for the address; it ends with the path of the version, such as /v2"
 
 // askHealth returns the version that the service tells. An answer that is no JSON object is an error.
 func (x *examination) askHealth(ctx context.Context, address string) (version string, seen *exchange, err error) {
@@ -146,7 +148,8 @@ func (x *examination) checkClock(context.Context) finding {
 // checkProxy names the proxy as the environment gives it, without its password.
 func (x *examination) checkProxy(context.Context) finding {
 	proxy, err := x.proxyFor(&http.Request{URL: x.base})
-	set := x.proxyVariables()
+	name := strings.ToUpper(x.base.Scheme) + "_PROXY"
+	set := x.variables(name, strings.ToLower(name), "NO_PROXY", "no_proxy")
 	switch {
 	case err != nil: // whose text may hold a password
 		return fail(command.Usagef("%s is no address of a proxy.", set), "Write it as http://proxy.example:3128, or unset it")
@@ -159,15 +162,9 @@ func (x *examination) checkProxy(context.Context) finding {
 	return fine("No proxy is set.")
 }
 
-func (x *examination) proxyVariables() string {
-	var set []string
-	name := strings.ToUpper(x.base.Scheme) + "_PROXY"
-	for _, name := range []string{name, strings.ToLower(name), "NO_PROXY", "no_proxy"} {
-		if x.session.Env(name) != "" {
-			set = append(set, name)
-		}
-	}
-	return strings.Join(set, ", ")
+// variables returns those of the environment's variables that are set.
+func (x *examination) variables(names ...string) string {
+	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return x.session.Env(name) == "" }), ", ")
 }
 
 // checkNetwork finds the computer that requests go to first, and connects to it.
@@ -217,8 +214,11 @@ const soon = 14 * 24 * time.Hour
 
 // checkTLS shakes hands as every request does, proxy and all.
 func (x *examination) checkTLS(ctx context.Context) finding {
-	if err := x.learnRoots(); err != nil {
-		return fail(err, "Correct the path, or put the file there")
+	if x.roots == nil { // those that every request trusts
+		var err error
+		if x.roots, err = x.session.Roots(x.connection.CACert); err != nil {
+			return fail(err, "Correct the path, or put the file there")
+		}
 	}
 	if x.base.Scheme == "http" {
 		if session.CheckAddress(x.connection.APIURL, false) != nil {
@@ -238,38 +238,35 @@ func (x *examination) checkTLS(ctx context.Context) finding {
 		return x.failReaching(err, "Is the port right, and does a proxy or a firewall between let TLS through?")
 	}
 	answer.Body.Close()
-	return x.describe(*answer.TLS)
-}
-
-// learnRoots takes the certificates that every request trusts.
-func (x *examination) learnRoots() (err error) {
-	if x.roots == nil {
-		x.roots, err = x.session.Roots(x.connection.CACert)
-	}
-	return err
-}
-
-func (x *examination) describe(s tls.ConnectionState) finding {
-	leaf := s.PeerCertificates[0]
+	leaf := answer.TLS.PeerCertificates[0]
 	left := leaf.NotAfter.Sub(x.now())
-	by := ""
+	found := fmt.Sprintf("%s; the certificate is valid until %s (%s left).", tls.VersionName(answer.TLS.Version),
+		leaf.NotAfter.UTC().Format(time.DateOnly), display.Plural(int(left/(24*time.Hour)), "day", "days"))
 	if x.connection.CACert != "" {
-		by = " Beside the system's certificates, those in " + x.connection.CACert + " are trusted."
+		found += " Beside the system's certificates, those in " + x.connection.CACert + " are trusted."
 	}
-	found := fmt.Sprintf("%s; the certificate is valid until %s (%s left).%s", tls.VersionName(s.Version), day(leaf.NotAfter), display.Plural(int(left/(24*time.Hour)), "day", "days"), by)
 	if left < soon {
 		return warn("The operator of the server should renew it", "%s", found)
 	}
 	return fine("%s", found)
 }
 
-func day(t time.Time) string { return t.UTC().Format("2006-01-02") }
-
 // checkCredentials obtains a token even if one is kept: the kept one would hide that the secret is no longer good.
 func (x *examination) checkCredentials(ctx context.Context) finding {
 	token, err := x.session.NewToken(ctx, x.connection)
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		switch refused.Status {
+		case http.StatusUnauthorized:
+			return fail(err, "Ask the operator whether the client is enabled, and log in with its secret: perksctl auth login")
+		case http.StatusNotFound:
+			return fail(command.Usagef("%s gives no tokens: it is not the address of the API.", x.connection.APIURL), askForAddress)
+		case http.StatusTooManyRequests:
+			return fail(err, "Too many wrong secrets were tried: wait a minute")
+		}
+	}
 	if err != nil {
-		return x.failCredentials(err)
+		return fail(err, "")
 	}
 	x.token = token
 	if x.connection.HasToken() {
@@ -278,36 +275,15 @@ func (x *examination) checkCredentials(ctx context.Context) finding {
 	return fine("The server gives %s a token until %s.", x.connection.ClientID, token.ExpiresAt.UTC().Format(time.RFC3339))
 }
 
-func (x *examination) failCredentials(err error) finding {
-	var refused *client.Error
-	if !errors.As(err, &refused) {
-		return fail(err, "")
-	}
-	switch refused.Status {
-	case http.StatusUnauthorized:
-		return fail(err, "Ask the operator whether the client is enabled, and log in with its secret: perksctl auth login")
-	case http.StatusNotFound:
-		return fail(command.Usagef("%s gives no tokens: it is not the address of the API.", x.connection.APIURL), "Ask the operator for the address; it ends with the path of the version, such as /v2")
-	case http.StatusTooManyRequests:
-		return fail(err, "Too many wrong secrets were tried: wait a minute")
-	}
-	return fail(err, "")
-}
-
 // needed is what commands do not work without a scope.
-func needed() []struct {
+var needed = []struct {
 	scope    api.Scope
 	commands string
-} {
-	return []struct {
-		scope    api.Scope
-		commands string
-	}{
-		{api.ScopePerksRead, "perk list, perk get, perk categories, user perks"},
-		{api.ScopePerksRedeem, "perk redeem"},
-		{api.ScopePropertiesRead, "property get, property edit"},
-		{api.ScopePropertiesWrite, "property update, property edit, property delete"},
-	}
+}{
+	{api.ScopePerksRead, "perk list, perk get, perk categories, user perks"},
+	{api.ScopePerksRedeem, "perk redeem"},
+	{api.ScopePropertiesRead, "property get, property edit"},
+	{api.ScopePropertiesWrite, "property update, property edit, property delete"},
 }
 
 func (x *examination) checkScopes(context.Context) finding {
@@ -315,7 +291,7 @@ func (x *examination) checkScopes(context.Context) finding {
 		return skip("Not checked, because it is not told which scopes the token has.")
 	}
 	var lacking []string
-	for _, need := range needed() {
+	for _, need := range needed {
 		if !slices.Contains(x.token.Scopes, string(need.scope)) {
 			lacking = append(lacking, string(need.scope)+" ("+need.commands+")")
 		}

@@ -52,6 +52,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 			if file.File != "" {
 				return runRedeemFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun}, o.assumeMine)
 			}
+			cmd.Flags().SortFlags = false // from here on; the help sorts them
 			o.perkID, o.given = args[0], command.Given(cmd)
 			if o.userID == "" {
 				return command.Usagef("--user is missing: say for whom the perk is redeemed.")

@@ -1,10 +1,10 @@
 package tuicmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,16 +43,12 @@ func (a *accounts) Profiles() ([]screen.Profile, string, error) {
 		return nil, "", err
 	}
 	var profiles []screen.Profile
-	for name, p := range c.Profiles {
-		profiles = append(profiles, shown(name, p))
+	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
+		p := c.Profiles[name]
+		profiles = append(profiles, screen.Profile{Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP})
 	}
-	slices.SortFunc(profiles, func(a, b screen.Profile) int { return cmp.Compare(a.Name, b.Name) })
 	current, _ := a.command.ProfileName(c)
 	return profiles, current, nil
-}
-
-func shown(name string, p session.Profile) screen.Profile {
-	return screen.Profile{Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP}
 }
 
 // Connect returns a client as the command line, the environment and the configuration have it, or that of a profile that was

@@ -50,21 +50,23 @@ func (o *options) settings() (settings, error) {
 		}
 		kept = c.TUI
 	}
-	chosen := settings{mouse: o.mouse, accessible: o.accessible}
-	if !o.given("mouse") {
-		chosen.mouse = kept.Mouse
+	wrong := func(setting, why string) error {
+		return command.Usagef("%s: the setting %s is wrong: %s", string(file), setting, why)
 	}
-	if !o.given("accessible") {
-		chosen.accessible = kept.Accessible
+	chosen := settings{mouse: kept.Mouse, accessible: kept.Accessible}
+	if o.given("mouse") {
+		chosen.mouse = o.mouse
 	}
-	keys, problem := registry(kept.Keys)
-	if problem != "" {
-		return usual, wrong(file, "tui.keys", problem+" See perksctl tui --list-keys.")
+	if o.given("accessible") {
+		chosen.accessible = o.accessible
 	}
-	chosen.keys = keys
+	var problem string
+	if chosen.keys, problem = registry(kept.Keys); problem != "" {
+		return usual, wrong("tui.keys", problem+" See perksctl tui --list-keys.")
+	}
 	if kept.Theme != "" {
 		if chosen.theme, err = widget.ParseTheme(kept.Theme); err != nil {
-			return usual, wrong(file, "tui.theme", err.Error()+".")
+			return usual, wrong("tui.theme", err.Error()+".")
 		}
 	}
 	if o.theme != "" {
@@ -73,11 +75,6 @@ func (o *options) settings() (settings, error) {
 		}
 	}
 	return chosen, nil
-}
-
-// wrong says which setting of the configuration cannot be right, and why.
-func wrong(file session.ConfigFile, setting, why string) error {
-	return command.Usagef("%s: the setting %s is wrong: %s", string(file), setting, why)
 }
 
 // blank is how the blank is written where one would not see it.
@@ -122,11 +119,6 @@ type kept[T any] struct {
 	warned sync.Once
 }
 
-func (k *kept[T]) load() []T {
-	list, _ := k.read()
-	return list
-}
-
 func (k *kept[T]) read() (list []T, readable bool) {
 	if k.path == "" {
 		return nil, true
@@ -167,7 +159,7 @@ func (k *kept[T]) change(change func([]T) []T) error {
 	}
 	list = change(list)
 	if len(list) == 0 {
-		if err := os.Remove(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(k.path); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
@@ -216,18 +208,16 @@ type draft struct {
 
 // newMemory makes the memory in a folder; with "" nothing is remembered.
 func newMemory(folder string, told io.Writer) *memory {
-	in := func(name string) string {
-		if folder == "" {
-			return ""
-		}
-		return filepath.Join(folder, name)
+	m := &memory{kept[recent]{told: told}, kept[draft]{told: told}}
+	if folder != "" {
+		m.recent.path, m.drafts.path = filepath.Join(folder, "recent.json"), filepath.Join(folder, "drafts.json")
 	}
-	return &memory{kept[recent]{path: in("recent.json"), told: told}, kept[draft]{path: in("drafts.json"), told: told}}
+	return m
 }
 
 // Recent returns the ids that were opened last.
 func (m *memory) Recent(profile screen.Profile, kind string) []string {
-	all := m.recent.load()
+	all, _ := m.recent.read()
 	if i := slices.IndexFunc(all, func(r recent) bool { return r.place == placeOf(profile) && r.Kind == kind }); i >= 0 {
 		return all[i].IDs
 	}
@@ -256,10 +246,9 @@ func (m *memory) Remember(profile screen.Profile, kind, id string) error {
 
 // Draft returns the text that was kept of a form.
 func (m *memory) Draft(profile screen.Profile, name string) map[string]string {
-	for _, d := range m.drafts.load() {
-		if d.place == placeOf(profile) && d.Name == name {
-			return d.Values
-		}
+	all, _ := m.drafts.read()
+	if i := slices.IndexFunc(all, func(d draft) bool { return d.place == placeOf(profile) && d.Name == name }); i >= 0 {
+		return all[i].Values
 	}
 	return nil
 }
