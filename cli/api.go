@@ -177,7 +177,6 @@ func items(pages iter.Seq2[api.Page[json.RawMessage], error]) iter.Seq2[json.Raw
 	}
 }
 
-// parseRequest reads the arguments and the flags that make up the request.
 func parseRequest(args, fields []string, input string, stdin io.Reader) (client.Request, error) {
 	request := client.Request{Method: http.MethodGet}
 	switch len(args) {
@@ -298,7 +297,6 @@ func parseHeaders(lines []string) (map[string]string, error) {
 	return headers, nil
 }
 
-// included is an answer with what stands before its body.
 type included struct {
 	Status  int               `json:"status"`
 	Headers map[string]string `json:"headers"`
@@ -313,7 +311,6 @@ func newIncluded(answer *client.Response) included {
 	return i
 }
 
-// writeHead writes the status and the headers as HTTP does, and a blank line.
 func (o *options) writeHead(answer *client.Response) error {
 	var head strings.Builder
 	fmt.Fprintf(&head, "HTTP/1.1 %d %s\n", answer.Status, http.StatusText(answer.Status))

@@ -30,7 +30,6 @@ type call struct {
 	harmless bool // carrying it out twice is no worse than once, whatever its method
 }
 
-// get is a call that only reads.
 func get(path string, query url.Values) call {
 	return call{method: http.MethodGet, path: path, query: query}
 }
@@ -132,7 +131,6 @@ func (c *Client) unreadable(call call, res *resty.Response, err error) error {
 	}
 }
 
-// fetch sends the call and reads the JSON of its answer into the value.
 func (c *Client) fetch(ctx context.Context, call call, into any) (*resty.Response, error) {
 	res, err := c.send(ctx, call)
 	if err != nil {

@@ -109,7 +109,6 @@ func (c *Client) redirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// perksPath returns the path of a perks endpoint, relative to the base address.
 func (c *Client) perksPath(rest string) string {
 	if c.sandbox {
 		return "/sandbox/partners/perks" + rest
@@ -122,7 +121,6 @@ func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// sameOrigin compares scheme, host and port.
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }

@@ -119,7 +119,6 @@ func KeyUnused(err error) bool {
 	return errors.As(err, &refused) && refused.KeyUnused
 }
 
-// reason is what explain says without its advice.
 func reason(err error) string {
 	why, _ := explain(err)
 	return why

@@ -16,7 +16,6 @@ import (
 	"example.com/perks/api"
 )
 
-// fetchPage gets one page and the headers that came with it.
 func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], http.Header, error) {
 	var page api.Page[T]
 	res, err := c.fetch(ctx, call, &page)
@@ -106,7 +105,6 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 	return current, true, nil
 }
 
-// url is the address that the call goes to.
 func (c *Client) url(call call) (*url.URL, error) {
 	address := call.path
 	if strings.HasPrefix(address, "/") {
@@ -124,7 +122,6 @@ func (c *Client) url(call call) (*url.URL, error) {
 	return u, nil
 }
 
-// onePage takes the first page of a walk.
 func onePage[T any](pages iter.Seq2[api.Page[T], error]) (api.Page[T], error) {
 	for page, err := range pages {
 		return page, err
@@ -132,7 +129,6 @@ func onePage[T any](pages iter.Seq2[api.Page[T], error]) (api.Page[T], error) {
 	return api.Page[T]{}, nil // not reached: a walk yields at least once
 }
 
-// failed is a walk that cannot begin.
 func failed[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -162,7 +158,6 @@ func nextLink(header http.Header) (target string, hasLinks bool) {
 	return "", hasLinks
 }
 
-// cutOutsideQuotes cuts at the first separator that stands outside quotes.
 func cutOutsideQuotes(text string, separator byte) (before, after string) {
 	quoted := false
 	for i := 0; i < len(text); i++ {

@@ -31,7 +31,6 @@ func isSecretName(name string) bool {
 	return slices.Contains(secretNames, strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name)))
 }
 
-// redactHeader returns a copy without the values of secret headers.
 func redactHeader(header http.Header) http.Header {
 	clean := header.Clone()
 	for name := range clean {
@@ -42,7 +41,6 @@ func redactHeader(header http.Header) http.Header {
 	return clean
 }
 
-// redactURL returns the address without the values of secret query parameters.
 func redactURL(u *url.URL) string {
 	clean := *u
 	clean.User = nil

@@ -77,7 +77,6 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// attempt is one sending of a request and what came of it.
 type attempt struct {
 	res    *http.Response
 	err    error
@@ -291,7 +290,6 @@ type held struct {
 	broken error // nil for a body that came whole
 }
 
-// hold takes the answer's body off the network.
 func hold(res *http.Response) *held {
 	var text bytes.Buffer
 	if res.Body != http.NoBody && res.ContentLength > 0 && res.ContentLength <= maxAnswer {
@@ -353,7 +351,6 @@ func effortOf(ctx context.Context) *effort {
 	return &effort{}
 }
 
-// failed takes note of an attempt that got no answer.
 func (e *effort) failed(err error) {
 	var wire *wireError
 	if !errors.As(err, &wire) || wire.sent {

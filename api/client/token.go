@@ -157,7 +157,6 @@ func discard(res *http.Response) {
 // clockSlack is how far the server's clock may be from what its Date header says of it. The header has whole seconds.
 const clockSlack = 2 * time.Second
 
-// exchange is one attempt that was answered, by this computer's clock.
 type exchange struct {
 	began, ended time.Time
 	header       http.Header // of the answer

@@ -57,7 +57,6 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
-// explainCertificate says what is wrong with the certificate that a server showed.
 func explainCertificate(err error) (why, advice string) {
 	var refused *tls.CertificateVerificationError
 	if !errors.As(err, &refused) || len(refused.UnverifiedCertificates) == 0 {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -43,17 +45,15 @@ func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 		if err == nil && len(cells) != len(header) {
 			err = &RowError{Line: line, Err: fmt.Errorf("has %d cells, but the header names %d columns", len(cells), len(header)), Text: s.text()}
 		}
-		if err == nil {
-			if !yield(Row{Line: line, Header: header, Cells: cells}, nil) {
-				return
-			}
-			continue
-		}
+		row := Row{Line: line, Header: header, Cells: cells}
 		bad, readable := err.(*RowError)
 		if readable {
 			bad.Header = header
 		}
-		if !yield(Row{}, err) || !readable {
+		if err != nil {
+			row = Row{}
+		}
+		if !yield(row, err) || err != nil && !readable {
 			return
 		}
 	}
@@ -94,7 +94,6 @@ func (s *csvScanner) text() []byte {
 	return bytes.Clone(bytes.TrimRight(s.raw, "\r\n"))
 }
 
-// end says what a cell was followed by.
 type end int
 
 const (
@@ -229,7 +228,6 @@ func (s *csvScanner) skipBlankLines() error {
 	}
 }
 
-// skipLine consumes the rest of the line, however long.
 func (s *csvScanner) skipLine() error {
 	for {
 		c, err := s.next()
@@ -242,7 +240,6 @@ func (s *csvScanner) skipLine() error {
 	}
 }
 
-// take consumes c if it comes next.
 func (s *csvScanner) take(c byte) (bool, error) {
 	next, err := s.in.Peek(1)
 	if err == io.EOF {
@@ -324,7 +321,6 @@ func exact(text string) string {
 	return Neutralise(text)
 }
 
-// split cuts a text behind each separator.
 func split(text string) (parts []string) {
 	for {
 		at := strings.IndexAny(text, separators)
@@ -339,15 +335,13 @@ func split(text string) (parts []string) {
 // couldRun tells whether a part of a text might be taken for a formula: a sign comes first, behind nothing but what is
 // trimmed, invisible, or a quote. A negative number has such a sign, and nothing to run.
 func couldRun(part string) bool {
-	start := strings.TrimLeftFunc(part, isBefore)
+	start := strings.TrimLeftFunc(part, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.Is(unicode.C, r) || r == '\'' || r == '"'
+	})
 	if start == "" || !strings.ContainsRune(signs, firstRune(start)) {
 		return false
 	}
-	return !isNumber(strings.TrimSpace(strings.TrimRight(part, separators)))
-}
-
-func isBefore(r rune) bool {
-	return unicode.IsSpace(r) || unicode.Is(unicode.C, r) || r == '\'' || r == '"'
+	return !numbers().MatchString(strings.TrimSpace(strings.TrimRight(part, separators)))
 }
 
 func firstRune(text string) rune {
@@ -361,20 +355,8 @@ func opensWithSeparator(text string) bool {
 	return text != "" && strings.IndexByte("\t\r\n", text[0]) >= 0
 }
 
-// isNumber tells whether the text is a decimal with digits before its point, as JSON writes them.
-func isNumber(text string) bool {
-	mantissa, exponent, scientific := strings.Cut(strings.TrimPrefix(text, "-"), "e")
-	if exponent != "" && strings.ContainsRune("+-", firstRune(exponent)) {
-		exponent = exponent[1:]
-	}
-	if scientific && !isDigits(exponent) {
-		return false
-	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	return isDigits(whole) && (fraction == "" || isDigits(fraction))
-}
-
-func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+// numbers matches a decimal with digits before its point, as JSON writes them.
+var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?$`) })
 
 // CellWriter writes CSV that a Reader reads back cell for cell. A cell that programs might split is in quotes.
 type CellWriter struct {

@@ -9,12 +9,14 @@ import (
 	"io"
 )
 
-// readJSON reads the objects of one array, which is the whole file.
 func readJSON(in io.Reader, yield func(Row, error) bool) {
 	source := &lineCounter{in: in, line: 1, budget: MaxRecord}
 	dec := json.NewDecoder(source)
 	if start, err := dec.Token(); err != nil || start != json.Delim('[') {
-		yield(Row{}, notArray(err))
+		if isAboutText(err) {
+			err = fileErrorf("a JSON file must hold one array of objects, in brackets; with one object on each line the format is jsonl")
+		}
+		yield(Row{}, err)
 		return
 	}
 	for dec.More() {
@@ -52,13 +54,6 @@ func isAboutText(err error) bool {
 }
 
 func fileErrorf(format string, args ...any) error { return &FileError{fmt.Errorf(format, args...)} }
-
-func notArray(err error) error {
-	if !isAboutText(err) {
-		return err
-	}
-	return fileErrorf("a JSON file must hold one array of objects, in brackets; with one object on each line the format is jsonl")
-}
 
 func brokenArray(line int, err error) error {
 	switch {
@@ -108,7 +103,6 @@ func (c *lineCounter) lineOfNext(offset int64) int {
 	return line + bytes.Count(c.ahead[:len(c.ahead)-len(rest)], []byte("\n"))
 }
 
-// readJSONL reads one object from each line that is not blank.
 func readJSONL(in *bufio.Reader, yield func(Row, error) bool) {
 	for line := 1; ; line++ {
 		text, err := readLine(in)

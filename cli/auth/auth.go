@@ -18,7 +18,6 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// account is a login as it is shown.
 type account struct {
 	Profile    string     `json:"profile"`
 	APIURL     string     `json:"api_url"`
@@ -179,7 +178,6 @@ func (o *loginOptions) secret(ctx context.Context, profile session.Profile) (str
 	return answered(s.Streams.AskSecret(ctx, "Secret of "+profile.ClientID+" (not shown): "))
 }
 
-// answered refuses an empty answer.
 func answered(text string, err error) (string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err

@@ -14,7 +14,6 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// entry is a profile as it is shown.
 type entry struct {
 	Name         string `json:"name"`
 	Current      bool   `json:"current"`
@@ -225,7 +224,6 @@ func runDelete(ctx context.Context, s *session.Session, name string, yes bool) e
 	return printer.Done(ctx, deleted)
 }
 
-// question names what would be lost.
 func question(e entry) string {
 	lost := "for which no secret is kept"
 	switch e.SecretIn {
@@ -237,7 +235,6 @@ func question(e entry) string {
 	return fmt.Sprintf("Delete profile %s (%s as %s), %s?", e.Name, e.APIURL, e.ClientID, lost)
 }
 
-// tellNext says which profile commands use from now on.
 func tellNext(s *session.Session, c session.Config) {
 	names := slices.Sorted(maps.Keys(c.Profiles))
 	switch name := c.CurrentName(); {

@@ -60,7 +60,6 @@ func (b batch) checkMark(mark uint32, path string) error {
 
 func (b batch) String() string { return uuid.UUID(b).String() }
 
-// markOf tells apart what runs do, and where they do it.
 func markOf(work, place string) uint32 {
 	hash := fnv.New32a()
 	hash.Write([]byte(work + "\x00" + place))
@@ -75,7 +74,6 @@ func (b batch) key(row int, content uint32) string {
 
 const uuidLength = 36
 
-// parseKey reads what key wrote.
 func parseKey(key string) (b batch, row int, content uint32, ok bool) {
 	if len(key) <= uuidLength || key[uuidLength] != '-' {
 		return b, 0, 0, false

@@ -190,7 +190,6 @@ const (
 
 func newLedger() *ledger { return &ledger{seed: maphash.MakeSeed()} }
 
-// sum is what the ledger keeps of an outcome's id.
 func (l *ledger) sum(id string) uint64 {
 	return max(maphash.String(l.seed, id), firstDone)
 }

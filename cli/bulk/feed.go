@@ -16,7 +16,6 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// job is a row on its way.
 type job struct {
 	row     int // the line of the input
 	content uint32
@@ -155,7 +154,6 @@ func (f *feed) drain() error {
 	return f.err
 }
 
-// ok is the result of a row that is done.
 func ok(o Outcome) *Result { return &Result{Outcome: OK, Status: o.Status, ID: o.ID} }
 
 func failedBy(err error) *Result { return failure(Failed, err, "") }
@@ -344,12 +342,11 @@ func timedOut(err error) bool {
 // those of the batch. A clock that was set back by that long says nothing of their age.
 func (r *run) keysCount() bool {
 	r.learn()
-	return r.task.HonoursKeys != nil && r.journal.keysKnown() && r.now().Sub(r.batch.began()).Abs() < client.KeyLife
+	return r.task.HonoursKeys != nil && r.journal.keys.Load() && r.now().Sub(r.batch.began()).Abs() < client.KeyLife
 }
 
-// learn notes once that the server honours keys.
 func (r *run) learn() {
-	if r.task.HonoursKeys != nil && !r.journal.keysKnown() && r.task.HonoursKeys() {
+	if r.task.HonoursKeys != nil && !r.journal.keys.Load() && r.task.HonoursKeys() {
 		if err := r.journal.learnKeys(); err != nil {
 			r.stop(err)
 		}

@@ -20,7 +20,6 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// input is where the rows come from.
 type input struct {
 	name   string // for messages
 	format rows.Format
@@ -32,7 +31,6 @@ type input struct {
 
 const stdin = "-"
 
-// openInput opens the file that the flags name, and finds out what it is.
 func openInput(f Flags, in io.Reader) (*input, error) {
 	i := &input{name: f.File, from: in, allowEmpty: f.AllowEmpty}
 	if f.File == stdin {
@@ -70,12 +68,10 @@ func (i *input) findFormat(f Flags) error {
 		if f.Format != "" {
 			return command.Usagef("--format is csv or jsonl, not %q.", f.Format)
 		}
-		return i.sniff()
 	}
-	return nil
-}
-
-func (i *input) sniff() error {
+	if i.format != "" {
+		return nil
+	}
 	in := bufio.NewReader(i.from)
 	start, err := in.Peek(512)
 	if err != nil && err != io.EOF {
@@ -89,7 +85,6 @@ func (i *input) sniff() error {
 	return nil
 }
 
-// canRewind tells whether the rows can be read twice.
 func (i *input) canRewind() bool {
 	if i.file == nil {
 		return false
@@ -98,7 +93,6 @@ func (i *input) canRewind() bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// rewind goes back to the first row.
 func (i *input) rewind() error {
 	i.from = i.file
 	_, err := i.file.Seek(0, io.SeekStart)
@@ -231,7 +225,8 @@ func (k *KnownColumns) Read(row rows.Row) (Row, error) {
 		if !utf8.ValidString(cell) {
 			problems.Add(header.names[i], "must be valid UTF-8")
 		}
-		if name := header.columns[i]; name != "" && (cell != "" || k.takesEmpty(name)) {
+		takesEmpty := func(c Column) bool { return c.Empty && c.Name == header.columns[i] }
+		if name := header.columns[i]; name != "" && (cell != "" || slices.ContainsFunc(k.Columns, takesEmpty)) {
 			values[name] = Value{api.TextValue(cell), header.names[i]}
 		}
 	}
@@ -263,7 +258,6 @@ func (k *KnownColumns) readObject(object json.RawMessage) (Row, error) {
 	return values, problems.Err()
 }
 
-// requireValues asks for the values that every row has.
 func (k *KnownColumns) requireValues(values Row, names []string, problems api.FieldErrors) {
 	for _, column := range k.Columns {
 		if _, there := values[column.Name]; column.Required && !there {
@@ -294,15 +288,9 @@ func (k *KnownColumns) resolve(names []string, kind, family string) (columns []s
 	return columns, problems
 }
 
-func (k *KnownColumns) takesEmpty(name string) bool {
-	return slices.ContainsFunc(k.Columns, func(c Column) bool { return c.Empty && c.Name == name })
-}
-
 func (k *KnownColumns) column(name, family string) (column string, known bool) {
-	for _, c := range k.Columns {
-		if c.isCalled(name) {
-			return c.Name, true
-		}
+	if i := slices.IndexFunc(k.Columns, func(c Column) bool { return c.isCalled(name) }); i >= 0 {
+		return k.Columns[i].Name, true
 	}
 	if family != "" && strings.HasPrefix(name, family) && name != family {
 		return name, true

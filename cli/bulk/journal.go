@@ -43,7 +43,6 @@ type journal struct {
 	mu         sync.Mutex
 }
 
-// entry is a line of the journal.
 type entry struct {
 	Batch string `json:"batch,omitempty"` // a run begins, or goes on
 	UpTo  int    `json:"up_to,omitempty"` // rows up to this one may be sent from now on
@@ -146,9 +145,6 @@ func (j *journal) begin(b batch, rows int64, sum uint64) error {
 	return syncFolder(j.path)
 }
 
-// mayHaveSent tells whether an earlier run that was killed may have sent the row.
-func (j *journal) mayHaveSent(row int) bool { return j.left && row <= j.sent }
-
 // allow notes, before a row is sent, that it and those behind it may have been. The next mark is written while the rows of
 // the last one are sent, so that no row waits for the disk unless that is slower than the service.
 func (j *journal) allow(row int) error {
@@ -197,15 +193,12 @@ func (j *journal) arrive() error {
 	return err
 }
 
-// learnKeys notes that the server honours keys.
 func (j *journal) learnKeys() error {
 	if j.keys.Swap(true) {
 		return nil
 	}
 	return j.write(entry{Keys: true})
 }
-
-func (j *journal) keysKnown() bool { return j.keys.Load() }
 
 func (j *journal) write(e entry) error {
 	if j.file == nil {
@@ -249,7 +242,6 @@ func (j *journal) release() error {
 	return errors.Join(j.file.Close(), j.lock.Close())
 }
 
-// empty tells whether the journal says nothing of any run.
 func (j *journal) empty() bool {
 	if j.file == nil {
 		return true

@@ -35,7 +35,6 @@ type rehearsal struct {
 	checked, bad int64
 }
 
-// answer is a prediction, or why there can be none.
 type answer struct {
 	Prediction
 	err error

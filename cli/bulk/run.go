@@ -206,7 +206,7 @@ func (r *run) read(row rows.Row, err error) (*job, error) {
 	if j.done = before >= firstDone; j.done {
 		return j, nil
 	}
-	j.sent = before == unknown || r.journal.mayHaveSent(row.Line)
+	j.sent = before == unknown || r.journal.left && row.Line <= r.journal.sent // by a run that was killed
 	j.task, j.invalid = r.task.Parse(row)
 	if errors.As(j.invalid, new(*command.UsageError)) {
 		return nil, j.invalid

@@ -203,7 +203,6 @@ func (p *pace) rate() float64 {
 	return p.moments[(p.latest+1)%memory].rateUntil(p.current)
 }
 
-// overall returns the same for the whole run.
 func (p *pace) overall(now time.Time, worked int64) float64 {
 	return p.began.rateUntil(moment{now, worked})
 }
@@ -216,7 +215,6 @@ func (m moment) rateUntil(later moment) float64 {
 	return float64(later.worked-m.worked) / seconds
 }
 
-// status is what is told at one moment.
 type status struct {
 	Counts
 	total int64
@@ -323,7 +321,6 @@ func (s status) bar(width int) string {
 	return strings.TrimRight(drawn, " ")
 }
 
-// sentence returns what is told off a terminal.
 func (s status) sentence() string {
 	var text strings.Builder
 	text.WriteString(display.Count(s.Done))
@@ -352,7 +349,6 @@ func (s status) sentence() string {
 // percent rounds down, so that 100 means all.
 func (s status) percent() int64 { return min(s.Done, s.total) * 100 / s.total }
 
-// paced tells whether the rate means anything yet.
 func (s status) paced() bool { return s.worked() > 0 || s.took >= glance }
 
 func (s status) perSecond() string {

@@ -56,7 +56,6 @@ func Environment(args []string, env func(string) string) func(string) string {
 	}
 }
 
-// script is what the command gives to programs.
 type script struct {
 	Shell  string `json:"shell"`
 	Script string `json:"script"`

@@ -45,13 +45,11 @@ func register(root *cobra.Command, s *session.Session) {
 	visit(root)
 }
 
-// path is the words of a command behind the name of the program.
 func path(cmd *cobra.Command) string {
 	_, words, _ := strings.Cut(cmd.CommandPath(), " ")
 	return words
 }
 
-// values knows what can stand where.
 type values struct {
 	session *session.Session
 	live    *live
@@ -117,7 +115,6 @@ func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	return nil
 }
 
-// sortKeys returns each field twice: ascending and descending.
 func sortKeys(cmd *cobra.Command) []string {
 	fields := api.PerkSortFields()
 	if kind, err := cmd.Flags().GetString("type"); err == nil && kind == "redeemed" {
@@ -139,7 +136,6 @@ func settings(_ *cobra.Command, _ []string, typed string) ([]string, cobra.Shell
 	return beginning(names, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// first completes the first argument alone.
 func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -207,14 +203,12 @@ func newLive(s *session.Session) *live {
 	return &live{session: s, end: time.Now().Add(limit), now: time.Now}
 }
 
-// item is what is kept of a perk or a category.
 type item struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	City  string `json:"city,omitempty"`
 }
 
-// answer is what the service said.
 type answer struct {
 	At    time.Time `json:"at"`
 	Items []item    `json:"items"`
@@ -343,7 +337,6 @@ func (v values) cities(_ *cobra.Command, _ []string, typed string) ([]string, co
 	return offer(found), cobra.ShellCompDirectiveNoFileComp
 }
 
-// profiles completes names from the configuration.
 func (v values) profiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []item
 	if c, err := v.session.LoadConfig(); err == nil {

@@ -78,7 +78,6 @@ const (
 	notChecked = "not checked"
 )
 
-// finding is what a check found.
 type finding struct {
 	Check   string `json:"check"`
 	Outcome string `json:"outcome"`

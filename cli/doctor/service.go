@@ -162,7 +162,6 @@ func (x *examination) checkProxy(context.Context) finding {
 	return fine("No proxy is set.")
 }
 
-// variables returns those of the environment's variables that are set.
 func (x *examination) variables(names ...string) string {
 	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return x.session.Env(name) == "" }), ", ")
 }

@@ -105,7 +105,6 @@ func object(fields fields) json.RawMessage {
 	return text.Bytes()
 }
 
-// get returns a field's value, null if there is none.
 func (f fields) get(name string) json.RawMessage {
 	if i := slices.IndexFunc(f, func(f field) bool { return f.name == name }); i >= 0 {
 		return f[i].value
@@ -190,7 +189,6 @@ func (e *jsonEncoder) write(prefix string, raw json.RawMessage, ending string) e
 	return err
 }
 
-// lineEncoder writes each record to a line.
 type lineEncoder func(record) error
 
 func (e lineEncoder) one(r record) error  { return e(r) }

@@ -132,13 +132,11 @@ func (e *tableEncoder) aligned(cells []string) error {
 // rather loses whole columns than has narrower ones.
 const enough = 10
 
-// layout is how a table is laid out on a screen.
 type layout struct {
 	columns []column
 	dropped []string
 }
 
-// column is one that is shown.
 type column struct {
 	at    int // among the cells of a row
 	width int
@@ -265,7 +263,6 @@ func (e *tableEncoder) detail(f field) string {
 	return strings.TrimRight(display.Text(text), "\n")
 }
 
-// moments are the fields of a type that hold a time.
 type moments struct {
 	index []int
 	names map[string]bool

@@ -57,7 +57,6 @@ func newList(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// chosenPerks checks the flags of a list of perks, and returns what to ask for.
 func chosenPerks(cmd *cobra.Command, s *session.Session, flags *ListFlags, filters *ListFilters) (client.PerkListOptions, error) {
 	if err := flags.Check(cmd); err != nil {
 		return client.PerkListOptions{}, err

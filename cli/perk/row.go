@@ -35,7 +35,6 @@ func redeemColumns() *bulk.KnownColumns {
 	}
 }
 
-// redeemRow is what one row asks for.
 type redeemRow struct {
 	perkID  string
 	request api.RedeemRequest
@@ -94,7 +93,6 @@ func (r *redeemer) parse(row rows.Row) (bulk.Task, error) {
 	return &redeemTask{r, parsed}, nil
 }
 
-// redeemTask redeems one perk for one user.
 type redeemTask struct {
 	*redeemer
 	redeemRow
@@ -166,14 +164,12 @@ type knownPerks struct {
 	answers map[string]knownPerk
 }
 
-// knownPerk is what a prediction needs of a perk, or why there is none.
 type knownPerk struct {
 	id, title, city    string // the id as the service spells it
 	validFrom, validTo *time.Time
 	err                error
 }
 
-// find asks for the perk if it is not known.
 func (p *knownPerks) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
 	answer, _, _ := p.asking.Do(id, func() (any, error) {
 		p.mu.Lock()

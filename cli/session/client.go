@@ -103,7 +103,6 @@ func (s *Session) tokens(connection Connection) (client.TokenSource, error) {
 	}, nil
 }
 
-// obtain exchanges the secret for a token.
 func (s *Session) obtain(ctx context.Context, connection Connection) (api.Token, error) {
 	secret, err := s.secret(ctx, connection)
 	if err != nil {

@@ -196,7 +196,6 @@ type tokenCache struct {
 	current keptToken
 }
 
-// keptToken is the content of the file.
 type keptToken struct {
 	AccessToken string    `json:"access_token"`
 	ExpiresAt   time.Time `json:"expires_at"`

@@ -295,7 +295,6 @@ type secretKeyring interface {
 	delete(name string) error
 }
 
-// systemKeyring is the keyring of the operating system.
 type systemKeyring struct{}
 
 func (systemKeyring) get(name string) (secret string, err error) {

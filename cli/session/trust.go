@@ -15,7 +15,6 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// caCertFlag is the flag's name.
 const caCertFlag = "ca-cert"
 
 // CACert returns the file of certificates that are to be trusted beside the system's, "" if there is none: that of the flag,

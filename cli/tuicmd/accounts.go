@@ -164,7 +164,6 @@ func forScreen(err error) error {
 	return err
 }
 
-// withAdvice says the advice with the error.
 type withAdvice struct{ *command.Advised }
 
 func (w *withAdvice) Error() string {

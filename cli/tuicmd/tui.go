@@ -185,14 +185,12 @@ func (o *options) look(chosen widget.ThemeName) (widget.ThemeName, termenv.Profi
 	return chosen, terminal.ColorProfile()
 }
 
-// binding is an action with its keys, as the configuration names them.
 type binding struct {
 	Action string   `json:"action"`
 	Keys   []string `json:"keys"`
 	Does   string   `json:"does"`
 }
 
-// bindings returns every action in the order of the help.
 func bindings(keys *actions.Registry) []binding {
 	var list []binding
 	for _, action := range keys.Actions() {
