@@ -2,13 +2,10 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"example.com/perks/api/display"
 )
@@ -142,8 +139,7 @@ func (p *Progress) show() {
 func (p *Progress) draw(now time.Time) {
 	p.next = now.Add(redraw)
 	line, columns := p.status(now).line(p.streams.ErrWidth()-1, p.streams.Alarm)
-	blanks := strings.Repeat(" ", max(0, p.shown-columns))
-	fmt.Fprint(p.streams.Err, "\r"+line+blanks)
+	fmt.Fprint(p.streams.Err, "\r"+line+strings.Repeat(" ", max(0, p.shown-columns)))
 	p.shown = columns
 }
 
@@ -249,16 +245,12 @@ func (s status) line(columns int, paint func(string) string) (line string, taken
 			texts[i] = paint(part.text)
 		}
 	}
-	if width := barWidth(room); s.total > 0 && width > 0 {
+	// In steps, so that the bar does not jump with every digit behind it.
+	if width := min((room-len("[]")-len(gap))/barStep*barStep, maxBar); s.total > 0 && width > 0 {
 		texts = append([]string{s.bar(width)}, texts...)
 		room -= len("[]") + width + len(gap)
 	}
 	return strings.Join(texts, gap), columns - room
-}
-
-// barWidth goes in steps, so that the bar does not jump with every digit behind it.
-func barWidth(room int) int {
-	return max(0, min((room-len("[]")-len(gap))/barStep*barStep, maxBar))
 }
 
 // fitting leaves parts out until the rest fits, and returns how many columns it leaves.
@@ -282,74 +274,57 @@ func fitting(parts []part, columns int) ([]part, int) {
 
 func (s status) parts() []part {
 	var parts []part
+	add := func(there bool, text string, rank int, alarm bool) {
+		if there {
+			parts = append(parts, part{text, rank, alarm})
+		}
+	}
 	if s.total > 0 {
-		parts = append(parts, part{text: fmt.Sprintf("%3d%%", s.percent()), rank: 0})
-		parts = append(parts, part{text: display.Count(s.Done) + "/" + display.Count(s.total), rank: 2})
+		add(true, fmt.Sprintf("%3d%%", s.percent()), 0, false)
+		add(true, display.Count(s.Done)+"/"+display.Count(s.total), 2, false)
 	} else {
-		parts = append(parts, part{text: display.Count(s.Done), rank: 0})
+		add(true, display.Count(s.Done), 0, false)
 	}
-	if s.Failed > 0 {
-		parts = append(parts, part{text: display.Count(s.Failed) + " failed", rank: 1, alarm: true})
-	}
-	if s.Unknown > 0 {
-		parts = append(parts, part{text: display.Count(s.Unknown) + " unknown", rank: 3, alarm: true})
-	}
-	if s.paced() {
-		parts = append(parts, part{text: s.perSecond(), rank: 5})
-	}
-	if left := s.left(); left != "" {
-		parts = append(parts, part{text: left, rank: 4})
-	}
-	if s.Skipped > 0 {
-		parts = append(parts, part{text: display.Count(s.Skipped) + " skipped", rank: 6})
-	}
+	add(s.Failed > 0, display.Count(s.Failed)+" failed", 1, true)
+	add(s.Unknown > 0, display.Count(s.Unknown)+" unknown", 3, true)
+	add(s.worked() > 0 || s.took >= glance, s.perSecond(), 5, false) // before that the rate means nothing
+	add(s.left() != "", s.left(), 4, false)
+	add(s.Skipped > 0, display.Count(s.Skipped)+" skipped", 6, false)
 	return parts
 }
 
-// bar draws the bar alone. The library's own clock, rates and goroutines stay out of it.
 func (s status) bar(width int) string {
-	bar := progressbar.NewOptions64(s.total,
-		progressbar.OptionSetWriter(io.Discard),
-		progressbar.OptionSetWidth(width),
-		progressbar.OptionSetTheme(progressbar.ThemeASCII),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetSpinnerChangeInterval(0),
-	)
-	_ = bar.Set64(min(s.Done, s.total))
-	_ = bar.RenderBlank()
-	_, drawn, _ := strings.Cut(bar.String(), "% ")
-	return strings.TrimRight(drawn, " ")
+	filled := int(s.percent()) * width / 100
+	bar := strings.Repeat("=", filled)
+	if filled > 0 && filled < width {
+		bar = bar[1:] + ">"
+	}
+	return "[" + bar + strings.Repeat(".", width-filled) + "]"
 }
 
 func (s status) sentence() string {
-	var text strings.Builder
-	text.WriteString(display.Count(s.Done))
+	text := display.Count(s.Done) + " done"
 	if s.total > 0 {
-		fmt.Fprintf(&text, " of %s", display.Count(s.total))
+		text = fmt.Sprintf("%s of %s done (%d%%)", display.Count(s.Done), display.Count(s.total), s.percent())
 	}
-	text.WriteString(" done")
-	if s.total > 0 {
-		fmt.Fprintf(&text, " (%d%%)", s.percent())
-	}
-	fmt.Fprintf(&text, ", %s", s.perSecond())
+	text += ", " + s.perSecond()
 	if left := s.left(); left != "" {
-		fmt.Fprintf(&text, ", %s", left)
+		text += ", " + left
 	}
-	for _, count := range []struct {
-		number int64
-		name   string
-	}{{s.Failed, "failed"}, {s.Unknown, "unknown"}, {s.Skipped, "skipped"}} {
-		if count.number > 0 {
-			fmt.Fprintf(&text, ", %s %s", display.Count(count.number), count.name)
-		}
+	if s.Failed > 0 {
+		text += ", " + display.Count(s.Failed) + " failed"
 	}
-	return text.String()
+	if s.Unknown > 0 {
+		text += ", " + display.Count(s.Unknown) + " unknown"
+	}
+	if s.Skipped > 0 {
+		text += ", " + display.Count(s.Skipped) + " skipped"
+	}
+	return text
 }
 
 // percent rounds down, so that 100 means all.
 func (s status) percent() int64 { return min(s.Done, s.total) * 100 / s.total }
-
-func (s status) paced() bool { return s.worked() > 0 || s.took >= glance }
 
 func (s status) perSecond() string {
 	if s.rate < 9.95 {
