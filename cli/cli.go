@@ -62,9 +62,7 @@ func Main(args []string, s *command.Streams, env func(string) string) int {
 	root.SetArgs(args)
 	help := &command.Watched{To: s.Out}
 	root.SetOut(help)
-	refuseSwallowedFlags(root, args)
-	stop := heedSignals(root)
-	defer stop()
+	defer prepare(root, args)()
 	err := root.ExecuteContext(context.Background())
 	if err == nil {
 		err = help.Err
@@ -76,31 +74,24 @@ func Main(args []string, s *command.Streams, env func(string) string) int {
 	return command.ExitCode(err)
 }
 
-// heedSignals lets an interrupt or SIGTERM end what a command is doing; a second one ends the process. It begins when a
-// command does, because listening costs a tenth of the start of the program, and version has nothing that could be ended.
-func heedSignals(root *cobra.Command) (stop func()) {
-	ignore := func() {}
-	prepare := root.PersistentPreRunE
-	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+// prepare has two things done before a command runs. A flag whose value was forgotten, so that it took the next flag for it, is
+// refused: a command that was to be a dry run would be carried out. And an interrupt or SIGTERM ends what the command is doing; a
+// second one ends the process. That begins no earlier, because listening costs a tenth of the start of the program, and version
+// has nothing that could be ended.
+func prepare(root *cobra.Command, args []string) (stop func()) {
+	stopSignals := func() {}
+	before := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, rest []string) error {
 		ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		context.AfterFunc(ctx, cancel)
-		ignore = cancel
+		stopSignals = cancel
 		cmd.SetContext(ctx)
-		return prepare(cmd, args)
-	}
-	return func() { ignore() }
-}
-
-// refuseSwallowedFlags refuses a flag whose value was forgotten, so that it took the next flag for it: a command that was to be
-// a dry run would be carried out.
-func refuseSwallowedFlags(root *cobra.Command, args []string) {
-	prepare := root.PersistentPreRunE
-	root.PersistentPreRunE = func(cmd *cobra.Command, rest []string) error {
 		if err := command.Swallowed(cmd, args); err != nil {
 			return err
 		}
-		return prepare(cmd, rest)
+		return before(cmd, rest)
 	}
+	return func() { stopSignals() }
 }
 
 // asksForJSON looks at the arguments themselves, because flags behind a wrong one are never parsed.
@@ -163,17 +154,6 @@ const (
 	groupOther  = "other"
 )
 
-// groupOf says under which heading of the help a command of the root stands.
-func groupOf(name string) string {
-	switch name {
-	case "auth", "login", "profile":
-		return groupAccess
-	case "api", "completion", "doctor", "help", "version":
-		return groupOther
-	}
-	return groupWork
-}
-
 // explain orders the help of the root and adds to it what concerns every command.
 func explain(root *cobra.Command) {
 	root.AddGroup(
@@ -184,7 +164,14 @@ func explain(root *cobra.Command) {
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID(groupOther)
 	for _, cmd := range root.Commands() {
-		cmd.GroupID = groupOf(cmd.Name())
+		switch cmd.Name() {
+		case "auth", "login", "profile":
+			cmd.GroupID = groupAccess
+		case "api", "completion", "doctor", "help", "version":
+			cmd.GroupID = groupOther
+		default:
+			cmd.GroupID = groupWork
+		}
 	}
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -246,22 +233,19 @@ func newVersion(s *session.Session) *cobra.Command {
 		Short:   "Show the version",
 		Example: "  perksctl version\n  perksctl version --output json",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return showVersion(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.Output.IsTable() && len(s.Output.Fields) == 0 { // no more than that: it is what scripts and shells call to see us there
+				_, err := fmt.Fprintln(s.Streams.Out, build.Read().Line("perksctl"))
+				return err
+			}
+			printer, err := output.New[build.Info](s.Output, s.Streams, output.View{ID: "version"})
+			if err != nil {
+				return err
+			}
+			return printer.One(cmd.Context(), build.Read())
+		},
 
 		// In the place of the root's, which prepares for more than this command needs.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	}
-}
-
-// run does no more than it must for people: version is what scripts and shells call to see that the program is there.
-func showVersion(ctx context.Context, s *session.Session) error {
-	if s.Output.IsTable() && len(s.Output.Fields) == 0 {
-		_, err := fmt.Fprintln(s.Streams.Out, build.Read().Line("perksctl"))
-		return err
-	}
-	printer, err := output.New[build.Info](s.Output, s.Streams, output.View{ID: "version"})
-	if err != nil {
-		return err
-	}
-	return printer.One(ctx, build.Read())
 }

@@ -122,12 +122,10 @@ func (c *Client) failure(call call, e *effort, res *resty.Response, err error) e
 
 // unreadable is a success that is not what the endpoint promises, as a proxy's log-in page would be.
 func (c *Client) unreadable(call call, res *resty.Response, err error) error {
+	message := fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?", res.StatusCode(), err, c.BaseURL())
 	return &Error{
-		Status:         res.StatusCode(),
-		Code:           api.CodeInternal,
-		Message:        fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?", res.StatusCode(), err, c.BaseURL()),
-		RequestID:      res.Header().Get("X-Request-Id"),
-		OutcomeUnknown: call.changes(),
+		Status: res.StatusCode(), Code: api.CodeInternal, Message: message,
+		RequestID: res.Header().Get("X-Request-Id"), OutcomeUnknown: call.changes(),
 	}
 }
 
@@ -217,12 +215,12 @@ func (c *Client) rawCall(request Request) (call, error) {
 	if c.sandbox && !safe(request.Method) && !strings.HasPrefix(target, c.BaseURL()+"/sandbox/") {
 		return call{}, fmt.Errorf("%s is not in the sandbox: a sandbox client changes nothing outside it", target)
 	}
-	raw := call{method: request.Method, path: target, query: request.Query, body: request.Body}
-	raw = raw.withHeader("Content-Type", request.ContentType)
-	for name, value := range request.Header {
-		raw = raw.withHeader(name, value)
+	header := map[string]string{"Content-Type": request.ContentType}
+	if request.ContentType == "" {
+		clear(header)
 	}
-	return raw, nil
+	maps.Copy(header, request.Header)
+	return call{method: request.Method, path: target, query: request.Query, header: header, body: request.Body}, nil
 }
 
 func (c *Client) resolve(path string) (string, error) {

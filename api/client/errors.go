@@ -102,15 +102,12 @@ func Missing(err error) bool {
 
 // OutcomeUnknown tells whether err leaves open if a change was made.
 func OutcomeUnknown(err error) bool {
-	var refused *Error
 	var unreachable *Unreachable
-	switch {
-	case errors.As(err, &unreachable):
+	if errors.As(err, &unreachable) {
 		return unreachable.OutcomeUnknown
-	case errors.As(err, &refused):
-		return refused.OutcomeUnknown
 	}
-	return false
+	var refused *Error
+	return errors.As(err, &refused) && refused.OutcomeUnknown
 }
 
 // KeyUnused tells whether err also says that no request under the same idempotency key has made anything.

@@ -107,29 +107,26 @@ func (r *retry) attempt(req *http.Request, e *effort) (a attempt) {
 	return a
 }
 
-// repeatable tells whether the request may be carried out twice, as far as is known by now.
-func (r *retry) repeatable(req *http.Request, e *effort) bool {
-	return safe(req.Method) || e.harmless ||
-		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.honoursKeys.Load()
-}
-
 // again tells whether sending the request again can help and cannot do harm. Everything may be sent again that was not
-// sent at all, or that the server put off with 429; only what is repeatable, after anything else.
+// sent at all, or that the server put off with 429; only what may be carried out twice, as far as is known by now, after
+// anything else.
 func (r *retry) again(req *http.Request, e *effort, a attempt) bool {
+	repeatable := safe(req.Method) || e.harmless ||
+		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.honoursKeys.Load()
 	if a.err != nil {
 		var wire *wireError
 		if errors.As(a.err, &wire) && !wire.sent {
 			return mayPass(wire.err)
 		}
-		return r.repeatable(req, e)
+		return repeatable
 	}
 	switch a.res.StatusCode {
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return r.repeatable(req, e)
+		return repeatable
 	}
-	return a.broken != nil && r.repeatable(req, e)
+	return a.broken != nil && repeatable
 }
 
 // pause decides about another attempt. It waits exactly as long as the server asks, or gives up at once; where the server

@@ -67,9 +67,6 @@ func (f *ListFlags) Options() client.ListOptions {
 	return options
 }
 
-// onePage tells whether the list ends with the first page that comes.
-func (f *ListFlags) onePage() bool { return !f.All && f.Limit == 0 }
-
 // Filters choose perks.
 type ListFilters struct {
 	Query          string
@@ -180,70 +177,52 @@ func (f *ListFlags) CheckDistance(filters ListFilters) error {
 	return nil
 }
 
-// Show writes the items of the pages as far as the flags say, and tells on Err what was left out.
+// ShowList writes the items of the pages as far as the flags say, and tells on Err what was left out.
 func ShowList[T any](ctx context.Context, s *command.Streams, printer *output.Printer[T], flags ListFlags, pages iter.Seq2[api.Page[T], error]) error {
-	walk := &walk[T]{flags: flags, pages: pages}
-	if err := printer.List(ctx, walk.items); err != nil {
+	onePage := !flags.All && flags.Limit == 0
+	shown, cut := 0, false // there were more items than --limit lets through
+	var meta api.PageMeta
+	items := func(yield func(T, error) bool) {
+		for page, err := range pages {
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			meta = page.Meta
+			for _, item := range page.Data {
+				if flags.Limit > 0 && shown == flags.Limit {
+					cut = true
+					return
+				}
+				shown++
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if flags.Limit > 0 && shown == flags.Limit { // which is a cut unless this is known to be the last page
+				cut = meta.TotalPages == 0 || meta.Page < meta.TotalPages
+				return
+			}
+			if onePage {
+				return
+			}
+		}
+	}
+	if err := printer.List(ctx, items); err != nil {
 		return err
 	}
-	walk.tell(s)
-	return nil
-}
-
-type walk[T any] struct {
-	flags ListFlags
-	pages iter.Seq2[api.Page[T], error]
-
-	shown int
-	cut   bool // there were more items than --limit lets through
-	meta  api.PageMeta
-}
-
-func (w *walk[T]) items(yield func(T, error) bool) {
-	for page, err := range w.pages {
-		if err != nil {
-			var none T
-			yield(none, err)
-			return
-		}
-		w.meta = page.Meta
-		for _, item := range page.Data {
-			if w.flags.Limit > 0 && w.shown == w.flags.Limit {
-				w.cut = true
-				return
-			}
-			w.shown++
-			if !yield(item, nil) {
-				return
-			}
-		}
-		if w.enough() {
-			return
-		}
-	}
-}
-
-// enough tells whether to ask for no further page. A limit that is met exactly at the end of a page is a cut unless that is
-// known to be the last page.
-func (w *walk[T]) enough() bool {
-	if w.flags.Limit > 0 && w.shown == w.flags.Limit {
-		w.cut = w.meta.TotalPages == 0 || w.meta.Page < w.meta.TotalPages
-		return true
-	}
-	return w.flags.onePage()
-}
-
-func (w *walk[T]) tell(s *command.Streams) {
 	switch {
-	case w.cut && w.meta.Total > 0:
-		s.Warn("--limit cut the list: %d of %d are shown.", w.shown, w.meta.Total)
-	case w.cut:
-		s.Warn("--limit cut the list after %d; there may be more.", w.shown)
-	case w.flags.onePage() && w.meta.Page > w.meta.TotalPages && w.meta.TotalPages > 0:
-		s.Note("There is no page %d; the last one is %d.", w.meta.Page, w.meta.TotalPages)
-	case w.flags.onePage() && w.meta.TotalPages > 1:
-		s.Note("Page %d of %d, %d in all. See more with --page, or everything with --all.", w.meta.Page, w.meta.TotalPages, w.meta.Total)
-	case w.shown == 0:
+	case cut && meta.Total > 0:
+		s.Warn("--limit cut the list: %d of %d are shown.", shown, meta.Total)
+	case cut:
+		s.Warn("--limit cut the list after %d; there may be more.", shown)
+	case onePage && meta.Page > meta.TotalPages && meta.TotalPages > 0:
+		s.Note("There is no page %d; the last one is %d.", meta.Page, meta.TotalPages)
+	case onePage && meta.TotalPages > 1:
+		s.Note("Page %d of %d, %d in all. See more with --page, or everything with --all.", meta.Page, meta.TotalPages, meta.Total)
+	case shown == 0:
 		s.Note("Nothing was found.")
 	}
+	return nil
 }

@@ -240,8 +240,15 @@ func (c *tokenCache) Replace(ctx context.Context, refused string) (string, error
 
 // renew obtains a token under the lock. Where nothing can be kept, the command still does its work.
 func (c *tokenCache) renew(ctx context.Context, refused string) error {
+	obtain := func() error {
+		token, err := c.obtain(ctx)
+		if err == nil {
+			c.current = c.kept(token)
+		}
+		return err
+	}
 	if c.path == "" {
-		return c.obtainInto(ctx)
+		return obtain()
 	}
 	waiting, stop := client.Waits(ctx)
 	defer stop()
@@ -253,28 +260,19 @@ func (c *tokenCache) renew(ctx context.Context, refused string) error {
 			return err
 		}
 		c.warn("The token cannot be kept for the next command: %s.", err)
-		return c.obtainInto(ctx)
+		return obtain()
 	}
 	defer unlock()
 	if kept := c.load(); c.fresh(kept) && kept.AccessToken != refused {
 		c.current = kept
 		return nil
 	}
-	if err := c.obtainInto(ctx); err != nil {
+	if err := obtain(); err != nil {
 		return err
 	}
 	if err := c.save(); err != nil {
 		c.warn("The token cannot be kept for the next command: %s.", err)
 	}
-	return nil
-}
-
-func (c *tokenCache) obtainInto(ctx context.Context) error {
-	token, err := c.obtain(ctx)
-	if err != nil {
-		return err
-	}
-	c.current = c.kept(token)
 	return nil
 }
 
