@@ -142,13 +142,10 @@ func (c *Client) fetch(ctx context.Context, call call, into any) (*resty.Respons
 
 // confirm sends a call whose answer only confirms. A server that says nothing with its success has confirmed too.
 func (c *Client) confirm(ctx context.Context, call call) (api.Message, error) {
-	res, err := c.send(ctx, call)
-	if err != nil {
-		return api.Message{}, err
-	}
 	var message api.Message
-	if len(res.Body()) == 0 {
-		return message, nil
+	res, err := c.send(ctx, call)
+	if err != nil || len(res.Body()) == 0 {
+		return message, err
 	}
 	if err := json.Unmarshal(res.Body(), &message); err != nil {
 		return api.Message{}, c.unreadable(call, res, err)
@@ -201,10 +198,7 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 // DoPages walks a paginated endpoint whose items can be anything.
 func (c *Client) DoPages(ctx context.Context, request Request) iter.Seq2[api.Page[json.RawMessage], error] {
 	call, err := c.rawCall(request)
-	if err != nil {
-		return failed[api.Page[json.RawMessage]](err)
-	}
-	return walk[json.RawMessage](ctx, c, call)
+	return walk[json.RawMessage](ctx, c, call, err)
 }
 
 func (c *Client) rawCall(request Request) (call, error) {
@@ -275,7 +269,7 @@ func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.
 	call = call.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, askingKey)
 	s := search{perkID: perkID, userID: request.UserID, metadata: wanted, taken: taken}
 	var seen exchange
-	for page, err := range walk[api.Redemption](withExchange(ctx, &seen), c, call) {
+	for page, err := range walk[api.Redemption](withExchange(ctx, &seen), c, call, nil) {
 		if err != nil {
 			return api.Redemption{}, false, err
 		}

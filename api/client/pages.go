@@ -33,8 +33,13 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 }
 
 // walk yields page after page. A page that fails ends the walk with its error: a list with a hole is not a list.
-func walk[T any](ctx context.Context, c *Client, call call) iter.Seq2[api.Page[T], error] {
+// With an error it is a walk that cannot begin.
+func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2[api.Page[T], error] {
 	return func(yield func(api.Page[T], error) bool) {
+		if err != nil {
+			yield(api.Page[T]{}, err)
+			return
+		}
 		last := int64(0)
 		links := map[string]bool{} // that were followed to pages without numbers
 		for more := true; more; {
@@ -127,13 +132,6 @@ func onePage[T any](pages iter.Seq2[api.Page[T], error]) (api.Page[T], error) {
 		return page, err
 	}
 	return api.Page[T]{}, nil // not reached: a walk yields at least once
-}
-
-func failed[T any](err error) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
-		yield(none, err)
-	}
 }
 
 // nextLink returns the target with the relation "next" in the Link headers (RFC 8288), or "", and whether there are links

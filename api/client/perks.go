@@ -20,7 +20,7 @@ func (c *Client) Perks(ctx context.Context, options PerkListOptions) (api.Page[a
 
 // PerkPages walks the perks that match, page by page from options.Page on.
 func (c *Client) PerkPages(ctx context.Context, options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
-	return walk[api.Perk](ctx, c, get(c.perksPath(""), options.values()))
+	return walk[api.Perk](ctx, c, get(c.perksPath(""), options.values()), nil)
 }
 
 // Perk returns one perk.
@@ -49,10 +49,7 @@ func (c *Client) UserPerks(ctx context.Context, userID string, options PerkListO
 // UserPerkPages walks the perks that the user can redeem now.
 func (c *Client) UserPerkPages(ctx context.Context, userID string, options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
 	call, err := c.userCall(userID, "available", options.values())
-	if err != nil {
-		return failed[api.Page[api.Perk]](err)
-	}
-	return walk[api.Perk](ctx, c, call)
+	return walk[api.Perk](ctx, c, call, err)
 }
 
 // UserRedemptions returns one page of what the user has redeemed.
@@ -63,10 +60,7 @@ func (c *Client) UserRedemptions(ctx context.Context, userID string, options Lis
 // UserRedemptionPages walks what the user has redeemed.
 func (c *Client) UserRedemptionPages(ctx context.Context, userID string, options ListOptions) iter.Seq2[api.Page[api.Redemption], error] {
 	call, err := c.userCall(userID, "redeemed", options.values())
-	if err != nil {
-		return failed[api.Page[api.Redemption]](err)
-	}
-	return walk[api.Redemption](ctx, c, call)
+	return walk[api.Redemption](ctx, c, call, err)
 }
 
 // Redeem redeems a perk for a user under the key, which may be empty. It tells whether the answer is a replay: the server

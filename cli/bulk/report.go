@@ -132,32 +132,24 @@ type tally struct {
 // maxShown is how many rows that are not done a summary shows.
 const maxShown = 5
 
-// skip counts a row that an earlier run has done.
-func (t *tally) skip() {
+// count counts a row, nil for one that an earlier run has done, and returns how many are not done so far.
+func (t *tally) count(r *Result) (failures int64) {
 	t.mu.Lock()
 	t.counts.Done++
-	t.counts.Skipped++
-	counts := t.counts
-	t.mu.Unlock()
-	t.progress.Update(counts)
-}
-
-// count counts a row, and returns how many are not done so far.
-func (t *tally) count(r Result) (failures int64) {
-	t.mu.Lock()
-	t.counts.Done++
-	switch r.Outcome {
-	case OK:
+	switch {
+	case r == nil:
+		t.counts.Skipped++
+	case r.Outcome == OK:
 		t.counts.OK++
-	case Failed:
+	case r.Outcome == Failed:
 		t.counts.Failed++
 	default:
 		t.counts.Unknown++
 	}
-	if r.Outcome != OK {
+	if r != nil && r.Outcome != OK {
 		t.codes[r.Code]++
 		if len(t.shown) < maxShown {
-			t.shown = append(t.shown, r)
+			t.shown = append(t.shown, *r)
 		}
 	}
 	counts := t.counts

@@ -171,7 +171,7 @@ func (r *run) prepare(row rows.Row, err error) (*job, error) {
 		return nil, err
 	}
 	if j.done {
-		r.skip()
+		r.count(nil)
 		return nil, nil
 	}
 	j.key = r.batch.key(j.row, j.content)
@@ -264,7 +264,7 @@ func (r *run) finish(j *job, result *Result) {
 			r.stop(err)
 		}
 	}
-	if failures := r.count(*result); r.options.MaxErrors > 0 && failures >= int64(r.options.MaxErrors) {
+	if failures := r.count(result); r.options.MaxErrors > 0 && failures >= int64(r.options.MaxErrors) {
 		r.stop(errTooMany)
 	}
 }
