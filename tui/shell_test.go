@@ -167,15 +167,15 @@ func TestEverySizeFits(t *testing.T) {
 func TestOverlaysLookAsTheyDid(t *testing.T) {
 	d := probed(t, &probe{offers: actions.Able(actions.Redeem, actions.CopyID)})
 	d.Press("?")
-	d.Golden("help")
+	d.Golden("help", false)
 	d.Press("esc", ":")
-	d.Golden("palette")
+	d.Golden("palette", true)
 	d.Press("esc")
 	d.Send(screen.Confirm{Title: "Delete property 42?", Text: "\"Canal house\" at 1 Canal Street goes from the listings at once.", Yes: "delete it"})
-	d.Golden("confirm")
+	d.Golden("confirm", false)
 	d.Press("esc")
 	d.Send(screen.Toast{Kind: screen.Failure, Text: "No answer from https://perks.example/v2: connection refused. Nothing was sent."})
-	d.Golden("toast")
+	d.Golden("toast", false)
 }
 
 func TestTheLoginIsNotOpenedOverItself(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
 	"example.com/perks/tui/widget"
@@ -16,34 +17,40 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of this package anew")
 
-// The sizes and looks of golden files.
+// The looks of golden files.
 var (
-	sizes = [][2]int{{30, 8}, {60, 20}, {80, 24}, {120, 40}}
-	looks = map[string]*widget.Theme{
-		"plain": widget.NewTheme(widget.NoTheme, termenv.Ascii),
-		"light": widget.NewTheme(widget.LightTheme, termenv.TrueColor),
-		"dark":  widget.NewTheme(widget.DarkTheme, termenv.TrueColor),
-	}
+	plain = widget.NewTheme(widget.NoTheme, termenv.Ascii)
+	light = widget.NewTheme(widget.LightTheme, termenv.TrueColor)
+	dark  = widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 )
 
-// Golden holds the screen as it is now, at 30x8, 60x20, 80x24 and 120x40, in light, dark and without colour, against
-// testdata/golden/NAME.LOOK.txt. It checks that every line fits, too. The size is 80x24 again afterwards.
-func (d *Driver) Golden(name string) {
+// Golden holds the screen as it is now, at 30x8, 60x20, 80x24 and 120x40 without colours, against
+// testdata/golden/NAME.plain.txt, and a styled one in dark colours at 80x24 against NAME.dark.txt. It checks at each size
+// that every line fits, and that light and dark differ in nothing but colours. The size is 80x24 again afterwards.
+func (d *Driver) Golden(name string, styled bool) {
 	d.t.Helper()
-	defer d.dressed(d.App.Shell().Theme)
-	for look := range looks {
-		d.dressed(looks[look])
-		var text strings.Builder
-		for _, size := range sizes {
-			d.Send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
-			fmt.Fprintf(&text, "== %dx%d\n%s\n", size[0], size[1], d.fitting(size[0], size[1]))
+	shell := d.App.Shell()
+	defer func(before *widget.Theme) { shell.Theme = before }(shell.Theme)
+	drawn := func(look *widget.Theme, width, height int) string {
+		shell.Theme = look
+		d.Resize(width, height)
+		return d.fitting(width, height)
+	}
+	var text strings.Builder
+	for _, size := range [][2]int{{30, 8}, {60, 20}, {80, 24}, {120, 40}} {
+		width, height := size[0], size[1]
+		fmt.Fprintf(&text, "== %dx%d\n%s\n", width, height, drawn(plain, width, height))
+		inLight, inDark := ansi.Strip(drawn(light, width, height)), ansi.Strip(drawn(dark, width, height))
+		if inLight != inDark {
+			d.t.Errorf("%s at %dx%d reads differently in light:\n%s\nand in dark:\n%s", name, width, height, inLight, inDark)
 		}
-		compare(d.t, filepath.Join("testdata", "golden", name+"."+look+".txt"), text.String())
+	}
+	compare(d.t, filepath.Join("testdata", "golden", name+".plain.txt"), text.String())
+	if styled {
+		compare(d.t, filepath.Join("testdata", "golden", name+".dark.txt"), drawn(dark, 80, 24)+"\n")
 	}
 	d.Resize(80, 24)
 }
-
-func (d *Driver) dressed(look *widget.Theme) { d.App.Shell().Theme = look }
 
 func compare(t testing.TB, file, got string) {
 	t.Helper()

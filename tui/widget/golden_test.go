@@ -16,26 +16,33 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of this package anew")
 
-// plain is the look without colours, in which every mark must still be there.
-var plain = widget.NewTheme(widget.NoTheme, termenv.Ascii)
+var (
+	plain = widget.NewTheme(widget.NoTheme, termenv.Ascii) // every mark must still be there
+	dark  = widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
+)
 
-// looks are those that golden files are kept of.
-var looks = map[string]*widget.Theme{"plain": plain, "dark": widget.NewTheme(widget.DarkTheme, termenv.TrueColor)}
-
-// golden holds a view at the sizes that matter, in each look, against testdata/golden/NAME.LOOK.txt.
+// golden holds a view without colours at the sizes that matter against testdata/golden/NAME.plain.txt, and in dark colours
+// at 80x24 against NAME.dark.txt.
 func golden(t *testing.T, name string, view func(look *widget.Theme, width, height int) string) {
 	t.Helper()
-	for look := range looks {
+	for _, kept := range []struct {
+		look  string
+		theme *widget.Theme
+		sizes [][2]int
+	}{
+		{"plain", plain, [][2]int{{30, 8}, {60, 20}, {80, 24}, {120, 40}}},
+		{"dark", dark, [][2]int{{80, 24}}},
+	} {
 		var text strings.Builder
-		for _, size := range [][2]int{{30, 8}, {60, 20}, {80, 24}, {120, 40}} {
-			drawn := view(looks[look], size[0], size[1])
+		for _, size := range kept.sizes {
+			drawn := view(kept.theme, size[0], size[1])
 			checkSize(t, name, drawn, size[0], size[1])
 			fmt.Fprintf(&text, "== %dx%d\n", size[0], size[1])
 			for line := range strings.SplitSeq(strings.TrimRight(drawn, "\n"), "\n") {
 				text.WriteString(strings.TrimRight(line, " ") + "\n")
 			}
 		}
-		file := filepath.Join("testdata", "golden", name+"."+look+".txt")
+		file := filepath.Join("testdata", "golden", name+"."+kept.look+".txt")
 		if *update {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 				t.Fatal(err)

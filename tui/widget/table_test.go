@@ -205,7 +205,7 @@ func BenchmarkTable(b *testing.B) {
 					}
 					rows[i] = widget.Row{Cells: cells, Muted: i%4 == 0}
 				}
-				table := widget.NewTable(looks["dark"], columns...)
+				table := widget.NewTable(dark, columns...)
 				table.SetRows(rows)
 				table.Resize(200, 60)
 				for b.Loop() {

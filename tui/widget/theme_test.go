@@ -49,6 +49,18 @@ func TestEveryThemeKeepsTheTextInEveryStyle(t *testing.T) {
 	}
 }
 
+// Golden files are kept in dark colours alone: what is bold or reversed there must be so in the light theme too.
+func TestLightAndDarkDifferInColoursOnly(t *testing.T) {
+	light := styles(t, widget.NewTheme(widget.LightTheme, termenv.TrueColor))
+	for role, dark := range styles(t, widget.NewTheme(widget.DarkTheme, termenv.TrueColor)) {
+		none := lipgloss.NoColor{}
+		inDark, inLight := dark.Foreground(none).Background(none), light[role].Foreground(none).Background(none)
+		if got, want := inLight.Render("two 漢字"), inDark.Render("two 漢字"); got != want {
+			t.Errorf("%s is %q in light, and %q in dark", role, got, want)
+		}
+	}
+}
+
 func TestWhatHasARoleLooksLikeIt(t *testing.T) {
 	for _, name := range []widget.ThemeName{widget.LightTheme, widget.DarkTheme, widget.HighContrastTheme} {
 		all := styles(t, widget.NewTheme(name, termenv.TrueColor))

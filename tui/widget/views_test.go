@@ -90,41 +90,6 @@ func TestAClickFindsItsTab(t *testing.T) {
 	}
 }
 
-func TestBox(t *testing.T) {
-	box := func(look *widget.Theme, width, height int) string {
-		roomWidth, _ := widget.BoxRoom("お茶 for two", width, height)
-		body := strings.Join(widget.Wrap(strings.Repeat("漢字とお茶。 Tea "+family+". ", 20), roomWidth), "\n")
-		return widget.Box(look, "お茶 for two", look.Good.Render("Redeemed")+"\n"+body, width, height)
-	}
-	golden(t, "box", box)
-	everySize(t, "the box", func(look *widget.Theme, width, height int) string {
-		view := box(look, width, height)
-		lines := strings.Split(view, "\n")
-		if width > 0 && height > 0 && len(lines) != height {
-			t.Errorf("at %dx%d it has %d lines", width, height, len(lines))
-		}
-		for _, line := range lines {
-			if widget.Width(line) != max(0, width) {
-				t.Errorf("at %dx%d a line is %d wide: %q", width, height, widget.Width(line), line)
-			}
-		}
-		return view
-	})
-	for size, want := range map[[2]int]string{
-		{20, 5}: "╭─ Title ──────────╮\n│ a                │\n│ b                │\n│                  │\n╰──────────────────╯",
-		{19, 5}: "Title              \na                  \nb                  \n                   \n                   ",
-		{6, 2}:  "Title \na     ",
-		{6, 1}:  "a     ",
-	} {
-		if diff := cmp.Diff(want, widget.Box(plain, "Title", "a\nb", size[0], size[1])); diff != "" {
-			t.Errorf("%v: %s", size, diff)
-		}
-	}
-	if top, _, _ := strings.Cut(widget.Box(plain, "", "a", 20, 5), "\n"); top != "╭──────────────────╮" {
-		t.Errorf("without a title: %s", top)
-	}
-}
-
 func TestNotice(t *testing.T) {
 	const title, advice = "The perks could not be loaded: お茶 is not there.", "Press R to try again, or see with your administrator whether the service is down."
 	golden(t, "notice", func(look *widget.Theme, width, height int) string {

@@ -157,7 +157,7 @@ func TestStatesOfTheLogin(t *testing.T) {
 			d := start(t, test.accounts)
 			test.do(d)
 			d.Settle()
-			d.Golden(strings.ReplaceAll(name, " ", "-"))
+			d.Golden(strings.ReplaceAll(name, " ", "-"), name == "choosing")
 		})
 	}
 }
