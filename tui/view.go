@@ -12,7 +12,6 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/widget"
 )
 
 // From these heights on there is room for the header, and for the footer.
@@ -46,7 +45,7 @@ func (a *App) View() string {
 		return ""
 	}
 	top, height := a.body()
-	view := a.shell.Theme.Muted.Render(widget.Cut("Starting ...", a.width))
+	view := a.shell.Theme.Muted.Render(display.Cut("Starting ...", a.width))
 	if s := a.Top(); s != nil {
 		view = s.View()
 	}
@@ -61,7 +60,7 @@ func (a *App) View() string {
 	if a.height >= heightForFooter {
 		lines = append(lines, a.footer())
 	}
-	return widget.Crop(strings.Join(lines, "\n"), a.width, a.height)
+	return display.Crop(strings.Join(lines, "\n"), a.width, a.height)
 }
 
 // exactly makes a view of so many lines. How long they are is seen to once, when everything is together.
@@ -99,10 +98,10 @@ func (a *App) header() string {
 	if profile := a.shell.Account.Profile; a.shell.Account.Client != nil && a.width >= 60 {
 		right = look.Muted.Render(display.Line(profile.Name + " · " + profile.ClientID + " at " + profile.APIURL))
 	}
-	if room := a.width - widget.Width(right) - 2; right != "" && widget.Width(line) <= room {
-		return widget.Pad(line, room) + "  " + right
+	if room := a.width - display.Width(right) - 2; right != "" && display.Width(line) <= room {
+		return display.Pad(line, room) + "  " + right
 	}
-	return widget.Cut(line, a.width)
+	return display.Cut(line, a.width)
 }
 
 // widthForBack is from where on the footer always has room for the way back.
@@ -133,11 +132,11 @@ func (a *App) footer() string {
 		}
 	}
 	end := a.hints(last, a.width)
-	line := a.hints(hints, a.width-widget.Width(end))
-	if longer := a.hints(slices.Insert(last, max(0, len(last)-1), more...), a.width); widget.Width(line+longer) <= a.width+2 {
+	line := a.hints(hints, a.width-display.Width(end))
+	if longer := a.hints(slices.Insert(last, max(0, len(last)-1), more...), a.width); display.Width(line+longer) <= a.width+2 {
 		end = longer
 	}
-	return widget.Cut(strings.TrimRight(line+end, " "), a.width)
+	return display.Cut(strings.TrimRight(line+end, " "), a.width)
 }
 
 // hints writes as many of the hints as fit, each with the key that works now.
@@ -145,7 +144,7 @@ func (a *App) hints(hints []screen.Hint, room int) string {
 	line := ""
 	for _, hint := range hints {
 		key := a.keyNow(hint.ID)
-		width := widget.Width(key) + 1 + widget.Width(hint.Text) + 2
+		width := display.Width(key) + 1 + display.Width(hint.Text) + 2
 		if key == "" || width-2 > room {
 			continue
 		}
@@ -180,17 +179,17 @@ func (a *App) overlaid(view string, height int) string {
 	}
 	look := a.shell.Theme
 	if a.width < 40 || height < 10 {
-		inside := look.Strong.Render(widget.Cut(o.Title(), a.width))
+		inside := look.Strong.Render(display.Cut(o.Title(), a.width))
 		if height > 1 {
 			inside += "\n" + o.View(look, a.width, height-1)
 		}
-		return widget.Crop(inside, a.width, height)
+		return display.Crop(inside, a.width, height)
 	}
 	width := min(a.width-4, 76)
 	inside := o.View(look, width, height-3)
-	lines := []string{look.Strong.Render(widget.Pad(o.Title(), width))}
+	lines := []string{look.Strong.Render(display.Pad(o.Title(), width))}
 	for line := range strings.SplitSeq(inside, "\n") {
-		lines = append(lines, widget.Pad(line, width))
+		lines = append(lines, display.Pad(line, width))
 	}
 	frame, border := lipgloss.RoundedBorder(), look.Border
 	if grave, ok := o.(interface{ IsGrave() bool }); ok && grave.IsGrave() {
@@ -204,7 +203,7 @@ func (a *App) overlaid(view string, height int) string {
 		box = append(box, border.Render(frame.Left)+" "+line+" "+border.Render(frame.Right))
 	}
 	box = append(box, edge(frame.BottomLeft, frame.BottomRight))
-	return widget.Over(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))
+	return display.Over(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))
 }
 
 // toasted lays the last message over the bottom of the screen, whole if it fits into a third of it.
@@ -223,15 +222,15 @@ func (a *App) toasted(view string, height int) string {
 	case screen.Failure:
 		style = look.Bad
 	}
-	lines := widget.Wrap(word(toast.Kind)+toast.Text, a.width)
+	lines := display.Wrap(word(toast.Kind)+toast.Text, a.width)
 	if most := max(1, height/3); len(lines) > most {
 		lines = lines[:most]
-		lines[most-1] = widget.Cut(lines[most-1]+" …", a.width)
+		lines[most-1] = display.Cut(lines[most-1]+" …", a.width)
 	}
 	for i := range lines {
-		lines[i] = style.Render(widget.Pad(lines[i], a.width))
+		lines[i] = style.Render(display.Pad(lines[i], a.width))
 	}
-	return widget.Over(view, strings.Join(lines, "\n"), 0, height-len(lines))
+	return display.Over(view, strings.Join(lines, "\n"), 0, height-len(lines))
 }
 
 // point gives a mouse event to the screen, counted from its corner. Overlays have no mouse.

@@ -105,7 +105,7 @@ func fillLine(all []piece, width int) (first, end, next int) {
 			first, at = i, 0 // blanks that leave no room for a word
 		case before != "" && blank:
 			breakEnd, breakNext = end, i
-		case before != "" && breaksBetween(before, p.text):
+		case before != "" && BreaksBetween(before, p.text):
 			breakEnd, breakNext = i, i
 		}
 		if at+p.width > width {
@@ -128,8 +128,8 @@ const (
 	endsNoLine = "（「『【〈《〔［｛([{"
 )
 
-// breaksBetween tells whether a line can end between two characters that no blank parts.
-func breaksBetween(before, after string) bool {
+// BreaksBetween tells whether a line can end between two characters that no blank parts.
+func BreaksBetween(before, after string) bool {
 	if strings.Contains(beginsNoLine, after) || strings.Contains(endsNoLine, before) {
 		return false
 	}

@@ -376,7 +376,7 @@ func hint(f widget.Field) string {
 
 func inShort(value string) string {
 	if lines := strings.Count(value, "\n") + 1; lines > 1 || len(value) > longest {
-		return fmt.Sprintf("%s; :say says it", widget.Plural(int64(len([]rune(value))), "character", "characters"))
+		return fmt.Sprintf("%s; :say says it", display.Plural(int64(len([]rune(value))), "character", "characters"))
 	}
 	return value
 }

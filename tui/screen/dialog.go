@@ -56,11 +56,11 @@ func NewConfirm(ask Confirm, keys *actions.Registry) *ConfirmDialog {
 
 // View draws the text, and always the two keys below it.
 func (c *ConfirmDialog) View(look *widget.Theme, width, height int) string {
-	answer := widget.Cut(look.Key.Render(c.keys.Key(actions.Yes))+" "+look.Bad.Render(c.Yes())+"   "+
+	answer := display.Cut(look.Key.Render(c.keys.Key(actions.Yes))+" "+look.Bad.Render(c.Yes())+"   "+
 		look.Key.Render(c.keys.Key(actions.No))+" "+look.Text.Render("no"), width)
 	lines := c.above(c.Linear(), width, height)
 	if len(lines) > 0 && c.hasMore() {
-		answer = widget.Cut(answer+"   "+look.Key.Render(c.keys.Key(actions.Down))+" more", width)
+		answer = display.Cut(answer+"   "+look.Key.Render(c.keys.Key(actions.Down))+" more", width)
 	}
 	return strings.Join(append(lines, answer), "\n")
 }
@@ -102,7 +102,7 @@ func (q *question) Linear() string { return display.Text(q.ask.Text) }
 
 // above draws as much of a text as fits above a last line: nothing where there is room only for that line.
 func (q *question) above(text string, width, height int) []string {
-	lines := widget.Wrap(text, width)
+	lines := display.Wrap(text, width)
 	room := max(0, height-1)
 	if len(lines) < room {
 		lines, room = append(lines, ""), len(lines)+1
@@ -156,10 +156,10 @@ func (t *Typed) IsGrave() bool { return true }
 func (t *Typed) View(look *widget.Theme, width, height int) string {
 	t.form.SetTheme(look)
 	label, said := t.Wanted()+": ", t.Linear()
-	if widget.Width(label)+roomToType > width {
+	if display.Width(label)+roomToType > width {
 		label, said = "> ", t.Wanted()+".\n"+said
 	}
-	typed := widget.Cut(look.Bad.Render(label)+t.form.Input(agreeing, max(1, width-widget.Width(label))), width)
+	typed := display.Cut(look.Bad.Render(label)+t.form.Input(agreeing, max(1, width-display.Width(label))), width)
 	return strings.Join(append(t.above(said, width, height), typed), "\n")
 }
 
@@ -294,17 +294,17 @@ func (r *Reading) Linear() string {
 func (r *Reading) View(look *widget.Theme, width, height int) string {
 	column := 0
 	for _, line := range r.lines {
-		column = max(column, widget.Width(line.Word))
+		column = max(column, display.Width(line.Word))
 	}
 	column = min(column, width/2)
 	var lines []string
 	for _, line := range r.lines {
-		for i, part := range widget.Wrap(line.Text, max(1, width-column-2)) {
+		for i, part := range display.Wrap(line.Text, max(1, width-column-2)) {
 			word := ""
 			if i == 0 {
 				word = line.Word
 			}
-			lines = append(lines, look.Key.Render(widget.Pad(word, column))+"  "+look.Text.Render(part))
+			lines = append(lines, look.Key.Render(display.Pad(word, column))+"  "+look.Text.Render(part))
 		}
 	}
 	r.scroll.Resize(width, min(height, len(lines)))

@@ -14,7 +14,6 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/widget"
 )
 
 // Fetch asks the service for something. It runs outside of Update, and must not touch the screen.
@@ -231,7 +230,7 @@ func (m Marks) hidden(page []api.Perk) int {
 
 // Say counts the marks, and those that the page does not show: "3 marked, 1 not on this page"; "" if there are none.
 func (m Marks) Say(page []api.Perk) string {
-	said := widget.Count(int64(len(m))) + " marked"
+	said := display.Count(len(m)) + " marked"
 	switch hidden := m.hidden(page); {
 	case len(m) == 0:
 		return ""
@@ -240,7 +239,7 @@ func (m Marks) Say(page []api.Perk) string {
 	case hidden == len(m):
 		return said + ", not on this page"
 	default:
-		return said + ", " + widget.Count(int64(hidden)) + " not on this page"
+		return said + ", " + display.Count(hidden) + " not on this page"
 	}
 }
 

@@ -81,7 +81,7 @@ func (p *PickDialog) Linear() string {
 // View draws the line to type in, and the options that fit, the one under the cursor among them.
 func (p *PickDialog) View(look *widget.Theme, width, height int) string {
 	p.form.SetTheme(look)
-	lines := []string{widget.Cut(look.Heading.Render("Find: ")+look.Text.Render(p.form.Value(narrowing)+"▏"), width)}
+	lines := []string{display.Cut(look.Heading.Render("Find: ")+look.Text.Render(p.form.Value(narrowing)+"▏"), width)}
 	room := max(1, height-1)
 	top := max(0, min(p.cursor-room/2, len(p.found)-room))
 	for at := top; at < min(len(p.found), top+room); at++ {
@@ -89,14 +89,14 @@ func (p *PickDialog) View(look *widget.Theme, width, height int) string {
 		if at == p.cursor {
 			line, style = "> "+line[2:], look.Selected
 		}
-		lines = append(lines, style.Render(widget.Pad(line, width)))
+		lines = append(lines, style.Render(display.Pad(line, width)))
 	}
 	if len(p.found) == 0 {
-		for _, line := range widget.Wrap(p.nothing(), max(1, width-2)) {
+		for _, line := range display.Wrap(p.nothing(), max(1, width-2)) {
 			lines = append(lines, "  "+look.Muted.Render(line))
 		}
 	}
-	return widget.Crop(strings.Join(lines, "\n"), width, min(height, len(lines)))
+	return display.Crop(strings.Join(lines, "\n"), width, min(height, len(lines)))
 }
 
 func (p *PickDialog) name(at int) string {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/tui/widget"
+	"example.com/perks/api/display"
 )
 
 // TestADay is what support staff and property managers do, one after the other, in one session: nothing is drawn that is left
@@ -96,7 +96,7 @@ func (w *window) sizes(sizes ...[2]int) {
 		_, err := w.terminal.Await(w.ctx, "the header and the keys where they belong", func(screen string) bool {
 			lines := strings.Split(strings.TrimSuffix(screen, "\n"), "\n")
 			for _, line := range lines {
-				if widget.Width(line) > size[0] {
+				if display.Width(line) > size[0] {
 					return false
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
+	"example.com/perks/api/display"
 	"example.com/perks/tui/widget"
 )
 
@@ -98,7 +99,7 @@ func (d *Driver) fitting(width, height int) string {
 		d.t.Fatalf("at %dx%d there are %d lines:\n%s", width, height, len(lines), view)
 	}
 	for _, line := range lines {
-		if got := widget.Width(line); got > width {
+		if got := display.Width(line); got > width {
 			d.t.Fatalf("at %dx%d a line takes %d cells: %q", width, height, got, line)
 		}
 	}

@@ -20,7 +20,7 @@ type editor struct {
 	several bool // it has several lines
 	blind   bool // it is not seen, so that the cursor stays at its end
 
-	characters []piece
+	characters []character
 	cursor     int
 	overflow   bool // something that was typed or pasted last did not fit
 
@@ -32,6 +32,12 @@ type editor struct {
 	goal      int // the column that going up and down keeps to; -1 if none
 	top       int // the first row that is seen
 	left      int // the first character that is seen of a single line
+}
+
+// character is what people see as one (a grapheme cluster), with its width in cells.
+type character struct {
+	text  string
+	width int
 }
 
 // row is a line as it is seen, from a character to before another.
@@ -56,15 +62,15 @@ func (e *editor) typeable(text string) string {
 	return display.Line(text)
 }
 
-func characters(text string) []piece {
-	all := make([]piece, 0, len(text))
+func characters(text string) []character {
+	all := make([]character, 0, len(text))
 	for len(text) > 0 {
-		p := firstPiece(text)
-		text = text[len(p.text):]
-		if p.text == "\t" {
-			p.width = 1
+		c, width := display.First(text)
+		if c == "\t" {
+			width = 1
 		}
-		all = append(all, p)
+		all = append(all, character{c, width})
+		text = text[len(c):]
 	}
 	return all
 }
@@ -80,7 +86,7 @@ func (e *editor) value() string {
 	return e.text
 }
 
-func joined(characters []piece) string {
+func joined(characters []character) string {
 	var text strings.Builder
 	for _, c := range characters {
 		text.WriteString(c.text)
@@ -294,7 +300,7 @@ func (e *editor) layOutAgain() {
 	e.layOut(e.rowsWidth + 1)
 }
 
-func isLineFeed(c piece) bool { return c.text == "\n" }
+func isLineFeed(c character) bool { return c.text == "\n" }
 
 func (e *editor) layOutLine(start, end int) {
 	for {
@@ -308,7 +314,7 @@ func (e *editor) layOutLine(start, end int) {
 
 // fillRow tells how many characters make the first row. Unlike in Wrap none is lost, because the cursor can stand at each of
 // them; only one blank may stand in the cell behind the row.
-func fillRow(line []piece, width int) int {
+func fillRow(line []character, width int) int {
 	at, end := 0, 0
 	for i, c := range line {
 		blank := isBlank(c.text)
@@ -322,7 +328,7 @@ func fillRow(line []piece, width int) int {
 			return end
 		}
 		at += c.width
-		if blank || i+1 < len(line) && breaksBetween(c.text, line[i+1].text) {
+		if blank || i+1 < len(line) && display.BreaksBetween(c.text, line[i+1].text) {
 			end = i + 1
 		}
 	}
@@ -364,7 +370,7 @@ func (e *editor) climb(by int) {
 	e.cursor, e.goal = at, goal
 }
 
-func cells(characters []piece) int {
+func cells(characters []character) int {
 	sum := 0
 	for _, c := range characters {
 		sum += c.width
@@ -379,16 +385,16 @@ const caret = "▏"
 func (e *editor) viewLine(look *Theme, width int, focused bool) string {
 	if !focused {
 		e.left = 0
-		return look.Text.Render(Cut(shown(e.characters[:min(len(e.characters), width+1)]), width))
+		return look.Text.Render(display.Cut(shown(e.characters[:min(len(e.characters), width+1)]), width))
 	}
 	if width < 3 {
-		return look.Cursor.Render(blanks(width))
+		return look.Cursor.Render(display.Pad("", width))
 	}
 	e.scroll(width)
 	lead, tail := "", ""
 	room := width - 1 // a cell is the cursor's
 	if e.left > 0 {
-		lead = ellipsis
+		lead = "…"
 		room--
 	}
 	end, at := e.left, 0
@@ -397,7 +403,7 @@ func (e *editor) viewLine(look *Theme, width int, focused bool) string {
 		end++
 	}
 	if end < len(e.characters) {
-		tail = ellipsis
+		tail = "…"
 		for at > room-1 {
 			end--
 			at -= e.characters[end].width
@@ -449,7 +455,7 @@ func (e *editor) viewRows(look *Theme, width, height int, focused bool) []string
 		if last := r.to - 1; cursor >= 0 && last > r.from && cells(e.characters[r.from:r.to]) >= width && !look.Colours() {
 			r.to = last // the blank behind a full row makes room for the caret
 		}
-		lines = append(lines, Cut(drawRow(look, e.characters[r.from:r.to], cursor), width))
+		lines = append(lines, display.Cut(drawRow(look, e.characters[r.from:r.to], cursor), width))
 	}
 	for len(lines) < height {
 		lines = append(lines, "")
@@ -458,7 +464,7 @@ func (e *editor) viewRows(look *Theme, width, height int, focused bool) []string
 }
 
 // drawRow draws characters with the cursor at one of them, behind the last, or nowhere.
-func drawRow(look *Theme, row []piece, cursor int) string {
+func drawRow(look *Theme, row []character, cursor int) string {
 	if cursor < 0 {
 		return look.Text.Render(shown(row))
 	}
@@ -475,6 +481,6 @@ func drawRow(look *Theme, row []piece, cursor int) string {
 }
 
 // shown is characters as they are drawn: a tab in a text takes a cell.
-func shown(characters []piece) string {
+func shown(characters []character) string {
 	return strings.ReplaceAll(joined(characters), "\t", " ")
 }

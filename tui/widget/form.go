@@ -6,6 +6,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 )
 
@@ -389,7 +390,7 @@ func (e *entry) problems() []string {
 // notes is what a person has to know of a field that keeps nobody from sending it.
 func (e *entry) notes() []string {
 	if e.editor.overflow {
-		return []string{"there is room for " + Count(mostTyped) + " characters; the rest was left out"}
+		return []string{"there is room for " + display.Count(mostTyped) + " characters; the rest was left out"}
 	}
 	return nil
 }
@@ -401,7 +402,7 @@ func (f *Form) Input(name string, width int) string {
 	if e == nil || width <= 0 {
 		return ""
 	}
-	return Pad(f.draw(e, width, 1, name == f.Focus())[0], width)
+	return display.Pad(f.draw(e, width, 1, name == f.Focus())[0], width)
 }
 
 // SendFromAnywhere makes Enter send the form from every field of one line: for forms that are followed while they are

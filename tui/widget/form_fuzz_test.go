@@ -6,9 +6,16 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/widget"
 )
+
+// What makes widths hard: wide, joined, combining, joining to what follows, turned around, steering, and not a character.
+var hard = []string{
+	"a", "b", " ", "  ", "-", ".", "漢", "字", "。", "（", "か", "한", "\u1100", "\u1161", family, japan, "🇯", "👍🏽", "🏽", "❤\ufe0f", "1\ufe0f\u20e3",
+	"\u0301", "e\u0301", "\u200d", "\ufe0f", "\u200b", "\u00ad", "\u0600", "ש", "م", "นี้", "क्ष", "\t", "\n", "\r", "\x00", "\x7f", "\u009b", "\x80",
+	"\xff", "\ufffd", "\x1b[31m", "\x1b[1;48;2;1;2;3m", "\x1b[0m", "\x1b", "\x1b[", "\x1b[2J", "\x1b]8;;https://example.com\x07", "\x1b]8;;\x07", "\x1b]8;", "…",
+}
 
 func TestNoKeysBreakAForm(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
@@ -37,6 +44,6 @@ func TestNoKeysBreakAForm(t *testing.T) {
 			t.Fatalf("%s is %q after %q, and edited is %t", form.Field(form.Focus()).Name, after, before, edited)
 		}
 		checkSize(t, "the form", form.View(width, height), width, height)
-		widget.Width(form.Linear())
+		display.Width(form.Linear())
 	}
 }

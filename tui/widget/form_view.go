@@ -65,7 +65,7 @@ func (f *Form) layout(width, height int) formLayout {
 		return l
 	}
 	for _, e := range f.entries {
-		if w := Width(e.Label); w <= width/3 {
+		if w := display.Width(e.Label); w <= width/3 {
 			l.label = max(l.label, w)
 		}
 	}
@@ -79,7 +79,7 @@ func (f *Form) layout(width, height int) formLayout {
 // that its label and the first line of what is wrong have room; in a single line there is no label.
 func (l formLayout) block(f *Form, e *entry, focused bool) []string {
 	label := f.label(e, focused)
-	beside := l.label > 0 && Width(e.Label) <= l.label
+	beside := l.label > 0 && display.Width(e.Label) <= l.label
 	problems := l.problems(f, e)
 	rows := l.rows(e)
 	if focused {
@@ -92,14 +92,14 @@ func (l formLayout) block(f *Form, e *entry, focused bool) []string {
 	input := f.draw(e, l.width-l.indent, rows, focused)
 	var block []string
 	if !beside && (!focused || l.height > 1) {
-		block = append(block, Cut(label, l.width))
+		block = append(block, display.Cut(label, l.width))
 	}
 	for i, line := range input {
-		lead := blanks(l.indent)
+		lead := display.Pad("", l.indent)
 		if beside && i == 0 {
-			lead = Pad(label, l.indent)
+			lead = display.Pad(label, l.indent)
 		}
-		block = append(block, Cut(lead+line, l.width))
+		block = append(block, display.Cut(lead+line, l.width))
 	}
 	return append(block, problems...)
 }
@@ -114,13 +114,13 @@ func (f *Form) label(e *entry, focused bool) string {
 func (l formLayout) problems(f *Form, e *entry) []string {
 	var lines []string
 	for _, problem := range e.problems() {
-		for _, line := range Wrap("! "+display.Line(problem), l.width-l.indent) {
-			lines = append(lines, blanks(l.indent)+f.theme.Bad.Render(line))
+		for _, line := range display.Wrap("! "+display.Line(problem), l.width-l.indent) {
+			lines = append(lines, display.Pad("", l.indent)+f.theme.Bad.Render(line))
 		}
 	}
 	for _, note := range e.notes() {
-		for _, line := range Wrap("! "+note, l.width-l.indent) {
-			lines = append(lines, blanks(l.indent)+f.theme.Warn.Render(line))
+		for _, line := range display.Wrap("! "+note, l.width-l.indent) {
+			lines = append(lines, display.Pad("", l.indent)+f.theme.Warn.Render(line))
 		}
 	}
 	return lines
@@ -171,7 +171,7 @@ func (f *Form) drawHint(e *entry, width, rows int, focused bool) []string {
 		line = drawRow(f.theme, nil, 0) + line
 	}
 	lines := make([]string, rows)
-	lines[0] = Cut(line, width)
+	lines[0] = display.Cut(line, width)
 	return lines
 }
 
@@ -183,7 +183,7 @@ func (f *Form) drawText(e *entry, width, rows int, focused bool) []string {
 	}
 	lines := e.editor.viewRows(f.theme, width, rows-1, focused)
 	where := fmt.Sprintf("(lines %d to %d of %d)", e.editor.top+1, e.editor.top+len(lines), all)
-	return append(lines, f.theme.Muted.Render(Cut(where, width)))
+	return append(lines, f.theme.Muted.Render(display.Cut(where, width)))
 }
 
 func (f *Form) drawTurn(e *entry, width int, focused bool) string {
@@ -198,7 +198,7 @@ func (f *Form) drawTurn(e *entry, width int, focused bool) string {
 	if hint != "" {
 		line += f.theme.Muted.Render(" " + bracketed(hint))
 	}
-	return Cut(line, width)
+	return display.Cut(line, width)
 }
 
 // mask stands for every secret, however long: who looks over a shoulder or at a recording learns nothing of it, and a secret
@@ -248,17 +248,17 @@ const narrowValue = 24
 func Pairs(look *Theme, width int, pairs []Pair) []string {
 	widest := 0
 	for _, p := range pairs {
-		widest = max(widest, Width(p.Label))
+		widest = max(widest, display.Width(p.Label))
 	}
 	if widest+2+narrowValue > width {
 		return stackedPairs(look, width, pairs)
 	}
 	var lines []string
 	for _, p := range pairs {
-		label := look.Heading.Render(Pad(p.Label, widest))
-		for i, line := range Wrap(p.Value, width-widest-2) {
+		label := look.Heading.Render(display.Pad(p.Label, widest))
+		for i, line := range display.Wrap(p.Value, width-widest-2) {
 			if i > 0 {
-				label = Pad("", widest)
+				label = display.Pad("", widest)
 			}
 			lines = append(lines, label+"  "+line)
 		}
@@ -273,10 +273,10 @@ func stackedPairs(look *Theme, width int, pairs []Pair) []string {
 	}
 	var lines []string
 	for _, p := range pairs {
-		for _, line := range Wrap(p.Label, width) {
+		for _, line := range display.Wrap(p.Label, width) {
 			lines = append(lines, look.Heading.Render(line))
 		}
-		for _, line := range Wrap(p.Value, width-len(indent)) {
+		for _, line := range display.Wrap(p.Value, width-len(indent)) {
 			lines = append(lines, indent+line)
 		}
 	}

@@ -11,7 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/muesli/termenv"
 
+	"example.com/perks/api/display"
 	"example.com/perks/tui/widget"
+)
+
+const (
+	family = "👨‍👩‍👧‍👦" // four people joined to one character
+	japan  = "🇯🇵"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this package anew")
@@ -81,7 +87,7 @@ func checkSize(t *testing.T, name, view string, width, height int) {
 		t.Errorf("%s at %dx%d has %d lines", name, width, height, len(lines))
 	}
 	for _, line := range lines {
-		if got := widget.Width(line); got > width {
+		if got := display.Width(line); got > width {
 			t.Errorf("%s at %dx%d has a line of %d cells: %q", name, width, height, got, line)
 		}
 	}

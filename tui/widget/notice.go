@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"example.com/perks/api/display"
 )
 
 // Mood is what a Notice is about.
@@ -34,27 +36,27 @@ func Notice(look *Theme, mood Mood, title, advice string, width, height int) str
 		room = min(width-4, 72)
 	}
 	var lines []string
-	for _, line := range Wrap(title, room) {
+	for _, line := range display.Wrap(title, room) {
 		lines = append(lines, style.Render(line))
 	}
 	if advice != "" {
 		if len(lines)+1 < height {
 			lines = append(lines, "")
 		}
-		for _, line := range Wrap(advice, room) {
+		for _, line := range display.Wrap(advice, room) {
 			lines = append(lines, look.Text.Render(line))
 		}
 	}
 	if middle {
 		lines = inMiddle(lines, width, height)
 	}
-	return Crop(strings.Join(lines, "\n"), width, height)
+	return display.Crop(strings.Join(lines, "\n"), width, height)
 }
 
 func inMiddle(lines []string, width, height int) []string {
 	widest := 0
 	for _, line := range lines {
-		widest = max(widest, Width(line))
+		widest = max(widest, display.Width(line))
 	}
 	indent := strings.Repeat(" ", max(0, (width-widest)/2))
 	placed := make([]string, max(0, (height-len(lines))/2))
@@ -97,10 +99,10 @@ func Tabs(look *Theme, width int, names []string, current int) string {
 	if !tabsFit(width, names) {
 		place := fmt.Sprintf(" %d/%d", current+1, len(names))
 		if len(place) >= width {
-			return look.Accent.Render(Cut(names[current], width))
+			return look.Accent.Render(display.Cut(names[current], width))
 		}
-		name := "[" + Cut(names[current], width-len(place)-2) + "]"
-		return look.Accent.Render(Cut(name, width-len(place))) + look.Muted.Render(place)
+		name := "[" + display.Cut(names[current], width-len(place)-2) + "]"
+		return look.Accent.Render(display.Cut(name, width-len(place))) + look.Muted.Render(place)
 	}
 	var line strings.Builder
 	for i, name := range names {
@@ -110,13 +112,13 @@ func Tabs(look *Theme, width int, names []string, current int) string {
 			line.WriteString(" " + look.Text.Render(name) + " ")
 		}
 	}
-	return Cut(line.String(), width)
+	return display.Cut(line.String(), width)
 }
 
 func tabsFit(width int, names []string) bool {
 	need := 0
 	for _, name := range names {
-		need += Width(name) + 2
+		need += display.Width(name) + 2
 	}
 	return need <= width
 }
@@ -130,7 +132,7 @@ func TabAt(width int, names []string, current, column int) (tab int, ok bool) {
 		return (max(0, current) + 1) % len(names), true
 	}
 	for i, name := range names {
-		if column -= Width(name) + 2; column < 0 {
+		if column -= display.Width(name) + 2; column < 0 {
 			return i, true
 		}
 	}

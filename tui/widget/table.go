@@ -1,8 +1,12 @@
+// Package widget is the parts that screens are made of: tables, forms, texts that scroll, and the themes that style them.
+//
+// It knows neither the service nor a single screen.
 package widget
 
 import (
 	"strings"
 
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 )
 
@@ -47,7 +51,7 @@ func (t *Table) SetRows(rows []Row) {
 	t.rows, t.content = rows, make([]int, len(t.columns))
 	for _, row := range rows {
 		for i := range min(len(row.Cells), len(t.content)) {
-			t.content[i] = max(t.content[i], Width(row.Cells[i]))
+			t.content[i] = max(t.content[i], display.Width(row.Cells[i]))
 		}
 	}
 	t.SetCursor(t.cursor)
@@ -262,7 +266,7 @@ func (t *Table) sortedName(name string, width int) string {
 	if width >= 4 {
 		mark = " " + mark
 	}
-	return Cut(name, width-Width(mark)) + mark
+	return display.Cut(name, width-display.Width(mark)) + mark
 }
 
 func (t *Table) drawRow(i int, widths []int) string {
@@ -304,12 +308,12 @@ func (t *Table) line(marks string, cells []string, widths []int) string {
 		line.WriteByte(' ')
 		at += 1 + width
 		if t.columns[i].Right {
-			line.WriteString(PadLeft(cell, width))
+			line.WriteString(display.PadLeft(cell, width))
 		} else {
-			line.WriteString(Pad(cell, width))
+			line.WriteString(display.Pad(cell, width))
 		}
 	}
-	line.WriteString(blanks(t.width - at))
+	line.WriteString(display.Pad("", t.width-at))
 	return line.String()
 }
 
@@ -374,7 +378,7 @@ func (s *Scroll) More() (above, below int) {
 // View draws the lines that there is room for.
 func (s *Scroll) View() string {
 	end := min(len(s.lines), s.top+max(0, s.height))
-	return Crop(strings.Join(s.lines[min(s.top, end):end], "\n"), s.width, s.height)
+	return display.Crop(strings.Join(s.lines[min(s.top, end):end], "\n"), s.width, s.height)
 }
 
 // Moves is the offers to move about in it. The footer has the key to where there is more.
@@ -399,11 +403,11 @@ func (s *Scroll) Moves() []actions.Offer {
 func Hidden(above, below int) string {
 	switch {
 	case above > 0 && below > 0:
-		return "↑ " + Count(int64(above)) + "  ↓ " + Plural(int64(below), "more line", "more lines")
+		return "↑ " + display.Count(above) + "  ↓ " + display.Plural(below, "more line", "more lines")
 	case above > 0:
-		return "↑ " + Plural(int64(above), "more line", "more lines")
+		return "↑ " + display.Plural(above, "more line", "more lines")
 	case below > 0:
-		return "↓ " + Plural(int64(below), "more line", "more lines")
+		return "↓ " + display.Plural(below, "more line", "more lines")
 	}
 	return ""
 }

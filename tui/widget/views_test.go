@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/widget"
 )
@@ -20,14 +21,14 @@ var facts = []widget.Pair{
 }
 
 func pairs(look *widget.Theme, width, height int) string {
-	return widget.Crop(strings.Join(widget.Pairs(look, width, facts), "\n"), width, height)
+	return display.Crop(strings.Join(widget.Pairs(look, width, facts), "\n"), width, height)
 }
 
 func TestPairs(t *testing.T) {
 	golden(t, "pairs", pairs)
 	everySize(t, "pairs", func(look *widget.Theme, width, height int) string {
 		for _, line := range widget.Pairs(look, width, facts) {
-			if widget.Width(line) > max(0, width) {
+			if display.Width(line) > max(0, width) {
 				t.Fatalf("at width %d: %q", width, line)
 			}
 		}

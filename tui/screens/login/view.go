@@ -78,7 +78,7 @@ func (s *Screen) View() string {
 	add(badge, asIs)
 	add(form, asIs)
 	add(lastly, style.Render)
-	return widget.Crop(strings.Join(lines, "\n"), s.width, s.height)
+	return display.Crop(strings.Join(lines, "\n"), s.width, s.height)
 }
 
 // tall is more lines than the form can have.
@@ -91,10 +91,10 @@ func first(text string, width, room int) []string {
 	if text == "" || room <= 0 {
 		return nil
 	}
-	lines := widget.Wrap(text, width)
+	lines := display.Wrap(text, width)
 	if len(lines) > room {
 		lines = lines[:room]
-		lines[room-1] = widget.Cut(lines[room-1]+" …", width)
+		lines[room-1] = display.Cut(lines[room-1]+" …", width)
 	}
 	return lines
 }
@@ -103,9 +103,9 @@ func first(text string, width, room int) []string {
 func (s *Screen) badge(width int) string {
 	look := s.shell.Theme
 	if s.sandbox() {
-		return widget.Cut(look.Sandbox.Render(" SANDBOX ")+" "+look.Text.Render(inSandbox), width)
+		return display.Cut(look.Sandbox.Render(" SANDBOX ")+" "+look.Text.Render(inSandbox), width)
 	}
-	return widget.Cut(look.Live.Render(" LIVE ")+" "+look.Text.Render(live), width)
+	return display.Cut(look.Live.Render(" LIVE ")+" "+look.Text.Render(live), width)
 }
 
 const (
@@ -129,7 +129,7 @@ func (s *Screen) said() (text string, urgent bool) {
 		return display.Line(fmt.Sprintf("This replaces profile %s, which is %s at %s.", p.Name, p.ClientID, p.APIURL)), true
 	}
 	if key := keys.Key(actions.Profile); len(s.profiles) > 1 && key != "" {
-		return fmt.Sprintf("%s chooses among %s.", key, widget.Plural(int64(len(s.profiles)), "profile", "profiles")), false
+		return fmt.Sprintf("%s chooses among %s.", key, display.Plural(len(s.profiles), "profile", "profiles")), false
 	}
 	return "", false
 }

@@ -279,31 +279,31 @@ func phaseOf(perk *api.Perk, now time.Time) phase {
 func validity(perk *api.Perk, now time.Time) string {
 	switch phaseOf(perk, now) {
 	case ended:
-		return "Was valid until " + lastDay(*perk.ValidTo, now) + ", " + widget.Until(*perk.ValidTo, now)
+		return "Was valid until " + lastDay(*perk.ValidTo, now) + ", " + display.Until(*perk.ValidTo, now)
 	case notStarted:
-		from := "Valid from " + widget.Day(*perk.ValidFrom, now)
+		from := "Valid from " + display.Day(*perk.ValidFrom, now)
 		if perk.ValidTo != nil {
 			from += " until " + lastDay(*perk.ValidTo, now)
 		}
-		return from + ", starts " + widget.In(*perk.ValidFrom, now)
+		return from + ", starts " + display.In(*perk.ValidFrom, now)
 	}
 	if perk.ValidTo == nil {
 		return "Valid, no end date"
 	}
-	return "Valid until " + lastDay(*perk.ValidTo, now) + ", " + widget.Until(*perk.ValidTo, now)
+	return "Valid until " + lastDay(*perk.ValidTo, now) + ", " + display.Until(*perk.ValidTo, now)
 }
 
 // whyNotNow says why the perk cannot be redeemed at the moment; "" if it can.
 func whyNotNow(perk *api.Perk, now time.Time) string {
 	switch phaseOf(perk, now) {
 	case ended:
-		return "It " + widget.Until(*perk.ValidTo, now) + "."
+		return "It " + display.Until(*perk.ValidTo, now) + "."
 	case notStarted:
-		return "It starts " + widget.In(*perk.ValidFrom, now) + "."
+		return "It starts " + display.In(*perk.ValidFrom, now) + "."
 	}
 	return ""
 }
 
 // lastDay is the last day on which there is still a moment before the end: what ends at midnight is over on the day that
 // begins then.
-func lastDay(end, now time.Time) string { return widget.Day(end.Add(-time.Nanosecond), now) }
+func lastDay(end, now time.Time) string { return display.Day(end.Add(-time.Nanosecond), now) }

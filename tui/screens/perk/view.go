@@ -32,7 +32,7 @@ func (s *Screen) View() string {
 	body := strings.Split(s.scroll.View(), "\n")
 	if p.beside {
 		for i, line := range p.image {
-			body[i] = widget.Pad(body[i], p.width) + "  " + line
+			body[i] = display.Pad(body[i], p.width) + "  " + line
 		}
 		lines = append(lines, body...)
 	} else {
@@ -41,7 +41,7 @@ func (s *Screen) View() string {
 	if p.status {
 		lines = append(lines, s.statusLine())
 	}
-	return widget.Crop(strings.Join(lines, "\n"), s.width, s.height)
+	return display.Crop(strings.Join(lines, "\n"), s.width, s.height)
 }
 
 // parts is how the room is shared out.
@@ -114,14 +114,14 @@ func (s *Screen) drawFacts(perk *api.Perk, of factsOf) []string {
 	lines = append(lines, widget.Pairs(look, width, s.who(perk))...)
 	lines = append(lines, "")
 	lines = append(lines, styled(look.Text, display.Text(perk.Description), width)...)
-	lines = append(lines, "", look.Heading.Render(widget.Cut("Terms", width)))
+	lines = append(lines, "", look.Heading.Render(display.Cut("Terms", width)))
 	lines = append(lines, styled(look.Text, display.Text(given(perk.Terms)), width)...)
 	lines = append(lines, "")
 	return append(lines, widget.Pairs(look, width, s.details(perk))...)
 }
 
 func styled(style lipgloss.Style, text string, width int) []string {
-	lines := widget.Wrap(text, width)
+	lines := display.Wrap(text, width)
 	for i := range lines {
 		lines[i] = style.Render(lines[i])
 	}
@@ -142,14 +142,14 @@ func (s *Screen) validityStyle(perk *api.Perk) lipgloss.Style {
 func (s *Screen) statusLine() string {
 	look := s.shell.Theme
 	more := hidden(s.scroll.More())
-	room := s.width - widget.Width(more) - 2
+	room := s.width - display.Width(more) - 2
 	if more == "" {
-		return look.Muted.Render(widget.Cut(s.age(), s.width))
+		return look.Muted.Render(display.Cut(s.age(), s.width))
 	}
 	if room < 8 {
-		return look.Muted.Render(widget.Cut(more, s.width))
+		return look.Muted.Render(display.Cut(more, s.width))
 	}
-	return look.Muted.Render(widget.Pad(s.age(), room) + "  " + more)
+	return look.Muted.Render(display.Pad(s.age(), room) + "  " + more)
 }
 
 // who is whom the perk is from, where and of what kind.
@@ -253,11 +253,11 @@ func (s *Screen) banner() []string {
 	if problem == "" {
 		return nil
 	}
-	lines := widget.Wrap("! "+problem, s.width)
+	lines := display.Wrap("! "+problem, s.width)
 	if most := s.height / 3; len(lines) > most {
 		lines = lines[:most]
 		if most > 0 {
-			lines[most-1] = widget.Cut(lines[most-1]+" ...", s.width)
+			lines[most-1] = display.Cut(lines[most-1]+" ...", s.width)
 		}
 	}
 	for i := range lines {
@@ -270,9 +270,9 @@ func (s *Screen) banner() []string {
 func (s *Screen) age() string {
 	switch {
 	case s.read.Has && s.read.Busy():
-		return "Read " + widget.Age(s.shell.Now().Sub(s.read.At)) + ", reading again ..."
+		return "Read " + display.Age(s.shell.Now().Sub(s.read.At)) + ", reading again ..."
 	case s.read.Has:
-		return "Read " + widget.Age(s.shell.Now().Sub(s.read.At))
+		return "Read " + display.Age(s.shell.Now().Sub(s.read.At))
 	case s.read.Busy():
 		return "As in the list, reading it ..."
 	}
@@ -283,10 +283,10 @@ func (s *Screen) age() string {
 func hidden(above, below int) string {
 	var parts []string
 	if above > 0 {
-		parts = append(parts, "↑ "+widget.Count(int64(above)))
+		parts = append(parts, "↑ "+display.Count(above))
 	}
 	if below > 0 {
-		parts = append(parts, "↓ "+widget.Count(int64(below)))
+		parts = append(parts, "↓ "+display.Count(below))
 	}
 	return strings.Join(parts, " ")
 }

@@ -251,9 +251,9 @@ func (s *Screen) whyNotCurrent() string {
 	case !ok:
 		return noPerk
 	case perk.ValidTo != nil && !perk.ValidTo.After(now):
-		return "It " + widget.Until(*perk.ValidTo, now) + "."
+		return "It " + display.Until(*perk.ValidTo, now) + "."
 	case perk.ValidFrom != nil && perk.ValidFrom.After(now):
-		return "It starts " + widget.In(*perk.ValidFrom, now) + "."
+		return "It starts " + display.In(*perk.ValidFrom, now) + "."
 	}
 	return ""
 }

@@ -285,7 +285,7 @@ func (s *Screen) refreshRows() {
 func row(p *api.Perk, now time.Time, marked bool) widget.Row {
 	valid, over := validity(p, now)
 	if !over && p.ValidFrom != nil && p.ValidFrom.After(now) {
-		valid = widget.In(*p.ValidFrom, now) // a date is cut in a narrow column
+		valid = display.In(*p.ValidFrom, now) // a date is cut in a narrow column
 	}
 	return widget.Row{
 		Cells: []string{
@@ -300,13 +300,13 @@ func row(p *api.Perk, now time.Time, marked bool) widget.Row {
 func validity(p *api.Perk, now time.Time) (text string, over bool) {
 	switch {
 	case p.ValidTo != nil && !p.ValidTo.After(now):
-		return widget.Until(*p.ValidTo, now), true
+		return display.Until(*p.ValidTo, now), true
 	case p.ValidFrom != nil && p.ValidFrom.After(now):
-		return "from " + widget.Day(*p.ValidFrom, now), false
+		return "from " + display.Day(*p.ValidFrom, now), false
 	case p.ValidTo == nil:
 		return "no end", false
 	}
-	return widget.Until(*p.ValidTo, now), false
+	return display.Until(*p.ValidTo, now), false
 }
 
 func line(text *string) string {

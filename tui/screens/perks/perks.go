@@ -246,30 +246,30 @@ func (s *Screen) problem() string {
 	if s.typing {
 		advice = ""
 	}
-	age := "These rows were loaded " + widget.Age(s.shell.Now().Sub(s.list.At)) + "."
+	age := "These rows were loaded " + display.Age(s.shell.Now().Sub(s.list.At)) + "."
 	return strings.TrimSpace(problem + " " + age + " " + advice)
 }
 
 // position says where one is: in words where there is room, and otherwise in figures.
 func (s *Screen) position(width int) string {
 	meta := s.list.Value.page.Meta
-	row := widget.Count((meta.Page-1)*int64(meta.PerPage) + int64(s.table.Cursor()) + 1)
-	total, page, pages := widget.Count(meta.Total), widget.Count(meta.Page), widget.Count(meta.TotalPages)
+	row := display.Count((meta.Page-1)*int64(meta.PerPage) + int64(s.table.Cursor()) + 1)
+	total, page, pages := display.Count(meta.Total), display.Count(meta.Page), display.Count(meta.TotalPages)
 	marks, age := s.marks.Say(s.shown), ""
 	if old := s.shell.Now().Sub(s.list.At); s.list.Has && old >= oldAfter {
-		age = "loaded " + widget.Age(old)
+		age = "loaded " + display.Age(old)
 	}
 	if len(s.shown) == 0 {
-		return widget.Cut(joined(" - ", s.activity(), marks), width)
+		return display.Cut(joined(" - ", s.activity(), marks), width)
 	}
 	long := joined(" - ", s.activity(), fmt.Sprintf("row %s of %s, page %s of %s", row, total, page, pages), marks, age)
-	if widget.Width(long) <= width {
+	if display.Width(long) <= width {
 		return long
 	}
 	if marks != "" {
 		marks = fmt.Sprintf("%d*", len(s.marks))
 	}
-	return widget.Cut(joined(" ", s.activity(), fmt.Sprintf("%s/%s p%s/%s", row, total, page, pages), marks, strings.TrimPrefix(age, "loaded ")), width)
+	return display.Cut(joined(" ", s.activity(), fmt.Sprintf("%s/%s p%s/%s", row, total, page, pages), marks, strings.TrimPrefix(age, "loaded ")), width)
 }
 
 // activity says why the rows are not what the filter asks for.

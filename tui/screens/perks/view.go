@@ -41,7 +41,7 @@ const edge = " │ "
 
 // widthBeside is the width of the list beside the preview: three fifths, and more where its cells would be cut.
 func (s *Screen) widthBeside() int {
-	room := s.width - widget.Width(edge)
+	room := s.width - display.Width(edge)
 	return max(s.width*3/5, min(usualWidth, room-leastPreview), min(s.table.Natural(), room-goodPreview))
 }
 
@@ -72,9 +72,9 @@ func (s *Screen) middle(height int) []string {
 		return rows
 	}
 	border := s.shell.Theme.Border.Render(edge)
-	beside := s.previewLines(s.width-s.tableWidth-widget.Width(edge), height)
+	beside := s.previewLines(s.width-s.tableWidth-display.Width(edge), height)
 	for i := range rows {
-		rows[i] = widget.Pad(rows[i], s.tableWidth) + border
+		rows[i] = display.Pad(rows[i], s.tableWidth) + border
 		if i < len(beside) {
 			rows[i] += beside[i]
 		}
@@ -94,17 +94,17 @@ func (s *Screen) topLines() []string {
 	if s.want.isFiltered() {
 		style = s.shell.Theme.Accent
 	}
-	return []string{style.Render(widget.Cut(s.want.summary(), s.width))}
+	return []string{style.Render(display.Cut(s.want.summary(), s.width))}
 }
 
 // bottomLines is what went wrong and where one is.
 func (s *Screen) bottomLines() []string {
 	var lines []string
 	if problem := s.problem(); problem != "" && len(s.shown) > 0 {
-		lines = widget.Wrap("! "+problem, s.width)
+		lines = display.Wrap("! "+problem, s.width)
 		if most := max(1, min(3, (s.height-4)/2)); len(lines) > most {
 			lines = lines[:most]
-			lines[most-1] = widget.Cut(lines[most-1]+" …", s.width)
+			lines[most-1] = display.Cut(lines[most-1]+" …", s.width)
 		}
 		for i := range lines {
 			lines[i] = s.shell.Theme.Bad.Render(lines[i])
@@ -151,7 +151,7 @@ func (s *Screen) formLines() []string {
 func (s *Screen) fieldsLine(names []string) string {
 	taken := 0
 	for _, name := range names {
-		taken += 4 + widget.Width(s.form.Field(name).Label)
+		taken += 4 + display.Width(s.form.Field(name).Label)
 	}
 	room := s.width - taken - 2*(len(names)-1)
 	var line strings.Builder
@@ -170,14 +170,14 @@ func (s *Screen) fieldsLine(names []string) string {
 		}
 		line.WriteString(style.Render(label+":") + " " + s.form.Input(name, width))
 	}
-	return widget.Cut(line.String(), s.width)
+	return display.Cut(line.String(), s.width)
 }
 
 func (s *Screen) problemLines(name string) []string {
 	var lines []string
 	for _, problem := range s.form.Problems(name) {
 		text := "! " + s.form.Field(name).Label + " " + display.Line(problem)
-		for _, line := range widget.Wrap(text, max(1, s.width-2)) {
+		for _, line := range display.Wrap(text, max(1, s.width-2)) {
 			lines = append(lines, "  "+s.shell.Theme.Bad.Render(line))
 		}
 	}
@@ -201,7 +201,7 @@ func (s *Screen) facts(p *api.Perk) [][2]string {
 	now := s.shell.Now()
 	valid, _ := validity(p, now)
 	if p.ValidTo != nil {
-		valid += ", until " + widget.Instant(*p.ValidTo, now)
+		valid += ", until " + display.Instant(*p.ValidTo, now)
 	}
 	facts := [][2]string{
 		{"", display.Line(p.Title)},
@@ -242,7 +242,7 @@ func (s *Screen) previewLines(width, height int) []string {
 	} else {
 		lines = lines[s.previewTop : s.previewTop+room]
 	}
-	return append(lines, s.shell.Theme.Accent.Render(widget.Cut(s.previewMark(below), width)))
+	return append(lines, s.shell.Theme.Accent.Render(display.Cut(s.previewMark(below), width)))
 }
 
 // foldedFacts draws the facts shortened to a height. The terms are always among them, below the rest.
@@ -308,14 +308,14 @@ func (s *Screen) factLines(facts [][2]string, width, height int) []string {
 		value = start(value, width*(height-len(lines)))
 		switch {
 		case name == "":
-			for _, line := range widget.Wrap(value, width) {
+			for _, line := range display.Wrap(value, width) {
 				lines = append(lines, look.Strong.Render(line))
 			}
-		case len(name)+2+widget.Width(value) <= width && !strings.Contains(value, "\n"):
+		case len(name)+2+display.Width(value) <= width && !strings.Contains(value, "\n"):
 			lines = append(lines, look.Heading.Render(name+":")+" "+look.Text.Render(value))
 		default:
 			lines = append(lines, look.Heading.Render(name+":"))
-			for _, line := range widget.Wrap(value, width) {
+			for _, line := range display.Wrap(value, width) {
 				lines = append(lines, look.Text.Render(line))
 			}
 		}

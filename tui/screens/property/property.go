@@ -222,7 +222,7 @@ func (s *Screen) remarks() []string {
 	}
 	if err := s.record.Err; err != nil {
 		what, next := s.explain(err)
-		notes = append(notes, what+" "+next, "What is shown was read "+widget.Age(s.shell.Now().Sub(s.record.At))+".")
+		notes = append(notes, what+" "+next, "What is shown was read "+display.Age(s.shell.Now().Sub(s.record.At))+".")
 	}
 	return notes
 }

@@ -51,7 +51,7 @@ func (s *Screen) whyUnseen() string {
 		return ""
 	}
 	_, below := s.scroll.More()
-	return fmt.Sprintf("See all of it first: %s below. %s shows more.", widget.Plural(int64(below), "line", "lines"), s.key(actions.PageDown))
+	return fmt.Sprintf("See all of it first: %s below. %s shows more.", display.Plural(below, "line", "lines"), s.key(actions.PageDown))
 }
 
 // compareIntro says what is about to happen.
@@ -95,13 +95,13 @@ func (s *Screen) viewForm() string {
 	if most := s.height / 3; len(head) > most {
 		head = head[:most]
 		if most > 0 {
-			head[most-1] = widget.Cut(head[most-1]+" …", s.width)
+			head[most-1] = display.Cut(head[most-1]+" …", s.width)
 		}
 	}
 	s.formTop = len(head)
 	s.edit.form.SetTheme(look)
 	form := s.edit.form.View(s.width, s.height-len(head))
-	return widget.Crop(strings.Join(append(head, form), "\n"), s.width, s.height)
+	return display.Crop(strings.Join(append(head, form), "\n"), s.width, s.height)
 }
 
 // viewMerge draws both sides, and brings the conflict that is being decided into sight once it has changed.
@@ -109,7 +109,7 @@ func (s *Screen) viewMerge() string {
 	look := s.shell.Theme
 	var status []string
 	if s.height > 2 {
-		status = []string{look.Strong.Render(widget.Cut(s.mergeStatus(), s.width))}
+		status = []string{look.Strong.Render(display.Cut(s.mergeStatus(), s.width))}
 	}
 	room := s.height - len(status)
 	head := s.head(s.edit.notes, s.mergeIntro())
@@ -204,9 +204,9 @@ func (s *scroll) draw(look *widget.Theme, lines []line, width, height int) strin
 		seen = append(seen, l.role.style(look).Render(l.text))
 	}
 	if s.marked {
-		seen = append(seen, look.Accent.Render(widget.Cut(widget.Hidden(above, below), width)))
+		seen = append(seen, look.Accent.Render(display.Cut(widget.Hidden(above, below), width)))
 	}
-	return widget.Crop(strings.Join(seen, "\n"), width, height)
+	return display.Crop(strings.Join(seen, "\n"), width, height)
 }
 
 // scrolled draws as much of the lines as there is room for.
@@ -235,7 +235,7 @@ func marked(as role, mark, text string, width int) []line {
 	mark = fittingMark(mark, width)
 	before := mark
 	var lines []line
-	for _, wrapped := range widget.Wrap(text, width-len(mark)) {
+	for _, wrapped := range display.Wrap(text, width-len(mark)) {
 		lines = append(lines, line{as, before + wrapped})
 		before = strings.Repeat(" ", len(mark))
 	}
@@ -258,7 +258,7 @@ func struck(l stroke, width int) []line {
 	as := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)]
 	mark := fittingMark(l.mark, width)
 	var lines []line
-	for _, wrapped := range widget.Wrap(l.text, width-len(mark)) {
+	for _, wrapped := range display.Wrap(l.text, width-len(mark)) {
 		lines = append(lines, line{as, mark + wrapped})
 	}
 	return lines
@@ -280,7 +280,7 @@ func folded(lines []line, width int, key string) []line {
 			end++
 		}
 		if as := lines[i].role; (as == asRemoved || as == asAdded) && end-i > mostStruck {
-			more := widget.Plural(int64(end-i-shownStruck), "more line", "more lines")
+			more := display.Plural(end-i-shownStruck, "more line", "more lines")
 			out = append(out, lines[i:i+shownStruck]...)
 			out = append(out, marked(as, "  … ", more+" ("+key+" shows all)", width)...)
 		} else {

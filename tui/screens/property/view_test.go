@@ -11,10 +11,10 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
-	"example.com/perks/tui/widget"
 )
 
 // service plays the service over one property.
@@ -248,7 +248,7 @@ func TestEveryStateFits(t *testing.T) {
 			for _, height := range heights {
 				o.Resize(width, height)
 				lines := strings.Split(o.Screen(), "\n")
-				if len(lines) > height || slices.ContainsFunc(lines, func(line string) bool { return widget.Width(line) > width }) {
+				if len(lines) > height || slices.ContainsFunc(lines, func(line string) bool { return display.Width(line) > width }) {
 					t.Fatalf("%s does not fit into %dx%d:\n%s", name, width, height, o.Screen())
 				}
 			}

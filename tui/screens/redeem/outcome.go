@@ -13,7 +13,6 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/widget"
 )
 
 // verdict is what a failure means for the item, for those after it, and for the form.
@@ -124,7 +123,7 @@ func (s *Screen) stands(r api.Redemption) string {
 	if r.RedeemedAt.IsZero() {
 		return "Status " + status + "."
 	}
-	return "Status " + status + ", " + widget.Instant(r.RedeemedAt, s.shell.Now()) + "."
+	return "Status " + status + ", " + display.Instant(r.RedeemedAt, s.shell.Now()) + "."
 }
 
 func (s *Screen) unknown(i *item) outcome {
@@ -138,7 +137,7 @@ func (s *Screen) unknown(i *item) outcome {
 	}
 	if r := i.Candidate; r.ID != "" {
 		o.id = r.ID
-		o.text += fmt.Sprintf(" %s has a redemption of %s: this one, or somebody else's.", user, widget.Instant(r.RedeemedAt, s.shell.Now()))
+		o.text += fmt.Sprintf(" %s has a redemption of %s: this one, or somebody else's.", user, display.Instant(r.RedeemedAt, s.shell.Now()))
 	}
 	if i.givenUp {
 		o.mark, o.role = "given up", warn
@@ -218,7 +217,7 @@ func (s *Screen) duplicate(i *item) outcome {
 	case holder != nil && holder.Has && holder.Value.found:
 		r := holder.Value.Redemption
 		o.id = r.ID
-		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, widget.Instant(r.RedeemedAt, s.shell.Now()), r.Status)
+		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, display.Instant(r.RedeemedAt, s.shell.Now()), r.Status)
 	case holder != nil && holder.Busy():
 		o.text = user + " has redeemed it already; looking up when ..."
 	case holder != nil && holder.Err != nil:
@@ -233,7 +232,7 @@ func (s *Screen) duplicate(i *item) outcome {
 func (s *Screen) expired(i *item, e *client.Error) string {
 	now := s.shell.Now()
 	if end := i.perk.ValidTo; end != nil && !end.After(now) {
-		return "Expired: it could be redeemed until " + widget.Instant(*end, now) + "."
+		return "Expired: it could be redeemed until " + display.Instant(*end, now) + "."
 	}
 	return "Expired. " + screen.Sentence("", e)
 }
@@ -241,7 +240,7 @@ func (s *Screen) expired(i *item, e *client.Error) string {
 func (s *Screen) notStarted(i *item, e *client.Error) string {
 	now := s.shell.Now()
 	if start := i.perk.ValidFrom; start != nil && start.After(now) {
-		return "Not started: it can be redeemed from " + widget.Instant(*start, now) + " on."
+		return "Not started: it can be redeemed from " + display.Instant(*start, now) + " on."
 	}
 	return "Not started. " + screen.Sentence("", e)
 }
@@ -298,7 +297,7 @@ func (s *Screen) question(next *submission) screen.Confirm {
 	}
 	with := ""
 	if metadata := display.Line(string(next.request.Metadata)); metadata != "" {
-		with = ", with the metadata " + widget.Cut(metadata, maxMetadata)
+		with = ", with the metadata " + display.Cut(metadata, maxMetadata)
 	}
 	var lines []string // the risks first: where there is little room, the end is cut off
 	if again := s.doubtsBeside(next); len(again) > 0 {

@@ -16,6 +16,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
@@ -72,7 +73,7 @@ func (s *Screen) Title() string {
 	if len(s.perks) == 1 {
 		return "Redeem " + s.perks[0].Title
 	}
-	return "Redeem " + widget.Plural(int64(len(s.perks)), "perk", "perks")
+	return "Redeem " + display.Plural(len(s.perks), "perk", "perks")
 }
 
 // Init loads nothing: the perks came with the route.
@@ -361,7 +362,7 @@ func rowProblem(rows []string, at int) string {
 		}
 	}
 	if size(rows[:at+1]) > api.MaxMetadata && size(rows[:at]) <= api.MaxMetadata {
-		return fmt.Sprintf("makes the metadata longer than %s bytes", widget.Count(api.MaxMetadata))
+		return fmt.Sprintf("makes the metadata longer than %s bytes", display.Count(api.MaxMetadata))
 	}
 	return ""
 }

@@ -12,9 +12,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
-	"example.com/perks/tui/widget"
 )
 
 // played is a service that answers each redeem by its perk's part, and lists what the user has.
@@ -201,7 +201,7 @@ func TestHardTextsFit(t *testing.T) {
 			for height := 1; height <= 60; height += 1 + height/4 {
 				d.App.Top().Resize(width, height)
 				lines := strings.Split(d.App.Top().View(), "\n")
-				if len(lines) > height || slices.ContainsFunc(lines, func(line string) bool { return widget.Width(line) > width }) {
+				if len(lines) > height || slices.ContainsFunc(lines, func(line string) bool { return display.Width(line) > width }) {
 					t.Fatalf("%s does not fit into %dx%d:\n%s", name, width, height, strings.Join(lines, "\n"))
 				}
 			}

@@ -72,13 +72,13 @@ func (s *Screen) View() string {
 	head := s.draw(s.lines())
 	room := max(0, s.height-max(4, min(s.formHeight(), (s.height+1)/2)))
 	if len(head) > room && room > 0 {
-		more := fmt.Sprintf("... and %s", widget.Plural(int64(len(head)-room+1), "more line", "more lines"))
-		head = append(head[:room-1:room-1], s.shell.Theme.Muted.Render(widget.Cut(more, s.width)))
+		more := fmt.Sprintf("... and %s", display.Plural(int64(len(head)-room+1), "more line", "more lines"))
+		head = append(head[:room-1:room-1], s.shell.Theme.Muted.Render(display.Cut(more, s.width)))
 	}
 	head = head[:min(len(head), room)]
 	s.formTop = len(head)
 	below := form.View(s.width, s.height-len(head))
-	return widget.Crop(strings.Join(append(head, below), "\n"), s.width, s.height)
+	return display.Crop(strings.Join(append(head, below), "\n"), s.width, s.height)
 }
 
 // point takes the mouse: the wheel scrolls, a click chooses a field.
@@ -117,10 +117,10 @@ func (s *Screen) draw(lines []line) []string {
 		indent := strings.Repeat(" ", min(l.indent, s.width/8))
 		style, room := l.role.style(s.shell.Theme), s.width-len(indent)
 		if l.cut {
-			drawn = append(drawn, indent+style.Render(widget.Cut(display.Line(l.text), room)))
+			drawn = append(drawn, indent+style.Render(display.Cut(display.Line(l.text), room)))
 			continue
 		}
-		for _, part := range widget.Wrap(display.Line(l.text), room) {
+		for _, part := range display.Wrap(display.Line(l.text), room) {
 			drawn = append(drawn, indent+style.Render(part))
 		}
 	}
@@ -181,10 +181,10 @@ func (s *Screen) about(perk api.Perk) string {
 	}
 	parts = append(parts, perk.City)
 	if perk.ValidFrom != nil && perk.ValidFrom.After(now) {
-		parts = append(parts, "not before "+widget.Instant(*perk.ValidFrom, now))
+		parts = append(parts, "not before "+display.Instant(*perk.ValidFrom, now))
 	}
 	if perk.ValidTo != nil {
-		parts = append(parts, widget.Until(*perk.ValidTo, now))
+		parts = append(parts, display.Until(*perk.ValidTo, now))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -187,24 +187,24 @@ func (l *list[T]) place(named bool) string {
 		return ""
 	}
 	first := (max(1, meta.Page)-1)*int64(meta.PerPage) + 1
-	text := widget.Count(first)
+	text := display.Count(first)
 	if rows > 1 {
-		text += " to " + widget.Count(first+rows-1)
+		text += " to " + display.Count(first+rows-1)
 	}
 	if named {
-		text += " of " + widget.Plural(total, l.one, l.many)
+		text += " of " + display.Plural(total, l.one, l.many)
 	} else {
-		text += " of " + widget.Count(total)
+		text += " of " + display.Count(total)
 	}
 	if meta.TotalPages > 1 {
-		text += fmt.Sprintf(", page %s of %s", widget.Count(max(1, meta.Page)), widget.Count(meta.TotalPages))
+		text += fmt.Sprintf(", page %s of %s", display.Count(max(1, meta.Page)), display.Count(meta.TotalPages))
 	}
 	return text
 }
 
 func (l *list[T]) label() string {
 	if total, known := l.count(); known {
-		return l.name + " " + widget.Count(total)
+		return l.name + " " + display.Count(total)
 	}
 	return l.name
 }
@@ -266,7 +266,7 @@ func (s *Screen) left(p api.Perk) string {
 	if p.ValidTo == nil {
 		return "no end"
 	}
-	return widget.Until(*p.ValidTo, s.shell.Now())
+	return display.Until(*p.ValidTo, s.shell.Now())
 }
 
 func redemptionColumns() []widget.Column {
@@ -306,7 +306,7 @@ func (s *Screen) when(r api.Redemption) string {
 	if r.RedeemedAt.IsZero() {
 		return "not known"
 	}
-	return widget.Age(s.shell.Now().Sub(r.RedeemedAt))
+	return display.Age(s.shell.Now().Sub(r.RedeemedAt))
 }
 
 func text(value *string) string {

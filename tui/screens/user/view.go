@@ -50,7 +50,7 @@ func (s *Screen) arrange() {
 		l.foot = 1
 	}
 	if complaint := s.complaint(); complaint != "" {
-		l.complaint = min(len(widget.Wrap("! "+complaint, s.width)), max(1, s.height/3), max(0, s.height-l.tabs-l.foot-1))
+		l.complaint = min(len(display.Wrap("! "+complaint, s.width)), max(1, s.height/3), max(0, s.height-l.tabs-l.foot-1))
 	}
 	l.body = l.tabs + l.complaint
 	l.room = max(1, s.height-l.body-l.foot)
@@ -74,9 +74,9 @@ func (s *Screen) View() string {
 		parts = append(parts, widget.Tabs(look, s.width, s.labels(), s.at))
 	}
 	if l.complaint > 0 {
-		lines := widget.Wrap("! "+s.complaint(), s.width)
+		lines := display.Wrap("! "+s.complaint(), s.width)
 		if len(lines) > l.complaint {
-			lines = append(lines[:l.complaint-1], widget.Cut(lines[l.complaint-1]+" …", s.width))
+			lines = append(lines[:l.complaint-1], display.Cut(lines[l.complaint-1]+" …", s.width))
 		}
 		for _, line := range lines {
 			parts = append(parts, look.Bad.Render(line))
@@ -84,9 +84,9 @@ func (s *Screen) View() string {
 	}
 	parts = append(parts, s.body())
 	if l.foot > 0 {
-		parts = append(parts, look.Muted.Render(widget.Cut(s.foot(s.width >= widthForNouns), s.width)))
+		parts = append(parts, look.Muted.Render(display.Cut(s.foot(s.width >= widthForNouns), s.width)))
 	}
-	return widget.Crop(strings.Join(parts, "\n"), s.width, s.height)
+	return display.Crop(strings.Join(parts, "\n"), s.width, s.height)
 }
 
 func (s *Screen) body() string {
@@ -284,7 +284,7 @@ func (s *Screen) complaint() string {
 		return ""
 	}
 	title, advice := s.sentences(state.err)
-	return "These rows were loaded " + widget.Age(s.shell.Now().Sub(state.at)) + ". " + title + " " + advice
+	return "These rows were loaded " + display.Age(s.shell.Now().Sub(state.at)) + ". " + title + " " + advice
 }
 
 // foot says which rows are shown, and named of what.
@@ -329,7 +329,7 @@ func (s *Screen) pairs() []widget.Pair {
 	r := s.detail.redemption
 	when := "not known"
 	if !r.RedeemedAt.IsZero() {
-		when = widget.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.when(r)
+		when = display.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.when(r)
 	}
 	user := r.UserID
 	if user == "" {
@@ -410,7 +410,7 @@ const longestShort = 160
 func inShort(metadata json.RawMessage) string {
 	decoder := json.NewDecoder(bytes.NewReader(metadata))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return widget.Cut(display.Line(string(metadata)), longestShort)
+		return display.Cut(display.Line(string(metadata)), longestShort)
 	}
 	var parts []string
 	for length := 0; decoder.More() && length < longestShort; {
@@ -421,9 +421,9 @@ func inShort(metadata json.RawMessage) string {
 		}
 		part := name.(string) + "=" + bare(value)
 		parts = append(parts, part)
-		length += widget.Width(part)
+		length += display.Width(part)
 	}
-	return widget.Cut(display.Line(strings.Join(parts, " ")), longestShort)
+	return display.Cut(display.Line(strings.Join(parts, " ")), longestShort)
 }
 
 // bare takes the quotes off a string.
