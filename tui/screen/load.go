@@ -14,6 +14,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/widget"
 )
 
 // Fetch asks the service for something. It runs outside of Update, and must not touch the screen.
@@ -282,6 +283,92 @@ func (m Marks) names() string {
 		names[i] = display.Line(m[i].Title)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Phase is where a perk stands in time.
+type Phase int
+
+// The phases, as the service has them: the start counts as within, the end as after.
+const (
+	Running Phase = iota
+	NotStarted
+	Ended
+)
+
+// PhaseOf returns where a perk stands in time.
+func PhaseOf(perk *api.Perk, now time.Time) Phase {
+	switch {
+	case perk.ValidTo != nil && !now.Before(*perk.ValidTo):
+		return Ended
+	case perk.ValidFrom != nil && now.Before(*perk.ValidFrom):
+		return NotStarted
+	}
+	return Running
+}
+
+// WhyNotNow says why the service would refuse to redeem a perk at the moment, which saves a person the form; "" if it would not.
+// Its clock may differ: in the end the service decides.
+func WhyNotNow(perk *api.Perk, now time.Time) string {
+	switch PhaseOf(perk, now) {
+	case Ended:
+		return "It " + display.Until(*perk.ValidTo, now) + "."
+	case NotStarted:
+		return "It starts " + display.In(*perk.ValidFrom, now) + "."
+	}
+	return ""
+}
+
+// Valid says in a few words how long a perk can be redeemed, or when that begins.
+func Valid(perk *api.Perk, now time.Time) string {
+	switch {
+	case PhaseOf(perk, now) == NotStarted:
+		return "from " + display.Day(*perk.ValidFrom, now)
+	case perk.ValidTo == nil:
+		return "no end"
+	}
+	return display.Until(*perk.ValidTo, now)
+}
+
+// Column is a column of a list: how it is drawn, the field that the list is sorted by where it shows that, and what it says of
+// a row.
+type Column[T any] struct {
+	widget.Column
+	Sort string
+	Cell func(T) string
+}
+
+// Columns are the columns of a list.
+type Columns[T any] []Column[T]
+
+// Drawn returns them as a table draws them.
+func (c Columns[T]) Drawn() []widget.Column {
+	drawn := make([]widget.Column, len(c))
+	for i := range c {
+		drawn[i] = c[i].Column
+	}
+	return drawn
+}
+
+// Cells returns what they say of a row.
+func (c Columns[T]) Cells(row T) []string {
+	cells := make([]string, len(c))
+	for i := range c {
+		cells[i] = c[i].Cell(row)
+	}
+	return cells
+}
+
+// Sorted returns the column that shows what a list is sorted by; -1 if none does.
+func (c Columns[T]) Sorted(field string) int {
+	return slices.IndexFunc(c, func(c Column[T]) bool { return c.Sort != "" && c.Sort == field })
+}
+
+// Optional is an optional text of the service in one line; "" if there is none.
+func Optional(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return display.Line(*text)
 }
 
 // DefaultOrder is the order of a list of perks if none is asked for.

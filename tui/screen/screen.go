@@ -7,6 +7,7 @@ package screen
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -102,8 +103,11 @@ type Shell struct {
 // meets what this one has opened. A command would let keys that are typed quickly go to the screen below. It returns nil, for
 // use where a command is wanted. Only Update and Do may call it.
 func (s *Shell) Post(msg tea.Msg) tea.Cmd {
-	if s.covered && isQuestion(msg) {
-		return nil
+	switch msg.(type) {
+	case Confirm, Pick, Prompt:
+		if s.covered {
+			return nil
+		}
 	}
 	s.posted = append(s.posted, msg)
 	return nil
@@ -113,14 +117,6 @@ func (s *Shell) Post(msg tea.Msg) tea.Cmd {
 // would take the keys that are meant for what lies above, and a person has gone on from what they are about. It is the
 // application's.
 func (s *Shell) Covered(covered bool) { s.covered = covered }
-
-func isQuestion(msg tea.Msg) bool {
-	switch msg.(type) {
-	case Confirm, Pick, Prompt:
-		return true
-	}
-	return false
-}
 
 // Open posts a route to another screen.
 func (s *Shell) Open(to Route) tea.Cmd { return s.Post(Go{To: to}) }
@@ -139,6 +135,57 @@ func (s *Shell) Posted() (msg tea.Msg, ok bool) {
 
 // Zone is the time zone in which times are shown.
 func (s *Shell) Zone() *time.Location { return s.Now().Location() }
+
+// Key is the key of an action as sentences name it, or the way to an action that has none.
+func (s *Shell) Key(id actions.ID) string {
+	if key := s.Keys.Key(id); key != "" {
+		return key
+	}
+	return fmt.Sprintf("%q in the command palette", s.Keys.Action(id).Name)
+}
+
+// Copy puts an id on the clipboard, and tells how that went. Note says more of whose id it is; it may be "".
+func (s *Shell) Copy(id, note string) tea.Cmd {
+	desktop, shown := s.Desktop, display.Line(id)
+	return func() tea.Msg {
+		return told(desktop.Copy(id), Failure, "The id "+shown+" was not copied: ", "Copied the id "+shown+note+".")
+	}
+}
+
+// Browse shows an image in a browser, and tells how that went.
+func (s *Shell) Browse(address string) tea.Cmd {
+	desktop, host := s.Desktop, ""
+	if target, err := url.Parse(address); err == nil {
+		host = " at " + display.Line(target.Host)
+	}
+	return func() tea.Msg {
+		return told(desktop.Open(address), Failure, "", "Opened the image"+host+" in a browser.")
+	}
+}
+
+// Remember puts an id first among the recent ones of a kind. Only a failure is told.
+func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
+	memory := s.Memory
+	return func() tea.Msg {
+		return told(memory.Remember(profile, kind, id), Warning, "This "+kind+" will not be among the recent ones: ", "")
+	}
+}
+
+// Roll does what one step of the mouse's wheel does: an action three times.
+func Roll(do func(actions.ID) tea.Cmd, id actions.ID) tea.Cmd {
+	return tea.Batch(do(id), do(id), do(id))
+}
+
+// told is the message that something was done, nil where that is not told, or that it has failed.
+func told(err error, failed Kind, before, done string) tea.Msg {
+	switch {
+	case err != nil:
+		return Toast{Kind: failed, Text: Sentence(before, err)}
+	case done != "":
+		return Toast{Kind: Done, Text: done}
+	}
+	return nil
+}
 
 // Route is a way to a screen. Screens name routes, not each other.
 type Route interface{ route() }

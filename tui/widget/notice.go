@@ -2,8 +2,11 @@ package widget
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
+
+	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api/display"
 )
@@ -35,38 +38,48 @@ func Notice(look *Theme, mood Mood, title, advice string, width, height int) str
 	if middle {
 		room = min(width-4, 72)
 	}
-	var lines []string
-	for _, line := range display.Wrap(title, room) {
-		lines = append(lines, style.Render(line))
-	}
+	lines := Wrapped(style, title, room)
 	if advice != "" {
 		if len(lines)+1 < height {
 			lines = append(lines, "")
 		}
-		for _, line := range display.Wrap(advice, room) {
-			lines = append(lines, look.Text.Render(line))
-		}
+		lines = append(lines, Wrapped(look.Text, advice, room)...)
 	}
-	if middle {
-		lines = inMiddle(lines, width, height)
+	if !middle {
+		return display.Crop(strings.Join(lines, "\n"), width, height)
 	}
-	return display.Crop(strings.Join(lines, "\n"), width, height)
-}
-
-func inMiddle(lines []string, width, height int) []string {
 	widest := 0
 	for _, line := range lines {
 		widest = max(widest, display.Width(line))
 	}
-	indent := strings.Repeat(" ", max(0, (width-widest)/2))
 	placed := make([]string, max(0, (height-len(lines))/2))
 	for _, line := range lines {
 		if line != "" {
-			line = indent + line
+			line = display.Pad("", (width-widest)/2) + line
 		}
 		placed = append(placed, line)
 	}
-	return placed
+	return display.Crop(strings.Join(placed, "\n"), width, height)
+}
+
+// Wrapped wraps a text into lines of a style.
+func Wrapped(style lipgloss.Style, text string, width int) []string {
+	return Capped(style, text, width, math.MaxInt)
+}
+
+// Capped wraps a text into at most so many lines of a style, with an ellipsis at the end of the last where some are missing.
+func Capped(style lipgloss.Style, text string, width, most int) []string {
+	lines := display.Wrap(text, width)
+	if len(lines) > most {
+		lines = lines[:max(0, most)]
+		if most > 0 {
+			lines[most-1] = display.Cut(lines[most-1]+" …", width)
+		}
+	}
+	for i, line := range lines {
+		lines[i] = style.Render(line)
+	}
+	return lines
 }
 
 // LinearNotice says what Notice shows.

@@ -1,6 +1,10 @@
 package perk
 
-import "image"
+import (
+	"image"
+
+	"example.com/perks/tui/screen"
+)
 
 // PutImage sets the drawn image as if it had been fetched from the address; nil is on its way.
 func (s *Screen) PutImage(address string, img image.Image) {
@@ -11,5 +15,5 @@ func (s *Screen) PutImage(address string, img image.Image) {
 // Validity and WhyNotNow are the words about dates.
 var (
 	Validity  = validity
-	WhyNotNow = whyNotNow
+	WhyNotNow = screen.WhyNotNow
 )

@@ -57,9 +57,7 @@ func (s *Screen) Title() string {
 }
 
 // Init reads the perk, even if it is known: a list may be old.
-func (s *Screen) Init() tea.Cmd { return s.load() }
-
-func (s *Screen) load() tea.Cmd {
+func (s *Screen) Init() tea.Cmd {
 	id := s.id
 	return s.read.Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) })
 }
@@ -74,59 +72,52 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			s.reads++
 			s.image.takeAway()
 		}
-		return s.load()
+		return s.Init()
 	case screen.Revealed:
-		return s.load()
+		return s.Init()
 	case fetched:
 		return s.image.take(msg)
 	case tea.MouseMsg:
-		s.turnWheel(msg)
+		s.lay()
+		switch msg.Button {
+		case tea.MouseButtonWheelUp:
+			s.scroll.Do(actions.Up)
+		case tea.MouseButtonWheelDown:
+			s.scroll.Do(actions.Down)
+		}
 	default:
 		cmd, changed := s.read.Take(msg)
 		if changed {
-			s.hasRead()
+			s.reads++
+			if s.image.address != s.address() {
+				s.image.takeAway() // it is not this perk's any more, and nobody has asked for the other one
+			}
 		}
 		return cmd
 	}
 	return nil
 }
 
-func (s *Screen) hasRead() {
-	s.reads++
-	if s.image.address != s.address() {
-		s.image.takeAway() // it is not this perk's any more, and nobody has asked for the other one
-	}
-}
-
-func (s *Screen) turnWheel(msg tea.MouseMsg) {
-	s.lay()
-	switch msg.Button {
-	case tea.MouseButtonWheelUp:
-		s.scroll.Do(actions.Up)
-	case tea.MouseButtonWheelDown:
-		s.scroll.Do(actions.Down)
-	}
-}
-
 // isGone tells whether the service itself says that there is no such perk.
 func (s *Screen) isGone() bool { return client.Missing(s.read.Err) }
 
-// Resize sets the room.
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
-// Form returns nil: nothing is typed here.
 func (s *Screen) Form() *widget.Form { return nil }
-
-// Unsaved returns "": nothing can be lost here.
-func (s *Screen) Unsaved() string { return "" }
+func (s *Screen) Unsaved() string    { return "" }
 
 // Offers is what can be done with the perk, and why some of it cannot.
 func (s *Screen) Offers() []actions.Offer {
+	draw, open := "This perk has no image.", "This perk has no image."
+	if address := s.address(); address != "" {
+		draw, open = screen.Sentence("", picture.Check(address)), ""
+		if problem := api.URLRule(address); problem != "" {
+			open = "The address of the image " + problem + "."
+		}
+	}
 	return append([]actions.Offer{
-		actions.If(actions.Redeem, s.whyNotRedeem()),
-		actions.If(actions.CopyID, ""),
-		actions.If(actions.Picture, s.whyNotDraw()),
-		actions.If(actions.OpenImage, s.whyNotOpen()),
+		actions.If(actions.Redeem, s.whyNotRedeem()), actions.If(actions.CopyID, ""),
+		actions.If(actions.Picture, draw), actions.If(actions.OpenImage, open),
 	}, widget.Moves()...)
 }
 
@@ -141,7 +132,7 @@ func (s *Screen) whyNotRedeem() string {
 	case perk == nil:
 		return "It could not be loaded."
 	}
-	return whyNotNow(perk, s.shell.Now())
+	return screen.WhyNotNow(perk, s.shell.Now())
 }
 
 // address is that of the image, "" if there is none.
@@ -152,60 +143,21 @@ func (s *Screen) address() string {
 	return ""
 }
 
-const noImage = "This perk has no image."
-
-func (s *Screen) whyNotDraw() string {
-	if s.address() == "" {
-		return noImage
-	}
-	return screen.Sentence("", picture.Check(s.address()))
-}
-
-func (s *Screen) whyNotOpen() string {
-	if s.address() == "" {
-		return noImage
-	}
-	if problem := api.URLRule(s.address()); problem != "" {
-		return "The address of the image " + problem + "."
-	}
-	return ""
-}
-
 // Do redeems, copies, opens, draws, or moves about.
 func (s *Screen) Do(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Redeem:
 		return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}, UserID: s.user})
 	case actions.CopyID:
-		return s.copyID()
+		return s.shell.Copy(s.perkID(), "")
 	case actions.OpenImage:
-		return s.openImage()
+		return s.shell.Browse(s.address())
 	case actions.Picture:
 		return s.draw()
 	}
 	s.lay()
 	s.scroll.Do(id)
 	return nil
-}
-
-func (s *Screen) copyID() tea.Cmd {
-	desktop, id := s.shell.Desktop, s.perkID()
-	return outside(func() error { return desktop.Copy(id) }, "Copied the id "+id+".")
-}
-
-func (s *Screen) openImage() tea.Cmd {
-	desktop, address := s.shell.Desktop, s.address()
-	return outside(func() error { return desktop.Open(address) }, "Opened the image at "+picture.Host(address)+" in a browser.")
-}
-
-// outside does what may wait, and tells how it went.
-func outside(do func() error, done string) tea.Cmd {
-	return func() tea.Msg {
-		if err := do(); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("", err)}
-		}
-		return screen.Toast{Kind: screen.Done, Text: done}
-	}
 }
 
 // draw fetches the image, or takes it away. Where the address leads into the local network it asks first: there, a mere
@@ -238,16 +190,9 @@ func (s *Screen) Linear() string {
 	if problem := s.problem(); problem != "" {
 		lines = append(lines, "Problem: "+problem)
 	}
-	lines = append(lines,
-		"Title: "+display.Line(perk.Title),
-		"Discount: "+display.Line(given(perk.DiscountText)),
-		"Validity: "+validity(perk, s.shell.Now()),
-	)
+	lines = append(lines, "Title: "+display.Line(perk.Title), "Discount: "+display.Line(given(perk.DiscountText)), "Validity: "+validity(perk, s.shell.Now()))
 	lines = append(lines, widget.LinearPairs(s.who(perk))...)
-	lines = append(lines,
-		"Description: "+display.Text(perk.Description),
-		"Terms: "+display.Text(given(perk.Terms)),
-	)
+	lines = append(lines, "Description: "+display.Text(perk.Description), "Terms: "+display.Text(given(perk.Terms)))
 	lines = append(lines, widget.LinearPairs(s.details(perk))...)
 	if s.image.isOn() {
 		lines = append(lines, "Drawn image: "+s.image.sentence())
@@ -255,32 +200,12 @@ func (s *Screen) Linear() string {
 	return strings.Join(append(lines, "State: "+s.age()), "\n")
 }
 
-// phase is where a perk stands in time.
-type phase int
-
-const (
-	running phase = iota
-	notStarted
-	ended
-)
-
-// phaseOf follows the service: the start counts as within, the end as after.
-func phaseOf(perk *api.Perk, now time.Time) phase {
-	switch {
-	case perk.ValidTo != nil && !now.Before(*perk.ValidTo):
-		return ended
-	case perk.ValidFrom != nil && now.Before(*perk.ValidFrom):
-		return notStarted
-	}
-	return running
-}
-
 // validity says when the perk can be redeemed, seen from now: "Valid until 3 Dec 2026, 12 days left".
 func validity(perk *api.Perk, now time.Time) string {
-	switch phaseOf(perk, now) {
-	case ended:
+	switch screen.PhaseOf(perk, now) {
+	case screen.Ended:
 		return "Was valid until " + lastDay(*perk.ValidTo, now) + ", " + display.Until(*perk.ValidTo, now)
-	case notStarted:
+	case screen.NotStarted:
 		from := "Valid from " + display.Day(*perk.ValidFrom, now)
 		if perk.ValidTo != nil {
 			from += " until " + lastDay(*perk.ValidTo, now)
@@ -291,17 +216,6 @@ func validity(perk *api.Perk, now time.Time) string {
 		return "Valid, no end date"
 	}
 	return "Valid until " + lastDay(*perk.ValidTo, now) + ", " + display.Until(*perk.ValidTo, now)
-}
-
-// whyNotNow says why the perk cannot be redeemed at the moment; "" if it can.
-func whyNotNow(perk *api.Perk, now time.Time) string {
-	switch phaseOf(perk, now) {
-	case ended:
-		return "It " + display.Until(*perk.ValidTo, now) + "."
-	case notStarted:
-		return "It starts " + display.In(*perk.ValidFrom, now) + "."
-	}
-	return ""
 }
 
 // lastDay is the last day on which there is still a moment before the end: what ends at midnight is over on the day that

@@ -59,7 +59,10 @@ func (s *Screen) lay() parts {
 	if perk == nil {
 		return parts{}
 	}
-	p := parts{banner: s.banner(), width: s.width, status: s.height >= 4, beside: s.width >= widthForBeside}
+	p := parts{width: s.width, status: s.height >= 4, beside: s.width >= widthForBeside}
+	if problem := s.problem(); problem != "" {
+		p.banner = widget.Capped(s.shell.Theme.Bad, "! "+problem, s.width, s.height/3)
+	}
 	height := max(1, s.height-len(p.banner))
 	if p.status {
 		height--
@@ -105,37 +108,20 @@ func (s *Screen) facts(perk *api.Perk, width int) []string {
 // drawFacts draws everything about the perk: first what it is and whether it can be used, then the small print.
 func (s *Screen) drawFacts(perk *api.Perk, of factsOf) []string {
 	look, width := of.look, of.width
-	lines := styled(look.Strong, display.Line(perk.Title), width)
+	lines := widget.Wrapped(look.Strong, display.Line(perk.Title), width)
 	if perk.DiscountText != nil {
-		lines = append(lines, styled(look.Accent, display.Line(*perk.DiscountText), width)...)
+		lines = append(lines, widget.Wrapped(look.Accent, display.Line(*perk.DiscountText), width)...)
 	}
-	lines = append(lines, styled(s.validityStyle(perk), of.validity, width)...)
+	style := [...]lipgloss.Style{screen.Running: look.Good, screen.NotStarted: look.Warn, screen.Ended: look.Bad}[screen.PhaseOf(perk, s.shell.Now())]
+	lines = append(lines, widget.Wrapped(style, of.validity, width)...)
 	lines = append(lines, "")
 	lines = append(lines, widget.Pairs(look, width, s.who(perk))...)
 	lines = append(lines, "")
-	lines = append(lines, styled(look.Text, display.Text(perk.Description), width)...)
+	lines = append(lines, widget.Wrapped(look.Text, display.Text(perk.Description), width)...)
 	lines = append(lines, "", look.Heading.Render(display.Cut("Terms", width)))
-	lines = append(lines, styled(look.Text, display.Text(given(perk.Terms)), width)...)
+	lines = append(lines, widget.Wrapped(look.Text, display.Text(given(perk.Terms)), width)...)
 	lines = append(lines, "")
 	return append(lines, widget.Pairs(look, width, s.details(perk))...)
-}
-
-func styled(style lipgloss.Style, text string, width int) []string {
-	lines := display.Wrap(text, width)
-	for i := range lines {
-		lines[i] = style.Render(lines[i])
-	}
-	return lines
-}
-
-func (s *Screen) validityStyle(perk *api.Perk) lipgloss.Style {
-	switch phaseOf(perk, s.shell.Now()) {
-	case ended:
-		return s.shell.Theme.Bad
-	case notStarted:
-		return s.shell.Theme.Warn
-	}
-	return s.shell.Theme.Good
 }
 
 // statusLine says how old the facts are, and how much of them is out of sight.
@@ -207,7 +193,7 @@ func (s *Screen) nothing() (mood widget.Mood, title, advice string) {
 	case s.isGone():
 		return widget.Failure, s.goneSentence(), s.goneAdvice()
 	case s.read.Err != nil && !s.read.Busy():
-		return widget.Failure, "Perk " + id + " could not be loaded.", screen.Sentence("", s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
+		return widget.Failure, "Perk " + id + " could not be loaded.", screen.Sentence("", s.read.Err) + " " + s.shell.Key(actions.Refresh) + " tries again."
 	}
 	return widget.Loading, "Loading perk " + id + " ...", ""
 }
@@ -224,16 +210,8 @@ func (s *Screen) goneAdvice() string {
 	if s.shell.Account.Profile.Sandbox {
 		place = "the sandbox"
 	}
-	return fmt.Sprintf("This is %s; in another one it may be there. %s %s",
-		place, s.press(actions.Back, "goes back."), s.press(actions.Refresh, "looks again."))
-}
-
-// press says what the key of an action does.
-func (s *Screen) press(id actions.ID, does string) string {
-	if key := s.shell.Keys.Key(id); key != "" {
-		return key + " " + does
-	}
-	return "\"" + s.shell.Keys.Action(id).Name + "\" " + does
+	return fmt.Sprintf("This is %s; in another one it may be there. %s goes back. %s looks again.",
+		place, s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
 }
 
 // problem says what went wrong while old facts are shown, "" if nothing did.
@@ -244,26 +222,7 @@ func (s *Screen) problem() string {
 	case s.isGone():
 		return s.goneSentence() + " Below is what it was. " + s.goneAdvice()
 	}
-	return screen.Sentence("It could not be read again: ", s.read.Err) + " " + s.press(actions.Refresh, "tries again.")
-}
-
-// banner is the problem in at most a third of the room.
-func (s *Screen) banner() []string {
-	problem := s.problem()
-	if problem == "" {
-		return nil
-	}
-	lines := display.Wrap("! "+problem, s.width)
-	if most := s.height / 3; len(lines) > most {
-		lines = lines[:most]
-		if most > 0 {
-			lines[most-1] = display.Cut(lines[most-1]+" ...", s.width)
-		}
-	}
-	for i := range lines {
-		lines[i] = s.shell.Theme.Bad.Render(lines[i])
-	}
-	return lines
+	return screen.Sentence("It could not be read again: ", s.read.Err) + " " + s.shell.Key(actions.Refresh) + " tries again."
 }
 
 // age says how old the facts are.
@@ -373,7 +332,7 @@ func (d *drawing) view(look *widget.Theme, width, height int) []string {
 }
 
 func (d *drawing) say(look *widget.Theme, text string, width, height int) []string {
-	lines := styled(look.Muted, text, width)
+	lines := widget.Wrapped(look.Muted, text, width)
 	return lines[:min(len(lines), height)]
 }
 

@@ -18,11 +18,7 @@ import (
 // Reasons why something cannot be done now.
 const (
 	noPerk      = "There is no perk here."
-	noMark      = "No perk is marked."
-	noFilter    = "There is no filter."
 	noList      = "The list is not there yet."
-	lastPage    = "This is the last page."
-	firstPage   = "This is the first page."
 	needsWindow = "The window is too narrow: it takes 100 columns."
 )
 
@@ -36,7 +32,7 @@ func (s *Screen) Offers() []actions.Offer {
 		leave := actions.If(actions.Cancel, "").As("leave") // it keeps the filter
 		return append([]actions.Offer{submit, leave}, actions.Able(actions.NextField, actions.PreviousField)...)
 	}
-	perk, marked, filtered := "", "", ""
+	perk, marked, filtered, preview, redeem := "", "", "There is no filter.", "", noPerk
 	if len(s.shown) == 0 {
 		perk = noPerk
 	}
@@ -44,36 +40,27 @@ func (s *Screen) Offers() []actions.Offer {
 	if s.typedID() != "" {
 		open = ""
 	}
+	if current, ok := s.current(); ok {
+		redeem = screen.WhyNotNow(&current, s.shell.Now())
+	}
 	if len(s.marks) == 0 {
-		marked = noMark
+		marked = "No perk is marked."
 	}
-	if !s.isFilled() {
-		filtered = noFilter
+	for _, value := range s.form.Values() {
+		if value != "" { // it may be one that could not be asked for
+			filtered = ""
+		}
 	}
-	preview := ""
 	if s.width < previewFrom {
 		preview = needsWindow
 	}
 	back, on := s.whyNoPage()
 	return append([]actions.Offer{
-		actions.If(actions.Open, open),
-		actions.If(actions.Filter, ""),
-		s.marks.Offer(s.whyNotCurrent()),
-		actions.If(actions.ClearFilter, filtered),
-		actions.If(actions.NextPage, on),
-		actions.If(actions.Mark, s.whyNoMark()),
-		actions.If(actions.Sort, ""),
-		actions.If(actions.CopyID, perk),
-		actions.If(actions.Category, ""),
-		actions.If(actions.SortReverse, ""),
-		actions.If(actions.Expired, ""),
-		actions.If(actions.ClearMarks, marked),
-		actions.If(actions.Preview, preview),
-		actions.If(actions.PreviewDown, s.whyNoPreview()),
-		actions.If(actions.PreviewUp, s.whyNoPreview()),
-		actions.If(actions.PreviousPage, back),
-		actions.If(actions.FirstPage, back),
-		actions.If(actions.LastPage, on),
+		actions.If(actions.Open, open), actions.If(actions.Filter, ""), s.marks.Offer(redeem), actions.If(actions.ClearFilter, filtered),
+		actions.If(actions.NextPage, on), actions.If(actions.Mark, s.whyNoMark()), actions.If(actions.Sort, ""), actions.If(actions.CopyID, perk),
+		actions.If(actions.Category, ""), actions.If(actions.SortReverse, ""), actions.If(actions.Expired, ""), actions.If(actions.ClearMarks, marked),
+		actions.If(actions.Preview, preview), actions.If(actions.PreviewDown, s.whyNoPreview()), actions.If(actions.PreviewUp, s.whyNoPreview()),
+		actions.If(actions.PreviousPage, back), actions.If(actions.FirstPage, back), actions.If(actions.LastPage, on),
 	}, widget.Moves()...)
 }
 
@@ -99,9 +86,13 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.SortReverse:
 		return s.reverse()
 	case actions.Expired:
-		return s.toggleExpired()
+		changed := s.want
+		changed.expired = !changed.expired
+		return s.ask(changed)
 	case actions.Mark:
-		s.mark()
+		if perk, ok := s.current(); ok {
+			s.setMarks(s.marks.Toggled(perk))
+		}
 	case actions.ClearMarks:
 		s.setMarks(nil)
 	case actions.Preview:
@@ -112,19 +103,25 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.PreviewUp:
 		s.scrollPreview(-1)
 	case actions.Redeem:
-		return s.redeem()
+		var under *api.Perk
+		if perk, ok := s.current(); ok && screen.WhyNotNow(&perk, s.shell.Now()) == "" {
+			under = &perk
+		}
+		return s.marks.Redeem(s.shell, s.shown, under, "")
 	case actions.Open:
 		return s.open()
 	case actions.CopyID:
-		return s.copyID()
+		if perk, ok := s.current(); ok {
+			return s.shell.Copy(perk.ID, "")
+		}
 	case actions.NextPage:
-		return s.turn(s.here()+1, onFirst)
+		return s.goTo(s.here()+1, onFirst)
 	case actions.PreviousPage:
-		return s.turn(s.here()-1, onFirst)
+		return s.goTo(s.here()-1, onFirst)
 	case actions.FirstPage:
-		return s.turn(1, onFirst)
+		return s.goTo(1, onFirst)
 	case actions.LastPage:
-		return s.turn(s.pages(), onFirst)
+		return s.goTo(s.pages(), onFirst)
 	default:
 		return s.move(id)
 	}
@@ -137,9 +134,9 @@ func (s *Screen) move(id actions.ID) tea.Cmd {
 	switch {
 	case s.isBusy(): // the page that is coming has not been seen: keys that were meant for this one do not skip it
 	case (id == actions.Down || id == actions.PageDown) && s.table.Cursor() >= len(s.rows)-1 && on == "":
-		return s.turn(s.here()+1, onFirst)
+		return s.goTo(s.here()+1, onFirst)
 	case (id == actions.Up || id == actions.PageUp) && s.table.Cursor() == 0 && back == "":
-		return s.turn(s.here()-1, onLast)
+		return s.goTo(s.here()-1, onLast)
 	}
 	s.table.Do(id)
 	return nil
@@ -153,38 +150,18 @@ func (s *Screen) here() int64 {
 	return s.list.Value.page.Meta.Page
 }
 
-func (s *Screen) turn(page int64, land landing) tea.Cmd {
-	return s.goTo(max(1, min(page, s.pages())), land)
-}
-
 // whyNoPage is why one cannot go back and on.
 func (s *Screen) whyNoPage() (back, on string) {
 	if !s.list.Has || s.list.Value.query != s.want {
 		return noList, noList
 	}
 	if s.here() <= 1 {
-		back = firstPage
+		back = "This is the first page."
 	}
 	if s.here() >= s.pages() {
-		on = lastPage
+		on = "This is the last page."
 	}
 	return back, on
-}
-
-// isFilled tells whether there is a filter, or text of one that could not be asked for.
-func (s *Screen) isFilled() bool {
-	for _, value := range s.form.Values() {
-		if value != "" {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *Screen) toggleExpired() tea.Cmd {
-	changed := s.want
-	changed.expired = !changed.expired
-	return s.ask(changed)
 }
 
 func (s *Screen) open() tea.Cmd {
@@ -198,29 +175,8 @@ func (s *Screen) open() tea.Cmd {
 	return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
 }
 
-func (s *Screen) copyID() tea.Cmd {
-	perk, ok := s.current()
-	if !ok {
-		return nil
-	}
-	desktop := s.shell.Desktop
-	return func() tea.Msg {
-		if err := desktop.Copy(perk.ID); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id could not be copied: ", err)}
-		}
-		return screen.Toast{Kind: screen.Done, Text: "The id " + display.Line(perk.ID) + " is on the clipboard."}
-	}
-}
-
 // maxMarks keeps what one redeem does within what a person can look through.
 const maxMarks = 100
-
-// mark marks the perk under the cursor, or clears its mark.
-func (s *Screen) mark() {
-	if perk, ok := s.current(); ok {
-		s.setMarks(s.marks.Toggled(perk))
-	}
-}
 
 func (s *Screen) setMarks(marks screen.Marks) {
 	s.marks = marks
@@ -240,31 +196,6 @@ func (s *Screen) whyNoMark() string {
 		return fmt.Sprintf("At most %d perks can be marked. Redeem them first, or clear marks.", maxMarks)
 	}
 	return ""
-}
-
-// whyNotCurrent says why the service would refuse to redeem the perk under the cursor, to save the person the form. Its clock may
-// differ: in the end the service decides.
-func (s *Screen) whyNotCurrent() string {
-	perk, ok := s.current()
-	now := s.shell.Now()
-	switch {
-	case !ok:
-		return noPerk
-	case perk.ValidTo != nil && !perk.ValidTo.After(now):
-		return "It " + display.Until(*perk.ValidTo, now) + "."
-	case perk.ValidFrom != nil && perk.ValidFrom.After(now):
-		return "It starts " + display.In(*perk.ValidFrom, now) + "."
-	}
-	return ""
-}
-
-// redeem opens the redeeming of what is marked; of the perk under the cursor if nothing is.
-func (s *Screen) redeem() tea.Cmd {
-	var under *api.Perk
-	if perk, ok := s.current(); ok && s.whyNotCurrent() == "" {
-		under = &perk
-	}
-	return s.marks.Redeem(s.shell, s.shown, under, "")
 }
 
 // chooseCategory asks for one of the service's categories. They are loaded once.

@@ -193,19 +193,8 @@ func prefixed(prefix string, problems []string) []string {
 	return out
 }
 
-// filterKey is the key that begins the filter, for sentences that name it.
-func (s *Screen) filterKey() string { return s.keyOf(actions.Filter) }
-
-// keyOf is the key of an action, or where to find it if it has none.
-func (s *Screen) keyOf(id actions.ID) string {
-	if key := s.shell.Keys.Key(id); key != "" {
-		return key
-	}
-	return fmt.Sprintf("%q among the commands", s.shell.Keys.Action(id).Name)
-}
-
 // clearedBy is the end of a sentence that says how to clear the filter.
-func (s *Screen) clearedBy() string { return s.keyOf(actions.ClearFilter) + " clears the filter." }
+func (s *Screen) clearedBy() string { return s.shell.Key(actions.ClearFilter) + " clears the filter." }
 
 // query is which perks the list shows, and in which order. Two equal queries ask for the same.
 type query struct {
@@ -248,7 +237,7 @@ func (s *Screen) chooseOrder() tea.Cmd {
 
 func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
 	if order.Field == api.SortDistance && !s.want.isNear {
-		return screen.Tell(screen.Warning, "Perks can be sorted by distance only from a place: fill in Near in the filter (%s) first.", s.filterKey())
+		return screen.Tell(screen.Warning, "Perks can be sorted by distance only from a place: fill in Near in the filter (%s) first.", s.shell.Key(actions.Filter))
 	}
 	changed := s.want
 	changed.order = order

@@ -233,7 +233,7 @@ func TestOpenCopyAndRedeem(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	d.Press("y")
-	d.See("Done: The id perk-001 is on the clipboard.")
+	d.See("Done: Copied the id perk-001.")
 	if got := d.Desktop.Copied(); got != "perk-001" {
 		t.Errorf("%q was copied", got)
 	}

@@ -2,7 +2,6 @@ package perks
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -76,7 +75,7 @@ func (s *Screen) askAfter(d time.Duration, q query) tea.Cmd {
 	}
 	s.giveUp()
 	s.want = q
-	if s.isShown(q) {
+	if s.list.Has && s.list.Err == nil && s.list.Value.query == q {
 		s.page, s.settled = s.list.Value.page.Meta.Page, true
 		s.keep(s.list.Value, s.list.At)
 		return s.lookAhead()
@@ -107,11 +106,6 @@ func (s *Screen) giveUp() {
 	s.awaited, s.settled = false, false
 }
 
-// isShown tells whether the rows are what a query asks for.
-func (s *Screen) isShown(q query) bool {
-	return s.list.Has && s.list.Err == nil && s.list.Value.query == q
-}
-
 // isBusy tells whether other rows are on their way.
 func (s *Screen) isBusy() bool { return s.list.Busy() || s.awaited }
 
@@ -120,6 +114,7 @@ func (s *Screen) pages() int64 { return s.list.Value.page.Meta.TotalPages }
 
 // goTo shows a page of the list that is wanted: at once if it was loaded before or ahead.
 func (s *Screen) goTo(page int64, land landing) tea.Cmd {
+	page = max(1, min(page, s.pages()))
 	s.page, s.landing = page, land
 	if known, ok := s.known[page]; ok {
 		return s.showKnown(page, known)
@@ -220,15 +215,20 @@ func (s *Screen) show() {
 
 // columns are those of the list. As it gets narrower they leave from the id on; the title stays, and until the very end how
 // long the perk is valid. A title is cut short only where it is alone with that.
-func columns(titleMin int) []widget.Column {
-	return []widget.Column{
-		{Name: "Title", Min: titleMin, Share: 6},
-		{Name: "Discount", Min: 10, Share: 2, Drop: 2},
-		{Name: "Merchant", Min: 14, Share: 3, Drop: 3},
-		{Name: "City", Min: 10, Share: 1, Drop: 4},
-		{Name: "Category", Min: 10, Share: 1, Drop: 5},
-		{Name: "Valid", Min: 13, Share: 1, Drop: 1},
-		{Name: "Id", Min: 10, Share: 1, Drop: 6},
+func (s *Screen) columns(titleMin int) screen.Columns[*api.Perk] {
+	return screen.Columns[*api.Perk]{
+		{Column: widget.Column{Name: "Title", Min: titleMin, Share: 6}, Sort: "title", Cell: func(p *api.Perk) string { return display.Line(p.Title) }},
+		{Column: widget.Column{Name: "Discount", Min: 10, Share: 2, Drop: 2}, Sort: "discount_text", Cell: func(p *api.Perk) string { return screen.Optional(p.DiscountText) }},
+		{Column: widget.Column{Name: "Merchant", Min: 14, Share: 3, Drop: 3}, Sort: "merchant_name", Cell: func(p *api.Perk) string { return screen.Optional(p.MerchantName) }},
+		{Column: widget.Column{Name: "City", Min: 10, Share: 1, Drop: 4}, Sort: "city", Cell: func(p *api.Perk) string { return display.Line(p.City) }},
+		{Column: widget.Column{Name: "Category", Min: 10, Share: 1, Drop: 5}, Sort: "category", Cell: func(p *api.Perk) string { return screen.Optional(p.Category) }},
+		{Column: widget.Column{Name: "Valid", Min: 13, Share: 1, Drop: 1}, Sort: "valid_to", Cell: func(p *api.Perk) string {
+			if screen.PhaseOf(p, s.shell.Now()) == screen.NotStarted {
+				return display.In(*p.ValidFrom, s.shell.Now()) // a date is cut in a narrow column
+			}
+			return screen.Valid(p, s.shell.Now())
+		}},
+		{Column: widget.Column{Name: "Id", Min: 10, Share: 1, Drop: 6}, Cell: func(p *api.Perk) string { return display.Line(p.ID) }},
 	}
 }
 
@@ -249,18 +249,13 @@ func (s *Screen) fitTable(width, height int) {
 	if titleMin != s.titleMin {
 		cursor := s.table.Cursor()
 		s.titleMin = titleMin
-		s.table = widget.NewTable(s.shell.Theme, columns(titleMin)...)
+		s.table = widget.NewTable(s.shell.Theme, s.columns(titleMin).Drawn()...)
 		s.table.SetRows(s.rows)
 		s.table.SetCursor(cursor)
 	}
 	order := s.list.Value.query.effective()
-	s.table.Sort(sortedColumn(order.Field), order.Desc)
+	s.table.Sort(s.columns(titleMin).Sorted(order.Field), order.Desc)
 	s.table.Resize(width, height)
-}
-
-// sortedColumn is the column that shows what the list is sorted by; -1 if none does.
-func sortedColumn(field string) int {
-	return slices.Index([]string{"title", "discount_text", "merchant_name", "city", "category", "valid_to"}, field)
 }
 
 // buildRows puts what was loaded into words. It is done when that changes, not for each frame.
@@ -268,52 +263,13 @@ func (s *Screen) buildRows() {
 	now := s.shell.Now()
 	s.shown = s.list.Value.page.Data
 	s.rows = make([]widget.Row, len(s.shown))
+	columns := s.columns(s.titleMin)
 	for i := range s.shown {
-		s.rows[i] = row(&s.shown[i], now, s.marks.Has(s.shown[i].ID))
+		p := &s.shown[i]
+		s.rows[i] = widget.Row{Cells: columns.Cells(p), Marked: s.marks.Has(p.ID), Muted: screen.PhaseOf(p, now) == screen.Ended}
 	}
 	s.rowsFrom = now
 	s.table.SetRows(s.rows)
-}
-
-// refreshRows keeps the words true while time passes.
-func (s *Screen) refreshRows() {
-	if s.shell.Now().Sub(s.rowsFrom) >= time.Minute {
-		s.buildRows()
-	}
-}
-
-func row(p *api.Perk, now time.Time, marked bool) widget.Row {
-	valid, over := validity(p, now)
-	if !over && p.ValidFrom != nil && p.ValidFrom.After(now) {
-		valid = display.In(*p.ValidFrom, now) // a date is cut in a narrow column
-	}
-	return widget.Row{
-		Cells: []string{
-			display.Line(p.Title), line(p.DiscountText), line(p.MerchantName), display.Line(p.City), line(p.Category), valid, display.Line(p.ID),
-		},
-		Marked: marked,
-		Muted:  over,
-	}
-}
-
-// validity says how long a perk can still be redeemed, and whether that is over.
-func validity(p *api.Perk, now time.Time) (text string, over bool) {
-	switch {
-	case p.ValidTo != nil && !p.ValidTo.After(now):
-		return display.Until(*p.ValidTo, now), true
-	case p.ValidFrom != nil && p.ValidFrom.After(now):
-		return "from " + display.Day(*p.ValidFrom, now), false
-	case p.ValidTo == nil:
-		return "no end", false
-	}
-	return display.Until(*p.ValidTo, now), false
-}
-
-func line(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return display.Line(*text)
 }
 
 // current is the perk under the cursor, if there is one.

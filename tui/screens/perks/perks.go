@@ -66,11 +66,11 @@ func New(shell *screen.Shell) *Screen {
 		list:       screen.NewLoader[batch](shell),
 		ahead:      screen.NewLoader[batch](shell),
 		known:      map[int64]kept{},
-		table:      widget.NewTable(shell.Theme, columns(goodTitle)...),
 		categories: screen.NewLoader[[]api.Category](shell),
 		preview:    true,
 		titleMin:   goodTitle,
 	}
+	s.table = widget.NewTable(shell.Theme, s.columns(goodTitle).Drawn()...)
 	s.form = s.newForm()
 	return s
 }
@@ -165,11 +165,15 @@ func (s *Screen) noRows() (title, advice string, mood widget.Mood, none bool) {
 		problem, advice := s.failure("The perks could not be loaded.")
 		return problem, advice, widget.Failure, true
 	case !s.list.Has:
-		return "Nothing was loaded.", s.keyOf(actions.Refresh) + " loads the list.", widget.Empty, true
+		return "Nothing was loaded.", s.shell.Key(actions.Refresh) + " loads the list.", widget.Empty, true
 	case s.want.isFiltered():
 		advice := s.clearedBy()
 		if id := s.typedID(); id != "" {
-			advice = fmt.Sprintf("%s opens the perk with the id %q. ", s.openKey(), id) + advice
+			key := s.shell.Key(actions.Open)
+			if s.typing {
+				key = actions.Spell("enter") // in the filter, the one that leads to the list
+			}
+			advice = fmt.Sprintf("%s opens the perk with the id %q. ", key, id) + advice
 		}
 		return "No perk fits the filter: " + s.want.filter() + ".", advice, widget.Empty, true
 	}
@@ -184,24 +188,16 @@ func (s *Screen) typedID() string {
 	return s.want.asID()
 }
 
-// openKey is the key that opens the perk: in the filter, the one that leads to the list.
-func (s *Screen) openKey() string {
-	if s.typing {
-		return actions.Spell("enter")
-	}
-	return s.keyOf(actions.Open)
-}
-
 // failure says what went wrong with the last load, after a few words on what that was, and what to do.
 func (s *Screen) failure(what string) (problem, advice string) {
 	var missing *screen.NotLoggedIn
 	if errors.As(s.list.Err, &missing) {
-		return display.Line(missing.Message), s.keyOf(actions.Login) + " logs in."
+		return display.Line(missing.Message), s.shell.Key(actions.Login) + " logs in."
 	}
 	if fields := s.refused(); len(fields) > 0 {
-		return "The service refuses the filter: " + s.refusal(fields) + ".", s.filterKey() + " changes it, " + s.clearedBy()
+		return "The service refuses the filter: " + s.refusal(fields) + ".", s.shell.Key(actions.Filter) + " changes it, " + s.clearedBy()
 	}
-	return what + " " + screen.Sentence("", s.list.Err), s.keyOf(actions.Refresh) + " tries again."
+	return what + " " + screen.Sentence("", s.list.Err), s.shell.Key(actions.Refresh) + " tries again."
 }
 
 // refused is what the service said of the fields of the last query, by their names in the form.
@@ -318,7 +314,7 @@ func (s *Screen) Linear() string {
 func (s *Screen) linearRow(i int) string {
 	var line strings.Builder
 	fmt.Fprintf(&line, "%d. %s.", i+1, s.rows[i].Cells[0])
-	for c, column := range columns(goodTitle) {
+	for c, column := range s.columns(goodTitle) {
 		if cell := s.rows[i].Cells[c]; c > 0 && cell != "" {
 			fmt.Fprintf(&line, " %s: %s.", column.Name, cell)
 		}
@@ -341,9 +337,6 @@ func (s *Screen) Choose(row int) bool {
 	return true
 }
 
-// wheelRows is how many rows one notch of the wheel moves.
-const wheelRows = 3
-
 // point takes the mouse: the wheel moves the cursor, or scrolls the preview where it points at that. A click puts the cursor on a
 // row, and opens the row that has it already.
 func (s *Screen) point(msg tea.MouseMsg) tea.Cmd {
@@ -353,35 +346,22 @@ func (s *Screen) point(msg tea.MouseMsg) tea.Cmd {
 	atPreview := s.showsPreview() && msg.X >= s.tableWidth
 	switch {
 	case msg.Button == tea.MouseButtonLeft:
-		return s.click(msg.X, msg.Y)
+		row, ok := s.table.RowAt(msg.Y - s.tableTop)
+		if !ok || msg.X >= s.tableWidth {
+			return nil
+		}
+		if row == s.table.Cursor() && !s.typing {
+			return s.open()
+		}
+		s.table.SetCursor(row)
 	case atPreview && msg.Button == tea.MouseButtonWheelUp:
 		s.scrollPreview(-1)
 	case atPreview && msg.Button == tea.MouseButtonWheelDown:
 		s.scrollPreview(1)
 	case msg.Button == tea.MouseButtonWheelUp:
-		return s.roll(actions.Up)
+		return screen.Roll(s.move, actions.Up)
 	case msg.Button == tea.MouseButtonWheelDown:
-		return s.roll(actions.Down)
+		return screen.Roll(s.move, actions.Down)
 	}
-	return nil
-}
-
-func (s *Screen) roll(id actions.ID) tea.Cmd {
-	var cmds []tea.Cmd
-	for range wheelRows {
-		cmds = append(cmds, s.move(id))
-	}
-	return tea.Batch(cmds...)
-}
-
-func (s *Screen) click(x, y int) tea.Cmd {
-	row, ok := s.table.RowAt(y - s.tableTop)
-	if !ok || x >= s.tableWidth {
-		return nil
-	}
-	if row == s.table.Cursor() && !s.typing {
-		return s.open()
-	}
-	s.table.SetCursor(row)
 	return nil
 }

@@ -2,10 +2,12 @@ package perks
 
 import (
 	"strings"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
 
@@ -24,7 +26,9 @@ func (s *Screen) arrange() (top, bottom []string) {
 	s.tableTop = len(top)
 	s.tableWidth = s.width
 	if s.showsPreview() {
-		s.tableWidth = s.widthBeside()
+		// three fifths, and more where the cells of the list would be cut
+		room := s.width - display.Width(edge)
+		s.tableWidth = max(s.width*3/5, min(usualWidth, room-leastPreview), min(s.table.Natural(), room-goodPreview))
 	}
 	s.fitTable(s.tableWidth, max(0, s.height-len(top)-len(bottom)))
 	return top, bottom
@@ -39,18 +43,12 @@ const (
 // edge stands between the list and the preview.
 const edge = " │ "
 
-// widthBeside is the width of the list beside the preview: three fifths, and more where its cells would be cut.
-func (s *Screen) widthBeside() int {
-	room := s.width - display.Width(edge)
-	return max(s.width*3/5, min(usualWidth, room-leastPreview), min(s.table.Natural(), room-goodPreview))
-}
-
 func (s *Screen) showsPreview() bool { return s.preview && s.width >= previewFrom && len(s.shown) > 0 }
 
 // View draws the filter or what it is, the list, and where one is in it. Each part fits by itself.
 func (s *Screen) View() string {
-	if s.list.Has {
-		s.refreshRows()
+	if s.list.Has && s.shell.Now().Sub(s.rowsFrom) >= time.Minute {
+		s.buildRows() // they hold how many days are left
 	}
 	top, bottom := s.arrange()
 	height := s.height - len(top) - len(bottom)
@@ -101,14 +99,7 @@ func (s *Screen) topLines() []string {
 func (s *Screen) bottomLines() []string {
 	var lines []string
 	if problem := s.problem(); problem != "" && len(s.shown) > 0 {
-		lines = display.Wrap("! "+problem, s.width)
-		if most := max(1, min(3, (s.height-4)/2)); len(lines) > most {
-			lines = lines[:most]
-			lines[most-1] = display.Cut(lines[most-1]+" …", s.width)
-		}
-		for i := range lines {
-			lines[i] = s.shell.Theme.Bad.Render(lines[i])
-		}
+		lines = widget.Capped(s.shell.Theme.Bad, "! "+problem, s.width, max(1, min(3, (s.height-4)/2)))
 	}
 	if s.height < heightForPosition {
 		return nil
@@ -144,7 +135,12 @@ func (s *Screen) formLines() []string {
 		}
 	}
 	least := 1 + len(s.problemLines(s.form.Focus()))
-	return window(lines, focus, max(1, min(least, s.height-2), s.height-leastRows-2))
+	height := max(1, min(least, s.height-2), s.height-leastRows-2)
+	if len(lines) <= height {
+		return lines
+	}
+	from := max(0, min(focus, len(lines)-height))
+	return lines[from : from+height]
 }
 
 // fieldsLine draws fields beside each other.
@@ -184,32 +180,23 @@ func (s *Screen) problemLines(name string) []string {
 	return lines
 }
 
-// window is so many of the lines, one of them among them with what follows it.
-func window(lines []string, one, height int) []string {
-	if len(lines) <= height {
-		return lines
-	}
-	from := max(0, min(one, len(lines)-height))
-	return lines[from : from+height]
-}
-
 // previewFrom is the width from which on there is room for the preview beside the list.
 const previewFrom = 100
 
 // facts is the main facts of a perk in the order in which they matter, by what they are called; the title is called nothing.
 func (s *Screen) facts(p *api.Perk) [][2]string {
 	now := s.shell.Now()
-	valid, _ := validity(p, now)
+	valid := screen.Valid(p, now)
 	if p.ValidTo != nil {
 		valid += ", until " + display.Instant(*p.ValidTo, now)
 	}
 	facts := [][2]string{
 		{"", display.Line(p.Title)},
-		{"Discount", line(p.DiscountText)},
+		{"Discount", screen.Optional(p.DiscountText)},
 		{"Valid", valid},
-		{"Merchant", line(p.MerchantName)},
+		{"Merchant", screen.Optional(p.MerchantName)},
 		{"City", display.Line(p.City)},
-		{"Category", line(p.Category)},
+		{"Category", screen.Optional(p.Category)},
 		{"Id", display.Line(p.ID)},
 		{"About", display.Text(p.Description)},
 	}
@@ -236,23 +223,22 @@ func (s *Screen) previewLines(width, height int) []string {
 	}
 	room := height - 1
 	s.previewTop = min(s.previewTop, len(lines)-room)
-	below := len(lines) > s.previewTop+room
-	if s.previewTop == 0 {
-		lines = s.foldedFacts(facts, width, room)
-	} else {
+	mark := "↑ " + s.shell.Key(actions.PreviewUp) + " back"
+	if len(lines) > s.previewTop+room {
+		mark = "↓ " + s.shell.Key(actions.PreviewDown) + " more  " + mark
+	}
+	if s.previewTop > 0 {
 		lines = lines[s.previewTop : s.previewTop+room]
+	} else { // the facts shortened, with the terms always among them
+		mark = "↓ " + s.shell.Key(actions.PreviewDown) + " more"
+		var terms []string
+		if last := len(facts) - 1; facts[last][0] == "Terms" {
+			terms = s.cutFacts(facts[last:], width, room/3)
+			facts = facts[:last]
+		}
+		lines = append(s.cutFacts(facts, width, room-len(terms)), terms...)
 	}
-	return append(lines, s.shell.Theme.Accent.Render(display.Cut(s.previewMark(below), width)))
-}
-
-// foldedFacts draws the facts shortened to a height. The terms are always among them, below the rest.
-func (s *Screen) foldedFacts(facts [][2]string, width, height int) []string {
-	var terms []string
-	if last := len(facts) - 1; facts[last][0] == "Terms" {
-		terms = s.cutFacts(facts[last:], width, height/3)
-		facts = facts[:last]
-	}
-	return append(s.cutFacts(facts, width, height-len(terms)), terms...)
+	return append(lines, s.shell.Theme.Accent.Render(display.Cut(mark, width)))
 }
 
 // cutFacts draws as many lines of facts as fit. If some do not, the last line is an ellipsis.
@@ -266,18 +252,6 @@ func (s *Screen) cutFacts(facts [][2]string, width, height int) []string {
 	return lines
 }
 
-// previewMark says that there is more, and how to get there.
-func (s *Screen) previewMark(below bool) string {
-	down, up := "↓ "+s.keyOf(actions.PreviewDown)+" more", "↑ "+s.keyOf(actions.PreviewUp)+" back"
-	switch {
-	case s.previewTop == 0:
-		return down
-	case below:
-		return down + "  " + up
-	}
-	return up
-}
-
 // scrollPreview moves the preview. The steps are small, so that no line is skipped for which the terms left no room.
 func (s *Screen) scrollPreview(by int) {
 	s.previewTop = max(0, s.previewTop+by*max(1, s.height/4))
@@ -289,7 +263,7 @@ func (s *Screen) whyNoPreview() string {
 	case s.width < previewFrom:
 		return needsWindow
 	case !s.preview:
-		return s.keyOf(actions.Preview) + " shows the preview."
+		return s.shell.Key(actions.Preview) + " shows the preview."
 	case len(s.shown) == 0:
 		return noPerk
 	}
@@ -308,16 +282,12 @@ func (s *Screen) factLines(facts [][2]string, width, height int) []string {
 		value = start(value, width*(height-len(lines)))
 		switch {
 		case name == "":
-			for _, line := range display.Wrap(value, width) {
-				lines = append(lines, look.Strong.Render(line))
-			}
+			lines = append(lines, widget.Wrapped(look.Strong, value, width)...)
 		case len(name)+2+display.Width(value) <= width && !strings.Contains(value, "\n"):
 			lines = append(lines, look.Heading.Render(name+":")+" "+look.Text.Render(value))
 		default:
 			lines = append(lines, look.Heading.Render(name+":"))
-			for _, line := range display.Wrap(value, width) {
-				lines = append(lines, look.Text.Render(line))
-			}
+			lines = append(lines, widget.Wrapped(look.Text, value, width)...)
 		}
 	}
 	return lines[:min(len(lines), max(0, height))]

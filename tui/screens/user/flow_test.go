@@ -38,7 +38,7 @@ func TestBothTabsHaveTheirCountsBeforeAndAfterARedeem(t *testing.T) {
 	d.Press("enter")
 	d.See("approved: the user has the perk", "shop")
 	d.Press("y")
-	d.See("is on the clipboard")
+	d.See("Copied the id")
 	d.Press("esc", "tab")
 	d.See("[Available 2]")
 }

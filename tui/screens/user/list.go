@@ -20,15 +20,16 @@ const perPage = 50
 
 // list is one tab: a page of the service, and the cursor in it.
 type list[T any] struct {
-	loader *screen.Loader[api.Page[T]]
-	table  *widget.Table
-	name   string // of the tab
-	one    string // what a row is called
-	many   string
-	id     func(T) string
-	row    func(T) widget.Row
-	line   func(T) string // what a row says to those who listen
-	fetch  func(page int64) screen.Fetch[api.Page[T]]
+	loader        *screen.Loader[api.Page[T]]
+	table         *widget.Table
+	name          string // of the tab
+	one           string // what a row is called
+	many          string
+	id            func(T) string
+	columns       screen.Columns[T]
+	marked, muted func(T) bool
+	line          func(T) string // what a row says to those who listen
+	fetch         func(page int64) screen.Fetch[api.Page[T]]
 
 	now     func() time.Time
 	asked   int64     // the page that was asked for last
@@ -67,15 +68,15 @@ func (l *list[T]) forget() {
 }
 
 // take takes the end of a load. A page behind the end, which there is when rows have gone since, leads to the last one.
-func (l *list[T]) take(msg tea.Msg) (cmd tea.Cmd, changed bool) {
+func (l *list[T]) take(msg tea.Msg) tea.Cmd {
 	chosen, had := l.chosen()
-	cmd, changed = l.loader.Take(msg)
+	cmd, changed := l.loader.Take(msg)
 	if !changed || l.loader.Err != nil {
-		return cmd, changed
+		return cmd
 	}
 	meta := l.loader.Value.Meta
 	if len(l.loader.Value.Data) == 0 && meta.TotalPages > 0 && l.asked > meta.TotalPages {
-		return l.load(meta.TotalPages, onLast), true
+		return l.load(meta.TotalPages, onLast)
 	}
 	l.setRows()
 	switch {
@@ -84,24 +85,20 @@ func (l *list[T]) take(msg tea.Msg) (cmd tea.Cmd, changed bool) {
 	case l.landing == onLast:
 		l.table.SetCursor(l.table.Len() - 1)
 	case had:
-		l.choose(l.id(chosen))
-	}
-	l.landing = stay
-	return cmd, true
-}
-
-func (l *list[T]) choose(id string) {
-	for i, item := range l.loader.Value.Data {
-		if l.id(item) == id {
-			l.table.SetCursor(i)
+		for i, item := range l.loader.Value.Data {
+			if l.id(item) == l.id(chosen) {
+				l.table.SetCursor(i)
+			}
 		}
 	}
+	l.landing = stay
+	return cmd
 }
 
 func (l *list[T]) setRows() {
 	rows := make([]widget.Row, len(l.loader.Value.Data))
 	for i, item := range l.loader.Value.Data {
-		rows[i] = l.row(item)
+		rows[i] = widget.Row{Cells: l.columns.Cells(item), Marked: l.marked(item), Muted: l.muted(item)}
 	}
 	l.table.SetRows(rows)
 }
@@ -226,65 +223,34 @@ func (l *list[T]) state() state {
 
 func (l *list[T]) rows() *widget.Table { return l.table }
 
-func perkColumns() []widget.Column {
-	return []widget.Column{
-		{Name: "Title", Min: 13, Share: 4},
-		{Name: "Discount", Min: 10, Share: 1, Drop: 2},
-		{Name: "Merchant", Min: 10, Share: 2, Drop: 3},
-		{Name: "City", Min: 8, Share: 1, Drop: 4},
-		{Name: "Valid", Min: 13, Drop: 1},
+func (s *Screen) perkColumns() screen.Columns[api.Perk] {
+	return screen.Columns[api.Perk]{
+		{Column: widget.Column{Name: "Title", Min: 13, Share: 4}, Sort: "title", Cell: func(p api.Perk) string { return display.Line(p.Title) }},
+		{Column: widget.Column{Name: "Discount", Min: 10, Share: 1, Drop: 2}, Sort: "discount_text", Cell: func(p api.Perk) string { return screen.Optional(p.DiscountText) }},
+		{Column: widget.Column{Name: "Merchant", Min: 10, Share: 2, Drop: 3}, Sort: "merchant_name", Cell: func(p api.Perk) string { return screen.Optional(p.MerchantName) }},
+		{Column: widget.Column{Name: "City", Min: 8, Share: 1, Drop: 4}, Sort: "city", Cell: func(p api.Perk) string { return display.Line(p.City) }},
+		{Column: widget.Column{Name: "Valid", Min: 13, Drop: 1}, Sort: "valid_to", Cell: func(p api.Perk) string { return screen.Valid(&p, s.shell.Now()) }},
 	}
 }
 
-// sortedColumn is the column that shows what the perks are sorted by; -1 if none does.
-func sortedColumn(field string) int {
-	return slices.Index([]string{"title", "discount_text", "merchant_name", "city", "valid_to"}, field)
-}
-
-func (s *Screen) perkRow(p api.Perk) widget.Row {
-	return widget.Row{
-		Cells:  []string{display.Line(p.Title), text(p.DiscountText), text(p.MerchantName), display.Line(p.City), s.left(p)},
-		Marked: s.marked.Has(p.ID),
+func (s *Screen) redemptionColumns() screen.Columns[api.Redemption] {
+	return screen.Columns[api.Redemption]{
+		{Column: widget.Column{Name: "When", Min: 10, Share: 1}, Cell: s.when},
+		{Column: widget.Column{Name: "Title", Min: 13, Share: 4, Drop: 1}, Cell: s.title},
+		{Column: widget.Column{Name: "Perk", Min: 7, Share: 2}, Cell: func(r api.Redemption) string { return display.Line(r.PerkID) }},
+		{Column: widget.Column{Name: "Status", Min: 8}, Cell: func(r api.Redemption) string { return display.Line(string(r.Status)) }},
+		{Column: widget.Column{Name: "Id", Min: 8, Share: 2, Drop: 2}, Cell: func(r api.Redemption) string { return display.Line(r.ID) }},
+		{Column: widget.Column{Name: "Metadata", Min: 12, Share: 3, Drop: 3}, Cell: func(r api.Redemption) string { return inShort(r.Metadata) }},
 	}
 }
 
 func (s *Screen) perkLine(p api.Perk) string {
-	parts := []string{display.Line(p.Title)}
-	for _, part := range []string{text(p.DiscountText), text(p.MerchantName), display.Line(p.City), s.left(p)} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	line := strings.Join(parts, ", ") + "."
+	cells := s.available.columns.Cells(p)
+	line := strings.Join(slices.DeleteFunc(cells, func(cell string) bool { return cell == "" }), ", ") + "."
 	if s.marked.Has(p.ID) {
 		line += " Marked."
 	}
 	return line
-}
-
-func (s *Screen) left(p api.Perk) string {
-	if p.ValidTo == nil {
-		return "no end"
-	}
-	return display.Until(*p.ValidTo, s.shell.Now())
-}
-
-func redemptionColumns() []widget.Column {
-	return []widget.Column{
-		{Name: "When", Min: 10, Share: 1},
-		{Name: "Title", Min: 13, Share: 4, Drop: 1},
-		{Name: "Perk", Min: 7, Share: 2},
-		{Name: "Status", Min: 8},
-		{Name: "Id", Min: 8, Share: 2, Drop: 2},
-		{Name: "Metadata", Min: 12, Share: 3, Drop: 3},
-	}
-}
-
-func (s *Screen) redemptionRow(r api.Redemption) widget.Row {
-	return widget.Row{
-		Cells: []string{s.when(r), s.title(r), display.Line(r.PerkID), display.Line(string(r.Status)), display.Line(r.ID), inShort(r.Metadata)},
-		Muted: r.Status == api.StatusRejected,
-	}
 }
 
 func (s *Screen) redemptionLine(r api.Redemption) string {
@@ -307,13 +273,6 @@ func (s *Screen) when(r api.Redemption) string {
 		return "not known"
 	}
 	return display.Age(s.shell.Now().Sub(r.RedeemedAt))
-}
-
-func text(value *string) string {
-	if value == nil {
-		return ""
-	}
-	return display.Line(*value)
 }
 
 // kind is what users are called among what is remembered.
@@ -380,13 +339,4 @@ func (s *Screen) leave() tea.Cmd {
 		return nil
 	}
 	return s.shell.Post(screen.Back{From: s})
-}
-
-func (s *Screen) turnToUser(c chosen) tea.Cmd {
-	if c.asker != s {
-		return nil
-	}
-	s.id = c.id
-	s.at = atAvailable
-	return s.startAnew()
 }

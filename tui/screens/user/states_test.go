@@ -259,7 +259,7 @@ func TestTheCursorStaysOnItsPerkWhenTheListChanges(t *testing.T) {
 	d.Press("R")
 	d.See("1 to 4 of 4 perks")
 	d.Press("y")
-	d.See("The id ramen is on the clipboard.")
+	d.See("Copied the id ramen.")
 }
 
 func click(d *tuitest.Driver, x, y int) {
@@ -271,10 +271,10 @@ func TestTheMouseScrollsAndChooses(t *testing.T) {
 	d.See("1 to 5 of 5")
 	d.Send(tea.MouseMsg{X: 3, Y: 9, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress})
 	d.Press("y")
-	d.See("The id tea is on the clipboard.")
+	d.See("Copied the id tea.")
 	click(d, 10, 5)
 	d.Press("y")
-	d.See("The id ramen is on the clipboard.")
+	d.See("Copied the id ramen.")
 	click(d, 20, 1)
 	d.See("[Redeemed 3]")
 	click(d, 10, 3)

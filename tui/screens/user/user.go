@@ -5,7 +5,6 @@ package user
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -43,14 +42,20 @@ const (
 
 // New makes the screen. Without an id it asks for one.
 func New(shell *screen.Shell, route screen.ToUser) *Screen {
-	s := &Screen{shell: shell, id: route.ID, titles: newTitles(shell), order: screen.DefaultOrder()}
+	s := &Screen{shell: shell, id: route.ID, titles: &titles{known: map[string]string{}}, order: screen.DefaultOrder()}
+	for i := range s.titles.readers {
+		s.titles.readers[i] = screen.NewLoader[api.Perk](shell)
+	}
 	if route.Redeemed {
 		s.at = atRedeemed
 	}
+	perks, redemptions := s.perkColumns(), s.redemptionColumns()
 	s.available = &list[api.Perk]{
-		loader: screen.NewLoader[api.Page[api.Perk]](shell), table: widget.NewTable(shell.Theme, perkColumns()...),
-		now: shell.Now, name: "Available", one: "perk", many: "perks",
-		id: func(p api.Perk) string { return p.ID }, row: s.perkRow, line: s.perkLine,
+		loader: screen.NewLoader[api.Page[api.Perk]](shell), table: widget.NewTable(shell.Theme, perks.Drawn()...), columns: perks,
+		now: shell.Now, name: "Available", one: "perk", many: "perks", line: s.perkLine,
+		id:     func(p api.Perk) string { return p.ID },
+		marked: func(p api.Perk) bool { return s.marked.Has(p.ID) },
+		muted:  func(api.Perk) bool { return false },
 		fetch: func(page int64) screen.Fetch[api.Page[api.Perk]] {
 			sort := api.FormatSort([]api.SortKey{s.order})
 			id, options := s.id, client.PerkListOptions{ListOptions: client.ListOptions{Page: page, PerPage: perPage, Sort: sort}}
@@ -60,9 +65,11 @@ func New(shell *screen.Shell, route screen.ToUser) *Screen {
 		},
 	}
 	s.redeemed = &list[api.Redemption]{
-		loader: screen.NewLoader[api.Page[api.Redemption]](shell), table: widget.NewTable(shell.Theme, redemptionColumns()...),
-		now: shell.Now, name: "Redeemed", one: "redemption", many: "redemptions",
-		id: func(r api.Redemption) string { return r.ID }, row: s.redemptionRow, line: s.redemptionLine,
+		loader: screen.NewLoader[api.Page[api.Redemption]](shell), table: widget.NewTable(shell.Theme, redemptions.Drawn()...), columns: redemptions,
+		now: shell.Now, name: "Redeemed", one: "redemption", many: "redemptions", line: s.redemptionLine,
+		id:     func(r api.Redemption) string { return r.ID },
+		marked: func(api.Redemption) bool { return false },
+		muted:  func(r api.Redemption) bool { return r.Status == api.StatusRejected },
 		fetch: func(page int64) screen.Fetch[api.Page[api.Redemption]] {
 			id, options := s.id, client.ListOptions{Page: page, PerPage: perPage}
 			return func(ctx context.Context, c *client.Client) (api.Page[api.Redemption], error) {
@@ -94,17 +101,16 @@ func (s *Screen) Init() tea.Cmd {
 
 // Update takes the ends of loads, what was asked for, and the mouse.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
-	defer s.arrange()
-	cmd := s.update(msg)
-	return tea.Batch(cmd, s.readTitles())
+	return s.settled(s.update(msg))
 }
 
-// readTitles reads what the perks of the page of redemptions are called, while that is shown.
-func (s *Screen) readTitles() tea.Cmd {
-	if s.at != atRedeemed {
-		return nil
+// settled lays out what has changed. While the redemptions are shown it reads what their perks are called.
+func (s *Screen) settled(cmd tea.Cmd) tea.Cmd {
+	if s.at == atRedeemed {
+		cmd = tea.Batch(cmd, s.titles.read(s.redeemed.loader.Value.Data))
 	}
-	return s.titles.read(s.redeemed.loader.Value.Data)
+	s.arrange()
+	return cmd
 }
 
 func (s *Screen) update(msg tea.Msg) tea.Cmd {
@@ -112,7 +118,11 @@ func (s *Screen) update(msg tea.Msg) tea.Cmd {
 	case recent:
 		return s.askAmong(msg)
 	case chosen:
-		return s.turnToUser(msg)
+		if msg.asker != s {
+			return nil
+		}
+		s.id, s.at = msg.id, atAvailable
+		return s.startAnew()
 	case screen.Redeemed:
 		if msg.UserID == s.id {
 			s.marked = s.marked.Without(msg.PerkID)
@@ -121,46 +131,33 @@ func (s *Screen) update(msg tea.Msg) tea.Cmd {
 	case screen.Revealed:
 		return s.eachTab(tab.again)
 	case screen.Reconnected:
+		s.titles.retry(msg.Other)
 		if msg.Other {
-			s.titles.forget()
 			return s.startAnew()
 		}
-		s.titles.retry()
 		return s.eachTab(tab.again)
 	case tea.MouseMsg:
 		return s.mouse(msg)
 	}
 	s.titles.take(msg)
-	cmd := s.eachTab(func(t tab) tea.Cmd {
-		next, _ := t.take(msg)
-		return next
-	})
-	return tea.Batch(cmd, s.remember())
+	cmd := s.eachTab(func(t tab) tea.Cmd { return t.take(msg) })
+	if s.remembered || !s.available.loader.Has && !s.redeemed.loader.Has {
+		return cmd
+	}
+	s.remembered = true // only now it is known that there is such a user
+	return tea.Batch(cmd, s.shell.Remember(s.shell.Account.Profile, kind, s.id))
 }
 
 // startAnew forgets what was loaded of a user, and loads.
 func (s *Screen) startAnew() tea.Cmd {
-	s.eachTab(func(t tab) tea.Cmd { t.forget(); return nil })
+	for _, t := range s.tabs() {
+		t.forget()
+	}
 	s.marked, s.detail, s.remembered = nil, nil, false
 	if s.id == "" {
 		return nil
 	}
 	return s.eachTab(tab.start)
-}
-
-// remember puts the user first among the recent ones, once it is known that there is such a user.
-func (s *Screen) remember() tea.Cmd {
-	if s.remembered || !s.available.loader.Has && !s.redeemed.loader.Has {
-		return nil
-	}
-	s.remembered = true
-	memory, profile, id := s.shell.Memory, s.shell.Account.Profile, s.id
-	return func() tea.Msg {
-		if err := memory.Remember(profile, kind, id); err != nil {
-			return screen.Toast{Kind: screen.Warning, Text: screen.Sentence("This user will not be among the recent ones: ", err)}
-		}
-		return nil
-	}
 }
 
 // Close gives up what is being loaded.
@@ -170,11 +167,8 @@ func (s *Screen) Close() {
 	s.titles.cancel()
 }
 
-// Form returns nil: nothing is typed here.
 func (s *Screen) Form() *widget.Form { return nil }
-
-// Unsaved returns "": nothing here can be lost.
-func (s *Screen) Unsaved() string { return "" }
+func (s *Screen) Unsaved() string    { return "" }
 
 // Offers depends on the tab: perks are redeemed, redemptions are looked at.
 func (s *Screen) Offers() []actions.Offer {
@@ -186,8 +180,13 @@ func (s *Screen) Offers() []actions.Offer {
 	}
 	other := [...]string{atAvailable: "redeemed", atRedeemed: "available"}[s.at]
 	row, rest := s.rowOffers()
-	tab, user := actions.If(actions.NextTab, "").As(other), actions.If(actions.ForUser, "").As("other user")
-	return slices.Concat(row, []actions.Offer{tab}, s.tab().pageOffers(), rest, []actions.Offer{user}, s.sortOffers(), widget.Moves())
+	_, ok := s.available.chosen()
+	noSort := unless(ok, "There are no perks to sort.")
+	if s.at == atRedeemed {
+		noSort = "Redemptions are always shown newest first."
+	}
+	rest = append(rest, actions.If(actions.ForUser, "").As("other user"), actions.If(actions.Sort, noSort), actions.If(actions.SortReverse, noSort))
+	return slices.Concat(row, []actions.Offer{actions.If(actions.NextTab, "").As(other)}, s.tab().pageOffers(), rest, widget.Moves())
 }
 
 // rowOffers is what can be done with a row: what comes before the pages in the footer, and what after them.
@@ -199,23 +198,9 @@ func (s *Screen) rowOffers() (row, rest []actions.Offer) {
 	}
 	_, ok := s.available.chosen()
 	why := unless(ok, "There is no perk under the cursor.")
-	row = []actions.Offer{
-		s.marked.Offer(why), actions.If(actions.Open, why),
-		actions.If(actions.Mark, why),
-	}
-	return row, []actions.Offer{
-		actions.If(actions.CopyID, why),
-		actions.If(actions.ClearMarks, unless(len(s.marked) > 0, "Nothing is marked.")),
-	}
-}
-
-func (s *Screen) sortOffers() []actions.Offer {
-	_, ok := s.available.chosen()
-	why := unless(ok, "There are no perks to sort.")
-	if s.at == atRedeemed {
-		why = "Redemptions are always shown newest first."
-	}
-	return []actions.Offer{actions.If(actions.Sort, why), actions.If(actions.SortReverse, why)}
+	noMarks := unless(len(s.marked) > 0, "Nothing is marked.")
+	return []actions.Offer{s.marked.Offer(why), actions.If(actions.Open, why), actions.If(actions.Mark, why)},
+		[]actions.Offer{actions.If(actions.CopyID, why), actions.If(actions.ClearMarks, noMarks)}
 }
 
 func unless(ok bool, why string) string {
@@ -226,11 +211,7 @@ func unless(ok bool, why string) string {
 }
 
 // Do carries out an action.
-func (s *Screen) Do(id actions.ID) tea.Cmd {
-	defer s.arrange()
-	cmd := s.do(id)
-	return tea.Batch(cmd, s.readTitles())
-}
+func (s *Screen) Do(id actions.ID) tea.Cmd { return s.settled(s.do(id)) }
 
 func (s *Screen) do(id actions.ID) tea.Cmd {
 	if s.detail != nil {
@@ -276,7 +257,7 @@ func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
 	case actions.Open:
 		return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk, UserID: s.id})
 	case actions.CopyID:
-		return s.copy(perk.ID)
+		return s.shell.Copy(perk.ID, "")
 	case actions.Mark:
 		s.marked = s.marked.Toggled(perk)
 		s.available.table.Do(actions.Down)
@@ -301,7 +282,7 @@ func (s *Screen) doWithRedemption(id actions.ID) tea.Cmd {
 	case actions.OpenPerk:
 		return s.shell.Open(screen.ToPerk{ID: redemption.PerkID})
 	case actions.CopyID:
-		return s.copy(redemption.ID)
+		return s.shell.Copy(redemption.ID, "")
 	}
 	return nil
 }
@@ -313,7 +294,7 @@ func (s *Screen) doInDetail(id actions.ID) tea.Cmd {
 	case actions.OpenPerk:
 		return s.shell.Open(screen.ToPerk{ID: s.detail.redemption.PerkID})
 	case actions.CopyID:
-		return s.copy(s.detail.redemption.ID)
+		return s.shell.Copy(s.detail.redemption.ID, "")
 	default:
 		s.detail.scroll.Do(id)
 	}
@@ -329,25 +310,12 @@ func (s *Screen) Choose(row int) bool {
 	return true
 }
 
-func (s *Screen) copy(id string) tea.Cmd {
-	desktop := s.shell.Desktop
-	return func() tea.Msg {
-		if err := desktop.Copy(id); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id "+display.Line(id)+" was not copied: ", err)}
-		}
-		return screen.Toast{Kind: screen.Done, Text: fmt.Sprintf("The id %s is on the clipboard.", display.Line(id))}
-	}
-}
-
-// The rows that one step of the mouse's wheel moves.
-const wheelStep = 3
-
 func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 	switch {
 	case event.Button == tea.MouseButtonWheelDown:
-		return s.roll(actions.Down)
+		return screen.Roll(s.Do, actions.Down)
 	case event.Button == tea.MouseButtonWheelUp:
-		return s.roll(actions.Up)
+		return screen.Roll(s.Do, actions.Up)
 	case event.Button != tea.MouseButtonLeft || event.Action != tea.MouseActionPress || s.detail != nil || s.id == "":
 		return nil
 	}
@@ -367,12 +335,4 @@ func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 	}
 	rows.SetCursor(row)
 	return nil
-}
-
-func (s *Screen) roll(id actions.ID) tea.Cmd {
-	var cmds []tea.Cmd
-	for range wheelStep {
-		cmds = append(cmds, s.Do(id))
-	}
-	return tea.Batch(cmds...)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ func (s *Screen) arrange() {
 	l.body = l.tabs + l.complaint
 	l.room = max(1, s.height-l.body-l.foot)
 	s.layout = l
-	s.available.table.Sort(sortedColumn(s.order.Field), s.order.Desc)
+	s.available.table.Sort(s.available.columns.Sorted(s.order.Field), s.order.Desc)
 	for _, t := range s.tabs() {
 		t.setRows()
 		t.rows().Resize(s.width, l.room)
@@ -74,28 +75,18 @@ func (s *Screen) View() string {
 		parts = append(parts, widget.Tabs(look, s.width, s.labels(), s.at))
 	}
 	if l.complaint > 0 {
-		lines := display.Wrap("! "+s.complaint(), s.width)
-		if len(lines) > l.complaint {
-			lines = append(lines[:l.complaint-1], display.Cut(lines[l.complaint-1]+" …", s.width))
-		}
-		for _, line := range lines {
-			parts = append(parts, look.Bad.Render(line))
-		}
+		parts = append(parts, widget.Capped(look.Bad, "! "+s.complaint(), s.width, l.complaint)...)
 	}
-	parts = append(parts, s.body())
+	if n := s.notice(); n.title != "" {
+		parts = append(parts, widget.Notice(look, n.mood, n.title, n.advice, s.width, l.room))
+	} else {
+		s.tab().rows().SetTheme(look)
+		parts = append(parts, s.tab().rows().View())
+	}
 	if l.foot > 0 {
 		parts = append(parts, look.Muted.Render(display.Cut(s.foot(s.width >= widthForNouns), s.width)))
 	}
 	return display.Crop(strings.Join(parts, "\n"), s.width, s.height)
-}
-
-func (s *Screen) body() string {
-	look := s.shell.Theme
-	if n := s.notice(); n.title != "" {
-		return widget.Notice(look, n.mood, n.title, n.advice, s.width, s.layout.room)
-	}
-	s.tab().rows().SetTheme(look)
-	return s.tab().rows().View()
 }
 
 // Linear says the same in plain lines.
@@ -128,14 +119,6 @@ type titles struct {
 	stopped bool                 // a read failed, and the others would fail alike
 }
 
-func newTitles(shell *screen.Shell) *titles {
-	t := &titles{known: map[string]string{}}
-	for i := range t.readers {
-		t.readers[i] = screen.NewLoader[api.Perk](shell)
-	}
-	return t
-}
-
 // read reads the perks of these redemptions as far as there are free readers. Each perk is asked for once, whatever comes of it.
 func (t *titles) read(redemptions []api.Redemption) tea.Cmd {
 	var cmds []tea.Cmd
@@ -143,7 +126,7 @@ func (t *titles) read(redemptions []api.Redemption) tea.Cmd {
 		if _, asked := t.known[r.PerkID]; asked || t.stopped {
 			continue
 		}
-		free := t.free()
+		free := slices.IndexFunc(t.readers[:], func(reader *screen.Loader[api.Perk]) bool { return !reader.Busy() })
 		if free < 0 {
 			break
 		}
@@ -152,15 +135,6 @@ func (t *titles) read(redemptions []api.Redemption) tea.Cmd {
 		cmds = append(cmds, t.readers[free].Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) }))
 	}
 	return tea.Batch(cmds...)
-}
-
-func (t *titles) free() int {
-	for i, reader := range t.readers {
-		if !reader.Busy() {
-			return i
-		}
-	}
-	return -1
 }
 
 // take takes the end of a read. Only a perk that is missing says nothing of the others: after any other failure no more are read
@@ -179,18 +153,12 @@ func (t *titles) take(msg tea.Msg) {
 	}
 }
 
-// retry allows another read of the perks that could not be read.
-func (t *titles) retry() {
+// retry forgets the perks that could not be read, so that they are read again; with all every perk: at another service the same
+// ids mean others.
+func (t *titles) retry(all bool) {
 	t.cancel()
 	t.stopped = false
-	maps.DeleteFunc(t.known, func(_, title string) bool { return title == "" })
-}
-
-// forget drops all titles: at another service the same ids mean other perks.
-func (t *titles) forget() {
-	t.cancel()
-	t.stopped = false
-	clear(t.known)
+	maps.DeleteFunc(t.known, func(_, title string) bool { return all || title == "" })
 }
 
 func (t *titles) cancel() {
@@ -210,28 +178,28 @@ func (s *Screen) notice() notice {
 	state := s.tab().state()
 	switch {
 	case s.id == "":
-		return notice{widget.Empty, "No user is chosen.", "Press " + s.key(actions.ForUser) + " to choose one."}
+		return notice{widget.Empty, "No user is chosen.", "Press " + s.shell.Key(actions.ForUser) + " to choose one."}
 	case s.isUnknown():
-		return s.unknownUser()
+		title := "There is no live user " + display.Line(s.id) + "."
+		if s.shell.Account.Profile.Sandbox {
+			title = "There is no user " + display.Line(s.id) + " in the sandbox."
+		}
+		return notice{widget.Failure, title,
+			"Ids are exact, capitals count too. Check this one, and press " + s.shell.Key(actions.ForUser) + " to look for another."}
 	case !state.has && state.err != nil && !state.busy:
 		title, advice := s.sentences(state.err)
 		return notice{widget.Failure, title, advice}
-	case !state.has && s.at == atAvailable:
-		return s.loading("what "+display.Line(s.id)+" can redeem", state)
 	case !state.has:
-		return s.loading("what "+display.Line(s.id)+" has redeemed", state)
+		what := [...]string{atAvailable: " can redeem", atRedeemed: " has redeemed"}[s.at]
+		return notice{widget.Loading, widget.LoadingTitle("what "+display.Line(s.id)+what, s.shell.Now().Sub(state.since)), ""}
 	case state.rows > 0:
 		return notice{}
 	case s.at == atAvailable:
 		return notice{widget.Empty, display.Line(s.id) + " can redeem nothing now.",
-			"What there is has ended, is sold out, or was redeemed already. Press " + s.key(actions.NextTab) + " for what was redeemed."}
+			"What there is has ended, is sold out, or was redeemed already. Press " + s.shell.Key(actions.NextTab) + " for what was redeemed."}
 	}
 	return notice{widget.Empty, display.Line(s.id) + " has redeemed nothing yet.",
-		"Press " + s.key(actions.NextTab) + " for what can be redeemed."}
-}
-
-func (s *Screen) loading(what string, state state) notice {
-	return notice{widget.Loading, widget.LoadingTitle(what, s.shell.Now().Sub(state.since)), ""}
+		"Press " + s.shell.Key(actions.NextTab) + " for what can be redeemed."}
 }
 
 // isUnknown tells whether the service knows no such user.
@@ -242,15 +210,6 @@ func (s *Screen) isUnknown() bool {
 		}
 	}
 	return false
-}
-
-func (s *Screen) unknownUser() notice {
-	title := "There is no live user " + display.Line(s.id) + "."
-	if s.shell.Account.Profile.Sandbox {
-		title = "There is no user " + display.Line(s.id) + " in the sandbox."
-	}
-	return notice{widget.Failure, title,
-		"Ids are exact, capitals count too. Check this one, and press " + s.key(actions.ForUser) + " to look for another."}
 }
 
 // sentences says what went wrong, and what to do next.
@@ -265,10 +224,10 @@ func (s *Screen) sentences(err error) (title, advice string) {
 	case errors.As(err, &local):
 		fields = local.Fields
 	}
-	again := "Press " + s.key(actions.Refresh) + " to load again."
+	again := "Press " + s.shell.Key(actions.Refresh) + " to load again."
 	switch {
 	case len(fields["user_id"]) > 0:
-		return "The user's id " + display.Line(fields["user_id"][0]) + ".", "Press " + s.key(actions.ForUser) + " to give another."
+		return "The user's id " + display.Line(fields["user_id"][0]) + ".", "Press " + s.shell.Key(actions.ForUser) + " to give another."
 	case refused != nil && refused.Code == api.CodeForbidden:
 		return title, "This client may not see users. Whoever runs the service can give it the right to."
 	case refused != nil && refused.RequestID != "" && refused.Code == api.CodeInternal:
@@ -292,31 +251,17 @@ func (s *Screen) foot(named bool) string {
 	if s.id == "" || s.isUnknown() {
 		return ""
 	}
-	foot := s.tab().place(named)
+	parts := []string{s.tab().place(named)}
 	if s.at == atAvailable {
-		if foot != "" && s.order != screen.DefaultOrder() {
-			foot = join(foot, screen.OrderWords(s.order))
+		if parts[0] != "" && s.order != screen.DefaultOrder() {
+			parts = append(parts, screen.OrderWords(s.order))
 		}
-		foot = join(foot, s.marked.Say(s.available.loader.Value.Data))
+		parts = append(parts, s.marked.Say(s.available.loader.Value.Data))
 	}
 	if state := s.tab().state(); state.busy && state.has {
-		foot = join(foot, "loading ...")
+		parts = append(parts, "loading ...")
 	}
-	return foot
-}
-
-func join(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + ", " + b
-}
-
-func (s *Screen) key(id actions.ID) string {
-	if key := s.shell.Keys.Key(id); key != "" {
-		return key
-	}
-	return "the key of " + s.shell.Keys.Action(id).Name
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
 // detail is one redemption with all its fields.
@@ -369,7 +314,7 @@ type tab interface {
 	start() tea.Cmd
 	again() tea.Cmd
 	forget()
-	take(msg tea.Msg) (cmd tea.Cmd, changed bool)
+	take(msg tea.Msg) tea.Cmd
 	do(id actions.ID) (cmd tea.Cmd, done bool)
 	pageOffers() []actions.Offer
 	place(named bool) string
@@ -419,20 +364,15 @@ func inShort(metadata json.RawMessage) string {
 		if err != nil || decoder.Decode(&value) != nil {
 			break
 		}
-		part := name.(string) + "=" + bare(value)
+		var text string
+		if json.Unmarshal(value, &text) != nil || string(value) == "null" {
+			text = string(value)
+		}
+		part := name.(string) + "=" + text
 		parts = append(parts, part)
 		length += display.Width(part)
 	}
 	return display.Cut(display.Line(strings.Join(parts, " ")), longestShort)
-}
-
-// bare takes the quotes off a string.
-func bare(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) == nil && string(value) != "null" {
-		return text
-	}
-	return string(value)
 }
 
 // pretty lays metadata out for reading.
