@@ -59,7 +59,7 @@ func TestARedemptionIsAskedAboutSentAndShown(t *testing.T) {
 		t.Errorf("sent was %q", l.sent())
 	}
 	d.Press("y")
-	d.See("Copied the redemption's id " + record.ID)
+	d.See("Copied the id " + record.ID)
 	if d.Desktop.Copied() != record.ID {
 		t.Errorf("copied is %q", d.Desktop.Copied())
 	}
@@ -301,7 +301,7 @@ func TestTheChosenResultIsTheOneThatActionsAreAbout(t *testing.T) {
 		ids[r.PerkID] = r.ID
 	}
 	d.Press("y")
-	d.See("Copied the redemption's id " + ids["coffee"] + `, of "Coffee for two".`)
+	d.See("Copied the id " + ids["coffee"] + `, of "Coffee for two".`)
 	d.Press("j")
 	d.See("> [sold out] All gone")
 	for _, offer := range d.App.Top().Offers() {
@@ -312,7 +312,7 @@ func TestTheChosenResultIsTheOneThatActionsAreAbout(t *testing.T) {
 	d.Press("y", "G")
 	d.See("> [pending] Spa day")
 	d.Press("y")
-	d.See("Copied the redemption's id " + ids["spa"] + `, of "Spa day".`)
+	d.See("Copied the id " + ids["spa"] + `, of "Spa day".`)
 	if d.Desktop.Copied() != ids["spa"] {
 		t.Errorf("copied is %q", d.Desktop.Copied())
 	}

@@ -39,6 +39,11 @@ func (i *item) is(perkID string, request api.RedeemRequest) bool {
 	return i.PerkID == perkID && i.Request.UserID == request.UserID && bytes.Equal(i.Request.Metadata, request.Metadata)
 }
 
+// sameFor tells whether another item is about the same perk and user.
+func (i *item) sameFor(other *item) bool {
+	return i.PerkID == other.PerkID && i.Request.UserID == other.Request.UserID
+}
+
 // inDoubt tells whether it has to be found out first what became of the item.
 func (i *item) inDoubt() bool { return i.Known == client.Unknown && !i.givenUp }
 
@@ -134,14 +139,10 @@ func (s *Screen) plan(request api.RedeemRequest) *submission {
 }
 
 func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
-	if s.sub != nil {
-		for _, i := range s.sub.items {
-			if i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.Known == client.Redeemed {
-				return i
-			}
-			if i.is(perk.ID, request) && api.CodeOf(i.Err) != api.CodeIdempotencyKeyReused {
-				return i
-			}
+	for _, i := range s.items() {
+		got := i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.Known == client.Redeemed
+		if got || i.is(perk.ID, request) && api.CodeOf(i.Err) != api.CodeIdempotencyKeyReused {
+			return i
 		}
 	}
 	for _, i := range s.doubts {
@@ -159,7 +160,9 @@ func (s *Screen) doubtsElsewhere(next *submission) []api.Perk {
 	for _, i := range next.open() {
 		if slices.ContainsFunc(s.shell.Screens(), func(open screen.Screen) bool {
 			other, redeems := open.(*Screen)
-			return redeems && other != s && other.mayHaveRedeemed(i)
+			return redeems && other != s && slices.ContainsFunc(slices.Concat(other.items(), other.doubts), func(o *item) bool {
+				return (o.sending || o.Known == client.Unknown) && o.sameFor(i)
+			})
 		}) {
 			perks = append(perks, i.perk)
 		}
@@ -167,22 +170,13 @@ func (s *Screen) doubtsElsewhere(next *submission) []api.Perk {
 	return perks
 }
 
-func (s *Screen) mayHaveRedeemed(this *item) bool {
-	return slices.ContainsFunc(slices.Concat(s.items(), s.doubts), func(i *item) bool {
-		return (i.sending || i.Known == client.Unknown) && i.PerkID == this.PerkID && i.Request.UserID == this.Request.UserID
-	})
-}
-
 // doubtsBeside returns the perks of items that would be sent under a new key although it was given up to find out whether
 // they were redeemed for the same user.
 func (s *Screen) doubtsBeside(next *submission) []api.Perk {
 	var perks []api.Perk
 	for _, i := range next.open() {
-		for _, doubt := range s.doubts {
-			if doubt != i && doubt.Known == client.Unknown && doubt.PerkID == i.PerkID && doubt.Request.UserID == i.Request.UserID {
-				perks = append(perks, i.perk)
-				break
-			}
+		if slices.ContainsFunc(s.doubts, func(doubt *item) bool { return doubt != i && doubt.Known == client.Unknown && doubt.sameFor(i) }) {
+			perks = append(perks, i.perk)
 		}
 	}
 	return perks
@@ -244,25 +238,10 @@ func (s *Screen) readAgain() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-func (s *Screen) remember(userID string) tea.Cmd {
-	memory, profile := s.shell.Memory, s.home
-	return func() tea.Msg {
-		if err := memory.Remember(profile, "user", userID); err != nil {
-			return screen.Toast{Kind: screen.Warning, Text: screen.Sentence("The user will not be among the recent ones: ", err)}
-		}
-		return nil
-	}
-}
-
 // recentUsers is who was served last.
 type recentUsers struct {
 	of  *Screen
 	ids []string
-}
-
-func (s *Screen) recall() tea.Cmd {
-	memory, profile := s.shell.Memory, s.home
-	return func() tea.Msg { return recentUsers{s, memory.Recent(profile, "user")} }
 }
 
 // pickUser lets one of the recent users be chosen into the form.

@@ -88,7 +88,7 @@ func TestThereIsAlwaysOneBlankRowAtTheEnd(t *testing.T) {
 	f.FocusOnName("metadata2")
 	f.Set(firstRow, "")
 	rows(2) // somebody is typing there
-	if f.metadata() != nil {
-		t.Errorf("the rows say %s", f.metadata())
+	if f.request().Metadata != nil {
+		t.Errorf("the rows say %s", f.request().Metadata)
 	}
 }

@@ -3,7 +3,9 @@ package redeem
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,18 +34,18 @@ func judge(i *item) verdict {
 		return verdict{halts: i.Err != nil && !errors.As(i.Err, &fault)} // the client itself refuses ids that lead elsewhere
 	}
 	switch {
-	case refused.Stray, concernsCaller(refused.Status):
+	case refused.Stray, slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, refused.Status):
 		return verdict{halts: true}
 	case refused.Code == api.CodeNotFound && isAboutUser(i, refused.Message):
 		return verdict{fields: api.FieldErrors{userField: {"is not known: " + refused.Message}}}
 	case refused.Code == api.CodeValidationFailed:
-		return verdict{fields: formsOwn(refused.Fields)}
+		own := maps.Clone(refused.Fields)
+		maps.DeleteFunc(own, func(name string, problems []string) bool {
+			return name != userField && name != firstRow || len(problems) == 0
+		})
+		return verdict{fields: own} // of those that the form has
 	}
 	return verdict{}
-}
-
-func concernsCaller(status int) bool {
-	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests
 }
 
 // isAboutUser tells whose absence a message is about. The ids in it may hold any words.
@@ -53,17 +55,6 @@ func isAboutUser(i *item, message string) bool {
 	}
 	message = strings.ToLower(message)
 	return strings.Contains(message, "user") && !strings.Contains(message, "perk")
-}
-
-// formsOwn keeps the errors of fields that the form has.
-func formsOwn(errors api.FieldErrors) api.FieldErrors {
-	own := api.FieldErrors{}
-	for _, name := range []string{userField, firstRow} {
-		if len(errors[name]) > 0 {
-			own[name] = errors[name]
-		}
-	}
-	return own
 }
 
 // outcome is how an item stands, in words.
@@ -141,21 +132,21 @@ func (s *Screen) unknown(i *item) outcome {
 	}
 	if i.givenUp {
 		o.mark, o.role = "given up", warn
-		o.next = "The outcome is unknown. " + s.key(actions.ForUser) + " shows what " + user + " has redeemed."
+		o.next = "The outcome is unknown. " + s.shell.Key(actions.ForUser) + " shows what " + user + " has redeemed."
 		return o
 	}
 	retry := "retry safely"
 	if !s.canRetrySafely(i) {
 		retry = "retry (may redeem twice)"
 	}
-	o.next = fmt.Sprintf("%s check again, %s %s, %s stop checking", s.key(actions.Settle), s.key(actions.Retry), retry, s.key(actions.GiveUp))
+	o.next = fmt.Sprintf("%s check again, %s %s, %s stop checking", s.shell.Key(actions.Settle), s.shell.Key(actions.Retry), retry, s.shell.Key(actions.GiveUp))
 	return o
 }
 
 func (s *Screen) notRedeemed(i *item) outcome {
 	var refused *client.Error
 	var missing *screen.NotLoggedIn
-	again := s.key(actions.Submit) + " sends it again under the same key."
+	again := s.shell.Key(actions.Submit) + " sends it again under the same key."
 	switch {
 	case errors.As(i.Err, &refused):
 		return s.refused(i, refused)
@@ -172,8 +163,15 @@ func (s *Screen) notRedeemed(i *item) outcome {
 
 func (s *Screen) refused(i *item, e *client.Error) outcome {
 	const nothing = " Nothing was redeemed."
-	user := i.Request.UserID
-	again := s.key(actions.Submit) + " sends it again under the same key."
+	user, now := i.Request.UserID, s.shell.Now()
+	expired, notStarted := "Expired. "+screen.Sentence("", e), "Not started. "+screen.Sentence("", e)
+	switch screen.PhaseOf(&i.perk, now) {
+	case screen.Ended:
+		expired = "Expired: it could be redeemed until " + display.Instant(*i.perk.ValidTo, now) + "."
+	case screen.NotStarted:
+		notStarted = "Not started: it can be redeemed from " + display.Instant(*i.perk.ValidFrom, now) + " on."
+	}
+	again := s.shell.Key(actions.Submit) + " sends it again under the same key."
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		return outcome{mark: "not sent", role: warn, text: "The service does not accept the session any more." + nothing, next: "Log in; then " + again}
@@ -184,19 +182,19 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 		}
 		return outcome{mark: "put off", role: warn, text: "The service takes no more requests for now." + nothing, next: "Try " + when + ": " + again}
 	case e.Code == api.CodeInsufficientScope:
-		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.key(actions.Login) + ") as a client that may redeem: it needs the scope " + string(api.ScopePerksRedeem) + "."}
+		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") as a client that may redeem: it needs the scope " + string(api.ScopePerksRedeem) + "."}
 	case e.Status == http.StatusForbidden:
-		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.key(actions.Login) + ") with a profile that may redeem here, such as one of the sandbox."}
+		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") with a profile that may redeem here, such as one of the sandbox."}
 	case e.Code == api.CodeAlreadyRedeemed:
 		return s.duplicate(i)
 	case e.Code == api.CodeSoldOut:
 		return outcome{mark: "sold out", role: bad, text: "Sold out: no unit is left." + nothing, next: "Another perk may do for " + user + "."}
 	case e.Code == api.CodePerkExpired:
-		return outcome{mark: "expired", role: bad, text: s.expired(i, e) + nothing, next: "Another perk may do for " + user + "."}
+		return outcome{mark: "expired", role: bad, text: expired + nothing, next: "Another perk may do for " + user + "."}
 	case e.Code == api.CodePerkNotStarted:
-		return outcome{mark: "not started", role: bad, text: s.notStarted(i, e) + nothing}
+		return outcome{mark: "not started", role: bad, text: notStarted + nothing}
 	case e.Code == api.CodeIdempotencyKeyReused:
-		return outcome{mark: "refused", role: bad, text: "The service knows this key from another request, and so did nothing." + nothing, next: s.key(actions.Redeem) + " goes back to the form; it is sent under a new key then."}
+		return outcome{mark: "refused", role: bad, text: "The service knows this key from another request, and so did nothing." + nothing, next: s.shell.Key(actions.Redeem) + " goes back to the form; it is sent under a new key then."}
 	case e.Stray:
 		return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing, next: "The answer may not come from the service itself. " + again}
 	case e.Code == api.CodeNotFound && isAboutUser(i, e.Message):
@@ -212,7 +210,7 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 // duplicate says what stands in the way, once that has been read.
 func (s *Screen) duplicate(i *item) outcome {
 	user := i.Request.UserID
-	o := outcome{mark: "already redeemed", role: bad, next: s.key(actions.ForUser) + " shows what " + user + " has redeemed."}
+	o := outcome{mark: "already redeemed", role: bad, next: s.shell.Key(actions.ForUser) + " shows what " + user + " has redeemed."}
 	switch holder := i.holder; {
 	case holder != nil && holder.Has && holder.Value.found:
 		r := holder.Value.Redemption
@@ -227,22 +225,6 @@ func (s *Screen) duplicate(i *item) outcome {
 	}
 	o.text += " Nothing was redeemed now."
 	return o
-}
-
-func (s *Screen) expired(i *item, e *client.Error) string {
-	now := s.shell.Now()
-	if end := i.perk.ValidTo; end != nil && !end.After(now) {
-		return "Expired: it could be redeemed until " + display.Instant(*end, now) + "."
-	}
-	return "Expired. " + screen.Sentence("", e)
-}
-
-func (s *Screen) notStarted(i *item, e *client.Error) string {
-	now := s.shell.Now()
-	if start := i.perk.ValidFrom; start != nil && start.After(now) {
-		return "Not started: it can be redeemed from " + display.Instant(*start, now) + " on."
-	}
-	return "Not started. " + screen.Sentence("", e)
 }
 
 // Longest lists within a question.

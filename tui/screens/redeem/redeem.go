@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -91,7 +92,10 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case screen.Reconnected:
 		return s.readAgain()
 	case second:
-		return s.tick(msg)
+		if msg.of == s && msg.attempt == s.attempts && s.sender.Busy() {
+			return s.shell.After(time.Second, msg)
+		}
+		return nil
 	case check:
 		return s.check(msg)
 	case tea.MouseMsg:
@@ -111,7 +115,8 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.Cancel:
 		return s.leave()
 	case actions.Recent:
-		return s.recall()
+		memory, profile := s.shell.Memory, s.home
+		return func() tea.Msg { return recentUsers{s, memory.Recent(profile, "user")} }
 	case actions.Settle:
 		return s.settle()
 	case actions.Retry:
@@ -121,9 +126,15 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.ForUser:
 		return s.shell.Open(screen.ToUser{ID: s.sub.request.UserID, Redeemed: true})
 	case actions.OpenPerk:
-		return s.openPerk()
+		if i := s.chosen(); i != nil {
+			return s.shell.Open(screen.ToPerk{ID: i.perk.ID, Known: &i.perk})
+		}
+		return nil
 	case actions.CopyID:
-		return s.copyID()
+		if i := s.chosen(); i != nil && i.Redemption.ID != "" {
+			return s.shell.Copy(i.Redemption.ID, ", of "+named(i.perk))
+		}
+		return nil
 	case actions.Redeem:
 		s.further()
 		return nil
@@ -230,19 +241,16 @@ func (s *Screen) Unsaved() string {
 		return fmt.Sprintf("It is not known whether %s was redeemed for %s. The key under which it could safely be sent again would be lost.", named(i.perk), i.Request.UserID)
 	}
 	if waiting := s.sub.waiting(); len(waiting) > 0 {
-		return fmt.Sprintf("%s not redeemed for %s yet.", isOrAre(perksOf(waiting)), s.sub.request.UserID)
+		verb := "are"
+		if len(waiting) == 1 {
+			verb = "is"
+		}
+		return fmt.Sprintf("%s %s not redeemed for %s yet.", perksNamed(perksOf(waiting)), verb, s.sub.request.UserID)
 	}
 	if s.Form() != nil && len(s.fields.Changed()) > 0 && !s.sub.is(s.fields.request()) {
 		return "What was typed was not sent."
 	}
 	return ""
-}
-
-func isOrAre(perks []api.Perk) string {
-	if len(perks) == 1 {
-		return perksNamed(perks) + " is"
-	}
-	return perksNamed(perks) + " are"
 }
 
 // items is everything that the last submission asked for.
@@ -252,8 +260,6 @@ func (s *Screen) items() []*item {
 	}
 	return s.sub.items
 }
-
-func (s *Screen) key(id actions.ID) string { return s.shell.Keys.Key(id) }
 
 // The names of the fields are the service's, so that its errors find their place; further rows of metadata have a number.
 const (
@@ -313,12 +319,8 @@ func (f fields) keepOneBlankRow() {
 	}
 }
 
-func (f fields) userID() string { return strings.TrimSpace(f.Value(userField)) }
-
-func (f fields) metadata() json.RawMessage { return metadata(f.rows()) }
-
 func (f fields) request() api.RedeemRequest {
-	return api.RedeemRequest{UserID: f.userID(), Metadata: f.metadata()}
+	return api.RedeemRequest{UserID: strings.TrimSpace(f.Value(userField)), Metadata: metadata(f.rows())}
 }
 
 // breaksNoRule shows what is wrong, goes to it, and tells whether nothing is. What the service has said of a value does not
@@ -333,8 +335,6 @@ func (f fields) breaksNoRule() bool {
 	}
 	return true
 }
-
-// Metadata is typed as rows: key=value each, blank ones not counted, or one JSON object in the first.
 
 // isBlank tells whether a row says nothing.
 func isBlank(row string) bool { return strings.TrimSpace(row) == "" }
@@ -361,7 +361,7 @@ func rowProblem(rows []string, at int) string {
 			return problem
 		}
 	}
-	if size(rows[:at+1]) > api.MaxMetadata && size(rows[:at]) <= api.MaxMetadata {
+	if len(metadata(rows[:at+1])) > api.MaxMetadata && len(metadata(rows[:at])) <= api.MaxMetadata {
 		return fmt.Sprintf("makes the metadata longer than %s bytes", display.Count(api.MaxMetadata))
 	}
 	return ""
@@ -383,9 +383,7 @@ func pairProblem(rows []string, at int) string {
 	return ""
 }
 
-func size(rows []string) int { return len(metadata(rows)) }
-
-// metadata returns what the rows say, as compact JSON whose members have a fixed order; nil if they say nothing. Rows that
+// metadata returns what the rows say, key=value each, blank ones not counted, or one JSON object in the first: as compact JSON whose members have a fixed order; nil if they say nothing. Rows that
 // cannot be read are left out.
 func metadata(rows []string) json.RawMessage {
 	if len(rows) > 0 && isObject(rows[0]) {

@@ -105,13 +105,6 @@ type second struct {
 	attempt int
 }
 
-func (s *Screen) tick(t second) tea.Cmd {
-	if t.of != s || t.attempt != s.attempts || !s.sender.Busy() {
-		return nil
-	}
-	return s.shell.After(time.Second, t)
-}
-
 // check looks up an outcome that was still unknown after that attempt.
 type check struct {
 	of      *Screen
@@ -174,7 +167,7 @@ func (s *Screen) took(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	case client.Redeemed:
 		s.seen[i.Redemption.ID] = true
 		served := screen.Send(screen.Redeemed{PerkID: i.perk.ID, UserID: i.Request.UserID})
-		return tea.Batch(served, s.tell(i), s.remember(i.Request.UserID), s.step())
+		return tea.Batch(served, s.tell(i), s.shell.Remember(s.home, "user", i.Request.UserID), s.step())
 	case client.Unknown:
 		s.queue, s.editing = nil, false
 		if doubted {

@@ -10,8 +10,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/screen"
-	"example.com/perks/tui/widget"
 )
 
 // role is how a line is meant. What it says besides its colour, the words of the line say too.
@@ -25,22 +23,6 @@ const (
 	warn
 	bad
 )
-
-func (r role) style(look *widget.Theme) lipgloss.Style {
-	switch r {
-	case strong:
-		return look.Strong
-	case muted:
-		return look.Muted
-	case good:
-		return look.Good
-	case warn:
-		return look.Warn
-	case bad:
-		return look.Bad
-	}
-	return look.Text
-}
 
 // line is a line before it is wrapped.
 type line struct {
@@ -69,10 +51,13 @@ func (s *Screen) View() string {
 		return s.scroll.View()
 	}
 	form.SetTheme(s.shell.Theme)
-	head := s.draw(s.lines())
-	room := max(0, s.height-max(4, min(s.formHeight(), (s.height+1)/2)))
+	head, wanted := s.draw(s.lines()), 0 // lines that the form would like
+	for _, name := range form.Names() {
+		wanted += 2 + len(form.Problems(name))
+	}
+	room := max(0, s.height-max(4, min(wanted, (s.height+1)/2)))
 	if len(head) > room && room > 0 {
-		more := fmt.Sprintf("... and %s", display.Plural(int64(len(head)-room+1), "more line", "more lines"))
+		more := fmt.Sprintf("... and %s", display.Plural(len(head)-room+1, "more line", "more lines"))
 		head = append(head[:room-1:room-1], s.shell.Theme.Muted.Render(display.Cut(more, s.width)))
 	}
 	head = head[:min(len(head), room)]
@@ -97,17 +82,10 @@ func (s *Screen) point(msg tea.MouseMsg) {
 	}
 }
 
-// formHeight is how many lines the form would like.
-func (s *Screen) formHeight() int {
-	lines := 0
-	for _, name := range s.fields.Names() {
-		lines += 2 + len(s.fields.Problems(name))
-	}
-	return lines
-}
-
 // draw draws all lines of the screen, and notes where the results begin.
 func (s *Screen) draw(lines []line) []string {
+	look := s.shell.Theme
+	styles := [...]lipgloss.Style{text: look.Text, strong: look.Strong, muted: look.Muted, good: look.Good, warn: look.Warn, bad: look.Bad}
 	var drawn []string
 	s.starts = s.starts[:0]
 	for _, l := range lines {
@@ -115,12 +93,12 @@ func (s *Screen) draw(lines []line) []string {
 			s.starts = append(s.starts, len(drawn))
 		}
 		indent := strings.Repeat(" ", min(l.indent, s.width/8))
-		style, room := l.role.style(s.shell.Theme), s.width-len(indent)
-		if l.cut {
-			drawn = append(drawn, indent+style.Render(display.Cut(display.Line(l.text), room)))
-			continue
+		style, room := styles[l.role], s.width-len(indent)
+		parts := []string{display.Cut(display.Line(l.text), room)}
+		if !l.cut {
+			parts = display.Wrap(display.Line(l.text), room)
 		}
-		for _, part := range display.Wrap(display.Line(l.text), room) {
+		for _, part := range parts {
 			drawn = append(drawn, indent+style.Render(part))
 		}
 	}
@@ -136,9 +114,16 @@ func (s *Screen) lines() []line {
 		}
 		return append(lines, said(muted, 0, "At "+place(s.home)))
 	}
-	for n, i := range s.sub.items {
-		o := s.outcome(i)
-		title := titleOf(s.marker(n) + "[" + o.mark + "] " + i.perk.Title)
+	for _, i := range s.sub.items {
+		o, marker := s.outcome(i), ""
+		switch { // of several results one is chosen, unless a form has the keyboard
+		case len(s.sub.items) < 2 || s.Form() != nil:
+		case i == s.chosen():
+			marker = "> "
+		default:
+			marker = "  "
+		}
+		title := titleOf(marker + "[" + o.mark + "] " + i.perk.Title)
 		title.begins = true
 		lines = append(lines, title, said(o.role, 2, o.text))
 		if o.id != "" {
@@ -164,7 +149,7 @@ func (s *Screen) summary() []line {
 	}
 	text := s.sub.tally()
 	if waiting := s.sub.waiting(); s.Form() != nil && len(waiting) > 0 && s.sub.agreed {
-		text += fmt.Sprintf(" %s continues.", s.key(actions.Submit))
+		text += fmt.Sprintf(" %s continues.", s.shell.Key(actions.Submit))
 	}
 	return []line{said(strong, 0, text)}
 }
@@ -173,13 +158,11 @@ func (s *Screen) summary() []line {
 func (s *Screen) about(perk api.Perk) string {
 	now := s.shell.Now()
 	parts := []string{perk.ID}
-	if perk.DiscountText != nil {
-		parts = append(parts, *perk.DiscountText)
+	for _, text := range []*string{perk.DiscountText, perk.MerchantName, &perk.City} {
+		if text != nil {
+			parts = append(parts, *text)
+		}
 	}
-	if perk.MerchantName != nil {
-		parts = append(parts, *perk.MerchantName)
-	}
-	parts = append(parts, perk.City)
 	if perk.ValidFrom != nil && perk.ValidFrom.After(now) {
 		parts = append(parts, "not before "+display.Instant(*perk.ValidFrom, now))
 	}
@@ -194,14 +177,14 @@ func (s *Screen) locked() []line {
 	if s.sub == nil {
 		return nil
 	}
-	lines := []line{}
+	var lines []line
 	if metadata := string(s.sub.request.Metadata); metadata != "" {
 		lines = append(lines, said(muted, 0, "Metadata: "+metadata))
 	}
 	if s.sub.inDoubt() == nil && !s.sender.Busy() {
-		further := s.key(actions.Redeem) + " redeems for somebody else."
+		further := s.shell.Key(actions.Redeem) + " redeems for somebody else."
 		if len(s.sub.open()) > 0 {
-			further = s.key(actions.Redeem) + " goes back to the form."
+			further = s.shell.Key(actions.Redeem) + " goes back to the form."
 		}
 		lines = append(lines, said(text, 0, further))
 	}
@@ -214,7 +197,7 @@ func (s *Screen) Linear() string {
 	if s.Form() == nil {
 		lines = append(lines, s.locked()...)
 	}
-	parts := make([]string, 0, len(lines)+1)
+	var parts []string
 	for _, l := range lines {
 		parts = append(parts, display.Line(strings.TrimSpace(l.text)))
 	}
@@ -236,17 +219,6 @@ func (s *Screen) chosen() *item {
 	return items[min(s.cursor, len(items)-1)]
 }
 
-// marker shows which of several results is chosen, unless a form has the keyboard.
-func (s *Screen) marker(n int) string {
-	switch {
-	case len(s.items()) < 2 || s.Form() != nil:
-		return ""
-	case s.items()[n] == s.chosen():
-		return "> "
-	}
-	return "  "
-}
-
 // move goes from result to result, and line by line through one that does not fit.
 func (s *Screen) move(id actions.ID) {
 	if len(s.starts) == 0 {
@@ -264,18 +236,18 @@ func (s *Screen) move(id actions.ID) {
 		s.cursor--
 		s.scroll.Reveal(s.starts[s.cursor])
 	case s.scroll.Do(id):
-		s.follow(id)
+		switch id {
+		case actions.Top:
+			s.cursor = 0
+		case actions.Bottom:
+			s.cursor = last
+		}
+		s.cursor = s.inSight(s.cursor)
 	}
 }
 
-// follow chooses a result that is in sight, so that no action is about one that is not.
-func (s *Screen) follow(id actions.ID) {
-	switch id {
-	case actions.Top:
-		s.cursor = 0
-	case actions.Bottom:
-		s.cursor = len(s.starts) - 1
-	}
+// inSight is the result nearest to one that can be seen, so that no action is about one that is not.
+func (s *Screen) inSight(cursor int) int {
 	top, _ := s.scroll.More()
 	first, last := 0, 0
 	for n, start := range s.starts {
@@ -286,28 +258,5 @@ func (s *Screen) follow(id actions.ID) {
 			last = n
 		}
 	}
-	s.cursor = max(first, min(s.cursor, last))
-}
-
-// copyID copies the id of the chosen result's redemption.
-func (s *Screen) copyID() tea.Cmd {
-	i := s.chosen()
-	if i == nil || i.Redemption.ID == "" {
-		return nil
-	}
-	desktop, id, perk := s.shell.Desktop, i.Redemption.ID, i.perk
-	return func() tea.Msg {
-		if err := desktop.Copy(id); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id was not copied: ", err)}
-		}
-		return screen.Toast{Kind: screen.Done, Text: "Copied the redemption's id " + id + ", of " + named(perk) + "."}
-	}
-}
-
-// openPerk goes to the perk of the chosen result.
-func (s *Screen) openPerk() tea.Cmd {
-	if i := s.chosen(); i != nil {
-		return s.shell.Open(screen.ToPerk{ID: i.perk.ID, Known: &i.perk})
-	}
-	return nil
+	return max(first, min(cursor, last))
 }

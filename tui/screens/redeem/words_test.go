@@ -1,11 +1,18 @@
 package redeem
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/muesli/termenv"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 func TestPerksAreNamedInASentence(t *testing.T) {
@@ -52,6 +59,36 @@ func TestAMessageIsAboutTheUserOrThePerkWhateverTheirIds(t *testing.T) {
 		i.PerkID, i.Request.UserID = test.perkID, test.userID
 		if got := isAboutUser(i, test.message); got != test.want {
 			t.Errorf("%q: %t", test.message, got)
+		}
+	}
+}
+
+func TestAKeyThatWasConfiguredAwayIsNamedByItsCommand(t *testing.T) {
+	none := map[actions.ID][]string{}
+	for _, id := range []actions.ID{actions.Submit, actions.Settle, actions.Retry, actions.GiveUp, actions.ForUser, actions.Redeem, actions.Login} {
+		none[id] = []string{}
+	}
+	keys, err := actions.NewRegistry(none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(&screen.Shell{Theme: widget.NewTheme(widget.NoTheme, termenv.Ascii), Keys: keys, Now: time.Now}, screen.ToRedeem{})
+	refused := func(status int, code api.Code) *item {
+		i := &item{told: true}
+		i.Err = &client.Error{Status: status, Code: code, Message: "No."}
+		return i
+	}
+	unknown := &item{told: true}
+	unknown.Known = client.Unknown
+	for want, got := range map[string]string{
+		`"Save" in the command palette sends it again under the same key.`: s.outcome(refused(http.StatusTooManyRequests, "")).next,
+		`"Redeem" in the command palette goes back to the form`:            s.outcome(refused(http.StatusUnprocessableEntity, api.CodeIdempotencyKeyReused)).next,
+		`"Go to the user" in the command palette shows`:                    s.outcome(refused(http.StatusConflict, api.CodeAlreadyRedeemed)).next,
+		`Log in ("Log in, or switch the profile" in the command palette)`:  s.outcome(refused(http.StatusForbidden, "")).next,
+		`"Check again" in the command palette check again, "Retry safely"`: s.outcome(unknown).next,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q, want %q in it", got, want)
 		}
 	}
 }
