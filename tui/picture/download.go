@@ -24,16 +24,9 @@ func download(ctx context.Context, target *url.URL) ([]byte, error) {
 	request.Header.Set("Accept", "image/webp, image/png, image/jpeg, image/gif")
 	request.Header.Set("User-Agent", "perksctl")
 	guard := newGuard(target)
-	client := &http.Client{
-		CheckRedirect: checkRedirect,
-		Transport: &http.Transport{
-			Proxy:              guard.proxy,
-			DialContext:        guard.dial,
-			DisableKeepAlives:  true,
-			DisableCompression: true,
-			ForceAttemptHTTP2:  true,
-		},
-	}
+	client := &http.Client{CheckRedirect: checkRedirect, Transport: &http.Transport{
+		Proxy: guard.proxy, DialContext: guard.dial, DisableKeepAlives: true, DisableCompression: true, ForceAttemptHTTP2: true,
+	}}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, failure(ctx, target, err)
@@ -42,20 +35,19 @@ func download(ctx context.Context, target *url.URL) ([]byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answered %d %s instead of an image", target.Host, response.StatusCode, http.StatusText(response.StatusCode))
 	}
+	tooLong := errors.New("the image has more than 5 MiB, which is not drawn here: open it in a browser instead")
 	if response.ContentLength > maxBytes {
-		return nil, errTooLong
+		return nil, tooLong
 	}
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, failure(ctx, target, err)
 	case len(raw) > maxBytes:
-		return nil, errTooLong
+		return nil, tooLong
 	}
 	return raw, nil
 }
-
-var errTooLong = errors.New("the image has more than 5 MiB, which is not drawn here: open it in a browser instead")
 
 // checkRedirect runs before a redirect is followed. net/http has put the former address into Referer by then.
 func checkRedirect(next *http.Request, former []*http.Request) error {
@@ -64,12 +56,17 @@ func checkRedirect(next *http.Request, former []*http.Request) error {
 	case len(former) > maxRedirects:
 		return fmt.Errorf("it redirects more than %d times", maxRedirects)
 	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
-		return fmt.Errorf("it redirects to something that is not a web address")
+		return errors.New("it redirects to something that is not a web address")
 	case next.URL.User != nil:
-		return fmt.Errorf("it redirects to an address with a name or a password")
+		return errors.New("it redirects to an address with a name or a password")
 	}
 	return nil
 }
+
+// guarded is why the guard let nothing be fetched, as a sentence.
+type guarded string
+
+func (g guarded) Error() string { return string(g) }
 
 // failure says why nothing came.
 func failure(ctx context.Context, target *url.URL, err error) error {
@@ -77,15 +74,12 @@ func failure(ctx context.Context, target *url.URL, err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	var local *localError
-	var proxied *proxyError
+	var refused guarded
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%s took too long to send the image; draw it again to try once more", target.Host)
-	case errors.As(err, &local):
-		return local
-	case errors.As(err, &proxied):
-		return proxied
+	case errors.As(err, &refused):
+		return refused
 	}
 	return fmt.Errorf("the image could not be fetched from %s: %w", target.Host, err)
 }
@@ -104,30 +98,23 @@ func localName(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local")
 }
 
-// special are the ranges in IANA's registries of special-purpose addresses, and multicast. Of IPv6, networks only get addresses
-// within global.
 var (
-	global  = netip.MustParsePrefix("2000::/3")
-	special = prefixes(
-		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
-		"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-		"2001::/23",     // protocols, among them Teredo, benchmarks and ORCHID
-		"2001:db8::/32", // documentation, as is 3fff::/20
-		"3fff::/20",
-		"2002::/16", // 6to4, which leads to the IPv4 address inside it
-		"2620:4f:8000::/48",
-	)
+	// special are the ranges in IANA's registries of special-purpose addresses, and multicast. Of IPv6, networks only get
+	// addresses within global; there, special are protocols such as Teredo, documentation, 6to4 (which leads to the IPv4
+	// address inside it) and AS112.
+	special = prefixes(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
+		192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
+		224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20 2002::/16 2620:4f:8000::/48`)
+	global = netip.MustParsePrefix("2000::/3")
 	// translated are IPv4 addresses as a network without IPv4 writes them (RFC 6052).
 	translated = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-func prefixes(texts ...string) []netip.Prefix {
-	list := make([]netip.Prefix, len(texts))
-	for i, text := range texts {
-		list[i] = netip.MustParsePrefix(text)
+func prefixes(list string) (all []netip.Prefix) {
+	for text := range strings.FieldsSeq(list) {
+		all = append(all, netip.MustParsePrefix(text))
 	}
-	return list
+	return all
 }
 
 // public tells whether an address is on the public internet.
@@ -151,26 +138,17 @@ type guard struct {
 	environment func(*http.Request) (*url.URL, error)
 }
 
-func newGuard(target *url.URL) *guard {
-	return &guard{seen: target.Hostname(), environment: http.ProxyFromEnvironment}
-}
+func newGuard(target *url.URL) *guard { return &guard{target.Hostname(), http.ProxyFromEnvironment} }
 
 // proxy refuses requests that would go through a proxy: only the proxy resolves the name, so no address can be checked here.
 // Going around the proxy is not what the person who set it wants.
 func (g *guard) proxy(request *http.Request) (*url.URL, error) {
 	proxy, err := g.environment(request)
 	if err == nil && proxy != nil {
-		err = &proxyError{request.URL.Hostname()}
+		err = guarded(fmt.Sprintf("A proxy is set, so it cannot be checked whether %s is on the local network. Nothing was fetched. "+
+			"Open the image in a browser, or add the host to NO_PROXY.", request.URL.Hostname()))
 	}
 	return nil, err
-}
-
-// proxyError says that an image was not fetched because of a proxy.
-type proxyError struct{ host string }
-
-func (p *proxyError) Error() string {
-	return fmt.Sprintf("A proxy is set, so it cannot be checked whether %s is on the local network. Nothing was fetched. "+
-		"Open the image in a browser, or add the host to NO_PROXY.", p.host)
 }
 
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -189,14 +167,7 @@ func (g *guard) trusts(host string) bool { return host == g.seen && localName(ho
 
 func refuseLocal(host, resolved string) error {
 	if to, err := netip.ParseAddrPort(resolved); err != nil || !public(to.Addr()) {
-		return &localError{host, resolved}
+		return guarded(fmt.Sprintf("%s leads into the local network (%s), so nothing was fetched. If that is meant, open the image in a browser.", host, resolved))
 	}
 	return nil
-}
-
-// localError says that a connection would have led into the local network without saying so.
-type localError struct{ host, resolved string }
-
-func (l *localError) Error() string {
-	return fmt.Sprintf("%s leads into the local network (%s), so nothing was fetched. If that is meant, open the image in a browser.", l.host, l.resolved)
 }

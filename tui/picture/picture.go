@@ -57,7 +57,21 @@ func Fetch(ctx context.Context, address string) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeWithin(ctx, raw)
+	type outcome struct {
+		img image.Image
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		img, err := decode(ctx, raw)
+		done <- outcome{img, err}
+	}()
+	select {
+	case <-ctx.Done(): // the decoder stops at its next read
+		return nil, errTooSlow
+	case o := <-done:
+		return o.img, o.err
+	}
 }
 
 // Check returns why nothing can be fetched from an address; nil if it can be tried.
@@ -89,20 +103,6 @@ func parse(address string) (*url.URL, error) {
 	return target, nil
 }
 
-// keep is the longest side of an image that is kept, in pixels: two for each cell of a large terminal.
-const keep = 400
-
-// shrink makes a copy that fits a terminal, on white paper where the image is transparent: that is what merchants draw
-// their logos for. It goes in two steps, because the fast one looks at only four pixels for each, and leaves noise behind
-// when it shrinks much; the thorough one takes too long from many megapixels.
-func shrink(img image.Image) image.Image {
-	const rough = 4 * keep
-	if size := img.Bounds().Size(); max(size.X, size.Y) > rough {
-		img = resize(img, fit(size, image.Pt(rough, rough)), scale.ApproxBiLinear)
-	}
-	return resize(img, fit(img.Bounds().Size(), image.Pt(keep, keep)), scale.BiLinear)
-}
-
 // fit is the largest size within the room that has the image's proportions. Nothing is enlarged, and nothing vanishes.
 func fit(size, room image.Point) image.Point {
 	if size.X <= room.X && size.Y <= room.Y {
@@ -114,6 +114,7 @@ func fit(size, room image.Point) image.Point {
 	return image.Pt(max(1, size.X*room.Y/size.Y), room.Y)
 }
 
+// resize draws an image on white paper, where it is transparent: that is what merchants draw their logos for.
 func resize(img image.Image, size image.Point, scaler scale.Scaler) *image.RGBA {
 	canvas := image.NewRGBA(image.Rectangle{Max: size})
 	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
@@ -121,50 +122,21 @@ func resize(img image.Image, size image.Point, scaler scale.Scaler) *image.RGBA 
 	return canvas
 }
 
-// decodeWithin decodes and shrinks an image. When the context ends it returns at once, and the decoder stops at its next
-// read.
-func decodeWithin(ctx context.Context, raw []byte) (image.Image, error) {
-	type outcome struct {
-		img image.Image
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		img, err := decode(ctx, raw)
-		done <- outcome{img, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, errTooSlow
-	case o := <-done:
-		return o.img, o.err
-	}
-}
-
 var (
 	errTooSlow = errors.New("the image takes too long to decode; open it in a browser instead")
 	errDamaged = errors.New("the image is damaged, or of a kind that cannot be drawn here: open it in a browser instead")
 )
 
-// format is how images of one kind are read. image.Decode would do as well, but for whatever formats another package
+// formats is how images of each kind are read. image.Decode would do as well, but for whatever formats another package
 // happens to register.
-type format struct {
+var formats = map[string]struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error) // of an animation, the first frame
-}
-
-func formatOf(contentType string) (format, bool) {
-	switch contentType {
-	case "image/png":
-		return format{png.DecodeConfig, png.Decode}, true
-	case "image/jpeg":
-		return format{jpeg.DecodeConfig, jpeg.Decode}, true
-	case "image/gif":
-		return format{gif.DecodeConfig, gif.Decode}, true
-	case "image/webp":
-		return format{webp.DecodeConfig, webp.Decode}, true
-	}
-	return format{}, false
+}{
+	"image/png":  {png.DecodeConfig, png.Decode},
+	"image/jpeg": {jpeg.DecodeConfig, jpeg.Decode},
+	"image/gif":  {gif.DecodeConfig, gif.Decode},
+	"image/webp": {webp.DecodeConfig, webp.Decode},
 }
 
 // decode believes what the bytes are, not what their sender calls them. A few bytes can claim to be an image that takes
@@ -176,7 +148,7 @@ func decode(ctx context.Context, raw []byte) (img image.Image, err error) {
 		}
 	}()
 	kind, _, _ := strings.Cut(http.DetectContentType(raw), ";")
-	format, ok := formatOf(kind)
+	format, ok := formats[kind]
 	if !ok {
 		return nil, fmt.Errorf("what came is %s; only PNG, JPEG, GIF and WebP can be drawn here", kind)
 	}
@@ -184,30 +156,34 @@ func decode(ctx context.Context, raw []byte) (img image.Image, err error) {
 	if err != nil {
 		return nil, errDamaged
 	}
-	if err := checkSize(config.Width, config.Height); err != nil {
+	if err := checkSize(image.Pt(config.Width, config.Height)); err != nil {
 		return nil, err
 	}
-	img, err = format.decode(&reader{ctx, bytes.NewReader(raw)})
+	img, err = format.decode(reader{ctx, bytes.NewReader(raw)})
 	switch {
 	case ctx.Err() != nil:
 		return nil, errTooSlow
 	case err != nil:
 		return nil, errDamaged
 	}
-	size := img.Bounds().Size()
-	if err := checkSize(size.X, size.Y); err != nil {
+	if err := checkSize(img.Bounds().Size()); err != nil {
 		return nil, err
 	}
-	return shrink(img), nil
+	// The fast scaler looks at only four pixels for each, and leaves noise behind when it shrinks much; the thorough one takes too
+	// long from many megapixels.
+	if size := img.Bounds().Size(); max(size.X, size.Y) > 4*keep {
+		img = resize(img, fit(size, image.Pt(4*keep, 4*keep)), scale.ApproxBiLinear)
+	}
+	return resize(img, fit(img.Bounds().Size(), image.Pt(keep, keep)), scale.BiLinear), nil
 }
 
-func checkSize(width, height int) error {
+func checkSize(size image.Point) error {
 	switch {
-	case width < 1 || height < 1:
+	case size.X < 1 || size.Y < 1:
 		return errDamaged
-	case width > maxSide || height > maxSide || width*height > maxPixels:
+	case size.X > maxSide || size.Y > maxSide || size.X*size.Y > maxPixels:
 		return fmt.Errorf("the image has %d x %d pixels; images of up to %d megapixels are drawn here: open it in a browser instead",
-			width, height, maxPixels/1_000_000)
+			size.X, size.Y, maxPixels/1_000_000)
 	}
 	return nil
 }
@@ -218,12 +194,15 @@ type reader struct {
 	raw *bytes.Reader
 }
 
-func (r *reader) Read(into []byte) (int, error) {
+func (r reader) Read(into []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return r.raw.Read(into)
 }
+
+// keep is the longest side of an image that is kept, in pixels: two for each cell of a large terminal.
+const keep = 400
 
 // Draw draws an image in at most so many columns and lines, as large as its proportions allow, but no larger than it is.
 // It takes some milliseconds for a large terminal, so keep what it returns as long as size and theme stay. With at
@@ -240,63 +219,52 @@ func Draw(img image.Image, width, height int, look *widget.Theme) []string {
 	return shades(resize(img, image.Pt(size.X, (size.Y+1)/2), scale.BiLinear), look.Name == widget.LightTheme)
 }
 
-// halfBlocks draws two pixels in each cell: the upper in the character's colour, the lower in that behind it.
+// halfBlocks draws two pixels in each cell: the upper in the character's colour, the lower in that behind it. A colour is
+// written only where it changes.
 func halfBlocks(img *image.RGBA, indexed bool) []string {
 	size := img.Bounds().Size()
 	var lines []string
 	for y := 0; y < size.Y; y += 2 {
 		var line strings.Builder
-		var upper, lower string
+		var present [2]string
 		for x := range size.X {
-			upper = change(&line, upper, sgr("38", img.RGBAAt(x, y), indexed))
-			if y+1 < size.Y {
-				lower = change(&line, lower, sgr("48", img.RGBAAt(x, y+1), indexed))
+			for half := range min(2, size.Y-y) {
+				c := img.RGBAAt(x, y+half)
+				colour := "\x1b[" + strconv.Itoa(38+10*half)
+				if indexed {
+					colour += ";5;" + strconv.Itoa(nearest256(c)) + "m"
+				} else {
+					colour += ";2;" + strconv.Itoa(int(c.R)) + ";" + strconv.Itoa(int(c.G)) + ";" + strconv.Itoa(int(c.B)) + "m"
+				}
+				if colour != present[half] {
+					line.WriteString(colour)
+					present[half] = colour
+				}
 			}
 			line.WriteString("▀")
 		}
-		line.WriteString("\x1b[0m")
-		lines = append(lines, line.String())
+		lines = append(lines, line.String()+"\x1b[0m")
 	}
 	return lines
-}
-
-// change writes a colour unless it is the present one.
-func change(line *strings.Builder, present, next string) string {
-	if next != present {
-		line.WriteString(next)
-	}
-	return next
-}
-
-func sgr(layer string, c color.RGBA, indexed bool) string {
-	if indexed {
-		return "\x1b[" + layer + ";5;" + strconv.Itoa(nearest256(c)) + "m"
-	}
-	return "\x1b[" + layer + ";2;" + strconv.Itoa(int(c.R)) + ";" + strconv.Itoa(int(c.G)) + ";" + strconv.Itoa(int(c.B)) + "m"
 }
 
 // nearest256 returns the nearest of the 216 colours and 24 greys that all terminals of 256 colours agree on. The libraries
 // at hand measure by perception, and take longer than all the rest for it.
 func nearest256(c color.RGBA) int {
 	r, g, b := int(c.R), int(c.G), int(c.B)
-	cr, cg, cb := cubeLevel(r), cubeLevel(g), cubeLevel(b)
+	level := func(v int) int { // of the six levels of the cube: 0, 95, 135, 175, 215 and 255
+		if v < 48 {
+			return 0
+		}
+		return max(1, (v-35)/40)
+	}
+	cr, cg, cb := level(r), level(g), level(b)
 	grey := max(0, min(((r+g+b)/3-3)/10, 23))
 	shade := 8 + 10*grey
 	if distance(r, g, b, shade, shade, shade) < distance(r, g, b, cubeValue(cr), cubeValue(cg), cubeValue(cb)) {
 		return 232 + grey
 	}
 	return 16 + 36*cr + 6*cg + cb
-}
-
-// The six levels of the cube are 0, 95, 135, 175, 215 and 255.
-func cubeLevel(v int) int {
-	switch {
-	case v < 48:
-		return 0
-	case v < 115:
-		return 1
-	}
-	return (v - 35) / 40
 }
 
 func cubeValue(level int) int {

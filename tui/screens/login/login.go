@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -45,7 +45,27 @@ type Screen struct {
 // New makes the screen. Why says why it is shown, as a sentence; it may be "".
 func New(shell *screen.Shell, why string) *Screen {
 	s := &Screen{shell: shell, why: why}
-	s.form = widget.NewForm(shell.Theme, s.fields()...)
+	s.form = widget.NewForm(shell.Theme,
+		widget.Field{Name: nameField, Label: "Profile", Value: usualName, Hint: "such as default", Check: CheckName},
+		widget.Field{Name: addressField, Label: "Address of the API", Hint: "such as https://perks.example/v2", Check: s.checkAddress},
+		widget.Field{Name: idField, Label: "Client id", Hint: "such as acme", Check: func(id string) string {
+			if strings.TrimSpace(id) == "" {
+				return "Enter the id of the client."
+			}
+			return ""
+		}},
+		widget.Field{Name: sandboxField, Label: "Sandbox", Kind: widget.Switch, Value: widget.No},
+		// It comes last, because Enter in the last field logs in.
+		widget.Field{Name: secretField, Label: "Secret", Kind: widget.Secret, Hint: "(not shown)", Check: func(secret string) string {
+			switch {
+			case strings.TrimSpace(secret) != "":
+				return ""
+			case s.rejected:
+				return "The service did not accept this id and secret."
+			}
+			return "Enter the secret."
+		}},
+	)
 	s.fill(shell.Account.Profile)
 	return s
 }
@@ -54,7 +74,17 @@ func New(shell *screen.Shell, why string) *Screen {
 func (s *Screen) Title() string { return "Log in" }
 
 // Init reads the profiles.
-func (s *Screen) Init() tea.Cmd { return s.read() }
+func (s *Screen) Init() tea.Cmd {
+	accounts := s.shell.Accounts
+	return func() tea.Msg {
+		profiles, current, err := accounts.Profiles()
+		done := read{screen: s, profiles: profiles, err: err}
+		if i := slices.IndexFunc(profiles, func(p screen.Profile) bool { return p.Name == current }); i >= 0 {
+			done.usual = profiles[i]
+		}
+		return done
+	}
+}
 
 // Update takes what was typed, and how reading, choosing and logging in have ended.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
@@ -67,7 +97,17 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case chosen:
 		return s.choose(msg)
 	case named:
-		s.name(msg)
+		if msg.screen != s {
+			return nil
+		}
+		s.form.Set(nameField, msg.name) // address and id stay: they are more often the same than not
+		s.form.Set(secretField, "")
+		s.edited, s.rejected, s.status = true, false, status{}
+		if s.value(addressField) == "" {
+			s.goToMissing()
+		} else {
+			s.form.FocusOnName(addressField)
+		}
 	case connected:
 		return s.connected(msg)
 	case loggedIn:
@@ -136,17 +176,6 @@ const (
 // usualName is the profile that a first login makes, here as on the command line.
 const usualName = "default"
 
-// fields are those that are always there. The secret comes last, because Enter in the last field logs in.
-func (s *Screen) fields() []widget.Field {
-	return []widget.Field{
-		{Name: nameField, Label: "Profile", Value: usualName, Hint: "such as default", Check: CheckName},
-		{Name: addressField, Label: "Address of the API", Hint: "such as https://perks.example/v2", Check: s.checkAddress},
-		{Name: idField, Label: "Client id", Hint: "such as acme", Check: required("Enter the id of the client.")},
-		{Name: sandboxField, Label: "Sandbox", Kind: widget.Switch, Value: widget.No},
-		{Name: secretField, Label: "Secret", Kind: widget.Secret, Hint: "(not shown)", Check: s.checkSecret},
-	}
-}
-
 // fill puts a profile into the form and goes to the first thing that is missing.
 func (s *Screen) fill(profile screen.Profile) {
 	if profile.Name != "" {
@@ -213,7 +242,10 @@ func (s *Screen) askAboutHTTP(settled bool) {
 		s.form.Set(httpField, yesOrNo(address == s.allowed))
 	}
 	s.askedOf = address
-	asks := isOpen(address) && (settled || !mayBecomeThisComputer(address))
+	asks := isOpen(address)
+	if base, err := client.ParseBaseURL(address); asks && !settled && err == nil && base.Port() == "" && base.Path == "" {
+		asks = !strings.HasPrefix("localhost", base.Host) && !strings.HasPrefix("127.0.0.1", base.Host)
+	}
 	switch {
 	case asks && !s.asksAboutHTTP():
 		s.form.Insert(addressField, widget.Field{
@@ -267,41 +299,14 @@ func (s *Screen) checkAddress(address string) string {
 	return ""
 }
 
-func (s *Screen) checkSecret(secret string) string {
-	switch {
-	case strings.TrimSpace(secret) != "":
-		return ""
-	case s.rejected:
-		return "The service did not accept this id and secret."
-	}
-	return "Enter the secret."
-}
-
-func required(otherwise string) func(string) string {
-	return func(value string) string {
-		if strings.TrimSpace(value) == "" {
-			return otherwise
-		}
-		return ""
-	}
-}
-
 // isOpen tells whether everyone on the way could read what is sent to an address.
 func isOpen(address string) bool {
 	base, err := client.ParseBaseURL(address)
-	return err == nil && base.Scheme == "http" && !isThisComputer(base)
-}
-
-func isThisComputer(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// mayBecomeThisComputer tells whether only the end of localhost or 127.0.0.1 is missing.
-func mayBecomeThisComputer(address string) bool {
-	base, err := client.ParseBaseURL(address)
-	return err == nil && base.Port() == "" && base.Path == "" &&
-		(strings.HasPrefix("localhost", base.Host) || strings.HasPrefix("127.0.0.1", base.Host))
+	if err != nil || base.Scheme != "http" || base.Hostname() == "localhost" {
+		return false
+	}
+	ip := net.ParseIP(base.Hostname())
+	return ip == nil || !ip.IsLoopback()
 }
 
 type (
@@ -340,17 +345,6 @@ func (s *Screen) stop() {
 		s.giveUp = nil
 	}
 	s.number++
-}
-
-// connect takes a profile whose secret may be kept.
-func (s *Screen) connect(profile screen.Profile) tea.Cmd {
-	s.fill(profile)
-	_, number := s.begin()
-	accounts := s.shell.Accounts
-	return func() tea.Msg {
-		account, err := accounts.Connect(profile.Name)
-		return connected{s, number, profile, account, err}
-	}
 }
 
 func (s *Screen) connected(msg connected) tea.Cmd {

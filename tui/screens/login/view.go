@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
@@ -43,69 +44,46 @@ func (s *Screen) View() string {
 
 	var badge []string
 	if room > 0 {
-		badge = []string{s.badge(width)}
+		mark := look.Live.Render(" LIVE ") + " " + look.Text.Render(live)
+		if s.sandbox() {
+			mark = look.Sandbox.Render(" SANDBOX ") + " " + look.Text.Render(inSandbox)
+		}
+		badge = []string{display.Cut(mark, width)}
 		room--
+	}
+	fitting := func(style lipgloss.Style, text string, room int) []string {
+		if text == "" {
+			return nil
+		}
+		return widget.Capped(style, text, width, room)
+	}
+	style := look.Muted
+	if s.status.failed {
+		style = look.Bad
 	}
 	said, urgent := s.said()
 	before := room
 	if !urgent { // then why comes first
-		before -= len(first(display.Line(s.why), width, room))
+		before -= len(fitting(look.Warn, display.Line(s.why), room))
 	}
-	lastly := first(said, width, before)
-	why := first(display.Line(s.why), width, room-len(lastly))
+	lastly := fitting(style, said, before)
+	why := fitting(look.Warn, display.Line(s.why), room-len(lastly))
 	room += kept - len(lastly) - len(why)
 
+	const tall = 100 // more lines than the form can have
 	form := strings.Split(strings.TrimRight(s.form.View(width, tall), "\n"), "\n")
 	blanks := room-len(form) >= 3
 	if len(form) > room {
 		form = strings.Split(s.form.View(width, max(1, room)), "\n")
 	}
-
-	style := look.Muted
-	if s.status.failed {
-		style = look.Bad
-	}
 	var lines []string
-	add := func(part []string, render func(...string) string) {
+	for _, part := range [][]string{why, badge, form, lastly} {
 		if blanks && len(lines) > 0 && len(part) > 0 {
 			lines = append(lines, "")
 		}
-		for _, line := range part {
-			lines = append(lines, render(line))
-		}
+		lines = append(lines, part...)
 	}
-	add(why, look.Warn.Render)
-	add(badge, asIs)
-	add(form, asIs)
-	add(lastly, style.Render)
 	return display.Crop(strings.Join(lines, "\n"), s.width, s.height)
-}
-
-// tall is more lines than the form can have.
-const tall = 100
-
-func asIs(parts ...string) string { return strings.Join(parts, "") }
-
-// first returns the lines of a text that there is room for, with a mark where some are missing.
-func first(text string, width, room int) []string {
-	if text == "" || room <= 0 {
-		return nil
-	}
-	lines := display.Wrap(text, width)
-	if len(lines) > room {
-		lines = lines[:room]
-		lines[room-1] = display.Cut(lines[room-1]+" …", width)
-	}
-	return lines
-}
-
-// badge says by word and colour whether redemptions will be real.
-func (s *Screen) badge(width int) string {
-	look := s.shell.Theme
-	if s.sandbox() {
-		return display.Cut(look.Sandbox.Render(" SANDBOX ")+" "+look.Text.Render(inSandbox), width)
-	}
-	return display.Cut(look.Live.Render(" LIVE ")+" "+look.Text.Render(live), width)
 }
 
 const (
@@ -115,10 +93,9 @@ const (
 
 // said is the last message, which is urgent, or else what is good to know now.
 func (s *Screen) said() (text string, urgent bool) {
-	keys := s.shell.Keys
 	switch {
 	case s.busy():
-		return display.Line(fmt.Sprintf("Logging in at %s ... %s gives up.", s.entered().APIURL, keys.Key(actions.Cancel))), true
+		return display.Line(fmt.Sprintf("Logging in at %s ... %s gives up.", s.entered().APIURL, s.shell.Key(actions.Cancel))), true
 	case s.status.failed:
 		return "! " + display.Line(s.status.text), true
 	case s.status.text != "":
@@ -128,7 +105,7 @@ func (s *Screen) said() (text string, urgent bool) {
 	if p, known := s.known(entered.Name); known && (p.APIURL != entered.APIURL || p.ClientID != entered.ClientID) {
 		return display.Line(fmt.Sprintf("This replaces profile %s, which is %s at %s.", p.Name, p.ClientID, p.APIURL)), true
 	}
-	if key := keys.Key(actions.Profile); len(s.profiles) > 1 && key != "" {
+	if key := s.shell.Keys.Key(actions.Profile); len(s.profiles) > 1 && key != "" {
 		return fmt.Sprintf("%s chooses among %s.", key, display.Plural(len(s.profiles), "profile", "profiles")), false
 	}
 	return "", false
@@ -136,7 +113,7 @@ func (s *Screen) said() (text string, urgent bool) {
 
 // Linear says the same in plain lines.
 func (s *Screen) Linear() string {
-	lines := []string{}
+	var lines []string
 	if s.why != "" {
 		lines = append(lines, display.Line(s.why))
 	}
@@ -161,18 +138,6 @@ type read struct {
 	profiles []screen.Profile
 	usual    screen.Profile // the one that flags, environment and configuration choose
 	err      error
-}
-
-func (s *Screen) read() tea.Cmd {
-	accounts := s.shell.Accounts
-	return func() tea.Msg {
-		profiles, current, err := accounts.Profiles()
-		done := read{screen: s, profiles: profiles, err: err}
-		if i := slices.IndexFunc(profiles, func(p screen.Profile) bool { return p.Name == current }); i >= 0 {
-			done.usual = profiles[i]
-		}
-		return done
-	}
 }
 
 // know fills in what is usual, unless somebody was quicker or an account is there already. Who comes to switch the profile
@@ -233,41 +198,29 @@ func (s *Screen) choose(msg chosen) tea.Cmd {
 	case msg.screen != s || s.busy():
 		return nil
 	case msg.index < len(s.profiles):
-		return s.connect(s.profiles[msg.index])
+		profile := s.profiles[msg.index]
+		s.fill(profile)
+		_, number := s.begin()
+		accounts := s.shell.Accounts
+		return func() tea.Msg { // the secret may be kept
+			account, err := accounts.Connect(profile.Name)
+			return connected{s, number, profile, account, err}
+		}
 	}
 	return s.shell.Post(screen.Prompt{
-		Title: "A new profile", Field: widget.Field{Name: nameField, Label: "Its name", Check: s.checkNewName},
+		Title: "A new profile", Field: widget.Field{Name: nameField, Label: "Its name", Check: func(name string) string {
+			if _, known := s.known(name); known {
+				return "There is a profile of this name already."
+			}
+			return CheckName(name)
+		}},
 		Then: func(name string) tea.Cmd { return s.shell.Post(named{s, name}) },
 	})
 }
 
-func (s *Screen) checkNewName(name string) string {
-	if _, known := s.known(name); known {
-		return "There is a profile of this name already."
-	}
-	return CheckName(name)
-}
-
-// name begins a new profile. Address and id stay: they are more often the same than not.
-func (s *Screen) name(msg named) {
-	if msg.screen != s {
-		return
-	}
-	s.form.Set(nameField, msg.name)
-	s.form.Set(secretField, "")
-	s.edited, s.rejected, s.status = true, false, status{}
-	if s.value(addressField) == "" {
-		s.goToMissing()
-		return
-	}
-	s.form.FocusOnName(addressField)
-}
-
 func (s *Screen) known(name string) (screen.Profile, bool) {
-	for _, p := range s.profiles {
-		if p.Name == name {
-			return p, true
-		}
+	if i := slices.IndexFunc(s.profiles, func(p screen.Profile) bool { return p.Name == name }); i >= 0 {
+		return s.profiles[i], true
 	}
 	return screen.Profile{}, false
 }

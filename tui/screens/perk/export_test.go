@@ -8,8 +8,7 @@ import (
 
 // PutImage sets the drawn image as if it had been fetched from the address; nil is on its way.
 func (s *Screen) PutImage(address string, img image.Image) {
-	s.image.takeAway()
-	s.image.address, s.image.cancel, s.image.img = address, func() {}, img
+	s.image.Put(address, img)
 }
 
 // Validity and WhyNotNow are the words about dates.

@@ -5,7 +5,6 @@ package perk
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ type Screen struct {
 	user   string    // for whom it is looked at; "" for nobody
 	read   *screen.Loader[api.Perk]
 	reads  int // how often it has ended, or was forgotten
-	image  drawing
+	image  screen.Image
 	scroll widget.Scroll
 	drawn  facts
 }
@@ -70,13 +69,11 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			s.known = nil
 			s.read.Reset()
 			s.reads++
-			s.image.takeAway()
+			s.image.TakeAway()
 		}
 		return s.Init()
 	case screen.Revealed:
 		return s.Init()
-	case fetched:
-		return s.image.take(msg)
 	case tea.MouseMsg:
 		s.lay()
 		switch msg.Button {
@@ -86,11 +83,14 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			s.scroll.Do(actions.Down)
 		}
 	default:
+		if cmd, mine := s.image.Take(msg); mine {
+			return cmd
+		}
 		cmd, changed := s.read.Take(msg)
 		if changed {
 			s.reads++
-			if s.image.address != s.address() {
-				s.image.takeAway() // it is not this perk's any more, and nobody has asked for the other one
+			if s.image.Address() != s.address() {
+				s.image.TakeAway() // it is not this perk's any more, and nobody has asked for the other one
 			}
 		}
 		return cmd
@@ -153,31 +153,11 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.OpenImage:
 		return s.shell.Browse(s.address())
 	case actions.Picture:
-		return s.draw()
+		return s.image.Toggle(s.shell, "The perk", s.address())
 	}
 	s.lay()
 	s.scroll.Do(id)
 	return nil
-}
-
-// draw fetches the image, or takes it away. Where the address leads into the local network it asks first: there, a mere
-// request can set off something that whoever wrote the address could not reach.
-func (s *Screen) draw() tea.Cmd {
-	if s.image.isOn() {
-		s.image.takeAway()
-		return nil
-	}
-	address := s.address()
-	if !picture.Local(address) {
-		return s.image.fetch(address)
-	}
-	return s.shell.Post(screen.Confirm{
-		Title: "Fetch an image from " + display.Line(picture.Host(address)) + "?",
-		Text: fmt.Sprintf("The perk says that its image is at %s. That is this computer or one in your network. Fetch it only if you know what is there.",
-			display.Line(address)),
-		Yes:  "fetch it",
-		Then: func() tea.Cmd { return s.image.fetch(address) },
-	})
 }
 
 // Linear says all that is known of the perk, a fact a line, all of it from the top.
@@ -194,8 +174,8 @@ func (s *Screen) Linear() string {
 	lines = append(lines, widget.LinearPairs(s.who(perk))...)
 	lines = append(lines, "Description: "+display.Text(perk.Description), "Terms: "+display.Text(given(perk.Terms)))
 	lines = append(lines, widget.LinearPairs(s.details(perk))...)
-	if s.image.isOn() {
-		lines = append(lines, "Drawn image: "+s.image.sentence())
+	if s.image.Address() != "" {
+		lines = append(lines, "Drawn image: "+s.image.Linear())
 	}
 	return strings.Join(append(lines, "State: "+s.age()), "\n")
 }
