@@ -143,8 +143,10 @@ func (s *session) take(a arrival) {
 			s.run(cmd)
 		}
 	default:
-		if cmds := sequence(msg); cmds != nil {
-			s.run(inTurn(cmds))
+		// The type of tea.Sequence's message has no name outside of its package.
+		cmds, value := reflect.TypeFor[[]tea.Cmd](), reflect.ValueOf(msg)
+		if value.Kind() == reflect.Slice && value.Type().ConvertibleTo(cmds) {
+			s.run(inTurn(value.Convert(cmds).Interface().([]tea.Cmd)))
 			return
 		}
 		s.update(msg)
@@ -154,16 +156,6 @@ func (s *session) take(a arrival) {
 func (s *session) update(msg tea.Msg) {
 	_, cmd := s.app.Update(msg)
 	s.run(cmd)
-}
-
-// sequence returns the commands of tea.Sequence, whose type has no name outside of its package.
-func sequence(msg tea.Msg) []tea.Cmd {
-	value := reflect.ValueOf(msg)
-	cmds := reflect.TypeFor[[]tea.Cmd]()
-	if value.Kind() != reflect.Slice || !value.Type().ConvertibleTo(cmds) {
-		return nil
-	}
-	return value.Convert(cmds).Interface().([]tea.Cmd)
 }
 
 // step is what one command of a sequence has ended with.
@@ -232,20 +224,16 @@ func (s *session) talk(ctx context.Context) error {
 			s.enter(form)
 		}
 		q := s.question()
-		s.ask(q)
+		if q.secret { // the terminal shows nothing any more when the prompt comes
+			s.in.ask(true)
+		}
+		fmt.Fprint(s.out, q.prompt)
+		if !q.secret {
+			s.in.ask(false)
+		}
 		if err := s.await(ctx, q); err != nil || s.quit {
 			return err
 		}
-	}
-}
-
-func (s *session) ask(q question) {
-	if q.secret() {
-		s.in.ask(true)
-	}
-	fmt.Fprint(s.out, q.prompt())
-	if !q.secret() {
-		s.in.ask(false)
 	}
 }
 
@@ -254,10 +242,15 @@ func (s *session) await(ctx context.Context, q question) error {
 	for {
 		select {
 		case line := <-s.in.lines:
-			s.in.got()
+			s.in.asked, s.in.before = false, nil
 			s.stopping, s.tired = false, false
 			if line.ended {
-				s.end(line.err)
+				s.say("")
+				s.sayUnsaved()
+				if line.err == nil {
+					s.say("The input has ended.")
+				}
+				s.quit = true
 				return line.err
 			}
 			s.run(q.answer(line.text))
@@ -274,7 +267,7 @@ func (s *session) await(ctx context.Context, q question) error {
 			s.in.leave()
 			return ctx.Err()
 		}
-		if s.quit || s.question() != q || s.hasNews() {
+		if s.quit || s.question().about != q.about || s.hasNews() {
 			s.say("")
 			return nil
 		}
@@ -291,16 +284,6 @@ func (s *session) interrupt(q question) {
 	}
 	s.stopping = true
 	s.run(q.leave())
-}
-
-// end ends the talk with the input.
-func (s *session) end(err error) {
-	s.say("")
-	s.sayUnsaved()
-	if err == nil {
-		s.say("The input has ended.")
-	}
-	s.quit = true
 }
 
 func (s *session) sayUnsaved() {

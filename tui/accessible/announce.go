@@ -37,13 +37,27 @@ func (s *session) say(text string) {
 // announce says what is new: messages, where one is, and what the screen shows there.
 func (s *session) announce() {
 	s.tell()
-	s.sayProfile()
-	s.sayLink()
-	if o := s.app.Overlay(); o != nil {
-		s.sayOverlay(o)
+	if profile := s.profile(); profile != s.heard.profile {
+		if s.heard.profile = profile; profile != "" {
+			s.say(profile)
+		}
+	}
+	since, lost := s.app.Lost()
+	if lost && !s.heard.lost {
+		s.say("Offline since " + since.Format("15:04:05") + ": the service cannot be reached. It is tried again by itself.")
+	}
+	s.heard.lost = lost
+	before := s.heard.overlay
+	s.heard.overlay = s.app.Overlay()
+	if o := s.heard.overlay; o != nil {
+		if o != before {
+			s.say(o.Title())
+			if _, isPrompt := o.(*screen.PromptDialog); !isPrompt {
+				s.sayLines(lines(o.Linear()))
+			}
+		}
 		return
 	}
-	s.heard.overlay = nil
 	top := s.app.Top()
 	if top == nil || s.isFilling(top) {
 		return
@@ -117,33 +131,6 @@ func (s *session) profile() string {
 		kind = "Sandbox"
 	}
 	return fmt.Sprintf("%s, as %s at %s.", kind, display.Line(account.Profile.ClientID), display.Line(account.Profile.APIURL))
-}
-
-func (s *session) sayProfile() {
-	if profile := s.profile(); profile != s.heard.profile {
-		if s.heard.profile = profile; profile != "" {
-			s.say(profile)
-		}
-	}
-}
-
-func (s *session) sayLink() {
-	since, lost := s.app.Lost()
-	if lost && !s.heard.lost {
-		s.say("Offline since " + since.Format("15:04:05") + ": the service cannot be reached. It is tried again by itself.")
-	}
-	s.heard.lost = lost
-}
-
-func (s *session) sayOverlay(o screen.Overlay) {
-	if o == s.heard.overlay {
-		return
-	}
-	s.heard.overlay = o
-	s.say(o.Title())
-	if _, isPrompt := o.(*screen.PromptDialog); !isPrompt {
-		s.sayLines(lines(o.Linear()))
-	}
 }
 
 func (s *session) sayLines(lines []string) {

@@ -43,13 +43,6 @@ func (q command) hasRows() bool {
 	return hasRows
 }
 
-func (q command) secret() bool { return false }
-
-func (q command) leave() tea.Cmd {
-	q.s.say("There is no question to leave. Once more quits; so does q.")
-	return nil
-}
-
 func (q command) answer(text string) tea.Cmd {
 	s := q.s
 	text = strings.TrimSpace(text)
@@ -64,49 +57,29 @@ func (q command) answer(text string) tea.Cmd {
 		s.again()
 		return nil
 	}
-	if row, err := strconv.Atoi(text); err == nil && !q.isKey(text) {
-		return q.open(row)
-	}
-	offers := q.s.offers()
-	if found := find(s.app.Shell().Keys, offers, text); len(found) > 0 {
-		return q.do(found)
-	}
-	if name, row, ok := cutRow(text); ok {
-		if found := find(s.app.Shell().Keys, offers, name); len(found) > 0 {
-			if len(found) > 1 || q.choose(row) {
-				return q.do(found)
-			}
-			return nil
+	keys, offers := s.app.Shell().Keys, s.offers()
+	_, isKey := keys.Find(text, false, offers)
+	if row, err := strconv.Atoi(text); err == nil && (q.hasRows() || !isKey) {
+		if opens := slices.ContainsFunc(offers, func(o actions.Offer) bool { return o.ID == actions.Open }); q.choose(row) && opens {
+			return s.attempt(actions.Open)
 		}
-	}
-	s.say(fmt.Sprintf("There is no command %q here; ? lists them.", text))
-	return nil
-}
-
-// isKey tells whether a number is the key of a command rather than that of a row: it is where there are no rows.
-func (q command) isKey(text string) bool {
-	if q.hasRows() {
-		return false
-	}
-	_, found := q.s.app.Shell().Keys.Find(text, false, q.s.offers())
-	return found
-}
-
-func (q command) do(found []actions.Offer) tea.Cmd {
-	if len(found) == 1 {
-		return q.s.attempt(found[0].ID)
-	}
-	q.s.say("That can be several:")
-	q.s.sayCommands(found, q.hasRows())
-	return nil
-}
-
-func (q command) open(row int) tea.Cmd {
-	if !q.choose(row) {
 		return nil
 	}
-	if slices.ContainsFunc(q.s.offers(), func(o actions.Offer) bool { return o.ID == actions.Open }) {
-		return q.s.attempt(actions.Open)
+	found, chosen := find(keys, offers, text), true
+	if at := strings.LastIndexByte(text, ' '); len(found) == 0 && at >= 0 { // "copy the id 3"
+		if row, err := strconv.Atoi(text[at+1:]); err == nil {
+			found = find(keys, offers, strings.TrimSpace(text[:at]))
+			chosen = len(found) != 1 || q.choose(row)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		s.say(fmt.Sprintf("There is no command %q here; ? lists them.", text))
+	case len(found) > 1:
+		s.say("That can be several:")
+		s.sayCommands(found, q.hasRows())
+	case chosen:
+		return s.attempt(found[0].ID)
 	}
 	return nil
 }
@@ -124,31 +97,16 @@ func (q command) choose(row int) bool {
 	return true
 }
 
-func cutRow(text string) (name string, row int, ok bool) {
-	at := strings.LastIndexByte(text, ' ')
-	if at < 0 {
-		return "", 0, false
-	}
-	row, err := strconv.Atoi(text[at+1:])
-	return strings.TrimSpace(text[:at]), row, err == nil
-}
-
 // help lists the commands. Those that move about come last: rows have numbers.
 func (q command) help() {
 	offers := q.s.offers()
-	slices.SortStableFunc(offers, func(a, b actions.Offer) int { return last(a.ID) - last(b.ID) })
+	moves := func(o actions.Offer) bool { return o.ID.Group() == "list" && o.ID != actions.Open }
+	offers = slices.Concat(slices.DeleteFunc(slices.Clone(offers), moves), slices.DeleteFunc(offers, func(o actions.Offer) bool { return !moves(o) }))
 	q.s.sayCommands(offers, q.hasRows())
 	if q.hasRows() {
 		q.s.say("A number opens that row. A command with a number, such as \"copy the id 3\", is done with that row.")
 	}
 	q.s.say("A command is given by its key, its name, or the beginning of its name. \"again\" says the screen once more, an empty line where you are.")
-}
-
-func last(id actions.ID) int {
-	if id.Group() == "list" && id != actions.Open {
-		return 1
-	}
-	return 0
 }
 
 // input reads lines, each only when it is asked for, so that a secret can be read without echo.
@@ -218,9 +176,6 @@ func (i *input) awaitSilence() {
 	}
 }
 
-// got says that the line has come.
-func (i *input) got() { i.asked, i.before = false, nil }
-
 // leave shows again what is typed: the reader that goes on waiting has switched that off.
 func (i *input) leave() {
 	if i.before != nil {
@@ -261,84 +216,65 @@ func (i *input) next(secret bool) (string, error) {
 	return i.reader.ReadString('\n')
 }
 
-// question is what a person is asked. Two questions are the same if they are equal.
-type question interface {
-	prompt() string // the line before the answer
-	secret() bool
-	answer(text string) tea.Cmd
-	leave() tea.Cmd // what an interrupt does
+// question is what a person is asked. It is still the same question as long as it is about the same.
+type question struct {
+	about  any    // a dialog, the field of a form with the number of its lines so far, a form's end, or a screen
+	prompt string // the line before the answer
+	secret bool
+	answer func(text string) tea.Cmd
+	leave  func() tea.Cmd // what an interrupt does
 }
 
 // question returns what is to be asked now.
 func (s *session) question() question {
 	switch o := s.app.Overlay().(type) {
 	case *screen.ConfirmDialog:
-		return sure{s, o}
+		no := s.leaving("No.", actions.No)
+		return question{about: o, prompt: "Type yes to " + o.Yes() + ". Anything else cancels: ", leave: no, answer: func(text string) tea.Cmd {
+			if strings.EqualFold(strings.TrimSpace(text), "yes") {
+				return s.attempt(actions.Yes)
+			}
+			return no()
+		}}
 	case *screen.Typed:
-		return typed{s, o}
+		no := s.leaving("No.", actions.Cancel)
+		return question{about: o, prompt: o.Wanted() + " to " + o.Yes() + ". Anything else cancels: ", leave: no, answer: func(text string) tea.Cmd {
+			if !o.Agrees(text) {
+				return no()
+			}
+			o.Form().Set(o.Form().Focus(), text)
+			return s.attempt(actions.Submit)
+		}}
 	case *screen.PickDialog:
-		return pick{s, o}
-	case *screen.Reading:
-		return reading{s, o}
+		prompt := "Number, or a part of the name; an empty line leaves: "
+		if o.IsOpen() {
+			prompt = "One of these, or another; an empty line leaves: "
+		}
+		return question{about: o, prompt: prompt, leave: s.leaving("Left.", actions.Cancel), answer: pick{s, o}.answer}
+	case *screen.Reading: // it has been said already
+		leave := func() tea.Cmd { return s.attempt(actions.Back) }
+		return question{about: o, prompt: "An empty line goes on: ", leave: leave, answer: func(string) tea.Cmd { return leave() }}
 	}
 	if form := s.form(); form != nil {
 		return s.fill(form)
 	}
-	return command{s, s.app.Top()}
+	q := command{s, s.app.Top()}
+	return question{about: q.top, prompt: q.prompt(), answer: q.answer, leave: func() tea.Cmd {
+		s.say("There is no question to leave. Once more quits; so does q.")
+		return nil
+	}}
+}
+
+// leaving says that a question was left, and carries out the action that leaves it.
+func (s *session) leaving(said string, id actions.ID) func() tea.Cmd {
+	return func() tea.Cmd {
+		s.say(said)
+		return s.attempt(id)
+	}
 }
 
 // attempt carries out an action, if it is offered.
 func (s *session) attempt(id actions.ID) tea.Cmd { return s.app.Attempt(id) }
-
-// sure asks before what cannot be taken back.
-type sure struct {
-	s *session
-	o *screen.ConfirmDialog
-}
-
-func (q sure) prompt() string {
-	return "Type yes to " + q.o.Yes() + ". Anything else cancels: "
-}
-
-func (q sure) secret() bool { return false }
-
-func (q sure) answer(text string) tea.Cmd {
-	if strings.EqualFold(strings.TrimSpace(text), "yes") {
-		return q.s.attempt(actions.Yes)
-	}
-	return q.leave()
-}
-
-func (q sure) leave() tea.Cmd {
-	q.s.say("No.")
-	return q.s.attempt(actions.No)
-}
-
-// typed asks before something so grave that the person has to type a certain word.
-type typed struct {
-	s *session
-	o *screen.Typed
-}
-
-func (q typed) prompt() string {
-	return q.o.Wanted() + " to " + q.o.Yes() + ". Anything else cancels: "
-}
-
-func (q typed) secret() bool { return false }
-
-func (q typed) answer(text string) tea.Cmd {
-	if !q.o.Agrees(text) {
-		return q.leave()
-	}
-	form := q.o.Form()
-	form.Set(form.Focus(), text)
-	return q.s.attempt(actions.Submit)
-}
-
-func (q typed) leave() tea.Cmd {
-	q.s.say("No.")
-	return q.s.attempt(actions.Cancel)
-}
 
 // pick asks for one of several things.
 type pick struct {
@@ -346,19 +282,10 @@ type pick struct {
 	o *screen.PickDialog
 }
 
-func (q pick) prompt() string {
-	if q.o.IsOpen() {
-		return "One of these, or another; an empty line leaves: "
-	}
-	return "Number, or a part of the name; an empty line leaves: "
-}
-
-func (q pick) secret() bool { return false }
-
 func (q pick) answer(text string) tea.Cmd {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return q.leave()
+		return q.s.leaving("Left.", actions.Cancel)()
 	}
 	options := q.o.Options()
 	if q.o.IsOpen() {
@@ -407,11 +334,6 @@ func (q pick) choose(at int) tea.Cmd {
 	return q.s.attempt(actions.Submit)
 }
 
-func (q pick) leave() tea.Cmd {
-	q.s.say("Left.")
-	return q.s.attempt(actions.Cancel)
-}
-
 // matching returns the options that are called so, or else those in whose names it occurs.
 func matching(options []string, text string) []int {
 	var found []int
@@ -425,14 +347,3 @@ func matching(options []string, text string) []int {
 	}
 	return found
 }
-
-// reading is a text that has been said already.
-type reading struct {
-	s *session
-	o *screen.Reading
-}
-
-func (q reading) prompt() string             { return "An empty line goes on: " }
-func (q reading) secret() bool               { return false }
-func (q reading) answer(text string) tea.Cmd { return q.leave() }
-func (q reading) leave() tea.Cmd             { return q.s.attempt(actions.Back) }

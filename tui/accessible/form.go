@@ -24,16 +24,28 @@ type filling struct {
 	sent  bool     // the form was sent since the last question
 }
 
-// fill returns the question for the field of a form that is next.
+// fill returns the question for the field of a form that is next, or at its end what to do with it.
 func (s *session) fill(form *widget.Form) question {
-	switch f := &s.filling; {
-	case f.form != form:
-		return field{s, form, form.Focus(), 0}
-	case f.field == "":
-		return formEnd{s, form}
-	default:
-		return field{s, form, f.field, len(f.text)}
+	f := &s.filling
+	leave := func() tea.Cmd {
+		s.filling.text = nil
+		return s.leaving("Left.", actions.Cancel)()
 	}
+	if f.form == form && f.field == "" {
+		prompt := "The form is still open. send, leave, the name of a field, or ? for help: "
+		return question{about: form, prompt: prompt, leave: leave, answer: func(text string) tea.Cmd {
+			return s.formCommand(strings.TrimPrefix(strings.TrimSpace(text), ":"))
+		}}
+	}
+	q := field{s, form, form.Focus(), 0}
+	if f.form == form {
+		q.name, q.lines = f.field, len(f.text)
+	}
+	asked := question{about: q, secret: form.Field(q.name).Kind == widget.Secret, leave: leave, answer: q.answer}
+	if q.lines == 0 {
+		asked.prompt = prompt(form.Field(q.name), form.Value(q.name))
+	}
+	return asked
 }
 
 // enter begins a form that has opened, and finds the place to go on at in one that was sent and has come back.
@@ -45,7 +57,9 @@ func (s *session) enter(form *widget.Form) {
 		return
 	case f.form != form:
 		*f = filling{form: form, field: form.Focus()}
-		s.sayForm()
+		if names := form.Names(); len(names) > 1 {
+			s.say(fmt.Sprintf("A form with %d fields. :send sends it, :leave leaves it, :back goes back a field, :? lists more.", len(names)))
+		}
 	case f.sent:
 		f.sent, f.field, f.text = false, "", nil
 		if at := form.Focus(); len(form.Problems(at)) > 0 {
@@ -73,24 +87,14 @@ func (s *session) form() *widget.Form {
 	}
 }
 
-func (s *session) sayForm() {
-	if names := s.filling.form.Names(); len(names) > 1 {
-		s.say(fmt.Sprintf("A form with %d fields. :send sends it, :leave leaves it, :back goes back a field, :? lists more.", len(names)))
-	}
-}
-
 func (s *session) sayProblems(name string) {
 	for _, problem := range s.filling.form.Problems(name) {
-		s.say("Problem: " + sentence(label(s.filling.form, name), display.Line(problem)))
+		text := display.Line(problem)
+		if first, _ := utf8.DecodeRuneInString(text); !unicode.IsUpper(first) { // otherwise it is a sentence by itself
+			text = label(s.filling.form, name) + " " + text
+		}
+		s.say("Problem: " + text)
 	}
-}
-
-// sentence puts a field before what is wrong with it, unless that is a sentence by itself.
-func sentence(label, problem string) string {
-	if first, _ := utf8.DecodeRuneInString(problem); unicode.IsUpper(first) {
-		return problem
-	}
-	return label + " " + problem
 }
 
 func label(form *widget.Form, name string) string { return display.Line(form.Field(name).Label) }
@@ -101,20 +105,6 @@ type field struct {
 	form  *widget.Form
 	name  string
 	lines int
-}
-
-func (q field) prompt() string {
-	if q.lines > 0 {
-		return ""
-	}
-	return prompt(q.form.Field(q.name), q.form.Value(q.name))
-}
-
-func (q field) secret() bool { return q.form.Field(q.name).Kind == widget.Secret }
-
-func (q field) leave() tea.Cmd {
-	q.s.say("Left.")
-	return q.s.leaveForm()
 }
 
 func (q field) answer(text string) tea.Cmd {
@@ -131,8 +121,10 @@ func (q field) answer(text string) tea.Cmd {
 			return q.s.formCommand(word)
 		}
 		switch {
+		case (text == "" || kind == widget.Text && text == ".") && q.s.app.Overlay() != nil && q.form.Value(q.name) == "":
+			return q.s.leaving("Left.", actions.Cancel)() // it is the question of a single line
 		case text == "" || kind == widget.Text && text == ".":
-			return q.keep()
+			return q.next()
 		case text == "-" && (kind == widget.Line || kind == widget.Text):
 			return q.set("")
 		}
@@ -164,14 +156,6 @@ func (q field) take(text string) tea.Cmd {
 	return q.set(value)
 }
 
-// keep goes on to the next field. In a question of a single empty line it leaves.
-func (q field) keep() tea.Cmd {
-	if q.s.app.Overlay() != nil && q.form.Value(q.name) == "" {
-		return q.leave()
-	}
-	return q.next()
-}
-
 // set fills in the field as typing would, and goes on unless that is wrong.
 func (q field) set(value string) tea.Cmd {
 	f := &q.s.filling
@@ -182,7 +166,13 @@ func (q field) set(value string) tea.Cmd {
 	q.form.FocusOnName(q.name)
 	q.form.Set(q.name, value)
 	q.form.Do(actions.NextField) // what is wrong shows once a field is left
-	cmd := q.s.edited(q.name)
+	var cmd tea.Cmd
+	if o := q.s.app.Overlay(); o != nil {
+		o.Edited()
+	} else {
+		top := q.s.app.Top()
+		cmd = tea.Batch(top.Update(screen.Edited{Field: q.name}), top.Update(screen.FieldLeft{}), q.s.app.Deliver())
+	}
 	if len(q.form.Problems(q.name)) > 0 {
 		q.s.sayProblems(q.name)
 		return cmd
@@ -202,45 +192,8 @@ func (q field) next() tea.Cmd {
 		q.form.FocusOn(at + 1)
 		return nil
 	}
-	return q.s.sendForm()
-}
-
-// edited tells whoever shows the form that a field has changed.
-func (s *session) edited(name string) tea.Cmd {
-	if o := s.app.Overlay(); o != nil {
-		o.Edited()
-		return nil
-	}
-	top := s.app.Top()
-	return tea.Batch(top.Update(screen.Edited{Field: name}), top.Update(screen.FieldLeft{}), s.app.Deliver())
-}
-
-func (s *session) sendForm() tea.Cmd {
-	s.filling.sent = true
-	return s.attempt(actions.Submit)
-}
-
-func (s *session) leaveForm() tea.Cmd {
-	s.filling.text = nil
-	return s.attempt(actions.Cancel)
-}
-
-// formEnd asks what to do with a form whose fields have all been gone through.
-type formEnd struct {
-	s    *session
-	form *widget.Form
-}
-
-func (q formEnd) prompt() string {
-	return "The form is still open. send, leave, the name of a field, or ? for help: "
-}
-
-func (q formEnd) secret() bool { return false }
-
-func (q formEnd) leave() tea.Cmd { return field{q.s, q.form, "", 0}.leave() }
-
-func (q formEnd) answer(text string) tea.Cmd {
-	return q.s.formCommand(strings.TrimPrefix(strings.TrimSpace(text), ":"))
+	q.s.filling.sent = true
+	return q.s.attempt(actions.Submit)
 }
 
 // formCommand does what was asked for instead of a value.
@@ -251,10 +204,11 @@ func (s *session) formCommand(word string) tea.Cmd {
 	at := slices.Index(names, f.field)
 	switch word {
 	case "send":
-		return s.sendForm()
+		f.sent = true
+		return s.attempt(actions.Submit)
 	case "leave":
-		s.say("Left.")
-		return s.leaveForm()
+		f.text = nil
+		return s.leaving("Left.", actions.Cancel)()
 	case "again":
 		s.again()
 		return nil
@@ -346,7 +300,11 @@ func prompt(f widget.Field, value string) string {
 	case widget.Switch:
 		return fmt.Sprintf("%s, yes or no (now %s): ", label, display.Line(value))
 	case widget.Choice:
-		return choicePrompt(f, label, value)
+		options := make([]string, len(f.Options))
+		for i, option := range f.Options {
+			options[i] = fmt.Sprintf("%d %s", i+1, display.Line(option))
+		}
+		return fmt.Sprintf("%s: %s (now %s): ", label, strings.Join(options, ", "), display.Line(value))
 	case widget.Text:
 		if value == "" {
 			return label + ", several lines, the last only a dot" + hint(f) + ": "
@@ -357,14 +315,6 @@ func prompt(f widget.Field, value string) string {
 		return label + hint(f) + ": "
 	}
 	return fmt.Sprintf("%s (now %s), empty keeps it, - clears it: ", label, inShort(value))
-}
-
-func choicePrompt(f widget.Field, label, value string) string {
-	options := make([]string, len(f.Options))
-	for i, option := range f.Options {
-		options[i] = fmt.Sprintf("%d %s", i+1, display.Line(option))
-	}
-	return fmt.Sprintf("%s: %s (now %s): ", label, strings.Join(options, ", "), display.Line(value))
 }
 
 func hint(f widget.Field) string {
