@@ -63,14 +63,8 @@ func New(options Options) *App {
 		options: options,
 		mouse:   options.Mouse,
 		shell: &screen.Shell{
-			Theme:    widget.NewTheme(options.Theme, options.Colours),
-			Keys:     options.Keys,
-			Accounts: options.Accounts,
-			Memory:   options.Memory,
-			Desktop:  options.Desktop,
-			Now:      options.Now,
-			After:    options.After,
-			NewID:    options.NewID,
+			Theme: widget.NewTheme(options.Theme, options.Colours), Keys: options.Keys, Accounts: options.Accounts, Memory: options.Memory,
+			Desktop: options.Desktop, Now: options.Now, After: options.After, NewID: options.NewID,
 		},
 	}
 	a.shell.Screens = a.all
@@ -82,7 +76,12 @@ func (a *App) Shell() *screen.Shell { return a.shell }
 
 // Init connects, and opens the first screen once that is done.
 func (a *App) Init() tea.Cmd {
-	cmds := []tea.Cmd{a.connect(a.options.Profile), a.listen()}
+	accounts, profile := a.shell.Accounts, a.options.Profile
+	connect := func() tea.Msg {
+		account, err := accounts.Connect(profile)
+		return connected{account, err}
+	}
+	cmds := []tea.Cmd{connect, a.listen()}
 	if a.mouse {
 		cmds = append(cmds, tea.EnableMouseCellMotion)
 	}
@@ -157,27 +156,20 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 	case perform:
 		return a.find(msg.id)
 	case notice:
-		return tea.Batch(a.tell(screen.Toast{Kind: screen.Note, Text: string(msg)}), a.listen())
+		return tea.Batch(a.note(string(msg)), a.listen())
 	case faded:
-		a.status.fade(msg)
+		if msg.number == a.status.number {
+			a.status.shown = nil
+		}
 		return nil
 	case ring:
 		return a.call(msg)
 	case rang:
 		return a.hear(msg)
 	}
-	return tea.Batch(a.observe(msg), a.passOn(msg))
-}
-
-// passOn gives a message to the form that is being filled in, which may have asked for it, and to every screen.
-func (a *App) passOn(msg tea.Msg) tea.Cmd {
-	var cmds []tea.Cmd
-	if form := a.face().Form(); form != nil {
-		cmd, edited := form.Update(msg)
-		cmds = append(cmds, cmd)
-		if edited {
-			cmds = append(cmds, a.edited(form.Focus()))
-		}
+	cmds := []tea.Cmd{a.observe(msg)}
+	if form := a.face().Form(); form != nil { // it may have asked for the message
+		cmds = append(cmds, a.write(form, msg))
 	}
 	return tea.Batch(append(cmds, a.broadcast(msg))...)
 }
@@ -349,26 +341,13 @@ func (a *App) End() (drafts, lost []string) {
 
 // keeps keeps the unsaved text of a screen, and tells whether that went well.
 func keeps(s screen.Screen) bool {
-	keeper, ok := s.(screen.Keeper)
-	if !ok {
-		return false
-	}
-	keep := keeper.Keep()
-	if keep == nil {
-		return false
-	}
-	failed, ok := keep().(interface{ Failed() bool })
-	return !ok || !failed.Failed()
-}
-
-func unsaved(screens []screen.Screen) []string {
-	var lost []string
-	for _, s := range screens {
-		if text := s.Unsaved(); text != "" && !slices.Contains(lost, text) {
-			lost = append(lost, text)
+	for _, keep := range keeping([]screen.Screen{s}) {
+		if keep != nil {
+			failed, ok := keep().(interface{ Failed() bool })
+			return !ok || !failed.Failed()
 		}
 	}
-	return lost
+	return false
 }
 
 // Crashed makes an error of what a panic in the model or a command has left, and keeps its report as Run does.

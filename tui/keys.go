@@ -59,8 +59,14 @@ func stepsBack(f face) bool {
 // a question that one of them raises is not answered by the rest, because it has not been read; and a screen that one opens
 // does not get the rest, which may be the text that it is about to ask for.
 func (a *App) key(msg tea.KeyMsg) tea.Cmd {
-	if msg.Type == tea.KeyCtrlC {
-		return a.interrupt()
+	if msg.Type == tea.KeyCtrlC { // it quits; where something would be lost it asks, and a second time it quits all the same
+		if a.status.interrupted && a.Overlay() != nil {
+			return tea.Quit
+		}
+		a.overlays = nil
+		cmd := a.do(actions.Quit)
+		a.status.interrupted = a.Overlay() != nil
+		return cmd
 	}
 	if msg.Type != tea.KeyRunes || len(msg.Runes) < 2 {
 		return a.press(msg)
@@ -69,7 +75,7 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 		return a.write(form, msg)
 	}
 	if msg.Paste {
-		return a.tell(screen.Toast{Kind: screen.Note, Text: "There is no field to paste into here."})
+		return a.note("There is no field to paste into here.")
 	}
 	var cmds []tea.Cmd
 	for i, r := range msg.Runes {
@@ -95,7 +101,7 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	key := msg.String()
 	form := a.face().Form()
 	if form == nil && msg.Paste {
-		return a.tell(screen.Toast{Kind: screen.Note, Text: "There is no field to paste into here."})
+		return a.note("There is no field to paste into here.")
 	}
 	if form != nil {
 		switch {
@@ -134,7 +140,7 @@ func (a *App) sayNotHere(key string) tea.Cmd {
 	}
 	for _, action := range a.shell.Keys.Actions() {
 		if slices.Contains(elsewhere, action.ID.Group()) && slices.Contains(action.Keys, key) {
-			cmd := a.tell(screen.Toast{Kind: screen.Note, Text: fmt.Sprintf("%s: not on this screen. %s shows its keys.", action.Name, a.shell.Keys.Key(actions.Help))})
+			cmd := a.note(fmt.Sprintf("%s: not on this screen. %s shows its keys.", action.Name, a.shell.Key(actions.Help)))
 			a.status.passing = true
 			return cmd
 		}
@@ -142,8 +148,8 @@ func (a *App) sayNotHere(key string) tea.Cmd {
 	return nil
 }
 
-// write gives a key to a form as text.
-func (a *App) write(form *widget.Form, msg tea.KeyMsg) tea.Cmd {
+// write gives a form a message: a key as text, or what it has asked for.
+func (a *App) write(form *widget.Form, msg tea.Msg) tea.Cmd {
 	cmd, edited := form.Update(msg)
 	if edited {
 		return tea.Batch(cmd, a.edited(form.Focus()))
@@ -178,13 +184,19 @@ func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.find(id), a.De
 func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	if !offer.Enabled() {
 		name := a.shell.Keys.Action(offer.ID).Name
-		cmd := a.tell(screen.Toast{Kind: screen.Note, Text: fmt.Sprintf("%s: not possible now. %s", name, offer.Why)})
+		cmd := a.note(fmt.Sprintf("%s: not possible now. %s", name, offer.Why))
 		a.status.passing = true
 		return cmd
 	}
-	a.status.read()
+	if shown := a.status.shown; shown != nil && (a.status.passing || shown.Kind == screen.Failure) {
+		a.status.shown = nil // a person has gone on from it
+	}
 	if o := a.Overlay(); o != nil {
-		return a.doOver(o, offer.ID)
+		cmd, closed := o.Do(offer.ID)
+		if closed {
+			a.overlays = a.overlays[:len(a.overlays)-1]
+		}
+		return cmd
 	}
 	if offer.ID.Group() == "app" && (offer.ID != actions.Back || !stepsBack(a.face())) {
 		return a.do(offer.ID)
@@ -195,14 +207,6 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	return a.Top().Do(offer.ID)
 }
 
-func (a *App) doOver(o screen.Overlay, id actions.ID) tea.Cmd {
-	cmd, closed := o.Do(id)
-	if closed {
-		a.overlays = a.overlays[:len(a.overlays)-1]
-	}
-	return cmd
-}
-
 // globals is what works everywhere, and why some of it does not now.
 func (a *App) globals() []actions.Offer {
 	bottom, signedOut, here, none := "", "", "", ""
@@ -210,7 +214,7 @@ func (a *App) globals() []actions.Offer {
 		none = "Nothing has been redeemed yet."
 	}
 	if len(a.screens) < 2 {
-		bottom = "This is the first screen; " + a.shell.Keys.Key(actions.Quit) + " quits."
+		bottom = "This is the first screen; " + a.shell.Key(actions.Quit) + " quits."
 	}
 	if a.shell.Account.Client == nil {
 		signedOut = "Log in first."
@@ -243,15 +247,23 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	case actions.Property:
 		return a.shell.Open(screen.ToProperty{})
 	case actions.Results:
-		return a.reopen()
+		a.screens, a.kept = append(a.screens, a.kept), nil
+		a.resize()
+		return nil
 	case actions.Login:
 		return a.shell.Open(screen.ToLogin{})
 	case actions.Refresh:
 		return a.Top().Update(screen.Reconnected{})
 	case actions.Theme:
-		return a.nextTheme()
+		names := []widget.ThemeName{widget.DarkTheme, widget.LightTheme, widget.HighContrastTheme, widget.NoTheme}
+		next := names[(slices.Index(names, a.shell.Theme.Name)+1)%len(names)]
+		a.shell.Theme = widget.NewTheme(next, a.options.Colours)
+		return a.note("The theme is " + string(next) + " now. To keep it, set tui.theme in the configuration.")
 	case actions.Mouse:
-		return a.toggleMouse()
+		if a.mouse = !a.mouse; a.mouse {
+			return tea.Batch(tea.EnableMouseCellMotion, a.note("The mouse scrolls and chooses now. To select text with it, switch that off."))
+		}
+		return tea.Batch(tea.DisableMouse, a.note("The mouse is the terminal's again: it selects text."))
 	case actions.Messages:
 		return a.lay(screen.NewReading("Messages", a.status.former()))
 	case actions.Suspend:
@@ -267,39 +279,18 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// interrupt quits. Where something would be lost it asks, and a second time it quits all the same.
-func (a *App) interrupt() tea.Cmd {
-	if a.status.interrupted && a.Overlay() != nil {
-		return tea.Quit
-	}
-	a.overlays = nil
-	cmd := a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
-	a.status.interrupted = a.Overlay() != nil
-	return cmd
-}
-
 // leave goes on at once, or asks first where one of the screens would lose something.
 func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.Cmd) tea.Cmd {
-	lost := unsaved(screens)
+	var lost []string
+	for _, s := range screens {
+		if text := s.Unsaved(); text != "" && !slices.Contains(lost, text) {
+			lost = append(lost, text)
+		}
+	}
 	if len(lost) == 0 {
 		return then()
 	}
 	return a.lay(screen.NewConfirm(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}, a.shell.Keys))
-}
-
-func (a *App) nextTheme() tea.Cmd {
-	names := []widget.ThemeName{widget.DarkTheme, widget.LightTheme, widget.HighContrastTheme, widget.NoTheme}
-	next := names[(slices.Index(names, a.shell.Theme.Name)+1)%len(names)]
-	a.shell.Theme = widget.NewTheme(next, a.options.Colours)
-	return a.tell(screen.Toast{Kind: screen.Note, Text: "The theme is " + string(next) + " now. To keep it, set tui.theme in the configuration."})
-}
-
-func (a *App) toggleMouse() tea.Cmd {
-	a.mouse = !a.mouse
-	if a.mouse {
-		return tea.Batch(tea.EnableMouseCellMotion, a.tell(screen.Toast{Kind: screen.Note, Text: "The mouse scrolls and chooses now. To select text with it, switch that off."}))
-	}
-	return tea.Batch(tea.DisableMouse, a.tell(screen.Toast{Kind: screen.Note, Text: "The mouse is the terminal's again: it selects text."}))
 }
 
 // palette finds everything by its name: first what can be done now, with the key that does it now. It opens a

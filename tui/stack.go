@@ -43,7 +43,7 @@ func (a *App) open(way screen.Go) tea.Cmd {
 	var kept tea.Cmd
 	if _, home := way.To.(screen.ToPerks); home && len(a.screens) > 0 {
 		if _, isList := a.screens[0].(*perks.Screen); isList {
-			return a.backToFirst()
+			return a.closeDownTo(1)
 		}
 		kept = a.drop(len(a.screens))
 	}
@@ -81,13 +81,6 @@ func (a *App) drop(n int) tea.Cmd {
 	return tea.Batch(kept...)
 }
 
-// reopen shows the results that were closed last. Of several that were closed at once, those are the ones on top.
-func (a *App) reopen() tea.Cmd {
-	a.screens, a.kept = append(a.screens, a.kept), nil
-	a.resize()
-	return nil
-}
-
 // all is the screens that are open, and below them the one that can be opened again.
 func (a *App) all() []screen.Screen {
 	if a.kept == nil {
@@ -96,20 +89,15 @@ func (a *App) all() []screen.Screen {
 	return slices.Concat([]screen.Screen{a.kept}, a.screens)
 }
 
-func (a *App) close() tea.Cmd {
-	if len(a.screens) < 2 {
-		return nil
-	}
-	kept := a.drop(1)
-	a.resize()
-	return tea.Batch(kept, a.Top().Update(screen.Revealed{}))
-}
+// close closes the screen on top, unless it is the only one.
+func (a *App) close() tea.Cmd { return a.closeDownTo(max(1, len(a.screens)-1)) }
 
-func (a *App) backToFirst() tea.Cmd {
-	if len(a.screens) == 1 {
+// closeDownTo closes screens from the top until so many are left, and tells the one that comes to light.
+func (a *App) closeDownTo(left int) tea.Cmd {
+	if len(a.screens) <= left {
 		return nil
 	}
-	kept := a.drop(len(a.screens) - 1)
+	kept := a.drop(len(a.screens) - left)
 	a.resize()
 	return tea.Batch(kept, a.Top().Update(screen.Revealed{}))
 }
@@ -127,14 +115,6 @@ func (a *App) lay(o screen.Overlay) tea.Cmd {
 type connected struct {
 	account screen.Account
 	err     error
-}
-
-func (a *App) connect(profile string) tea.Cmd {
-	accounts := a.shell.Accounts
-	return func() tea.Msg {
-		account, err := accounts.Connect(profile)
-		return connected{account, err}
-	}
 }
 
 // begin opens the first screen, or the login before it.
@@ -233,38 +213,28 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 	if !known {
 		return nil
 	}
+	var unreachable *client.Unreachable
+	var refused *client.Error
+	var missing *screen.NotLoggedIn
+	var needs interface{ LoginNeeded() bool } // a source of tokens that has no secret
 	switch {
-	case isUnreachable(err):
-		return a.lose()
-	case needsLogin(err):
-		return a.expire()
+	case errors.As(err, &unreachable):
+		if a.link.isLost() {
+			return nil
+		}
+		a.link = link{lost: a.shell.Now(), round: a.link.round + 1}
+		return a.ringLater()
+	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized, errors.As(err, &missing), errors.As(err, &needs) && needs.LoginNeeded():
+		if a.isLoggingIn() {
+			return nil
+		}
+		a.dropLogins()
+		a.overlays = nil // a question over the login could not be told from one of its own
+		return a.push(login.New(a.shell, "The service does not accept the session any more. Log in again; what you have typed is kept."))
 	case a.link.isLost():
 		return a.regain()
 	}
 	return nil
-}
-
-func isUnreachable(err error) bool {
-	var unreachable *client.Unreachable
-	return errors.As(err, &unreachable)
-}
-
-// needsLogin tells whether only another login can help. A source of tokens that has no secret says so by LoginNeeded.
-func needsLogin(err error) bool {
-	var refused *client.Error
-	var missing *screen.NotLoggedIn
-	var needs interface{ LoginNeeded() bool }
-	return errors.As(err, &refused) && refused.Status == http.StatusUnauthorized || errors.As(err, &missing) ||
-		errors.As(err, &needs) && needs.LoginNeeded()
-}
-
-func (a *App) expire() tea.Cmd {
-	if a.isLoggingIn() {
-		return nil
-	}
-	a.dropLogins()
-	a.overlays = nil // a question over the login could not be told from one of its own
-	return a.push(login.New(a.shell, "The service does not accept the session any more. Log in again; what you have typed is kept."))
 }
 
 // isLoggingIn tells whether a login is on top. One that is covered, which the palette can bring about, is none that helps.
@@ -273,26 +243,18 @@ func (a *App) isLoggingIn() bool {
 	return is
 }
 
-func (a *App) lose() tea.Cmd {
-	if a.link.isLost() {
-		return nil
-	}
-	a.link = link{lost: a.shell.Now(), round: a.link.round + 1}
-	return a.ringLater()
-}
-
 func (a *App) ringLater() tea.Cmd {
 	pause := min(firstRing<<min(a.link.tries, 10), lastRing)
 	a.link.tries++
 	return a.shell.After(pause, ring{a.link.round})
 }
 
-// call asks the service for a sign of life. Every answer is one.
+// call asks the service for a sign of life.
 func (a *App) call(msg ring) tea.Cmd {
-	if msg.round != a.link.round || !a.link.isLost() || a.shell.Account.Client == nil {
+	c := a.shell.Account.Client
+	if msg.round != a.link.round || !a.link.isLost() || c == nil {
 		return nil
 	}
-	c := a.shell.Account.Client
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), ringTime)
 		defer cancel()
@@ -301,11 +263,13 @@ func (a *App) call(msg ring) tea.Cmd {
 	}
 }
 
+// hear takes what came of it. Every answer is a sign of life.
 func (a *App) hear(msg rang) tea.Cmd {
+	var unreachable *client.Unreachable
 	switch {
 	case msg.round != a.link.round || !a.link.isLost():
 		return nil
-	case isUnreachable(msg.err):
+	case errors.As(msg.err, &unreachable):
 		return a.ringLater()
 	}
 	return a.regain()

@@ -12,6 +12,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // From these heights on there is room for the header, and for the footer.
@@ -49,7 +50,11 @@ func (a *App) View() string {
 	if s := a.Top(); s != nil {
 		view = s.View()
 	}
-	view = exactly(view, height)
+	body := strings.Split(view, "\n") // how long the lines are is seen to once, when everything is together
+	for len(body) < height {
+		body = append(body, "")
+	}
+	view = strings.Join(body[:height], "\n")
 	view = a.toasted(view, height)
 	view = a.overlaid(view, height) // over the message, which may be no answer to a question that it would hide
 	var lines []string
@@ -61,15 +66,6 @@ func (a *App) View() string {
 		lines = append(lines, a.footer())
 	}
 	return display.Crop(strings.Join(lines, "\n"), a.width, a.height)
-}
-
-// exactly makes a view of so many lines. How long they are is seen to once, when everything is together.
-func exactly(view string, height int) string {
-	lines := strings.Split(view, "\n")
-	for len(lines) < height {
-		lines = append(lines, "")
-	}
-	return strings.Join(lines[:height], "\n")
 }
 
 // header says where one is: on which screen, live or in the sandbox, as whom, and whether the service is there.
@@ -187,10 +183,6 @@ func (a *App) overlaid(view string, height int) string {
 	}
 	width := min(a.width-4, 76)
 	inside := o.View(look, width, height-3)
-	lines := []string{look.Strong.Render(display.Pad(o.Title(), width))}
-	for line := range strings.SplitSeq(inside, "\n") {
-		lines = append(lines, display.Pad(line, width))
-	}
 	frame, border := lipgloss.RoundedBorder(), look.Border
 	if grave, ok := o.(interface{ IsGrave() bool }); ok && grave.IsGrave() {
 		frame, border = lipgloss.DoubleBorder(), look.Bad
@@ -199,8 +191,8 @@ func (a *App) overlaid(view string, height int) string {
 		return border.Render(left + strings.Repeat(frame.Top, width+2) + right)
 	}
 	box := []string{edge(frame.TopLeft, frame.TopRight)}
-	for _, line := range lines {
-		box = append(box, border.Render(frame.Left)+" "+line+" "+border.Render(frame.Right))
+	for line := range strings.SplitSeq(look.Strong.Render(display.Pad(o.Title(), width))+"\n"+inside, "\n") {
+		box = append(box, border.Render(frame.Left)+" "+display.Pad(line, width)+" "+border.Render(frame.Right))
 	}
 	box = append(box, edge(frame.BottomLeft, frame.BottomRight))
 	return display.Over(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))
@@ -213,20 +205,8 @@ func (a *App) toasted(view string, height int) string {
 		return view
 	}
 	look := a.shell.Theme
-	style := look.Strong
-	switch toast.Kind {
-	case screen.Done:
-		style = look.Good
-	case screen.Warning:
-		style = look.Warn
-	case screen.Failure:
-		style = look.Bad
-	}
-	lines := display.Wrap(word(toast.Kind)+toast.Text, a.width)
-	if most := max(1, height/3); len(lines) > most {
-		lines = lines[:most]
-		lines[most-1] = display.Cut(lines[most-1]+" …", a.width)
-	}
+	style := [...]lipgloss.Style{screen.Note: look.Strong, screen.Done: look.Good, screen.Warning: look.Warn, screen.Failure: look.Bad}[toast.Kind]
+	lines := widget.Cap(word(toast.Kind)+toast.Text, a.width, max(1, height/3))
 	for i := range lines {
 		lines[i] = style.Render(display.Pad(lines[i], a.width))
 	}
@@ -288,6 +268,9 @@ func (a *App) tell(toast screen.Toast) tea.Cmd {
 	return a.shell.After(noteTime, faded{s.number})
 }
 
+// note tells something that a person need not act on.
+func (a *App) note(text string) tea.Cmd { return a.tell(screen.Toast{Kind: screen.Note, Text: text}) }
+
 // listen waits for the next notice from beside the screens.
 func (a *App) listen() tea.Cmd {
 	notices := a.options.Notices
@@ -300,19 +283,6 @@ func (a *App) listen() tea.Cmd {
 			return nil
 		}
 		return notice(text)
-	}
-}
-
-func (s *status) fade(msg faded) {
-	if msg.number == s.number {
-		s.shown = nil
-	}
-}
-
-// read takes a message away that a person has gone on from.
-func (s *status) read() {
-	if s.shown != nil && (s.passing || s.shown.Kind == screen.Failure) {
-		s.shown = nil
 	}
 }
 
@@ -329,15 +299,7 @@ func (s *status) former() []screen.Styled {
 
 // word says how a message is meant without colour.
 func word(kind screen.Kind) string {
-	switch kind {
-	case screen.Done:
-		return "Done: "
-	case screen.Warning:
-		return "Warning: "
-	case screen.Failure:
-		return "Error: "
-	}
-	return ""
+	return [...]string{screen.Note: "", screen.Done: "Done: ", screen.Warning: "Warning: ", screen.Failure: "Error: "}[kind]
 }
 
 // Told returns how many messages there have been, and those from number since on that are still known, each with a word for

@@ -73,7 +73,6 @@ func (c *ConfirmDialog) Offers() []actions.Offer {
 	return append(actions.Able(actions.Yes, actions.No), widget.Moves()...)
 }
 
-// Do answers the question.
 func (c *ConfirmDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Yes:
@@ -91,13 +90,11 @@ type question struct {
 	scroll widget.Scroll
 }
 
-// Title returns the question.
 func (q *question) Title() string { return display.Line(q.ask.Title) }
 
 // Yes says what agreeing does.
 func (q *question) Yes() string { return display.Line(q.ask.Yes) }
 
-// Linear says what will happen.
 func (q *question) Linear() string { return display.Text(q.ask.Text) }
 
 // above draws as much of a text as fits above a last line: nothing where there is room only for that line.
@@ -147,8 +144,6 @@ func (t *Typed) Agrees(text string) bool {
 	return slices.ContainsFunc(t.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
 }
 
-func (t *Typed) agreed() bool { return t.Agrees(t.form.Value(agreeing)) }
-
 // IsGrave gives the box a border that no other box has.
 func (t *Typed) IsGrave() bool { return true }
 
@@ -163,10 +158,9 @@ func (t *Typed) View(look *widget.Theme, width, height int) string {
 	return strings.Join(append(t.above(said, width, height), typed), "\n")
 }
 
-// Hints is to agree once the word is there, and to leave.
 func (t *Typed) Hints() []Hint {
 	hints := []Hint{{actions.Cancel, "cancel"}}
-	if t.agreed() {
+	if t.Agrees(t.form.Value(agreeing)) {
 		hints = slices.Insert(hints, 0, Hint{actions.Submit, t.Yes()})
 	}
 	if t.hasMore() {
@@ -178,19 +172,15 @@ func (t *Typed) Hints() []Hint {
 // Offers is to agree, to leave, and to move about in the text by the keys of forms, because those of lists print letters.
 func (t *Typed) Offers() []actions.Offer {
 	why := ""
-	if !t.agreed() {
+	if !t.Agrees(t.form.Value(agreeing)) {
 		why = t.Wanted() + " first."
 	}
 	return append([]actions.Offer{actions.If(actions.Submit, why)}, actions.Able(actions.Cancel, actions.NextField, actions.PreviousField)...)
 }
 
-// Form returns the line to type in.
 func (t *Typed) Form() *widget.Form { return t.form }
+func (t *Typed) Edited()            {}
 
-// Edited does nothing: nothing follows from a part of a word.
-func (t *Typed) Edited() {}
-
-// Do answers the question.
 func (t *Typed) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
@@ -200,7 +190,7 @@ func (t *Typed) Do(id actions.ID) (tea.Cmd, bool) {
 	case actions.PreviousField:
 		t.scroll.Do(actions.Up)
 	case actions.Submit:
-		if t.agreed() {
+		if t.Agrees(t.form.Value(agreeing)) {
 			return t.ask.Then(), true
 		}
 	}
@@ -218,44 +208,29 @@ func NewPrompt(ask Prompt, look *widget.Theme) *PromptDialog {
 	return &PromptDialog{ask: ask, form: widget.NewForm(look, ask.Field)}
 }
 
-// Title says what is asked for.
-func (p *PromptDialog) Title() string { return display.Line(p.ask.Title) }
-
-// Linear says what has been typed.
+func (p *PromptDialog) Title() string  { return display.Line(p.ask.Title) }
 func (p *PromptDialog) Linear() string { return p.form.Linear() }
 
-// View draws the line.
 func (p *PromptDialog) View(look *widget.Theme, width, height int) string {
 	p.form.SetTheme(look)
 	return strings.TrimRight(p.form.View(width, min(height, 4)), "\n ")
 }
 
-// Hints is to send and to leave.
 func (p *PromptDialog) Hints() []Hint {
 	return []Hint{{actions.Submit, "go on"}, {actions.Cancel, "leave"}}
 }
-
-// Offers is to send and to leave.
 func (p *PromptDialog) Offers() []actions.Offer { return actions.Able(actions.Submit, actions.Cancel) }
-
-// Form returns the line.
-func (p *PromptDialog) Form() *widget.Form { return p.form }
-
-func leave(then func() tea.Cmd) tea.Cmd {
-	if then == nil {
-		return nil
-	}
-	return then()
-}
-
-// Edited does nothing: the form checks itself.
-func (p *PromptDialog) Edited() {}
+func (p *PromptDialog) Form() *widget.Form      { return p.form }
+func (p *PromptDialog) Edited()                 {}
 
 // Do sends the line if it breaks no rule.
 func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		return leave(p.ask.Left), true
+		if p.ask.Left == nil {
+			return nil, true
+		}
+		return p.ask.Left(), true
 	case actions.Submit:
 		if p.form.Check() {
 			return p.ask.Then(p.form.Value(p.ask.Field.Name)), true
@@ -278,10 +253,8 @@ type Styled struct{ Word, Text string }
 // NewReading makes the text.
 func NewReading(title string, lines []Styled) *Reading { return &Reading{title: title, lines: lines} }
 
-// Title returns the title.
 func (r *Reading) Title() string { return r.title }
 
-// Linear returns the lines.
 func (r *Reading) Linear() string {
 	lines := make([]string, len(r.lines))
 	for i, line := range r.lines {
@@ -312,7 +285,6 @@ func (r *Reading) View(look *widget.Theme, width, height int) string {
 	return r.scroll.View()
 }
 
-// Hints is to leave, and to move where there is more than fits.
 func (r *Reading) Hints() []Hint {
 	hints := []Hint{{actions.Back, "close"}}
 	switch above, below := r.scroll.More(); {
@@ -324,7 +296,6 @@ func (r *Reading) Hints() []Hint {
 	return hints
 }
 
-// Offers is to move about and to leave.
 func (r *Reading) Offers() []actions.Offer {
 	return append(widget.Moves(), actions.Able(actions.Back, actions.Help, actions.Messages, actions.Quit)...)
 }

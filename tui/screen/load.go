@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,13 @@ import (
 
 // Fetch asks the service for something. It runs outside of Update, and must not touch the screen.
 type Fetch[T any] func(ctx context.Context, c *client.Client) (T, error)
+
+func (f Fetch[T]) with(ctx context.Context, c *client.Client) (value T, err error) {
+	if c == nil {
+		return value, &NotLoggedIn{Message: "Not logged in."}
+	}
+	return f(ctx, c)
+}
 
 // Loader loads something for a screen. What was loaded last stays until something else has come; a new load cancels the one
 // before, and an answer that comes late is dropped.
@@ -40,14 +48,16 @@ func NewLoader[T any](shell *Shell) *Loader[T] { return &Loader[T]{shell: shell}
 
 // Load begins to load, and gives up what is being loaded.
 func (l *Loader[T]) Load(fetch Fetch[T]) tea.Cmd {
-	l.begin(fetch)
+	l.Cancel()
+	l.fetch, l.busy = fetch, true
 	return l.run()
 }
 
 // LoadAfter does so once nothing else was asked for in that time: it is for text that is still being typed. The load that is
 // under way is given up at once.
 func (l *Loader[T]) LoadAfter(d time.Duration, fetch Fetch[T]) tea.Cmd {
-	l.begin(fetch)
+	l.Cancel()
+	l.fetch, l.busy = fetch, true
 	return l.shell.After(d, rested{l, l.number})
 }
 
@@ -103,27 +113,14 @@ func (l *Loader[T]) Take(msg tea.Msg) (next tea.Cmd, changed bool) {
 	return nil, false
 }
 
-func (l *Loader[T]) begin(fetch Fetch[T]) {
-	l.Cancel()
-	l.fetch, l.busy = fetch, true
-}
-
 func (l *Loader[T]) run() tea.Cmd {
 	ctx, cancel := context.WithCancel(context.Background()) // #nosec G118 -- Cancel calls it
 	l.cancel = cancel
 	number, fetch, c := l.number, l.fetch, l.shell.Account.Client
 	return func() tea.Msg {
-		value, err := fetchWith(ctx, c, fetch)
+		value, err := fetch.with(ctx, c)
 		return loaded[T]{l, number, value, err, ctx.Err() != nil}
 	}
-}
-
-func fetchWith[T any](ctx context.Context, c *client.Client, fetch Fetch[T]) (T, error) {
-	if c == nil {
-		var none T
-		return none, &NotLoggedIn{Message: "Not logged in."}
-	}
-	return fetch(ctx, c)
 }
 
 // rested says that the pause before a load has passed.
@@ -166,7 +163,7 @@ func (s *Sender[T]) Send(change Fetch[T]) tea.Cmd {
 	s.number++
 	number, c := s.number, s.shell.Account.Client
 	return func() tea.Msg {
-		value, err := fetchWith(context.Background(), c, change)
+		value, err := change.with(context.Background(), c)
 		return Sent[T]{value, err, s, number}
 	}
 }
@@ -265,7 +262,11 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 	case m.hidden(page) == 0:
 		return open(slices.Clone(m)...)
 	}
-	options := []string{fmt.Sprintf("Redeem %d marked: %s", len(m), m.names())}
+	names := make([]string, len(m))
+	for i := range m {
+		names[i] = display.Line(m[i].Title)
+	}
+	options := []string{fmt.Sprintf("Redeem %d marked: %s", len(m), strings.Join(names, ", "))}
 	then := []func() tea.Cmd{func() tea.Cmd { return open(slices.Clone(m)...) }}
 	if under != nil {
 		options = append(options, "Redeem only the one under the cursor: "+display.Line(under.Title))
@@ -275,14 +276,6 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 		Title: m.Say(page), Options: options,
 		Then: func(index int) tea.Cmd { return then[index]() },
 	})
-}
-
-func (m Marks) names() string {
-	names := make([]string, len(m))
-	for i := range m {
-		names[i] = display.Line(m[i].Title)
-	}
-	return strings.Join(names, ", ")
 }
 
 // Phase is where a perk stands in time.
@@ -374,49 +367,43 @@ func Optional(text *string) string {
 // DefaultOrder is the order of a list of perks if none is asked for.
 func DefaultOrder() api.SortKey { return api.SortKey{Field: "created_at", Desc: true} }
 
-// orderName is what a sort field is called when one is chosen, and in which direction people mean it at first.
-func orderName(field string) (name string, desc bool) {
-	switch field {
-	case "created_at":
-		return "When it was added", true
-	case "updated_at":
-		return "When it was changed", true
-	case "valid_from":
-		return "When it begins", false
-	case "valid_to":
-		return "When it ends", false
-	case "merchant_name":
-		return "Merchant", false
-	case "":
-		return "", false
+// order is a field that people sort perks by.
+type order struct {
+	field, name string // name is what it is called when one is chosen
+	desc        bool   // people mean it at first
+	up, down    string // the orders in words, of a text "" for "by title, A to Z"
+}
+
+// orders are the fields in the order in which they are offered. Distance needs a place to measure from.
+var orders = []order{
+	{field: "title", name: "Title"},
+	{field: "category", name: "Category"},
+	{field: "merchant_name", name: "Merchant"},
+	{field: "city", name: "City"},
+	{"valid_from", "When it begins", false, "beginning soonest first", "beginning last first"},
+	{"valid_to", "When it ends", false, "ending soonest first", "ending last first"},
+	{"created_at", "When it was added", true, "oldest first", "newest first"},
+	{"updated_at", "When it was changed", true, "changed longest ago first", "changed last first"},
+	{api.SortDistance, "Distance", false, "nearest first", "farthest first"},
+}
+
+// orderOf finds a field. One that is not offered, such as the text of a discount, is called by its name.
+func orderOf(field string) order {
+	if i := slices.IndexFunc(orders, func(o order) bool { return o.field == field }); i >= 0 {
+		return orders[i]
 	}
-	name = strings.ReplaceAll(field, "_", " ")
-	return strings.ToUpper(name[:1]) + name[1:], false
+	name := strings.ReplaceAll(field, "_", " ")
+	return order{field: field, name: strings.ToUpper(name[:min(1, len(name))]) + name[min(1, len(name)):]}
 }
 
 // OrderWords says an order: "newest first", "by title, Z to A".
 func OrderWords(key api.SortKey) string {
-	up, down := "", ""
-	switch key.Field {
-	case "created_at":
-		up, down = "oldest first", "newest first"
-	case "updated_at":
-		up, down = "changed longest ago first", "changed last first"
-	case "valid_from":
-		up, down = "beginning soonest first", "beginning last first"
-	case "valid_to":
-		up, down = "ending soonest first", "ending last first"
-	case api.SortDistance:
-		up, down = "nearest first", "farthest first"
-	default:
-		name, _ := orderName(key.Field)
-		name = strings.ToLower(name)
-		up, down = "by "+name+", A to Z", "by "+name+", Z to A"
-	}
+	o := orderOf(key.Field)
+	by := "by " + strings.ToLower(o.name)
 	if key.Desc {
-		return down
+		return cmp.Or(o.down, by+", Z to A")
 	}
-	return up
+	return cmp.Or(o.up, by+", A to Z")
 }
 
 // PerkOrders is the fields that people sort perks by. Distance is not among them: it needs a place to measure from.
@@ -427,11 +414,10 @@ func PerkOrders() []string {
 // PickOrder asks which of the fields to sort perks by. The note is added to the name of a field; it may be nil.
 func PickOrder(fields []string, now api.SortKey, note func(field string) string, then func(api.SortKey) tea.Cmd) Pick {
 	pick := Pick{Title: "Sort by", Then: func(index int) tea.Cmd {
-		_, desc := orderName(fields[index])
-		return then(api.SortKey{Field: fields[index], Desc: desc})
+		return then(api.SortKey{Field: fields[index], Desc: orderOf(fields[index]).desc})
 	}}
 	for i, field := range fields {
-		name, _ := orderName(field)
+		name := orderOf(field).name
 		if note != nil {
 			name += note(field)
 		}

@@ -34,10 +34,8 @@ func NewPick(ask Pick, look *widget.Theme) *PickDialog {
 	return p
 }
 
-// Title says what is chosen.
 func (p *PickDialog) Title() string { return display.Line(p.ask.Title) }
 
-// Options returns what can be chosen, all of it.
 func (p *PickDialog) Options() []string { return p.ask.Options }
 
 // Point puts the cursor on an option by its index.
@@ -92,8 +90,12 @@ func (p *PickDialog) View(look *widget.Theme, width, height int) string {
 		lines = append(lines, style.Render(display.Pad(line, width)))
 	}
 	if len(p.found) == 0 {
-		for _, line := range display.Wrap(p.nothing(), max(1, width-2)) {
-			lines = append(lines, "  "+look.Muted.Render(line))
+		nothing := "Nothing here matches that."
+		if _, why := p.Takes(p.typed()); why != "" && p.ask.OtherIs == "" {
+			nothing = fmt.Sprintf("%s %q %s.", p.ask.Other.Field.Label, display.Line(p.typed()), why)
+		}
+		for _, line := range widget.Wrapped(look.Muted, nothing, max(1, width-2)) {
+			lines = append(lines, "  "+line)
 		}
 	}
 	return display.Crop(strings.Join(lines, "\n"), width, min(height, len(lines)))
@@ -109,17 +111,8 @@ func (p *PickDialog) name(at int) string {
 	return display.Line(p.ask.Options[at])
 }
 
-// nothing says why there is nothing to choose.
-func (p *PickDialog) nothing() string {
-	if _, why := p.Takes(p.typed()); why != "" && p.ask.OtherIs == "" {
-		return fmt.Sprintf("%s %q %s.", p.ask.Other.Field.Label, display.Line(p.typed()), why)
-	}
-	return "Nothing here matches that."
-}
-
 func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(narrowing)) }
 
-// Hints is to choose, to move and to leave.
 func (p *PickDialog) Hints() []Hint {
 	return []Hint{{actions.Submit, "choose"}, {actions.NextField, "next"}, {actions.Cancel, "leave"}}
 }
@@ -129,7 +122,6 @@ func (p *PickDialog) Offers() []actions.Offer {
 	return actions.Able(actions.Submit, actions.Cancel, actions.NextField, actions.PreviousField)
 }
 
-// Form returns the line to type in.
 func (p *PickDialog) Form() *widget.Form { return p.form }
 
 // Edited finds what fits what was typed. Where that can be the answer itself it comes first: who types an id means no other.
@@ -159,11 +151,13 @@ func (p *PickDialog) Edited() {
 	}
 }
 
-// Do chooses or moves.
 func (p *PickDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		return leave(p.ask.Left), true
+		if p.ask.Left == nil {
+			return nil, true
+		}
+		return p.ask.Left(), true
 	case actions.NextField:
 		p.move(1)
 	case actions.PreviousField:

@@ -69,15 +69,21 @@ func Wrapped(style lipgloss.Style, text string, width int) []string {
 
 // Capped wraps a text into at most so many lines of a style, with an ellipsis at the end of the last where some are missing.
 func Capped(style lipgloss.Style, text string, width, most int) []string {
+	lines := Cap(text, width, most)
+	for i, line := range lines {
+		lines[i] = style.Render(line)
+	}
+	return lines
+}
+
+// Cap is Capped without a style.
+func Cap(text string, width, most int) []string {
 	lines := display.Wrap(text, width)
 	if len(lines) > most {
 		lines = lines[:max(0, most)]
 		if most > 0 {
 			lines[most-1] = display.Cut(lines[most-1]+" …", width)
 		}
-	}
-	for i, line := range lines {
-		lines[i] = style.Render(line)
 	}
 	return lines
 }
