@@ -71,7 +71,6 @@ func New(options Options) *App {
 	return a
 }
 
-// Shell returns what the screens are given.
 func (a *App) Shell() *screen.Shell { return a.shell }
 
 // Init connects, and opens the first screen once that is done.
@@ -233,7 +232,6 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, options Options) erro
 	return RunModel(ctx, in, out, New(options), options.Crash)
 }
 
-// RunModel is Run with any model.
 func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model, keep func(report string) (string, error)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

@@ -333,7 +333,6 @@ func (a *App) palette() screen.Overlay {
 // perform asks for an action once the palette, which hides what it is about, is closed.
 type perform struct{ id actions.ID }
 
-// help is every key that does something here.
 func (a *App) help() []screen.Styled {
 	var lines []screen.Styled
 	for _, offer := range a.Offers() {

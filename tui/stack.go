@@ -299,7 +299,6 @@ type Guard struct {
 	crashed chan struct{} // closed by a fault in View, which can send no message
 }
 
-// Guarded guards a model.
 func Guarded(model tea.Model) *Guard { return &Guard{model: model, crashed: make(chan struct{})} }
 
 // Crash returns the fault that has ended the model; nil if there was none.

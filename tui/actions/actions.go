@@ -159,7 +159,6 @@ const (
 	GiveUp ID = "settle.give-up"
 )
 
-// all is every action in the order of the help.
 func all() []Action {
 	return []Action{
 		{Up, []string{"k", "up"}, "Up", "", false},
@@ -271,7 +270,6 @@ func NewRegistry(overrides map[ID][]string) (*Registry, error) {
 	return r, r.checkConflicts()
 }
 
-// Default returns the registry without overrides.
 func Default() *Registry {
 	r, err := NewRegistry(nil)
 	if err != nil {
@@ -392,7 +390,6 @@ func checkKey(a Action, key string) error {
 // edits is the keys without which no text can be edited.
 var edits = []string{"enter", "backspace", "delete", "left", "right", "home", "end"}
 
-// isKey tells whether a terminal can send a key that bubbletea calls so.
 func isKey(key string) bool {
 	if rest, ok := strings.CutPrefix(key, "alt+"); ok && rest != "" {
 		key = rest

@@ -49,7 +49,6 @@ type ConfirmDialog struct {
 	keys *actions.Registry
 }
 
-// NewConfirm makes the question.
 func NewConfirm(ask Confirm, keys *actions.Registry) *ConfirmDialog {
 	return &ConfirmDialog{question: question{ask: ask}, keys: keys}
 }
@@ -112,7 +111,6 @@ func (q *question) above(text string, width, height int) []string {
 	return strings.Split(q.scroll.View(), "\n")
 }
 
-// hasMore tells whether some of the text is below what is seen.
 func (q *question) hasMore() bool {
 	_, below := q.scroll.More()
 	return below > 0
@@ -129,7 +127,6 @@ const agreeing = "agree"
 // roomToType is the least width of the line to type in.
 const roomToType = 8
 
-// NewTyped makes the question.
 func NewTyped(ask Confirm, look *widget.Theme) *Typed {
 	t := &Typed{question: question{ask: ask}}
 	t.form = widget.NewForm(look, widget.Field{Name: agreeing, Label: t.Wanted()})
@@ -203,7 +200,6 @@ type PromptDialog struct {
 	form *widget.Form
 }
 
-// NewPrompt makes the question.
 func NewPrompt(ask Prompt, look *widget.Theme) *PromptDialog {
 	return &PromptDialog{ask: ask, form: widget.NewForm(look, ask.Field)}
 }
@@ -250,7 +246,6 @@ type Reading struct {
 // Styled is a line with a word before it that stands out, such as a key.
 type Styled struct{ Word, Text string }
 
-// NewReading makes the text.
 func NewReading(title string, lines []Styled) *Reading { return &Reading{title: title, lines: lines} }
 
 func (r *Reading) Title() string { return r.title }

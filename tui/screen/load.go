@@ -43,7 +43,6 @@ type Loader[T any] struct {
 	cancel context.CancelFunc
 }
 
-// NewLoader makes a loader that has loaded nothing.
 func NewLoader[T any](shell *Shell) *Loader[T] { return &Loader[T]{shell: shell} }
 
 // Load begins to load, and gives up what is being loaded.
@@ -69,7 +68,6 @@ func (l *Loader[T]) Again() tea.Cmd {
 	return l.Load(l.fetch)
 }
 
-// Busy tells whether something is being loaded, or is about to be.
 func (l *Loader[T]) Busy() bool { return l.busy }
 
 // Cancel gives up what is being loaded.
@@ -151,7 +149,6 @@ type Sender[T any] struct {
 	busy   bool
 }
 
-// NewSender makes a sender.
 func NewSender[T any](shell *Shell) *Sender[T] { return &Sender[T]{shell: shell} }
 
 // Send sends the change, or does nothing if one is under way.
@@ -168,7 +165,6 @@ func (s *Sender[T]) Send(change Fetch[T]) tea.Cmd {
 	}
 }
 
-// Busy tells whether a change is under way.
 func (s *Sender[T]) Busy() bool { return s.busy }
 
 // Take returns how the change has ended if the message tells of it.

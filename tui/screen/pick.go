@@ -26,7 +26,6 @@ const narrowing = "find"
 // asTyped stands for what was typed itself.
 const asTyped = -1
 
-// NewPick makes the choice.
 func NewPick(ask Pick, look *widget.Theme) *PickDialog {
 	p := &PickDialog{ask: ask, form: widget.NewForm(look, widget.Field{Name: narrowing, Label: "Find"})}
 	p.Edited()

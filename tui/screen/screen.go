@@ -118,7 +118,6 @@ func (s *Shell) Post(msg tea.Msg) tea.Cmd {
 // application's.
 func (s *Shell) Covered(covered bool) { s.covered = covered }
 
-// Open posts a route to another screen.
 func (s *Shell) Open(to Route) tea.Cmd { return s.Post(Go{To: to}) }
 
 // Close posts that the screen on top is to be closed.

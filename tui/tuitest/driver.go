@@ -207,7 +207,6 @@ func (d *Driver) Settle() {
 	d.Until("rest", func() bool { return d.running == 0 })
 }
 
-// Running is how many commands are under way.
 func (d *Driver) Running() int { return d.running }
 
 // Quit tells whether the terminal UI has ended itself.
@@ -237,13 +236,11 @@ func (d *Driver) Gone(text string) {
 
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Open opens a screen as another would.
 func (d *Driver) Open(to screen.Route) {
 	d.t.Helper()
 	d.Send(screen.Go{To: to})
 }
 
-// Resize changes the size of the terminal.
 func (d *Driver) Resize(width, height int) {
 	d.t.Helper()
 	d.Send(tea.WindowSizeMsg{Width: width, Height: height})
@@ -285,7 +282,6 @@ func Key(name string) tea.KeyMsg {
 	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(plain), Alt: alt}
 }
 
-// Press presses keys, one after the other, by their names.
 func (d *Driver) Press(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
@@ -293,7 +289,6 @@ func (d *Driver) Press(names ...string) {
 	}
 }
 
-// Type types a text, a key for each character.
 func (d *Driver) Type(text string) {
 	d.t.Helper()
 	for _, r := range text {
@@ -335,14 +330,12 @@ type Memory struct {
 	drafts map[string]map[string]string
 }
 
-// Recent returns the ids of a kind, the latest first.
 func (m *Memory) Recent(_ screen.Profile, kind string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.recent[kind])
 }
 
-// Remember puts an id first.
 func (m *Memory) Remember(_ screen.Profile, kind, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -354,14 +347,12 @@ func (m *Memory) Remember(_ screen.Profile, kind, id string) error {
 	return nil
 }
 
-// Draft returns what was kept.
 func (m *Memory) Draft(_ screen.Profile, name string) map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.drafts[name])
 }
 
-// KeepDraft keeps values, or drops them.
 func (m *Memory) KeepDraft(_ screen.Profile, name string, values map[string]string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -381,7 +372,6 @@ type Desktop struct {
 	opened string
 }
 
-// Copy notes the text.
 func (d *Desktop) Copy(text string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -389,7 +379,6 @@ func (d *Desktop) Copy(text string) error {
 	return nil
 }
 
-// Open notes the address.
 func (d *Desktop) Open(address string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -397,14 +386,12 @@ func (d *Desktop) Open(address string) error {
 	return nil
 }
 
-// Copied returns what was copied last.
 func (d *Desktop) Copied() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.copied
 }
 
-// Opened returns the address that was opened last.
 func (d *Desktop) Opened() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -98,7 +98,6 @@ func (t *Terminal) Press(ctx context.Context, keys ...string) error {
 	return err
 }
 
-// Type types a text.
 func (t *Terminal) Type(ctx context.Context, text string) error {
 	_, err := t.run(ctx, "send-keys", "-l", "--", text)
 	return err
@@ -110,7 +109,6 @@ func (t *Terminal) Paste(ctx context.Context, text string) error {
 	return err
 }
 
-// Resize changes the terminal's size.
 func (t *Terminal) Resize(ctx context.Context, width, height int) error {
 	_, err := t.run(ctx, "resize-window", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height))
 	return err

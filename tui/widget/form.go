@@ -87,9 +87,9 @@ func (f *Form) Add(field Field) {
 func (e *entry) set(value string) {
 	if e.turns() {
 		e.Value = value
-		return
+	} else {
+		e.editor.set(value)
 	}
-	e.editor.set(value)
 }
 
 func (e *entry) value() string {
@@ -102,7 +102,6 @@ func (e *entry) value() string {
 // turns tells whether a field has a value of several instead of text.
 func (e *entry) turns() bool { return e.Kind == Switch || e.Kind == Choice }
 
-// SetTheme changes the look.
 func (f *Form) SetTheme(look *Theme) { f.theme = look }
 
 // Names returns the fields in their order.
@@ -123,15 +122,12 @@ func (f *Form) Field(name string) Field {
 }
 
 func (f *Form) entry(name string) *entry {
-	for _, e := range f.entries {
-		if e.Name == name {
-			return e
-		}
+	if place := f.place(name); place >= 0 {
+		return f.entries[place]
 	}
 	return nil
 }
 
-// Value returns what a field holds.
 func (f *Form) Value(name string) string {
 	if e := f.entry(name); e != nil {
 		return e.value()
@@ -168,16 +164,6 @@ func (f *Form) Changed() []string {
 	return changed
 }
 
-// SetFirst changes what counts as unchanged in a field, such as when another version of a record has been loaded.
-func (f *Form) SetFirst(name, value string) {
-	if e := f.entry(name); e != nil {
-		e.first = value
-		if !e.turns() {
-			e.first = e.editor.typeable(value)
-		}
-	}
-}
-
 // Settle takes what all fields hold now for unchanged, such as when it was saved.
 func (f *Form) Settle() {
 	for _, e := range f.entries {
@@ -194,32 +180,17 @@ func (f *Form) Focus() string {
 }
 
 // FocusOn gives the keyboard to a field by its place.
-func (f *Form) FocusOn(place int) {
-	if len(f.entries) == 0 {
-		return
-	}
-	f.focus = max(0, min(place, len(f.entries)-1))
-}
+func (f *Form) FocusOn(place int) { f.focus = max(0, min(place, len(f.entries)-1)) }
 
 // Do goes to the next or previous field, and tells whether the action was that.
 func (f *Form) Do(id actions.ID) bool {
-	switch id {
-	case actions.NextField:
-		f.leave()
-		f.FocusOn((f.focus + 1) % max(1, len(f.entries)))
-	case actions.PreviousField:
-		f.leave()
-		f.FocusOn((f.focus + len(f.entries) - 1) % max(1, len(f.entries)))
-	default:
-		return false
-	}
-	return true
-}
-
-func (f *Form) leave() {
-	if len(f.entries) > 0 {
+	all := len(f.entries)
+	step, moves := map[actions.ID]int{actions.NextField: 1, actions.PreviousField: all - 1}[id]
+	if moves && all > 0 {
 		f.entries[f.focus].touched = true
+		f.FocusOn((f.focus + step) % all)
 	}
+	return moves
 }
 
 // EnterSends tells whether Enter sends the form: it does in the last field, unless that has several lines.
@@ -269,15 +240,9 @@ func (e *entry) turn(key string) (edited bool) {
 	if len(options) == 0 || key != " " && key != "right" && key != "left" {
 		return false
 	}
-	before := e.Value
-	at := e.option()
-	switch {
-	case at < 0:
-		at = 0
-	case key == "left":
-		at += len(options) - 1
-	default:
-		at++
+	before, at := e.Value, e.option()+1 // the first where the value is none of them
+	if key == "left" && at > 0 {
+		at += len(options) - 2
 	}
 	e.Value = options[at%len(options)]
 	return e.Value != before
@@ -298,11 +263,10 @@ func (f *Form) Insert(behind string, field Field) {
 	focus := f.Focus()
 	f.Add(field)
 	last := len(f.entries) - 1
-	added := f.entries[last]
 	if place := f.place(behind); place >= 0 {
-		f.entries = slices.Insert(f.entries[:last:last], place+1, added)
+		f.entries = slices.Insert(f.entries[:last:last], place+1, f.entries[last])
 	}
-	f.FocusOn(max(0, f.place(focus)))
+	f.FocusOn(f.place(focus))
 }
 
 // Remove takes a field away, with what it holds. If it has the keyboard, the one behind it gets that.
@@ -333,7 +297,6 @@ func (f *Form) place(name string) int {
 // returns what it said of fields that the form does not have.
 func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 	others = api.FieldErrors{}
-	first := -1
 	for name, problems := range errors {
 		e := f.entry(name)
 		if e == nil {
@@ -342,12 +305,7 @@ func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 		}
 		e.refused, e.said = problems, e.value()
 	}
-	for i, e := range f.entries {
-		if len(e.refused) > 0 && e.said == e.value() && first < 0 {
-			first = i
-		}
-	}
-	if first >= 0 {
+	if first := slices.IndexFunc(f.entries, func(e *entry) bool { return len(e.refused) > 0 && e.said == e.value() }); first >= 0 {
 		f.FocusOn(first)
 	}
 	return others
@@ -385,14 +343,6 @@ func (e *entry) problems() []string {
 		problems = append(problems, e.refused...)
 	}
 	return problems
-}
-
-// notes is what a person has to know of a field that keeps nobody from sending it.
-func (e *entry) notes() []string {
-	if e.editor.overflow {
-		return []string{"there is room for " + display.Count(mostTyped) + " characters; the rest was left out"}
-	}
-	return nil
 }
 
 // Input draws what one field holds in a single line, without its label and without what is wrong with it: for screens that

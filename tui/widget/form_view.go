@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"example.com/perks/api/display"
 )
 
@@ -21,7 +23,7 @@ func (f *Form) View(width, height int) string {
 	f.drawn = f.drawn[:0]
 	first, last := 0, 0 // lines of the field that has the keyboard
 	for i, e := range f.entries {
-		block := l.block(f, e, i == f.focus)
+		block := f.block(l, e, i == f.focus)
 		if i == f.focus {
 			first, last = len(lines), len(lines)+len(block)-1
 		}
@@ -77,72 +79,64 @@ func (f *Form) layout(width, height int) formLayout {
 
 // block draws a field: its label, what it holds, and what is wrong with it. The one that has the keyboard takes so few rows
 // that its label and the first line of what is wrong have room; in a single line there is no label.
-func (l formLayout) block(f *Form, e *entry, focused bool) []string {
-	label := f.label(e, focused)
-	beside := l.label > 0 && display.Width(e.Label) <= l.label
-	problems := l.problems(f, e)
-	rows := l.rows(e)
+func (f *Form) block(l formLayout, e *entry, focused bool) []string {
+	label := f.theme.Heading.Render("  " + e.Label)
 	if focused {
-		least := min(1, len(problems))
+		label = f.theme.Accent.Render("> " + e.Label)
+	}
+	beside := l.label > 0 && display.Width(e.Label) <= l.label
+	indent, room := display.Pad("", l.indent), l.width-l.indent
+	var wrong []string
+	say := func(style lipgloss.Style, text string) {
+		for _, line := range Wrapped(style, "! "+display.Line(text), room) {
+			wrong = append(wrong, indent+line)
+		}
+	}
+	for _, problem := range e.problems() {
+		say(f.theme.Bad, problem)
+	}
+	if e.editor.overflow {
+		say(f.theme.Warn, overflow)
+	}
+	rows := 1
+	if e.Kind == Text { // its rows grow with it
+		e.editor.layOut(room)
+		rows = max(2, min(len(e.editor.rows), l.height/3, 10))
+		if l.height >= 16 {
+			rows = max(4, rows)
+		}
+	}
+	if focused {
+		least := min(1, len(wrong))
 		if !beside {
 			least++
 		}
 		rows = max(1, min(rows, l.height-least))
 	}
-	input := f.draw(e, l.width-l.indent, rows, focused)
 	var block []string
 	if !beside && (!focused || l.height > 1) {
 		block = append(block, display.Cut(label, l.width))
 	}
-	for i, line := range input {
-		lead := display.Pad("", l.indent)
+	for i, line := range f.draw(e, room, rows, focused) {
+		lead := indent
 		if beside && i == 0 {
 			lead = display.Pad(label, l.indent)
 		}
 		block = append(block, display.Cut(lead+line, l.width))
 	}
-	return append(block, problems...)
-}
-
-func (f *Form) label(e *entry, focused bool) string {
-	if focused {
-		return f.theme.Accent.Render("> " + e.Label)
-	}
-	return f.theme.Heading.Render("  " + e.Label)
-}
-
-func (l formLayout) problems(f *Form, e *entry) []string {
-	var lines []string
-	for _, problem := range e.problems() {
-		for _, line := range display.Wrap("! "+display.Line(problem), l.width-l.indent) {
-			lines = append(lines, display.Pad("", l.indent)+f.theme.Bad.Render(line))
-		}
-	}
-	for _, note := range e.notes() {
-		for _, line := range display.Wrap("! "+note, l.width-l.indent) {
-			lines = append(lines, display.Pad("", l.indent)+f.theme.Warn.Render(line))
-		}
-	}
-	return lines
-}
-
-// rows is how many rows a field is given: those of a text grow with it.
-func (l formLayout) rows(e *entry) int {
-	if e.Kind != Text {
-		return 1
-	}
-	e.editor.layOut(l.width - l.indent)
-	least := 4
-	if l.height < 16 {
-		least = 2
-	}
-	return max(least, min(len(e.editor.rows), l.height/3, 10))
+	return append(block, wrong...)
 }
 
 // draw draws what a field holds in exactly so many rows.
 func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	if !e.turns() && e.value() == "" && e.Hint != "" {
-		return f.drawHint(e, width, rows, focused)
+		line := f.theme.Muted.Render(bracketed(e.Hint))
+		if focused {
+			line = drawRow(f.theme, nil, 0) + line
+		}
+		lines := make([]string, rows)
+		lines[0] = display.Cut(line, width)
+		return lines
 	}
 	switch e.Kind {
 	case Text:
@@ -150,7 +144,11 @@ func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	case Switch, Choice:
 		return []string{f.drawTurn(e, width, focused)}
 	case Secret:
-		return []string{f.drawSecret(e, width, focused)}
+		var masked editor
+		if e.value() != "" {
+			masked.characters, masked.cursor = characters(mask), len(mask)
+		}
+		return []string{masked.viewLine(f.theme, width, focused)}
 	}
 	return []string{e.editor.viewLine(f.theme, width, focused)}
 }
@@ -162,17 +160,6 @@ func bracketed(hint string) string {
 		return hint
 	}
 	return "(" + hint + ")"
-}
-
-// drawHint draws a field without a value.
-func (f *Form) drawHint(e *entry, width, rows int, focused bool) []string {
-	line := f.theme.Muted.Render(bracketed(e.Hint))
-	if focused {
-		line = drawRow(f.theme, nil, 0) + line
-	}
-	lines := make([]string, rows)
-	lines[0] = display.Cut(line, width)
-	return lines
 }
 
 func (f *Form) drawText(e *entry, width, rows int, focused bool) []string {
@@ -205,36 +192,29 @@ func (f *Form) drawTurn(e *entry, width int, focused bool) string {
 // is pasted more often than typed, so that nobody counts its characters.
 const mask = "********"
 
-func (f *Form) drawSecret(e *entry, width int, focused bool) string {
-	var masked editor
-	if e.value() != "" {
-		masked.characters = characters(mask)
-		masked.cursor = len(mask)
-	}
-	return masked.viewLine(f.theme, width, focused)
-}
+// overflow is what a person has to know of a field that was typed into beyond its end. It keeps nobody from sending.
+var overflow = "there is room for " + display.Count(mostTyped) + " characters; the rest was left out"
 
 // Linear says the fields and what is wrong with them, a line each.
 func (f *Form) Linear() string {
 	var lines []string
 	for _, e := range f.entries {
-		lines = append(lines, e.Label+": "+e.linearValue())
-		for _, problem := range append(e.problems(), e.notes()...) {
-			lines = append(lines, "  "+e.Label+" "+display.Line(problem))
+		value, said := display.Line(e.value()), e.problems()
+		switch {
+		case value == "" && e.Hint != "":
+			value = bracketed(e.Hint)
+		case e.Kind == Secret && value != "":
+			value = "(hidden)"
+		}
+		if e.editor.overflow {
+			said = append(said, overflow)
+		}
+		lines = append(lines, e.Label+": "+value)
+		for _, text := range said {
+			lines = append(lines, "  "+e.Label+" "+display.Line(text))
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-func (e *entry) linearValue() string {
-	value := display.Line(e.value())
-	switch {
-	case value == "" && e.Hint != "":
-		return bracketed(e.Hint)
-	case e.Kind == Secret && value != "":
-		return "(hidden)"
-	}
-	return value
 }
 
 // Pair is a fact with its name. Neither may hold what steers a terminal; the value may be styled, and may have line feeds.
@@ -250,10 +230,20 @@ func Pairs(look *Theme, width int, pairs []Pair) []string {
 	for _, p := range pairs {
 		widest = max(widest, display.Width(p.Label))
 	}
-	if widest+2+narrowValue > width {
-		return stackedPairs(look, width, pairs)
-	}
 	var lines []string
+	if widest+2+narrowValue > width {
+		indent := "  "
+		if width < 2*len(indent) {
+			indent = ""
+		}
+		for _, p := range pairs {
+			lines = append(lines, Wrapped(look.Heading, p.Label, width)...)
+			for _, line := range display.Wrap(p.Value, width-len(indent)) {
+				lines = append(lines, indent+line)
+			}
+		}
+		return lines
+	}
 	for _, p := range pairs {
 		label := look.Heading.Render(display.Pad(p.Label, widest))
 		for i, line := range display.Wrap(p.Value, width-widest-2) {
@@ -261,23 +251,6 @@ func Pairs(look *Theme, width int, pairs []Pair) []string {
 				label = display.Pad("", widest)
 			}
 			lines = append(lines, label+"  "+line)
-		}
-	}
-	return lines
-}
-
-func stackedPairs(look *Theme, width int, pairs []Pair) []string {
-	indent := "  "
-	if width < 2*len(indent) {
-		indent = ""
-	}
-	var lines []string
-	for _, p := range pairs {
-		for _, line := range display.Wrap(p.Label, width) {
-			lines = append(lines, look.Heading.Render(line))
-		}
-		for _, line := range display.Wrap(p.Value, width-len(indent)) {
-			lines = append(lines, indent+line)
 		}
 	}
 	return lines

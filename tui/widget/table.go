@@ -43,7 +43,6 @@ func NewTable(look *Theme, columns ...Column) *Table {
 	return &Table{theme: look, columns: columns, sorted: -1}
 }
 
-// SetTheme changes the look.
 func (t *Table) SetTheme(look *Theme) { t.theme = look }
 
 // SetRows replaces the rows. The cursor stays at its place as far as there are rows.
@@ -61,7 +60,6 @@ func (t *Table) SetRows(rows []Row) {
 // rows must come in that order.
 func (t *Table) Sort(column int, descending bool) { t.sorted, t.descending = column, descending }
 
-// Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
 // Cursor is the index of the row under the cursor; 0 without rows.
@@ -324,7 +322,6 @@ type Scroll struct {
 	width, height int
 }
 
-// Resize sets the room.
 func (s *Scroll) Resize(width, height int) {
 	s.width, s.height = width, height
 	s.move(0)

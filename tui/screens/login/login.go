@@ -70,10 +70,8 @@ func New(shell *screen.Shell, why string) *Screen {
 	return s
 }
 
-// Title names the screen.
 func (s *Screen) Title() string { return "Log in" }
 
-// Init reads the profiles.
 func (s *Screen) Init() tea.Cmd {
 	accounts := s.shell.Accounts
 	return func() tea.Msg {
@@ -86,7 +84,6 @@ func (s *Screen) Init() tea.Cmd {
 	}
 }
 
-// Update takes what was typed, and how reading, choosing and logging in have ended.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
@@ -116,7 +113,6 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Do carries out an action.
 func (s *Screen) Do(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Submit:
@@ -134,7 +130,6 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// Offers is what can be done.
 func (s *Screen) Offers() []actions.Offer {
 	wait, alone, stay := "", "", ""
 	if s.busy() {
@@ -151,7 +146,6 @@ func (s *Screen) Offers() []actions.Offer {
 	}, actions.Able(actions.NextField, actions.PreviousField)...)
 }
 
-// Resize sets the room.
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
 // Form returns the form, which is open all the time: what is typed while the service is asked must not become a command.
@@ -160,7 +154,6 @@ func (s *Screen) Form() *widget.Form { return s.form }
 // Unsaved is always "": a login is typed again soon enough, and a secret is not worth keeping on a screen.
 func (s *Screen) Unsaved() string { return "" }
 
-// Close gives up what is under way.
 func (s *Screen) Close() { s.stop() }
 
 // The fields of the form.
@@ -207,7 +200,6 @@ func (s *Screen) value(name string) string { return strings.TrimSpace(s.form.Val
 
 func (s *Screen) address() string { return strings.TrimRight(s.value(addressField), "/") }
 
-// entered is the profile that the form describes.
 func (s *Screen) entered() screen.Profile {
 	address := s.address()
 	return screen.Profile{

@@ -111,7 +111,6 @@ func (s *Screen) said() (text string, urgent bool) {
 	return "", false
 }
 
-// Linear says the same in plain lines.
 func (s *Screen) Linear() string {
 	var lines []string
 	if s.why != "" {

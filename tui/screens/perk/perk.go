@@ -47,7 +47,6 @@ func (s *Screen) perk() *api.Perk {
 	return s.known
 }
 
-// Title is the perk's own title, or its id until that is known.
 func (s *Screen) Title() string {
 	if perk := s.perk(); perk != nil {
 		return "Perk " + display.Line(perk.Title)
@@ -61,7 +60,6 @@ func (s *Screen) Init() tea.Cmd {
 	return s.read.Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) })
 }
 
-// Update takes what was read or fetched, and the wheel of the mouse.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Reconnected:
@@ -106,7 +104,6 @@ func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 func (s *Screen) Form() *widget.Form { return nil }
 func (s *Screen) Unsaved() string    { return "" }
 
-// Offers is what can be done with the perk, and why some of it cannot.
 func (s *Screen) Offers() []actions.Offer {
 	draw, open := "This perk has no image.", "This perk has no image."
 	if address := s.address(); address != "" {
@@ -143,7 +140,6 @@ func (s *Screen) address() string {
 	return ""
 }
 
-// Do redeems, copies, opens, draws, or moves about.
 func (s *Screen) Do(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Redeem:
@@ -160,7 +156,6 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// Linear says all that is known of the perk, a fact a line, all of it from the top.
 func (s *Screen) Linear() string {
 	perk := s.perk()
 	if perk == nil {

@@ -17,7 +17,6 @@ import (
 // From this width on the image stands beside the facts.
 const widthForBeside = 90
 
-// View draws the facts, scrolled, with what went wrong above them and how old they are below.
 func (s *Screen) View() string {
 	if s.perk() == nil {
 		mood, title, advice := s.nothing()
@@ -134,7 +133,6 @@ func (s *Screen) statusLine() string {
 	return look.Muted.Render(display.Pad(s.age(), room) + "  " + more)
 }
 
-// who is whom the perk is from, where and of what kind.
 func (s *Screen) who(perk *api.Perk) []widget.Pair {
 	return []widget.Pair{
 		{Label: "Merchant", Value: display.Line(given(perk.MerchantName))},
@@ -155,7 +153,6 @@ func (s *Screen) details(perk *api.Perk) []widget.Pair {
 	}
 }
 
-// perkID is the id as it is shown and copied.
 func (s *Screen) perkID() string {
 	if perk := s.perk(); perk != nil && perk.ID != "" {
 		return display.Line(perk.ID)
@@ -163,7 +160,6 @@ func (s *Screen) perkID() string {
 	return display.Line(s.id)
 }
 
-// given is an optional text.
 func given(text *string) string {
 	if text == nil {
 		return "none"

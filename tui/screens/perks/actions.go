@@ -22,7 +22,6 @@ const (
 	needsWindow = "The window is too narrow: it takes 100 columns."
 )
 
-// Offers is what can be done with the list, or with the filter while it is typed.
 func (s *Screen) Offers() []actions.Offer {
 	if s.typing {
 		submit := actions.If(actions.Submit, "").As("to the list")

@@ -107,7 +107,6 @@ func (s *Screen) read() (q query, wrong []string) {
 	return q, wrong
 }
 
-// fill writes what the list shows back into the fields.
 func (s *Screen) fill(names []string) {
 	near, radius := "", ""
 	if s.want.isNear {
@@ -135,7 +134,6 @@ func (s *Screen) follow() tea.Cmd {
 	return s.askAfter(pause, q)
 }
 
-// openFilter begins to type at the first field.
 func (s *Screen) openFilter() tea.Cmd {
 	s.typing = true
 	s.form.FocusOn(0)
@@ -193,7 +191,6 @@ func prefixed(prefix string, problems []string) []string {
 	return out
 }
 
-// clearedBy is the end of a sentence that says how to clear the filter.
 func (s *Screen) clearedBy() string { return s.shell.Key(actions.ClearFilter) + " clears the filter." }
 
 // query is which perks the list shows, and in which order. Two equal queries ask for the same.

@@ -90,7 +90,6 @@ func (s *Screen) restart() {
 	s.page, s.landing = 1, onFirst
 }
 
-// reload asks for the page that is shown once more.
 func (s *Screen) reload() tea.Cmd {
 	s.giveUp()
 	clear(s.known)
@@ -106,10 +105,8 @@ func (s *Screen) giveUp() {
 	s.awaited, s.settled = false, false
 }
 
-// isBusy tells whether other rows are on their way.
 func (s *Screen) isBusy() bool { return s.list.Busy() || s.awaited }
 
-// pages is how many pages there are, by what is shown.
 func (s *Screen) pages() int64 { return s.list.Value.page.Meta.TotalPages }
 
 // goTo shows a page of the list that is wanted: at once if it was loaded before or ahead.
@@ -243,7 +240,6 @@ const (
 // usualWidth is the width that the list needs to show the most important columns.
 const usualWidth = 80
 
-// fitTable lays the table out for its room.
 func (s *Screen) fitTable(width, height int) {
 	titleMin := max(leastTitle, min(width-besides, goodTitle)) + max(0, min(width-usualWidth, bestTitle-goodTitle))
 	if titleMin != s.titleMin {
@@ -272,7 +268,6 @@ func (s *Screen) buildRows() {
 	s.table.SetRows(s.rows)
 }
 
-// current is the perk under the cursor, if there is one.
 func (s *Screen) current() (api.Perk, bool) {
 	if i := s.table.Cursor(); i < len(s.shown) {
 		return s.shown[i], true

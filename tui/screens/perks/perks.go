@@ -57,7 +57,6 @@ type Screen struct {
 	previewTop int    // the first line of it that is seen
 }
 
-// New makes the screen.
 func New(shell *screen.Shell) *Screen {
 	s := &Screen{
 		shell:      shell,
@@ -75,26 +74,21 @@ func New(shell *screen.Shell) *Screen {
 	return s
 }
 
-// Title names the screen.
 func (s *Screen) Title() string { return "Perks" }
 
-// Init begins to load the first page.
 func (s *Screen) Init() tea.Cmd { return s.reload() }
 
-// Close gives up what is being loaded.
 func (s *Screen) Close() {
 	s.list.Cancel()
 	s.ahead.Cancel()
 	s.categories.Cancel()
 }
 
-// Resize sets the room.
 func (s *Screen) Resize(width, height int) {
 	s.width, s.height = width, height
 	s.arrange()
 }
 
-// Form returns the filter while it is typed.
 func (s *Screen) Form() *widget.Form {
 	if s.typing {
 		return s.form
@@ -105,7 +99,6 @@ func (s *Screen) Form() *widget.Form {
 // Unsaved says nothing: marks are soon made again, and asking about them at each end would be a nuisance.
 func (s *Screen) Unsaved() string { return "" }
 
-// Update takes a message.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
@@ -220,7 +213,6 @@ func (s *Screen) saysRefusal() bool {
 	return s.typing && len(fields) > 0
 }
 
-// refusal names the fields as the form does.
 func (s *Screen) refusal(fields api.FieldErrors) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -289,7 +281,6 @@ func joined(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
 }
 
-// Linear says the filter, the rows of the page and where one is.
 func (s *Screen) Linear() string {
 	lines := []string{s.want.summary() + "."}
 	if s.typing {

@@ -45,7 +45,6 @@ const edge = " │ "
 
 func (s *Screen) showsPreview() bool { return s.preview && s.width >= previewFrom && len(s.shown) > 0 }
 
-// View draws the filter or what it is, the list, and where one is in it. Each part fits by itself.
 func (s *Screen) View() string {
 	if s.list.Has && s.shell.Now().Sub(s.rowsFrom) >= time.Minute {
 		s.buildRows() // they hold how many days are left
@@ -56,7 +55,6 @@ func (s *Screen) View() string {
 	return strings.Join(append(lines, bottom...), "\n")
 }
 
-// middle draws the rows, or why there are none.
 func (s *Screen) middle(height int) []string {
 	if height <= 0 {
 		return nil

@@ -52,7 +52,6 @@ type Screen struct {
 	formTop       int   // the line on which the form was drawn last
 }
 
-// New makes the screen.
 func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 	s := &Screen{
 		shell: shell, home: shell.Account.Profile, editing: true, seen: map[string]bool{},
@@ -69,7 +68,6 @@ func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 	return s
 }
 
-// Title names what is redeemed.
 func (s *Screen) Title() string {
 	if len(s.perks) == 1 {
 		return "Redeem " + s.perks[0].Title
@@ -80,7 +78,6 @@ func (s *Screen) Title() string {
 // Init loads nothing: the perks came with the route.
 func (s *Screen) Init() tea.Cmd { return nil }
 
-// Update takes a message.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	if sent, mine := s.sender.Take(msg); mine {
 		return s.took(sent)
@@ -107,7 +104,6 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return s.takeHolders(msg)
 }
 
-// Do carries out an action.
 func (s *Screen) Do(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Submit:
@@ -143,7 +139,6 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// Offers is what can be done in the present state.
 func (s *Screen) Offers() []actions.Offer {
 	switch {
 	case s.Form() != nil:
@@ -232,7 +227,6 @@ func (s *Screen) leave() tea.Cmd {
 	return s.shell.Post(screen.Confirm{Title: "Leave?", Text: lost, Yes: "leave", Then: s.shell.Close})
 }
 
-// Unsaved says what would be lost.
 func (s *Screen) Unsaved() string {
 	if i := s.current; s.sender.Busy() {
 		return fmt.Sprintf("%s is being redeemed for %s, and the answer has not come yet: nobody would learn how it ends.", named(i.perk), i.Request.UserID)
@@ -279,7 +273,6 @@ func newFields(look *widget.Theme, userID string) fields {
 	return f
 }
 
-// addRow appends a blank row of metadata.
 func (f fields) addRow() {
 	at := len(f.rowNames())
 	row := widget.Field{
@@ -336,10 +329,8 @@ func (f fields) breaksNoRule() bool {
 	return true
 }
 
-// isBlank tells whether a row says nothing.
 func isBlank(row string) bool { return strings.TrimSpace(row) == "" }
 
-// isObject tells whether a row is meant as a JSON object.
 func isObject(row string) bool { return strings.HasPrefix(strings.TrimSpace(row), "{") }
 
 // rowProblem returns what is wrong with one of the rows, as the end of a sentence whose subject is the row, or "".

@@ -39,10 +39,8 @@ func said(role role, indent int, text string) line {
 
 func titleOf(text string) line { return line{role: strong, text: text, cut: true} }
 
-// Resize sets the room.
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
-// View draws the form with what there is to know above it, or that alone.
 func (s *Screen) View() string {
 	form := s.Form()
 	if form == nil {
@@ -82,7 +80,6 @@ func (s *Screen) point(msg tea.MouseMsg) {
 	}
 }
 
-// draw draws all lines of the screen, and notes where the results begin.
 func (s *Screen) draw(lines []line) []string {
 	look := s.shell.Theme
 	styles := [...]lipgloss.Style{text: look.Text, strong: look.Strong, muted: look.Muted, good: look.Good, warn: look.Warn, bad: look.Bad}
@@ -154,7 +151,6 @@ func (s *Screen) summary() []line {
 	return []line{said(strong, 0, text)}
 }
 
-// about says what helps to tell a perk from others.
 func (s *Screen) about(perk api.Perk) string {
 	now := s.shell.Now()
 	parts := []string{perk.ID}
@@ -191,7 +187,6 @@ func (s *Screen) locked() []line {
 	return lines
 }
 
-// Linear says the same in plain lines.
 func (s *Screen) Linear() string {
 	lines := s.lines()
 	if s.Form() == nil {
@@ -207,7 +202,6 @@ func (s *Screen) Linear() string {
 	return strings.Join(parts, "\n")
 }
 
-// Reopens tells whether there are results to see again.
 func (s *Screen) Reopens() bool { return len(s.items()) > 0 }
 
 // chosen is the result that actions are about; nil before there are any.

@@ -80,7 +80,6 @@ func New(shell *screen.Shell, route screen.ToUser) *Screen {
 	return s
 }
 
-// Title names the user.
 func (s *Screen) Title() string {
 	switch {
 	case s.id == "":
@@ -99,7 +98,6 @@ func (s *Screen) Init() tea.Cmd {
 	return s.eachTab(tab.start)
 }
 
-// Update takes the ends of loads, what was asked for, and the mouse.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return s.settled(s.update(msg))
 }
@@ -148,7 +146,6 @@ func (s *Screen) update(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmd, s.shell.Remember(s.shell.Account.Profile, kind, s.id))
 }
 
-// startAnew forgets what was loaded of a user, and loads.
 func (s *Screen) startAnew() tea.Cmd {
 	for _, t := range s.tabs() {
 		t.forget()
@@ -160,7 +157,6 @@ func (s *Screen) startAnew() tea.Cmd {
 	return s.eachTab(tab.start)
 }
 
-// Close gives up what is being loaded.
 func (s *Screen) Close() {
 	s.available.loader.Cancel()
 	s.redeemed.loader.Cancel()
@@ -210,7 +206,6 @@ func unless(ok bool, why string) string {
 	return why
 }
 
-// Do carries out an action.
 func (s *Screen) Do(id actions.ID) tea.Cmd { return s.settled(s.do(id)) }
 
 func (s *Screen) do(id actions.ID) tea.Cmd {
@@ -265,7 +260,6 @@ func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// sortBy loads the perks in another order, from the first page on.
 func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
 	s.order = order
 	return s.available.start()
@@ -301,7 +295,6 @@ func (s *Screen) doInDetail(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// Choose puts the cursor on a row of the page that is shown.
 func (s *Screen) Choose(row int) bool {
 	if s.detail != nil || row < 1 || row > s.tab().state().rows {
 		return false

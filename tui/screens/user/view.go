@@ -63,7 +63,6 @@ func (s *Screen) arrange() {
 	}
 }
 
-// View draws the tabs, and the rows of the one that is shown.
 func (s *Screen) View() string {
 	s.arrange()
 	if s.detail != nil {
@@ -89,7 +88,6 @@ func (s *Screen) View() string {
 	return display.Crop(strings.Join(parts, "\n"), s.width, s.height)
 }
 
-// Linear says the same in plain lines.
 func (s *Screen) Linear() string {
 	if s.detail != nil {
 		return strings.Join(widget.LinearPairs(s.pairs()), "\n")
