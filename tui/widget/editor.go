@@ -155,51 +155,28 @@ func (e *editor) move(to int) {
 	e.cursor, e.goal = max(0, min(to, len(e.characters))), -1
 }
 
-// wordLeft is where the word before the cursor begins; all of a text that is not seen is one word.
-func (e *editor) wordLeft() int {
-	if e.blind {
-		return 0
-	}
-	at := e.cursor
-	for at > 0 && isBlank(e.characters[at-1].text) {
-		at--
-	}
-	for at > 0 && !isBlank(e.characters[at-1].text) {
-		at--
+// from goes left, or right with a step of 1, from a place in the text as long as the characters passed are as wanted.
+func (e *editor) from(at, step int, wanted func(text string) bool) int {
+	for next := at + min(step, 0); next >= 0 && next < len(e.characters) && wanted(e.characters[next].text); next += step {
+		at += step
 	}
 	return at
 }
 
-// wordRight is where the word after the cursor ends.
-func (e *editor) wordRight() int {
-	at := e.cursor
-	for at < len(e.characters) && isBlank(e.characters[at].text) {
-		at++
+// word is where the word beside the cursor begins, or ends with a step of 1; all of a text that is not seen is one word.
+func (e *editor) word(step int) int {
+	if e.blind && step < 0 {
+		return 0
 	}
-	for at < len(e.characters) && !isBlank(e.characters[at].text) {
-		at++
-	}
-	return at
+	return e.from(e.from(e.cursor, step, isBlank), step, func(text string) bool { return !isBlank(text) })
+}
+
+// line is where the line with the cursor begins, or ends with a step of 1, up to its line feeds.
+func (e *editor) line(step int) int {
+	return e.from(e.cursor, step, func(text string) bool { return text != "\n" })
 }
 
 func isBlank(character string) bool { return strings.TrimSpace(character) == "" }
-
-// lineStart and lineEnd are where the line with the cursor begins and ends, up to its line feeds.
-func (e *editor) lineStart() int {
-	at := e.cursor
-	for at > 0 && e.characters[at-1].text != "\n" {
-		at--
-	}
-	return at
-}
-
-func (e *editor) lineEnd() int {
-	at := e.cursor
-	for at < len(e.characters) && e.characters[at].text != "\n" {
-		at++
-	}
-	return at
-}
 
 // press takes a key, and tells whether the text has changed. The keys are those that shells have for editing a line, except
 // those that mean something everywhere in this program: ctrl+k, ctrl+p, ctrl+s and ctrl+z.
@@ -229,11 +206,11 @@ func (e *editor) erase(key string) (edited bool) {
 	case "delete", "ctrl+d":
 		e.remove(e.cursor, e.cursor+1)
 	case "ctrl+w", "alt+backspace":
-		e.remove(e.wordLeft(), e.cursor)
+		e.remove(e.word(-1), e.cursor)
 	case "alt+d", "alt+delete":
-		e.remove(e.cursor, e.wordRight())
+		e.remove(e.cursor, e.word(1))
 	case "ctrl+u":
-		e.remove(e.lineStart(), e.cursor)
+		e.remove(e.line(-1), e.cursor)
 	}
 	return len(e.characters) != before
 }
@@ -246,13 +223,13 @@ func (e *editor) travel(key string) (edited bool) {
 	case "right", "ctrl+f":
 		e.move(e.cursor + 1)
 	case "ctrl+left", "alt+left", "alt+b":
-		e.move(e.wordLeft())
+		e.move(e.word(-1))
 	case "ctrl+right", "alt+right", "alt+f":
-		e.move(e.wordRight())
+		e.move(e.word(1))
 	case "home", "ctrl+a":
-		e.move(e.lineStart())
+		e.move(e.line(-1))
 	case "end", "ctrl+e":
-		e.move(e.lineEnd())
+		e.move(e.line(1))
 	case "ctrl+home":
 		e.move(0)
 	case "ctrl+end":
@@ -281,10 +258,16 @@ func (e *editor) layOut(width int) {
 	e.rows, e.rowsWidth = e.rows[:0], width
 	for start := 0; ; {
 		end := len(e.characters)
-		if feed := slices.IndexFunc(e.characters[start:], isLineFeed); feed >= 0 {
+		if feed := slices.IndexFunc(e.characters[start:], func(c character) bool { return c.text == "\n" }); feed >= 0 {
 			end = start + feed
 		}
-		e.layOutLine(start, end)
+		for { // a blank line is a row too
+			next := start + fillRow(e.characters[start:end], e.rowsWidth)
+			e.rows = append(e.rows, row{start, next})
+			if start = next; start >= end {
+				break
+			}
+		}
 		if end == len(e.characters) {
 			return
 		}
@@ -298,18 +281,6 @@ func (e *editor) layOutAgain() {
 		e.rowsWidth = 80
 	}
 	e.layOut(e.rowsWidth + 1)
-}
-
-func isLineFeed(c character) bool { return c.text == "\n" }
-
-func (e *editor) layOutLine(start, end int) {
-	for {
-		next := start + fillRow(e.characters[start:end], e.rowsWidth)
-		e.rows = append(e.rows, row{start, next})
-		if start = next; start >= end {
-			return
-		}
-	}
 }
 
 // fillRow tells how many characters make the first row. Unlike in Wrap none is lost, because the cursor can stand at each of
@@ -364,7 +335,7 @@ func (e *editor) climb(by int) {
 		column += e.characters[at].width
 		at++
 	}
-	if at == to.to && at > to.from && at < len(e.characters) && !isLineFeed(e.characters[at]) {
+	if at == to.to && at > to.from && at < len(e.characters) && e.characters[at].text != "\n" {
 		at-- // the end of a row that was broken is the beginning of the next
 	}
 	e.cursor, e.goal = at, goal

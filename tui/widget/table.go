@@ -40,7 +40,7 @@ type Table struct {
 
 // NewTable makes a table without rows.
 func NewTable(look *Theme, columns ...Column) *Table {
-	return &Table{theme: look, columns: columns, sorted: -1}
+	return &Table{theme: look, columns: columns, content: make([]int, len(columns)), sorted: -1}
 }
 
 func (t *Table) SetTheme(look *Theme) { t.theme = look }
@@ -90,31 +90,21 @@ func (t *Table) RowAt(line int) (row int, ok bool) {
 	return row, true
 }
 
-// More tells how many rows are above and below those that are seen.
-func (t *Table) More() (above, below int) {
-	return t.top, max(0, len(t.rows)-t.top-max(0, t.height-1))
-}
-
 // Do moves about, and tells whether the action is one of moving.
 func (t *Table) Do(id actions.ID) bool {
-	page := max(1, t.height-2)
-	switch id {
-	case actions.Up:
-		t.SetCursor(t.cursor - 1)
-	case actions.Down:
-		t.SetCursor(t.cursor + 1)
-	case actions.PageUp:
-		t.SetCursor(t.cursor - page)
-	case actions.PageDown:
-		t.SetCursor(t.cursor + page)
-	case actions.Top:
-		t.SetCursor(0)
-	case actions.Bottom:
-		t.SetCursor(len(t.rows) - 1)
-	default:
-		return false
+	by, moves := steps(id, max(1, t.height-2), len(t.rows))
+	if moves {
+		t.SetCursor(t.cursor + by)
 	}
-	return true
+	return moves
+}
+
+// steps tells how far an action of moving goes, of a page and of all.
+func steps(id actions.ID, page, all int) (by int, moves bool) {
+	by, moves = map[actions.ID]int{
+		actions.Up: -1, actions.Down: 1, actions.PageUp: -page, actions.PageDown: page, actions.Top: -all, actions.Bottom: all,
+	}[id]
+	return by, moves
 }
 
 // The room before the first column: the cursor's mark, the row's mark, and a blank.
@@ -128,13 +118,27 @@ func (t *Table) widths() []int {
 	}
 	left := t.width - t.taken(widths)
 	for left < 0 {
-		leave := t.leaves(widths)
+		leave := -1
+		for i, c := range t.columns {
+			if widths[i] > 0 && c.Drop > 0 && (leave < 0 || c.Drop > t.columns[leave].Drop) {
+				leave = i
+			}
+		}
 		if leave < 0 {
-			t.squeeze(widths)
-			return widths
+			break
 		}
 		left += widths[leave] + 1
 		widths[leave] = 0
+	}
+	if left < 0 { // those that stay get what there is, the first ones first
+		room := t.width - gutter
+		for i := range widths {
+			widths[i] = max(0, min(widths[i], room))
+			if widths[i] > 0 {
+				room -= widths[i] + 1
+			}
+		}
+		return widths
 	}
 	t.share(widths, left)
 	return widths
@@ -151,33 +155,11 @@ func (t *Table) taken(widths []int) int {
 	return sum
 }
 
-// leaves is the column that leaves next, -1 if the rest stay.
-func (t *Table) leaves(widths []int) int {
-	leave := -1
-	for i, c := range t.columns {
-		if widths[i] > 0 && c.Drop > 0 && (leave < 0 || c.Drop > t.columns[leave].Drop) {
-			leave = i
-		}
-	}
-	return leave
-}
-
-// squeeze gives the columns that stay what there is, the first ones first.
-func (t *Table) squeeze(widths []int) {
-	room := t.width - gutter
-	for i := range widths {
-		widths[i] = max(0, min(widths[i], room))
-		if widths[i] > 0 {
-			room -= widths[i] + 1
-		}
-	}
-}
-
 // Natural is the width at which no cell is cut, except those longer than longestCell.
 func (t *Table) Natural() int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
-		widths[i] = max(1, c.Min, min(t.wanted(i), longestCell))
+		widths[i] = max(1, c.Min, min(t.content[i], longestCell))
 	}
 	return t.taken(widths)
 }
@@ -185,18 +167,10 @@ func (t *Table) Natural() int {
 // longestCell is the most that a table asks for one cell, at the cost of what is beside the table.
 const longestCell = 64
 
-// wanted is the width of the widest cell of a column.
-func (t *Table) wanted(i int) int {
-	if i < len(t.content) {
-		return t.content[i]
-	}
-	return 0
-}
-
 // share gives all the room left over to the columns, by their shares: first to those whose cells are cut.
 func (t *Table) share(widths []int, left int) {
 	for left > 0 {
-		given := t.shareOnce(widths, left, func(i int) int { return max(0, t.wanted(i)-widths[i]) })
+		given := t.shareOnce(widths, left, func(i int) int { return max(0, t.content[i]-widths[i]) })
 		if given == 0 {
 			break
 		}
@@ -236,54 +210,36 @@ func (t *Table) View() string {
 		return ""
 	}
 	widths := t.widths()
-	lines := make([]string, 0, t.height)
-	lines = append(lines, t.theme.Heading.Render(t.line("  ", t.names(widths), widths)))
-	for i := t.top; i < len(t.rows) && len(lines) < t.height; i++ {
-		lines = append(lines, t.drawRow(i, widths))
-	}
-	return strings.Join(lines, "\n") + strings.Repeat("\n", t.height-len(lines))
-}
-
-func (t *Table) names(widths []int) []string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		names[i] = c.Name
-		if i == t.sorted && widths[i] > 0 {
-			names[i] = t.sortedName(c.Name, widths[i])
+		if i == t.sorted && widths[i] > 0 { // the mark stays when the name is cut
+			mark := "▲"
+			if t.descending {
+				mark = "▼"
+			}
+			if widths[i] >= 4 {
+				mark = " " + mark
+			}
+			names[i] = display.Cut(c.Name, widths[i]-display.Width(mark)) + mark
 		}
 	}
-	return names
-}
-
-// sortedName marks a name. The mark stays when the name is cut.
-func (t *Table) sortedName(name string, width int) string {
-	mark := "▲"
-	if t.descending {
-		mark = "▼"
+	lines := make([]string, 0, t.height)
+	lines = append(lines, t.theme.Heading.Render(t.line("  ", names, widths)))
+	for i := t.top; i < len(t.rows) && len(lines) < t.height; i++ {
+		row, style, marks := t.rows[i], &t.theme.Text, []byte("  ")
+		if row.Muted {
+			style = &t.theme.Muted
+		}
+		if row.Marked {
+			marks[1] = '*'
+		}
+		if i == t.cursor {
+			style, marks[0] = &t.theme.Selected, '>'
+		}
+		lines = append(lines, style.Render(t.line(string(marks), row.Cells, widths)))
 	}
-	if width >= 4 {
-		mark = " " + mark
-	}
-	return display.Cut(name, width-display.Width(mark)) + mark
-}
-
-func (t *Table) drawRow(i int, widths []int) string {
-	row := t.rows[i]
-	marks := []byte("  ")
-	if i == t.cursor {
-		marks[0] = '>'
-	}
-	if row.Marked {
-		marks[1] = '*'
-	}
-	line := t.line(string(marks), row.Cells, widths)
-	switch {
-	case i == t.cursor:
-		return t.theme.Selected.Render(line)
-	case row.Muted:
-		return t.theme.Muted.Render(line)
-	}
-	return t.theme.Text.Render(line)
+	return strings.Join(lines, "\n") + strings.Repeat("\n", t.height-len(lines))
 }
 
 // line puts cells into columns. It is exactly as wide as the table.
@@ -335,23 +291,9 @@ func (s *Scroll) Set(lines []string) {
 
 // Do moves about, and tells whether the action is one of moving.
 func (s *Scroll) Do(id actions.ID) bool {
-	switch id {
-	case actions.Up:
-		s.move(-1)
-	case actions.Down:
-		s.move(1)
-	case actions.PageUp:
-		s.move(-max(1, s.height-1))
-	case actions.PageDown:
-		s.move(max(1, s.height-1))
-	case actions.Top:
-		s.move(-len(s.lines))
-	case actions.Bottom:
-		s.move(len(s.lines))
-	default:
-		return false
-	}
-	return true
+	by, moves := steps(id, max(1, s.height-1), len(s.lines))
+	s.move(by)
+	return moves
 }
 
 func (s *Scroll) move(by int) { s.top = max(0, min(s.top+by, len(s.lines)-s.height)) }

@@ -149,7 +149,7 @@ func TestMovingAboutInATable(t *testing.T) {
 		if !table.Do(step.do) {
 			t.Errorf("%s is not known", step.do)
 		}
-		above, below := table.More()
+		above, below := unseen(table)
 		if table.Cursor() != step.cursor || above != step.above || below != step.below {
 			t.Errorf("after %s: row %d with %d above and %d below, want %v", step.do, table.Cursor(), above, below, step)
 		}
@@ -159,7 +159,7 @@ func TestMovingAboutInATable(t *testing.T) {
 	}
 	table.SetCursor(33)
 	table.SetRows(make([]widget.Row, 5))
-	if above, below := table.More(); table.Cursor() != 4 || above != 0 || below != 0 || table.Len() != 5 {
+	if above, below := unseen(table); table.Cursor() != 4 || above != 0 || below != 0 || table.Len() != 5 {
 		t.Errorf("of five rows it shows row %d with %d above and %d below", table.Cursor(), above, below)
 	}
 	table.SetRows(nil)
@@ -214,5 +214,20 @@ func BenchmarkTable(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// unseen is how many rows are above and below those that are drawn.
+func unseen(table *widget.Table) (above, below int) {
+	above, below = 0, table.Len()
+	for line := 1; ; line++ {
+		row, ok := table.RowAt(line)
+		if !ok {
+			return above, below
+		}
+		if line == 1 {
+			above = row
+		}
+		below = table.Len() - row - 1
 	}
 }
