@@ -47,7 +47,9 @@ func (a *Accounts) Expire() {
 	defer a.mu.Unlock()
 	a.secrets = map[string]string{}
 	for _, t := range a.tokens {
-		t.expire()
+		t.mu.Lock()
+		t.current = "an expired token"
+		t.mu.Unlock()
 	}
 }
 
@@ -122,13 +124,6 @@ type tokens struct {
 
 	mu      sync.Mutex
 	current string
-	expired bool
-}
-
-func (t *tokens) expire() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.expired, t.current = true, "an expired token"
 }
 
 func (t *tokens) Token(ctx context.Context) (string, error) {

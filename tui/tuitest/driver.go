@@ -3,12 +3,14 @@
 package tuitest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,9 +65,7 @@ type Server interface {
 func Start(t testing.TB, server Server, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	id, secret := server.Client()
-	accounts := NewAccounts(t, nil)
-	accounts.Add(screen.Profile{Name: "test", APIURL: server.API(), ClientID: id}, secret)
-	return start(t, accounts, time.Now(), changes)
+	return StartAs(t, server, id, secret, changes...)
 }
 
 // StartAs does the same as the client with the id and secret.
@@ -97,7 +97,12 @@ func start(t testing.TB, accounts *Accounts, now time.Time, changes []func(*tui.
 	options := tui.Options{
 		Accounts: d.Accounts, Memory: d.Memory, Desktop: d.Desktop,
 		Theme: widget.NoTheme, Colours: termenv.Ascii,
-		Now: func() time.Time { return d.now }, After: d.after, NewID: ids(),
+		Now: func() time.Time { return d.now }, After: d.after,
+	}
+	keys := 0 // idempotency keys are the same in every run
+	options.NewID = func() string {
+		keys++
+		return fmt.Sprintf("key-%d", keys)
 	}
 	for _, change := range changes {
 		change(&options)
@@ -128,18 +133,18 @@ func (d *Driver) after(pause time.Duration, msg tea.Msg) tea.Cmd {
 func (d *Driver) Elapse(by time.Duration) {
 	d.t.Helper()
 	d.now = d.now.Add(by)
-	var later []timer
-	var due []tea.Msg
-	for _, waiting := range d.timers {
+	timers := d.timers
+	d.timers = nil
+	var due []timer
+	for _, waiting := range timers {
 		if waiting.at.After(d.now) {
-			later = append(later, waiting)
+			d.timers = append(d.timers, waiting)
 		} else {
-			due = append(due, waiting.msg)
+			due = append(due, waiting)
 		}
 	}
-	d.timers = later
-	for _, msg := range due {
-		d.Send(msg)
+	for _, waiting := range due {
+		d.Send(waiting.msg)
 	}
 }
 
@@ -175,27 +180,18 @@ func (d *Driver) run(cmd tea.Cmd) {
 	}()
 }
 
-// next takes one message that a command has ended with, and reports false if none came in time.
-func (d *Driver) next(deadline <-chan time.Time) bool {
-	d.t.Helper()
-	select {
-	case msg := <-d.msgs:
-		d.running--
-		if msg != nil {
-			d.Send(msg)
-		}
-		return true
-	case <-deadline:
-		return false
-	}
-}
-
 // Until goes on until the condition holds, and fails the test with the screen if it does not in time.
 func (d *Driver) Until(what string, holds func() bool) {
 	d.t.Helper()
 	deadline := time.After(patience)
 	for !holds() {
-		if !d.next(deadline) {
+		select {
+		case msg := <-d.msgs:
+			d.running--
+			if msg != nil {
+				d.Send(msg)
+			}
+		case <-deadline:
 			d.t.Fatalf("%s did not come. The screen:\n%s", what, d.Screen())
 		}
 	}
@@ -337,11 +333,8 @@ func (m *Memory) Recent(_ screen.Profile, kind string) []string {
 }
 
 func (m *Memory) Remember(_ screen.Profile, kind, id string) error {
-	m.mu.Lock()
+	m.lock()
 	defer m.mu.Unlock()
-	if m.recent == nil {
-		m.recent = map[string][]string{}
-	}
 	ids := slices.DeleteFunc(slices.Clone(m.recent[kind]), func(other string) bool { return other == id })
 	m.recent[kind] = append([]string{id}, ids...)
 	return nil
@@ -354,55 +347,30 @@ func (m *Memory) Draft(_ screen.Profile, name string) map[string]string {
 }
 
 func (m *Memory) KeepDraft(_ screen.Profile, name string, values map[string]string) error {
-	m.mu.Lock()
+	m.lock()
 	defer m.mu.Unlock()
-	if m.drafts == nil {
-		m.drafts = map[string]map[string]string{}
-	}
 	if m.drafts[name] = maps.Clone(values); values == nil {
 		delete(m.drafts, name)
 	}
 	return nil
 }
 
-// Desktop notes what would have left the terminal.
-type Desktop struct {
-	mu     sync.Mutex
-	copied string
-	opened string
-}
-
-func (d *Desktop) Copy(text string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.copied = text
-	return nil
-}
-
-func (d *Desktop) Open(address string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.opened = address
-	return nil
-}
-
-func (d *Desktop) Copied() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.copied
-}
-
-func (d *Desktop) Opened() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.opened
-}
-
-// ids makes idempotency keys that are the same in every run.
-func ids() func() string {
-	n := 0
-	return func() string {
-		n++
-		return fmt.Sprintf("key-%d", n)
+func (m *Memory) lock() {
+	m.mu.Lock()
+	if m.recent == nil {
+		m.recent, m.drafts = map[string][]string{}, map[string]map[string]string{}
 	}
+}
+
+// Desktop notes what would have left the terminal: what was copied last, and the address that was opened last.
+type Desktop struct{ copied, opened atomic.Pointer[string] }
+
+func (d *Desktop) Copy(text string) error    { return keepIn(&d.copied, text) }
+func (d *Desktop) Open(address string) error { return keepIn(&d.opened, address) }
+func (d *Desktop) Copied() string            { return *cmp.Or(d.copied.Load(), new(string)) }
+func (d *Desktop) Opened() string            { return *cmp.Or(d.opened.Load(), new(string)) }
+
+func keepIn(place *atomic.Pointer[string], text string) error {
+	place.Store(&text)
+	return nil
 }

@@ -116,10 +116,13 @@ func (d *Driver) TypesEverywhere() {
 		keys = append(keys, string(r))
 	}
 	depth := d.Depth()
-	form := d.App.Top().Form()
-	if o := d.App.Overlay(); o != nil {
-		form = o.Form()
+	typedInto := func() *widget.Form {
+		if o := d.App.Overlay(); o != nil {
+			return o.Form()
+		}
+		return d.App.Top().Form()
 	}
+	form := typedInto()
 	if form == nil {
 		d.t.Fatalf("no text is being typed on this screen:\n%s", d.Screen())
 	}
@@ -127,11 +130,7 @@ func (d *Driver) TypesEverywhere() {
 	for _, key := range keys {
 		before := form.Value(field)
 		d.Press(key)
-		now := d.App.Top().Form()
-		if o := d.App.Overlay(); o != nil {
-			now = o.Form()
-		}
-		if now != form || form.Focus() != field || d.Depth() != depth || d.quit {
+		if typedInto() != form || form.Focus() != field || d.Depth() != depth || d.quit {
 			d.t.Fatalf("the key %q did something else than type into %s:\n%s", key, field, d.Screen())
 		}
 		if got := form.Value(field); got != before+key {

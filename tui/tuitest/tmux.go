@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,33 +41,23 @@ func StartTerminal(ctx context.Context, o Options) (*Terminal, error) {
 		return nil, err
 	}
 	t := &Terminal{folder: folder}
-	args := []string{
-		"start-server", ";",
-		"set", "-g", "default-terminal", "tmux-256color", ";",
-		"set", "-g", "status", "off", ";",
-		"set", "-g", "escape-time", "0", ";",
-		"set", "-g", "remain-on-exit", "on", ";",
-		"set", "-g", "focus-events", "off", ";",
-	}
+	args := strings.Fields("start-server ; set -g default-terminal tmux-256color ; set -g status off ; set -g escape-time 0 ; " +
+		"set -g remain-on-exit on ; set -g focus-events off ;")
 	if o.Colours != "" {
 		args = append(args, "set", "-g", "window-style", o.Colours, ";")
 	}
 	args = append(args, "new-session", "-d", "-x", strconv.Itoa(o.Width), "-y", strconv.Itoa(o.Height), "--")
-	cmd := t.command(ctx, append(args, shellCommand(o)...)...)
+	args = append(args, "env", "-u", "TMUX", "-u", "TMUX_PANE") // tmux would add its own environment to that of the server
+	args = append(args, o.Env...)
+	if len(o.Command) == 0 {
+		o.Command = []string{"/bin/sh"}
+	}
+	cmd := t.command(ctx, append(args, o.Command...)...)
 	cmd.Dir = o.Folder
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting tmux: %w: %s", err, output), os.RemoveAll(folder))
 	}
 	return t, nil
-}
-
-// shellCommand gives the environment with the command, because tmux would add its own to that of the server.
-func shellCommand(o Options) []string {
-	words := append([]string{"env", "-u", "TMUX", "-u", "TMUX_PANE"}, o.Env...)
-	if len(o.Command) == 0 {
-		return append(words, "/bin/sh")
-	}
-	return append(words, o.Command...)
 }
 
 // Close takes the terminal away from under its program, as a window does that is closed. A second time it does nothing.
@@ -163,11 +154,6 @@ func (t *Terminal) Await(ctx context.Context, what string, wanted func(screen st
 // AwaitText looks at the screen until it shows all texts, and returns it.
 func (t *Terminal) AwaitText(ctx context.Context, texts ...string) (string, error) {
 	return t.Await(ctx, fmt.Sprintf("%q", texts), func(screen string) bool {
-		for _, text := range texts {
-			if !strings.Contains(screen, text) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(screen, text) })
 	})
 }
