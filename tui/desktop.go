@@ -79,7 +79,11 @@ func (d *Desktop) Copy(text string) error {
 		return fmt.Errorf("the text is too long to copy: it has %d bytes, and terminals take up to %d", len(text), maxCopied)
 	}
 	for _, command := range d.clipboards(text) {
-		if d.feedWithin(text, command) == nil {
+		// given up where it does not end, such as xclip where the display does not answer
+		ctx, cancel := context.WithTimeout(context.Background(), d.patience)
+		err := d.feed(ctx, text, command)
+		cancel()
+		if err == nil {
 			return nil
 		}
 	}
@@ -119,13 +123,6 @@ func (d *Desktop) systemClipboards(text string) (commands [][]string) {
 		commands = append(commands, []string{"xclip", "-in", "-selection", "clipboard"}, []string{"xsel", "--input", "--clipboard"})
 	}
 	return commands
-}
-
-// feedWithin gives up on a program that does not end, such as xclip where the display does not answer.
-func (d *Desktop) feedWithin(text string, command []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), d.patience)
-	defer cancel()
-	return d.feed(ctx, text, command)
 }
 
 func (d *Desktop) copyByTerminal(text string) error {
@@ -168,7 +165,12 @@ func (d *Desktop) Open(address string) error {
 		return fmt.Errorf("there is no desktop here: open %s in a browser elsewhere", shown)
 	}
 	d.silence.Do(func() { browser.Stdout, browser.Stderr = io.Discard, io.Discard })
-	err = d.browseWithin(target.String())
+	done := make(chan error, 1)
+	go func() { done <- d.browse(target.String()) }()
+	select {
+	case err = <-done:
+	case <-time.After(d.patience):
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -176,15 +178,4 @@ func (d *Desktop) Open(address string) error {
 		return fmt.Errorf("no browser was found: open %s in one yourself", shown)
 	}
 	return fmt.Errorf("the browser did not open (%w): open %s in one yourself", err, shown)
-}
-
-func (d *Desktop) browseWithin(address string) error {
-	done := make(chan error, 1)
-	go func() { done <- d.browse(address) }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(d.patience):
-		return nil
-	}
 }

@@ -5,6 +5,7 @@
 package actions
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,11 +66,7 @@ func (o Offer) As(hint string) Offer {
 
 // Prints tells whether a key writes a character where text is typed.
 func Prints(key string) bool {
-	if key == "space" {
-		return true
-	}
-	runes := []rune(key)
-	return len(runes) == 1
+	return key == "space" || utf8.RuneCountInString(key) == 1
 }
 
 // Everywhere.
@@ -250,20 +247,19 @@ type Registry struct {
 // two actions that would meet under the same key.
 func NewRegistry(overrides map[ID][]string) (*Registry, error) {
 	r := &Registry{actions: all(), byID: map[ID]Action{}}
-	known := map[ID]bool{}
 	for i := range r.actions {
 		a := &r.actions[i]
-		known[a.ID] = true
 		if keys, ok := overrides[a.ID]; ok {
 			a.Keys = slices.Clone(keys)
 		}
 		r.byID[a.ID] = *a
 	}
 	for _, id := range slices.Sorted(maps.Keys(overrides)) {
-		if !known[id] {
+		a, known := r.byID[id]
+		if !known {
 			return nil, fmt.Errorf("there is no action %q", id)
 		}
-		if err := checkKeys(r.byID[id]); err != nil {
+		if err := checkKeys(a); err != nil {
 			return nil, err
 		}
 	}
@@ -339,21 +335,8 @@ func (r *Registry) Key(id ID) string {
 
 // Spell writes a key as people read it.
 func Spell(key string) string {
-	switch key {
-	case " ":
-		return "space"
-	case "up":
-		return "↑"
-	case "down":
-		return "↓"
-	case "left":
-		return "←"
-	case "right":
-		return "→"
-	case "pgdown":
-		return "pgdn"
-	}
-	return key
+	spelled := map[string]string{" ": "space", "up": "↑", "down": "↓", "left": "←", "right": "→", "pgdown": "pgdn"}
+	return cmp.Or(spelled[key], key)
 }
 
 // checkKeys says what is wrong with the keys that a person gave an action.
