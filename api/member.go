@@ -111,10 +111,10 @@ func FormListMembers(form url.Values, list string) []Member {
 	}
 	entries := ways[0]
 	if len(entries) == 1 && strings.TrimSpace(entries[0]) == "" {
-		entries = []string{}
+		entries = nil
 	}
 	members = slices.DeleteFunc(members, func(m Member) bool { return m.Name == list })
-	return append(members, Member{Name: list, Value: Value{texts: entries}, Repeated: isRepeated || len(ways) > 1 || rest.Has(list)})
+	return append(members, Member{Name: list, Value: ListValue(entries), Repeated: isRepeated || len(ways) > 1 || rest.Has(list)})
 }
 
 // listNumber reads 3 from list[3].
@@ -132,7 +132,7 @@ func CellMembers(header, cells []string) []Member {
 	for i, text := range cells[:min(len(cells), len(header))] {
 		value := TextValue(text)
 		if text == "" {
-			value = Value{json: json.RawMessage("null")}
+			value = NullValue()
 		}
 		members.add(header[i], value)
 	}

@@ -74,14 +74,17 @@ func TestEveryCodeThatACallerCanMeetHasAnExample(t *testing.T) {
 // declaredCodes returns the constants of type Code in the order of their declaration.
 func declaredCodes(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "code.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "error.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var codes []string
 	ast.Inspect(file, func(node ast.Node) bool {
 		constant, ok := node.(*ast.ValueSpec)
-		if !ok {
+		if !ok || len(constant.Values) == 0 {
+			return true
+		}
+		if kind, ok := constant.Type.(*ast.Ident); !ok || kind.Name != "Code" {
 			return true
 		}
 		code, err := strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
@@ -92,7 +95,7 @@ func declaredCodes(t *testing.T) []string {
 		return true
 	})
 	if len(codes) == 0 {
-		t.Fatal("code.go declares no codes")
+		t.Fatal("error.go declares no codes")
 	}
 	return codes
 }

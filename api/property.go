@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,40 +38,226 @@ const (
 	MessagePropertyDeleted = "Property successfully deleted"
 )
 
+// FieldKind says what a field of a property holds, and so how a form, a table or a sheet writes it.
+type FieldKind int
+
+// The kinds of fields.
+const (
+	LineField FieldKind = iota // a text of one line
+	TextField                  // a text of several lines
+	ListField
+	PriceField
+	NumberField
+)
+
+// PropertyField is a field of a property that can be changed. A new field needs a line in Property, in PropertyPatch and in
+// this table: everything else here and in both clients follows from the table.
+type PropertyField struct {
+	Name  string // on the wire
+	Kind  FieldKind
+	Label string // in front of the value
+	Help  string // says to what a flag sets it
+	Hint  string // an example for a form
+	access
+}
+
+var propertyFields = []PropertyField{
+	{"title", LineField, "Title", "the title", "what guests read first",
+		required(func(p *Property) *string { return &p.Title }, func(p *PropertyPatch) *Optional[string] { return &p.Title }, Value.Text, textOf(1, maxTitle))},
+	{"description", TextField, "Description", "the description", "",
+		required(func(p *Property) *string { return &p.Description }, func(p *PropertyPatch) *Optional[string] { return &p.Description }, Value.Text, textOf(0, maxLongText))},
+	{"address", LineField, "Address", "street and number", "street and number",
+		required(func(p *Property) *string { return &p.Address }, func(p *PropertyPatch) *Optional[string] { return &p.Address }, Value.Text, textOf(0, maxAddress))},
+	{"city", LineField, "City", "the city", "",
+		required(func(p *Property) *string { return &p.City }, func(p *PropertyPatch) *Optional[string] { return &p.City }, Value.Text, textOf(0, maxShortText))},
+	{"postcode", LineField, "Postcode", "the postcode", "",
+		required(func(p *Property) *string { return &p.Postcode }, func(p *PropertyPatch) *Optional[string] { return &p.Postcode }, Value.Text, textOf(0, maxShortText))},
+	{"images", ListField, "Images", "addresses of images, comma-separated; they replace all that are there", "addresses such as https://example.com/1.jpg",
+		required(func(p *Property) *[]string { return &p.Images }, func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages)},
+	{"price_pw", PriceField, "Price per week", "the price for a week, such as 295.50; its digits are kept", "such as 120.50",
+		required(func(p *Property) *Price { return &p.PricePW }, func(p *PropertyPatch) *Optional[Price] { return &p.PricePW }, Value.price, nil)},
+	{"bedrooms", NumberField, "Bedrooms", "how many bedrooms", "such as 2",
+		required(func(p *Property) *int { return &p.Bedrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }, Value.rooms, must(roomsRule))},
+	{"bathrooms", NumberField, "Bathrooms", "how many bathrooms", "such as 1",
+		required(func(p *Property) *int { return &p.Bathrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }, Value.rooms, must(roomsRule))},
+	{"lat", NumberField, "Latitude", "the latitude in degrees; empty for none", "degrees, such as 53.8; empty for none",
+		nullable(func(p *Property) **float64 { return &p.Lat }, func(p *PropertyPatch) *Optional[float64] { return &p.Lat }, Value.Float, must(LatRule))},
+	{"lng", NumberField, "Longitude", "the longitude in degrees; empty for none", "degrees, such as -1.55; empty for none",
+		nullable(func(p *Property) **float64 { return &p.Lng }, func(p *PropertyPatch) *Optional[float64] { return &p.Lng }, Value.Float, must(LngRule))},
+	{"deposit", NumberField, "Deposit", "the deposit", "such as 500",
+		required(func(p *Property) *float64 { return &p.Deposit }, func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(finiteRule))},
+}
+
+// PropertyFields returns the fields that can be changed, in the order of the Property. Callers must not change the list.
+func PropertyFields() []PropertyField { return propertyFields }
+
+// PropertyPatchFields returns the names of the fields that a patch can hold, in the order of the Property.
+func PropertyPatchFields() []string {
+	names := make([]string, len(propertyFields))
+	for i, field := range propertyFields {
+		names[i] = field.Name
+	}
+	return names
+}
+
+// access is what a field does with the properties and patches that hold it.
+type access interface {
+	read(v Value, into *PropertyPatch) (problem string)
+	isIn(p *PropertyPatch) bool
+	carry(from, to *PropertyPatch)
+	take(from *Property, into *PropertyPatch)
+	apply(from *PropertyPatch, to *Property)
+	isHeld(by *Property, p *PropertyPatch) bool
+	check(fields FieldErrors, name string, p *Property)
+	texts(p *Property) []string
+}
+
+// accessTo is the access to a field of type T.
+type accessTo[T any] struct {
+	in        func(*PropertyPatch) *Optional[T]
+	get       func(*Property) Optional[T]
+	set       func(*Property, Optional[T])
+	canBeNull bool
+	parse     func(Value, *T) string
+	rule      func(fields FieldErrors, name string, value T) // nil where every T is right
+}
+
+func required[T any](of func(*Property) *T, in func(*PropertyPatch) *Optional[T], parse func(Value, *T) string, rule func(FieldErrors, string, T)) access {
+	return accessTo[T]{in: in, parse: parse, rule: rule,
+		get: func(p *Property) Optional[T] { return Some(*of(p)) },
+		set: func(p *Property, to Optional[T]) { *of(p) = to.Value },
+	}
+}
+
+func nullable[T any](of func(*Property) **T, in func(*PropertyPatch) *Optional[T], parse func(Value, *T) string, rule func(FieldErrors, string, T)) access {
+	return accessTo[T]{in: in, parse: parse, rule: rule, canBeNull: true,
+		get: func(p *Property) Optional[T] {
+			if value := *of(p); value != nil {
+				return Some(*value)
+			}
+			return Null[T]()
+		},
+		set: func(p *Property, to Optional[T]) {
+			if *of(p) = nil; !to.Null {
+				*of(p) = &to.Value
+			}
+		},
+	}
+}
+
+// read takes null as JSON writes it; text has no null, so an empty text and the word stand for it.
+func (a accessTo[T]) read(v Value, into *PropertyPatch) string {
+	if a.canBeNull && (v.IsNull() || v.isText() && (v.raw == "" || v.raw == "null")) {
+		*a.in(into) = Null[T]()
+		return ""
+	}
+	if v.IsNull() {
+		return "must not be null"
+	}
+	var value T
+	if problem := a.parse(v, &value); problem != "" {
+		return problem
+	}
+	*a.in(into) = Some(value)
+	return ""
+}
+
+func (a accessTo[T]) isIn(p *PropertyPatch) bool { return a.in(p).Set }
+
+func (a accessTo[T]) carry(from, to *PropertyPatch) { *a.in(to) = *a.in(from) }
+
+func (a accessTo[T]) take(from *Property, into *PropertyPatch) {
+	value := a.get(from)
+	if list, isList := any(&value.Value).(*[]string); isList {
+		*list = append([]string{}, *list...) // never nil: a patch with null for images would be refused
+	}
+	*a.in(into) = value
+}
+
+func (a accessTo[T]) apply(from *PropertyPatch, to *Property) {
+	if value := *a.in(from); value.Set {
+		a.set(to, value)
+	}
+}
+
+func (a accessTo[T]) isHeld(by *Property, p *PropertyPatch) bool {
+	want, held := *a.in(p), a.get(by)
+	if !want.Set || want.Null || held.Null {
+		return !want.Set || want.Null == held.Null
+	}
+	switch want := any(want.Value).(type) {
+	case []string:
+		return slices.Equal(want, any(held.Value).([]string))
+	case Price:
+		return withoutLastZeros(want) == withoutLastZeros(any(held.Value).(Price))
+	}
+	return any(want.Value) == any(held.Value)
+}
+
+func (a accessTo[T]) check(fields FieldErrors, name string, p *Property) {
+	if value := a.get(p); a.rule != nil && !value.Null {
+		a.rule(fields, name, value.Value)
+	}
+}
+
+func (a accessTo[T]) texts(p *Property) []string {
+	value := a.get(p)
+	if value.Null {
+		return nil
+	}
+	switch value := any(value.Value).(type) {
+	case string:
+		return []string{value}
+	case []string:
+		return value
+	case Price:
+		return []string{value.String()}
+	}
+	digits, _ := json.Marshal(value.Value) // an infinite number has no digits, and breaks its field's rule
+	return []string{string(digits)}
+}
+
+// Texts returns the field of a property as texts that ParsePropertyPatch reads back without loss: one for each entry of a
+// list, none for null. Numbers have the fewest digits that mean the same.
+func (f PropertyField) Texts(of Property) []string { return f.texts(&of) }
+
 // Validate checks every rule that a whole property obeys, its id among them.
 func (p *Property) Validate() error {
 	fields := FieldErrors{}
 	if p.ID <= 0 {
 		fields.Add("propertyId", "must be a whole number above 0")
 	}
-	p.checkFields(fields)
+	for _, field := range propertyFields {
+		field.check(fields, field.Name, p)
+	}
 	return fields.Err()
 }
 
-func (p *Property) checkFields(fields FieldErrors) {
-	fields.check("title", textRule(p.Title, 1, maxTitle))
-	fields.check("description", textRule(p.Description, 0, maxLongText))
-	fields.check("address", textRule(p.Address, 0, maxAddress))
-	fields.check("city", textRule(p.City, 0, maxShortText))
-	fields.check("postcode", textRule(p.Postcode, 0, maxShortText))
-	if len(p.Images) > MaxImages {
-		fields.Add("images", "must be at most %d addresses", MaxImages)
+// With returns the property as the patch makes it.
+func (p Property) With(patch PropertyPatch) Property {
+	patch.Apply(&p)
+	return p
+}
+
+// must turns a rule into a check of a field.
+func must[T any](rule func(T) string) func(FieldErrors, string, T) {
+	return func(fields FieldErrors, name string, value T) { fields.check(name, rule(value)) }
+}
+
+func textOf(shortest, longest int) func(FieldErrors, string, string) {
+	return must(func(text string) string { return textRule(text, shortest, longest) })
+}
+
+func checkImages(fields FieldErrors, name string, images []string) {
+	if len(images) > MaxImages {
+		fields.Add(name, "must be at most %d addresses", MaxImages)
 	}
-	for i, address := range p.Images {
+	for i, address := range images {
 		if problem := imageRule(address); problem != "" {
-			fields.Add("images", "number %d %s", i+1, problem)
-			break
+			fields.Add(name, "number %d %s", i+1, problem)
+			return
 		}
 	}
-	fields.check("bedrooms", roomsRule(int64(p.Bedrooms)))
-	fields.check("bathrooms", roomsRule(int64(p.Bathrooms)))
-	if p.Lat != nil {
-		fields.check("lat", LatRule(*p.Lat))
-	}
-	if p.Lng != nil {
-		fields.check("lng", LngRule(*p.Lng))
-	}
-	fields.check("deposit", finiteRule(p.Deposit))
 }
 
 var joinedURLs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i),\s*https?://`) })
@@ -85,7 +270,7 @@ func imageRule(address string) string {
 	return URLRule(address)
 }
 
-func roomsRule(n int64) string {
+func roomsRule(n int) string {
 	switch {
 	case n < 0:
 		return "must not be negative"
@@ -102,58 +287,69 @@ func finiteRule(value float64) string {
 	return ""
 }
 
-// patchParts is every field that a patch can hold, in the order of the Property, and how it is carried from one patch to
-// another and taken from a property.
-var patchParts = []patchPart{
-	{"title", part(func(p *PropertyPatch) *Optional[string] { return &p.Title }), func(p *PropertyPatch, of Property) { p.Title = Some(of.Title) }},
-	{"description", part(func(p *PropertyPatch) *Optional[string] { return &p.Description }), func(p *PropertyPatch, of Property) { p.Description = Some(of.Description) }},
-	{"address", part(func(p *PropertyPatch) *Optional[string] { return &p.Address }), func(p *PropertyPatch, of Property) { p.Address = Some(of.Address) }},
-	{"city", part(func(p *PropertyPatch) *Optional[string] { return &p.City }), func(p *PropertyPatch, of Property) { p.City = Some(of.City) }},
-	{"postcode", part(func(p *PropertyPatch) *Optional[string] { return &p.Postcode }), func(p *PropertyPatch, of Property) { p.Postcode = Some(of.Postcode) }},
-	{"images", part(func(p *PropertyPatch) *Optional[[]string] { return &p.Images }), func(p *PropertyPatch, of Property) { p.Images = Some(copied(of.Images)) }},
-	{"price_pw", part(func(p *PropertyPatch) *Optional[Price] { return &p.PricePW }), func(p *PropertyPatch, of Property) { p.PricePW = Some(of.PricePW) }},
-	{"bedrooms", part(func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }), func(p *PropertyPatch, of Property) { p.Bedrooms = Some(of.Bedrooms) }},
-	{"bathrooms", part(func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }), func(p *PropertyPatch, of Property) { p.Bathrooms = Some(of.Bathrooms) }},
-	{"lat", part(func(p *PropertyPatch) *Optional[float64] { return &p.Lat }), func(p *PropertyPatch, of Property) { p.Lat = someOrNull(of.Lat) }},
-	{"lng", part(func(p *PropertyPatch) *Optional[float64] { return &p.Lng }), func(p *PropertyPatch, of Property) { p.Lng = someOrNull(of.Lng) }},
-	{"deposit", part(func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }), func(p *PropertyPatch, of Property) { p.Deposit = Some(of.Deposit) }},
+// PropertyPatch is a partial update of a property: an absent field stays as it is. Only Lat and Lng can be null.
+type PropertyPatch struct {
+	Title       Optional[string]   `json:"title,omitzero"`
+	Description Optional[string]   `json:"description,omitzero"`
+	Address     Optional[string]   `json:"address,omitzero"`
+	City        Optional[string]   `json:"city,omitzero"`
+	Postcode    Optional[string]   `json:"postcode,omitzero"`
+	Images      Optional[[]string] `json:"images,omitzero"`
+	PricePW     Optional[Price]    `json:"price_pw,omitzero"`
+	Bedrooms    Optional[int]      `json:"bedrooms,omitzero"`
+	Bathrooms   Optional[int]      `json:"bathrooms,omitzero"`
+	Lat         Optional[float64]  `json:"lat,omitzero"`
+	Lng         Optional[float64]  `json:"lng,omitzero"`
+	Deposit     Optional[float64]  `json:"deposit,omitzero"`
 }
 
-type patchPart struct {
-	name  string
-	carry func(from PropertyPatch, to *PropertyPatch) (set bool)
-	take  func(p *PropertyPatch, of Property)
-}
-
-func part[T any](field func(*PropertyPatch) *Optional[T]) func(PropertyPatch, *PropertyPatch) bool {
-	return func(from PropertyPatch, to *PropertyPatch) bool {
-		value := *field(&from)
-		if value.Set {
-			*field(to) = value
+// ParsePropertyPatch reads a patch from its members, whatever they were written in, and checks every field's rule. The
+// error is CodeValidationFailed and names every field that is unknown, repeated, of the wrong type or out of bounds.
+func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
+	var p PropertyPatch
+	var probe Property
+	fields := FieldErrors{}
+	for _, m := range members {
+		fields.check(m.Name, p.read(m))
+		fields.checkRepeated(m)
+	}
+	for _, field := range propertyFields {
+		if field.isIn(&p) {
+			field.apply(&p, &probe)
+			field.check(fields, field.Name, &probe)
 		}
-		return value.Set
 	}
+	return p, fields.Err()
 }
 
-func someOrNull(value *float64) Optional[float64] {
-	if value == nil {
-		return Null[float64]()
-	}
-	return Some(*value)
+// ParsePropertyPatchOf is ParsePropertyPatch for the property with that id, which the members may repeat: what was read can
+// then be sent back as it is.
+func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
+	return ParsePropertyPatch(slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
+		var given int64
+		return m.Name == "propertyId" && !m.Repeated && m.Value.Int(&given) == "" && given == id
+	}))
 }
 
-// copied never returns nil: a patch with null for images would be refused.
-func copied(list []string) []string { return append([]string{}, list...) }
+func (p *PropertyPatch) read(m Member) string {
+	for _, field := range propertyFields {
+		if field.Name == m.Name {
+			return field.read(m.Value, p)
+		}
+	}
+	if m.Name == "propertyId" {
+		return "cannot be changed"
+	}
+	return "is not a field of a property; the fields are " + strings.Join(PropertyPatchFields(), ", ")
+}
 
 // PropertyChanges returns the patch that makes after of before. It holds only what differs as IsHeldBy compares: the price
 // 250 is no change to 250.00.
 func PropertyChanges(before, after Property) PropertyPatch {
-	var changes PropertyPatch
-	for _, part := range patchParts {
-		var one PropertyPatch
-		part.take(&one, after)
-		if !one.IsHeldBy(before) {
-			part.carry(one, &changes)
+	var changes, all PropertyPatch
+	for _, field := range propertyFields {
+		if field.take(&after, &all); !field.isHeld(&before, &all) {
+			field.carry(&all, &changes)
 		}
 	}
 	return changes
@@ -162,9 +358,9 @@ func PropertyChanges(before, after Property) PropertyPatch {
 // Fields returns the names of the fields that the patch holds, in the order of the Property.
 func (p PropertyPatch) Fields() []string {
 	var names []string
-	for _, part := range patchParts {
-		if part.carry(p, &PropertyPatch{}) {
-			names = append(names, part.name)
+	for _, field := range propertyFields {
+		if field.isIn(&p) {
+			names = append(names, field.Name)
 		}
 	}
 	return names
@@ -173,12 +369,28 @@ func (p PropertyPatch) Fields() []string {
 // Only returns a patch of those fields of this one that have the names.
 func (p PropertyPatch) Only(names ...string) PropertyPatch {
 	var only PropertyPatch
-	for _, part := range patchParts {
-		if slices.Contains(names, part.name) {
-			part.carry(p, &only)
+	for _, field := range propertyFields {
+		if slices.Contains(names, field.Name) {
+			field.carry(&p, &only)
 		}
 	}
 	return only
+}
+
+// IsEmpty tells whether the patch changes nothing.
+func (p PropertyPatch) IsEmpty() bool { return len(p.Fields()) == 0 }
+
+// Apply sets every field of the property that the patch holds.
+func (p PropertyPatch) Apply(to *Property) {
+	for _, field := range propertyFields {
+		field.apply(&p, to)
+	}
+}
+
+// IsHeldBy tells whether the property is as if the patch had been applied: every field of the patch has its value there.
+// Prices are compared as numbers (120.5 is 120.50), everything else exactly.
+func (p PropertyPatch) IsHeldBy(held Property) bool {
+	return !slices.ContainsFunc(propertyFields, func(field PropertyField) bool { return !field.isHeld(&held, &p) })
 }
 
 // MergePropertyChanges compares a change that was made to before with what somebody else has made of it meanwhile. It
@@ -186,11 +398,19 @@ func (p PropertyPatch) Only(names ...string) PropertyPatch {
 // change holds as it is.
 func MergePropertyChanges(before, theirs Property, mine PropertyPatch) (conflicts []string) {
 	for _, name := range PropertyChanges(before, theirs).Fields() {
-		if one := mine.Only(name); !one.IsEmpty() && !one.IsHeldBy(theirs) {
+		if !mine.Only(name).IsHeldBy(theirs) {
 			conflicts = append(conflicts, name)
 		}
 	}
 	return conflicts
+}
+
+func withoutLastZeros(price Price) string {
+	digits := price.String()
+	if !strings.Contains(digits, ".") {
+		return digits
+	}
+	return strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
 }
 
 // Price is an amount of money that keeps its digits exactly as they were given ("120.50" stays "120.50") and never
@@ -244,175 +464,4 @@ func (p *Price) UnmarshalJSON(raw []byte) error {
 	}
 	*p = price
 	return nil
-}
-
-// PropertyPatch is a partial update of a property: an absent field stays as it is. Only Lat and Lng can be null.
-type PropertyPatch struct {
-	Title       Optional[string]   `json:"title,omitzero"`
-	Description Optional[string]   `json:"description,omitzero"`
-	Address     Optional[string]   `json:"address,omitzero"`
-	City        Optional[string]   `json:"city,omitzero"`
-	Postcode    Optional[string]   `json:"postcode,omitzero"`
-	Images      Optional[[]string] `json:"images,omitzero"`
-	PricePW     Optional[Price]    `json:"price_pw,omitzero"`
-	Bedrooms    Optional[int]      `json:"bedrooms,omitzero"`
-	Bathrooms   Optional[int]      `json:"bathrooms,omitzero"`
-	Lat         Optional[float64]  `json:"lat,omitzero"`
-	Lng         Optional[float64]  `json:"lng,omitzero"`
-	Deposit     Optional[float64]  `json:"deposit,omitzero"`
-}
-
-// patchFields is every field that a patch can hold, in the order of the Property, with its reader.
-var patchFields = []patchField{
-	{"title", required(Value.Text, func(p *PropertyPatch) *Optional[string] { return &p.Title })},
-	{"description", required(Value.Text, func(p *PropertyPatch) *Optional[string] { return &p.Description })},
-	{"address", required(Value.Text, func(p *PropertyPatch) *Optional[string] { return &p.Address })},
-	{"city", required(Value.Text, func(p *PropertyPatch) *Optional[string] { return &p.City })},
-	{"postcode", required(Value.Text, func(p *PropertyPatch) *Optional[string] { return &p.Postcode })},
-	{"images", required(Value.list, func(p *PropertyPatch) *Optional[[]string] { return &p.Images })},
-	{"price_pw", required(Value.price, func(p *PropertyPatch) *Optional[Price] { return &p.PricePW })},
-	{"bedrooms", required(Value.rooms, func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms })},
-	{"bathrooms", required(Value.rooms, func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms })},
-	{"lat", nullable(Value.Float, func(p *PropertyPatch) *Optional[float64] { return &p.Lat })},
-	{"lng", nullable(Value.Float, func(p *PropertyPatch) *Optional[float64] { return &p.Lng })},
-	{"deposit", required(Value.Float, func(p *PropertyPatch) *Optional[float64] { return &p.Deposit })},
-}
-
-type patchField struct {
-	name string
-	read func(*PropertyPatch, Value) string
-}
-
-func required[T any](read func(Value, *T) string, field func(*PropertyPatch) *Optional[T]) func(*PropertyPatch, Value) string {
-	return func(p *PropertyPatch, v Value) string {
-		if v.IsNull() {
-			return "must not be null"
-		}
-		var value T
-		if problem := read(v, &value); problem != "" {
-			return problem
-		}
-		*field(p) = Some(value)
-		return ""
-	}
-}
-
-// nullable takes null as JSON writes it; text has no null, so an empty text and the word stand for it.
-func nullable[T any](read func(Value, *T) string, field func(*PropertyPatch) *Optional[T]) func(*PropertyPatch, Value) string {
-	return func(p *PropertyPatch, v Value) string {
-		if v.IsNull() || v.isText() && (v.raw == "" || v.raw == "null") {
-			*field(p) = Null[T]()
-			return ""
-		}
-		return required(read, field)(p, v)
-	}
-}
-
-// PropertyPatchFields returns the names of the fields that a patch can hold, in the order of the Property.
-func PropertyPatchFields() []string {
-	names := make([]string, len(patchFields))
-	for i, field := range patchFields {
-		names[i] = field.name
-	}
-	return names
-}
-
-// ParsePropertyPatch reads a patch from its members, whatever they were written in, and checks every field's rule. The
-// error is CodeValidationFailed and names every field that is unknown, repeated, of the wrong type or out of bounds.
-func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
-	var p PropertyPatch
-	fields := FieldErrors{}
-	for _, m := range members {
-		fields.check(m.Name, p.set(m))
-		fields.checkRepeated(m)
-	}
-	p.checkFields(fields)
-	return p, fields.Err()
-}
-
-// ParsePropertyPatchOf is ParsePropertyPatch for the property with that id, which the members may repeat: what was read can
-// then be sent back as it is.
-func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
-	return ParsePropertyPatch(slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
-		var given int64
-		return m.Name == "propertyId" && !m.Repeated && m.Value.Int(&given) == "" && given == id
-	}))
-}
-
-func (p *PropertyPatch) set(m Member) string {
-	for _, field := range patchFields {
-		if field.name == m.Name {
-			return field.read(p, m.Value)
-		}
-	}
-	if m.Name == "propertyId" {
-		return "cannot be changed"
-	}
-	return "is not a field of a property; the fields are " + strings.Join(PropertyPatchFields(), ", ")
-}
-
-// checkFields applies the patch to a property that breaks no rule, so that only what the patch brings can be wrong.
-func (p PropertyPatch) checkFields(fields FieldErrors) {
-	probe := Property{Title: "valid"}
-	p.Apply(&probe)
-	probe.checkFields(fields)
-}
-
-// IsEmpty tells whether the patch changes nothing.
-func (p PropertyPatch) IsEmpty() bool {
-	return !(p.Title.Set || p.Description.Set || p.Address.Set || p.City.Set || p.Postcode.Set || p.Images.Set ||
-		p.PricePW.Set || p.Bedrooms.Set || p.Bathrooms.Set || p.Lat.Set || p.Lng.Set || p.Deposit.Set)
-}
-
-// IsHeldBy tells whether the property is as if the patch had been applied: every field of the patch has its value there.
-// Prices are compared as numbers (120.5 is 120.50), everything else exactly.
-func (p PropertyPatch) IsHeldBy(held Property) bool {
-	after := held
-	p.Apply(&after)
-	if withoutLastZeros(after.PricePW) == withoutLastZeros(held.PricePW) {
-		after.PricePW = held.PricePW
-	}
-	if len(after.Images) == 0 && len(held.Images) == 0 {
-		after.Images = held.Images
-	}
-	return reflect.DeepEqual(after, held)
-}
-
-func withoutLastZeros(price Price) string {
-	digits := price.String()
-	if !strings.Contains(digits, ".") {
-		return digits
-	}
-	return strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
-}
-
-// Apply sets every field of the property that the patch holds.
-func (p PropertyPatch) Apply(to *Property) {
-	apply(p.Title, &to.Title)
-	apply(p.Description, &to.Description)
-	apply(p.Address, &to.Address)
-	apply(p.City, &to.City)
-	apply(p.Postcode, &to.Postcode)
-	apply(p.Images, &to.Images)
-	apply(p.PricePW, &to.PricePW)
-	apply(p.Bedrooms, &to.Bedrooms)
-	apply(p.Bathrooms, &to.Bathrooms)
-	applyNullable(p.Lat, &to.Lat)
-	applyNullable(p.Lng, &to.Lng)
-	apply(p.Deposit, &to.Deposit)
-}
-
-func apply[T any](field Optional[T], to *T) {
-	if field.Set {
-		*to = field.Value
-	}
-}
-
-func applyNullable[T any](field Optional[T], to **T) {
-	switch {
-	case field.Null:
-		*to = nil
-	case field.Set:
-		*to = &field.Value
-	}
 }

@@ -3,6 +3,7 @@ package api_test
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.com/perks/api"
@@ -22,6 +23,58 @@ func changedEach(t testing.TB) api.PropertyPatch {
 		Title: api.Some("House"), Description: api.Some("Two rooms.\n"), Address: api.Some("2 Lane"), City: api.Some("York"),
 		Postcode: api.Some(""), Images: api.Some([]string{}), PricePW: api.Some(price(t, "120.51")), Bedrooms: api.Some(3),
 		Bathrooms: api.Some(0), Lat: api.Null[float64](), Lng: api.Some(-1.5), Deposit: api.Some(0.0),
+	}
+}
+
+// TestTableNamesTheFieldsOfTheStructs holds the table against what encoding/json reads and writes, and each field's access
+// against the field of that name.
+func TestTableNamesTheFieldsOfTheStructs(t *testing.T) {
+	tags := func(of reflect.Type) (names []string) {
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+		return names
+	}
+	names := api.PropertyPatchFields()
+	if got := tags(reflect.TypeFor[api.PropertyPatch]()); !slices.Equal(got, names) {
+		t.Errorf("the patch has %q, the table %q", got, names)
+	}
+	if got := tags(reflect.TypeFor[api.Property]()); !slices.Equal(got, append([]string{"propertyId"}, names...)) {
+		t.Errorf("the property has %q, the table %q", got, names)
+	}
+	for i, field := range api.PropertyFields() {
+		one := changedEach(t).Only(field.Name)
+		before, after := reflect.ValueOf(aProperty(t)), reflect.ValueOf(aProperty(t).With(one))
+		for j := range before.NumField() {
+			if same := reflect.DeepEqual(before.Field(j).Interface(), after.Field(j).Interface()); same == (j == i+1) {
+				t.Errorf("%s: field %d is the same: %t", field.Name, j, same)
+			}
+		}
+		if held := reflect.ValueOf(one).Field(i).FieldByName("Set"); !held.Bool() {
+			t.Errorf("%s is another field of the patch", field.Name)
+		}
+		if field.Label == "" || field.Help == "" {
+			t.Errorf("%s has no label, or a flag without help", field.Name)
+		}
+	}
+}
+
+func TestTextsAreReadBackWithoutLoss(t *testing.T) {
+	p := aProperty(t)
+	p.Deposit = 1e21
+	for _, field := range api.PropertyFields() {
+		value := api.NullValue()
+		switch texts := field.Texts(p); {
+		case field.Kind == api.ListField:
+			value = api.ListValue(texts)
+		case len(texts) == 1:
+			value = api.TextValue(texts[0])
+		}
+		patch, err := api.ParsePropertyPatch([]api.Member{{Name: field.Name, Value: value}})
+		if err != nil || !slices.Equal(patch.Fields(), []string{field.Name}) || !patch.IsHeldBy(p) {
+			t.Errorf("%s: %+v, %v", field.Name, patch, err)
+		}
 	}
 }
 

@@ -26,6 +26,12 @@ type Value struct {
 // TextValue is a value written as text, where numbers have no quotes to tell them from strings.
 func TextValue(text string) Value { return Value{raw: text} }
 
+// ListValue is a list whose entries came one by one, and may have commas of their own.
+func ListValue(entries []string) Value { return Value{texts: append([]string{}, entries...)} }
+
+// NullValue is JSON's null.
+func NullValue() Value { return Value{json: json.RawMessage("null")} }
+
 // IsNull tells whether the value is JSON's null.
 func (v Value) IsNull() bool { return string(v.json) == "null" }
 
@@ -77,10 +83,7 @@ func (v Value) rooms(into *int) string {
 	if problem := v.Int(&n); problem != "" {
 		return problem
 	}
-	if problem := roomsRule(n); problem != "" {
-		return problem
-	}
-	*into = int(n)
+	*into = int(max(math.MinInt, min(n, math.MaxInt))) // what an int cannot hold breaks the rule for rooms
 	return ""
 }
 
