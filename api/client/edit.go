@@ -1,0 +1,131 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// Version is a property as it was read. Without an ETag a change cannot be tied to it.
+type Version struct {
+	Property api.Property `json:"property"`
+	ETag     string       `json:"etag"`
+}
+
+// Version reads a property.
+func (c *Client) Version(ctx context.Context, id int64) (Version, error) {
+	property, etag, err := c.Property(ctx, id)
+	return Version{property, etag}, err
+}
+
+// Same tells whether two versions are one. Without ETags, or with weak ones, which two versions may share, every field is
+// compared.
+func (v Version) Same(other Version) bool {
+	if v.ETag != "" && other.ETag != "" && !IsWeak(v.ETag) {
+		return v.ETag == other.ETag
+	}
+	return api.PropertyChanges(v.Property, other.Property).IsEmpty()
+}
+
+// Editing is one wish to change a property or to delete it, and what is known of its outcome. It is a value: its methods
+// return what has become of it. ID, Patch or Delete, ETag and Base are to be filled in.
+type Editing struct {
+	ID     int64
+	Patch  api.PropertyPatch
+	Delete bool          // in place of Patch
+	ETag   string        // the version that is meant; "" is any
+	Base   *api.Property // that version as it was read; nil if nobody has read it
+
+	Message string // the service's answer
+	Lost    bool   // no answer told that the change was made: reading the property did
+	Err     error  // why the change was not made, as far as is known; nil when it was
+
+	Now     Version // how the property was when it was read last
+	Known   bool    // Now was read
+	LookErr error   // why it could not be read
+}
+
+// EditingOf is the wish to change a version that was read.
+func EditingOf(base Version, patch api.PropertyPatch) Editing {
+	return Editing{ID: base.Property.ID, Patch: patch, ETag: base.ETag, Base: &base.Property}
+}
+
+// Try sends the change once. What a lost reply leaves open stays open.
+func (e Editing) Try(ctx context.Context, c *Client) Editing { return e.request(ctx, c, e.ETag) }
+
+func (e Editing) request(ctx context.Context, c *Client, ifMatch string) Editing {
+	var message api.Message
+	if e.Delete {
+		message, e.Err = c.DeleteProperty(ctx, e.ID, ifMatch)
+	} else {
+		message, e.Err = c.UpdateProperty(ctx, e.ID, e.Patch, ifMatch)
+	}
+	e.Message = message.Message
+	return e
+}
+
+// Send sends the change and finds out what became of it: where the reply is lost, and where somebody else has changed the
+// version that was read. Without an ETag to tie it to, the property is read just before the change and compared, which
+// leaves a moment between the two.
+func (e Editing) Send(ctx context.Context, c *Client) Editing {
+	e.Lost, e.Known, e.LookErr = false, false, nil
+	if e.Base != nil && e.ETag == "" {
+		if e = e.Read(ctx, c); e.LookErr != nil {
+			e.Err = e.LookErr
+			return e
+		}
+		if !e.isUntouched() {
+			e.Err = &Error{Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed, Message: "The property was changed meanwhile."}
+			return e
+		}
+	}
+	e = e.Try(ctx, c)
+	if e.Base != nil && Changed(e.Err) && IsWeak(e.ETag) {
+		// A service that compares strongly takes a weak ETag for another one, even if nobody has changed the property.
+		if e = e.Read(ctx, c); e.isUntouched() {
+			e = e.request(ctx, c, "")
+		}
+	}
+	if OutcomeUnknown(e.Err) || e.Base != nil && Changed(e.Err) && !e.Known {
+		return e.Look(ctx, c)
+	}
+	return e
+}
+
+func (e Editing) isUntouched() bool {
+	return e.Known && Version{*e.Base, e.ETag}.Same(e.Now)
+}
+
+// Read reads how the property is.
+func (e Editing) Read(ctx context.Context, c *Client) Editing {
+	e.Now, e.LookErr = c.Version(ctx, e.ID)
+	e.Known = e.LookErr == nil
+	return e
+}
+
+// Look reads how the property is, within 5 s whatever the client's own deadline is. A change whose reply was lost was made
+// if the property is as it should be. If it is not, the change may still come.
+func (e Editing) Look(ctx context.Context, c *Client) Editing {
+	e = e.Read(ctx, c.Until(time.Now().Add(lookTime)))
+	if OutcomeUnknown(e.Err) && e.Holds() {
+		e.Lost, e.Err = true, nil
+	}
+	return e
+}
+
+// Holds tells whether the property was as the change wants it when it was read last.
+func (e Editing) Holds() bool {
+	if e.Delete {
+		return Missing(e.LookErr)
+	}
+	return e.Known && e.Patch.IsHeldBy(e.Now.Property)
+}
+
+// Changed tells whether err says that the property is not the version any more that the change is tied to.
+func Changed(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Status == http.StatusPreconditionFailed
+}
