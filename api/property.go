@@ -393,16 +393,28 @@ func (p PropertyPatch) IsHeldBy(held Property) bool {
 	return !slices.ContainsFunc(propertyFields, func(field PropertyField) bool { return !field.isHeld(&held, &p) })
 }
 
-// MergePropertyChanges compares a change that was made to before with what somebody else has made of it meanwhile. It
-// returns the fields that both changed, and to different values: only a person can tell which is right. Of all others the
-// change holds as it is.
-func MergePropertyChanges(before, theirs Property, mine PropertyPatch) (conflicts []string) {
-	for _, name := range PropertyChanges(before, theirs).Fields() {
-		if !mine.Only(name).IsHeldBy(theirs) {
-			conflicts = append(conflicts, name)
+// PropertyMerge sorts the fields of a change beside those that somebody else has changed meanwhile.
+type PropertyMerge struct {
+	Conflicts []string // both changed them, to different values: only a person can tell which is right
+	Theirs    []string // they changed them, and the change does not or has the same value
+	Mine      []string // the change alone does
+}
+
+// MergePropertyChanges compares a change that was made to before with what somebody else has made of it meanwhile.
+func MergePropertyChanges(before, theirs Property, mine PropertyPatch) (m PropertyMerge) {
+	changed := PropertyChanges(before, theirs).Fields()
+	for _, name := range PropertyPatchFields() {
+		one := mine.Only(name)
+		switch theirsToo := slices.Contains(changed, name); {
+		case theirsToo && !one.IsHeldBy(theirs):
+			m.Conflicts = append(m.Conflicts, name)
+		case theirsToo:
+			m.Theirs = append(m.Theirs, name)
+		case !one.IsEmpty():
+			m.Mine = append(m.Mine, name)
 		}
 	}
-	return conflicts
+	return m
 }
 
 func withoutLastZeros(price Price) string {

@@ -128,8 +128,16 @@ func TestConflictsAreWhatBothChangedDifferently(t *testing.T) {
 	} {
 		theirs := aProperty(t)
 		test.theirs.Apply(&theirs)
-		if got := api.MergePropertyChanges(before, theirs, test.mine); !slices.Equal(got, test.want) {
+		got := api.MergePropertyChanges(before, theirs, test.mine)
+		if !slices.Equal(got.Conflicts, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+		all := slices.Concat(got.Conflicts, got.Theirs, got.Mine)
+		want := slices.Concat(test.theirs.Fields(), test.mine.Fields())
+		slices.Sort(all)
+		slices.Sort(want)
+		if !slices.Equal(all, slices.Compact(want)) {
+			t.Errorf("%s: %v leave something out, or have it twice", name, all)
 		}
 	}
 }

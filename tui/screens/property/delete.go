@@ -1,8 +1,6 @@
 package property
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,49 +10,9 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
-
-// removed is how deleting has ended, apart from its error.
-type removed struct {
-	now   version // how the property is instead, if that is known
-	known bool
-	quiet bool // no answer told that it is gone: reading did
-}
-
-// remove deletes a property if it still is the version that a person has seen.
-func remove(seen version) screen.Fetch[removed] {
-	return func(ctx context.Context, c *client.Client) (removed, error) {
-		id := seen.Property.ID
-		if seen.ETag == "" {
-			if now, err := untouched(ctx, c, seen); err != nil {
-				return removed{now: now, known: errors.Is(err, errChanged), quiet: client.Missing(err)}, unlessGone(err)
-			}
-		}
-		_, err := c.DeleteProperty(ctx, id, seen.ETag)
-		if neverMatches(ctx, c, seen, err) {
-			_, err = c.DeleteProperty(ctx, id, "")
-		}
-		switch {
-		case client.Missing(err):
-			return removed{quiet: true}, nil
-		case err == nil || !client.OutcomeUnknown(err) && !isChanged(err):
-			return removed{}, err
-		}
-		now, failed := look(ctx, c, id)
-		if client.Missing(failed) {
-			return removed{quiet: true}, nil
-		}
-		return removed{now: now, known: failed == nil}, err
-	}
-}
-
-func unlessGone(err error) error {
-	if client.Missing(err) {
-		return nil
-	}
-	return err
-}
 
 // askDelete asks about the version that is shown. meanwhile says what somebody else has changed, if that is why it is asked
 // again.
@@ -74,7 +32,12 @@ func (s *Screen) askDelete(meanwhile string) tea.Cmd {
 		Text:  text,
 		Yes:   "delete it",
 		Words: []string{strconv.FormatInt(p.ID, 10), "delete"},
-		Then:  func() tea.Cmd { s.notes = nil; return s.remover.Send(remove(seen)) },
+		Then: func() tea.Cmd {
+			s.notes = nil
+			e := client.EditingOf(seen, api.PropertyPatch{})
+			e.Delete = true
+			return s.remover.Send(carryOut(e))
+		},
 	})
 }
 
@@ -95,24 +58,24 @@ func place(p api.Property) string {
 }
 
 // removed goes on with how deleting has ended.
-func (s *Screen) removed(sent screen.Sent[removed]) tea.Cmd {
-	got, err := sent.Value, sent.Err
+func (s *Screen) removed(sent screen.Sent[client.Editing]) tea.Cmd {
+	done, err := sent.Value, sent.Err
 	switch {
 	case err == nil:
-		return s.gone(got.quiet)
-	case isChanged(err) && got.known:
-		before := s.record.Value
-		s.record.Cancel()
-		s.record.Put(got.now)
-		return s.askDelete("It was not deleted, because somebody else changed it meanwhile. It is shown anew. " + whatChanged(before, got.now))
-	case client.OutcomeUnknown(err) && got.known:
-		s.record.Cancel()
-		s.record.Put(got.now)
+		return s.gone(done.Lost)
+	case client.Missing(err) || client.Changed(err) && done.Holds():
+		return s.gone(true)
+	case client.Changed(err) && done.Known:
+		before := s.record.Value.Property
+		s.put(done.Now)
+		return s.askDelete("It was not deleted, because somebody else changed it meanwhile. It is shown anew. " + whatChanged(before, done.Now.Property))
+	case client.OutcomeUnknown(err) && done.Known:
+		s.put(done.Now)
 		s.note("No answer told whether property %d was deleted. When it was looked after, it was still there; the request may yet be carried out.", s.id)
 		return nil
 	case client.OutcomeUnknown(err):
 		s.doomed = true
-		s.note("No answer told whether property %d was deleted. %s looks whether it is still there.", s.id, s.key(settleKey))
+		s.note("No answer told whether property %d was deleted. %s looks whether it is still there.", s.id, s.key(actions.Settle))
 		return nil
 	}
 	what, next := s.explain(err)
@@ -122,15 +85,15 @@ func (s *Screen) removed(sent screen.Sent[removed]) tea.Cmd {
 }
 
 // whatChanged names the fields in which two versions differ, and short values themselves.
-func whatChanged(before, now version) string {
+func whatChanged(before, now api.Property) string {
 	var changes []string
-	for _, name := range api.PropertyChanges(before.Property, now.Property).Fields() {
+	for _, name := range api.PropertyChanges(before, now).Fields() {
 		f := fieldNamed(name)
-		if f.lines {
-			changes = append(changes, f.word)
-			continue
+		change := f.word()
+		if !f.hasLines() {
+			change += fmt.Sprintf(" from %s to %s", shown(f, f.text(before)), shown(f, f.text(now)))
 		}
-		changes = append(changes, fmt.Sprintf("%s from %s to %s", f.word, shown(f, textOf(before.Property, name)), shown(f, textOf(now.Property, name))))
+		changes = append(changes, change)
 	}
 	if changes == nil {
 		return "No field that is shown differs."

@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/tui/screen"
 )
 
@@ -157,15 +158,15 @@ func (s *Screen) beginEdit() tea.Cmd {
 }
 
 // readDraft returns what a draft is a change to, which is the present version if the draft does not say.
-func readDraft(values map[string]string, now version) (base version, typed map[string]string) {
+func readDraft(values map[string]string, now client.Version) (base client.Version, typed map[string]string) {
 	base, typed = now, map[string]string{}
-	var kept version
+	var kept client.Version
 	if json.Unmarshal([]byte(values[baseOfDraft]), &kept) == nil && kept.Property.ID == now.Property.ID {
 		base = kept
 	}
-	for _, f := range fields() {
-		if value, ok := values[f.name]; ok {
-			typed[f.name] = value
+	for _, f := range fields {
+		if value, ok := values[f.Name]; ok {
+			typed[f.Name] = value
 		}
 	}
 	return base, typed
@@ -173,7 +174,7 @@ func readDraft(values map[string]string, now version) (base version, typed map[s
 
 // resume opens the form with a draft, which is kept once more: this program then knows whether it is kept. If the property has
 // changed since, that is merged first.
-func (s *Screen) resume(base version, typed map[string]string) tea.Cmd {
+func (s *Screen) resume(base client.Version, typed map[string]string) tea.Cmd {
 	e := newEdit(s.shell, base, api.PropertyPatch{})
 	for name, value := range typed {
 		e.form.Set(name, value)
@@ -181,7 +182,7 @@ func (s *Screen) resume(base version, typed map[string]string) tea.Cmd {
 	s.fill(e)
 	e.patch, _ = e.changes()
 	kept := s.keepDraft()
-	if base.same(s.record.Value) {
+	if base.Same(s.record.Value) {
 		return kept
 	}
 	return tea.Batch(kept, s.meet(s.record.Value, thenFill))

@@ -1,22 +1,23 @@
 package property
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
 
 // edit is a change on its way: from the form to the comparison to the service, and round again as often as it takes.
 type edit struct {
-	base    version           // what it began from, and is held against
+	base    client.Version    // what it began from, and is held against
 	form    *widget.Form      // nil for an undo
 	initial map[string]string // what the form's fields hold without a change
 	patch   api.PropertyPatch // what the comparison shows, and is sent
@@ -26,29 +27,23 @@ type edit struct {
 	undoing bool
 	profile screen.Profile // in which its draft is kept
 
-	compared compared
-	drawn    drawn
-}
-
-// drawn caches the comparison, because wrapping long texts takes too long to do for every frame. Whatever changes the edit clears
-// it.
-type drawn struct {
-	width int
-	lines []line
+	compared   map[[3]string][]stroke // by field, before and after: long texts take too long to compare for every key
+	drawn      []line                 // the comparison, because wrapping it takes too long to do for every frame
+	drawnWidth int                    // 0 for a comparison that has changed
 }
 
 // parts draws the comparison.
 func (e *edit) parts(width int) []line {
-	if e.drawn.width != width {
-		lines, _, _ := partLines(e.comparison(), width)
-		e.drawn = drawn{width, lines}
+	if e.drawnWidth != width {
+		e.drawn, _, _ = partLines(e.comparison(), width)
+		e.drawnWidth = width
 	}
-	return e.drawn.lines
+	return e.drawn
 }
 
 // newEdit lays out the form with a change already made.
-func newEdit(shell *screen.Shell, base version, patch api.PropertyPatch) *edit {
-	e := &edit{base: base, profile: shell.Account.Profile, compared: compared{}}
+func newEdit(shell *screen.Shell, base client.Version, patch api.PropertyPatch) *edit {
+	e := &edit{base: base, profile: shell.Account.Profile, compared: map[[3]string][]stroke{}}
 	e.layOut(shell, patch)
 	return e
 }
@@ -56,47 +51,40 @@ func newEdit(shell *screen.Shell, base version, patch api.PropertyPatch) *edit {
 func (e *edit) layOut(shell *screen.Shell, patch api.PropertyPatch) {
 	e.form = widget.NewForm(shell.Theme)
 	e.initial = map[string]string{}
-	for _, f := range fields() {
+	after := e.base.Property.With(patch)
+	for _, f := range fields {
+		kind, label := widget.Line, f.Label
+		if f.hasLines() {
+			kind = widget.Text
+		}
+		if f.Kind == api.ListField {
+			label += ", one per line"
+		}
 		e.form.Add(widget.Field{
-			Name: f.name, Label: f.label, Kind: f.kind(), Hint: f.hint,
-			Value: typeable(f, textOf(e.base.Property, f.name)),
+			Name: f.Name, Label: label, Kind: kind, Hint: f.Hint, Eager: true,
+			Value: typeable(f, f.text(e.base.Property)),
 			Check: func(value string) string { return e.problem(f, value) },
-			Eager: true,
 		})
-		e.initial[f.name] = e.form.Value(f.name)
-	}
-	after := e.base.with(patch)
-	for _, name := range patch.Fields() {
-		e.form.Set(name, typeable(fieldNamed(name), textOf(after, name)))
+		e.initial[f.Name] = e.form.Value(f.Name)
+		if !patch.Only(f.Name).IsEmpty() {
+			e.form.Set(f.Name, typeable(f, f.text(after)))
+		}
 	}
 	e.form.FocusOn(0)
 }
 
 // problem is what is wrong with what a field of the form holds. What was not changed is never wrong.
 func (e *edit) problem(f field, value string) string {
-	if value == e.initial[f.name] {
+	if value == e.initial[f.Name] {
 		return ""
 	}
-	return problemWith(f, e.meant(f, value))
-}
-
-// meant is the text that a field of the form stands for.
-func (e *edit) meant(f field, value string) string {
-	was := textOf(e.base.Property, f.name)
-	if value == e.initial[f.name] {
-		return was
-	}
-	return restored(f, value, was)
+	return problemWith(f, restored(f, value, f.text(e.base.Property)))
 }
 
 // typed returns the fields whose text was changed, whatever it is worth.
 func (e *edit) typed() map[string]string {
-	typed := map[string]string{}
-	for _, f := range fields() {
-		if value := e.form.Value(f.name); value != e.initial[f.name] {
-			typed[f.name] = value
-		}
-	}
+	typed := e.form.Values()
+	maps.DeleteFunc(typed, func(name, value string) bool { return value == e.initial[name] })
 	return typed
 }
 
@@ -104,35 +92,34 @@ func (e *edit) typed() map[string]string {
 func (e *edit) changes() (patch api.PropertyPatch, wrong []string) {
 	var members []api.Member
 	typed := e.typed()
-	for _, f := range fields() {
-		value, changed := typed[f.name]
-		switch {
+	for _, f := range fields {
+		switch value, changed := typed[f.Name]; {
 		case !changed:
 		case e.problem(f, value) != "":
-			wrong = append(wrong, f.name)
+			wrong = append(wrong, f.Name)
 		default:
-			members = append(members, member(f, e.meant(f, value)))
+			members = append(members, member(f, restored(f, value, f.text(e.base.Property))))
 		}
 	}
 	patch, _ = api.ParsePropertyPatch(members) // each of them was checked
-	return api.PropertyChanges(e.base.Property, e.base.with(patch)), wrong
+	return api.PropertyChanges(e.base.Property, e.base.Property.With(patch)), wrong
 }
 
 // rebase makes the edit one of another version. Text that cannot be read yet stays as it was typed.
-func (e *edit) rebase(shell *screen.Shell, base version, patch api.PropertyPatch) {
-	e.drawn = drawn{}
+func (e *edit) rebase(shell *screen.Shell, base client.Version, patch api.PropertyPatch) {
+	e.drawnWidth = 0
 	if e.form == nil {
 		e.base, e.patch, e.merge = base, patch, nil
 		return
 	}
 	_, wrong := e.changes()
-	typed, focus := e.typed(), slices.Index(e.form.Names(), e.form.Focus())
+	typed, focus := e.typed(), e.form.Focus()
 	e.base, e.patch, e.merge = base, patch, nil
 	e.layOut(shell, patch)
 	for _, name := range wrong {
 		e.form.Set(name, typed[name])
 	}
-	e.form.FocusOn(focus)
+	e.form.FocusOnName(focus)
 }
 
 func (e *edit) note(format string, args ...any) {
@@ -151,7 +138,7 @@ func (s *Screen) compare() tea.Cmd {
 	e.form.Check()
 	patch, wrong := e.changes()
 	if len(wrong) > 0 {
-		e.form.FocusOn(slices.Index(e.form.Names(), wrong[0]))
+		e.form.FocusOnName(wrong[0])
 		e.note("Fix first: %s.", words(wrong))
 		return nil
 	}
@@ -183,13 +170,7 @@ func (s *Screen) discard() tea.Cmd {
 }
 
 func typedNames(typed map[string]string) []string {
-	var names []string
-	for _, f := range fields() {
-		if _, ok := typed[f.name]; ok {
-			names = append(names, f.name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(api.PropertyPatchFields(), func(name string) bool { _, ok := typed[name]; return !ok })
 }
 
 // leaveEdit goes back to the property, and forgets the text.
@@ -208,121 +189,52 @@ func (s *Screen) leaveEdit() tea.Cmd {
 }
 
 // field is how people meet one field of a property.
-type field struct {
-	name  string // on the wire
-	label string
-	word  string // within a sentence
-	hint  string
-	lines bool // it has several lines
-	trim  bool // blanks around it do not count
-	none  string
-}
+type field struct{ api.PropertyField }
 
 // fields are those that can be changed, in the order of the form.
-func fields() []field {
-	const empty, none = "(empty)", "(none)"
-	return []field{
-		{name: "title", label: "Title", word: "title", hint: "what guests read first", none: empty},
-		{name: "description", label: "Description", word: "description", lines: true, none: empty},
-		{name: "address", label: "Address", word: "address", hint: "street and number", none: empty},
-		{name: "city", label: "City", word: "city", none: empty},
-		{name: "postcode", label: "Postcode", word: "postcode", none: empty},
-		{name: "images", label: "Images, one per line", word: "images", hint: "addresses such as https://example.com/1.jpg", lines: true, trim: true, none: none},
-		{name: "price_pw", label: "Price per week", word: "price per week", hint: "such as 120.50", trim: true, none: none},
-		{name: "bedrooms", label: "Bedrooms", word: "bedrooms", hint: "such as 2", trim: true, none: none},
-		{name: "bathrooms", label: "Bathrooms", word: "bathrooms", hint: "such as 1", trim: true, none: none},
-		{name: "lat", label: "Latitude", word: "latitude", hint: "degrees, such as 53.8; empty for none", trim: true, none: none},
-		{name: "lng", label: "Longitude", word: "longitude", hint: "degrees, such as -1.55; empty for none", trim: true, none: none},
-		{name: "deposit", label: "Deposit", word: "deposit", hint: "such as 500", trim: true, none: none},
+var fields = func() (all []field) {
+	for _, f := range api.PropertyFields() {
+		all = append(all, field{f})
 	}
-}
+	return all
+}()
 
 func fieldNamed(name string) field {
-	for _, f := range fields() {
-		if f.name == name {
-			return f
-		}
+	return fields[slices.IndexFunc(fields, func(f field) bool { return f.Name == name })]
+}
+
+func (f field) hasLines() bool { return f.Kind == api.TextField || f.Kind == api.ListField }
+
+// word is the label within a sentence.
+func (f field) word() string { return strings.ToLower(f.Label) }
+
+// none is what is shown of a field that holds nothing.
+func (f field) none() string {
+	if f.Kind == api.LineField || f.Kind == api.TextField {
+		return "(empty)"
 	}
-	return field{name: name, label: name, word: name}
+	return "(none)"
 }
 
-// kind is the kind of the field in a form.
-func (f field) kind() widget.Kind {
-	if f.lines {
-		return widget.Text
-	}
-	return widget.Line
-}
+// text is what a property holds in the field, as a person edits it: no position is the empty text, and each image has a line.
+func (f field) text(p api.Property) string { return strings.Join(f.Texts(p), "\n") }
 
-// caption is the label where the field is not being filled in.
-func (f field) caption() string {
-	if f.name == "images" {
-		return "Images"
-	}
-	return f.label
-}
-
-// textOf writes a field of a property as a person edits it. Nothing is lost on the way: digits stay as they are, numbers are
-// as short as they can be, no position is the empty text, and each image has a line.
-func textOf(p api.Property, name string) string {
-	switch name {
-	case "title":
-		return p.Title
-	case "description":
-		return p.Description
-	case "address":
-		return p.Address
-	case "city":
-		return p.City
-	case "postcode":
-		return p.Postcode
-	case "images":
-		return strings.Join(p.Images, "\n")
-	case "price_pw":
-		return p.PricePW.String()
-	case "bedrooms":
-		return number(p.Bedrooms)
-	case "bathrooms":
-		return number(p.Bathrooms)
-	case "lat":
-		return position(p.Lat)
-	case "lng":
-		return position(p.Lng)
-	case "deposit":
-		return number(p.Deposit)
-	}
-	return ""
-}
-
-// number writes a number as JSON does: with the fewest digits that mean the same.
-func number[T int | float64](n T) string {
-	text, _ := json.Marshal(n) // an infinite number has no text, and cannot have come
-	return string(text)
-}
-
-func position(degrees *float64) string {
-	if degrees == nil {
-		return ""
-	}
-	return number(*degrees)
-}
-
-// member is what a text of textOf's kind is to the contract.
+// member is what a text of that kind is to the contract.
 func member(f field, text string) api.Member {
-	if f.name == "images" {
-		images := []string{}
+	value := api.TextValue(strings.TrimSpace(text))
+	switch f.Kind {
+	case api.LineField, api.TextField:
+		value = api.TextValue(text)
+	case api.ListField:
+		var entries []string
 		for line := range strings.SplitSeq(text, "\n") {
 			if line = strings.TrimSpace(line); line != "" {
-				images = append(images, line)
+				entries = append(entries, line)
 			}
 		}
-		array, _ := json.Marshal(images) // strings always marshal
-		return api.Member{Name: f.name, Value: api.TextValue(string(array))}
+		value = api.ListValue(entries)
 	}
-	if f.trim {
-		text = strings.TrimSpace(text)
-	}
-	return api.Member{Name: f.name, Value: api.TextValue(text)}
+	return api.Member{Name: f.Name, Value: value}
 }
 
 // problemWith says what the contract has against a text, "" for nothing.
@@ -330,7 +242,7 @@ func problemWith(f field, text string) string {
 	_, err := api.ParsePropertyPatch([]api.Member{member(f, text)})
 	var invalid *api.Error
 	if errors.As(err, &invalid) {
-		return strings.Join(invalid.Fields[f.name], ", ")
+		return strings.Join(invalid.Fields[f.Name], ", ")
 	}
 	return ""
 }
@@ -339,24 +251,24 @@ func problemWith(f field, text string) string {
 func words(names []string) string {
 	list := make([]string, len(names))
 	for i, name := range names {
-		list[i] = fieldNamed(name).word
+		list[i] = fieldNamed(name).word()
 	}
 	return strings.Join(list, ", ")
 }
 
 // undo is how the last saved edit is taken back.
 type undo struct {
-	after version // what saving has made
+	after client.Version // what saving has made
 	back  api.PropertyPatch
 }
 
 // undoOf keeps what an edit has changed. Where it is not known which version the save has made, the next one that is read
 // is held against what the save must have made.
-func undoOf(e *edit, done saved) *undo {
-	after := e.base.with(e.patch)
-	u := &undo{version{Property: after}, api.PropertyChanges(after, e.base.Property)}
-	if done.known && api.PropertyChanges(after, done.now.Property).IsEmpty() {
-		u.after = done.now
+func undoOf(e *edit, done client.Editing) *undo {
+	after := e.base.Property.With(e.patch)
+	u := &undo{client.Version{Property: after}, api.PropertyChanges(after, e.base.Property)}
+	if done.Known && api.PropertyChanges(after, done.Now.Property).IsEmpty() {
+		u.after = done.Now
 	}
 	return u
 }
@@ -375,8 +287,8 @@ func (s *Screen) whyNoUndo() string {
 // takeBack shows what undoing does. What somebody else has done since is merged into it first.
 func (s *Screen) takeBack() tea.Cmd {
 	u := s.undo
-	s.edit = &edit{base: u.after, patch: u.back, undoing: true, profile: s.shell.Account.Profile, compared: compared{}}
-	if u.after.ETag != "" && u.after.same(s.record.Value) {
+	s.edit = &edit{base: u.after, patch: u.back, undoing: true, profile: s.shell.Account.Profile, compared: map[[3]string][]stroke{}}
+	if u.after.ETag != "" && u.after.Same(s.record.Value) {
 		s.edit.base = s.record.Value
 		s.show(comparing)
 		return nil

@@ -1,6 +1,7 @@
 package property
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +10,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
 
@@ -31,87 +34,65 @@ const (
 	theirs
 )
 
+func (c choice) says() string {
+	return [...]string{"not decided", "yours is kept", "theirs is kept"}[c]
+}
+
+// mark is that of a side that is chosen, or not.
+func (c choice) mark(side choice) string {
+	if c == side {
+		return "* "
+	}
+	return "  "
+}
+
 // merge is an edit beside what somebody else has made of the property meanwhile.
 type merge struct {
-	now       version
-	then      afterMerge
-	conflicts []string // both changed them, to different values
-	others    []string // only somebody else did
-	own       []string // only the edit does
-	chosen    map[string]choice
-	at        int // the conflict that is being decided
+	api.PropertyMerge
+	now    client.Version
+	then   afterMerge
+	chosen map[string]choice
+	at     int // the conflict that is being decided
 }
 
-func newMerge(base, now version, patch api.PropertyPatch, then afterMerge) *merge {
-	m := &merge{now: now, then: then, chosen: map[string]choice{}}
-	m.conflicts = api.MergePropertyChanges(base.Property, now.Property, patch)
-	changed := api.PropertyChanges(base.Property, now.Property).Fields()
-	for _, name := range changed {
-		if !slices.Contains(m.conflicts, name) {
-			m.others = append(m.others, name)
-		}
-	}
-	for _, name := range patch.Fields() {
-		if !slices.Contains(changed, name) {
-			m.own = append(m.own, name)
-		}
-	}
-	return m
+// undecided is the conflicts that are open.
+func (m *merge) undecided() []string {
+	return slices.DeleteFunc(slices.Clone(m.Conflicts), func(name string) bool { return m.chosen[name] != open })
 }
 
-// open is how many conflicts are not decided.
-func (m *merge) open() int {
-	n := 0
-	for _, name := range m.conflicts {
-		if m.chosen[name] == open {
-			n++
-		}
-	}
-	return n
-}
-
-// kept is the fields that the edit still changes, as far as it is decided.
-func (m *merge) kept() []string {
-	kept := slices.Clone(m.own)
-	for _, name := range m.conflicts {
+// merged is what the edit still changes of their version, as far as it is decided.
+func (m *merge) merged(patch api.PropertyPatch) api.PropertyPatch {
+	kept := slices.Clone(m.Mine)
+	for _, name := range m.Conflicts {
 		if m.chosen[name] == mine {
 			kept = append(kept, name)
 		}
 	}
-	return kept
+	return api.PropertyChanges(m.now.Property, m.now.Property.With(patch.Only(kept...)))
 }
 
 // choose decides the present conflict, and goes on to the next that is open.
 func (m *merge) choose(c choice) {
-	m.chosen[m.conflicts[m.at]] = c
-	for i := range m.conflicts {
-		if next := (m.at + i) % len(m.conflicts); m.chosen[m.conflicts[next]] == open {
+	m.chosen[m.Conflicts[m.at]] = c
+	for i := range m.Conflicts {
+		if next := (m.at + i) % len(m.Conflicts); m.chosen[m.Conflicts[next]] == open {
 			m.at = next
 			return
 		}
 	}
 }
 
-func (m *merge) move(by int) { m.at = max(0, min(m.at+by, len(m.conflicts)-1)) }
-
 // meet holds the edit against what somebody else has made of the property.
-func (s *Screen) meet(now version, then afterMerge) tea.Cmd {
+func (s *Screen) meet(now client.Version, then afterMerge) tea.Cmd {
 	e := s.edit
-	s.record.Cancel()
-	s.record.Put(now)
-	if api.PropertyChanges(e.base.Property, now.Property).IsEmpty() {
-		return s.meetSame(now, then)
+	s.put(now)
+	if !api.PropertyChanges(e.base.Property, now.Property).IsEmpty() {
+		e.merge = &merge{PropertyMerge: api.MergePropertyChanges(e.base.Property, now.Property, e.patch), now: now, then: then, chosen: map[string]choice{}}
+		s.show(merging)
+		s.reveal = true
+		return nil
 	}
-	e.merge = newMerge(e.base, now, e.patch, then)
-	s.show(merging)
-	s.reveal = true
-	return nil
-}
-
-// meetSame is for a version in which no field differs.
-func (s *Screen) meetSame(now version, then afterMerge) tea.Cmd {
-	e := s.edit
-	isSame := now.same(e.base)
+	isSame := now.Same(e.base)
 	e.rebase(s.shell, now, e.patch)
 	switch {
 	case then == thenCompare:
@@ -127,23 +108,21 @@ func (s *Screen) meetSame(now version, then afterMerge) tea.Cmd {
 // adopt goes on with the merged edit.
 func (s *Screen) adopt() tea.Cmd {
 	e, m := s.edit, s.edit.merge
-	patch := e.patch.Only(m.kept()...)
-	patch = api.PropertyChanges(m.now.Property, m.now.with(patch))
+	patch := m.merged(e.patch)
 	if patch.IsEmpty() && m.then != thenFill {
 		return tea.Batch(s.leaveEdit(), screen.Tell(screen.Note, "Nothing is left to save: property %d stays as it is now.", s.id))
 	}
 	e.rebase(s.shell, m.now, patch)
 	e.notes = nil
 	keep := s.keepDraft()
-	switch m.then {
-	case thenFill:
+	if m.then == thenFill {
 		s.show(filling)
-		return keep
-	case thenCompare:
-		s.show(comparing)
 		return keep
 	}
 	s.show(comparing)
+	if m.then == thenCompare {
+		return keep
+	}
 	return tea.Batch(keep, s.send())
 }
 
@@ -160,117 +139,87 @@ func (s *Screen) unmerge() tea.Cmd {
 		return screen.Tell(screen.Note, "The unsaved text is kept: it is offered again with the next edit.")
 	}
 	s.show(filling)
-	if m.open() == 0 {
-		patch := e.patch.Only(m.kept()...)
-		e.rebase(s.shell, m.now, api.PropertyChanges(m.now.Property, m.now.with(patch)))
-		e.only("The form holds what was merged.")
-		return s.keepDraft()
+	if undecided := m.undecided(); len(undecided) > 0 {
+		e.merge = nil
+		e.only("The form is as you left it. Not decided yet: %s. That comes up again when you save.", words(undecided))
+		return nil
 	}
-	e.merge = nil
-	e.only("The form is as you left it. Not decided yet: %s. That comes up again when you save.", words(m.undecided()))
-	return nil
-}
-
-func (m *merge) undecided() []string {
-	var names []string
-	for _, name := range m.conflicts {
-		if m.chosen[name] == open {
-			names = append(names, name)
-		}
-	}
-	return names
+	e.rebase(s.shell, m.now, m.merged(e.patch))
+	e.only("The form holds what was merged.")
+	return s.keepDraft()
 }
 
 // whyNot says why the merge cannot be gone on with.
 func (m *merge) whyNot() string {
-	if m.open() == 0 {
-		return ""
+	if undecided := m.undecided(); len(undecided) > 0 {
+		return fmt.Sprintf("Decide first about: %s.", words(undecided))
 	}
-	return fmt.Sprintf("Decide first about: %s.", words(m.undecided()))
+	return ""
 }
 
 // parts is what the merge view shows: each field with what it was, and what it became on either side.
 func (m *merge) parts(e *edit) []part {
-	mineThen := e.base.with(e.patch)
-	side := func(mark, who string, p api.Property, name string) []stroke {
-		f := fieldNamed(name)
-		before, after := textOf(e.base.Property, name), textOf(p, name)
-		if f.lines {
-			return append([]stroke{{mark: mark, text: who + ", against what it was before:"}}, indented(e.compared.strokes(f, before, after))...)
-		}
-		return []stroke{{mark: mark, text: who + ": " + shown(f, after)}}
-	}
-	before := func(name string) []stroke {
-		if f := fieldNamed(name); !f.lines {
-			return []stroke{{mark: stays, text: "before: " + shown(f, textOf(e.base.Property, name))}}
-		}
-		return nil // what goes is marked on either side
-	}
 	var parts []part
-	for i, name := range m.conflicts {
-		f, c := fieldNamed(name), m.chosen[name]
-		p := part{title: f.caption() + ", changed by both: " + c.says(), conflict: true, current: i == m.at, open: c == open}
-		p.strokes = append(p.strokes, before(name)...)
-		p.strokes = append(p.strokes, side(c.mark(theirs), "theirs", m.now.Property, name)...)
-		p.strokes = append(p.strokes, side(c.mark(mine), "mine", mineThen, name)...)
+	add := func(name, title string, sides ...side) {
+		f := fieldNamed(name)
+		p := part{title: f.Label + ", " + title}
+		before := f.text(e.base.Property)
+		if !f.hasLines() { // of several lines, what goes is marked on either side
+			p.strokes = append(p.strokes, stroke{stays, "before: " + shown(f, before)})
+		}
+		for _, s := range sides {
+			if after := f.text(s.of); f.hasLines() {
+				p.strokes = append(p.strokes, stroke{s.mark, s.who + ", against what it was before:"})
+				for _, l := range e.strokes(f, before, after) {
+					p.strokes = append(p.strokes, stroke{"  " + l.mark, l.text})
+				}
+			} else {
+				p.strokes = append(p.strokes, stroke{s.mark, s.who + ": " + shown(f, after)})
+			}
+		}
 		parts = append(parts, p)
 	}
-	for _, name := range m.others {
-		p := part{title: fieldNamed(name).caption() + ", changed by them: theirs is kept"}
-		p.strokes = append(before(name), side("* ", "theirs", m.now.Property, name)...)
-		parts = append(parts, p)
+	ours := e.base.Property.With(e.patch)
+	for i, name := range m.Conflicts {
+		c := m.chosen[name]
+		add(name, "changed by both: "+c.says(), side{c.mark(theirs), "theirs", m.now.Property}, side{c.mark(mine), "mine", ours})
+		p := &parts[i]
+		p.conflict, p.current = true, i == m.at
 	}
-	for _, name := range m.own {
-		p := part{title: fieldNamed(name).caption() + ", changed by you: yours is kept"}
-		p.strokes = append(before(name), side("* ", "mine", mineThen, name)...)
-		parts = append(parts, p)
+	for _, name := range m.Theirs {
+		add(name, "changed by them: theirs is kept", side{"* ", "theirs", m.now.Property})
+	}
+	for _, name := range m.Mine {
+		add(name, "changed by you: yours is kept", side{"* ", "mine", ours})
 	}
 	return parts
 }
 
-func (c choice) says() string {
-	switch c {
-	case mine:
-		return "yours is kept"
-	case theirs:
-		return "theirs is kept"
-	}
-	return "not decided"
-}
-
-func (c choice) mark(of choice) string {
-	if c == of {
-		return "* "
-	}
-	return "  "
+// side is what a field became on one side.
+type side struct {
+	mark, who string
+	of        api.Property
 }
 
 // mergeIntro says what the merge is about.
 func (s *Screen) mergeIntro() []string {
 	m := s.edit.merge
-	lines := []string{fmt.Sprintf("Somebody else changed property %d meanwhile: %s.", s.id, words(api.PropertyChanges(s.edit.base.Property, m.now.Property).Fields()))}
-	if len(m.conflicts) == 0 {
+	changed := api.PropertyChanges(s.edit.base.Property, m.now.Property).Fields()
+	lines := []string{fmt.Sprintf("Somebody else changed property %d meanwhile: %s.", s.id, words(changed))}
+	if len(m.Conflicts) == 0 {
 		return append(lines, "None of it is what you changed, so all merges by itself.")
 	}
-	return append(lines, fmt.Sprintf("Both of you changed: %s. Choose for each.", words(m.conflicts)))
+	return append(lines, fmt.Sprintf("Both of you changed: %s. Choose for each.", words(m.Conflicts)))
 }
 
 // mergeStatus says what to do now. It stands above all that is scrolled.
 func (s *Screen) mergeStatus() string {
 	m := s.edit.merge
+	if n := len(m.undecided()); n > 0 {
+		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.key(actions.Mine), s.key(actions.Theirs))
+	}
 	goOn := map[afterMerge]string{thenSave: "saves", thenFill: "goes on to the form", thenCompare: "goes on"}[m.then]
-	if n := m.open(); n > 0 {
-		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.key(mineKey), s.key(theirsKey))
-	}
-	return "All decided. " + s.key(submitKey) + " " + goOn + "."
-}
-
-func linearParts(parts []part) string {
-	var lines []string
-	for _, p := range parts {
-		lines = append(lines, p.linear()...)
-	}
-	return strings.Join(lines, "\n")
+	return "All decided. " + s.key(actions.Submit) + " " + goOn + "."
 }
 
 // contextLines is how many unchanged lines are shown around the changed ones of a long text.
@@ -295,35 +244,31 @@ type part struct {
 	strokes  []stroke
 	conflict bool
 	current  bool // it is the conflict that is being decided
-	open     bool // and it is not decided
-}
-
-// compared is what two texts of a field were found to differ in: long texts take too long to compare for every key.
-type compared map[[3]string][]stroke
-
-func (c compared) strokes(f field, before, after string) []stroke {
-	key := [3]string{f.name, before, after}
-	if _, known := c[key]; !known {
-		c[key] = strokes(f, before, after)
-	}
-	return c[key]
 }
 
 // comparison is what the edit does to the property, field by field.
 func (e *edit) comparison() []part {
-	after := e.base.with(e.patch)
+	after := e.base.Property.With(e.patch)
 	var parts []part
 	for _, name := range e.patch.Fields() {
 		f := fieldNamed(name)
-		parts = append(parts, part{title: f.caption(), strokes: e.compared.strokes(f, textOf(e.base.Property, name), textOf(after, name))})
+		parts = append(parts, part{title: f.Label, strokes: e.strokes(f, f.text(e.base.Property), f.text(after))})
 	}
 	return parts
+}
+
+func (e *edit) strokes(f field, before, after string) []stroke {
+	key := [3]string{f.Name, before, after}
+	if _, known := e.compared[key]; !known {
+		e.compared[key] = strokes(f, before, after)
+	}
+	return e.compared[key]
 }
 
 // strokes compares two texts of a field: line by line those that have several.
 func strokes(f field, before, after string) []stroke {
 	var out []stroke
-	if f.lines && before != "" && after != "" {
+	if f.hasLines() && before != "" && after != "" {
 		out = lineStrokes(before, after)
 	} else {
 		for line := range strings.SplitSeq(shown(f, before), "\n") {
@@ -369,9 +314,9 @@ func lineStrokes(before, after string) []stroke {
 // shown is a text as it is drawn.
 func shown(f field, text string) string {
 	if text == "" {
-		return f.none
+		return f.none()
 	}
-	if f.lines {
+	if f.hasLines() {
 		return display.Text(text)
 	}
 	return display.Line(text)
@@ -386,29 +331,21 @@ func visible(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func indented(strokes []stroke) []stroke {
-	out := make([]stroke, len(strokes))
-	for i, s := range strokes {
-		out[i] = stroke{"  " + s.mark, s.text}
-	}
-	return out
-}
-
-// linear says a part in words.
-func (p part) linear() []string {
-	lines := []string{p.title}
-	if p.current {
-		lines[0] += " (this is the one to decide)"
-	}
-	for _, s := range p.strokes {
-		word := map[string]string{goes: "removed: ", comes: "new: "}[strings.TrimPrefix(s.mark, "  ")]
-		if strings.HasPrefix(s.mark, "* ") {
-			word = "kept: "
+// linearParts says parts in words.
+func linearParts(parts []part) []string {
+	var lines []string
+	for _, p := range parts {
+		if p.current {
+			p.title += " (this is the one to decide)"
 		}
-		if s.text == "" {
-			s.text = "(empty line)"
+		lines = append(lines, p.title)
+		for _, s := range p.strokes {
+			word := map[string]string{goes: "removed: ", comes: "new: "}[strings.TrimPrefix(s.mark, "  ")]
+			if strings.HasPrefix(s.mark, "* ") {
+				word = "kept: "
+			}
+			lines = append(lines, "  "+word+cmp.Or(s.text, "(empty line)"))
 		}
-		lines = append(lines, "  "+word+s.text)
 	}
 	return lines
 }

@@ -12,6 +12,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
@@ -25,7 +26,7 @@ type Screen struct {
 
 	id         int64 // 0 until one is chosen
 	remembered bool
-	record     *screen.Loader[version]
+	record     *screen.Loader[client.Version]
 	notes      []string // what has to be said above the property
 	scroll     scroll
 
@@ -39,10 +40,10 @@ type Screen struct {
 
 	undo   *undo
 	drafts *drafts
-	sender *screen.Sender[saved]
-	looker *screen.Loader[version]
+	sender *screen.Sender[client.Editing]
+	looker *screen.Loader[client.Version]
 
-	remover *screen.Sender[removed]
+	remover *screen.Sender[client.Editing]
 	doomed  bool // a deletion was sent, and nobody knows how it ended
 	deleted bool
 }
@@ -66,10 +67,10 @@ func New(shell *screen.Shell, route screen.ToProperty) *Screen {
 
 // renew gives up everything that was asked for.
 func (s *Screen) renew() {
-	s.record = screen.NewLoader[version](s.shell)
-	s.looker = screen.NewLoader[version](s.shell)
-	s.sender = screen.NewSender[saved](s.shell)
-	s.remover = screen.NewSender[removed](s.shell)
+	s.record = screen.NewLoader[client.Version](s.shell)
+	s.looker = screen.NewLoader[client.Version](s.shell)
+	s.sender = screen.NewSender[client.Editing](s.shell)
+	s.remover = screen.NewSender[client.Editing](s.shell)
 }
 
 // Title names the property.
@@ -154,7 +155,7 @@ func (s *Screen) show(to stage) {
 	s.stage = to
 	s.scroll, s.seen, s.unfolded = scroll{}, false, false
 	if s.edit != nil {
-		s.edit.drawn = drawn{}
+		s.edit.drawnWidth = 0
 	}
 }
 
@@ -229,46 +230,44 @@ func (s *Screen) remarks() []string {
 
 // facts is everything about a property in words.
 func facts(p api.Property) []widget.Pair {
-	where := "(none)"
-	if p.Lat != nil || p.Lng != nil {
-		lat, lng := fieldNamed("lat"), fieldNamed("lng")
-		where = "latitude " + shown(lat, position(p.Lat)) + ", longitude " + shown(lng, position(p.Lng))
-	}
-	pairs := []widget.Pair{}
-	for _, f := range fields() {
-		switch f.name {
-		case "lat":
-			pairs = append(pairs, widget.Pair{Label: "Position", Value: where})
+	var pairs []widget.Pair
+	for _, f := range fields {
+		pair := widget.Pair{Label: f.Label, Value: shown(f, f.text(p))}
+		switch {
+		case f.Name == "lat":
+			lng := fieldNamed("lng")
+			pair = widget.Pair{Label: "Position", Value: "latitude " + pair.Value + ", longitude " + shown(lng, lng.text(p))}
+			if p.Lat == nil && p.Lng == nil {
+				pair.Value = "(none)"
+			}
+		case f.Name == "lng":
 			continue
-		case "lng":
-			continue
+		case f.hasLines():
+			pair.Value = strings.TrimRight(pair.Value, "\n")
 		}
-		value := shown(f, textOf(p, f.name))
-		if f.lines {
-			value = strings.TrimRight(value, "\n")
-		}
-		pairs = append(pairs, widget.Pair{Label: f.caption(), Value: value})
+		pairs = append(pairs, pair)
 	}
 	return append(pairs, widget.Pair{Label: "Property id", Value: strconv.FormatInt(p.ID, 10)})
 }
 
 // Linear says all that View shows.
 func (s *Screen) Linear() string {
-	switch s.stage {
-	case filling:
-		return strings.Join(append(linearNotes(s.edit.notes), s.edit.form.Linear()), "\n")
-	case comparing:
+	var lines []string
+	mood, title, advice := s.standIn()
+	switch {
+	case s.stage == filling:
+		lines = append(linearNotes(s.edit.notes), s.edit.form.Linear())
+	case s.stage == comparing:
 		s.seen = true // people who listen hear all of it
-		lines := append(linearNotes(s.edit.notes), s.compareIntro()...)
-		return strings.Join(lines, "\n") + "\n" + linearParts(s.edit.comparison())
-	case merging:
-		lines := append(append(linearNotes(s.edit.notes), s.mergeIntro()...), s.mergeStatus())
-		return strings.Join(lines, "\n") + "\n" + linearParts(s.edit.merge.parts(s.edit))
-	}
-	if mood, title, advice := s.standIn(); title != "" {
+		lines = slices.Concat(linearNotes(s.edit.notes), s.compareIntro(), linearParts(s.edit.comparison()))
+	case s.stage == merging:
+		lines = slices.Concat(linearNotes(s.edit.notes), s.mergeIntro(), []string{s.mergeStatus()}, linearParts(s.edit.merge.parts(s.edit)))
+	case title != "":
 		return widget.LinearNotice(mood, title, advice)
+	default:
+		lines = append(linearNotes(s.remarks()), widget.LinearPairs(facts(s.record.Value.Property))...)
 	}
-	return strings.Join(append(linearNotes(s.remarks()), widget.LinearPairs(facts(s.record.Value.Property))...), "\n")
+	return strings.Join(lines, "\n")
 }
 
 func linearNotes(notes []string) []string {
@@ -379,7 +378,7 @@ func (s *Screen) remember() tea.Cmd {
 
 // typeable is a text without what a form cannot hold: what steers a terminal or shows nothing.
 func typeable(f field, text string) string {
-	if !f.lines {
+	if !f.hasLines() {
 		return display.Line(text)
 	}
 	lines := strings.Split(text, "\n")
@@ -395,7 +394,7 @@ func restored(f field, text, was string) string {
 	if text == typeable(f, was) {
 		return was
 	}
-	if !f.lines {
+	if !f.hasLines() {
 		return text
 	}
 	originals := map[string][]string{}

@@ -11,6 +11,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
@@ -74,7 +75,7 @@ func someProperty(r *rand.Rand) api.Property {
 func TestAFormThatIsNotTouchedChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
-		base := version{Property: someProperty(r)}
+		base := client.Version{Property: someProperty(r)}
 		e := newEdit(shellOfTest(), base, api.PropertyPatch{})
 		if patch, wrong := e.changes(); !patch.IsEmpty() || wrong != nil || len(e.typed()) > 0 {
 			t.Fatalf("%+v: changes %v, wrong %v, typed %q", base, patch.Fields(), wrong, e.typed())
@@ -87,15 +88,15 @@ func TestAFormMeansExactlyWhatItShows(t *testing.T) {
 	for range 300 {
 		before, after := someProperty(r), someProperty(r)
 		after.Description = typeable(fieldNamed("description"), after.Description)
-		e := newEdit(shellOfTest(), version{Property: before}, api.PropertyPatch{})
-		for _, f := range fields() {
-			e.form.Set(f.name, textOf(after, f.name))
+		e := newEdit(shellOfTest(), client.Version{Property: before}, api.PropertyPatch{})
+		for _, f := range fields {
+			e.form.Set(f.Name, f.text(after))
 		}
 		patch, wrong := e.changes()
 		if wrong != nil {
 			t.Fatalf("%+v: wrong %v", after, wrong)
 		}
-		got := e.base.with(patch)
+		got := e.base.Property.With(patch)
 		if !slices.Contains(patch.Fields(), "price_pw") {
 			got.PricePW = after.PricePW // the same amount
 		}
@@ -127,7 +128,7 @@ func TestOneChangedLineLeavesTheOthers(t *testing.T) {
 		if got := restored(description, test.text, test.was); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-		e := newEdit(shellOfTest(), version{Property: api.Property{Title: "T", Description: test.was}}, api.PropertyPatch{})
+		e := newEdit(shellOfTest(), client.Version{Property: api.Property{Title: "T", Description: test.was}}, api.PropertyPatch{})
 		e.form.Set("description", test.text)
 		if patch, _ := e.changes(); patch.Description.Value != test.want {
 			t.Errorf("%s: the form means %q, want %q", name, patch.Description.Value, test.want)
@@ -141,7 +142,7 @@ func TestTextsOfFields(t *testing.T) {
 	for name, want := range map[string]string{
 		"images": "https://a/1,2\nhttps://b", "price_pw": "0", "lat": "1e-7", "lng": "", "deposit": "1000000", "bedrooms": "0",
 	} {
-		if got := textOf(p, name); got != want {
+		if got := fieldNamed(name).text(p); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
@@ -163,8 +164,8 @@ func TestTextsOfFields(t *testing.T) {
 
 func TestFieldsAreThoseOfThePatch(t *testing.T) {
 	var names []string
-	for _, f := range fields() {
-		names = append(names, f.name)
+	for _, f := range fields {
+		names = append(names, f.Name)
 	}
 	if !slices.Equal(names, api.PropertyPatchFields()) {
 		t.Errorf("the form has %v", names)

@@ -8,54 +8,24 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
 
-// saved is how a property is after a change was sent, if it could be read.
-type saved struct {
-	now   version
-	known bool
-	quiet bool // no answer told of the change: reading did
-	again bool // it had the change already when this was sent
-}
-
-// save changes a property if it still is the version that the change was made to, and reads what became of it.
-func save(base version, patch api.PropertyPatch) screen.Fetch[saved] {
-	return func(ctx context.Context, c *client.Client) (saved, error) {
-		if base.ETag == "" {
-			if now, err := untouched(ctx, c, base); err != nil {
-				return settled(now, errors.Is(err, errChanged), patch, err)
-			}
+// carryOut makes a change of the version that a person has seen, and reads what the property is then.
+func carryOut(e client.Editing) screen.Fetch[client.Editing] {
+	return func(ctx context.Context, c *client.Client) (client.Editing, error) {
+		e := e.Send(ctx, c)
+		if e.Err == nil && !e.Lost && !e.Delete {
+			e = e.Look(ctx, c)
 		}
-		_, err := c.UpdateProperty(ctx, base.Property.ID, patch, base.ETag)
-		if neverMatches(ctx, c, base, err) {
-			_, err = c.UpdateProperty(ctx, base.Property.ID, patch, "")
-		}
-		if err != nil && !client.OutcomeUnknown(err) && !isChanged(err) {
-			return saved{}, err
-		}
-		now, failed := look(ctx, c, base.Property.ID)
-		if err == nil {
-			return saved{now: now, known: failed == nil}, nil
-		}
-		return settled(now, failed == nil, patch, err)
+		return e, e.Err
 	}
-}
-
-// settled finds that a change was made after all: its answer was lost, or that of a former try.
-func settled(now version, known bool, patch api.PropertyPatch, err error) (saved, error) {
-	if known && patch.IsHeldBy(now.Property) {
-		return saved{now: now, known: true, quiet: client.OutcomeUnknown(err), again: isChanged(err)}, nil
-	}
-	return saved{now: now, known: known}, err
 }
 
 // send saves what the present comparison shows.
@@ -63,26 +33,26 @@ func (s *Screen) send() tea.Cmd {
 	s.edit.notes = nil
 	s.seen = true // or was merged, field by field
 	s.scroll.top()
-	return s.sender.Send(save(s.edit.base, s.edit.patch))
+	return s.sender.Send(carryOut(client.EditingOf(s.edit.base, s.edit.patch)))
 }
 
 // sent goes on with how saving has ended. Whatever it is, what was typed stays until it is saved.
-func (s *Screen) sent(sent screen.Sent[saved]) tea.Cmd {
-	e, err := s.edit, sent.Err
+func (s *Screen) sent(sent screen.Sent[client.Editing]) tea.Cmd {
+	e, done, err := s.edit, sent.Value, sent.Err
 	e.lost = client.OutcomeUnknown(err)
 	var refused *client.Error
 	switch {
-	case err == nil:
-		return s.finish(sent.Value)
-	case e.lost && sent.Value.known:
-		e.note("No answer came, and when it was looked after, the property was not changed. The change may still come. %s, because it holds only while nobody has changed it.", s.again("To send it once more is safe"))
+	case err == nil, client.Changed(err) && done.Holds():
+		return s.finish(done)
+	case e.lost && done.Known:
+		e.note("No answer came, and when it was looked after, the property was not changed. The change may still come. %s", s.safeToRepeat())
 		return nil
 	case e.lost:
-		e.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", screen.Sentence("", err), s.key(settleKey))
+		e.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", screen.Sentence("", err), s.key(actions.Settle))
 		return nil
-	case isChanged(err) && sent.Value.known:
-		return s.meet(sent.Value.now, thenSave)
-	case isChanged(err):
+	case client.Changed(err) && done.Known:
+		return s.meet(done.Now, thenSave)
+	case client.Changed(err):
 		e.note("Somebody else changed the property meanwhile, and what they made of it could not be read. Nothing was saved. %s.", s.again("Try it once more"))
 		return nil
 	case errors.As(err, &refused) && len(refused.Fields) > 0 && e.form != nil:
@@ -94,8 +64,12 @@ func (s *Screen) sent(sent screen.Sent[saved]) tea.Cmd {
 	return s.keepDraft()
 }
 
+func (s *Screen) safeToRepeat() string {
+	return s.again("To send it once more is safe") + ", because it holds only while nobody has changed it."
+}
+
 // again ends a sentence with the key that sends.
-func (s *Screen) again(sentence string) string { return sentence + " (" + s.key(submitKey) + ")" }
+func (s *Screen) again(sentence string) string { return sentence + " (" + s.key(actions.Submit) + ")" }
 
 // refuse goes back to the form, with what the service said beside the fields.
 func (s *Screen) refuse(refused *client.Error) tea.Cmd {
@@ -109,34 +83,47 @@ func (s *Screen) refuse(refused *client.Error) tea.Cmd {
 	return nil
 }
 
-// finish is the end of an edit that is saved.
-func (s *Screen) finish(done saved) tea.Cmd {
+// finish is the end of an edit that is saved. One that was refused is saved if the property is as it should be all the same.
+func (s *Screen) finish(done client.Editing) tea.Cmd {
 	e := s.edit
 	s.undo = undoOf(e, done)
-	what := fmt.Sprintf("Saved property %d: %s.", s.id, words(e.patch.Fields()))
+	changed := words(e.patch.Fields())
+	what := fmt.Sprintf("Saved property %d: %s.", s.id, changed)
 	if e.undoing {
-		what = fmt.Sprintf("Undone in property %d: %s.", s.id, words(e.patch.Fields()))
+		what = fmt.Sprintf("Undone in property %d: %s.", s.id, changed)
 	}
 	switch {
-	case done.quiet:
+	case done.Lost:
 		what += " No answer told so, but it is as you want it."
-	case done.again:
-		what = fmt.Sprintf("Property %d already has it: %s.", s.id, words(e.patch.Fields()))
+	case done.Err != nil:
+		what = fmt.Sprintf("Property %d already has it: %s.", s.id, changed)
 	}
 	cmds := []tea.Cmd{screen.Tell(screen.Done, "%s", what), s.leaveEdit()}
-	if done.known {
-		s.record.Cancel()
-		s.record.Put(done.now)
+	if done.Known {
+		s.put(done.Now)
 	} else {
 		cmds = append(cmds, s.record.Load(read(s.id)))
 	}
 	return tea.Batch(cmds...)
 }
 
+// put shows a version that was read on the way.
+func (s *Screen) put(now client.Version) {
+	s.record.Cancel()
+	s.record.Put(now)
+}
+
+func read(id int64) screen.Fetch[client.Version] {
+	return func(ctx context.Context, c *client.Client) (client.Version, error) { return c.Version(ctx, id) }
+}
+
 // look finds out what became of a change of which no answer told.
 func (s *Screen) look() tea.Cmd {
-	id := s.id
-	return s.looker.Load(func(ctx context.Context, c *client.Client) (version, error) { return look(ctx, c, id) })
+	sent := client.EditingOf(s.edit.base, s.edit.patch)
+	return s.looker.Load(func(ctx context.Context, c *client.Client) (client.Version, error) {
+		e := sent.Look(ctx, c)
+		return e.Now, e.LookErr
+	})
 }
 
 func (s *Screen) looked() tea.Cmd {
@@ -149,95 +136,12 @@ func (s *Screen) looked() tea.Cmd {
 		e.only("It still is not known whether it was saved. %s %s", what, next)
 		return nil
 	}
-	now := s.looker.Value
-	if e.patch.IsHeldBy(now.Property) {
-		return s.finish(saved{now: now, known: true, quiet: true})
+	if now := s.looker.Value; e.patch.IsHeldBy(now.Property) {
+		return s.finish(client.Editing{Now: now, Known: true, Lost: true})
 	}
-	e.only("Looked just now: the property is not changed. %s, because it holds only while nobody has changed it.", s.again("To send it once more is safe"))
+	e.only("Looked just now: the property is not changed. %s", s.safeToRepeat())
 	return nil
 }
-
-// version is a property as it was read. Without an ETag a change cannot be tied to it.
-type version struct {
-	Property api.Property `json:"property"`
-	ETag     string       `json:"etag"`
-}
-
-func read(id int64) screen.Fetch[version] {
-	return func(ctx context.Context, c *client.Client) (version, error) {
-		property, etag, err := c.Property(ctx, id)
-		return version{property, etag}, err
-	}
-}
-
-// same tells whether two versions are one. Without ETags, or with weak ones, which two versions may share, every field
-// is compared.
-func (v version) same(other version) bool {
-	if v.ETag != "" && other.ETag != "" && !client.IsWeak(v.ETag) {
-		return v.ETag == other.ETag
-	}
-	return api.PropertyChanges(v.Property, other.Property).IsEmpty()
-}
-
-// with returns the property as a change makes it.
-func (v version) with(patch api.PropertyPatch) api.Property {
-	after := v.Property
-	patch.Apply(&after)
-	return after
-}
-
-// lookTime is how long the search for what became of a change may take.
-const lookTime = 5 * time.Second
-
-func look(ctx context.Context, c *client.Client, id int64) (version, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
-	return read(id)(ctx, c)
-}
-
-// errChanged is what a service without ETags cannot say by itself.
-var errChanged error = &client.Error{
-	Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed, Message: "The property was changed meanwhile.",
-}
-
-// untouched reads a property without an ETag just before a change, which is all that can be done for it: between the two a
-// moment is left.
-func untouched(ctx context.Context, c *client.Client, base version) (now version, err error) {
-	now, err = read(base.Property.ID)(ctx, c)
-	if err == nil && !now.same(base) {
-		err = errChanged
-	}
-	return now, err
-}
-
-// neverMatches tells whether a change was refused although nobody changed the property: a weak ETag never matches at a service
-// that compares strongly.
-func neverMatches(ctx context.Context, c *client.Client, base version, err error) bool {
-	if !client.IsWeak(base.ETag) || !isChanged(err) {
-		return false
-	}
-	_, err = untouched(ctx, c, base)
-	return err == nil
-}
-
-func isChanged(err error) bool { return statusOf(err) == http.StatusPreconditionFailed }
-
-func statusOf(err error) int {
-	var refused *client.Error
-	if errors.As(err, &refused) {
-		return refused.Status
-	}
-	return 0
-}
-
-// Shorter names for the keys that sentences mention.
-const (
-	submitKey = actions.Submit
-	backKey   = actions.Back
-	settleKey = actions.Settle
-	mineKey   = actions.Mine
-	theirsKey = actions.Theirs
-)
 
 // key is a key as sentences name it, or the way to an action that has none.
 func (s *Screen) key(id actions.ID) string {

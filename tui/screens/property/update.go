@@ -209,7 +209,7 @@ func (s *Screen) readOffers() []actions.Offer {
 func (s *Screen) mergeOffers() []actions.Offer {
 	m := s.edit.merge
 	none := ""
-	if len(m.conflicts) == 0 {
+	if len(m.Conflicts) == 0 {
 		none = "Nothing has to be decided."
 	}
 	return append([]actions.Offer{
@@ -296,8 +296,8 @@ func (s *Screen) doMerging(id actions.ID) tea.Cmd {
 		m.choose(mine)
 	case id == actions.Theirs:
 		m.choose(theirs)
-	case step != 0 && len(m.conflicts) > 0:
-		m.move(step)
+	case step != 0 && len(m.Conflicts) > 0:
+		m.at = max(0, min(m.at+step, len(m.Conflicts)-1))
 	default:
 		s.scroll.Do(id)
 		return nil

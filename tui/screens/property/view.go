@@ -65,7 +65,7 @@ func (s *Screen) compareIntro() []string {
 	}
 	var names []string
 	for _, name := range e.patch.Fields() {
-		names = append(names, fieldNamed(name).caption())
+		names = append(names, fieldNamed(name).Label)
 	}
 	change := "fields change"
 	if len(names) == 1 {
@@ -73,9 +73,9 @@ func (s *Screen) compareIntro() []string {
 	}
 	lines := []string{fmt.Sprintf("%d %s: %s", len(names), change, strings.Join(names, ", "))}
 	if e.form == nil {
-		lines = append(lines, fmt.Sprintf("Undo this in property %d? %s undo, %s cancel", s.id, s.key(submitKey), s.key(backKey)))
+		lines = append(lines, fmt.Sprintf("Undo this in property %d? %s undo, %s cancel", s.id, s.key(actions.Submit), s.key(actions.Back)))
 	} else {
-		lines = append(lines, fmt.Sprintf("Save this in property %d? %s save, %s back to the form", s.id, s.key(submitKey), s.key(backKey)))
+		lines = append(lines, fmt.Sprintf("Save this in property %d? %s save, %s back to the form", s.id, s.key(actions.Submit), s.key(actions.Back)))
 	}
 	if e.base.ETag == "" {
 		lines = append(lines, unguarded)
