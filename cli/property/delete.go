@@ -36,7 +36,10 @@ func newDelete(s *session.Session) *cobra.Command {
 		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" + deleteFileExample,
 		Args:    command.OrFile(&file.File, command.AtLeastOne("ID")),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := checkDeleteFile(cmd, file); err != nil {
+			if err := command.NotWithFile(cmd, file.File, ifMatchFlag); err != nil {
+				return err
+			}
+			if err := file.Check(cmd); err != nil {
 				return err
 			}
 			if file.File != "" {
@@ -71,8 +74,15 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 		return err
 	}
 	if o.dryRun {
-		return s.RehearseWith(ctx, func(c *client.Client) error { return o.rehearse(ctx, c) }, func(c *client.Client, at int) (string, []session.Change, error) {
-			return (&deleteTask{target{o.ids[at], o.ifMatch}, connected(c)}).Check(ctx)
+		return s.RehearseWith(ctx, func(c *client.Client) error {
+			for _, id := range o.ids {
+				if err := o.deletion(id).Try(ctx, c).Err; !errors.Is(err, client.ErrRehearsed) {
+					return err
+				}
+			}
+			return nil
+		}, func(c *client.Client, at int) (string, []session.Change, error) {
+			return (&task{o.deletion(o.ids[at]), connected(c)}).Check(ctx)
 		})
 	}
 	if err := o.confirm(ctx); err != nil {
@@ -83,35 +93,27 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 		return err
 	}
 	deleted := []done{}
+	var failure error
 	for i, id := range o.ids {
-		message, err := c.DeleteProperty(ctx, id, o.ifMatch)
-		if err != nil && !found(ctx, s, c, id, err, isGone) {
-			return errors.Join(o.failure(i, err), o.report(ctx, printer, deleted))
+		gone, err := carryOut(ctx, s, c, o.deletion(id))
+		if err != nil {
+			failure = o.failure(i, err)
+			break
 		}
 		s.Streams.Note("Deleted %s at %s.", name(id), connection)
-		deleted = append(deleted, done{id, message.Message})
+		deleted = append(deleted, gone)
 	}
-	return o.report(ctx, printer, deleted)
-}
-
-// report writes an object if one property was given, and an array if several were, however many could be deleted.
-func (o *deleteOptions) report(ctx context.Context, printer *output.Printer[done], deleted []done) error {
-	switch {
+	switch { // an object for one property, and an array for several, however many could be deleted
 	case len(o.ids) > 1:
-		return printer.DoneEach(ctx, deleted)
-	case len(deleted) == 1:
+		return errors.Join(failure, printer.DoneEach(ctx, deleted))
+	case failure == nil:
 		return printer.Done(ctx, deleted[0])
 	}
-	return nil
+	return failure
 }
 
-func (o *deleteOptions) rehearse(ctx context.Context, c *client.Client) error {
-	for _, id := range o.ids {
-		if _, err := c.DeleteProperty(ctx, id, o.ifMatch); !errors.Is(err, client.ErrRehearsed) {
-			return err
-		}
-	}
-	return nil
+func (o *deleteOptions) deletion(id int64) client.Editing {
+	return client.Editing{ID: id, Delete: true, ETag: o.ifMatch}
 }
 
 func (o *deleteOptions) confirm(ctx context.Context) error {
@@ -119,24 +121,24 @@ func (o *deleteOptions) confirm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return command.Confirm(ctx, o.session.Streams, o.yes, fmt.Sprintf("Delete %s at %s?", o.names(o.ids), connection))
+	return command.Confirm(ctx, o.session.Streams, o.yes, fmt.Sprintf("Delete %s at %s?", names(o.ids), connection))
 }
 
 // failure says which property could not be deleted, and which were not tried after it.
 func (o *deleteOptions) failure(at int, err error) error {
-	err = command.Among(len(o.ids), name(o.ids[at]), err)
+	var advice []string
 	if left := o.ids[at+1:]; len(left) > 0 {
-		return settle(o.session, o.ids[at], err, "Not tried: "+o.names(left)+".")
+		advice = append(advice, "Not tried: "+names(left)+".")
 	}
-	return settle(o.session, o.ids[at], err)
+	return settle(o.session, o.ids[at], command.Among(len(o.ids), name(o.ids[at]), err), advice...)
 }
 
-func (o *deleteOptions) names(ids []int64) string {
-	names := make([]string, len(ids))
+func names(ids []int64) string {
+	list := make([]string, len(ids))
 	for i, id := range ids {
-		names[i] = name(id)
+		list[i] = name(id)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(list, ", ")
 }
 
 const deleteFileHelp = "With --file, delete the property of each row of a CSV file or of JSON lines. The columns are propertyId (or id) and, if\n" +
@@ -145,14 +147,6 @@ const deleteFileHelp = "With --file, delete the property of each row of a CSV fi
 
 const deleteFileExample = "  perksctl property delete --file closed.csv\n" +
 	"  perksctl property delete --file closed.csv --yes --failed again.csv"
-
-// checkDeleteFile refuses flags that do not go with --file, and those that do not go without it.
-func checkDeleteFile(cmd *cobra.Command, flags *bulk.Flags) error {
-	if err := command.NotWithFile(cmd, flags.File, "if-match"); err != nil {
-		return err
-	}
-	return flags.Check(cmd)
-}
 
 func runDeleteFile(ctx context.Context, s *session.Session, options bulk.Options, yes bool) error {
 	if err := checkNotSandbox(s); err != nil {
@@ -163,14 +157,7 @@ func runDeleteFile(ctx context.Context, s *session.Session, options bulk.Options
 			return err
 		}
 	}
-	connect, known := connectOnce(s), deleteColumns()
-	return bulk.Run(ctx, s, options, bulk.Work{Name: "property delete", Parse: func(row rows.Row) (bulk.Task, error) {
-		target, err := parseDeleteRow(known, row)
-		if err != nil {
-			return nil, err
-		}
-		return &deleteTask{target, connect}, nil
-	}})
+	return runFile(ctx, s, options, "property delete", deleteColumns(), parseDeleteRow)
 }
 
 func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) error {

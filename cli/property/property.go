@@ -153,10 +153,8 @@ func runGet(ctx context.Context, o *getOptions) error {
 }
 
 type updateOptions struct {
+	client.Editing
 	session *session.Session
-	id      int64
-	patch   api.PropertyPatch
-	ifMatch string
 	dryRun  bool
 }
 
@@ -176,7 +174,14 @@ func newUpdate(s *session.Session) *cobra.Command {
 			updateFileExample,
 		Args: command.OrFile(&file.File, command.Exactly("ID")),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkUpdateFile(cmd, file); err != nil {
+			about := []string{"set", "from-file", ifMatchFlag}
+			for _, field := range api.PropertyPatchFields() {
+				about = append(about, flagOf(field))
+			}
+			if err := command.NotWithFile(cmd, file.File, about...); err != nil {
+				return err
+			}
+			if err := file.Check(cmd); err != nil {
 				return err
 			}
 			if file.File != "" {
@@ -186,18 +191,18 @@ func newUpdate(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o.id = ids[0]
-			if o.ifMatch, err = guard(cmd, o.ifMatch); err != nil {
+			o.ID = ids[0]
+			if o.ETag, err = guard(cmd, o.ETag); err != nil {
 				return err
 			}
-			if o.patch, o.ifMatch, err = changes.read(cmd, target{o.id, o.ifMatch}, s.Streams.In); err != nil {
+			if err := changes.read(cmd, &o.Editing, s.Streams.In); err != nil {
 				return err
 			}
 			return runUpdate(cmd.Context(), o)
 		},
 	}
 	changes.bind(cmd)
-	cmd.Flags().StringVar(&o.ifMatch, ifMatchFlag, "", "change it only while this `ETag` names its current version")
+	cmd.Flags().StringVar(&o.ETag, ifMatchFlag, "", "change it only while this `ETag` names its current version")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
 	file.Bind(cmd)
 	return cmd
@@ -213,27 +218,42 @@ func runUpdate(ctx context.Context, o *updateOptions) error {
 		return err
 	}
 	if o.dryRun {
-		return s.RehearseWith(ctx, func(c *client.Client) error {
-			_, err := c.UpdateProperty(ctx, o.id, o.patch, o.ifMatch)
-			return err
-		}, func(c *client.Client, _ int) (string, []session.Change, error) {
-			return (&updateTask{target{o.id, o.ifMatch}, connected(c), o.patch}).Check(ctx)
+		return s.RehearseWith(ctx, func(c *client.Client) error { return o.Try(ctx, c).Err }, func(c *client.Client, _ int) (string, []session.Change, error) {
+			return (&task{o.Editing, connected(c)}).Check(ctx)
 		})
 	}
 	c, connection, err := s.Connect()
 	if err != nil {
 		return err
 	}
-	message, err := c.UpdateProperty(ctx, o.id, o.patch, o.ifMatch)
-	if err != nil && !found(ctx, s, c, o.id, err, o.isHeld) {
-		return settle(s, o.id, err)
+	updated, err := carryOut(ctx, s, c, o.Editing)
+	if err != nil {
+		return settle(s, o.ID, err)
 	}
-	s.Streams.Note("Updated %s at %s.", name(o.id), connection)
-	return printer.Done(ctx, done{o.id, message.Message})
+	s.Streams.Note("Updated %s at %s.", name(o.ID), connection)
+	return printer.Done(ctx, updated)
 }
 
-func (o *updateOptions) isHeld(property api.Property, err error) bool {
-	return err == nil && o.patch.IsHeldBy(property)
+// carryOut makes a change, and finds out what became of it if no answer tells.
+func carryOut(ctx context.Context, s *session.Session, c *client.Client, e client.Editing) (done, error) {
+	e = e.Send(ctx, c)
+	if e.Lost {
+		s.Streams.Note("No answer told of it, but the change of %s was made.", name(e.ID))
+	}
+	return done{e.ID, e.Message}, e.Err
+}
+
+// settle adds advice to a failure, and to an unknown outcome how to find out. Updating or deleting again does no harm, but
+// reading tells.
+func settle(s *session.Session, id int64, err error, advice ...string) error {
+	if client.OutcomeUnknown(err) {
+		look := s.CommandLine("property", "get", strconv.FormatInt(id, 10))
+		advice = append(advice, "See how it is now:\n  "+command.Quote(look))
+	}
+	if len(advice) == 0 {
+		return err
+	}
+	return &command.Advised{Err: err, Advice: strings.Join(advice, "\n")}
 }
 
 const updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
@@ -245,37 +265,26 @@ const updateFileHelp = "With --file, change one property for each row of a CSV f
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"
 
-// checkUpdateFile refuses flags that do not go with --file, and those that do not go without it.
-func checkUpdateFile(cmd *cobra.Command, flags *bulk.Flags) error {
-	about := []string{"set", "from-file", "if-match"}
-	for _, field := range api.PropertyPatchFields() {
-		about = append(about, flagOf(field))
-	}
-	if err := command.NotWithFile(cmd, flags.File, about...); err != nil {
-		return err
-	}
-	return flags.Check(cmd)
-}
-
 func runUpdateFile(ctx context.Context, s *session.Session, options bulk.Options) error {
 	if err := checkNotSandbox(s); err != nil {
 		return err
 	}
-	connect, known := connectOnce(s), updateColumns()
-	return bulk.Run(ctx, s, options, bulk.Work{Name: "property update", Parse: func(row rows.Row) (bulk.Task, error) {
-		target, patch, err := parseUpdateRow(known, row)
-		if err != nil {
-			return nil, err
-		}
-		return &updateTask{target, connect, patch}, nil
-	}})
+	return runFile(ctx, s, options, "property update", updateColumns(), parseUpdateRow)
 }
 
-func connectOnce(s *session.Session) connector {
-	return sync.OnceValues(func() (*client.Client, error) {
+// runFile carries out the rows of a file.
+func runFile(ctx context.Context, s *session.Session, options bulk.Options, name string, known *bulk.KnownColumns, parse func(*bulk.KnownColumns, rows.Row) (client.Editing, error)) error {
+	connect := sync.OnceValues(func() (*client.Client, error) {
 		c, _, err := s.Connect()
 		return c, err
 	})
+	return bulk.Run(ctx, s, options, bulk.Work{Name: name, Parse: func(row rows.Row) (bulk.Task, error) {
+		e, err := parse(known, row)
+		if err != nil {
+			return nil, err
+		}
+		return &task{e, connect}, nil
+	}})
 }
 
 func connected(c *client.Client) connector {
@@ -292,26 +301,10 @@ type changes struct {
 	file   string
 }
 
-// fieldHelp is what the flags' help says of each field.
-var fieldHelp = map[string]string{
-	"title":       "the title",
-	"description": "the description",
-	"address":     "street and number",
-	"city":        "the city",
-	"postcode":    "the postcode",
-	"images":      "addresses of images, comma-separated; they replace all that are there",
-	"price_pw":    "the price for a week, such as 295.50; its digits are kept",
-	"bedrooms":    "how many bedrooms",
-	"bathrooms":   "how many bathrooms",
-	"lat":         "the latitude in degrees; empty for none",
-	"lng":         "the longitude in degrees; empty for none",
-	"deposit":     "the deposit",
-}
-
 func (c *changes) bind(cmd *cobra.Command) {
 	c.fields = map[string]*string{}
-	for _, field := range api.PropertyPatchFields() {
-		c.fields[field] = cmd.Flags().String(flagOf(field), "", fieldHelp[field])
+	for _, field := range api.PropertyFields() {
+		c.fields[field.Name] = cmd.Flags().String(flagOf(field.Name), "", field.Help)
 	}
 	cmd.Flags().StringArrayVar(&c.set, "set", nil, "set a field: `field=value`, repeatable")
 	cmd.Flags().StringVar(&c.file, "from-file", "", "read a JSON object of fields from this `file`, - for standard input")
@@ -319,39 +312,35 @@ func (c *changes) bind(cmd *cobra.Command) {
 
 func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }
 
-// read reads and checks everything that was given, and returns the patch and the ETag that guards it. Nothing given, a field
-// given twice and a value that breaks its field's rule are wrong usage.
-func (c *changes) read(cmd *cobra.Command, meant target, stdin io.Reader) (api.PropertyPatch, string, error) {
+// read reads and checks everything that was given, and puts it into the edit: the patch, and the ETag that guards it.
+// Nothing given, a field given twice and a value that breaks its field's rule are wrong usage.
+func (c *changes) read(cmd *cobra.Command, e *client.Editing, stdin io.Reader) error {
 	members, err := c.typed(cmd)
 	if err != nil {
-		return api.PropertyPatch{}, "", err
+		return err
 	}
 	object, err := c.inFile(stdin)
 	if err != nil {
-		return api.PropertyPatch{}, "", err
+		return err
 	}
 	problems := api.FieldErrors{}
-	fields, ifMatch := takeTarget(object, meant, problems)
-	members = append(members, fields...)
+	members = append(members, takeTarget(object, e, problems)...)
 	if len(members) == 0 && len(problems) == 0 {
-		return api.PropertyPatch{}, "", command.Usagef("Nothing to change: give at least one field, such as --title, --set field=value or --from-file.")
+		return command.Usagef("Nothing to change: give at least one field, such as --title, --set field=value or --from-file.")
 	}
-	patch, err := api.ParsePropertyPatch(mergeRepeats(members))
 	var invalid *api.Error
-	if errors.As(err, &invalid) {
+	if e.Patch, err = api.ParsePropertyPatch(mergeRepeats(members)); errors.As(err, &invalid) {
 		maps.Copy(problems, invalid.Fields)
-	} else if err != nil {
-		return patch, "", err
 	}
 	if len(problems) > 0 {
-		return patch, "", &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: problems}
+		return &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: problems}
 	}
-	return patch, ifMatch, nil
+	return nil
 }
 
 // takeTarget takes out what an exported property says beside its fields: which one it is, and the ETag of its version. They
 // must agree with what the command line says.
-func takeTarget(members []api.Member, meant target, problems api.FieldErrors) (fields []api.Member, ifMatch string) {
+func takeTarget(members []api.Member, e *client.Editing, problems api.FieldErrors) (fields []api.Member) {
 	said := bulk.Row{}
 	for _, m := range members {
 		switch m.Name {
@@ -365,15 +354,16 @@ func takeTarget(members []api.Member, meant target, problems api.FieldErrors) (f
 		}
 	}
 	if value, given := said["propertyId"]; given {
-		if id := int64(0); value.Int(&id) != "" || id != meant.id {
-			problems.Add("propertyId", "is not %d, the property to change", meant.id)
+		if id := int64(0); value.Int(&id) != "" || id != e.ID {
+			problems.Add("propertyId", "is not %d, the property to change", e.ID)
 		}
 	}
-	ifMatch = readGuard(said, problems)
-	if ifMatch != "" && meant.ifMatch != "" && ifMatch != meant.ifMatch {
+	ifMatch := readGuard(said, problems)
+	if ifMatch != "" && e.ETag != "" && ifMatch != e.ETag {
 		problems.Add(etagColumn, "differs from --if-match; leave one of them out")
 	}
-	return fields, cmp.Or(meant.ifMatch, ifMatch)
+	e.ETag = cmp.Or(e.ETag, ifMatch)
+	return fields
 }
 
 // typed returns the fields that the command line sets.
@@ -396,45 +386,31 @@ func (c *changes) typed(cmd *cobra.Command) ([]api.Member, error) {
 
 // inFile returns the members of the object in --from-file.
 func (c *changes) inFile(stdin io.Reader) ([]api.Member, error) {
-	if c.file == "" {
+	source, from := stdin, "Standard input"
+	switch c.file {
+	case "":
 		return nil, nil
-	}
-	text, err := readPatch(c.file, stdin)
-	if err != nil {
-		return nil, err
-	}
-	object, err := api.ParseObject(text)
-	if err != nil {
-		return nil, command.Usagef("%s cannot be read. %s", fileName(c.file), err)
-	}
-	return object, nil
-}
-
-func readPatch(path string, stdin io.Reader) ([]byte, error) {
-	source := stdin
-	if path != "-" {
-		file, err := os.Open(path)
+	case "-":
+	default:
+		file, err := os.Open(c.file)
 		if err != nil {
 			return nil, command.Usagef("The patch cannot be read: %s.", err)
 		}
 		defer file.Close()
-		source = file
+		source, from = file, c.file
 	}
 	text, err := io.ReadAll(io.LimitReader(source, maxPatchFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", fileName(path), err)
+		return nil, fmt.Errorf("read %s: %w", from, err)
 	}
 	if len(text) > maxPatchFile {
-		return nil, command.Usagef("%s is longer than %d bytes.", fileName(path), maxPatchFile)
+		return nil, command.Usagef("%s is longer than %d bytes.", from, maxPatchFile)
 	}
-	return text, nil
-}
-
-func fileName(path string) string {
-	if path == "-" {
-		return "Standard input"
+	object, err := api.ParseObject(text)
+	if err != nil {
+		return nil, command.Usagef("%s cannot be read. %s", from, err)
 	}
-	return path
+	return object, nil
 }
 
 // mergeRepeats marks fields that came from more than one place, as a repeat within one object is marked.

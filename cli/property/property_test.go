@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"example.com/perks/api/client"
 )
 
 func TestEntityTag(t *testing.T) {
@@ -37,10 +39,12 @@ func TestChangesFromEverywhere(t *testing.T) {
 		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
 			t.Fatal(err)
 		}
-		patch, _, err := c.read(cmd, target{}, strings.NewReader(`{"title":"From the file","bedrooms":2}`))
+		e := &client.Editing{}
+		err := c.read(cmd, e, strings.NewReader(`{"title":"From the file","bedrooms":2}`))
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", args, err)
 		}
+		patch := e.Patch
 		if ok && !(patch.Title.Value == "From the file" && patch.City.Value == "B" && patch.Lat.Null && patch.Bedrooms.Value == 2 && !patch.PricePW.Set) {
 			t.Errorf("%q: %+v", args, patch)
 		}

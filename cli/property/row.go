@@ -21,12 +21,6 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// target is the property that a row is about and, if the row says so, the version that is meant.
-type target struct {
-	id      int64
-	ifMatch string // an ETag with its quotes
-}
-
 // The columns that guard a row: if_match is what people write, etag what property get exports.
 const (
 	ifMatchColumn = "if_match"
@@ -43,40 +37,41 @@ func targetColumns() []bulk.Column {
 	}
 }
 
-func readTarget(values bulk.Row, problems api.FieldErrors) target {
-	var t target
+// readTarget returns which property a row is about and, if the row says so, the version that is meant.
+func readTarget(values bulk.Row, problems api.FieldErrors) client.Editing {
+	var e client.Editing
 	id := values["propertyId"]
-	if id.Int(&t.id) != "" || t.id <= 0 {
+	if id.Int(&e.ID) != "" || e.ID <= 0 {
 		problems.Add(id.Name, "must be a whole number above 0")
 	}
-	t.ifMatch = readGuard(values, problems)
-	return t
+	e.ETag = readGuard(values, problems)
+	return e
 }
 
-// readGuard returns the ETag that the columns ask for, "" if there is no such column. Both may be there, and must agree.
+// readGuard returns the ETag that the columns ask for, with its quotes; "" if there is no such column. Both may be there, and
+// must agree.
 func readGuard(values bulk.Row, problems api.FieldErrors) string {
-	ifMatch, etag := readTag(values, ifMatchColumn, problems), readTag(values, etagColumn, problems)
-	if ifMatch != "" && etag != "" && ifMatch != etag {
+	tags := map[string]string{}
+	for _, column := range []string{ifMatchColumn, etagColumn} {
+		value, given := values[column]
+		if !given {
+			continue
+		}
+		var tag string
+		problem := value.Text(&tag)
+		if problem == "" {
+			problem = entityTagRule(tag)
+		}
+		if problem != "" {
+			problems.Add(value.Name, "%s", problem)
+			continue
+		}
+		tags[column] = entityTag(tag)
+	}
+	if len(tags) == 2 && tags[ifMatchColumn] != tags[etagColumn] {
 		problems.Add(ifMatchColumn, "differs from etag; leave one of them out")
 	}
-	return cmp.Or(ifMatch, etag)
-}
-
-func readTag(values bulk.Row, column string, problems api.FieldErrors) string {
-	value, given := values[column]
-	if !given {
-		return ""
-	}
-	var tag string
-	problem := value.Text(&tag)
-	if problem == "" {
-		problem = entityTagRule(tag)
-	}
-	if problem != "" {
-		problems.Add(value.Name, "%s", problem)
-		return ""
-	}
-	return entityTag(tag)
+	return cmp.Or(tags[ifMatchColumn], tags[etagColumn])
 }
 
 // entityTagRule returns what is wrong with an ETag that is to be matched, or "". An empty one is refused: whoever wrote it
@@ -103,36 +98,31 @@ func updateColumns() *bulk.KnownColumns {
 
 // parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null of its own: the text null
 // clears lat and lng, and is a text like any other elsewhere.
-func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (target, api.PropertyPatch, error) {
+func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (client.Editing, error) {
 	values, err := known.Read(row)
 	if err != nil {
-		return target{}, api.PropertyPatch{}, err
+		return client.Editing{}, err
 	}
-	problems := api.FieldErrors{}
-	t := readTarget(values, problems)
-	patch, err := api.ParsePropertyPatch(patchMembers(values))
-	var invalid *api.Error
-	if errors.As(err, &invalid) {
-		maps.Copy(problems, invalid.Fields)
-	}
-	if err := problems.Err(); err != nil {
-		return target{}, api.PropertyPatch{}, err
-	}
-	if patch.IsEmpty() {
-		return target{}, api.PropertyPatch{}, api.Errorf(api.CodeValidationFailed,
-			"Nothing to change: the row holds none of %s.", strings.Join(api.PropertyPatchFields(), ", "))
-	}
-	return t, patch, nil
-}
-
-func patchMembers(values bulk.Row) []api.Member {
 	var members []api.Member
 	for _, field := range api.PropertyPatchFields() {
 		if value, given := values[field]; given {
 			members = append(members, api.Member{Name: field, Value: value.Value})
 		}
 	}
-	return members
+	problems := api.FieldErrors{}
+	e := readTarget(values, problems)
+	var invalid *api.Error
+	if e.Patch, err = api.ParsePropertyPatch(members); errors.As(err, &invalid) {
+		maps.Copy(problems, invalid.Fields)
+	}
+	if err := problems.Err(); err != nil {
+		return client.Editing{}, err
+	}
+	if e.Patch.IsEmpty() {
+		return client.Editing{}, api.Errorf(api.CodeValidationFailed,
+			"Nothing to change: the row holds none of %s.", strings.Join(api.PropertyPatchFields(), ", "))
+	}
+	return e, nil
 }
 
 // deleteColumns are the columns of a file of properties to delete. The fields of a property are passed over, because
@@ -141,159 +131,107 @@ func deleteColumns() *bulk.KnownColumns {
 	return &bulk.KnownColumns{Columns: targetColumns(), Ignored: append(api.PropertyPatchFields(), "owner")}
 }
 
-func parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (target, error) {
+func parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (client.Editing, error) {
 	values, err := known.Read(row)
 	if err != nil {
-		return target{}, err
+		return client.Editing{}, err
 	}
 	problems := api.FieldErrors{}
-	t := readTarget(values, problems)
-	return t, problems.Err()
+	e := readTarget(values, problems)
+	e.Delete = true
+	return e, problems.Err()
 }
 
 // connector makes the client of a run when it is first needed, and always returns the same.
 type connector func() (*client.Client, error)
 
-// updateTask changes one property.
-type updateTask struct {
-	target
+// task is what a row asks for.
+type task struct {
+	client.Editing
 	connect connector
-	patch   api.PropertyPatch
-}
-
-// Do needs no idempotency key: the same change again changes nothing more.
-func (t *updateTask) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
-	c, err := t.connect()
-	if err == nil {
-		_, err = c.UpdateProperty(ctx, t.id, t.patch, t.ifMatch)
-	}
-	return t.outcome(err)
-}
-
-// Done tells whether the property is as the row wants it, whoever made it so.
-func (t *updateTask) Done(ctx context.Context, _ time.Time, _ func(string) bool) (bulk.Outcome, bool, error) {
-	c, err := t.connect()
-	if err != nil {
-		return bulk.Outcome{}, false, err
-	}
-	property, _, err := c.Property(ctx, t.id)
-	if err != nil || !t.patch.IsHeldBy(property) {
-		return bulk.Outcome{}, false, err
-	}
-	outcome, _ := t.outcome(nil)
-	return outcome, true, nil
-}
-
-// Check compares the property with what the row wants of it.
-func (t *updateTask) Check(ctx context.Context) (string, []session.Change, error) {
-	before, err := t.check(ctx, t.connect)
-	if err != nil {
-		return "", nil, err
-	}
-	changes, err := changesOf(before, t.patch)
-	return sentenceOf(t.id, changes), changes, err
-}
-
-// After says that a version that was changed is not there any more.
-func (t *updateTask) After(line int) error {
-	if t.ifMatch == "" || t.ifMatch == "*" {
-		return nil
-	}
-	return api.Errorf(api.CodePreconditionFailed, "Line %d changes property %d first; it will not have the ETag %s then.", line, t.id, t.ifMatch)
-}
-
-// deleteTask deletes one property.
-type deleteTask struct {
-	target
-	connect connector
-}
-
-// Do needs no idempotency key: what is gone cannot be deleted again.
-func (t *deleteTask) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
-	c, err := t.connect()
-	if err == nil {
-		_, err = c.DeleteProperty(ctx, t.id, t.ifMatch)
-	}
-	return t.outcome(err)
-}
-
-// Done tells whether the property is gone, whoever deleted it.
-func (t *deleteTask) Done(ctx context.Context, _ time.Time, _ func(string) bool) (bulk.Outcome, bool, error) {
-	c, err := t.connect()
-	if err != nil {
-		return bulk.Outcome{}, false, err
-	}
-	_, _, err = c.Property(ctx, t.id)
-	if client.Missing(err) {
-		outcome, _ := t.outcome(nil)
-		return outcome, true, nil
-	}
-	return bulk.Outcome{}, false, err
-}
-
-// Check looks for the property.
-func (t *deleteTask) Check(ctx context.Context) (string, []session.Change, error) {
-	before, err := t.check(ctx, t.connect)
-	return fmt.Sprintf("Property %d, %q, would be deleted.", t.id, before.Title), nil, err
-}
-
-// After says that what is gone cannot be deleted again.
-func (t *deleteTask) After(line int) error {
-	return api.Errorf(api.CodeNotFound, "Line %d deletes property %d already.", line, t.id)
 }
 
 // Subject is the property: rows about one are carried out in their order.
-func (t target) Subject() string { return strconv.FormatInt(t.id, 10) }
+func (t *task) Subject() string { return strconv.FormatInt(t.ID, 10) }
 
-func (t target) outcome(err error) (bulk.Outcome, error) {
+// Do needs no idempotency key: the same change again changes nothing more, and what is gone cannot be deleted again.
+func (t *task) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
+	c, err := t.connect()
+	if err == nil {
+		err = t.Try(ctx, c).Err
+	}
 	if err != nil {
 		return bulk.Outcome{}, err
 	}
-	return bulk.Outcome{ID: t.Subject(), Status: http.StatusOK}, nil
+	return t.outcome(), nil
 }
 
-// check reads the property, and makes sure that it has the version if the row names one.
-func (t target) check(ctx context.Context, connect connector) (api.Property, error) {
-	c, err := connect()
+// Done tells whether the property is as the row wants it, or gone, whoever made it so.
+func (t *task) Done(ctx context.Context, _ time.Time, _ func(string) bool) (bulk.Outcome, bool, error) {
+	c, err := t.connect()
 	if err != nil {
-		return api.Property{}, err
+		return bulk.Outcome{}, false, err
 	}
-	property, current, err := c.Property(ctx, t.id)
-	if err != nil {
-		return api.Property{}, err
+	now := t.Read(ctx, c)
+	if now.Holds() {
+		return t.outcome(), true, nil
 	}
-	if t.ifMatch != "" && t.ifMatch != "*" && !strings.Contains(t.ifMatch, strings.TrimPrefix(current, "W/")) { // it can be a list
-		return api.Property{}, api.Errorf(api.CodePreconditionFailed, "Property %d has changed: its ETag is %s, not %s.", t.id, current, t.ifMatch)
-	}
-	return property, nil
+	return bulk.Outcome{}, false, now.LookErr
 }
 
-// changesOf returns what the patch would make of the property's fields.
-func changesOf(before api.Property, patch api.PropertyPatch) ([]session.Change, error) {
-	after := before
-	patch.Apply(&after)
-	old, err := members(before)
+func (t *task) outcome() bulk.Outcome { return bulk.Outcome{ID: t.Subject(), Status: http.StatusOK} }
+
+// Check compares the property with what the row wants of it, and makes sure that it has the version if the row names one.
+func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
+	c, err := t.connect()
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	edited, err := members(after)
-	if err != nil {
-		return nil, err
+	now := t.Read(ctx, c)
+	if now.LookErr != nil {
+		return "", nil, now.LookErr
 	}
+	before, etag := now.Now.Property, now.Now.ETag
+	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // it can be a list
+		return "", nil, api.Errorf(api.CodePreconditionFailed, "Property %d has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)
+	}
+	if t.Delete {
+		return fmt.Sprintf("Property %d, %q, would be deleted.", t.ID, before.Title), nil, nil
+	}
+	changes, err := changesOf(before, before.With(t.Patch))
+	return sentenceOf(t.ID, changes), changes, err
+}
+
+// After says that what is gone cannot be deleted again, and that a version that was changed is not there any more.
+func (t *task) After(line int) error {
+	switch {
+	case t.Delete:
+		return api.Errorf(api.CodeNotFound, "Line %d deletes property %d already.", line, t.ID)
+	case t.isGuarded():
+		return api.Errorf(api.CodePreconditionFailed, "Line %d changes property %d first; it will not have the ETag %s then.", line, t.ID, t.ETag)
+	}
+	return nil
+}
+
+func (t *task) isGuarded() bool { return t.ETag != "" && t.ETag != "*" }
+
+// changesOf returns the fields in which two properties differ, in the JSON of both.
+func changesOf(before, after api.Property) ([]session.Change, error) {
+	members := func(of api.PropertyPatch) (members map[string]json.RawMessage, err error) {
+		text, err := json.Marshal(of)
+		if err != nil {
+			return nil, err
+		}
+		return members, json.Unmarshal(text, &members)
+	}
+	changed := api.PropertyChanges(before, after)
+	old, err := members(api.PropertyChanges(after, before))
+	edited, err2 := members(changed)
 	var changes []session.Change
-	for _, field := range api.PropertyChanges(before, after).Fields() {
+	for _, field := range changed.Fields() {
 		changes = append(changes, session.Change{Field: field, From: old[field], To: edited[field]})
 	}
-	return changes, nil
-}
-
-func members(property api.Property) (map[string]json.RawMessage, error) {
-	text, err := json.Marshal(property)
-	if err != nil {
-		return nil, err
-	}
-	var members map[string]json.RawMessage
-	return members, json.Unmarshal(text, &members)
+	return changes, errors.Join(err, err2)
 }
 
 // sentenceOf tells the changes. Long values are cut: the data has them whole.

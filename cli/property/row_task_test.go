@@ -25,20 +25,20 @@ func house(t *testing.T) connector {
 
 func (connect connector) update(t *testing.T, file string) bulk.Task {
 	t.Helper()
-	target, patch, err := parseUpdateRow(updateColumns(), firstRow(t, file))
+	e, err := parseUpdateRow(updateColumns(), firstRow(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &updateTask{target, connect, patch}
+	return &task{e, connect}
 }
 
 func (connect connector) remove(t *testing.T, file string) bulk.Task {
 	t.Helper()
-	target, err := parseDeleteRow(deleteColumns(), firstRow(t, file))
+	e, err := parseDeleteRow(deleteColumns(), firstRow(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &deleteTask{target, connect}
+	return &task{e, connect}
 }
 
 // version reads the ETag of property 42.
@@ -115,7 +115,7 @@ func TestAVersionGuardsTheProperty(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"*", connect.version(t), `"other", ` + connect.version(t)} {
-		task := deleteTask{target{42, version}, connect}
+		task := task{client.Editing{ID: 42, Delete: true, ETag: version}, connect}
 		if _, _, err := task.Check(t.Context()); err != nil {
 			t.Errorf("a check of %s: %v", version, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 )
@@ -33,9 +34,9 @@ func TestParseUpdateRow(t *testing.T) {
 		"json":                          {`{"propertyId":42,"description":"","lat":null,"images":[],"price_pw":120.50}`, `42  {"description":"","images":[],"price_pw":"120.50","lat":null}`},
 		"a version in json":             {`{"id":42,"title":"Loft","if_match":"*"}`, `42 * {"title":"Loft"}`},
 	} {
-		target, patch, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
-		text, _ := json.Marshal(patch)
-		if got := target.Subject() + " " + target.ifMatch + " " + string(text); got != test.want || err != nil {
+		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
+		text, _ := json.Marshal(e.Patch)
+		if got := subject(e) + " " + e.ETag + " " + string(text); got != test.want || err != nil {
 			t.Errorf("%s:\n got %s, %v\nwant %s", name, got, err, test.want)
 		}
 	}
@@ -62,14 +63,14 @@ func TestUpdateRowsThatAreWrong(t *testing.T) {
 		"images that are none":          {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
 		"an owner":                      {`{"id":42,"title":"A","owner":"me"}`, "owner is not a field that is known here; the fields are propertyId, if_match, etag, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
 	} {
-		_, patch, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
+		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		var invalid *api.Error
 		if !errors.As(err, &invalid) || invalid.Fields.String() != test.want {
-			t.Errorf("%s:\n got %+v, %v\nwant %s", name, patch, err, test.want)
+			t.Errorf("%s:\n got %+v, %v\nwant %s", name, e, err, test.want)
 		}
 	}
 	for _, file := range []string{"id,title\n42,\n", "id,if_match\n42,abc\n", `{"id":42}`} {
-		_, _, err := parseUpdateRow(updateColumns(), firstRow(t, file))
+		_, err := parseUpdateRow(updateColumns(), firstRow(t, file))
 		if api.CodeOf(err) != api.CodeValidationFailed || !strings.HasPrefix(err.Error(), "Nothing to change: the row holds none of title, ") {
 			t.Errorf("%q changes nothing: %v", file, err)
 		}
@@ -93,8 +94,8 @@ func TestParseDeleteRow(t *testing.T) {
 		"two ids":              {"id,propertyId\n42,43\n", "propertyId means the same as id; only one of them can be there"},
 		"an id that is not 42": {`{"id":42.5}`, "id must be a whole number above 0"},
 	} {
-		target, err := parseDeleteRow(deleteColumns(), firstRow(t, test.file))
-		got := target.Subject() + " " + target.ifMatch
+		e, err := parseDeleteRow(deleteColumns(), firstRow(t, test.file))
+		got := subject(e) + " " + e.ETag
 		var usage *command.UsageError
 		var invalid *api.Error
 		switch {
@@ -109,18 +110,21 @@ func TestParseDeleteRow(t *testing.T) {
 	}
 }
 
+func subject(e client.Editing) string { return (&task{Editing: e}).Subject() }
+
 func FuzzParseUpdateRow(f *testing.F) {
 	f.Add("id,title,lat,images,if_match\n42,Loft,null,\"https://a.example/1.jpg,\",abc\n")
 	f.Add(`{"propertyId":42,"price_pw":1.50,"lat":null,"images":["https://a.example"]}`)
 	f.Add(`{"id":1e3,"deposit":-0,"bedrooms":2.0,"if_match":"*"}`)
 	f.Fuzz(func(t *testing.T, file string) {
 		for _, row := range readable(file) {
-			target, patch, err := parseUpdateRow(updateColumns(), row)
+			e, err := parseUpdateRow(updateColumns(), row)
 			if err != nil {
 				continue
 			}
-			if target.id <= 0 || patch.IsEmpty() || target.ifMatch != "" && entityTagRule(target.ifMatch) != "" {
-				t.Errorf("%+v %+v", target, patch)
+			patch := e.Patch
+			if e.ID <= 0 || patch.IsEmpty() || e.ETag != "" && entityTagRule(e.ETag) != "" {
+				t.Errorf("%+v", e)
 			}
 			body, err := json.Marshal(patch)
 			if err != nil {
@@ -148,9 +152,9 @@ func FuzzParseDeleteRow(f *testing.F) {
 	f.Add(`{"propertyId":42,"owner":"c","if_match":"W/\"x\""}`)
 	f.Fuzz(func(t *testing.T, file string) {
 		for _, row := range readable(file) {
-			target, err := parseDeleteRow(deleteColumns(), row)
-			if err == nil && (target.id <= 0 || target.ifMatch != "" && entityTagRule(target.ifMatch) != "") {
-				t.Errorf("%+v", target)
+			e, err := parseDeleteRow(deleteColumns(), row)
+			if err == nil && (e.ID <= 0 || e.ETag != "" && entityTagRule(e.ETag) != "") {
+				t.Errorf("%+v", e)
 			}
 		}
 	})
