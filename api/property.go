@@ -91,6 +91,15 @@ var propertyFields = []PropertyField{
 // PropertyFields returns the fields that can be changed, in the order of the Property. Callers must not change the list.
 func PropertyFields() []PropertyField { return propertyFields }
 
+// PropertyFieldNamed returns a field by its name on the wire.
+func PropertyFieldNamed(name string) (field PropertyField, known bool) {
+	i := slices.IndexFunc(propertyFields, func(f PropertyField) bool { return f.Name == name })
+	if i < 0 {
+		return PropertyField{Name: name}, false
+	}
+	return propertyFields[i], true
+}
+
 // PropertyPatchFields returns the names of the fields that a patch can hold, in the order of the Property.
 func PropertyPatchFields() []string {
 	names := make([]string, len(propertyFields))
@@ -332,12 +341,11 @@ func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
 }
 
 func (p *PropertyPatch) read(m Member) string {
-	for _, field := range propertyFields {
-		if field.Name == m.Name {
-			return field.read(m.Value, p)
-		}
-	}
-	if m.Name == "propertyId" {
+	field, known := PropertyFieldNamed(m.Name)
+	switch {
+	case known:
+		return field.read(m.Value, p)
+	case m.Name == "propertyId":
 		return "cannot be changed"
 	}
 	return "is not a field of a property; the fields are " + strings.Join(PropertyPatchFields(), ", ")

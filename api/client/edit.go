@@ -49,8 +49,8 @@ type Editing struct {
 }
 
 // EditingOf is the wish to change a version that was read.
-func EditingOf(base Version, patch api.PropertyPatch) Editing {
-	return Editing{ID: base.Property.ID, Patch: patch, ETag: base.ETag, Base: &base.Property}
+func EditingOf(id int64, base Version, patch api.PropertyPatch) Editing {
+	return Editing{ID: id, Patch: patch, ETag: base.ETag, Base: &base.Property}
 }
 
 // Try sends the change once. What a lost reply leaves open stays open.

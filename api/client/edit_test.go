@@ -100,7 +100,7 @@ func edit(t *testing.T, s *listing, remove bool) (client.Editing, *client.Client
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := client.EditingOf(base, api.PropertyPatch{Title: api.Some("Loft")})
+	e := client.EditingOf(42, base, api.PropertyPatch{Title: api.Some("Loft")})
 	if remove {
 		e.Patch, e.Delete = api.PropertyPatch{}, true
 	}
@@ -180,7 +180,7 @@ func TestEditingOfWhatChangedBeforeIsNotSentWithoutETags(t *testing.T) {
 	c := serve(t, s)
 	base, _ := c.Version(t.Context(), 42)
 	s.change(api.PropertyPatch{City: api.Some("York")})
-	e := client.EditingOf(base, api.PropertyPatch{Title: api.Some("Loft")}).Send(t.Context(), c)
+	e := client.EditingOf(42, base, api.PropertyPatch{Title: api.Some("Loft")}).Send(t.Context(), c)
 	if outcome(e) != "changed read" || api.CodeOf(e.Err) != api.CodePreconditionFailed || s.changes != 0 || e.Now.Property.City != "York" {
 		t.Errorf("%s, %d sent, %+v", outcome(e), s.changes, e.Now)
 	}

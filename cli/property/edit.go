@@ -79,30 +79,24 @@ func runEdit(ctx context.Context, o *editOptions) error {
 	if err := e.begin(ctx); err != nil {
 		return e.kept(err)
 	}
-	change, err := e.settleOn(ctx)
+	sent, err := e.settleOn(ctx)
 	if err != nil {
 		return e.kept(err)
 	}
-	if o.dryRun {
-		return e.rehearse(ctx, change)
+	if !o.dryRun {
+		return printer.Done(ctx, done{o.id, sent.Message})
 	}
-	return printer.Done(ctx, done{o.id, change.answer})
-}
-
-// rehearse shows the request, and keeps the text for the time when it is meant.
-func (e *edit) rehearse(ctx context.Context, change agreed) error {
-	err := e.afresh().Rehearse(ctx, func(c *client.Client) error {
-		if change.patch.IsEmpty() {
+	err = e.afresh().Rehearse(ctx, func(c *client.Client) error {
+		if sent.Patch.IsEmpty() {
 			return nil
 		}
-		_, err := c.UpdateProperty(ctx, e.id, change.patch, e.base.ETag)
-		return err
+		return sent.Try(ctx, c).Err
 	})
 	if err != nil {
 		return e.kept(err)
 	}
-	if advice := e.keep(); advice != "" {
-		e.session.Streams.Note("%s", advice)
+	if advice := e.keep(); advice != "" { // for the time when it is meant
+		s.Streams.Note("%s", advice)
 	}
 	return nil
 }
@@ -117,12 +111,9 @@ const baseSuffix = ".before.json"
 
 // base is the version of a property that an edit began with.
 type base struct {
-	APIURL   string       `json:"api_url"`
-	ID       int64        `json:"id"`
-	ETag     string       `json:"etag"`
-	Property api.Property `json:"property"`
-
-	sheet sheet
+	APIURL string `json:"api_url"`
+	ID     int64  `json:"id"`
+	client.Version
 }
 
 // begin reads the property and lays out the text: a new one, or one that was kept.
@@ -135,7 +126,7 @@ func (e *edit) begin(ctx context.Context) error {
 		return err
 	}
 	e.base = current
-	e.untouched = current.sheet.write(e.heading())
+	e.untouched = sheetOf(current.Property).write(e.heading())
 	if e.draft, err = newDraftFile(fmt.Sprintf("property-%d.yaml", e.id), e.untouched); err != nil {
 		return err
 	}
@@ -170,11 +161,11 @@ func (e *edit) begunBefore(ctx context.Context) error {
 	}
 	e.base = *known
 	edited := readSheet(text)
-	_, wrong := edited.problems(e.base.sheet)
-	if edited.syntax != nil || len(wrong) > 0 || len(current.sheet.changesTo(e.base.sheet)) == 0 {
+	_, wrong := edited.changes(e.base.Property)
+	if edited.syntax != nil || len(wrong) > 0 || api.PropertyChanges(e.base.Property, current.Property).IsEmpty() {
 		return nil
 	}
-	return e.catchUp(edited.sheet, current)
+	return e.catchUp(edited, current)
 }
 
 // read asks for the property as it is now.
@@ -184,12 +175,8 @@ func (e *edit) read(ctx context.Context) (base, error) {
 		return base{}, err
 	}
 	e.connection = connection
-	property, etag, err := c.Property(ctx, e.id)
-	if err != nil {
-		return base{}, err
-	}
-	fields, err := sheetOf(property)
-	return base{connection.APIURL, e.id, etag, property, fields}, err
+	version, err := c.Version(ctx, e.id)
+	return base{connection.APIURL, e.id, version}, err
 }
 
 // afresh is a session whose --timeout begins now: a person has been thinking.
@@ -226,8 +213,7 @@ func (e *edit) recallBase() (*base, error) {
 	if b.ID != e.id || b.APIURL != e.connection.APIURL {
 		return nil, command.Usagef("The text in %s belongs to %s at %s.", e.resume, name(b.ID), b.APIURL)
 	}
-	b.sheet, err = sheetOf(b.Property)
-	return &b, err
+	return &b, nil
 }
 
 // kept adds to a failure where the text is and how to go on with it. Without anything of the person's in it, it goes.
@@ -278,44 +264,38 @@ type edit struct {
 	merges    int
 }
 
-// agreed is a change that was sent, or is to be rehearsed.
-type agreed struct {
-	patch  api.PropertyPatch
-	answer string
-}
-
 const nothingChanged = "Nothing was changed."
 
 // settleOn goes round, from the editor to the question to the service, until the property is as the text says or somebody
-// gives up.
-func (e *edit) settleOn(ctx context.Context) (agreed, error) {
+// gives up. It returns the change, with its answer unless it is to be rehearsed.
+func (e *edit) settleOn(ctx context.Context) (client.Editing, error) {
 	for {
 		patch, err := e.edited(ctx)
-		switch {
-		case err != nil:
-			return agreed{}, err
-		case patch.IsEmpty():
+		if err != nil {
+			return client.Editing{}, err
+		}
+		if patch.IsEmpty() {
 			e.session.Streams.Note(nothingChanged)
 			e.draft.Discard()
-			return agreed{answer: nothingChanged}, nil
+			return client.Editing{Message: nothingChanged}, nil
 		}
-		e.showChange()
+		e.showChange(patch)
+		change := client.EditingOf(e.id, e.base.Version, patch)
 		if e.dryRun {
-			return agreed{patch: patch}, nil
+			return change, nil
 		}
 		if again, err := e.ask(ctx); err != nil {
-			return agreed{}, err
+			return client.Editing{}, err
 		} else if again {
 			e.open = true
 			continue
 		}
-		answer, err := e.send(ctx, patch)
-		if err == nil {
+		if change = e.send(ctx, change); change.Err == nil {
 			e.draft.Discard()
-			return agreed{patch, answer}, nil
+			return change, nil
 		}
-		if err := e.answerTo(ctx, err); err != nil {
-			return agreed{}, err
+		if err := e.answerTo(change); err != nil {
+			return client.Editing{}, err
 		}
 	}
 }
@@ -342,12 +322,17 @@ func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 			e.untouched = withoutNotes(text) // there is nothing to keep
 			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled, because the text is empty; nothing was changed."}
 		}
-		patch, wrong := read.problems(e.base.sheet)
-		if read.syntax == nil && len(wrong) == 0 {
+		patch, wrong := read.changes(e.base.Property)
+		n, problem := notesOf(wrong), error(&command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: wrong})
+		switch {
+		case read.syntax != nil:
+			n.top = []string{"This is not valid YAML: " + read.sentence(1) + "."}
+			problem = command.Usagef("The property was not changed, because the text is not valid YAML: %s.", read.sentence(0))
+		case len(wrong) == 0:
 			e.noteTakenOut(read.sheet)
 			return patch, nil
 		}
-		if err := e.openAgain(notesAbout(read, wrong), wrongText(read, wrong)); err != nil {
+		if err := e.openAgain(n, problem); err != nil {
 			return api.PropertyPatch{}, err
 		}
 	}
@@ -366,13 +351,6 @@ func (e *edit) openAgain(n notes, otherwise error) error {
 	return e.draft.Write(e.refused)
 }
 
-func notesAbout(read reading, wrong api.FieldErrors) notes {
-	if read.syntax != nil {
-		return notes{top: []string{"This is not valid YAML: " + read.sentence(1) + "."}}
-	}
-	return notesOf(wrong)
-}
-
 func notesOf(wrong api.FieldErrors) notes {
 	var n notes
 	for field, messages := range wrong {
@@ -383,27 +361,21 @@ func notesOf(wrong api.FieldErrors) notes {
 	return n
 }
 
-func wrongText(read reading, wrong api.FieldErrors) error {
-	if read.syntax != nil {
-		return command.Usagef("The property was not changed, because the text is not valid YAML: %s.", read.sentence(0))
-	}
-	return &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: wrong}
-}
-
 func (e *edit) noteTakenOut(s sheet) {
-	if names := s.takenOut(); len(names) > 0 {
-		e.session.Streams.Note("Not in the text, so left as they are: %s.", strings.Join(names, ", "))
+	left := slices.DeleteFunc(api.PropertyPatchFields(), func(field string) bool { _, held := s[field]; return held })
+	if len(left) > 0 {
+		e.session.Streams.Note("Not in the text, so left as they are: %s.", strings.Join(left, ", "))
 	}
 }
 
 // showChange shows what is about to change. Before a question it is not silenced.
-func (e *edit) showChange() {
+func (e *edit) showChange(patch api.PropertyPatch) {
 	s := e.session.Streams
 	if s.Quiet && (e.yes || e.dryRun) {
 		return
 	}
 	text, _ := e.draft.Read() // what could be read a moment ago
-	s.Show(writeDiff(s, e.base.sheet, readSheet(text).sheet.changesTo(e.base.sheet)))
+	s.Show(writeDiff(s, patch.Fields(), sheetOf(e.base.Property), readSheet(text).sheet))
 }
 
 // ask lets a person decide; again is that the editor is to open once more.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,59 +20,32 @@ import (
 const maxMerges = 5
 
 // send changes the property if it still is as it was when the edit began.
-func (e *edit) send(ctx context.Context, patch api.PropertyPatch) (answer string, err error) {
+func (e *edit) send(ctx context.Context, change client.Editing) client.Editing {
 	c, connection, err := e.afresh().Connect()
 	if err != nil {
-		return "", err
+		change.Err = err
+		return change
 	}
-	if e.base.ETag == "" {
-		if err := e.checkUnchanged(ctx); err != nil {
-			return "", err
-		}
-	}
-	message, err := c.UpdateProperty(ctx, e.id, patch, e.base.ETag)
-	var refused *client.Error
-	if client.IsWeak(e.base.ETag) && errors.As(err, &refused) && refused.Status == http.StatusPreconditionFailed && e.checkUnchanged(ctx) == nil {
-		// Nobody changed it: to this server a weak ETag never matches.
-		message, err = c.UpdateProperty(ctx, e.id, patch, "")
-	}
-	if client.OutcomeUnknown(err) && ctx.Err() == nil && e.isHeld(ctx, patch) {
+	change = change.Send(ctx, c)
+	switch {
+	case change.Lost:
 		e.session.Streams.Note("Updated %s at %s: no answer said so, but it is as you want it.", name(e.id), connection)
-		return "The property holds the change, although no answer said so.", nil
+		change.Message = "The property holds the change, although no answer said so."
+	case change.Err == nil:
+		e.session.Streams.Note("Updated %s at %s.", name(e.id), connection)
 	}
-	if err != nil {
-		return "", err
-	}
-	e.session.Streams.Note("Updated %s at %s.", name(e.id), connection)
-	return message.Message, nil
-}
-
-// checkUnchanged does what it can where a change cannot be tied to an ETag: between it and the change, a moment is left.
-func (e *edit) checkUnchanged(ctx context.Context) error {
-	current, err := e.read(ctx)
-	if err != nil {
-		return err
-	}
-	if len(current.sheet.changesTo(e.base.sheet)) == 0 {
-		return nil
-	}
-	return &client.Error{Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed, Message: "The property was changed meanwhile."}
-}
-
-// isHeld reads the property after a change of which nobody knows whether it was made.
-func (e *edit) isHeld(ctx context.Context, patch api.PropertyPatch) bool {
-	current, err := e.read(ctx)
-	return err == nil && patch.IsHeldBy(current.Property)
+	return change
 }
 
 // answerTo makes the text ready to be tried again, or returns why that is no use.
-func (e *edit) answerTo(ctx context.Context, err error) error {
+func (e *edit) answerTo(change client.Editing) error {
+	err := change.Err
 	var refused *client.Error
 	switch {
 	case !errors.As(err, &refused) || refused.OutcomeUnknown:
 		return settle(e.session, e.id, err)
-	case refused.Status == http.StatusPreconditionFailed:
-		return e.afterConflict(ctx, err)
+	case client.Changed(err):
+		return e.afterConflict(change)
 	case refused.Status == http.StatusUnprocessableEntity || refused.Status == http.StatusBadRequest && len(refused.Fields) > 0:
 		n := notesOf(refused.Fields)
 		n.top = append(n.top, "The server refused this: "+refused.Message)
@@ -83,27 +55,28 @@ func (e *edit) answerTo(ctx context.Context, err error) error {
 }
 
 // afterConflict brings the text up to what somebody else made of the property.
-func (e *edit) afterConflict(ctx context.Context, cause error) error {
-	current, err := e.read(ctx)
-	if err != nil {
-		return err
+func (e *edit) afterConflict(change client.Editing) error {
+	if change.LookErr != nil {
+		return change.LookErr
 	}
 	text, err := e.draft.Read()
 	if err != nil {
 		return err
 	}
-	isSame := current.ETag == e.base.ETag && len(current.sheet.changesTo(e.base.sheet)) == 0
+	now := change.Now
+	isSame := now.ETag == e.base.ETag && api.PropertyChanges(e.base.Property, now.Property).IsEmpty()
 	if e.merges++; isSame || e.merges > maxMerges && !e.session.Streams.CanAsk() {
-		return cause
+		return change.Err
 	}
-	return e.catchUp(readSheet(text).sheet, current)
+	return e.catchUp(readSheet(text), base{e.base.APIURL, e.id, now})
 }
 
 // catchUp merges the edited fields into what the property is now, and says what changed. The editor opens for fields that
 // both sides changed. The text is written first: with the old base beside it nothing is lost, whenever the process ends.
-func (e *edit) catchUp(edited sheet, current base) error {
+func (e *edit) catchUp(edited reading, current base) error {
 	s := e.session.Streams
-	merged, changed := merge(e.base.sheet, edited, current.sheet)
+	patch, _ := edited.changes(e.base.Property)
+	merged, changed := merge(e.base.Property, current.Property, patch, edited.sheet)
 	if len(changed) > 0 {
 		s.Warn("Somebody else changed %s meanwhile:", name(e.id))
 		s.Show(writeMeanwhile(changed))
@@ -133,16 +106,15 @@ type change struct {
 
 // merge puts the edited fields over what the property has become. A field that only one side changed is as that side has
 // it; of one that both changed, mine stays and is a conflict unless both agree.
-func merge(before, mine, theirs sheet) (merged sheet, changed []change) {
-	edited := mine.changesTo(before)
-	merged = edited.over(theirs)
-	for _, field := range api.PropertyPatchFields() {
-		if same(field, before[field], theirs[field]) {
-			continue
-		}
-		c := change{field: field, before: before[field], theirs: theirs[field], mine: merged[field]}
-		c.mineToo = !same(field, c.mine, c.theirs)
-		changed = append(changed, c)
+func merge(before, theirs api.Property, patch api.PropertyPatch, mine sheet) (merged sheet, changed []change) {
+	was, is := sheetOf(before), sheetOf(theirs)
+	merged = sheetOf(theirs)
+	for _, field := range patch.Fields() {
+		merged[field] = mine[field]
+	}
+	conflicts := api.MergePropertyChanges(before, theirs, patch).Conflicts
+	for _, field := range api.PropertyChanges(before, theirs).Fields() {
+		changed = append(changed, change{field, was[field], is[field], merged[field], slices.Contains(conflicts, field)})
 	}
 	return merged, changed
 }
@@ -183,11 +155,11 @@ const (
 	reset = "\x1b[0m"
 )
 
-// writeDiff returns what would become of the fields of after, each as the sheet shows it: lines that go behind a minus,
-// lines that come behind a plus.
-func writeDiff(s *command.Streams, before, after sheet) string {
+// writeDiff returns what would become of the fields, each as the sheet shows it: lines that go behind a minus, lines that
+// come behind a plus.
+func writeDiff(s *command.Streams, fields []string, before, after sheet) string {
 	var out strings.Builder
-	for _, field := range after.fields() {
+	for _, field := range fields {
 		old, edited := writeField(field, before[field]), writeField(field, after[field])
 		diff, err := udiff.ToUnifiedDiff("", "", old, udiff.Lines(old, edited), contextLines)
 		if err != nil {
@@ -198,25 +170,22 @@ func writeDiff(s *command.Streams, before, after sheet) string {
 				fmt.Fprintf(&out, "  %s ...\n", field)
 			}
 			for _, line := range hunk.Lines {
-				out.WriteString(paintLine(s, line.Kind, strings.TrimSuffix(display.Text(line.Content), "\n")))
+				before, after := "  ", "\n"
+				switch {
+				case line.Kind == udiff.Delete && s.Colour:
+					before, after = red+"- ", reset+"\n"
+				case line.Kind == udiff.Delete:
+					before = "- "
+				case line.Kind == udiff.Insert && s.Colour:
+					before, after = green+"+ ", reset+"\n"
+				case line.Kind == udiff.Insert:
+					before = "+ "
+				}
+				out.WriteString(before + strings.TrimSuffix(display.Text(line.Content), "\n") + after)
 			}
 		}
 	}
 	return out.String()
-}
-
-func paintLine(s *command.Streams, kind udiff.OpKind, line string) string {
-	mark, colour := "  ", ""
-	switch kind {
-	case udiff.Delete:
-		mark, colour = "- ", red
-	case udiff.Insert:
-		mark, colour = "+ ", green
-	}
-	if !s.Colour || colour == "" {
-		return mark + line + "\n"
-	}
-	return colour + mark + line + reset + "\n"
 }
 
 // writeMeanwhile tells field by field what somebody else changed, what it was before, and what was made of it here.
@@ -257,5 +226,3 @@ func indented(lines string) []string {
 	}
 	return out
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

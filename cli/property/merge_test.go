@@ -47,11 +47,12 @@ func TestMerge(t *testing.T) {
 		if test.theirs != nil {
 			test.theirs(&theirs)
 		}
-		edited := layOut(t, mine)
+		edited := readSheet(sheetOf(mine).yaml())
 		if test.text != "" {
-			edited = readSheet(test.text).sheet
+			edited = readSheet(test.text)
 		}
-		merged, changes := merge(layOut(t, before), edited, layOut(t, theirs))
+		patch, _ := edited.changes(before)
+		merged, changes := merge(before, theirs, patch, edited.sheet)
 		got := strings.Join([]string{merged["title"].text, merged["city"].text, merged["price_pw"].text, merged["bedrooms"].text}, " ")
 		var changed []string
 		for _, c := range changes {
@@ -68,7 +69,7 @@ func TestMerge(t *testing.T) {
 
 func TestConflictsStandBesideTheirFields(t *testing.T) {
 	before, mine, theirs := api.Property{Title: "Flat"}, api.Property{Title: "Loft"}, api.Property{Title: "House\nof \x1bcards", City: "York"}
-	merged, changed := merge(layOut(t, before), layOut(t, mine), layOut(t, theirs))
+	merged, changed := merge(before, theirs, api.PropertyChanges(before, mine), sheetOf(mine))
 	text := annotate(merged.yaml(), besideConflicts(changed))
 	want := `#! Somebody else changed this too. Yours stands below; theirs is:
 #!   title: "House\nof \x1Bcards"
@@ -87,8 +88,9 @@ description: ""
 }
 
 func TestDiffShowsWhatChanges(t *testing.T) {
-	before := layOut(t, api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", PricePW: priceOf(t, "1")})
-	after := readSheet("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\ndescription: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n").sheet
+	before := api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", PricePW: priceOf(t, "1")}
+	after := readSheet("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\ndescription: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n")
+	patch, _ := after.changes(before)
 	s, _, _ := command.BufferedStreams("")
 	want := `- title: Flat
 + title: "Loft\x1B"
@@ -105,11 +107,11 @@ func TestDiffShowsWhatChanges(t *testing.T) {
 - lat: null
 + lat: 1.5
 `
-	if diff := cmp.Diff(want, writeDiff(s, before, after.changesTo(before))); diff != "" {
+	if diff := cmp.Diff(want, writeDiff(s, patch.Fields(), sheetOf(before), after.sheet)); diff != "" {
 		t.Error(diff)
 	}
 	s.Colour = true
-	if got := writeDiff(s, before, readSheet("title: Loft").sheet); got != "\x1b[31m- title: Flat\x1b[0m\n\x1b[32m+ title: Loft\x1b[0m\n" {
+	if got := writeDiff(s, []string{"title"}, sheetOf(before), readSheet("title: Loft").sheet); got != "\x1b[31m- title: Flat\x1b[0m\n\x1b[32m+ title: Loft\x1b[0m\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,12 +1,10 @@
 package property
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -26,160 +24,40 @@ type value struct {
 	list []string // of images
 }
 
-// kind is what a field's values are compared as.
-type kind int
-
-const (
-	asText kind = iota
-	asList
-	asPrice
-	asNumber
-)
-
-func kindOf(field string) kind {
-	switch field {
-	case "images":
-		return asList
-	case "price_pw":
-		return asPrice
-	case "bedrooms", "bathrooms", "lat", "lng", "deposit":
-		return asNumber
-	}
-	return asText
-}
-
-// sheetOf reads the fields from the property's JSON, which keeps digits.
-func sheetOf(p api.Property) (sheet, error) {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("lay out the property: %w", err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var members map[string]any
-	if err := dec.Decode(&members); err != nil {
-		return nil, fmt.Errorf("lay out the property: %w", err)
-	}
+func sheetOf(p api.Property) sheet {
 	s := sheet{}
-	for _, field := range api.PropertyPatchFields() {
-		s[field] = valueOf(members[field], kindOf(field))
-	}
-	return s, nil
-}
-
-func valueOf(member any, k kind) value {
-	switch member := member.(type) {
-	case string:
-		return value{text: member}
-	case json.Number:
-		return value{text: member.String()}
-	case []any:
-		return listOf(member)
-	}
-	return value{null: k != asList}
-}
-
-func listOf(entries []any) value {
-	v := value{list: []string{}}
-	for _, entry := range entries {
-		text, _ := entry.(string) // api.Property holds nothing else
-		v.list = append(v.list, text)
-	}
-	return v
-}
-
-// same tells whether two values of a field are the same to the service: 250 and 250.00 are one price.
-func same(field string, a, b value) bool {
-	if a.null || b.null {
-		return a.null == b.null
-	}
-	switch kindOf(field) {
-	case asList:
-		return slices.Equal(a.list, b.list) && a.text == b.text
-	case asPrice:
-		return withoutZeros(a.text) == withoutZeros(b.text)
-	case asNumber:
-		return a.text == b.text || sameNumber(a.text, b.text)
-	}
-	return a.text == b.text
-}
-
-func withoutZeros(digits string) string {
-	if !strings.Contains(digits, ".") {
-		return digits
-	}
-	return strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
-}
-
-func sameNumber(a, b string) bool {
-	if !isNumber(a) || !isNumber(b) {
-		return false
-	}
-	x, err := strconv.ParseFloat(a, 64)
-	y, err2 := strconv.ParseFloat(b, 64)
-	return err == nil && err2 == nil && x == y
-}
-
-// isNumber takes only what the service takes for the digits of a number; Go would take 0x10 and inf as well.
-func isNumber(text string) bool {
-	return text != "" && strings.Trim(text, "+-.0123456789eE") == ""
-}
-
-// changesTo returns the fields of s that before does not hold like that. Fields that s lacks are no changes.
-func (s sheet) changesTo(before sheet) sheet {
-	changed := sheet{}
-	for field, v := range s {
-		if was, known := before[field]; !known || !same(field, was, v) {
-			changed[field] = v
+	for _, field := range api.PropertyFields() {
+		switch texts := field.Texts(p); {
+		case field.Kind == api.ListField:
+			s[field.Name] = value{list: append([]string{}, texts...)}
+		case len(texts) == 0:
+			s[field.Name] = value{null: true}
+		default:
+			s[field.Name] = value{text: texts[0]}
 		}
 	}
-	return changed
+	return s
 }
 
-// over returns before with the fields of s in place of its own.
-func (s sheet) over(before sheet) sheet {
-	whole := sheet{}
-	for field, v := range before {
-		whole[field] = v
-	}
-	for field, v := range s {
-		whole[field] = v
-	}
-	return whole
+func kindOf(field string) api.FieldKind {
+	f, _ := api.PropertyFieldNamed(field)
+	return f.Kind
 }
 
 // fields returns the names that s holds, in the order of the contract; those that it does not know are left out.
 func (s sheet) fields() []string {
-	var names []string
-	for _, field := range api.PropertyPatchFields() {
-		if _, held := s[field]; held {
-			names = append(names, field)
-		}
-	}
-	return names
+	return slices.DeleteFunc(api.PropertyPatchFields(), func(field string) bool { _, held := s[field]; return !held })
 }
 
-// member is the value as the contract reads it from text, in which "null" is what can be nothing.
+// member is the value as the contract reads it.
 func (v value) member() api.Value {
 	switch {
 	case v.null:
-		return api.TextValue("null")
+		return api.NullValue()
 	case v.list != nil:
-		array, _ := json.Marshal(v.list) // strings always marshal
-		return api.TextValue(string(array))
+		return api.ListValue(v.list)
 	}
 	return api.TextValue(v.text)
-}
-
-// takenOut returns the fields that the sheet no longer has.
-func (s sheet) takenOut() []string {
-	var names []string
-	for _, field := range api.PropertyPatchFields() {
-		if _, held := s[field]; !held {
-			names = append(names, field)
-		}
-	}
-	return names
 }
 
 // noteMark begins the comments that perksctl puts beside fields and takes out again. They stand at the beginning of a
@@ -205,46 +83,37 @@ func annotate(text string, n notes) string {
 	text = withoutNotes(text)
 	read := readSheet(text)
 	above := map[int][]string{}
-	top := append([]string{}, n.top...)
-	for _, field := range sortedKeys(n.beside) {
-		line := read.lines[field]
-		if line == 0 {
+	top, all := slices.Clone(n.top), slices.Clone(n.top)
+	for _, field := range slices.Sorted(maps.Keys(n.beside)) {
+		all = append(all, n.beside[field]...)
+		if line := read.lines[field]; line > 0 {
+			above[line] = append(above[line], n.beside[field]...)
+		} else {
 			top = append(top, n.beside[field]...)
-			continue
 		}
-		above[line] = append(above[line], n.beside[field]...)
 	}
 	noted := insert(text, top, above)
-	if after := readSheet(noted); read.syntax == nil && !reflect.DeepEqual(after.sheet, read.sheet) {
-		return insert(text, allOf(top, n), nil) // a comment in that place would have become part of a value
+	if read.syntax == nil && !reflect.DeepEqual(readSheet(noted).sheet, read.sheet) {
+		return insert(text, all, nil) // a comment in that place would have become part of a value
 	}
 	return noted
 }
 
-func allOf(top []string, n notes) []string {
-	all := append([]string{}, top...)
-	for _, field := range sortedKeys(n.beside) {
-		all = append(all, n.beside[field]...)
-	}
-	return all
-}
-
 func insert(text string, top []string, above map[int][]string) string {
 	var out strings.Builder
-	writeNotes(&out, top)
+	write := func(lines []string) {
+		for _, line := range lines {
+			out.WriteString(noteMark + display.Line(line) + "\n")
+		}
+	}
+	write(top)
 	number := 0
 	for line := range strings.SplitAfterSeq(text, "\n") {
 		number++
-		writeNotes(&out, above[number])
+		write(above[number])
 		out.WriteString(line)
 	}
 	return out.String()
-}
-
-func writeNotes(out *strings.Builder, lines []string) {
-	for _, line := range lines {
-		out.WriteString(noteMark + display.Line(line) + "\n")
-	}
 }
 
 // withoutNotes takes out what annotate put in.
@@ -290,14 +159,14 @@ func writeField(field string, v value) string {
 	case v.list != nil && len(v.list) == 0:
 		return field + ": []\n"
 	case v.list != nil:
-		lines := []string{field + ":\n"}
+		lines := field + ":\n"
 		for _, entry := range v.list {
-			lines = append(lines, "  - "+inline(field+":\n  - ", entry)+"\n")
+			lines += "  - " + inline(field+":\n  - ", entry) + "\n"
 		}
-		return strings.Join(lines, "")
-	case kindOf(field) == asPrice:
+		return lines
+	case kindOf(field) == api.PriceField:
 		return field + ": " + quote(v.text) + "\n"
-	case kindOf(field) == asNumber && isNumber(v.text):
+	case kindOf(field) == api.NumberField && api.TextValue(v.text).Float(new(float64)) == "":
 		return field + ": " + v.text + "\n"
 	}
 	return field + ": " + scalar(field+": ", v.text) + "\n"

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -91,34 +92,28 @@ func (r *reading) read(key, node *yaml.Node) {
 
 // readValue takes a field that is empty for an empty text, which for a position is none. An empty list of images may be
 // written so too.
-func readValue(k kind, node *yaml.Node) (value, string) {
+func readValue(k api.FieldKind, node *yaml.Node) (value, string) {
 	isNull := node.Tag == "!!null"
 	switch {
-	case node.Kind == yaml.SequenceNode && k == asList:
+	case node.Kind == yaml.SequenceNode && k == api.ListField:
 		return readList(node)
-	case node.Kind != yaml.ScalarNode && k == asList:
+	case node.Kind != yaml.ScalarNode && k == api.ListField:
 		return value{}, "must be a list of addresses"
 	case node.Kind != yaml.ScalarNode:
 		return value{}, "must be a single value"
-	case isNull && node.Value == "" && k == asList:
+	case isNull && node.Value == "" && k == api.ListField:
 		return value{list: []string{}}, ""
-	case isNull && node.Value == "" && k != asNumber:
+	case isNull && node.Value == "" && k != api.NumberField:
 		return value{}, ""
 	case isNull:
 		return value{null: true}, ""
-	case k == asList:
-		return splitList(node.Value), ""
+	case k == api.ListField: // as one text, which the contract allows
+		patch, err := api.ParsePropertyPatch([]api.Member{{Name: "images", Value: api.TextValue(node.Value)}})
+		if err == nil {
+			return value{list: patch.Images.Value}, ""
+		}
 	}
 	return value{text: node.Value}, ""
-}
-
-// splitList reads a list that is written as one text, as the contract allows it.
-func splitList(text string) value {
-	patch, err := api.ParsePropertyPatch([]api.Member{{Name: "images", Value: api.TextValue(text)}})
-	if err != nil {
-		return value{text: text}
-	}
-	return value{list: patch.Images.Value}
 }
 
 func readList(node *yaml.Node) (value, string) {
@@ -151,37 +146,22 @@ func lineOf(err error) int {
 	return line
 }
 
-// problems returns what is wrong with the changed fields, by field; what was wrong before and was not touched is not asked
-// about. The patch holds exactly the changes if there are none.
-func (r reading) problems(before sheet) (api.PropertyPatch, api.FieldErrors) {
-	changed := r.sheet.changesTo(before)
-	wrong := api.FieldErrors{}
-	for field, messages := range r.wrong {
-		wrong[field] = messages
-	}
+// changes returns what the sheet changes, and what is wrong with it by field; what was wrong before and was not touched is
+// not asked about. The patch holds exactly the changes if nothing is wrong.
+func (r reading) changes(before api.Property) (api.PropertyPatch, api.FieldErrors) {
+	wrong, held := maps.Clone(r.wrong), sheetOf(before)
 	var members []api.Member
-	for field, v := range changed {
-		switch {
-		case wrong[field] != nil:
-		case v.null && isRequired(field):
-			wrong.Add(field, "must not be null")
-		default:
+	for field, v := range r.sheet {
+		if was, known := held[field]; r.wrong[field] == nil && !(known && reflect.DeepEqual(v, was)) {
 			members = append(members, api.Member{Name: field, Value: v.member()})
 		}
 	}
 	patch, err := api.ParsePropertyPatch(members)
 	var invalid *api.Error
 	if errors.As(err, &invalid) {
-		for field, messages := range invalid.Fields {
-			wrong[field] = append(wrong[field], messages...)
-		}
+		maps.Copy(wrong, invalid.Fields)
 	}
-	return patch, wrong
-}
-
-// isRequired tells whether a field of the contract cannot be null, which a text would hide: there it is a word.
-func isRequired(field string) bool {
-	return field != "lat" && field != "lng" && slices.Contains(api.PropertyPatchFields(), field)
+	return api.PropertyChanges(before, before.With(patch)), wrong
 }
 
 // isEmpty tells whether nothing is left but comments.

@@ -18,15 +18,6 @@ func priceOf(t testing.TB, digits string) api.Price {
 	return p
 }
 
-func layOut(t testing.TB, p api.Property) sheet {
-	t.Helper()
-	s, err := sheetOf(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // readBack writes the sheet and reads it again, alone and between notes.
 func readBack(t testing.TB, s sheet) {
 	t.Helper()
@@ -60,13 +51,13 @@ var texts = []string{
 
 func TestEveryTextComesBackFromASheet(t *testing.T) {
 	for _, text := range texts {
-		readBack(t, layOut(t, api.Property{Title: text, Description: text, Images: []string{text, text}, PricePW: priceOf(t, "0.10")}))
+		readBack(t, sheetOf(api.Property{Title: text, Description: text, Images: []string{text, text}, PricePW: priceOf(t, "0.10")}))
 	}
 }
 
 func TestSheetIsMadeForReading(t *testing.T) {
 	lat := 53.75
-	s := layOut(t, api.Property{
+	s := sheetOf(api.Property{
 		ID: 42, Title: "Flat: \U0001f600", Description: "Bright.\n\nAt the canal.\n", City: "Leeds", Postcode: "no", Images: []string{"https://a.example/1.jpg"},
 		PricePW: priceOf(t, "250.00"), Bedrooms: 2, Lat: &lat, Deposit: 1e21,
 	})
@@ -98,12 +89,12 @@ deposit: 1e+21
 }
 
 func TestSheetKnowsEveryFieldOfAPatch(t *testing.T) {
-	s := layOut(t, api.Property{Title: "a", PricePW: priceOf(t, "1")})
+	s := sheetOf(api.Property{Title: "a", PricePW: priceOf(t, "1")})
 	if diff := cmp.Diff(api.PropertyPatchFields(), s.fields()); diff != "" {
 		t.Error(diff)
 	}
 	read := readSheet(s.yaml())
-	patch, wrong := read.problems(sheet{})
+	patch, wrong := read.changes(api.Property{Lng: new(1.0), Deposit: 1})
 	if len(wrong) > 0 || len(read.sheet) != len(s) || !patch.Deposit.Set || !patch.Lng.Null || patch.PricePW.Value.String() != "1" {
 		t.Errorf("%+v %v", patch, wrong)
 	}
@@ -111,7 +102,7 @@ func TestSheetKnowsEveryFieldOfAPatch(t *testing.T) {
 
 func TestWhatCountsAsAChange(t *testing.T) {
 	lat := 1.5
-	before := layOut(t, api.Property{Title: "Flat", Images: []string{"https://a.example/1.jpg", "https://a.example/2.jpg"}, PricePW: priceOf(t, "250.00"), Bedrooms: 2, Lat: &lat})
+	before := api.Property{Title: "Flat", Images: []string{"https://a.example/1.jpg", "https://a.example/2.jpg"}, PricePW: priceOf(t, "250.00"), Bedrooms: 2, Lat: &lat}
 	for text, want := range map[string]string{
 		"title: Flat": "", "title: 'Flat'": "", "title: Flat # a comment": "", "title: >-\n  Flat\n": "", "title: flat": "title",
 		"price_pw: 250": "", "price_pw: 250.0": "", "price_pw: '250'": "", "price_pw: 2500": "price_pw", "price_pw: 25": "price_pw",
@@ -121,8 +112,8 @@ func TestWhatCountsAsAChange(t *testing.T) {
 		"": "", "# nothing": "", "title: &a Flat\ncity: *a": "city",
 	} {
 		read := readSheet(text)
-		patch, wrong := read.problems(before)
-		changed := strings.Join(read.sheet.changesTo(before).fields(), " ")
+		patch, wrong := read.changes(before)
+		changed := strings.Join(patch.Fields(), " ")
 		if read.syntax != nil || len(wrong) > 0 || changed != want || patch.IsEmpty() != (want == "") {
 			t.Errorf("%s\nchanges %q, want %q (%v %v)", text, changed, want, read.syntax, wrong)
 		}
@@ -132,14 +123,14 @@ func TestWhatCountsAsAChange(t *testing.T) {
 func TestWordsOfTextAreTakenByTheLetter(t *testing.T) {
 	for _, word := range []string{"yes", "12:30", "007", "1e3", "2020-01-01", "0x10", "true", "1_0"} {
 		read := readSheet("title: " + word)
-		if patch, wrong := read.problems(sheet{}); patch.Title.Value != word {
+		if patch, wrong := read.changes(api.Property{}); patch.Title.Value != word {
 			t.Errorf("%s became %q (%v)", word, patch.Title.Value, wrong)
 		}
 	}
 }
 
 func TestWhatIsWrongIsSaid(t *testing.T) {
-	before := layOut(t, api.Property{Title: "Flat", Images: []string{"no address"}, PricePW: priceOf(t, "1")})
+	before := api.Property{Title: "Flat", Images: []string{"no address"}, PricePW: priceOf(t, "1")}
 	for text, want := range map[string]string{
 		"title:":                           "title must not be blank",
 		"title: null":                      "title must not be null",
@@ -171,7 +162,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"description: |\n  a\n b\ncity: c": "syntax",
 	} {
 		read := readSheet(text)
-		_, wrong := read.problems(before)
+		_, wrong := read.changes(before)
 		got := wrong.String()
 		if read.syntax != nil {
 			got = "syntax"
@@ -231,9 +222,9 @@ func FuzzSheetRoundTrip(f *testing.F) {
 		price, _ := api.ParsePrice(digits)
 		text, image = strings.ToValidUTF8(text, "?"), strings.ToValidUTF8(image, "?")
 		p := api.Property{Title: text, Description: text + "\n" + image, City: image, Images: []string{image, text}, PricePW: price, Bedrooms: rooms, Lat: &lat, Deposit: lat}
-		s := layOut(t, p)
+		s := sheetOf(p)
 		readBack(t, s)
-		if patch, wrong := readSheet(s.yaml()).problems(s); !patch.IsEmpty() || len(wrong) > 0 {
+		if patch, wrong := readSheet(s.yaml()).changes(p); !patch.IsEmpty() || len(wrong) > 0 {
 			t.Errorf("reading back is a change: %+v %v", patch, wrong)
 		}
 	})
@@ -258,6 +249,6 @@ func FuzzSheetRead(f *testing.F) {
 		if read.syntax == nil && (noted.syntax != nil || !cmp.Equal(read.sheet, noted.sheet, cmp.AllowUnexported(value{}))) {
 			t.Errorf("notes change what is read:\n%s\n%s", text, annotate(text, n))
 		}
-		read.problems(sheet{})
+		read.changes(api.Property{})
 	})
 }

@@ -34,7 +34,7 @@ func (s *Screen) askDelete(meanwhile string) tea.Cmd {
 		Words: []string{strconv.FormatInt(p.ID, 10), "delete"},
 		Then: func() tea.Cmd {
 			s.notes = nil
-			e := client.EditingOf(seen, api.PropertyPatch{})
+			e := client.EditingOf(s.id, seen, api.PropertyPatch{})
 			e.Delete = true
 			return s.remover.Send(carryOut(e))
 		},

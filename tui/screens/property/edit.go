@@ -200,7 +200,8 @@ var fields = func() (all []field) {
 }()
 
 func fieldNamed(name string) field {
-	return fields[slices.IndexFunc(fields, func(f field) bool { return f.Name == name })]
+	f, _ := api.PropertyFieldNamed(name)
+	return field{f}
 }
 
 func (f field) hasLines() bool { return f.Kind == api.TextField || f.Kind == api.ListField }

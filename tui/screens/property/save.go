@@ -33,7 +33,7 @@ func (s *Screen) send() tea.Cmd {
 	s.edit.notes = nil
 	s.seen = true // or was merged, field by field
 	s.scroll.top()
-	return s.sender.Send(carryOut(client.EditingOf(s.edit.base, s.edit.patch)))
+	return s.sender.Send(carryOut(client.EditingOf(s.id, s.edit.base, s.edit.patch)))
 }
 
 // sent goes on with how saving has ended. Whatever it is, what was typed stays until it is saved.
@@ -119,7 +119,7 @@ func read(id int64) screen.Fetch[client.Version] {
 
 // look finds out what became of a change of which no answer told.
 func (s *Screen) look() tea.Cmd {
-	sent := client.EditingOf(s.edit.base, s.edit.patch)
+	sent := client.EditingOf(s.id, s.edit.base, s.edit.patch)
 	return s.looker.Load(func(ctx context.Context, c *client.Client) (client.Version, error) {
 		e := sent.Look(ctx, c)
 		return e.Now, e.LookErr
