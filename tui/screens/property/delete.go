@@ -75,7 +75,7 @@ func (s *Screen) removed(sent screen.Sent[client.Editing]) tea.Cmd {
 		return nil
 	case client.OutcomeUnknown(err):
 		s.doomed = true
-		s.note("No answer told whether property %d was deleted. %s looks whether it is still there.", s.id, s.key(actions.Settle))
+		s.note("No answer told whether property %d was deleted. %s looks whether it is still there.", s.id, s.shell.Key(actions.Settle))
 		return nil
 	}
 	what, next := s.explain(err)

@@ -114,12 +114,6 @@ func (d *drafts) find() tea.Cmd {
 	return func() tea.Msg { return foundDraft{d, memory.Draft(profile, d.name)} }
 }
 
-func (d *drafts) found(values map[string]string) {
-	if !d.known {
-		d.values, d.known = values, true
-	}
-}
-
 // draft is the text of an edit with what it is a change to; nil if nothing is changed.
 func (e *edit) draft() map[string]string {
 	values := maps.Clone(e.typed())
@@ -145,14 +139,14 @@ func (s *Screen) beginEdit() tea.Cmd {
 		Title:   "Unsaved draft: " + words(typedNames(typed)),
 		Options: []string{"Resume", "Discard"},
 		Then: func(index int) tea.Cmd {
-			if s.stage != reading || !s.record.Has || s.isBusy() {
+			switch {
+			case s.stage != reading || !s.record.Has || s.isBusy():
 				return nil
+			case index == 0:
+				return s.resume(base, typed)
 			}
-			if index == 1 {
-				s.fill(newEdit(s.shell, s.record.Value, api.PropertyPatch{}))
-				return s.drafts.drop(s.shell.Account.Profile)
-			}
-			return s.resume(base, typed)
+			s.fill(newEdit(s.shell, s.record.Value, api.PropertyPatch{}))
+			return s.drafts.drop(s.shell.Account.Profile)
 		},
 	})
 }
@@ -164,10 +158,8 @@ func readDraft(values map[string]string, now client.Version) (base client.Versio
 	if json.Unmarshal([]byte(values[baseOfDraft]), &kept) == nil && kept.Property.ID == now.Property.ID {
 		base = kept
 	}
-	for _, f := range fields {
-		if value, ok := values[f.Name]; ok {
-			typed[f.Name] = value
-		}
+	for _, name := range typedNames(values) {
+		typed[name] = values[name]
 	}
 	return base, typed
 }

@@ -216,10 +216,10 @@ func (s *Screen) mergeIntro() []string {
 func (s *Screen) mergeStatus() string {
 	m := s.edit.merge
 	if n := len(m.undecided()); n > 0 {
-		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.key(actions.Mine), s.key(actions.Theirs))
+		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.shell.Key(actions.Mine), s.shell.Key(actions.Theirs))
 	}
 	goOn := map[afterMerge]string{thenSave: "saves", thenFill: "goes on to the form", thenCompare: "goes on"}[m.then]
-	return "All decided. " + s.key(actions.Submit) + " " + goOn + "."
+	return "All decided. " + s.shell.Key(actions.Submit) + " " + goOn + "."
 }
 
 // contextLines is how many unchanged lines are shown around the changed ones of a long text.

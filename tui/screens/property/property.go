@@ -201,11 +201,11 @@ func (s *Screen) viewRecord() string {
 func (s *Screen) standIn() (mood widget.Mood, title, advice string) {
 	switch {
 	case s.inSandbox():
-		return widget.Failure, "The sandbox has no properties.", "What you changed here would be the live one. Log in to the live service for it (" + s.key(actions.Login) + ")."
+		return widget.Failure, "The sandbox has no properties.", "What you changed here would be the live one. Log in to the live service for it (" + s.shell.Key(actions.Login) + ")."
 	case s.deleted:
 		return widget.Empty, fmt.Sprintf("Property %d was deleted.", s.id), fmt.Sprintf("The operator of the service can bring it back: perksd property restore %d", s.id)
 	case s.id == 0:
-		return widget.Empty, "No property is open.", s.key(actions.Open) + " chooses one."
+		return widget.Empty, "No property is open.", s.shell.Key(actions.Open) + " chooses one."
 	case s.record.Has:
 		return 0, "", ""
 	case s.record.Err != nil:
@@ -359,21 +359,6 @@ func (s *Screen) open(id int64) tea.Cmd {
 	s.id = id
 	s.drafts = draftsOf(s.shell, id)
 	return s.begin()
-}
-
-// remember puts the property among the recent ones once it was read.
-func (s *Screen) remember() tea.Cmd {
-	if s.remembered {
-		return nil
-	}
-	s.remembered = true
-	memory, profile, id := s.shell.Memory, s.shell.Account.Profile, strconv.FormatInt(s.id, 10)
-	return func() tea.Msg {
-		if err := memory.Remember(profile, kind, id); err != nil {
-			return screen.Toast{Kind: screen.Warning, Text: screen.Sentence("The property cannot be put among the recent ones: ", err)}
-		}
-		return nil
-	}
 }
 
 // typeable is a text without what a form cannot hold: what steers a terminal or shows nothing.

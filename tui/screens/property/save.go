@@ -48,7 +48,7 @@ func (s *Screen) sent(sent screen.Sent[client.Editing]) tea.Cmd {
 		e.note("No answer came, and when it was looked after, the property was not changed. The change may still come. %s", s.safeToRepeat())
 		return nil
 	case e.lost:
-		e.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", screen.Sentence("", err), s.key(actions.Settle))
+		e.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", screen.Sentence("", err), s.shell.Key(actions.Settle))
 		return nil
 	case client.Changed(err) && done.Known:
 		return s.meet(done.Now, thenSave)
@@ -69,7 +69,9 @@ func (s *Screen) safeToRepeat() string {
 }
 
 // again ends a sentence with the key that sends.
-func (s *Screen) again(sentence string) string { return sentence + " (" + s.key(actions.Submit) + ")" }
+func (s *Screen) again(sentence string) string {
+	return sentence + " (" + s.shell.Key(actions.Submit) + ")"
+}
 
 // refuse goes back to the form, with what the service said beside the fields.
 func (s *Screen) refuse(refused *client.Error) tea.Cmd {
@@ -143,14 +145,6 @@ func (s *Screen) looked() tea.Cmd {
 	return nil
 }
 
-// key is a key as sentences name it, or the way to an action that has none.
-func (s *Screen) key(id actions.ID) string {
-	if key := s.shell.Keys.Key(id); key != "" {
-		return key
-	}
-	return fmt.Sprintf("%q in the command palette", s.shell.Keys.Action(id).Name)
-}
-
 // explain says what has happened, and what to do next.
 func (s *Screen) explain(err error) (what, next string) {
 	var refused *client.Error
@@ -158,11 +152,11 @@ func (s *Screen) explain(err error) (what, next string) {
 	var missing *screen.NotLoggedIn
 	switch {
 	case errors.As(err, &unreachable):
-		return display.Line(unreachable.Error()), s.key(actions.Refresh) + " tries again; it is tried by itself once the service is back."
+		return display.Line(unreachable.Error()), s.shell.Key(actions.Refresh) + " tries again; it is tried by itself once the service is back."
 	case errors.As(err, &missing):
-		return display.Line(missing.Message), s.key(actions.Login) + " logs in."
+		return display.Line(missing.Message), s.shell.Key(actions.Login) + " logs in."
 	case !errors.As(err, &refused):
-		return screen.Sentence("", err), s.key(actions.Refresh) + " tries again."
+		return screen.Sentence("", err), s.shell.Key(actions.Refresh) + " tries again."
 	}
 	what = display.Line(refused.Error())
 	if refused.RequestID != "" && refused.Status >= http.StatusInternalServerError {
@@ -172,11 +166,11 @@ func (s *Screen) explain(err error) (what, next string) {
 	case refused.Status == http.StatusUnauthorized:
 		return what, "Log in, and try again."
 	case refused.Status == http.StatusForbidden:
-		return what, s.key(actions.Login) + " switches to a profile that may."
+		return what, s.shell.Key(actions.Login) + " switches to a profile that may."
 	case client.Missing(err):
-		return what, s.key(actions.Property) + " opens another property."
+		return what, s.shell.Key(actions.Property) + " opens another property."
 	case refused.Stray:
-		return what, "The answer does not look like the service's own: is its address right? " + s.key(actions.Refresh) + " tries again."
+		return what, "The answer does not look like the service's own: is its address right? " + s.shell.Key(actions.Refresh) + " tries again."
 	}
-	return what, s.key(actions.Refresh) + " tries again."
+	return what, s.shell.Key(actions.Refresh) + " tries again."
 }

@@ -16,50 +16,56 @@ import (
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
-		return s.edited()
+		if s.edit != nil && s.edit.form != nil {
+			return s.drafts.edited()
+		}
 	case screen.FieldLeft:
 		if s.drafts.dirty {
 			return s.keepDraft()
 		}
-		return nil
 	case screen.Reconnected:
 		return s.reconnected(msg)
 	case screen.Revealed:
 		if s.deleted {
 			return s.close()
 		}
-		return nil
 	case recent:
 		if msg.screen == s {
 			return s.offer(msg.ids)
 		}
-		return nil
 	case dueDraft:
-		if msg.drafts == s.drafts && msg.number == s.drafts.number {
+		if msg == (dueDraft{s.drafts, s.drafts.number}) {
 			return s.keepDraft()
 		}
-		return nil
 	case keptDraft:
 		if msg.drafts == s.drafts {
 			return s.drafts.kept(msg.err)
 		}
-		return nil
 	case foundDraft:
-		if msg.drafts == s.drafts {
-			s.drafts.found(msg.values)
+		if msg.drafts == s.drafts && !s.drafts.known {
+			s.drafts.values, s.drafts.known = msg.values, true
 		}
-		return nil
 	case tea.MouseMsg:
 		s.point(msg)
-		return nil
+	default:
+		return s.ended(msg)
 	}
-	return s.ended(msg)
+	return nil
 }
 
 // ended takes the ends of loads and changes.
 func (s *Screen) ended(msg tea.Msg) tea.Cmd {
 	if next, changed := s.record.Take(msg); next != nil || changed {
-		return s.recorded(next)
+		switch {
+		case next != nil:
+			return next
+		case s.doomed:
+			return s.sight()
+		case s.record.Err == nil && !s.remembered:
+			s.remembered = true
+			return s.shell.Remember(s.shell.Account.Profile, kind, strconv.FormatInt(s.id, 10))
+		}
+		return nil
 	}
 	if next, changed := s.looker.Take(msg); changed {
 		return s.looked()
@@ -73,25 +79,6 @@ func (s *Screen) ended(msg tea.Msg) tea.Cmd {
 		return s.removed(sent)
 	}
 	return nil
-}
-
-func (s *Screen) recorded(next tea.Cmd) tea.Cmd {
-	switch {
-	case next != nil:
-		return next
-	case s.doomed:
-		return s.sight()
-	case s.record.Err == nil:
-		return s.remember()
-	}
-	return nil
-}
-
-func (s *Screen) edited() tea.Cmd {
-	if s.edit == nil || s.edit.form == nil {
-		return nil
-	}
-	return s.drafts.edited()
 }
 
 // reconnected reads again what is shown, and looks after what was sent and not answered. What was typed stays.
@@ -147,10 +134,7 @@ func (s *Screen) Offers() []actions.Offer {
 	case filling:
 		return []actions.Offer{actions.If(actions.Submit, busy).As("review"), actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""), actions.If(actions.Cancel, busy)}
 	case comparing:
-		word := "save"
-		if s.edit.undoing {
-			word = "undo"
-		}
+		word := map[bool]string{false: "save", true: "undo"}[s.edit.undoing]
 		unseen := s.whyUnseen()
 		offers := []actions.Offer{actions.If(actions.Submit, cmp.Or(busy, unseen)).As(word)}
 		if s.edit.lost {
@@ -162,7 +146,14 @@ func (s *Screen) Offers() []actions.Offer {
 		}
 		return offers
 	case merging:
-		return s.mergeOffers()
+		m, none := s.edit.merge, ""
+		if len(m.Conflicts) == 0 {
+			none = "Nothing has to be decided."
+		}
+		return append([]actions.Offer{
+			actions.If(actions.Mine, none), actions.If(actions.Theirs, none),
+			actions.If(actions.Submit, m.whyNot()).As("save"), actions.If(actions.Back, ""),
+		}, s.scroll.Moves()...)
 	}
 	return s.readOffers()
 }
@@ -187,35 +178,22 @@ func (s *Screen) readOffers() []actions.Offer {
 	case !s.record.Has:
 		why = "It could not be read."
 	}
-	noUndo, noImage := why, ""
-	if noUndo == "" {
+	noEdit, noUndo, noImage := why, why, ""
+	if why == "" {
 		noUndo = s.whyNoUndo()
+	}
+	if why == "" && !s.drafts.known {
+		noEdit = "Still looking for an unsaved draft."
 	}
 	if len(s.record.Value.Property.Images) == 0 {
 		noImage = "It has no images."
 	}
-	noEdit := why
-	if why == "" && !s.drafts.known {
-		noEdit = "Still looking for an unsaved draft."
-	}
-	offers := []actions.Offer{actions.If(actions.Edit, noEdit)}
+	var offers []actions.Offer
 	if s.doomed {
-		offers = append(actions.Able(actions.Settle), offers...)
+		offers = actions.Able(actions.Settle)
 	}
-	return append(append(offers, actions.If(actions.Undo, noUndo), actions.If(actions.OpenImage, noImage),
+	return append(append(offers, actions.If(actions.Edit, noEdit), actions.If(actions.Undo, noUndo), actions.If(actions.OpenImage, noImage),
 		actions.If(actions.CopyID, ""), actions.If(actions.Delete, why)), s.scroll.Moves()...)
-}
-
-func (s *Screen) mergeOffers() []actions.Offer {
-	m := s.edit.merge
-	none := ""
-	if len(m.Conflicts) == 0 {
-		none = "Nothing has to be decided."
-	}
-	return append([]actions.Offer{
-		actions.If(actions.Mine, none), actions.If(actions.Theirs, none),
-		actions.If(actions.Submit, m.whyNot()).As("save"), actions.If(actions.Back, ""),
-	}, s.scroll.Moves()...)
 }
 
 // Do carries out an action.
@@ -245,7 +223,7 @@ func (s *Screen) doReading(id actions.ID) tea.Cmd {
 	case actions.Settle:
 		return s.record.Load(read(s.id))
 	case actions.CopyID:
-		return s.copyID()
+		return s.shell.Copy(strconv.FormatInt(s.id, 10), "")
 	case actions.OpenImage:
 		return s.openImage()
 	}
@@ -306,35 +284,15 @@ func (s *Screen) doMerging(id actions.ID) tea.Cmd {
 	return nil
 }
 
-func (s *Screen) copyID() tea.Cmd {
-	id, desktop := strconv.FormatInt(s.id, 10), s.shell.Desktop
-	return func() tea.Msg {
-		if err := desktop.Copy(id); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The id "+id+" could not be copied: ", err)}
-		}
-		return screen.Toast{Kind: screen.Done, Text: "Copied the id " + id + "."}
-	}
-}
-
 // openImage opens the one image, or lets a person choose.
 func (s *Screen) openImage() tea.Cmd {
 	images := s.record.Value.Property.Images
 	if len(images) == 1 {
-		return s.browse(images[0])
+		return s.shell.Browse(images[0])
 	}
 	options := make([]string, len(images))
 	for i, address := range images {
 		options[i] = display.Line(address)
 	}
-	return s.shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd { return s.browse(images[index]) }})
-}
-
-func (s *Screen) browse(address string) tea.Cmd {
-	desktop := s.shell.Desktop
-	return func() tea.Msg {
-		if err := desktop.Open(address); err != nil {
-			return screen.Toast{Kind: screen.Failure, Text: screen.Sentence("The image could not be opened: ", err)}
-		}
-		return screen.Toast{Kind: screen.Done, Text: "Opened the image in a browser."}
-	}
+	return s.shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd { return s.shell.Browse(images[index]) }})
 }

@@ -28,7 +28,7 @@ func (s *Screen) View() string {
 func (s *Screen) layComparison() []line {
 	parts := s.edit.parts(s.width)
 	if s.isFoldable() && !s.unfolded {
-		parts = folded(parts, s.width, s.key(actions.Open))
+		parts = folded(parts, s.width, s.shell.Key(actions.Open))
 	}
 	lines := append(s.head(s.edit.notes, s.compareIntro()), parts...)
 	s.scroll.lay(lines, s.width, s.height)
@@ -51,7 +51,7 @@ func (s *Screen) whyUnseen() string {
 		return ""
 	}
 	_, below := s.scroll.More()
-	return fmt.Sprintf("See all of it first: %s below. %s shows more.", display.Plural(below, "line", "lines"), s.key(actions.PageDown))
+	return fmt.Sprintf("See all of it first: %s below. %s shows more.", display.Plural(below, "line", "lines"), s.shell.Key(actions.PageDown))
 }
 
 // compareIntro says what is about to happen.
@@ -67,15 +67,13 @@ func (s *Screen) compareIntro() []string {
 	for _, name := range e.patch.Fields() {
 		names = append(names, fieldNamed(name).Label)
 	}
-	change := "fields change"
-	if len(names) == 1 {
-		change = "field changes"
+	submit, back := s.shell.Key(actions.Submit), s.shell.Key(actions.Back)
+	lines := []string{
+		fmt.Sprintf("%s: %s", display.Plural(len(names), "field changes", "fields change"), strings.Join(names, ", ")),
+		fmt.Sprintf("Save this in property %d? %s save, %s back to the form", s.id, submit, back),
 	}
-	lines := []string{fmt.Sprintf("%d %s: %s", len(names), change, strings.Join(names, ", "))}
 	if e.form == nil {
-		lines = append(lines, fmt.Sprintf("Undo this in property %d? %s undo, %s cancel", s.id, s.key(actions.Submit), s.key(actions.Back)))
-	} else {
-		lines = append(lines, fmt.Sprintf("Save this in property %d? %s save, %s back to the form", s.id, s.key(actions.Submit), s.key(actions.Back)))
+		lines[1] = fmt.Sprintf("Undo this in property %d? %s undo, %s cancel", s.id, submit, back)
 	}
 	if e.base.ETag == "" {
 		lines = append(lines, unguarded)
