@@ -22,16 +22,28 @@ import (
 	"example.com/perks/cli/session"
 )
 
-type editOptions struct {
+// edit is one property on its way through an editor. The draft is the one place where the person's text is.
+type edit struct {
 	session *session.Session
 	id      int64
 	resume  string
 	yes     bool
 	dryRun  bool
+
+	editor     textEditor
+	interrupts *Interrupts
+	connection session.Connection
+
+	base      client.Version // what the text is a change to
+	draft     *draftFile
+	untouched string // the text as it was first laid out
+	open      bool   // the editor has to open before the text is read
+	refused   string // the text as it was opened again because something in it was wrong
+	merges    int
 }
 
 func newEdit(s *session.Session) *cobra.Command {
-	o := &editOptions{session: s}
+	e := &edit{session: s, open: true}
 	cmd := &cobra.Command{
 		Use:   "edit ID",
 		Short: "Edit a property in your editor",
@@ -47,18 +59,18 @@ func newEdit(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o.id = ids[0]
-			return runEdit(cmd.Context(), o)
+			e.id = ids[0]
+			return e.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&o.resume, "resume", "", "go on with the text that an earlier edit kept in this `file`")
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
+	cmd.Flags().StringVar(&e.resume, "resume", "", "go on with the text that an earlier edit kept in this `file`")
+	cmd.Flags().BoolVarP(&e.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "show the request and send nothing")
 	return cmd
 }
 
-func runEdit(ctx context.Context, o *editOptions) error {
-	s := o.session
+func (e *edit) run(ctx context.Context) error {
+	s := e.session
 	printer, err := output.New[done](s.Output, s.Streams, doneView)
 	if err != nil {
 		return err
@@ -66,25 +78,24 @@ func runEdit(ctx context.Context, o *editOptions) error {
 	if err := checkNotSandbox(s); err != nil {
 		return err
 	}
-	if !o.yes && !o.dryRun && !s.Streams.CanAsk() {
-		return command.Usagef("There is nobody here to ask whether the change to %s is right: add --yes.", name(o.id))
+	if !e.yes && !e.dryRun && !s.Streams.CanAsk() {
+		return command.Usagef("There is nobody here to ask whether the change to %s is right: add --yes.", name(e.id))
 	}
-	program, err := findEditor(s.Env)
-	if err != nil {
+	if e.editor, err = findEditor(s.Env); err != nil {
 		return err
 	}
 	ctx, interrupts, stop := heedInterrupts(ctx)
 	defer stop()
-	e := &edit{editOptions: o, editor: program, interrupts: interrupts, open: true}
+	e.interrupts = interrupts
 	if err := e.begin(ctx); err != nil {
 		return e.kept(err)
 	}
 	sent, err := e.settleOn(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return e.kept(err)
-	}
-	if !o.dryRun {
-		return printer.Done(ctx, done{o.id, sent.Message})
+	case !e.dryRun:
+		return printer.Done(ctx, done{e.id, sent.Message})
 	}
 	err = e.afresh().Rehearse(ctx, func(c *client.Client) error {
 		if sent.Patch.IsEmpty() {
@@ -106,16 +117,6 @@ func (e *edit) heading() string {
 	return fmt.Sprintf("Property %d at %s", e.id, e.connection)
 }
 
-// baseSuffix names the file beside a draft that says what the draft is a change to.
-const baseSuffix = ".before.json"
-
-// base is the version of a property that an edit began with.
-type base struct {
-	APIURL string `json:"api_url"`
-	ID     int64  `json:"id"`
-	client.Version
-}
-
 // begin reads the property and lays out the text: a new one, or one that was kept.
 func (e *edit) begin(ctx context.Context) error {
 	if e.resume != "" {
@@ -125,16 +126,15 @@ func (e *edit) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.base = current
 	e.untouched = sheetOf(current.Property).write(e.heading())
 	if e.draft, err = newDraftFile(fmt.Sprintf("property-%d.yaml", e.id), e.untouched); err != nil {
 		return err
 	}
-	return e.rememberBase()
+	return e.rebase(current)
 }
 
 // begunBefore takes up a text that was kept. What became of the property since is put into it if it can be read, and
-// otherwise when it is sent.
+// otherwise when it is sent. Of a text that has been moved nobody knows how it began.
 func (e *edit) begunBefore(ctx context.Context) error {
 	path, err := filepath.Abs(e.resume)
 	if err != nil {
@@ -152,14 +152,22 @@ func (e *edit) begunBefore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := e.recallBase()
-	if err != nil {
-		return err
-	}
-	if e.base = current; known == nil {
+	e.base = current
+	known, err := os.ReadFile(e.draft.Beside(baseSuffix))
+	if os.IsNotExist(err) {
 		return nil
 	}
-	e.base = *known
+	var before base
+	if err == nil {
+		err = json.Unmarshal(known, &before)
+	}
+	if err != nil {
+		return fmt.Errorf("read what the text began with: %w", err)
+	}
+	if before.ID != e.id || before.APIURL != e.connection.APIURL {
+		return command.Usagef("The text in %s belongs to %s at %s.", e.resume, name(before.ID), before.APIURL)
+	}
+	e.base = before.Version
 	edited := readSheet(text)
 	_, wrong := edited.changes(e.base.Property)
 	if edited.syntax != nil || len(wrong) > 0 || api.PropertyChanges(e.base.Property, current.Property).IsEmpty() {
@@ -169,14 +177,32 @@ func (e *edit) begunBefore(ctx context.Context) error {
 }
 
 // read asks for the property as it is now.
-func (e *edit) read(ctx context.Context) (base, error) {
+func (e *edit) read(ctx context.Context) (client.Version, error) {
 	c, connection, err := e.afresh().Connect()
 	if err != nil {
-		return base{}, err
+		return client.Version{}, err
 	}
 	e.connection = connection
-	version, err := c.Version(ctx, e.id)
-	return base{connection.APIURL, e.id, version}, err
+	return c.Version(ctx, e.id)
+}
+
+// base says in the file beside a draft what the draft is a change to.
+type base struct {
+	APIURL string `json:"api_url"`
+	ID     int64  `json:"id"`
+	client.Version
+}
+
+const baseSuffix = ".before.json"
+
+// rebase makes the text one of another version.
+func (e *edit) rebase(on client.Version) error {
+	e.base = on
+	text, err := json.Marshal(base{e.connection.APIURL, e.id, on})
+	if err != nil {
+		return err
+	}
+	return command.WritePrivate(e.draft.Beside(baseSuffix), text)
 }
 
 // afresh is a session whose --timeout begins now: a person has been thinking.
@@ -187,33 +213,6 @@ func (e *edit) afresh() *session.Session {
 	s := session.New(e.session.Streams, e.session.Env, e.session.Version)
 	s.Flags, s.Output = e.session.Flags, e.session.Output
 	return s
-}
-
-func (e *edit) rememberBase() error {
-	text, err := json.Marshal(e.base)
-	if err != nil {
-		return err
-	}
-	return command.WritePrivate(e.draft.Beside(baseSuffix), text)
-}
-
-// recallBase returns nil if nothing is known of how the text began, as of one that has been moved.
-func (e *edit) recallBase() (*base, error) {
-	text, err := os.ReadFile(e.draft.Beside(baseSuffix))
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	var b base
-	if err == nil {
-		err = json.Unmarshal(text, &b)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read what the text began with: %w", err)
-	}
-	if b.ID != e.id || b.APIURL != e.connection.APIURL {
-		return nil, command.Usagef("The text in %s belongs to %s at %s.", e.resume, name(b.ID), b.APIURL)
-	}
-	return &b, nil
 }
 
 // kept adds to a failure where the text is and how to go on with it. Without anything of the person's in it, it goes.
@@ -249,21 +248,6 @@ func (e *edit) keep() (advice string) {
 	return "Your text is kept in " + e.draft.Path + ". Go on with it:\n  " + command.Quote(line)
 }
 
-// edit is one property on its way through an editor. The draft is the one place where the person's text is.
-type edit struct {
-	*editOptions
-	editor     textEditor
-	interrupts *Interrupts
-	connection session.Connection
-
-	base      base
-	draft     *draftFile
-	untouched string // the text as it was first laid out
-	open      bool   // the editor has to open before the text is read
-	refused   string // the text as it was opened again because something in it was wrong
-	merges    int
-}
-
 const nothingChanged = "Nothing was changed."
 
 // settleOn goes round, from the editor to the question to the service, until the property is as the text says or somebody
@@ -280,7 +264,7 @@ func (e *edit) settleOn(ctx context.Context) (client.Editing, error) {
 			return client.Editing{Message: nothingChanged}, nil
 		}
 		e.showChange(patch)
-		change := client.EditingOf(e.id, e.base.Version, patch)
+		change := client.EditingOf(e.id, e.base, patch)
 		if e.dryRun {
 			return change, nil
 		}
@@ -386,17 +370,18 @@ func (e *edit) ask(ctx context.Context) (again bool, err error) {
 	question := fmt.Sprintf("Change %s at %s? [y]es, [e]dit again, [n]o: ", name(e.id), e.connection)
 	for {
 		answer, err := e.session.Streams.Ask(ctx, question)
-		isEnd := errors.Is(err, io.EOF)
-		if err != nil && !isEnd {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return false, err
 		}
-		answer = strings.ToLower(strings.TrimSpace(answer))
-		switch {
-		case slices.Contains([]string{"y", "yes"}, answer):
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
 			return false, nil
-		case slices.Contains([]string{"e", "edit"}, answer):
+		case "e", "edit":
 			return true, nil
-		case isEnd || slices.Contains([]string{"n", "no"}, answer):
+		case "n", "no":
+			err = io.EOF
+		}
+		if err != nil {
 			return false, &command.Cancelled{Message: "Cancelled; nothing was changed."}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -68,12 +69,12 @@ func (e *edit) afterConflict(change client.Editing) error {
 	if e.merges++; isSame || e.merges > maxMerges && !e.session.Streams.CanAsk() {
 		return change.Err
 	}
-	return e.catchUp(readSheet(text), base{e.base.APIURL, e.id, now})
+	return e.catchUp(readSheet(text), now)
 }
 
 // catchUp merges the edited fields into what the property is now, and says what changed. The editor opens for fields that
 // both sides changed. The text is written first: with the old base beside it nothing is lost, whenever the process ends.
-func (e *edit) catchUp(edited reading, current base) error {
+func (e *edit) catchUp(edited reading, current client.Version) error {
 	s := e.session.Streams
 	patch, _ := edited.changes(e.base.Property)
 	merged, changed := merge(e.base.Property, current.Property, patch, edited.sheet)
@@ -81,7 +82,12 @@ func (e *edit) catchUp(edited reading, current base) error {
 		s.Warn("Somebody else changed %s meanwhile:", name(e.id))
 		s.Show(writeMeanwhile(changed))
 	}
-	both := conflicts(changed)
+	var both []string
+	for _, c := range changed {
+		if c.mineToo {
+			both = append(both, c.field)
+		}
+	}
 	if len(both) > 0 && !s.CanAsk() {
 		return &command.Advised{
 			Err:    &client.Error{Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed, Message: "The property was not changed, because somebody else changed the same fields meanwhile."},
@@ -91,24 +97,22 @@ func (e *edit) catchUp(edited reading, current base) error {
 	if err := e.draft.Write(annotate(merged.write(e.heading()), besideConflicts(changed))); err != nil {
 		return err
 	}
-	e.base, e.open = current, len(both) > 0
-	return e.rememberBase()
+	e.open = len(both) > 0
+	return e.rebase(current)
 }
 
 // change is what became of a field that somebody else changed while it was being edited.
 type change struct {
 	field                string
 	before, theirs, mine value
-
-	// mineToo says that it was edited as well, and to something else: only a person can tell which is right.
-	mineToo bool
+	mineToo              bool // it was edited as well, and to something else: only a person can tell which is right
 }
 
 // merge puts the edited fields over what the property has become. A field that only one side changed is as that side has
 // it; of one that both changed, mine stays and is a conflict unless both agree.
 func merge(before, theirs api.Property, patch api.PropertyPatch, mine sheet) (merged sheet, changed []change) {
 	was, is := sheetOf(before), sheetOf(theirs)
-	merged = sheetOf(theirs)
+	merged = maps.Clone(is)
 	for _, field := range patch.Fields() {
 		merged[field] = mine[field]
 	}
@@ -119,25 +123,20 @@ func merge(before, theirs api.Property, patch api.PropertyPatch, mine sheet) (me
 	return merged, changed
 }
 
-func conflicts(changed []change) []string {
-	var fields []string
-	for _, c := range changed {
-		if c.mineToo {
-			fields = append(fields, c.field)
-		}
-	}
-	return fields
-}
-
 // besideConflicts is what stands beside the fields that both sides changed: what it was, and what somebody else made of it.
 func besideConflicts(changed []change) notes {
 	var n notes
+	indented := func(field string, v value) {
+		for line := range strings.Lines(writeField(field, v)) {
+			n.add(field, "  "+strings.TrimSuffix(line, "\n"))
+		}
+	}
 	for _, c := range changed {
 		if c.mineToo {
 			n.add(c.field, "Somebody else changed this too. Yours stands below; theirs is:")
-			n.add(c.field, indented(writeField(c.field, c.theirs))...)
+			indented(c.field, c.theirs)
 			n.add(c.field, "and before that it was:")
-			n.add(c.field, indented(writeField(c.field, c.before))...)
+			indented(c.field, c.before)
 		}
 	}
 	return n
@@ -149,14 +148,8 @@ const contextLines = 2
 // widestInMessage is the longest value that a message shows whole.
 const widestInMessage = 60
 
-const (
-	red   = "\x1b[31m"
-	green = "\x1b[32m"
-	reset = "\x1b[0m"
-)
-
-// writeDiff returns what would become of the fields, each as the sheet shows it: lines that go behind a minus, lines that
-// come behind a plus.
+// writeDiff returns what would become of the fields, each as the sheet shows it: lines that go behind a minus and in red,
+// lines that come behind a plus and in green.
 func writeDiff(s *command.Streams, fields []string, before, after sheet) string {
 	var out strings.Builder
 	for _, field := range fields {
@@ -169,19 +162,19 @@ func writeDiff(s *command.Streams, fields []string, before, after sheet) string 
 			if i > 0 || hunk.FromLine > 1 {
 				fmt.Fprintf(&out, "  %s ...\n", field)
 			}
-			for _, line := range hunk.Lines {
-				before, after := "  ", "\n"
-				switch {
-				case line.Kind == udiff.Delete && s.Colour:
-					before, after = red+"- ", reset+"\n"
-				case line.Kind == udiff.Delete:
-					before = "- "
-				case line.Kind == udiff.Insert && s.Colour:
-					before, after = green+"+ ", reset+"\n"
-				case line.Kind == udiff.Insert:
-					before = "+ "
+			for _, l := range hunk.Lines {
+				line := strings.TrimSuffix(display.Text(l.Content), "\n")
+				mark, colour := "  ", ""
+				switch l.Kind {
+				case udiff.Delete:
+					mark, colour = "- ", "\x1b[31m"
+				case udiff.Insert:
+					mark, colour = "+ ", "\x1b[32m"
 				}
-				out.WriteString(before + strings.TrimSuffix(display.Text(line.Content), "\n") + after)
+				if s.Colour && colour != "" {
+					mark, line = colour+mark, line+"\x1b[0m"
+				}
+				out.WriteString(mark + line + "\n")
 			}
 		}
 	}
@@ -217,12 +210,4 @@ func short(v value) string {
 		return string(runes[:widestInMessage]) + "..."
 	}
 	return string(runes)
-}
-
-func indented(lines string) []string {
-	var out []string
-	for line := range strings.Lines(lines) {
-		out = append(out, "  "+strings.TrimSuffix(line, "\n"))
-	}
-	return out
 }

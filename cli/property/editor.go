@@ -130,79 +130,55 @@ const patience = 5 * time.Second
 // exitInterrupted is what a shell ends with when an interrupt ended what it ran.
 const exitInterrupted = 130
 
-// Failure is that the editor did not start or did not end well.
-type editorFailure struct {
-	Editor textEditor
-	Err    error
-}
-
-// Error says it in a sentence.
-func (f *editorFailure) Error() string {
-	return fmt.Sprintf("The editor %s failed: %s.", f.Editor, f.Err)
-}
-
-// Unwrap returns what the system said.
-func (f *editorFailure) Unwrap() error { return f.Err }
-
 // Open runs the editor on a file until it ends. It has the terminal. Its failure, however it came about, says nothing about
 // whether the file was changed. An editor that an interrupt ended is context.Canceled.
 func (e textEditor) Open(ctx context.Context, s *command.Streams, i *Interrupts, path string) error {
 	cmd := exec.CommandContext(ctx, e[0], append(slices.Clone(e[1:]), path)...) // #nosec G204 -- the person's own editor
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = keyboard(s), screen(s), s.Err
+	cmd.Stdout, cmd.Stderr = s.Err, s.Err                                       // the editor never draws among data
+	if s.OutTTY && !s.ErrTTY {
+		cmd.Stdout = s.Out
+	}
+	keyboard, isFile := s.In.(*os.File)
+	if isFile { // a reader that is no file would be drained by copying, along with the answers that are meant for perksctl
+		cmd.Stdin = keyboard
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = patience
-	restore := rememberTerminal(s)
+	var before *term.State
+	if isFile && s.InTTY {
+		before, _ = term.GetState(int(keyboard.Fd()))
+	}
 	takeBack := i.lend()
 	err := cmd.Run()
 	takeBack()
 	if err == nil {
 		return nil
 	}
-	restore()
+	if before != nil {
+		_ = term.Restore(int(keyboard.Fd()), before) // an editor that crashed leaves things behind, such as echo that is off
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var ended *exec.ExitError
-	if errors.As(err, &ended) && wasInterrupted(ended) {
-		return context.Canceled
+	if errors.As(err, &ended) {
+		status, known := ended.Sys().(syscall.WaitStatus)
+		if ended.ExitCode() == exitInterrupted || known && status.Signaled() && status.Signal() == syscall.SIGINT {
+			return context.Canceled
+		}
 	}
 	return &editorFailure{e, err}
 }
 
-func wasInterrupted(ended *exec.ExitError) bool {
-	status, known := ended.Sys().(syscall.WaitStatus)
-	return ended.ExitCode() == exitInterrupted || known && status.Signaled() && status.Signal() == syscall.SIGINT
+// editorFailure is that the editor did not start or did not end well.
+type editorFailure struct {
+	editor textEditor
+	err    error
 }
 
-// keyboard is what the editor reads. A reader that is no file would be drained by copying, along with the answers that are
-// meant for perksctl.
-func keyboard(s *command.Streams) io.Reader {
-	if file, ok := s.In.(*os.File); ok {
-		return file
-	}
-	return nil
-}
+func (f *editorFailure) Error() string { return fmt.Sprintf("The editor %s failed: %s.", f.editor, f.err) }
 
-// screen is where the editor draws: never among data.
-func screen(s *command.Streams) io.Writer {
-	if s.OutTTY && !s.ErrTTY {
-		return s.Out
-	}
-	return s.Err
-}
-
-// rememberTerminal returns how to undo what an editor that crashed has left behind, such as echo that is off.
-func rememberTerminal(s *command.Streams) (restore func()) {
-	file, ok := s.In.(*os.File)
-	if !ok || !s.InTTY {
-		return func() {}
-	}
-	before, err := term.GetState(int(file.Fd()))
-	if err != nil {
-		return func() {}
-	}
-	return func() { _ = term.Restore(int(file.Fd()), before) }
-}
+func (f *editorFailure) Unwrap() error { return f.err }
 
 // Interrupts decides whose a Ctrl-C is. The terminal sends it to perksctl and to the editor alike; while the editor is
 // open, it is the editor's alone.
@@ -247,15 +223,10 @@ func (i *Interrupts) lend() (takeBack func()) {
 	signal.Stop(i.ours)
 	close(i.ours)
 	return func() {
-		await()
+		none := make(chan os.Signal, 1) // signal.Stop returns when every signal that has come so far has been handed out
+		signal.Notify(none, os.Interrupt)
+		signal.Stop(none)
 		i.listen()
 		signal.Stop(theirs)
 	}
-}
-
-// await returns when every signal that has come so far has been handed out, as signal.Stop promises.
-func await() {
-	none := make(chan os.Signal, 1)
-	signal.Notify(none, os.Interrupt)
-	signal.Stop(none)
 }
