@@ -145,6 +145,18 @@ type members struct {
 	index map[string]int
 }
 
+// JoinMembers returns the members of all lists as those of one record: what more than one of them holds is repeated.
+func JoinMembers(lists ...[]Member) []Member {
+	var joined members
+	for _, m := range slices.Concat(lists...) {
+		joined.add(m.Name, m.Value)
+		if m.Repeated {
+			joined.list[joined.index[m.Name]].Repeated = true
+		}
+	}
+	return joined.list
+}
+
 func (m *members) add(name string, value Value) {
 	if m.index == nil {
 		m.index = map[string]int{}

@@ -23,7 +23,6 @@ type listing struct {
 	drop, cut               bool              // a change does not arrive; its answer does not
 	blind                   bool              // reads fail from the first change on
 	between                 func(s *listing)  // what somebody else does before the next change arrives
-	refuse                  *api.Error        // every change
 	late                    api.PropertyPatch // a change that was dropped, and may still come
 }
 

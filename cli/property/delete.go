@@ -85,7 +85,11 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 			return (&task{o.deletion(o.ids[at]), connected(c)}).Check(ctx)
 		})
 	}
-	if err := o.confirm(ctx); err != nil {
+	connection, err := s.Connection()
+	if err != nil {
+		return err
+	}
+	if err := command.Confirm(ctx, s.Streams, o.yes, fmt.Sprintf("Delete %s at %s?", names(o.ids), connection)); err != nil {
 		return err
 	}
 	c, connection, err := s.Connect()
@@ -96,8 +100,12 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	var failure error
 	for i, id := range o.ids {
 		gone, err := carryOut(ctx, s, c, o.deletion(id))
-		if err != nil {
-			failure = o.failure(i, err)
+		if err != nil { // it says too which were not tried
+			var advice []string
+			if left := o.ids[i+1:]; len(left) > 0 {
+				advice = append(advice, "Not tried: "+names(left)+".")
+			}
+			failure = settle(s, id, command.Among(len(o.ids), name(id), err), advice...)
 			break
 		}
 		s.Streams.Note("Deleted %s at %s.", name(id), connection)
@@ -114,23 +122,6 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 
 func (o *deleteOptions) deletion(id int64) client.Editing {
 	return client.Editing{ID: id, Delete: true, ETag: o.ifMatch}
-}
-
-func (o *deleteOptions) confirm(ctx context.Context) error {
-	connection, err := o.session.Connection()
-	if err != nil {
-		return err
-	}
-	return command.Confirm(ctx, o.session.Streams, o.yes, fmt.Sprintf("Delete %s at %s?", names(o.ids), connection))
-}
-
-// failure says which property could not be deleted, and which were not tried after it.
-func (o *deleteOptions) failure(at int, err error) error {
-	var advice []string
-	if left := o.ids[at+1:]; len(left) > 0 {
-		advice = append(advice, "Not tried: "+names(left)+".")
-	}
-	return settle(o.session, o.ids[at], command.Among(len(o.ids), name(o.ids[at]), err), advice...)
 }
 
 func names(ids []int64) string {
@@ -174,7 +165,11 @@ func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) erro
 	}
 	what := "the properties in " + flags.File
 	if n, ok := countRows(flags, info); ok {
-		what += fmt.Sprintf(" (%s)", rowCount(n))
+		count := fmt.Sprintf("%d rows", n)
+		if n == 1 {
+			count = "1 row"
+		}
+		what += " (" + count + ")"
 	}
 	return command.Confirm(ctx, s.Streams, false, fmt.Sprintf("Delete %s at %s?", what, connection))
 }
@@ -201,11 +196,4 @@ func countRows(flags bulk.Flags, info os.FileInfo) (n int, ok bool) {
 		n++
 	}
 	return n, true
-}
-
-func rowCount(n int) string {
-	if n == 1 {
-		return "1 row"
-	}
-	return fmt.Sprintf("%d rows", n)
 }

@@ -176,7 +176,9 @@ type editorFailure struct {
 	err    error
 }
 
-func (f *editorFailure) Error() string { return fmt.Sprintf("The editor %s failed: %s.", f.editor, f.err) }
+func (f *editorFailure) Error() string {
+	return fmt.Sprintf("The editor %s failed: %s.", f.editor, f.err)
+}
 
 func (f *editorFailure) Unwrap() error { return f.err }
 

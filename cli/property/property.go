@@ -97,13 +97,7 @@ func guard(cmd *cobra.Command, tag string) (string, error) {
 
 const ifMatchFlag = "if-match"
 
-type getOptions struct {
-	session *session.Session
-	ids     []int64
-}
-
 func newGet(s *session.Session) *cobra.Command {
-	o := &getOptions{session: s}
 	return &cobra.Command{
 		Use:   "get ID...",
 		Short: "Show properties by their ids",
@@ -113,17 +107,17 @@ func newGet(s *session.Session) *cobra.Command {
 			"  perksctl property get 41 42 --output csv\n" +
 			"  perksctl property delete 42 --if-match \"$(perksctl property get 42 --jq .etag)\"",
 		Args: command.AtLeastOne("ID"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.ids, err = parseIDs(args); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ids, err := parseIDs(args)
+			if err != nil {
 				return err
 			}
-			return runGet(cmd.Context(), o)
+			return runGet(cmd.Context(), s, ids)
 		},
 	}
 }
 
-func runGet(ctx context.Context, o *getOptions) error {
-	s := o.session
+func runGet(ctx context.Context, s *session.Session, ids []int64) error {
 	printer, err := output.New[versioned](s.Output, s.Streams, listView)
 	if err != nil {
 		return err
@@ -132,11 +126,11 @@ func runGet(ctx context.Context, o *getOptions) error {
 	if err != nil {
 		return err
 	}
-	properties, plain, guarded := make([]versioned, len(o.ids)), make([]api.Property, len(o.ids)), false
-	for i, id := range o.ids {
+	properties, plain, guarded := make([]versioned, len(ids)), make([]api.Property, len(ids)), false
+	for i, id := range ids {
 		property, etag, err := c.Property(ctx, id)
 		if err != nil {
-			return command.Among(len(o.ids), name(id), err)
+			return command.Among(len(ids), name(id), err)
 		}
 		properties[i], plain[i] = versioned{property, etag}, property
 		guarded = guarded || etag != ""
@@ -152,16 +146,10 @@ func runGet(ctx context.Context, o *getOptions) error {
 	return without.Few(ctx, plain)
 }
 
-type updateOptions struct {
-	client.Editing
-	session *session.Session
-	dryRun  bool
-}
-
 func newUpdate(s *session.Session) *cobra.Command {
-	o := &updateOptions{session: s}
-	changes := &changes{}
-	file := &bulk.Flags{}
+	var e client.Editing
+	var dryRun bool
+	changes, file := &changes{}, &bulk.Flags{}
 	cmd := &cobra.Command{
 		Use:   "update {ID | --file FILE}",
 		Short: "Change fields of a property, or of many",
@@ -185,31 +173,30 @@ func newUpdate(s *session.Session) *cobra.Command {
 				return err
 			}
 			if file.File != "" {
-				return runUpdateFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun})
+				return runUpdateFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: dryRun})
 			}
 			ids, err := parseIDs(args)
 			if err != nil {
 				return err
 			}
-			o.ID = ids[0]
-			if o.ETag, err = guard(cmd, o.ETag); err != nil {
+			e.ID = ids[0]
+			if e.ETag, err = guard(cmd, e.ETag); err != nil {
 				return err
 			}
-			if err := changes.read(cmd, &o.Editing, s.Streams.In); err != nil {
+			if err := changes.read(cmd, &e, s.Streams.In); err != nil {
 				return err
 			}
-			return runUpdate(cmd.Context(), o)
+			return runUpdate(cmd.Context(), s, e, dryRun)
 		},
 	}
 	changes.bind(cmd)
-	cmd.Flags().StringVar(&o.ETag, ifMatchFlag, "", "change it only while this `ETag` names its current version")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
+	cmd.Flags().StringVar(&e.ETag, ifMatchFlag, "", "change it only while this `ETag` names its current version")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
 	file.Bind(cmd)
 	return cmd
 }
 
-func runUpdate(ctx context.Context, o *updateOptions) error {
-	s := o.session
+func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun bool) error {
 	printer, err := output.New[done](s.Output, s.Streams, doneView)
 	if err != nil {
 		return err
@@ -217,20 +204,20 @@ func runUpdate(ctx context.Context, o *updateOptions) error {
 	if err := checkNotSandbox(s); err != nil {
 		return err
 	}
-	if o.dryRun {
-		return s.RehearseWith(ctx, func(c *client.Client) error { return o.Try(ctx, c).Err }, func(c *client.Client, _ int) (string, []session.Change, error) {
-			return (&task{o.Editing, connected(c)}).Check(ctx)
+	if dryRun {
+		return s.RehearseWith(ctx, func(c *client.Client) error { return e.Try(ctx, c).Err }, func(c *client.Client, _ int) (string, []session.Change, error) {
+			return (&task{e, connected(c)}).Check(ctx)
 		})
 	}
 	c, connection, err := s.Connect()
 	if err != nil {
 		return err
 	}
-	updated, err := carryOut(ctx, s, c, o.Editing)
+	updated, err := carryOut(ctx, s, c, e)
 	if err != nil {
-		return settle(s, o.ID, err)
+		return settle(s, e.ID, err)
 	}
-	s.Streams.Note("Updated %s at %s.", name(o.ID), connection)
+	s.Streams.Note("Updated %s at %s.", name(e.ID), connection)
 	return printer.Done(ctx, updated)
 }
 
@@ -324,12 +311,12 @@ func (c *changes) read(cmd *cobra.Command, e *client.Editing, stdin io.Reader) e
 		return err
 	}
 	problems := api.FieldErrors{}
-	members = append(members, takeTarget(object, e, problems)...)
+	members = api.JoinMembers(members, takeTarget(object, e, problems))
 	if len(members) == 0 && len(problems) == 0 {
 		return command.Usagef("Nothing to change: give at least one field, such as --title, --set field=value or --from-file.")
 	}
 	var invalid *api.Error
-	if e.Patch, err = api.ParsePropertyPatch(mergeRepeats(members)); errors.As(err, &invalid) {
+	if e.Patch, err = api.ParsePropertyPatch(members); errors.As(err, &invalid) {
 		maps.Copy(problems, invalid.Fields)
 	}
 	if len(problems) > 0 {
@@ -411,19 +398,4 @@ func (c *changes) inFile(stdin io.Reader) ([]api.Member, error) {
 		return nil, command.Usagef("%s cannot be read. %s", from, err)
 	}
 	return object, nil
-}
-
-// mergeRepeats marks fields that came from more than one place, as a repeat within one object is marked.
-func mergeRepeats(members []api.Member) []api.Member {
-	var merged []api.Member
-	index := map[string]int{}
-	for _, member := range members {
-		if i, seen := index[member.Name]; seen {
-			merged[i].Repeated = true
-			continue
-		}
-		index[member.Name] = len(merged)
-		merged = append(merged, member)
-	}
-	return merged
 }
