@@ -41,7 +41,6 @@ type Screen struct {
 	undo   *undo
 	drafts *drafts
 	sender *screen.Sender[client.Editing]
-	looker *screen.Loader[client.Version]
 
 	remover *screen.Sender[client.Editing]
 	doomed  bool // a deletion was sent, and nobody knows how it ended
@@ -68,7 +67,6 @@ func New(shell *screen.Shell, route screen.ToProperty) *Screen {
 // renew gives up everything that was asked for.
 func (s *Screen) renew() {
 	s.record = screen.NewLoader[client.Version](s.shell)
-	s.looker = screen.NewLoader[client.Version](s.shell)
 	s.sender = screen.NewSender[client.Editing](s.shell)
 	s.remover = screen.NewSender[client.Editing](s.shell)
 }
@@ -123,10 +121,7 @@ func (s *Screen) Form() *widget.Form {
 }
 
 // Close gives up what is being read.
-func (s *Screen) Close() {
-	s.record.Cancel()
-	s.looker.Cancel()
-}
+func (s *Screen) Close() { s.record.Cancel() }
 
 // Unsaved says what would be lost.
 func (s *Screen) Unsaved() string {

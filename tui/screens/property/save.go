@@ -119,26 +119,15 @@ func read(id int64) screen.Fetch[client.Version] {
 	return func(ctx context.Context, c *client.Client) (client.Version, error) { return c.Version(ctx, id) }
 }
 
-// look finds out what became of a change of which no answer told.
-func (s *Screen) look() tea.Cmd {
-	sent := client.EditingOf(s.id, s.edit.base, s.edit.patch)
-	return s.looker.Load(func(ctx context.Context, c *client.Client) (client.Version, error) {
-		e := sent.Look(ctx, c)
-		return e.Now, e.LookErr
-	})
-}
-
+// looked goes on with how the property is after a change of which no answer told.
 func (s *Screen) looked() tea.Cmd {
 	e := s.edit
-	if e == nil || !e.lost {
-		return nil
-	}
-	if err := s.looker.Err; err != nil {
+	if err := s.record.Err; err != nil {
 		what, next := s.explain(err)
 		e.only("It still is not known whether it was saved. %s %s", what, next)
 		return nil
 	}
-	if now := s.looker.Value; e.patch.IsHeldBy(now.Property) {
+	if now := s.record.Value; e.patch.IsHeldBy(now.Property) {
 		return s.finish(client.Editing{Now: now, Known: true, Lost: true})
 	}
 	e.only("Looked just now: the property is not changed. %s", s.safeToRepeat())

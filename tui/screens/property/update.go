@@ -61,16 +61,13 @@ func (s *Screen) ended(msg tea.Msg) tea.Cmd {
 			return next
 		case s.doomed:
 			return s.sight()
+		case s.edit != nil && s.edit.lost && !s.sender.Busy():
+			return s.looked()
 		case s.record.Err == nil && !s.remembered:
 			s.remembered = true
 			return s.shell.Remember(s.shell.Account.Profile, kind, strconv.FormatInt(s.id, 10))
 		}
 		return nil
-	}
-	if next, changed := s.looker.Take(msg); changed {
-		return s.looked()
-	} else if next != nil {
-		return next
 	}
 	if sent, ok := s.sender.Take(msg); ok && s.edit != nil {
 		return s.sent(sent)
@@ -89,11 +86,7 @@ func (s *Screen) reconnected(msg screen.Reconnected) tea.Cmd {
 	if s.deleted || s.inSandbox() {
 		return nil
 	}
-	cmds := []tea.Cmd{s.record.Again()}
-	if s.edit != nil && s.edit.lost && !s.sender.Busy() {
-		cmds = append(cmds, s.look())
-	}
-	return tea.Batch(cmds...)
+	return s.record.Again()
 }
 
 // changeService begins anew: a property of another service is another property, even under the same id. Text that was typed
@@ -247,7 +240,7 @@ func (s *Screen) doComparing(id actions.ID) tea.Cmd {
 	case actions.Submit:
 		return s.send()
 	case actions.Settle:
-		return s.look()
+		return s.record.Load(read(s.id))
 	case actions.Open:
 		s.unfolded = !s.unfolded
 		return nil

@@ -60,7 +60,7 @@ func (s *Screen) compareIntro() []string {
 	switch {
 	case s.sender.Busy():
 		return []string{fmt.Sprintf("Saving property %d ...", s.id)}
-	case s.looker.Busy():
+	case e.lost && s.record.Busy():
 		return []string{fmt.Sprintf("Looking whether property %d was saved ...", s.id)}
 	}
 	var names []string
