@@ -263,7 +263,10 @@ func (e *edit) settleOn(ctx context.Context) (client.Editing, error) {
 			e.draft.Discard()
 			return client.Editing{Message: nothingChanged}, nil
 		}
-		e.showChange(patch)
+		if s := e.session.Streams; !s.Quiet || !e.yes && !e.dryRun { // before a question it is not silenced
+			text, _ := e.draft.Read() // what could be read a moment ago
+			s.Show(writeDiff(s, patch.Fields(), sheetOf(e.base.Property), readSheet(text).sheet))
+		}
 		change := client.EditingOf(e.id, e.base, patch)
 		if e.dryRun {
 			return change, nil
@@ -313,7 +316,10 @@ func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 			n.top = []string{"This is not valid YAML: " + read.sentence(1) + "."}
 			problem = command.Usagef("The property was not changed, because the text is not valid YAML: %s.", read.sentence(0))
 		case len(wrong) == 0:
-			e.noteTakenOut(read.sheet)
+			isThere := func(field string) bool { _, held := read.sheet[field]; return held }
+			if left := slices.DeleteFunc(api.PropertyPatchFields(), isThere); len(left) > 0 {
+				e.session.Streams.Note("Not in the text, so left as they are: %s.", strings.Join(left, ", "))
+			}
 			return patch, nil
 		}
 		if err := e.openAgain(n, problem); err != nil {
@@ -343,23 +349,6 @@ func notesOf(wrong api.FieldErrors) notes {
 		}
 	}
 	return n
-}
-
-func (e *edit) noteTakenOut(s sheet) {
-	left := slices.DeleteFunc(api.PropertyPatchFields(), func(field string) bool { _, held := s[field]; return held })
-	if len(left) > 0 {
-		e.session.Streams.Note("Not in the text, so left as they are: %s.", strings.Join(left, ", "))
-	}
-}
-
-// showChange shows what is about to change. Before a question it is not silenced.
-func (e *edit) showChange(patch api.PropertyPatch) {
-	s := e.session.Streams
-	if s.Quiet && (e.yes || e.dryRun) {
-		return
-	}
-	text, _ := e.draft.Read() // what could be read a moment ago
-	s.Show(writeDiff(s, patch.Fields(), sheetOf(e.base.Property), readSheet(text).sheet))
 }
 
 // ask lets a person decide; again is that the editor is to open once more.

@@ -173,7 +173,10 @@ func newUpdate(s *session.Session) *cobra.Command {
 				return err
 			}
 			if file.File != "" {
-				return runUpdateFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: dryRun})
+				if err := checkNotSandbox(s); err != nil {
+					return err
+				}
+				return runFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: dryRun}, "property update", updateColumns(), parseUpdateRow)
 			}
 			ids, err := parseIDs(args)
 			if err != nil {
@@ -251,13 +254,6 @@ const updateFileHelp = "With --file, change one property for each row of a CSV f
 
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"
-
-func runUpdateFile(ctx context.Context, s *session.Session, options bulk.Options) error {
-	if err := checkNotSandbox(s); err != nil {
-		return err
-	}
-	return runFile(ctx, s, options, "property update", updateColumns(), parseUpdateRow)
-}
 
 // runFile carries out the rows of a file.
 func runFile(ctx context.Context, s *session.Session, options bulk.Options, name string, known *bulk.KnownColumns, parse func(*bulk.KnownColumns, rows.Row) (client.Editing, error)) error {

@@ -206,8 +206,11 @@ func block(text string) string {
 	return mark
 }
 
+// oldBooleans is what YAML 1.1 takes for booleans and the library, which follows YAML 1.2, for text.
+var oldBooleans = []string{"y", "yes", "on", "n", "no", "off"}
+
 func inline(before, text string) string {
-	if !strings.ContainsFunc(text, isHidden) && !isOldBoolean(text) && readsBack(before+text+"\n", text) {
+	if !strings.ContainsFunc(text, isHidden) && !slices.Contains(oldBooleans, strings.ToLower(text)) && readsBack(before+text+"\n", text) {
 		return text
 	}
 	return quote(text)
@@ -224,15 +227,6 @@ func readsBack(document, text string) bool {
 		field = field.Content[0]
 	}
 	return field.Kind == yaml.ScalarNode && field.ShortTag() == "!!str" && field.Value == text && field.Anchor == ""
-}
-
-// isOldBoolean tells what YAML 1.1 takes for a boolean and the library, which follows YAML 1.2, for text.
-func isOldBoolean(text string) bool {
-	switch strings.ToLower(text) {
-	case "y", "yes", "on", "n", "no", "off":
-		return true
-	}
-	return false
 }
 
 // quote writes a text in double quotes, and by its number every character that cannot be seen.

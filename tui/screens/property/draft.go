@@ -108,12 +108,6 @@ type foundDraft struct {
 	values map[string]string
 }
 
-// find reads what was kept, before it is asked for: an edit opens at once, so that what is typed next is text.
-func (d *drafts) find() tea.Cmd {
-	memory, profile := d.shell.Memory, d.shell.Account.Profile
-	return func() tea.Msg { return foundDraft{d, memory.Draft(profile, d.name)} }
-}
-
 // draft is the text of an edit with what it is a change to; nil if nothing is changed.
 func (e *edit) draft() map[string]string {
 	values := maps.Clone(e.typed())

@@ -97,8 +97,12 @@ func (s *Screen) Init() tea.Cmd {
 	return s.begin()
 }
 
-// begin reads the property, and what was kept of an edit.
-func (s *Screen) begin() tea.Cmd { return tea.Batch(s.record.Load(read(s.id)), s.drafts.find()) }
+// begin reads the property, and what was kept of an edit before that is asked for: an edit opens at once, so that what is
+// typed next is text.
+func (s *Screen) begin() tea.Cmd {
+	d, memory, profile := s.drafts, s.shell.Memory, s.shell.Account.Profile
+	return tea.Batch(s.record.Load(read(s.id)), func() tea.Msg { return foundDraft{d, memory.Draft(profile, d.name)} })
+}
 
 // inSandbox keeps a change that was meant for the sandbox away from live data: the sandbox has no properties.
 func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
@@ -107,7 +111,7 @@ func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
 func (s *Screen) Resize(width, height int) {
 	s.width, s.height = max(1, width), max(1, height)
 	if s.stage == merging {
-		s.scroll.top()
+		s.scroll = scroll{}
 		s.reveal = true
 	}
 }
@@ -189,7 +193,8 @@ func (s *Screen) viewRecord() string {
 	for _, text := range widget.Pairs(s.shell.Theme, s.width, facts(s.record.Value.Property)) {
 		lines = append(lines, line{asDrawn, text})
 	}
-	return s.scrolled(lines)
+	s.scroll.lay(lines, s.width, s.height)
+	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
 }
 
 // standIn is what is said instead of the property; no title if it can be shown.
@@ -282,7 +287,7 @@ type recent struct {
 	ids    []int64
 }
 
-// ask lets a person choose a property.
+// ask reads which properties a person can choose among.
 func (s *Screen) ask() tea.Cmd {
 	memory, profile := s.shell.Memory, s.shell.Account.Profile
 	return func() tea.Msg {
@@ -298,30 +303,7 @@ func (s *Screen) ask() tea.Cmd {
 
 // offer asks among the recent ones, or for an id if there are none.
 func (s *Screen) offer(ids []int64) tea.Cmd {
-	if len(ids) == 0 {
-		return s.shell.Post(s.prompt())
-	}
-	other := s.prompt()
-	options := make([]string, 0, len(ids)+1)
-	for _, id := range ids {
-		options = append(options, strconv.FormatInt(id, 10))
-	}
-	return s.shell.Post(screen.Pick{
-		Title:   "Which property?",
-		Options: append(options, "Another property ..."),
-		Other:   &other,
-		Left:    s.close,
-		Then: func(index int) tea.Cmd {
-			if index < len(ids) {
-				return s.open(ids[index])
-			}
-			return s.shell.Post(other)
-		},
-	})
-}
-
-func (s *Screen) prompt() screen.Prompt {
-	return screen.Prompt{
+	other := screen.Prompt{
 		Title: "Open a property",
 		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(value string) string {
 			_, problem := parseID(value)
@@ -336,6 +318,22 @@ func (s *Screen) prompt() screen.Prompt {
 		},
 		Left: s.close,
 	}
+	if len(ids) == 0 {
+		return s.shell.Post(other)
+	}
+	var options []string
+	for _, id := range ids {
+		options = append(options, strconv.FormatInt(id, 10))
+	}
+	return s.shell.Post(screen.Pick{
+		Title: "Which property?", Options: append(options, "Another property ..."), Other: &other, Left: s.close,
+		Then: func(index int) tea.Cmd {
+			if index < len(ids) {
+				return s.open(ids[index])
+			}
+			return s.shell.Post(other)
+		},
+	})
 }
 
 func parseID(text string) (id int64, problem string) {

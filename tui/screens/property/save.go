@@ -32,7 +32,7 @@ func carryOut(e client.Editing) screen.Fetch[client.Editing] {
 func (s *Screen) send() tea.Cmd {
 	s.edit.notes = nil
 	s.seen = true // or was merged, field by field
-	s.scroll.top()
+	s.scroll = scroll{}
 	return s.sender.Send(carryOut(client.EditingOf(s.id, s.edit.base, s.edit.patch)))
 }
 

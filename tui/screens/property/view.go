@@ -171,8 +171,6 @@ type scroll struct {
 	marked bool // the last line of the room says how much is not
 }
 
-func (s *scroll) top() { *s = scroll{} }
-
 // lay gives the scroll its room and lines.
 func (s *scroll) lay(lines []line, width, height int) {
 	texts := make([]string, len(lines))
@@ -205,12 +203,6 @@ func (s *scroll) draw(look *widget.Theme, lines []line, width, height int) strin
 		seen = append(seen, look.Accent.Render(display.Cut(widget.Hidden(above, below), width)))
 	}
 	return display.Crop(strings.Join(seen, "\n"), width, height)
-}
-
-// scrolled draws as much of the lines as there is room for.
-func (s *Screen) scrolled(lines []line) string {
-	s.scroll.lay(lines, s.width, s.height)
-	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
 }
 
 // head is what has to be said first, and an empty line.
@@ -249,17 +241,6 @@ func fittingMark(mark string, width int) string {
 		mark = ""
 	}
 	return mark
-}
-
-// struck wraps a line of a comparison. Its mark stands on every line that it takes.
-func struck(l stroke, width int) []line {
-	as := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)]
-	mark := fittingMark(l.mark, width)
-	var lines []line
-	for _, wrapped := range display.Wrap(l.text, width-len(mark)) {
-		lines = append(lines, line{as, mark + wrapped})
-	}
-	return lines
 }
 
 // mostStruck is how many lines one side of a comparison can have before it is folded to shownStruck lines, so that one long text
@@ -304,8 +285,11 @@ func partLines(parts []part, width int) (lines []line, from, to int) {
 			mark = "  "
 		}
 		lines = append(lines, marked(as, mark, p.title, width)...)
-		for _, l := range p.strokes {
-			lines = append(lines, struck(l, width)...)
+		for _, l := range p.strokes { // its mark stands on every line that it takes
+			as, mark := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)], fittingMark(l.mark, width)
+			for _, wrapped := range display.Wrap(l.text, width-len(mark)) {
+				lines = append(lines, line{as, mark + wrapped})
+			}
 		}
 		if p.current {
 			from, to = begin, len(lines)-1
