@@ -112,7 +112,6 @@ func (e *edit) run(ctx context.Context) error {
 	return nil
 }
 
-// heading is what the text in the editor begins with.
 func (e *edit) heading() string {
 	return fmt.Sprintf("Property %d at %s", e.id, e.connection)
 }
@@ -176,7 +175,6 @@ func (e *edit) begunBefore(ctx context.Context) error {
 	return e.catchUp(edited, current)
 }
 
-// read asks for the property as it is now.
 func (e *edit) read(ctx context.Context) (client.Version, error) {
 	c, connection, err := e.afresh().Connect()
 	if err != nil {

@@ -24,10 +24,10 @@ const MaxText = 1 << 20
 
 const folderPrefix = "perksctl-edit-"
 
-// Draft is a text that a person edits, in a file that only they can read. It stays until it is discarded.
+// draftFile is a text that a person edits, in a file that only they can read. It stays until it is discarded.
 type draftFile struct{ Path string }
 
-// NewDraft makes a private folder with a file of that name in it.
+// newDraftFile makes a private folder with a file of that name in it.
 func newDraftFile(name, text string) (*draftFile, error) {
 	folder, err := os.MkdirTemp("", folderPrefix) // made with mode 0700
 	if err != nil {
@@ -75,16 +75,13 @@ func (d *draftFile) Beside(suffix string) string {
 	return strings.TrimSuffix(d.Path, filepath.Ext(d.Path)) + suffix
 }
 
-// Discard removes the draft with its folder. A file that NewDraft did not make belongs to somebody and stays.
+// Discard removes the draft with its folder. A file that newDraftFile did not make belongs to somebody and stays.
 func (d *draftFile) Discard() {
-	if folder := filepath.Dir(d.Path); isOurs(folder) {
+	folder := filepath.Dir(d.Path)
+	number, ours := strings.CutPrefix(filepath.Base(folder), folderPrefix)
+	if ours && strings.Trim(number, "0123456789") == "" && filepath.Dir(folder) == filepath.Clean(os.TempDir()) {
 		_ = os.RemoveAll(folder) // what is left lies among other temporary files
 	}
-}
-
-func isOurs(folder string) bool {
-	number, ours := strings.CutPrefix(filepath.Base(folder), folderPrefix)
-	return ours && strings.Trim(number, "0123456789") == "" && filepath.Dir(folder) == filepath.Clean(os.TempDir())
 }
 
 // The environment that chooses an editor, in this order.
@@ -93,10 +90,10 @@ const (
 	EnvEditor = "EDITOR"
 )
 
-// Editor is the program and its arguments, to which the name of the file is added.
+// textEditor is the program and its arguments, to which the name of the file is added.
 type textEditor []string
 
-// Find reads the environment, and without a choice there takes what the platform has. An editor that cannot be run is
+// findEditor reads the environment, and without a choice there takes what the platform has. An editor that cannot be run is
 // refused here, before anybody has typed anything.
 func findEditor(env func(string) string) (textEditor, error) {
 	for _, name := range []string{EnvVisual, EnvEditor} {
@@ -189,7 +186,7 @@ type Interrupts struct {
 	ours   chan os.Signal
 }
 
-// Heed returns a context that an interrupt ends unless an editor is open, and SIGTERM always. A second one ends the
+// heedInterrupts returns a context that an interrupt ends unless an editor is open, and SIGTERM always. A second one ends the
 // process. It takes the place of ctx, whose end by an earlier listener could not be undone.
 func heedInterrupts(ctx context.Context) (context.Context, *Interrupts, context.CancelFunc) {
 	terminated, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)

@@ -63,7 +63,6 @@ func parseIDs(args []string) ([]int64, error) {
 	return ids, nil
 }
 
-// name is how messages call a property.
 func name(id int64) string { return "property " + strconv.FormatInt(id, 10) }
 
 // checkNotSandbox keeps a change that was meant for the sandbox away from live data: the sandbox has no properties.
@@ -255,7 +254,6 @@ const updateFileHelp = "With --file, change one property for each row of a CSV f
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"
 
-// runFile carries out the rows of a file.
 func runFile(ctx context.Context, s *session.Session, options bulk.Options, name string, known *bulk.KnownColumns, parse func(*bulk.KnownColumns, rows.Row) (client.Editing, error)) error {
 	connect := sync.OnceValues(func() (*client.Client, error) {
 		c, _, err := s.Connect()
@@ -349,7 +347,6 @@ func takeTarget(members []api.Member, e *client.Editing, problems api.FieldError
 	return fields
 }
 
-// typed returns the fields that the command line sets.
 func (c *changes) typed(cmd *cobra.Command) ([]api.Member, error) {
 	var members []api.Member
 	for _, field := range api.PropertyPatchFields() {
@@ -367,7 +364,6 @@ func (c *changes) typed(cmd *cobra.Command) ([]api.Member, error) {
 	return members, nil
 }
 
-// inFile returns the members of the object in --from-file.
 func (c *changes) inFile(stdin io.Reader) ([]api.Member, error) {
 	source, from := stdin, "Standard input"
 	switch c.file {

@@ -215,7 +215,6 @@ func (t *task) After(line int) error {
 
 func (t *task) isGuarded() bool { return t.ETag != "" && t.ETag != "*" }
 
-// changesOf returns the fields in which two properties differ, in the JSON of both.
 func changesOf(before, after api.Property) ([]session.Change, error) {
 	members := func(of api.PropertyPatch) (members map[string]json.RawMessage, err error) {
 		text, err := json.Marshal(of)

@@ -49,7 +49,6 @@ func (s sheet) fields() []string {
 	return slices.DeleteFunc(api.PropertyPatchFields(), func(field string) bool { _, held := s[field]; return !held })
 }
 
-// member is the value as the contract reads it.
 func (v value) member() api.Value {
 	switch {
 	case v.null:
@@ -116,7 +115,6 @@ func insert(text string, top []string, above map[int][]string) string {
 	return out.String()
 }
 
-// withoutNotes takes out what annotate put in.
 func withoutNotes(text string) string {
 	var out strings.Builder
 	for line := range strings.SplitAfterSeq(text, "\n") {
@@ -142,7 +140,6 @@ func (s sheet) write(heading string) string {
 	return fmt.Sprintf(header, display.Line(heading)) + s.yaml()
 }
 
-// yaml writes the fields in the contract's order.
 func (s sheet) yaml() string {
 	var out strings.Builder
 	for _, field := range s.fields() {

@@ -128,7 +128,6 @@ func readList(node *yaml.Node) (value, string) {
 	return v, ""
 }
 
-// followed returns the node that an alias stands for.
 func followed(node *yaml.Node) *yaml.Node {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -164,7 +163,6 @@ func (r reading) changes(before api.Property) (api.PropertyPatch, api.FieldError
 	return api.PropertyChanges(before, before.With(patch)), wrong
 }
 
-// isEmpty tells whether nothing is left but comments.
 func (r reading) isEmpty() bool { return r.syntax == nil && len(r.sheet) == 0 && len(r.wrong) == 0 }
 
 // sentence is the syntax error without the library's name, and with its line as it is after shift lines were put above.

@@ -57,7 +57,6 @@ func place(p api.Property) string {
 	return street + ", " + town
 }
 
-// removed goes on with how deleting has ended.
 func (s *Screen) removed(sent screen.Sent[client.Editing]) tea.Cmd {
 	done, err := sent.Value, sent.Err
 	switch {
@@ -101,7 +100,6 @@ func whatChanged(before, now api.Property) string {
 	return "Changed: " + strings.Join(changes, "; ") + "."
 }
 
-// gone closes the screen of a property that is deleted.
 func (s *Screen) gone(quiet bool) tea.Cmd {
 	s.deleted, s.doomed, s.notes = true, false, nil
 	what := fmt.Sprintf("Deleted property %d, %s.", s.id, display.Line(s.record.Value.Property.Title))

@@ -3,7 +3,6 @@ package property
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -65,21 +64,13 @@ func (d *drafts) edited() tea.Cmd {
 	return d.shell.After(draftPause, dueDraft{d, d.number})
 }
 
-// keep writes the text down; nil drops what was written.
+// keep returns the command that writes the text down, or drops what was written if it is nil, unless that or a later version
+// was written: commands may run in any order. The last one runs again when the program ends, in case it had failed.
 func (d *drafts) keep(profile screen.Profile, values map[string]string) tea.Cmd {
 	d.number++
 	d.values, d.known, d.dirty = values, true, false
-	d.last = d.write(d.number, profile, values)
-	return d.last
-}
-
-func (d *drafts) drop(profile screen.Profile) tea.Cmd { return d.keep(profile, nil) }
-
-// write returns the command that writes a version, unless that one or a later one was written: commands may run in any order.
-// The last one runs again when the program ends, in case it had failed.
-func (d *drafts) write(number int, profile screen.Profile, values map[string]string) tea.Cmd {
-	memory := d.shell.Memory
-	return func() tea.Msg {
+	number, memory := d.number, d.shell.Memory
+	d.last = func() tea.Msg {
 		d.writing.Lock()
 		defer d.writing.Unlock()
 		if number <= d.written {
@@ -91,9 +82,11 @@ func (d *drafts) write(number int, profile screen.Profile, values map[string]str
 		}
 		return keptDraft{d, err}
 	}
+	return d.last
 }
 
-// kept says once that drafts cannot be kept.
+func (d *drafts) drop(profile screen.Profile) tea.Cmd { return d.keep(profile, nil) }
+
 func (d *drafts) kept(err error) tea.Cmd {
 	if err == nil || d.warned {
 		return nil
@@ -110,7 +103,7 @@ type foundDraft struct {
 
 // draft is the text of an edit with what it is a change to; nil if nothing is changed.
 func (e *edit) draft() map[string]string {
-	values := maps.Clone(e.typed())
+	values := e.typed()
 	if len(values) == 0 {
 		return nil
 	}

@@ -32,7 +32,6 @@ type edit struct {
 	drawnWidth int                    // 0 for a comparison that has changed
 }
 
-// parts draws the comparison.
 func (e *edit) parts(width int) []line {
 	if e.drawnWidth != width {
 		e.drawn, _, _ = partLines(e.comparison(), width)
@@ -41,7 +40,6 @@ func (e *edit) parts(width int) []line {
 	return e.drawn
 }
 
-// newEdit lays out the form with a change already made.
 func newEdit(shell *screen.Shell, base client.Version, patch api.PropertyPatch) *edit {
 	e := &edit{base: base, profile: shell.Account.Profile, compared: map[[3]string][]stroke{}}
 	e.layOut(shell, patch)
@@ -150,7 +148,6 @@ func (s *Screen) compare() tea.Cmd {
 	return nil
 }
 
-// discard asks before a form with changes is left.
 func (s *Screen) discard() tea.Cmd {
 	typed := s.edit.typed()
 	if len(typed) == 0 {
@@ -173,7 +170,6 @@ func typedNames(typed map[string]string) []string {
 	return slices.DeleteFunc(api.PropertyPatchFields(), func(name string) bool { _, ok := typed[name]; return !ok })
 }
 
-// leaveEdit goes back to the property, and forgets the text.
 func (s *Screen) leaveEdit() tea.Cmd {
 	e := s.edit
 	s.edit = nil
@@ -206,7 +202,6 @@ func fieldNamed(name string) field {
 
 func (f field) hasLines() bool { return f.Kind == api.TextField || f.Kind == api.ListField }
 
-// word is the label within a sentence.
 func (f field) word() string { return strings.ToLower(f.Label) }
 
 // none is what is shown of a field that holds nothing.
@@ -248,7 +243,6 @@ func problemWith(f field, text string) string {
 	return ""
 }
 
-// words lists fields for a sentence.
 func words(names []string) string {
 	list := make([]string, len(names))
 	for i, name := range names {
@@ -257,7 +251,6 @@ func words(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// undo is how the last saved edit is taken back.
 type undo struct {
 	after client.Version // what saving has made
 	back  api.PropertyPatch

@@ -55,7 +55,6 @@ type merge struct {
 	at     int // the conflict that is being decided
 }
 
-// undecided is the conflicts that are open.
 func (m *merge) undecided() []string {
 	return slices.DeleteFunc(slices.Clone(m.Conflicts), func(name string) bool { return m.chosen[name] != open })
 }
@@ -105,7 +104,6 @@ func (s *Screen) meet(now client.Version, then afterMerge) tea.Cmd {
 	return nil
 }
 
-// adopt goes on with the merged edit.
 func (s *Screen) adopt() tea.Cmd {
 	e, m := s.edit, s.edit.merge
 	patch := m.merged(e.patch)
@@ -149,7 +147,6 @@ func (s *Screen) unmerge() tea.Cmd {
 	return s.keepDraft()
 }
 
-// whyNot says why the merge cannot be gone on with.
 func (m *merge) whyNot() string {
 	if undecided := m.undecided(); len(undecided) > 0 {
 		return fmt.Sprintf("Decide first about: %s.", words(undecided))
@@ -201,7 +198,6 @@ type side struct {
 	of        api.Property
 }
 
-// mergeIntro says what the merge is about.
 func (s *Screen) mergeIntro() []string {
 	m := s.edit.merge
 	changed := api.PropertyChanges(s.edit.base.Property, m.now.Property).Fields()
@@ -246,7 +242,6 @@ type part struct {
 	current  bool // it is the conflict that is being decided
 }
 
-// comparison is what the edit does to the property, field by field.
 func (e *edit) comparison() []part {
 	after := e.base.Property.With(e.patch)
 	var parts []part
@@ -311,7 +306,6 @@ func lineStrokes(before, after string) []stroke {
 	return out
 }
 
-// shown is a text as it is drawn.
 func shown(f field, text string) string {
 	if text == "" {
 		return f.none()
@@ -331,7 +325,6 @@ func visible(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// linearParts says parts in words.
 func linearParts(parts []part) []string {
 	var lines []string
 	for _, p := range parts {

@@ -149,7 +149,6 @@ func (s *Screen) Unsaved() string {
 
 func (s *Screen) isBusy() bool { return s.sender.Busy() || s.remover.Busy() }
 
-// show goes to a stage, from its top.
 func (s *Screen) show(to stage) {
 	s.stage = to
 	s.scroll, s.seen, s.unfolded = scroll{}, false, false
@@ -158,7 +157,6 @@ func (s *Screen) show(to stage) {
 	}
 }
 
-// fill opens the form.
 func (s *Screen) fill(e *edit) {
 	s.edit, s.notes = e, nil
 	s.show(filling)
@@ -184,7 +182,6 @@ func (s *Screen) keepDraft() tea.Cmd {
 	return s.drafts.keep(s.edit.profile, s.edit.draft())
 }
 
-// viewRecord draws the property, or why there is none to be seen.
 func (s *Screen) viewRecord() string {
 	if mood, title, advice := s.standIn(); title != "" {
 		return widget.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
@@ -228,7 +225,6 @@ func (s *Screen) remarks() []string {
 	return notes
 }
 
-// facts is everything about a property in words.
 func facts(p api.Property) []widget.Pair {
 	var pairs []widget.Pair
 	for _, f := range fields {
@@ -344,7 +340,6 @@ func parseID(text string) (id int64, problem string) {
 	return id, ""
 }
 
-// open shows a property that was chosen.
 func (s *Screen) open(id int64) tea.Cmd {
 	if s.id != 0 {
 		return nil

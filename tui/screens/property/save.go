@@ -28,7 +28,6 @@ func carryOut(e client.Editing) screen.Fetch[client.Editing] {
 	}
 }
 
-// send saves what the present comparison shows.
 func (s *Screen) send() tea.Cmd {
 	s.edit.notes = nil
 	s.seen = true // or was merged, field by field
@@ -109,7 +108,6 @@ func (s *Screen) finish(done client.Editing) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// put shows a version that was read on the way.
 func (s *Screen) put(now client.Version) {
 	s.record.Cancel()
 	s.record.Put(now)
@@ -119,7 +117,6 @@ func read(id int64) screen.Fetch[client.Version] {
 	return func(ctx context.Context, c *client.Client) (client.Version, error) { return c.Version(ctx, id) }
 }
 
-// looked goes on with how the property is after a change of which no answer told.
 func (s *Screen) looked() tea.Cmd {
 	e := s.edit
 	if err := s.record.Err; err != nil {
@@ -134,7 +131,6 @@ func (s *Screen) looked() tea.Cmd {
 	return nil
 }
 
-// explain says what has happened, and what to do next.
 func (s *Screen) explain(err error) (what, next string) {
 	var refused *client.Error
 	var unreachable *client.Unreachable

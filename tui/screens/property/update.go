@@ -53,7 +53,6 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// ended takes the ends of loads and changes.
 func (s *Screen) ended(msg tea.Msg) tea.Cmd {
 	if next, changed := s.record.Take(msg); next != nil || changed {
 		switch {
@@ -277,7 +276,6 @@ func (s *Screen) doMerging(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// openImage opens the one image, or lets a person choose.
 func (s *Screen) openImage() tea.Cmd {
 	images := s.record.Value.Property.Images
 	if len(images) == 1 {

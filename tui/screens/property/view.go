@@ -54,7 +54,6 @@ func (s *Screen) whyUnseen() string {
 	return fmt.Sprintf("See all of it first: %s below. %s shows more.", display.Plural(below, "line", "lines"), s.shell.Key(actions.PageDown))
 }
 
-// compareIntro says what is about to happen.
 func (s *Screen) compareIntro() []string {
 	e := s.edit
 	switch {
@@ -171,7 +170,6 @@ type scroll struct {
 	marked bool // the last line of the room says how much is not
 }
 
-// lay gives the scroll its room and lines.
 func (s *scroll) lay(lines []line, width, height int) {
 	texts := make([]string, len(lines))
 	for i, l := range lines {
@@ -188,7 +186,6 @@ func (s *scroll) lay(lines []line, width, height int) {
 // roomForMark is the least height at which one line is used to say how much is hidden.
 const roomForMark = 3
 
-// draw draws the lines that are seen, and how many are not.
 func (s *scroll) draw(look *widget.Theme, lines []line, width, height int) string {
 	above, below := s.More()
 	var seen []string
