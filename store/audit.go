@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"example.com/perks/api"
 )
 
 // The subjects of audit entries, each the name of one record.
@@ -84,17 +82,6 @@ type PublicSigningKey struct {
 // Public returns what of the key may be shown.
 func (k SigningKey) Public() PublicSigningKey { return PublicSigningKey{k.ID, k.CreatedAt.UTC()} }
 
-// DecisionAction is the action of deciding a redemption to the status, or an error for a status that is no decision.
-func DecisionAction(status api.RedemptionStatus) (string, error) {
-	switch status {
-	case api.StatusApproved:
-		return ActionApprove, nil
-	case api.StatusRejected:
-		return ActionReject, nil
-	}
-	return "", fmt.Errorf("a redemption cannot be decided to be %q", status)
-}
-
 // RedeemEntry is the audit entry that a redemption is by itself. The redemption must be as it was made, in its first
 // status.
 func RedeemEntry(made RedemptionRecord) (AuditEntry, error) {
@@ -105,8 +92,8 @@ func RedeemEntry(made RedemptionRecord) (AuditEntry, error) {
 	}, err
 }
 
-// AuditText is a record as drivers keep it in an audit entry: JSON, or nil when there is no record.
-func AuditText(record any) (*string, error) {
+// auditText is a record as drivers keep it in an audit entry: JSON, or nil when there is no record.
+func auditText(record any) (*string, error) {
 	if record == nil {
 		return nil, nil
 	}
@@ -118,7 +105,7 @@ func AuditText(record any) (*string, error) {
 	return &kept, nil
 }
 
-// AuditedRecord is what AuditText kept, as an audit entry shows it: null when there was no record.
+// AuditedRecord is what auditText made, as an audit entry shows it: null when there was no record.
 func AuditedRecord(kept *string) json.RawMessage {
 	if kept == nil {
 		return json.RawMessage("null")

@@ -17,6 +17,14 @@ type Import struct {
 	At              time.Time
 }
 
+// Audit adds the entry of the import, unless it brought nothing.
+func (i Import) Audit(tx Tx, imported Imported) error {
+	if imported.Count == 0 {
+		return nil
+	}
+	return Audit(tx, i.At, i.By, i.Action, i.Subject, nil, imported)
+}
+
 // Imported counts the records of an import, each id once, by what happened to them. The audit log shows it too.
 type Imported struct {
 	Count     int64 `json:"count"`

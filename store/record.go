@@ -162,6 +162,11 @@ type SigningKey struct {
 	ExpiresAt time.Time // zero while no newer key is there
 }
 
+// isValid tells whether the key has not expired. Times are compared by the microsecond, as they are kept.
+func (k SigningKey) isValid(at time.Time) bool {
+	return k.ExpiresAt.IsZero() || k.ExpiresAt.After(at.Truncate(time.Microsecond))
+}
+
 // Actor is who did something: the operator at the server's command line, or a client by its id.
 type Actor string
 
@@ -213,9 +218,9 @@ const (
 	ActionRestoreDatabase  = "database.restore"
 )
 
-// Apply lets change alter the record, all but its id. It returns the record as it was, as JSON, or nil when change left
+// apply lets change alter the record, all but its id. It returns the record as it was, as JSON, or nil when change left
 // it equal. An error of change is returned as it is.
-func (p *PropertyRecord) Apply(change func(*PropertyRecord) error) (before json.RawMessage, err error) {
+func (p *PropertyRecord) apply(change func(*PropertyRecord) error) (before json.RawMessage, err error) {
 	id := p.ID
 	if before, err = json.Marshal(p); err != nil {
 		return nil, fmt.Errorf("write down property %d: %w", id, err)
@@ -234,8 +239,8 @@ func (p *PropertyRecord) Apply(change func(*PropertyRecord) error) (before json.
 	return before, nil
 }
 
-// ReadDeletedProperty reads the record that the audit log kept of a property when it was deleted.
-func ReadDeletedProperty(id int64, kept string) (property PropertyRecord, err error) {
+// readDeletedProperty reads the record that the audit log kept of a property when it was deleted.
+func readDeletedProperty(id int64, kept string) (property PropertyRecord, err error) {
 	if err := json.Unmarshal([]byte(kept), &property); err != nil {
 		return PropertyRecord{}, fmt.Errorf("read the deleted property %d: %w", id, err)
 	}

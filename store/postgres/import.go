@@ -39,15 +39,16 @@ func importRecords[T any](ctx context.Context, db *DB, doing string, staging sta
 		return store.Imported{}, err
 	}
 	defer spool.close() // what a caller who leaves has begun to copy, fails then
-	imported, err := writeFor(ctx, db, doing, func(s *session) (done store.Imported, err error) {
-		if done.Count, err = s.stage(spool); err != nil {
-			return done, err
+	var imported store.Imported
+	err = db.write(ctx, doing, func(s *session) (err error) {
+		if imported.Count, err = s.stage(spool); err != nil {
+			return err
 		}
-		if done.Created, done.Changed, err = staging.merge(s); err != nil {
-			return done, err
+		if imported.Created, imported.Changed, err = staging.merge(s); err != nil {
+			return err
 		}
-		done.Unchanged = done.Count - done.Created - done.Changed
-		return done, s.auditImport(staging.entry, done)
+		imported.Unchanged = imported.Count - imported.Created - imported.Changed
+		return staging.entry.Audit(s, imported)
 	})
 	if err != nil {
 		return store.Imported{}, err
@@ -257,9 +258,6 @@ var partialProperties = partials[store.PropertyRecord]{
 		SELECT new.place, new.line, new.absent, ` + of("new", propertyFields) + `, ` + of("old", propertyFields) + `
 		FROM staged AS new JOIN properties AS old ON old.id = new.id WHERE new.absent <> 0 FOR UPDATE OF old`,
 }
-
-// lockNewProperties lets one at a time add properties. Those that are there can be changed and deleted meanwhile.
-const lockNewProperties = `LOCK TABLE properties IN SHARE UPDATE EXCLUSIVE MODE`
 
 func mergeProperties(s *session) (created, changed int64, err error) {
 	if err := s.exec(lockNewProperties); err != nil {

@@ -28,6 +28,7 @@ type Options struct {
 // DB is one PostgreSQL database, open. Reads and writes have connections of their own: a write may wait for a standby for
 // as long as that is gone, and reads must not wait with it.
 type DB struct {
+	store.Operations
 	log        *slog.Logger
 	reads      *pgxpool.Pool
 	writes     *pgxpool.Pool
@@ -82,6 +83,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		return nil, err
 	}
 	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals(), room: room{log: log}}
+	db.Operations = store.NewOperations(db.writeTx)
 	db.life, db.end = context.WithCancel(context.Background())
 	db.redeemer, db.perkReader = newRedeemer(db), &perkReader{db: db}
 	return db, nil

@@ -11,40 +11,35 @@ import (
 // Reset forgets what is in a sandbox. It deletes rows, where TRUNCATE would be faster: that waits for every reader, has
 // all others wait for it, and empties the tables under the eyes of readers who still see the moment before.
 func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Emptied, error) {
-	emptied, err := writeFor(ctx, db, "empty the sandbox", func(s *session) (emptied store.Emptied, err error) {
-		if err := s.lockSandbox(); err != nil {
-			return emptied, err
-		}
-		if emptied, err = s.empty(); err != nil {
-			return emptied, err
-		}
-		return emptied, s.audit(at, by, store.ActionResetSandbox, store.SandboxSubject, emptied, nil)
+	var emptied store.Emptied
+	err := db.write(ctx, "empty the sandbox", func(s *session) (err error) {
+		emptied, err = store.EmptySandbox(s, by, at)
+		return err
 	})
-	if err == nil && emptied.All() >= manyRecords {
+	if err != nil {
+		return store.Emptied{}, err
+	}
+	if emptied.All() >= manyRecords {
 		db.tidy(ctx, `perks, perk_folds, perk_stock, categories, users, redemptions, idempotency_keys`)
 	}
-	return emptied, err
+	return emptied, nil
 }
 
-// lockSandbox has everyone wait who writes to the sandbox, and makes sure that it is one. Readers go on. What others hold
+// LockSandbox has everyone wait who writes to the sandbox. Readers go on. What others hold
 // they get in the same order: imports lock the catalog first, those who redeem and decide the stock; so nobody waits in a
 // circle. EXCLUSIVE keeps even those out who only lock a row of the stock, before they have read anything.
-func (s *session) lockSandbox() error {
+func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 	if err := s.requireOneSchema(); err != nil {
-		return err
+		return found, err
 	}
 	if err := s.runAll(
 		raiseVersion,
 		`LOCK TABLE perk_stock, perks, categories, users, redemptions, idempotency_keys IN EXCLUSIVE MODE`,
 		`LOCK TABLE clients, signing_keys, properties IN SHARE MODE`,
 	); err != nil {
-		return err
+		return found, err
 	}
-	found, err := one(s, scanLiveRecords, liveRecords)
-	if err == nil && found.AreThere() {
-		err = store.NotASandbox(found)
-	}
-	return err
+	return one(s, scanLiveRecords, liveRecords)
 }
 
 const liveRecords = `SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`
@@ -53,7 +48,6 @@ func scanLiveRecords(r row) (l store.LiveRecords, err error) {
 	return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
 }
 
-// LiveRecords counts what only a live database has.
 func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
 	return latest(ctx, db, "look for what only a live database has", func(v view) (store.LiveRecords, error) {
 		return one(v, scanLiveRecords, liveRecords)
@@ -90,9 +84,9 @@ func (s *session) requireOneSchema() error {
 	return err
 }
 
-// empty deletes everything. The triggers that keep rows which others refer to are off until it is done, and only in this
+// Empty deletes everything. The triggers that keep rows which others refer to are off until it is done, and only in this
 // transaction.
-func (s *session) empty() (emptied store.Emptied, err error) {
+func (s *session) Empty() (emptied store.Emptied, err error) {
 	for _, step := range []struct {
 		count *int64
 		text  string

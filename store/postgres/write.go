@@ -26,44 +26,29 @@ import (
 // work is never done; or Unavailable if it has begun, and then it goes on. It is done again, whole, when the server certainly
 // kept nothing of it.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
-	_, err := writeFor(ctx, db, doing, func(s *session) (struct{}, error) { return struct{}{}, work(s) })
-	return err
-}
-
-// writeFor is write for work that has a result.
-func writeFor[T any](ctx context.Context, db *DB, doing string, work func(*session) (T, error)) (T, error) {
-	type outcome struct {
-		result T
-		err    error
-	}
-	var none T
 	if err := ctx.Err(); err != nil {
-		return none, store.NotBegun(err)
+		return store.NotBegun(err)
 	}
 	leave, err := db.join()
 	if err != nil {
-		return none, err
+		return err
 	}
 	var claim claim
-	ended := make(chan outcome, 1) // buffered, so that the work never waits for a caller who left
+	ended := make(chan error, 1) // buffered, so that the work never waits for a caller who left
 	go func() {
 		defer leave()
-		var o outcome
-		o.err = writeFault(doing, db.persist(ctx, &claim, func(s *session) (err error) {
-			o.result, err = work(s)
-			return err
-		}))
-		if o.err != nil {
-			o.result = none
-		}
-		ended <- o
+		ended <- writeFault(doing, db.persist(ctx, &claim, work))
 	}()
 	select {
-	case o := <-ended:
-		return o.result, o.err
+	case err := <-ended:
+		return err
 	case <-ctx.Done():
-		return none, claim.leave(ctx.Err())
+		return claim.leave(ctx.Err())
 	}
+}
+
+func (db *DB) writeTx(ctx context.Context, doing string, work func(store.Tx) error) error {
+	return db.write(ctx, doing, func(s *session) error { return work(s) })
 }
 
 // claim decides a race: either the write begins, or its caller leaves first and learns that it never will.

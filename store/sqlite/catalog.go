@@ -74,18 +74,8 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	return db.writer.do(ctx, func(s *session) error { return fault(doing, work(s)) })
 }
 
-// writeFor is write for work that has a result. The result is not touched when the caller left before the end.
-func writeFor[T any](ctx context.Context, db *DB, doing string, work func(*session) (T, error)) (T, error) {
-	var result T
-	err := db.write(ctx, doing, func(s *session) (err error) {
-		result, err = work(s)
-		return err
-	})
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return result, nil
+func (db *DB) writeTx(ctx context.Context, doing string, work func(store.Tx) error) error {
+	return db.write(ctx, doing, func(s *session) error { return work(s) })
 }
 
 // row is one row of a result, to be scanned.

@@ -45,7 +45,7 @@ func importRecords[T any](ctx context.Context, db *DB, doing string, staging sta
 				return err
 			}
 			imported.Unchanged = imported.Count - imported.Created - imported.Changed
-			return s.auditImport(staging.entry, imported)
+			return staging.entry.Audit(s, imported)
 		})
 	})
 	if err != nil {

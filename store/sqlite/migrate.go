@@ -158,7 +158,7 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (emptied 
 	}
 	err = db.writer.doAlone(ctx, func() error {
 		return s.inTransaction(func() (err error) {
-			emptied, err = s.empty(by, at)
+			emptied, err = store.EmptySandbox(s, by, at)
 			return err
 		})
 	})
@@ -174,7 +174,6 @@ func scanLiveRecords(r row) (l store.LiveRecords, err error) {
 	return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
 }
 
-// LiveRecords counts what only a live database has.
 func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
 	found, err := one(db.latest(ctx), scanLiveRecords, liveRecords)
 	return found, fault("look for what only a live database has", err)
@@ -195,48 +194,31 @@ func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, e
 	return found, fault("look for what only a live database has", err)
 }
 
-func (s *session) empty(by store.Actor, at time.Time) (emptied store.Emptied, err error) {
-	if err := s.requireSandbox(); err != nil {
-		return emptied, err
-	}
+// LockSandbox locks nothing: no one else writes until the transaction ends.
+func (s *session) LockSandbox() (store.LiveRecords, error) {
+	return one(s, scanLiveRecords, liveRecords)
+}
+
+func (s *session) Empty() (emptied store.Emptied, err error) {
 	err = s.withoutTrigger("redemptions_stay", func() (err error) {
-		emptied, err = s.deleteAll()
-		return err
-	})
-	if err != nil {
-		return emptied, err
-	}
-	if err := s.exec(raiseVersion); err != nil {
-		return emptied, err
-	}
-	return emptied, s.audit(at, by, store.ActionResetSandbox, store.SandboxSubject, emptied, nil)
-}
-
-func (s *session) deleteAll() (emptied store.Emptied, err error) {
-	for _, table := range []struct {
-		count *int64
-		text  string
-	}{
-		{&emptied.IdempotencyKeys, `DELETE FROM idempotency_keys`},
-		{&emptied.Redemptions, `DELETE FROM redemptions`},
-		{new(int64), `DELETE FROM perk_stock`},
-		{new(int64), `INSERT INTO perk_words (perk_words) VALUES ('delete-all')`},
-		{&emptied.Perks, `DELETE FROM perks`},
-		{&emptied.Categories, `DELETE FROM categories`},
-		{&emptied.Users, `DELETE FROM users`},
-	} {
-		if *table.count, err = s.execCount(table.text); err != nil {
-			return emptied, err
+		for _, table := range []struct {
+			count *int64
+			text  string
+		}{
+			{&emptied.IdempotencyKeys, `DELETE FROM idempotency_keys`},
+			{&emptied.Redemptions, `DELETE FROM redemptions`},
+			{new(int64), `DELETE FROM perk_stock`},
+			{new(int64), `INSERT INTO perk_words (perk_words) VALUES ('delete-all')`},
+			{&emptied.Perks, `DELETE FROM perks`},
+			{&emptied.Categories, `DELETE FROM categories`},
+			{&emptied.Users, `DELETE FROM users`},
+			{new(int64), raiseVersion},
+		} {
+			if *table.count, err = s.execCount(table.text); err != nil {
+				return err
+			}
 		}
-	}
-	return emptied, nil
-}
-
-// requireSandbox holds until the transaction ends, which nothing else writes beside.
-func (s *session) requireSandbox() error {
-	found, err := one(s, scanLiveRecords, liveRecords)
-	if err == nil && found.AreThere() {
-		err = store.NotASandbox(found)
-	}
-	return err
+		return nil
+	})
+	return emptied, err
 }

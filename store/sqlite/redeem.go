@@ -15,9 +15,15 @@ import (
 // Redeem makes a redemption, or replays the first answer to the same idempotency key. The writer runs it in one
 // transaction with nothing beside it, which is what makes its checks and its changes one step.
 func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
-	return writeFor(ctx, db, "redeem a perk", func(s *session) (store.RedeemResult, error) {
-		return s.redeem(attempt)
+	var result store.RedeemResult
+	err := db.write(ctx, "redeem a perk", func(s *session) (err error) {
+		result, err = s.redeem(attempt)
+		return err
 	})
+	if err != nil { // the result may still be written if the caller left
+		return store.RedeemResult{}, err
+	}
+	return result, nil
 }
 
 func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error) {
@@ -142,7 +148,7 @@ func (s *session) createUser(attempt store.RedeemAttempt) error {
 	if err := s.exec(`INSERT INTO users (id) VALUES (?)`, attempt.UserID); err != nil {
 		return err
 	}
-	return s.audit(attempt.At, store.ClientActor(attempt.ClientID), store.ActionCreateUser, store.UserSubject(attempt.UserID),
+	return store.Audit(s, attempt.At, store.ClientActor(attempt.ClientID), store.ActionCreateUser, store.UserSubject(attempt.UserID),
 		nil, store.CreatedUser{ID: attempt.UserID, RedemptionID: attempt.ID})
 }
 
@@ -181,55 +187,21 @@ func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) 
 	return list, nil
 }
 
-// DecideRedemption turns a pending redemption into approved or rejected; rejected gives stock and the user's place back.
-func (db *DB) DecideRedemption(ctx context.Context, id string, status api.RedemptionStatus, by store.Actor, at time.Time) (api.Redemption, error) {
-	action, err := store.DecisionAction(status)
-	if err != nil {
-		return api.Redemption{}, err
-	}
-	return writeFor(ctx, db, "decide a redemption", func(s *session) (api.Redemption, error) {
-		before, err := s.pendingRedemption(id)
-		if err != nil {
-			return api.Redemption{}, err
-		}
-		if err := s.exec(`UPDATE redemptions SET status = ? WHERE id = ?`, string(status), id); err != nil {
-			return api.Redemption{}, err
-		}
-		if status == api.StatusRejected {
-			if err := s.exec(`UPDATE perk_stock SET held = held - 1 WHERE perk = (SELECT perk FROM redemptions WHERE id = ?)`, id); err != nil {
-				return api.Redemption{}, err
-			}
-		}
-		after := before
-		after.Status = status
-		return after, s.audit(at, by, action, store.RedemptionSubject(id), before, after)
-	})
-}
-
-func (s *session) pendingRedemption(id string) (api.Redemption, error) {
-	redemption, err := found(store.RedemptionNotFound(id), s, scanRedemption, `
+func (s *session) Redemption(id string) (api.Redemption, error) {
+	return found(store.RedemptionNotFound(id), s, scanRedemption, `
 		SELECT `+redemptionColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, id)
-	if err == nil && redemption.Status != api.StatusPending {
-		err = store.RedemptionDecided(id, redemption.Status)
-	}
-	return redemption, err
 }
 
-// purgeChunk keeps each transaction short: other writes go in between.
-const purgeChunk = 2000
+func (s *session) PutStatus(r api.Redemption) error {
+	return s.exec(`UPDATE redemptions SET status = ? WHERE id = ?`, string(r.Status), r.ID)
+}
 
-// PurgeIdempotencyKeys forgets the keys first used before the instant and returns how many there were.
-func (db *DB) PurgeIdempotencyKeys(ctx context.Context, before time.Time) (int64, error) {
-	var purged int64
-	for {
-		n, err := writeFor(ctx, db, "forget idempotency keys", func(s *session) (int64, error) {
-			return s.execCount(`
-				DELETE FROM idempotency_keys WHERE (client_id, key) IN (
-					SELECT client_id, key FROM idempotency_keys WHERE created_at < ? LIMIT ?)`, before.UnixMicro(), purgeChunk)
-		})
-		purged += n
-		if err != nil || n < purgeChunk {
-			return purged, err
-		}
-	}
+func (s *session) GiveBack(r api.Redemption) error {
+	return s.exec(`UPDATE perk_stock SET held = held - 1 WHERE perk = (SELECT perk FROM redemptions WHERE id = ?)`, r.ID)
+}
+
+func (s *session) PurgeIdempotencyKeys(before time.Time, most int) (int64, error) {
+	return s.execCount(`
+		DELETE FROM idempotency_keys WHERE (client_id, key) IN (
+			SELECT client_id, key FROM idempotency_keys WHERE created_at < ? LIMIT ?)`, before.UnixMicro(), most)
 }

@@ -35,6 +35,7 @@ type Options struct {
 // DB is one SQLite file, open. All writes of the process go through one goroutine, which commits what is queued in one
 // transaction; reads have connections of their own and see the last commit.
 type DB struct {
+	store.Operations
 	file    file
 	log     *slog.Logger
 	readers *sql.DB
@@ -77,7 +78,9 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, session.close())
 	}
-	return &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, session, log), totals: store.NewTotals()}, nil
+	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, session, log), totals: store.NewTotals()}
+	db.Operations = store.NewOperations(db.writeTx)
+	return db, nil
 }
 
 // Close waits for the writes that are queued and under way, refuses new ones, and releases the file.
