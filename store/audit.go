@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"example.com/perks/api"
 )
 
 // The subjects of audit entries, each the name of one record.
@@ -26,11 +28,10 @@ func ClientSubject(id string) string { return clientPrefix + id }
 // SigningKeySubject is "key/" and the signing key's id.
 func SigningKeySubject(id string) string { return "key/" + id }
 
-// RedemptionSubjectPrefix comes before a redemption's id in its subject.
-const RedemptionSubjectPrefix = "redemption/"
+const redemptionPrefix = "redemption/"
 
 // RedemptionSubject is "redemption/" and the redemption's id.
-func RedemptionSubject(id string) string { return RedemptionSubjectPrefix + id }
+func RedemptionSubject(id string) string { return redemptionPrefix + id }
 
 // SandboxSubject is the sandbox as a whole.
 const SandboxSubject = "sandbox"
@@ -82,14 +83,35 @@ type PublicSigningKey struct {
 // Public returns what of the key may be shown.
 func (k SigningKey) Public() PublicSigningKey { return PublicSigningKey{k.ID, k.CreatedAt.UTC()} }
 
-// RedeemEntry is the audit entry that a redemption is by itself. The redemption must be as it was made, in its first
-// status.
-func RedeemEntry(made RedemptionRecord) (AuditEntry, error) {
-	after, err := json.Marshal(made.Redemption)
-	return AuditEntry{
-		At: made.RedeemedAt, Actor: ClientActor(made.ClientID), Action: ActionRedeem, Subject: RedemptionSubject(made.ID),
-		Before: AuditedRecord(nil), After: after,
-	}, err
+// AuditRow is an entry of the audit log as a driver reads it: one that was kept, or a redemption as it was made.
+type AuditRow struct {
+	source, place                                  int64
+	entry                                          AuditEntry
+	before, after                                  *string
+	id, perkID, userID, clientID, status, metadata *string
+}
+
+// Columns are what to scan into after the time: source (0 for a redemption made, or 1), place, actor, action, subject, before and
+// after, and of a redemption its id, perk, user, client, first status and metadata. The others are null.
+func (r *AuditRow) Columns() []any {
+	return []any{&r.source, &r.place, &r.entry.Actor, &r.entry.Action, &r.entry.Subject, &r.before, &r.after,
+		&r.id, &r.perkID, &r.userID, &r.clientID, &r.status, &r.metadata}
+}
+
+// Entry is the entry of the instant.
+func (r *AuditRow) Entry(at time.Time) (AuditEntry, error) {
+	entry := r.entry
+	entry.At, entry.Before, entry.After = at.UTC(), auditedRecord(r.before), auditedRecord(r.after)
+	if r.source != 0 {
+		return entry, nil
+	}
+	entry.Actor, entry.Action, entry.Subject = ClientActor(*r.clientID), ActionRedeem, RedemptionSubject(*r.id)
+	made, err := json.Marshal(api.Redemption{
+		ID: *r.id, PerkID: *r.perkID, UserID: *r.userID, RedeemedAt: entry.At,
+		Status: api.RedemptionStatus(*r.status), Metadata: json.RawMessage(*r.metadata),
+	})
+	entry.After = made
+	return entry, err
 }
 
 // auditText is a record as drivers keep it in an audit entry: JSON, or nil when there is no record.
@@ -105,8 +127,8 @@ func auditText(record any) (*string, error) {
 	return &kept, nil
 }
 
-// AuditedRecord is what auditText made, as an audit entry shows it: null when there was no record.
-func AuditedRecord(kept *string) json.RawMessage {
+// auditedRecord is what auditText made, as an audit entry shows it: null when there was no record.
+func auditedRecord(kept *string) json.RawMessage {
 	if kept == nil {
 		return json.RawMessage("null")
 	}
@@ -126,62 +148,80 @@ type AuditQuery struct {
 // AuditPosition is how far someone has read the audit log. Only the driver that gave it can read it; "" is before all.
 type AuditPosition string
 
-// AuditPattern is what an actor or an action has to be, or to begin with.
-type AuditPattern struct {
-	Text     string
-	IsPrefix bool
+// AuditCondition is what an entry, or a redemption made, has to meet: a field of it compared with a text or an instant.
+type AuditCondition struct {
+	Field string // "subject", "actor", "action" and "at" of entries; "id", "client" and "at" of redemptions
+	Is    string // "=", ">=" or "<"; texts are compared byte by byte
+	Value any    // string or time.Time
 }
 
-// ReadAuditPattern reads an Actor or an Action of an AuditQuery.
-func ReadAuditPattern(text string) AuditPattern {
-	if prefix, found := strings.CutSuffix(text, "*"); found || text == "" {
-		return AuditPattern{prefix, true}
-	}
-	return AuditPattern{text, false}
-}
-
-// MatchesAll holds for a pattern that leaves nothing out.
-func (p AuditPattern) MatchesAll() bool { return p.IsPrefix && p.Text == "" }
-
-// Matches tells whether the text is what the pattern wants.
-func (p AuditPattern) Matches(text string) bool {
-	return text == p.Text || p.IsPrefix && strings.HasPrefix(text, p.Text)
-}
-
-// End is what every text that begins with the pattern's comes before, byte by byte.
-func (p AuditPattern) End() string { return p.Text + "\U0010ffff" }
-
-// MadeRedemptions is which of the redemptions made are among the entries of an AuditQuery.
-type MadeRedemptions struct {
-	ID     string // exactly, unless it is empty
-	Client AuditPattern
-}
-
-// Made returns false if no redemption is among the query's entries.
-func (q AuditQuery) Made() (MadeRedemptions, bool) {
-	made := MadeRedemptions{}
-	if !ReadAuditPattern(q.Action).Matches(ActionRedeem) {
-		return made, false
-	}
+// OfKept returns the conditions for entries beside the redemptions made, or false if none of them is wanted.
+func (q AuditQuery) OfKept() ([]AuditCondition, bool) {
+	conditions := q.within()
 	if q.Subject != "" {
-		id, isRedemption := strings.CutPrefix(q.Subject, RedemptionSubjectPrefix)
-		if !isRedemption || id == "" {
-			return made, false
-		}
-		made.ID = id
+		conditions = append(conditions, AuditCondition{"subject", "=", q.Subject})
 	}
-	actor := ReadAuditPattern(q.Actor)
-	client, isClient := strings.CutPrefix(actor.Text, clientPrefix)
+	conditions = append(conditions, readPattern(q.Actor).conditions("actor")...)
+	return append(conditions, readPattern(q.Action).conditions("action")...), q.Action != ActionRedeem
+}
+
+// OfMade returns the conditions for redemptions made, or false if none of them is wanted.
+func (q AuditQuery) OfMade() ([]AuditCondition, bool) {
+	if !readPattern(q.Action).matches(ActionRedeem) {
+		return nil, false
+	}
+	conditions := q.within()
+	if q.Subject != "" {
+		id, isRedemption := strings.CutPrefix(q.Subject, redemptionPrefix)
+		if !isRedemption || id == "" {
+			return nil, false
+		}
+		conditions = append(conditions, AuditCondition{"id", "=", id})
+	}
+	actor := readPattern(q.Actor)
+	client, isClient := strings.CutPrefix(actor.text, clientPrefix)
 	switch {
 	case isClient:
-		made.Client = AuditPattern{client, actor.IsPrefix}
-	case actor.IsPrefix && strings.HasPrefix(clientPrefix, actor.Text):
-		made.Client = AuditPattern{IsPrefix: true}
-	default:
-		return made, false
+		return append(conditions, auditPattern{client, actor.isPrefix}.conditions("client")...), true
+	case actor.isPrefix && strings.HasPrefix(clientPrefix, actor.text):
+		return conditions, true
 	}
-	return made, true
+	return nil, false
 }
 
-// Kept tells whether any entry beside the redemptions made can be among the query's.
-func (q AuditQuery) Kept() bool { return q.Action != ActionRedeem }
+func (q AuditQuery) within() (conditions []AuditCondition) {
+	if !q.Since.IsZero() {
+		conditions = append(conditions, AuditCondition{"at", ">=", q.Since})
+	}
+	if !q.Until.IsZero() {
+		conditions = append(conditions, AuditCondition{"at", "<", q.Until})
+	}
+	return conditions
+}
+
+// auditPattern is what an actor or an action has to be, or to begin with.
+type auditPattern struct {
+	text     string
+	isPrefix bool
+}
+
+func readPattern(text string) auditPattern {
+	if prefix, found := strings.CutSuffix(text, "*"); found || text == "" {
+		return auditPattern{prefix, true}
+	}
+	return auditPattern{text, false}
+}
+
+func (p auditPattern) matches(text string) bool {
+	return text == p.text || p.isPrefix && strings.HasPrefix(text, p.text)
+}
+
+func (p auditPattern) conditions(field string) []AuditCondition {
+	switch {
+	case !p.isPrefix:
+		return []AuditCondition{{field, "=", p.text}}
+	case p.text == "":
+		return nil
+	}
+	return []AuditCondition{{field, ">=", p.text}, {field, "<", p.text + "\U0010ffff"}}
+}

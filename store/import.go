@@ -86,9 +86,6 @@ func (k Kind) fields(names ...string) (set Fields) {
 // Needs returns the fields that a new record must have.
 func (k Kind) Needs() Fields { return k.needs }
 
-// Scanner is one row of what a query found.
-type Scanner interface{ Scan(into ...any) error }
-
 type scanner func(into ...any) error
 
 func (s scanner) Scan(into ...any) error { return s(into...) }

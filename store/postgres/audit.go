@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -35,105 +33,53 @@ const (
 	lastFirst  = ` ORDER BY at DESC, source DESC, entry DESC, redemption DESC`
 )
 
-// Audit returns the entries that the query wants, in the order in which they happened.
 func (db *DB) Audit(ctx context.Context, query store.AuditQuery) iter.Seq2[store.AuditEntry, error] {
 	return db.AuditSince(ctx, query, new(store.AuditPosition))
 }
 
+// auditColumns are those that conditions are about.
+var auditColumns = map[string]string{
+	"id": `r.id`, "client": `r.client_id`, "subject": `a.subject`, "actor": `a.actor COLLATE "C"`, "action": `a.action COLLATE "C"`,
+}
+
 // auditStatement is empty when there is nothing that the query could want.
-func auditStatement(query store.AuditQuery, since *snapshot) (string, []any) {
-	if slices.ContainsFunc([]any{query.Subject, query.Actor, query.Action}, isForeign) {
+func auditStatement(query store.AuditQuery, since *snapshot) (text string, args []any) {
+	if slices.ContainsFunc([]any{query.Subject, query.Actor, query.Action}, store.IsForeign) {
 		return "", nil
 	}
-	var w auditWhere
 	var parts []string
-	if made, wanted := query.Made(); wanted {
-		w.begin(madeEntries)
-		w.whenIf(made.ID != "", `r.id = ?`, made.ID)
-		w.matches(`r.client_id`, made.Client)
-		w.within(`r.redeemed_at`, query)
-		w.newSince(`r`, since)
-		parts = append(parts, w.text())
+	add := func(part, table, at string, conditions []store.AuditCondition) {
+		where, values := since.newIn(table)
+		for _, c := range conditions {
+			column := auditColumns[c.Field]
+			if c.Field == "at" {
+				column = at
+			}
+			where, values = append(where, column+` `+c.Is+` ?`), append(values, c.Value)
+		}
+		if len(where) > 0 { // a WHERE that keeps all would keep PostgreSQL from reading both tables in the order of their indexes
+			part += ` WHERE ` + strings.Join(where, ` AND `)
+		}
+		for _, value := range values {
+			args = append(args, value)
+			part = strings.Replace(part, "?", fmt.Sprintf("$%d", len(args)), 1)
+		}
+		parts = append(parts, part)
 	}
-	if query.Kept() {
-		w.begin(keptEntries)
-		w.whenIf(query.Subject != "", `a.subject = ?`, query.Subject)
-		w.matches(`a.actor COLLATE "C"`, store.ReadAuditPattern(query.Actor))
-		w.matches(`a.action COLLATE "C"`, store.ReadAuditPattern(query.Action))
-		w.within(`a.at`, query)
-		w.newSince(`a`, since)
-		parts = append(parts, w.text())
+	if conditions, wanted := query.OfMade(); wanted {
+		add(madeEntries, `r`, `r.redeemed_at`, conditions)
 	}
+	if conditions, wanted := query.OfKept(); wanted {
+		add(keptEntries, `a`, `a.at`, conditions)
+	}
+	text = strings.Join(parts, ` UNION ALL `)
 	switch {
-	case len(parts) == 0:
+	case text == "":
 		return "", nil
 	case query.Last > 0 && since == nil:
-		return `SELECT * FROM (` + strings.Join(parts, ` UNION ALL `) + lastFirst + fmt.Sprintf(` LIMIT %d`, query.Last) + `) AS entries` + entryOrder, w.args
+		return `SELECT * FROM (` + text + lastFirst + fmt.Sprintf(` LIMIT %d`, query.Last) + `) AS entries` + entryOrder, args
 	}
-	return strings.Join(parts, ` UNION ALL `) + entryOrder, w.args
-}
-
-// auditWhere puts the halves of a statement together, which share their arguments.
-type auditWhere struct {
-	from       string
-	conditions []string
-	args       []any
-}
-
-func (w *auditWhere) begin(from string) { w.from, w.conditions = from, nil }
-
-// when adds a condition with a question mark for each argument.
-func (w *auditWhere) when(condition string, args ...any) {
-	for _, arg := range args {
-		w.args = append(w.args, arg)
-		condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(w.args)), 1)
-	}
-	w.conditions = append(w.conditions, condition)
-}
-
-func (w *auditWhere) whenIf(is bool, condition string, args ...any) {
-	if is {
-		w.when(condition, args...)
-	}
-}
-
-func (w *auditWhere) matches(column string, pattern store.AuditPattern) {
-	switch {
-	case pattern.MatchesAll():
-	case pattern.IsPrefix:
-		w.when(column+` >= ? AND `+column+` < ?`, pattern.Text, pattern.End())
-	default:
-		w.when(column+` = ?`, pattern.Text)
-	}
-}
-
-func (w *auditWhere) within(column string, query store.AuditQuery) {
-	w.whenIf(!query.Since.IsZero(), column+` >= ?`, query.Since)
-	w.whenIf(!query.Until.IsZero(), column+` < ?`, query.Until)
-}
-
-// newSince keeps to rows of transactions that the snapshot did not see. In a database that was restored elsewhere rows
-// hold numbers of the old server, which the new one comes to one day: that these rows are not new is told by the version
-// of the row, which was written here by a transaction that is older than the snapshot and than that number.
-func (w *auditWhere) newSince(table string, since *snapshot) {
-	if since == nil {
-		return
-	}
-	arrived, age := table+`.arrived`, `age(`+table+`.xmin)`
-	next := fmt.Sprint(uint32(since.next)) // #nosec G115 -- an xid is the lower half of an xid8
-	later := arrived + ` >= ?::xid8 AND ` + age + ` <= age(?::xid)`
-	if since.underWay == "" {
-		w.when(later, fmt.Sprint(since.next), next)
-		return
-	}
-	w.when(`(`+later+` OR `+arrived+` = ANY (?::xid8[]) AND `+age+` <= age(`+arrived+`::xid))`, fmt.Sprint(since.next), next, "{"+since.underWay+"}")
-}
-
-func (w *auditWhere) text() string {
-	if len(w.conditions) == 0 {
-		return w.from
-	}
-	return w.from + ` WHERE ` + strings.Join(w.conditions, ` AND `)
+	return text + entryOrder, args
 }
 
 // snapshot is which transactions were over at a moment: those below next that were not under way.
@@ -149,6 +95,23 @@ func readSnapshot(text string) (s snapshot, err error) {
 	}
 	s.underWay = text[strings.LastIndexByte(text, ':')+1:]
 	return s, nil
+}
+
+// newIn is the condition, with a question mark for each argument, that keeps to rows of transactions that the snapshot did not see. In a database that was restored elsewhere rows
+// hold numbers of the old server, which the new one comes to one day: that these rows are not new is told by the version
+// of the row, which was written here by a transaction that is older than the snapshot and than that number.
+func (s *snapshot) newIn(table string) (conditions []string, args []any) {
+	if s == nil {
+		return nil, nil
+	}
+	arrived, age := table+`.arrived`, `age(`+table+`.xmin)`
+	next := fmt.Sprint(uint32(s.next)) // #nosec G115 -- an xid is the lower half of an xid8
+	later, args := arrived+` >= ?::xid8 AND `+age+` <= age(?::xid)`, []any{fmt.Sprint(s.next), next}
+	if s.underWay == "" {
+		return []string{later}, args
+	}
+	underWay := arrived + ` = ANY (?::xid8[]) AND ` + age + ` <= age(` + arrived + `::xid)`
+	return []string{`(` + later + ` OR ` + underWay + `)`}, append(args, "{"+s.underWay+"}")
 }
 
 // onlyIndexesHere keeps what is read in the order of an index, so that nothing has to be sorted as a whole before the first
@@ -174,7 +137,7 @@ func (db *DB) auditTurn(ctx context.Context, query store.AuditQuery, position *s
 	var seen string
 	stopped := false
 	err = db.readOnce(ctx, func(v view) (err error) {
-		if seen, err = one(v, scanValue[string], `SELECT pg_current_snapshot()::text`); err != nil {
+		if seen, err = store.One(v, store.ScanValue[string], `SELECT pg_current_snapshot()::text`); err != nil {
 			return err
 		}
 		since, err := sincePosition(*position, seen)
@@ -185,10 +148,10 @@ func (db *DB) auditTurn(ctx context.Context, query store.AuditQuery, position *s
 		if text == "" {
 			return nil
 		}
-		if _, err := all(v, scanValue[string], onlyIndexesHere); err != nil {
+		if _, err := store.All(v, store.ScanValue[string], onlyIndexesHere); err != nil {
 			return err
 		}
-		begun, err = passOn(each(v, scanAuditEntry, text, append([]any{forTheseValues}, args...)...), func(entry store.AuditEntry, err error) bool {
+		begun, err = passOn(store.Each(v, scanAuditEntry, text, append([]any{forTheseValues}, args...)...), func(entry store.AuditEntry, err error) bool {
 			stopped = !yield(entry, err)
 			return !stopped
 		})
@@ -216,20 +179,11 @@ func sincePosition(position store.AuditPosition, seen string) (*snapshot, error)
 	return &since, err
 }
 
-func scanAuditEntry(r row) (entry store.AuditEntry, err error) {
-	var source, place int64
-	var before, after, id, perk, user, client, status, metadata *string
-	if err := r.Scan(&entry.At, &source, &place, &entry.Actor, &entry.Action, &entry.Subject, &before, &after,
-		&id, &perk, &user, &client, &status, &metadata); err != nil {
-		return entry, err
+func scanAuditEntry(r row) (store.AuditEntry, error) {
+	var entry store.AuditRow
+	var at time.Time
+	if err := r.Scan(append([]any{&at}, entry.Columns()...)...); err != nil {
+		return store.AuditEntry{}, err
 	}
-	entry.At = entry.At.UTC()
-	if source == 0 {
-		return store.RedeemEntry(store.RedemptionRecord{ClientID: *client, Redemption: api.Redemption{
-			ID: *id, PerkID: *perk, UserID: *user, RedeemedAt: entry.At,
-			Status: api.RedemptionStatus(*status), Metadata: json.RawMessage(*metadata),
-		}})
-	}
-	entry.Before, entry.After = store.AuditedRecord(before), store.AuditedRecord(after)
-	return entry, nil
+	return entry.Entry(at)
 }

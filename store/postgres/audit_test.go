@@ -29,11 +29,11 @@ func TestTheAuditLogIsReadInTheOrderOfIndexes(t *testing.T) {
 	var plan []string
 	if err := db.read(t.Context(), "look", func(v view) (err error) {
 		// As little memory for ten thousand rows as servers have for ten million.
-		if _, err = all(v, scanValue[string], `SELECT set_config('work_mem', '64kB', true)`); err != nil {
+		if _, err = store.All(v, store.ScanValue[string], `SELECT set_config('work_mem', '64kB', true)`); err != nil {
 			return err
 		}
 		text, args := auditStatement(store.AuditQuery{}, nil)
-		plan, err = all(v, scanValue[string], `EXPLAIN `+text, args...)
+		plan, err = store.All(v, store.ScanValue[string], `EXPLAIN `+text, args...)
 		return err
 	}); err != nil {
 		t.Fatal(err)

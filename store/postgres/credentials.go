@@ -29,19 +29,19 @@ const selectClient = `SELECT ` + clientColumns + ` FROM clients WHERE id = $1`
 
 func (db *DB) Client(ctx context.Context, id string) (store.Client, error) {
 	return latest(ctx, db, "read a client", func(v view) (store.Client, error) {
-		return found(store.ClientNotFound(id), v, scanClient, selectClient, id)
+		return store.Found(store.ClientNotFound(id), v, scanClient, selectClient, id)
 	})
 }
 
 func (db *DB) Clients(ctx context.Context) ([]store.Client, error) {
 	return latest(ctx, db, "read the clients", func(v view) ([]store.Client, error) {
-		return all(v, scanClient, `SELECT `+clientColumns+` FROM clients ORDER BY created_at, id`)
+		return store.All(v, scanClient, `SELECT `+clientColumns+` FROM clients ORDER BY created_at, id`)
 	})
 }
 
 // Client locks the client's row. Properties can be given to the client meanwhile: shutting it out must not wait for an import.
 func (s *session) Client(id string) (store.Client, error) {
-	return found(store.ClientNotFound(id), s, scanClient, selectClient+` FOR NO KEY UPDATE`, id)
+	return store.Found(store.ClientNotFound(id), s, scanClient, selectClient+` FOR NO KEY UPDATE`, id)
 }
 
 func (s *session) AddClient(c store.Client) (added bool, err error) {
@@ -71,7 +71,7 @@ func scanSigningKey(r row) (key store.SigningKey, err error) {
 
 func (db *DB) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey, error) {
 	return latest(ctx, db, "read the signing keys", func(v view) ([]store.SigningKey, error) {
-		return all(v, scanSigningKey, `
+		return store.All(v, scanSigningKey, `
 			SELECT `+signingKeyColumns+` FROM signing_keys
 			WHERE expires_at IS NULL OR expires_at > $1 ORDER BY created_at DESC, id DESC`, at)
 	})
@@ -84,7 +84,7 @@ const lockSigningKeys = `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
 func (s *session) LockSigningKeys() error { return s.exec(lockSigningKeys) }
 
 func (s *session) SigningKeys() ([]store.SigningKey, error) {
-	return all(s, scanSigningKey, `SELECT `+signingKeyColumns+` FROM signing_keys`)
+	return store.All(s, scanSigningKey, `SELECT `+signingKeyColumns+` FROM signing_keys`)
 }
 
 func (s *session) AddSigningKey(key store.SigningKey) error {

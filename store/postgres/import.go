@@ -136,10 +136,10 @@ func makeWhole[T store.Overlay[T]](s *session, p partials[T]) error {
 		return err
 	}
 	defer whole.close()
-	missing := each(s, p.kind.ScanMissing, `
+	missing := store.Each(s, p.kind.ScanMissing, `
 		SELECT line, id::text, lacks FROM (SELECT *, `+p.lacks+` AS lacks FROM staged) AS new
 		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY place`, int64(p.kind.Needs()))
-	err = store.MakeWhole(each(s, store.ScanPartial(p.scan), p.known), missing, func(place int64, record T) error {
+	err = store.MakeWhole(store.Each(s, store.ScanPartial(p.scan), p.known), missing, func(place int64, record T) error {
 		return whole.add(place, p.values(record))
 	})
 	if err != nil || whole.count == 0 {
@@ -266,7 +266,7 @@ func mergeProperties(s *session) (created, changed int64, err error) {
 	if err := makeWhole(s, partialProperties); err != nil {
 		return 0, 0, err
 	}
-	strangers, err := all(s, scanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`)
+	strangers, err := store.All(s, store.ScanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`)
 	if err != nil {
 		return 0, 0, err
 	}

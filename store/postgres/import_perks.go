@@ -142,7 +142,7 @@ var (
 // mergePerkCategories makes the categories that are not known yet, in the order in which the records name them, and gives
 // every record its category's name as the category itself writes it.
 func mergePerkCategories(s *session) error {
-	names, err := all(s, scanValue[string], `
+	names, err := store.All(s, store.ScanValue[string], `
 		SELECT category FROM staged WHERE place IN (
 			SELECT min(place) FROM staged
 			WHERE category IS NOT NULL AND category_fold NOT IN (SELECT name_fold FROM categories)
@@ -167,7 +167,7 @@ func mergePerkCategories(s *session) error {
 }
 
 func makeCategories(s *session, names []string) error {
-	known, err := all(s, scanValue[string], `SELECT lower(id) FROM categories`)
+	known, err := store.All(s, store.ScanValue[string], `SELECT lower(id) FROM categories`)
 	if err != nil {
 		return err
 	}

@@ -374,7 +374,7 @@ func exportedTitles(t *testing.T, db *DB) []string {
 // read returns the one value of a query.
 func read[T any](t *testing.T, db *DB, text string, args ...any) T {
 	t.Helper()
-	value, err := one(view{t.Context(), db.reads}, scanValue[T], text, args...)
+	value, err := store.One(view{t.Context(), db.reads}, store.ScanValue[T], text, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,20 +11,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/perks/store"
 )
 
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// Migration is one step of the schema.
-type Migration struct {
-	Version   int // from 1, without gaps
-	Name      string
-	AppliedAt time.Time // zero while it is pending
-}
+func knownMigrations() []store.Migration { return store.Migrations(migrationFiles) }
 
 // Status reads which migrations the database at the address has and which are pending. It changes nothing.
-func Status(ctx context.Context, address string) ([]Migration, error) {
+func Status(ctx context.Context, address string) ([]store.Migration, error) {
 	config, err := parseAddress(address)
 	if err != nil {
 		return nil, err
@@ -36,7 +33,7 @@ func Status(ctx context.Context, address string) ([]Migration, error) {
 	return migrations, nil
 }
 
-func status(ctx context.Context, config *pgxpool.Config) ([]Migration, error) {
+func status(ctx context.Context, config *pgxpool.Config) ([]store.Migration, error) {
 	pool, err := openPool(ctx, config)
 	if err != nil {
 		return nil, err
@@ -50,7 +47,7 @@ func status(ctx context.Context, config *pgxpool.Config) ([]Migration, error) {
 // transaction; an older one may be in use, and gets each by upgrade.
 func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	migrations, err := appliedMigrations(view{ctx, pool})
-	if err != nil || len(pending(migrations)) == 0 {
+	if err != nil || len(store.Pending(migrations)) == 0 {
 		return err
 	}
 	held, err := holdMigrations(ctx, pool, log)
@@ -61,7 +58,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	if migrations, err = appliedMigrations(view{ctx, pool}); err != nil {
 		return err
 	}
-	if len(pending(migrations)) == len(migrations) {
+	if len(store.Pending(migrations)) == len(migrations) {
 		return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 			for _, m := range migrations {
 				if err := apply(ctx, tx, m); err != nil {
@@ -71,7 +68,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 			return nil
 		})
 	}
-	for _, m := range pending(migrations) {
+	for _, m := range store.Pending(migrations) {
 		if err := upgrade(ctx, pool, m, log); err != nil {
 			return fmt.Errorf("apply migration %s: %w", m.Name, err)
 		}
@@ -79,29 +76,15 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	return nil
 }
 
-func pending(migrations []Migration) []Migration {
-	var list []Migration
-	for _, m := range migrations {
-		if m.AppliedAt.IsZero() {
-			list = append(list, m)
-		}
-	}
-	return list
-}
-
 // apply runs a migration in a database that nobody uses yet.
-func apply(ctx context.Context, tx pgx.Tx, m Migration) error {
-	s, err := m.script()
-	if err != nil {
-		return err
-	}
-	if err := run(ctx, tx.Conn(), s.whole()); err != nil {
+func apply(ctx context.Context, tx pgx.Tx, m store.Migration) error {
+	if err := run(ctx, tx.Conn(), scriptOf(m).whole()); err != nil {
 		return err
 	}
 	return record(ctx, tx, m)
 }
 
-func record(ctx context.Context, tx pgx.Tx, m Migration) error {
+func record(ctx context.Context, tx pgx.Tx, m store.Migration) error {
 	if err := run(ctx, tx.Conn(), `CREATE TABLE IF NOT EXISTS migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL)`); err != nil {
 		return err
 	}
@@ -109,42 +92,23 @@ func record(ctx context.Context, tx pgx.Tx, m Migration) error {
 	return err
 }
 
-// knownMigrations returns the embedded migrations, all as pending. A file's name starts with its version.
-func knownMigrations() []Migration {
-	entries, err := migrationFiles.ReadDir("migrations")
-	if err != nil {
-		panic(err) // the folder is part of the program
-	}
-	var migrations []Migration
-	for i, entry := range entries {
-		migrations = append(migrations, Migration{Version: i + 1, Name: strings.TrimSuffix(entry.Name(), ".sql")})
-	}
-	return migrations
-}
-
-// appliedMigrations returns the known migrations, those that the database has with their times. It refuses a database
-// that has others too: its schema is not one that this program knows.
-func appliedMigrations(q queryer) ([]Migration, error) {
-	migrations := knownMigrations()
+// appliedMigrations returns the known migrations, those that the database has with their times.
+func appliedMigrations(q store.Querier) ([]store.Migration, error) {
 	// A scan of pg_class sees what was committed last. to_regclass may answer from what its connection remembers of before
 	// the wait for the lock.
-	begun, err := one(q, scanValue[bool], `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
+	begun, err := store.One(q, store.ScanValue[bool], `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
 	if err != nil || !begun {
-		return migrations, err
+		return knownMigrations(), err
 	}
-	applied, err := all(q, func(r row) (m Migration, err error) {
-		return m, r.Scan(&m.Version, &m.AppliedAt)
+	applied, err := store.All(q, func(r row) (m store.Migration, err error) {
+		err = r.Scan(&m.Version, &m.AppliedAt)
+		m.AppliedAt = m.AppliedAt.UTC()
+		return m, err
 	}, `SELECT version, applied_at FROM migrations ORDER BY version`)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range applied {
-		if m.Version > len(migrations) {
-			return nil, fmt.Errorf("it is at version %d, and this program knows versions up to %d: use a newer perksd", m.Version, len(migrations))
-		}
-		migrations[m.Version-1].AppliedAt = m.AppliedAt.UTC()
-	}
-	return migrations, nil
+	return store.Applied(knownMigrations(), applied)
 }
 
 // A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then retries,
@@ -225,11 +189,8 @@ const waits = "a migration waits for others to end their transactions; requests 
 
 // upgrade applies a migration to a database that may be in use. Whoever opens the database after an interruption starts it
 // again, so each of its statements skips what exists already.
-func upgrade(ctx context.Context, pool *pgxpool.Pool, m Migration, log *slog.Logger) error {
-	s, err := m.script()
-	if err != nil {
-		return err
-	}
+func upgrade(ctx context.Context, pool *pgxpool.Pool, m store.Migration, log *slog.Logger) error {
+	s := scriptOf(m)
 	p := pauses{log: log}
 	for {
 		err := pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
@@ -262,11 +223,11 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, m Migration, log *slog.Log
 
 // makeIndex builds an index while others write to the table, and logs whom that waits for. It first drops the invalid index
 // that an interrupted attempt left.
-func makeIndex(ctx context.Context, pool *pgxpool.Pool, m Migration, index index, log *slog.Logger) error {
+func makeIndex(ctx context.Context, pool *pgxpool.Pool, m store.Migration, index index, log *slog.Logger) error {
 	done := make(chan error, 1)
 	go func() {
 		done <- pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-			broken, err := one(view{ctx, conn}, scanValue[bool], `
+			broken, err := store.One(view{ctx, conn}, store.ScanValue[bool], `
 				SELECT EXISTS (SELECT FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
 					WHERE relname = $1 AND pg_table_is_visible(indexrelid) AND NOT indisvalid)`, index.name)
 			if err != nil {
@@ -319,7 +280,7 @@ func whoBlocks(ctx context.Context, pool *pgxpool.Pool, index index) string {
 func describe(ctx context.Context, pool *pgxpool.Pool, query string, args ...any) string {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	text, err := one(view{ctx, pool}, scanValue[string], query, args...)
+	text, err := store.One(view{ctx, pool}, store.ScanValue[string], query, args...)
 	if err != nil {
 		return ""
 	}
@@ -351,10 +312,8 @@ func (s script) whole() string {
 // madeConcurrently starts the line of such an index.
 const madeConcurrently = "CREATE INDEX CONCURRENTLY "
 
-// script reads the migration's file.
-func (m Migration) script() (s script, err error) {
-	text, err := migrationFiles.ReadFile("migrations/" + m.Name + ".sql")
-	for line := range strings.Lines(string(text)) {
+func scriptOf(m store.Migration) (s script) {
+	for line := range strings.Lines(m.Script) {
 		rest, isIndex := strings.CutPrefix(line, madeConcurrently)
 		if !isIndex {
 			s.atOnce += line
@@ -363,7 +322,7 @@ func (m Migration) script() (s script, err error) {
 		name, definition, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(rest), ";"), " ")
 		s.indexes = append(s.indexes, index{name, definition})
 	}
-	return s, err
+	return s
 }
 
 // run executes scripts in the simple protocol, which takes several statements at once and adds no transaction of its own.

@@ -26,7 +26,7 @@ func scanPerk(r row) (p api.Perk, err error) {
 
 // Perk returns one perk, whatever its dates and stock, or PerkNotFound.
 func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
-	if isForeign(id) {
+	if store.IsForeign(id) {
 		return api.Perk{}, store.PerkNotFound(id)
 	}
 	asked := &perkAsked{ctx: ctx, id: id, answer: make(chan perkAnswer, 1)}
@@ -111,7 +111,7 @@ func (r *perkReader) read(batch []*perkAsked) {
 	}
 	perks, err := latest(ctx, r.db, readingPerks, func(v view) (map[string]api.Perk, error) {
 		perks := make(map[string]api.Perk, len(ids))
-		for perk, err := range each(v, scanPerk, readPerks, ids) {
+		for perk, err := range store.Each(v, scanPerk, readPerks, ids) {
 			if err != nil {
 				return nil, err
 			}
@@ -154,7 +154,7 @@ func scanCategory(r row) (c api.Category, err error) { return c, r.Scan(&c.ID, &
 // Categories returns all categories in the order of their folded names, then ids. Never nil.
 func (db *DB) Categories(ctx context.Context) ([]api.Category, error) {
 	return latest(ctx, db, "read the categories", func(v view) ([]api.Category, error) {
-		return all(v, scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
+		return store.All(v, scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
 	})
 }
 
@@ -199,7 +199,7 @@ func foldTexts(ctx context.Context, tx pgx.Tx) error {
 	}
 	const atOnce = 1000
 	for last := ""; ; {
-		perks, err := all(s, scanPerk, `SELECT `+perkColumns+` FROM perks AS p
+		perks, err := store.All(s, scanPerk, `SELECT `+perkColumns+` FROM perks AS p
 			WHERE p.id > $1 AND concat(p.description, p.image_url, p.discount_text, p.terms) ~ '[^\x01-\x7f]'
 			ORDER BY p.id LIMIT $2`, last, atOnce)
 		if err != nil {

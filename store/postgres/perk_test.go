@@ -86,7 +86,7 @@ func TestShortListsAreNotPlannedAnew(t *testing.T) {
 		Query(context.Context, string, ...any) (pgx.Rows, error)
 	}{db.reads, db.writes} {
 		looked := 0
-		for line, err := range each(view{t.Context(), pool}, scanPlanned, `
+		for line, err := range store.Each(view{t.Context(), pool}, scanPlanned, `
 			SELECT statement, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%::text[]%'`, pgx.QueryExecModeExec) {
 			if err != nil {
 				t.Fatal(err)

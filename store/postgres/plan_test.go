@@ -260,7 +260,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, work func(view, *sear
 
 func explain(t *testing.T, v view, text string, args ...any) string {
 	t.Helper()
-	steps, err := all(v, scanValue[string], `EXPLAIN `+text, args...)
+	steps, err := store.All(v, store.ScanValue[string], `EXPLAIN `+text, args...)
 	if err != nil {
 		t.Fatalf("explain %s: %v", text, err)
 	}

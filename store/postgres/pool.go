@@ -3,14 +3,12 @@ package postgres
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"iter"
 	"net"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -112,11 +110,6 @@ func openPool(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error
 	return pool, nil
 }
 
-// queryer is what rows can be read through: a writing session, or a view.
-type queryer interface {
-	query(text string, args ...any) (pgx.Rows, error)
-}
-
 // view reads what is committed, bounded by a context: as of one moment in a transaction, or as of each query.
 type view struct {
 	ctx  context.Context
@@ -125,8 +118,17 @@ type view struct {
 	}
 }
 
-func (v view) query(text string, args ...any) (pgx.Rows, error) {
-	return v.from.Query(v.ctx, text, args...)
+func (v view) Query(text string, args ...any) (store.Rows, error) {
+	found, err := v.from.Query(v.ctx, text, args...)
+	return rows{found}, err
+}
+
+// rows is what pgx found.
+type rows struct{ pgx.Rows }
+
+func (r rows) Close() error {
+	r.Rows.Close()
+	return nil
 }
 
 // read gives work a view of one moment. When the connection breaks work is done once more: those in the pool may be from
@@ -160,8 +162,8 @@ type session struct {
 	tx  pgx.Tx
 }
 
-func (s *session) query(text string, args ...any) (pgx.Rows, error) {
-	return s.tx.Query(s.ctx, text, args...)
+func (s *session) Query(text string, args ...any) (store.Rows, error) {
+	return view{s.ctx, s.tx}.Query(text, args...)
 }
 
 func (s *session) exec(text string, args ...any) error {
@@ -178,76 +180,6 @@ func (s *session) execCount(text string, args ...any) (int64, error) {
 // row is one row of a result, to be scanned.
 type row = store.Scanner
 
-// each streams a query's rows, and its error at the end if there is one.
-func each[T any](q queryer, scan func(row) (T, error), text string, args ...any) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
-		rows, err := q.query(text, args...)
-		if err != nil {
-			yield(none, err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			record, err := scan(rows)
-			if err != nil {
-				yield(none, err)
-				return
-			}
-			if !yield(record, nil) {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(none, err)
-		}
-	}
-}
-
-// all returns a query's rows, never nil.
-func all[T any](q queryer, scan func(row) (T, error), text string, args ...any) ([]T, error) {
-	list := []T{}
-	for record, err := range each(q, scan, text, args...) {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, record)
-	}
-	return list, nil
-}
-
-// one returns a query's first row, or pgx.ErrNoRows.
-func one[T any](q queryer, scan func(row) (T, error), text string, args ...any) (T, error) {
-	for record, err := range each(q, scan, text, args...) {
-		return record, err
-	}
-	var none T
-	return none, pgx.ErrNoRows
-}
-
-// found is one for rows that need not be there: instead of pgx.ErrNoRows the error is missing. It is so without a query
-// when a text is asked for that the database cannot hold.
-func found[T any](missing error, q queryer, scan func(row) (T, error), text string, args ...any) (T, error) {
-	if slices.ContainsFunc(args, isForeign) {
-		var none T
-		return none, missing
-	}
-	record, err := one(q, scan, text, args...)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = missing
-	}
-	return record, err
-}
-
-// isForeign holds for a text that PostgreSQL cannot hold, and would refuse to be asked for.
-func isForeign(arg any) bool {
-	text, ok := arg.(string)
-	return ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0))
-}
-
-// scanValue reads a row of one column.
-func scanValue[T any](r row) (value T, err error) { return value, r.Scan(&value) }
-
 // utcOrNil is the instant as the API shows it. A timestamptz has no zone of its own, and pgx gives it the machine's.
 func utcOrNil(t *time.Time) *time.Time {
 	if t == nil {
@@ -260,7 +192,7 @@ func utcOrNil(t *time.Time) *time.Time {
 // stream gives a query's records one by one, as of one moment. When the connection breaks before it gave any, the query is
 // made once more: those in the pool may be from before a failover.
 func stream[T any](ctx context.Context, db *DB, doing string, scan func(row) (T, error), text string, args ...any) iter.Seq2[T, error] {
-	records := each(view{ctx, db.reads}, scan, text, args...)
+	records := store.Each(view{ctx, db.reads}, scan, text, args...)
 	return func(yield func(T, error) bool) {
 		begun, err := passOn(records, yield)
 		if db.leadsNowhere(err) && !begun && ctx.Err() == nil {

@@ -155,7 +155,7 @@ func Identity(ctx context.Context, address string) (string, error) {
 		return "", fmt.Errorf("connect to %s: %w", name(config), err)
 	}
 	defer pool.Close()
-	identity, err := one(view{ctx, pool}, scanValue[string], `
+	identity, err := store.One(view{ctx, pool}, store.ScanValue[string], `
 		SELECT concat_ws('/', c.system_identifier, d.oid, 'migrations'::regclass::oid)
 		FROM pg_control_system() AS c, pg_database AS d WHERE d.datname = current_database()`)
 	if err != nil {
@@ -175,7 +175,7 @@ func MajorVersion(ctx context.Context, address string) (int, error) {
 		return 0, fmt.Errorf("connect to %s: %w", name(config), err)
 	}
 	defer pool.Close()
-	number, err := one(view{ctx, pool}, scanValue[int], `SELECT current_setting('server_version_num')::integer`)
+	number, err := store.One(view{ctx, pool}, store.ScanValue[int], `SELECT current_setting('server_version_num')::integer`)
 	return number / 10000, err
 }
 

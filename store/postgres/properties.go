@@ -47,12 +47,12 @@ const (
 
 func (db *DB) Property(ctx context.Context, id int64) (store.PropertyRecord, error) {
 	return latest(ctx, db, "read a property", func(v view) (store.PropertyRecord, error) {
-		return found(store.PropertyNotFound(id), v, scanProperty, selectProperty, id)
+		return store.Found(store.PropertyNotFound(id), v, scanProperty, selectProperty, id)
 	})
 }
 
 func (s *session) Property(id int64) (store.PropertyRecord, error) {
-	return found(store.PropertyNotFound(id), s, scanProperty, selectProperty+` FOR UPDATE`, id)
+	return store.Found(store.PropertyNotFound(id), s, scanProperty, selectProperty+` FOR UPDATE`, id)
 }
 
 // lockNewProperties lets one at a time add properties. Those that are there can be changed and deleted meanwhile.
@@ -62,7 +62,7 @@ func (s *session) HasProperty(id int64) (bool, error) {
 	if err := s.exec(lockNewProperties); err != nil {
 		return false, err
 	}
-	return one(s, scanValue[bool], `SELECT EXISTS (SELECT 1 FROM properties WHERE id = $1)`, id)
+	return store.One(s, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM properties WHERE id = $1)`, id)
 }
 
 func (s *session) AddProperty(property store.PropertyRecord) (added bool, err error) {
@@ -79,7 +79,7 @@ func (s *session) DeleteProperty(id int64) error {
 }
 
 func (s *session) DeletedProperty(id int64) (string, error) {
-	return found(store.PropertyNotFound(id), s, scanValue[string], `
+	return store.Found(store.PropertyNotFound(id), s, store.ScanValue[string], `
 		SELECT before FROM audit WHERE subject = $1 AND action = $2 ORDER BY entry DESC LIMIT 1`,
 		store.PropertySubject(id), store.ActionDeleteProperty)
 }

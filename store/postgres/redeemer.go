@@ -45,9 +45,9 @@ func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.Re
 		return store.RedeemResult{}, store.NotBegun(err)
 	}
 	switch { // what the database cannot hold it would refuse, together with everyone else's attempts
-	case isForeign(attempt.PerkID):
+	case store.IsForeign(attempt.PerkID):
 		return store.RedeemResult{}, store.PerkNotFound(attempt.PerkID)
-	case isForeign(attempt.UserID):
+	case store.IsForeign(attempt.UserID):
 		return store.RedeemResult{}, store.UserNotFound(attempt.UserID)
 	}
 	w := &waiting{ctx: ctx, attempt: attempt, answer: make(chan answer, 1)}

@@ -41,14 +41,14 @@ func (r rowBefore) Scan(into ...any) error { return r.row.Scan(append(into, r.la
 // that can be read before.
 func (s *session) Redemption(id string) (api.Redemption, error) {
 	missing := store.RedemptionNotFound(id)
-	perkID, err := found(missing, s, scanValue[string], `SELECT perk_id FROM redemptions WHERE id = $1`, id)
+	perkID, err := store.Found(missing, s, store.ScanValue[string], `SELECT perk_id FROM redemptions WHERE id = $1`, id)
 	if err != nil {
 		return api.Redemption{}, err
 	}
 	if err := s.exec(lockStock, perkID); err != nil {
 		return api.Redemption{}, err
 	}
-	return found(missing, s, scanRedemption, `SELECT `+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
+	return store.Found(missing, s, scanRedemption, `SELECT `+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
 }
 
 func (s *session) PutStatus(r api.Redemption) error {
@@ -84,13 +84,13 @@ func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) 
 		return list, err
 	}
 	err = db.read(ctx, "list redemptions", func(v view) (err error) {
-		list.Total, err = found(store.UserNotFound(query.UserID), v, scanValue[int64], `
+		list.Total, err = store.Found(store.UserNotFound(query.UserID), v, store.ScanValue[int64], `
 			SELECT count(*) FROM redemptions WHERE user_id = $1
 			HAVING $2 OR EXISTS (SELECT 1 FROM users WHERE id = $1)`, query.UserID, query.AnyUser)
 		if err != nil {
 			return err
 		}
-		list.Items, err = all(v, scanRedemption, page, forTheseValues, query.UserID, query.Window.PerPage, query.Window.Offset())
+		list.Items, err = store.All(v, scanRedemption, page, forTheseValues, query.UserID, query.Window.PerPage, query.Window.Offset())
 		return err
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 	); err != nil {
 		return found, err
 	}
-	return one(s, scanLiveRecords, liveRecords)
+	return store.One(s, scanLiveRecords, liveRecords)
 }
 
 const liveRecords = `SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`
@@ -50,7 +50,7 @@ func scanLiveRecords(r row) (l store.LiveRecords, err error) {
 
 func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
 	return latest(ctx, db, "look for what only a live database has", func(v view) (store.LiveRecords, error) {
-		return one(v, scanLiveRecords, liveRecords)
+		return store.One(v, scanLiveRecords, liveRecords)
 	})
 }
 
@@ -65,7 +65,7 @@ func LiveRecordsAt(ctx context.Context, address string) (found store.LiveRecords
 		return found, err
 	}
 	defer pool.Close()
-	found, err = one(view{ctx, pool}, scanLiveRecords, liveRecords)
+	found, err = store.One(view{ctx, pool}, scanLiveRecords, liveRecords)
 	return found, fault("look for what only a live database has", err)
 }
 
@@ -74,7 +74,7 @@ func LiveRecordsAt(ctx context.Context, address string) (found store.LiveRecords
 var errScattered = errors.New("the tables that the address leads to lie in several schemas; name the sandbox's alone in search_path")
 
 func (s *session) requireOneSchema() error {
-	schemas, err := one(s, scanValue[int], `
+	schemas, err := store.One(s, store.ScanValue[int], `
 		SELECT count(DISTINCT relnamespace) FROM pg_class WHERE oid IN (
 			'migrations'::regclass, 'catalog'::regclass, 'audit'::regclass, 'clients'::regclass, 'signing_keys'::regclass, 'properties'::regclass,
 			'perks'::regclass, 'perk_stock'::regclass, 'categories'::regclass, 'users'::regclass, 'redemptions'::regclass, 'idempotency_keys'::regclass)`)

@@ -58,7 +58,7 @@ func fillWithMany(t *testing.T, db *DB) {
 	t.Helper()
 	err := db.write(t.Context(), "fill the database", func(s *session) error {
 		type index struct{ Name, Definition string }
-		indexes, err := all(s, func(r row) (i index, err error) { return i, r.Scan(&i.Name, &i.Definition) }, `
+		indexes, err := store.All(s, func(r row) (i index, err error) { return i, r.Scan(&i.Name, &i.Definition) }, `
 			SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'perks' AND indexname <> 'perks_pkey'`)
 		if err != nil {
 			return err

@@ -99,11 +99,11 @@ const planning = `concat(
 // lookUp reads what the rest of the search depends on. The category goes by its name or its id; the text can be the name
 // of one and the id of another.
 func (s *search) lookUp(v view) error {
-	if isForeign(s.query.AvailableTo) {
+	if store.IsForeign(s.query.AvailableTo) {
 		return store.UserNotFound(s.query.AvailableTo)
 	}
 	var userKnown bool
-	_, err := one(v, func(r row) (settings string, err error) {
+	_, err := store.One(v, func(r row) (settings string, err error) {
 		return settings, r.Scan(&s.version, &userKnown, &s.taken, &s.categories, &settings)
 	}, `SELECT c.version,
 			EXISTS (SELECT FROM users WHERE id = $1),
@@ -252,7 +252,7 @@ func (s *search) page(v view, total int64) ([]api.Perk, error) {
 		return nil, err
 	}
 	for candidates := range s.ways(order.onTheWay, reach, total) {
-		perks, err = all(v, scanPerk, pageOf(candidates, order), s.values(reach)...)
+		perks, err = store.All(v, scanPerk, pageOf(candidates, order), s.values(reach)...)
 		if err != nil || int64(len(perks)) == reach.Take {
 			return perks, err
 		}

@@ -15,12 +15,12 @@ func (s *search) total(v view, totals *store.Totals) (int64, error) {
 	if err != nil || s.query.AvailableTo == "" {
 		return matching, err
 	}
-	unavailable, err := one(v, scanValue[int64], s.countTaken(matching), forTheseValues, s.args)
+	unavailable, err := store.One(v, store.ScanValue[int64], s.countTaken(matching), forTheseValues, s.args)
 	return matching - unavailable, err
 }
 
 func (s *search) count(v view) (store.Count, error) {
-	return one(v, func(r row) (c store.Count, err error) {
+	return store.One(v, func(r row) (c store.Count, err error) {
 		return c, r.Scan(&c.Matching, &c.Since, &c.Till)
 	}, s.countMatching(), forTheseValues, s.args)
 }

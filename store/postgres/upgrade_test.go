@@ -83,12 +83,8 @@ func (o opened) ends() {
 func requireIndexes(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	for _, m := range knownMigrations() {
-		s, err := m.script()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, index := range s.indexes {
-			valid, err := one(view{t.Context(), pool}, scanValue[bool], `SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)`, index.name)
+		for _, index := range scriptOf(m).indexes {
+			valid, err := store.One(view{t.Context(), pool}, store.ScanValue[bool], `SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)`, index.name)
 			if err != nil || !valid {
 				t.Errorf("index %s is valid: %t, %v", index.name, valid, err)
 			}
@@ -152,7 +148,7 @@ func TestAMigrationThatWasKilledIsBegunAgain(t *testing.T) {
 	execute(t, reader, `SELECT FROM users`) // an index waits for the end of every older snapshot
 	o := openBeside(t, address)
 	o.says("a migration waits for others to end their transactions", "index=audit_by_arrival", "perksd of ")
-	ended, err := one(view{t.Context(), older}, scanValue[int], `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+	ended, err := store.One(view{t.Context(), older}, store.ScanValue[int], `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 		WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%'`)
 	if err != nil || ended != 1 {
 		t.Fatalf("%d processes made an index, %v", ended, err)
@@ -160,7 +156,7 @@ func TestAMigrationThatWasKilledIsBegunAgain(t *testing.T) {
 	if err := <-o.ended; err == nil {
 		t.Fatal("the database was opened all the same")
 	}
-	left, err := one(view{t.Context(), older}, scanValue[string], `
+	left, err := store.One(view{t.Context(), older}, store.ScanValue[string], `
 		SELECT coalesce(string_agg(relname, ' '), '') FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid`)
 	if err != nil || left != "audit_by_arrival" {
 		t.Fatalf("the indexes that are of no use are %q, %v, so that this test shows nothing", left, err)
@@ -245,7 +241,7 @@ func TestOrdersAreRightAfterAnUpgrade(t *testing.T) {
 func awaitLock(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	for {
-		waits, err := one(view{t.Context(), pool}, scanValue[bool], `
+		waits, err := store.One(view{t.Context(), pool}, store.ScanValue[bool], `
 			SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 		if err != nil {
 			t.Fatal(err)

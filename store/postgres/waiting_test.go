@@ -164,7 +164,7 @@ func waitForLock(t *testing.T, db *DB) {
 	defer cancel()
 	for waits := false; !waits; {
 		var err error
-		if waits, err = one(view{within, db.reads}, scanValue[bool], `
+		if waits, err = store.One(view{within, db.reads}, store.ScanValue[bool], `
 			SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`); err != nil {
 			t.Fatalf("no one waits for a lock: %v", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
+	"example.com/perks/store"
 )
 
 // everyWayLeadsToTheSamePage compares what each way finds with the same part of the whole list.
@@ -37,7 +38,7 @@ func wholeList(t *testing.T, v view, s *search) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := all(v, scanValue[string], `
+	ids, err := store.All(v, store.ScanValue[string], `
 		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p WHERE `+s.whereAnywhere()+s.andNotTaken(manyMatches)+` ORDER BY `+order.inTheEnd,
 		forTheseValues, s.args)
 	if err != nil {
@@ -59,7 +60,7 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 	way, found := 0, 0
 	for candidates := range s.ways(order.onTheWay, reach, int64(len(list))) {
 		way++
-		perks, err := all(v, scanPerk, pageOf(candidates, order), s.values(reach)...)
+		perks, err := store.All(v, scanPerk, pageOf(candidates, order), s.values(reach)...)
 		if err != nil {
 			t.Fatal(err)
 		}

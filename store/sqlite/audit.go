@@ -2,14 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
 
-	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -33,7 +31,6 @@ const (
 	lastFirst  = ` ORDER BY at DESC, source DESC, place DESC`
 )
 
-// Audit returns the entries that the query wants, in the order in which they happened.
 func (db *DB) Audit(ctx context.Context, query store.AuditQuery) iter.Seq2[store.AuditEntry, error] {
 	return faults("read the audit log", auditEntries(db.latest(ctx), query, nil))
 }
@@ -47,92 +44,55 @@ func auditEntries(v view, query store.AuditQuery, since *rowsRead) iter.Seq2[sto
 	if text == "" {
 		return func(func(store.AuditEntry, error) bool) {}
 	}
-	return each(v, scanAuditEntry, text, args...)
+	return store.Each(v, scanAuditEntry, text, args...)
+}
+
+// auditColumns are those that conditions are about.
+var auditColumns = map[string]string{
+	"id": `r.id`, "client": `r.client_id`, "subject": `a.subject`, "actor": `a.actor`, "action": `a.action`,
 }
 
 // auditStatement is empty when there is nothing that the query could want.
-func auditStatement(query store.AuditQuery, since *rowsRead) (string, []any) {
-	var w auditWhere
+func auditStatement(query store.AuditQuery, since *rowsRead) (text string, args []any) {
 	var parts []string
-	if made, wanted := query.Made(); wanted {
-		w.begin(madeEntries)
-		w.whenIf(made.ID != "", `r.id = ?`, made.ID)
-		w.matches(`r.client_id`, made.Client)
-		w.within(`r.redeemed_at`, query)
-		if since != nil {
-			w.when(`r.row > ?`, since.redemptions)
+	add := func(part, at, new string, conditions []store.AuditCondition) {
+		part += ` WHERE ` + new
+		for _, c := range conditions {
+			column, value := auditColumns[c.Field], c.Value
+			if instant, ok := value.(time.Time); ok {
+				column, value = at, instant.UnixMicro()
+			}
+			part += ` AND ` + column + ` ` + c.Is + ` ?`
+			args = append(args, value)
 		}
-		parts = append(parts, w.text())
+		parts = append(parts, part)
 	}
-	if query.Kept() {
-		w.begin(keptEntries)
-		w.whenIf(query.Subject != "", `a.subject = ?`, query.Subject)
-		w.matches(`a.actor`, store.ReadAuditPattern(query.Actor))
-		w.matches(`a.action`, store.ReadAuditPattern(query.Action))
-		w.within(`a.at`, query)
-		if since != nil {
-			w.when(`a.row > ?`, since.audit)
-		}
-		parts = append(parts, w.text())
+	newMade, newKept := `true`, `true`
+	if since != nil {
+		newMade, newKept = fmt.Sprintf(`r.row > %d`, since.redemptions), fmt.Sprintf(`a.row > %d`, since.audit)
 	}
-	text := strings.Join(parts, ` UNION ALL `)
+	if conditions, wanted := query.OfMade(); wanted {
+		add(madeEntries, `r.redeemed_at`, newMade, conditions)
+	}
+	if conditions, wanted := query.OfKept(); wanted {
+		add(keptEntries, `a.at`, newKept, conditions)
+	}
+	text = strings.Join(parts, ` UNION ALL `)
 	switch {
-	case len(parts) == 0:
+	case text == "":
 		return "", nil
 	case query.Last > 0 && since == nil:
-		return `SELECT * FROM (` + text + lastFirst + fmt.Sprintf(` LIMIT %d`, query.Last) + `)` + entryOrder, w.args
+		return `SELECT * FROM (` + text + lastFirst + fmt.Sprintf(` LIMIT %d`, query.Last) + `)` + entryOrder, args
 	}
-	return text + entryOrder, w.args
+	return text + entryOrder, args
 }
 
-// auditWhere puts the halves of a statement together. Their arguments are in the order of the question marks.
-type auditWhere struct {
-	from       string
-	conditions []string
-	args       []any
-}
-
-func (w *auditWhere) begin(from string) { w.from, w.conditions = from, nil }
-
-func (w *auditWhere) when(condition string, args ...any) {
-	w.conditions, w.args = append(w.conditions, condition), append(w.args, args...)
-}
-
-func (w *auditWhere) whenIf(is bool, condition string, args ...any) {
-	if is {
-		w.when(condition, args...)
-	}
-}
-
-func (w *auditWhere) matches(column string, pattern store.AuditPattern) {
-	switch {
-	case pattern.MatchesAll():
-	case pattern.IsPrefix:
-		w.when(column+` >= ? AND `+column+` < ?`, pattern.Text, pattern.End())
-	default:
-		w.when(column+` = ?`, pattern.Text)
-	}
-}
-
-func (w *auditWhere) within(column string, query store.AuditQuery) {
-	w.whenIf(!query.Since.IsZero(), column+` >= ?`, query.Since.UnixMicro())
-	w.whenIf(!query.Until.IsZero(), column+` < ?`, query.Until.UnixMicro())
-}
-
-func (w *auditWhere) text() string {
-	if len(w.conditions) == 0 {
-		return w.from
-	}
-	return w.from + ` WHERE ` + strings.Join(w.conditions, ` AND `)
-}
-
-// AuditSince returns the entries that were not there yet at the position.
 func (db *DB) AuditSince(ctx context.Context, query store.AuditQuery, position *store.AuditPosition) iter.Seq2[store.AuditEntry, error] {
 	return func(yield func(store.AuditEntry, error) bool) {
 		var last rowsRead
 		stopped := false
 		err := db.read(ctx, "read the audit log", func(v view) (err error) {
-			if last, err = one(v, scanRowsRead, `SELECT ifnull((SELECT max(row) FROM redemptions), 0), ifnull((SELECT max(row) FROM audit), 0)`); err != nil {
+			if last, err = store.One(v, scanRowsRead, `SELECT ifnull((SELECT max(row) FROM redemptions), 0), ifnull((SELECT max(row) FROM audit), 0)`); err != nil {
 				return err
 			}
 			since, err := sincePosition(v, *position, last)
@@ -177,26 +137,18 @@ func sincePosition(v view, position store.AuditPosition, last rowsRead) (*rowsRe
 	if last.audit < since.audit {
 		return nil, errOlderCopy
 	}
-	wasReset, err := one(v, scanValue[bool], `SELECT EXISTS (SELECT 1 FROM audit WHERE row > ? AND action = ?)`, since.audit, store.ActionResetSandbox)
+	wasReset, err := store.One(v, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM audit WHERE row > ? AND action = ?)`, since.audit, store.ActionResetSandbox)
 	if wasReset {
 		since.redemptions = 0
 	}
 	return &since, err
 }
 
-func scanAuditEntry(r row) (entry store.AuditEntry, err error) {
-	var at, source, place int64
-	var before, after, id, perk, user, client, status, metadata *string
-	if err := r.Scan(&at, &source, &place, &entry.Actor, &entry.Action, &entry.Subject, &before, &after,
-		&id, &perk, &user, &client, &status, &metadata); err != nil {
-		return entry, err
+func scanAuditEntry(r row) (store.AuditEntry, error) {
+	var entry store.AuditRow
+	var at int64
+	if err := r.Scan(append([]any{&at}, entry.Columns()...)...); err != nil {
+		return store.AuditEntry{}, err
 	}
-	if source == 0 {
-		return store.RedeemEntry(store.RedemptionRecord{ClientID: *client, Redemption: api.Redemption{
-			ID: *id, PerkID: *perk, UserID: *user, RedeemedAt: fromMicros(at),
-			Status: api.RedemptionStatus(*status), Metadata: json.RawMessage(*metadata),
-		}})
-	}
-	entry.At, entry.Before, entry.After = fromMicros(at), store.AuditedRecord(before), store.AuditedRecord(after)
-	return entry, nil
+	return entry.Entry(fromMicros(at))
 }

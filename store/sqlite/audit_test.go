@@ -64,7 +64,7 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 func TestAResetLeavesTheGuardOfRedemptions(t *testing.T) {
 	db := openTemporary(t)
 	guard := func() string {
-		text, err := one(db.latest(t.Context()), scanValue[string], `SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`)
+		text, err := store.One(db.latest(t.Context()), store.ScanValue[string], `SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ const (
 
 func whole(t *testing.T, db *DB) string {
 	t.Helper()
-	lines, err := all(db.latest(t.Context()), scanValue[string], `
+	lines, err := store.All(db.latest(t.Context()), store.ScanValue[string], `
 		SELECT concat_ws(' ', row, at, actor, action, subject) FROM audit UNION ALL
 		SELECT concat_ws(' ', row, id, perk, user_id, client_id, redeemed_at, first_status, status, metadata) FROM redemptions`)
 	if err != nil {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"iter"
 	"time"
 
@@ -26,7 +25,7 @@ func scanPerk(r row) (p api.Perk, err error) {
 
 // Perk returns one perk, whatever its dates and stock, or PerkNotFound.
 func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
-	perk, err := found(store.PerkNotFound(id), db.latest(ctx), scanPerk,
+	perk, err := store.Found(store.PerkNotFound(id), db.latest(ctx), scanPerk,
 		`SELECT `+perkColumns+` FROM perks AS p WHERE p.id = ?`, id)
 	return perk, fault("read a perk", err)
 }
@@ -35,13 +34,8 @@ func scanCategory(r row) (c api.Category, err error) { return c, r.Scan(&c.ID, &
 
 // Categories returns all categories in the order of their folded names, then ids. Never nil.
 func (db *DB) Categories(ctx context.Context) ([]api.Category, error) {
-	categories, err := all(db.latest(ctx), scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
+	categories, err := store.All(db.latest(ctx), scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
 	return categories, fault("read the categories", err)
-}
-
-// queryer is what rows can be read through: the writing session, or a view.
-type queryer interface {
-	query(text string, args ...any) (*sql.Rows, error)
 }
 
 // view reads what is committed, bounded by a context: as of one moment in a transaction, or as of each query.
@@ -52,7 +46,7 @@ type view struct {
 	}
 }
 
-func (v view) query(text string, args ...any) (*sql.Rows, error) {
+func (v view) Query(text string, args ...any) (store.Rows, error) {
 	return v.from.QueryContext(v.ctx, text, args...)
 }
 
@@ -81,65 +75,6 @@ func (db *DB) writeTx(ctx context.Context, doing string, work func(store.Tx) err
 // row is one row of a result, to be scanned.
 type row = store.Scanner
 
-// each streams a query's rows, and its error at the end if there is one.
-func each[T any](q queryer, scan func(row) (T, error), text string, args ...any) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
-		rows, err := q.query(text, args...)
-		if err != nil {
-			yield(none, err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			record, err := scan(rows)
-			if err != nil {
-				yield(none, err)
-				return
-			}
-			if !yield(record, nil) {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(none, err)
-		}
-	}
-}
-
-// all returns a query's rows, never nil.
-func all[T any](q queryer, scan func(row) (T, error), text string, args ...any) ([]T, error) {
-	list := []T{}
-	for record, err := range each(q, scan, text, args...) {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, record)
-	}
-	return list, nil
-}
-
-// one returns a query's first row, or sql.ErrNoRows.
-func one[T any](q queryer, scan func(row) (T, error), text string, args ...any) (T, error) {
-	for record, err := range each(q, scan, text, args...) {
-		return record, err
-	}
-	var none T
-	return none, sql.ErrNoRows
-}
-
-// found is one for rows that need not be there: instead of sql.ErrNoRows the error is missing.
-func found[T any](missing error, q queryer, scan func(row) (T, error), text string, args ...any) (T, error) {
-	record, err := one(q, scan, text, args...)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing
-	}
-	return record, err
-}
-
-// scanValue reads a row of one column.
-func scanValue[T any](r row) (value T, err error) { return value, r.Scan(&value) }
-
 func fromMicros(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
 func fromMicrosOrNil(micros *int64) *time.Time {
@@ -162,7 +97,7 @@ func microsOrNil(t *time.Time) *int64 {
 
 // ExportPerks streams all perks in the order of their ids.
 func (db *DB) ExportPerks(ctx context.Context) iter.Seq2[store.PerkRecord, error] {
-	return faults("export perks", each(db.latest(ctx), scanPerkRecord, `
+	return faults("export perks", store.Each(db.latest(ctx), scanPerkRecord, `
 		SELECT p.lat, p.lng, s.stock, p.approval, `+perkColumns+`
 		FROM perks AS p CROSS JOIN perk_stock AS s ON s.perk = p.row ORDER BY p.id`))
 }
@@ -174,24 +109,24 @@ func scanPerkRecord(r row) (record store.PerkRecord, err error) {
 
 // ExportCategories streams all categories in the order of their ids.
 func (db *DB) ExportCategories(ctx context.Context) iter.Seq2[api.Category, error] {
-	return faults("export categories", each(db.latest(ctx), scanCategory, `SELECT id, name FROM categories ORDER BY id`))
+	return faults("export categories", store.Each(db.latest(ctx), scanCategory, `SELECT id, name FROM categories ORDER BY id`))
 }
 
 // ExportUsers streams all users in the order of their ids.
 func (db *DB) ExportUsers(ctx context.Context) iter.Seq2[store.User, error] {
-	return faults("export users", each(db.latest(ctx), func(r row) (u store.User, err error) {
+	return faults("export users", store.Each(db.latest(ctx), func(r row) (u store.User, err error) {
 		return u, r.Scan(&u.ID)
 	}, `SELECT id FROM users ORDER BY id`))
 }
 
 // ExportProperties streams all properties in the order of their ids.
 func (db *DB) ExportProperties(ctx context.Context) iter.Seq2[store.PropertyRecord, error] {
-	return faults("export properties", each(db.latest(ctx), scanProperty, `SELECT `+propertyColumns+` FROM properties ORDER BY id`))
+	return faults("export properties", store.Each(db.latest(ctx), scanProperty, `SELECT `+propertyColumns+` FROM properties ORDER BY id`))
 }
 
 // ExportRedemptions streams the redemptions in one status, or all for "", in the order of their ids.
 func (db *DB) ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[store.RedemptionRecord, error] {
-	return faults("export redemptions", each(db.latest(ctx), scanRedemptionRecord, `
+	return faults("export redemptions", store.Each(db.latest(ctx), scanRedemptionRecord, `
 		SELECT r.client_id, `+redemptionColumns+` FROM redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk
 		WHERE ?1 = '' OR r.status = ?1 ORDER BY r.id`, string(status)))
 }

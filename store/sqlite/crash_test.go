@@ -154,7 +154,7 @@ func requireRedeemed(t *testing.T, path string, acknowledged []string) {
 		"units held": `SELECT held FROM perk_stock`,
 		"keys":       `SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption AND r.id = k.key`,
 	} {
-		n, err := one(db.latest(t.Context()), scanValue[int], text)
+		n, err := store.One(db.latest(t.Context()), store.ScanValue[int], text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func requireRedeemed(t *testing.T, path string, acknowledged []string) {
 			t.Errorf("%s: %d, but there are %d redemptions", what, n, len(there))
 		}
 	}
-	if verdict, err := one(db.latest(t.Context()), scanValue[string], `PRAGMA integrity_check`); verdict != "ok" {
+	if verdict, err := store.One(db.latest(t.Context()), store.ScanValue[string], `PRAGMA integrity_check`); verdict != "ok" {
 		t.Errorf("SQLite finds: %s (%v)", verdict, err)
 	}
 }

@@ -29,17 +29,17 @@ func scanClient(r row) (c store.Client, err error) {
 const selectClient = `SELECT ` + clientColumns + ` FROM clients WHERE id = ?`
 
 func (db *DB) Client(ctx context.Context, id string) (store.Client, error) {
-	client, err := found(store.ClientNotFound(id), db.latest(ctx), scanClient, selectClient, id)
+	client, err := store.Found(store.ClientNotFound(id), db.latest(ctx), scanClient, selectClient, id)
 	return client, fault("read a client", err)
 }
 
 func (db *DB) Clients(ctx context.Context) ([]store.Client, error) {
-	clients, err := all(db.latest(ctx), scanClient, `SELECT `+clientColumns+` FROM clients ORDER BY created_at, id`)
+	clients, err := store.All(db.latest(ctx), scanClient, `SELECT `+clientColumns+` FROM clients ORDER BY created_at, id`)
 	return clients, fault("read the clients", err)
 }
 
 func (s *session) Client(id string) (store.Client, error) {
-	return found(store.ClientNotFound(id), s, scanClient, selectClient, id)
+	return store.Found(store.ClientNotFound(id), s, scanClient, selectClient, id)
 }
 
 func (s *session) AddClient(c store.Client) (added bool, err error) {
@@ -69,7 +69,7 @@ func scanSigningKey(r row) (key store.SigningKey, err error) {
 }
 
 func (db *DB) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey, error) {
-	keys, err := all(db.latest(ctx), scanSigningKey, `
+	keys, err := store.All(db.latest(ctx), scanSigningKey, `
 		SELECT `+signingKeyColumns+` FROM signing_keys
 		WHERE expires_at IS NULL OR expires_at > ? ORDER BY created_at DESC, id DESC`, at.UnixMicro())
 	return keys, fault("read the signing keys", err)
@@ -79,7 +79,7 @@ func (db *DB) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey
 func (s *session) LockSigningKeys() error { return nil }
 
 func (s *session) SigningKeys() ([]store.SigningKey, error) {
-	return all(s, scanSigningKey, `SELECT `+signingKeyColumns+` FROM signing_keys`)
+	return store.All(s, scanSigningKey, `SELECT `+signingKeyColumns+` FROM signing_keys`)
 }
 
 func (s *session) AddSigningKey(key store.SigningKey) error {

@@ -38,7 +38,7 @@ func importRecords[T any](ctx context.Context, db *DB, doing string, staging sta
 	}
 	err = db.writer.doAlone(ctx, func() error {
 		return s.inTransaction(func() (err error) {
-			if imported.Count, err = one(s, scanValue[int64], `SELECT count(*) FROM staged`); err != nil {
+			if imported.Count, err = store.One(s, store.ScanValue[int64], `SELECT count(*) FROM staged`); err != nil {
 				return err
 			}
 			if imported.Created, imported.Changed, err = staging.merge(s); err != nil {
@@ -93,12 +93,12 @@ const madeWholeAtOnce = 1000
 // makeWhole gives the staged records of known ids the fields that their rows leave open. Rows for which that cannot be done
 // are refused.
 func makeWhole[T store.Overlay[T]](s *session, p partials[T]) error {
-	missing := each(s, p.kind.ScanMissing, `
+	missing := store.Each(s, p.kind.ScanMissing, `
 		SELECT line, id, `+p.lacks+` AS lacks FROM staged
 		WHERE lacks & ? <> 0 AND id NOT IN (SELECT id FROM `+p.table+`) ORDER BY rowid`, int64(p.kind.Needs()))
 	known := func(yield func(store.Partial[T], error) bool) {
 		for last := int64(0); ; {
-			rows, err := all(s, store.ScanPartial(p.scan), p.known, last, madeWholeAtOnce)
+			rows, err := store.All(s, store.ScanPartial(p.scan), p.known, last, madeWholeAtOnce)
 			if err != nil {
 				yield(store.Partial[T]{}, err)
 			}
@@ -214,7 +214,7 @@ func mergeProperties(s *session) (created, changed int64, err error) {
 	if err := makeWhole(s, partialProperties); err != nil {
 		return 0, 0, err
 	}
-	strangers, err := all(s, scanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`)
+	strangers, err := store.All(s, store.ScanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -227,7 +227,7 @@ func mergeProperties(s *session) (created, changed int64, err error) {
 			WHERE old.id = new.id AND (` + of("old", propertyColumns) + `) IS (` + of("new", propertyColumns) + `))`); err != nil {
 		return 0, 0, err
 	}
-	if changed, err = one(s, scanValue[int64], `SELECT count(*) FROM staged WHERE id IN (SELECT id FROM properties)`); err != nil {
+	if changed, err = store.One(s, store.ScanValue[int64], `SELECT count(*) FROM staged WHERE id IN (SELECT id FROM properties)`); err != nil {
 		return 0, 0, err
 	}
 	all, err := s.execCount(`
@@ -369,7 +369,7 @@ var dropUnchangedPerks = `
 // looking up a place for each.
 func mergePerkRows(s *session, at time.Time) error {
 	put := func() error { return s.exec(putPerks, at.UnixMicro()) }
-	bulk, err := one(s, scanValue[bool], `SELECT 4 * (SELECT count(*) FROM staged) > (SELECT ifnull(max(row), 0) FROM perks) + 10000`)
+	bulk, err := store.One(s, store.ScanValue[bool], `SELECT 4 * (SELECT count(*) FROM staged) > (SELECT ifnull(max(row), 0) FROM perks) + 10000`)
 	if err != nil {
 		return err
 	}
@@ -394,7 +394,7 @@ const putPerks = `
 
 // mergePerkCategories makes the categories that are not known yet, in the order in which the records name them.
 func mergePerkCategories(s *session) error {
-	names, err := all(s, func(r row) (name string, err error) {
+	names, err := store.All(s, func(r row) (name string, err error) {
 		var first int64
 		return name, r.Scan(&name, &first)
 	}, `SELECT category, min(rowid) FROM staged
@@ -414,7 +414,7 @@ func mergePerkCategories(s *session) error {
 func makeCategory(s *session, name string) error {
 	var failure error
 	id := store.CategoryID(name, func(id string) bool {
-		taken, err := one(s, scanValue[bool], `SELECT EXISTS (SELECT 1 FROM categories WHERE lower(id) = ?)`, id)
+		taken, err := store.One(s, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM categories WHERE lower(id) = ?)`, id)
 		failure = err
 		return taken && err == nil
 	})

@@ -32,7 +32,7 @@ func TestAnImportLeavesEveryIndexWhole(t *testing.T) {
 		if after := indexes(t, db); after != before {
 			t.Fatalf("round %d: the indexes are now\n%s\nand were\n%s", round, after, before)
 		}
-		if verdict, err := one(db.latest(t.Context()), scanValue[string], `PRAGMA integrity_check`); verdict != "ok" {
+		if verdict, err := store.One(db.latest(t.Context()), store.ScanValue[string], `PRAGMA integrity_check`); verdict != "ok" {
 			t.Errorf("round %d: SQLite finds: %s (%v)", round, verdict, err)
 		}
 		if err := db.write(t.Context(), "check the words", func(s *session) error {
@@ -51,7 +51,7 @@ func TestAnImportLeavesEveryIndexWhole(t *testing.T) {
 
 func indexes(t *testing.T, db *DB) string {
 	t.Helper()
-	text, err := one(db.latest(t.Context()), scanValue[string], `
+	text, err := store.One(db.latest(t.Context()), store.ScanValue[string], `
 		SELECT group_concat(sql, char(10) ORDER BY name) FROM sqlite_schema WHERE type = 'index'`)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"example.com/perks/store"
@@ -16,16 +15,11 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// Migration is one step of the schema.
-type Migration struct {
-	Version   int // from 1, without gaps
-	Name      string
-	AppliedAt time.Time // zero while it is pending
-}
+func knownMigrations() []store.Migration { return store.Migrations(migrationFiles) }
 
 // Status reads which migrations the database at path has and which are pending. It changes nothing: to a missing file
 // all are pending, and it stays missing.
-func Status(ctx context.Context, path string) ([]Migration, error) {
+func Status(ctx context.Context, path string) ([]store.Migration, error) {
 	migrations, err := status(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations of %s: %w", path, inWords(err))
@@ -33,7 +27,7 @@ func Status(ctx context.Context, path string) ([]Migration, error) {
 	return migrations, nil
 }
 
-func status(ctx context.Context, path string) ([]Migration, error) {
+func status(ctx context.Context, path string) ([]store.Migration, error) {
 	file, err := newFile(path)
 	if err != nil {
 		return nil, err
@@ -72,25 +66,16 @@ func (s *session) migrate() error {
 }
 
 // nextPending returns the first migration that the database lacks, or nil.
-func (s *session) nextPending() (*Migration, error) {
+func (s *session) nextPending() (*store.Migration, error) {
 	migrations, err := appliedMigrations(s)
-	if err != nil {
-		return nil, err
+	if pending := store.Pending(migrations); len(pending) > 0 {
+		return &pending[0], err
 	}
-	for i := range migrations {
-		if migrations[i].AppliedAt.IsZero() {
-			return &migrations[i], nil
-		}
-	}
-	return nil, nil
+	return nil, err
 }
 
-func (s *session) apply(m Migration) error {
-	text, err := migrationFiles.ReadFile("migrations/" + m.Name + ".sql")
-	if err != nil {
-		return err
-	}
-	if err := s.script(string(text)); err != nil {
+func (s *session) apply(m store.Migration) error {
+	if err := s.script(m.Script); err != nil {
 		return fmt.Errorf("apply migration %s: %w", m.Name, err)
 	}
 	if err := s.script(`CREATE TABLE IF NOT EXISTS migrations (
@@ -100,44 +85,22 @@ func (s *session) apply(m Migration) error {
 	return s.exec(`INSERT INTO migrations VALUES (?, ?, ?)`, m.Version, m.Name, time.Now().UnixMicro())
 }
 
-// knownMigrations returns the embedded migrations, all as pending. A file's name starts with its version.
-func knownMigrations() []Migration {
-	entries, err := migrationFiles.ReadDir("migrations")
-	if err != nil {
-		panic(err) // the folder is part of the program
-	}
-	var migrations []Migration
-	for i, entry := range entries {
-		migrations = append(migrations, Migration{Version: i + 1, Name: strings.TrimSuffix(entry.Name(), ".sql")})
-	}
-	return migrations
-}
-
-// appliedMigrations returns the known migrations, those that the database has with their times. It refuses a database
-// that has others too: its schema is not one that this program knows.
-func appliedMigrations(q queryer) ([]Migration, error) {
-	migrations := knownMigrations()
-	begun, err := one(q, scanValue[bool], `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')`)
+// appliedMigrations returns the known migrations, those that the database has with their times.
+func appliedMigrations(q store.Querier) ([]store.Migration, error) {
+	begun, err := store.One(q, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')`)
 	if err != nil || !begun {
-		return migrations, err
+		return knownMigrations(), err
 	}
-	type applied struct {
-		version int
-		at      int64
-	}
-	list, err := all(q, func(r row) (a applied, err error) {
-		return a, r.Scan(&a.version, &a.at)
+	applied, err := store.All(q, func(r row) (m store.Migration, err error) {
+		var at int64
+		err = r.Scan(&m.Version, &at)
+		m.AppliedAt = fromMicros(at)
+		return m, err
 	}, `SELECT version, applied_at FROM migrations ORDER BY version`)
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range list {
-		if a.version > len(migrations) {
-			return nil, fmt.Errorf("it is at version %d, and this program knows versions up to %d: use a newer perksd", a.version, len(migrations))
-		}
-		migrations[a.version-1].AppliedAt = fromMicros(a.at)
-	}
-	return migrations, nil
+	return store.Applied(knownMigrations(), applied)
 }
 
 // Reset forgets what is in a sandbox. It has a connection of its own, on which foreign keys are not looked after: all that
@@ -175,7 +138,7 @@ func scanLiveRecords(r row) (l store.LiveRecords, err error) {
 }
 
 func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
-	found, err := one(db.latest(ctx), scanLiveRecords, liveRecords)
+	found, err := store.One(db.latest(ctx), scanLiveRecords, liveRecords)
 	return found, fault("look for what only a live database has", err)
 }
 
@@ -190,13 +153,13 @@ func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, e
 		return found, err
 	}
 	defer db.Close()
-	found, err = one(view{ctx, db}, scanLiveRecords, liveRecords)
+	found, err = store.One(view{ctx, db}, scanLiveRecords, liveRecords)
 	return found, fault("look for what only a live database has", err)
 }
 
 // LockSandbox locks nothing: no one else writes until the transaction ends.
 func (s *session) LockSandbox() (store.LiveRecords, error) {
-	return one(s, scanLiveRecords, liveRecords)
+	return store.One(s, scanLiveRecords, liveRecords)
 }
 
 func (s *session) Empty() (emptied store.Emptied, err error) {

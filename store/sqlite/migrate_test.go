@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	"example.com/perks/store"
 )
 
 func TestOpenMakesAFileForItsOwnerAlone(t *testing.T) {
@@ -38,7 +40,7 @@ func TestEveryCommitIsOnTheDiskAndEveryReferenceIsChecked(t *testing.T) {
 	db := openTemporary(t)
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
 		if err := db.write(t.Context(), "look", func(s *session) error {
-			got, err := one(s, scanValue[string], `PRAGMA `+pragma)
+			got, err := store.One(s, store.ScanValue[string], `PRAGMA `+pragma)
 			if got != want {
 				t.Errorf("%s is %q, want %q", pragma, got, want)
 			}

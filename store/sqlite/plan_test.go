@@ -98,7 +98,7 @@ func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without stri
 }
 
 func explain(v view, text string, args []any) (string, error) {
-	steps, err := all(v, func(r row) (step string, err error) {
+	steps, err := store.All(v, func(r row) (step string, err error) {
 		var id, parent, unused int
 		return step, r.Scan(&id, &parent, &unused, &step)
 	}, `EXPLAIN QUERY PLAN `+text, append(slices.Clone(args), sql.Named("limit", 25), sql.Named("offset", 0))...)

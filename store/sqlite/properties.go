@@ -50,16 +50,16 @@ const (
 )
 
 func (db *DB) Property(ctx context.Context, id int64) (store.PropertyRecord, error) {
-	property, err := found(store.PropertyNotFound(id), db.latest(ctx), scanProperty, selectProperty, id)
+	property, err := store.Found(store.PropertyNotFound(id), db.latest(ctx), scanProperty, selectProperty, id)
 	return property, fault("read a property", err)
 }
 
 func (s *session) Property(id int64) (store.PropertyRecord, error) {
-	return found(store.PropertyNotFound(id), s, scanProperty, selectProperty, id)
+	return store.Found(store.PropertyNotFound(id), s, scanProperty, selectProperty, id)
 }
 
 func (s *session) HasProperty(id int64) (bool, error) {
-	return one(s, scanValue[bool], `SELECT EXISTS (SELECT 1 FROM properties WHERE id = ?)`, id)
+	return store.One(s, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM properties WHERE id = ?)`, id)
 }
 
 func (s *session) AddProperty(property store.PropertyRecord) (added bool, err error) {
@@ -76,7 +76,7 @@ func (s *session) DeleteProperty(id int64) error {
 }
 
 func (s *session) DeletedProperty(id int64) (string, error) {
-	return found(store.PropertyNotFound(id), s, scanValue[string], `
+	return store.Found(store.PropertyNotFound(id), s, store.ScanValue[string], `
 		SELECT before FROM audit WHERE subject = ? AND action = ? ORDER BY row DESC LIMIT 1`,
 		store.PropertySubject(id), store.ActionDeleteProperty)
 }

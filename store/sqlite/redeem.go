@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error
 	if err == nil {
 		return store.RedeemResult{Redemption: first, Replayed: first.ID != attempt.ID}, nil
 	}
-	if !errors.Is(err, sql.ErrNoRows) {
+	if !errors.Is(err, store.ErrNoRow) {
 		return store.RedeemResult{}, err
 	}
 	offer, err := s.offer(attempt)
@@ -59,15 +58,15 @@ func scanRedemption(r row) (redemption api.Redemption, err error) {
 }
 
 // firstAnswer finds what the attempt was answered before, under its key or, when the caller tries again after an unclear
-// answer, under its id. Without one the error is sql.ErrNoRows.
+// answer, under its id. Without one the error is store.ErrNoRow.
 func (s *session) firstAnswer(attempt store.RedeemAttempt) (api.Redemption, error) {
 	if attempt.Key != nil {
 		first, err := s.answerToKey(attempt)
-		if !errors.Is(err, sql.ErrNoRows) {
+		if !errors.Is(err, store.ErrNoRow) {
 			return first, err
 		}
 	}
-	first, err := one(s, scanRedemption, `
+	first, err := store.One(s, scanRedemption, `
 		SELECT `+firstAnswerColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, attempt.ID)
 	if err == nil && (first.PerkID != attempt.PerkID || first.UserID != attempt.UserID) {
 		return first, fmt.Errorf("the id %q of a new redemption is another one's", attempt.ID)
@@ -78,7 +77,7 @@ func (s *session) firstAnswer(attempt store.RedeemAttempt) (api.Redemption, erro
 // answerToKey leaves keys alone that are past their life: such a key is as if it were never used.
 func (s *session) answerToKey(attempt store.RedeemAttempt) (api.Redemption, error) {
 	var fingerprint []byte
-	first, err := one(s, func(r row) (api.Redemption, error) {
+	first, err := store.One(s, func(r row) (api.Redemption, error) {
 		return scanRedemption(rowAfter{r, []any{&fingerprint}})
 	}, `
 		SELECT k.fingerprint, `+firstAnswerColumns+`
@@ -102,7 +101,7 @@ type offer struct {
 }
 
 func (s *session) offer(attempt store.RedeemAttempt) (offer, error) {
-	return found(store.PerkNotFound(attempt.PerkID), s, func(r row) (o offer, err error) {
+	return store.Found(store.PerkNotFound(attempt.PerkID), s, func(r row) (o offer, err error) {
 		var from, to *int64
 		err = r.Scan(&o.perk, &from, &to, &o.Approval, &o.SoldOut, &o.UserKnown, &o.UserHasIt)
 		o.ValidFrom, o.ValidTo = fromMicrosOrNil(from), fromMicrosOrNil(to)
@@ -171,11 +170,11 @@ func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) 
 		if err := requireUser(v, query.UserID, query.AnyUser); err != nil {
 			return err
 		}
-		list.Total, err = one(v, scanValue[int64], `SELECT count(*) FROM redemptions WHERE user_id = ?`, query.UserID)
+		list.Total, err = store.One(v, store.ScanValue[int64], `SELECT count(*) FROM redemptions WHERE user_id = ?`, query.UserID)
 		if err != nil {
 			return err
 		}
-		list.Items, err = all(v, scanRedemption, `
+		list.Items, err = store.All(v, scanRedemption, `
 			SELECT `+redemptionColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk
 			WHERE r.user_id = ? ORDER BY `+order+` LIMIT ? OFFSET ?`,
 			query.UserID, query.Window.PerPage, query.Window.Offset())
@@ -188,7 +187,7 @@ func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) 
 }
 
 func (s *session) Redemption(id string) (api.Redemption, error) {
-	return found(store.RedemptionNotFound(id), s, scanRedemption, `
+	return store.Found(store.RedemptionNotFound(id), s, scanRedemption, `
 		SELECT `+redemptionColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, id)
 }
 

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"example.com/perks/store"
 )
 
 // ErrInUse means that a server, or another program, has the database open.
@@ -167,7 +169,7 @@ func (f file) lookThrough(ctx context.Context) error {
 		return errors.New("it is a database, but not one of perksd")
 	}
 	for _, check := range []string{`SELECT integrity_check FROM pragma_integrity_check`, `SELECT "table" || ' refers to a missing row of ' || parent FROM pragma_foreign_key_check`} {
-		findings, err := all(view{ctx, db}, scanValue[string], check)
+		findings, err := store.All(view{ctx, db}, store.ScanValue[string], check)
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (s *search) isEmpty() bool { return s.query.Category != "" && len(s.categor
 // requireCategory finds the category by its name or its id; the text can be the name of one and the id of another.
 func (s *search) requireCategory(v view) (err error) {
 	folded := store.Fold(s.query.Category)
-	s.categories, err = all(v, scanValue[string], `
+	s.categories, err = store.All(v, store.ScanValue[string], `
 		SELECT name_fold FROM categories WHERE name_fold = ?
 		UNION SELECT name_fold FROM categories WHERE lower(id) = ?`, folded, folded)
 	if err != nil {
@@ -196,11 +196,11 @@ func asJSON(value any) string {
 	return string(text)
 }
 
-func requireUser(q queryer, id string, any bool) error {
+func requireUser(q store.Querier, id string, any bool) error {
 	if any {
 		return nil
 	}
-	_, err := found(store.UserNotFound(id), q, scanValue[string], `SELECT id FROM users WHERE id = ?`, id)
+	_, err := store.Found(store.UserNotFound(id), q, store.ScanValue[string], `SELECT id FROM users WHERE id = ?`, id)
 	return err
 }
 
@@ -378,7 +378,7 @@ func (s *search) find(v view, reach store.Reach, total int64) ([]int64, error) {
 		return nil, err
 	}
 	text := pageOf(s.candidates(order, reach, total), order)
-	return all(v, scanValue[int64], text, append(slices.Clone(s.args), sql.Named("limit", reach.Take), sql.Named("offset", reach.Skip))...)
+	return store.All(v, store.ScanValue[int64], text, append(slices.Clone(s.args), sql.Named("limit", reach.Take), sql.Named("offset", reach.Skip))...)
 }
 
 func pageOf(candidates, order string) string {
@@ -387,7 +387,7 @@ func pageOf(candidates, order string) string {
 
 // perksAt reads perks by their rows, in the order of the rows.
 func perksAt(v view, rows []int64) ([]api.Perk, error) {
-	return all(v, scanPerk, `
+	return store.All(v, scanPerk, `
 		SELECT `+perkColumns+` FROM json_each(?) AS place CROSS JOIN perks AS p ON p.row = place.value
 		ORDER BY place.key`, asJSON(rows))
 }

@@ -69,7 +69,7 @@ func (s *session) script(text string) error {
 	return err
 }
 
-func (s *session) query(text string, args ...any) (*sql.Rows, error) {
+func (s *session) Query(text string, args ...any) (store.Rows, error) {
 	statement, err := s.statement(text)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *session) commit() error {
 // withoutIndexes drops the table's indexes, runs work and makes them again, all within the transaction that is open.
 func (s *session) withoutIndexes(table string, work func() error) error {
 	type index struct{ name, definition string }
-	indexes, err := all(s, func(r row) (i index, err error) {
+	indexes, err := store.All(s, func(r row) (i index, err error) {
 		return i, r.Scan(&i.name, &i.definition)
 	}, `SELECT name, sql FROM main.sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL`, table)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *session) withoutIndexes(table string, work func() error) error {
 
 // withoutTrigger drops the trigger, runs work and makes it again, all within the transaction that is open.
 func (s *session) withoutTrigger(name string, work func() error) error {
-	definition, err := one(s, scanValue[string], `SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name = ?`, name)
+	definition, err := store.One(s, store.ScanValue[string], `SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name = ?`, name)
 	if err != nil {
 		return err
 	}

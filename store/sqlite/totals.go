@@ -7,7 +7,7 @@ import (
 // total is how many perks match the search. What one user cannot have is counted apart, because that changes with every
 // redemption, and there is little of it.
 func (s *search) total(v view, totals *store.Totals) (int64, error) {
-	version, err := one(v, scanValue[int64], `SELECT version FROM catalog`)
+	version, err := store.One(v, store.ScanValue[int64], `SELECT version FROM catalog`)
 	if err != nil {
 		return 0, err
 	}
@@ -15,7 +15,7 @@ func (s *search) total(v view, totals *store.Totals) (int64, error) {
 	if err != nil || s.query.AvailableTo == "" {
 		return matching, err
 	}
-	unavailable, err := one(v, scanValue[int64], `
+	unavailable, err := store.One(v, store.ScanValue[int64], `
 		SELECT count(*) FROM perks AS p WHERE p.row IN `+taken+` AND `+s.whereAnywhere(), s.args...)
 	return matching - unavailable, err
 }
@@ -25,13 +25,13 @@ func (s *search) count(v view) (store.Count, error) {
 	if err != nil {
 		return count, err
 	}
-	count.Matching, err = one(v, scanValue[int64], `SELECT count(*) FROM `+s.from(``)+` WHERE `+s.where(), s.args...)
+	count.Matching, err = store.One(v, store.ScanValue[int64], `SELECT count(*) FROM `+s.from(``)+` WHERE `+s.where(), s.args...)
 	return count, err
 }
 
 // changesAround reads when a perk last began or expired, and when the next one will.
 func changesAround(v view, at int64) (store.Count, error) {
-	return one(v, func(r row) (c store.Count, err error) {
+	return store.One(v, func(r row) (c store.Count, err error) {
 		var since, till *int64
 		err = r.Scan(&since, &till)
 		c.Since, c.Till = fromMicrosOrNil(since), fromMicrosOrNil(till)

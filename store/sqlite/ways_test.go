@@ -79,7 +79,7 @@ func TestACircleByTimeTakesFewOfEachCell(t *testing.T) {
 						t.Fatal(err)
 					}
 					requireCellPlan(t, what, plan, circle.query)
-					n, err := one(v, scanValue[int64], `SELECT count(*) FROM `+candidates, inWindow(s, reach)...)
+					n, err := store.One(v, store.ScanValue[int64], `SELECT count(*) FROM `+candidates, inWindow(s, reach)...)
 					if most := s.query.Near.Cells() * perPage; err != nil || n < perPage || n > most {
 						t.Errorf("%s: a page of %d is found among %d perks (%v), want at most %d", what, perPage, n, err, most)
 					}
@@ -139,7 +139,7 @@ func pageByEachWay(t *testing.T, db *DB, query store.PerkQuery, reach store.Reac
 	pages := map[string][]int64{}
 	inSearch(t, db, query, reach, func(v view, s *search, order string) {
 		for name, candidates := range map[string]string{"gathered": s.gathered(), "from each cell": s.fromEachCell(order)} {
-			rows, err := all(v, scanValue[int64], pageOf(candidates, order), inWindow(s, reach)...)
+			rows, err := store.All(v, store.ScanValue[int64], pageOf(candidates, order), inWindow(s, reach)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func wholeList(t *testing.T, db *DB, query store.PerkQuery) (rows []int64) {
 			available = `p.row NOT IN ` + taken
 		}
 		var err error
-		rows, err = all(v, scanValue[int64], `SELECT p.row FROM perks AS p NOT INDEXED
+		rows, err = store.All(v, store.ScanValue[int64], `SELECT p.row FROM perks AS p NOT INDEXED
 			WHERE `+s.whereAnywhere()+` AND `+available+` ORDER BY `+order, s.args...)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
+	"example.com/perks/store"
 )
 
 func openTemporary(t *testing.T) *DB {
@@ -68,7 +69,7 @@ func failing(work func(*session) error, failure error) func(*session) error {
 
 func users(t *testing.T, db *DB) []string {
 	t.Helper()
-	ids, err := all(db.latest(t.Context()), scanValue[string], `SELECT id FROM users ORDER BY id`)
+	ids, err := store.All(db.latest(t.Context()), store.ScanValue[string], `SELECT id FROM users ORDER BY id`)
 	if err != nil {
 		t.Fatal(err)
 	}
