@@ -22,8 +22,7 @@ var auditTests = []test{
 		renamed := property(1, "owner", func(p *store.PropertyRecord) { p.Title = "New" })
 		f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(1), retitle("New")))
 		f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(time.Second), func(store.PropertyRecord) error { return nil }))
-		_, err := f.RestoreProperty(f.ctx, 1, store.Operator, now.Add(2*time.Second))
-		f.must(err)
+		must(f.RestoreProperty(f.ctx, 1, store.Operator, now.Add(2*time.Second)))(f)
 		f.sameEntries("property/1", []store.AuditEntry{
 			{At: now, Actor: "client/owner", Action: store.ActionUpdateProperty, Before: asJSON(property(1, "owner")), After: asJSON(renamed)},
 			{At: now.Add(time.Second), Actor: "client/owner", Action: store.ActionDeleteProperty, Before: asJSON(renamed), After: asJSON(nil)},
@@ -34,8 +33,7 @@ var auditTests = []test{
 		f.addUsers("ann")
 		f.addPerks(perk("p", manual))
 		made := f.redeem(attempt("p", "ann")).Redemption
-		decided, err := f.DecideRedemption(f.ctx, made.ID, api.StatusRejected, store.Operator, now)
-		f.must(err)
+		decided := must(f.DecideRedemption(f.ctx, made.ID, api.StatusRejected, store.Operator, now))(f)
 		f.sameEntries("redemption/"+made.ID, []store.AuditEntry{
 			{At: now, Actor: "client/shop", Action: store.ActionRedeem, Before: asJSON(nil), After: asJSON(made)},
 			{At: now, Actor: store.Operator, Action: store.ActionReject, Before: asJSON(made), After: asJSON(decided)},
@@ -69,16 +67,11 @@ var auditTests = []test{
 	{"an import is one entry with the number of records, unless that is none", func(f *fixture) {
 		f.addClients("owner")
 		by := store.OperatorActor("ann")
-		_, err := f.ImportPerks(f.ctx, rows(perk("p"), perk("q")), f.noNewID, by, now)
-		f.must(err)
-		_, err = f.ImportUsers(f.ctx, rows(store.User{ID: "u"}), by, now.Add(time.Second))
-		f.must(err)
-		_, err = f.ImportCategories(f.ctx, rows(api.Category{ID: "c", Name: "C"}), by, now.Add(2*time.Second))
-		f.must(err)
-		_, err = f.ImportProperties(f.ctx, rows(property(1, "owner")), by, now.Add(3*time.Second))
-		f.must(err)
-		_, err = f.ImportPerks(f.ctx, rows[store.PerkRecord](), f.noNewID, by, now)
-		f.must(err)
+		must(f.ImportPerks(f.ctx, rows(perk("p"), perk("q")), f.noNewID, by, now))(f)
+		must(f.ImportUsers(f.ctx, rows(store.User{ID: "u"}), by, now.Add(time.Second)))(f)
+		must(f.ImportCategories(f.ctx, rows(api.Category{ID: "c", Name: "C"}), by, now.Add(2*time.Second)))(f)
+		must(f.ImportProperties(f.ctx, rows(property(1, "owner")), by, now.Add(3*time.Second)))(f)
+		must(f.ImportPerks(f.ctx, rows[store.PerkRecord](), f.noNewID, by, now))(f)
 		imported := func(n int64) json.RawMessage { return asJSON(store.Imported{Count: n, Created: n}) }
 		f.sameEntries("perks", []store.AuditEntry{{At: now, Actor: "operator/ann", Action: "perks.import", Before: asJSON(nil), After: imported(2)}})
 		f.sameEntries("users", []store.AuditEntry{{At: now.Add(time.Second), Actor: by, Action: "users.import", Before: asJSON(nil), After: imported(1)}})
@@ -98,8 +91,7 @@ var auditTests = []test{
 		early := attempt("m", "bob")
 		early.At = at(2)
 		f.redeem(early)
-		_, err := f.DecideRedemption(f.ctx, "m-bob", api.StatusApproved, store.Operator, at(3))
-		f.must(err)
+		must(f.DecideRedemption(f.ctx, "m-bob", api.StatusApproved, store.Operator, at(3)))(f)
 		f.equal("actions", f.actions(""), []string{
 			store.ActionImportUsers, store.ActionImportPerks, store.ActionCreateClient, store.ActionImportProperties,
 			store.ActionRedeem, store.ActionApprove, store.ActionUpdateProperty, store.ActionRedeem,
@@ -280,8 +272,7 @@ func (f *fixture) fillAudit() {
 		f.redeem(a)
 	}
 	redeem("m", hour(1))
-	_, err := f.DecideRedemption(f.ctx, "m-ann", api.StatusApproved, store.OperatorActor("ann"), hour(2))
-	f.must(err)
+	must(f.DecideRedemption(f.ctx, "m-ann", api.StatusApproved, store.OperatorActor("ann"), hour(2)))(f)
 	f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("a"), hour(3), retitle("New")))
 	redeem("p", hour(4))
 	f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("a"), hour(5), func(store.PropertyRecord) error { return nil }))

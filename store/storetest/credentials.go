@@ -16,9 +16,7 @@ var credentialTests = []test{
 			{ID: "bare", CreatedAt: now},
 		} {
 			f.must(f.CreateClient(f.ctx, want, store.Operator))
-			got, err := f.Client(f.ctx, want.ID)
-			f.must(err)
-			f.equal("client", got, want)
+			f.equal("client", must(f.Client(f.ctx, want.ID))(f), want)
 		}
 	}},
 	{"a client's id is taken once", func(f *fixture) {
@@ -26,9 +24,7 @@ var credentialTests = []test{
 		again := client("a")
 		again.Name = "Impostor"
 		f.fails("create", f.CreateClient(f.ctx, again, store.Operator), api.CodeConflict)
-		got, err := f.Client(f.ctx, "a")
-		f.must(err)
-		f.equal("client", got, client("a"))
+		f.equal("client", must(f.Client(f.ctx, "a"))(f), client("a"))
 	}},
 	{"a client that is not there is not found", func(f *fixture) {
 		_, err := f.Client(f.ctx, "missing")
@@ -45,8 +41,7 @@ var credentialTests = []test{
 			made.CreatedAt = c.at
 			f.must(f.CreateClient(f.ctx, made, store.Operator))
 		}
-		clients, err := f.Clients(f.ctx)
-		f.must(err)
+		clients := must(f.Clients(f.ctx))(f)
 		var ids []string
 		for _, c := range clients {
 			ids = append(ids, c.ID)
@@ -58,17 +53,14 @@ var credentialTests = []test{
 		f.must(f.SetClientSecret(f.ctx, "a", store.SecretHash{9}, store.Operator, now))
 		want := client("a")
 		want.Secret = store.SecretHash{9}
-		clients, err := f.Clients(f.ctx)
-		f.must(err)
+		clients := must(f.Clients(f.ctx))(f)
 		f.equal("clients", clients, []store.Client{want, client("b")})
 	}},
 	{"a client is disabled and enabled", func(f *fixture) {
 		f.addClients("a")
 		for _, disabled := range []bool{true, true, false, false} {
 			f.must(f.SetClientDisabled(f.ctx, "a", disabled, store.Operator, now))
-			got, err := f.Client(f.ctx, "a")
-			f.must(err)
-			f.equal("disabled", got.Disabled, disabled)
+			f.equal("disabled", must(f.Client(f.ctx, "a"))(f).Disabled, disabled)
 		}
 		f.equal("audit", f.actions("client/a"), []string{store.ActionCreateClient, store.ActionDisableClient, store.ActionEnableClient})
 	}},
@@ -91,17 +83,14 @@ var credentialTests = []test{
 		f.addClients("a", "b")
 		want := client("a")
 		want.Scopes = api.Scopes{api.ScopePerksRead}
-		got, err := f.UpdateClient(f.ctx, "a", store.ClientChange{Scopes: want.Scopes}, store.Operator, now)
-		f.must(err)
+		got := must(f.UpdateClient(f.ctx, "a", store.ClientChange{Scopes: want.Scopes}, store.Operator, now))(f)
 		f.equal("with other scopes", got, want)
 		want.Name = "Another"
 		for range 2 { // the second time there is nothing to do
-			got, err = f.UpdateClient(f.ctx, "a", store.ClientChange{Name: &want.Name}, store.Operator, now.Add(time.Second))
-			f.must(err)
+			got = must(f.UpdateClient(f.ctx, "a", store.ClientChange{Name: &want.Name}, store.Operator, now.Add(time.Second)))(f)
 			f.equal("with another name", got, want)
 		}
-		clients, err := f.Clients(f.ctx)
-		f.must(err)
+		clients := must(f.Clients(f.ctx))(f)
 		f.equal("clients", clients, []store.Client{want, client("b")})
 		narrow, first := want, client("a").Public()
 		narrow.Name = client("a").Name
@@ -110,7 +99,7 @@ var credentialTests = []test{
 			{At: now, Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(first), After: asJSON(narrow.Public())},
 			{At: now.Add(time.Second), Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(narrow.Public()), After: asJSON(want.Public())},
 		}))
-		_, err = f.UpdateClient(f.ctx, "missing", store.ClientChange{}, store.Operator, now)
+		_, err := f.UpdateClient(f.ctx, "missing", store.ClientChange{}, store.Operator, now)
 		f.fails("missing", err, api.CodeNotFound)
 	}},
 	{"a dropped key is gone, and has a successor if it was the last that does not expire", func(f *fixture) {
@@ -121,9 +110,7 @@ var credentialTests = []test{
 		b.ExpiresAt = now.Add(4 * time.Hour)
 		drop := func(id string, wantSuccessor bool, want ...store.SigningKey) {
 			f.Helper()
-			succeeded, err := f.DropSigningKey(f.ctx, id, d, store.Operator)
-			f.must(err)
-			f.equal("a successor for "+id, succeeded, wantSuccessor)
+			f.equal("a successor for "+id, must(f.DropSigningKey(f.ctx, id, d, store.Operator))(f), wantSuccessor)
 			f.equal("keys without "+id, f.signingKeys(now.Add(150*time.Minute)), want)
 		}
 		drop("a", false, c, b)
@@ -140,9 +127,7 @@ var credentialTests = []test{
 			before time.Time
 			want   int64
 		}{{now.Add(time.Hour), 0}, {now.Add(time.Hour + time.Second), 1}, {now.Add(1000 * time.Hour), 0}} {
-			n, err := f.PurgeSigningKeys(f.ctx, step.before)
-			f.must(err)
-			f.equal("forgotten", n, step.want)
+			f.equal("forgotten", must(f.PurgeSigningKeys(f.ctx, step.before))(f), step.want)
 		}
 		f.equal("keys", f.signingKeys(now), []store.SigningKey{signingKey("b", now)})
 	}},
@@ -159,7 +144,5 @@ var credentialTests = []test{
 
 func (f *fixture) signingKeys(at time.Time) []store.SigningKey {
 	f.Helper()
-	keys, err := f.SigningKeys(f.ctx, at)
-	f.must(err)
-	return keys
+	return must(f.SigningKeys(f.ctx, at))(f)
 }

@@ -34,14 +34,11 @@ var importTests = []test{
 		f.addPerks(manyEqualPerks(20)...)
 		f.addProperties(property(1, "owner"))
 		before := collect(f, f.ExportPerks(f.ctx))
-		n, err := f.ImportPerks(f.ctx, f.ExportPerks(f.ctx), f.noNewID, store.Operator, now.Add(time.Hour))
-		f.must(err)
+		n := must(f.ImportPerks(f.ctx, f.ExportPerks(f.ctx), f.noNewID, store.Operator, now.Add(time.Hour)))(f)
 		f.equal("perks taken", n, store.Imported{Count: 20, Unchanged: 20})
-		n, err = f.ImportCategories(f.ctx, f.ExportCategories(f.ctx), store.Operator, now)
-		f.must(err)
+		n = must(f.ImportCategories(f.ctx, f.ExportCategories(f.ctx), store.Operator, now))(f)
 		f.equal("categories taken", n, store.Imported{Count: 2, Unchanged: 2})
-		n, err = f.ImportProperties(f.ctx, f.ExportProperties(f.ctx), store.Operator, now)
-		f.must(err)
+		n = must(f.ImportProperties(f.ctx, f.ExportProperties(f.ctx), store.Operator, now))(f)
 		f.equal("properties taken", n, store.Imported{Count: 1, Unchanged: 1})
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), before)
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{property(1, "owner")})
@@ -49,10 +46,8 @@ var importTests = []test{
 	{"a new perk without times or id gets them", func(f *fixture) {
 		record := perk("")
 		record.CreatedAt, record.UpdatedAt = time.Time{}, time.Time{}
-		_, err := f.ImportPerks(f.ctx, rows(record), func() string { return "made" }, store.Operator, now.Add(time.Hour))
-		f.must(err)
-		got, err := f.Perk(f.ctx, "made")
-		f.must(err)
+		must(f.ImportPerks(f.ctx, rows(record), func() string { return "made" }, store.Operator, now.Add(time.Hour)))(f)
+		got := must(f.Perk(f.ctx, "made"))(f)
 		f.equal("created_at", got.CreatedAt, now.Add(time.Hour))
 		f.equal("updated_at", got.UpdatedAt, now.Add(time.Hour))
 	}},
@@ -62,18 +57,14 @@ var importTests = []test{
 		f.redeem(attempt("p", "ann"))
 		record := perk("p", stock(1))
 		record.CreatedAt, record.UpdatedAt = time.Time{}, time.Time{}
-		_, err := f.ImportPerks(f.ctx, rows(record), f.noNewID, store.Operator, now.Add(time.Hour))
-		f.must(err)
+		must(f.ImportPerks(f.ctx, rows(record), f.noNewID, store.Operator, now.Add(time.Hour)))(f)
 		record.CreatedAt, record.UpdatedAt = fullPerk("p").CreatedAt, now.Add(time.Hour)
 		f.equal("perk", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{record})
-		_, err = f.Redeem(f.ctx, attempt("p", "bob"))
-		f.fails("the one unit is held", err, api.CodeSoldOut)
+		f.refuses("the one unit is held", attempt("p", "bob"), api.CodeSoldOut)
 	}},
 	{"of a perk that comes twice the last one stays", func(f *fixture) {
 		f.addPerks(perk("p", title("First")), perk("q"), perk("p", title("Second")))
-		got, err := f.Perk(f.ctx, "p")
-		f.must(err)
-		f.equal("title", got.Title, "Second")
+		f.equal("title", must(f.Perk(f.ctx, "p"))(f).Title, "Second")
 		f.finds("by text", store.PerkQuery{Text: "first"})
 		f.finds("all", store.PerkQuery{}, "p", "q")
 	}},
@@ -91,8 +82,7 @@ var importTests = []test{
 			{ID: "categories-2", Name: "Categories"}, {ID: "category", Name: "食"}, {ID: "food-drink", Name: "Food & Drink"},
 			{ID: "food-drink-2", Name: "Food: Drink"}, {ID: "taken", Name: "Something"}, {ID: "taken-2", Name: "Taken"},
 		})
-		got, err := f.Perk(f.ctx, "c")
-		f.must(err)
+		got := must(f.Perk(f.ctx, "c"))(f)
 		f.equal("a perk has its category's name as the category writes it", *got.Category, "Food & Drink")
 	}},
 	{"perks follow their category to a new name", func(f *fixture) {
@@ -101,8 +91,7 @@ var importTests = []test{
 		f.addCategories(api.Category{ID: "food", Name: "Fun"}, api.Category{ID: "fun", Name: "Food"}) // they change places
 		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{{ID: "food", Name: "Fun"}, {ID: "fun", Name: "Food"}})
 		f.finds("the old Food", store.PerkQuery{Category: "food", Sort: asc("category")}, "b", "a")
-		a, err := f.Perk(f.ctx, "a")
-		f.must(err)
+		a := must(f.Perk(f.ctx, "a"))(f)
 		f.equal("a's category", *a.Category, "Fun")
 		f.addCategories(api.Category{ID: "food", Name: "FUN!"})
 		f.finds("by the new name", store.PerkQuery{Category: "fun!"}, "a")
@@ -186,9 +175,7 @@ var importTests = []test{
 				return
 			}
 			f.redeem(attempt("p", "ann"))
-			got, err := f.Perk(f.ctx, "p")
-			f.must(err)
-			f.equal("title while it arrives", got.Title, perk("p").Title)
+			f.equal("title while it arrives", must(f.Perk(f.ctx, "p"))(f).Title, perk("p").Title)
 			yield(perk("q"), nil)
 		}, f.noNewID, store.Operator, now)
 		f.must(err)
@@ -223,8 +210,7 @@ var partialImportTests = []test{
 	{"a known perk keeps the fields that its row does not have", func(f *fixture) {
 		f.addPerks(fullPerk("p"), fullPerk("other"))
 		later := now.Add(time.Hour)
-		taken, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Hot Cocoa"}`)), f.noNewID, store.Operator, later)
-		f.must(err)
+		taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Hot Cocoa"}`)), f.noNewID, store.Operator, later))(f)
 		f.equal("taken", taken, store.Imported{Count: 1, Changed: 1})
 		want := fullPerk("p")
 		want.Title, want.UpdatedAt = "Hot Cocoa", later
@@ -240,8 +226,7 @@ var partialImportTests = []test{
 		f.addPerks(fullPerk("p"))
 		row := f.perkRow(2, `{"id":"p","category":null,"merchant_name":null,"image_url":null,"discount_text":null,"terms":null,
 			"valid_from":null,"valid_to":null,"lat":null,"lng":null,"stock":null,"approval":null}`)
-		_, err := f.ImportPerks(f.ctx, rows(row), f.noNewID, store.Operator, now)
-		f.must(err)
+		must(f.ImportPerks(f.ctx, rows(row), f.noNewID, store.Operator, now))(f)
 		want := perk("p", title("Free Coffee"), description("One cup, any size."), city("York"))
 		want.CreatedAt = fullPerk("p").CreatedAt
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
@@ -251,8 +236,7 @@ var partialImportTests = []test{
 	{"a perk that its row leaves equal is not touched, nor when it was updated", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
 		for _, row := range []string{`{"id":"p"}`, `{"id":"p","stock":7,"approval":"manual","category":"food & drink"}`, `{"id":"p","created_at":null,"updated_at":null}`} {
-			taken, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, row)), f.noNewID, store.Operator, now.Add(time.Hour))
-			f.must(err)
+			taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, row)), f.noNewID, store.Operator, now.Add(time.Hour)))(f)
 			f.equal(row, taken, store.Imported{Count: 1, Unchanged: 1})
 		}
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("p")})
@@ -269,8 +253,7 @@ var partialImportTests = []test{
 			{`{"id":"p","updated_at":"2020-01-02T00:00:00Z"}`, want.CreatedAt, time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)},
 			{`{"id":"p","created_at":"2020-01-01T00:00:00Z"}`, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), now.Add(time.Hour)},
 		} {
-			taken, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, test.row)), f.noNewID, store.Operator, now.Add(time.Hour))
-			f.must(err)
+			taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, test.row)), f.noNewID, store.Operator, now.Add(time.Hour)))(f)
 			f.equal(test.row, taken, store.Imported{Count: 1, Changed: 1})
 			want.CreatedAt, want.UpdatedAt = test.created, test.updated
 			f.equal(test.row, collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
@@ -290,32 +273,27 @@ var partialImportTests = []test{
 		f.equal("perks", perks, want)
 		f.equal("perks after that", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perk("changed", stock(1)), perk("left"), perk("new")})
 		f.equal("their entry", f.lastEntry("perks").After, asJSON(want))
-		properties, err := f.ImportProperties(f.ctx, rows(property(2, "owner", func(p *store.PropertyRecord) { p.Images = nil }), property(1, "owner"), property(3, "owner")), store.Operator, now)
-		f.must(err)
+		properties := must(f.ImportProperties(f.ctx, rows(property(2, "owner", func(p *store.PropertyRecord) { p.Images = nil }), property(1, "owner"), property(3, "owner")), store.Operator, now))(f)
 		f.equal("properties", properties, want)
 		f.equal("their entry", f.lastEntry("properties").After, asJSON(want))
-		categories, err := f.ImportCategories(f.ctx, rows(api.Category{ID: "food", Name: "Food"}, api.Category{ID: "fun", Name: "FUN"}, api.Category{ID: "new", Name: "New"}), store.Operator, now)
-		f.must(err)
+		categories := must(f.ImportCategories(f.ctx, rows(api.Category{ID: "food", Name: "Food"}, api.Category{ID: "fun", Name: "FUN"}, api.Category{ID: "new", Name: "New"}), store.Operator, now))(f)
 		f.equal("categories", categories, want)
-		users, err := f.ImportUsers(f.ctx, rows(store.User{ID: "ann"}, store.User{ID: "bob"}, store.User{ID: "bob"}), store.Operator, now)
-		f.must(err)
+		users := must(f.ImportUsers(f.ctx, rows(store.User{ID: "ann"}, store.User{ID: "bob"}, store.User{ID: "bob"}), store.Operator, now))(f)
 		f.equal("users", users, store.Imported{Count: 2, Created: 1, Unchanged: 1})
 	}},
 	{"of two rows with one id the last counts, whatever it lacks", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
-		taken, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Lost","terms":null}`), f.perkRow(3, `{"id":"p","stock":8}`)), f.noNewID, store.Operator, now)
-		f.must(err)
+		taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Lost","terms":null}`), f.perkRow(3, `{"id":"p","stock":8}`)), f.noNewID, store.Operator, now))(f)
 		f.equal("taken", taken, store.Imported{Count: 1, Changed: 1})
 		want := fullPerk("p")
 		want.Stock, want.UpdatedAt = ptr[int64](8), now
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
 	}},
 	{"a new perk needs its required fields, and has the others as they start", func(f *fixture) {
-		_, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Perk p","description":"About it.","city":"Leeds","stock":3}`)), f.noNewID, store.Operator, now)
-		f.must(err)
+		must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Perk p","description":"About it.","city":"Leeds","stock":3}`)), f.noNewID, store.Operator, now))(f)
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perk("p", stock(3))})
-		_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","stock":9}`), f.perkRow(3, `{"id":"q","stock":9,"category":"Lost"}`), f.perkRow(5, `{"id":"r","city":"Bath","title":"R"}`)), f.noNewID, store.Operator, now)
-		f.refuses("new perks without them", err, map[int]string{
+		_, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","stock":9}`), f.perkRow(3, `{"id":"q","stock":9,"category":"Lost"}`), f.perkRow(5, `{"id":"r","city":"Bath","title":"R"}`)), f.noNewID, store.Operator, now)
+		f.refusesRows("new perks without them", err, map[int]string{
 			3: `there is no perk "q" yet, and a new one needs title, description, city`,
 			5: `there is no perk "r" yet, and a new one needs description`,
 		})
@@ -327,7 +305,7 @@ var partialImportTests = []test{
 		_, err := f.ImportPerks(f.ctx, rows(
 			f.perkRow(2, `{"id":"p","valid_to":"2020-01-01T00:00:00Z"}`), f.perkRow(3, `{"id":"q","lat":null}`), f.perkRow(4, `{"id":"new"}`),
 		), f.noNewID, store.Operator, now)
-		f.refuses("rows", err, map[int]string{
+		f.refusesRows("rows", err, map[int]string{
 			2: "Some values are not valid. (valid_to must be after valid_from)", 3: "Some values are not valid. (lat is required with lng)",
 			4: `there is no perk "new" yet, and a new one needs title, description, city`,
 		})
@@ -366,8 +344,7 @@ var partialImportTests = []test{
 		f.equal("title", got.Title, "New")
 		f.equal("stock", got.Stock, ptr[int64](1))
 		f.addUsers("bob")
-		_, err = f.Redeem(f.ctx, attempt("p", "bob"))
-		f.fails("the one unit is held", err, api.CodeSoldOut)
+		f.refuses("the one unit is held", attempt("p", "bob"), api.CodeSoldOut)
 		_, err = f.ImportProperties(f.ctx, func(yield func(store.PropertyRecord, error) bool) {
 			if yield(f.propertyRow(2, `{"propertyId":1,"city":"York"}`), nil) {
 				f.must(f.update(1, retitle("New")))
@@ -380,8 +357,7 @@ var partialImportTests = []test{
 	{"a known property keeps the fields that its row does not have, its owner too", func(f *fixture) {
 		f.addClients("owner", "other")
 		f.addProperties(property(1, "owner"), property(2, "owner"))
-		taken, err := f.ImportProperties(f.ctx, rows(f.propertyRow(2, `{"propertyId":1,"price_pw":99,"images":null,"lat":null}`), f.propertyRow(3, `{"propertyId":2,"owner":"other"}`)), store.Operator, now)
-		f.must(err)
+		taken := must(f.ImportProperties(f.ctx, rows(f.propertyRow(2, `{"propertyId":1,"price_pw":99,"images":null,"lat":null}`), f.propertyRow(3, `{"propertyId":2,"owner":"other"}`)), store.Operator, now))(f)
 		f.equal("taken", taken, store.Imported{Count: 2, Changed: 2})
 		price, err := api.ParsePrice("99")
 		f.must(err)
@@ -393,7 +369,7 @@ var partialImportTests = []test{
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
 		_, err := f.ImportProperties(f.ctx, rows(f.propertyRow(2, `{"propertyId":1,"city":"York","owner":"owner"}`), f.propertyRow(3, `{"propertyId":2,"title":"Flat","price_pw":1}`)), store.Operator, now)
-		f.refuses("new properties without them", err, map[int]string{
+		f.refusesRows("new properties without them", err, map[int]string{
 			2: `there is no property "1" yet, and a new one needs title, price_pw`, 3: `there is no property "2" yet, and a new one needs owner`,
 		})
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{})
@@ -423,8 +399,7 @@ var partialImportTests = []test{
 			want = append(want, perk(id, stock(n)))
 		}
 		f.addPerks(perks...)
-		taken, err := f.ImportPerks(f.ctx, rows(partly...), f.noNewID, store.Operator, now)
-		f.must(err)
+		taken := must(f.ImportPerks(f.ctx, rows(partly...), f.noNewID, store.Operator, now))(f)
 		f.equal("taken", taken, store.Imported{Count: n, Changed: n})
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), want)
 	}},
@@ -452,8 +427,8 @@ func (f *fixture) propertyRow(line int, object string) store.PropertyRecord {
 	return record
 }
 
-// refuses checks which lines were refused, and why.
-func (f *fixture) refuses(what string, err error, want map[int]string) {
+// refusesRows checks which lines were refused, and why.
+func (f *fixture) refusesRows(what string, err error, want map[int]string) {
 	f.Helper()
 	var refused *store.RowsRefused
 	if !errors.As(err, &refused) {

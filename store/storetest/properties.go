@@ -112,8 +112,7 @@ var propertyTests = []test{
 		want := property(1, "owner", func(p *store.PropertyRecord) { p.Description = "“Ümlaut” <b>&\u2028" })
 		f.addProperties(want)
 		f.must(f.delete(1, nil))
-		restored, err := f.RestoreProperty(f.ctx, 1, store.Operator, now)
-		f.must(err)
+		restored := must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f)
 		f.equal("restored", restored, want)
 		f.equal("read", f.property(1), want)
 	}},
@@ -121,13 +120,10 @@ var propertyTests = []test{
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
-		_, err := f.RestoreProperty(f.ctx, 1, store.Operator, now)
-		f.must(err)
+		must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f)
 		f.must(f.update(1, retitle("Second life")))
 		f.must(f.delete(1, nil))
-		restored, err := f.RestoreProperty(f.ctx, 1, store.Operator, now)
-		f.must(err)
-		f.equal("title", restored.Title, "Second life")
+		f.equal("title", must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f).Title, "Second life")
 	}},
 	{"a property that is there cannot be restored", func(f *fixture) {
 		f.addClients("owner")
@@ -151,9 +147,7 @@ var propertyTests = []test{
 
 func (f *fixture) property(id int64) store.PropertyRecord {
 	f.Helper()
-	p, err := f.Property(f.ctx, id)
-	f.must(err)
-	return p
+	return must(f.Property(f.ctx, id))(f)
 }
 
 func (f *fixture) update(id int64, change func(*store.PropertyRecord) error) error {

@@ -47,8 +47,7 @@ var redeemTests = []test{
 		} {
 			a := attempt(test.perk, test.user)
 			a.ID += " again"
-			_, err := f.Redeem(f.ctx, a)
-			f.fails(a.ID, err, test.want)
+			f.refuses(a.ID, a, test.want)
 		}
 		f.equal("what there is", len(collect(f, f.ExportRedemptions(f.ctx, ""))), 1)
 		f.redeem(attempt("begun", "ann"))
@@ -80,8 +79,7 @@ var redeemTests = []test{
 				f.Errorf("%s was redeemed", a.PerkID)
 			}
 		}
-		_, err := f.Redeem(f.ctx, attempt("p", "new"))
-		f.fails("without leave to make the user", err, api.CodeNotFound)
+		f.refuses("without leave to make the user", attempt("p", "new"), api.CodeNotFound)
 		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{{ID: "ann"}})
 		f.equal("entries", f.actions("user/new"), []string{})
 	}},
@@ -91,8 +89,7 @@ var redeemTests = []test{
 		f.finds("available to someone new", store.PerkQuery{AvailableTo: "new", AnyUser: true}, "p", "q")
 		f.finds("available to someone known", store.PerkQuery{AvailableTo: "ann", AnyUser: true}, "p")
 		for user, want := range map[string]int64{"new": 0, "ann": 1} {
-			list, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: user, AnyUser: true, Window: store.Window{Page: 1, PerPage: 10}})
-			f.must(err)
+			list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: user, AnyUser: true, Window: store.Window{Page: 1, PerPage: 10}}))(f)
 			f.equal("redeemed by "+user, list.Total, want)
 			f.equal("redemptions of "+user, int64(len(list.Items)), want)
 			if list.Items == nil {
@@ -119,8 +116,7 @@ var redeemTests = []test{
 			{"valid_to comes before the stock", attempt("odd", "bob"), api.CodePerkExpired},
 			{"valid_from comes before the stock", attempt("both", "bob"), api.CodePerkNotStarted},
 		} {
-			_, err := f.Redeem(f.ctx, test.a)
-			f.fails(test.what, err, test.want)
+			f.refuses(test.what, test.a, test.want)
 		}
 		_, err := f.Redeem(f.ctx, attempt("missing", "nobody"))
 		f.equal("the unknown perk is named before the unknown user", err.Error(), store.PerkNotFound("missing").Error())
@@ -130,17 +126,14 @@ var redeemTests = []test{
 		f.addPerks(perk("p", stock(2)))
 		f.redeem(attempt("p", "a"))
 		f.redeem(attempt("p", "b"))
-		_, err := f.Redeem(f.ctx, attempt("p", "c"))
-		f.fails("third", err, api.CodeSoldOut)
+		f.refuses("third", attempt("p", "c"), api.CodeSoldOut)
 	}},
 	{"a rejected redemption gives its unit and the user's place back", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p", manual, stock(1)))
 		first := f.redeem(attempt("p", "ann")).Redemption
-		_, err := f.Redeem(f.ctx, attempt("p", "bob"))
-		f.fails("while it is pending", err, api.CodeSoldOut)
-		_, err = f.DecideRedemption(f.ctx, first.ID, api.StatusRejected, store.Operator, now)
-		f.must(err)
+		f.refuses("while it is pending", attempt("p", "bob"), api.CodeSoldOut)
+		must(f.DecideRedemption(f.ctx, first.ID, api.StatusRejected, store.Operator, now))(f)
 		again := attempt("p", "ann")
 		again.ID = "again"
 		f.redeem(again)
@@ -152,13 +145,11 @@ var redeemTests = []test{
 		f.redeem(attempt("p", "a"))
 		f.redeem(attempt("p", "b"))
 		f.addPerks(perk("p", stock(2)))
-		_, err := f.Redeem(f.ctx, attempt("p", "c"))
-		f.fails("two of two are held", err, api.CodeSoldOut)
+		f.refuses("two of two are held", attempt("p", "c"), api.CodeSoldOut)
 		f.addPerks(perk("p", stock(3)))
 		f.redeem(attempt("p", "c"))
 		f.addPerks(perk("p", stock(1)))
-		_, err = f.Redeem(f.ctx, attempt("p", "d"))
-		f.fails("more are held than there are", err, api.CodeSoldOut)
+		f.refuses("more are held than there are", attempt("p", "d"), api.CodeSoldOut)
 	}},
 	{"the same attempt tried again is recognised by its id", func(f *fixture) {
 		f.addUsers("ann")
@@ -191,9 +182,7 @@ var redeemTests = []test{
 // redemptions lists all that a user has, by id.
 func (f *fixture) redemptions(user string) []api.Redemption {
 	f.Helper()
-	list, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: user, Window: store.Window{Page: 1, PerPage: api.MaxPerPage}})
-	f.must(err)
-	return list.Items
+	return must(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: user, Window: store.Window{Page: 1, PerPage: api.MaxPerPage}}))(f).Items
 }
 
 var idempotencyTests = []test{
@@ -217,8 +206,7 @@ var idempotencyTests = []test{
 		f.addUsers("ann")
 		f.addPerks(perk("p"), perk("q"))
 		f.redeem(keyed(attempt("p", "ann"), "1", "key", 1))
-		_, err := f.Redeem(f.ctx, keyed(attempt("q", "ann"), "2", "key", 2))
-		f.fails("other perk", err, api.CodeIdempotencyKeyReused)
+		f.refuses("other perk", keyed(attempt("q", "ann"), "2", "key", 2), api.CodeIdempotencyKeyReused)
 	}},
 	{"another client's key of the same name is another key", func(f *fixture) {
 		f.addUsers("ann", "bob")
@@ -242,8 +230,7 @@ var idempotencyTests = []test{
 		f.redeem(keyed(attempt("p", "ann"), "1", "key", 1))
 		same := keyed(attempt("p", "ann"), "2", "key", 1)
 		same.At = now.Add(store.IdempotencyKeyLife + time.Microsecond)
-		_, err := f.Redeem(f.ctx, same)
-		f.fails("the same request", err, api.CodeAlreadyRedeemed)
+		f.refuses("the same request", same, api.CodeAlreadyRedeemed)
 		other := keyed(attempt("p", "bob"), "3", "key", 2)
 		other.At = same.At
 		first := f.redeem(other)
@@ -253,12 +240,10 @@ var idempotencyTests = []test{
 	{"a refusal leaves its key free", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p", stock(0)))
-		_, err := f.Redeem(f.ctx, keyed(attempt("p", "ann"), "1", "key", 1))
-		f.fails("sold out", err, api.CodeSoldOut)
+		f.refuses("sold out", keyed(attempt("p", "ann"), "1", "key", 1), api.CodeSoldOut)
 		f.addPerks(perk("p", stock(1)))
 		f.equal("the same request later", f.redeem(keyed(attempt("p", "ann"), "2", "key", 1)).Replayed, false)
-		_, err = f.Redeem(f.ctx, keyed(attempt("p", "bob"), "3", "other", 2))
-		f.fails("sold out again", err, api.CodeSoldOut)
+		f.refuses("sold out again", keyed(attempt("p", "bob"), "3", "other", 2), api.CodeSoldOut)
 		f.addPerks(perk("q"))
 		f.equal("another request", f.redeem(keyed(attempt("q", "bob"), "4", "other", 3)).Replayed, false)
 	}},
@@ -267,8 +252,7 @@ var idempotencyTests = []test{
 		f.addPerks(perk("p", manual))
 		for user, decision := range map[string]api.RedemptionStatus{"ann": api.StatusApproved, "bob": api.StatusRejected} {
 			first := f.redeem(keyed(attempt("p", user), user, user, 1))
-			_, err := f.DecideRedemption(f.ctx, first.Redemption.ID, decision, store.Operator, now)
-			f.must(err)
+			must(f.DecideRedemption(f.ctx, first.Redemption.ID, decision, store.Operator, now))(f)
 			again := f.redeem(keyed(attempt("p", user), user+" again", user, 1))
 			f.equal(user, again, store.RedeemResult{Redemption: first.Redemption, Replayed: true})
 		}
@@ -282,14 +266,11 @@ var idempotencyTests = []test{
 			f.redeem(a)
 		}
 		purge := func(want int64) {
-			n, err := f.PurgeIdempotencyKeys(f.ctx, now.Add(2*time.Second))
-			f.must(err)
-			f.equal("purged", n, want)
+			f.equal("purged", must(f.PurgeIdempotencyKeys(f.ctx, now.Add(2*time.Second)))(f), want)
 		}
 		purge(2)
 		purge(0)
-		_, err := f.Redeem(f.ctx, keyed(attempt("b", "ann"), "b again", "b", 1))
-		f.fails("a forgotten key", err, api.CodeAlreadyRedeemed)
+		f.refuses("a forgotten key", keyed(attempt("b", "ann"), "b again", "b", 1), api.CodeAlreadyRedeemed)
 		f.equal("a kept key", f.redeem(keyed(attempt("c", "ann"), "c again", "c", 1)).Replayed, true)
 	}},
 }
@@ -350,8 +331,7 @@ var redemptionTests = []test{
 			var ids []string
 			for page := int64(1); page <= 3; page++ {
 				query := store.RedemptionQuery{UserID: "ann", Sort: test.sort, Window: store.Window{Page: page, PerPage: 3}}
-				list, err := f.ListRedemptions(f.ctx, query)
-				f.must(err)
+				list := must(f.ListRedemptions(f.ctx, query))(f)
 				f.equal("total", list.Total, int64(4))
 				for _, r := range list.Items {
 					ids = append(ids, r.ID)
@@ -364,8 +344,7 @@ var redemptionTests = []test{
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		f.redeem(attempt("p", "ann"))
-		list, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "ann", Window: store.Window{Page: math.MaxInt64, PerPage: 100}})
-		f.must(err)
+		list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "ann", Window: store.Window{Page: math.MaxInt64, PerPage: 100}}))(f)
 		f.equal("list", list, store.List[api.Redemption]{Items: []api.Redemption{}, Total: 1})
 	}},
 	{"a decision returns the redemption as it is now", func(f *fixture) {
@@ -392,8 +371,7 @@ var redemptionTests = []test{
 		}
 		f.addUsers("bob", "eve")
 		f.redeem(attempt("n", "bob"))
-		_, err := f.Redeem(f.ctx, attempt("n", "eve"))
-		f.fails("the unit came back once", err, api.CodeSoldOut)
+		f.refuses("the unit came back once", attempt("n", "eve"), api.CodeSoldOut)
 	}},
 	{"a decision about what is not there is not found", func(f *fixture) {
 		_, err := f.DecideRedemption(f.ctx, "missing", api.StatusApproved, store.Operator, now)
@@ -420,7 +398,5 @@ var redemptionTests = []test{
 
 func (f *fixture) decide(id string, status api.RedemptionStatus) api.Redemption {
 	f.Helper()
-	redemption, err := f.DecideRedemption(f.ctx, id, status, store.Operator, now.Add(time.Hour))
-	f.must(err)
-	return redemption
+	return must(f.DecideRedemption(f.ctx, id, status, store.Operator, now.Add(time.Hour)))(f)
 }

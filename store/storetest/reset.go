@@ -15,8 +15,7 @@ import (
 var resetTests = []test{
 	{"a sandbox is empty afterwards, and the log tells what was in it", func(f *fixture) {
 		f.fillSandbox()
-		emptied, err := f.Reset(f.ctx, store.Operator, now.Add(time.Hour))
-		f.must(err)
+		emptied := must(f.Reset(f.ctx, store.Operator, now.Add(time.Hour)))(f)
 		want := store.Emptied{Perks: 2, Categories: 1, Users: 2, Redemptions: 3, IdempotencyKeys: 1}
 		f.equal("emptied", emptied, want)
 		f.isEmpty()
@@ -26,43 +25,35 @@ var resetTests = []test{
 		f.equal("the whole log", f.actions(""), []string{store.ActionImportUsers, store.ActionImportPerks, store.ActionReject, store.ActionResetSandbox})
 	}},
 	{"an empty sandbox is reset as well", func(f *fixture) {
-		emptied, err := f.Reset(f.ctx, store.Operator, now)
-		f.must(err)
+		emptied := must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.equal("emptied", emptied, store.Emptied{})
-		found, err := f.LiveRecords(f.ctx)
-		f.must(err)
-		f.equal("what only a live database has", found.AreThere(), false)
+		f.equal("what only a live database has", must(f.LiveRecords(f.ctx))(f).AreThere(), false)
 		f.equal("the log", f.actions(store.SandboxSubject), []string{store.ActionResetSandbox})
 	}},
 	{"what is counted of a query is counted anew", func(f *fixture) {
 		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
 		query := store.PerkQuery{Text: "tea"}
 		f.finds("before", query, "p", "q")
-		_, err := f.Reset(f.ctx, store.Operator, now)
-		f.must(err)
+		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.finds("after", query)
 	}},
 	{"what is brought in afterwards is not found by the words of before", func(f *fixture) {
 		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
-		_, err := f.Reset(f.ctx, store.Operator, now)
-		f.must(err)
+		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.addPerks(perk("p", title("Coffee")), perk("r", title("Coffee")), perk("s", title("Coffee")))
 		f.finds("the old word", store.PerkQuery{Text: "tea"})
 		f.finds("the new word", store.PerkQuery{Text: "coffee"}, "p", "r", "s")
 	}},
 	{"a sandbox that is filled again knows nothing of before", func(f *fixture) {
 		f.fillSandbox()
-		_, err := f.Reset(f.ctx, store.Operator, now)
-		f.must(err)
+		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("one", stock(1)), perk("many"))
 		again := keyed(attempt("one", "bob"), "again", "key", 9) // the key was another request's
 		made := f.redeem(again)
 		f.equal("replayed", made.Replayed, false)
-		_, err = f.Redeem(f.ctx, attempt("one", "ann"))
-		f.fails("one unit, as at first", err, api.CodeSoldOut)
-		list, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "ann", Window: store.Window{Page: 1, PerPage: 10}})
-		f.must(err)
+		f.refuses("one unit, as at first", attempt("one", "ann"), api.CodeSoldOut)
+		list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "ann", Window: store.Window{Page: 1, PerPage: 10}}))(f)
 		f.equal("redemptions", list.Total, int64(0))
 	}},
 	{"who follows the log misses nothing of a sandbox that is filled again at once", func(f *fixture) {
@@ -70,8 +61,7 @@ var resetTests = []test{
 		news := func() []string { return told(collect(f, f.AuditSince(f.ctx, store.AuditQuery{}, &position))) }
 		f.fillSandbox()
 		news()
-		_, err := f.Reset(f.ctx, store.Operator, now)
-		f.must(err)
+		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.fillSandbox()
 		before := news()
 		f.equal("of the reset and of as much as before", len(before), 1+2+3+1)
@@ -87,9 +77,7 @@ var resetTests = []test{
 			f.fails(has, err, api.CodeConflict)
 			f.equal("the error", fmt.Sprint(err), "This is no sandbox: it has "+has+", which only a live database has.")
 			f.equal("with "+has, snapshot(f), before)
-			found, err := f.LiveRecords(f.ctx)
-			f.must(err)
-			f.equal("what only a live database has", found.String(), has)
+			f.equal("what only a live database has", must(f.LiveRecords(f.ctx))(f).String(), has)
 		}
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("k", now)))
 		refuses("1 signing key")
@@ -109,8 +97,7 @@ var resetTests = []test{
 		for _, err := range f.ExportPerks(f.ctx) {
 			f.must(err)
 			if seen == 0 {
-				_, err := f.Reset(f.ctx, store.Operator, now)
-				f.must(err)
+				must(f.Reset(f.ctx, store.Operator, now))(f)
 			}
 			seen++
 		}
@@ -219,8 +206,7 @@ func RunReopened(t *testing.T, open func(t *testing.T) store.Store) {
 	f = newFixture(t, open(t))
 	f.equal("everything", snapshot(f), before)
 	f.equal("replayed", f.redeem(keyed(attempt("p", "ann"), "2", "key", 1)), store.RedeemResult{Redemption: first.Redemption, Replayed: true})
-	restored, err := f.RestoreProperty(f.ctx, 2, store.Operator, now)
-	f.must(err)
+	restored := must(f.RestoreProperty(f.ctx, 2, store.Operator, now))(f)
 	f.equal("restored", restored, property(2, "owner"))
 	f.addPerks(perk("new"))
 	f.finds("by text", store.PerkQuery{Text: "perk"}, "new", "p")
@@ -256,8 +242,7 @@ func RunClosedAmidWrites(t *testing.T, open func(t *testing.T) store.Store) {
 // snapshot is everything that can be read.
 func snapshot(f *fixture) map[string]any {
 	f.Helper()
-	clients, err := f.Clients(f.ctx)
-	f.must(err)
+	clients := must(f.Clients(f.ctx))(f)
 	return map[string]any{
 		"perks":       collect(f, f.ExportPerks(f.ctx)),
 		"categories":  collect(f, f.ExportCategories(f.ctx)),

@@ -80,8 +80,7 @@ func (f *fixture) noNewID() string {
 
 func (f *fixture) addPerks(perks ...store.PerkRecord) {
 	f.Helper()
-	taken, err := f.ImportPerks(f.ctx, rows(perks...), f.noNewID, store.Operator, now)
-	f.must(err)
+	taken := must(f.ImportPerks(f.ctx, rows(perks...), f.noNewID, store.Operator, now))(f)
 	ids := map[string]bool{}
 	for _, p := range perks {
 		ids[p.ID] = true
@@ -97,14 +96,12 @@ func (f *fixture) addUsers(ids ...string) {
 	for _, id := range ids {
 		users = append(users, store.User{ID: id})
 	}
-	_, err := f.ImportUsers(f.ctx, rows(users...), store.Operator, now)
-	f.must(err)
+	must(f.ImportUsers(f.ctx, rows(users...), store.Operator, now))(f)
 }
 
 func (f *fixture) addCategories(categories ...api.Category) {
 	f.Helper()
-	_, err := f.ImportCategories(f.ctx, rows(categories...), store.Operator, now)
-	f.must(err)
+	must(f.ImportCategories(f.ctx, rows(categories...), store.Operator, now))(f)
 }
 
 func (f *fixture) addClients(ids ...string) {
@@ -116,15 +113,12 @@ func (f *fixture) addClients(ids ...string) {
 
 func (f *fixture) addProperties(properties ...store.PropertyRecord) {
 	f.Helper()
-	_, err := f.ImportProperties(f.ctx, rows(properties...), store.Operator, now)
-	f.must(err)
+	must(f.ImportProperties(f.ctx, rows(properties...), store.Operator, now))(f)
 }
 
 func (f *fixture) redeem(a store.RedeemAttempt) store.RedeemResult {
 	f.Helper()
-	result, err := f.Redeem(f.ctx, a)
-	f.must(err)
-	return result
+	return must(f.Redeem(f.ctx, a))(f)
 }
 
 // list returns the ids of one page of at most 100, and the total.
@@ -136,8 +130,7 @@ func (f *fixture) list(query store.PerkQuery) ([]string, int64) {
 	if query.Window == (store.Window{}) {
 		query.Window = store.Window{Page: 1, PerPage: api.MaxPerPage}
 	}
-	page, err := f.ListPerks(f.ctx, query)
-	f.must(err)
+	page := must(f.ListPerks(f.ctx, query))(f)
 	if page.Items == nil {
 		f.Error("the items are nil, want an empty list")
 	}
@@ -161,6 +154,22 @@ func (f *fixture) must(err error) {
 	if err != nil {
 		f.Fatal(err)
 	}
+}
+
+// must returns what a call gave that must not fail.
+func must[T any](value T, err error) func(*fixture) T {
+	return func(f *fixture) T {
+		f.Helper()
+		f.must(err)
+		return value
+	}
+}
+
+// refuses checks why an attempt to redeem fails.
+func (f *fixture) refuses(what string, a store.RedeemAttempt, want api.Code) {
+	f.Helper()
+	_, err := f.Redeem(f.ctx, a)
+	f.fails(what, err, want)
 }
 
 // fails checks an error's code.
