@@ -36,38 +36,33 @@ func startBouncer(ctx context.Context, address string) (*Bouncer, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, err := unprivileged()
-	if err != nil {
-		return nil, err
-	}
-	folder, err := newFolder(account)
+	folder, err := newFolder()
 	if err != nil {
 		return nil, err
 	}
 	b := &Bouncer{folder: folder}
-	if err := b.start(ctx, program, address); err != nil {
+	start := func() error {
+		server, err := pgconn.ParseConfig(address)
+		if err != nil {
+			return errAddress
+		}
+		configuration := filepath.Join(folder.path, "pgbouncer.ini")
+		if err := os.WriteFile(configuration, []byte(b.configuration(server)), 0o600); err != nil {
+			return err
+		}
+		if err := folder.account.own(configuration); err != nil {
+			return err
+		}
+		// No signal but this one ends every version at once, and there is nothing to save.
+		if b.server, err = folder.start("KILL", program, configuration); err != nil {
+			return err
+		}
+		return b.server.awaitConnections(ctx, b.DSN(server.Database))
+	}
+	if err := start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a PgBouncer: %w", err), b.Stop())
 	}
 	return b, nil
-}
-
-func (b *Bouncer) start(ctx context.Context, program, address string) error {
-	server, err := pgconn.ParseConfig(address)
-	if err != nil {
-		return errAddress
-	}
-	configuration := filepath.Join(b.folder.path, "pgbouncer.ini")
-	if err := os.WriteFile(configuration, []byte(b.configuration(server)), 0o600); err != nil {
-		return err
-	}
-	if err := b.folder.account.own(configuration); err != nil {
-		return err
-	}
-	// No signal but this one ends every version at once, and there is nothing to save.
-	if b.server, err = b.folder.start("KILL", program, configuration); err != nil {
-		return err
-	}
-	return b.server.awaitConnections(ctx, b.DSN(server.Database))
 }
 
 // configuration lets everyone who can enter the folder connect to any database, as the server's own user.

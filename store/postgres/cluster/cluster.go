@@ -49,14 +49,28 @@ const port = 5432
 const superuser = "postgres"
 
 // Start makes a new server and returns it once it takes connections. It runs until Stop or the end of this process. The
-// context bounds the starting only.
+// context bounds the starting only. Its text sorts as people in America expect: a production server may be set so, and what
+// leans on the order of bytes shows. ICU's locales are there whichever the machine has.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
-	c, err := newCluster(options)
+	return startFilled(ctx, options, "make a PostgreSQL server", func(c *Cluster) error {
+		return c.folder.run(ctx, c.programs.path("initdb"), "--pgdata", c.data(), "--no-sync", "--auth", "trust", "--username", superuser,
+			"--encoding", "UTF8", "--locale", "C", "--locale-provider", "icu", "--icu-locale", "en-US")
+	})
+}
+
+// startFilled starts a server whose data folder fill makes.
+func startFilled(ctx context.Context, options Options, doing string, fill func(*Cluster) error) (*Cluster, error) {
+	programs, err := findPostgres()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.initialise(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a PostgreSQL server: %w", err), c.Stop())
+	folder, err := newFolder()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{programs: programs, folder: folder, options: options}
+	if err := fill(c); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", doing, err), c.Stop())
 	}
 	if err := c.Restart(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop())
@@ -64,51 +78,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-func newCluster(options Options) (*Cluster, error) {
-	programs, err := findPostgres()
-	if err != nil {
-		return nil, err
-	}
-	account, err := unprivileged()
-	if err != nil {
-		return nil, err
-	}
-	folder, err := newFolder(account)
-	if err != nil {
-		return nil, err
-	}
-	return &Cluster{programs: programs, folder: folder, options: options}, nil
-}
-
-// initialise makes the files of a server whose text sorts as people in America expect: a production server may be set so,
-// and what leans on the order of bytes shows. ICU's locales are there whichever the machine has.
-func (c *Cluster) initialise(ctx context.Context) error {
-	return c.folder.run(ctx, c.programs.path("initdb"), "--pgdata", c.data(), "--no-sync", "--auth", "trust", "--username", superuser,
-		"--encoding", "UTF8", "--locale", "C", "--locale-provider", "icu", "--icu-locale", "en-US")
-}
-
 func (c *Cluster) data() string { return filepath.Join(c.folder.path, "data") }
-
-// settings is what the server is started with.
-func (c *Cluster) settings() map[string]string {
-	settings := map[string]string{
-		"listen_addresses":        "",
-		"unix_socket_directories": c.folder.path,
-		"port":                    strconv.Itoa(port),
-		"max_connections":         "500",
-		"shared_buffers":          "64MB",
-		// Files in the folder vanish with it; in /dev/shm they would outlive a crash.
-		"dynamic_shared_memory_type": "mmap",
-		// As the locale: what leans on UTC shows.
-		"timezone": "Asia/Kathmandu",
-	}
-	if !c.options.Durable {
-		settings["fsync"] = "off"
-		settings["full_page_writes"] = "off"
-	}
-	maps.Copy(settings, c.options.Settings)
-	return settings
-}
 
 // Restart starts the server again after Kill, and returns once it has recovered and takes connections.
 func (c *Cluster) Restart(ctx context.Context) error {
@@ -117,8 +87,17 @@ func (c *Cluster) Restart(ctx context.Context) error {
 	if c.server != nil {
 		return errors.New("start the PostgreSQL server: it is running")
 	}
+	settings := map[string]string{
+		"listen_addresses": "", "unix_socket_directories": c.folder.path, "port": strconv.Itoa(port),
+		"max_connections": "500", "shared_buffers": "64MB",
+		"dynamic_shared_memory_type": "mmap",           // files in the folder vanish with it; in /dev/shm they would outlive a crash
+		"timezone":                   "Asia/Kathmandu", // as the locale: what leans on UTC shows
+	}
+	if !c.options.Durable {
+		settings["fsync"], settings["full_page_writes"] = "off", "off"
+	}
+	maps.Copy(settings, c.options.Settings)
 	args := []string{"-D", c.data()}
-	settings := c.settings()
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
 	}
@@ -221,7 +200,7 @@ func emptyDatabase(t testing.TB) (server *url.URL, name string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := dropDatabase(ctx, server.String(), name); err != nil {
+		if err := execute(ctx, "drop the database "+name, server.String(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -275,15 +254,8 @@ func inDatabase(server *url.URL, name string) string {
 // createDatabase makes a database on the server that has the one at the address. It comes from template0, which is empty
 // on any server; another template may hold what its owner put there.
 func createDatabase(ctx context.Context, address, name string) error {
-	return execute(ctx, "create the database "+name, address, "CREATE DATABASE "+quote(name)+" TEMPLATE template0")
+	return execute(ctx, "create the database "+name, address, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
 }
-
-// dropDatabase removes a database, whoever is still connected to it.
-func dropDatabase(ctx context.Context, address, name string) error {
-	return execute(ctx, "drop the database "+name, address, "DROP DATABASE IF EXISTS "+quote(name)+" WITH (FORCE)")
-}
-
-func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // execute runs statements one after the other over one new connection.
 func execute(ctx context.Context, doing, address string, statements ...string) error {
@@ -301,7 +273,6 @@ func execute(ctx context.Context, doing, address string, statements ...string) e
 
 // account is who runs the servers. PostgreSQL and PgBouncer both refuse root.
 type account struct {
-	name     string
 	uid, gid int
 	other    bool // it is not who runs this process
 }
@@ -320,7 +291,7 @@ func unprivileged() (account, error) {
 		uid, uidErr := strconv.Atoi(found.Uid)
 		gid, gidErr := strconv.Atoi(found.Gid)
 		if uidErr == nil && gidErr == nil {
-			return account{name: name, uid: uid, gid: gid, other: true}, nil
+			return account{uid: uid, gid: gid, other: true}, nil
 		}
 	}
 	return account{}, errNoAccount
@@ -337,7 +308,6 @@ func (a account) own(path string) error {
 // canEnter tries it: a folder above may be closed to the account in more ways than its mode shows.
 func (a account) canEnter(path string) bool {
 	enter := exec.Command("sh", "-c", `cd "$1"`, "enter", path)
-	enter.Dir = "/"
-	enter.SysProcAttr = detached(a)
+	enter.Dir, enter.SysProcAttr = "/", detached(a)
 	return enter.Run() == nil
 }

@@ -163,8 +163,12 @@ const guardScript = `read -r line; rm -rf "$1"`
 // longestFolder leaves room for a socket's name in the 104 bytes that the narrowest system gives to its path.
 const longestFolder = 104 - len("/.s.PGSQL.5432") - 1
 
-// newFolder makes one where temporary files go, or in /tmp if those are out of the account's reach or too far down.
-func newFolder(a account) (*folder, error) {
+// newFolder makes one where temporary files go, or in /tmp if those are out of reach of who runs the servers, or too far down.
+func newFolder() (*folder, error) {
+	a, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
 	parents := []string{os.TempDir(), "/tmp"}
 	for _, parent := range parents {
 		path := filepath.Join(parent, "perks-pg-"+strings.ToLower(rand.Text()[:12]))
@@ -194,7 +198,12 @@ func guardFolder(path string, a account) (*folder, error) {
 	}
 	defer waiting.Close()
 	f := &folder{path: path, account: a, held: held}
-	f.remove = sync.OnceValue(f.letGo)
+	f.remove = sync.OnceValue(func() error { // returns once all who hold the folder have ended and it is removed
+		if err := errors.Join(f.held.Close(), f.guard.Wait()); err != nil {
+			return fmt.Errorf("remove the folder %s: %w", f.path, err)
+		}
+		return nil
+	})
 	f.guard = exec.Command("sh", "-c", guardScript, "guard", path)
 	f.guard.Dir = "/"
 	f.guard.Stdin = waiting
@@ -203,14 +212,6 @@ func guardFolder(path string, a account) (*folder, error) {
 		return nil, errors.Join(err, held.Close())
 	}
 	return f, nil
-}
-
-// letGo waits until all who hold the folder have ended and it is removed.
-func (f *folder) letGo() error {
-	if err := errors.Join(f.held.Close(), f.guard.Wait()); err != nil {
-		return fmt.Errorf("remove the folder %s: %w", f.path, err)
-	}
-	return nil
 }
 
 // command makes a command that runs as the account and keeps the folder from being removed while it or a child of it
@@ -280,17 +281,7 @@ func (c *Cluster) Save(ctx context.Context, folder string) error {
 // StartFrom is Start for a server that begins as a copy of the one that was saved in the folder. What is saved stays as it
 // is. It must come from a server of the same major version.
 func StartFrom(ctx context.Context, folder string, options Options) (*Cluster, error) {
-	c, err := newCluster(options)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.copyFrom(folder); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a PostgreSQL server of %s: %w", folder, err), c.Stop())
-	}
-	if err := c.Restart(ctx); err != nil {
-		return nil, errors.Join(err, c.Stop())
-	}
-	return c, nil
+	return startFilled(ctx, options, "make a PostgreSQL server of "+folder, func(c *Cluster) error { return c.copyFrom(folder) })
 }
 
 // copyFrom copies the files as whoever runs this process, who may read them, and gives them to the account.

@@ -16,31 +16,24 @@ import (
 // Standby makes a server that follows this one, and returns once every commit here waits for it. A server has one standby
 // at most. The standby answers queries and refuses writes until Promote.
 func (c *Cluster) Standby(ctx context.Context) (*Cluster, error) {
-	standby, err := newCluster(c.options)
+	standby, err := startFilled(ctx, c.options, "make a standby", func(standby *Cluster) error {
+		// The slot keeps what the standby has not yet read, also while it is down.
+		return standby.folder.run(ctx, c.programs.path("pg_basebackup"), "--dbname", c.DSN(""), "--pgdata", standby.data(), "--no-sync",
+			"--checkpoint", "fast", "--wal-method", "stream", "--write-recovery-conf", "--create-slot", "--slot", "standby")
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := c.follow(ctx, standby); err != nil {
+	// After the copy: the standby must not wait for one of its own when it is promoted.
+	err = execute(ctx, "wait for the standby at every commit", c.DSN(superuser),
+		`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
+	if err == nil {
+		err = c.awaitSynchronous(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a standby: %w", err), standby.Stop())
 	}
 	return standby, nil
-}
-
-func (c *Cluster) follow(ctx context.Context, standby *Cluster) error {
-	// The slot keeps what the standby has not yet read, also while it is down.
-	if err := standby.folder.run(ctx, c.programs.path("pg_basebackup"), "--dbname", c.DSN(""), "--pgdata", standby.data(), "--no-sync",
-		"--checkpoint", "fast", "--wal-method", "stream", "--write-recovery-conf", "--create-slot", "--slot", "standby"); err != nil {
-		return err
-	}
-	if err := standby.Restart(ctx); err != nil {
-		return err
-	}
-	// After the copy: the standby must not wait for one of its own when it is promoted.
-	if err := execute(ctx, "wait for the standby at every commit", c.DSN(superuser),
-		`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`); err != nil {
-		return err
-	}
-	return c.awaitSynchronous(ctx)
 }
 
 // awaitSynchronous waits until commits wait for the standby.
@@ -110,18 +103,18 @@ func (c *Cluster) forgetProcess() error {
 
 // Freeze stops the server and all its children where they are, as a disk that hangs or a machine without a processor to
 // spare does: connections stay open and nothing is answered until Thaw.
-func (c *Cluster) Freeze() error { return c.signalAll(true) }
+func (c *Cluster) Freeze() error { return c.freeze(true) }
 
 // Thaw lets a frozen server go on.
-func (c *Cluster) Thaw() error { return c.signalAll(false) }
+func (c *Cluster) Thaw() error { return c.freeze(false) }
 
-func (c *Cluster) signalAll(freeze bool) error {
+func (c *Cluster) freeze(stop bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server == nil {
 		return errors.New("the PostgreSQL server is not running")
 	}
-	if err := freezeFamily(c.server.command.Process, freeze); err != nil {
+	if err := freezeFamily(c.server.command.Process, stop); err != nil {
 		return fmt.Errorf("stop the PostgreSQL server where it is, or let it go on: %w", err)
 	}
 	return nil
