@@ -39,14 +39,6 @@ const SandboxSubject = "sandbox"
 // DatabaseSubject is the database as a whole.
 const DatabaseSubject = "database"
 
-// The subjects of imports are all records of a kind.
-const (
-	PerksSubject      = "perks"
-	CategoriesSubject = "categories"
-	UsersSubject      = "users"
-	PropertiesSubject = "properties"
-)
-
 // CreatedUser is a user whom a redemption made, as the audit log shows it.
 type CreatedUser struct {
 	ID           string `json:"id"`

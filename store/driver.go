@@ -99,6 +99,27 @@ func IsForeign(arg any) bool {
 // ScanValue reads a row of one column.
 func ScanValue[T any](r Scanner) (value T, err error) { return value, r.Scan(&value) }
 
+// Step is one statement of a transaction.
+type Step struct {
+	Text  string
+	Args  []any
+	Count *int64 // gets how many rows the statement changed, unless it is nil
+}
+
+// Run executes the steps up to the first that fails.
+func Run(exec func(text string, args ...any) (int64, error), steps ...Step) error {
+	for _, step := range steps {
+		n, err := exec(step.Text, step.Args...)
+		if err != nil {
+			return err
+		}
+		if step.Count != nil {
+			*step.Count = n
+		}
+	}
+	return nil
+}
+
 // Migration is one step of a database's schema.
 type Migration struct {
 	Version   int // from 1, without gaps

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Import is the audit log's record of which records were imported, by whom and when.
+// Import is what records are imported, by whom and when.
 type Import struct {
-	Action, Subject string
-	By              Actor
-	At              time.Time
+	Records string // such as "perks"
+	By      Actor
+	At      time.Time
 }
 
 // Audit adds the entry of the import, unless it brought nothing.
@@ -22,7 +22,7 @@ func (i Import) Audit(tx Tx, imported Imported) error {
 	if imported.Count == 0 {
 		return nil
 	}
-	return Audit(tx, i.At, i.By, i.Action, i.Subject, nil, imported)
+	return Audit(tx, i.At, i.By, i.Records+".import", i.Records, nil, imported)
 }
 
 // Imported counts the records of an import, each id once, by what happened to them. The audit log shows it too.
@@ -176,6 +176,14 @@ func (k Kind) keep(fields Fields, record, known any) {
 			to.FieldByIndex(index).Set(from.FieldByIndex(index))
 		}
 	}
+}
+
+// NoStranger returns ClientNotFound for the first owner that a query finds, which are those of properties and not clients.
+func NoStranger(q Querier, text string) error {
+	for owner, err := range Each(q, ScanValue[string], text) {
+		return cmp.Or(err, ClientNotFound(owner))
+	}
+	return nil
 }
 
 // maxRefused limits the rows that a RowsRefused names, so that a file with millions of them does not exhaust the memory.

@@ -27,13 +27,13 @@ type staging[T any] struct {
 	values  func(T) []any // in the order of columns
 	merge   func(*session) (created, changed int64, err error)
 	changes string // the tables that merge writes to
-	entry   store.Import
 }
 
 // importRecords collects the records in a file, and then brings all of them into the database in one transaction: a copy
 // to a temporary table, which no one else sees or waits for, and a merge. A temporary table and one transaction, because
 // behind a pooler the next transaction may have another session.
-func importRecords[T any](ctx context.Context, db *DB, doing string, staging staging[T], records iter.Seq2[T, error]) (store.Imported, error) {
+func importRecords[T any](ctx context.Context, db *DB, what store.Import, staging staging[T], records iter.Seq2[T, error]) (store.Imported, error) {
+	doing := "import " + what.Records
 	spool, err := collect(ctx, doing, staging, records)
 	if err != nil {
 		return store.Imported{}, err
@@ -48,7 +48,7 @@ func importRecords[T any](ctx context.Context, db *DB, doing string, staging sta
 			return err
 		}
 		imported.Unchanged = imported.Count - imported.Created - imported.Changed
-		return staging.entry.Audit(s, imported)
+		return what.Audit(s, imported)
 	})
 	if err != nil {
 		return store.Imported{}, err
@@ -157,19 +157,8 @@ func makeWhole[T store.Overlay[T]](s *session, p partials[T]) error {
 	return s.exec(`ANALYZE staged`)
 }
 
-func (s *session) runAll(statements ...string) error {
-	for _, statement := range statements {
-		if err := s.exec(statement); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ImportUsers adds the users that are not known yet.
 func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error], by store.Actor, at time.Time) (store.Imported, error) {
-	return importRecords(ctx, db, "import users", staging[store.User]{
-		entry:   store.Import{Action: store.ActionImportUsers, Subject: store.UsersSubject, By: by, At: at},
+	return importRecords(ctx, db, store.Import{Records: "users", By: by, At: at}, staging[store.User]{
 		columns: []column{textColumn("id")},
 		values:  func(user store.User) []any { return []any{user.ID} },
 		merge: func(s *session) (created, changed int64, err error) {
@@ -180,10 +169,8 @@ func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error]
 	}, rows)
 }
 
-// ImportCategories adds categories and renames those that are known.
 func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by store.Actor, at time.Time) (store.Imported, error) {
-	return importRecords(ctx, db, "import categories", staging[api.Category]{
-		entry:   store.Import{Action: store.ActionImportCategories, Subject: store.CategoriesSubject, By: by, At: at},
+	return importRecords(ctx, db, store.Import{Records: "categories", By: by, At: at}, staging[api.Category]{
 		columns: []column{textColumn("id"), textColumn("name"), textColumn("name_fold")},
 		values: func(category api.Category) []any {
 			return []any{category.ID, category.Name, store.Fold(category.Name)}
@@ -196,30 +183,24 @@ func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category,
 // mergeCategories lets perks follow their category to its new name. Of several categories of one name, perks belong to
 // the one with the lowest id.
 func mergeCategories(s *session) (created, changed int64, err error) {
-	if err := s.runAll(
-		raiseVersion,
-		`CREATE TEMP TABLE renamed ON COMMIT DROP AS
-			SELECT old.name_fold AS old_fold, new.name, new.name_fold
-			FROM categories AS old JOIN staged AS new ON new.id = old.id
-			WHERE new.name <> old.name AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`,
-	); err != nil {
-		return 0, 0, err
-	}
-	changed, err = s.execCount(`
-		UPDATE categories AS old SET name = new.name, name_fold = new.name_fold
-		FROM staged AS new WHERE old.id = new.id AND old.name <> new.name`)
-	if err != nil {
-		return 0, 0, err
-	}
-	created, err = s.execCount(`
-		INSERT INTO categories (id, name, name_fold)
-		SELECT id, name, name_fold FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM categories AS old WHERE old.id = new.id)`)
-	if err != nil {
-		return 0, 0, err
-	}
-	return created, changed, s.exec(`
-		UPDATE perks SET category = renamed.name, category_fold = renamed.name_fold
-		FROM renamed WHERE perks.category_fold = renamed.old_fold`)
+	err = store.Run(s.execCount,
+		store.Step{Text: raiseVersion},
+		store.Step{Text: `
+			CREATE TEMP TABLE renamed ON COMMIT DROP AS
+				SELECT old.name_fold AS old_fold, new.name, new.name_fold
+				FROM categories AS old JOIN staged AS new ON new.id = old.id
+				WHERE new.name <> old.name AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`},
+		store.Step{Count: &changed, Text: `
+			UPDATE categories AS old SET name = new.name, name_fold = new.name_fold
+			FROM staged AS new WHERE old.id = new.id AND old.name <> new.name`},
+		store.Step{Count: &created, Text: `
+			INSERT INTO categories (id, name, name_fold)
+			SELECT id, name, name_fold FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM categories AS old WHERE old.id = new.id)`},
+		store.Step{Text: `
+			UPDATE perks SET category = renamed.name, category_fold = renamed.name_fold
+			FROM renamed WHERE perks.category_fold = renamed.old_fold`},
+	)
+	return created, changed, err
 }
 
 // raiseVersion begins every change of perks or categories. The version's row stays locked until the transaction ends, so
@@ -227,10 +208,8 @@ func mergeCategories(s *session) (created, changed int64, err error) {
 // rows in a circle.
 const raiseVersion = `UPDATE catalog SET version = version + 1`
 
-// ImportProperties adds properties and updates those that are known, or returns ClientNotFound for an owner that is not.
 func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error], by store.Actor, at time.Time) (store.Imported, error) {
-	return importRecords(ctx, db, "import properties", staging[store.PropertyRecord]{
-		entry:   store.Import{Action: store.ActionImportProperties, Subject: store.PropertiesSubject, By: by, At: at},
+	return importRecords(ctx, db, store.Import{Records: "properties", By: by, At: at}, staging[store.PropertyRecord]{
 		columns: stagedProperties,
 		values:  stagedPropertyValues,
 		merge:   mergeProperties,
@@ -266,22 +245,17 @@ func mergeProperties(s *session) (created, changed int64, err error) {
 	if err := makeWhole(s, partialProperties); err != nil {
 		return 0, 0, err
 	}
-	strangers, err := store.All(s, store.ScanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`)
-	if err != nil {
+	if err := store.NoStranger(s, `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`); err != nil {
 		return 0, 0, err
 	}
-	for _, owner := range strangers {
-		return 0, 0, store.ClientNotFound(owner)
-	}
-	changed, err = s.execCount(`
-		UPDATE properties AS old SET (` + propertyColumns + `) = ROW (` + of("new", propertyFields) + `)
-		FROM staged AS new WHERE old.id = new.id AND (` + of("old", propertyFields) + `) IS DISTINCT FROM (` + of("new", propertyFields) + `)`)
-	if err != nil {
-		return 0, 0, err
-	}
-	created, err = s.execCount(`
-		INSERT INTO properties (` + propertyColumns + `)
-		SELECT ` + propertyColumns + ` FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`)
+	err = store.Run(s.execCount,
+		store.Step{Count: &changed, Text: `
+			UPDATE properties AS old SET (` + propertyColumns + `) = ROW (` + of("new", propertyFields) + `)
+			FROM staged AS new WHERE old.id = new.id AND (` + of("old", propertyFields) + `) IS DISTINCT FROM (` + of("new", propertyFields) + `)`},
+		store.Step{Count: &created, Text: `
+			INSERT INTO properties (` + propertyColumns + `)
+			SELECT ` + propertyColumns + ` FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`},
+	)
 	return created, changed, err
 }
 
@@ -391,7 +365,6 @@ func (s *spool) close() {
 
 // Each export is one query, and one query sees one moment.
 
-// ExportPerks streams all perks in the order of their ids.
 func (db *DB) ExportPerks(ctx context.Context) iter.Seq2[store.PerkRecord, error] {
 	return stream(ctx, db, "export perks", scanPerkRecord, `
 		SELECT `+perkColumns+`, p.lat, p.lng, s.stock, p.approval
@@ -403,26 +376,22 @@ func scanPerkRecord(r row) (record store.PerkRecord, err error) {
 	return record, err
 }
 
-// ExportCategories streams all categories in the order of their ids.
 func (db *DB) ExportCategories(ctx context.Context) iter.Seq2[api.Category, error] {
 	return stream(ctx, db, "export categories", scanCategory, `SELECT id, name FROM categories ORDER BY id`)
 }
 
-// ExportUsers streams all users in the order of their ids.
 func (db *DB) ExportUsers(ctx context.Context) iter.Seq2[store.User, error] {
 	return stream(ctx, db, "export users", func(r row) (u store.User, err error) {
 		return u, r.Scan(&u.ID)
 	}, `SELECT id FROM users ORDER BY id`)
 }
 
-// ExportProperties streams all properties in the order of their ids.
 func (db *DB) ExportProperties(ctx context.Context) iter.Seq2[store.PropertyRecord, error] {
 	return stream(ctx, db, "export properties", scanProperty, `SELECT `+propertyColumns+` FROM properties ORDER BY id`)
 }
 
 const exportRedemptions = `SELECT ` + redemptionColumns + `, r.client_id FROM redemptions AS r`
 
-// ExportRedemptions streams the redemptions in one status, or all for "", in the order of their ids.
 func (db *DB) ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[store.RedemptionRecord, error] {
 	const doing = "export redemptions"
 	if status == "" {

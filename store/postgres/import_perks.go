@@ -40,10 +40,8 @@ func nilIfZero(t time.Time) *time.Time {
 	return &t
 }
 
-// ImportPerks adds perks and updates those that are known, which keep what is held of their stock.
 func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, error], newID func() string, by store.Actor, at time.Time) (store.Imported, error) {
-	return importRecords(ctx, db, "import perks", staging[store.PerkRecord]{
-		entry:   store.Import{Action: store.ActionImportPerks, Subject: store.PerksSubject, By: by, At: at},
+	return importRecords(ctx, db, store.Import{Records: "perks", By: by, At: at}, staging[store.PerkRecord]{
 		columns: stagedPerks,
 		values: func(perk store.PerkRecord) []any {
 			if perk.ID == "" {
@@ -81,24 +79,20 @@ func mergePerks(s *session, by store.Actor, at time.Time) (created, changed int6
 	if err := mergePerkCategories(s); err != nil {
 		return 0, 0, err
 	}
-	if err := s.exec(auditPerks, at, string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix); err != nil {
-		return 0, 0, err
-	}
-	if changed, err = s.execCount(updatePerks, at); err != nil {
-		return 0, 0, err
-	}
-	if created, err = s.execCount(insertPerks, at); err != nil {
-		return 0, 0, err
-	}
-	if err := s.runAll(mergeFolds...); err != nil {
-		return 0, 0, err
-	}
-	return created, changed, s.runAll(
-		`INSERT INTO perk_stock (perk_id, stock)
-			SELECT id, stock FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM perk_stock AS old WHERE old.perk_id = new.id)`,
-		`UPDATE perk_stock AS old SET stock = new.stock
-			FROM staged AS new WHERE old.perk_id = new.id AND old.stock IS DISTINCT FROM new.stock`,
+	err = store.Run(s.execCount,
+		store.Step{Text: auditPerks, Args: []any{at, string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix}},
+		store.Step{Text: updatePerks, Args: []any{at}, Count: &changed},
+		store.Step{Text: insertPerks, Args: []any{at}, Count: &created},
+		store.Step{Text: deleteFolds},
+		store.Step{Text: insertFolds},
+		store.Step{Text: `
+			INSERT INTO perk_stock (perk_id, stock)
+			SELECT id, stock FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM perk_stock AS old WHERE old.perk_id = new.id)`},
+		store.Step{Text: `
+			UPDATE perk_stock AS old SET stock = new.stock
+			FROM staged AS new WHERE old.perk_id = new.id AND old.stock IS DISTINCT FROM new.stock`},
 	)
+	return created, changed, err
 }
 
 // auditPerks keeps what redemptions depend on and the API does not show.

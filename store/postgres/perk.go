@@ -24,7 +24,6 @@ func scanPerk(r row) (p api.Perk, err error) {
 	return p, err
 }
 
-// Perk returns one perk, whatever its dates and stock, or PerkNotFound.
 func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
 	if store.IsForeign(id) {
 		return api.Perk{}, store.PerkNotFound(id)
@@ -151,7 +150,6 @@ func (r *perkReader) awaited(batch []*perkAsked) (context.Context, context.Cance
 
 func scanCategory(r row) (c api.Category, err error) { return c, r.Scan(&c.ID, &c.Name) }
 
-// Categories returns all categories in the order of their folded names, then ids. Never nil.
 func (db *DB) Categories(ctx context.Context) ([]api.Category, error) {
 	return latest(ctx, db, "read the categories", func(v view) ([]api.Category, error) {
 		return store.All(v, scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
@@ -180,16 +178,17 @@ func foldBeyondASCII(text *string) *string {
 	return &folded
 }
 
-// mergeFolds follows the perks that were staged, and writes only what is different.
-var mergeFolds = []string{
-	`DELETE FROM perk_folds AS old USING staged AS new
-		WHERE old.perk_id = new.id AND (` + of("old", foldedTexts) + `) IS DISTINCT FROM (` + stagedFolds + `)`,
-	`INSERT INTO perk_folds (perk_id, ` + strings.Join(foldedTexts, ", ") + `)
+// deleteFolds and insertFolds follow the perks that were staged, and write only what is different.
+var (
+	deleteFolds = `
+		DELETE FROM perk_folds AS old USING staged AS new
+		WHERE old.perk_id = new.id AND (` + of("old", foldedTexts) + `) IS DISTINCT FROM (` + stagedFolds + `)`
+	insertFolds = `
+		INSERT INTO perk_folds (perk_id, ` + strings.Join(foldedTexts, ", ") + `)
 		SELECT new.id, ` + stagedFolds + ` FROM staged AS new
-		WHERE coalesce(` + stagedFolds + `) IS NOT NULL ON CONFLICT (perk_id) DO NOTHING`,
-}
-
-var stagedFolds = "new." + strings.Join(foldedTexts, "_fold, new.") + "_fold"
+		WHERE coalesce(` + stagedFolds + `) IS NOT NULL ON CONFLICT (perk_id) DO NOTHING`
+	stagedFolds = "new." + strings.Join(foldedTexts, "_fold, new.") + "_fold"
+)
 
 // foldTexts fills perk_folds for the perks that are older than the table. It locks the catalog's version, so imports wait.
 func foldTexts(ctx context.Context, tx pgx.Tx) error {

@@ -26,7 +26,7 @@ type Options struct {
 }
 
 // DB is one PostgreSQL database, open. Reads and writes have connections of their own: a write may wait for a standby for
-// as long as that is gone, and reads must not wait with it.
+// as long as that is gone, and reads must not wait with it. What its methods promise is said at store.Store.
 type DB struct {
 	store.Operations
 	log        *slog.Logger
@@ -126,7 +126,6 @@ func (db *DB) join() (leave func(), err error) {
 	return db.underway.Done, nil
 }
 
-// Stats returns how the two pools and the queue of redemptions fare now. It waits for nothing.
 func (db *DB) Stats() store.Stats {
 	return store.Stats{
 		Pools: []store.PoolStats{poolStats("reads", db.reads), poolStats("writes", db.writes)},

@@ -39,7 +39,6 @@ func newRedeemer(db *DB) *redeemer {
 	return &redeemer{db: db, room: make(chan struct{}, maxWaiting), queues: map[string][]*waiting{}}
 }
 
-// Redeem makes a redemption, or replays the first answer to the same idempotency key.
 func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	if err := ctx.Err(); err != nil {
 		return store.RedeemResult{}, store.NotBegun(err)

@@ -76,7 +76,6 @@ var redemptionSortColumns = map[string]sortColumn{
 	"id":          {`r.id`, false, false},
 }
 
-// ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound.
 func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) (store.List[api.Redemption], error) {
 	var list store.List[api.Redemption]
 	page, err := redemptionPage(query.Sort)

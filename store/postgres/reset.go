@@ -32,11 +32,12 @@ func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 	if err := s.requireOneSchema(); err != nil {
 		return found, err
 	}
-	if err := s.runAll(
-		raiseVersion,
-		`LOCK TABLE perk_stock, perks, categories, users, redemptions, idempotency_keys IN EXCLUSIVE MODE`,
-		`LOCK TABLE clients, signing_keys, properties IN SHARE MODE`,
-	); err != nil {
+	err = store.Run(s.execCount,
+		store.Step{Text: raiseVersion},
+		store.Step{Text: `LOCK TABLE perk_stock, perks, categories, users, redemptions, idempotency_keys IN EXCLUSIVE MODE`},
+		store.Step{Text: `LOCK TABLE clients, signing_keys, properties IN SHARE MODE`},
+	)
+	if err != nil {
 		return found, err
 	}
 	return store.One(s, scanLiveRecords, liveRecords)
@@ -87,27 +88,20 @@ func (s *session) requireOneSchema() error {
 // Empty deletes everything. The triggers that keep rows which others refer to are off until it is done, and only in this
 // transaction.
 func (s *session) Empty() (emptied store.Emptied, err error) {
-	for _, step := range []struct {
-		count *int64
-		text  string
-	}{
-		{new(int64), `ALTER TABLE redemptions DISABLE TRIGGER redemptions_stay`},
-		{new(int64), `ALTER TABLE perks DISABLE TRIGGER perks_stay`},
-		{new(int64), `ALTER TABLE users DISABLE TRIGGER users_stay`},
-		{&emptied.IdempotencyKeys, `DELETE FROM idempotency_keys`},
-		{&emptied.Redemptions, `DELETE FROM redemptions`},
-		{new(int64), `DELETE FROM perk_stock`},
-		{new(int64), `DELETE FROM perk_folds`},
-		{&emptied.Perks, `DELETE FROM perks`},
-		{&emptied.Categories, `DELETE FROM categories`},
-		{&emptied.Users, `DELETE FROM users`},
-		{new(int64), `ALTER TABLE redemptions ENABLE TRIGGER redemptions_stay`},
-		{new(int64), `ALTER TABLE perks ENABLE TRIGGER perks_stay`},
-		{new(int64), `ALTER TABLE users ENABLE TRIGGER users_stay`},
-	} {
-		if *step.count, err = s.execCount(step.text); err != nil {
-			return emptied, err
-		}
-	}
-	return emptied, nil
+	err = store.Run(s.execCount,
+		store.Step{Text: `ALTER TABLE redemptions DISABLE TRIGGER redemptions_stay`},
+		store.Step{Text: `ALTER TABLE perks DISABLE TRIGGER perks_stay`},
+		store.Step{Text: `ALTER TABLE users DISABLE TRIGGER users_stay`},
+		store.Step{Count: &emptied.IdempotencyKeys, Text: `DELETE FROM idempotency_keys`},
+		store.Step{Count: &emptied.Redemptions, Text: `DELETE FROM redemptions`},
+		store.Step{Text: `DELETE FROM perk_stock`},
+		store.Step{Text: `DELETE FROM perk_folds`},
+		store.Step{Count: &emptied.Perks, Text: `DELETE FROM perks`},
+		store.Step{Count: &emptied.Categories, Text: `DELETE FROM categories`},
+		store.Step{Count: &emptied.Users, Text: `DELETE FROM users`},
+		store.Step{Text: `ALTER TABLE redemptions ENABLE TRIGGER redemptions_stay`},
+		store.Step{Text: `ALTER TABLE perks ENABLE TRIGGER perks_stay`},
+		store.Step{Text: `ALTER TABLE users ENABLE TRIGGER users_stay`},
+	)
+	return emptied, err
 }

@@ -23,7 +23,6 @@ func scanPerk(r row) (p api.Perk, err error) {
 	return p, err
 }
 
-// Perk returns one perk, whatever its dates and stock, or PerkNotFound.
 func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
 	perk, err := store.Found(store.PerkNotFound(id), db.latest(ctx), scanPerk,
 		`SELECT `+perkColumns+` FROM perks AS p WHERE p.id = ?`, id)
@@ -32,7 +31,6 @@ func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
 
 func scanCategory(r row) (c api.Category, err error) { return c, r.Scan(&c.ID, &c.Name) }
 
-// Categories returns all categories in the order of their folded names, then ids. Never nil.
 func (db *DB) Categories(ctx context.Context) ([]api.Category, error) {
 	categories, err := store.All(db.latest(ctx), scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
 	return categories, fault("read the categories", err)
@@ -65,11 +63,29 @@ func (db *DB) latest(ctx context.Context) view { return view{ctx, db.readers} }
 
 // write runs work in a transaction of the writer and returns when it is durable.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
-	return db.writer.do(ctx, func(s *session) error { return fault(doing, work(s)) })
+	return db.writer.do(&job{ctx: ctx, work: func(s *session) error { return fault(doing, work(s)) }})
 }
 
 func (db *DB) writeTx(ctx context.Context, doing string, work func(store.Tx) error) error {
 	return db.write(ctx, doing, func(s *session) error { return work(s) })
+}
+
+// writeAlone runs prepare, which locks nothing, and then work in a transaction beside which this process writes nothing else. Both
+// have a connection of their own.
+func (db *DB) writeAlone(ctx context.Context, doing, whose string, prepare, work func(*session) error) error {
+	s, err := db.file.session(ctx)
+	if err != nil {
+		return fault(doing, err)
+	}
+	defer func() {
+		if closeErr := s.close(); closeErr != nil {
+			db.log.Warn("the connection of "+whose+" did not close", "error", closeErr)
+		}
+	}()
+	if err := prepare(s); err != nil {
+		return fault(doing, err)
+	}
+	return fault(doing, db.writer.doAlone(ctx, func() error { return s.inTransaction(func() error { return work(s) }) }))
 }
 
 // row is one row of a result, to be scanned.
@@ -95,7 +111,6 @@ func microsOrNil(t *time.Time) *int64 {
 
 // Each export is one query, and one query sees one moment.
 
-// ExportPerks streams all perks in the order of their ids.
 func (db *DB) ExportPerks(ctx context.Context) iter.Seq2[store.PerkRecord, error] {
 	return faults("export perks", store.Each(db.latest(ctx), scanPerkRecord, `
 		SELECT p.lat, p.lng, s.stock, p.approval, `+perkColumns+`
@@ -107,24 +122,20 @@ func scanPerkRecord(r row) (record store.PerkRecord, err error) {
 	return record, err
 }
 
-// ExportCategories streams all categories in the order of their ids.
 func (db *DB) ExportCategories(ctx context.Context) iter.Seq2[api.Category, error] {
 	return faults("export categories", store.Each(db.latest(ctx), scanCategory, `SELECT id, name FROM categories ORDER BY id`))
 }
 
-// ExportUsers streams all users in the order of their ids.
 func (db *DB) ExportUsers(ctx context.Context) iter.Seq2[store.User, error] {
 	return faults("export users", store.Each(db.latest(ctx), func(r row) (u store.User, err error) {
 		return u, r.Scan(&u.ID)
 	}, `SELECT id FROM users ORDER BY id`))
 }
 
-// ExportProperties streams all properties in the order of their ids.
 func (db *DB) ExportProperties(ctx context.Context) iter.Seq2[store.PropertyRecord, error] {
 	return faults("export properties", store.Each(db.latest(ctx), scanProperty, `SELECT `+propertyColumns+` FROM properties ORDER BY id`))
 }
 
-// ExportRedemptions streams the redemptions in one status, or all for "", in the order of their ids.
 func (db *DB) ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[store.RedemptionRecord, error] {
 	return faults("export redemptions", store.Each(db.latest(ctx), scanRedemptionRecord, `
 		SELECT r.client_id, `+redemptionColumns+` FROM redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk

@@ -17,64 +17,42 @@ type staging[T any] struct {
 	table string // makes the temporary table "staged", in which a record replaces an earlier one of its id
 	add   func(*session, T) error
 	merge func(*session) (created, changed int64, err error) // runs in one transaction and brings what is staged into the database
-	entry store.Import
 }
 
 // importRecords lays the records down in a temporary table of a connection of its own, which locks nothing however slowly
 // they come, and merges them in one transaction.
-func importRecords[T any](ctx context.Context, db *DB, doing string, staging staging[T], records iter.Seq2[T, error]) (imported store.Imported, err error) {
-	var none store.Imported
-	s, err := db.file.session(ctx)
-	if err != nil {
-		return none, fault(doing, err)
-	}
-	defer func() {
-		if closeErr := s.close(); closeErr != nil {
-			db.log.Warn("the connection of an import did not close", "error", closeErr)
+func importRecords[T any](ctx context.Context, db *DB, what store.Import, staging staging[T], records iter.Seq2[T, error]) (store.Imported, error) {
+	var imported store.Imported
+	stage := func(s *session) error {
+		if err := s.script(staging.table + `; BEGIN`); err != nil {
+			return err
 		}
-	}()
-	if err := stage(ctx, s, staging, records); err != nil {
-		return none, fault(doing, err)
+		count := 0
+		for record, err := range records {
+			if err := cmp.Or(err, ctx.Err()); err != nil {
+				return err
+			}
+			count++
+			if err := staging.add(s, record); err != nil {
+				return fmt.Errorf("take record %d: %w", count, err)
+			}
+		}
+		return s.exec(`COMMIT`)
 	}
-	err = db.writer.doAlone(ctx, func() error {
-		return s.inTransaction(func() (err error) {
-			if imported.Count, err = store.One(s, store.ScanValue[int64], `SELECT count(*) FROM staged`); err != nil {
-				return err
-			}
-			if imported.Created, imported.Changed, err = staging.merge(s); err != nil {
-				return err
-			}
-			imported.Unchanged = imported.Count - imported.Created - imported.Changed
-			return staging.entry.Audit(s, imported)
-		})
-	})
-	if err != nil {
-		return none, fault(doing, err)
+	merge := func(s *session) (err error) {
+		if imported.Count, err = store.One(s, store.ScanValue[int64], `SELECT count(*) FROM staged`); err != nil {
+			return err
+		}
+		if imported.Created, imported.Changed, err = staging.merge(s); err != nil {
+			return err
+		}
+		imported.Unchanged = imported.Count - imported.Created - imported.Changed
+		return what.Audit(s, imported)
+	}
+	if err := db.writeAlone(ctx, "import "+what.Records, "an import", stage, merge); err != nil {
+		return store.Imported{}, err
 	}
 	return imported, nil
-}
-
-func stage[T any](ctx context.Context, s *session, staging staging[T], records iter.Seq2[T, error]) error {
-	if err := s.script(staging.table); err != nil {
-		return err
-	}
-	if err := s.exec(`BEGIN`); err != nil {
-		return err
-	}
-	count := 0
-	for record, err := range records {
-		if err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		count++
-		if err := staging.add(s, record); err != nil {
-			return fmt.Errorf("take record %d: %w", count, err)
-		}
-	}
-	return s.exec(`COMMIT`)
 }
 
 // partials says how staged records of a kind are made whole. The table "staged" has line and absent of their store.Row.
@@ -116,10 +94,8 @@ func makeWhole[T store.Overlay[T]](s *session, p partials[T]) error {
 	return store.MakeWhole(known, missing, func(place int64, record T) error { return p.put(s, place, record) })
 }
 
-// ImportUsers adds the users that are not known yet.
 func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error], by store.Actor, at time.Time) (store.Imported, error) {
-	return importRecords(ctx, db, "import users", staging[store.User]{
-		entry: store.Import{Action: store.ActionImportUsers, Subject: store.UsersSubject, By: by, At: at},
+	return importRecords(ctx, db, store.Import{Records: "users", By: by, At: at}, staging[store.User]{
 		table: `CREATE TEMP TABLE staged (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID`,
 		add: func(s *session, user store.User) error {
 			return s.exec(`INSERT OR REPLACE INTO staged VALUES (?)`, user.ID)
@@ -131,10 +107,8 @@ func (db *DB) ImportUsers(ctx context.Context, rows iter.Seq2[store.User, error]
 	}, rows)
 }
 
-// ImportCategories adds categories and renames those that are known.
 func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by store.Actor, at time.Time) (store.Imported, error) {
-	return importRecords(ctx, db, "import categories", staging[api.Category]{
-		entry: store.Import{Action: store.ActionImportCategories, Subject: store.CategoriesSubject, By: by, At: at},
+	return importRecords(ctx, db, store.Import{Records: "categories", By: by, At: at}, staging[api.Category]{
 		table: `CREATE TEMP TABLE staged (id TEXT PRIMARY KEY, name TEXT NOT NULL, name_fold TEXT NOT NULL) STRICT`,
 		add: func(s *session, category api.Category) error {
 			return s.exec(`INSERT OR REPLACE INTO staged VALUES (?, ?, ?)`, category.ID, category.Name, store.Fold(category.Name))
@@ -146,38 +120,30 @@ func (db *DB) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category,
 // mergeCategories lets perks follow their category to its new name. Of several categories of one name, perks belong to
 // the one with the lowest id.
 func mergeCategories(s *session) (created, changed int64, err error) {
-	if err := s.exec(`
-		CREATE TEMP TABLE renamed AS
-			SELECT old.name_fold AS old_fold, new.name, new.name_fold
-			FROM categories AS old JOIN staged AS new ON new.id = old.id
-			WHERE new.name <> old.name AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`); err != nil {
-		return 0, 0, err
-	}
-	changed, err = s.execCount(`
-		UPDATE categories AS old SET name = new.name, name_fold = new.name_fold
-		FROM staged AS new WHERE old.id = new.id AND old.name <> new.name`)
-	if err != nil {
-		return 0, 0, err
-	}
-	created, err = s.execCount(`
-		INSERT INTO categories (id, name, name_fold) SELECT id, name, name_fold FROM staged WHERE true ON CONFLICT (id) DO NOTHING`)
-	if err != nil {
-		return 0, 0, err
-	}
-	return created, changed, runAll(s,
-		`UPDATE perks SET category = renamed.name, category_fold = renamed.name_fold
-			FROM renamed WHERE perks.category_fold = renamed.old_fold`,
-		raiseVersion,
+	err = store.Run(s.execCount,
+		store.Step{Text: `
+			CREATE TEMP TABLE renamed AS
+				SELECT old.name_fold AS old_fold, new.name, new.name_fold
+				FROM categories AS old JOIN staged AS new ON new.id = old.id
+				WHERE new.name <> old.name AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`},
+		store.Step{Count: &changed, Text: `
+			UPDATE categories AS old SET name = new.name, name_fold = new.name_fold
+			FROM staged AS new WHERE old.id = new.id AND old.name <> new.name`},
+		store.Step{Count: &created, Text: `
+			INSERT INTO categories (id, name, name_fold) SELECT id, name, name_fold FROM staged WHERE true ON CONFLICT (id) DO NOTHING`},
+		store.Step{Text: `
+			UPDATE perks SET category = renamed.name, category_fold = renamed.name_fold
+			FROM renamed WHERE perks.category_fold = renamed.old_fold`},
+		store.Step{Text: raiseVersion},
 	)
+	return created, changed, err
 }
 
 // raiseVersion ends every change of perks or categories.
 const raiseVersion = `UPDATE catalog SET version = version + 1`
 
-// ImportProperties adds properties and updates those that are known, or returns ClientNotFound for an owner that is not.
 func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error], by store.Actor, at time.Time) (store.Imported, error) {
-	return importRecords(ctx, db, "import properties", staging[store.PropertyRecord]{
-		entry: store.Import{Action: store.ActionImportProperties, Subject: store.PropertiesSubject, By: by, At: at},
+	return importRecords(ctx, db, store.Import{Records: "properties", By: by, At: at}, staging[store.PropertyRecord]{
 		table: `CREATE TEMP TABLE staged AS SELECT 0 AS line, 0 AS absent, * FROM properties WHERE false;
 			CREATE UNIQUE INDEX temp.staged_by_id ON staged (id)`,
 		add:   func(s *session, property store.PropertyRecord) error { return stageProperty(s, nil, property) },
@@ -202,11 +168,20 @@ var partialProperties = partials[store.PropertyRecord]{
 
 // of names columns of the table that is called so.
 func of(table, columns string) string {
-	var names []string
+	return eachColumn(columns, func(name string) string { return table + "." + name })
+}
+
+// excluded assigns all columns what an upsert would have inserted.
+func excluded(columns string) string {
+	return eachColumn(columns, func(name string) string { return name + " = excluded." + name })
+}
+
+func eachColumn(columns string, text func(name string) string) string {
+	var texts []string
 	for name := range strings.SplitSeq(columns, ",") {
-		names = append(names, table+"."+strings.TrimSpace(name))
+		texts = append(texts, text(strings.TrimSpace(name)))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(texts, ", ")
 }
 
 // mergeProperties leaves only those staged that are new or become different.
@@ -214,12 +189,8 @@ func mergeProperties(s *session) (created, changed int64, err error) {
 	if err := makeWhole(s, partialProperties); err != nil {
 		return 0, 0, err
 	}
-	strangers, err := store.All(s, store.ScanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`)
-	if err != nil {
+	if err := store.NoStranger(s, `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`); err != nil {
 		return 0, 0, err
-	}
-	for _, owner := range strangers {
-		return 0, 0, store.ClientNotFound(owner)
 	}
 	if err := s.exec(`
 		DELETE FROM staged AS new WHERE EXISTS (
@@ -236,15 +207,6 @@ func mergeProperties(s *session) (created, changed int64, err error) {
 	return all - changed, changed, err
 }
 
-func runAll(s *session, statements ...string) error {
-	for _, statement := range statements {
-		if err := s.exec(statement); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // perkFields are the columns of perks that come from a record as they are, but for the category.
 const perkFields = `id, valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold,
 	city_fold, title, merchant_name, city, image_url, discount_text, description, terms`
@@ -258,10 +220,8 @@ const stagedPerks = `
 	CREATE UNIQUE INDEX temp.staged_by_id ON staged (id);
 	CREATE TEMP TABLE placed (staged INTEGER PRIMARY KEY, perk INTEGER, known INTEGER, created_at INTEGER, stock INTEGER)`
 
-// ImportPerks adds perks and updates those that are known, which keep what is held of their stock.
 func (db *DB) ImportPerks(ctx context.Context, rows iter.Seq2[store.PerkRecord, error], newID func() string, by store.Actor, at time.Time) (store.Imported, error) {
-	return importRecords(ctx, db, "import perks", staging[store.PerkRecord]{
-		entry: store.Import{Action: store.ActionImportPerks, Subject: store.PerksSubject, By: by, At: at},
+	return importRecords(ctx, db, store.Import{Records: "perks", By: by, At: at}, staging[store.PerkRecord]{
 		table: stagedPerks,
 		add: func(s *session, perk store.PerkRecord) error {
 			if perk.ID == "" {
@@ -313,31 +273,29 @@ func mergePerks(s *session, by store.Actor, at time.Time) (created, changed int6
 	if err := mergePerkCategories(s); err != nil {
 		return 0, 0, err
 	}
-	if err := runAll(s, nameCategories, dropUnchangedPerks); err != nil {
-		return 0, 0, err
-	}
-	if err := s.exec(auditPerks, at.UnixMicro(), string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix); err != nil {
-		return 0, 0, err
-	}
-	all, err := s.execCount(`
-		INSERT INTO placed
-			SELECT s.rowid, ifnull(p.row, (SELECT ifnull(max(row), 0) FROM perks) + s.rowid), p.row IS NOT NULL, p.created_at, s.stock
-			FROM staged AS s LEFT JOIN perks AS p ON p.id = s.id`)
+	var all int64
+	err = store.Run(s.execCount,
+		store.Step{Text: nameCategories},
+		store.Step{Text: dropUnchangedPerks},
+		store.Step{Text: auditPerks, Args: []any{at.UnixMicro(), string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix}},
+		store.Step{Count: &all, Text: `
+			INSERT INTO placed
+				SELECT s.rowid, ifnull(p.row, (SELECT ifnull(max(row), 0) FROM perks) + s.rowid), p.row IS NOT NULL, p.created_at, s.stock
+				FROM staged AS s LEFT JOIN perks AS p ON p.id = s.id`},
+		store.Step{Count: &changed, Text: `DELETE FROM perk_words WHERE rowid IN (SELECT perk FROM placed WHERE known)`},
+	)
 	if err != nil {
-		return 0, 0, err
-	}
-	if changed, err = s.execCount(`DELETE FROM perk_words WHERE rowid IN (SELECT perk FROM placed WHERE known)`); err != nil {
 		return 0, 0, err
 	}
 	if err := mergePerkRows(s, at); err != nil {
 		return 0, 0, err
 	}
-	return all - changed, changed, runAll(s,
-		`INSERT INTO perk_stock (perk, stock) SELECT perk, stock FROM placed WHERE true
-			ON CONFLICT (perk) DO UPDATE SET stock = excluded.stock`,
-		`INSERT INTO perk_words (rowid, words)
-			SELECT placed.perk, s.words FROM staged AS s JOIN placed ON placed.staged = s.rowid`,
-		raiseVersion,
+	return all - changed, changed, store.Run(s.execCount,
+		store.Step{Text: `
+			INSERT INTO perk_stock (perk, stock) SELECT perk, stock FROM placed WHERE true
+			ON CONFLICT (perk) DO UPDATE SET stock = excluded.stock`},
+		store.Step{Text: `INSERT INTO perk_words (rowid, words) SELECT placed.perk, s.words FROM staged AS s JOIN placed ON placed.staged = s.rowid`},
+		store.Step{Text: raiseVersion},
 	)
 }
 
@@ -379,18 +337,11 @@ func mergePerkRows(s *session, at time.Time) error {
 	return s.withoutIndexes("perks", put)
 }
 
-const putPerks = `
+var putPerks = `
 	INSERT INTO perks (row, created_at, updated_at, category, ` + perkFields + `)
 	SELECT placed.perk, coalesce(s.created_at, placed.created_at, ?1), ifnull(s.updated_at, ?1), category, ` + perkFields + `
 	FROM staged AS s JOIN placed ON placed.staged = s.rowid WHERE true
-	ON CONFLICT (row) DO UPDATE SET
-		created_at = excluded.created_at, updated_at = excluded.updated_at, valid_from = excluded.valid_from,
-		valid_to = excluded.valid_to, lat = excluded.lat, lng = excluded.lng, cell = excluded.cell,
-		approval = excluded.approval, title_fold = excluded.title_fold, category_fold = excluded.category_fold,
-		merchant_name_fold = excluded.merchant_name_fold, city_fold = excluded.city_fold, title = excluded.title,
-		category = excluded.category, merchant_name = excluded.merchant_name, city = excluded.city,
-		image_url = excluded.image_url, discount_text = excluded.discount_text, description = excluded.description,
-		terms = excluded.terms`
+	ON CONFLICT (row) DO UPDATE SET ` + excluded("created_at, updated_at, category, "+strings.TrimPrefix(perkFields, "id, "))
 
 // mergePerkCategories makes the categories that are not known yet, in the order in which the records name them.
 func mergePerkCategories(s *session) error {
@@ -404,22 +355,17 @@ func mergePerkCategories(s *session) error {
 		return err
 	}
 	for _, name := range names {
-		if err := makeCategory(s, name); err != nil {
+		id := store.CategoryID(name, func(id string) bool {
+			taken, failure := store.One(s, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM categories WHERE lower(id) = ?)`, id)
+			err = failure
+			return taken && err == nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.exec(`INSERT INTO categories (id, name, name_fold) VALUES (?, ?, ?)`, id, name, store.Fold(name)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func makeCategory(s *session, name string) error {
-	var failure error
-	id := store.CategoryID(name, func(id string) bool {
-		taken, err := store.One(s, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM categories WHERE lower(id) = ?)`, id)
-		failure = err
-		return taken && err == nil
-	})
-	if failure != nil {
-		return failure
-	}
-	return s.exec(`INSERT INTO categories (id, name, name_fold) VALUES (?, ?, ?)`, id, name, store.Fold(name))
 }

@@ -105,28 +105,16 @@ func appliedMigrations(q store.Querier) ([]store.Migration, error) {
 
 // Reset forgets what is in a sandbox. It has a connection of its own, on which foreign keys are not looked after: all that
 // refer to one another go together, and without looking at each row SQLite gives up whole tables at once.
-func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (emptied store.Emptied, err error) {
-	const doing = "empty the sandbox"
-	s, err := db.file.session(ctx)
-	if err != nil {
-		return emptied, fault(doing, err)
-	}
-	defer func() {
-		if closeErr := s.close(); closeErr != nil {
-			db.log.Warn("the connection of a reset did not close", "error", closeErr)
-		}
-	}()
-	if err := s.script(`PRAGMA foreign_keys = OFF`); err != nil {
-		return emptied, fault(doing, err)
-	}
-	err = db.writer.doAlone(ctx, func() error {
-		return s.inTransaction(func() (err error) {
+func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Emptied, error) {
+	var emptied store.Emptied
+	err := db.writeAlone(ctx, "empty the sandbox", "a reset",
+		func(s *session) error { return s.script(`PRAGMA foreign_keys = OFF`) },
+		func(s *session) (err error) {
 			emptied, err = store.EmptySandbox(s, by, at)
 			return err
 		})
-	})
 	if err != nil {
-		return store.Emptied{}, fault(doing, err)
+		return store.Emptied{}, err
 	}
 	return emptied, nil
 }
@@ -163,25 +151,17 @@ func (s *session) LockSandbox() (store.LiveRecords, error) {
 }
 
 func (s *session) Empty() (emptied store.Emptied, err error) {
-	err = s.withoutTrigger("redemptions_stay", func() (err error) {
-		for _, table := range []struct {
-			count *int64
-			text  string
-		}{
-			{&emptied.IdempotencyKeys, `DELETE FROM idempotency_keys`},
-			{&emptied.Redemptions, `DELETE FROM redemptions`},
-			{new(int64), `DELETE FROM perk_stock`},
-			{new(int64), `INSERT INTO perk_words (perk_words) VALUES ('delete-all')`},
-			{&emptied.Perks, `DELETE FROM perks`},
-			{&emptied.Categories, `DELETE FROM categories`},
-			{&emptied.Users, `DELETE FROM users`},
-			{new(int64), raiseVersion},
-		} {
-			if *table.count, err = s.execCount(table.text); err != nil {
-				return err
-			}
-		}
-		return nil
+	err = s.withoutTrigger("redemptions_stay", func() error {
+		return store.Run(s.execCount,
+			store.Step{Count: &emptied.IdempotencyKeys, Text: `DELETE FROM idempotency_keys`},
+			store.Step{Count: &emptied.Redemptions, Text: `DELETE FROM redemptions`},
+			store.Step{Text: `DELETE FROM perk_stock`},
+			store.Step{Text: `INSERT INTO perk_words (perk_words) VALUES ('delete-all')`},
+			store.Step{Count: &emptied.Perks, Text: `DELETE FROM perks`},
+			store.Step{Count: &emptied.Categories, Text: `DELETE FROM categories`},
+			store.Step{Count: &emptied.Users, Text: `DELETE FROM users`},
+			store.Step{Text: raiseVersion},
+		)
 	})
 	return emptied, err
 }

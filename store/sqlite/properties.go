@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -40,14 +41,10 @@ func propertyValues(p store.PropertyRecord) []any {
 
 const (
 	selectProperty = `SELECT ` + propertyColumns + ` FROM properties WHERE id = ?`
-	insertProperty = `
-		INSERT INTO properties (` + propertyColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	replaceProperty = `
-		ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, title = excluded.title, description = excluded.description,
-			address = excluded.address, city = excluded.city, postcode = excluded.postcode, images = excluded.images,
-			price_pw = excluded.price_pw, bedrooms = excluded.bedrooms, bathrooms = excluded.bathrooms, lat = excluded.lat,
-			lng = excluded.lng, deposit = excluded.deposit`
+	insertProperty = `INSERT INTO properties (` + propertyColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
+
+var replaceProperty = ` ON CONFLICT (id) DO UPDATE SET ` + excluded(strings.TrimPrefix(propertyColumns, "id, "))
 
 func (db *DB) Property(ctx context.Context, id int64) (store.PropertyRecord, error) {
 	property, err := store.Found(store.PropertyNotFound(id), db.latest(ctx), scanProperty, selectProperty, id)

@@ -11,8 +11,7 @@ import (
 	"example.com/perks/store"
 )
 
-// Redeem makes a redemption, or replays the first answer to the same idempotency key. The writer runs it in one
-// transaction with nothing beside it, which is what makes its checks and its changes one step.
+// Redeem runs in one transaction with nothing beside it, which is what makes its checks and its changes one step.
 func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	var result store.RedeemResult
 	err := db.write(ctx, "redeem a perk", func(s *session) (err error) {
@@ -159,7 +158,6 @@ var redemptionSortColumns = map[string]sortColumn{
 	"id":          {`r.id`, false},
 }
 
-// ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound.
 func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) (store.List[api.Redemption], error) {
 	list := store.List[api.Redemption]{Items: []api.Redemption{}}
 	order, err := orderBy(redemptionSortColumns, query.Sort, `r.id`, false)

@@ -33,7 +33,7 @@ type Options struct {
 }
 
 // DB is one SQLite file, open. All writes of the process go through one goroutine, which commits what is queued in one
-// transaction; reads have connections of their own and see the last commit.
+// transaction; reads have connections of their own and see the last commit. What its methods promise is said at store.Store.
 type DB struct {
 	store.Operations
 	file    file
@@ -98,10 +98,10 @@ func (db *DB) Ready(ctx context.Context) error {
 	if db.writer.trouble.isFull() {
 		return store.NotBegun(errFull)
 	}
-	return db.writer.doSmall(ctx, func(s *session) error {
+	return db.writer.do(&job{ctx: ctx, small: true, work: func(s *session) error {
 		return fault("check that the database takes writes", s.exec(`INSERT INTO readiness VALUES (1, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 			ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`))
-	})
+	}})
 }
 
 // logSuffix makes the name of the database's write-ahead log, memorySuffix that of the index of it, which processes share.
@@ -240,7 +240,6 @@ func (f file) session(ctx context.Context) (*session, error) {
 	return &session{pool: pool, conn: conn, prepared: map[string]*sql.Stmt{}}, nil
 }
 
-// Stats returns how the reading connections and the queue of the writer fare now. It waits for nothing.
 func (db *DB) Stats() store.Stats {
 	readers := db.readers.Stats()
 	return store.Stats{

@@ -55,10 +55,10 @@ type job struct {
 	taken atomic.Bool
 	begun bool                 // the writer's own
 	work  func(*session) error // may run again after its transaction came to nothing
-	alone bool                 // work is not to run in the batch's transaction and does not use its session
+	alone bool                 // work is not to run beside other writes of this process, and not in a transaction of the writer
 	small bool                 // that it can be written does not show that others can
 	err   error                // what work returned
-	done  chan error           // buffered, so that the writer never waits for a caller who left
+	done  chan error
 }
 
 // take claims the job: for the writer, which will run it, or for the caller, who then knows that it never runs.
@@ -74,18 +74,11 @@ func (j *job) begin() bool {
 	return j.begun
 }
 
-// do runs work in a transaction and returns after its commit. A caller whose context ends first gets NotBegun, and the work
-// never runs; or Unavailable if it has begun, and then it goes on.
-func (w *writer) do(ctx context.Context, work func(*session) error) error {
-	return w.await(&job{ctx: ctx, work: work, done: make(chan error, 1)})
-}
-
-// doSmall is do for the check of readiness.
-func (w *writer) doSmall(ctx context.Context, work func(*session) error) error {
-	return w.await(&job{ctx: ctx, work: work, small: true, done: make(chan error, 1)})
-}
-
-func (w *writer) await(j *job) error {
+// do runs the job in a transaction and returns after its commit. A caller whose context ends first gets NotBegun, and the job
+// never runs; or Unavailable if it has begun, and then it goes on. A job that is alone has its own connection and transaction,
+// and is waited for once it has begun.
+func (w *writer) do(j *job) error {
+	j.done = make(chan error, 1) // buffered, so that the writer never waits for a caller who left
 	if err := w.enqueue(j); err != nil {
 		return err
 	}
@@ -93,29 +86,18 @@ func (w *writer) await(j *job) error {
 	case err := <-j.done:
 		return err
 	case <-j.ctx.Done():
-		if j.take() {
+		switch {
+		case j.take():
 			return store.NotBegun(j.ctx.Err())
+		case j.alone:
+			return <-j.done
 		}
 		return store.Unavailable(j.ctx.Err())
 	}
 }
 
-// doAlone runs work while no other write of this process runs. Work has its own connection and transaction, and is
-// waited for once it has begun.
 func (w *writer) doAlone(ctx context.Context, work func() error) error {
-	j := &job{ctx: ctx, work: func(*session) error { return work() }, alone: true, done: make(chan error, 1)}
-	if err := w.enqueue(j); err != nil {
-		return err
-	}
-	select {
-	case err := <-j.done:
-		return err
-	case <-ctx.Done():
-		if j.take() {
-			return store.NotBegun(ctx.Err())
-		}
-		return <-j.done
-	}
+	return w.do(&job{ctx: ctx, work: func(*session) error { return work() }, alone: true})
 }
 
 func (w *writer) enqueue(j *job) error {
