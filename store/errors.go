@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -11,9 +12,7 @@ import (
 // The errors that drivers return, so that each says the same about the same thing.
 
 // PerkNotFound says that there is no perk with that id.
-func PerkNotFound(id string) error {
-	return api.Errorf(api.CodeNotFound, "There is no perk %q.", id)
-}
+func PerkNotFound(id string) error { return api.Errorf(api.CodeNotFound, "There is no perk %q.", id) }
 
 // UserNotFound says that there is no user with that id.
 func UserNotFound(id string) error {
@@ -59,9 +58,7 @@ func PerkExpired(id string, to time.Time) error {
 }
 
 // SoldOut says that no unit of the perk is left.
-func SoldOut(id string) error {
-	return api.Errorf(api.CodeSoldOut, "Perk %q is sold out.", id)
-}
+func SoldOut(id string) error { return api.Errorf(api.CodeSoldOut, "Perk %q is sold out.", id) }
 
 // IdempotencyKeyReused says that the key names another request.
 func IdempotencyKeyReused(key string) error {
@@ -114,3 +111,40 @@ type unavailable struct {
 
 func (u *unavailable) Error() string   { return fmt.Sprintf("%s (%v)", u.public.Message, u.cause) }
 func (u *unavailable) Unwrap() []error { return []error{u.public, u.cause} }
+
+// UnclearError is the failure of a commit that may have succeeded.
+type UnclearError struct{ Cause error }
+
+func (e *UnclearError) Error() string {
+	return fmt.Sprintf("it is not known whether the commit succeeded: %v", e.Cause)
+}
+func (e *UnclearError) Unwrap() error { return e.Cause }
+
+// Causes of NotBegun.
+var (
+	ErrClosed = errors.New("the database is closed")
+	ErrLeft   = errors.New("the caller left before the write began")
+)
+
+// IsOver holds for the end of a context.
+func IsOver(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Fault tells what was being done when the database failed or the time was up. Failures that pass become NotBegun, and those
+// after which a write may or may not be there Unavailable; what is not the database's own error is returned as it is.
+func Fault(doing string, err error, passes, isDatabase bool) error {
+	if err == nil {
+		return nil
+	}
+	told := fmt.Errorf("%s: %w", doing, err)
+	switch {
+	case errors.As(err, new(*UnclearError)):
+		return Unavailable(told)
+	case passes:
+		return NotBegun(told)
+	case isDatabase, IsOver(err):
+		return told
+	}
+	return err
+}

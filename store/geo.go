@@ -5,16 +5,14 @@ import "math"
 // EarthRadiusKM is the mean radius of the earth, which every distance is computed with.
 const EarthRadiusKM = 6371.0088
 
-// The grid has cells of a tenth of a degree, numbered row by row from the south pole, and in a row eastwards from the
-// antimeridian.
+// The grid has cells of a tenth of a degree, numbered row by row from the south pole, and in a row eastwards from the antimeridian.
 const (
 	cellsPerDegree = 10
 	gridRows       = 180 * cellsPerDegree
 	gridColumns    = 360 * cellsPerDegree
 )
 
-// DistanceKM is the great-circle distance between two points in degrees, by the haversine formula. Drivers write the
-// same formula in SQL:
+// DistanceKM is the great-circle distance between two points in degrees, by the haversine formula. Drivers write the same formula in SQL:
 //
 //	2 * R * asin(min(1, sqrt(sin²((lat2-lat1)/2) + cos(lat1) * cos(lat2) * sin²((lng2-lng1)/2))))
 //
@@ -30,9 +28,7 @@ func DistanceKM(lat1, lng1, lat2, lng2 float64) float64 {
 // are in the same cells.
 func Cell(lat, lng float64) int { return row(lat)*gridColumns + column(lng) }
 
-func row(lat float64) int {
-	return min(max(int(math.Floor((lat+90)*cellsPerDegree)), 0), gridRows-1)
-}
+func row(lat float64) int { return min(max(int(math.Floor((lat+90)*cellsPerDegree)), 0), gridRows-1) }
 
 func column(lng float64) int {
 	c := int(math.Floor((lng+180)*cellsPerDegree)) % gridColumns
@@ -84,10 +80,9 @@ func (c Circle) Cells() (n int64) {
 // narrowerShare bounds the narrower circles: one with more of the perks would spare too little.
 const narrowerShare = 8
 
-// Narrower returns circles around the same centre that may hold as many perks as are needed of the total, each growth times
-// as many as the one before, the narrowest first: around a town there are far more of them at the centre than if all were
-// spread evenly, and a circle with too few costs little. Their edges lie between two whole millimetres, so that none of
-// several perks at one distance is left out.
+// Narrower returns circles around the same centre that may hold as many perks as are needed of the total, each growth times as many as the
+// one before, the narrowest first: around a town there are far more of them at the centre than if all were spread evenly, and a circle with
+// too few costs little. Their edges lie between two whole millimetres, so that none of several perks at one distance is left out.
 func (c Circle) Narrower(need, total int64, growth float64) (circles []Circle) {
 	for most := float64(need) / 16; most < float64(total)/narrowerShare; most *= growth {
 		millimetres := c.RadiusKM * 1e6 * math.Sqrt(most/float64(total))

@@ -93,8 +93,7 @@ func CategoryID(name string, taken func(id string) bool) string {
 	return id
 }
 
-// slug keeps the letters a to z and digits of the folded name, without their accents, and puts one hyphen for
-// everything between.
+// slug keeps the letters a to z and digits of the folded name, without their accents, and puts one hyphen for everything between.
 func slug(name string) string {
 	var b strings.Builder
 	gap := false
@@ -119,8 +118,7 @@ func slug(name string) string {
 	return b.String()
 }
 
-// PerkKeys is what a perk is found and sorted by, beside the fields that are so by themselves. Drivers keep it next to the
-// perk.
+// PerkKeys is what a perk is found and sorted by, beside the fields that are so by themselves. Drivers keep it next to the perk.
 type PerkKeys struct {
 	Title, City            string  // folded
 	Category, MerchantName *string // folded; nil where the perk has none

@@ -203,9 +203,8 @@ func mergeCategories(s *session) (created, changed int64, err error) {
 	return created, changed, err
 }
 
-// raiseVersion begins every change of perks or categories. The version's row stays locked until the transaction ends, so
-// one such change goes on at a time: the ids of new categories are free to take, and no two imports wait for each other's
-// rows in a circle.
+// raiseVersion begins every change of perks or categories. The version's row stays locked until the transaction ends, so one such change
+// goes on at a time: the ids of new categories are free to take, and no two imports wait for each other's rows in a circle.
 const raiseVersion = `UPDATE catalog SET version = version + 1`
 
 func (db *DB) ImportProperties(ctx context.Context, rows iter.Seq2[store.PropertyRecord, error], by store.Actor, at time.Time) (store.Imported, error) {
@@ -270,10 +269,9 @@ func (db *DB) tidy(ctx context.Context, tables string) {
 	}
 }
 
-// spool keeps the records of an import in a file until the last has come, in the form in which COPY takes them. So no
-// connection and no transaction waits for records that are slow to come: an open transaction would keep the database from
-// clearing away old versions of rows, and those of a perk that many redeem are read again with each redemption. What
-// fails and may be tried again is read from here, too.
+// spool keeps the records of an import in a file until the last has come, in the form in which COPY takes them. So no connection and no
+// transaction waits for records that are slow to come: an open transaction would keep the database from clearing away old versions of rows,
+// and those of a perk that many redeem are read again with each redemption. What fails and may be tried again is read from here, too.
 type spool struct {
 	file    *os.File
 	out     *bufio.Writer

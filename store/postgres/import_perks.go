@@ -11,8 +11,7 @@ import (
 	"example.com/perks/store"
 )
 
-// stagedPerks lays down records with what goes to other tables too; created_at and updated_at are null when they were not
-// given.
+// stagedPerks lays down records with what goes to other tables too; created_at and updated_at are null when they were not given.
 var stagedPerks = slices.Concat(rowColumns, []column{
 	textColumn("id"), instantColumn("valid_from"), instantColumn("valid_to"), instantColumn("created_at"), instantColumn("updated_at"),
 	numberColumn("lat"), numberColumn("lng"), integerColumn("cell"), textColumn("approval"),

@@ -65,9 +65,8 @@ func hasSeveralHosts(conn *pgconn.Config) bool {
 	return false
 }
 
-// dialer notices a host that is gone without a word within about twenty seconds. Statements have no time limit of their
-// own: to give up one that waits for a standby would leave its connection waiting at the server, and to do so again and
-// again would leave none.
+// dialer notices a host that is gone without a word within about twenty seconds. Statements have no time limit of their own: to give up one
+// that waits for a standby would leave its connection waiting at the server, and to do so again and again would leave none.
 func dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{
 		Timeout:         timeout,
@@ -131,8 +130,7 @@ func (r rows) Close() error {
 	return nil
 }
 
-// read gives work a view of one moment. When the connection breaks work is done once more: those in the pool may be from
-// before a failover.
+// read gives work a view of one moment. When the connection breaks work is done once more: those in the pool may be from before a failover.
 func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
 	err := db.readOnce(ctx, work)
 	if db.leadsNowhere(err) && ctx.Err() == nil {

@@ -120,7 +120,7 @@ func (db *DB) join() (leave func(), err error) {
 	db.closing.RLock()
 	defer db.closing.RUnlock()
 	if db.closed {
-		return nil, store.NotBegun(errClosed)
+		return nil, store.NotBegun(store.ErrClosed)
 	}
 	db.underway.Add(1)
 	return db.underway.Done, nil

@@ -148,7 +148,7 @@ func decide(attempts []store.RedeemAttempt, f findings, begin func(int) bool) *d
 	d := &decision{perkID: attempts[0].PerkID}
 	for i, attempt := range attempts {
 		if !begin(i) {
-			d.answers = append(d.answers, answer{err: store.NotBegun(errLeft)})
+			d.answers = append(d.answers, answer{err: store.NotBegun(store.ErrLeft)})
 			continue
 		}
 		d.answers = append(d.answers, d.answer(attempt, f.known[i], f.offer))

@@ -15,9 +15,8 @@ const (
 	maxMeetings = 3    // times that a transaction meets a key which another has just taken, before its attempts are tried singly
 )
 
-// redeemer answers attempts at the same perk together: what is queued while a transaction reaches the disk shares the
-// next one. Each of them would wait for the same lock anyway, and so many callers pay for one commit. A perk that no one
-// else asks for is redeemed at once.
+// redeemer answers attempts at the same perk together: what is queued while a transaction reaches the disk shares the next one. Each of
+// them would wait for the same lock anyway, and so many callers pay for one commit. A perk that no one else asks for is redeemed at once.
 type redeemer struct {
 	db      *DB
 	room    chan struct{} // holds a token for each attempt that is queued or under way
@@ -156,7 +155,7 @@ func (r *redeemer) settle(batch []*waiting) {
 
 // fault is what the caller is told of an error. Some try before may have made the redemption.
 func (w *waiting) fault(err error) error {
-	if w.claim.isInDoubt() || isPassing(err) || isOver(err) {
+	if w.claim.isInDoubt() || isPassing(err) || store.IsOver(err) {
 		return w.claim.leave(fmt.Errorf("redeem a perk: %w", err))
 	}
 	return fault("redeem a perk", err)

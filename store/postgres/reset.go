@@ -85,8 +85,7 @@ func (s *session) requireOneSchema() error {
 	return err
 }
 
-// Empty deletes everything. The triggers that keep rows which others refer to are off until it is done, and only in this
-// transaction.
+// Empty deletes everything. The triggers that keep rows which others refer to are off until it is done, and only in this transaction.
 func (s *session) Empty() (emptied store.Emptied, err error) {
 	err = store.Run(s.execCount,
 		store.Step{Text: `ALTER TABLE redemptions DISABLE TRIGGER redemptions_stay`},

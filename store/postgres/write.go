@@ -22,9 +22,8 @@ import (
 	"example.com/perks/store"
 )
 
-// write runs work in a transaction and returns when it is durable. A caller whose context ends first gets NotBegun, and the
-// work is never done; or Unavailable if it has begun, and then it goes on. It is done again, whole, when the server certainly
-// kept nothing of it.
+// write runs work in a transaction and returns when it is durable. A caller whose context ends first gets NotBegun, and the work is never
+// done; or Unavailable if it has begun, and then it goes on. It is done again, whole, when the server certainly kept nothing of it.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
 	if err := ctx.Err(); err != nil {
 		return store.NotBegun(err)
@@ -68,7 +67,7 @@ func (c *claim) begin() bool {
 
 // failed records how a write that had begun failed: with nothing kept, so that it may begin again, or with an unknown outcome.
 func (c *claim) failed(err error) {
-	if errors.As(err, new(*unclearError)) {
+	if errors.As(err, new(*store.UnclearError)) {
 		c.state.CompareAndSwap(claimBegun, claimInDoubt)
 		return
 	}
@@ -89,7 +88,7 @@ func (c *claim) leave(cause error) error {
 func (db *DB) persist(ctx context.Context, claim *claim, work func(*session) error) error {
 	for try := newTries(); ; {
 		err := db.transact(ctx, claim, work)
-		var unclear *unclearError
+		var unclear *store.UnclearError
 		db.room.note(err)
 		if err != nil {
 			claim.failed(err)
@@ -104,7 +103,7 @@ func (db *DB) persist(ctx context.Context, claim *claim, work func(*session) err
 	}
 }
 
-// transact does the work in one transaction. When no one knows whether it was committed the error is an unclearError;
+// transact does the work in one transaction. When no one knows whether it was committed the error is an store.UnclearError;
 // after any other it was not.
 func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) error) error {
 	conn, err := db.writes.Acquire(ctx)
@@ -121,7 +120,7 @@ func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) er
 	}
 	defer tx.Rollback(ctx) // does nothing after the commit
 	if !claim.begin() {
-		return errLeft
+		return store.ErrLeft
 	}
 	takeWarning(conn.Conn().PgConn())
 	if err := db.perform(work, &session{ctx, tx}); err != nil {
@@ -130,8 +129,7 @@ func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) er
 	return committed(tx.Commit(ctx), conn)
 }
 
-// perform turns a panic in work into an error: here, on a goroutine of its own, it would end the process and with it other
-// callers' work.
+// perform turns a panic in work into an error: here, on a goroutine of its own, it would end the process and with it other callers' work.
 func (db *DB) perform(work func(*session) error, s *session) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -142,28 +140,19 @@ func (db *DB) perform(work func(*session) error, s *session) (err error) {
 	return work(s)
 }
 
-// committed judges the answer to a commit: only an error that the server went on from, and is sure of, says that nothing was
-// kept.
+// committed judges the answer to a commit: only an error that the server went on from, and is sure of, says that nothing was kept.
 func committed(err error, conn *pgxpool.Conn) error {
 	var failure *pgconn.PgError
 	switch {
 	case err == nil && takeWarning(conn.Conn().PgConn()):
-		return &unclearError{errWarned}
+		return &store.UnclearError{Cause: errWarned}
 	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback):
 		return err
 	case errors.As(err, &failure) && failure.SeverityUnlocalized == "ERROR" && !slices.Contains(unknownStates, failure.Code):
 		return err
 	}
-	return &unclearError{err}
+	return &store.UnclearError{Cause: err}
 }
-
-// unclearError is the failure of a commit that may have succeeded.
-type unclearError struct{ cause error }
-
-func (e *unclearError) Error() string {
-	return fmt.Sprintf("it is not known whether the commit succeeded: %v", e.cause)
-}
-func (e *unclearError) Unwrap() error { return e.cause }
 
 // outlive returns a context that ends with the database, and not with the caller: a statement that is given up may be
 // carried out all the same.
@@ -173,9 +162,8 @@ func (db *DB) outlive(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, func() { stop(); cancel() }
 }
 
-// leadsNowhere tells whether the error shows that connections lead to a server that died or was demoted, and lets go of
-// them all: those that are idle would fail one by one. So it does of what is known of that server's data, which a standby
-// that was promoted need not have.
+// leadsNowhere tells whether the error shows that connections lead to a server that died or was demoted, and lets go of them all: those
+// that are idle would fail one by one. So it does of what is known of that server's data, which a standby that was promoted need not have.
 func (db *DB) leadsNowhere(err error) bool {
 	var refused *pgconn.ConnectError
 	if err == nil || errors.As(err, &refused) || !isBroken(err) && sqlState(err) != stateReadOnly {
@@ -268,36 +256,16 @@ func (r *room) prove(s *session) error {
 	return s.exec(`CREATE TEMPORARY TABLE perksd_room ON COMMIT DROP AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 1000) AS n`)
 }
 
-var (
-	// errClosed answers writes that come after Close.
-	errClosed = errors.New("the database is closed")
-	// errWarned is what makes a commit unclear that the server reported with a warning: it may be on no standby.
-	errWarned = errors.New("the server warned instead of waiting for its standby")
-	// errLeft is the outcome of a write that did not begin, because its caller's context had ended.
-	errLeft = errors.New("the caller left before the write began")
-)
+// errWarned is what makes a commit unclear that the server reported with a warning: it may be on no standby.
+var errWarned = errors.New("the server warned instead of waiting for its standby")
 
-// fault tells what was being done when the database failed or the time was up. Failures that pass become store.NotBegun, and
-// those after which a write may or may not be there store.Unavailable; what is not the database's own error is returned as
-// it is.
 func fault(doing string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, new(*unclearError)):
-		return store.Unavailable(fmt.Errorf("%s: %w", doing, err))
-	case isPassing(err):
-		return store.NotBegun(fmt.Errorf("%s: %w", doing, err))
-	case sqlState(err) != "", isOver(err):
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return err
+	return store.Fault(doing, err, isPassing(err), sqlState(err) != "")
 }
 
-// writeFault is fault for a write. One that was given up before its commit, because its caller left or the database closes,
-// is not there.
+// writeFault is fault for a write. One that was given up before its commit, because its caller left or the database closes, is not there.
 func writeFault(doing string, err error) error {
-	if isOver(err) && !errors.As(err, new(*unclearError)) {
+	if store.IsOver(err) && !errors.As(err, new(*store.UnclearError)) {
 		return store.NotBegun(fmt.Errorf("%s: %w", doing, err))
 	}
 	return fault(doing, err)
@@ -336,7 +304,7 @@ var passingStates = []string{
 // isPassing holds for failures after which the same work may succeed. In doubt whether it did the first time, only work
 // that recognises itself may be done again.
 func isPassing(err error) bool {
-	if errors.As(err, new(*unclearError)) || isBroken(err) {
+	if errors.As(err, new(*store.UnclearError)) || isBroken(err) {
 		return true
 	}
 	state := sqlState(err)
@@ -346,18 +314,13 @@ func isPassing(err error) bool {
 // isWorthWaiting holds for failures that often pass within seconds. A full disk has to be seen to by somebody.
 func isWorthWaiting(err error) bool { return isPassing(err) && sqlState(err) != stateDiskFull }
 
-// isBroken holds when the connection failed, and not the statement: it could not be made, was cut, or the server says that
-// it ends it.
+// isBroken holds when the connection failed, and not the statement: it could not be made, was cut, or the server says that it ends it.
 func isBroken(err error) bool {
 	var refused *pgconn.ConnectError
 	var network net.Error
 	var failure *pgconn.PgError
 	return errors.As(err, &refused) ||
 		errors.As(err, &failure) && slices.Contains([]string{"FATAL", "PANIC"}, failure.SeverityUnlocalized) ||
-		!isOver(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		!store.IsOver(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 			errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.SafeToRetry(err))
-}
-
-func isOver(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

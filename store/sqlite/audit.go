@@ -124,8 +124,7 @@ func scanRowsRead(r row) (last rowsRead, err error) {
 
 var errOlderCopy = errors.New("the database is an older copy of the one that was read before")
 
-// sincePosition is nil before everything. A sandbox that was reset has its redemptions numbered anew, and may have as many
-// again.
+// sincePosition is nil before everything. A sandbox that was reset has its redemptions numbered anew, and may have as many again.
 func sincePosition(v view, position store.AuditPosition, last rowsRead) (*rowsRead, error) {
 	if position == "" {
 		return nil, nil

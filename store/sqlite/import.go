@@ -68,8 +68,7 @@ type partials[T store.Overlay[T]] struct {
 // madeWholeAtOnce is how many records are read before they are written.
 const madeWholeAtOnce = 1000
 
-// makeWhole gives the staged records of known ids the fields that their rows leave open. Rows for which that cannot be done
-// are refused.
+// makeWhole gives the staged records of known ids the fields that their rows leave open. Rows for which that cannot be done are refused.
 func makeWhole[T store.Overlay[T]](s *session, p partials[T]) error {
 	missing := store.Each(s, p.kind.ScanMissing, `
 		SELECT line, id, `+p.lacks+` AS lacks FROM staged

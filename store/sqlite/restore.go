@@ -186,9 +186,8 @@ func (f file) replacing() string { return f.path + ".replacing" }
 // errHalfRestored keeps servers from a database whose log was set aside: only the log has the last commits.
 var errHalfRestored = errors.New("a restore of it was interrupted; run 'perksd restore' again")
 
-// replaceBy puts another file in the place of this one, and keeps this one with its log. Nobody may have either open. For
-// an instant the old file is there without its log, and a file called replacing marks that. A restore that is interrupted then
-// is resumed by the next one.
+// replaceBy puts another file in the place of this one, and keeps this one with its log. Nobody may have either open. For an instant the
+// old file is there without its log, and a file called replacing marks that. A restore that is interrupted then is resumed by the next one.
 func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 	was, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -329,8 +328,7 @@ func (db *DB) backup(ctx context.Context, path string) (err error) {
 	return syncFolder(filepath.Dir(path))
 }
 
-// copyInto writes to an empty file. The connection is one that could write, because SQLite asks for that, but it only
-// reads the database.
+// copyInto writes to an empty file. The connection is one that could write, because SQLite asks for that, but it only reads the database.
 func (db *DB) copyInto(ctx context.Context, path string) error {
 	s, err := db.file.session(ctx)
 	if err != nil {

@@ -32,18 +32,22 @@ func (s *session) statement(text string) (*sql.Stmt, error) {
 	return statement, err
 }
 
+func (s *session) run(text string, args []any) (sql.Result, error) {
+	statement, err := s.statement(text)
+	if err != nil {
+		return nil, err
+	}
+	return statement.Exec(args...)
+}
+
 func (s *session) exec(text string, args ...any) error {
-	_, err := s.execCount(text, args...)
+	_, err := s.run(text, args)
 	return err
 }
 
 // execCount returns how many rows the statement changed.
 func (s *session) execCount(text string, args ...any) (int64, error) {
-	statement, err := s.statement(text)
-	if err != nil {
-		return 0, err
-	}
-	result, err := statement.Exec(args...)
+	result, err := s.run(text, args)
 	if err != nil {
 		return 0, err
 	}
@@ -52,11 +56,7 @@ func (s *session) execCount(text string, args ...any) (int64, error) {
 
 // insert returns the row of what the statement added.
 func (s *session) insert(text string, args ...any) (int64, error) {
-	statement, err := s.statement(text)
-	if err != nil {
-		return 0, err
-	}
-	result, err := statement.Exec(args...)
+	result, err := s.run(text, args)
 	if err != nil {
 		return 0, err
 	}
@@ -89,53 +89,47 @@ func (s *session) inTransaction(work func() error) error {
 	return s.commit()
 }
 
-// commit fails with an unclearError unless nothing was certainly kept.
+// commit fails with an store.UnclearError unless nothing was certainly kept.
 func (s *session) commit() error {
 	err := s.exec("COMMIT")
 	if err != nil && !commitsNothing(err) {
-		return &unclearError{err}
+		return &store.UnclearError{Cause: err}
 	}
 	return err
 }
 
 // withoutIndexes drops the table's indexes, runs work and makes them again, all within the transaction that is open.
 func (s *session) withoutIndexes(table string, work func() error) error {
-	type index struct{ name, definition string }
-	indexes, err := store.All(s, func(r row) (i index, err error) {
-		return i, r.Scan(&i.name, &i.definition)
-	}, `SELECT name, sql FROM main.sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL`, table)
+	return s.without(work, `type = 'index' AND tbl_name = ? AND sql IS NOT NULL`, table)
+}
+
+// withoutTrigger is withoutIndexes for a trigger.
+func (s *session) withoutTrigger(name string, work func() error) error {
+	return s.without(work, `type = 'trigger' AND name = ?`, name)
+}
+
+func (s *session) without(work func() error, which, name string) error {
+	type part struct{ drop, definition string }
+	parts, err := store.All(s, func(r row) (p part, err error) {
+		return p, r.Scan(&p.drop, &p.definition)
+	}, `SELECT 'DROP ' || type || ' ' || name, sql FROM main.sqlite_schema WHERE `+which, name)
 	if err != nil {
 		return err
 	}
-	for _, index := range indexes {
-		if err := s.script(`DROP INDEX ` + index.name); err != nil {
+	for _, part := range parts {
+		if err := s.script(part.drop); err != nil {
 			return err
 		}
 	}
 	if err := work(); err != nil {
 		return err
 	}
-	for _, index := range indexes {
-		if err := s.script(index.definition); err != nil {
+	for _, part := range parts {
+		if err := s.script(part.definition); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// withoutTrigger drops the trigger, runs work and makes it again, all within the transaction that is open.
-func (s *session) withoutTrigger(name string, work func() error) error {
-	definition, err := store.One(s, store.ScanValue[string], `SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name = ?`, name)
-	if err != nil {
-		return err
-	}
-	if err := s.script(`DROP TRIGGER ` + name); err != nil {
-		return err
-	}
-	if err := work(); err != nil {
-		return err
-	}
-	return s.script(definition)
 }
 
 func (s *session) close() error {
@@ -146,30 +140,11 @@ func (s *session) close() error {
 	return errors.Join(err, s.conn.Close(), s.pool.Close())
 }
 
-var (
-	// errClosed answers writes that come after Close.
-	errClosed = errors.New("the database is closed")
-	// errLeft is the outcome of a write that did not begin, because its caller's context had ended.
-	errLeft = errors.New("the caller left before the write began")
-	// errFull is why the database is not ready although a small write may fit.
-	errFull = errors.New("the disk of the database was full a moment ago")
-)
+// errFull is why the database is not ready although a small write may fit.
+var errFull = errors.New("the disk of the database was full a moment ago")
 
-// fault tells what was being done when the database failed or the time was up. Failures that pass become store.NotBegun, and
-// those after which a write may or may not be there store.Unavailable; what is not the database's own error is returned as
-// it is.
 func fault(doing string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, new(*unclearError)):
-		return store.Unavailable(fmt.Errorf("%s: %w", doing, inWords(err)))
-	case isPassing(err):
-		return store.NotBegun(fmt.Errorf("%s: %w", doing, inWords(err)))
-	case isDatabase(err), isOver(err):
-		return fmt.Errorf("%s: %w", doing, inWords(err))
-	}
-	return err
+	return store.Fault(doing, inWords(err), isPassing(err), resultCode(err) != 0)
 }
 
 // inWords says in plain words what SQLite says of the world around it.
@@ -205,23 +180,8 @@ func isPassing(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-func isDatabase(err error) bool { return resultCode(err) != 0 }
-
-func isOver(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// unclearError is the failure of a commit that may have succeeded.
-type unclearError struct{ cause error }
-
-func (e *unclearError) Error() string {
-	return fmt.Sprintf("it is not known whether the commit succeeded: %v", e.cause)
-}
-func (e *unclearError) Unwrap() error { return e.cause }
-
-// commitsNothing tells whether a COMMIT that failed so has certainly left nothing in the file: a constraint was broken,
-// a lock was not to be had, or there was no room for the last page. After other failures, such as one of fsync, the write
-// may survive a crash.
+// commitsNothing tells whether a COMMIT that failed so has certainly left nothing in the file: a constraint was broken, a lock was not to
+// be had, or there was no room for the last page. After other failures, such as one of fsync, the write may survive a crash.
 func commitsNothing(err error) bool {
 	switch resultCode(err) {
 	case codes.SQLITE_CONSTRAINT, codes.SQLITE_BUSY, codes.SQLITE_FULL:

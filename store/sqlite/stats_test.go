@@ -1,6 +1,10 @@
 package sqlite
 
-import "testing"
+import (
+	"testing"
+
+	"example.com/perks/store"
+)
 
 func TestTheFiguresOfTheQueue(t *testing.T) {
 	db := openTemporary(t)
@@ -18,7 +22,7 @@ func TestTheFiguresOfTheQueue(t *testing.T) {
 		}
 	}
 	broken := enqueue(t, db, t.Context(), func(s *session) error {
-		return failing(func(s *session) error { return s.exec(`ROLLBACK`) }, errClosed)(s)
+		return failing(func(s *session) error { return s.exec(`ROLLBACK`) }, store.ErrClosed)(s)
 	})
 	<-broken.done
 

@@ -104,7 +104,7 @@ func (w *writer) enqueue(j *job) error {
 	w.closing.RLock()
 	defer w.closing.RUnlock()
 	if w.closed {
-		return store.NotBegun(errClosed)
+		return store.NotBegun(store.ErrClosed)
 	}
 	w.waiting.Add(1)
 	select {
@@ -203,7 +203,7 @@ func (w *writer) commit(batch []*job) {
 	}
 	for _, j := range batch {
 		switch {
-		case errors.As(err, new(*unclearError)):
+		case errors.As(err, new(*store.UnclearError)):
 			j.err = store.Unavailable(err)
 		case err != nil:
 			j.err = store.NotBegun(err)
@@ -244,10 +244,10 @@ func (w *writer) attempt(batch []*job) (nothing bool, err error) {
 		}
 	}
 	if err := w.session.commit(); err != nil {
-		return !errors.As(err, new(*unclearError)), err
+		return !errors.As(err, new(*store.UnclearError)), err
 	}
 	if err := errors.Join(w.place.settle(), w.place.check()); err != nil { // what was committed to a file that is gone is not to be acknowledged
-		return false, &unclearError{err}
+		return false, &store.UnclearError{Cause: err}
 	}
 	return false, nil
 }
@@ -280,7 +280,7 @@ func (w *writer) step(j *job) error {
 // callers' work is in the same transaction.
 func (w *writer) perform(j *job) (err error) {
 	if !j.begin() {
-		return store.NotBegun(errLeft)
+		return store.NotBegun(store.ErrLeft)
 	}
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -262,7 +262,7 @@ func TestCloseFinishesWhatIsQueuedAndRefusesMore(t *testing.T) {
 	if err := errors.Join(<-queued.done, <-closed); err != nil {
 		t.Error(err)
 	}
-	if err := db.write(t.Context(), "write", addUser("bob")); !errors.Is(err, errClosed) || api.CodeOf(err) != api.CodeUnavailable {
+	if err := db.write(t.Context(), "write", addUser("bob")); !errors.Is(err, store.ErrClosed) || api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("after Close got %v, want unavailable", err)
 	}
 	if err := db.Close(); err != nil {
@@ -295,7 +295,7 @@ func TestAWriteIsNotBegunWhenItsCallerLeftWhileAnotherProcessWrote(t *testing.T)
 	cancel()
 	stayed := enqueue(t, db, t.Context(), addUser("stayed"))
 	unlock()
-	if err := <-left.done; !errors.Is(err, errLeft) {
+	if err := <-left.done; !errors.Is(err, store.ErrLeft) {
 		t.Errorf("got %v, want that the caller left", err)
 	}
 	if err := <-stayed.done; err != nil {

@@ -208,10 +208,7 @@ var auditReadTests = []test{
 	}},
 	{"who reads on amid writers misses nothing and sees nothing twice", func(f *fixture) {
 		const writers, rounds = 8, 12
-		var users []string
-		for i := range writers * rounds {
-			users = append(users, fmt.Sprint("u", i))
-		}
+		users := numbered("u", writers*rounds)
 		f.addUsers(users...)
 		f.addPerks(perk("p"), perk("q"))
 		f.addClients("owner")

@@ -27,8 +27,7 @@ var credentialTests = []test{
 		f.equal("client", must(f.Client(f.ctx, "a"))(f), client("a"))
 	}},
 	{"a client that is not there is not found", func(f *fixture) {
-		_, err := f.Client(f.ctx, "missing")
-		f.fails("read", err, api.CodeNotFound)
+		f.fails("read", errOf(f.Client(f.ctx, "missing")), api.CodeNotFound)
 		f.fails("new secret", f.SetClientSecret(f.ctx, "missing", store.SecretHash{}, store.Operator, now), api.CodeNotFound)
 		f.fails("disable", f.SetClientDisabled(f.ctx, "missing", true, store.Operator, now), api.CodeNotFound)
 	}},
@@ -99,8 +98,7 @@ var credentialTests = []test{
 			{At: now, Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(first), After: asJSON(narrow.Public())},
 			{At: now.Add(time.Second), Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(narrow.Public()), After: asJSON(want.Public())},
 		}))
-		_, err := f.UpdateClient(f.ctx, "missing", store.ClientChange{}, store.Operator, now)
-		f.fails("missing", err, api.CodeNotFound)
+		f.fails("missing", errOf(f.UpdateClient(f.ctx, "missing", store.ClientChange{}, store.Operator, now)), api.CodeNotFound)
 	}},
 	{"a dropped key is gone, and has a successor if it was the last that does not expire", func(f *fixture) {
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("a", now)))
@@ -115,8 +113,7 @@ var credentialTests = []test{
 		}
 		drop("a", false, c, b)
 		drop("c", true, d, b)
-		_, err := f.DropSigningKey(f.ctx, "c", signingKey("e", now), store.Operator)
-		f.fails("again", err, api.CodeNotFound)
+		f.fails("again", errOf(f.DropSigningKey(f.ctx, "c", signingKey("e", now), store.Operator)), api.CodeNotFound)
 		f.equal("log of c", f.actions("key/c"), []string{store.ActionRotateSigningKey, store.ActionDropSigningKey})
 		f.equal("log of d", f.actions("key/d"), []string{store.ActionRotateSigningKey})
 	}},

@@ -40,12 +40,10 @@ var propertyTests = []test{
 		}
 	}},
 	{"what is not there is not found", func(f *fixture) {
-		_, err := f.Property(f.ctx, 1)
-		f.fails("read", err, api.CodeNotFound)
+		f.fails("read", errOf(f.Property(f.ctx, 1)), api.CodeNotFound)
 		f.fails("update", f.update(1, retitle("x")), api.CodeNotFound)
 		f.fails("delete", f.delete(1, nil), api.CodeNotFound)
-		_, err = f.RestoreProperty(f.ctx, 1, store.Operator, now)
-		f.fails("restore", err, api.CodeNotFound)
+		f.fails("restore", errOf(f.RestoreProperty(f.ctx, 1, store.Operator, now)), api.CodeNotFound)
 	}},
 	{"an update stores what change made of the record", func(f *fixture) {
 		f.addClients("owner")
@@ -104,8 +102,7 @@ var propertyTests = []test{
 		}
 		f.equal("still there", f.property(1), property(1, "owner"))
 		f.must(f.delete(1, nil))
-		_, err = f.Property(f.ctx, 1)
-		f.fails("read", err, api.CodeNotFound)
+		f.fails("read", errOf(f.Property(f.ctx, 1)), api.CodeNotFound)
 	}},
 	{"a deleted property comes back whole", func(f *fixture) {
 		f.addClients("owner")
@@ -130,8 +127,7 @@ var propertyTests = []test{
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
 		f.addProperties(property(1, "owner", func(p *store.PropertyRecord) { p.Title = "Imported since" }))
-		_, err := f.RestoreProperty(f.ctx, 1, store.Operator, now)
-		f.fails("restore", err, api.CodeConflict)
+		f.fails("restore", errOf(f.RestoreProperty(f.ctx, 1, store.Operator, now)), api.CodeConflict)
 		f.equal("title", f.property(1).Title, "Imported since")
 	}},
 	{"a panic in change is an error for its caller and for no one else", func(f *fixture) {

@@ -16,14 +16,11 @@ var raceTests = []test{
 	{"of 100 users who each ask twice at once, 50 units go to 50 users", func(f *fixture) {
 		const users, units = 100, 50
 		f.addPerks(perk("p", stock(units)))
-		for i := range users {
-			f.addUsers(fmt.Sprint("user", i))
-		}
+		f.addUsers(numbered("user", users)...)
 		counts := f.atOnce(2*users, func(i int) error {
 			a := attempt("p", fmt.Sprint("user", i%users))
 			a.ID = fmt.Sprint(i)
-			_, err := f.Redeem(f.ctx, a)
-			return err
+			return errOf(f.Redeem(f.ctx, a))
 		})
 		f.equal("successes", counts[""], units)
 		f.equal("refusals", counts[api.CodeSoldOut]+counts[api.CodeAlreadyRedeemed], 2*users-units)
@@ -42,8 +39,7 @@ var raceTests = []test{
 			f.addPerks(perk(strconv.Itoa(i)))
 		}
 		counts := f.atOnce(users*perks, func(i int) error {
-			_, err := f.Redeem(f.ctx, creating(keyed(attempt(strconv.Itoa(i%perks), fmt.Sprint("user", i/perks)), fmt.Sprint(i), fmt.Sprint(i), 1)))
-			return err
+			return errOf(f.Redeem(f.ctx, creating(keyed(attempt(strconv.Itoa(i%perks), fmt.Sprint("user", i/perks)), fmt.Sprint(i), fmt.Sprint(i), 1))))
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": users * perks})
 		f.equal("users", len(collect(f, f.ExportUsers(f.ctx))), users)
@@ -54,10 +50,7 @@ var raceTests = []test{
 	}},
 	{"of 30 new users who want one of 5 units at once, 5 are made", func(f *fixture) {
 		f.addPerks(perk("p", stock(5)))
-		counts := f.atOnce(30, func(i int) error {
-			_, err := f.Redeem(f.ctx, creating(attempt("p", strconv.Itoa(i))))
-			return err
-		})
+		counts := f.atOnce(30, func(i int) error { return errOf(f.Redeem(f.ctx, creating(attempt("p", strconv.Itoa(i))))) })
 		f.equal("outcomes", counts, map[api.Code]int{"": 5, api.CodeSoldOut: 25})
 		var known, held []string
 		for _, user := range collect(f, f.ExportUsers(f.ctx)) {
@@ -75,8 +68,7 @@ var raceTests = []test{
 		counts := f.atOnce(50, func(i int) error {
 			a := attempt("p", "ann")
 			a.ID = fmt.Sprint(i)
-			_, err := f.Redeem(f.ctx, a)
-			return err
+			return errOf(f.Redeem(f.ctx, a))
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeAlreadyRedeemed: 49})
 	}},
@@ -112,8 +104,7 @@ var raceTests = []test{
 		f.addProperties(property(1, "owner", func(p *store.PropertyRecord) { p.Bedrooms = 0 }))
 		counts := f.atOnce(40, func(i int) error {
 			if i%4 == 0 {
-				_, err := f.ImportProperties(f.ctx, rows(f.propertyRow(2, fmt.Sprintf(`{"propertyId":1,"city":"City %d"}`, i))), store.Operator, now)
-				return err
+				return errOf(f.ImportProperties(f.ctx, rows(f.propertyRow(2, fmt.Sprintf(`{"propertyId":1,"city":"City %d"}`, i))), store.Operator, now))
 			}
 			return f.update(1, func(p *store.PropertyRecord) error {
 				p.Bedrooms++
@@ -127,9 +118,7 @@ var raceTests = []test{
 		const users = 20
 		f.addPerks(fullPerk("p"))
 		f.addPerks(f.perkRow(1, `{"id":"p","stock":20}`))
-		for i := range users {
-			f.addUsers(strconv.Itoa(i))
-		}
+		f.addUsers(numbered("", users)...)
 		counts := f.atOnce(users+9, func(i int) (err error) {
 			switch {
 			case i < users:
@@ -169,10 +158,7 @@ var raceTests = []test{
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
-		counts := f.atOnce(10, func(int) error {
-			_, err := f.RestoreProperty(f.ctx, 1, store.Operator, now)
-			return err
-		})
+		counts := f.atOnce(10, func(int) error { return errOf(f.RestoreProperty(f.ctx, 1, store.Operator, now)) })
 		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeConflict: 9})
 		f.equal("entries", f.actions("property/1"), []string{store.ActionDeleteProperty, store.ActionRestoreProperty})
 	}},
@@ -190,12 +176,9 @@ var raceTests = []test{
 	{"purges at once count each key once", func(f *fixture) {
 		const users = 60
 		f.addPerks(perk("p"))
-		for i := range users {
-			f.addUsers(strconv.Itoa(i))
-		}
+		f.addUsers(numbered("", users)...)
 		f.equal("redeemed", f.atOnce(users, func(i int) error {
-			_, err := f.Redeem(f.ctx, keyed(attempt("p", strconv.Itoa(i)), strconv.Itoa(i), strconv.Itoa(i), 1))
-			return err
+			return errOf(f.Redeem(f.ctx, keyed(attempt("p", strconv.Itoa(i)), strconv.Itoa(i), strconv.Itoa(i), 1)))
 		}), map[api.Code]int{"": users})
 		var purged atomic.Int64
 		counts := f.atOnce(5, func(int) error {
@@ -209,9 +192,7 @@ var raceTests = []test{
 	{"who redeems and who decides do not wait for each other in a circle", func(f *fixture) {
 		const users = 40
 		f.addPerks(perk("p", manual, stock(users)))
-		for i := range users {
-			f.addUsers(strconv.Itoa(i))
-		}
+		f.addUsers(numbered("", users)...)
 		counts := f.atOnce(users, func(i int) error {
 			made, err := f.Redeem(f.ctx, attempt("p", strconv.Itoa(i)))
 			if err != nil {
@@ -230,8 +211,7 @@ var raceTests = []test{
 		f.addPerks(perk("p", manual, stock(1)))
 		f.redeem(attempt("p", "ann"))
 		counts := f.atOnce(20, func(int) error {
-			_, err := f.DecideRedemption(f.ctx, "p-ann", api.StatusRejected, store.Operator, now)
-			return err
+			return errOf(f.DecideRedemption(f.ctx, "p-ann", api.StatusRejected, store.Operator, now))
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeConflict: 19})
 		f.redeem(attempt("p", "bob"))
@@ -239,8 +219,7 @@ var raceTests = []test{
 	}},
 	{"imports of the same perks at once all succeed", func(f *fixture) {
 		counts := f.atOnce(6, func(i int) error {
-			_, err := f.ImportPerks(f.ctx, rows(perk("a", category("New")), perk("b", category(fmt.Sprint("Of ", i)))), f.noNewID, store.Operator, now)
-			return err
+			return errOf(f.ImportPerks(f.ctx, rows(perk("a", category("New")), perk("b", category(fmt.Sprint("Of ", i)))), f.noNewID, store.Operator, now))
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 6})
 		f.finds("perks", store.PerkQuery{}, "a", "b")

@@ -365,8 +365,7 @@ var redemptionTests = []test{
 		f.decide("n-ann", api.StatusRejected)
 		for _, id := range []string{"a-ann", "m-ann", "n-ann"} {
 			for _, status := range []api.RedemptionStatus{api.StatusApproved, api.StatusRejected} {
-				_, err := f.DecideRedemption(f.ctx, id, status, store.Operator, now)
-				f.fails(id, err, api.CodeConflict)
+				f.fails(id, errOf(f.DecideRedemption(f.ctx, id, status, store.Operator, now)), api.CodeConflict)
 			}
 		}
 		f.addUsers("bob", "eve")
@@ -374,8 +373,7 @@ var redemptionTests = []test{
 		f.refuses("the unit came back once", attempt("n", "eve"), api.CodeSoldOut)
 	}},
 	{"a decision about what is not there is not found", func(f *fixture) {
-		_, err := f.DecideRedemption(f.ctx, "missing", api.StatusApproved, store.Operator, now)
-		f.fails("decide", err, api.CodeNotFound)
+		f.fails("decide", errOf(f.DecideRedemption(f.ctx, "missing", api.StatusApproved, store.Operator, now)), api.CodeNotFound)
 	}},
 	{"nothing can be decided to be pending", func(f *fixture) {
 		f.addUsers("ann")

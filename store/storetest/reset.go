@@ -107,9 +107,7 @@ var resetTests = []test{
 	{"each redemption goes before a reset or after it", func(f *fixture) {
 		const users, resets = 30, 5
 		f.addPerks(perk("p"))
-		for i := range users {
-			f.addUsers(fmt.Sprint(i))
-		}
+		f.addUsers(numbered("", users)...)
 		var made, found, forgotten atomic.Int64
 		var redeeming, resetting sync.WaitGroup
 		for i := range users {
@@ -150,8 +148,7 @@ var resetTests = []test{
 		}
 		counts := f.atOnce(8, func(i int) error {
 			if i%2 == 0 {
-				_, err := f.ImportPerks(f.ctx, rows(perks...), f.noNewID, store.Operator, now)
-				return err
+				return errOf(f.ImportPerks(f.ctx, rows(perks...), f.noNewID, store.Operator, now))
 			}
 			emptied, err := f.Reset(f.ctx, store.Operator, now)
 			if emptied.Perks%50 != 0 || (emptied.Perks > 0) != (emptied.Categories == 3) {
@@ -218,9 +215,7 @@ func RunClosedAmidWrites(t *testing.T, open func(t *testing.T) store.Store) {
 	const users = 200
 	f := newFixture(t, open(t))
 	f.addPerks(perk("p"))
-	for i := range users {
-		f.addUsers(fmt.Sprint(i))
-	}
+	f.addUsers(numbered("", users)...)
 	some := make(chan struct{}, users)
 	closed := make(chan error)
 	go func() {
@@ -298,19 +293,15 @@ var healthTests = []test{
 		cancel()
 		for what, call := range map[string]func() error{
 			"ready": func() error { return f.Ready(over) },
-			"read":  func() error { _, err := f.Perk(over, "p"); return err },
+			"read":  func() error { return errOf(f.Perk(over, "p")) },
 			"list": func() error {
-				_, err := f.ListPerks(over, store.PerkQuery{Window: store.Window{Page: 1, PerPage: 1}})
-				return err
+				return errOf(f.ListPerks(over, store.PerkQuery{Window: store.Window{Page: 1, PerPage: 1}}))
 			},
-			"redeem": func() error { _, err := f.Redeem(over, attempt("p", "ann")); return err },
+			"redeem": func() error { return errOf(f.Redeem(over, attempt("p", "ann"))) },
 			"update": func() error {
 				return f.UpdateProperty(over, 1, store.Operator, now, retitle("Lost"))
 			},
-			"import": func() error {
-				_, err := f.ImportUsers(over, rows(store.User{ID: "lost"}), store.Operator, now)
-				return err
-			},
+			"import": func() error { return errOf(f.ImportUsers(over, rows(store.User{ID: "lost"}), store.Operator, now)) },
 			"export": func() error {
 				for _, err := range f.ExportUsers(over) {
 					return err
@@ -322,8 +313,7 @@ var healthTests = []test{
 				f.Errorf("%s succeeded", what)
 			}
 		}
-		_, err := f.Redeem(over, attempt("p", "ann"))
-		f.fails("a write that was given up", err, api.CodeUnavailable)
+		f.fails("a write that was given up", errOf(f.Redeem(over, attempt("p", "ann"))), api.CodeUnavailable)
 		f.must(f.Ready(f.ctx)) // whatever was queued is past
 		f.equal("redemptions", len(f.redemptions("ann")), 0)
 		f.equal("title", f.property(1).Title, "Flat 1")

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,6 +98,14 @@ func (f *fixture) addUsers(ids ...string) {
 	must(f.ImportUsers(f.ctx, rows(users...), store.Operator, now))(f)
 }
 
+// numbered are so many ids.
+func numbered(prefix string, n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, fmt.Sprint(prefix, i))
+	}
+	return ids
+}
+
 func (f *fixture) addCategories(categories ...api.Category) {
 	f.Helper()
 	must(f.ImportCategories(f.ctx, rows(categories...), store.Operator, now))(f)
@@ -165,11 +172,13 @@ func must[T any](value T, err error) func(*fixture) T {
 	}
 }
 
+// errOf is the error of a call whose value does not matter.
+func errOf[T any](_ T, err error) error { return err }
+
 // refuses checks why an attempt to redeem fails.
 func (f *fixture) refuses(what string, a store.RedeemAttempt, want api.Code) {
 	f.Helper()
-	_, err := f.Redeem(f.ctx, a)
-	f.fails(what, err, want)
+	f.fails(what, errOf(f.Redeem(f.ctx, a)), want)
 }
 
 // fails checks an error's code.
@@ -208,9 +217,7 @@ func ptr[T any](value T) *T { return &value }
 // perk is a valid record with no more than it needs, changed by what comes with it.
 func perk(id string, with ...func(*store.PerkRecord)) store.PerkRecord {
 	p := store.PerkRecord{
-		Perk: api.Perk{
-			ID: id, Title: "Perk " + id, Description: "About it.", City: "Leeds", CreatedAt: now, UpdatedAt: now,
-		},
+		Perk:     api.Perk{ID: id, Title: "Perk " + id, Description: "About it.", City: "Leeds", CreatedAt: now, UpdatedAt: now},
 		Approval: store.ApprovalAuto,
 	}
 	for _, change := range with {
@@ -266,9 +273,7 @@ func property(id int64, owner string, with ...func(*store.PropertyRecord)) store
 }
 
 func client(id string) store.Client {
-	return store.Client{
-		ID: id, Name: "The " + id, Secret: store.SecretHash{1, 2, 3}, Scopes: api.AllScopes(), CreatedAt: now,
-	}
+	return store.Client{ID: id, Name: "The " + id, Secret: store.SecretHash{1, 2, 3}, Scopes: api.AllScopes(), CreatedAt: now}
 }
 
 func signingKey(id string, at time.Time) store.SigningKey {
@@ -324,23 +329,18 @@ var idTests = []test{
 		window := store.Window{Page: 1, PerPage: 1}
 		for _, id := range foreignIDs {
 			for what, call := range map[string]func() error{
-				"read a perk":        func() error { _, err := f.Perk(f.ctx, id); return err },
-				"redeem a perk":      func() error { _, err := f.Redeem(f.ctx, attempt(id, "ann")); return err },
-				"redeem for a user":  func() error { _, err := f.Redeem(f.ctx, attempt("p", id)); return err },
-				"redeem for neither": func() error { _, err := f.Redeem(f.ctx, attempt(id, id)); return err },
+				"read a perk":        func() error { return errOf(f.Perk(f.ctx, id)) },
+				"redeem a perk":      func() error { return errOf(f.Redeem(f.ctx, attempt(id, "ann"))) },
+				"redeem for a user":  func() error { return errOf(f.Redeem(f.ctx, attempt("p", id))) },
+				"redeem for neither": func() error { return errOf(f.Redeem(f.ctx, attempt(id, id))) },
 				"what is available": func() error {
-					_, err := f.ListPerks(f.ctx, store.PerkQuery{AvailableTo: id, At: now, Window: window})
-					return err
+					return errOf(f.ListPerks(f.ctx, store.PerkQuery{AvailableTo: id, At: now, Window: window}))
 				},
 				"redemptions": func() error {
-					_, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: id, Window: window})
-					return err
+					return errOf(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: id, Window: window}))
 				},
-				"decide": func() error {
-					_, err := f.DecideRedemption(f.ctx, id, api.StatusApproved, store.Operator, now)
-					return err
-				},
-				"read a client":  func() error { _, err := f.Client(f.ctx, id); return err },
+				"decide":         func() error { return errOf(f.DecideRedemption(f.ctx, id, api.StatusApproved, store.Operator, now)) },
+				"read a client":  func() error { return errOf(f.Client(f.ctx, id)) },
 				"give a secret":  func() error { return f.SetClientSecret(f.ctx, id, store.SecretHash{}, store.Operator, now) },
 				"disable client": func() error { return f.SetClientDisabled(f.ctx, id, true, store.Operator, now) },
 			} {
@@ -358,61 +358,4 @@ var idTests = []test{
 			f.finds(fmt.Sprintf("category %q", text), store.PerkQuery{Category: text})
 		}
 	}},
-}
-
-// BenchmarkRedeem redeems one perk with limited stock, each redemption under a key of its own, by one caller and by 64. The
-// ratio of the two rates is what redeeming together gains. Open gives an empty store.
-func BenchmarkRedeem(b *testing.B, open func(*testing.B) store.Store) {
-	for _, callers := range []int{1, 64} {
-		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			s := open(b)
-			addHotPerk(b, s, b.N)
-			var next atomic.Int64
-			left := make(chan error, callers)
-			begin := time.Now()
-			b.ResetTimer()
-			for range callers {
-				go func() { left <- redeemUntil(b, s, &next, begin) }()
-			}
-			for range callers {
-				if err := <-left; err != nil {
-					b.Error(err)
-				}
-			}
-			b.ReportMetric(float64(b.N)/time.Since(begin).Seconds(), "redemptions/s")
-		})
-	}
-}
-
-func redeemUntil(b *testing.B, s store.Store, next *atomic.Int64, at time.Time) error {
-	for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
-		id := fmt.Sprint(n)
-		_, err := s.Redeem(b.Context(), store.RedeemAttempt{
-			ID: id, PerkID: "hot", UserID: id, ClientID: "bench", At: at, Key: &store.IdempotencyKey{Key: id},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func addHotPerk(b *testing.B, s store.Store, users int) {
-	b.Helper()
-	units := int64(users)
-	perk := store.PerkRecord{Perk: api.Perk{ID: "hot", Title: "Hot", Description: "Hot", City: "Leeds"}, Stock: &units}
-	_, err := s.ImportPerks(b.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil, store.Operator, time.Now())
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, err = s.ImportUsers(b.Context(), func(yield func(store.User, error) bool) {
-		for n := range users {
-			if !yield(store.User{ID: fmt.Sprint(n + 1)}, nil) {
-				return
-			}
-		}
-	}, store.Operator, time.Now())
-	if err != nil {
-		b.Fatal(err)
-	}
 }

@@ -1,9 +1,8 @@
 // Package cluster runs throwaway PostgreSQL servers for tests and benchmarks, from the installed programs.
 //
-// A server lives in a temporary folder of its own, listens on a socket in it and nowhere else, and is gone with its folder
-// when the process that started it ends, even by kill -9. It can crash, recover, be followed by a synchronous standby and
-// be reached through PgBouncer, so that a test can ask what happens then. The package knows nothing of what is kept in
-// its databases.
+// A server lives in a temporary folder of its own, listens on a socket in it and nowhere else, and is gone with its folder when the process
+// that started it ends, even by kill -9. It can crash, recover, be followed by a synchronous standby and be reached through PgBouncer, so
+// that a test can ask what happens then. The package knows nothing of what is kept in its databases.
 package cluster
 
 import (
@@ -153,8 +152,7 @@ func (c *Cluster) CreateDatabase(ctx context.Context, name string) error {
 	return createDatabase(ctx, c.DSN(superuser), name)
 }
 
-// namedServer is the environment variable that holds the address of a running server for tests, instead of one that is
-// started for them.
+// namedServer is the environment variable that holds the address of a running server for tests, instead of one that is started for them.
 const namedServer = "PERKS_TEST_POSTGRES"
 
 var errAddress = errors.New(namedServer + " must hold an address of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
@@ -162,10 +160,9 @@ var errAddress = errors.New(namedServer + " must hold an address of the form pos
 // patience bounds each thing that is done for a test beside the test itself.
 const patience = time.Minute
 
-// Database returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, whoever is
-// still connected. All tests of a process share one server, which the first call starts, or the one that the environment
-// variable PERKS_TEST_POSTGRES names: the address of a database there, whose user may create others. Where there is neither
-// the test fails.
+// Database returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, whoever is still connected.
+// All tests of a process share one server, which the first call starts, or the one that the environment variable PERKS_TEST_POSTGRES names:
+// the address of a database there, whose user may create others. Where there is neither the test fails.
 func Database(t testing.TB) string {
 	t.Helper()
 	server, name := emptyDatabase(t)
@@ -183,8 +180,7 @@ func DatabaseBehindBouncer(t testing.TB) string {
 	return bouncer.DSN(name)
 }
 
-// emptyDatabase makes a database for as long as the test runs. Its name is like no other: several processes may share the
-// server.
+// emptyDatabase makes a database for as long as the test runs. Its name is like no other: several processes may share the server.
 func emptyDatabase(t testing.TB) (server *url.URL, name string) {
 	t.Helper()
 	server, err := sharedServer()
