@@ -97,9 +97,10 @@ func readSnapshot(text string) (s snapshot, err error) {
 	return s, nil
 }
 
-// newIn is the condition, with a question mark for each argument, that keeps to rows of transactions that the snapshot did not see. In a database that was restored elsewhere rows
-// hold numbers of the old server, which the new one comes to one day: that these rows are not new is told by the version
-// of the row, which was written here by a transaction that is older than the snapshot and than that number.
+// newIn is the condition, with a question mark for each argument, that keeps to rows of transactions that the snapshot did not
+// see. In a database that was restored elsewhere rows hold numbers of the old server, which the new one comes to one day: that
+// these rows are not new is told by the version of the row, which was written here by a transaction that is older than the
+// snapshot and than that number.
 func (s *snapshot) newIn(table string) (conditions []string, args []any) {
 	if s == nil {
 		return nil, nil
