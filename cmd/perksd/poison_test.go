@@ -74,7 +74,7 @@ func poison(t *testing.T) *poisoned {
 				t.Fatal(err)
 			}
 		}
-		log := programs.Follow(from)
+		log := programs.Follow(t, from)
 		x.logs[kind] = log
 		base = log.WaitForURL(t)
 		for _, path := range []string{"/v2/partners/perks/" + url.PathEscape(venom), "/v2/auth/token", "/v2/" + url.PathEscape(venomousID)} {

@@ -34,7 +34,7 @@ func (o *operator) serve(args ...string) (s *served, stop func() (code int, log 
 		ended <- p.run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...))
 		write.Close()
 	}()
-	s = &served{Log: programs.Follow(read)}
+	s = &served{Log: programs.Follow(o.t, read)}
 	s.url = s.WaitForURL(o.t)
 	stop = sync.OnceValues(func() (int, string) {
 		cancel()

@@ -23,11 +23,11 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{Stage: programs.Stage{Programs: binaries(t), Folder: t.TempDir()}, t: t, id: "demo"}
-	secret, err := d.NewClient(t.Context(), "Demo", d.id)
+	created, err := d.NewClient(t.Context(), d.id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.secret = secret
+	d.secret = created.Secret
 	d.must("perksd", "demo-data", "--perks", "60", "--users", "10", "--properties", "3", "--owner", d.id)
 	server, err := d.Serve()
 	if err != nil {
@@ -38,7 +38,7 @@ func newDesk(t *testing.T) *desk {
 			t.Error(err)
 		}
 	})
-	d.address = server.Address + "/v2"
+	d.address = server.URL + "/v2"
 	return d
 }
 

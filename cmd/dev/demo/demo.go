@@ -68,9 +68,9 @@ func run(ctx context.Context) (err error) {
 }
 
 // prepare makes a client and sample data, starts the server on a free loopback port and logs perksctl in.
-func prepare(ctx context.Context, s *shell) (*programs.Service, error) {
+func prepare(ctx context.Context, s *shell) (*programs.Process, error) {
 	const id = "demo"
-	secret, err := s.NewClient(ctx, "Demo", id)
+	created, err := s.NewClient(ctx, id, "--name", "Demo")
 	if err != nil {
 		return nil, err
 	}
@@ -84,15 +84,12 @@ func prepare(ctx context.Context, s *shell) (*programs.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.say("The server runs at " + server.Address + ". Logging in asks for a token before anything is saved.")
-	login := []string{"perksctl", "auth", "login", "--api-url", server.Address + "/v2", "--client-id", id, "--secret-stdin"}
+	s.say("The server runs at " + server.URL + ". Logging in asks for a token before anything is saved.")
+	login := []string{"perksctl", "auth", "login", "--api-url", server.URL + "/v2", "--client-id", id, "--secret-stdin"}
 	fmt.Fprintf(s.out, "$ %s < secret\n", quoted(login))
-	output, err := s.output(ctx, step{command: login, input: secret + "\n"})
+	output, err := s.output(ctx, step{command: login, input: created.Secret + "\n"})
 	fmt.Fprint(s.out, indented(output))
-	if err != nil {
-		return nil, fmt.Errorf("%w; the server's log is %s", err, server.Log)
-	}
-	return server, nil
+	return server, err
 }
 
 // step is one command of the tour.

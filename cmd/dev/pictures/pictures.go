@@ -43,9 +43,11 @@ func run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	s := &studio{Stage: programs.Stage{Programs: bin, Folder: folder}, id: "demo"}
-	if s.secret, err = s.NewClient(ctx, "Demo", s.id); err != nil {
+	created, err := s.NewClient(ctx, s.id, "--name", "Demo")
+	if err != nil {
 		return err
 	}
+	s.secret = created.Secret
 	if _, err := s.Run(ctx, "perksd", "demo-data", "--perks", "2000", "--users", "200", "--properties", "20", "--owner", s.id); err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	s.address = server.Address
+	s.address = server.URL
 	return errors.Join(s.dark(ctx), s.light(ctx))
 }
 

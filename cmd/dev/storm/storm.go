@@ -16,7 +16,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
 	"regexp"
@@ -62,70 +61,84 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer target.close()
+	s := &storm{target: target, options: o, generator: newGenerator(o.seed, target.world), begun: time.Now(), statuses: map[int]int{}}
 	if o.only >= 0 {
-		return target.show(newGenerator(o.seed, target.world).request(o.only))
+		return target.show(s.generator.request(o.only))
 	}
-	storm := &storm{target: target, options: o, findings: newFindings()}
-	if err := storm.blow(ctx); err != nil {
+	if err := s.blow(ctx); err != nil {
 		return err
 	}
-	storm.findings.add(target.finish()...)
-	storm.findings.print(os.Stdout, o)
-	return storm.findings.err()
+	s.print(os.Stdout, target.finish())
+	if s.count > 0 {
+		return fmt.Errorf("things that are wrong: %d", s.count)
+	}
+	return nil
 }
 
-// storm is all requests at a target.
+// storm is all requests at a target, and what has come of them.
 type storm struct {
-	target   *target
-	options  options
-	findings *findings
-	next     atomic.Int64
+	target    *target
+	options   options
+	generator *generator
+	begun     time.Time
+	next      atomic.Int64
+
+	mu       sync.Mutex
+	wrong    []string    // the first things that are
+	count    int         // of all of them
+	statuses map[int]int // 0 is a connection that was closed without an answer
+	memory   []usage     // in the order of time
 }
 
-// looks is how often the memory is looked at, and how often progress is told.
-const looks = 50
+const (
+	looks     = 50 // how often the memory is looked at, and progress is told
+	keptWrong = 20 // things told one by one
+)
 
 // blow sends every request and judges every answer. The error says that it could not go on.
 func (s *storm) blow(ctx context.Context) error {
-	begun := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var workers sync.WaitGroup
 	for range s.options.workers {
-		workers.Go(func() { s.work(ctx, cancel) })
+		workers.Go(func() {
+			if err := s.work(ctx); err != nil {
+				cancel(err)
+			}
+		})
 	}
 	workers.Wait()
-	s.findings.took = time.Since(begun)
-	if grown := growth(s.findings.memory); grown != "" {
-		s.findings.add(finding{what: grown})
+	if grown := growth(s.memory); grown != "" {
+		s.add(grown)
 	}
 	return context.Cause(ctx)
 }
 
 // work sends one request after the other over a connection of its own.
-func (s *storm) work(ctx context.Context, fail context.CancelCauseFunc) {
-	generator := newGenerator(s.options.seed, s.target.world)
+func (s *storm) work(ctx context.Context) error {
 	w := &wire{address: s.target.address()}
 	defer w.close()
+	every := max(1, s.options.requests/looks)
 	for ctx.Err() == nil {
 		number := int(s.next.Add(1)) - 1
 		if number >= s.options.requests {
-			return
+			return nil
 		}
-		if err := s.look(number); err != nil {
-			fail(err)
-			return
+		if number%every == 0 {
+			if err := s.look(number); err != nil {
+				return err
+			}
 		}
-		if what := s.try(w, generator.request(number)); what != "" {
-			s.findings.add(finding{number, true, what})
+		if what := s.try(w, s.generator.request(number)); what != "" {
+			s.add(fmt.Sprintf("request %d (show it with -seed %[2]d -only %[1]d): %[3]s", number, s.options.seed, what))
 		}
 		select {
 		case <-s.target.server.Ended():
-			fail(errors.New("the server has ended; its log has why"))
-			return
+			return errors.New("the server has ended; its log has why")
 		default:
 		}
 	}
+	return nil
 }
 
 // try sends one request and returns what is wrong with its answer.
@@ -138,25 +151,48 @@ func (s *storm) try(w *wire, r *request) string {
 	if a.Response != nil {
 		status = a.StatusCode
 	}
-	s.findings.answered(r.method, status)
+	s.mu.Lock()
+	s.statuses[status]++
+	s.mu.Unlock()
 	return judge(r, sent, a, w.address)
 }
 
-// look takes the server's memory at every fiftieth part of the storm.
+// look takes the server's memory.
 func (s *storm) look(number int) error {
-	every := max(1, s.options.requests/looks)
-	if number%every != 0 {
-		return nil
-	}
 	memory, err := s.target.use()
 	if err != nil {
 		return err
 	}
-	s.findings.mu.Lock()
-	defer s.findings.mu.Unlock()
-	s.findings.memory = append(s.findings.memory, memory)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.memory = append(s.memory, memory)
 	fmt.Fprintf(os.Stderr, "storm: %d of %d requests, %d MiB, %d of them on the heap\n", number, s.options.requests, memory.resident>>10, memory.heap>>10)
 	return nil
+}
+
+// add notes things that are wrong.
+func (s *storm) add(things ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count += len(things)
+	s.wrong = append(s.wrong, things[:min(len(things), keptWrong-len(s.wrong))]...)
+}
+
+// print tells what has come of the storm, and what is wrong with what it has left behind.
+func (s *storm) print(out io.Writer, left []string) {
+	s.add(left...)
+	fmt.Fprintf(out, "%d requests in %s, seed %d\n", s.options.requests, time.Since(s.begun).Round(time.Second), s.options.seed)
+	for _, status := range slices.Sorted(maps.Keys(s.statuses)) {
+		fmt.Fprintf(out, "  %3d  %8d\n", status, s.statuses[status])
+	}
+	fmt.Fprint(out, "memory in MiB, in all and on the heap, as time went on:")
+	for _, memory := range s.memory {
+		fmt.Fprintf(out, " %d/%d", memory.resident>>10, memory.heap>>10)
+	}
+	fmt.Fprintln(out)
+	for _, what := range s.wrong {
+		fmt.Fprintln(out, what)
+	}
 }
 
 // show sends one request and prints it with its answer.
@@ -173,7 +209,7 @@ func (t *target) show(r *request) error {
 		return nil
 	}
 	fmt.Printf("%s\n", a.Status)
-	if err := http.Header(a.Header).Write(os.Stdout); err != nil {
+	if err := a.Header.Write(os.Stdout); err != nil {
 		return err
 	}
 	fmt.Printf("\n%s\n", a.body)
@@ -199,7 +235,7 @@ func judge(r *request, sent []byte, a answer, host string) string {
 		return fmt.Sprintf("status %d without an X-Request-Id", a.StatusCode)
 	}
 	if a.StatusCode >= http.StatusInternalServerError {
-		return fmt.Sprintf("status %d: %s", a.StatusCode, short(a.body))
+		return fmt.Sprintf("status %d: %.300s", a.StatusCode, a.body)
 	}
 	asked, body, err := read(sent)
 	switch {
@@ -211,7 +247,7 @@ func judge(r *request, sent []byte, a answer, host string) string {
 		return "" // the page for people is not part of the description
 	case asked.Method == http.MethodOptions && a.StatusCode == http.StatusNoContent && a.Header.Get("Allow") != "":
 		return "" // which methods an address has follows from the description
-	case hidesSlash(asked.URL), strings.HasSuffix(asked.URL.Path, "/perks/users/redeem"):
+	case strings.Count(asked.URL.Path, "/") != strings.Count(asked.URL.EscapedPath(), "/"), strings.HasSuffix(asked.URL.Path, "/perks/users/redeem"):
 		return "" // the description's own reader cannot tell such a path from another: it takes the user "redeem" for the perk "users"
 	}
 	asked.URL.Scheme, asked.URL.Host, asked.URL.RawPath = "http", host, ""
@@ -243,110 +279,6 @@ func read(sent []byte) (*http.Request, []byte, error) {
 	return asked, body, nil
 }
 
-// hidesSlash tells whether a segment of the path has a slash of its own.
-func hidesSlash(address *url.URL) bool {
-	return strings.Count(address.Path, "/") != strings.Count(address.EscapedPath(), "/")
-}
-
-func short(text []byte) string {
-	const most = 300
-	if len(text) > most {
-		return string(text[:most]) + "..."
-	}
-	return string(text)
-}
-
-// finding is one thing that is wrong: with the answer to a request, or with what the storm leaves behind.
-type finding struct {
-	number  int
-	request bool // number is that of a request
-	what    string
-}
-
-// findings is what a storm has found out. It is safe for use by many goroutines.
-type findings struct {
-	mu       sync.Mutex
-	wrong    []finding // the first of them
-	count    int
-	statuses map[string]map[int]int // by the operation's name
-	memory   []usage                // in the order of time
-	took     time.Duration
-}
-
-// keptFindings is how many are told one by one.
-const keptFindings = 20
-
-func newFindings() *findings { return &findings{statuses: map[string]map[int]int{}} }
-
-func (f *findings) add(found ...finding) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.count += len(found)
-	f.wrong = append(f.wrong, found[:min(len(found), keptFindings-min(keptFindings, len(f.wrong)))]...)
-}
-
-// answered counts an answer; status 0 is a connection that was closed without one.
-func (f *findings) answered(method string, status int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.statuses[method] == nil {
-		f.statuses[method] = map[int]int{}
-	}
-	f.statuses[method][status]++
-}
-
-func (f *findings) print(out io.Writer, o options) {
-	total := map[int]int{}
-	for _, counts := range f.statuses {
-		for status, n := range counts {
-			total[status] += n
-		}
-	}
-	fmt.Fprintf(out, "%d requests in %s, seed %d\n", o.requests, f.took.Round(time.Second), o.seed)
-	for _, status := range slices.Sorted(maps.Keys(total)) {
-		fmt.Fprintf(out, "  %3d  %8d\n", status, total[status])
-	}
-	fmt.Fprint(out, "memory in MiB, in all and on the heap, as time went on:")
-	for _, memory := range f.memory {
-		fmt.Fprintf(out, " %d/%d", memory.resident>>10, memory.heap>>10)
-	}
-	fmt.Fprintln(out)
-	for _, found := range f.wrong {
-		if found.request {
-			fmt.Fprintf(out, "request %d (show it with -seed %d -only %d): ", found.number, o.seed, found.number)
-		}
-		fmt.Fprintln(out, found.what)
-	}
-}
-
-func (f *findings) err() error {
-	if f.count == 0 {
-		return nil
-	}
-	return errors.New(plural(f.count, "thing is wrong", "things are wrong"))
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// resident is how much memory a process has now, in KiB.
-func resident(pid int) (int, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if fields := strings.Fields(line); fields[0] == "VmRSS:" {
-			return strconv.Atoi(fields[1])
-		}
-	}
-	return 0, fmt.Errorf("the system does not say how much memory process %d has", pid)
-}
-
 // usage is how much memory a server has at one moment, in KiB.
 type usage struct{ resident, heap int }
 
@@ -375,30 +307,8 @@ func growth(memory []usage) string {
 	return ""
 }
 
-var (
-	metricsPage = regexp.MustCompile(`msg=metrics url=(\S+)`)
-	heapInUse   = regexp.MustCompile(`(?m)^go_memstats_heap_inuse_bytes (\S+)$`)
-)
-
-// findMetrics reads in the server's log where its metrics are.
-func findMetrics(log string) (string, error) {
-	said, err := os.ReadFile(log)
-	if err != nil {
-		return "", err
-	}
-	found := metricsPage.FindSubmatch(said)
-	if found == nil {
-		return "", fmt.Errorf("the server does not say where its metrics are; its log is %s", log)
-	}
-	return string(found[1]), nil
-}
-
-// use looks at the server's memory.
+// use looks at the server's memory, which its metrics tell in bytes.
 func (t *target) use() (usage, error) {
-	memory, err := resident(t.server.PID())
-	if err != nil {
-		return usage{}, err
-	}
 	response, err := http.Get(t.metrics)
 	if err != nil {
 		return usage{}, err
@@ -408,10 +318,17 @@ func (t *target) use() (usage, error) {
 	if err != nil {
 		return usage{}, err
 	}
-	found := heapInUse.FindSubmatch(page)
-	if found == nil {
-		return usage{}, fmt.Errorf("the server's metrics do not have its heap")
+	var u usage
+	for name, kib := range map[string]*int{"process_resident_memory_bytes": &u.resident, "go_memstats_heap_inuse_bytes": &u.heap} {
+		found := regexp.MustCompile("(?m)^" + name + ` (\S+)$`).FindSubmatch(page)
+		if found == nil {
+			return u, fmt.Errorf("the server's metrics do not have %s", name)
+		}
+		bytes, err := strconv.ParseFloat(string(found[1]), 64)
+		if err != nil {
+			return u, err
+		}
+		*kib = int(bytes) >> 10
 	}
-	heap, err := strconv.ParseFloat(string(found[1]), 64)
-	return usage{memory, int(heap) >> 10}, err
+	return u, nil
 }

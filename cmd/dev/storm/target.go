@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -19,7 +17,7 @@ import (
 // target is a perksd over databases of its own, the live one and a sandbox, and who may call it.
 type target struct {
 	stage   programs.Stage
-	server  *programs.Service
+	server  *programs.Process
 	metrics string // where they are read
 	world   world
 }
@@ -42,9 +40,8 @@ func openTarget(ctx context.Context) (_ *target, err error) {
 			t.close()
 		}
 	}()
-	build := exec.CommandContext(ctx, "go", "build", "-o", folder, "example.com/perks/cmd/perksd")
-	if output, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building perksd: %w\n%s", err, output)
+	if err := programs.Build(ctx, folder, "example.com/perks/cmd/perksd"); err != nil {
+		return nil, err
 	}
 	sandbox := "sqlite:" + filepath.Join(folder, "sandbox.db")
 	credentials, err := t.fill(ctx, sandbox)
@@ -57,56 +54,37 @@ func openTarget(ctx context.Context) (_ *target, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.metrics, err = findMetrics(t.server.Log); err != nil {
+	if t.metrics, err = t.server.Metrics(); err != nil {
 		return nil, err
 	}
 	return t, t.enter(ctx, credentials)
 }
 
-// fill makes the clients and the records.
+// fill makes the clients and the records, and reads which ids there are.
 func (t *target) fill(ctx context.Context, sandbox string) (map[string]client.Credentials, error) {
-	clients := map[string][]string{
+	credentials := map[string]client.Credentials{}
+	for id, flags := range map[string][]string{
 		"owner":   nil,
 		"other":   nil,
 		"reader":  {"--scope", "perks:read,properties:read"},
 		"sandbox": {"--sandbox-only"},
-	}
-	credentials := map[string]client.Credentials{}
-	for id, flags := range clients {
-		output, err := t.stage.Run(ctx, append([]string{"perksd", "client", "create", "--name", id, "--id", id, "-o", "json"}, flags...)...)
-		if err != nil {
+	} {
+		var err error
+		if credentials[id], err = t.stage.NewClient(ctx, id, flags...); err != nil {
 			return nil, err
 		}
-		var created struct {
-			Secret string `json:"client_secret"`
-		}
-		if err := json.Unmarshal([]byte(output), &created); err != nil {
-			return nil, fmt.Errorf("reading the new client: %w", err)
-		}
-		credentials[id] = client.Credentials{ID: id, Secret: created.Secret}
 	}
 	sample := []string{"perksd", "demo-data", "--perks", fmt.Sprint(perks), "--users", fmt.Sprint(users)}
-	if _, err := t.stage.Run(ctx, append(sample, "--properties", fmt.Sprint(properties), "--owner", "owner")...); err != nil {
-		return nil, err
+	for _, flags := range [][]string{{"--properties", fmt.Sprint(properties), "--owner", "owner"}, {"--database", sandbox}} {
+		if _, err := t.stage.Run(ctx, append(sample, flags...)...); err != nil {
+			return nil, err
+		}
 	}
-	if _, err := t.stage.Run(ctx, append(sample, "--database", sandbox)...); err != nil {
-		return nil, err
-	}
-	var err error
-	t.world, err = t.learn(ctx)
-	return credentials, err
-}
-
-// learn reads which ids there are.
-func (t *target) learn(ctx context.Context) (w world, err error) {
-	if w.perks, err = t.ids(ctx, "perks", "id"); err != nil {
-		return w, err
-	}
-	if w.users, err = t.ids(ctx, "users", "id"); err != nil {
-		return w, err
-	}
-	w.properties, err = t.ids(ctx, "properties", "propertyId")
-	return w, err
+	var errs [3]error
+	t.world.perks, errs[0] = t.ids(ctx, "perks", "id")
+	t.world.users, errs[1] = t.ids(ctx, "users", "id")
+	t.world.properties, errs[2] = t.ids(ctx, "properties", "propertyId")
+	return credentials, errors.Join(errs[:]...)
 }
 
 func (t *target) ids(ctx context.Context, kind, member string) ([]string, error) {
@@ -127,7 +105,7 @@ func (t *target) ids(ctx context.Context, kind, member string) ([]string, error)
 
 // enter gets a token for each client.
 func (t *target) enter(ctx context.Context, credentials map[string]client.Credentials) error {
-	api, err := client.New(client.Config{BaseURL: t.server.Address + "/v2"})
+	api, err := client.New(client.Config{BaseURL: t.server.URL + "/v2"})
 	if err != nil {
 		return err
 	}
@@ -143,67 +121,54 @@ func (t *target) enter(ctx context.Context, credentials map[string]client.Creden
 }
 
 // address is the server's HOST:PORT.
-func (t *target) address() string { return strings.TrimPrefix(t.server.Address, "http://") }
+func (t *target) address() string { return strings.TrimPrefix(t.server.URL, "http://") }
 
 // finish stops the server and returns what is wrong with what it leaves behind: its log, and its redemptions.
-func (t *target) finish() []finding {
-	var found []finding
+func (t *target) finish() (wrong []string) {
 	if err := t.server.Stop(); err != nil {
-		found = append(found, finding{what: err.Error()})
+		wrong = append(wrong, err.Error())
 	}
+	log := t.server.Rest()
 	t.server = nil
-	found = append(found, t.readLog()...)
+	if at := strings.Index(log, "panic"); at >= 0 {
+		wrong = append(wrong, "the log tells of a panic: "+log[at:min(len(log), at+400)])
+	}
+	for what, texts := range map[string]map[string]string{"secret": t.world.secrets, "token": t.world.tokens} {
+		for id, text := range texts {
+			if strings.Contains(log, text) {
+				wrong = append(wrong, "the log holds the "+what+" of "+id)
+			}
+		}
+	}
 	for _, database := range []string{"perks.db", "sandbox.db"} {
-		found = append(found, t.countRedemptions(database)...)
+		wrong = append(wrong, t.countRedemptions(database)...)
 	}
-	return found
-}
-
-// readLog looks for panics, and for secrets.
-func (t *target) readLog() (found []finding) {
-	log, err := os.ReadFile(filepath.Join(t.stage.Folder, "perksd.log"))
-	if err != nil {
-		return []finding{{what: err.Error()}}
-	}
-	if at := bytes.Index(log, []byte("panic")); at >= 0 {
-		found = append(found, finding{what: "the log tells of a panic: " + string(log[at:min(len(log), at+400)])})
-	}
-	for id, secret := range t.world.secrets {
-		if bytes.Contains(log, []byte(secret)) {
-			found = append(found, finding{what: "the log holds the secret of " + id})
-		}
-	}
-	for id, token := range t.world.tokens {
-		if bytes.Contains(log, []byte(token)) {
-			found = append(found, finding{what: "the log holds a token of " + id})
-		}
-	}
-	return found
+	return wrong
 }
 
 // countRedemptions looks for a user who holds one perk twice.
-func (t *target) countRedemptions(database string) (found []finding) {
+func (t *target) countRedemptions(database string) (wrong []string) {
 	path := "sqlite:" + filepath.Join(t.stage.Folder, database)
 	output, err := t.stage.Run(context.Background(), "perksd", "export", "redemptions", "-o", "jsonl", "--database", path)
 	if err != nil {
-		return []finding{{what: err.Error()}}
+		return []string{err.Error()}
 	}
 	live := map[[2]string]bool{}
 	for line := range strings.Lines(output) {
 		var r store.RedemptionRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			return []finding{{what: err.Error()}}
+			return []string{err.Error()}
 		}
 		slot := [2]string{r.PerkID, r.UserID}
 		if live[slot] {
-			found = append(found, finding{what: fmt.Sprintf("%s: user %s has redeemed perk %s twice", database, r.UserID, r.PerkID)})
+			wrong = append(wrong, fmt.Sprintf("%s: user %s has redeemed perk %s twice", database, r.UserID, r.PerkID))
 		}
 		live[slot] = true
 	}
 	if len(live) == 0 {
-		found = append(found, finding{what: database + " has no redemption: the storm has hit nothing"})
+		wrong = append(wrong, database+" has no redemption: the storm has hit nothing")
 	}
-	return found
+	return wrong
 }
 
 // close ends the server, if it still runs, and removes all files.

@@ -62,7 +62,7 @@ func TestOneCanWorkWithWhatIsInstalled(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait(); stderr.Close() }()
 	t.Cleanup(func() { server.Process.Kill() })
-	said := programs.Follow(log)
+	said := programs.Follow(t, log)
 	url := said.WaitForURL(t)
 	ready := make([]byte, 100)
 	if n, err := supervisor.Read(ready); err != nil || string(ready[:n]) != "READY=1" {

@@ -5,8 +5,7 @@
 package programs
 
 import (
-	"bufio"
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,13 +13,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
@@ -52,21 +49,13 @@ func (t Tests) Run() int {
 var built = sync.OnceValues(func() (path string, err error) {
 	// go test takes a result from its cache unless a file that the test has read is another now. It sees what this process
 	// reads, and not what a compiler does.
-	if _, err := os.ReadDir(sources()); err != nil {
+	_, file, _, _ := runtime.Caller(0)
+	if _, err := os.ReadDir(filepath.Join(filepath.Dir(file), "..", "..", "perksd")); err != nil {
 		return "", err
 	}
 	path = filepath.Join(folder, "perksd")
-	if output, err := exec.Command("go", "build", "-o", path, "example.com/perks/cmd/perksd").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building perksd: %w\n%s", err, output)
-	}
-	return path, nil
+	return path, Build(context.Background(), folder, "example.com/perks/cmd/perksd")
 })
-
-// sources is the folder of the program's source, above the one of this file.
-func sources() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "perksd")
-}
 
 // Installation is perksd over one database.
 type Installation struct {
@@ -117,13 +106,11 @@ func (i *Installation) Must(stdin string, args ...string) string {
 	i.t.Helper()
 	cmd := i.Command(args...)
 	cmd.Stdin = strings.NewReader(stdin)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	output, err := cmd.Output()
+	output, err := Output(cmd)
 	if err != nil {
-		i.t.Fatalf("perksd %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+		i.t.Fatal(err)
 	}
-	return string(output)
+	return output
 }
 
 // Refuses runs a command that has to fail with a text in what it says.
@@ -144,11 +131,8 @@ func (i *Installation) ImportCSV(kind, text string) {
 // Client makes a client with all scopes and returns its id and secret.
 func (i *Installation) Client(name string) (id, secret string) {
 	i.t.Helper()
-	var created struct {
-		ID     string `json:"client_id"`
-		Secret string `json:"client_secret"`
-	}
-	if err := json.Unmarshal([]byte(i.Must("", "client", "create", "--name", name, "-o", "json")), &created); err != nil {
+	created, err := readClient(i.Must("", "client", "create", "--name", name, "-o", "json"))
+	if err != nil {
 		i.t.Fatal(err)
 	}
 	return created.ID, created.Secret
@@ -170,11 +154,8 @@ func (i *Installation) Redemptions() []store.RedemptionRecord {
 
 // Server is perksd serve in a process of its own. It ends at the latest with the test.
 type Server struct {
-	*Log
-	URL string // where it listens, without a path
-
-	t   testing.TB
-	cmd *exec.Cmd
+	*Process
+	t testing.TB
 }
 
 // Start starts a server on a free port and returns it when it listens.
@@ -188,7 +169,7 @@ func (i *Installation) StartTogether(n int, args ...string) []*Server {
 	i.t.Helper()
 	var servers []*Server
 	for range n {
-		servers = append(servers, i.launch(args...))
+		servers = append(servers, i.launch(logFile(i.t), args...))
 	}
 	for _, s := range servers {
 		s.URL = s.WaitForURL(i.t)
@@ -196,67 +177,56 @@ func (i *Installation) StartTogether(n int, args ...string) []*Server {
 	return servers
 }
 
-// StartLoggingTo starts a server whose stderr is a file that is empty. Its Log stays empty.
+// StartLoggingTo starts a server whose stderr is a file that is empty.
 func (i *Installation) StartLoggingTo(file *os.File) *Server {
 	i.t.Helper()
-	cmd := i.Command("serve", "--addr", "127.0.0.1:0")
-	cmd.Stderr = file
-	cmd.Stdout = cmd.Stderr // what it should not write is in the log too
-	if err := cmd.Start(); err != nil {
-		i.t.Fatal(err)
-	}
-	i.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for late := time.After(time.Minute); ; {
-		text := make([]byte, 4096)
-		n, _ := file.ReadAt(text, 0)
-		if found := listening.FindSubmatch(text[:n]); found != nil {
-			return &Server{t: i.t, cmd: cmd, URL: string(found[1]), Log: Follow(strings.NewReader(""))}
-		}
-		select {
-		case <-again.C:
-		case <-late:
-			i.t.Fatalf("the server does not say where it listens, but %s", text[:n])
-		}
-	}
-}
-
-// launch does not wait until the server listens.
-func (i *Installation) launch(args ...string) *Server {
-	i.t.Helper()
-	cmd := i.Command(append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		i.t.Fatal(err)
-	}
-	s := &Server{t: i.t, cmd: cmd, Log: Follow(stderr)}
-	i.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // whatever is still running
-		s.Rest()
-		_ = cmd.Wait()
-	})
+	s := i.launch(file)
+	s.URL = s.WaitForURL(i.t)
 	return s
 }
 
-// PID is the server's process.
-func (s *Server) PID() int { return s.cmd.Process.Pid }
+func (i *Installation) launch(log *os.File, args ...string) *Server {
+	i.t.Helper()
+	p, err := launch(i.Command(append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...), log)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	i.t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // whatever is still running
+		<-p.ended
+	})
+	return &Server{p, i.t}
+}
+
+// tell sends a signal.
+func (s *Server) tell(signal syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(signal); err != nil {
+		s.t.Errorf("sending the server %s: %v", signal, err)
+	}
+}
 
 // Kill ends the process without a chance to do anything more, and returns when it is gone.
 func (s *Server) Kill() {
 	s.t.Helper()
-	if err := s.cmd.Process.Kill(); err != nil {
-		s.t.Errorf("killing the server: %v", err)
-	}
+	s.tell(syscall.SIGKILL)
 	log := s.Rest()
-	if err := s.cmd.Wait(); err == nil || s.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		s.t.Errorf("the server was not killed: %v; its log is\n%s", err, log)
+	if s.err == nil || s.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		s.t.Errorf("the server was not killed: %v; its log is\n%s", s.err, log)
+	}
+}
+
+// TellToEnd sends SIGTERM.
+func (s *Server) TellToEnd() { s.tell(syscall.SIGTERM) }
+
+// HangUp sends SIGHUP.
+func (s *Server) HangUp() { s.tell(syscall.SIGHUP) }
+
+// AwaitEnd returns when the server that was told to end has done so in good order.
+func (s *Server) AwaitEnd() {
+	s.t.Helper()
+	if log := s.Rest(); s.err != nil {
+		s.t.Errorf("after SIGTERM the server ended with %v; its log is\n%s", s.err, log)
 	}
 }
 
@@ -267,88 +237,37 @@ func (s *Server) Terminate() {
 	s.AwaitEnd()
 }
 
-// TellToEnd sends SIGTERM.
-func (s *Server) TellToEnd() {
-	s.t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// HangUp sends SIGHUP.
-func (s *Server) HangUp() {
-	s.t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// AwaitEnd returns when the server that was told to end has done so in good order.
-func (s *Server) AwaitEnd() {
-	s.t.Helper()
-	log := s.Rest()
-	if err := s.cmd.Wait(); err != nil {
-		s.t.Errorf("after SIGTERM the server ended with %v; its log is\n%s", err, log)
-	}
-}
-
-// Log is what a server writes to stderr. It is read as it comes, so that the server never waits for a reader.
-type Log struct {
-	mu    sync.Mutex
-	more  sync.Cond
-	lines []string
-	ended bool
-	seen  int // lines that WaitFor has passed
-}
-
-// Follow reads a log to its end.
-func Follow(from io.Reader) *Log {
-	l := &Log{}
-	l.more.L = &l.mu
+// Follow reads a log as it comes, to its end, so that whoever writes it never waits for a reader.
+func Follow(t testing.TB, from io.Reader) *Log {
+	t.Helper()
+	file, ended := logFile(t), make(chan struct{})
 	go func() {
-		scanner := bufio.NewScanner(from)
-		for scanner.Scan() {
-			l.add(scanner.Text())
-		}
-		l.end()
+		defer close(ended)
+		_, _ = io.Copy(file, from) // what a terminal shows ends with an error
 	}()
-	return l
+	return newLog(file, ended)
 }
 
-func (l *Log) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, line)
-	l.more.Broadcast()
-}
-
-func (l *Log) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	l.more.Broadcast()
+// logFile is a file that is gone with the test.
+func logFile(t testing.TB) *os.File {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "log-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
 }
 
 // WaitFor waits for a line that holds the text, after the one that it returned before.
 func (l *Log) WaitFor(t testing.TB, text string) string {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for {
-		for ; l.seen < len(l.lines); l.seen++ {
-			if line := l.lines[l.seen]; strings.Contains(line, text) {
-				l.seen++
-				return line
-			}
-		}
-		if l.ended {
-			t.Fatalf("the server ended before it said %q; its log is\n%s", text, strings.Join(l.lines, "\n"))
-		}
-		l.more.Wait()
+	line, err := l.await(context.Background(), text)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return line
 }
-
-var listening = regexp.MustCompile(`listening on (https?://[^\s"]+)`)
 
 // WaitForURL waits until the server says where it listens.
 func (l *Log) WaitForURL(t testing.TB) string {
@@ -356,30 +275,14 @@ func (l *Log) WaitForURL(t testing.TB) string {
 	return listening.FindStringSubmatch(l.WaitFor(t, "listening on"))[1]
 }
 
-var metrics = regexp.MustCompile(`msg=metrics url=(\S+)`)
-
-// MetricsURL is where a server that listens shows its metrics: it has said so before.
+// MetricsURL is Metrics for tests.
 func (l *Log) MetricsURL(t testing.TB) string {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.lines {
-		if found := metrics.FindStringSubmatch(line); found != nil {
-			return found[1]
-		}
+	url, err := l.Metrics()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("the server does not say where its metrics are; its log is\n%s", strings.Join(l.lines, "\n"))
-	return ""
-}
-
-// Rest waits until the log ends and returns it whole.
-func (l *Log) Rest() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for !l.ended {
-		l.more.Wait()
-	}
-	return strings.Join(l.lines, "\n")
+	return url
 }
 
 // Token makes a client with all scopes and gets a token for it from the server at the address.

@@ -1,0 +1,190 @@
+package programs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Patience is more than any command takes; one that hangs must not hang those who watch.
+const Patience = time.Minute
+
+// lookEvery is how often the log of a program is read that has not yet said what is waited for.
+const lookEvery = 10 * time.Millisecond
+
+// Build builds packages into a folder. Flags of go build may come before them.
+func Build(ctx context.Context, folder string, packages ...string) error {
+	_, err := Output(exec.CommandContext(ctx, "go", append([]string{"build", "-o", folder + "/"}, packages...)...))
+	return err
+}
+
+// Output runs a command and returns what it printed. The error has what it complained of.
+func Output(cmd *exec.Cmd) (string, error) {
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(complaints.Bytes()))
+	}
+	return string(output), nil
+}
+
+// Process is a program that says where it listens, such as perksd serve.
+type Process struct {
+	*Log
+	URL string // such as http://127.0.0.1:8080
+
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when it is gone; err is set before
+	err   error
+}
+
+// Start runs a program and returns when it says where it listens. Its log is a file, as an operator's would be: a reader in
+// between would cost both sides more, and could hold the program up.
+func Start(cmd *exec.Cmd, log *os.File) (*Process, error) {
+	p, err := launch(cmd, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.awaitURL(); err != nil {
+		_ = cmd.Process.Kill() // it may have ended
+		<-p.ended
+		return nil, err
+	}
+	return p, nil
+}
+
+// launch does not wait until the program listens.
+func launch(cmd *exec.Cmd, log *os.File) (*Process, error) {
+	cmd.Stdout, cmd.Stderr = log, log // what it should not print is in the log too
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	p := &Process{cmd: cmd, ended: make(chan struct{})}
+	p.Log = newLog(log, p.ended)
+	go func() {
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+func (p *Process) awaitURL() error {
+	giveUp, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	line, err := p.await(giveUp, "listening on")
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", p.cmd.Path, err)
+	}
+	p.URL = listening.FindStringSubmatch(line)[1]
+	return nil
+}
+
+// PID is the program's process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Ended is closed when the process is gone.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Stop has the program drain, and fails if it does not end in good order.
+func (p *Process) Stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stopping %s: %w", p.cmd.Path, err)
+	}
+	kill := time.AfterFunc(Patience, func() { _ = p.cmd.Process.Kill() })
+	defer kill.Stop()
+	<-p.ended
+	if p.err != nil {
+		return fmt.Errorf("%s did not stop in good order: %w; its log ends with\n%s", p.cmd.Path, p.err, p.tail())
+	}
+	return nil
+}
+
+// Log is what a program writes to stderr.
+type Log struct {
+	file  *os.File
+	ended <-chan struct{} // closed when nothing more comes
+
+	mu    sync.Mutex
+	lines *bufio.Reader // from behind the line that was waited for last
+	part  string        // of a line whose end is still to come
+}
+
+// newLog reads a file without moving the place where the program writes.
+func newLog(file *os.File, ended <-chan struct{}) *Log {
+	return &Log{file: file, ended: ended, lines: bufio.NewReader(io.NewSectionReader(file, 0, math.MaxInt64))}
+}
+
+// await waits for a line that holds the text, after the one that it returned before.
+func (l *Log) await(ctx context.Context, text string) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for over := false; ; {
+		for {
+			more, err := l.lines.ReadString('\n')
+			l.part += more
+			if err != nil {
+				break
+			}
+			line := strings.TrimRight(l.part, "\r\n")
+			if l.part = ""; strings.Contains(line, text) {
+				return line, nil
+			}
+		}
+		if over {
+			return "", fmt.Errorf("the program ended before it said %q; its log ends with\n%s", text, l.tail())
+		}
+		select {
+		case <-look.C:
+		case <-l.ended:
+			over = true // once more, for what it said in the end
+		case <-ctx.Done():
+			return "", fmt.Errorf("the program does not say %q; its log ends with\n%s", text, l.tail())
+		}
+	}
+}
+
+var (
+	listening = regexp.MustCompile(`listening on (https?://[^\s"]+)`)
+	metrics   = regexp.MustCompile(`msg=metrics url=(\S+)`)
+)
+
+// Metrics is where a server that listens shows its metrics: it has said so before.
+func (l *Log) Metrics() (url string, err error) {
+	found := metrics.FindStringSubmatch(l.soFar())
+	if found == nil {
+		return "", fmt.Errorf("the server does not say where its metrics are; its log ends with\n%s", l.tail())
+	}
+	return found[1], nil
+}
+
+// Rest waits until the log ends and returns it whole.
+func (l *Log) Rest() string {
+	<-l.ended
+	return strings.TrimSuffix(strings.ReplaceAll(l.soFar(), "\r\n", "\n"), "\n") // a terminal ends lines with both
+}
+
+func (l *Log) soFar() string {
+	text, err := io.ReadAll(io.NewSectionReader(l.file, 0, math.MaxInt64))
+	if err != nil {
+		return fmt.Sprintf("a log that cannot be read: %v", err)
+	}
+	return string(text)
+}
+
+func (l *Log) tail() string {
+	text := l.soFar()
+	return text[max(0, len(text)-4000):]
+}
