@@ -21,15 +21,14 @@ var bulkCases = []int{8, manyConnections}
 // measureBulk compares redeeming the rows of a file with the same requests by the load generator, over both stores.
 func measureBulk(ctx context.Context, l *lab) (*table, error) {
 	result := newTable("Redeeming from a file (`bulk`)", "`perksctl perk redeem --file`", "perksctl", "bare load generator")
-	if err := l.addBulk(ctx, result, "SQLite", "sqlite:"+filepath.Join(l.folder, "bulk.db")); err != nil {
+	if err := l.addBulk(ctx, result, "SQLite", "sqlite:"+filepath.Join(l.Folder, "bulk.db")); err != nil {
 		return nil, err
 	}
-	c, err := startPostgres(ctx)
+	c, err := l.postgres(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = l.addBulk(ctx, result, "PostgreSQL", address(c))
-	if err := errors.Join(err, c.Stop()); err != nil {
+	if err := l.addBulk(ctx, result, "PostgreSQL", address(c)); err != nil {
 		return nil, err
 	}
 	result.note("%s rows each, from the start of perksctl to its end; all on the same machine.", grouped(bulkRows))
@@ -37,29 +36,21 @@ func measureBulk(ctx context.Context, l *lab) (*table, error) {
 }
 
 // addBulk is measureBulk over one database.
-func (l *lab) addBulk(ctx context.Context, result *table, store, database string) (err error) {
-	rush, err := l.newRush(ctx, database)
+func (l *lab) addBulk(ctx context.Context, result *table, store, database string) error {
+	rush, err := l.newRush(ctx, database, redeemers, 1)
 	if err != nil {
 		return err
 	}
-	perksd, err := l.serve(ctx, database)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, perksd.stop()) }()
 	var spent []time.Duration // of processors, on a row
 	for _, atOnce := range bulkCases {
-		rates, err := l.inTurn(ctx, fmt.Sprintf("bulk over %s at %d", store, atOnce),
-			contender{"perksctl", rush.fromFile(atOnce, perksd, &spent)},
-			contender{"load generator", rush.asIfFromFile(atOnce, perksd)},
+		rates, err := rush.inTurn(ctx, fmt.Sprintf("bulk over %s at %d", store, atOnce),
+			contender{"perksctl", rush.fromFile(atOnce, &spent)},
+			contender{"load generator", rush.asIfFromFile(atOnce)},
 		)
 		if err != nil {
 			return err
 		}
 		result.add(rates[0]/rates[1], target{0.8, atLeast}, fmt.Sprintf("%s, %d at once", store, atOnce), rate(rates[0]), rate(rates[1]))
-	}
-	if err := rush.check(ctx); err != nil {
-		return err
 	}
 	result.note("%s: %s perksctl spent %d µs of the processors on a row (median).", store, rush.summary(), median(spent).Microseconds())
 	return nil
@@ -67,14 +58,14 @@ func (l *lab) addBulk(ctx context.Context, result *table, store, database string
 
 // fromFile makes a measurement: each call of it has perksctl redeem the next perk for the users of a new file, and adds what
 // perksctl spent of the processors on a row.
-func (r *rush) fromFile(atOnce int, s *service, spent *[]time.Duration) func(context.Context) (float64, error) {
+func (r *rush) fromFile(atOnce int, spent *[]time.Duration) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		perk := hotPerk(len(r.acknowledged))
-		file := filepath.Join(r.lab.folder, perk+".csv")
+		file := filepath.Join(r.Folder, perk+".csv")
 		if err := writeRedemptions(file, perk, bulkRows, shuffled); err != nil {
 			return 0, err
 		}
-		cost, err := r.lab.perksctl(ctx, s, io.Discard, "perk", "redeem", "--file", file, "--concurrency", fmt.Sprint(atOnce))
+		cost, err := r.perksctl(ctx, r.services[0], io.Discard, "perk", "redeem", "--file", file, "--concurrency", fmt.Sprint(atOnce))
 		if err != nil {
 			return 0, err
 		}
@@ -85,11 +76,11 @@ func (r *rush) fromFile(atOnce int, s *service, spent *[]time.Duration) func(con
 }
 
 // asIfFromFile makes a measurement: each call of it sends what perksctl would send for the same file of the next perk.
-func (r *rush) asIfFromFile(atOnce int, s *service) func(context.Context) (float64, error) {
+func (r *rush) asIfFromFile(atOnce int) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		perk := hotPerk(len(r.acknowledged))
 		report, err := Run(ctx, Plan{
-			Addresses: []string{s.address}, Connections: atOnce, Count: bulkRows, Status: 201, Request: fileRequest(s, perk),
+			Addresses: []string{r.services[0].address}, Connections: atOnce, Count: bulkRows, Status: 201, Request: fileRequest(r.services[0], perk),
 		})
 		r.acknowledged[perk] = report.Answers
 		return report.Rate(), err
@@ -112,15 +103,43 @@ func fileRequest(s *service, perk string) func([]byte, int64) []byte {
 		"Accept: application/json, application/problem+json\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
 		"Accept-Encoding: gzip\r\nIdempotency-Key: ", perk, s.address, length, s.token)
 	batch := uuid.New()
+	sum := binary.BigEndian.Uint32(batch[:]) // with the user it stands for the sum that perksctl makes of a row
 	return func(buffer []byte, n int64) []byte {
 		user := shuffled(n)
 		buffer = append(buffer, head...)
-		buffer = fmt.Appendf(buffer, "%s-%d-%08x\r\n\r\n", batch, n+2, mix(batch, user)) // line 1 is the header
+		buffer = fmt.Appendf(buffer, "%s-%d-%08x\r\n\r\n", batch, n+2, sum^uint32(user)*2654435761) // line 1 is the header
 		return fmt.Appendf(buffer, body, user)
 	}
 }
 
-// mix stands for the sum that perksctl makes of a row.
-func mix(batch uuid.UUID, user int64) uint32 {
-	return binary.BigEndian.Uint32(batch[:]) ^ uint32(user)*2654435761
+// manyRows is how many rows the largest file has.
+const manyRows = 1_000_000
+
+// measureBulkMillion measures what it takes perksctl to work through a million rows, and to find that all are done.
+func measureBulkMillion(ctx context.Context, l *lab) (*table, error) {
+	database := "sqlite:" + filepath.Join(l.Folder, "bulk-million.db")
+	rush, err := l.newRush(ctx, database, manyRows, 1)
+	if err != nil {
+		return nil, err
+	}
+	perk, file := hotPerk(0), filepath.Join(l.Folder, "million.csv")
+	if err := writeRedemptions(file, perk, manyRows, func(n int64) int64 { return n + 1 }); err != nil {
+		return nil, err
+	}
+
+	result := newTableOf("peak MiB", "A file of a million rows (`bulk-million`)", "`perksctl perk redeem --file` over SQLite", "rows", "time", "processor's time")
+	for _, work := range []string{"every row redeemed", "the same again, with nothing left to do"} {
+		l.say("bulk-million: %s", work)
+		cost, err := l.perksctl(ctx, rush.services[0], io.Discard, "perk", "redeem", "--file", file)
+		if err != nil {
+			return nil, err
+		}
+		result.add(float64(cost.peak), mostMemory, work, grouped(manyRows), seconds(cost.time), seconds(cost.cpu))
+	}
+	rush.acknowledged[perk] = manyRows
+	if err := rush.check(ctx); err != nil {
+		return nil, err
+	}
+	result.note("%d at once. %s", bulkCases[0], rush.summary())
+	return result, nil
 }

@@ -3,16 +3,21 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/muesli/termenv"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+	"example.com/perks/tui/widget"
 )
 
 // How the terminal UI is measured: over how many perks, behind how slow a service, and with how many keys of each kind.
@@ -28,7 +33,7 @@ var frameTarget = target{16, atMost}
 
 // measureFrames measures how long the terminal UI takes from a key to the frame that shows it, while each answer of the
 // service takes two seconds, and counts the requests that a filter typed letter by letter leaves under way.
-func measureFrames(ctx context.Context, l *lab) (result *table, err error) {
+func measureFrames(ctx context.Context, l *lab) (*table, error) {
 	file, err := l.sqliteWith(ctx, framePerks)
 	if err != nil {
 		return nil, err
@@ -37,7 +42,6 @@ func measureFrames(ctx context.Context, l *lab) (result *table, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, perksd.stop()) }()
 	slow := &slowService{next: http.DefaultTransport}
 	direct, err := client.New(client.Config{BaseURL: perksd.url(""), Tokens: client.StaticToken(perksd.token)})
 	if err != nil {
@@ -120,4 +124,101 @@ func (s *slowService) RoundTrip(req *http.Request) (*http.Response, error) {
 	case <-req.Context().Done():
 		return nil, req.Context().Err()
 	}
+}
+
+// stage runs the terminal UI without a terminal and times every frame: an Update and the View after it.
+type stage struct {
+	app    *tui.App
+	msgs   chan tea.Msg
+	frames []time.Duration
+}
+
+// newStage begins at 200x60, in colour.
+func newStage(account screen.Account) *stage {
+	s := &stage{msgs: make(chan tea.Msg, 1000)}
+	s.app = tui.New(tui.Options{Accounts: one{account}, Memory: &tuitest.Memory{}, Theme: widget.DarkTheme, Colours: termenv.TrueColor})
+	s.send(tea.WindowSizeMsg{Width: 200, Height: 60})
+	s.run(s.app.Init())
+	return s
+}
+
+func (s *stage) run(cmd tea.Cmd) {
+	if cmd != nil {
+		go func() { s.msgs <- cmd() }()
+	}
+}
+
+func (s *stage) send(msg tea.Msg) {
+	if batch, ok := msg.(tea.BatchMsg); ok {
+		for _, cmd := range batch {
+			s.run(cmd)
+		}
+		return
+	}
+	begun := time.Now()
+	_, cmd := s.app.Update(msg)
+	s.app.View()
+	s.frames = append(s.frames, time.Since(begun))
+	s.run(cmd)
+}
+
+// press presses keys one by one.
+func (s *stage) press(keys string) {
+	for _, key := range keys {
+		s.send(tuitest.Key(string(key)))
+	}
+}
+
+// until takes what the commands end with until the condition holds.
+func (s *stage) until(ctx context.Context, what string, holds func() bool) error {
+	timeout := time.After(time.Minute)
+	for !holds() {
+		select {
+		case msg := <-s.msgs:
+			s.send(msg)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout:
+			return fmt.Errorf("%s did not come within a minute; the screen:\n%s", what, s.app.View())
+		}
+	}
+	return nil
+}
+
+// pass lets time pass.
+func (s *stage) pass(ctx context.Context, d time.Duration) error {
+	over := time.After(d)
+	for {
+		select {
+		case msg := <-s.msgs:
+			s.send(msg)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over:
+			return nil
+		}
+	}
+}
+
+func (s *stage) shows(text string) bool { return strings.Contains(s.app.View(), text) }
+
+// sumUp adds a row for the frames since the last one.
+func (s *stage) sumUp(t *table, what string) {
+	worst := percentile(s.frames, 100)
+	t.add(worst.Seconds()*1e3, frameTarget, what, grouped(int64(len(s.frames))),
+		milliseconds(percentile(s.frames, 50)), milliseconds(percentile(s.frames, 99)))
+	s.frames = nil
+}
+
+// one is the only account that there is.
+type one struct{ account screen.Account }
+
+func (o one) Profiles() ([]screen.Profile, string, error) {
+	return []screen.Profile{o.account.Profile}, o.account.Profile.Name, nil
+}
+
+func (o one) Connect(string) (screen.Account, error) { return o.account, nil }
+
+func (o one) Login(context.Context, screen.Profile, string) (screen.Account, string, error) {
+	return screen.Account{}, "", errors.New("nobody logs in here")
 }

@@ -3,10 +3,21 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/perks/api"
 )
 
 const getPath = "/partners/perks/coffee-2for1" // one of the sample perks
@@ -18,12 +29,11 @@ var getTargets = []struct {
 }{{manyConnections, target{0.9, atLeast}}, {16, target{}}, {1, target{}}}
 
 // measureGet compares reading one perk, its token checked, with the bare handler over the same database.
-func measureGet(ctx context.Context, l *lab) (result *table, err error) {
-	c, err := startPostgres(ctx)
+func measureGet(ctx context.Context, l *lab) (*table, error) {
+	c, err := l.postgres(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.Stop()) }()
 	if _, err := l.operate(ctx, address(c), nil, "demo-data", "--perks", "10000", "--users", "0"); err != nil {
 		return nil, err
 	}
@@ -31,19 +41,30 @@ func measureGet(ctx context.Context, l *lab) (result *table, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, perksd.stop()) }()
-	bareProcess, err := l.start(ctx, "bare", []string{"BARE_DATABASE=" + address(c)})
+	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, bareProcess.stop()) }()
-	bare := &service{bareProcess, perksd.token}
-	if err := requireSameAnswer(ctx, perksd, bare); err != nil {
+	command := exec.Command(self, "bare")
+	command.Env = []string{"BARE_DATABASE=" + address(c)}
+	bareAddress, err := l.start(command)
+	if err != nil {
 		return nil, err
 	}
+	bare := &service{bareAddress, perksd.token}
+	ours, err := perksd.fetch(ctx, getPath)
+	if err != nil {
+		return nil, err
+	}
+	if theirs, err := bare.fetch(ctx, getPath); err != nil || !bytes.Equal(ours, theirs) { // or they do not do the same work
+		return nil, fmt.Errorf("the services compared give different answers (%v):\n%s%s", err, ours, theirs)
+	}
 
-	generator, read := newReader()
-	result = newTable("Reading one perk (`get`)", "`GET /perks/{id}` over PostgreSQL, token checked", "perksd", "bare handler")
+	generator, read := "wrk", readByWrk
+	if _, err := exec.LookPath("wrk"); err != nil {
+		generator, read = "the Go load generator", readByLoad
+	}
+	result := newTable("Reading one perk (`get`)", "`GET /perks/{id}` over PostgreSQL, token checked", "perksd", "bare handler")
 	for _, at := range getTargets {
 		of := func(s *service) func(context.Context) (float64, error) {
 			return func(ctx context.Context) (float64, error) { return read(ctx, s, getPath, at.connections, l.time) }
@@ -58,40 +79,90 @@ func measureGet(ctx context.Context, l *lab) (result *table, err error) {
 	return result, nil
 }
 
-// requireSameAnswer makes sure that both do the same work.
-func requireSameAnswer(ctx context.Context, services ...*service) error {
-	var first []byte
-	for _, s := range services {
-		body, err := s.fetch(ctx, getPath)
+// readByWrk asks for one address over and over and says how many answers came in a second.
+func readByWrk(ctx context.Context, s *service, path string, connections int, time time.Duration) (float64, error) {
+	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections), "--duration", fmt.Sprint(time),
+		"--header", "Authorization: Bearer "+s.token, s.url(path))
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("wrk: %w: %s", err, output)
+	}
+	return readWrk(output)
+}
+
+var (
+	wrkRate     = regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`)
+	wrkFailures = regexp.MustCompile(`Non-2xx or 3xx responses: [0-9]+|Socket errors: .*`)
+)
+
+// readWrk takes the rate from what wrk prints, unless a request failed.
+func readWrk(output []byte) (float64, error) {
+	if failures := wrkFailures.Find(output); failures != nil {
+		return 0, fmt.Errorf("wrk: requests failed: %s", failures)
+	}
+	found := wrkRate.FindSubmatch(output)
+	if found == nil {
+		return 0, fmt.Errorf("wrk printed no rate: %s", output)
+	}
+	return strconv.ParseFloat(string(found[1]), 64)
+}
+
+// readByLoad does the same by our own generator, where wrk is not installed.
+func readByLoad(ctx context.Context, s *service, path string, connections int, time time.Duration) (float64, error) {
+	request := s.get(path)
+	report, err := Run(ctx, Plan{
+		Addresses: []string{s.address}, Connections: connections, Time: time, Status: 200,
+		Request: func(buffer []byte, _ int64) []byte { return append(buffer, request...) },
+	})
+	return report.Rate(), err
+}
+
+// serveBare is the yardstick for perksd's reads: a handler over net/http and pgx that answers GET /v2/partners/perks/{id} with
+// the same bytes, and checks nothing. It knows no tokens, no limits, no conditional requests, and keeps no log. It answers on a free loopback port, which it names on stderr, until ctx ends.
+func serveBare(ctx context.Context, database string) error {
+	pool, err := pgxpool.New(ctx, database)
+	if err != nil {
+		return errors.New("the address in BARE_DATABASE cannot be read")
+	}
+	defer pool.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	routes := http.NewServeMux()
+	routes.HandleFunc("GET /v2/partners/perks/{id}", func(w http.ResponseWriter, r *http.Request) {
+		rows, _ := pool.Query(r.Context(), readPerk, r.PathValue("id")) // which tell the error
+		perk, err := pgx.CollectExactlyOneRow(rows, scanPerk)
 		if err != nil {
-			return err
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
 		}
-		if first != nil && !bytes.Equal(first, body) {
-			return fmt.Errorf("the services compared give different answers:\n%s%s", first, body)
-		}
-		first = body
+		w.Header().Set("Content-Type", "application/json")
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(perk) // who has gone needs no answer
+	})
+	server := &http.Server{Handler: routes}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	fmt.Fprintf(os.Stderr, "listening on http://%s\n", listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
 	return nil
 }
 
-// fetch returns the body at an address of the API.
-func (s *service) fetch(ctx context.Context, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url(path), nil)
-	if err != nil {
-		return nil, err
+const readPerk = `SELECT id, title, description, category, merchant_name, image_url, discount_text, terms, valid_from, valid_to, city,
+	created_at, updated_at FROM perks WHERE id = $1`
+
+func scanPerk(row pgx.CollectableRow) (p api.Perk, err error) {
+	err = row.Scan(&p.ID, &p.Title, &p.Description, &p.Category, &p.MerchantName, &p.ImageURL, &p.DiscountText, &p.Terms,
+		&p.ValidFrom, &p.ValidTo, &p.City, &p.CreatedAt, &p.UpdatedAt)
+	p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
+	if p.ValidFrom != nil {
+		*p.ValidFrom = p.ValidFrom.UTC()
 	}
-	request.Header.Set("Authorization", "Bearer "+s.token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
+	if p.ValidTo != nil {
+		*p.ValidTo = p.ValidTo.UTC()
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s was answered with status %d: %s", s.url(path), response.StatusCode, body)
-	}
-	return body, nil
+	return p, err
 }

@@ -1,25 +1,30 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
+	"slices"
+	"strings"
+
+	"example.com/perks/api/client"
+	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/store/postgres/cluster"
 )
 
-// lab is what the sections share: the programs they measure, a folder for what those write, and how long to measure.
+// lab is what the sections share: the programs they measure, as this checkout builds them, a temporary folder for what those
+// write, and how long to measure.
 type lab struct {
-	programs string // the folder of perksd, perksctl and their yardsticks, as this checkout builds them
-	folder   string // temporary
-	cache    cache
-	rounds   int
-	time     time.Duration // of a round at one side of a comparison
-	largest  int64         // perks in the largest list
-	progress io.Writer
+	programs.Stage
+	options
+	clients int
+	undo    []func() error // what a section has started
 }
 
 // openLab builds the programs. It must be called in the checkout.
@@ -28,27 +33,137 @@ func openLab(ctx context.Context, o options) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{programs: filepath.Join(folder, "bin"), folder: folder, cache: cache{o.cache},
-		rounds: o.rounds, time: o.time, largest: o.largest, progress: os.Stderr}
-	if err := l.build(ctx); err != nil {
+	l := &lab{Stage: programs.Stage{Programs: filepath.Join(folder, "bin"), Folder: folder}, options: o}
+	l.say("building perksd and perksctl")
+	err = programs.Build(ctx, l.Programs, "-trimpath", "-ldflags", "-s -w", "./cmd/perksd", "./cmd/perksctl", "./cmd/dev/bench/testdata/hello")
+	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	return l, nil
 }
 
-func (l *lab) build(ctx context.Context) error {
-	l.say("building perksd and perksctl")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.programs+string(filepath.Separator),
-		"./cmd/perksd", "./cmd/perksctl", "./cmd/dev/bench/bare", "./cmd/dev/bench/hello")
-	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the programs: %w\n%s", err, output)
-	}
-	return nil
-}
-
-func (l *lab) close() error { return os.RemoveAll(l.folder) }
+func (l *lab) close() error { return os.RemoveAll(l.Folder) }
 
 // say tells whoever waits what is going on.
-func (l *lab) say(format string, args ...any) {
-	fmt.Fprintf(l.progress, "bench: "+format+"\n", args...)
+func (l *lab) say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }
+
+// measure runs a section and ends what it has started, the last first.
+func (l *lab) measure(ctx context.Context, s section) (*table, error) {
+	t, err := s.measure(ctx, l)
+	for _, undo := range slices.Backward(l.undo) {
+		err = errors.Join(err, undo())
+	}
+	l.undo = nil
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return t, nil
+}
+
+// operate runs one of perksd's commands on a database and returns what it printed.
+func (l *lab) operate(ctx context.Context, database string, input io.Reader, args ...string) (string, error) {
+	command := l.Command(ctx, slices.Concat([]string{"perksd"}, args, []string{"--database", database})...)
+	command.Stdin = input
+	output, err := programs.Output(command)
+	return output, errors.Join(err, ctx.Err())
+}
+
+// start runs a program that says where it listens until the section ends, and returns its HOST:PORT.
+func (l *lab) start(command *exec.Cmd) (address string, err error) {
+	log, err := os.CreateTemp(l.Folder, "*.log")
+	if err != nil {
+		return "", err
+	}
+	p, err := programs.Start(command, log)
+	if err != nil {
+		return "", err
+	}
+	l.undo = append(l.undo, func() error { return errors.Join(p.Stop(), log.Close(), os.Remove(log.Name())) })
+	return strings.TrimPrefix(p.URL, "http://"), nil
+}
+
+// connections is the size of the pool on both sides of a comparison.
+const connections = 16
+
+// serverOptions makes PostgreSQL what an operator would run: every commit on the disk, and memory and log sized so that
+// neither a working set of a million perks nor a checkpoint gets in the way.
+var serverOptions = cluster.Options{Durable: true, Settings: map[string]string{"shared_buffers": "1GB", "max_wal_size": "8GB"}}
+
+const database = "perks"
+
+// address is where perksd and others find the database of a cluster.
+func address(c *cluster.Cluster) string {
+	return fmt.Sprintf("%s&pool_max_conns=%d", c.DSN(database), connections)
+}
+
+// startPostgres starts a server with an empty database.
+func startPostgres(ctx context.Context) (*cluster.Cluster, error) {
+	c, err := cluster.Start(ctx, serverOptions)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.CreateDatabase(ctx, database); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// postgres is startPostgres until the section ends.
+func (l *lab) postgres(ctx context.Context) (*cluster.Cluster, error) {
+	c, err := startPostgres(ctx)
+	if err == nil {
+		l.undo = append(l.undo, c.Stop)
+	}
+	return c, err
+}
+
+// service is a program that serves perks, and a token for it.
+type service struct{ address, token string }
+
+// serve starts perksd over a database, with a client that may do everything.
+func (l *lab) serve(ctx context.Context, database string) (*service, error) {
+	l.clients++
+	credentials, err := l.NewClient(ctx, fmt.Sprintf("bench-%d", l.clients), "--database", database)
+	if err != nil {
+		return nil, err
+	}
+	address, err := l.start(l.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0", "--database", database))
+	if err != nil {
+		return nil, err
+	}
+	s := &service{address: address}
+	c, err := client.New(client.Config{BaseURL: s.url("")})
+	if err != nil {
+		return nil, err
+	}
+	token, err := c.Token(ctx, credentials)
+	s.token = token.AccessToken
+	return s, err
+}
+
+// url is an address of the API, such as url("/partners/perks").
+func (s *service) url(path string) string { return "http://" + s.address + "/v2" + path }
+
+// get is a request for an address of the API, as it goes over the wire.
+func (s *service) get(path string) []byte {
+	return fmt.Appendf(nil, "GET /v2%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, s.address, s.token)
+}
+
+// fetch returns the body at an address of the API.
+func (s *service) fetch(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url(path), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s was answered with status %d: %s", s.url(path), response.StatusCode, bytes.TrimSpace(body))
+	}
+	return body, err
 }

@@ -3,87 +3,138 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
 	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/postgres"
 )
+
+// listCase is one kind of list that people ask for. Its queries differ in what they look for, so that no single page
+// answers all of them from a cache.
+type listCase struct {
+	name   string
+	target target
+	query  func(n int, lastPage int64) store.PerkQuery
+}
+
+var listCases = []listCase{
+	{"first page", noSlower, func(int, int64) store.PerkQuery { return page(1) }},
+	{"city filter", noSlower, firstPage(func(n int, q *store.PerkQuery) { q.City = listPlaces[n%len(listPlaces)].city })},
+	{"10 km around a point", noSlower, firstPage(func(n int, q *store.PerkQuery) {
+		at := listPlaces[n%len(listPlaces)]
+		q.Near = &store.Circle{Lat: at.lat, Lng: at.lng, RadiusKM: 10}
+	})},
+	{"last page", noSlower, func(_ int, lastPage int64) store.PerkQuery { return page(lastPage) }},
+	// What matches these words grows with the catalog, and no index has it in the order that is asked for.
+	{"words", target{}, firstPage(func(n int, q *store.PerkQuery) { q.Text = listWords[n%len(listWords)] })},
+	{"sorted by title", noSlower, firstPage(func(_ int, q *store.PerkQuery) { q.Sort = []api.SortKey{{Field: "title"}} })},
+}
+
+func firstPage(change func(n int, q *store.PerkQuery)) func(int, int64) store.PerkQuery {
+	return func(n int, _ int64) store.PerkQuery {
+		q := page(1)
+		change(n, &q)
+		return q
+	}
+}
+
+// noSlower is the target of a list at a hundred times as many perks.
+var noSlower = target{2, atMost}
+
+// Where sample perks are, and words that begin some of theirs.
+var (
+	listPlaces = []struct {
+		city     string
+		lat, lng float64
+	}{
+		{"Berlin", 52.52, 13.405}, {"Paris", 48.8566, 2.3522}, {"London", 51.5072, -0.1276}, {"Tokyo", 35.6762, 139.6503},
+		{"New York", 40.7128, -74.006}, {"Sydney", -33.8688, 151.2093}, {"Nairobi", -1.2921, 36.8219}, {"Suva", -18.1248, 178.4501},
+	}
+	listWords = []string{"coffee", "pizza friend", "spa golden", "guid tour", "lantern", "haircut members", "museum", "red fox shoe"}
+)
+
+// page is what the service lists when it is not told otherwise.
+func page(n int64) store.PerkQuery {
+	return store.PerkQuery{Sort: []api.SortKey{{Field: "created_at", Desc: true}}, Window: store.Window{Page: n, PerPage: api.DefaultPerPage}}
+}
+
+// path is the address of a list, as the API's description has its parameters.
+func path(q store.PerkQuery) string {
+	parameters := url.Values{
+		"page":     {strconv.FormatInt(q.Window.Page, 10)},
+		"per_page": {strconv.Itoa(q.Window.PerPage)},
+		"sort":     {api.FormatSort(q.Sort)},
+	}
+	if q.City != "" {
+		parameters.Set("city", q.City)
+	}
+	if q.Text != "" {
+		parameters.Set("q", q.Text)
+	}
+	if q.Near != nil {
+		parameters.Set("lat", fmt.Sprint(q.Near.Lat))
+		parameters.Set("lng", fmt.Sprint(q.Near.Lng))
+		parameters.Set("radius", fmt.Sprint(q.Near.RadiusKM))
+	}
+	return "/partners/perks?" + parameters.Encode()
+}
+
+const listRequests = 20 // of each list in a round
+
+// catalog is one database of perks that can be asked for lists.
+type catalog struct {
+	store    string
+	perks    int64
+	lastPage int64
+	ask      func(ctx context.Context, queries []store.PerkQuery) ([]time.Duration, error) // one after the other
+}
 
 // listSizes is how many perks there are. The last is compared with the first.
 var listSizes = []int64{10_000, 100_000, 1_000_000}
 
 // measureLists compares lists over HTTP at a million perks with the same at ten thousand, on both stores.
-func measureLists(ctx context.Context, l *lab) (result *table, err error) {
-	shelves := []shelf{{store: "PostgreSQL"}, {store: "SQLite"}}
+func measureLists(ctx context.Context, l *lab) (*table, error) {
+	catalogs := make([][]catalog, 2) // PostgreSQL's and SQLite's
 	for _, perks := range listSizes {
-		for i, open := range []func(context.Context, int64) (catalog, error){l.servePostgresWith, l.serveSQLiteWith} {
-			c, err := open(ctx, perks)
+		cluster, err := l.postgresWith(ctx, perks)
+		if err != nil {
+			return nil, err
+		}
+		file, err := l.sqliteWith(ctx, perks)
+		if err != nil {
+			return nil, err
+		}
+		for i, database := range []string{address(cluster), file} {
+			s, err := l.serve(ctx, database)
 			if err != nil {
 				return nil, err
 			}
-			defer func() { err = errors.Join(err, c.close()) }()
-			shelves[i].catalogs = append(shelves[i].catalogs, c)
+			body, err := s.fetch(ctx, path(page(1)))
+			if err != nil {
+				return nil, err
+			}
+			var first api.Page[json.RawMessage]
+			if err := json.Unmarshal(body, &first); err != nil {
+				return nil, fmt.Errorf("reading the first page: %w", err)
+			}
+			catalogs[i] = append(catalogs[i], catalog{[]string{"PostgreSQL", "SQLite"}[i], perks, first.Meta.TotalPages, s.askLists})
 		}
 	}
-	result, err = l.compareLists(ctx, "lists", shelves)
+	result, err := l.compareLists(ctx, "lists", "Lists (`lists`)", catalogs)
 	if err != nil {
 		return nil, err
 	}
-	result.title = "Lists (`lists`)"
 	result.note("Over HTTP, one connection, pages of %d perks; p50 of %d requests each, all sizes in turn.", api.DefaultPerPage, l.rounds*listRequests)
 	return result, nil
 }
 
-func (l *lab) servePostgresWith(ctx context.Context, perks int64) (catalog, error) {
-	cluster, err := l.postgresWith(ctx, perks)
-	if err != nil {
-		return catalog{}, err
-	}
-	c, err := l.serveLists(ctx, address(cluster), perks)
-	if err != nil {
-		return catalog{}, errors.Join(err, cluster.Stop())
-	}
-	stopService := c.close
-	c.close = func() error { return errors.Join(stopService(), cluster.Stop()) }
-	return c, nil
-}
-
-func (l *lab) serveSQLiteWith(ctx context.Context, perks int64) (catalog, error) {
-	file, err := l.sqliteWith(ctx, perks)
-	if err != nil {
-		return catalog{}, err
-	}
-	return l.serveLists(ctx, file, perks)
-}
-
-// serveLists starts perksd over a database, to be asked over one connection.
-func (l *lab) serveLists(ctx context.Context, database string, perks int64) (catalog, error) {
-	s, err := l.serve(ctx, database)
-	if err != nil {
-		return catalog{}, err
-	}
-	lastPage, err := s.lastPage(ctx)
-	if err != nil {
-		return catalog{}, errors.Join(err, s.stop())
-	}
-	return catalog{perks: perks, lastPage: lastPage, ask: s.askLists, close: s.stop}, nil
-}
-
-func (s *service) lastPage(ctx context.Context) (int64, error) {
-	body, err := s.fetch(ctx, path(page(1)))
-	if err != nil {
-		return 0, err
-	}
-	var first api.Page[json.RawMessage]
-	if err := json.Unmarshal(body, &first); err != nil {
-		return 0, fmt.Errorf("reading the first page: %w", err)
-	}
-	return first.Meta.TotalPages, nil
-}
-
+// askLists asks over one connection.
 func (s *service) askLists(ctx context.Context, queries []store.PerkQuery) ([]time.Duration, error) {
 	requests := make([][]byte, len(queries))
 	for i, q := range queries {
@@ -94,4 +145,92 @@ func (s *service) askLists(ctx context.Context, queries []store.PerkQuery) ([]ti
 		Request: func(buffer []byte, n int64) []byte { return append(buffer, requests[n]...) },
 	})
 	return report.Latencies, err
+}
+
+// measureQueries compares lists at the largest number of perks with the same at fewer, without HTTP: PostgreSQL's part.
+func measureQueries(ctx context.Context, l *lab) (*table, error) {
+	var catalogs []catalog
+	for _, perks := range []int64{listSizes[0], listSizes[len(listSizes)-1], l.largest} {
+		cluster, err := l.postgresWith(ctx, perks)
+		if err != nil {
+			return nil, err
+		}
+		db, err := postgres.Open(ctx, address(cluster), postgres.Options{})
+		if err != nil {
+			return nil, err
+		}
+		l.undo = append(l.undo, db.Close)
+		list := func(q store.PerkQuery) (store.List[api.Perk], error) {
+			q.At = time.Now().UTC()
+			return db.ListPerks(ctx, q)
+		}
+		first, err := list(page(1))
+		if err != nil {
+			return nil, err
+		}
+		lastPage := api.NewPageMeta(1, api.DefaultPerPage, first.Total).TotalPages
+		catalogs = append(catalogs, catalog{"PostgreSQL", perks, lastPage, func(_ context.Context, queries []store.PerkQuery) ([]time.Duration, error) {
+			var times []time.Duration
+			for _, q := range queries {
+				begun := time.Now()
+				if _, err := list(q); err != nil {
+					return nil, err
+				}
+				times = append(times, time.Since(begun))
+			}
+			return times, nil
+		}})
+	}
+	result, err := l.compareLists(ctx, "queries", "Lists without HTTP (`queries`)", [][]catalog{catalogs})
+	if err != nil {
+		return nil, err
+	}
+	result.note("The store alone, one query at a time, pages of %d perks; p50 of %d queries each, all sizes in turn.", api.DefaultPerPage, l.rounds*listRequests)
+	return result, nil
+}
+
+// compareLists asks every catalog for every list, round after round, and compares the largest of each store with its smallest.
+// The catalogs of a store are in the order of their size.
+func (l *lab) compareLists(ctx context.Context, work, title string, stores [][]catalog) (*table, error) {
+	type sample struct {
+		list, store string
+		perks       int64
+	}
+	taken := map[sample][]time.Duration{}
+	for round := range l.rounds + 1 {
+		for _, list := range listCases {
+			for _, c := range slices.Concat(stores...) {
+				queries := make([]store.PerkQuery, listRequests)
+				for i := range queries {
+					queries[i] = list.query(i, c.lastPage)
+				}
+				times, err := c.ask(ctx, queries)
+				if err != nil {
+					return nil, fmt.Errorf("%s of %s perks on %s: %w", list.name, grouped(c.perks), c.store, err)
+				}
+				if round > 0 { // the first round warms up
+					s := sample{list.name, c.store, c.perks}
+					taken[s] = append(taken[s], times...)
+				}
+			}
+		}
+		l.say("%s, round %d of %d", work, round, l.rounds)
+	}
+	header := []string{"list", "store"}
+	for _, c := range stores[0] {
+		header = append(header, grouped(c.perks)+" perks")
+	}
+	t := newTable(title, header...)
+	for _, list := range listCases {
+		for _, catalogs := range stores {
+			cells := []string{list.name, catalogs[0].store}
+			var p50s []time.Duration
+			for _, c := range catalogs {
+				p50s = append(p50s, percentile(taken[sample{list.name, c.store, c.perks}], 50))
+				cells = append(cells, milliseconds(p50s[len(p50s)-1]))
+			}
+			t.add(float64(p50s[len(p50s)-1])/float64(p50s[0]), list.target, cells...)
+		}
+	}
+	return t, nil
 }

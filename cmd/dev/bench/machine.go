@@ -14,38 +14,17 @@ import (
 	"time"
 )
 
-// machine is where figures come from. What the system does not tell is "unknown".
-type machine struct {
-	cpu        string
-	cores      int
-	memory     string
-	system     string
-	syncs      float64 // writes of 8 KiB a second that reach the disk one by one
-	golang     string
-	postgresql string
-}
-
-func describeMachine(ctx context.Context) (machine, error) {
+// describeMachine says where figures come from. What the system does not tell is "unknown".
+func describeMachine(ctx context.Context) (string, error) {
 	syncs, err := measureSyncs(os.TempDir(), time.Second)
 	if err != nil {
-		return machine{}, fmt.Errorf("measuring the disk: %w", err)
+		return "", fmt.Errorf("measuring the disk: %w", err)
 	}
 	cpuInfo, _ := os.ReadFile("/proc/cpuinfo")
 	memoryInfo, _ := os.ReadFile("/proc/meminfo")
-	return machine{
-		cpu:        cpuModel(cpuInfo),
-		cores:      runtime.NumCPU(),
-		memory:     memoryTotal(memoryInfo),
-		system:     printed(ctx, "uname", "-srm"),
-		syncs:      syncs,
-		golang:     runtime.Version(),
-		postgresql: printed(ctx, "pgbench", "--version"),
-	}, nil
-}
-
-func (m machine) String() string {
 	return fmt.Sprintf("%s, %d cores, %s of memory; %s. The disk takes %s writes of 8 KiB that are synced one by one. %s, %s.",
-		m.cpu, m.cores, m.memory, m.system, rate(m.syncs), m.golang, m.postgresql)
+		cpuModel(cpuInfo), runtime.NumCPU(), memoryTotal(memoryInfo), printed(ctx, "uname", "-srm"), rate(syncs),
+		runtime.Version(), printed(ctx, "pgbench", "--version")), nil
 }
 
 const unknown = "unknown"

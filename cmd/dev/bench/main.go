@@ -47,7 +47,7 @@ type options struct {
 	largest int64
 	rounds  int
 	time    time.Duration
-	cache   string
+	cache   cache
 	strict  bool
 }
 
@@ -56,6 +56,12 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	o, err := readOptions(os.Args[1:], os.Stderr)
 	switch {
+	case slices.Equal(os.Args[1:], []string{"bare"}):
+		if err := serveBare(ctx, os.Getenv("BARE_DATABASE")); err != nil {
+			fmt.Fprintln(os.Stderr, "bench bare:", err)
+			os.Exit(1)
+		}
+		return
 	case errors.Is(err, flag.ErrHelp):
 		return
 	case err != nil:
@@ -81,7 +87,7 @@ func readOptions(args []string, stderr io.Writer) (options, error) {
 	flags.Int64Var(&o.largest, "perks", 0, "how many perks the largest list of the section queries has; ten million take a quarter of an hour and 60 GB to fill, once")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each side of a comparison is measured, at most 20")
 	flags.DurationVar(&o.time, "time", 4*time.Second, "how long each side is measured in a round")
-	flags.StringVar(&o.cache, "cache", ".bench", "the `FOLDER` that keeps filled databases for the next run")
+	flags.StringVar(&o.cache.folder, "cache", ".bench", "the `FOLDER` that keeps filled databases for the next run")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 when a target is missed")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "Measure perksd and perksctl, and print ratios as tables. The sections:")
@@ -145,9 +151,9 @@ func run(ctx context.Context, o options, out io.Writer) (missed int, err error) 
 		if !o.wants(s.name) {
 			continue
 		}
-		t, err := s.measure(ctx, l)
+		t, err := l.measure(ctx, s)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", s.name, err)
+			return 0, err
 		}
 		if err := t.write(out); err != nil {
 			return 0, err

@@ -8,7 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,9 +23,8 @@ type cost struct {
 
 // perksctl runs one of perksctl's commands at the service. It is told nothing but an address and a token.
 func (l *lab) perksctl(ctx context.Context, s *service, output io.Writer, args ...string) (cost, error) {
-	command := exec.CommandContext(ctx, filepath.Join(l.programs, "perksctl"), args...)
-	command.Env = append(withoutPerksctl(os.Environ()), "PERKSCTL_API_URL="+s.url(""), "PERKSCTL_TOKEN="+s.token,
-		"PERKSCTL_CONFIG_DIR="+filepath.Join(l.folder, "perksctl"))
+	command := l.Command(ctx, append([]string{"perksctl"}, args...)...)
+	command.Env = append(command.Env, "PERKSCTL_API_URL="+s.url(""), "PERKSCTL_TOKEN="+s.token)
 	var problems bytes.Buffer
 	command.Stdout, command.Stderr = output, &problems
 	begun := time.Now()
@@ -41,18 +41,126 @@ func (l *lab) perksctl(ctx context.Context, s *service, output io.Writer, args .
 	return cost{took, processor(command), most}, err
 }
 
-// withoutPerksctl is the environment without the settings that whoever runs the bench has for a perksctl of their own.
-func withoutPerksctl(environment []string) []string {
-	var rest []string
-	for _, setting := range environment {
-		if !strings.HasPrefix(setting, "PERKSCTL_") {
-			rest = append(rest, setting)
-		}
-	}
-	return rest
-}
-
 // processor is the processor's time that a program has taken.
 func processor(command *exec.Cmd) time.Duration {
 	return command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+}
+
+// mebibytes is an amount of memory.
+type mebibytes float64
+
+func (m mebibytes) String() string { return fmt.Sprintf("%.1f MiB", float64(m)) }
+
+const peakEvery = 5 * time.Millisecond
+
+// watchPeak follows the most memory that a process has had at any time, until the returned function is called. That has
+// to be when the process has ended. The system keeps the figure itself, so that only what is added in the last moment is
+// missed. What it tells of a process that has ended is of no use: there the memory of the process that started it counts
+// too, and that is ours.
+func watchPeak(pid int) (stop func() (mebibytes, error)) {
+	ended, last := make(chan struct{}), make(chan mebibytes)
+	go func() {
+		var peak mebibytes
+		look := time.NewTicker(peakEvery)
+		defer look.Stop()
+		for {
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // a process that has just ended has none
+			peak = max(peak, peakIn(status))
+			select {
+			case <-look.C:
+			case <-ended:
+				last <- peak
+				return
+			}
+		}
+	}()
+	return func() (mebibytes, error) {
+		close(ended)
+		if peak := <-last; peak > 0 {
+			return peak, nil
+		}
+		return 0, errors.New("this system does not tell how much memory a process has had")
+	}
+}
+
+var highWater = regexp.MustCompile(`(?m)^VmHWM:\s*([0-9]+) kB$`)
+
+// peakIn reads Linux's /proc/PID/status. It is 0 where that tells nothing.
+func peakIn(status []byte) mebibytes {
+	if found := highWater.FindSubmatch(status); found != nil {
+		kilobytes, _ := strconv.ParseFloat(string(found[1]), 64) // digits alone
+		return mebibytes(kilobytes / 1024)
+	}
+	return 0
+}
+
+// startsARound is how often each program is started in a round.
+const startsARound = 60
+
+// measureVersion compares the start of perksctl, one command and its end, with that of a bare cobra program.
+func measureVersion(ctx context.Context, l *lab) (*table, error) {
+	var times, cpu [2][]time.Duration
+	for round := range l.rounds + 1 {
+		for range startsARound {
+			for i, words := range [][]string{{"perksctl", "version"}, {"hello"}} {
+				command := l.Command(ctx, words...)
+				begun := time.Now()
+				if err := command.Run(); err != nil {
+					return nil, fmt.Errorf("starting %s: %w", words[0], err)
+				}
+				if took := time.Since(begun); round > 0 { // the first round warms up
+					times[i], cpu[i] = append(times[i], took), append(cpu[i], processor(command))
+				}
+			}
+		}
+		l.say("version, round %d of %d", round, l.rounds)
+	}
+	t := newTable("Starting (`version`)", "`perksctl version`", "perksctl", "bare cobra program")
+	add := func(work string, taken [2][]time.Duration) {
+		ours, theirs := median(taken[0]), median(taken[1])
+		t.add(float64(ours)/float64(theirs), target{2, atMost}, work, milliseconds(ours), milliseconds(theirs))
+	}
+	add("from start to end", times)
+	add("processor's time", cpu)
+	t.note("Medians of %s starts each, in turn.", grouped(int64(len(times[1]))))
+	return t, nil
+}
+
+// allPerks is how many perks a list of all has.
+const allPerks = 1_000_000
+
+// mostMemory is what perksctl may take at most, however much it works through.
+var mostMemory = target{64, atMost}
+
+// measureAll measures what it takes perksctl to write a list of a million perks.
+func measureAll(ctx context.Context, l *lab) (*table, error) {
+	file, err := l.sqliteWith(ctx, allPerks)
+	if err != nil {
+		return nil, err
+	}
+	perksd, err := l.serve(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	l.say("all: listing %s perks", grouped(allPerks))
+	var written lines
+	cost, err := l.perksctl(ctx, perksd, &written, "perk", "list", "--all", "--include-expired", "--output", "jsonl")
+	if err != nil {
+		return nil, err
+	}
+	if written.count != allPerks {
+		return nil, fmt.Errorf("the list of %d perks has %d lines", allPerks, written.count)
+	}
+	result := newTableOf("peak MiB", "Listing all (`all`)", "over SQLite", "lines", "bytes", "time", "processor's time")
+	result.add(float64(cost.peak), mostMemory, "`perksctl perk list --all -o jsonl`", grouped(written.count), grouped(written.bytes), seconds(cost.time), seconds(cost.cpu))
+	return result, nil
+}
+
+// lines counts what is written to it.
+type lines struct{ count, bytes int64 }
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.count += int64(bytes.Count(text, []byte{'\n'}))
+	l.bytes += int64(len(text))
+	return len(text), nil
 }

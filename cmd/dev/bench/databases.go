@@ -8,7 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"example.com/perks/store/postgres/cluster"
 )
@@ -79,7 +82,7 @@ func fingerprint(patterns []string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)[:6]), nil
 }
 
-// postgresWith starts a server with so many sample perks.
+// postgresWith starts a server with so many sample perks, until the section ends.
 func (l *lab) postgresWith(ctx context.Context, perks int64) (*cluster.Cluster, error) {
 	saved, err := l.cache.get("postgres", perks, func(path string) (err error) {
 		c, err := startPostgres(ctx)
@@ -95,7 +98,11 @@ func (l *lab) postgresWith(ctx context.Context, perks int64) (*cluster.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	return cluster.StartFrom(ctx, saved, serverOptions)
+	c, err := cluster.StartFrom(ctx, saved, serverOptions)
+	if err == nil {
+		l.undo = append(l.undo, c.Stop)
+	}
+	return c, err
 }
 
 // sqliteWith makes a file with so many sample perks and returns its address.
@@ -104,21 +111,68 @@ func (l *lab) sqliteWith(ctx context.Context, perks int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(l.folder, fmt.Sprintf("list-%d.db", perks))
-	return "sqlite:" + path, copyFile(saved, path)
-}
-
-func copyFile(from, to string) (err error) {
-	source, err := os.Open(from)
+	source, err := os.Open(saved)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer source.Close()
-	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	copied, err := os.CreateTemp(l.Folder, "list-*.db")
+	if err != nil {
+		return "", err
+	}
+	_, err = copied.ReadFrom(source)
+	return "sqlite:" + copied.Name(), errors.Join(err, copied.Close())
+}
+
+// fill makes a database with so many sample perks.
+func (l *lab) fill(ctx context.Context, database string, perks int64) error {
+	begun := time.Now()
+	if _, err := l.operate(ctx, database, nil, "demo-data", "--perks", fmt.Sprint(perks), "--users", "0"); err != nil {
+		return err
+	}
+	kind, _, _ := strings.Cut(database, ":")
+	l.say("filled a new %s database with %s perks in %s", kind, grouped(perks), time.Since(begun).Round(time.Second))
+	return nil
+}
+
+// fillPostgres is fill, with the indexes of perks made when the perks are there: entry by entry, ten million take most of
+// an hour.
+func (l *lab) fillPostgres(ctx context.Context, c *cluster.Cluster, perks int64) (err error) {
+	if _, err := l.operate(ctx, address(c), nil, "migrate"); err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, c.DSN(database))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, target.Close()) }()
-	_, err = target.ReadFrom(source)
-	return err
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	rows, err := conn.Query(ctx, `SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'perks' AND indexname <> 'perks_pkey'`)
+	if err != nil {
+		return err
+	}
+	indexes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[index])
+	if err != nil {
+		return fmt.Errorf("reading the indexes of perks: %w", err)
+	}
+	for _, index := range indexes {
+		if _, err := conn.Exec(ctx, `DROP INDEX `+index.Name); err != nil {
+			return fmt.Errorf("dropping %s: %w", index.Name, err)
+		}
+	}
+	if err := l.fill(ctx, address(c), perks); err != nil {
+		return err
+	}
+	l.say("making its %d indexes", len(indexes))
+	if _, err := conn.Exec(ctx, `SET maintenance_work_mem = '1GB'`); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if _, err := conn.Exec(ctx, index.Definition); err != nil {
+			return fmt.Errorf("making %s: %w", index.Name, err)
+		}
+	}
+	return nil
 }
+
+// index is an index and the statement that makes it.
+type index struct{ Name, Definition string }

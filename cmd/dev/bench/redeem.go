@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/perks/store/postgres/cluster"
+)
+
+const (
+	manyConnections = 64
+
+	redeemers  = 400_000    // users; each redeems a perk once at most
+	rushPerks  = 96         // one for each measurement
+	rushStock  = 10_000_000 // limited, but enough
+	rushWarmup = 500        // requests
+)
+
+// rush is redeeming one hot perk: each measurement has a perk of its own, and each request another user.
+type rush struct {
+	*lab
+	database     string
+	services     []*service       // that share it
+	acknowledged map[string]int64 // redemptions by perk
+}
+
+// measureRedeemHot compares redeeming one hot perk over HTTP with plain inserts into the same PostgreSQL.
+func measureRedeemHot(ctx context.Context, l *lab) (*table, error) {
+	c, err := l.postgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rush, err := l.newRush(ctx, address(c), redeemers, 1)
+	if err != nil {
+		return nil, err
+	}
+	inserts, err := l.newInserts(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+
+	rates, err := rush.inTurn(ctx, "redeem-hot",
+		contender{"pgbench", func(ctx context.Context) (float64, error) { return inserts.run(ctx, l.time) }},
+		contender{"redeem", rush.at(manyConnections, false, rush.services[0])},
+		contender{"redeem with keys", rush.at(manyConnections, true, rush.services[0])},
+	)
+	if err != nil {
+		return nil, err
+	}
+	result := newTable("Redeeming one hot perk (`redeem-hot`)", "over PostgreSQL, 64 connections, limited stock", "perksd", "pgbench, one plain INSERT")
+	result.add(rates[1]/rates[0], target{1, atLeast}, "`POST /perks/{id}/redeem`", rate(rates[1]), rate(rates[0]))
+	result.add(rates[2]/rates[0], target{1, atLeast}, "the same with an `Idempotency-Key`", rate(rates[2]), rate(rates[0]))
+	result.note("%s", rush.summary())
+	return result, nil
+}
+
+// measureRedeemSQLite compares redeeming one hot perk over SQLite at many connections with the same at one.
+func measureRedeemSQLite(ctx context.Context, l *lab) (*table, error) {
+	file := "sqlite:" + filepath.Join(l.Folder, "redeem.db")
+	rush, err := l.newRush(ctx, file, redeemers, 1)
+	if err != nil {
+		return nil, err
+	}
+	rates, err := rush.inTurn(ctx, "redeem-sqlite",
+		contender{"64 connections", rush.at(manyConnections, false, rush.services[0])},
+		contender{"1 connection", rush.at(1, false, rush.services[0])},
+	)
+	if err != nil {
+		return nil, err
+	}
+	result := newTable("Redeeming on SQLite (`redeem-sqlite`)", "`synchronous=FULL`, one hot perk, limited stock", "64 connections", "1 connection")
+	result.add(rates[0]/rates[1], target{3, atLeast}, "`POST /perks/{id}/redeem`", rate(rates[0]), rate(rates[1]))
+	result.note("%s", rush.summary())
+	return result, nil
+}
+
+// measureReplicas compares redeeming one hot perk at two servers over one database with the same at one of them.
+func measureReplicas(ctx context.Context, l *lab) (*table, error) {
+	c, err := l.postgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rush, err := l.newRush(ctx, address(c), redeemers, 2)
+	if err != nil {
+		return nil, err
+	}
+	rates, err := rush.inTurn(ctx, "replicas",
+		contender{"two replicas", rush.at(manyConnections, false, rush.services...)},
+		contender{"one", rush.at(manyConnections, false, rush.services[0])},
+	)
+	if err != nil {
+		return nil, err
+	}
+	result := newTable("Replicas that share a hot perk (`replicas`)", "over PostgreSQL, 64 connections, limited stock", "two replicas", "one")
+	result.add(rates[0]/rates[1], target{}, "`POST /perks/{id}/redeem`", rate(rates[0]), rate(rates[1]))
+	result.note("All on the same machine: the second replica brings no processors of its own. %s", rush.summary())
+	return result, nil
+}
+
+// newRush fills a database with so many users and hot perks, and starts services over it.
+func (l *lab) newRush(ctx context.Context, database string, users int64, services int) (*rush, error) {
+	if _, err := l.operate(ctx, database, nil, "demo-data", "--perks", "0", "--users", fmt.Sprint(users+2)); err != nil { // alice and bob come first
+		return nil, err
+	}
+	var perks strings.Builder
+	for i := range rushPerks {
+		fmt.Fprintf(&perks, `{"id":%q,"title":"Hot","description":"For whoever is first","city":"Bath","stock":%d}`+"\n", hotPerk(i), rushStock)
+	}
+	if _, err := l.operate(ctx, database, strings.NewReader(perks.String()), "import", "perks", "--format", "jsonl", "-"); err != nil {
+		return nil, err
+	}
+	r := &rush{lab: l, database: database, acknowledged: map[string]int64{}}
+	for range services {
+		s, err := l.serve(ctx, database)
+		if err != nil {
+			return nil, err
+		}
+		r.services = append(r.services, s)
+	}
+	return r, nil
+}
+
+func hotPerk(i int) string { return fmt.Sprintf("hot-%02d", i) }
+
+// at makes a measurement: each call of it redeems the next perk at the services, which share the database.
+func (r *rush) at(connections int, withKeys bool, services ...*service) func(context.Context) (float64, error) {
+	plan := Plan{Connections: connections, Warmup: rushWarmup, Time: r.time, Count: redeemers - rushWarmup, Status: 201}
+	for _, s := range services {
+		plan.Addresses = append(plan.Addresses, s.address)
+	}
+	return func(ctx context.Context) (float64, error) {
+		perk := hotPerk(len(r.acknowledged))
+		plan.Request = redeemRequest(services[0].token, perk, withKeys)
+		report, err := Run(ctx, plan)
+		r.acknowledged[perk] = report.Answers
+		return report.Rate(), err
+	}
+}
+
+// redeemRequest has another user redeem the perk in every request. Users come in no order, as they do.
+func redeemRequest(token, perk string, withKeys bool) func([]byte, int64) []byte {
+	const body, length = `{"user_id":"u-%06d"}`, len(`{"user_id":"u-123456"}`)
+	head := fmt.Sprintf("POST /v2/partners/perks/%s/redeem HTTP/1.1\r\nHost: perks\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n", perk, token, length)
+	return func(buffer []byte, n int64) []byte {
+		buffer = append(buffer, head...)
+		if withKeys {
+			buffer = fmt.Appendf(buffer, "Idempotency-Key: %s-%d\r\n", perk, n)
+		}
+		return fmt.Appendf(append(buffer, "\r\n"...), body, shuffled(n))
+	}
+}
+
+// shuffled gives each n below the number of users another user from 1 on.
+func shuffled(n int64) int64 { return n*7919%redeemers + 1 } // 7919 is prime and divides no number of users here
+
+// inTurn measures the contenders, and checks.
+func (r *rush) inTurn(ctx context.Context, work string, contenders ...contender) ([]float64, error) {
+	rates, err := r.lab.inTurn(ctx, work, contenders...)
+	if err != nil {
+		return nil, err
+	}
+	return rates, r.check(ctx)
+}
+
+// check fails unless the database has just as many redemptions of each perk as were acknowledged.
+func (r *rush) check(ctx context.Context) error {
+	kept, err := r.operate(ctx, r.database, nil, "export", "redemptions", "-o", "csv")
+	if err != nil {
+		return err
+	}
+	stored, err := countBy("perk_id", strings.NewReader(kept))
+	if err != nil {
+		return fmt.Errorf("reading the redemptions: %w", err)
+	}
+	for perk, acknowledged := range r.acknowledged {
+		if stored[perk] != acknowledged {
+			return fmt.Errorf("%d redemptions of %s were acknowledged, and %d are stored", acknowledged, perk, stored[perk])
+		}
+	}
+	return nil
+}
+
+// countBy counts the records of a CSV file by the value of a column.
+func countBy(column string, r io.Reader) (map[string]int64, error) {
+	rows := csv.NewReader(r)
+	rows.ReuseRecord = true
+	header, err := rows.Read()
+	if err != nil {
+		return nil, err
+	}
+	at := slices.Index(header, column)
+	if at < 0 {
+		return nil, fmt.Errorf("there is no column %s", column)
+	}
+	counts := map[string]int64{}
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return counts, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		counts[row[at]]++
+	}
+}
+
+// summary says what check has proven.
+func (r *rush) summary() string {
+	var acknowledged int64
+	for _, n := range r.acknowledged {
+		acknowledged += n
+	}
+	return fmt.Sprintf("%s redemptions were acknowledged in all, and just as many are stored.", grouped(acknowledged))
+}
+
+// inserts is pgbench at one INSERT, the least that a redemption could be: a row with an id, a user, a perk and a time, under
+// a primary key and nothing else.
+type inserts struct {
+	cluster *cluster.Cluster
+	script  string
+}
+
+func (l *lab) newInserts(ctx context.Context, c *cluster.Cluster) (*inserts, error) {
+	conn, err := pgx.Connect(ctx, c.DSN(database))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, `CREATE TABLE plain_inserts (
+		id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id text NOT NULL, perk_id text NOT NULL, redeemed_at timestamptz NOT NULL)`); err != nil {
+		return nil, fmt.Errorf("making the table of plain inserts: %w", err)
+	}
+	i := &inserts{cluster: c, script: filepath.Join(l.Folder, "insert.sql")}
+	return i, os.WriteFile(i.script, []byte(fmt.Sprintf("\\set user random(1, %d)\n"+
+		"INSERT INTO plain_inserts (user_id, perk_id, redeemed_at) VALUES ('u-' || :user, 'hot', now());\n", redeemers)), 0o644)
+}
+
+// run has pgbench insert for some time and returns how many rows it inserted in a second.
+func (i *inserts) run(ctx context.Context, time time.Duration) (float64, error) {
+	command := exec.CommandContext(ctx, "pgbench", "--no-vacuum", "--protocol", "prepared", "--client", "16", "--jobs", "2",
+		"--time", strconv.Itoa(max(1, int(time.Seconds()))), "--file", i.script, i.cluster.DSN(database))
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("pgbench, which comes with PostgreSQL: %w: %s", err, output)
+	}
+	return readPgbench(output)
+}
+
+var pgbenchRate = regexp.MustCompile(`tps = ([0-9.]+) \(without initial connection time\)`)
+
+// readPgbench takes the rate from what pgbench prints.
+func readPgbench(output []byte) (float64, error) {
+	found := pgbenchRate.FindSubmatch(output)
+	if found == nil {
+		return 0, fmt.Errorf("pgbench printed no rate: %s", output)
+	}
+	return strconv.ParseFloat(string(found[1]), 64)
+}
