@@ -39,8 +39,8 @@ test-programs:
 	@.ci/test-programs
 
 .PHONY: screenshots
-screenshots: build ## make the pictures of the terminal UI in docs/screenshots (needs tmux)
-	@go run ./cmd/dev/pictures
+screenshots: ## make the pictures of the terminal UI in docs/screenshots
+	go test -count=1 -run '^TestPictures$$' ./cmd/dev/pictures -update
 
 # The short form of these tests is part of make test.
 .PHONY: endurance

@@ -35,7 +35,10 @@ func (c cache) get(driver string, perks int64, fill func(path string) error) (st
 		return "", err
 	}
 	name := fmt.Sprintf("%s-%d-", driver, perks)
-	path := filepath.Join(c.folder, name+print)
+	path, err := filepath.Abs(filepath.Join(c.folder, name+print)) // the programs work in another folder
+	if err != nil {
+		return "", err
+	}
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) < staleAfter {
 		return path, nil
 	}

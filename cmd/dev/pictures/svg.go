@@ -1,4 +1,5 @@
-package main
+// Package pictures draws what a terminal shows, and keeps the pictures of the terminal UI in docs/screenshots as they are.
+package pictures
 
 import (
 	"encoding/xml"

@@ -1,4 +1,4 @@
-package main
+package pictures
 
 import (
 	"encoding/xml"
@@ -38,7 +38,7 @@ func TestDraw(t *testing.T) {
 			t.Parallel()
 			svg := Read(strings.Join(test.lines, "\n"), 32, 4).Draw("perks: "+test.name, test.colours)
 			wellFormed(t, svg)
-			golden(t, strings.ReplaceAll(test.name, " ", "_")+".svg", svg)
+			golden(t, filepath.Join("testdata", strings.ReplaceAll(test.name, " ", "_")+".svg"), svg)
 		})
 	}
 }
@@ -55,11 +55,10 @@ func wellFormed(t *testing.T, svg string) {
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+func golden(t *testing.T, path, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
 	if update.Value.String() == "true" {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

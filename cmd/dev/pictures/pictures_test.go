@@ -1,0 +1,214 @@
+package pictures
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muesli/termenv"
+
+	"example.com/perks/cmd/perksd/sample"
+	"example.com/perks/server"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+	"example.com/perks/tui"
+	"example.com/perks/tui/tuitest"
+	"example.com/perks/tui/widget"
+)
+
+const (
+	album         = "../../../docs/screenshots"
+	width, height = 110, 32
+
+	// shown is the address that the pictures show: the same in each run, and as long as that of a free port.
+	shown = "http://127.0.0.1:48080"
+)
+
+// counted ends the id of a redemption. How many requests there were before may differ.
+var counted = regexp.MustCompile(`b648-\d{12}`)
+
+// camera works with the terminal UI and takes pictures.
+type camera struct {
+	*tuitest.Driver
+	t       *testing.T
+	server  *servertest.Server
+	clock   *servertest.Clock
+	colours Colours
+
+	id, secret string // the client's
+}
+
+// TestPictures holds the pictures in docs/screenshots against what the terminal UI shows over a server with sample data, and
+// draws them anew with -update.
+func TestPictures(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, time.November, 23, 9, 30, 0, 0, time.UTC))
+	ids := 0
+	server := servertest.Start(t, servertest.WithClock(clock), func(c *server.Config) {
+		c.NewID = func() string {
+			ids++
+			return fmt.Sprintf("01a20084-729d-7d76-b648-%012d", ids)
+		}
+	})
+	const id = "demo"
+	_, secret := server.ClientWith(func(c *store.Client) { c.ID = id })
+	data := sample.Data{Seed: 1, Day: clock.Now()}
+	_, err := server.Live.ImportPerks(t.Context(), data.Perks(2000), func() string { return "audit" }, store.Operator, clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Live.ImportUsers(t.Context(), data.Users(200), store.Operator, clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Live.ImportProperties(t.Context(), data.Properties(20, id), store.Operator, clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	accounts := tuitest.NewAccounts(t, nil) // without a profile, until somebody logs in
+	film := func(theme widget.ThemeName, colours Colours) *camera {
+		d := tuitest.StartAs(t, server, id, secret, func(o *tui.Options) {
+			o.Accounts, o.Theme, o.Colours, o.Now = accounts, theme, termenv.TrueColor, clock.Now
+		})
+		d.Resize(width, height)
+		return &camera{d, t, server, clock, colours, id, secret}
+	}
+
+	c := film(widget.DarkTheme, Dark)
+	c.logIn()
+	c.findAndRedeem()
+	c.lookAtUser()
+	c.editProperty()
+	c.findCommands()
+
+	c = film(widget.LightTheme, Light)
+	c.See("All valid perks", "row 1 of ")
+	c.Press("down", "down", " ", "down", " ")
+	c.See("2 marked")
+	c.take("light")
+}
+
+func (c *camera) logIn() {
+	c.See("Address of the API")
+	c.Type(c.server.API())
+	c.Press("tab")
+	c.Type(c.id)
+	c.Press("tab", "tab")
+	c.Type(c.secret)
+	c.See("***")
+	c.take("login")
+	c.Press("enter")
+	c.See("All valid perks", "Logged in.")
+	c.take("perks")
+}
+
+func (c *camera) findAndRedeem() {
+	c.Press("/")
+	c.See("> Words")
+	c.Type("coffee")
+	c.Press("tab")
+	c.Type("Berlin")
+	c.See("Two coffees for one")
+	c.Gone("Helsinki")
+	c.take("filter")
+	c.Press("enter")
+	c.See("Filter: ")
+	c.Press("enter")
+	c.See("Bring a friend")
+	c.take("perk")
+	c.Press("r")
+	c.See("> User")
+	c.Type("alice")
+	c.Press("ctrl+s")
+	c.See("Redeem for alice?")
+	c.take("confirm")
+	c.Press("y")
+	c.See("Redeemed. Status approved")
+	c.take("redeemed")
+}
+
+func (c *camera) lookAtUser() {
+	c.beside(http.MethodPost, "/partners/perks/spa-day/redeem", `{"user_id":"alice","metadata":{"till":"7"}}`)
+	c.Press("u")
+	c.See("User alice", "pending")
+	c.take("user-redeemed")
+	c.Press("tab")
+	c.See("1 to 50 of ")
+	c.take("user")
+}
+
+func (c *camera) editProperty() {
+	c.Press("3")
+	c.See("Open a property")
+	c.Type("1")
+	c.Press("enter")
+	c.See("Property 1: Sunny loft", "395.00")
+	c.Press("e")
+	c.See("> Title")
+	c.Press("shift+tab", "shift+tab", "shift+tab", "shift+tab", "shift+tab", "shift+tab")
+	c.See("> Price per week")
+	c.Press("ctrl+u")
+	c.Type("410,50")
+	c.Press("tab", "shift+tab")
+	c.See("! ")
+	c.take("edit")
+	c.Press("ctrl+u")
+	c.Type("410.50")
+	c.Press("ctrl+s")
+	c.See("- 395.00", "+ 410.50")
+	c.take("diff")
+	c.beside(http.MethodPatch, "/update-property/1", `{"price_pw":"450.00","title":"Sunny loft by the river"}`)
+	c.Press("ctrl+s")
+	c.See("1 to decide")
+	c.take("merge")
+	c.Press("m")
+	c.See("All decided")
+	c.Press("ctrl+s")
+	c.See("Saved property 1")
+	c.Press("ctrl+x")
+	c.See("Delete property 1?")
+	c.take("delete")
+	c.Press("esc")
+	c.Gone("Delete property 1?")
+}
+
+func (c *camera) findCommands() {
+	c.Press("1", "F")
+	c.Press("?")
+	c.See("Keys")
+	c.take("help")
+	c.Press("esc")
+	c.Gone("Keys")
+	c.Press("ctrl+k")
+	c.See("Find: ")
+	c.Type("page")
+	c.See("> Next page")
+	c.take("palette")
+}
+
+// beside does what somebody else does meanwhile.
+func (c *camera) beside(method, path, body string) {
+	c.t.Helper()
+	if status := c.server.Do(c.server.Request(c.server.TokenFor(c.id, c.secret), method, c.server.URL+path, body), nil); status >= 300 {
+		c.t.Fatalf("%s %s is answered with %d", method, path, status)
+	}
+}
+
+// Press presses keys once all has come that was asked for, so that each picture is the same every time.
+func (c *camera) Press(keys ...string) {
+	c.t.Helper()
+	c.Settle()
+	c.Driver.Press(keys...)
+}
+
+// take takes a picture, once what was told last has faded.
+func (c *camera) take(name string) {
+	c.t.Helper()
+	c.Settle()
+	c.clock.Advance(10 * time.Second)
+	c.Elapse(10 * time.Second)
+	c.Gone("Done: ")
+	screen := counted.ReplaceAllString(strings.ReplaceAll(c.Screen(), c.server.Root(), shown), "b648-25d14cbbd87c")
+	golden(c.t, filepath.Join(album, name+".svg"), Read(screen, width, height).Draw("perksctl tui", c.colours))
+}
