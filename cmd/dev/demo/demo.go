@@ -55,7 +55,7 @@ func run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 
-	for _, step := range tour() {
+	for _, step := range tour {
 		if err := show.step(ctx, step); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func prepare(ctx context.Context, s *shell) (*programs.Process, error) {
 	}
 	if err := s.step(ctx, step{
 		say:     "An operator loads sample data: perks, users, and rental listings that belong to the client 'demo'.",
-		command: []string{"perksd", "demo-data", "--perks", "2000", "--users", "200", "--properties", "20", "--owner", id},
+		command: "perksd demo-data --perks 2000 --users 200 --properties 20 --owner " + id,
 	}); err != nil {
 		return nil, err
 	}
@@ -85,8 +85,8 @@ func prepare(ctx context.Context, s *shell) (*programs.Process, error) {
 		return nil, err
 	}
 	s.say("The server runs at " + server.URL + ". Logging in asks for a token before anything is saved.")
-	login := []string{"perksctl", "auth", "login", "--api-url", server.URL + "/v2", "--client-id", id, "--secret-stdin"}
-	fmt.Fprintf(s.out, "$ %s < secret\n", quoted(login))
+	login := "perksctl auth login --api-url " + server.URL + "/v2 --client-id " + id + " --secret-stdin"
+	fmt.Fprintf(s.out, "$ %s < secret\n", login)
 	output, err := s.output(ctx, step{command: login, input: created.Secret + "\n"})
 	fmt.Fprint(s.out, indented(output))
 	return server, err
@@ -95,7 +95,7 @@ func prepare(ctx context.Context, s *shell) (*programs.Process, error) {
 // step is one command of the tour.
 type step struct {
 	say     string   // what it shows, for the reader
-	command []string // the program, then its arguments
+	command string   // as for a shell
 	input   string   // for its standard input
 	exit    int      // the exit code that it must end with
 	expect  []string // what its output must hold
@@ -112,7 +112,7 @@ func (s *shell) say(text string) { fmt.Fprintf(s.out, "\n# %s\n", text) }
 // step prints the command and what it printed, and fails unless both are as expected.
 func (s *shell) step(ctx context.Context, step step) error {
 	s.say(step.say)
-	fmt.Fprintf(s.out, "$ %s\n", quoted(step.command))
+	fmt.Fprintf(s.out, "$ %s\n", step.command)
 	output, err := s.output(ctx, step)
 	fmt.Fprint(s.out, indented(output))
 	if step.exit != 0 && err == nil {
@@ -125,22 +125,29 @@ func (s *shell) step(ctx context.Context, step step) error {
 func (s *shell) output(ctx context.Context, step step) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, programs.Patience)
 	defer cancel()
-	cmd := s.Command(ctx, step.command...)
+	cmd := s.shell(ctx, step.command)
 	cmd.Stdin = strings.NewReader(step.input)
 	output, err := s.capture(cmd)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return output, fmt.Errorf("%s: %w", quoted(step.command), err)
+		return output, fmt.Errorf("%s: %w", step.command, err)
 	}
 	if code := cmd.ProcessState.ExitCode(); code != step.exit {
-		return output, fmt.Errorf("%s: exit code %d, where %d was expected", quoted(step.command), code, step.exit)
+		return output, fmt.Errorf("%s: exit code %d, where %d was expected", step.command, code, step.exit)
 	}
 	for _, text := range step.expect {
 		if !strings.Contains(output, text) {
-			return output, fmt.Errorf("%s: its output lacks %q", quoted(step.command), text)
+			return output, fmt.Errorf("%s: its output lacks %q", step.command, text)
 		}
 	}
 	return output, nil
+}
+
+// shell is a command line, whose program takes the shell's place.
+func (s *shell) shell(ctx context.Context, line string) *exec.Cmd {
+	cmd := s.Command(ctx, "sh")
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "exec " + line}
+	return cmd
 }
 
 // capture shows the command a terminal where the tour has one, so that a person sees what a person gets: aligned
@@ -169,128 +176,77 @@ func (s *shell) capture(cmd *exec.Cmd) (string, error) {
 	return strings.ReplaceAll(string(output), "\r\n", "\n"), cmd.Wait()
 }
 
-func quoted(words []string) string {
-	parts := make([]string, len(words))
-	for i, word := range words {
-		parts[i] = word
-		if word == "" || strings.ContainsAny(word, " '\"$*?&|<>(){}[]") {
-			parts[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
 const indent = "  "
 
 func indented(output string) string {
+	if output != "" && !strings.HasSuffix(output, "\n") {
+		output += "\n"
+	}
 	var b strings.Builder
 	for line := range strings.Lines(output) {
 		b.WriteString(indent + line)
-	}
-	if output != "" && !strings.HasSuffix(output, "\n") {
-		b.WriteString("\n")
 	}
 	return b.String()
 }
 
 // tour is a working day: support staff redeem, a property manager edits, and a script reads.
-func tour() []step {
-	return []step{
-		{
-			say:     "Browse: filters, an order, and a page of the answer.",
-			command: []string{"perksctl", "perk", "list", "--city", "Berlin", "--sort", "title", "--per-page", "5", "--limit", "5"},
-			expect:  []string{"Berlin"},
-		},
-		{
-			say:     "Near a place: within 3 km, the nearest first.",
-			command: []string{"perksctl", "perk", "list", "--near", "52.52,13.405", "--radius", "3", "--sort", "distance", "--limit", "5"},
-		},
-		{
-			say:     "The categories, for a program: every command speaks JSON.",
-			command: []string{"perksctl", "perk", "categories", "-o", "json", "--jq", "[.[].category_name] | sort | .[0:5]"},
-			expect:  []string{"["},
-		},
-		{
-			say:     "One perk, whole.",
-			command: []string{"perksctl", "perk", "get", "coffee-2for1"},
-			expect:  []string{"coffee-2for1"},
-		},
-		{
-			say:     "Redeem it for a user, with a note of where.",
-			command: []string{"perksctl", "perk", "redeem", "coffee-2for1", "--user", "alice", "--metadata", "till=7"},
-			expect:  []string{"approved"},
-		},
-		{
-			say:     "Nobody redeems the same perk twice: the second try is refused with exit code 6.",
-			command: []string{"perksctl", "perk", "redeem", "coffee-2for1", "--user", "alice"},
-			exit:    6,
-			expect:  []string{"already"},
-		},
-		{
-			say:     "A perk that the operator approves by hand redeems to pending.",
-			command: []string{"perksctl", "perk", "redeem", "spa-day", "--user", "alice"},
-			expect:  []string{"pending"},
-		},
-		{
-			say:     "What alice has redeemed, the newest first.",
-			command: []string{"perksctl", "user", "perks", "alice", "--type", "redeemed"},
-			expect:  []string{"coffee-2for1", "spa-day"},
-		},
-		{
-			say:     "A night's job: every row of a file, here from standard input, with a result for each.",
-			command: []string{"perksctl", "perk", "redeem", "--file", "-", "--results", "winners.results.jsonl"},
-			input:   "perk_id,user_id,metadata.campaign\ncoffee-2for1,bob,autumn\nspa-day,bob,autumn\n",
-			expect:  []string{"2 rows: 2 done"},
-		},
-		{
-			say:     "The same command again does nothing twice: a job that was killed resumes like this.",
-			command: []string{"perksctl", "perk", "redeem", "--file", "-", "--results", "winners.results.jsonl"},
-			input:   "perk_id,user_id,metadata.campaign\ncoffee-2for1,bob,autumn\nspa-day,bob,autumn\n",
-			expect:  []string{"2 of them by an earlier run"},
-		},
-		{
-			say:     "The operator sees what waits.",
-			command: []string{"perksd", "redemption", "list", "--status", "pending"},
-			expect:  []string{"spa-day"},
-		},
-		{
-			say:     "A property manager looks at a listing,",
-			command: []string{"perksctl", "property", "get", "1"},
-		},
-		{
-			say:     "changes its title and its weekly price, whose digits stay as they are typed,",
-			command: []string{"perksctl", "property", "update", "1", "--title", "Sunny loft by the river", "--set", "price_pw=410.50"},
-			expect:  []string{"Updated property 1"},
-		},
-		{
-			say:     "and sees the change.",
-			command: []string{"perksctl", "property", "get", "1", "--fields", "propertyId,title,price_pw"},
-			expect:  []string{"Sunny loft by the river", "410.50"},
-		},
-		{
-			say:     "Where something does not work, the doctor says why.",
-			command: []string{"perksctl", "doctor"},
-			expect:  []string{"credentials", "scopes"},
-		},
-		{
-			say:     "A value that breaks a rule is named, and nothing is changed.",
-			command: []string{"perksctl", "property", "update", "1", "--set", "bedrooms=-1", "--set", "lat=91"},
-			exit:    2,
-			expect:  []string{"bedrooms", "lat"},
-		},
-		{
-			say:     "What does not exist is said plainly: exit code 5.",
-			command: []string{"perksctl", "perk", "get", "no-such-perk"},
-			exit:    5,
-			expect:  []string{"no-such-perk"},
-		},
-		{
-			say:     "Every change to a listing is in the operator's audit log, as it was before and after.",
-			command: []string{"perksd", "audit", "--subject", "property/1", "-o", "jsonl"},
-			expect:  []string{"property.update"},
-		},
-	}
+var tour = []step{
+	{say: "Browse: filters, an order, and a page of the answer.",
+		command: `perksctl perk list --city Berlin --sort title --per-page 5 --limit 5`,
+		expect:  []string{"Berlin"}},
+	{say: "Near a place: within 3 km, the nearest first.",
+		command: `perksctl perk list --near 52.52,13.405 --radius 3 --sort distance --limit 5`},
+	{say: "The categories, for a program: every command speaks JSON.",
+		command: `perksctl perk categories -o json --jq '[.[].category_name] | sort | .[0:5]'`,
+		expect:  []string{"["}},
+	{say: "One perk, whole.",
+		command: `perksctl perk get coffee-2for1`,
+		expect:  []string{"coffee-2for1"}},
+	{say: "Redeem it for a user, with a note of where.",
+		command: `perksctl perk redeem coffee-2for1 --user alice --metadata till=7`,
+		expect:  []string{"approved"}},
+	{say: "Nobody redeems the same perk twice: the second try is refused with exit code 6.",
+		command: `perksctl perk redeem coffee-2for1 --user alice`, exit: 6,
+		expect: []string{"already"}},
+	{say: "A perk that the operator approves by hand redeems to pending.",
+		command: `perksctl perk redeem spa-day --user alice`,
+		expect:  []string{"pending"}},
+	{say: "What alice has redeemed, the newest first.",
+		command: `perksctl user perks alice --type redeemed`,
+		expect:  []string{"coffee-2for1", "spa-day"}},
+	{say: "A night's job: every row of a file, here from standard input, with a result for each.",
+		command: `perksctl perk redeem --file - --results winners.results.jsonl`, input: winners,
+		expect: []string{"2 rows: 2 done"}},
+	{say: "The same command again does nothing twice: a job that was killed resumes like this.",
+		command: `perksctl perk redeem --file - --results winners.results.jsonl`, input: winners,
+		expect: []string{"2 of them by an earlier run"}},
+	{say: "The operator sees what waits.",
+		command: `perksd redemption list --status pending`,
+		expect:  []string{"spa-day"}},
+	{say: "A property manager looks at a listing,",
+		command: `perksctl property get 1`},
+	{say: "changes its title and its weekly price, whose digits stay as they are typed,",
+		command: `perksctl property update 1 --title 'Sunny loft by the river' --set price_pw=410.50`,
+		expect:  []string{"Updated property 1"}},
+	{say: "and sees the change.",
+		command: `perksctl property get 1 --fields propertyId,title,price_pw`,
+		expect:  []string{"Sunny loft by the river", "410.50"}},
+	{say: "Where something does not work, the doctor says why.",
+		command: `perksctl doctor`,
+		expect:  []string{"credentials", "scopes"}},
+	{say: "A value that breaks a rule is named, and nothing is changed.",
+		command: `perksctl property update 1 --set bedrooms=-1 --set lat=91`, exit: 2,
+		expect: []string{"bedrooms", "lat"}},
+	{say: "What does not exist is said plainly: exit code 5.",
+		command: `perksctl perk get no-such-perk`, exit: 5,
+		expect: []string{"no-such-perk"}},
+	{say: "Every change to a listing is in the operator's audit log, as it was before and after.",
+		command: `perksd audit --subject property/1 -o jsonl`,
+		expect:  []string{"property.update"}},
 }
+
+// winners is a file of redemptions.
+const winners = "perk_id,user_id,metadata.campaign\ncoffee-2for1,bob,autumn\nspa-day,bob,autumn\n"
 
 // terminalUI gives the terminal to perksctl tui until the person quits. Off a terminal, or on one that cannot be drawn on, it
 // does nothing.
@@ -298,10 +254,10 @@ func terminalUI(ctx context.Context, s *shell) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(s.out.Fd())) || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
-	words := []string{"perksctl", "tui"}
+	const line = "perksctl tui"
 	s.say("And all day long: the terminal UI, over the same server. ? shows its keys, q quits.")
-	fmt.Fprintf(s.out, "$ %s\n", quoted(words))
-	cmd := s.Command(ctx, words...)
+	fmt.Fprintf(s.out, "$ %s\n", line)
+	cmd := s.shell(ctx, line)
 	for _, name := range []string{"COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "TMUX", "TERM_PROGRAM"} {
 		if value, set := os.LookupEnv(name); set {
 			cmd.Env = append(cmd.Env, name+"="+value)
@@ -311,7 +267,7 @@ func terminalUI(ctx context.Context, s *shell) error {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it leaves the terminal as it was
 	cmd.WaitDelay = programs.Patience
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", quoted(words), err)
+		return fmt.Errorf("%s: %w", line, err)
 	}
 	return nil
 }
