@@ -47,7 +47,9 @@ func (s Screen) Draw(title string, c Colours) string {
 	for y, row := range s.rows {
 		d.texts(y, row)
 	}
-	d.lines()
+	for _, l := range d.strokes {
+		d.add(`<path d="M%s %sL%s %s" stroke="%s"/>`, l.x1, l.y1, l.x2, l.y2, l.colour)
+	}
 	d.add(`</svg>`)
 	return d.String()
 }
@@ -71,8 +73,10 @@ func (d *drawing) backgrounds(y int, row []cell) {
 	for from := 0; from < len(row); {
 		_, colour := d.colours.of(row[from].look)
 		to := from
-		for to < len(row) && d.hasBackground(row[to], colour) {
-			to++
+		for ; to < len(row); to++ {
+			if _, its := d.colours.of(row[to].look); its != colour {
+				break
+			}
 		}
 		last := row[to-1]
 		if colour != d.colours.Background {
@@ -84,11 +88,6 @@ func (d *drawing) backgrounds(y int, row []cell) {
 	}
 }
 
-func (d *drawing) hasBackground(c cell, colour string) bool {
-	_, its := d.colours.of(c.look)
-	return its == colour
-}
-
 // texts draws the text of a row. Each run is told how long it is, so that it stands where the terminal has it whatever the font;
 // a run ends before two blanks, which a viewer may take for one, and after an ellipsis, which many fonts lack. Wide characters and
 // blocks have runs of their own.
@@ -98,7 +97,8 @@ func (d *drawing) texts(y int, row []cell) {
 			from++
 			continue
 		}
-		if d.shape(y, row[from]) {
+		if isShape(row[from].text) {
+			d.shape(y, row[from])
 			from++
 			continue
 		}
@@ -136,12 +136,9 @@ func (d *drawing) text(y int, run []cell) {
 
 func classes(l look) string {
 	var names []string
-	for _, class := range []struct {
-		name string
-		is   bool
-	}{{"b", l.bold}, {"f", l.faint}, {"i", l.italic}, {"u", l.underlined}} {
-		if class.is {
-			names = append(names, class.name)
+	for i, is := range []bool{l.bold, l.faint, l.italic, l.underlined} {
+		if is {
+			names = append(names, "bfiu"[i:i+1])
 		}
 	}
 	if names == nil {
@@ -228,32 +225,26 @@ func (l look) change(sgr string) look {
 			l.bold = true
 		case n == 2:
 			l.faint = true
-		case n == 3:
-			l.italic = true
-		case n == 4:
-			l.underlined = true
-		case n == 7:
-			l.reversed = true
+		case n == 3 || n == 23:
+			l.italic = n == 3
+		case n == 4 || n == 24:
+			l.underlined = n == 4
+		case n == 7 || n == 27:
+			l.reversed = n == 7
 		case n == 22:
 			l.bold, l.faint = false, false
-		case n == 23:
-			l.italic = false
-		case n == 24:
-			l.underlined = false
-		case n == 27:
-			l.reversed = false
-		case n >= 30 && n <= 37:
-			l.foreground = strconv.Itoa(n - 30)
 		case n == 38:
 			l.foreground, numbers = colour(numbers)
 		case n == 39:
 			l.foreground = ""
-		case n >= 40 && n <= 47:
-			l.background = strconv.Itoa(n - 40)
 		case n == 48:
 			l.background, numbers = colour(numbers)
 		case n == 49:
 			l.background = ""
+		case n >= 30 && n <= 37:
+			l.foreground = strconv.Itoa(n - 30)
+		case n >= 40 && n <= 47:
+			l.background = strconv.Itoa(n - 40)
 		case n >= 90 && n <= 97:
 			l.foreground = strconv.Itoa(n - 90 + 8)
 		case n >= 100 && n <= 107:
@@ -295,35 +286,22 @@ var boxes = map[string]int{
 	"┼": up | down | left | right,
 }
 
-// isShape tells whether a character is drawn.
-func isShape(text string) bool {
-	switch text {
-	case "█", "▀", "▄":
-		return true
-	}
-	return boxes[text] != 0
-}
+// blocks are how far down their rectangle begins and ends, in halves of a cell.
+var blocks = map[string][2]length{"█": {0, 2}, "▀": {0, 1}, "▄": {1, 2}}
 
-// shape draws a character that is a line or a block, and tells whether it is one.
-func (d *drawing) shape(y int, c cell) bool {
+// isShape tells whether a character is drawn.
+func isShape(text string) bool { return boxes[text] != 0 || blocks[text][1] != 0 }
+
+// shape draws a character that is a line or a block.
+func (d *drawing) shape(y int, c cell) {
 	x0, y0 := place(c.column, y)
 	colour, _ := d.colours.of(c.look)
-	switch c.text {
-	case "█", "▀", "▄":
-		top, height := y0, cellHeight
-		if c.text != "█" {
-			height /= 2
-		}
-		if c.text == "▄" {
-			top += height
-		}
-		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, x0, top, cellWidth, height, colour)
-		return true
+	if block := blocks[c.text]; block[1] != 0 {
+		half := cellHeight / 2
+		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, x0, y0+block[0]*half, cellWidth, (block[1]-block[0])*half, colour)
+		return
 	}
 	arms := boxes[c.text]
-	if arms == 0 {
-		return false
-	}
 	middleX, middleY := x0+cellWidth/2, y0+cellHeight/2
 	across, along := [2]length{middleX, middleX}, [2]length{middleY, middleY}
 	if arms&left != 0 {
@@ -340,7 +318,6 @@ func (d *drawing) shape(y int, c cell) bool {
 	}
 	d.draw(stroke{colour, across[0], middleY, across[1], middleY})
 	d.draw(stroke{colour, middleX, along[0], middleX, along[1]})
-	return true
 }
 
 // stroke is a straight line, to the right or down.
@@ -363,13 +340,6 @@ func (d *drawing) draw(s stroke) {
 		}
 	}
 	d.strokes = append(d.strokes, s)
-}
-
-// lines draws the lines that were taken.
-func (d *drawing) lines() {
-	for _, s := range d.strokes {
-		d.add(`<path d="M%s %sL%s %s" stroke="%s"/>`, s.x1, s.y1, s.x2, s.y2, s.colour)
-	}
 }
 
 // Colours are those that a terminal has of its own.
@@ -399,10 +369,7 @@ var (
 
 // name returns a colour as #rrggbb.
 func (c Colours) name(colour, own string) string {
-	if colour == "" || strings.HasPrefix(colour, "#") {
-		if colour == "" {
-			return own
-		}
+	if strings.HasPrefix(colour, "#") {
 		return colour
 	}
 	n, err := strconv.Atoi(colour)
@@ -411,19 +378,9 @@ func (c Colours) name(colour, own string) string {
 		return own
 	case n < 16:
 		return c.sixteen[n]
-	case n < 232:
-		n -= 16
-		return hex([3]int{cube(n / 36), cube(n / 6 % 6), cube(n % 6)})
 	}
-	grey := 8 + 10*(n-232)
-	return hex([3]int{grey, grey, grey})
-}
-
-func cube(step int) int {
-	if step == 0 {
-		return 0
-	}
-	return 55 + 40*step
+	r, g, b, _ := ansi.IndexedColor(n).RGBA()
+	return hex([3]int{int(r >> 8), int(g >> 8), int(b >> 8)})
 }
 
 func hex(rgb [3]int) string { return fmt.Sprintf("#%02x%02x%02x", rgb[0], rgb[1], rgb[2]) }
