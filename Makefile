@@ -96,9 +96,9 @@ completions: ## write completions/ anew, the scripts that shells load
 
 .PHONY: man
 man: build ## write the manual pages into bin/man/
-	@$(BUILD) -o bin/man-pages ./cmd/dev/man
+	@$(BUILD) -o bin/pack ./cmd/dev/pack
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); export SOURCE_DATE_EPOCH; rm -rf bin/man; \
-		bin/man-pages bin/man/man1 && bin/perksd man bin/man/man8
+		bin/pack man bin/man/man1 && bin/perksd man bin/man/man8
 
 # The same commit makes the same bytes, wherever and whenever. ARCHS='amd64 arm64' is for more than this machine's kind.
 ARCHS ?= $(shell go env GOARCH)

@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"example.com/perks/cmd/dev/programs"
 )
 
-// programs is what is shipped.
-var programs = []string{"perksd", "perksctl"}
+// shipped are the programs that people get.
+var shipped = []string{"perksd", "perksctl"}
 
 // allowedLicences ask for no more than their text beside the program. MPL-2.0 also asks that changes to its files are published:
 // there are none, and the text says where the files are.
@@ -42,7 +45,7 @@ func partsOf(ctx context.Context, program string) ([]part, error) {
 		return nil, err
 	}
 	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
-	list, err := output(cmd)
+	list, err := programs.Output(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +72,7 @@ func withSwaggerUI(parts []part) []part {
 
 // goItself is the standard library, which go-licenses leaves out.
 func goItself(ctx context.Context) ([]part, error) {
-	cmd := command(ctx, "go", "env", "GOROOT", "GOVERSION")
-	said, err := output(cmd)
+	said, err := programs.Output(exec.CommandContext(ctx, "go", "env", "GOROOT", "GOVERSION"))
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +82,9 @@ func goItself(ctx context.Context) ([]part, error) {
 
 // listLicences prints what each program is built with, and fails where a licence is not allowed.
 func listLicences(ctx context.Context) error {
-	var refused []string
 	users := map[part][]string{}
 	var all []part
-	for _, program := range programs {
+	for _, program := range shipped {
 		parts, err := partsOf(ctx, program)
 		if err != nil {
 			return err
@@ -94,27 +95,23 @@ func listLicences(ctx context.Context) error {
 			}
 			users[p] = append(users[p], program)
 		}
-		refused = append(refused, refusedOf(parts)...)
 	}
 	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name+a.licence, b.name+b.licence) })
 	for _, p := range all {
 		fmt.Printf("%-13s %s %s (%s)\n", p.licence, p.name, p.version, strings.Join(users[p], ", "))
 	}
-	return refuse(refused)
+	return refuse(all)
 }
 
-func refusedOf(parts []part) []string {
+// refuse fails unless all licences are allowed.
+func refuse(parts []part) error {
 	var refused []string
 	for _, p := range parts {
 		if !slices.Contains(allowedLicences, p.licence) {
 			refused = append(refused, fmt.Sprintf("%s %s: %s", p.name, p.version, p.licence))
 		}
 	}
-	return refused
-}
-
-func refuse(refused []string) error {
-	if len(refused) == 0 {
+	if refused == nil {
 		return nil
 	}
 	slices.Sort(refused)
@@ -131,7 +128,7 @@ func copyright(ctx context.Context, program string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := refuse(refusedOf(parts)); err != nil {
+	if err := refuse(parts); err != nil {
 		return "", err
 	}
 	var texts []string

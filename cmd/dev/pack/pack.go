@@ -1,5 +1,5 @@
-// Command pack makes of built programs what people install: Debian packages, an archive, and the sums to check them by. It
-// also knows under which licences everything may be used that the programs are built with.
+// Command pack makes of built programs what people install: manual pages, Debian packages, an archive, and the sums to check
+// them by. It also knows under which licences everything may be used that the programs are built with.
 //
 // make package builds the programs, manual pages and scripts first and says which version they are. pack knows where these lie,
 // and nothing of what the programs do.
@@ -7,25 +7,24 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"example.com/perks/cmd/dev/programs"
 )
 
-const usage = "usage: pack packages VERSION ARCH... | pack licences | pack version VERSION"
+const usage = "usage: pack man DIR | pack packages VERSION ARCH... | pack licences | pack version VERSION"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -38,63 +37,43 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	switch {
-	case len(args) > 2 && args[0] == "packages":
-		date, err := commitDate()
+	case len(args) == 1 && args[0] == "licences":
+		return listLicences(ctx)
+	case len(args) == 2 && args[0] == "man":
+		date, err := dateOf(os.Getenv("SOURCE_DATE_EPOCH"), time.Now())
 		if err != nil {
 			return err
 		}
-		return packages(ctx, args[1], date, args[2:])
-	case len(args) == 2 && args[0] == "version":
-		date, err := commitDate()
+		return writeManual(args[1], date)
+	case len(args) > 2 && args[0] == "packages", len(args) == 2 && args[0] == "version":
+		// Every file in the packages has the time of the commit, so that one commit always makes the same bytes.
+		date, err := dateOf(os.Getenv("SOURCE_DATE_EPOCH"), time.Time{})
+		if err == nil && date.IsZero() {
+			err = errors.New("SOURCE_DATE_EPOCH must be the commit's date in seconds since 1970")
+		}
 		if err != nil {
 			return err
 		}
 		version, err := debianVersion(args[1], date)
-		if err == nil {
-			fmt.Println(version)
+		if err != nil {
+			return err
 		}
-		return err
-	case len(args) == 1 && args[0] == "licences":
-		return listLicences(ctx)
+		if args[0] == "packages" {
+			return packages(ctx, version, date, args[2:])
+		}
+		fmt.Println(version)
+		return nil
 	}
 	return errors.New(usage)
 }
 
-// commitDate is the time that every file in the packages has, so that one commit always makes the same bytes.
-func commitDate() (time.Time, error) {
-	text := os.Getenv("SOURCE_DATE_EPOCH")
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH must be the commit's date in seconds since 1970, not %q", text)
-	}
-	return time.Unix(seconds, 0).UTC(), nil
-}
-
-// toolsModule is where the versions of the tools are kept.
-const toolsModule = ".ci/tools"
-
-// tool is a command line of a tool of that module, which go builds when it is not there yet.
+// tool is a command line of a tool whose version .ci/tools keeps, which go builds when it is not there yet.
 func tool(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
-	path, err := output(command(ctx, "go", "-C", toolsModule, "tool", "-n", name))
+	path, err := programs.Output(exec.CommandContext(ctx, "go", "-C", ".ci/tools", "tool", "-n", name))
 	if err != nil {
 		return nil, err
 	}
-	return command(ctx, strings.TrimSpace(path), args...), nil
-}
-
-func command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, name, args...)
-}
-
-// output runs a command and returns what it prints; what it complains of is in the error.
-func output(cmd *exec.Cmd) (string, error) {
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
-	printed, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, complaints.Bytes())
-	}
-	return string(printed), nil
+	return exec.CommandContext(ctx, strings.TrimSpace(path), args...), nil
 }
 
 var (
@@ -112,14 +91,12 @@ func debianVersion(version string, date time.Time) (string, error) {
 	if parts := described.FindStringSubmatch(rest); parts != nil {
 		rest, behind = parts[1], "+"+parts[2]+"."+parts[3]
 	}
-	made := ""
+	made := "0~" + date.Format("20060102150405") + "." + strings.ReplaceAll(rest, "-", ".")
 	if parts := released.FindStringSubmatch(rest); parts != nil {
 		made = parts[1]
 		if parts[2] != "" {
 			made += "~" + strings.ReplaceAll(parts[2], "-", ".")
 		}
-	} else {
-		made = "0~" + date.Format("20060102150405") + "." + strings.ReplaceAll(rest, "-", ".")
 	}
 	made += behind
 	if dirty {
@@ -147,7 +124,7 @@ func items(arch string) ([]item, error) {
 		{"cmd/perksd/package/perksd.env", "etc/perksd/perksd.env", 0o644},
 		{"cmd/perksd/package/perksd-operate", "sbin/perksd-operate", 0o755},
 	}
-	for _, program := range programs {
+	for _, program := range shipped {
 		list = append(list, item{filepath.Join(programsFor(arch), program), "bin/" + program, 0o755})
 	}
 	for _, folder := range []struct{ from, to string }{
@@ -239,16 +216,11 @@ func writeSums(folder string) error {
 	}
 	var sums strings.Builder
 	for _, entry := range entries {
-		file, err := os.Open(filepath.Join(folder, entry.Name()))
+		content, err := os.ReadFile(filepath.Join(folder, entry.Name()))
 		if err != nil {
 			return err
 		}
-		sum := sha256.New()
-		_, err = io.Copy(sum, file)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return err
-		}
-		fmt.Fprintf(&sums, "%x  %s\n", sum.Sum(nil), entry.Name())
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), entry.Name())
 	}
 	return write(filepath.Join(folder, "SHA256SUMS"), sums.String())
 }
@@ -261,10 +233,6 @@ const (
 
 // packages makes the packages and the archive of each architecture, and the file with their sums.
 func packages(ctx context.Context, version string, date time.Time, archs []string) error {
-	ordered, err := debianVersion(version, date)
-	if err != nil {
-		return err
-	}
 	if err := errors.Join(os.RemoveAll(staged), os.RemoveAll(results)); err != nil {
 		return err
 	}
@@ -275,12 +243,12 @@ func packages(ctx context.Context, version string, date time.Time, archs []strin
 		return err
 	}
 	for _, arch := range archs {
-		for _, program := range programs {
-			if err := debianPackage(ctx, program, ordered, arch); err != nil {
+		for _, program := range shipped {
+			if err := debianPackage(ctx, program, version, arch); err != nil {
 				return err
 			}
 		}
-		if err := archive(ordered, arch, date); err != nil {
+		if err := archive(version, arch, date); err != nil {
 			return err
 		}
 	}
@@ -295,7 +263,7 @@ func stage(ctx context.Context) error {
 		}
 	}
 	for shell, name := range map[string]string{"bash": "perksd.bash", "zsh": "_perksd", "fish": "perksd.fish"} {
-		script, err := output(command(ctx, filepath.Join(built, "perksd"), "completion", shell))
+		script, err := programs.Output(exec.CommandContext(ctx, filepath.Join(built, "perksd"), "completion", shell))
 		if err == nil {
 			err = write(filepath.Join(staged, "completions", name), script)
 		}
@@ -303,7 +271,7 @@ func stage(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, program := range programs {
+	for _, program := range shipped {
 		text, err := copyright(ctx, program)
 		if err == nil {
 			err = write(filepath.Join(staged, "licences", program), text)
@@ -331,6 +299,6 @@ func debianPackage(ctx context.Context, program, version, arch string) error {
 		return err
 	}
 	cmd.Env = append(os.Environ(), "VERSION="+version, "ARCH="+arch, "PROGRAMS="+programsFor(arch), "STAGE="+staged)
-	_, err = output(cmd)
+	_, err = programs.Output(cmd)
 	return err
 }

@@ -12,11 +12,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var day = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-
 func TestEveryCommandHasAPageWithItsFlags(t *testing.T) {
 	dir := t.TempDir()
-	if err := write(dir, day); err != nil {
+	if err := writeManual(dir, day); err != nil {
 		t.Fatal(err)
 	}
 	var check func(cmd *cobra.Command)
@@ -39,7 +37,7 @@ func TestEveryCommandHasAPageWithItsFlags(t *testing.T) {
 
 func TestTheFirstPageHasWhatConcernsEveryCommand(t *testing.T) {
 	dir := t.TempDir()
-	if err := write(dir, day); err != nil {
+	if err := writeManual(dir, day); err != nil {
 		t.Fatal(err)
 	}
 	page := read(t, filepath.Join(dir, "perksctl.1"))
@@ -63,7 +61,7 @@ func TestPagesAreTheSameWheneverTheyAreMade(t *testing.T) {
 	}
 	first, second := t.TempDir(), t.TempDir()
 	for _, dir := range []string{first, second} {
-		if err := write(dir, date); err != nil {
+		if err := writeManual(dir, date); err != nil {
 			t.Fatal(err)
 		}
 	}

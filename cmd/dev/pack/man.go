@@ -1,5 +1,3 @@
-// Command man writes the manual pages of perksctl, one for each command, into a folder. It is a program of its own, so
-// that perksctl does not carry what makes them.
 package main
 
 import (
@@ -18,21 +16,6 @@ import (
 	"example.com/perks/cli/session"
 )
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: man DIR")
-		os.Exit(2)
-	}
-	date, err := dateOf(os.Getenv("SOURCE_DATE_EPOCH"), time.Now())
-	if err == nil {
-		err = write(os.Args[1], date)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
-}
-
 // dateOf takes the date that builds agree upon, in seconds since 1970, so that a page built twice is the same twice.
 func dateOf(epoch string, now time.Time) (time.Time, error) {
 	if epoch == "" {
@@ -45,16 +28,13 @@ func dateOf(epoch string, now time.Time) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-func write(dir string, date time.Time) error {
+// writeManual writes the manual pages of perksctl, one for each command, into a folder. perksctl does not carry what makes them.
+func writeManual(dir string, date time.Time) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return doc.GenManTree(tree(), &doc.GenManHeader{
-		Section: "1",
-		Date:    &date,
-		Source:  "perksctl " + build.Read().Version,
-		Manual:  "perksctl",
-	}, dir)
+	header := doc.GenManHeader{Section: "1", Date: &date, Source: "perksctl " + build.Read().Version, Manual: "perksctl"}
+	return doc.GenManTree(tree(), &header, dir)
 }
 
 // tree is the tree of commands, with what concerns every command in the page of the first.
