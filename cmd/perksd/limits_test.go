@@ -21,6 +21,8 @@ func TestServeRefusesLimitsThatMeanNothing(t *testing.T) {
 	o.refuses(exitUsage, "--trusted-proxies means nothing without --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
 	o.refuses(exitUsage, `invalid argument "proxy" for "--trusted-proxies" flag: "proxy" is neither an IP address nor a range of them such as 10.1.0.0/16 (see 'perksd serve --help')`,
 		"serve", "--trusted-proxies", "proxy")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense")
+	o.refuses(exitUsage, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://127.0.0.1:4318", "serve", "--addr", "127.0.0.1:0")
 	o.hasNoDatabase()
 }
 

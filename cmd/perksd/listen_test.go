@@ -16,7 +16,7 @@ func TestServeListensInTheOpenOnlyOnLoopback(t *testing.T) {
 		newOperator(t).refuses(exitUsage, "perksd does not listen on "+address+notInTheOpen, "serve", "--addr", address)
 	}
 	for _, address := range []string{"127.0.0.1:0", "127.1.2.3:0", "localhost:0", "[::ffff:127.0.0.1]:0"} {
-		l, err := listenOptions{address: address}.open(time.Now)
+		l, err := listenAt(serveOptions{address: address})
 		if err != nil {
 			t.Errorf("listening on %s: %v", address, err)
 			continue
@@ -28,13 +28,18 @@ func TestServeListensInTheOpenOnlyOnLoopback(t *testing.T) {
 	}
 }
 
+func listenAt(o serveOptions) (net.Listener, error) {
+	l, _, err := o.listen(time.Now)
+	return l, err
+}
+
 // A name is what it is looked up as, whatever it looks like.
 func TestServeListensInTheOpenOnNamesOfLoopbackAlone(t *testing.T) {
 	inside, outside := net.IPv4(127, 0, 0, 1), net.IPv4(192, 0, 2, 7)
 	lookUpAs(t, outside)
 	newOperator(t).refuses(exitUsage, "perksd does not listen on localhost.perks.example:0"+notInTheOpen, "serve", "--addr", "localhost.perks.example:0")
 	lookUpAs(t, inside)
-	l, err := listenOptions{address: "perks.example:0"}.open(time.Now)
+	l, err := listenAt(serveOptions{address: "perks.example:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +89,7 @@ func answerWith(question []byte, ip net.IP) []byte {
 }
 
 func TestBehindAProxyItListensAnywhere(t *testing.T) {
-	l, err := listenOptions{address: ":0", behindProxy: true}.open(time.Now)
+	l, err := listenAt(serveOptions{address: ":0", behindProxy: true})
 	if err != nil {
 		t.Fatal(err)
 	}

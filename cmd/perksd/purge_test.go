@@ -53,7 +53,7 @@ func TestOldKeysAreForgottenAtEachTick(t *testing.T) {
 	times, ticks := make(chan time.Time), make(chan time.Time)
 	ended := make(chan struct{})
 	go func() {
-		purge(ctx, []store.Store{watched}, func() time.Time { return <-times }, ticks, slog.New(slog.DiscardHandler))
+		purge(ctx, []store.Store{watched}, func(int64, error) {}, func() time.Time { return <-times }, ticks, slog.New(slog.DiscardHandler))
 		close(ended)
 	}()
 	times <- testNow.Add(store.IdempotencyKeyLife)
@@ -92,7 +92,9 @@ func (s slow) PurgeIdempotencyKeys(ctx context.Context, _ time.Time) (int64, err
 func TestStoppingWaitsForThePurgeUnderWay(t *testing.T) {
 	for range 100 {
 		s := slow{begun: make(chan struct{}), over: make(chan struct{})}
-		stop := startPurging([]store.Store{s}, time.Now, slog.New(slog.DiscardHandler))
+		stop := inBackground(func(ctx context.Context) {
+			purgeHourly(ctx, []store.Store{s}, func(int64, error) {}, time.Now, slog.New(slog.DiscardHandler))
+		})
 		<-s.begun
 		stop()
 		select {

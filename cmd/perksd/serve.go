@@ -4,38 +4,60 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"example.com/perks/api/build"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/usage"
 	"example.com/perks/server"
 	"example.com/perks/server/auth"
+	"example.com/perks/server/listen"
+	"example.com/perks/server/telemetry"
 	"example.com/perks/store"
 )
 
 type serveOptions struct {
-	listen    listenOptions
-	proxies   networks
-	limits    limitOptions
-	log       logOptions
-	telemetry telemetryOptions
-	hourly    bool
-	newUsers  bool
-	tokenTTL  time.Duration
-	origins   []string
+	address           string
+	certFile, keyFile string
+	behindProxy       bool
+	proxies           networks
+
+	hourly   bool
+	newUsers bool
+	tokenTTL time.Duration
+	origins  []string
+
+	rate        rate
+	burst       int
+	connections int
+
+	logFormat, logLevel choice
+
+	metrics          string // an address; "" for none
+	metricsOpen      bool
+	trustTraceparent bool
 }
 
+const telemetryHelp = "Prometheus reads metrics at --metrics-addr. Traces are sent by OTLP over HTTP to OTEL_EXPORTER_OTLP_ENDPOINT, such as http://127.0.0.1:4318;\n" +
+	"OpenTelemetry's other variables count too: OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS and the like."
+
 func (p *program) serveCommand() *cobra.Command {
-	var o serveOptions
+	o := serveOptions{
+		logFormat: choice{value: "text", allowed: []string{"text", "json"}},
+		logLevel:  choice{value: "info", allowed: []string{"debug", "info", "warn", "error"}},
+	}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API until SIGTERM or SIGINT",
@@ -51,44 +73,80 @@ func (p *program) serveCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.serve(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	o.listen.flags(f)
+	f.StringVar(&o.address, "addr", "127.0.0.1:8080", "the `HOST:PORT` to listen on; port 0 takes a free one")
+	f.StringVar(&o.certFile, "tls-cert", "", "a `FILE` with the certificate, then the chain, in PEM; SIGHUP has it read again")
+	f.StringVar(&o.keyFile, "tls-key", "", "a `FILE` with the certificate's key in PEM")
+	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy ends TLS: listen in the open anywhere, and believe X-Forwarded-For, -Proto and -Host")
+	f.Var(&o.proxies, "trusted-proxies", "with --behind-proxy, the addresses of all proxies, such as 10.0.0.5,10.1.0.0/16; nobody else's word counts (default whoever is connected, as the only proxy)")
 	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
 	f.BoolVar(&o.newUsers, "create-users", false, "create a user on their first redemption; without this an unknown user is 404")
 	f.DurationVar(&o.tokenTTL, "token-ttl", time.Hour, "how long a token lives, at most 24h")
 	f.StringSliceVar(&o.origins, "cors-origin", nil, "an `ORIGIN` whose web pages may call the API, such as https://app.example; several with commas, * for all (default none)")
-	o.proxies.flag(f)
-	o.limits.flags(f)
-	o.log.flags(f)
-	o.telemetry.flags(f)
+	f.Var(&o.rate, "rate-limit", "how often each client may ask; 0 is without limit (default without)")
+	f.IntVar(&o.burst, "rate-burst", 0, "how many requests at once --rate-limit lets through of a client that was quiet; 0 is those of one second")
+	f.IntVar(&o.connections, "max-connections", 10_000, "how many connections are open at once, if the system lets perksd have twice as many files; a quiet one costs some 20 KiB")
+	f.Var(&o.logFormat, "log-format", "how to write the log")
+	f.Var(&o.logLevel, "log-level", "the least that is logged: info has a line for every request, debug also why a token was refused")
+	f.StringVar(&o.metrics, "metrics-addr", "", "the `HOST:PORT` at which Prometheus reads /metrics, of this machine or of a private network (default none)")
+	f.BoolVar(&o.metricsOpen, "metrics-open", false, "let --metrics-addr be any address, because a firewall or a network policy decides who comes there")
+	f.BoolVar(&o.trustTraceparent, "trust-traceparent", false,
+		"continue the trace that a request names, and record it if that says so; otherwise a trace of its own is linked to it")
 	return cmd
 }
 
-func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
-	reloads, forget := p.hangUps() // first of all, because without this SIGHUP ends a program
-	defer forget()
-	if o.tokenTTL < time.Second || o.tokenTTL > auth.MaxTokenTTL {
-		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", auth.MaxTokenTTL, o.tokenTTL)}
-	}
+// check refuses flags that mean nothing, or not what somebody may think.
+func (o *serveOptions) check() error {
+	wrong := func(problem string) error { return usageError{errors.New(problem)} }
 	for _, origin := range o.origins {
 		if err := server.CheckOrigin(origin); err != nil {
 			return usageError{fmt.Errorf("--cors-origin: %w", err)}
 		}
 	}
-	if err := errors.Join(o.limits.check(), o.proxies.check(o.listen.behindProxy)); err != nil {
+	switch {
+	case o.tokenTTL < time.Second || o.tokenTTL > auth.MaxTokenTTL:
+		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", auth.MaxTokenTTL, o.tokenTTL)}
+	case o.burst < 0:
+		return wrong("--rate-burst must not be negative")
+	case o.burst > 0 && o.rate.perSecond == 0:
+		return wrong("--rate-burst means nothing without --rate-limit")
+	case o.connections < 1:
+		return wrong("--max-connections must be at least 1")
+	case len(o.proxies.list) > 0 && !o.behindProxy:
+		return wrong("--trusted-proxies means nothing without --behind-proxy")
+	case (o.certFile == "") != (o.keyFile == ""):
+		return wrong("--tls-cert and --tls-key belong together; only one of them is given")
+	case o.metricsOpen && o.metrics == "":
+		return wrong("--metrics-open means nothing without --metrics-addr")
+	}
+	return nil
+}
+
+// drainTime is how long requests under way may take to end: as long as the slowest body and its answer may take, and less
+// than the 30 s after which most supervisors kill.
+const drainTime = 27 * time.Second
+
+func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
+	reloads, forget := p.hangUps() // first of all, because without this SIGHUP ends a program
+	defer forget()
+	if err := o.check(); err != nil {
 		return err
 	}
-	listener, err := o.listen.open(p.now)
+	listener, certificate, err := o.listen(p.now)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	spareCollections()
-	log := o.log.logger(p.stderr)
-	telemetry, err := o.telemetry.start(ctx, log)
+	// A request leaves some 12 KiB behind on a heap of a few MiB, and collecting that as often as Go does by itself took a tenth of
+	// the server's time. More would let thousands of slow connections take more memory than they should.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
+	}
+	log := o.logger(p.stderr)
+	watched, err := o.telemetry(ctx, log)
 	if err != nil {
 		return err
 	}
-	defer telemetry.stop()
+	defer watched.Stop()
 	stores, err := p.openStores(ctx, log)
 	if err != nil {
 		return err
@@ -97,32 +155,115 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 
 	handler, err := server.New(ctx, server.Config{
 		Live: stores.live, Sandbox: stores.sandbox,
-		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.limits.rate.perSecond, RateBurst: o.limits.burst,
-		BehindProxy: o.listen.behindProxy, TrustedProxies: o.proxies.list, CORSOrigins: o.origins,
-		Metrics: telemetry.metrics, Tracer: telemetry.tracer, TrustTraceparent: o.telemetry.trustTraceparent,
+		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate.perSecond, RateBurst: o.burst,
+		BehindProxy: o.behindProxy, TrustedProxies: o.proxies.list, CORSOrigins: o.origins,
+		Metrics: watched.Metrics, Tracer: watched.Tracer, TrustTraceparent: o.trustTraceparent,
 		Version: build.Read().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})
 	if err != nil {
 		return err
 	}
-	stopPurging := startPurging(telemetry.purges.of(stores.all()), p.now, log)
-	defer stopPurging()
-	telemetry.showExpiry(listener.certificate)
-	listener.counted = telemetry.showConnections
-	stopWatching := listener.watch(reloads, log)
-	defer stopWatching()
-	p.announce(o.log.format.value, log, listener.url())
+	connections := listen.Limit(listener, o.roomFor(log))
+	watched.Watch(connections, certificate)
+	scheme := "http://"
+	if certificate != nil {
+		scheme = "https://"
+		certificate.Tell(log, "the certificate was read")
+	}
+	days := time.NewTicker(24 * time.Hour)
+	defer days.Stop()
+	stop := inBackground(
+		func(ctx context.Context) { purgeHourly(ctx, stores.all(), watched.Purged, p.now, log) },
+		func(ctx context.Context) { certificate.Watch(ctx, reloads, days.C, log) },
+	)
+	defer stop()
+	p.announce(o.logFormat.value, log, scheme+listener.Addr().String())
 	p.keepSupervisorInformed(ctx, log)
-	return listener.serve(ctx, handler, o.limits.roomFor(log), log)
+	answering := listen.Server{Handler: handler, Certificate: certificate, MaxHeader: 64 << 10, Drain: drainTime, Draining: "draining", Log: log}
+	return answering.Serve(ctx, connections)
 }
 
-// spareCollections lets garbage grow to twice what is live, unless GOGC says otherwise. A request leaves some 12 KiB behind
-// on a heap of a few MiB, and collecting that as often as Go does by itself took a tenth of the server's time. More would
-// let thousands of slow connections take more memory than they should.
-func spareCollections() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
+// listen reads the certificate, if there is one, and takes the address.
+func (o *serveOptions) listen(now func() time.Time) (l net.Listener, certificate *listen.Certificate, err error) {
+	address, err := net.ResolveTCPAddr("tcp", o.address)
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("--addr must be HOST:PORT: %w", err)}
 	}
+	if o.certFile == "" && !o.behindProxy && !address.IP.IsLoopback() {
+		return nil, nil, usageError{fmt.Errorf("perksd does not listen on %s in the open, because tokens and secrets would cross the network for all to read: "+
+			"give it --tls-cert and --tls-key, or --behind-proxy if a proxy before it ends TLS", o.address)}
+	}
+	if o.certFile != "" {
+		if certificate, err = listen.ReadCertificate(o.certFile, o.keyFile, now, usage.AboutFile); err != nil {
+			return nil, nil, err
+		}
+	}
+	if l, err = listen.Take(address); err != nil {
+		return nil, nil, fmt.Errorf("--addr: %w", err)
+	}
+	return l, certificate, nil
+}
+
+// telemetry takes the address of the metrics, and fails before anything is served if it cannot be had.
+func (o *serveOptions) telemetry(ctx context.Context, log *slog.Logger) (*telemetry.Telemetry, error) {
+	var listener net.Listener
+	if o.metrics != "" {
+		address, err := o.metricsAddress()
+		if err != nil {
+			return nil, err
+		}
+		if listener, err = listen.Take(address); err != nil {
+			return nil, fmt.Errorf("--metrics-addr: %w", err)
+		}
+	}
+	started, err := telemetry.Start(ctx, listener, log)
+	if err != nil && listener != nil {
+		_ = listener.Close() // nobody was answered there
+	}
+	if errors.As(err, new(telemetry.VariableError)) {
+		err = usageError{err}
+	}
+	return started, err
+}
+
+// metricsAddress refuses addresses that the whole internet may reach. Metrics hold no secrets, but they tell how busy a business
+// is, and who attacks learns from them what works.
+func (o *serveOptions) metricsAddress() (*net.TCPAddr, error) {
+	address, err := net.ResolveTCPAddr("tcp", o.metrics)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--metrics-addr must be HOST:PORT: %w", err)}
+	}
+	if o.metricsOpen || address.IP.IsLoopback() || address.IP.IsPrivate() || address.IP.IsLinkLocalUnicast() {
+		return address, nil
+	}
+	return nil, usageError{fmt.Errorf("perksd does not show its metrics on %s, because people on the internet may come there: "+
+		"name an address of this machine's private network, or add --metrics-open if a firewall keeps others out", o.metrics)}
+}
+
+func (o *serveOptions) logger(out io.Writer) *slog.Logger {
+	var options slog.HandlerOptions
+	switch o.logLevel.value {
+	case "debug":
+		options.Level = slog.LevelDebug
+	case "warn":
+		options.Level = slog.LevelWarn
+	case "error":
+		options.Level = slog.LevelError
+	}
+	if o.logFormat.value == "json" {
+		return slog.New(slog.NewJSONHandler(display.JSONWriter(out), &options))
+	}
+	return slog.New(slog.NewTextHandler(display.Writer(out), &options))
+}
+
+// roomFor returns how many connections there can be. Half of the files are kept for the databases.
+func (o *serveOptions) roomFor(log *slog.Logger) int {
+	room := openFiles() / 2
+	if room >= o.connections {
+		return o.connections
+	}
+	log.Warn("the system lets perksd have too few files for --max-connections", "max_connections", o.connections, "connections", room, "files_needed", 2*o.connections)
+	return room
 }
 
 // announce says that requests are answered now, and where. People and scripts wait for this line, so it is plain in a
@@ -135,119 +276,6 @@ func (p *program) announce(format string, log *slog.Logger, url string) {
 		return
 	}
 	fmt.Fprintln(p.stderr, "listening on "+url)
-}
-
-// serveStores is the databases that a server answers from.
-type serveStores struct {
-	live    store.Store
-	sandbox store.Store // nil without a sandbox
-}
-
-// openStores opens the live database and, unless --sandbox-database is empty, the sandbox.
-func (p *program) openStores(ctx context.Context, log *slog.Logger) (s serveStores, err error) {
-	live, err := parseDatabase(p.database)
-	if err != nil {
-		return s, err
-	}
-	if p.sandboxDatabase == "" {
-		s.live, err = live.open(ctx, log)
-		return s, err
-	}
-	apart, err := parseDatabase(p.sandboxDatabase)
-	if err != nil {
-		return s, err
-	}
-	if err := requireApart(ctx, live, apart); err != nil {
-		return s, err
-	}
-	if err := requireNotLive(ctx, apart); err != nil { // before either is migrated
-		return s, err
-	}
-	if s.live, err = live.open(ctx, log); err != nil {
-		return s, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	if s.sandbox, err = apart.open(ctx, log); err != nil {
-		return s, err
-	}
-	return s, requireSandbox(ctx, live, apart, s.sandbox)
-}
-
-func (s serveStores) all() []store.Store {
-	if s.sandbox == nil {
-		return []store.Store{s.live}
-	}
-	return []store.Store{s.live, s.sandbox}
-}
-
-func (s serveStores) close() error {
-	var failures []error
-	for _, db := range s.all() {
-		failures = append(failures, db.Close())
-	}
-	return errors.Join(failures...)
-}
-
-// limitOptions says how much of the server one caller, and all of them, may have.
-type limitOptions struct {
-	rate        rate
-	burst       int
-	connections int
-}
-
-func (o *limitOptions) flags(f *pflag.FlagSet) {
-	f.Var(&o.rate, "rate-limit", "how often each client may ask; 0 is without limit (default without)")
-	f.IntVar(&o.burst, "rate-burst", 0, "how many requests at once --rate-limit lets through of a client that was quiet; 0 is those of one second")
-	f.IntVar(&o.connections, "max-connections", 10_000, "how many connections are open at once, if the system lets perksd have twice as many files; a quiet one costs some 20 KiB")
-}
-
-func (o *limitOptions) check() error {
-	switch {
-	case o.burst < 0:
-		return usageError{errors.New("--rate-burst must not be negative")}
-	case o.burst > 0 && o.rate.perSecond == 0:
-		return usageError{errors.New("--rate-burst means nothing without --rate-limit")}
-	case o.connections < 1:
-		return usageError{errors.New("--max-connections must be at least 1")}
-	}
-	return nil
-}
-
-// roomFor returns how many connections there can be. Half of the files are kept for the databases.
-func (o *limitOptions) roomFor(log *slog.Logger) int {
-	room := openFiles() / 2
-	if room >= o.connections {
-		return o.connections
-	}
-	log.Warn("the system lets perksd have too few files for --max-connections", "max_connections", o.connections, "connections", room, "files_needed", 2*o.connections)
-	return room
-}
-
-// rate is a flag that takes requests a second, such as "50/s" or "0.5". 0 is without limit.
-type rate struct{ perSecond float64 }
-
-func (r *rate) String() string {
-	if r.perSecond == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(r.perSecond, 'g', -1, 64) + "/s"
-}
-
-// Type is how help shows the value.
-func (r *rate) Type() string { return "N/s" }
-
-// Set reads a rate.
-func (r *rate) Set(text string) error {
-	number, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
-	if err != nil || number < 0 || math.IsInf(number, 0) || math.IsNaN(number) {
-		return errors.New("it must be a number of requests a second, such as 50/s")
-	}
-	r.perSecond = number
-	return nil
 }
 
 // keepSupervisorInformed tells systemd, or whoever else started the program and has set NOTIFY_SOCKET, that it answers, and
@@ -275,4 +303,171 @@ func notify(socket, state string) error {
 	defer conn.Close()
 	_, err = conn.Write([]byte(state))
 	return err
+}
+
+// serveStores is the databases that a server answers from.
+type serveStores struct {
+	live    store.Store
+	sandbox store.Store // nil without a sandbox
+}
+
+// openStores opens the live database and, unless --sandbox-database is empty, the sandbox.
+func (p *program) openStores(ctx context.Context, log *slog.Logger) (s serveStores, err error) {
+	live, err := parseDatabase(p.database)
+	if err != nil {
+		return s, err
+	}
+	if p.sandboxDatabase == "" {
+		s.live, err = live.open(ctx, log)
+		return s, err
+	}
+	apart, err := parseDatabase(p.sandboxDatabase)
+	if err != nil {
+		return s, err
+	}
+	// Both come before either is migrated.
+	if err := requireApart(ctx, live, apart); err != nil {
+		return s, err
+	}
+	if err := requireNotLive(ctx, apart); err != nil {
+		return s, err
+	}
+	if s.live, err = live.open(ctx, log); err != nil {
+		return s, err
+	}
+	if s.sandbox, err = (sandboxDatabase{apart, live}).open(ctx, log); err != nil {
+		return s, errors.Join(err, s.live.Close())
+	}
+	return s, nil
+}
+
+func (s serveStores) all() []store.Store {
+	if s.sandbox == nil {
+		return []store.Store{s.live}
+	}
+	return []store.Store{s.live, s.sandbox}
+}
+
+func (s serveStores) close() error {
+	var failures []error
+	for _, db := range s.all() {
+		failures = append(failures, db.Close())
+	}
+	return errors.Join(failures...)
+}
+
+// rate is a flag that takes requests a second, such as "50/s" or "0.5". 0 is without limit.
+type rate struct{ perSecond float64 }
+
+func (r *rate) String() string {
+	if r.perSecond == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(r.perSecond, 'g', -1, 64) + "/s"
+}
+
+// Type is how help shows the value.
+func (r *rate) Type() string { return "N/s" }
+
+// Set reads a rate.
+func (r *rate) Set(text string) error {
+	number, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
+	if err != nil || number < 0 || math.IsInf(number, 0) || math.IsNaN(number) {
+		return errors.New("it must be a number of requests a second, such as 50/s")
+	}
+	r.perSecond = number
+	return nil
+}
+
+// networks is a flag that takes IP addresses and ranges of them.
+type networks struct{ list []netip.Prefix }
+
+func (n *networks) String() string {
+	texts := make([]string, len(n.list))
+	for i, network := range n.list {
+		texts[i] = network.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+// Type is how help shows the value.
+func (n *networks) Type() string { return "CIDR,..." }
+
+// Set reads the list. An address alone is a range of one.
+func (n *networks) Set(text string) error {
+	var list []netip.Prefix
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		network, err := netip.ParsePrefix(part)
+		if address, noRange := netip.ParseAddr(part); noRange == nil {
+			network, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			return fmt.Errorf("%q is neither an IP address nor a range of them such as 10.1.0.0/16", part)
+		}
+		list = append(list, network.Masked())
+	}
+	n.list = list
+	return nil
+}
+
+// inBackground does all of the work until the function that it returns is called, which waits for what is under way.
+func inBackground(work ...func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var working sync.WaitGroup
+	for _, do := range work {
+		working.Go(func() { do(ctx) })
+	}
+	return func() {
+		cancel()
+		working.Wait()
+	}
+}
+
+// expiredKeysStay leaves room for clocks that differ.
+const expiredKeysStay = time.Hour
+
+// purgeHourly forgets idempotency keys that are past their life and signing keys that have expired, now and then every hour, until
+// ctx ends.
+func purgeHourly(ctx context.Context, stores []store.Store, count func(int64, error), now func() time.Time, log *slog.Logger) {
+	hourly := time.NewTicker(time.Hour)
+	defer hourly.Stop()
+	purge(ctx, stores, count, now, hourly.C, log)
+}
+
+// purge works once, and again at each tick, until ctx ends. It counts idempotency keys.
+func purge(ctx context.Context, stores []store.Store, count func(int64, error), now func() time.Time, ticks <-chan time.Time, log *slog.Logger) {
+	for {
+		for _, s := range stores {
+			at := now()
+			for _, old := range []struct {
+				what   string
+				purge  func(context.Context, time.Time) (int64, error)
+				before time.Time
+				count  func(int64, error)
+			}{
+				{"idempotency keys", s.PurgeIdempotencyKeys, at.Add(-store.IdempotencyKeyLife), count},
+				{"signing keys", s.PurgeSigningKeys, at.Add(-expiredKeysStay), func(int64, error) {}},
+			} {
+				purged, err := old.purge(ctx, old.before)
+				old.count(purged, err)
+				switch {
+				case ctx.Err() != nil:
+					return
+				case err != nil:
+					log.Warn("cannot purge old "+old.what+"; trying again in an hour", "error", err)
+				case purged > 0:
+					log.Info("purged old "+old.what, "count", purged)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+		}
+	}
 }

@@ -134,11 +134,11 @@ func TestWhereMetricsMayBeRead(t *testing.T) {
 	}
 	o.refuses(exitUsage, "--metrics-addr must be HOST:PORT: address 9090: missing port in address", "serve", "--addr", "127.0.0.1:0", "--metrics-addr", "9090")
 	for _, address := range []string{"127.0.0.1:1", "[::1]:1", "10.1.2.3:1", "172.16.0.1:1", "192.168.1.1:1", "[fd00::1]:1"} {
-		if _, err := (&metricsOptions{address: address}).check(); err != nil {
+		if _, err := (&serveOptions{metrics: address}).metricsAddress(); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if _, err := (&metricsOptions{address: ":1", anywhere: true}).check(); err != nil {
+	if _, err := (&serveOptions{metrics: ":1", metricsOpen: true}).metricsAddress(); err != nil {
 		t.Errorf("--metrics-open: %v", err)
 	}
 	o.hasNoDatabase() // it was refused before anything was done

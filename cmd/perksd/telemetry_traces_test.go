@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -157,7 +155,7 @@ func TestACollectorThatIsGoneHoldsNothingUp(t *testing.T) {
 			}
 			start := time.Now()
 			s.Terminate()
-			if took := time.Since(start); took > flushTime+3*time.Second {
+			if took := time.Since(start); took > 6*time.Second {
 				t.Errorf("it took %s to end", took)
 			}
 			log := s.Rest()
@@ -165,71 +163,5 @@ func TestACollectorThatIsGoneHoldsNothingUp(t *testing.T) {
 				t.Errorf("the log is\n%s", log)
 			}
 		})
-	}
-}
-
-func TestTracesAreSentOnlyWhereTheVariablesSay(t *testing.T) {
-	clear := func(t *testing.T) {
-		for _, name := range []string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-			"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
-			"OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED",
-		} {
-			t.Setenv(name, "")
-		}
-	}
-	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318"
-	for _, test := range []struct {
-		environment string
-		wanted      bool
-		problem     string
-	}{
-		{environment: ""},
-		{environment: endpoint, wanted: true},
-		{environment: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://collector.example/v1/traces", wanted: true},
-		{environment: endpoint + " OTEL_SDK_DISABLED=true"},
-		{environment: endpoint + " OTEL_TRACES_EXPORTER=none"},
-		{environment: endpoint + " OTEL_TRACES_EXPORTER=jaeger", wanted: true, problem: "OTEL_TRACES_EXPORTER must be otlp or none"},
-		{environment: "OTEL_EXPORTER_OTLP_ENDPOINT=user:hunter2@collector:4318", wanted: true, problem: "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://127.0.0.1:4318"},
-		{environment: endpoint + " OTEL_EXPORTER_OTLP_PROTOCOL=grpc", wanted: true,
-			problem: "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or http/json: perksd sends traces over HTTP, which collectors take at port 4318"},
-		{environment: endpoint + " OTEL_EXPORTER_OTLP_HEADERS=hunter2", wanted: true,
-			problem: "OTEL_EXPORTER_OTLP_HEADERS must be of the form NAME=VALUE,NAME=VALUE, with %XX for special characters in a value"},
-		{environment: endpoint + " OTEL_EXPORTER_OTLP_CERTIFICATE=/nowhere/ca.pem", wanted: true,
-			problem: "OTEL_EXPORTER_OTLP_CERTIFICATE names a file that cannot be read: stat /nowhere/ca.pem: no such file or directory"},
-	} {
-		t.Run(test.environment, func(t *testing.T) {
-			clear(t)
-			for pair := range strings.FieldsSeq(test.environment) {
-				name, value, _ := strings.Cut(pair, "=")
-				t.Setenv(name, value)
-			}
-			export, err := startTraces(t.Context(), newExportFailures(slog.New(slog.DiscardHandler)))
-			switch {
-			case test.problem != "":
-				if err == nil || err.Error() != test.problem || !errors.As(err, new(usageError)) {
-					t.Errorf("the error is %v", err)
-				}
-			case err != nil || (export != nil) != test.wanted:
-				t.Errorf("traces are sent: %t, %v", export != nil, err)
-			}
-			if export != nil {
-				export.stop()
-			}
-		})
-	}
-}
-
-func TestFailuresToSendTracesAreLoggedOnceAMinute(t *testing.T) {
-	var log bytes.Buffer
-	failures := newExportFailures(slog.New(slog.NewTextHandler(&log, nil)))
-	now := testNow
-	failures.now = func() time.Time { return now }
-	for range 150 { // one each second
-		failures.Handle(&net.OpError{Op: "dial", Err: errors.New(strings.Repeat("no route ", 1000))})
-		now = now.Add(time.Second)
-	}
-	if lines := strings.Count(log.String(), "\n"); lines != 3 || log.Len() > 2000 || !strings.Contains(log.String(), "failures_not_logged=59") {
-		t.Errorf("in 150 s %d lines were logged:\n%s", lines, log.String())
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package listen
 
 import (
 	"bufio"
@@ -24,7 +24,7 @@ type visitor struct {
 func crowded(t *testing.T, most int) (visit func() *visitor) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
-	bounded := boundCrowding(server.Listener, most)
+	bounded := Limit(server.Listener, most)
 	idle := make(chan struct{}, 10)
 	server.Listener = bounded
 	server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
@@ -41,7 +41,7 @@ func crowded(t *testing.T, most int) (visit func() *visitor) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
-		if err := conn.SetDeadline(time.Now().Add(commandTime)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		return &visitor{t: t, conn: conn, answers: bufio.NewReader(conn), idle: idle}
@@ -110,7 +110,7 @@ func TestAServerThatIsFullCanBeClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bounded := boundCrowding(l, 1)
+	bounded := Limit(l, 1)
 	for range 2 {
 		conn, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {

@@ -1,0 +1,184 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"example.com/perks/api/build"
+)
+
+// VariableError says which of OpenTelemetry's variables cannot be meant.
+type VariableError struct{ error }
+
+// traceExport sends spans to a collector. It never holds a request up: spans that the collector is too slow for are dropped.
+type traceExport struct {
+	provider *sdktrace.TracerProvider
+	log      *slog.Logger
+}
+
+// maxAttribute is how many characters of a text are sent, unless OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT says otherwise.
+const maxAttribute = 1024
+
+// startTraces returns nil unless OpenTelemetry's variables name an endpoint.
+func startTraces(ctx context.Context, failures *exportFailures) (*traceExport, error) {
+	if !tracesAreWanted() {
+		return nil, nil
+	}
+	if err := checkVariables(); err != nil {
+		return nil, VariableError{err}
+	}
+	otel.SetErrorHandler(failures)
+	otel.SetLogger(logr.Discard()) // it would write to stderr, past the log
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to send traces: %w", err)
+	}
+	origin, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithHost(),
+		resource.WithAttributes(semconv.ServiceName("perksd"), semconv.ServiceVersion(build.Read().Version)),
+		resource.WithFromEnv(), // comes last, so that it counts more than the rest
+	)
+	if err != nil {
+		return nil, VariableError{fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES cannot be read: %w", err)}
+	}
+	limits := sdktrace.NewSpanLimits()
+	if limits.AttributeValueLengthLimit < 0 {
+		limits.AttributeValueLengthLimit = maxAttribute
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(origin), sdktrace.WithRawSpanLimits(limits))
+	return &traceExport{provider: provider, log: failures.log}, nil
+}
+
+// flushTime is how long the end of the server waits for the collector.
+const flushTime = 3 * time.Second
+
+// stop sends what is left, within bounds.
+func (e *traceExport) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	if err := e.provider.Shutdown(ctx); err != nil {
+		e.log.Warn("the last traces were not sent", "error", short(err))
+	}
+}
+
+// variables names one for all signals, and one for traces, which counts more.
+func variables(about string) []string {
+	return []string{"OTEL_EXPORTER_OTLP_" + about, "OTEL_EXPORTER_OTLP_TRACES_" + about}
+}
+
+func tracesAreWanted() bool {
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return false
+	}
+	for _, name := range variables("ENDPOINT") {
+		if os.Getenv(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// checkVariables refuses what OpenTelemetry would pass over in silence, and send traces to elsewhere or not at all. No
+// value is repeated, because headers and addresses may hold secrets.
+func checkVariables() error {
+	for _, rule := range []struct {
+		about, problem string
+		holds          func(value string) bool
+	}{
+		{"ENDPOINT", "must be an address such as http://127.0.0.1:4318", func(value string) bool {
+			u, err := url.Parse(value)
+			return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+		}},
+		{"PROTOCOL", "must be http/protobuf or http/json: perksd sends traces over HTTP, which collectors take at port 4318", func(value string) bool {
+			return value == "http/protobuf" || value == "http/json"
+		}},
+		{"HEADERS", "must be of the form NAME=VALUE,NAME=VALUE, with %XX for special characters in a value", areHeaders},
+	} {
+		for _, name := range variables(rule.about) {
+			if value := os.Getenv(name); value != "" && !rule.holds(value) {
+				return errors.New(name + " " + rule.problem)
+			}
+		}
+	}
+	for _, name := range variables("CERTIFICATE") {
+		if path := os.Getenv(name); path != "" {
+			if _, err := os.Stat(path); err != nil { // #nosec G703 -- the operator names it
+				return fmt.Errorf("%s names a file that cannot be read: %w", name, err)
+			}
+		}
+	}
+	if exporter := os.Getenv("OTEL_TRACES_EXPORTER"); exporter != "" && exporter != "otlp" {
+		return errors.New("OTEL_TRACES_EXPORTER must be otlp or none")
+	}
+	return nil
+}
+
+func areHeaders(list string) bool {
+	for header := range strings.SplitSeq(list, ",") {
+		name, value, found := strings.Cut(header, "=")
+		if _, err := url.PathUnescape(value); !found || err != nil || strings.TrimSpace(name) == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// exportFailures logs that traces cannot be sent, at most once a minute: a collector that is gone would fill the log.
+type exportFailures struct {
+	log   *slog.Logger
+	now   func() time.Time
+	count prometheus.Counter
+
+	mu       sync.Mutex
+	logged   time.Time
+	unlogged int
+}
+
+// quietTime is how long nothing more is logged.
+const quietTime = time.Minute
+
+func newExportFailures(log *slog.Logger) *exportFailures {
+	return &exportFailures{log: log, now: time.Now, count: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "perks_trace_export_errors_total", Help: "Times that traces could not be sent.",
+	})}
+}
+
+// Handle is part of otel.ErrorHandler.
+func (f *exportFailures) Handle(err error) {
+	f.count.Inc()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	if !f.logged.IsZero() && now.Sub(f.logged) < quietTime {
+		f.unlogged++
+		return
+	}
+	f.log.Warn("traces cannot be sent; requests are answered all the same", "error", short(err), "failures_not_logged", f.unlogged)
+	f.logged, f.unlogged = now, 0
+}
+
+// short is the beginning of an error that may repeat what a stranger answered.
+func short(err error) string {
+	const enough = 300
+	text := err.Error()
+	if len(text) > enough {
+		return text[:enough] + "..."
+	}
+	return text
+}
