@@ -17,10 +17,11 @@ import (
 	"example.com/perks/store"
 )
 
-var auditListing = listing[store.AuditEntry]{columns: []string{"AT", "ACTOR", "ACTION", "SUBJECT"}, cells: auditCells}
-
-func auditCells(e store.AuditEntry) []string {
-	return []string{timeText(e.At), string(e.Actor), e.Action, e.Subject}
+var auditListing = listing[store.AuditEntry]{
+	columns: []string{"AT", "ACTOR", "ACTION", "SUBJECT"},
+	cells: func(e store.AuditEntry) []string {
+		return []string{timeText(e.At), string(e.Actor), e.Action, e.Subject}
+	},
 }
 
 type auditOptions struct {
@@ -64,7 +65,9 @@ func (p *program) auditCommand() *cobra.Command {
 		if o.follow {
 			return p.followAudit(cmd.Context(), o.query, o.output.value)
 		}
-		return p.showAudit(cmd.Context(), o.query, o.output.value)
+		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
+			return auditListing.print(p.stdout, o.output.value, db.Audit(cmd.Context(), o.query))
+		})
 	}
 	return cmd
 }
@@ -103,45 +106,35 @@ func readTime(text string, now time.Time) (time.Time, error) {
 			return at.UTC(), nil
 		}
 	}
-	if ago, err := readAgo(text); err == nil && ago >= 0 {
+	if days, found := strings.CutSuffix(text, "d"); found {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return now.Add(-time.Duration(n) * 24 * time.Hour).UTC(), nil
+		}
+	} else if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago).UTC(), nil
 	}
 	return time.Time{}, fmt.Errorf("%q is no time: write an instant (2026-06-15T12:00:00Z), a day (2026-06-15) or how long ago it was (24h, 7d)", text)
 }
 
-func readAgo(text string) (time.Duration, error) {
-	if days, found := strings.CutSuffix(text, "d"); found {
-		n, err := strconv.ParseUint(days, 10, 16)
-		return time.Duration(n) * 24 * time.Hour, err
-	}
-	return time.ParseDuration(text)
-}
-
-func (p *program) showAudit(ctx context.Context, query store.AuditQuery, format string) error {
-	return p.withExistingStore(ctx, func(db store.Store) error {
-		return auditListing.print(p.stdout, format, db.Audit(ctx, query))
-	})
-}
-
 // followEvery is how often the database is asked for new entries.
 const followEvery = time.Second
-
-// everyTime is how a program waits: it returns what ticks, and how to end that.
-func everyTime(d time.Duration) (<-chan time.Time, func()) {
-	ticker := time.NewTicker(d)
-	return ticker.C, ticker.Stop
-}
 
 // followAudit prints the entries that are there and then new ones, until ctx ends: that is how it is meant to end.
 func (p *program) followAudit(ctx context.Context, query store.AuditQuery, format string) error {
 	err := p.withExistingStore(ctx, func(db store.Store) error {
 		ticks, stop := p.every(followEvery)
 		defer stop()
-		f := follower{log: db, query: query, out: p.stdout, write: writeAuditLine}
+		f := follower{log: db, query: query, out: p.stdout}
+		line := func(cells []string) error {
+			_, err := fmt.Fprintf(&f.held, auditLine, cells[0], cells[1], cells[2], cells[3])
+			return err
+		}
 		if format == "jsonl" {
-			f.write = writeAuditJSON
+			encoder := json.NewEncoder(display.JSONWriter(&f.held))
+			f.hold = func(e store.AuditEntry) error { return encoder.Encode(e) }
 		} else {
-			fmt.Fprintf(&f.held, auditLine, "AT", "ACTOR", "ACTION", "SUBJECT")
+			f.hold = func(e store.AuditEntry) error { return line(lines(auditListing.cells(e))) }
+			_ = line(auditListing.columns) // a buffer takes everything
 		}
 		return f.follow(ctx, ticks, p.stderr)
 	})
@@ -154,16 +147,6 @@ func (p *program) followAudit(ctx context.Context, query store.AuditQuery, forma
 // auditLine has room for most actors and actions, since what is still to come cannot be measured.
 const auditLine = "%-20s  %-24s  %-21s  %s\n"
 
-func writeAuditLine(out io.Writer, e store.AuditEntry) error {
-	cells := lines(auditCells(e))
-	_, err := fmt.Fprintf(out, auditLine, cells[0], cells[1], cells[2], cells[3])
-	return err
-}
-
-func writeAuditJSON(out io.Writer, e store.AuditEntry) error {
-	return json.NewEncoder(display.JSONWriter(out)).Encode(e)
-}
-
 // follower reads the audit log in turns.
 type follower struct {
 	log      store.AuditLog
@@ -171,7 +154,7 @@ type follower struct {
 	position store.AuditPosition
 	held     bytes.Buffer // read but not yet printed
 	out      io.Writer
-	write    func(io.Writer, store.AuditEntry) error
+	hold     func(store.AuditEntry) error
 }
 
 // mostHeld bounds the memory of a turn, at some 40,000 lines or a few thousand records in JSON.
@@ -205,7 +188,7 @@ func (f *follower) follow(ctx context.Context, ticks <-chan time.Time, complaint
 func (f *follower) turn(ctx context.Context) (begun bool, err error) {
 	for entry, err := range f.log.AuditSince(ctx, f.query, &f.position) {
 		if err == nil {
-			err = f.write(&f.held, entry)
+			err = f.hold(entry)
 		}
 		if err == nil && f.held.Len() >= mostHeld {
 			begun = true

@@ -55,18 +55,11 @@ func (p *program) backUp(ctx context.Context, path string) error {
 	return err
 }
 
-type restoreOptions struct {
-	former string // --former
-	forget bool   // --forget-revocations
-}
-
-// carriesOver reports whether the database has been restored, so that only clients and signing keys are copied to it.
-func (o restoreOptions) carriesOver(args []string) bool {
-	return o.former != "" || o.forget && len(args) == 0
-}
-
 func (p *program) restoreCommand() *cobra.Command {
-	var o restoreOptions
+	var former string
+	var forget bool
+	// Then the database has been restored, and only clients and signing keys are copied to it.
+	carriesOver := func(args []string) bool { return former != "" || forget && len(args) == 0 }
 	cmd := &cobra.Command{
 		Use:   "restore [FILE]",
 		Short: "Put a backup in the place of a database",
@@ -84,28 +77,28 @@ func (p *program) restoreCommand() *cobra.Command {
 		Example: "  perksd restore perks-2026-01-31.db",
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if o.carriesOver(args) {
+		if carriesOver(args) {
 			return arguments()(cmd, args)
 		}
 		return arguments("FILE")(cmd, args)
 	}
-	cmd.Flags().StringVar(&o.former, "former", "", "the `ADDRESS` of the PostgreSQL database that the one of --database takes the place of")
-	cmd.Flags().BoolVar(&o.forget, "forget-revocations", false, "restore even if perksd can't tell what was revoked after the backup")
+	cmd.Flags().StringVar(&former, "former", "", "the `ADDRESS` of the PostgreSQL database that the one of --database takes the place of")
+	cmd.Flags().BoolVar(&forget, "forget-revocations", false, "restore even if perksd can't tell what was revoked after the backup")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		db, err := parseDatabase(p.database)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case o.carriesOver(args):
-			return p.carryOver(cmd.Context(), db, o)
 		}
-		return p.restore(cmd.Context(), db, args[0], o)
+		r := &restoration{by: p.operator, at: p.now(), forget: forget}
+		if carriesOver(args) {
+			return p.carryOver(cmd.Context(), db, former, r)
+		}
+		return p.restore(cmd.Context(), db, args[0], r)
 	}
 	return cmd
 }
 
-func (p *program) restore(ctx context.Context, db database, backup string, o restoreOptions) error {
-	r := p.newRestoration(o.forget)
+func (p *program) restore(ctx context.Context, db database, backup string, r *restoration) error {
 	former, err := db.restore(ctx, backup, r)
 	if err != nil {
 		return err
@@ -118,15 +111,14 @@ func (p *program) restore(ctx context.Context, db database, backup string, o res
 }
 
 // carryOver is the last step of restoring a database of PostgreSQL, which pg_restore has filled.
-func (p *program) carryOver(ctx context.Context, db database, o restoreOptions) error {
+func (p *program) carryOver(ctx context.Context, db database, address string, r *restoration) error {
 	if _, isFile := db.(sqliteFile); isFile {
 		return usageError{errors.New("name the backup: perksd restore FILE; over SQLite the former database is the file that is replaced")}
 	}
 	if setUp, err := isSetUp(ctx, db); err != nil || !setUp {
 		return cmp.Or(err, fmt.Errorf("perksd was never set up in the database %s; fill it with pg_restore first, as 'perksd restore FILE' says", db.name()))
 	}
-	r := p.newRestoration(o.forget)
-	if err := r.lookAt(ctx, o.former, db); err != nil {
+	if err := r.lookAt(ctx, address, db); err != nil {
 		return err
 	}
 	if err := withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), func(restored store.Store) error { return r.applyTo(ctx, restored) }); err != nil {
@@ -175,8 +167,8 @@ func (d *postgresDatabase) restore(_ context.Context, backup string, _ *restorat
 		"Stop all servers first; make it, fill it and keep out whoever was shut out since with: "+
 		"createdb --maintenance-db=%[1]s --template=template0 --encoding=UTF8 %[2]s && pg_restore --exit-on-error --no-owner --dbname=%[3]s %[4]s && "+
 		"perksd restore --database=%[5]s --former=%[6]s",
-		shellWord(d.clientAddress(d.dbname)), shellWord(name), shellWord(d.clientAddress(name)), shellWord(backup),
-		shellWord(d.ownAddress(name)), shellWord(d.ownAddress(d.dbname)))}
+		shellWord(d.addressOf(d.dbname, false)), shellWord(name), shellWord(d.addressOf(name, false)), shellWord(backup),
+		shellWord(d.addressOf(name, true)), shellWord(d.addressOf(d.dbname, true)))}
 }
 
 // credentials are the clients and signing keys of a database.
@@ -202,19 +194,12 @@ func readCredentials(ctx context.Context, db store.Store, at time.Time) (c crede
 	return c, nil
 }
 
-func (c credentials) areNone() bool { return len(c.clients)+len(c.keys) == 0 }
-
 func (c credentials) client(id string) (store.Client, bool) {
 	i := slices.IndexFunc(c.clients, func(client store.Client) bool { return client.ID == id })
 	if i < 0 {
 		return store.Client{}, false
 	}
 	return c.clients[i], true
-}
-
-// hasKey reports whether the key is there with the same expiry: a key that was rotated since has another.
-func (c credentials) hasKey(key store.SigningKey) bool {
-	return slices.ContainsFunc(c.keys, func(k store.SigningKey) bool { return k.ID == key.ID && k.ExpiresAt.Equal(key.ExpiresAt) })
 }
 
 // whyNotLater says why c cannot be a later state of the backup, and is empty if it can. Clients are never deleted, and the
@@ -243,10 +228,6 @@ type restoration struct {
 	carried []string // how the restored database differs from the backup, a sentence each
 }
 
-func (p *program) newRestoration(forget bool) *restoration {
-	return &restoration{by: p.operator, at: p.now(), forget: forget}
-}
-
 // readFormer reads the database that is replaced, or keeps err as the reason why it can't.
 func (r *restoration) readFormer(ctx context.Context, former store.Store, err error) {
 	if err == nil {
@@ -271,7 +252,7 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 		r.unknown = r.former.whyNotLater(backup)
 	}
 	switch {
-	case backup.areNone(): // a sandbox, or nobody who could have been shut out since
+	case len(backup.clients)+len(backup.keys) == 0: // a sandbox, or nobody who could have been shut out since
 		r.unknown = ""
 	case r.unknown != "" && !r.forget:
 		return fmt.Errorf("nothing was done: %s, so perksd can't tell what was revoked after the backup. Its clients (%s) would get in with the "+
@@ -343,7 +324,8 @@ func (r *restoration) carryClients(ctx context.Context, restored store.Store, ba
 
 // carryKey drops a key of the backup unless it signs just as it did then.
 func (r *restoration) carryKey(ctx context.Context, restored store.Store, key store.SigningKey) error {
-	if r.former.hasKey(key) {
+	// A key that was rotated since has another expiry.
+	if slices.ContainsFunc(r.former.keys, func(k store.SigningKey) bool { return k.ID == key.ID && k.ExpiresAt.Equal(key.ExpiresAt) }) {
 		return nil
 	}
 	successor, err := auth.NewSigningKey(r.at)

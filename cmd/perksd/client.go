@@ -20,17 +20,6 @@ import (
 	"example.com/perks/store"
 )
 
-func (p *program) clientCommand() *cobra.Command {
-	return group("client", "Say which programs and people may call the service",
-		p.clientCreateCommand(),
-		p.clientListCommand(),
-		p.clientUpdateCommand(),
-		p.clientRotateSecretCommand(),
-		p.clientSwitchCommand("disable", "Shut a client out, its tokens too", true),
-		p.clientSwitchCommand("enable", "Let a client in again", false),
-	)
-}
-
 // clientView is a client as it is printed. Secret is set in the one answer that shows it.
 type clientView struct {
 	ID          string    `json:"client_id"`
@@ -46,33 +35,27 @@ func viewClient(c store.Client) clientView {
 	return clientView{ID: c.ID, Name: c.Name, Scope: c.Scopes.String(), SandboxOnly: c.SandboxOnly, Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC()}
 }
 
-// printSecret shows a client with its new secret.
-func (p *program) printSecret(format string, client store.Client, secret string) error {
-	view := viewClient(client)
-	view.Secret = secret
-	if format == "json" {
-		return printJSON(p.stdout, view)
-	}
-	_, err := fmt.Fprintf(p.stdout, "client_id      %s\nclient_secret  %s\nname           %s\nscope          %s\nsandbox_only   %s\n\n"+
-		"The secret cannot be shown again. Keep it where only the client can read it.\n",
-		view.ID, view.Secret, view.Name, view.Scope, strconv.FormatBool(view.SandboxOnly))
-	return err
+var clientListing = listing[clientView]{
+	columns: []string{"CLIENT_ID", "NAME", "SCOPE", "SANDBOX_ONLY", "DISABLED", "CREATED_AT"},
+	cells: func(c clientView) []string {
+		return []string{c.ID, c.Name, c.Scope, strconv.FormatBool(c.SandboxOnly), strconv.FormatBool(c.Disabled), timeText(c.CreatedAt)}
+	},
 }
 
-// newSecret makes what a client proves itself with, 32 random bytes in base64url, and the hash that is kept of it.
-func (p *program) newSecret() (string, store.SecretHash, error) {
-	var raw [32]byte
-	if _, err := io.ReadFull(p.random, raw[:]); err != nil {
-		return "", store.SecretHash{}, fmt.Errorf("making a secret: %w", err)
-	}
-	secret := base64.RawURLEncoding.EncodeToString(raw[:])
-	return secret, auth.HashSecret(secret), nil
+func (p *program) clientCommand() *cobra.Command {
+	return group("client", "Say which programs and people may call the service",
+		p.clientCreateCommand(),
+		p.clientListCommand(),
+		p.clientUpdateCommand(),
+		p.clientRotateSecretCommand(),
+		p.clientSwitchCommand("disable", "Shut a client out, its tokens too", true),
+		p.clientSwitchCommand("enable", "Let a client in again", false),
+	)
 }
 
 type clientCreateOptions struct {
 	name, id, scope string
 	sandboxOnly     bool
-	output          *choice
 }
 
 func (p *program) clientCreateCommand() *cobra.Command {
@@ -85,64 +68,61 @@ func (p *program) clientCreateCommand() *cobra.Command {
 		Example: "  perksd client create --name 'Front desk' --scope perks:read,perks:redeem\n" +
 			"  perksd client create --name Importer --id importer -o json",
 		Args: arguments(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := o.client(cmd, p.random)
-			if err != nil {
-				return err
-			}
-			return p.createClient(cmd.Context(), client, o.output.value)
-		},
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "what people call the client (required)")
 	cmd.Flags().StringVar(&o.id, "id", "", "the client's id (default: made from the name)")
 	cmd.Flags().StringVar(&o.scope, "scope", "", "what its tokens may be used for, with commas between (default: all of "+strings.ReplaceAll(api.AllScopes().String(), " ", ",")+")")
 	cmd.Flags().BoolVar(&o.sandboxOnly, "sandbox-only", false, "keep it to the sandbox addresses")
-	o.output = outputFlag(cmd, "table", "json")
+	output := outputFlag(cmd, "table", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		client, err := o.client(cmd, p.random)
+		if err != nil {
+			return err
+		}
+		secret, hash, err := p.newSecret()
+		if err != nil {
+			return err
+		}
+		client.Secret, client.CreatedAt = hash, p.now()
+		return p.withStore(cmd.Context(), func(db store.Store) error {
+			if err := db.CreateClient(cmd.Context(), client, p.operator); err != nil {
+				return err
+			}
+			return p.printSecret(output.value, client, secret)
+		})
+	}
 	return cmd
 }
 
 // client checks the flags and makes the client of them, without a secret.
 func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (store.Client, error) {
+	none := store.Client{}
 	if problem := clientNameProblem(o.name); problem != "" {
-		return store.Client{}, usagef(cmd, "--name %s", problem)
+		return none, usagef(cmd, "--name %s", problem)
 	}
 	scopes, err := api.ParseScopes(o.scope)
 	if err != nil {
-		return store.Client{}, usagef(cmd, "%w", err)
+		return none, usagef(cmd, "%w", err)
 	}
 	if len(scopes) == 0 {
 		// A script whose variable is empty by mistake must not hand out everything.
 		if cmd.Flags().Changed("scope") {
-			return store.Client{}, usagef(cmd, "--scope names no scope; leave it out for all of them")
+			return none, usagef(cmd, "--scope names no scope; leave it out for all of them")
 		}
 		scopes = api.AllScopes()
 	}
 	if o.id == "" {
 		if o.id, err = newClientID(o.name, random); err != nil {
-			return store.Client{}, err
+			return none, err
 		}
 	}
 	if strings.HasPrefix(o.id, "-") {
-		return store.Client{}, usagef(cmd, "--id must not begin with '-', which other commands would take for a flag: %q", o.id)
+		return none, usagef(cmd, "--id must not begin with '-', which other commands would take for a flag: %q", o.id)
 	}
 	if !clientID.MatchString(o.id) {
-		return store.Client{}, usagef(cmd, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'")
+		return none, usagef(cmd, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'")
 	}
 	return store.Client{ID: o.id, Name: o.name, Scopes: scopes, SandboxOnly: o.sandboxOnly}, nil
-}
-
-func (p *program) createClient(ctx context.Context, client store.Client, format string) error {
-	secret, hash, err := p.newSecret()
-	if err != nil {
-		return err
-	}
-	client.Secret, client.CreatedAt = hash, p.now()
-	return p.withStore(ctx, func(db store.Store) error {
-		if err := db.CreateClient(ctx, client, p.operator); err != nil {
-			return err
-		}
-		return p.printSecret(format, client, secret)
-	})
 }
 
 const maxClientName = 120
@@ -179,26 +159,33 @@ func newClientID(name string, random io.Reader) (string, error) {
 	return readable + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(raw[:])), nil
 }
 
-var clientListing = listing[clientView]{
-	columns: []string{"CLIENT_ID", "NAME", "SCOPE", "SANDBOX_ONLY", "DISABLED", "CREATED_AT"},
-	cells: func(c clientView) []string {
-		return []string{c.ID, c.Name, c.Scope, strconv.FormatBool(c.SandboxOnly), strconv.FormatBool(c.Disabled), timeText(c.CreatedAt)}
-	},
+// newSecret makes what a client proves itself with, 32 random bytes in base64url, and the hash that is kept of it.
+func (p *program) newSecret() (string, store.SecretHash, error) {
+	var raw [32]byte
+	if _, err := io.ReadFull(p.random, raw[:]); err != nil {
+		return "", store.SecretHash{}, fmt.Errorf("making a secret: %w", err)
+	}
+	secret := base64.RawURLEncoding.EncodeToString(raw[:])
+	return secret, auth.HashSecret(secret), nil
+}
+
+// printSecret shows a client with its new secret.
+func (p *program) printSecret(format string, client store.Client, secret string) error {
+	view := viewClient(client)
+	view.Secret = secret
+	if format == "json" {
+		return printJSON(p.stdout, view)
+	}
+	_, err := fmt.Fprintf(p.stdout, "client_id      %s\nclient_secret  %s\nname           %s\nscope          %s\nsandbox_only   %t\n\n"+
+		"The secret cannot be shown again. Keep it where only the client can read it.\n",
+		view.ID, view.Secret, view.Name, view.Scope, view.SandboxOnly)
+	return err
 }
 
 func (p *program) clientListCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List all clients, oldest first",
-		Args:  arguments(),
-	}
+	cmd := &cobra.Command{Use: "list", Short: "List all clients, oldest first", Args: arguments()}
 	output := outputFlag(cmd, "table", "json", "jsonl")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(cmd.Context(), output.value) }
-	return cmd
-}
-
-func (p *program) listClients(ctx context.Context, format string) error {
-	return p.withExistingStore(ctx, func(db store.Store) error {
+	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
 		clients, err := db.Clients(ctx)
 		if err != nil {
 			return err
@@ -207,8 +194,9 @@ func (p *program) listClients(ctx context.Context, format string) error {
 		for i, c := range clients {
 			views[i] = viewClient(c)
 		}
-		return clientListing.print(p.stdout, format, each(views...))
+		return clientListing.print(p.stdout, output.value, each(views...))
 	})
+	return cmd
 }
 
 func (p *program) clientRotateSecretCommand() *cobra.Command {
@@ -220,56 +208,42 @@ func (p *program) clientRotateSecretCommand() *cobra.Command {
 		Args: arguments("ID"),
 	}
 	output := outputFlag(cmd, "table", "json")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.rotateSecret(cmd.Context(), args[0], output.value)
-	}
-	return cmd
-}
-
-func (p *program) rotateSecret(ctx context.Context, id, format string) error {
-	secret, hash, err := p.newSecret()
-	if err != nil {
-		return err
-	}
-	return p.withExistingStore(ctx, func(db store.Store) error {
-		client, err := db.Client(ctx, id)
+	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, args []string) error {
+		secret, hash, err := p.newSecret()
+		if err != nil {
+			return err
+		}
+		client, err := db.Client(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		// Nothing that can fail stands between the change and the printing: the old secret is gone by then.
-		if err := db.SetClientSecret(ctx, id, hash, p.operator, p.now()); err != nil {
+		if err := db.SetClientSecret(ctx, client.ID, hash, p.operator, p.now()); err != nil {
 			return err
 		}
-		return p.printSecret(format, client, secret)
+		return p.printSecret(output.value, client, secret)
 	})
+	return cmd
 }
 
 // clientSwitchCommand is disable or enable.
 func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   verb + " ID",
 		Short: short,
 		Long:  short + ". Running servers notice it within seconds.",
 		Args:  arguments("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.switchClient(cmd.Context(), args[0], disabled)
-		},
 	}
-}
-
-func (p *program) switchClient(ctx context.Context, id string, disabled bool) error {
-	err := p.withExistingStore(ctx, func(db store.Store) error {
-		return db.SetClientDisabled(ctx, id, disabled, p.operator, p.now())
-	})
-	if err != nil {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := p.withExistingStore(cmd.Context(), func(db store.Store) error {
+			return db.SetClientDisabled(cmd.Context(), args[0], disabled, p.operator, p.now())
+		})
+		if err == nil {
+			_, err = fmt.Fprintf(p.stdout, "Client %s is %sd.\n", args[0], verb)
+		}
 		return err
 	}
-	state := "enabled"
-	if disabled {
-		state = "disabled"
-	}
-	_, err = fmt.Fprintf(p.stdout, "Client %s is %s.\n", id, state)
-	return err
+	return cmd
 }
 
 func (p *program) clientUpdateCommand() *cobra.Command {
@@ -306,20 +280,13 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 		if change.Name == nil && change.Scopes == nil {
 			return usagef(cmd, "say what to change with --name or --scope")
 		}
-		return p.updateClient(cmd.Context(), args[0], change, output.value)
+		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
+			client, err := db.UpdateClient(cmd.Context(), args[0], change, p.operator, p.now())
+			if err != nil {
+				return err
+			}
+			return clientListing.printOne(p.stdout, output.value, viewClient(client))
+		})
 	}
 	return cmd
-}
-
-func (p *program) updateClient(ctx context.Context, id string, change store.ClientChange, format string) error {
-	return p.withExistingStore(ctx, func(db store.Store) error {
-		client, err := db.UpdateClient(ctx, id, change, p.operator, p.now())
-		if err != nil {
-			return err
-		}
-		if format == "json" {
-			return printJSON(p.stdout, viewClient(client))
-		}
-		return clientListing.print(p.stdout, format, each(viewClient(client)))
-	})
 }

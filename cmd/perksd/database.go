@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/spf13/cobra"
 
 	"example.com/perks/store"
 	"example.com/perks/store/postgres"
@@ -59,8 +60,6 @@ func newMigration(version int, name string, appliedAt time.Time) migration {
 	return m
 }
 
-func (m migration) isPending() bool { return m.AppliedAt == nil }
-
 // parseDatabase reads an address such as sqlite:perks.db or postgres://perks@localhost/perks.
 func parseDatabase(address string) (database, error) {
 	kind, rest, _ := strings.Cut(address, ":")
@@ -81,15 +80,18 @@ func requireMigrated(ctx context.Context, db database) error {
 	if err != nil {
 		return err
 	}
-	first := slices.IndexFunc(migrations, migration.isPending)
+	flag, option := "--database", ""
+	if _, isSandbox := db.(sandboxDatabase); isSandbox {
+		flag, option = "--sandbox-database", " --sandbox"
+	}
+	pending := slices.IndexFunc(migrations, func(m migration) bool { return m.AppliedAt == nil })
 	switch {
-	case first < 0:
+	case pending < 0:
 		return nil
 	case !slices.ContainsFunc(migrations, isApplied):
-		return fmt.Errorf("perksd was never set up in the database %s; name another with %s, or set this one up with 'perksd migrate%s'",
-			db.name(), flagOf(db), optionFor(db))
+		return fmt.Errorf("perksd was never set up in the database %s; name another with %s, or set this one up with 'perksd migrate%s'", db.name(), flag, option)
 	}
-	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate%s'", db.name(), migrations[first].Name, optionFor(db))
+	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate%s'", db.name(), migrations[pending].Name, option)
 }
 
 // isSetUp tells whether perksd ever prepared the database. It changes nothing.
@@ -98,7 +100,7 @@ func isSetUp(ctx context.Context, db database) (bool, error) {
 	return slices.ContainsFunc(migrations, isApplied), err
 }
 
-func isApplied(m migration) bool { return !m.isPending() }
+func isApplied(m migration) bool { return m.AppliedAt != nil }
 
 // withStore opens the database that the command works on, making or migrating it if need be, for as long as do runs.
 func (p *program) withStore(ctx context.Context, do func(store.Store) error) error {
@@ -120,6 +122,13 @@ func (p *program) withExistingStore(ctx context.Context, do func(store.Store) er
 		return err
 	}
 	return withOpen(ctx, db, slog.New(slog.DiscardHandler), do)
+}
+
+// onStore has a command work on a database that is there, and migrated, already.
+func (p *program) onStore(do func(ctx context.Context, db store.Store, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return p.withExistingStore(cmd.Context(), func(db store.Store) error { return do(cmd.Context(), db, args) })
+	}
 }
 
 func withOpen(ctx context.Context, db database, log *slog.Logger, do func(store.Store) error) error {
@@ -301,25 +310,16 @@ func (d *postgresDatabase) backup(ctx context.Context, path string) error {
 		ofServer = fmt.Sprintf("of version %d or newer, as the server is of version %[1]d", major)
 	}
 	return usageError{fmt.Errorf("perksd backup copies a file of SQLite; back PostgreSQL up with a pg_dump "+ofServer+", with: pg_dump --format=custom --file=%s --dbname=%s",
-		shellWord(path), shellWord(d.clientAddress(d.dbname)))}
+		shellWord(path), shellWord(d.addressOf(d.dbname, false)))}
 }
 
-// clientAddress is what PostgreSQL's own programs connect to. They ask for the password, or find it where perksd finds it.
-func (d *postgresDatabase) clientAddress(dbname string) string {
-	return d.addressOf(dbname, isForPostgres)
-}
-
-// ownAddress is the address of another database beside this one for perksd itself, without the password.
-func (d *postgresDatabase) ownAddress(dbname string) string {
-	return d.addressOf(dbname, func(string) bool { return true })
-}
-
-// addressOf is the address of a database beside this one, with the wanted parameters but no password.
-func (d *postgresDatabase) addressOf(dbname string, isWanted func(parameter string) bool) string {
+// addressOf is the address of a database beside this one, for perksd itself or for PostgreSQL's own programs. It has no
+// password: they ask for it, or find it where perksd finds it.
+func (d *postgresDatabase) addressOf(dbname string, forPerksd bool) string {
 	u := url.URL{Scheme: "postgres", User: url.User(d.user), Path: "/" + dbname}
 	parameters := url.Values{}
 	for name, values := range d.parameters {
-		if isWanted(name) && !slices.Contains(notRepeated, name) {
+		if (forPerksd || isForPostgres(name)) && !slices.Contains(notRepeated, name) {
 			parameters.Set(name, values[len(values)-1])
 		}
 	}
@@ -358,20 +358,6 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// explain says in one sentence why the database cannot be used and what to do about it. What it knows nothing of, it
-// returns as it is.
-func (d *postgresDatabase) explain(err error) error {
-	var answer *pgconn.PgError
-	if errors.As(err, &answer) {
-		return d.explainAnswer(answer, err)
-	}
-	var refused *pgconn.ConnectError
-	if errors.As(err, &refused) {
-		return d.explainNoAnswer(refused)
-	}
-	return err
-}
-
 // The SQLSTATEs (PostgreSQL's appendix of error codes) that a person can do something about.
 const (
 	stateNoDatabase      = "3D000"
@@ -382,11 +368,21 @@ const (
 	stateUndefinedColumn = "42703"
 )
 
-// explainAnswer is for what the server itself says.
-func (d *postgresDatabase) explainAnswer(answer *pgconn.PgError, err error) error {
+// explain says in one sentence why the database cannot be used and what to do about it. What it knows nothing of, it
+// returns as it is.
+func (d *postgresDatabase) explain(err error) error {
+	var refused *pgconn.ConnectError
+	notConnected := errors.As(err, &refused)
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
+		if notConnected {
+			return d.explainNoAnswer(refused)
+		}
+		return err
+	}
 	switch answer.Code {
 	case stateNoDatabase:
-		return fmt.Errorf("there is no database %s; make it with: createdb --maintenance-db=%s %s", d.name(), shellWord(d.clientAddress("postgres")), shellWord(d.dbname))
+		return fmt.Errorf("there is no database %s; make it with: createdb --maintenance-db=%s %s", d.name(), shellWord(d.addressOf("postgres", false)), shellWord(d.dbname))
 	case stateWrongPassword:
 		return fmt.Errorf("the password of %q for the database %s is wrong or missing; give it in PGPASSWORD or in ~/.pgpass", d.user, d.name())
 	case stateNotLetIn:
@@ -398,7 +394,7 @@ func (d *postgresDatabase) explainAnswer(answer *pgconn.PgError, err error) erro
 	case stateUndefinedColumn:
 		return fmt.Errorf("the database %s has a table migrations that is not perksd's; give perksd a database of its own", d.name())
 	}
-	if errors.As(err, new(*pgconn.ConnectError)) {
+	if notConnected {
 		return fmt.Errorf("PostgreSQL refuses the connection to the database %s: %s (SQLSTATE %s)", d.name(), answer.Message, answer.Code)
 	}
 	return err

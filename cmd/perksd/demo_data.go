@@ -16,12 +16,8 @@ type demoDataOptions struct {
 	seed                     uint64
 }
 
-var defaultDemoData = demoDataOptions{perks: 500, users: 100, properties: 50, seed: 1}
-
-func (o demoDataOptions) withoutProperties() demoDataOptions {
-	o.properties = 0
-	return o
-}
+// defaultDemoData has no properties, which need an owner.
+var defaultDemoData = demoDataOptions{perks: 500, users: 100, seed: 1}
 
 func (p *program) demoDataCommand() *cobra.Command {
 	var o demoDataOptions
@@ -34,14 +30,14 @@ func (p *program) demoDataCommand() *cobra.Command {
 		Example: "  perksd demo-data --perks 2000 --users 200 --properties 20 --owner acme",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if p.sandbox && (o.owner != "" || cmd.Flags().Changed("properties") && o.properties != 0) {
+			asked := cmd.Flags().Changed("properties")
+			switch {
+			case p.sandbox && (o.owner != "" || asked && o.properties != 0):
 				return usagef(cmd, "the sandbox has no properties: leave --owner and --properties out")
-			}
-			if o.owner == "" {
-				if cmd.Flags().Changed("properties") && o.properties > 0 {
-					return usagef(cmd, "properties need an owner: name a client with --owner")
-				}
-				o = o.withoutProperties()
+			case o.owner == "" && asked && o.properties > 0:
+				return usagef(cmd, "properties need an owner: name a client with --owner")
+			case o.owner == "":
+				o.properties = 0
 			}
 			if min(o.perks, o.users, o.properties) < 0 {
 				return usagef(cmd, "--perks, --users and --properties must not be negative")
@@ -52,7 +48,7 @@ func (p *program) demoDataCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.Int64Var(&o.perks, "perks", defaultDemoData.perks, "how many perks")
 	f.Int64Var(&o.users, "users", defaultDemoData.users, "how many users")
-	f.Int64Var(&o.properties, "properties", defaultDemoData.properties, "how many properties; without --owner there are none")
+	f.Int64Var(&o.properties, "properties", 50, "how many properties; without --owner there are none")
 	f.StringVar(&o.owner, "owner", "", "the `CLIENT_ID` that the properties belong to")
 	f.Uint64Var(&o.seed, "seed", defaultDemoData.seed, "which records")
 	p.sandboxFlag(cmd)
@@ -78,13 +74,12 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 		if err != nil {
 			return err
 		}
+		madePerks, madeUsers := count(perks.Count, "perk", "perks"), count(users.Count, "user", "users")
 		if p.sandbox {
-			_, err = fmt.Fprintf(p.stdout, "Imported %s and %s into the sandbox, which has no properties.\n",
-				count(perks.Count, "perk", "perks"), count(users.Count, "user", "users"))
-			return err
+			_, err = fmt.Fprintf(p.stdout, "Imported %s and %s into the sandbox, which has no properties.\n", madePerks, madeUsers)
+		} else {
+			_, err = fmt.Fprintf(p.stdout, "Imported %s, %s and %s.\n", madePerks, madeUsers, count(properties.Count, "property", "properties"))
 		}
-		_, err = fmt.Fprintf(p.stdout, "Imported %s, %s and %s.\n",
-			count(perks.Count, "perk", "perks"), count(users.Count, "user", "users"), count(properties.Count, "property", "properties"))
 		return err
 	})
 }

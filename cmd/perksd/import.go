@@ -28,48 +28,69 @@ type kind[R any] struct {
 	ignored   []string // columns that perksctl exports and no import reads
 	inSandbox bool     // the sandbox has it too
 	partly    string   // help about the fields that a file can leave out
-	// parser returns the reader of the record on a line and checks what holds for the whole import.
-	parser func(ctx context.Context, db store.Store) (parser[R], error)
-	take   func(ctx context.Context, db store.Store, records iter.Seq2[R, error]) (store.Imported, error)
+	// check is for what holds for the whole import; nil checks nothing.
+	check func(ctx context.Context, db store.Store) error
+	parse func(line int, members []api.Member) (R, error)
+	take  func(ctx context.Context, db store.Store, records iter.Seq2[R, error]) (store.Imported, error)
 }
-
-type parser[R any] func(line int, members []api.Member) (R, error)
 
 func (p *program) importCommand() *cobra.Command {
 	perks := kind[store.PerkRecord]{
 		one: "perk", many: "perks", fields: store.PerkFields(), inSandbox: true, partly: partlyPerks,
-		parser: parseWith(func(line int, members []api.Member) (store.PerkRecord, error) {
+		parse: func(line int, members []api.Member) (store.PerkRecord, error) {
 			perk, err := store.ParsePerk(members)
 			perk.Row.Line = line
 			return perk, err
-		}),
+		},
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[store.PerkRecord, error]) (store.Imported, error) {
 			return db.ImportPerks(ctx, records, p.newID, p.operator, p.now().Truncate(time.Millisecond)) // as it is shown
 		},
 	}
 	categories := kind[api.Category]{
-		one: "category", many: "categories", fields: store.CategoryFields(), inSandbox: true, parser: parseWith(withoutLine(store.ParseCategory)),
+		one: "category", many: "categories", fields: store.CategoryFields(), inSandbox: true,
+		parse: func(_ int, members []api.Member) (api.Category, error) { return store.ParseCategory(members) },
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[api.Category, error]) (store.Imported, error) {
 			return db.ImportCategories(ctx, records, p.operator, p.now())
 		},
 	}
 	users := kind[store.User]{
-		one: "user", many: "users", fields: store.UserFields(), inSandbox: true, parser: parseWith(withoutLine(store.ParseUser)),
+		one: "user", many: "users", fields: store.UserFields(), inSandbox: true,
+		parse: func(_ int, members []api.Member) (store.User, error) { return store.ParseUser(members) },
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[store.User, error]) (store.Imported, error) {
 			return db.ImportUsers(ctx, records, p.operator, p.now())
 		},
 	}
 	var owner string
+	clients := map[string]bool{} // that are known
 	properties := kind[store.PropertyRecord]{
-		one: "property", many: "properties", fields: store.PropertyFields(), ignored: []string{"etag"}, partly: partlyProperties, parser: propertyParser(&owner),
+		one: "property", many: "properties", fields: store.PropertyFields(), ignored: []string{"etag"}, partly: partlyProperties,
+		check: func(ctx context.Context, db store.Store) error {
+			list, err := db.Clients(ctx)
+			for _, c := range list {
+				clients[c.ID] = true
+			}
+			if err == nil && owner != "" && !clients[owner] {
+				err = store.ClientNotFound(owner)
+			}
+			return err
+		},
+		parse: func(line int, members []api.Member) (store.PropertyRecord, error) {
+			property, err := store.ParseProperty(members, owner)
+			property.Row.Line = line
+			if err == nil && property.Owner != "" && !clients[property.Owner] { // the store could not name the line
+				problems := api.FieldErrors{}
+				problems.Add("owner", "names no client: %q", property.Owner)
+				err = problems.Err()
+			}
+			return property, err
+		},
 		take: func(ctx context.Context, db store.Store, records iter.Seq2[store.PropertyRecord, error]) (store.Imported, error) {
 			return db.ImportProperties(ctx, records, p.operator, p.now())
 		},
 	}
 	importProperties := importOf(p, properties)
 	importProperties.Flags().StringVar(&owner, "owner", "", "the `CLIENT_ID` that owns the properties without an owner in the file or the database")
-	cmd := group("import", "Take records from files", importOf(p, perks), importOf(p, categories), importOf(p, users), importProperties)
-	return cmd
+	return group("import", "Take records from files", importOf(p, perks), importOf(p, categories), importOf(p, users), importProperties)
 }
 
 // The help about fields that a file leaves out.
@@ -83,7 +104,6 @@ const (
 
 func importOf[R any](p *program, k kind[R]) *cobra.Command {
 	var format string
-	var output *choice
 	var allowEmpty bool
 	cmd := &cobra.Command{
 		Use:   k.many + " FILE",
@@ -93,32 +113,33 @@ func importOf[R any](p *program, k kind[R]) *cobra.Command {
 			strings.TrimSpace("A record whose id is known updates the one that is there. Of several rows with the same id the last counts.\n"+k.partly),
 		Example: fmt.Sprintf("  perksd import %s %s.csv\n  perksd import %s --format jsonl - < export.jsonl", k.many, k.many, k.many),
 		Args:    arguments("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			source, err := p.openSource(cmd, args[0], format)
-			if err != nil {
-				return err
-			}
-			defer source.Close()
-			source.allowEmpty = allowEmpty
-			return runImport(cmd.Context(), p, source, output.value, k)
-		},
 	}
-	output = outputFlag(cmd, "text", "json")
+	output := outputFlag(cmd, "text", "json")
 	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "accept a file without rows")
 	cmd.Flags().StringVar(&format, "format", "", "csv, json or jsonl, whatever the file is called; stdin needs it")
 	if k.inSandbox {
 		p.sandboxFlag(cmd)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		source, err := p.openSource(cmd, args[0], format)
+		if err != nil {
+			return err
+		}
+		defer source.Close()
+		source.allowEmpty = allowEmpty
+		return runImport(cmd.Context(), p, source, output.value, k)
 	}
 	return cmd
 }
 
 func runImport[R any](ctx context.Context, p *program, source *source, output string, k kind[R]) error {
 	return p.withStore(ctx, func(db store.Store) error {
-		parse, err := k.parser(ctx, db)
-		if err != nil {
-			return err
+		if k.check != nil {
+			if err := k.check(ctx, db); err != nil {
+				return err
+			}
 		}
-		reading := &reading[R]{source: source, fields: k.fields, ignored: k.ignored, parse: parse, report: p.stderr}
+		reading := &reading[R]{kind: k, source: source, report: p.stderr}
 		taken, err := k.take(ctx, db, reading.records(ctx))
 		var refused *store.RowsRefused
 		switch {
@@ -156,49 +177,12 @@ func becameOf(taken store.Imported) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-func parseWith[R any](parse parser[R]) func(context.Context, store.Store) (parser[R], error) {
-	return func(context.Context, store.Store) (parser[R], error) { return parse, nil }
-}
-
-func withoutLine[R any](parse func([]api.Member) (R, error)) parser[R] {
-	return func(_ int, members []api.Member) (R, error) { return parse(members) }
-}
-
-// propertyParser finds an owner that is not known while the line is at hand; the store could only name the owner.
-func propertyParser(owner *string) func(context.Context, store.Store) (parser[store.PropertyRecord], error) {
-	return func(ctx context.Context, db store.Store) (parser[store.PropertyRecord], error) {
-		clients, err := db.Clients(ctx)
-		if err != nil {
-			return nil, err
-		}
-		known := map[string]bool{}
-		for _, c := range clients {
-			known[c.ID] = true
-		}
-		if *owner != "" && !known[*owner] {
-			return nil, store.ClientNotFound(*owner)
-		}
-		return func(line int, members []api.Member) (store.PropertyRecord, error) {
-			property, err := store.ParseProperty(members, *owner)
-			property.Row.Line = line
-			if err == nil && property.Owner != "" && !known[property.Owner] {
-				problems := api.FieldErrors{}
-				problems.Add("owner", "names no client: %q", property.Owner)
-				err = problems.Err()
-			}
-			return property, err
-		}, nil
-	}
-}
-
 // reading turns the rows of a source into records and names every row that is not valid as soon as it is read, so that
 // however many there are, none has to be remembered.
 type reading[R any] struct {
-	source  *source
-	fields  []string // the columns that are known
-	ignored []string // the columns that may be there and are not read
-	parse   parser[R]
-	report  io.Writer
+	kind   kind[R]
+	source *source
+	report io.Writer
 
 	rows, bad     int64
 	headerChecked bool
@@ -264,8 +248,13 @@ func (r *reading[R]) read(ctx context.Context, row rows.Row, err error) (record 
 	case err != nil:
 		return record, err
 	default:
-		if err := r.checkHeader(row.Header); err != nil {
-			return record, err
+		if !r.headerChecked { // a column that is not known is refused once, and not again for every row
+			r.headerChecked = true
+			for _, name := range row.Header {
+				if !slices.Contains(r.kind.fields, name) && !slices.Contains(r.kind.ignored, name) {
+					return record, &rows.FileError{Err: fmt.Errorf("the column %q is not known; the columns are %s", name, strings.Join(r.kind.fields, ", "))}
+				}
+			}
 		}
 		record, err = r.parseRow(row)
 	}
@@ -277,20 +266,6 @@ func (r *reading[R]) read(ctx context.Context, row rows.Row, err error) (record 
 	return record, nil
 }
 
-// checkHeader refuses a column that is not known once, and not again for every row.
-func (r *reading[R]) checkHeader(header []string) error {
-	if r.headerChecked {
-		return nil
-	}
-	r.headerChecked = true
-	for _, name := range header {
-		if !slices.Contains(r.fields, name) && !slices.Contains(r.ignored, name) {
-			return &rows.FileError{Err: fmt.Errorf("the column %q is not known; the columns are %s", name, strings.Join(r.fields, ", "))}
-		}
-	}
-	return nil
-}
-
 func (r *reading[R]) parseRow(row rows.Row) (record R, err error) {
 	members := api.CellMembers(row.Header, row.Cells)
 	if row.Object != nil {
@@ -298,8 +273,8 @@ func (r *reading[R]) parseRow(row rows.Row) (record R, err error) {
 			return record, err
 		}
 	}
-	members = slices.DeleteFunc(members, func(m api.Member) bool { return slices.Contains(r.ignored, m.Name) })
-	return r.parse(row.Line, members)
+	members = slices.DeleteFunc(members, func(m api.Member) bool { return slices.Contains(r.kind.ignored, m.Name) })
+	return r.kind.parse(row.Line, members)
 }
 
 // name prints one line for each thing that is wrong with a row, as compilers do.
@@ -328,11 +303,9 @@ func printable(text string) string {
 
 // source is a file that is imported, or stdin.
 type source struct {
-	io.Reader
-	name   string // as messages name it
-	format rows.Format
-	file   *os.File // nil for stdin, which is not ours to close
-
+	io.ReadCloser
+	name       string // as messages name it
+	format     rows.Format
 	allowEmpty bool // a source without rows is valid
 }
 
@@ -341,7 +314,7 @@ func (p *program) openSource(cmd *cobra.Command, name, format string) (*source, 
 	if name == "-" && format == "" {
 		return nil, usagef(cmd, "reading from stdin needs --format csv, json or jsonl")
 	}
-	s := &source{Reader: p.stdin, name: "stdin"}
+	s := &source{ReadCloser: io.NopCloser(p.stdin), name: "stdin"}
 	var err error
 	if format != "" {
 		s.format, err = rows.ParseFormat(format)
@@ -351,24 +324,18 @@ func (p *program) openSource(cmd *cobra.Command, name, format string) (*source, 
 	if err != nil {
 		return nil, usagef(cmd, "%w", err)
 	}
-	if name != "-" {
-		if s.file, err = os.Open(name); err != nil {
-			return nil, usageError{err}
-		}
-		if info, err := s.file.Stat(); err == nil && info.IsDir() {
-			s.Close()
-			return nil, usageError{fmt.Errorf("%s is a folder", name)}
-		}
-		s.Reader, s.name = s.file, name
+	if name == "-" {
+		return s, nil
 	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, errors.Join(usageError{fmt.Errorf("%s is a folder", name)}, file.Close())
+	}
+	s.ReadCloser, s.name = file, name
 	return s, nil
-}
-
-// Close closes the file. What was read from it is not changed by an error of that.
-func (s *source) Close() {
-	if s.file != nil {
-		_ = s.file.Close()
-	}
 }
 
 // redemptionColumns is the order of a redemption's fields in CSV. The other records' are those that import reads.
@@ -401,10 +368,8 @@ func exportOf[R any](p *program, many string, columns []string, export func(stor
 	if many != "properties" {
 		p.sandboxFlag(cmd)
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
-			return writeRows(p.stdout, rows.Format(output.value), columns, export(db, cmd.Context()))
-		})
-	}
+	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
+		return writeRows(p.stdout, rows.Format(output.value), columns, export(db, ctx))
+	})
 	return cmd
 }

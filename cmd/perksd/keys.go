@@ -31,30 +31,6 @@ var keyListing = listing[keyView]{
 	},
 }
 
-func (p *program) keysListCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the keys that verify tokens, newest first",
-		Long: "List the keys that verify tokens, newest first, without their secrets.\n\n" +
-			"One is signing. A settling one is new and signs as soon as every server knows it. The others only verify, until they expire, what they have signed.\n" +
-			"Keys that have expired are not listed; running servers remove them from the database.",
-		Args: arguments(),
-	}
-	output := outputFlag(cmd, "table", "json", "jsonl")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listKeys(cmd.Context(), output.value) }
-	return cmd
-}
-
-func (p *program) listKeys(ctx context.Context, format string) error {
-	return p.withExistingStore(ctx, func(db store.Store) error {
-		views, err := keyViews(ctx, db, p.now())
-		if err != nil {
-			return err
-		}
-		return keyListing.print(p.stdout, format, each(views...))
-	})
-}
-
 func keyViews(ctx context.Context, db store.Store, at time.Time) ([]keyView, error) {
 	keys, err := db.SigningKeys(ctx, at)
 	if err != nil {
@@ -64,8 +40,7 @@ func keyViews(ctx context.Context, db store.Store, at time.Time) ([]keyView, err
 	for i, state := range auth.KeyStates(keys, at) {
 		view := keyView{ID: keys[i].ID, State: state, CreatedAt: keys[i].CreatedAt.UTC()}
 		if !keys[i].ExpiresAt.IsZero() {
-			expires := keys[i].ExpiresAt.UTC()
-			view.ExpiresAt = &expires
+			view.ExpiresAt = new(keys[i].ExpiresAt.UTC())
 		}
 		views = append(views, view)
 	}
@@ -76,31 +51,52 @@ func (p *program) keysCommand() *cobra.Command {
 	return group("keys", "Look after the keys that tokens are signed with", p.keysListCommand(), p.keysRotateCommand(), p.keysDropCommand())
 }
 
+func (p *program) keysListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the keys that verify tokens, newest first",
+		Long: "List the keys that verify tokens, newest first, without their secrets.\n\n" +
+			"One is signing. A settling one is new and signs as soon as every server knows it. The others only verify, until they expire, what they have signed.\n" +
+			"Keys that have expired are not listed; running servers remove them from the database.",
+		Args: arguments(),
+	}
+	output := outputFlag(cmd, "table", "json", "jsonl")
+	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
+		views, err := keyViews(ctx, db, p.now())
+		if err != nil {
+			return err
+		}
+		return keyListing.print(p.stdout, output.value, each(views...))
+	})
+	return cmd
+}
+
 func (p *program) keysRotateCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "rotate",
 		Short: "Sign new tokens with a new key",
 		Long: "Sign new tokens with a new key.\n\n" +
 			fmt.Sprintf("Older keys go on verifying the tokens that they signed for %s, longer than any token lives. ", auth.KeyOverlap) +
 			fmt.Sprintf("Running servers change to the new key together, %s from now; with --hourly, at the next clock hour after that.", auth.KeySettles),
 		Args: arguments(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.rotateKeys(cmd.Context()) },
 	}
-}
-
-func (p *program) rotateKeys(ctx context.Context) error {
-	key, err := auth.NewSigningKey(p.now())
-	if err != nil {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		key, err := auth.NewSigningKey(p.now())
+		if err != nil {
+			return err
+		}
+		oldExpire := key.CreatedAt.Add(auth.KeyOverlap)
+		err = p.withExistingStore(cmd.Context(), func(db store.Store) error {
+			return db.RotateSigningKey(cmd.Context(), key, oldExpire, p.operator)
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
+			key.ID, timeText(key.CreatedAt.Add(auth.KeySettles)), timeText(oldExpire))
 		return err
 	}
-	oldExpire := key.CreatedAt.Add(auth.KeyOverlap)
-	err = p.withExistingStore(ctx, func(db store.Store) error { return db.RotateSigningKey(ctx, key, oldExpire, p.operator) })
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
-		key.ID, timeText(key.CreatedAt.Add(auth.KeySettles)), timeText(oldExpire))
-	return err
+	return cmd
 }
 
 func (p *program) keysDropCommand() *cobra.Command {
@@ -118,42 +114,40 @@ func (p *program) keysDropCommand() *cobra.Command {
 			if !yes && !p.canAsk {
 				return usagef(cmd, "there is nobody to ask here whether the key may be dropped: add --yes")
 			}
-			return p.dropKey(cmd.Context(), args[0], yes)
+			return p.withExistingStore(cmd.Context(), func(db store.Store) error { return p.dropKey(cmd.Context(), db, args[0], yes) })
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }
 
-func (p *program) dropKey(ctx context.Context, id string, yes bool) error {
-	return p.withExistingStore(ctx, func(db store.Store) error {
-		keys, err := keyViews(ctx, db, p.now())
-		if err != nil {
+func (p *program) dropKey(ctx context.Context, db store.Store, id string, yes bool) error {
+	keys, err := keyViews(ctx, db, p.now())
+	if err != nil {
+		return err
+	}
+	place := slices.IndexFunc(keys, func(k keyView) bool { return k.ID == id })
+	if place < 0 {
+		return store.SigningKeyNotFound(id)
+	}
+	if !yes {
+		if err := p.confirm(ctx, whatDroppingDoes(keys[place])); err != nil {
 			return err
 		}
-		place := slices.IndexFunc(keys, func(k keyView) bool { return k.ID == id })
-		if place < 0 {
-			return store.SigningKeyNotFound(id)
-		}
-		if !yes {
-			if err := p.confirm(ctx, whatDroppingDoes(keys[place])); err != nil {
-				return err
-			}
-		}
-		successor, err := auth.NewSigningKey(p.now())
-		if err != nil {
-			return err
-		}
-		succeeded, err := db.DropSigningKey(ctx, id, successor, p.operator)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(p.stdout, "Key %s is gone; running servers refuse its tokens within 5s.\n", id)
-		if succeeded {
-			fmt.Fprintf(p.stdout, "Key %s is there in its place.\n", successor.ID)
-		}
-		return nil
-	})
+	}
+	successor, err := auth.NewSigningKey(p.now())
+	if err != nil {
+		return err
+	}
+	succeeded, err := db.DropSigningKey(ctx, id, successor, p.operator)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "Key %s is gone; running servers refuse its tokens within 5s.\n", id)
+	if succeeded {
+		fmt.Fprintf(p.stdout, "Key %s is there in its place.\n", successor.ID)
+	}
+	return nil
 }
 
 // whatDroppingDoes is said before it is done.

@@ -70,7 +70,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
 		random:   rand.Reader,
 		operator: whoOperates(getenv),
-		every:    everyTime,
+		every: func(d time.Duration) (<-chan time.Time, func()) {
+			ticker := time.NewTicker(d)
+			return ticker.C, ticker.Stop
+		},
 		hangUps: func() (<-chan os.Signal, func()) {
 			came := make(chan os.Signal, 1)
 			signal.Notify(came, syscall.SIGHUP)
@@ -177,10 +180,15 @@ func misused(cmd *cobra.Command, err error) error {
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usagef(cmd, "name one of the commands %s", strings.Join(childNames(cmd), ", "))
+		var names []string
+		for _, child := range cmd.Commands() {
+			if child.IsAvailableCommand() {
+				names = append(names, child.Name())
+			}
 		}
-		names := childNames(cmd)
+		if len(args) == 0 {
+			return usagef(cmd, "name one of the commands %s", strings.Join(names, ", "))
+		}
 		meant := "; the"
 		if closest := usage.Closest(args[0], names); closest != "" {
 			meant = fmt.Sprintf(": did you mean %q? The", closest)
@@ -189,16 +197,6 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	}
 	cmd.AddCommand(commands...)
 	return cmd
-}
-
-func childNames(cmd *cobra.Command) []string {
-	var names []string
-	for _, child := range cmd.Commands() {
-		if child.IsAvailableCommand() {
-			names = append(names, child.Name())
-		}
-	}
-	return names
 }
 
 // arguments asks for exactly the arguments that are named.
@@ -279,19 +277,15 @@ func (p *program) completionCommand() *cobra.Command {
 		if !slices.Contains(shells, args[0]) {
 			return usagef(cmd, "there is no script for %q; the shells are %s", args[0], strings.Join(shells, ", "))
 		}
-		return writeCompletion(cmd.Root(), args[0], p.stdout)
+		switch args[0] {
+		case "zsh":
+			return cmd.Root().GenZshCompletion(p.stdout)
+		case "fish":
+			return cmd.Root().GenFishCompletion(p.stdout, true)
+		}
+		return cmd.Root().GenBashCompletionV2(p.stdout, true)
 	}
 	return cmd
-}
-
-func writeCompletion(root *cobra.Command, shell string, out io.Writer) error {
-	switch shell {
-	case "zsh":
-		return root.GenZshCompletion(out)
-	case "fish":
-		return root.GenFishCompletion(out, true)
-	}
-	return root.GenBashCompletionV2(out, true)
 }
 
 // manCommand is for those who make packages, so help does not list it.
@@ -311,12 +305,7 @@ func (p *program) manCommand() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // it would say today's date
-			return doc.GenManTree(root, &doc.GenManHeader{
-				Section: "8",
-				Date:    &date,
-				Source:  "perksd " + build.Read().Version,
-				Manual:  "perksd",
-			}, args[0])
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "8", Date: &date, Source: "perksd " + build.Read().Version, Manual: "perksd"}, args[0])
 		},
 	}
 }

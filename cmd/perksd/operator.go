@@ -139,6 +139,14 @@ func (l listing[R]) print(out io.Writer, format string, records iter.Seq2[R, err
 	return l.printTable(out, records)
 }
 
+// printOne writes a record as JSON, or as a table of one row.
+func (l listing[R]) printOne(out io.Writer, format string, record R) error {
+	if format == "json" {
+		return printJSON(out, record)
+	}
+	return l.printTable(out, each(record))
+}
+
 // blockRows is how many rows of a table are lined up with each other.
 const blockRows = 1000
 
@@ -170,7 +178,7 @@ func lines(texts []string) []string {
 
 func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
 	w := bufio.NewWriter(out)
-	before := "["
+	before, end := "[", "[]"
 	for record, err := range records {
 		if err != nil {
 			return err
@@ -180,13 +188,9 @@ func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
 			return err
 		}
 		fmt.Fprintf(w, "%s\n  %s", before, display.JSON(text))
-		before = ","
+		before, end = ",", "\n]"
 	}
-	if before == "[" {
-		fmt.Fprintln(w, "[]")
-	} else {
-		fmt.Fprintln(w, "\n]")
-	}
+	fmt.Fprintln(w, end)
 	return w.Flush()
 }
 

@@ -11,7 +11,17 @@ import (
 	"example.com/perks/store"
 )
 
-var redemptionViewColumns = []string{"ID", "PERK", "USER", "STATUS", "REDEEMED_AT"}
+var decidedListing = listing[api.Redemption]{
+	columns: []string{"ID", "PERK", "USER", "STATUS", "REDEEMED_AT"},
+	cells: func(r api.Redemption) []string {
+		return []string{r.ID, r.PerkID, r.UserID, string(r.Status), timeText(r.RedeemedAt)}
+	},
+}
+
+var redemptionListing = listing[store.RedemptionRecord]{
+	columns: append(decidedListing.columns, "CLIENT"),
+	cells:   func(r store.RedemptionRecord) []string { return append(decidedListing.cells(r.Redemption), r.ClientID) },
+}
 
 func (p *program) redemptionCommand() *cobra.Command {
 	return group("redemption", "See and decide redemptions",
@@ -19,15 +29,6 @@ func (p *program) redemptionCommand() *cobra.Command {
 		p.redemptionDecideCommand("approve", "Approve a pending redemption", api.StatusApproved),
 		p.redemptionDecideCommand("reject", "Reject a pending redemption", api.StatusRejected),
 	)
-}
-
-func redemptionCells(r api.Redemption) []string {
-	return []string{r.ID, r.PerkID, r.UserID, string(r.Status), timeText(r.RedeemedAt)}
-}
-
-var redemptionListing = listing[store.RedemptionRecord]{
-	columns: append(redemptionViewColumns, "CLIENT"),
-	cells:   func(r store.RedemptionRecord) []string { return append(redemptionCells(r.Redemption), r.ClientID) },
 }
 
 func (p *program) redemptionListCommand() *cobra.Command {
@@ -41,19 +42,11 @@ func (p *program) redemptionListCommand() *cobra.Command {
 	cmd.Flags().Var(status, "status", "only those with this status")
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	p.sandboxFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.listRedemptions(cmd.Context(), api.RedemptionStatus(status.value), output.value)
-	}
+	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
+		return redemptionListing.print(p.stdout, output.value, db.ExportRedemptions(ctx, api.RedemptionStatus(status.value)))
+	})
 	return cmd
 }
-
-func (p *program) listRedemptions(ctx context.Context, status api.RedemptionStatus, format string) error {
-	return p.withExistingStore(ctx, func(db store.Store) error {
-		return redemptionListing.print(p.stdout, format, db.ExportRedemptions(ctx, status))
-	})
-}
-
-var decidedListing = listing[api.Redemption]{columns: redemptionViewColumns, cells: redemptionCells}
 
 // redemptionDecideCommand is approve or reject.
 func (p *program) redemptionDecideCommand(verb, short string, status api.RedemptionStatus) *cobra.Command {
@@ -65,27 +58,18 @@ func (p *program) redemptionDecideCommand(verb, short string, status api.Redempt
 	}
 	output := outputFlag(cmd, "table", "json")
 	p.sandboxFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.decideRedemption(cmd.Context(), args[0], status, output.value)
-	}
-	return cmd
-}
-
-func (p *program) decideRedemption(ctx context.Context, id string, status api.RedemptionStatus, format string) error {
-	return p.withExistingStore(ctx, func(db store.Store) error {
-		decided, err := db.DecideRedemption(ctx, api.LowerUUID(id), status, p.operator, p.now())
+	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, args []string) error {
+		decided, err := db.DecideRedemption(ctx, api.LowerUUID(args[0]), status, p.operator, p.now())
 		if err != nil {
 			return err
 		}
-		if format == "json" {
-			return printJSON(p.stdout, decided)
+		err = decidedListing.printOne(p.stdout, output.value, decided)
+		if err == nil && p.sandbox && output.value == "table" {
+			_, err = fmt.Fprintln(p.stdout, "This was done in the sandbox.")
 		}
-		if err := decidedListing.print(p.stdout, format, each(decided)); err != nil || !p.sandbox {
-			return err
-		}
-		_, err = fmt.Fprintln(p.stdout, "This was done in the sandbox.")
 		return err
 	})
+	return cmd
 }
 
 func (p *program) propertyCommand() *cobra.Command {
@@ -93,32 +77,24 @@ func (p *program) propertyCommand() *cobra.Command {
 }
 
 func (p *program) propertyRestoreCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "restore ID",
-		Short: "Bring a deleted property back as it was",
-		Args:  arguments("ID"),
-	}
+	cmd := &cobra.Command{Use: "restore ID", Short: "Bring a deleted property back as it was", Args: arguments("ID")}
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
 		if err != nil || id <= 0 {
 			return usagef(cmd, "a property's id is a whole number above 0, not %q", args[0])
 		}
-		return p.restoreProperty(cmd.Context(), id, output.value)
+		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
+			restored, err := db.RestoreProperty(cmd.Context(), id, p.operator, p.now())
+			switch {
+			case err != nil:
+				return err
+			case output.value == "json":
+				return printJSON(p.stdout, restored)
+			}
+			_, err = fmt.Fprintf(p.stdout, "Property %d is back. It belongs to client %s.\n", restored.ID, restored.Owner)
+			return err
+		})
 	}
 	return cmd
-}
-
-func (p *program) restoreProperty(ctx context.Context, id int64, format string) error {
-	return p.withExistingStore(ctx, func(db store.Store) error {
-		restored, err := db.RestoreProperty(ctx, id, p.operator, p.now())
-		if err != nil {
-			return err
-		}
-		if format == "json" {
-			return printJSON(p.stdout, restored)
-		}
-		_, err = fmt.Fprintf(p.stdout, "Property %d is back. It belongs to client %s.\n", restored.ID, restored.Owner)
-		return err
-	})
 }

@@ -20,8 +20,14 @@ func (p *program) sandboxFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.sandbox, sandboxFlagName, false, "work on the sandbox, the database of --sandbox-database, in place of the live one")
 }
 
-// whyNoSandbox says of commands, and of groups of them, why they do not work on the sandbox.
-var whyNoSandbox = []struct{ path, reason string }{
+// freeOfChoice are the commands that are for the sandbox alone, and those that work on no database. PERKSD_SANDBOX in the
+// environment must not stop them.
+var freeOfChoice = []string{"perksd sandbox", "perksd version", "perksd completion", "perksd man"}
+
+type reason struct{ path, text string }
+
+// whyNoSandbox says of commands, and of groups of them, why they do not work on the sandbox; the last is for all others.
+var whyNoSandbox = []reason{
 	{"perksd serve", "serve answers from both databases"},
 	{"perksd client", "clients are in the live database alone, and may use the sandbox too"},
 	{"perksd keys", "the keys of tokens are in the live database alone, and tokens hold for the sandbox too"},
@@ -51,35 +57,16 @@ func (p *program) checkSandboxFlag(cmd *cobra.Command, databaseTyped bool) error
 	if flag == nil || cmd.HasSubCommands() { // cobra's own commands have no such flag
 		return nil
 	}
+	isUnder := func(path string) bool { return strings.HasPrefix(cmd.CommandPath()+" ", path+" ") }
 	takesIt := !flag.Hidden
 	switch {
-	case p.sandbox && !takesIt && !isFreeOfChoice(cmd):
-		return usagef(cmd, "--sandbox: %s; leave it out, and PERKSD_SANDBOX too", reasonAgainstSandbox(cmd))
+	case p.sandbox && !takesIt && !slices.ContainsFunc(freeOfChoice, isUnder):
+		why := slices.IndexFunc(whyNoSandbox, func(why reason) bool { return isUnder(why.path) })
+		return usagef(cmd, "--sandbox: %s; leave it out, and PERKSD_SANDBOX too", whyNoSandbox[why].text)
 	case databaseTyped && takesIt && !p.sandbox:
 		return usagef(cmd, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave both out to work on the live database")
 	}
 	return nil
-}
-
-// isFreeOfChoice holds for the commands that are for the sandbox alone, and those that work on no database. PERKSD_SANDBOX in
-// the environment must not stop them.
-func isFreeOfChoice(cmd *cobra.Command) bool {
-	return slices.ContainsFunc([]string{"perksd sandbox", "perksd version", "perksd completion", "perksd man"}, func(path string) bool {
-		return isUnder(cmd, path)
-	})
-}
-
-func reasonAgainstSandbox(cmd *cobra.Command) string {
-	for _, why := range whyNoSandbox {
-		if isUnder(cmd, why.path) {
-			return why.reason
-		}
-	}
-	return ""
-}
-
-func isUnder(cmd *cobra.Command, path string) bool {
-	return strings.HasPrefix(cmd.CommandPath()+" ", path+" ")
 }
 
 // ifSandbox is the words when the command works on the sandbox, and nothing otherwise.
@@ -174,27 +161,6 @@ func explainApart(err error) error {
 	return fmt.Errorf("telling the sandbox from the live database: %w", err)
 }
 
-func isSandbox(db database) bool {
-	_, is := db.(sandboxDatabase)
-	return is
-}
-
-// flagOf is the flag that names the database.
-func flagOf(db database) string {
-	if isSandbox(db) {
-		return "--sandbox-database"
-	}
-	return "--database"
-}
-
-// optionFor is what a command line needs to lead to the database.
-func optionFor(db database) string {
-	if isSandbox(db) {
-		return " --sandbox"
-	}
-	return ""
-}
-
 func (p *program) sandboxCommand() *cobra.Command {
 	return group("sandbox", "Look after the sandbox", p.sandboxResetCommand())
 }
@@ -218,7 +184,7 @@ func (p *program) sandboxResetCommand() *cobra.Command {
 			if err := p.resetSandbox(cmd.Context(), yes); err != nil || !refill {
 				return err
 			}
-			return p.fillWithDemoData(cmd.Context(), defaultDemoData.withoutProperties())
+			return p.fillWithDemoData(cmd.Context(), defaultDemoData)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
