@@ -5,12 +5,15 @@
 package sample
 
 import (
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/perks/api"
@@ -82,10 +85,38 @@ func maybe[T any](d dice, nilPercent int, value T) *T {
 // near is a point a few kilometres from the middle of the city, most often less than five, to a metre.
 func (d dice) near(c city) (lat, lng float64) {
 	const degrees = 0.025 // of latitude, about 2.8 km
-	lat = c.lat + d.NormFloat64()*degrees
-	lng = c.lng + d.NormFloat64()*degrees/math.Cos(c.lat*math.Pi/180)
+	lat = c.Lat + d.NormFloat64()*degrees
+	lng = c.Lng + d.NormFloat64()*degrees/math.Cos(c.Lat*math.Pi/180)
 	return math.Round(lat*1e5) / 1e5, math.Round(lng*1e5) / 1e5
 }
+
+//go:embed words.json
+var wordsFile []byte
+
+// city is a place by its name and the middle of it, in degrees.
+type city struct {
+	Name     string
+	Lat, Lng float64
+}
+
+// words is what records are made of. Titles get a capital once the offer is put in.
+type words struct {
+	Cities []city
+	Trades []struct {
+		Category          string
+		Merchants, Offers []string
+	}
+	Streets, MerchantNames, Titles, Discounts, Remarks, Terms []string
+	Homes, HomeQualities, HomePlaces, HomeRemarks             []string
+}
+
+// vocabulary is the words of words.json; the tests read them.
+var vocabulary = sync.OnceValue(func() (w words) {
+	if err := json.Unmarshal(wordsFile, &w); err != nil {
+		panic(err)
+	}
+	return w
+})
 
 // Perks yields n perks: coffee-2for1, which anyone can redeem, spa-day, which an operator approves, last-ticket, of which
 // there is one, and then demo-000001 and so on: in many cities and categories, most of them valid, some over, some yet to
@@ -119,23 +150,24 @@ func (d Data) namedPerks() []store.PerkRecord {
 }
 
 func (d Data) perk(i int64) store.PerkRecord {
+	words := vocabulary()
 	dice := d.dice(perkStream, i)
-	trade, place := pick(dice, trades), pick(dice, cities)
-	merchant := pick(dice, merchantNames) + " " + pick(dice, trade.merchants)
-	what, discount := pick(dice, trade.offers), pick(dice, discounts)
+	trade, place := pick(dice, words.Trades), pick(dice, words.Cities)
+	merchant := pick(dice, words.MerchantNames) + " " + pick(dice, trade.Merchants)
+	what, discount := pick(dice, trade.Offers), pick(dice, words.Discounts)
 	id := fmt.Sprintf("demo-%06d", i)
 	created := d.day().Add(-time.Duration(dice.between(1, 365*24*60)) * time.Minute)
 	perk := store.PerkRecord{
 		Perk: api.Perk{
 			ID:           id,
-			Title:        strings.ReplaceAll(pick(dice, titles), "{what}", what),
-			Description:  fmt.Sprintf("%s %s at %s in %s. %s", discount, what, merchant, place.name, pick(dice, remarks)),
-			Category:     maybe(dice, 5, trade.category),
+			Title:        strings.ReplaceAll(pick(dice, words.Titles), "{what}", what),
+			Description:  fmt.Sprintf("%s %s at %s in %s. %s", discount, what, merchant, place.Name, pick(dice, words.Remarks)),
+			Category:     maybe(dice, 5, trade.Category),
 			MerchantName: maybe(dice, 5, merchant),
 			ImageURL:     maybe(dice, 30, "https://images.example/perks/"+id+".jpg"),
 			DiscountText: maybe(dice, 20, discount),
-			Terms:        maybe(dice, 40, pick(dice, terms)),
-			City:         place.name,
+			Terms:        maybe(dice, 40, pick(dice, words.Terms)),
+			City:         place.Name,
 			CreatedAt:    created,
 			UpdatedAt:    created.Add(time.Duration(dice.between(0, 60*24)) * time.Second),
 		},
@@ -175,65 +207,6 @@ func (d Data) dates(dice dice) (from, to *time.Time) {
 	return at(-200, -1), at(10, 400)
 }
 
-// city is a place by its name and the middle of it, in degrees.
-type city struct {
-	name     string
-	lat, lng float64
-}
-
-var cities = []city{
-	{"Berlin", 52.5200, 13.4050},
-	{"Hamburg", 53.5511, 9.9937},
-	{"Munich", 48.1351, 11.5820},
-	{"Vienna", 48.2082, 16.3738},
-	{"Zürich", 47.3769, 8.5417},
-	{"Amsterdam", 52.3676, 4.9041},
-	{"Brussels", 50.8503, 4.3517},
-	{"Paris", 48.8566, 2.3522},
-	{"Lyon", 45.7640, 4.8357},
-	{"London", 51.5072, -0.1276},
-	{"Manchester", 53.4808, -2.2426},
-	{"Edinburgh", 55.9533, -3.1883},
-	{"Dublin", 53.3498, -6.2603},
-	{"Madrid", 40.4168, -3.7038},
-	{"Barcelona", 41.3874, 2.1686},
-	{"Lisbon", 38.7223, -9.1393},
-	{"Rome", 41.9028, 12.4964},
-	{"Milan", 45.4642, 9.1900},
-	{"Copenhagen", 55.6761, 12.5683},
-	{"Stockholm", 59.3293, 18.0686},
-	{"Oslo", 59.9139, 10.7522},
-	{"Helsinki", 60.1699, 24.9384},
-	{"Warsaw", 52.2297, 21.0122},
-	{"Prague", 50.0755, 14.4378},
-	{"Budapest", 47.4979, 19.0402},
-	{"Athens", 37.9838, 23.7275},
-	{"Istanbul", 41.0082, 28.9784},
-	{"New York", 40.7128, -74.0060},
-	{"Chicago", 41.8781, -87.6298},
-	{"San Francisco", 37.7749, -122.4194},
-	{"Toronto", 43.6532, -79.3832},
-	{"Mexico City", 19.4326, -99.1332},
-	{"São Paulo", -23.5505, -46.6333},
-	{"Buenos Aires", -34.6037, -58.3816},
-	{"Cape Town", -33.9249, 18.4241},
-	{"Nairobi", -1.2921, 36.8219},
-	{"Dubai", 25.2048, 55.2708},
-	{"Mumbai", 19.0760, 72.8777},
-	{"Singapore", 1.3521, 103.8198},
-	{"Tokyo", 35.6762, 139.6503},
-	{"Seoul", 37.5665, 126.9780},
-	{"Sydney", -33.8688, 151.2093},
-	{"Melbourne", -37.8136, 144.9631},
-	{"Auckland", -36.8509, 174.7645},
-	{"Suva", -18.1248, 178.4501},
-}
-
-var streets = []string{
-	"Market Street", "Station Road", "Harbour Lane", "Mill Row", "Church Street", "Garden Avenue", "Bridge Street", "Park Road", "Canal Side",
-	"Orchard Way", "Castle Hill", "Museum Square", "Linden Walk", "Tower Street", "Old Town Road", "River Terrace", "Library Street", "Hill View",
-}
-
 // Properties yields n listings that belong to the client: property 1, which is the same in every world, and then 2 and
 // so on.
 func (d Data) Properties(n int64, owner string) iter.Seq2[store.PropertyRecord, error] {
@@ -254,16 +227,17 @@ func (d Data) Properties(n int64, owner string) iter.Seq2[store.PropertyRecord, 
 }
 
 func (d Data) property(id int64) api.Property {
+	words := vocabulary()
 	dice := d.dice(propertyStream, id)
-	place, home := pick(dice, cities), pick(dice, homes)
+	place, home := pick(dice, words.Cities), pick(dice, words.Homes)
 	bedrooms := dice.between(0, 5)
 	perWeek := 120 + 90*bedrooms + dice.between(0, 200)
 	p := api.Property{
 		ID:          id,
-		Title:       fmt.Sprintf("%s %s %s", pick(dice, homeQualities), home, pick(dice, homePlaces)),
-		Description: fmt.Sprintf("A %s in %s. %s", home, place.name, pick(dice, homeRemarks)),
-		Address:     fmt.Sprintf("%d %s", dice.between(1, 180), pick(dice, streets)),
-		City:        place.name,
+		Title:       fmt.Sprintf("%s %s %s", pick(dice, words.HomeQualities), home, pick(dice, words.HomePlaces)),
+		Description: fmt.Sprintf("A %s in %s. %s", home, place.Name, pick(dice, words.HomeRemarks)),
+		Address:     fmt.Sprintf("%d %s", dice.between(1, 180), pick(dice, words.Streets)),
+		City:        place.Name,
 		Postcode:    strconv.Itoa(dice.between(10000, 99999)),
 		Images:      []string{},
 		PricePW:     price(fmt.Sprintf("%d.%s", perWeek, pick(dice, []string{"00", "50", "95"}))),
@@ -287,71 +261,4 @@ func price(digits string) api.Price {
 		panic(err)
 	}
 	return p
-}
-
-// trade is a line of business: its category, what its shops are called and what they offer.
-type trade struct {
-	category  string
-	merchants []string
-	offers    []string
-}
-
-var trades = []trade{
-	{"Food & Drink", []string{"Roasters", "Kitchen", "Bakery", "Bistro", "Tea House", "Pizzeria", "Noodle Bar"},
-		[]string{"filter coffee", "breakfast for two", "lunch of the day", "sourdough pizza", "afternoon tea", "a bowl of ramen", "fresh pastries", "a tasting menu"}},
-	{"Wellness", []string{"Spa", "Baths", "Massage Studio", "Yoga Loft", "Float Centre"},
-		[]string{"a deep massage", "a day pass to the sauna", "a yoga class", "an hour of floating", "a facial treatment"}},
-	{"Fitness", []string{"Gym", "Boulder Hall", "Cycling Club", "Pool", "Boxing Room"},
-		[]string{"a month of training", "a climbing session", "a spinning class", "ten swims", "a first lesson in boxing"}},
-	{"Culture", []string{"Theatre", "Museum", "Gallery", "Concert Hall", "Opera"},
-		[]string{"two tickets for the evening", "a guided tour", "the summer exhibition", "a matinee", "a season pass"}},
-	{"Cinema", []string{"Cinema", "Picture House", "Film Palace"},
-		[]string{"a ticket for any film", "a late showing", "popcorn and a drink", "a film for the family"}},
-	{"Travel", []string{"Hotel", "Guest House", "Travel Agency", "Ferries", "Car Hire"},
-		[]string{"a night with breakfast", "a weekend by the sea", "a day's car hire", "a harbour cruise", "a city walk"}},
-	{"Fashion", []string{"Tailors", "Shoes", "Boutique", "Vintage Store", "Knitwear"},
-		[]string{"a winter coat", "running shoes", "a linen shirt", "a repair of your jacket", "the new collection"}},
-	{"Books", []string{"Bookshop", "Paper & Pens", "Comics"},
-		[]string{"a hardback of your choice", "a reading with the author", "a fountain pen", "three paperbacks"}},
-	{"Home", []string{"Furniture", "Ceramics", "Garden Centre", "Lamps"},
-		[]string{"an oak table", "a set of bowls", "plants for the balcony", "a reading lamp", "a pottery workshop"}},
-	{"Electronics", []string{"Electronics", "Camera Shop", "Phone Repair"},
-		[]string{"a new phone battery", "noise-cancelling headphones", "a camera course", "a screen repair"}},
-	{"Family", []string{"Zoo", "Toy Shop", "Adventure Park", "Aquarium"},
-		[]string{"a day at the zoo", "a birthday party", "a wooden train", "a family ticket", "a children's workshop"}},
-	{"Beauty", []string{"Hairdressers", "Barber", "Nail Bar", "Perfumery"},
-		[]string{"a haircut", "a shave with hot towels", "a manicure", "a scent made for you"}},
-}
-
-var merchantNames = []string{
-	"Golden", "Harbour", "Corner", "Little", "Old Town", "North", "River", "Lantern", "Copper", "Green Door", "Sunny Side", "Third Wave", "Blue Heron", "Maple",
-	"Juniper", "Stone Bridge", "Paper Moon", "Red Fox", "Silver Birch", "Night Owl", "Velvet", "Saffron", "Cedar", "Urban", "Wild Rose", "Lighthouse", "Amber", "Ivy",
-}
-
-// titles get a capital once the offer is put in.
-var titles = []string{
-	"{what}, for less", "{what} on us", "treat yourself to {what}", "{what} for members", "{what}: this season's offer", "{what} on weekdays", "{what} with a friend",
-}
-
-var discounts = []string{"-10%", "-15%", "-20%", "-25%", "-30%", "-50%", "2 for 1", "3 for 2", "Free", "€5 off", "€10 off"}
-
-var remarks = []string{
-	"Show the code at the till.", "Book a day ahead, please.", "Walk in whenever we are open.", "A favourite of the neighbourhood.", "Ask for the quiet table.",
-	"Children are welcome.", "Wheelchair access from the yard.", "We speak four languages.", "Every day but Monday.", "While it lasts.",
-}
-
-var terms = []string{
-	"One for each person.", "Not together with other offers.", "Valid on weekdays only.", "Not valid on public holidays.", "Booking required.", "From a bill of €20.",
-	"Show your membership when you arrive.",
-}
-
-var homes = []string{"flat", "loft", "house", "studio", "cottage", "maisonette", "penthouse", "garden flat"}
-
-var homeQualities = []string{"Bright", "Quiet", "Spacious", "Modern", "Charming", "Sunny", "Renovated", "Airy", "Snug"}
-
-var homePlaces = []string{"by the park", "near the station", "in the old town", "with a balcony", "over the roofs", "by the river", "with a garden", "close to the university"}
-
-var homeRemarks = []string{
-	"The kitchen is new, and the windows look over the yard.", "Five minutes to the tram.", "Pets are welcome.", "There is room for two bicycles in the cellar.",
-	"The heating was renewed two years ago.", "Furnished, with everything that a household needs.", "A quiet house with kind neighbours.",
 }
