@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,14 +104,12 @@ func forCaller(fields api.FieldErrors) api.FieldErrors {
 // writeError is echo's error handler.
 func (s *service) writeError(err error, c echo.Context) {
 	a := answerTo(err)
-	if a.err == noSuchAddress && s.hasNoSandbox(c) {
-		a = &answer{err: noSandbox}
+	path := c.Request().URL.Path
+	if a.err == noSuchAddress && s.config.Sandbox == nil && (path == sandboxPath || strings.HasPrefix(path, sandboxPath+"/")) {
+		a = &answer{err: api.Errorf(api.CodeNotFound, "There is no sandbox here: this service was started without one.")}
 	}
 	kind := kinds[a.err.Code]
-	status := kind.status
-	if a.status != 0 {
-		status = a.status
-	}
+	status := cmp.Or(a.status, kind.status)
 	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) { // who has gone is no fault of ours
 		s.logFailure(c, status, err)
 	}
@@ -126,7 +125,7 @@ func (s *service) writeError(err error, c echo.Context) {
 	message := hideSecrets(cut(a.err.Message, maxMessage))
 	body := api.ErrorBody{Response: message, Code: a.err.Code, Errors: forCaller(a.err.Fields), OAuthError: a.oauthError}
 	mediaType := echo.MIMEApplicationJSON
-	if writesProblems(c) {
+	if strings.HasPrefix(path, livePath+"/") || strings.HasPrefix(path, sandboxPath+"/") { // RFC 9457
 		mediaType = "application/problem+json"
 		body.Type = "urn:perks:problem:" + string(a.err.Code)
 		body.Title = kind.title

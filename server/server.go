@@ -65,17 +65,16 @@ func (s *Server) Routes() []string { return slices.Clone(s.routes) }
 
 // service is what the handlers share.
 type service struct {
-	config      Config
-	authority   *auth.Authority
-	clientRate  *clientLimits
-	guesses     *guesses
-	outage      *outage
-	proxies     proxies
-	description *description
-	reference   *reference
-	metrics     *metrics
-	tracer      trace.Tracer // nil makes no spans
-	failures    failureLog
+	config     Config
+	authority  *auth.Authority
+	clientRate *clientLimits
+	guesses    *guesses
+	outage     *outage
+	proxies    proxies
+	documents  *documents
+	metrics    *metrics
+	tracer     trace.Tracer // nil makes no spans
+	failures   failureLog
 }
 
 // New prepares a server, and makes the first signing key when the database has none that is valid.
@@ -92,51 +91,41 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the tokens: %w", err)
 	}
-	description, err := newDescription()
-	if err != nil {
-		return nil, err
-	}
-	page, err := newReference()
+	documents, err := newDocuments()
 	if err != nil {
 		return nil, err
 	}
 	s := &service{
-		config:      config,
-		authority:   authority,
-		clientRate:  newClientLimits(config.RateLimit, config.RateBurst),
-		guesses:     newGuesses(),
-		outage:      newOutage(outageWaiters),
-		proxies:     proxies{there: config.BehindProxy, trusted: config.TrustedProxies},
-		description: description,
-		reference:   page,
-		metrics:     metrics,
-		tracer:      tracer,
+		config: config, authority: authority, documents: documents, metrics: metrics, tracer: tracer,
+		clientRate: newClientLimits(config.RateLimit, config.RateBurst),
+		guesses:    newGuesses(),
+		outage:     newOutage(outageWaiters),
+		proxies:    proxies{there: config.BehindProxy, trusted: config.TrustedProxies},
 	}
 	e := s.routes()
 	metrics.know(e.Routes())
-	return &Server{Handler: e, routes: routeNames(e)}, nil
+	var names []string
+	for _, route := range e.Routes() {
+		names = append(names, route.Method+" "+route.Path)
+	}
+	return &Server{Handler: e, routes: names}, nil
 }
 
 func (c *Config) complete() error {
 	if c.Live == nil {
 		return errors.New("server: Config.Live is required")
 	}
-	if c.TokenTTL == 0 {
-		c.TokenTTL = time.Hour
-	}
-	if c.TokenTTL < time.Second || c.TokenTTL > auth.MaxTokenTTL {
+	c.TokenTTL = cmp.Or(c.TokenTTL, time.Hour)
+	switch {
+	case c.TokenTTL < time.Second || c.TokenTTL > auth.MaxTokenTTL:
 		return fmt.Errorf("a token's lifetime must be between 1s and %s, not %s", auth.MaxTokenTTL, c.TokenTTL)
-	}
-	if c.RateLimit < 0 {
+	case c.RateLimit < 0:
 		return fmt.Errorf("the rate limit must not be negative, but is %g a second", c.RateLimit)
-	}
-	if c.RateBurst < 0 {
+	case c.RateBurst < 0:
 		return fmt.Errorf("the burst must not be negative, but is %d", c.RateBurst)
-	}
-	if c.RateBurst > 0 && c.RateLimit == 0 {
+	case c.RateBurst > 0 && c.RateLimit == 0:
 		return errors.New("a burst means nothing without a rate limit")
-	}
-	if len(c.TrustedProxies) > 0 && !c.BehindProxy {
+	case len(c.TrustedProxies) > 0 && !c.BehindProxy:
 		return errors.New("the addresses of proxies mean nothing unless the server is behind one")
 	}
 	for _, origin := range c.CORSOrigins {
@@ -144,12 +133,8 @@ func (c *Config) complete() error {
 			return err
 		}
 	}
-	if c.Version == "" {
-		c.Version = "dev"
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Version = cmp.Or(c.Version, "dev")
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -184,18 +169,15 @@ func (s *service) routes() *echo.Echo {
 	get(e, apiPath+"/livez", s.livez)
 	get(e, apiPath+"/readyz", s.readyz)
 	get(e, apiPath+"/health", s.health)
-	get(e, apiPath+"/openapi.json", s.description.json)
-	get(e, apiPath+"/openapi.yaml", s.description.yaml)
-
-	s.docsRoutes(e)
+	s.documents.routes(e)
 
 	e.POST(tokenPath, s.issueToken)
 	get(e, issuerPath, s.describeIssuer)
 	get(e, issuerPath+apiPath, s.describeIssuer)
 
-	get(e, apiPath+"/get-property/:propertyId", s.getProperty, s.property(api.ScopePropertiesRead))
-	e.PATCH(apiPath+"/update-property/:propertyId", s.updateProperty, s.property(api.ScopePropertiesWrite))
-	e.DELETE(apiPath+"/delete-property/:propertyId", s.deleteProperty, s.property(api.ScopePropertiesWrite))
+	get(e, apiPath+"/get-property/:propertyId", s.getProperty, s.authorize(api.ScopePropertiesRead, false))
+	e.PATCH(apiPath+"/update-property/:propertyId", s.updateProperty, s.authorize(api.ScopePropertiesWrite, false))
+	e.DELETE(apiPath+"/delete-property/:propertyId", s.deleteProperty, s.authorize(api.ScopePropertiesWrite, false))
 
 	s.perkRoutes(e, livePath, s.config.Live, false)
 	if s.config.Sandbox != nil {
@@ -215,37 +197,13 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	e.POST(path+"/perks/:perkId/redeem", h.redeem, allow(api.ScopePerksRedeem))
 }
 
-func (s *service) property(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, false) }
-
 // get answers HEAD as well, as RFC 9110, section 9.3.2 expects; net/http leaves the body out.
 func get(e *echo.Echo, path string, handler echo.HandlerFunc, middleware ...echo.MiddlewareFunc) {
 	e.GET(path, handler, middleware...)
 	e.HEAD(path, handler, middleware...)
 }
 
-func routeNames(e *echo.Echo) []string {
-	var names []string
-	for _, route := range e.Routes() {
-		names = append(names, route.Method+" "+route.Path)
-	}
-	return names
-}
-
 var noSuchAddress = api.Errorf(api.CodeNotFound, "There is nothing at this address. %s/openapi.json lists the addresses.", apiPath)
-
-var noSandbox = api.Errorf(api.CodeNotFound, "There is no sandbox here: this service was started without one.")
-
-// hasNoSandbox tells whether the address is one of the sandbox, and there is none.
-func (s *service) hasNoSandbox(c echo.Context) bool {
-	path := c.Request().URL.Path
-	return s.config.Sandbox == nil && (path == sandboxPath || strings.HasPrefix(path, sandboxPath+"/"))
-}
-
-// writesProblems tells whether errors of the address are problem details (RFC 9457), as those of all perk addresses are.
-func writesProblems(c echo.Context) bool {
-	path := c.Request().URL.Path
-	return strings.HasPrefix(path, livePath+"/") || strings.HasPrefix(path, sandboxPath+"/")
-}
 
 // wholeSegments keeps a parameter to a segment of the path, one that is not empty. Echo takes nothing for a parameter, and
 // gives one at the end of an address all that follows.
@@ -292,8 +250,6 @@ func sentPath(c echo.Context) string {
 	sent, _ := c.Get(sentPathKey).(string)
 	return cmp.Or(sent, c.Request().URL.Path)
 }
-
-var _ http.Handler = (*Server)(nil)
 
 // health tells partners that the service is there, and which version of it.
 func (s *service) health(c echo.Context) error {
