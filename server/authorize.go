@@ -30,32 +30,31 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 		return func(c echo.Context) error {
 			token, given := bearer(oneAuthorization(c.Request()))
 			if !given {
-				s.metrics.bearerRefused(tokenMissing)
-				return unauthorized("", "An access token is required: send Authorization: Bearer TOKEN with a token from POST %s/auth/token.", apiPath)
+				s.metrics.refusals.WithLabelValues(tokenMissing).Inc()
+				err := api.Errorf(api.CodeInvalidToken, "An access token is required: send Authorization: Bearer TOKEN with a token from POST %s/auth/token.", apiPath)
+				return challenge(err, "Bearer realm=%q", realm)
 			}
 			caller, err := s.verify(c.Request(), token)
 			if errors.Is(err, auth.ErrToken) {
-				s.metrics.bearerRefused(tokenInvalid)
+				s.metrics.refusals.WithLabelValues(tokenInvalid).Inc()
 				s.config.Logger.DebugContext(c.Request().Context(), "token refused", "request_id", requestID(c), "reason", loggable(err.Error()), "address", c.RealIP())
-				return unauthorized("invalid_token", "The access token is not valid or has expired. Get a new one from POST %s/auth/token.", apiPath)
+				err := api.Errorf(api.CodeInvalidToken, "The access token is not valid or has expired. Get a new one from POST %s/auth/token.", apiPath)
+				return challenge(err, "Bearer realm=%q, error=%q", realm, "invalid_token")
 			}
 			if err != nil {
 				return err
 			}
 			c.Set(callerKey, caller)
 			if !caller.Scopes.Has(scope) {
-				s.metrics.bearerRefused(tokenLacksScope)
-				return &answer{
-					err:    api.Errorf(api.CodeInsufficientScope, "The access token lacks the scope %s.", scope),
-					header: http.Header{"Www-Authenticate": {fmt.Sprintf("Bearer realm=%q, error=%q, scope=%q", realm, "insufficient_scope", scope)}},
-				}
+				s.metrics.refusals.WithLabelValues(tokenLacksScope).Inc()
+				err := api.Errorf(api.CodeInsufficientScope, "The access token lacks the scope %s.", scope)
+				return challenge(err, "Bearer realm=%q, error=%q, scope=%q", realm, "insufficient_scope", scope)
 			}
 			if caller.SandboxOnly && !sandbox {
-				s.metrics.bearerRefused(tokenSandboxOnly)
+				s.metrics.refusals.WithLabelValues(tokenSandboxOnly).Inc()
 				return api.Errorf(api.CodeForbidden, "The client %q may use only the sandbox addresses, which begin with %s.", caller.ClientID, sandboxPath)
 			}
-			if err := s.clientRate.take(clientIn{caller.ClientID, sandbox}, s.config.Now()); err != nil {
-				s.metrics.rateLimited(limitOfClient)
+			if err := s.limitClient(clientIn{caller.ClientID, sandbox}); err != nil {
 				return err
 			}
 			return next(c)
@@ -97,15 +96,9 @@ func bearer(header string) (token string, given bool) {
 	return strings.TrimSpace(token), found && strings.EqualFold(scheme, "Bearer")
 }
 
-func unauthorized(oauthError, format string, args ...any) error {
-	challenge := fmt.Sprintf("Bearer realm=%q", realm)
-	if oauthError != "" {
-		challenge += fmt.Sprintf(", error=%q", oauthError)
-	}
-	return &answer{
-		err:    api.Errorf(api.CodeInvalidToken, format, args...),
-		header: http.Header{"Www-Authenticate": {challenge}},
-	}
+// challenge says how to authenticate.
+func challenge(err *api.Error, format string, args ...any) *answer {
+	return &answer{err: err, header: http.Header{"Www-Authenticate": {fmt.Sprintf(format, args...)}}}
 }
 
 // outageWaiters is how many requests may wait for the database at once. Each takes some 20 KiB, with its connection.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,28 +112,6 @@ func databaseLabel(sandbox bool) string {
 	return "live"
 }
 
-// redeemed counts the outcome of an attempt to redeem: the redemption's status, "replayed", or the code of the refusal.
-func (m *metrics) redeemed(sandbox bool, outcome string) {
-	m.redemptions.WithLabelValues(databaseLabel(sandbox), outcome).Inc()
-}
-
-// tokenAsked counts the outcome of a request for a token: "issued", or the error of RFC 6749, or the code.
-func (m *metrics) tokenAsked(outcome string) { m.tokens.WithLabelValues(outcome).Inc() }
-
-// bearerRefused counts a request that was refused for its bearer token.
-func (m *metrics) bearerRefused(reason string) { m.refusals.WithLabelValues(reason).Inc() }
-
-// rateLimited counts a request that met a limit.
-func (m *metrics) rateLimited(limit string) { m.limited.WithLabelValues(limit).Inc() }
-
-// exemplar names the trace of a request that is traced, so that a slow one can be looked at; nil for any other.
-func exemplar(span trace.SpanContext) prometheus.Labels {
-	if !span.IsSampled() {
-		return nil
-	}
-	return prometheus.Labels{"trace_id": span.TraceID().String()}
-}
-
 // otherRoute stands for all addresses at which there is nothing. Callers make up as many as they like, and as many methods.
 const (
 	otherRoute  = "other"
@@ -145,10 +125,8 @@ var measuredMethods = [...]string{
 
 // methodIndex is where a method is in measuredMethods.
 func methodIndex(method string) int {
-	for i, known := range measuredMethods[:len(measuredMethods)-1] {
-		if method == known {
-			return i
-		}
+	if i := slices.Index(measuredMethods[:], method); i >= 0 {
+		return i
 	}
 	return len(measuredMethods) - 1
 }
@@ -185,33 +163,6 @@ func (m *metrics) routeOf(c echo.Context) string {
 	return otherRoute
 }
 
-// methodMeter finds what is at hand, or makes it. Two requests may make the same at once, which does no harm.
-func (m *metrics) methodMeter(c echo.Context) (meter *methodMeter, i int) {
-	i = methodIndex(c.Request().Method)
-	route, known := m.routes[c.Path()]
-	if !known {
-		route = m.routes[otherRoute]
-	}
-	meter = route.methods[i].Load()
-	if meter == nil {
-		meter = &methodMeter{duration: m.duration.WithLabelValues(measuredMethods[i], m.routeOf(c))}
-		route.methods[i].Store(meter)
-	}
-	return meter, i
-}
-
-// counter finds the counter for a status, or makes it. Statuses are the server's own.
-func (m *metrics) counter(c echo.Context, meter *methodMeter, method int) prometheus.Counter {
-	status := c.Response().Status
-	kept := &meter.codes[min(max(status, firstCode), 599)-firstCode]
-	if counter := kept.Load(); counter != nil {
-		return *counter
-	}
-	counter := m.requests.WithLabelValues(measuredMethods[method], m.routeOf(c), strconv.Itoa(status))
-	kept.Store(&counter)
-	return counter
-}
-
 // measure counts and times every request by its route.
 func (s *service) measure(next echo.HandlerFunc) echo.HandlerFunc {
 	if s.config.Metrics == nil {
@@ -225,104 +176,106 @@ func (s *service) measure(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// answered is deferred, because net/http's way of giving up on a response is a panic.
+// answered is deferred, because net/http's way of giving up on a response is a panic. What is not at hand is made; two requests
+// may make the same at once, which does no harm.
 func (m *metrics) answered(c echo.Context, start time.Time) {
 	m.inFlight.Dec()
-	meter, method := m.methodMeter(c)
-	observe(c, meter.duration, time.Since(start))
-	m.counter(c, meter, method).Inc()
-}
-
-func observe(c echo.Context, histogram prometheus.Observer, took time.Duration) {
-	if labels := exemplar(trace.SpanContextFromContext(c.Request().Context())); labels != nil {
-		histogram.(prometheus.ExemplarObserver).ObserveWithExemplar(took.Seconds(), labels)
-		return
+	took, status := time.Since(start).Seconds(), c.Response().Status
+	route, method := m.routeOf(c), methodIndex(c.Request().Method)
+	kept := &m.routes[route].methods[method]
+	meter := kept.Load()
+	if meter == nil {
+		meter = &methodMeter{duration: m.duration.WithLabelValues(measuredMethods[method], route)}
+		kept.Store(meter)
 	}
-	histogram.Observe(took.Seconds())
+	if span := trace.SpanContextFromContext(c.Request().Context()); span.IsSampled() {
+		// The trace of a slow request can be looked at.
+		meter.duration.(prometheus.ExemplarObserver).ObserveWithExemplar(took, prometheus.Labels{"trace_id": span.TraceID().String()})
+	} else {
+		meter.duration.Observe(took)
+	}
+	code := &meter.codes[min(max(status, firstCode), 599)-firstCode] // statuses are the server's own
+	counter := code.Load()
+	if counter == nil {
+		counter = new(m.requests.WithLabelValues(measuredMethods[method], route, strconv.Itoa(status)))
+		code.Store(counter)
+	}
+	(*counter).Inc()
 }
 
 // databaseCollector reads the figures of the databases when Prometheus asks for them. It asks each whether it takes writes,
 // as /readyz does, so that an alert needs nobody who asks there.
 type databaseCollector struct {
-	databases map[string]store.Store // by label
-
-	ready, connections, connectionsMax, waits, waited *prometheus.Desc
-	waiting, capacity, batches, failed                *prometheus.Desc
+	databases map[string]store.Store      // by label
+	figures   map[string]*prometheus.Desc // by the end of their names
 }
 
-func newDatabaseCollector(config Config) *databaseCollector {
-	describe := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "database", name), help, append([]string{"database"}, labels...), nil)
-	}
-	c := &databaseCollector{
-		databases: map[string]store.Store{databaseLabel(false): config.Live},
-
-		ready:          describe("ready", "1 if the database committed a write just now, else 0."),
-		connections:    describe("connections", "Connections that are open, in use or idle.", "pool", "state"),
-		connectionsMax: describe("connections_max", "Connections that a pool can have.", "pool"),
-		waits:          describe("connection_waits_total", "Times that somebody had to wait for a connection.", "pool"),
-		waited:         describe("connection_wait_seconds_total", "Time that was spent waiting for a connection.", "pool"),
-		waiting:        describe("queue_writes", "Writes in the queue or in the transaction under way: all writes on SQLite, redemptions on PostgreSQL."),
-		capacity:       describe("queue_capacity_writes", "Writes that the queue has room for. More make their callers wait before they are queued."),
-		batches:        describe("batch_writes", "Writes of the queue that one transaction answered."),
-		failed:         describe("batch_failures_total", "Transactions of the queue that came to nothing, or whose outcome is not known."),
-	}
+func newDatabaseCollector(config Config) databaseCollector {
+	c := databaseCollector{databases: map[string]store.Store{databaseLabel(false): config.Live}, figures: map[string]*prometheus.Desc{}}
 	if config.Sandbox != nil {
 		c.databases[databaseLabel(true)] = config.Sandbox
 	}
+	describe := func(name, help string, labels ...string) {
+		c.figures[name] = prometheus.NewDesc(prometheus.BuildFQName(namespace, "database", name), help, append([]string{"database"}, labels...), nil)
+	}
+	describe("ready", "1 if the database committed a write just now, else 0.")
+	describe("connections", "Connections that are open, in use or idle.", "pool", "state")
+	describe("connections_max", "Connections that a pool can have.", "pool")
+	describe("connection_waits_total", "Times that somebody had to wait for a connection.", "pool")
+	describe("connection_wait_seconds_total", "Time that was spent waiting for a connection.", "pool")
+	describe("queue_writes", "Writes in the queue or in the transaction under way: all writes on SQLite, redemptions on PostgreSQL.")
+	describe("queue_capacity_writes", "Writes that the queue has room for. More make their callers wait before they are queued.")
+	describe("batch_writes", "Writes of the queue that one transaction answered.")
+	describe("batch_failures_total", "Transactions of the queue that came to nothing, or whose outcome is not known.")
 	return c
 }
 
 // Describe is part of prometheus.Collector.
-func (c *databaseCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.ready, c.connections, c.connectionsMax, c.waits, c.waited, c.waiting, c.capacity, c.batches, c.failed} {
+func (c databaseCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range c.figures {
 		out <- desc
 	}
 }
 
 // Collect is part of prometheus.Collector. It takes no longer than a check for readiness may.
-func (c *databaseCollector) Collect(out chan<- prometheus.Metric) {
+func (c databaseCollector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
 	var asked sync.WaitGroup
 	for label, db := range c.databases {
-		asked.Go(func() {
-			c.collectReady(ctx, out, label, db)
-			c.collectStats(out, label, db.Stats())
-		})
+		asked.Go(func() { c.collect(ctx, out, label, db) })
 	}
 	asked.Wait()
 }
 
-func (c *databaseCollector) collectReady(ctx context.Context, out chan<- prometheus.Metric, label string, db store.Store) {
+func (c databaseCollector) collect(ctx context.Context, out chan<- prometheus.Metric, label string, db store.Store) {
+	tell := func(name string, value float64, labels ...string) {
+		kind := prometheus.GaugeValue
+		if strings.HasSuffix(name, "_total") {
+			kind = prometheus.CounterValue
+		}
+		out <- prometheus.MustNewConstMetric(c.figures[name], kind, value, append([]string{label}, labels...)...)
+	}
 	ready := 0.0
 	if db.Ready(ctx) == nil {
 		ready = 1
 	}
-	out <- prometheus.MustNewConstMetric(c.ready, prometheus.GaugeValue, ready, label)
-}
-
-func (c *databaseCollector) collectStats(out chan<- prometheus.Metric, label string, stats store.Stats) {
-	gauge := func(desc *prometheus.Desc, value int, labels ...string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), append([]string{label}, labels...)...)
-	}
-	counter := func(desc *prometheus.Desc, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, append([]string{label}, labels...)...)
-	}
+	tell("ready", ready)
+	stats := db.Stats()
 	for _, pool := range stats.Pools {
-		gauge(c.connections, pool.InUse, pool.Name, "in_use")
-		gauge(c.connections, pool.Idle, pool.Name, "idle")
-		gauge(c.connectionsMax, pool.Max, pool.Name)
-		counter(c.waits, float64(pool.Waits), pool.Name)
-		counter(c.waited, pool.Waited.Seconds(), pool.Name)
+		tell("connections", float64(pool.InUse), pool.Name, "in_use")
+		tell("connections", float64(pool.Idle), pool.Name, "idle")
+		tell("connections_max", float64(pool.Max), pool.Name)
+		tell("connection_waits_total", float64(pool.Waits), pool.Name)
+		tell("connection_wait_seconds_total", pool.Waited.Seconds(), pool.Name)
 	}
-	gauge(c.waiting, stats.Queue.Waiting)
-	gauge(c.capacity, stats.Queue.Capacity)
+	tell("queue_writes", float64(stats.Queue.Waiting))
+	tell("queue_capacity_writes", float64(stats.Queue.Capacity))
 	batches := stats.Queue.Batches
-	counter(c.failed, float64(batches.Failed))
+	tell("batch_failures_total", float64(batches.Failed))
 	upTo := map[float64]uint64{}
 	for i, size := range store.BatchSizes() {
 		upTo[float64(size)] = batches.UpTo[i]
 	}
-	out <- prometheus.MustNewConstHistogram(c.batches, batches.Ended, float64(batches.Writes), upTo, label)
+	out <- prometheus.MustNewConstHistogram(c.figures["batch_writes"], batches.Ended, float64(batches.Writes), upTo, label)
 }

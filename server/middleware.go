@@ -184,11 +184,7 @@ func networkOf(address string) string {
 	if err != nil || parsed.Is4() {
 		return address
 	}
-	network, err := parsed.Prefix(64)
-	if err != nil {
-		return address
-	}
-	return network.String()
+	return netip.PrefixFrom(parsed, 64).Masked().String()
 }
 
 // limitedCallers bounds the memory for token buckets; who was not seen for the longest time is forgotten first.
@@ -243,31 +239,20 @@ func (b *buckets[K]) wait(name K, now time.Time) time.Duration {
 	return time.Duration(missing / float64(b.rate) * float64(time.Second))
 }
 
-// clientLimits is how often each client may ask, counted apart for the sandbox: trials must not slow the tills. Only
-// clients that exist come here.
-type clientLimits struct{ buckets *buckets[clientIn] }
-
+// clientIn is who is limited: trials in the sandbox must not slow the tills. Only clients that exist come here.
 type clientIn struct {
 	clientID string
 	sandbox  bool
 }
 
-// newClientLimits takes a burst of zero for as many as come in a second.
-func newClientLimits(perSecond float64, burst int) *clientLimits {
-	if perSecond == 0 {
-		return &clientLimits{}
-	}
-	if burst == 0 {
-		burst = max(1, int(math.Ceil(perSecond)))
-	}
-	return &clientLimits{newBuckets[clientIn](perSecond, burst)}
-}
-
-func (l *clientLimits) take(client clientIn, now time.Time) error {
-	if l.buckets == nil || l.buckets.take(client, now) {
+// limitClient refuses who asks too often.
+func (s *service) limitClient(client clientIn) error {
+	now := s.config.Now()
+	if s.config.RateLimit == 0 || s.clientRate.take(client, now) {
 		return nil
 	}
-	return tooMany(l.buckets.wait(client, now), "The client %q asks too often.", client.clientID)
+	s.metrics.limited.WithLabelValues(limitOfClient).Inc()
+	return tooMany(s.clientRate.wait(client, now), "The client %q asks too often.", client.clientID)
 }
 
 // tooMany says after which whole number of seconds the next attempt is let through.

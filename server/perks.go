@@ -44,11 +44,7 @@ func (h perkHandlers) writePerks(c echo.Context, q *query, perks store.PerkQuery
 }
 
 func (h perkHandlers) get(c echo.Context) error {
-	perkID := pathParameter(c, "perkId")
-	if api.PerkIDRule(perkID) != "" { // no store holds it, and not every database bears its bytes
-		return store.PerkNotFound(perkID)
-	}
-	perk, err := ofPerk(perkID, func(id string) (api.Perk, error) { return h.store.Perk(c.Request().Context(), id) })
+	perk, err := ofPerk(pathParameter(c, "perkId"), func(id string) (api.Perk, error) { return h.store.Perk(c.Request().Context(), id) })
 	if err != nil {
 		return err
 	}
@@ -102,19 +98,22 @@ func pathParameter(c echo.Context, name string) string {
 	if c.Request().URL.RawPath == "" {
 		return value
 	}
-	decoded, err := url.PathUnescape(value)
-	if err != nil {
-		return value
+	if decoded, err := url.PathUnescape(value); err == nil {
+		return decoded
 	}
-	return decoded
+	return value
 }
 
 // UUIDs match in any case (RFC 9562, section 4), but are stored as they were imported. Both functions here try another spelling
 // only when the store has no such record, so that an id in its stored spelling is mostly asked for once. If there is none in
 // any spelling, the error names the id as the caller wrote it.
 
-// ofPerk asks for a perk by its id as written, then in lower case, then in upper case.
-func ofPerk[T any](id string, ask func(id string) (T, error)) (T, error) {
+// ofPerk asks for a perk by its id as written, then in lower case, then in upper case. What cannot be an id it does not ask for:
+// no store holds it, and not every database bears its bytes.
+func ofPerk[T any](id string, ask func(id string) (T, error)) (result T, _ error) {
+	if api.PerkIDRule(id) != "" {
+		return result, store.PerkNotFound(id)
+	}
 	return inSpellings(api.UUIDSpellings(id), func(err error) bool {
 		return api.CodeOf(err) == api.CodeNotFound && !store.IsUserNotFound(err)
 	}, ask)
@@ -156,15 +155,17 @@ const idempotencyHeader = "Idempotency-Key"
 
 func (h perkHandlers) redeem(c echo.Context) error {
 	result, err := h.attempt(c)
-	if err != nil {
-		h.metrics.redeemed(h.sandbox, string(answerTo(err).err.Code))
-		return err
-	}
-	if result.Replayed {
-		h.metrics.redeemed(h.sandbox, "replayed")
+	outcome := string(result.Redemption.Status)
+	switch {
+	case err != nil:
+		outcome = string(answerTo(err).err.Code)
+	case result.Replayed:
+		outcome = "replayed"
 		c.Response().Header().Set("Idempotent-Replayed", "true")
-	} else {
-		h.metrics.redeemed(h.sandbox, string(result.Redemption.Status))
+	}
+	h.metrics.redemptions.WithLabelValues(databaseLabel(h.sandbox), outcome).Inc()
+	if err != nil {
+		return err
 	}
 	return writeJSON(c, http.StatusCreated, echo.MIMEApplicationJSON, result.Redemption)
 }
@@ -187,16 +188,7 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 	if key != nil {
 		c.Response().Header().Set(idempotencyHeader, key.Key) // tells the caller that keys count, whatever the answer
 	}
-	if api.PerkIDRule(perkID) != "" {
-		return result, store.PerkNotFound(perkID)
-	}
-	attempt := store.RedeemAttempt{
-		ID:       h.config.NewID(),
-		ClientID: callerOf(c).ClientID,
-		Metadata: request.Metadata,
-		At:       h.now(),
-		Key:      key,
-	}
+	attempt := store.RedeemAttempt{ID: h.config.NewID(), ClientID: callerOf(c).ClientID, Metadata: request.Metadata, At: h.now(), Key: key}
 	return ofPerk(perkID, func(id string) (store.RedeemResult, error) {
 		attempt.PerkID = id
 		return ofUser(h.service, request.UserID, func(id string, anyUser bool) (store.RedeemResult, error) {
@@ -216,17 +208,13 @@ func idempotencyKey(header http.Header, perkID string, request api.RedeemRequest
 	case values[0] == "":
 		return nil, badHeader(idempotencyHeader, "must not be empty; leave it out, or send a key")
 	}
-	key := values[0]
-	if problem := api.IdempotencyKeyRule(key); problem != "" {
+	if problem := api.IdempotencyKeyRule(values[0]); problem != "" {
 		fields := api.FieldErrors{}
 		fields.Add(idempotencyHeader, "%s", problem)
 		return nil, fields.Err()
 	}
 	fingerprint, err := fingerprintOf(perkID, request)
-	if err != nil {
-		return nil, err
-	}
-	return &store.IdempotencyKey{Key: key, Fingerprint: fingerprint}, nil
+	return &store.IdempotencyKey{Key: values[0], Fingerprint: fingerprint}, err
 }
 
 // badHeader is 400: what is wrong with the header is how it was sent, not the value.

@@ -30,7 +30,14 @@ func (s *service) updateProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	members, err := readPatch(c)
+	body, mediaType, err := readBody(c, maxBody, mediaJSON, mediaForm)
+	if err != nil {
+		return err
+	}
+	if mediaType == mediaForm && len(body) == 0 { // like an empty body of JSON, it is more likely lost than meant
+		return api.Errorf(api.CodeInvalidJSON, "The body is empty. Send the fields to change.")
+	}
+	members, err := readMembers(body, mediaType, func(form url.Values) []api.Member { return api.FormListMembers(form, "images") })
 	if err != nil {
 		return err
 	}
@@ -82,18 +89,6 @@ func propertyID(c echo.Context) (int64, error) {
 		return 0, api.Errorf(api.CodeNotFound, "There is no property %q.", text)
 	}
 	return id, nil
-}
-
-func readPatch(c echo.Context) ([]api.Member, error) {
-	body, mediaType, err := readBody(c, maxBody, mediaJSON, mediaForm)
-	if err != nil {
-		return nil, err
-	}
-	if mediaType == mediaForm && len(body) == 0 {
-		// Like an empty body of JSON, it is more likely lost than meant.
-		return nil, api.Errorf(api.CodeInvalidJSON, "The body is empty. Send the fields to change.")
-	}
-	return readMembers(body, mediaType, func(form url.Values) []api.Member { return api.FormListMembers(form, "images") })
 }
 
 func mayChange(clientID string, record store.PropertyRecord) error {

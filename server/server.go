@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -67,7 +68,7 @@ func (s *Server) Routes() []string { return slices.Clone(s.routes) }
 type service struct {
 	config     Config
 	authority  *auth.Authority
-	clientRate *clientLimits
+	clientRate *buckets[clientIn]
 	guesses    *guesses
 	outage     *outage
 	proxies    proxies
@@ -97,7 +98,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	s := &service{
 		config: config, authority: authority, documents: documents, metrics: metrics, tracer: tracer,
-		clientRate: newClientLimits(config.RateLimit, config.RateBurst),
+		clientRate: newBuckets[clientIn](config.RateLimit, config.RateBurst),
 		guesses:    newGuesses(),
 		outage:     newOutage(outageWaiters),
 		proxies:    proxies{there: config.BehindProxy, trusted: config.TrustedProxies},
@@ -133,6 +134,7 @@ func (c *Config) complete() error {
 			return err
 		}
 	}
+	c.RateBurst = cmp.Or(c.RateBurst, max(1, int(math.Ceil(c.RateLimit))))
 	c.Version = cmp.Or(c.Version, "dev")
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Now == nil {

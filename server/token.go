@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"net/http"
@@ -30,12 +29,15 @@ const clientCredentials = "client_credentials"
 // issueToken is POST /auth/token: the client credentials grant of RFC 6749, section 4.4.
 func (s *service) issueToken(c echo.Context) error {
 	token, err := s.grant(c)
+	outcome := "issued"
 	if err != nil {
 		a := answerTo(err)
-		s.metrics.tokenAsked(cmp.Or(a.oauthError, string(a.err.Code)))
+		outcome = cmp.Or(a.oauthError, string(a.err.Code))
+	}
+	s.metrics.tokens.WithLabelValues(outcome).Inc()
+	if err != nil {
 		return err
 	}
-	s.metrics.tokenAsked("issued")
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, token)
 }
 
@@ -75,8 +77,8 @@ func (s *service) authenticate(c echo.Context, pairs []auth.Pair) (store.Client,
 	defer endTurn()
 	who := slog.Group("", "request_id", requestID(c), "client", loggable(pairs[0].ID), "address", c.RealIP())
 	if err := s.guesses.check(network, pairs, s.config.Now()); err != nil {
-		s.metrics.rateLimited(limitOfTokenFailures)
-		if count, report := s.guesses.refused(network, s.config.Now()); report {
+		s.metrics.limited.WithLabelValues(limitOfTokenFailures).Inc()
+		if count := s.guesses.refused(network, s.config.Now()); count > 0 {
 			s.config.Logger.WarnContext(ctx, "token requests refused after too many failures", who, "refused", count)
 		}
 		return store.Client{}, err
@@ -88,7 +90,7 @@ func (s *service) authenticate(c echo.Context, pairs []auth.Pair) (store.Client,
 		return store.Client{}, invalidClient(api.WrongCredentials)
 	}
 	if err == nil {
-		s.guesses.succeeded(network, client.ID)
+		s.guesses.welcome.Add(guessedAt(network, client.ID), struct{}{})
 	}
 	return client, err
 }
@@ -146,7 +148,9 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 		return nil, false, err
 	}
 	isForm = mediaType == mediaForm
-	if len(bytes.TrimSpace(body)) == 0 || !isForm && namesNothing(body) {
+	var value any // A number that no double holds is not read as JSON.
+	isJSON := !isForm && json.Unmarshal(body, &value) == nil
+	if _, isObject := value.(map[string]any); len(bytes.TrimSpace(body)) == 0 || isJSON && !isObject {
 		return nil, isForm, nil
 	}
 	members, err = readMembers(body, mediaType, api.FormMembers)
@@ -157,16 +161,6 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 		return nil, isForm, oauthRefusal("invalid_request", err)
 	}
 	return nil, false, nil // its Content-Type names neither
-}
-
-// namesNothing reports whether the body is JSON without members. A number that no double holds is not read as JSON.
-func namesNothing(body []byte) bool {
-	var value any
-	if json.Unmarshal(body, &value) != nil {
-		return false
-	}
-	_, isObject := value.(map[string]any)
-	return !isObject
 }
 
 // credentials are the client id and secret, from the header or from a form (RFC 6749, section 2.3.1), and never from both.
@@ -195,11 +189,9 @@ func invalidRequest(format string, args ...any) error {
 }
 
 func invalidClient(message string) error {
-	return &answer{
-		err:        api.Errorf(api.CodeInvalidToken, "%s", message),
-		header:     http.Header{"Www-Authenticate": {fmt.Sprintf("Basic realm=%q, charset=\"UTF-8\"", realm)}},
-		oauthError: "invalid_client",
-	}
+	refusal := challenge(api.Errorf(api.CodeInvalidToken, "%s", message), "Basic realm=%q, charset=\"UTF-8\"", realm)
+	refusal.oauthError = "invalid_client"
+	return refusal
 }
 
 // oauthRefusal is always 400, as RFC 6749, section 5.2 has it.
@@ -257,7 +249,7 @@ type guesses struct {
 	atClient    *buckets[[sha256.Size]byte] // a client id that somebody made up can be very long
 	fromNetwork *buckets[string]
 	welcome     *lru.Cache[[sha256.Size]byte, struct{}] // clients that had a token, with the network
-	refusals    *lru.Cache[string, *refusals]
+	refusals    *lru.Cache[string, refusals]
 
 	turns [256]chan struct{} // by the network's hash
 	seed  maphash.Seed
@@ -274,7 +266,7 @@ func newGuesses() *guesses {
 		atClient:    newBuckets[[sha256.Size]byte](guessesAtClientRate, guessesAtClient),
 		fromNetwork: newBuckets[string](guessesNetworkRate, guessesFromNetwork),
 		welcome:     newLRU[[sha256.Size]byte, struct{}](),
-		refusals:    newLRU[string, *refusals](),
+		refusals:    newLRU[string, refusals](),
 		seed:        maphash.MakeSeed(),
 	}
 	for i := range g.turns {
@@ -311,37 +303,27 @@ func (g *guesses) check(network string, pairs []auth.Pair, now time.Time) error 
 	return tooMany(wait, api.TooManyAttempts)
 }
 
-// succeeded remembers that the client comes from the network.
-func (g *guesses) succeeded(network, clientID string) {
-	g.welcome.Add(guessedAt(network, clientID), struct{}{})
-}
-
 // failed counts a failure against every client that the credentials can be read as naming: a client's id has many
 // URL-encoded spellings.
 func (g *guesses) failed(network string, pairs []auth.Pair, now time.Time) {
 	g.fromNetwork.take(network, now)
-	seen := map[string]bool{}
-	for _, pair := range pairs {
-		if !seen[pair.ID] {
-			seen[pair.ID] = true
+	for i, pair := range pairs {
+		if i == 0 || pair.ID != pairs[0].ID { // there are two at most
 			g.atClient.take(guessedAt(network, pair.ID), now)
 		}
 	}
 }
 
-// refused counts a refusal. It tells how many there were since the last report when it is time for another.
-func (g *guesses) refused(network string, now time.Time) (count int, report bool) {
-	r, known := g.refusals.Get(network)
-	if !known {
-		r = &refusals{}
-		g.refusals.Add(network, r)
-	}
+// refused counts a refusal. When it is time for another report it returns how many there were since the last one, else zero.
+func (g *guesses) refused(network string, now time.Time) int {
+	r, _ := g.refusals.Get(network)
 	r.count++
-	if since := now.Sub(r.reported); since >= 0 && since < refusalsReported {
-		return 0, false
+	if since := now.Sub(r.reported); since < 0 || since >= refusalsReported {
+		g.refusals.Add(network, refusals{reported: now})
+		return r.count
 	}
-	count, r.count, r.reported = r.count, 0, now
-	return count, true
+	g.refusals.Add(network, r)
+	return 0
 }
 
 func guessedAt(network, clientID string) [sha256.Size]byte {

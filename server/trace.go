@@ -48,7 +48,7 @@ func (s *service) trace(next echo.HandlerFunc) echo.HandlerFunc {
 		return next
 	}
 	return func(c echo.Context) error {
-		if isProbe(c.Path()) {
+		if route := c.Path(); route == "/livez" || route == "/readyz" {
 			return next(c)
 		}
 		ctx, span := s.startSpan(c)
@@ -60,8 +60,6 @@ func (s *service) trace(next echo.HandlerFunc) echo.HandlerFunc {
 		return next(c)
 	}
 }
-
-func isProbe(route string) bool { return route == "/livez" || route == "/readyz" }
 
 // startSpan begins a trace, which is linked to the one that the caller names. Only where callers are trusted it is continued
 // instead: whoever can do that can also decide that all requests are recorded, or none of theirs.
@@ -75,35 +73,29 @@ func (s *service) startSpan(c echo.Context) (context.Context, trace.Span) {
 	} else if caller.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: caller.WithTraceState(trace.TraceState{})}))
 	}
-	return s.tracer.Start(ctx, s.spanName(c), options...)
+	name, _ := s.spanName(c)
+	return s.tracer.Start(ctx, name, options...)
 }
 
-// spanName is one of few, whatever callers send.
-func (s *service) spanName(c echo.Context) string {
-	method := spanMethod(c.Request().Method)
-	if method == otherSpanMethod {
-		method = "HTTP"
+// spanName is one of few, whatever callers send. The method is told apart as the semantic conventions have it.
+func (s *service) spanName(c echo.Context) (name, method string) {
+	method = measuredMethods[methodIndex(c.Request().Method)]
+	name = method
+	if method == otherMethod {
+		name, method = "HTTP", "_OTHER"
 	}
 	if route := s.metrics.routeOf(c); route != otherRoute {
-		return method + " " + route
+		name += " " + route
 	}
-	return method
-}
-
-const otherSpanMethod = "_OTHER" // as the semantic conventions have it
-
-func spanMethod(method string) string {
-	if known := measuredMethods[methodIndex(method)]; known != otherMethod {
-		return known
-	}
-	return otherSpanMethod
+	return name, method
 }
 
 // describeSpan comes when the request is answered.
 func (s *service) describeSpan(c echo.Context, span trace.Span) {
 	status := c.Response().Status
+	_, method := s.spanName(c)
 	attributes := []attribute.KeyValue{
-		semconv.HTTPRequestMethodKey.String(spanMethod(c.Request().Method)),
+		semconv.HTTPRequestMethodKey.String(method),
 		semconv.HTTPResponseStatusCode(status),
 		semconv.URLPath(loggable(c.Request().URL.Path)),
 		semconv.URLScheme(c.Scheme()),

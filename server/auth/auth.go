@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,7 +55,7 @@ type Config struct {
 type Authority struct {
 	config   Config
 	keys     *keyring
-	clients  *clientCache
+	clients  sync.Map // of *cachedClient by their ids
 	verified *lru.Cache[[sha256.Size]byte, verified]
 }
 
@@ -71,49 +72,29 @@ func New(ctx context.Context, config Config) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making room for verified tokens: %w", err)
 	}
-	return &Authority{
-		config:   config,
-		keys:     newKeyring(config.Store, config.Now),
-		clients:  newClientCache(config.Store, config.Now),
-		verified: tokens,
-	}, nil
-}
-
-// clientCache spares a look-up of the client on every request. It only ever holds clients that a validly signed token
-// named, so it stays as small as the table of clients.
-type clientCache struct {
-	store store.Credentials
-	now   func() time.Time
-
-	mu      sync.RWMutex
-	clients map[string]cachedClient
+	return &Authority{config: config, keys: &keyring{store: config.Store, now: config.Now}, verified: tokens}, nil
 }
 
 type cachedClient struct {
-	client store.Client
+	store.Client
 	loaded time.Time
 }
 
-func newClientCache(s store.Credentials, now func() time.Time) *clientCache {
-	return &clientCache{store: s, now: now, clients: map[string]cachedClient{}}
-}
-
-func (c *clientCache) get(ctx context.Context, id string) (store.Client, error) {
-	now := c.now()
-	c.mu.RLock()
-	cached, ok := c.clients[id]
-	c.mu.RUnlock()
-	if age := now.Sub(cached.loaded); ok && age >= 0 && age < clientsFreshFor {
-		return cached.client, nil
+// client spares a look-up of the client on every request. Only clients that a validly signed token named are kept, so that they
+// are no more than the table of clients has.
+func (a *Authority) client(ctx context.Context, id string) (store.Client, error) {
+	now := a.config.Now()
+	if kept, ok := a.clients.Load(id); ok {
+		cached := kept.(*cachedClient)
+		if age := now.Sub(cached.loaded); age >= 0 && age < clientsFreshFor {
+			return cached.Client, nil
+		}
 	}
-	client, err := c.store.Client(ctx, id)
-	if err != nil {
-		return store.Client{}, err
+	client, err := a.config.Store.Client(ctx, id)
+	if err == nil {
+		a.clients.Store(id, &cachedClient{client, now})
 	}
-	c.mu.Lock()
-	c.clients[id] = cachedClient{client: client, loaded: now}
-	c.mu.Unlock()
-	return client, nil
+	return client, err
 }
 
 // HashSecret is how a client's secret is stored.
@@ -188,8 +169,6 @@ type verified struct {
 	from, until time.Time // until itself is too late
 }
 
-func (v verified) isAt(now time.Time) bool { return !now.Before(v.from) && now.Before(v.until) }
-
 // verifiedTokens bounds the memory for them; what was not seen for the longest time is forgotten first. Reading a token
 // and checking its signature takes an eighth of the time that a perk is read in, and most tokens come thousands of times.
 const verifiedTokens = 10_000
@@ -201,37 +180,26 @@ func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	client, err := a.clients.get(ctx, token.clientID)
-	if api.CodeOf(err) == api.CodeNotFound {
+	client, err := a.client(ctx, token.clientID)
+	switch {
+	case api.CodeOf(err) == api.CodeNotFound:
 		return Caller{}, fmt.Errorf("%w: its client is gone", ErrToken)
-	}
-	if err != nil {
+	case err != nil:
 		return Caller{}, fmt.Errorf("reading the token's client: %w", err)
-	}
-	if client.Disabled {
+	case client.Disabled:
 		return Caller{}, fmt.Errorf("%w: its client is disabled", ErrToken)
 	}
-	return Caller{ClientID: client.ID, Scopes: common(token.scopes, client.Scopes), SandboxOnly: client.SandboxOnly}, nil
-}
-
-// common is what of the token's scopes the client still has.
-func common(token, client api.Scopes) api.Scopes {
-	if client.Contains(token) {
-		return token
+	scopes := token.scopes
+	if !client.Scopes.Contains(scopes) { // it speaks for those that its client still has
+		scopes = slices.DeleteFunc(slices.Clone(scopes), func(scope api.Scope) bool { return !client.Scopes.Has(scope) })
 	}
-	var both api.Scopes
-	for _, scope := range token {
-		if client.Has(scope) {
-			both = append(both, scope)
-		}
-	}
-	return both
+	return Caller{ClientID: client.ID, Scopes: scopes, SandboxOnly: client.SandboxOnly}, nil
 }
 
 // read checks all of a token but its client. Tokens are kept under their hash, so that none of them lies in memory.
 func (a *Authority) read(ctx context.Context, raw string) (verified, error) {
-	sum := sha256.Sum256([]byte(raw))
-	if known, ok := a.verified.Get(sum); ok && known.isAt(a.config.Now()) {
+	sum, now := sha256.Sum256([]byte(raw)), a.config.Now()
+	if known, ok := a.verified.Get(sum); ok && !now.Before(known.from) && now.Before(known.until) {
 		_, found, err := a.keys.byID(ctx, known.keyID)
 		if err != nil {
 			return verified{}, err
@@ -256,14 +224,11 @@ func (a *Authority) parse(ctx context.Context, raw string) (verified, error) {
 	_, err := jwt.ParseWithClaims(raw, &c, func(token *jwt.Token) (any, error) {
 		keyID, _ = token.Header["kid"].(string)
 		key, found, err := a.keys.byID(ctx, keyID)
-		if err != nil {
-			storeErr = err
-			return nil, err
+		storeErr = err
+		if err == nil && !found {
+			err = errors.New("signed with an unknown key")
 		}
-		if !found {
-			return nil, errors.New("signed with an unknown key")
-		}
-		return key.Secret, nil
+		return key.Secret, err
 	},
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithIssuer(issuer),
@@ -326,7 +291,9 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 	if a.config.Hourly {
 		issued = now.Truncate(time.Hour)
 		expires = issued.Add(time.Hour + a.config.TTL)
-		id = hourlyID(client.ID, scopes, issued)
+		// The same on every replica, so it is derived and not random.
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", client.ID, scopes.String(), issued.Unix()))
+		id = hex.EncodeToString(sum[:16])
 	} else {
 		random, err := uuid.NewRandom()
 		if err != nil {
@@ -355,17 +322,5 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 	if err != nil {
 		return api.Token{}, fmt.Errorf("signing a token: %w", err)
 	}
-	return api.Token{
-		AccessToken: signed,
-		ExpiresAt:   expires,
-		TokenType:   "Bearer",
-		ExpiresIn:   int(expires.Sub(now) / time.Second),
-		Scope:       scopes.String(),
-	}, nil
-}
-
-// hourlyID has to be the same on every replica, so it is derived and not random.
-func hourlyID(clientID string, scopes api.Scopes, hour time.Time) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", clientID, scopes.String(), hour.Unix()))
-	return hex.EncodeToString(sum[:16])
+	return api.Token{AccessToken: signed, ExpiresAt: expires, TokenType: "Bearer", ExpiresIn: int(expires.Sub(now) / time.Second), Scope: scopes.String()}, nil
 }

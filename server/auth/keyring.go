@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -50,20 +51,14 @@ type keyring struct {
 	loaded time.Time
 }
 
-func newKeyring(s store.Credentials, now func() time.Time) *keyring {
-	return &keyring{store: s, now: now}
-}
-
 // signing returns the key to sign with at the instant.
 func (k *keyring) signing(ctx context.Context, at time.Time) (store.SigningKey, error) {
 	keys, err := k.load(ctx, keysFreshFor)
-	if err != nil {
-		return store.SigningKey{}, err
+	key, found := signingKey(keys, at)
+	if err == nil && !found {
+		err = errors.New("the database has no valid signing key; make one with perksd keys rotate")
 	}
-	if key, found := signingKey(keys, at); found {
-		return key, nil
-	}
-	return store.SigningKey{}, fmt.Errorf("the database has no valid signing key; make one with perksd keys rotate")
+	return key, err
 }
 
 // signingKey chooses the same key for the same instant everywhere: of those that outlive each token that is issued then,

@@ -24,33 +24,30 @@ type Authority struct {
 	signed      int64
 }
 
-// New makes an authority whose certificates nobody trusts who is not told to.
+// NewAuthority makes an authority whose certificates nobody trusts who is not told to.
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
-	a := &Authority{t: t, key: newKey(t)}
-	a.certificate = a.sign(&x509.Certificate{
+	a := &Authority{t: t, certificate: &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(1, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}, nil, &a.key.PublicKey)
+	}}
+	a.certificate, a.key = a.sign(a.certificate)
 	return a
 }
 
-func newKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
+// sign makes a key and its certificate. The first one an authority signs is its own.
+func (a *Authority) sign(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		a.t.Fatal(err)
 	}
-	return key
-}
-
-func (a *Authority) sign(template, parent *x509.Certificate, of *ecdsa.PublicKey) *x509.Certificate {
-	a.t.Helper()
-	if parent == nil {
-		parent = template
+	signer := a.key
+	if signer == nil {
+		signer = key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, of, a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, signer)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -58,7 +55,7 @@ func (a *Authority) sign(template, parent *x509.Certificate, of *ecdsa.PublicKey
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return certificate
+	return certificate, key
 }
 
 // PEM is the authority's own certificate.
@@ -101,8 +98,7 @@ func (a *Authority) Issue(changes ...func(*x509.Certificate)) *Certificate {
 	for _, change := range changes {
 		change(template)
 	}
-	key := newKey(a.t)
-	leaf := a.sign(template, a.certificate, &key.PublicKey)
+	leaf, key := a.sign(template)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		a.t.Fatal(err)

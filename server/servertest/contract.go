@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -25,25 +26,31 @@ import (
 // an address, method, status, header, media type or body that the description does not have. It checks a request only
 // if the server took it, and authorization never. It is safe for use by many goroutines.
 type Checker struct {
-	t        testing.TB
-	next     http.RoundTripper
-	contract *contract
+	t    testing.TB
+	next http.RoundTripper
 }
 
-// New makes a Checker over a transport; nil is http.DefaultTransport.
+// NewChecker makes a Checker over a transport; nil is http.DefaultTransport.
 func NewChecker(t testing.TB, next http.RoundTripper) *Checker {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return &Checker{t: t, next: next, contract: described()}
+	return &Checker{t: t, next: next}
 }
 
 // RoundTrip sends the request and returns the response as it came. Both bodies are held in memory in between. A response
 // that breaks off is returned unchecked.
 func (c *Checker) RoundTrip(request *http.Request) (*http.Response, error) {
-	sent, requestBody, err := keepBody(request)
-	if err != nil {
-		return nil, err
+	sent, requestBody := request, []byte(nil)
+	if request.Body != nil && request.Body != http.NoBody {
+		var err error
+		requestBody, err = io.ReadAll(request.Body)
+		request.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		sent = request.Clone(request.Context())
+		sent.Body = io.NopCloser(bytes.NewReader(requestBody))
 	}
 	response, err := c.next.RoundTrip(sent)
 	if err != nil {
@@ -52,35 +59,15 @@ func (c *Checker) RoundTrip(request *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(response.Body)
 	response.Body.Close()
 	if err != nil {
-		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), broken{err}))
+		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), iotest.ErrReader(err)))
 		return response, nil
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	if err := c.contract.check(exchange{request, requestBody, response, body}); err != nil {
+	if err := Check(request, requestBody, response, body); err != nil {
 		c.t.Errorf("%s %s was answered with %d against the API description: %v", request.Method, request.URL.Path, response.StatusCode, err)
 	}
 	return response, nil
 }
-
-// keepBody returns a request that can be sent and the body that it will send.
-func keepBody(request *http.Request) (*http.Request, []byte, error) {
-	if request.Body == nil || request.Body == http.NoBody {
-		return request, nil, nil
-	}
-	body, err := io.ReadAll(request.Body)
-	request.Body.Close()
-	if err != nil {
-		return nil, nil, err
-	}
-	sent := request.Clone(request.Context())
-	sent.Body = io.NopCloser(bytes.NewReader(body))
-	return sent, body, nil
-}
-
-// broken is the end of a body that was cut off.
-type broken struct{ err error }
-
-func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
 // contract is the description of package api, ready to be held against exchanges.
 type contract struct {
@@ -130,24 +117,18 @@ func Paths() []string {
 }
 
 // Check holds one exchange that has taken place against the description, as a Checker does. It returns what is not as
-// described. The request's address must be whole; the bodies are given apart, because both have been read.
-func Check(request *http.Request, requestBody []byte, response *http.Response, body []byte) error {
-	return described().check(exchange{request, requestBody, response, body})
-}
-
-// exchange is one request and its answer, both with their whole bodies.
-type exchange struct {
-	request     *http.Request
-	requestBody []byte
-	response    *http.Response
-	body        []byte
-}
-
-// check returns what in the exchange is not as described. What a client may send is judged only where the server took
-// it: a test that sends rubbish on purpose expects to be refused.
-func (c *contract) check(x exchange) error {
-	request := x.request.Clone(context.Background())
-	request.Body = io.NopCloser(bytes.NewReader(bytes.TrimPrefix(x.requestBody, []byte("\ufeff")))) // which the service passes over
+// described. The request's address must be whole; the bodies are given apart, because both have been read. What a client may send
+// is judged only where the server took it: a test that sends rubbish on purpose expects to be refused.
+func Check(sent *http.Request, requestBody []byte, answer *http.Response, body []byte) error {
+	c := described()
+	refused := func(status int, why string) error {
+		if answer.StatusCode != status {
+			return fmt.Errorf("%s, so that the status must be %d", why, status)
+		}
+		return c.checkResponse(sent, answer, body, c.document.Components.Responses["Refusal"].Value)
+	}
+	request := sent.Clone(context.Background())
+	request.Body = io.NopCloser(bytes.NewReader(bytes.TrimPrefix(requestBody, []byte("\ufeff")))) // which the service passes over
 	if request.Method == http.MethodHead {
 		request.Method = http.MethodGet // the answer to HEAD is the answer to GET without its body
 	}
@@ -156,26 +137,26 @@ func (c *contract) check(x exchange) error {
 	}
 	route, parameters, err := c.router.FindRoute(request)
 	switch {
-	case errors.Is(err, routers.ErrPathNotFound) && forPeople(x.request.URL.Path) && x.response.StatusCode < 400:
+	case errors.Is(err, routers.ErrPathNotFound) && forPeople(sent.URL.Path) && answer.StatusCode < 400:
 		return nil
-	case errors.Is(err, routers.ErrPathNotFound) && forPeople(x.request.URL.Path) && x.response.StatusCode == http.StatusMethodNotAllowed:
-		return c.checkRefusal(x, http.StatusMethodNotAllowed, "the page is not changed")
+	case errors.Is(err, routers.ErrPathNotFound) && forPeople(sent.URL.Path) && answer.StatusCode == http.StatusMethodNotAllowed:
+		return refused(http.StatusMethodNotAllowed, "the page is not changed")
 	case errors.Is(err, routers.ErrPathNotFound):
-		return c.checkRefusal(x, http.StatusNotFound, "the address is not in the description")
+		return refused(http.StatusNotFound, "the address is not in the description")
 	case errors.Is(err, routers.ErrMethodNotAllowed):
-		return c.checkRefusal(x, http.StatusMethodNotAllowed, "the address is not described with this method")
+		return refused(http.StatusMethodNotAllowed, "the address is not described with this method")
 	case err != nil:
 		return err
 	}
-	response := route.Operation.Responses.Status(x.response.StatusCode)
+	response := route.Operation.Responses.Status(answer.StatusCode)
 	if response == nil {
 		return errors.New("the status is not described")
 	}
-	problems := []error{c.checkResponse(x, response.Value)}
-	if body := route.Operation.RequestBody; body != nil && body.Value.Content.Get("*/*") != nil && body.Value.Content.Get(request.Header.Get("Content-Type")) == nil {
+	problems := []error{c.checkResponse(sent, answer, body, response.Value)}
+	if takes := route.Operation.RequestBody; takes != nil && takes.Value.Content.Get("*/*") != nil && takes.Value.Content.Get(request.Header.Get("Content-Type")) == nil {
 		request.Header.Set("Content-Type", "application/octet-stream") // kin-openapi's */* matches no invalid media type
 	}
-	if x.response.StatusCode < 300 {
+	if answer.StatusCode < 300 {
 		input := &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters, Route: route, Options: options()}
 		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
 			problems = append(problems, fmt.Errorf("the request was accepted, but is not as described: %w", err))
@@ -190,30 +171,22 @@ func forPeople(path string) bool {
 	return path == "/" || path == "/docs" || strings.TrimSuffix(path, "/") == "/v2/docs" || strings.HasPrefix(path, "/docs/")
 }
 
-// checkRefusal holds the answer to what is not described against the one response that it may have.
-func (c *contract) checkRefusal(x exchange, status int, why string) error {
-	if x.response.StatusCode != status {
-		return fmt.Errorf("%s, so that the status must be %d", why, status)
-	}
-	return c.checkResponse(x, c.document.Components.Responses["Refusal"].Value)
-}
-
 // checkResponse holds headers, media type and body against the response that is described for the status. The filter is
 // given an operation that has only that response, because it would pass over a 304 otherwise.
-func (c *contract) checkResponse(x exchange, response *openapi3.Response) error {
+func (c *contract) checkResponse(sent *http.Request, answer *http.Response, body []byte, response *openapi3.Response) error {
 	operation := &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(http.StatusOK, &openapi3.ResponseRef{Value: response}))}
 	filter := options()
-	filter.ExcludeResponseBody = x.request.Method == http.MethodHead
+	filter.ExcludeResponseBody = sent.Method == http.MethodHead
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
 			Request: &http.Request{Method: http.MethodGet},
 			Route:   &routers.Route{Spec: c.document, Operation: operation},
 		},
 		Status:  http.StatusOK,
-		Header:  x.response.Header,
+		Header:  answer.Header,
 		Options: filter,
 	}
-	return openapi3filter.ValidateResponse(context.Background(), input.SetBodyBytes(x.body))
+	return openapi3filter.ValidateResponse(context.Background(), input.SetBodyBytes(body))
 }
 
 // options makes the filter a judge that changes nothing, names every fault shortly, and leaves tokens to the server.

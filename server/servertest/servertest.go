@@ -267,9 +267,15 @@ func DatabaseAddress(t testing.TB) string {
 const sqliteScheme = "sqlite:"
 
 // OpenStore opens the store in a new database, of the kind that DatabaseAddress chooses, until the test ends.
-func OpenStore(t testing.TB) store.Store {
+func OpenStore(t testing.TB) (db store.Store) {
 	t.Helper()
-	db, err := open(t, DatabaseAddress(t))
+	address := DatabaseAddress(t)
+	var err error
+	if path, isFile := strings.CutPrefix(address, sqliteScheme); isFile {
+		db, err = sqlite.Open(t.Context(), path, sqlite.Options{})
+	} else {
+		db, err = postgres.Open(t.Context(), address, postgres.Options{})
+	}
 	if err != nil {
 		t.Fatalf("opening the database: %v", err)
 	}
@@ -279,13 +285,6 @@ func OpenStore(t testing.TB) store.Store {
 		}
 	})
 	return db
-}
-
-func open(t testing.TB, address string) (store.Store, error) {
-	if path, isFile := strings.CutPrefix(address, sqliteScheme); isFile {
-		return sqlite.Open(t.Context(), path, sqlite.Options{})
-	}
-	return postgres.Open(t.Context(), address, postgres.Options{})
 }
 
 // Do sends a request and decodes a JSON answer into a pointer unless it is nil. It returns the status.
