@@ -29,30 +29,27 @@ func (p *program) backupCommand() *cobra.Command {
 		Example: "  perksd backup perks-$(date +%F).db",
 		Args:    arguments("FILE"),
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.backUp(cmd.Context(), args[0]) }
 	p.sandboxFlag(cmd)
-	return cmd
-}
-
-func (p *program) backUp(ctx context.Context, path string) error {
-	db, err := p.target(ctx)
-	if err != nil {
-		return err
-	}
-	if p.sandbox {
-		if err := p.withExistingStore(ctx, func(store.Store) error { return nil }); err != nil {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, path := cmd.Context(), args[0]
+		db, err := p.target(ctx)
+		if err == nil && p.sandbox { // opening it makes sure that it is one
+			err = p.withExistingStore(ctx, func(store.Store) error { return nil })
+		}
+		if err != nil {
 			return err
 		}
-	}
-	if err := db.backup(ctx, path); err != nil {
+		if err := db.backup(ctx, path); err != nil {
+			return err
+		}
+		made, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "Backed up %s%s to %s (%.1f MiB).\n", p.ifSandbox("the sandbox "), db.name(), path, float64(made.Size())/(1<<20))
 		return err
 	}
-	made, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "Backed up %s%s to %s (%.1f MiB).\n", p.ifSandbox("the sandbox "), db.name(), path, float64(made.Size())/(1<<20))
-	return err
+	return cmd
 }
 
 func (p *program) restoreCommand() *cobra.Command {
@@ -93,21 +90,17 @@ func (p *program) restoreCommand() *cobra.Command {
 		if carriesOver(args) {
 			return p.carryOver(cmd.Context(), db, former, r)
 		}
-		return p.restore(cmd.Context(), db, args[0], r)
-	}
-	return cmd
-}
-
-func (p *program) restore(ctx context.Context, db database, backup string, r *restoration) error {
-	former, err := db.restore(ctx, backup, r)
-	if err != nil {
+		replaced, err := db.restore(cmd.Context(), args[0], r)
+		if err != nil {
+			return err
+		}
+		if replaced != "" {
+			replaced = " The former one is " + replaced + "."
+		}
+		_, err = fmt.Fprintf(p.stdout, "Restored %s from %s.%s\n%s", db.name(), args[0], replaced, r.report())
 		return err
 	}
-	if former != "" {
-		former = " The former one is " + former + "."
-	}
-	_, err = fmt.Fprintf(p.stdout, "Restored %s from %s.%s\n%s", db.name(), backup, former, r.report())
-	return err
+	return cmd
 }
 
 // carryOver is the last step of restoring a database of PostgreSQL, which pg_restore has filled.
@@ -194,19 +187,21 @@ func readCredentials(ctx context.Context, db store.Store, at time.Time) (c crede
 	return c, nil
 }
 
-func (c credentials) client(id string) (store.Client, bool) {
-	i := slices.IndexFunc(c.clients, func(client store.Client) bool { return client.ID == id })
-	if i < 0 {
-		return store.Client{}, false
+// client is nil when there is none.
+func (c credentials) client(id string) *store.Client {
+	for i := range c.clients {
+		if c.clients[i].ID == id {
+			return &c.clients[i]
+		}
 	}
-	return c.clients[i], true
+	return nil
 }
 
 // whyNotLater says why c cannot be a later state of the backup, and is empty if it can. Clients are never deleted, and the
 // audit log only grows.
 func (c credentials) whyNotLater(backup credentials) string {
 	for _, was := range backup.clients {
-		if is, there := c.client(was.ID); !there || !is.CreatedAt.Equal(was.CreatedAt) {
+		if is := c.client(was.ID); is == nil || !is.CreatedAt.Equal(was.CreatedAt) {
 			return fmt.Sprintf("the database to be replaced is not a later state of the backup, because it lacks the client %q", was.ID)
 		}
 	}
@@ -274,26 +269,26 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 
 // whoIsLetIn names the clients that are enabled.
 func whoIsLetIn(c credentials) string {
-	const shown = 10
 	var names []string
 	for _, client := range c.clients {
 		if !client.Disabled {
 			names = append(names, client.ID)
 		}
 	}
-	switch {
-	case len(names) == 0:
+	if len(names) == 0 {
 		return "none is enabled"
-	case len(names) > shown:
-		return fmt.Sprintf("%s and %d others", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	const shown = 10
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d others", strings.Join(names[:shown], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }
 
 func (r *restoration) carryClients(ctx context.Context, restored store.Store, backup credentials) error {
 	for _, is := range r.former.clients {
-		was, there := backup.client(is.ID)
-		if !there {
+		was := backup.client(is.ID)
+		if was == nil {
 			if err := restored.CreateClient(ctx, is, r.by); err != nil {
 				return err
 			}

@@ -154,9 +154,9 @@ func (f sqliteFile) open(ctx context.Context, log *slog.Logger) (store.Store, er
 
 func (f sqliteFile) migrations(ctx context.Context) ([]migration, error) {
 	known, err := sqlite.Status(ctx, string(f))
-	list := make([]migration, len(known))
-	for i, m := range known {
-		list[i] = newMigration(m.Version, m.Name, m.AppliedAt)
+	var list []migration
+	for _, m := range known {
+		list = append(list, newMigration(m.Version, m.Name, m.AppliedAt))
 	}
 	return list, err
 }
@@ -227,9 +227,12 @@ func newPostgresDatabase(address string) (*postgresDatabase, error) {
 		return nil, usageError{errAddress}
 	}
 	d := &postgresDatabase{address: address, user: config.User, dbname: cmp.Or(config.Database, config.User), parameters: parameters}
-	d.addHost(config.Host, config.Port)
+	d.hosts = []postgresHost{{config.Host, strconv.Itoa(int(config.Port))}}
 	for _, other := range config.Fallbacks {
-		d.addHost(other.Host, other.Port)
+		h := postgresHost{other.Host, strconv.Itoa(int(other.Port))}
+		if !slices.Contains(d.hosts, h) { // pgx tries a host with TLS and without
+			d.hosts = append(d.hosts, h)
+		}
 	}
 	return d, nil
 }
@@ -248,14 +251,6 @@ func explainService(address string, err error) error {
 		return fmt.Errorf("the address of the database names the service %q, which is not in %s", service, file)
 	}
 	return errAddress
-}
-
-// addHost leaves out what is there: pgx tries a host with TLS and without.
-func (d *postgresDatabase) addHost(host string, port uint16) {
-	h := postgresHost{host, strconv.Itoa(int(port))}
-	if !slices.Contains(d.hosts, h) {
-		d.hosts = append(d.hosts, h)
-	}
 }
 
 func (d *postgresDatabase) name() string { return fmt.Sprintf("%q at %s", d.dbname, d.where()) }
@@ -278,9 +273,9 @@ func (d *postgresDatabase) open(ctx context.Context, log *slog.Logger) (store.St
 
 func (d *postgresDatabase) migrations(ctx context.Context) ([]migration, error) {
 	known, err := postgres.Status(ctx, d.address)
-	list := make([]migration, len(known))
-	for i, m := range known {
-		list[i] = newMigration(m.Version, m.Name, m.AppliedAt)
+	var list []migration
+	for _, m := range known {
+		list = append(list, newMigration(m.Version, m.Name, m.AppliedAt))
 	}
 	return list, d.explain(err)
 }

@@ -296,9 +296,14 @@ func (p *program) manCommand() *cobra.Command {
 		Args:   arguments("FOLDER"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			date, err := p.dateOfPages()
-			if err != nil {
-				return err
+			// The date is the one that builds agree upon, in seconds since 1970, so that a page made twice is the same twice.
+			date := p.now().UTC()
+			if epoch := p.getenv("SOURCE_DATE_EPOCH"); epoch != "" {
+				seconds, err := strconv.ParseInt(epoch, 10, 64)
+				if err != nil {
+					return fmt.Errorf("SOURCE_DATE_EPOCH %q is not a number of seconds", epoch)
+				}
+				date = time.Unix(seconds, 0).UTC()
 			}
 			if err := os.MkdirAll(args[0], 0o750); err != nil {
 				return err
@@ -308,19 +313,6 @@ func (p *program) manCommand() *cobra.Command {
 			return doc.GenManTree(root, &doc.GenManHeader{Section: "8", Date: &date, Source: "perksd " + build.Read().Version, Manual: "perksd"}, args[0])
 		},
 	}
-}
-
-// dateOfPages is the one that builds agree upon, in seconds since 1970, so that a page made twice is the same twice.
-func (p *program) dateOfPages() (time.Time, error) {
-	epoch := p.getenv("SOURCE_DATE_EPOCH")
-	if epoch == "" {
-		return p.now().UTC(), nil
-	}
-	seconds, err := strconv.ParseInt(epoch, 10, 64)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH %q is not a number of seconds", epoch)
-	}
-	return time.Unix(seconds, 0).UTC(), nil
 }
 
 func (p *program) versionCommand() *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 
@@ -34,27 +33,25 @@ func (p *program) migrateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&status, "status", false, "only list the migrations, and which are pending")
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	p.sandboxFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.migrate(cmd.Context(), status, output.value) }
-	return cmd
-}
-
-func (p *program) migrate(ctx context.Context, statusOnly bool, format string) error {
-	if !statusOnly {
-		if err := p.withStore(ctx, func(store.Store) error { return nil }); err != nil {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !status {
+			if err := p.withStore(cmd.Context(), func(store.Store) error { return nil }); err != nil {
+				return err
+			}
+		}
+		db, err := p.target(cmd.Context())
+		if err != nil {
 			return err
 		}
-	}
-	db, err := p.target(ctx)
-	if err != nil {
+		list, err := db.migrations(cmd.Context())
+		if err != nil {
+			return err
+		}
+		err = migrationListing.print(p.stdout, output.value, each(list...))
+		if err == nil && p.sandbox && output.value == "table" {
+			_, err = fmt.Fprintf(p.stdout, "This is the sandbox %s.\n", db.name())
+		}
 		return err
 	}
-	list, err := db.migrations(ctx)
-	if err != nil {
-		return err
-	}
-	if err := migrationListing.print(p.stdout, format, each(list...)); err != nil || !p.sandbox || format != "table" {
-		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "This is the sandbox %s.\n", db.name())
-	return err
+	return cmd
 }

@@ -199,8 +199,7 @@ func (p *program) resetSandbox(ctx context.Context, yes bool) error {
 	}
 	return p.withExistingStore(ctx, func(sandbox store.Store) error {
 		if !yes {
-			question := fmt.Sprintf("This deletes every perk, category, user and redemption of the sandbox %s.", db.name())
-			if err := p.confirm(ctx, question); err != nil {
+			if err := p.confirm(ctx, "This deletes every perk, category, user and redemption of the sandbox "+db.name()+"."); err != nil {
 				return err
 			}
 		}
