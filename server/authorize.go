@@ -96,7 +96,6 @@ func bearer(header string) (token string, given bool) {
 	return strings.TrimSpace(token), found && strings.EqualFold(scheme, "Bearer")
 }
 
-// challenge says how to authenticate.
 func challenge(err *api.Error, format string, args ...any) *answer {
 	return &answer{err: err, header: http.Header{"Www-Authenticate": {fmt.Sprintf(format, args...)}}}
 }

@@ -119,7 +119,6 @@ func (d *documents) routes(e *echo.Echo) {
 	})
 }
 
-// file is one thing to send.
 type file struct {
 	mediaType string
 	content   []byte

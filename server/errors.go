@@ -72,34 +72,17 @@ func answerTo(err error) *answer {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return &answer{err: api.Errorf(api.CodeUnavailable, "The service took too long. If it was a change, read it back before you try again.")}
 	}
-	var routing *echo.HTTPError
-	if errors.As(err, &routing) {
-		switch routing.Code {
-		case http.StatusNotFound:
-			return &answer{err: noSuchAddress}
-		case http.StatusMethodNotAllowed:
-			return &answer{err: api.Errorf(api.CodeMethodNotAllowed, "This address does not answer to that method; the Allow header lists those it does.")}
-		}
+	switch {
+	case errors.Is(err, echo.ErrNotFound):
+		return &answer{err: noSuchAddress}
+	case errors.Is(err, echo.ErrMethodNotAllowed):
+		return &answer{err: api.Errorf(api.CodeMethodNotAllowed, "This address does not answer to that method; the Allow header lists those it does.")}
 	}
 	return &answer{err: api.Errorf(api.CodeInternal, "The server failed to answer. If it goes on, tell its operator the X-Request-Id of this response.")}
 }
 
 // maxMessage is how many bytes of a message are sent; longer ones repeat what the caller has sent.
 const maxMessage = 2000
-
-// forCaller does with the errors of fields as with the message: their names and texts can repeat what was sent.
-func forCaller(fields api.FieldErrors) api.FieldErrors {
-	if fields == nil {
-		return nil
-	}
-	shown := make(api.FieldErrors, len(fields))
-	for name, problems := range fields {
-		for _, problem := range problems {
-			shown.Add(hideSecrets(cut(name, maxMessage)), "%s", hideSecrets(cut(problem, maxMessage)))
-		}
-	}
-	return shown
-}
 
 // writeError is echo's error handler.
 func (s *service) writeError(err error, c echo.Context) {
@@ -122,8 +105,17 @@ func (s *service) writeError(err error, c echo.Context) {
 	if status == http.StatusServiceUnavailable {
 		c.Response().Header().Set("Retry-After", "1")
 	}
-	message := hideSecrets(cut(a.err.Message, maxMessage))
-	body := api.ErrorBody{Response: message, Code: a.err.Code, Errors: forCaller(a.err.Fields), OAuthError: a.oauthError}
+	shown := func(text string) string { return hideSecrets(cut(text, maxMessage)) }
+	message := shown(a.err.Message)
+	body := api.ErrorBody{Response: message, Code: a.err.Code, OAuthError: a.oauthError}
+	if a.err.Fields != nil {
+		body.Errors = make(api.FieldErrors, len(a.err.Fields))
+	}
+	for name, problems := range a.err.Fields { // names and texts can repeat what was sent
+		for _, problem := range problems {
+			body.Errors.Add(shown(name), "%s", shown(problem))
+		}
+	}
 	mediaType := echo.MIMEApplicationJSON
 	if strings.HasPrefix(path, livePath+"/") || strings.HasPrefix(path, sandboxPath+"/") { // RFC 9457
 		mediaType = "application/problem+json"
@@ -154,10 +146,9 @@ func (s *service) logFailure(c echo.Context, status int, err error) {
 // failureLog bounds how often the log says why requests are answered with unavailable. While a database is away that is
 // the same for each of thousands, and a log that fills a disk is a fault of its own. The line of each request stays.
 type failureLog struct {
-	mu     sync.Mutex
-	since  time.Time
-	said   int
-	unsaid int
+	mu           sync.Mutex
+	since        time.Time
+	said, unsaid int
 }
 
 // In each period so many failures are logged, and the others are counted.
@@ -192,9 +183,8 @@ var (
 const (
 	shortestSecret = 32
 	secretLetters  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+=-"
+	hidden         = "[hidden]"
 )
-
-const hidden = "[hidden]"
 
 // hideSecrets takes out what looks like a token or a secret. People paste them where an id should be, and what was asked for
 // is told to others: in logs, and in messages that end up in tickets.

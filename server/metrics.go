@@ -33,16 +33,13 @@ type metrics struct {
 	panics      prometheus.Counter
 }
 
-// The reasons for which a bearer token does not open an address.
+// The reasons for which a bearer token does not open an address, and the limits that callers meet.
 const (
 	tokenMissing     = "missing"
 	tokenInvalid     = "invalid"
 	tokenLacksScope  = "scope"
 	tokenSandboxOnly = "sandbox_only"
-)
 
-// The limits that callers meet.
-const (
 	limitOfClient        = "client"
 	limitOfTokenFailures = "token_failures"
 )
@@ -123,7 +120,6 @@ var measuredMethods = [...]string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, otherMethod,
 }
 
-// methodIndex is where a method is in measuredMethods.
 func methodIndex(method string) int {
 	if i := slices.Index(measuredMethods[:], method); i >= 0 {
 		return i
@@ -131,13 +127,10 @@ func methodIndex(method string) int {
 	return len(measuredMethods) - 1
 }
 
-// routeMeter keeps the metrics of a route at hand, because finding them by their labels for every request would cost as much
-// as measuring.
-type routeMeter struct {
-	methods [len(measuredMethods)]atomic.Pointer[methodMeter]
-}
+// routeMeter keeps the metrics of a route at hand, by the method, because finding them by their labels for every request would
+// cost as much as measuring.
+type routeMeter [len(measuredMethods)]atomic.Pointer[methodMeter]
 
-// methodMeter is a route's metrics for one method.
 type methodMeter struct {
 	duration prometheus.Observer
 	codes    [600 - firstCode]atomic.Pointer[prometheus.Counter]
@@ -163,7 +156,6 @@ func (m *metrics) routeOf(c echo.Context) string {
 	return otherRoute
 }
 
-// measure counts and times every request by its route.
 func (s *service) measure(next echo.HandlerFunc) echo.HandlerFunc {
 	if s.config.Metrics == nil {
 		return next
@@ -182,7 +174,7 @@ func (m *metrics) answered(c echo.Context, start time.Time) {
 	m.inFlight.Dec()
 	took, status := time.Since(start).Seconds(), c.Response().Status
 	route, method := m.routeOf(c), methodIndex(c.Request().Method)
-	kept := &m.routes[route].methods[method]
+	kept := &m.routes[route][method]
 	meter := kept.Load()
 	if meter == nil {
 		meter = &methodMeter{duration: m.duration.WithLabelValues(measuredMethods[method], route)}

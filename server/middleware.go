@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -53,10 +54,11 @@ func (s *service) log(next echo.HandlerFunc) echo.HandlerFunc {
 		if !s.config.Logger.Enabled(r.Context(), slog.LevelInfo) {
 			return nil
 		}
+		sent, _ := c.Get(sentPathKey).(string)
 		s.config.Logger.InfoContext(r.Context(), "request",
 			"request_id", requestID(c),
 			"method", loggable(r.Method),
-			"path", loggable(sentPath(c)),
+			"path", loggable(cmp.Or(sent, r.URL.Path)),
 			"status", c.Response().Status,
 			"bytes", c.Response().Size,
 			"duration", time.Since(start),
@@ -160,22 +162,20 @@ func (p proxies) caller(r *http.Request) string {
 }
 
 func peer(r *http.Request) netip.Addr {
-	address, _ := netip.ParseAddrPort(r.RemoteAddr) // net/http wrote it
-	return plainAddress(address.Addr())
+	address, _ := parseHop(r.RemoteAddr) // net/http wrote it
+	return address
 }
 
-// parseHop takes an address as proxies write it: some add the port, and put IPv6 in brackets.
+// parseHop takes an address as proxies write it: some add the port, and put IPv6 in brackets. It leaves each only one spelling.
 func parseHop(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
-	if withPort, err := netip.ParseAddrPort(text); err == nil {
-		return plainAddress(withPort.Addr()), true
+	withPort, err := netip.ParseAddrPort(text)
+	address := withPort.Addr()
+	if err != nil {
+		address, err = netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
 	}
-	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
-	return plainAddress(address), err == nil
+	return address.Unmap().WithZone(""), err == nil
 }
-
-// plainAddress leaves each address only one spelling.
-func plainAddress(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
 
 // networkOf returns what failures are counted by: an IPv4 address, and of an IPv6 address the /64, all of which a single
 // subscriber has.
@@ -211,19 +211,17 @@ func newBuckets[K comparable](perSecond float64, burst int) *buckets[K] {
 	return &buckets[K]{cache: newLRU[K, *rate.Limiter](), rate: rate.Limit(perSecond), burst: burst}
 }
 
-func (b *buckets[K]) get(name K) *rate.Limiter {
+// take takes a token, if there is one.
+func (b *buckets[K]) take(name K, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if limiter, ok := b.cache.Get(name); ok {
-		return limiter
+	limiter, ok := b.cache.Get(name)
+	if !ok {
+		limiter = rate.NewLimiter(b.rate, b.burst)
+		b.cache.Add(name, limiter)
 	}
-	limiter := rate.NewLimiter(b.rate, b.burst)
-	b.cache.Add(name, limiter)
-	return limiter
+	return limiter.AllowN(b.clock.at(now), 1)
 }
-
-// take takes a token, if there is one.
-func (b *buckets[K]) take(name K, now time.Time) bool { return b.get(name).AllowN(b.clock.at(now), 1) }
 
 // wait returns how long it takes until the bucket holds a whole token again, and zero when it does now. Asking about a new
 // name makes no bucket, so that names which are only asked about push out none.
@@ -232,10 +230,7 @@ func (b *buckets[K]) wait(name K, now time.Time) time.Duration {
 	if !ok {
 		return 0
 	}
-	missing := 1 - limiter.TokensAt(b.clock.at(now))
-	if missing <= 0 {
-		return 0
-	}
+	missing := max(0, 1-limiter.TokensAt(b.clock.at(now)))
 	return time.Duration(missing / float64(b.rate) * float64(time.Second))
 }
 
@@ -245,7 +240,6 @@ type clientIn struct {
 	sandbox  bool
 }
 
-// limitClient refuses who asks too often.
 func (s *service) limitClient(client clientIn) error {
 	now := s.config.Now()
 	if s.config.RateLimit == 0 || s.clientRate.take(client, now) {

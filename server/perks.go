@@ -170,7 +170,6 @@ func (h perkHandlers) redeem(c echo.Context) error {
 	return writeJSON(c, http.StatusCreated, echo.MIMEApplicationJSON, result.Redemption)
 }
 
-// attempt reads the request and redeems.
 func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err error) {
 	body, _, err := readBody(c, maxBody, mediaJSON)
 	if err != nil {

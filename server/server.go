@@ -245,13 +245,8 @@ func withoutLastSlash(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// sentPathKey is where the path is as the caller sent it, for the log, if that is another.
 const sentPathKey = "sent path"
-
-// sentPath is the path as the caller sent it, for the log.
-func sentPath(c echo.Context) string {
-	sent, _ := c.Get(sentPathKey).(string)
-	return cmp.Or(sent, c.Request().URL.Path)
-}
 
 // health tells partners that the service is there, and which version of it.
 func (s *service) health(c echo.Context) error {

@@ -41,7 +41,6 @@ func (s *service) issueToken(c echo.Context) error {
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, token)
 }
 
-// grant reads the request and issues a token.
 func (s *service) grant(c echo.Context) (token api.Token, err error) {
 	header := c.Response().Header()
 	header.Set("Cache-Control", "no-store")

@@ -19,14 +19,6 @@ import (
 	"example.com/perks/store"
 )
 
-// Attributes that OpenTelemetry has no name for.
-const (
-	attributeRequestID = attribute.Key("perks.request_id")
-	attributeClientID  = attribute.Key("perks.client_id")
-	attributeDatabase  = attribute.Key("perks.database")
-	attributeOutcome   = attribute.Key("perks.code")
-)
-
 // trace returns what makes spans, and has the databases and the log take part. Without a provider it returns nil.
 func (c *Config) trace() trace.Tracer {
 	if c.Tracer == nil {
@@ -51,11 +43,12 @@ func (s *service) trace(next echo.HandlerFunc) echo.HandlerFunc {
 		if route := c.Path(); route == "/livez" || route == "/readyz" {
 			return next(c)
 		}
-		ctx, span := s.startSpan(c)
+		name, method := s.spanName(c)
+		ctx, span := s.startSpan(c.Request(), name)
 		defer span.End()
 		c.SetRequest(c.Request().WithContext(ctx))
 		if span.IsRecording() {
-			defer s.describeSpan(c, span)
+			defer s.describeSpan(c, span, method)
 		}
 		return next(c)
 	}
@@ -63,8 +56,7 @@ func (s *service) trace(next echo.HandlerFunc) echo.HandlerFunc {
 
 // startSpan begins a trace, which is linked to the one that the caller names. Only where callers are trusted it is continued
 // instead: whoever can do that can also decide that all requests are recorded, or none of theirs.
-func (s *service) startSpan(c echo.Context) (context.Context, trace.Span) {
-	r := c.Request()
+func (s *service) startSpan(r *http.Request, name string) (context.Context, trace.Span) {
 	ctx := r.Context()
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 	given := propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
@@ -73,7 +65,6 @@ func (s *service) startSpan(c echo.Context) (context.Context, trace.Span) {
 	} else if caller.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: caller.WithTraceState(trace.TraceState{})}))
 	}
-	name, _ := s.spanName(c)
 	return s.tracer.Start(ctx, name, options...)
 }
 
@@ -90,23 +81,21 @@ func (s *service) spanName(c echo.Context) (name, method string) {
 	return name, method
 }
 
-// describeSpan comes when the request is answered.
-func (s *service) describeSpan(c echo.Context, span trace.Span) {
+func (s *service) describeSpan(c echo.Context, span trace.Span, method string) {
 	status := c.Response().Status
-	_, method := s.spanName(c)
 	attributes := []attribute.KeyValue{
 		semconv.HTTPRequestMethodKey.String(method),
 		semconv.HTTPResponseStatusCode(status),
 		semconv.URLPath(loggable(c.Request().URL.Path)),
 		semconv.URLScheme(c.Scheme()),
 		semconv.NetworkProtocolVersion(strings.TrimPrefix(c.Request().Proto, "HTTP/")),
-		attributeRequestID.String(requestID(c)),
+		attribute.String("perks.request_id", requestID(c)),
 	}
 	if route := s.metrics.routeOf(c); route != otherRoute {
 		attributes = append(attributes, semconv.HTTPRoute(route))
 	}
 	if client := callerOf(c).ClientID; client != "" {
-		attributes = append(attributes, attributeClientID.String(client))
+		attributes = append(attributes, attribute.String("perks.client_id", client))
 	}
 	if status >= http.StatusInternalServerError {
 		attributes = append(attributes, semconv.ErrorTypeKey.String(strconv.Itoa(status)))
@@ -141,7 +130,7 @@ type tracedStore struct {
 // span carries out a call of the store in a span. Its event "turn" divides the time that a write waited for others from the
 // time that it took.
 func span[T any](ctx context.Context, s tracedStore, name string, call func(context.Context) (T, error)) (T, error) {
-	ctx, span := s.tracer.Start(ctx, "store."+name, trace.WithAttributes(attributeDatabase.String(s.database)))
+	ctx, span := s.tracer.Start(ctx, "store."+name, trace.WithAttributes(attribute.String("perks.database", s.database)))
 	defer span.End()
 	if span.IsRecording() {
 		ctx = store.WithTurn(ctx, func() { span.AddEvent("turn") })
@@ -149,18 +138,12 @@ func span[T any](ctx context.Context, s tracedStore, name string, call func(cont
 	result, err := call(ctx)
 	if err != nil {
 		code := api.CodeOf(err)
-		span.SetAttributes(attributeOutcome.String(string(code)))
+		span.SetAttributes(attribute.String("perks.code", string(code)))
 		if kinds[code].status >= 500 {
 			span.SetStatus(codes.Error, string(code)) // the log says more
 		}
 	}
 	return result, err
-}
-
-// spanOf is span for a call that returns nothing but an error.
-func spanOf(ctx context.Context, s tracedStore, name string, call func(context.Context) error) error {
-	_, err := span(ctx, s, name, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
-	return err
 }
 
 func (s tracedStore) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {
@@ -185,10 +168,8 @@ func (s tracedStore) Redeem(ctx context.Context, attempt store.RedeemAttempt) (s
 	})
 }
 
-func (s tracedStore) ListRedemptions(ctx context.Context, query store.RedemptionQuery) (store.List[api.Redemption], error) {
-	return span(ctx, s, "ListRedemptions", func(ctx context.Context) (store.List[api.Redemption], error) {
-		return s.Store.ListRedemptions(ctx, query)
-	})
+func (s tracedStore) ListRedemptions(ctx context.Context, q store.RedemptionQuery) (store.List[api.Redemption], error) {
+	return span(ctx, s, "ListRedemptions", func(ctx context.Context) (store.List[api.Redemption], error) { return s.Store.ListRedemptions(ctx, q) })
 }
 
 func (s tracedStore) Property(ctx context.Context, id int64) (store.PropertyRecord, error) {
@@ -196,11 +177,13 @@ func (s tracedStore) Property(ctx context.Context, id int64) (store.PropertyReco
 }
 
 func (s tracedStore) UpdateProperty(ctx context.Context, id int64, by store.Actor, at time.Time, change func(*store.PropertyRecord) error) error {
-	return spanOf(ctx, s, "UpdateProperty", func(ctx context.Context) error { return s.Store.UpdateProperty(ctx, id, by, at, change) })
+	_, err := span(ctx, s, "UpdateProperty", func(ctx context.Context) (any, error) { return nil, s.Store.UpdateProperty(ctx, id, by, at, change) })
+	return err
 }
 
 func (s tracedStore) DeleteProperty(ctx context.Context, id int64, by store.Actor, at time.Time, check func(store.PropertyRecord) error) error {
-	return spanOf(ctx, s, "DeleteProperty", func(ctx context.Context) error { return s.Store.DeleteProperty(ctx, id, by, at, check) })
+	_, err := span(ctx, s, "DeleteProperty", func(ctx context.Context) (any, error) { return nil, s.Store.DeleteProperty(ctx, id, by, at, check) })
+	return err
 }
 
 func (s tracedStore) Client(ctx context.Context, id string) (store.Client, error) {

@@ -267,7 +267,6 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 	return restored.AuditRestore(ctx, store.Restored{RevocationsKnown: r.unknown == "", CarriedOver: append([]string{}, r.carried...)}, r.by, r.at)
 }
 
-// whoIsLetIn names the clients that are enabled.
 func whoIsLetIn(c credentials) string {
 	var names []string
 	for _, client := range c.clients {

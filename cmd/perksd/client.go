@@ -169,7 +169,6 @@ func (p *program) newSecret() (string, store.SecretHash, error) {
 	return secret, auth.HashSecret(secret), nil
 }
 
-// printSecret shows a client with its new secret.
 func (p *program) printSecret(format string, client store.Client, secret string) error {
 	view := viewClient(client)
 	view.Secret = secret
@@ -226,7 +225,6 @@ func (p *program) clientRotateSecretCommand() *cobra.Command {
 	return cmd
 }
 
-// clientSwitchCommand is disable or enable.
 func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   verb + " ID",

@@ -53,11 +53,10 @@ type migration struct {
 }
 
 func newMigration(version int, name string, appliedAt time.Time) migration {
-	m := migration{Version: version, Name: name}
-	if !appliedAt.IsZero() {
-		m.AppliedAt = &appliedAt
+	if appliedAt.IsZero() {
+		return migration{version, name, nil}
 	}
-	return m
+	return migration{version, name, &appliedAt}
 }
 
 // parseDatabase reads an address such as sqlite:perks.db or postgres://perks@localhost/perks.
@@ -139,7 +138,6 @@ func withOpen(ctx context.Context, db database, log *slog.Logger, do func(store.
 	return errors.Join(do(opened), opened.Close())
 }
 
-// sqliteFile is a SQLite database by the path of its file.
 type sqliteFile string
 
 func (f sqliteFile) name() string { return string(f) }
@@ -353,16 +351,6 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// The SQLSTATEs (PostgreSQL's appendix of error codes) that a person can do something about.
-const (
-	stateNoDatabase      = "3D000"
-	stateWrongPassword   = "28P01"
-	stateNotLetIn        = "28000"
-	stateNoPrivilege     = "42501"
-	stateReadOnly        = "25006"
-	stateUndefinedColumn = "42703"
-)
-
 // explain says in one sentence why the database cannot be used and what to do about it. What it knows nothing of, it
 // returns as it is.
 func (d *postgresDatabase) explain(err error) error {
@@ -375,18 +363,18 @@ func (d *postgresDatabase) explain(err error) error {
 		}
 		return err
 	}
-	switch answer.Code {
-	case stateNoDatabase:
+	switch answer.Code { // the SQLSTATEs (PostgreSQL's appendix of error codes) that a person can do something about
+	case "3D000": // no such database
 		return fmt.Errorf("there is no database %s; make it with: createdb --maintenance-db=%s %s", d.name(), shellWord(d.addressOf("postgres", false)), shellWord(d.dbname))
-	case stateWrongPassword:
+	case "28P01": // wrong password
 		return fmt.Errorf("the password of %q for the database %s is wrong or missing; give it in PGPASSWORD or in ~/.pgpass", d.user, d.name())
-	case stateNotLetIn:
+	case "28000": // not let in
 		return fmt.Errorf("PostgreSQL does not let %q connect to the database %s: %s", d.user, d.name(), answer.Message)
-	case stateNoPrivilege:
+	case "42501": // no privilege
 		return fmt.Errorf("%q lacks a privilege in the database %s (%s); make it the owner of that database", d.user, d.name(), answer.Message)
-	case stateReadOnly:
+	case "25006": // read only
 		return d.takesNoWrites()
-	case stateUndefinedColumn:
+	case "42703": // undefined column
 		return fmt.Errorf("the database %s has a table migrations that is not perksd's; give perksd a database of its own", d.name())
 	}
 	if notConnected {

@@ -4,14 +4,12 @@ package main
 
 import "syscall"
 
-// manyFiles are more than anybody opens.
-const manyFiles = 1 << 30
-
-// openFiles is how many files this process may have open at once.
+// openFiles is how many files this process may have open at once, or more than anybody opens.
 func openFiles() int {
+	most := uint64(1 << 30)
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return manyFiles // it would be found out when there are too many
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil { // else it would be found out when there are too many
+		most = min(most, uint64(limit.Cur))
 	}
-	return int(min(uint64(limit.Cur), manyFiles))
+	return int(most)
 }

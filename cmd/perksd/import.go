@@ -21,7 +21,6 @@ import (
 	"example.com/perks/store"
 )
 
-// kind is one kind of record that can be imported.
 type kind[R any] struct {
 	one, many string   // what people call it
 	fields    []string // the columns that a file can have
@@ -160,7 +159,7 @@ func runImport[R any](ctx context.Context, p *program, source *source, output st
 
 // becameOf says how many records were created, changed and left alone, without the zeros.
 func becameOf(taken store.Imported) string {
-	var parts []string
+	text, before := "", ": "
 	for _, part := range []struct {
 		n         int64
 		one, many string
@@ -168,13 +167,11 @@ func becameOf(taken store.Imported) string {
 		{taken.Created, "created", "created"}, {taken.Changed, "changed", "changed"}, {taken.Unchanged, "left as it was", "left as they were"},
 	} {
 		if part.n > 0 {
-			parts = append(parts, count(part.n, part.one, part.many))
+			text += before + count(part.n, part.one, part.many)
+			before = ", "
 		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(parts, ", ")
+	return text
 }
 
 // reading turns the rows of a source into records and names every row that is not valid as soon as it is read, so that
@@ -208,10 +205,11 @@ func (r *reading[R]) records(ctx context.Context) iter.Seq2[R, error] {
 				return
 			}
 		}
-		if r.failure == nil && r.rows == 0 && !r.source.allowEmpty {
+		switch {
+		case r.failure != nil:
+		case r.rows == 0 && !r.source.allowEmpty:
 			r.failure = usageError{fmt.Errorf("%s has no rows; add --allow-empty to accept that", r.source.name)}
-		}
-		if r.failure == nil && r.bad > 0 {
+		case r.bad > 0:
 			r.failure = r.notValid(r.bad)
 		}
 		if r.failure != nil {
@@ -301,7 +299,6 @@ func printable(text string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// source is a file that is imported, or stdin.
 type source struct {
 	io.ReadCloser
 	name       string // as messages name it
@@ -314,18 +311,15 @@ func (p *program) openSource(cmd *cobra.Command, name, format string) (*source, 
 	if name == "-" && format == "" {
 		return nil, usagef(cmd, "reading from stdin needs --format csv, json or jsonl")
 	}
-	s := &source{ReadCloser: io.NopCloser(p.stdin), name: "stdin"}
-	var err error
+	read, err := rows.FormatOf(name)
 	if format != "" {
-		s.format, err = rows.ParseFormat(format)
-	} else {
-		s.format, err = rows.FormatOf(name)
+		read, err = rows.ParseFormat(format)
 	}
 	if err != nil {
 		return nil, usagef(cmd, "%w", err)
 	}
 	if name == "-" {
-		return s, nil
+		return &source{ReadCloser: io.NopCloser(p.stdin), name: "stdin", format: read}, nil
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -334,8 +328,7 @@ func (p *program) openSource(cmd *cobra.Command, name, format string) (*source, 
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return nil, errors.Join(usageError{fmt.Errorf("%s is a folder", name)}, file.Close())
 	}
-	s.ReadCloser, s.name = file, name
-	return s, nil
+	return &source{ReadCloser: file, name: name, format: read}, nil
 }
 
 // redemptionColumns is the order of a redemption's fields in CSV. The other records' are those that import reads.

@@ -150,7 +150,6 @@ func (p *program) dropKey(ctx context.Context, db store.Store, id string, yes bo
 	return nil
 }
 
-// whatDroppingDoes is said before it is done.
 func whatDroppingDoes(k keyView) string {
 	text := fmt.Sprintf("Key %s, made at %s, is %s. ", k.ID, timeText(k.CreatedAt), k.State)
 	if k.State == auth.KeySettling {

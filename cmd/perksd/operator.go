@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,9 +42,7 @@ func whoOperates(getenv func(string) string) store.Actor {
 }
 
 func operatorActor(account string, uid int, sudoUser string) store.Actor {
-	if account == "" {
-		account = fmt.Sprintf("uid-%d", uid)
-	}
+	account = cmp.Or(account, fmt.Sprintf("uid-%d", uid))
 	if sudoUser == "" || sudoUser == account {
 		return store.OperatorActor(accountName(account))
 	}
@@ -93,7 +92,6 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	return errNotConfirmed
 }
 
-// choice is a flag that takes one of a few words.
 type choice struct {
 	value   string
 	allowed []string
@@ -113,7 +111,6 @@ func (c *choice) String() string { return c.value }
 // Type is how help shows the values.
 func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
 
-// Set takes one of the allowed words.
 func (c *choice) Set(word string) error {
 	if !slices.Contains(c.allowed, word) {
 		return fmt.Errorf("it must be one of %s", strings.Join(c.allowed, ", "))

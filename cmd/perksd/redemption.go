@@ -48,7 +48,6 @@ func (p *program) redemptionListCommand() *cobra.Command {
 	return cmd
 }
 
-// redemptionDecideCommand is approve or reject.
 func (p *program) redemptionDecideCommand(verb, short string, status api.RedemptionStatus) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   verb + " ID",

@@ -147,14 +147,19 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer watched.Stop()
-	stores, err := p.openStores(ctx, log)
+	live, sandbox, err := p.openStores(ctx, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stores.close()) }()
+	defer func() { err = errors.Join(err, live.Close()) }()
+	stores := []store.Store{live}
+	if sandbox != nil {
+		defer func() { err = errors.Join(err, sandbox.Close()) }()
+		stores = append(stores, sandbox)
+	}
 
 	handler, err := server.New(ctx, server.Config{
-		Live: stores.live, Sandbox: stores.sandbox,
+		Live: live, Sandbox: sandbox,
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate.perSecond, RateBurst: o.burst,
 		BehindProxy: o.behindProxy, TrustedProxies: o.proxies.list, CORSOrigins: o.origins,
 		Metrics: watched.Metrics, Tracer: watched.Tracer, TrustTraceparent: o.trustTraceparent,
@@ -173,7 +178,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	days := time.NewTicker(24 * time.Hour)
 	defer days.Stop()
 	stop := inBackground(
-		func(ctx context.Context) { purgeHourly(ctx, stores.all(), watched.Purged, p.now, log) },
+		func(ctx context.Context) { purgeHourly(ctx, stores, watched.Purged, p.now, log) },
 		func(ctx context.Context) { certificate.Watch(ctx, reloads, days.C, log) },
 	)
 	defer stop()
@@ -241,15 +246,9 @@ func (o *serveOptions) metricsAddress() (*net.TCPAddr, error) {
 }
 
 func (o *serveOptions) logger(out io.Writer) *slog.Logger {
-	var options slog.HandlerOptions
-	switch o.logLevel.value {
-	case "debug":
-		options.Level = slog.LevelDebug
-	case "warn":
-		options.Level = slog.LevelWarn
-	case "error":
-		options.Level = slog.LevelError
-	}
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(o.logLevel.value)) // the flag takes no others
+	options := slog.HandlerOptions{Level: level}
 	if o.logFormat.value == "json" {
 		return slog.New(slog.NewJSONHandler(display.JSONWriter(out), &options))
 	}
@@ -286,74 +285,47 @@ func (p *program) keepSupervisorInformed(ctx context.Context, log *slog.Logger) 
 		return
 	}
 	tell := func(state string) {
-		if err := notify(socket, state); err != nil {
-			log.Warn("the supervisor was not told how far perksd is", "state", state, "error", err.Error())
+		// One datagram. A name that begins with @ is in Linux's abstract namespace, as Go has it too.
+		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+		if err == nil {
+			defer conn.Close()
+			_, err = conn.Write([]byte(state))
+		}
+		if err != nil {
+			log.Warn("the supervisor was not told how far perksd is", "state", state, "error", "NOTIFY_SOCKET: "+err.Error())
 		}
 	}
 	tell("READY=1")
 	context.AfterFunc(ctx, func() { tell("STOPPING=1") })
 }
 
-// notify sends one datagram. A name that begins with @ is in Linux's abstract namespace, as Go has it too.
-func notify(socket, state string) error {
-	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+// openStores opens the live database and, unless --sandbox-database is empty, the sandbox, which is nil otherwise.
+func (p *program) openStores(ctx context.Context, log *slog.Logger) (live, sandbox store.Store, err error) {
+	main, err := parseDatabase(p.database)
 	if err != nil {
-		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
-	}
-	defer conn.Close()
-	_, err = conn.Write([]byte(state))
-	return err
-}
-
-// serveStores is the databases that a server answers from.
-type serveStores struct {
-	live    store.Store
-	sandbox store.Store // nil without a sandbox
-}
-
-// openStores opens the live database and, unless --sandbox-database is empty, the sandbox.
-func (p *program) openStores(ctx context.Context, log *slog.Logger) (s serveStores, err error) {
-	live, err := parseDatabase(p.database)
-	if err != nil {
-		return s, err
+		return nil, nil, err
 	}
 	if p.sandboxDatabase == "" {
-		s.live, err = live.open(ctx, log)
-		return s, err
+		live, err = main.open(ctx, log)
+		return live, nil, err
 	}
 	apart, err := parseDatabase(p.sandboxDatabase)
+	if err == nil {
+		err = requireApart(ctx, main, apart)
+	}
+	if err == nil {
+		err = requireNotLive(ctx, apart) // before either is migrated
+	}
 	if err != nil {
-		return s, err
+		return nil, nil, err
 	}
-	// Both come before either is migrated.
-	if err := requireApart(ctx, live, apart); err != nil {
-		return s, err
+	if live, err = main.open(ctx, log); err != nil {
+		return nil, nil, err
 	}
-	if err := requireNotLive(ctx, apart); err != nil {
-		return s, err
+	if sandbox, err = (sandboxDatabase{apart, main}).open(ctx, log); err != nil {
+		return nil, nil, errors.Join(err, live.Close())
 	}
-	if s.live, err = live.open(ctx, log); err != nil {
-		return s, err
-	}
-	if s.sandbox, err = (sandboxDatabase{apart, live}).open(ctx, log); err != nil {
-		return s, errors.Join(err, s.live.Close())
-	}
-	return s, nil
-}
-
-func (s serveStores) all() []store.Store {
-	if s.sandbox == nil {
-		return []store.Store{s.live}
-	}
-	return []store.Store{s.live, s.sandbox}
-}
-
-func (s serveStores) close() error {
-	var failures []error
-	for _, db := range s.all() {
-		failures = append(failures, db.Close())
-	}
-	return errors.Join(failures...)
+	return live, sandbox, nil
 }
 
 // rate is a flag that takes requests a second, such as "50/s" or "0.5". 0 is without limit.
@@ -369,7 +341,6 @@ func (r *rate) String() string {
 // Type is how help shows the value.
 func (r *rate) Type() string { return "N/s" }
 
-// Set reads a rate.
 func (r *rate) Set(text string) error {
 	number, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
 	if err != nil || number < 0 || math.IsInf(number, 0) || math.IsNaN(number) {

@@ -43,7 +43,6 @@ type Caller struct {
 	SandboxOnly bool
 }
 
-// Config is what an Authority needs.
 type Config struct {
 	Store  store.Credentials
 	TTL    time.Duration

@@ -108,7 +108,6 @@ func KeyStates(keys []store.SigningKey, at time.Time) []KeyState {
 	return states
 }
 
-// byID finds a key that still verifies.
 func (k *keyring) byID(ctx context.Context, id string) (store.SigningKey, bool, error) {
 	for _, fresh := range []time.Duration{keysFreshFor, keysAskedEvery} {
 		keys, err := k.load(ctx, fresh)

@@ -83,7 +83,6 @@ func (c *Certificate) read() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// blocks names the blocks of a PEM file.
 func blocks(text []byte) string {
 	var kinds []string
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {

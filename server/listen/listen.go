@@ -166,7 +166,6 @@ func (l *Limited) notice(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// limitedConn makes room when it is closed.
 type limitedConn struct {
 	net.Conn
 	leave func()

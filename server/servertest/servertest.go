@@ -46,17 +46,16 @@ type Server struct {
 // Start runs a server over two new databases, of the kind that DatabaseAddress chooses. Each option may change its configuration before it starts.
 func Start(t testing.TB, options ...func(*server.Config)) *Server {
 	t.Helper()
-	s := &Server{t: t, Live: OpenStore(t), Sandbox: OpenStore(t)}
+	s := &Server{Live: OpenStore(t), Sandbox: OpenStore(t)}
 	config := server.Config{Live: s.Live, Sandbox: s.Sandbox}
 	for _, option := range options {
 		option(&config)
 	}
-	handler, err := server.New(t.Context(), config)
-	if err != nil {
+	var err error
+	if s.handler, err = server.New(t.Context(), config); err != nil {
 		t.Fatalf("starting the server: %v", err)
 	}
-	s.handler = handler
-	s.http = httptest.NewServer(handler)
+	s.http = httptest.NewServer(s.handler)
 	t.Cleanup(s.http.Close)
 	s.URL = s.http.URL + "/v2"
 	return s.With(t)
@@ -112,13 +111,9 @@ func (s *Server) Token(scopes ...api.Scope) string {
 	return s.TokenFor(id, secret)
 }
 
-// TokenFor gets a token over HTTP.
 func (s *Server) TokenFor(id, secret string) string {
 	s.t.Helper()
-	request, err := http.NewRequest(http.MethodPost, s.URL+"/auth/token", nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	request := s.Request("", http.MethodPost, s.URL+"/auth/token", "")
 	request.SetBasicAuth(id, secret)
 	var token api.Token
 	if status := s.Do(request, &token); status != http.StatusOK {
