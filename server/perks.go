@@ -24,13 +24,13 @@ type perkHandlers struct {
 }
 
 func (h perkHandlers) list(c echo.Context) error {
-	q := newQuery(c.Request().URL.RawQuery)
-	return h.writePerks(c, q, q.perks(h.now()))
+	q := api.ParseParameters(c.Request().URL.RawQuery)
+	return h.writePerks(c, q, perkQuery(q, h.now()))
 }
 
 // writePerks answers with the perks that match, unless there was something wrong with the parameters.
-func (h perkHandlers) writePerks(c echo.Context, q *query, perks store.PerkQuery) error {
-	if err := q.fields.Err(); err != nil {
+func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.PerkQuery) error {
+	if err := q.Fields.Err(); err != nil {
 		return err
 	}
 	list, err := ofUser(h.service, perks.AvailableTo, func(userID string, anyUser bool) (store.List[api.Perk], error) {
@@ -64,18 +64,18 @@ func (h perkHandlers) listForUser(c echo.Context) error {
 	if api.UserIDRule(userID) != "" {
 		return store.UserNotFound(userID)
 	}
-	q := newQuery(c.Request().URL.RawQuery)
-	if q.choice("type", "available", "redeemed") == "redeemed" {
+	q := api.ParseParameters(c.Request().URL.RawQuery)
+	if q.Choice("type", "available", "redeemed") == "redeemed" {
 		return h.listRedeemed(c, q, userID)
 	}
-	perks := q.perks(h.now())
+	perks := perkQuery(q, h.now())
 	perks.AvailableTo = userID
 	return h.writePerks(c, q, perks)
 }
 
-func (h perkHandlers) listRedeemed(c echo.Context, q *query, userID string) error {
-	redemptions := q.redemptions(userID)
-	if err := q.fields.Err(); err != nil {
+func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID string) error {
+	redemptions := redemptionQuery(q, userID)
+	if err := q.Fields.Err(); err != nil {
 		return err
 	}
 	if key := c.Request().Header.Get(idempotencyHeader); key != "" && api.IdempotencyKeyRule(key) == "" {

@@ -211,11 +211,7 @@ type List[T any] struct {
 // PerkQuery says which perks, in which order, and which page of them. The zero values of the filters let everything
 // through, but for IncludeExpired.
 type PerkQuery struct {
-	Text           string // every word of it prefix-matches a word of title, merchant_name or description
-	Category       string // name or id, without regard to case
-	City           string // without regard to case
-	Near           *Circle
-	IncludeExpired bool   // let perks through whose valid_to is not after At
+	api.PerkFilter        // expired is what has a valid_to that is not after At
 	AvailableTo    string // a user: only perks in their dates, in stock, and not held by this user in a live redemption
 	AnyUser        bool   // AvailableTo need not be known, and then holds no perk
 	At             time.Time
@@ -239,11 +235,8 @@ type RedemptionQuery struct {
 	Window  Window
 }
 
-// Circle is an area on the earth. Perks without a position are in no circle.
-type Circle struct {
-	Lat, Lng float64 // degrees
-	RadiusKM float64
-}
+// Circle is an area on the earth, with a radius. Perks without a position are in no circle.
+type Circle api.Circle
 
 // Stats is how a database's connections and its queue of writes fare at one moment, for those who watch over it.
 type Stats struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -84,11 +85,12 @@ func (t *Totals) of(key totalKey) *keptTotal {
 // totalKey is a hash, because a query can hold a text of any length and many are kept.
 type totalKey [sha256.Size]byte
 
-// keyOf tells queries apart whose totals differ at one instant.
+// keyOf tells queries apart whose totals differ at one instant. Texts that find the same have one total.
 func keyOf(query PerkQuery, categories []string) totalKey {
-	text := fmt.Sprintf("%t %t %q %q %q", query.OnlyValid(), query.OnlyBegun(), Fold(query.City), categories, QueryWords(query.Text))
-	if near := query.Near; near != nil {
-		text += fmt.Sprintf(" %v %v %v", near.Lat, near.Lng, near.RadiusKM)
-	}
-	return sha256.Sum256([]byte(text))
+	filter := query.PerkFilter
+	filter.IncludeExpired = !query.OnlyValid()
+	filter.City = Fold(filter.City)
+	filter.Query = strings.Join(QueryWords(filter.Query), " ")
+	filter.Category = fmt.Sprintf("%q", categories)
+	return sha256.Sum256(fmt.Appendf(nil, "%t %s", query.OnlyBegun(), filter.Values().Encode()))
 }

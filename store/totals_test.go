@@ -3,10 +3,12 @@ package store_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -70,24 +72,32 @@ func TestAnEarlierViewDoesNotReplaceALaterTotal(t *testing.T) {
 
 func TestEachFilterHasItsOwnTotal(t *testing.T) {
 	c := newCounter(t)
-	for i, query := range []store.PerkQuery{
-		{},
-		{IncludeExpired: true},
-		{AvailableTo: "ann"},
-		{City: "Leeds"},
-		{Text: "Leeds"},
-		{Text: "tea leeds"},
-		{Near: &store.Circle{RadiusKM: 1}},
-		{Near: &store.Circle{RadiusKM: 2}},
-		{Near: &store.Circle{Lat: 1, RadiusKM: 1}},
-		{Near: &store.Circle{Lng: 1, RadiusKM: 1}},
-	} {
+	queries := []store.PerkQuery{{}, {AvailableTo: "ann"}, {PerkFilter: api.PerkFilter{City: "Leeds"}}, {PerkFilter: api.PerkFilter{Query: "Leeds"}}}
+	all := api.PerkFilter{Query: "tea leeds", City: "York", Near: &api.Circle{Lat: 1, Lng: 2, RadiusKM: 3}, IncludeExpired: true}
+	queries = append(queries, store.PerkQuery{PerkFilter: all})
+	for i := range reflect.TypeFor[api.PerkFilter]().NumField() { // a category counts by the names that it stands for
+		if field := reflect.TypeFor[api.PerkFilter]().Field(i); field.Name != "Category" {
+			without := all
+			if value := reflect.ValueOf(&without).Elem().Field(i); value.IsZero() {
+				t.Fatalf("%s is not set here", field.Name)
+			} else {
+				value.SetZero()
+			}
+			queries = append(queries, store.PerkQuery{PerkFilter: without})
+		}
+	}
+	for _, near := range []api.Circle{{Lng: 2, RadiusKM: 3}, {Lat: 1, RadiusKM: 3}, {Lat: 1, Lng: 2, RadiusKM: 4}} {
+		other := all
+		other.Near = &near
+		queries = append(queries, store.PerkQuery{PerkFilter: other})
+	}
+	for i, query := range queries {
 		c.wants("a query of its own", query, int64(i+1))
 		c.wants("the query again", query, int64(i+1))
 	}
-	c.wants("whoever it is for", store.PerkQuery{AvailableTo: "bob"}, 3)
-	c.wants("the city in another case", store.PerkQuery{City: "LEEDS"}, 4)
-	c.wants("the text in another case", store.PerkQuery{Text: "-LEEDS-"}, 5)
+	c.wants("whoever it is for", store.PerkQuery{AvailableTo: "bob"}, 2)
+	c.wants("the city in another case", store.PerkQuery{PerkFilter: api.PerkFilter{City: "LEEDS"}}, 3)
+	c.wants("the text in another case", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "-LEEDS-"}}, 4)
 	c.wants("in whichever order, on whichever page", store.PerkQuery{Window: store.Window{Page: 3, PerPage: 10}}, 1)
 }
 

@@ -25,8 +25,10 @@ func TestCallsOnTheWire(t *testing.T) {
 			call: func(c *client.Client) error {
 				_, err := c.Perks(ctx, client.PerkListOptions{
 					ListOptions: client.ListOptions{Page: 2, PerPage: 50, Sort: "title,-created_at"},
-					Query:       "free coffee", Category: "food & drink", City: "Zürich",
-					Near: &client.Point{Lat: 47.3769, Lng: -8.5}, RadiusKM: 2.5, IncludeExpired: true,
+					PerkFilter: api.PerkFilter{
+						Query: "free coffee", Category: "food & drink", City: "Zürich",
+						Near: &api.Circle{Lat: 47.3769, Lng: -8.5, RadiusKM: 2.5}, IncludeExpired: true,
+					},
 				})
 				return err
 			},
@@ -43,7 +45,7 @@ func TestCallsOnTheWire(t *testing.T) {
 		},
 		"available": {
 			call: func(c *client.Client) error {
-				_, err := c.UserPerks(ctx, "ann@example.com", client.PerkListOptions{City: "Rome"})
+				_, err := c.UserPerks(ctx, "ann@example.com", client.PerkListOptions{PerkFilter: api.PerkFilter{City: "Rome"}})
 				return err
 			},
 			method: "GET", uri: "/partners/perks/users/ann@example.com?city=Rome&type=available",

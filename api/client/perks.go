@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -152,19 +153,11 @@ type ListOptions struct {
 	Sort    string // comma-separated fields, a leading "-" for descending
 }
 
-// PerkListOptions says which perks. Zero values filter nothing.
+// PerkListOptions says which perks as well. Zero values filter nothing.
 type PerkListOptions struct {
 	ListOptions
-	Query          string // words, each the beginning of one in title, merchant or description
-	Category       string // name or id
-	City           string
-	Near           *Point
-	RadiusKM       float64 // with Near; zero is the server's default
-	IncludeExpired bool
+	api.PerkFilter
 }
-
-// Point is a position in degrees.
-type Point struct{ Lat, Lng float64 }
 
 func (o ListOptions) values() url.Values {
 	query := url.Values{}
@@ -174,32 +167,14 @@ func (o ListOptions) values() url.Values {
 	if o.PerPage != 0 {
 		query.Set("per_page", strconv.Itoa(o.PerPage))
 	}
-	setText(query, "sort", o.Sort)
+	if o.Sort != "" {
+		query.Set("sort", o.Sort)
+	}
 	return query
 }
 
 func (o PerkListOptions) values() url.Values {
-	query := o.ListOptions.values()
-	setText(query, "q", o.Query)
-	setText(query, "category", o.Category)
-	setText(query, "city", o.City)
-	if o.Near != nil {
-		query.Set("lat", decimal(o.Near.Lat))
-		query.Set("lng", decimal(o.Near.Lng))
-	}
-	if o.RadiusKM != 0 {
-		query.Set("radius", decimal(o.RadiusKM))
-	}
-	if o.IncludeExpired {
-		query.Set("include_expired", "true")
-	}
+	query := o.PerkFilter.Values()
+	maps.Copy(query, o.ListOptions.values())
 	return query
 }
-
-func setText(query url.Values, name, text string) {
-	if text != "" {
-		query.Set(name, text)
-	}
-}
-
-func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

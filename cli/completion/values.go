@@ -274,7 +274,7 @@ func (l *live) inTime(fetch func(context.Context, *client.Client) (answer, error
 func (l *live) newest(word string) answer {
 	return l.ask("perks "+word, func(ctx context.Context, c *client.Client) (answer, error) {
 		page, err := c.Perks(ctx, client.PerkListOptions{
-			Query:       word,
+			PerkFilter:  api.PerkFilter{Query: word},
 			ListOptions: client.ListOptions{PerPage: api.MaxPerPage, Sort: "-created_at"},
 		})
 		a := answer{All: page.Meta.Total <= int64(len(page.Data))}

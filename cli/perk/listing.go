@@ -67,78 +67,45 @@ func (f *ListFlags) Options() client.ListOptions {
 	return options
 }
 
-// Filters choose perks.
-type ListFilters struct {
-	Query          string
-	Category       string
-	City           string
-	Near           string
-	RadiusKM       float64
-	IncludeExpired bool
+// BindFilters declares a flag for each field of api.PerkFilter.
+func BindFilters(cmd *cobra.Command) {
+	for _, field := range api.PerkFilterFields {
+		if field.IsSwitch {
+			cmd.Flags().Bool(field.Flag, false, field.Usage)
+		} else {
+			cmd.Flags().String(field.Flag, "", field.Usage)
+		}
+	}
 }
 
-// filterFlags are the names of the flags that Bind declares.
-var filterFlags = []string{"query", "category", "city", "near", "radius", "include-expired"}
-
-// Bind declares the flags.
-func (f *ListFilters) Bind(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.Query, "query", "", "only perks in whose title, merchant or description each of these `words` begins one")
-	flags.StringVar(&f.Category, "category", "", "only this category, by name or id")
-	flags.StringVar(&f.City, "city", "", "only this city")
-	flags.StringVar(&f.Near, "near", "", "only perks around this position (`LAT,LNG` in degrees)")
-	flags.Float64Var(&f.RadiusKM, "radius", 0, "how far from --near, in `km`")
-	flags.BoolVar(&f.IncludeExpired, "include-expired", false, "show perks too that have ended")
-}
-
-// Used returns the first filter that was given, or "".
-func (f *ListFilters) Used(cmd *cobra.Command) string {
-	for _, name := range filterFlags {
-		if cmd.Flags().Changed(name) {
-			return name
+// usedFilter returns the first flag that filters and was given, or "".
+func usedFilter(cmd *cobra.Command) string {
+	for _, field := range api.PerkFilterFields {
+		if cmd.Flags().Changed(field.Flag) {
+			return field.Flag
 		}
 	}
 	return ""
 }
 
-// Apply adds the filters to the page's options. It refuses what cannot be a position or a distance.
-func (f *ListFilters) Apply(cmd *cobra.Command, options client.ListOptions) (client.PerkListOptions, error) {
-	perks := client.PerkListOptions{
-		ListOptions: options, Query: f.Query, Category: f.Category, City: f.City,
-		RadiusKM: f.RadiusKM, IncludeExpired: f.IncludeExpired,
+// ReadFilters returns the filter that the flags ask for.
+func ReadFilters(cmd *cobra.Command) (filter api.PerkFilter, err error) {
+	if cmd.Flags().Changed("radius") && !cmd.Flags().Changed("near") {
+		return filter, command.Usagef("--radius needs --near LAT,LNG.")
 	}
-	for _, name := range []string{"query", "category", "city"} {
-		if flag := cmd.Flags().Lookup(name); flag.Changed && strings.TrimSpace(flag.Value.String()) == "" {
-			return perks, command.Usagef("--%s must not be empty; leave it out to list everything.", name)
+	for _, field := range api.PerkFilterFields {
+		flag := cmd.Flags().Lookup(field.Flag)
+		if !flag.Changed {
+			continue
+		}
+		if strings.TrimSpace(flag.Value.String()) == "" {
+			return filter, command.Usagef("--%s must not be empty; leave it out to list everything.", field.Flag)
+		}
+		if problem := field.Set(&filter, flag.Value.String()); problem != "" {
+			return filter, command.Usagef("--%s %q %s.", field.Flag, flag.Value.String(), problem)
 		}
 	}
-	switch {
-	case f.Near == "" && cmd.Flags().Changed("radius"):
-		return perks, command.Usagef("--radius needs --near LAT,LNG.")
-	case cmd.Flags().Changed("radius") && !(f.RadiusKM > 0):
-		return perks, command.Usagef("--radius must be above 0.")
-	case f.Near == "":
-		return perks, nil
-	}
-	point, err := parsePoint(f.Near)
-	perks.Near = point
-	return perks, err
-}
-
-func parsePoint(text string) (*client.Point, error) {
-	latText, lngText, _ := strings.Cut(text, ",")
-	lat, latErr := strconv.ParseFloat(strings.TrimSpace(latText), 64)
-	lng, lngErr := strconv.ParseFloat(strings.TrimSpace(lngText), 64)
-	if latErr != nil || lngErr != nil {
-		return nil, command.Usagef("--near %q is not a position: give latitude and longitude in degrees, such as 51.5072,-0.1276.", text)
-	}
-	if problem := api.LatRule(lat); problem != "" {
-		return nil, command.Usagef("The latitude in --near %s.", problem)
-	}
-	if problem := api.LngRule(lng); problem != "" {
-		return nil, command.Usagef("The longitude in --near %s.", problem)
-	}
-	return &client.Point{Lat: lat, Lng: lng}, nil
+	return filter, nil
 }
 
 // CheckSort looks at --sort before anything is sent. A name that is close to one of the fields is a slip and is refused. One
@@ -168,9 +135,9 @@ func (f *ListFlags) CheckSort(s *command.Streams, fields []string) error {
 }
 
 // CheckDistance refuses an order by distance without a place to measure it from.
-func (f *ListFlags) CheckDistance(filters ListFilters) error {
+func (f *ListFlags) CheckDistance(filter api.PerkFilter) error {
 	for key := range strings.SplitSeq(f.Sort, ",") {
-		if strings.TrimPrefix(strings.TrimSpace(key), "-") == api.SortDistance && filters.Near == "" {
+		if strings.TrimPrefix(strings.TrimSpace(key), "-") == api.SortDistance && filter.Near == nil {
 			return command.Usagef("--sort %s needs --near LAT,LNG.", api.SortDistance)
 		}
 	}

@@ -21,18 +21,18 @@ import (
 // parse reads flags as a command would.
 func parse(t *testing.T, args string) (*perk.ListFlags, client.PerkListOptions, error) {
 	t.Helper()
-	flags, filters := &perk.ListFlags{}, &perk.ListFilters{}
+	flags := &perk.ListFlags{}
 	cmd := &cobra.Command{Use: "list"}
 	flags.Bind(cmd, []string{"title"})
-	filters.Bind(cmd)
+	perk.BindFilters(cmd)
 	if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
 		t.Fatal(err)
 	}
 	if err := flags.Check(cmd); err != nil {
 		return flags, client.PerkListOptions{}, err
 	}
-	options, err := filters.Apply(cmd, flags.Options())
-	return flags, options, err
+	filter, err := perk.ReadFilters(cmd)
+	return flags, client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter}, err
 }
 
 func TestFlagsBecomeOptions(t *testing.T) {
@@ -46,9 +46,9 @@ func TestFlagsBecomeOptions(t *testing.T) {
 		"--limit 3000":            {ListOptions: page(0, 100)},
 		"--limit 30 --per-page 9": {ListOptions: page(0, 9)},
 		"--sort -title":           {ListOptions: client.ListOptions{Sort: "-title"}},
-		"--near -33.87,151.21":    {Near: &client.Point{Lat: -33.87, Lng: 151.21}},
+		"--near -33.87,151.21":    {PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -33.87, Lng: 151.21}}},
 		"--near=90,-180 --radius 0.5 --city Rome --category c --query q --include-expired": {
-			Near: &client.Point{Lat: 90, Lng: -180}, RadiusKM: 0.5, City: "Rome", Category: "c", Query: "q", IncludeExpired: true,
+			PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 90, Lng: -180, RadiusKM: 0.5}, City: "Rome", Category: "c", Query: "q", IncludeExpired: true},
 		},
 	} {
 		_, got, err := parse(t, args)
@@ -61,7 +61,7 @@ func TestFlagsBecomeOptions(t *testing.T) {
 func TestFlagsThatAreRefused(t *testing.T) {
 	for _, args := range []string{
 		"--page 0", "--page -1", "--per-page 0", "--per-page 101", "--limit 0", "--all --limit 1", "--all --page 1", "--limit 1 --page 1",
-		"--radius 5", "--near 1,2 --radius 0", "--near 1,2 --radius NaN", "--near 1", "--near 1,2,3", "--near x,y", "--near 90.1,0", "--near 0,181", "--near NaN,0",
+		"--radius 5", "--near 1,2 --radius 0", "--near 1,2 --radius 501", "--near 0x1p4,1", "--near 1,2 --radius NaN", "--near 1", "--near 1,2,3", "--near x,y", "--near 90.1,0", "--near 0,181", "--near NaN,0",
 	} {
 		if _, _, err := parse(t, args); err == nil {
 			t.Errorf("%q was accepted", args)

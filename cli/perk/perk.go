@@ -30,7 +30,6 @@ func New(s *session.Session) *cobra.Command {
 
 func newList(s *session.Session) *cobra.Command {
 	var flags ListFlags
-	var filters ListFilters
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List perks",
@@ -41,7 +40,7 @@ func newList(s *session.Session) *cobra.Command {
 			"  perksctl perk list --all --output jsonl > perks.jsonl",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			perks, err := chosenPerks(cmd, s, &flags, &filters)
+			perks, err := chosenPerks(cmd, s, &flags)
 			if err != nil {
 				return err
 			}
@@ -53,21 +52,22 @@ func newList(s *session.Session) *cobra.Command {
 		},
 	}
 	flags.Bind(cmd, api.PerkSortFields())
-	filters.Bind(cmd)
+	BindFilters(cmd)
 	return cmd
 }
 
-func chosenPerks(cmd *cobra.Command, s *session.Session, flags *ListFlags, filters *ListFilters) (client.PerkListOptions, error) {
+func chosenPerks(cmd *cobra.Command, s *session.Session, flags *ListFlags) (client.PerkListOptions, error) {
 	if err := flags.Check(cmd); err != nil {
 		return client.PerkListOptions{}, err
 	}
 	if err := flags.CheckSort(s.Streams, api.PerkSortFields()); err != nil {
 		return client.PerkListOptions{}, err
 	}
-	if err := flags.CheckDistance(*filters); err != nil {
-		return client.PerkListOptions{}, err
+	filter, err := ReadFilters(cmd)
+	if err == nil {
+		err = flags.CheckDistance(filter)
 	}
-	return filters.Apply(cmd, flags.Options())
+	return client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter}, err
 }
 
 func newGet(s *session.Session) *cobra.Command {

@@ -203,7 +203,7 @@ func (p *knownPerks) remember(id string, answer knownPerk) {
 // that are available to the user settles it; otherwise it looks for the reason, in the order in which the service does.
 func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string, err error) {
 	// The user's list is narrowed by what the perk itself says. A server that does not know these filters sends all of it.
-	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, Query: p.title}
+	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, PerkFilter: api.PerkFilter{Query: p.title}}
 	if strings.TrimSpace(p.city) == p.city { // our server trims the filter, but not the perk's city
 		options.City = p.city
 	}

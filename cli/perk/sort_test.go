@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/perks/api"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/perk"
 )
@@ -29,13 +30,13 @@ func TestSortIsCheckedBeforeAnythingIsSent(t *testing.T) {
 		flags := &perk.ListFlags{Sort: sort}
 		err := flags.CheckSort(s, fields)
 		if err == nil {
-			err = flags.CheckDistance(perk.ListFilters{})
+			err = flags.CheckDistance(api.PerkFilter{})
 		}
 		if got := strings.TrimSpace(fmt.Sprint(err) + " " + told.String()); got != strings.TrimSpace(want) {
 			t.Errorf("%q:\n got %s\nwant %s", sort, got, want)
 		}
 	}
-	if err := (&perk.ListFlags{Sort: "-distance"}).CheckDistance(perk.ListFilters{Near: "1,2"}); err != nil {
+	if err := (&perk.ListFlags{Sort: "-distance"}).CheckDistance(api.PerkFilter{Near: &api.Circle{Lat: 1, Lng: 2}}); err != nil {
 		t.Error(err)
 	}
 }

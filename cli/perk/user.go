@@ -29,7 +29,6 @@ const (
 func newPerks(s *session.Session) *cobra.Command {
 	var kind string
 	var flags ListFlags
-	var filters ListFilters
 	cmd := &cobra.Command{
 		Use:   "perks USER",
 		Short: "List what a user can redeem, or has redeemed",
@@ -42,9 +41,9 @@ func newPerks(s *session.Session) *cobra.Command {
 				return command.Usagef("--type is available or redeemed, not %q.%s", kind, command.DidYouMean(kind, kinds))
 			}
 			if kind == redeemed {
-				return listRedeemed(cmd, s, args[0], flags, filters)
+				return listRedeemed(cmd, s, args[0], flags)
 			}
-			perks, err := chosenPerks(cmd, s, &flags, &filters)
+			perks, err := chosenPerks(cmd, s, &flags)
 			if err != nil {
 				return err
 			}
@@ -57,12 +56,12 @@ func newPerks(s *session.Session) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&kind, "type", available, "what to list: available or redeemed")
 	flags.Bind(cmd, api.PerkSortFields())
-	filters.Bind(cmd)
+	BindFilters(cmd)
 	return cmd
 }
 
-func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags ListFlags, filters ListFilters) error {
-	if filter := filters.Used(cmd); filter != "" {
+func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags ListFlags) error {
+	if filter := usedFilter(cmd); filter != "" {
 		return command.Usagef("--%s filters perks; it does not go with --type redeemed.", filter)
 	}
 	if err := flags.Check(cmd); err != nil {

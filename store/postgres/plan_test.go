@@ -26,7 +26,7 @@ func everyOrderIsWalked(t *testing.T, db *DB) {
 		case sort[0].Desc:
 			index = "Index Only Scan perks_" + sort[0].Field + "_desc"
 		}
-		for _, query := range []store.PerkQuery{{IncludeExpired: true}, {}, {AvailableTo: "ann"}, {AvailableTo: "bob"}} {
+		for _, query := range []store.PerkQuery{{PerkFilter: api.PerkFilter{IncludeExpired: true}}, {}, {AvailableTo: "ann"}, {AvailableTo: "bob"}} {
 			query.Sort = sort
 			want := []string{index, thePage}
 			if sort[0].Field == "valid_to" && query.OnlyValid() {
@@ -63,19 +63,19 @@ func everyFilterIsLookedUp(t *testing.T, db *DB) {
 		query store.PerkQuery
 		steps []string
 	}{
-		{"a city", store.PerkQuery{City: "City 0", Sort: newest}, []string{"Index Only Scan using perks_in_city"}},
-		{"a city, oldest first", store.PerkQuery{City: "City 0", Sort: sortedBy(t, "created_at")}, []string{"perks_in_city"}},
-		{"a city, by title", store.PerkQuery{City: "City 0", Sort: byTitle}, []string{"city_fold = 'city 0'"}},
-		{"a category", store.PerkQuery{Category: "cat-1", Sort: newest}, []string{"Index Only Scan using perks_in_category"}},
-		{"a category of a city", store.PerkQuery{City: "City 0", Category: "cat-1", Sort: newest}, []string{"Index Only Scan using perks_in_city"}},
-		{"a circle", store.PerkQuery{Near: aTown, Sort: newest}, []string{"Index Only Scan using perks_in_cell"}},
-		{"a circle, nearest first", store.PerkQuery{Near: aTown, Sort: nearest}, []string{"Index Only Scan using perks_in_cell"}},
-		{"a wide circle, nearest first", store.PerkQuery{Near: aState, Sort: nearest}, []string{"Index Only Scan using perks_in_cell"}},
-		{"a circle, by title", store.PerkQuery{Near: aTown, Sort: byTitle}, []string{"Scan on perks_in_cell"}},
-		{"a category in a circle", store.PerkQuery{Near: aTown, Category: "cat-1", Sort: newest}, []string{"Index Only Scan using perks_in_cell"}},
-		{"words", store.PerkQuery{Text: "a rare", Sort: newest}, []string{"Bitmap Index Scan on perks_with_words"}},
-		{"words in a circle", store.PerkQuery{Text: "half", Near: aTown, Sort: newest}, []string{"Bitmap Index Scan on perks_in_cell"}},
-		{"rare words in a wide circle", store.PerkQuery{Text: "rare", Near: aState, Sort: nearest}, []string{"Bitmap Index Scan on perks_with_words"}},
+		{"a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: newest}, []string{"Index Only Scan using perks_in_city"}},
+		{"a city, oldest first", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: sortedBy(t, "created_at")}, []string{"perks_in_city"}},
+		{"a city, by title", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: byTitle}, []string{"city_fold = 'city 0'"}},
+		{"a category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_in_category"}},
+		{"a category of a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_in_city"}},
+		{"a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: newest}, []string{"Index Only Scan using perks_in_cell"}},
+		{"a circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: nearest}, []string{"Index Only Scan using perks_in_cell"}},
+		{"a wide circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aState}, Sort: nearest}, []string{"Index Only Scan using perks_in_cell"}},
+		{"a circle, by title", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: byTitle}, []string{"Scan on perks_in_cell"}},
+		{"a category in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_in_cell"}},
+		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a rare"}, Sort: newest}, []string{"Bitmap Index Scan on perks_with_words"}},
+		{"words in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", Near: aTown}, Sort: newest}, []string{"Bitmap Index Scan on perks_in_cell"}},
+		{"rare words in a wide circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "rare", Near: aState}, Sort: nearest}, []string{"Bitmap Index Scan on perks_with_words"}},
 	} {
 		for plan := range pagePlans(t, db, test.query) {
 			if plan.isSure {

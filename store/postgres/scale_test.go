@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 	"example.com/perks/store/postgres/cluster"
 )
@@ -104,8 +105,8 @@ func fillWithMany(t *testing.T, db *DB) {
 }
 
 var (
-	aTown  = &store.Circle{Lat: 40, Lng: 0, RadiusKM: 10}
-	aState = &store.Circle{Lat: 41, Lng: 2, RadiusKM: 500}
+	aTown  = &api.Circle{Lat: 40, Lng: 0, RadiusKM: 10}
+	aState = &api.Circle{Lat: 41, Lng: 2, RadiusKM: 500}
 )
 
 // manyFilters are the filters alone and together, as wide and as narrow as they come.
@@ -113,23 +114,23 @@ var manyFilters = []struct {
 	name  string
 	query store.PerkQuery
 }{
-	{"a big city", store.PerkQuery{City: "City 0"}},
-	{"a small city", store.PerkQuery{City: "City 290"}},
-	{"a category", store.PerkQuery{Category: "cat-1"}},
-	{"a category of a city", store.PerkQuery{City: "City 0", Category: "cat-1"}},
-	{"ten kilometres", store.PerkQuery{Near: aTown}},
-	{"500 kilometres", store.PerkQuery{Near: aState}},
-	{"a category within 500 kilometres", store.PerkQuery{Near: aState, Category: "cat-1"}},
-	{"a word of all perks", store.PerkQuery{Text: "a"}},
-	{"a word of half of them", store.PerkQuery{Text: "half", IncludeExpired: true}},
-	{"a rare word", store.PerkQuery{Text: "rare"}},
-	{"a rare word and one of all", store.PerkQuery{Text: "a rare"}},
-	{"a word of half in a city", store.PerkQuery{Text: "half", City: "City 0"}},
-	{"a word of all within ten kilometres", store.PerkQuery{Text: "a", Near: aTown}},
-	{"a rare word within 500 kilometres", store.PerkQuery{Text: "rare", Near: aState}},
-	{"a word, a category and a circle", store.PerkQuery{Text: "half", Category: "cat-1", Near: aState}},
-	{"a city and a circle", store.PerkQuery{City: "City 0", Near: aState}},
-	{"what ann can have in a city", store.PerkQuery{AvailableTo: "ann", City: "City 0"}},
-	{"what ann can have within ten kilometres", store.PerkQuery{AvailableTo: "ann", Near: aTown}},
-	{"what ann can have with a word of all", store.PerkQuery{AvailableTo: "ann", Text: "a"}},
+	{"a big city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}}},
+	{"a small city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 290"}}},
+	{"a category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "cat-1"}}},
+	{"a category of a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Category: "cat-1"}}},
+	{"ten kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}},
+	{"500 kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aState}}},
+	{"a category within 500 kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aState, Category: "cat-1"}}},
+	{"a word of all perks", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a"}}},
+	{"a word of half of them", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", IncludeExpired: true}}},
+	{"a rare word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "rare"}}},
+	{"a rare word and one of all", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a rare"}}},
+	{"a word of half in a city", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", City: "City 0"}}},
+	{"a word of all within ten kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a", Near: aTown}}},
+	{"a rare word within 500 kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "rare", Near: aState}}},
+	{"a word, a category and a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", Category: "cat-1", Near: aState}}},
+	{"a city and a circle", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Near: aState}}},
+	{"what ann can have in a city", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{City: "City 0"}}},
+	{"what ann can have within ten kilometres", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Near: aTown}}},
+	{"what ann can have with a word of all", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "a"}}},
 }

@@ -54,7 +54,7 @@ var (
 func newSearch(v view, query store.PerkQuery) (*search, error) {
 	s := &search{
 		query: query,
-		words: store.QueryWords(query.Text),
+		words: store.QueryWords(query.Query),
 		args:  pgx.NamedArgs{"at": query.At.Truncate(time.Microsecond)},
 	}
 	if err := s.lookUp(v); err != nil {
@@ -75,7 +75,7 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 		s.requireCategory()
 	}
 	if query.Near != nil {
-		s.requireNear(*query.Near)
+		s.requireNear(store.Circle(*query.Near))
 	}
 	if s.hasWords() {
 		s.require(withWords)
@@ -363,7 +363,7 @@ func (s *search) ways(order string, reach store.Reach, total int64) iter.Seq[str
 					return
 				}
 			}
-			s.look(*s.query.Near)
+			s.look(store.Circle(*s.query.Near))
 		case s.isByOneIndex() && total > manyMatches && need < total/shortShare:
 			if !yield(s.stretch(order, total/shortShare)) {
 				return

@@ -42,7 +42,7 @@ func TestAnImportLeavesEveryIndexWhole(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int64{"round0": 0, "round1": 0, "round2": 3300, "round2 3299": 1} {
-		list, err := db.ListPerks(t.Context(), store.PerkQuery{Text: text, At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}})
+		list, err := db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: text}, At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}})
 		if err != nil || list.Total != want {
 			t.Errorf("%q finds %d perks (%v), want %d", text, list.Total, err, want)
 		}

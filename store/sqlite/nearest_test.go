@@ -9,14 +9,14 @@ import (
 )
 
 // aCounty holds all of the town and what is around it, enough not to be sorted whole.
-var aCounty = &store.Circle{Lat: aTown.Lat, Lng: aTown.Lng, RadiusKM: 60}
+var aCounty = &api.Circle{Lat: aTown.Lat, Lng: aTown.Lng, RadiusKM: 60}
 
 func TestNarrowerCirclesLeadToTheSamePage(t *testing.T) {
 	db := openTemporary(t)
 	fillCircles(t, db)
 	nearest, farthest := api.SortKey{Field: api.SortDistance}, api.SortKey{Field: api.SortDistance, Desc: true}
 	byCity := api.SortKey{Field: "city", Desc: true}
-	all := store.PerkQuery{Near: aCounty, IncludeExpired: true}
+	all := store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty, IncludeExpired: true}}
 	for _, test := range []struct {
 		name  string
 		query store.PerkQuery
@@ -27,9 +27,9 @@ func TestNarrowerCirclesLeadToTheSamePage(t *testing.T) {
 		{"nearest first", all, []api.SortKey{nearest}, []int64{1, 2, 9}, []int64{-200, -1}},
 		{"nearest first, then by city", all, []api.SortKey{nearest, byCity}, []int64{1, 2, 9}, []int64{-200, -1}},
 		{"farthest first", all, []api.SortKey{farthest}, []int64{-9, -2, -1}, []int64{1, 200}},
-		{"what ann can have", store.PerkQuery{Near: aCounty, AvailableTo: "ann"}, []api.SortKey{nearest}, []int64{1, 2}, []int64{-1}},
-		{"too few to be worth it", store.PerkQuery{Near: aTown}, []api.SortKey{nearest}, nil, []int64{1, -1}},
-		{"words", store.PerkQuery{Near: aCounty, IncludeExpired: true, Text: "every"}, []api.SortKey{nearest}, nil, []int64{1, -1}},
+		{"what ann can have", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty}, AvailableTo: "ann"}, []api.SortKey{nearest}, []int64{1, 2}, []int64{-1}},
+		{"too few to be worth it", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}, []api.SortKey{nearest}, nil, []int64{1, -1}},
+		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty, IncludeExpired: true, Query: "every"}}, []api.SortKey{nearest}, nil, []int64{1, -1}},
 		{"another order", all, []api.SortKey{byCity, nearest}, nil, []int64{1, -1}},
 	} {
 		test.query.Sort = test.sort

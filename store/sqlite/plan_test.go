@@ -17,7 +17,7 @@ func TestEveryOrderOfAllPerksIsWalkedOnItsIndex(t *testing.T) {
 	for field := range sortIndexes {
 		for _, key := range []api.SortKey{{Field: field}, {Field: field, Desc: true}} {
 			for _, expired := range []bool{false, true} {
-				query := store.PerkQuery{IncludeExpired: expired, Sort: []api.SortKey{key}}
+				query := store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: expired}, Sort: []api.SortKey{key}}
 				index := "COVERING INDEX perks_" + field
 				if field == "id" {
 					index = "INDEX sqlite_autoindex_perks_1" // SQLite's own
@@ -48,20 +48,20 @@ func TestFiltersAreLookedUpInTheirIndexes(t *testing.T) {
 	const inCell = "SEARCH p USING COVERING INDEX perks_in_cell (cell>? AND cell<?)"
 	usual, byTitle := []api.SortKey{{Field: "created_at", Desc: true}}, []api.SortKey{{Field: "title"}}
 	byDistance := []api.SortKey{{Field: api.SortDistance}}
-	near := &store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 10}
+	near := &api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 10}
 	for _, test := range []struct {
 		name    string
 		query   store.PerkQuery
 		want    string
 		without string
 	}{
-		{"a city", store.PerkQuery{City: "Leeds", Sort: usual}, "COVERING INDEX perks_in_city (city_fold=?)", "TEMP B-TREE"},
-		{"a city, by title", store.PerkQuery{City: "Leeds", Sort: byTitle}, "(city_fold=?)", "SCAN p "},
-		{"a position", store.PerkQuery{Near: near, Sort: usual}, inCell, "SCAN p "},
-		{"a position, by distance", store.PerkQuery{Near: near, Sort: byDistance}, inCell, "SCAN p "},
-		{"words", store.PerkQuery{Text: "coffee", Sort: usual}, "SCAN perk_words VIRTUAL TABLE", "SCAN p "},
-		{"a position, what a user can have", store.PerkQuery{Near: near, AvailableTo: "ann", Sort: usual}, inCell, "SCAN p "},
-		{"a position and words", store.PerkQuery{Near: near, Text: "coffee", Sort: usual}, inCell, "SCAN p "},
+		{"a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}, Sort: usual}, "COVERING INDEX perks_in_city (city_fold=?)", "TEMP B-TREE"},
+		{"a city, by title", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}, Sort: byTitle}, "(city_fold=?)", "SCAN p "},
+		{"a position", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: usual}, inCell, "SCAN p "},
+		{"a position, by distance", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: byDistance}, inCell, "SCAN p "},
+		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}, Sort: usual}, "SCAN perk_words VIRTUAL TABLE", "SCAN p "},
+		{"a position, what a user can have", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, AvailableTo: "ann", Sort: usual}, inCell, "SCAN p "},
+		{"a position and words", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near, Query: "coffee"}, Sort: usual}, inCell, "SCAN p "},
 		{"what a user can have", store.PerkQuery{AvailableTo: "ann", Sort: usual}, "INDEX perks_created_at_desc", "TEMP B-TREE FOR ORDER BY"},
 	} {
 		t.Run(test.name, func(t *testing.T) { requirePlan(t, db, test.query, test.want, test.without) })

@@ -53,7 +53,7 @@ var (
 
 // newSearch looks up what the query names. An unknown user is UserNotFound.
 func newSearch(v view, query store.PerkQuery) (*search, error) {
-	s := &search{query: query, words: store.QueryWords(query.Text)}
+	s := &search{query: query, words: store.QueryWords(query.Query)}
 	s.name("at", query.At.UnixMicro())
 	if query.AvailableTo != "" {
 		if err := requireUser(v, query.AvailableTo, query.AnyUser); err != nil {
@@ -77,7 +77,7 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 		}
 	}
 	if query.Near != nil {
-		s.requireNear(*query.Near)
+		s.requireNear(store.Circle(*query.Near))
 	}
 	if s.hasWords() {
 		s.name("words", matchExpression(s.words))
@@ -215,9 +215,9 @@ func (s *search) nearest(v view, reach store.Reach, total int64) ([]int64, error
 	if !s.isNearest(reach.FromEnd) || total <= manyMatches {
 		return nil, nil
 	}
-	for _, circle := range s.query.Near.Narrower(reach.Skip+reach.Take, total, circleGrowth) {
+	for _, circle := range store.Circle(*s.query.Near).Narrower(reach.Skip+reach.Take, total, circleGrowth) {
 		query := s.query
-		query.Near = &circle
+		query.Near = (*api.Circle)(&circle)
 		narrow, err := newSearch(v, query)
 		if err != nil {
 			return nil, err
@@ -399,7 +399,7 @@ const cellShare = 5
 // candidates are the perks that a page is found among, as what follows FROM: all that match, or few of them that surely
 // hold the page. The total and the window decide, which are exact.
 func (s *search) candidates(order string, reach store.Reach, total int64) string {
-	if s.isByTime() && s.query.Near.Cells()*(reach.Skip+reach.Take) < total/cellShare {
+	if s.isByTime() && store.Circle(*s.query.Near).Cells()*(reach.Skip+reach.Take) < total/cellShare {
 		return s.fromEachCell(order)
 	}
 	return s.gathered()
@@ -416,7 +416,7 @@ func (s *search) isByTime() bool {
 // perk the same.
 func (s *search) fromEachCell(order string) string {
 	var numbers []int
-	for _, run := range s.query.Near.Cover() {
+	for _, run := range store.Circle(*s.query.Near).Cover() {
 		for number := run.First; number <= run.Last; number++ {
 			numbers = append(numbers, number)
 		}

@@ -15,8 +15,8 @@ import (
 var (
 	asOf = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-	aTown = &store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 10}
-	aGulf = &store.Circle{Lat: -17, Lng: 179.99, RadiusKM: 60} // on both sides of the antimeridian
+	aTown = &api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 10}
+	aGulf = &api.Circle{Lat: -17, Lng: 179.99, RadiusKM: 60} // on both sides of the antimeridian
 
 	newestFirst = []api.SortKey{{Field: "created_at", Desc: true}}
 	oldestFirst = []api.SortKey{{Field: "created_at"}}
@@ -28,13 +28,13 @@ var circles = []struct {
 	name  string
 	query store.PerkQuery
 }{
-	{"a town", store.PerkQuery{Near: aTown}},
-	{"a town, with what is over", store.PerkQuery{Near: aTown, IncludeExpired: true}},
-	{"a gulf", store.PerkQuery{Near: aGulf}},
-	{"a category in a town", store.PerkQuery{Near: aTown, Category: "food"}},
-	{"a word in a town", store.PerkQuery{Near: aTown, Text: "half"}},
-	{"a city and a town", store.PerkQuery{Near: aTown, City: "Leeds"}},
-	{"what ann can have in a town", store.PerkQuery{Near: aTown, AvailableTo: "ann"}},
+	{"a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}},
+	{"a town, with what is over", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, IncludeExpired: true}}},
+	{"a gulf", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aGulf}}},
+	{"a category in a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Category: "food"}}},
+	{"a word in a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Query: "half"}}},
+	{"a city and a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, City: "Leeds"}}},
+	{"what ann can have in a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, AvailableTo: "ann"}},
 }
 
 func TestEveryWayLeadsToTheSamePage(t *testing.T) {
@@ -80,7 +80,7 @@ func TestACircleByTimeTakesFewOfEachCell(t *testing.T) {
 					}
 					requireCellPlan(t, what, plan, circle.query)
 					n, err := store.One(v, store.ScanValue[int64], `SELECT count(*) FROM `+candidates, inWindow(s, reach)...)
-					if most := s.query.Near.Cells() * perPage; err != nil || n < perPage || n > most {
+					if most := store.Circle(*s.query.Near).Cells() * perPage; err != nil || n < perPage || n > most {
 						t.Errorf("%s: a page of %d is found among %d perks (%v), want at most %d", what, perPage, n, err, most)
 					}
 				})
@@ -107,7 +107,7 @@ func TestTheCellsAreLeftWhenTheyGiveTooMany(t *testing.T) {
 	db := openTemporary(t)
 	for _, test := range []struct {
 		name  string
-		near  store.Circle
+		near  api.Circle
 		sort  []api.SortKey
 		skip  int64
 		total int64
@@ -117,13 +117,13 @@ func TestTheCellsAreLeftWhenTheyGiveTooMany(t *testing.T) {
 		{"the oldest of many", *aTown, oldestFirst, 0, 10_000, true},
 		{"a first page of few", *aTown, newestFirst, 0, 100, false},
 		{"a page far inside", *aTown, newestFirst, 4000, 10_000, false},
-		{"a circle of many cells", store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 300}, newestFirst, 0, 10_000, false},
+		{"a circle of many cells", api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 300}, newestFirst, 0, 10_000, false},
 		{"another order", *aTown, []api.SortKey{{Field: "title"}}, 0, 10_000, false},
 		{"another order among equals", *aTown, append(slices.Clone(newestFirst), api.SortKey{Field: "title"}), 0, 10_000, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reach := store.Reach{Skip: test.skip, Take: perPage}
-			inSearch(t, db, store.PerkQuery{Near: &test.near, Sort: test.sort}, reach, func(_ view, s *search, order string) {
+			inSearch(t, db, store.PerkQuery{PerkFilter: api.PerkFilter{Near: &test.near}, Sort: test.sort}, reach, func(_ view, s *search, order string) {
 				got := s.candidates(order, reach, test.total)
 				if is := got != s.gathered(); is != test.want {
 					t.Errorf("perks are taken from each cell: %t, want %t", is, test.want)

@@ -65,7 +65,7 @@ var importTests = []test{
 	{"of a perk that comes twice the last one stays", func(f *fixture) {
 		f.addPerks(perk("p", title("First")), perk("q"), perk("p", title("Second")))
 		f.equal("title", must(f.Perk(f.ctx, "p"))(f).Title, "Second")
-		f.finds("by text", store.PerkQuery{Text: "first"})
+		f.finds("by text", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "first"}})
 		f.finds("all", store.PerkQuery{}, "p", "q")
 	}},
 	{"a perk without an approval is auto", func(f *fixture) {
@@ -90,20 +90,20 @@ var importTests = []test{
 		f.addPerks(perk("a", category("Food")), perk("b", category("Fun")), perk("c"))
 		f.addCategories(api.Category{ID: "food", Name: "Fun"}, api.Category{ID: "fun", Name: "Food"}) // they change places
 		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{{ID: "food", Name: "Fun"}, {ID: "fun", Name: "Food"}})
-		f.finds("the old Food", store.PerkQuery{Category: "food", Sort: asc("category")}, "b", "a")
+		f.finds("the old Food", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}, Sort: asc("category")}, "b", "a")
 		a := must(f.Perk(f.ctx, "a"))(f)
 		f.equal("a's category", *a.Category, "Fun")
 		f.addCategories(api.Category{ID: "food", Name: "FUN!"})
-		f.finds("by the new name", store.PerkQuery{Category: "fun!"}, "a")
-		f.finds("by the id, which is the other's name", store.PerkQuery{Category: "food"}, "a", "b")
+		f.finds("by the new name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "fun!"}}, "a")
+		f.finds("by the id, which is the other's name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}}, "a", "b")
 	}},
 	{"perks of a name that two categories have belong to the one with the lower id", func(f *fixture) {
 		f.addCategories(api.Category{ID: "a", Name: "Food"}, api.Category{ID: "b", Name: "Food"})
 		f.addPerks(perk("p", category("Food")))
 		f.addCategories(api.Category{ID: "b", Name: "Drink"})
-		f.finds("the other is renamed", store.PerkQuery{Category: "a"}, "p")
+		f.finds("the other is renamed", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "a"}}, "p")
 		f.addCategories(api.Category{ID: "a", Name: "Meals"})
-		f.finds("theirs is renamed", store.PerkQuery{Category: "meals"}, "p")
+		f.finds("theirs is renamed", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "meals"}}, "p")
 	}},
 	{"users that are known stay", func(f *fixture) {
 		f.addUsers("ann", "bob")
@@ -200,7 +200,7 @@ var importTests = []test{
 		f.addPerks(perks...)
 		slices.SortFunc(perks, func(a, b store.PerkRecord) int { return cmp.Compare(a.ID, b.ID) })
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), perks)
-		_, total := f.list(store.PerkQuery{Category: "category 3"})
+		_, total := f.list(store.PerkQuery{PerkFilter: api.PerkFilter{Category: "category 3"}})
 		f.equal("in a category", total, int64(300))
 	}},
 }
@@ -215,12 +215,12 @@ var partialImportTests = []test{
 		want := fullPerk("p")
 		want.Title, want.UpdatedAt = "Hot Cocoa", later
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("other"), want})
-		f.finds("by a word of the new title", store.PerkQuery{Text: "cocoa"}, "p")
-		f.finds("by a word of the former title", store.PerkQuery{Text: "free"}, "other")
-		f.finds("by a word that stays", store.PerkQuery{Text: "röst"}, "other", "p")
-		f.finds("by where it is", store.PerkQuery{Near: &store.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}, "other", "p")
-		f.finds("by the category that stays", store.PerkQuery{Category: "food-drink"}, "other", "p")
-		f.finds("by the city that stays", store.PerkQuery{City: "york"}, "other", "p")
+		f.finds("by a word of the new title", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cocoa"}}, "p")
+		f.finds("by a word of the former title", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "free"}}, "other")
+		f.finds("by a word that stays", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}}, "other", "p")
+		f.finds("by where it is", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}}, "other", "p")
+		f.finds("by the category that stays", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food-drink"}}, "other", "p")
+		f.finds("by the city that stays", store.PerkQuery{PerkFilter: api.PerkFilter{City: "york"}}, "other", "p")
 	}},
 	{"a known perk loses the fields that are empty in its row", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
@@ -230,8 +230,8 @@ var partialImportTests = []test{
 		want := perk("p", title("Free Coffee"), description("One cup, any size."), city("York"))
 		want.CreatedAt = fullPerk("p").CreatedAt
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
-		f.finds("by a word that is gone", store.PerkQuery{Text: "röst"})
-		f.finds("by where it was", store.PerkQuery{Near: &store.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}})
+		f.finds("by a word that is gone", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}})
+		f.finds("by where it was", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}})
 	}},
 	{"a perk that its row leaves equal is not touched, nor when it was updated", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
@@ -382,7 +382,7 @@ var partialImportTests = []test{
 			{ID: "food-drink", Name: "Food: Drink"}, {ID: "food-drink-2", Name: "Food & Drink"}, {ID: "food-drink-3", Name: "Food, Drink"}, {ID: "food-drink-4", Name: "Food. Drink"},
 		})
 		for place, id := range []string{"food-drink", "food-drink-2", "food-drink-3", "food-drink-4"} {
-			f.finds(id, store.PerkQuery{Category: id}, []string{"p", "q", "r", "s"}[place])
+			f.finds(id, store.PerkQuery{PerkFilter: api.PerkFilter{Category: id}}, []string{"p", "q", "r", "s"}[place])
 		}
 	}},
 	{"thousands of rows that are not whole are taken", func(f *fixture) {

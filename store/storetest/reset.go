@@ -32,7 +32,7 @@ var resetTests = []test{
 	}},
 	{"what is counted of a query is counted anew", func(f *fixture) {
 		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
-		query := store.PerkQuery{Text: "tea"}
+		query := store.PerkQuery{PerkFilter: api.PerkFilter{Query: "tea"}}
 		f.finds("before", query, "p", "q")
 		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.finds("after", query)
@@ -41,8 +41,8 @@ var resetTests = []test{
 		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
 		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.addPerks(perk("p", title("Coffee")), perk("r", title("Coffee")), perk("s", title("Coffee")))
-		f.finds("the old word", store.PerkQuery{Text: "tea"})
-		f.finds("the new word", store.PerkQuery{Text: "coffee"}, "p", "r", "s")
+		f.finds("the old word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "tea"}})
+		f.finds("the new word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}}, "p", "r", "s")
 	}},
 	{"a sandbox that is filled again knows nothing of before", func(f *fixture) {
 		f.fillSandbox()
@@ -206,7 +206,7 @@ func RunReopened(t *testing.T, open func(t *testing.T) store.Store) {
 	restored := must(f.RestoreProperty(f.ctx, 2, store.Operator, now))(f)
 	f.equal("restored", restored, property(2, "owner"))
 	f.addPerks(perk("new"))
-	f.finds("by text", store.PerkQuery{Text: "perk"}, "new", "p")
+	f.finds("by text", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "perk"}}, "new", "p")
 }
 
 // RunClosedAmidWrites proves that Close waits for what is under way, and that every write that was acknowledged before

@@ -18,7 +18,7 @@ var filterTests = []test{
 	}},
 	{"an empty store lists nothing, and the list is not nil", func(f *fixture) {
 		f.finds("nothing", store.PerkQuery{})
-		f.finds("nothing near", store.PerkQuery{Near: &store.Circle{RadiusKM: 10}})
+		f.finds("nothing near", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{RadiusKM: 10}}})
 	}},
 	{"text matches when each word begins a word of title, merchant or description", func(f *fixture) {
 		f.addPerks(
@@ -26,48 +26,48 @@ var filterTests = []test{
 			perk("b", title("Coffee beans"), description("Ground for you."), merchant("Bean & Co")),
 			perk("c", title("Tea"), description("No coffee here, 2for1!")),
 		)
-		f.finds("a word", store.PerkQuery{Text: "coffee"}, "a", "b", "c")
-		f.finds("the beginning of a word", store.PerkQuery{Text: "cof"}, "a", "b", "c")
-		f.finds("one letter", store.PerkQuery{Text: "f"}, "a", "b")
-		f.finds("another case", store.PerkQuery{Text: "COFFEE FREE"}, "a")
-		f.finds("an accent in another encoding", store.PerkQuery{Text: "cafe\u0301 RO\u0308ST"}, "a")
-		f.finds("words of three fields", store.PerkQuery{Text: "free morn röst"}, "a")
-		f.finds("digits", store.PerkQuery{Text: "2for"}, "c")
-		f.finds("signs part words", store.PerkQuery{Text: "bean&co"}, "b")
-		f.finds("an end of a word is no beginning", store.PerkQuery{Text: "offee"})
-		f.finds("one word of two is not enough", store.PerkQuery{Text: "coffee cocoa"})
-		f.finds("words of a query language are words", store.PerkQuery{Text: "coffee OR tea NOT"})
-		f.finds("no word at all asks for nothing", store.PerkQuery{Text: " -* \"' "}, "a", "b", "c")
+		f.finds("a word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}}, "a", "b", "c")
+		f.finds("the beginning of a word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cof"}}, "a", "b", "c")
+		f.finds("one letter", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "f"}}, "a", "b")
+		f.finds("another case", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "COFFEE FREE"}}, "a")
+		f.finds("an accent in another encoding", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cafe\u0301 RO\u0308ST"}}, "a")
+		f.finds("words of three fields", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "free morn röst"}}, "a")
+		f.finds("digits", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "2for"}}, "c")
+		f.finds("signs part words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "bean&co"}}, "b")
+		f.finds("an end of a word is no beginning", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "offee"}})
+		f.finds("one word of two is not enough", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee cocoa"}})
+		f.finds("words of a query language are words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee OR tea NOT"}})
+		f.finds("no word at all asks for nothing", store.PerkQuery{PerkFilter: api.PerkFilter{Query: " -* \"' "}}, "a", "b", "c")
 	}},
 	{"text follows a perk that is changed", func(f *fixture) {
 		f.addPerks(perk("a", title("Coffee")), perk("b", title("Coffee")))
 		f.addPerks(perk("a", title("Tea")))
-		f.finds("the old word", store.PerkQuery{Text: "coffee"}, "b")
-		f.finds("the new word", store.PerkQuery{Text: "tea"}, "a")
+		f.finds("the old word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}}, "b")
+		f.finds("the new word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "tea"}}, "a")
 	}},
 	{"a category goes by its name or its id, without regard to case", func(f *fixture) {
 		f.addCategories(api.Category{ID: "Eat-1", Name: "Food & Drink"}, api.Category{ID: "fun", Name: "Fun"})
 		f.addPerks(perk("a", category("food & DRINK")), perk("b", category("Fun")), perk("c"))
-		f.finds("name", store.PerkQuery{Category: "FOOD & drink"}, "a")
-		f.finds("id", store.PerkQuery{Category: "eat-1"}, "a")
-		f.finds("part of a name", store.PerkQuery{Category: "Food"})
-		f.finds("unknown", store.PerkQuery{Category: "Nothing"})
+		f.finds("name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "FOOD & drink"}}, "a")
+		f.finds("id", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "eat-1"}}, "a")
+		f.finds("part of a name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "Food"}})
+		f.finds("unknown", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "Nothing"}})
 	}},
 	{"a text that is one category's name and another's id finds both", func(f *fixture) {
 		f.addCategories(api.Category{ID: "fun", Name: "Games"}, api.Category{ID: "other", Name: "Fun"})
 		f.addPerks(perk("a", category("Games")), perk("b", category("Fun")), perk("c", category("Food")))
-		f.finds("both", store.PerkQuery{Category: "fun"}, "a", "b")
+		f.finds("both", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "fun"}}, "a", "b")
 	}},
 	{"a city matches whole and without regard to case", func(f *fixture) {
 		f.addPerks(perk("a", city("São Paulo")), perk("b", city("Paulo")), perk("c", city("STRASSE")))
-		f.finds("case", store.PerkQuery{City: "SÃO PAULO"}, "a")
-		f.finds("whole", store.PerkQuery{City: "paulo"}, "b")
-		f.finds("full folding", store.PerkQuery{City: "straße"}, "c")
+		f.finds("case", store.PerkQuery{PerkFilter: api.PerkFilter{City: "SÃO PAULO"}}, "a")
+		f.finds("whole", store.PerkQuery{PerkFilter: api.PerkFilter{City: "paulo"}}, "b")
+		f.finds("full folding", store.PerkQuery{PerkFilter: api.PerkFilter{City: "straße"}}, "c")
 	}},
 	{"a perk is expired from valid_to on", func(f *fixture) {
 		f.addPerks(perk("a"), perk("b", to(now)), perk("c", to(now.Add(time.Microsecond))), perk("d", to(now.Add(-time.Hour))))
 		f.finds("valid", store.PerkQuery{}, "a", "c")
-		f.finds("all", store.PerkQuery{IncludeExpired: true}, "a", "b", "c", "d")
+		f.finds("all", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true}}, "a", "b", "c", "d")
 		f.finds("a moment later", store.PerkQuery{At: now.Add(time.Microsecond)}, "a")
 		f.finds("a moment before", store.PerkQuery{At: now.Add(-time.Microsecond)}, "a", "b", "c")
 	}},
@@ -78,7 +78,7 @@ var filterTests = []test{
 	{"near finds what is within the radius", func(f *fixture) {
 		f.addPerks(perk("a", position(53.8, -1.55)), perk("b", position(53.8, -1.45)), perk("c", position(54.8, -1.55)), perk("d"))
 		near := func(km float64) store.PerkQuery {
-			return store.PerkQuery{Near: &store.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: km}}
+			return store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: km}}}
 		}
 		f.finds("6.5 km", near(6.5), "a")
 		f.finds("6.6 km", near(6.6), "a", "b")
@@ -88,13 +88,13 @@ var filterTests = []test{
 		f.addPerks(perk("east", position(-17, 179.95)), perk("line", position(-17, 180)), perk("line2", position(-17, -180)),
 			perk("west", position(-17, -179.95)), perk("far", position(-17, 0)))
 		for _, lng := range []float64{179.99, -179.99, 180, -180} {
-			f.finds("20 km", store.PerkQuery{Near: &store.Circle{Lat: -17, Lng: lng, RadiusKM: 20}}, "east", "line", "line2", "west")
+			f.finds("20 km", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -17, Lng: lng, RadiusKM: 20}}}, "east", "line", "line2", "west")
 		}
 	}},
 	{"near reaches over the poles", func(f *fixture) {
 		f.addPerks(perk("a", position(89.9, 0)), perk("b", position(89.9, 180)), perk("c", position(90, 77)), perk("d", position(-90, 0)))
-		f.finds("north", store.PerkQuery{Near: &store.Circle{Lat: 89.95, Lng: 0, RadiusKM: 20}}, "a", "b", "c")
-		f.finds("south", store.PerkQuery{Near: &store.Circle{Lat: -89.9, Lng: 120, RadiusKM: 20}}, "d")
+		f.finds("north", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 89.95, Lng: 0, RadiusKM: 20}}}, "a", "b", "c")
+		f.finds("south", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -89.9, Lng: 120, RadiusKM: 20}}}, "d")
 	}},
 	{"filters go together", func(f *fixture) {
 		match := []perkChange{title("Coffee"), city("Leeds"), category("Food"), position(53.8, -1.55)}
@@ -102,8 +102,7 @@ var filterTests = []test{
 			perk("city", append(match, city("York"))...), perk("category", append(match, category("Fun"))...),
 			perk("text", append(match, title("Tea"))...), perk("place", append(match, position(0, 0))...),
 			perk("expired", append(match, to(now))...))
-		f.finds("all five", store.PerkQuery{Text: "coffee", City: "leeds", Category: "food",
-			Near: &store.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: 1}}, "a")
+		f.finds("all five", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee", City: "leeds", Category: "food", Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: 1}}}, "a")
 	}},
 	{"available to a user is what that user could redeem now", func(f *fixture) {
 		f.addUsers("ann", "bob")
@@ -117,10 +116,10 @@ var filterTests = []test{
 		_, err := f.DecideRedemption(f.ctx, "rejected-ann", api.StatusRejected, store.Operator, now)
 		f.must(err)
 		f.finds("ann", store.PerkQuery{AvailableTo: "ann"}, "begun", "rejected", "two")
-		f.finds("bob", store.PerkQuery{AvailableTo: "bob", IncludeExpired: true}, "begun", "live", "pending", "rejected")
-		f.finds("ann, by text", store.PerkQuery{AvailableTo: "ann", Text: "two"}, "two")
-		f.finds("ann, by text of what she has", store.PerkQuery{AvailableTo: "ann", Text: "live"})
-		f.finds("ann, by city", store.PerkQuery{AvailableTo: "ann", City: "leeds"}, "begun", "rejected", "two")
+		f.finds("bob", store.PerkQuery{AvailableTo: "bob", PerkFilter: api.PerkFilter{IncludeExpired: true}}, "begun", "live", "pending", "rejected")
+		f.finds("ann, by text", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "two"}}, "two")
+		f.finds("ann, by text of what she has", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "live"}})
+		f.finds("ann, by city", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{City: "leeds"}}, "begun", "rejected", "two")
 	}},
 	{"a redemption changes what is available at once", func(f *fixture) {
 		f.addUsers("ann")
@@ -135,11 +134,11 @@ var filterTests = []test{
 	}},
 	{"an import shows in totals and pages at once", func(f *fixture) {
 		f.addPerks(perk("a"))
-		f.finds("one", store.PerkQuery{City: "Leeds"}, "a")
+		f.finds("one", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}}, "a")
 		f.addPerks(perk("b"))
-		f.finds("two", store.PerkQuery{City: "Leeds"}, "a", "b")
+		f.finds("two", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}}, "a", "b")
 		f.addPerks(perk("a", city("York")))
-		f.finds("one again", store.PerkQuery{City: "Leeds"}, "b")
+		f.finds("one again", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}}, "b")
 	}},
 	{"totals follow the clock, forwards and back", func(f *fixture) {
 		f.addUsers("ann")
@@ -197,9 +196,9 @@ var orderTests = []test{
 	{"distance sorts by distance", func(f *fixture) {
 		f.addPerks(perk("far", position(53.9, -1.5)), perk("at", position(53.8, -1.5)), perk("near", position(53.81, -1.5)),
 			perk("also-at", position(53.8, -1.5)), perk("nowhere"))
-		near := &store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 50}
-		f.finds("ascending", store.PerkQuery{Near: near, Sort: asc(api.SortDistance)}, "also-at", "at", "near", "far")
-		f.finds("descending", store.PerkQuery{Near: near, Sort: desc(api.SortDistance)}, "far", "near", "also-at", "at")
+		near := &api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 50}
+		f.finds("ascending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance)}, "also-at", "at", "near", "far")
+		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: desc(api.SortDistance)}, "far", "near", "also-at", "at")
 	}},
 	{"a later key decides between equals of the former", func(f *fixture) {
 		f.addPerks(perk("a", title("x"), city("b")), perk("b", title("x"), city("a")), perk("c", title("w"), city("z")))
@@ -217,22 +216,22 @@ func desc(field string) []api.SortKey { return []api.SortKey{{Field: field, Desc
 func walkEveryOrder(f *fixture) {
 	perks := manyEqualPerks(61)
 	f.addPerks(perks...)
-	circle := &store.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 40}
+	circle := &api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 40}
 	filters := []struct {
 		name  string
 		query store.PerkQuery
 		match func(store.PerkRecord) bool
 	}{
-		{"all", store.PerkQuery{IncludeExpired: true}, func(store.PerkRecord) bool { return true }},
+		{"all", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true}}, func(store.PerkRecord) bool { return true }},
 		{"valid", store.PerkQuery{}, func(p store.PerkRecord) bool { return p.ValidTo == nil || p.ValidTo.After(now) }},
-		{"in a city", store.PerkQuery{IncludeExpired: true, City: "YORK"}, func(p store.PerkRecord) bool { return store.Fold(p.City) == "york" }},
-		{"in a category", store.PerkQuery{IncludeExpired: true, Category: "food"}, func(p store.PerkRecord) bool {
+		{"in a city", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, City: "YORK"}}, func(p store.PerkRecord) bool { return store.Fold(p.City) == "york" }},
+		{"in a category", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Category: "food"}}, func(p store.PerkRecord) bool {
 			return p.Category != nil && store.Fold(*p.Category) == "food"
 		}},
-		{"with a word", store.PerkQuery{IncludeExpired: true, Text: "bet"}, func(p store.PerkRecord) bool {
+		{"with a word", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Query: "bet"}}, func(p store.PerkRecord) bool {
 			return store.Fold(p.Title) == "beta"
 		}},
-		{"near", store.PerkQuery{IncludeExpired: true, Near: circle}, func(p store.PerkRecord) bool {
+		{"near", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Near: circle}}, func(p store.PerkRecord) bool {
 			return p.Lat != nil && store.DistanceKM(circle.Lat, circle.Lng, *p.Lat, *p.Lng) <= circle.RadiusKM
 		}},
 	}
@@ -312,7 +311,7 @@ func manyEqualPerks(n int) (perks []store.PerkRecord) {
 }
 
 // sorted is what a list must give: the ids of the perks that match, by a plain sort.
-func sorted(perks []store.PerkRecord, match func(store.PerkRecord) bool, keys []api.SortKey, from *store.Circle) []string {
+func sorted(perks []store.PerkRecord, match func(store.PerkRecord) bool, keys []api.SortKey, from *api.Circle) []string {
 	perks = slices.DeleteFunc(slices.Clone(perks), func(p store.PerkRecord) bool { return !match(p) })
 	slices.SortFunc(perks, func(a, b store.PerkRecord) int {
 		for _, key := range keys {
@@ -329,7 +328,7 @@ func sorted(perks []store.PerkRecord, match func(store.PerkRecord) bool, keys []
 	return ids
 }
 
-func compareField(key api.SortKey, a, b store.PerkRecord, from *store.Circle) int {
+func compareField(key api.SortKey, a, b store.PerkRecord, from *api.Circle) int {
 	x, y := sortValue(key.Field, a, from), sortValue(key.Field, b, from)
 	switch {
 	case x == nil && y == nil:
@@ -345,7 +344,7 @@ func compareField(key api.SortKey, a, b store.PerkRecord, from *store.Circle) in
 }
 
 // sortValue is a field as a text that compares as the field does, or nil for null.
-func sortValue(field string, p store.PerkRecord, from *store.Circle) *string {
+func sortValue(field string, p store.PerkRecord, from *api.Circle) *string {
 	text := func(s *string) *string {
 		if s == nil {
 			return nil
@@ -428,10 +427,10 @@ var catalogTests = []test{
 	{"hostile text is text", func(f *fixture) {
 		hostile := `'); DROP TABLE perks; --" OR "1"="1 % _ \ {} 👾`
 		f.addPerks(perk("p", title(hostile), city(hostile), category(hostile)))
-		f.finds("by city", store.PerkQuery{City: hostile}, "p")
-		f.finds("by category", store.PerkQuery{Category: hostile}, "p")
-		f.finds("by text", store.PerkQuery{Text: hostile}, "p")
-		f.finds("by a pattern", store.PerkQuery{City: "%"})
+		f.finds("by city", store.PerkQuery{PerkFilter: api.PerkFilter{City: hostile}}, "p")
+		f.finds("by category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: hostile}}, "p")
+		f.finds("by text", store.PerkQuery{PerkFilter: api.PerkFilter{Query: hostile}}, "p")
+		f.finds("by a pattern", store.PerkQuery{PerkFilter: api.PerkFilter{City: "%"}})
 	}},
 	{"there are no categories at first, and the list is not nil", func(f *fixture) {
 		categories, err := f.Categories(f.ctx)

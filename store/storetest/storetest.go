@@ -354,8 +354,8 @@ var idTests = []test{
 	{"a text filter that is no text finds nothing", func(f *fixture) {
 		f.addPerks(perk("p", category("p"), city("p")))
 		for _, text := range foreignIDs {
-			f.finds(fmt.Sprintf("city %q", text), store.PerkQuery{City: text})
-			f.finds(fmt.Sprintf("category %q", text), store.PerkQuery{Category: text})
+			f.finds(fmt.Sprintf("city %q", text), store.PerkQuery{PerkFilter: api.PerkFilter{City: text}})
+			f.finds(fmt.Sprintf("category %q", text), store.PerkQuery{PerkFilter: api.PerkFilter{Category: text}})
 		}
 	}},
 }

@@ -81,7 +81,7 @@ func measureFrames(ctx context.Context, l *lab) (*table, error) {
 	s.sumUp(t, "typing a filter")
 	alive := slow.alive.Load()
 	most := slow.asked.Load()
-	wanted, err := direct.Perks(ctx, client.PerkListOptions{Query: strings.TrimSpace(frameFilter)})
+	wanted, err := direct.Perks(ctx, client.PerkListOptions{PerkFilter: api.PerkFilter{Query: strings.TrimSpace(frameFilter)}})
 	if err != nil {
 		return nil, err
 	}

@@ -28,11 +28,11 @@ var listCases = []listCase{
 	{"city filter", noSlower, firstPage(func(n int, q *store.PerkQuery) { q.City = listPlaces[n%len(listPlaces)].city })},
 	{"10 km around a point", noSlower, firstPage(func(n int, q *store.PerkQuery) {
 		at := listPlaces[n%len(listPlaces)]
-		q.Near = &store.Circle{Lat: at.lat, Lng: at.lng, RadiusKM: 10}
+		q.Near = &api.Circle{Lat: at.lat, Lng: at.lng, RadiusKM: 10}
 	})},
 	{"last page", noSlower, func(_ int, lastPage int64) store.PerkQuery { return page(lastPage) }},
 	// What matches these words grows with the catalog, and no index has it in the order that is asked for.
-	{"words", target{}, firstPage(func(n int, q *store.PerkQuery) { q.Text = listWords[n%len(listWords)] })},
+	{"words", target{}, firstPage(func(n int, q *store.PerkQuery) { q.Query = listWords[n%len(listWords)] })},
 	{"sorted by title", noSlower, firstPage(func(_ int, q *store.PerkQuery) { q.Sort = []api.SortKey{{Field: "title"}} })},
 }
 
@@ -74,8 +74,8 @@ func path(q store.PerkQuery) string {
 	if q.City != "" {
 		parameters.Set("city", q.City)
 	}
-	if q.Text != "" {
-		parameters.Set("q", q.Text)
+	if q.Query != "" {
+		parameters.Set("q", q.Query)
 	}
 	if q.Near != nil {
 		parameters.Set("lat", fmt.Sprint(q.Near.Lat))

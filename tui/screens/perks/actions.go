@@ -86,7 +86,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 		return s.reverse()
 	case actions.Expired:
 		changed := s.want
-		changed.expired = !changed.expired
+		changed.IncludeExpired = !changed.IncludeExpired
 		return s.ask(changed)
 	case actions.Mark:
 		if perk, ok := s.current(); ok {
@@ -151,7 +151,7 @@ func (s *Screen) here() int64 {
 
 // whyNoPage is why one cannot go back and on.
 func (s *Screen) whyNoPage() (back, on string) {
-	if !s.list.Has || s.list.Value.query != s.want {
+	if !s.list.Has || !s.list.Value.query.isSame(s.want) {
 		return noList, noList
 	}
 	if s.here() <= 1 {
@@ -225,7 +225,7 @@ func (s *Screen) pickCategory() tea.Cmd {
 	names := []string{""}
 	pick := screen.Pick{Title: "Category", Options: []string{"All categories"}}
 	for _, category := range s.categories.Value {
-		if s.want.category != "" && (strings.EqualFold(category.Name, s.want.category) || category.ID == s.want.category) {
+		if s.want.Category != "" && (strings.EqualFold(category.Name, s.want.Category) || category.ID == s.want.Category) {
 			pick.Current = len(names)
 		}
 		names = append(names, category.Name)
@@ -233,7 +233,7 @@ func (s *Screen) pickCategory() tea.Cmd {
 	}
 	pick.Then = func(index int) tea.Cmd {
 		changed := s.want
-		changed.category = names[index]
+		changed.Category = names[index]
 		return s.ask(changed)
 	}
 	return s.shell.Post(pick)

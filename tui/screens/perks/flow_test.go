@@ -2,6 +2,7 @@ package perks_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -155,17 +156,48 @@ func TestAWrongFieldSendsNothingAndSaysWhy(t *testing.T) {
 
 func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
 	t.Parallel()
-	d := start(t)
+	perks := numbered(120)
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 120")
+	d.Settle()
+	refuses := func(status int) {
+		perks.change(func() {
+			perks.status, perks.refusal = status, api.FieldErrors{"q": {"must be at most 3 characters long"}}
+		})
+	}
+	refuses(http.StatusUnprocessableEntity)
 	d.Press("/")
-	d.Paste(strings.Repeat("x", 201))
-	d.See("! Words must be at most 200 characters long", "filter refused", "row 1 of 120")
+	d.Type("nothing!")
+	d.See("! Words must be at most 3 characters long", "filter refused", "row 1 of 120")
+	refuses(0)
 	d.Press("backspace")
 	d.Gone("! Words")
 	d.See("No perk fits the filter")
+	refuses(http.StatusUnprocessableEntity)
 	d.Press("x", "esc")
-	d.See("The service refuses the filter: Words must be at most 200 characters long.", "F clears the filter.")
+	d.See("The service refuses the filter: Words must be at most 3 characters long.", "F clears the filter.")
+	refuses(0)
 	d.Press("F")
 	d.See("row 1 of 120")
+}
+
+func TestATextThatIsTooLongForTheServiceIsNotSent(t *testing.T) {
+	t.Parallel()
+	perks := numbered(120)
+	d := tuitest.StartOver(t, perks)
+	d.See("row 1 of 120")
+	d.Settle()
+	before := len(perks.queries())
+	d.Press("/")
+	d.Paste(strings.Repeat("x", 201))
+	d.Press("enter")
+	d.See("! Words must be at most 200 characters long", "filter incomplete")
+	d.Settle()
+	for _, query := range perks.queries()[before:] {
+		if strings.Contains(query, "q=") {
+			t.Errorf("the service was asked for %s", query)
+		}
+	}
 }
 
 func TestSortingSaysTheOrder(t *testing.T) {

@@ -70,12 +70,12 @@ func (s *Screen) ask(q query) tea.Cmd {
 
 // askAfter does so after a pause, in which it can be taken back. What is shown already is not asked for again.
 func (s *Screen) askAfter(d time.Duration, q query) tea.Cmd {
-	if q == s.want && (s.isBusy() || s.settled) {
+	if q.isSame(s.want) && (s.isBusy() || s.settled) {
 		return nil
 	}
 	s.giveUp()
 	s.want = q
-	if s.list.Has && s.list.Err == nil && s.list.Value.query == q {
+	if s.list.Has && s.list.Err == nil && s.list.Value.query.isSame(q) {
 		s.page, s.settled = s.list.Value.page.Meta.Page, true
 		s.keep(s.list.Value, s.list.At)
 		return s.lookAhead()

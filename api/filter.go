@@ -1,0 +1,245 @@
+package api
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The radius of a circle in kilometres where none is given, and the widest.
+const (
+	DefaultRadiusKM = 10
+	MaxRadiusKM     = 500
+)
+
+// maxFilterText is how many characters a text in a filter may have.
+const maxFilterText = 200
+
+// PerkFilter says which perks a list shows. The zero value shows every perk that has not expired.
+type PerkFilter struct {
+	Query          string // words, each the beginning of one in title, merchant or description
+	Category       string // name or id, without regard to case
+	City           string // without regard to case
+	Near           *Circle
+	IncludeExpired bool
+}
+
+// Circle is every place within a distance of a point in degrees. A client may leave the radius 0: then the service's
+// default holds.
+type Circle struct{ Lat, Lng, RadiusKM float64 }
+
+// FilterField is one part of a PerkFilter as people give it: as a flag, in a form, and, but for the point, which has a
+// parameter for each of its coordinates, in a URL.
+type FilterField struct {
+	Name        string // in a URL, and in a form
+	Flag, Usage string
+	Label, Hint string // in a form; "" for a field that forms do not have
+	IsSwitch    bool   // takes true and false alone
+	isText      bool
+
+	Get func(PerkFilter) string                    // "" where nothing is asked for
+	Set func(*PerkFilter, string) (problem string) // of "" it asks for nothing
+}
+
+// PerkFilterFields is every field, in the order of a form. A radius comes after the point that it belongs to.
+var PerkFilterFields = []FilterField{
+	textFilter("q", "query", "Words", "(start of words)",
+		"only perks in whose title, merchant or description each of these `words` begins one", func(f *PerkFilter) *string { return &f.Query }),
+	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PerkFilter) *string { return &f.City }),
+	textFilter("category", "category", "Category", "(name or id)", "only this category, by name or id", func(f *PerkFilter) *string { return &f.Category }),
+	{
+		Name: "near", Flag: "near", Usage: "only perks around this position (`LAT,LNG` in degrees)", Label: "Near", Hint: "(lat,lng)",
+		Get: func(f PerkFilter) string {
+			if f.Near == nil {
+				return ""
+			}
+			return decimal(f.Near.Lat) + "," + decimal(f.Near.Lng)
+		},
+		Set: setPoint,
+	},
+	{
+		Name: "radius", Flag: "radius", Usage: "how far from --near, in `km`", Label: "Radius km", Hint: fmt.Sprintf("(%d)", DefaultRadiusKM),
+		Get: func(f PerkFilter) string {
+			if f.Near == nil || f.Near.RadiusKM == 0 {
+				return ""
+			}
+			return decimal(f.Near.RadiusKM)
+		},
+		Set: setRadius,
+	},
+	{
+		Name: "include_expired", Flag: "include-expired", Usage: "show perks too that have ended", IsSwitch: true,
+		Get: func(f PerkFilter) string {
+			if !f.IncludeExpired {
+				return ""
+			}
+			return "true"
+		},
+		Set: func(f *PerkFilter, text string) string {
+			f.IncludeExpired = text == "true"
+			if !f.IncludeExpired && text != "" && text != "false" {
+				return "must be true or false"
+			}
+			return ""
+		},
+	},
+}
+
+// textFilter is a field that holds a text of one line.
+func textFilter(name, flag, label, hint, usage string, of func(*PerkFilter) *string) FilterField {
+	return FilterField{
+		Name: name, Flag: flag, Usage: usage, Label: label, Hint: hint, isText: true,
+		Get: func(f PerkFilter) string { return *of(&f) },
+		Set: func(f *PerkFilter, text string) string {
+			switch {
+			case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+				return "must be valid UTF-8 text"
+			case utf8.RuneCountInString(text) > maxFilterText:
+				return fmt.Sprintf("must be at most %d characters long", maxFilterText)
+			}
+			*of(f) = strings.TrimSpace(text)
+			return ""
+		},
+	}
+}
+
+// setPoint reads a point such as "52.52,13.405". The radius stays as it is.
+func setPoint(f *PerkFilter, text string) (problem string) {
+	if text = strings.TrimSpace(text); text == "" {
+		f.Near = nil
+		return ""
+	}
+	var at Circle
+	if f.Near != nil {
+		at = *f.Near
+	}
+	lat, lng, _ := strings.Cut(text, ",")
+	if TextValue(strings.TrimSpace(lat)).Float(&at.Lat) != "" || TextValue(strings.TrimSpace(lng)).Float(&at.Lng) != "" {
+		return "must be latitude,longitude, such as 52.52,13.405"
+	}
+	if problem := LatRule(at.Lat); problem != "" {
+		return "latitude " + problem
+	}
+	if problem := LngRule(at.Lng); problem != "" {
+		return "longitude " + problem
+	}
+	f.Near = &at
+	return ""
+}
+
+func setRadius(f *PerkFilter, text string) (problem string) {
+	var km float64
+	if text = strings.TrimSpace(text); text != "" {
+		if problem := TextValue(text).Float(&km); problem != "" {
+			return problem
+		}
+		if problem := radiusRule(km); problem != "" {
+			return problem
+		}
+		if f.Near == nil {
+			return "needs Near: a place to measure from"
+		}
+	}
+	if f.Near != nil {
+		f.Near = &Circle{f.Near.Lat, f.Near.Lng, km}
+	}
+	return ""
+}
+
+func radiusRule(km float64) string {
+	if !(km > 0 && km <= MaxRadiusKM) {
+		return fmt.Sprintf("must be above 0 and at most %d kilometres", MaxRadiusKM)
+	}
+	return ""
+}
+
+// Values is the filter as parameters of a URL: what a client asks for. Two filters that ask for the same have equal values.
+func (f PerkFilter) Values() url.Values {
+	values := url.Values{}
+	for _, field := range PerkFilterFields {
+		if text := field.Get(f); text != "" {
+			values.Set(field.Name, text)
+		}
+	}
+	if f.Near != nil {
+		values.Del("near")
+		values.Set("lat", decimal(f.Near.Lat))
+		values.Set("lng", decimal(f.Near.Lng))
+	}
+	return values
+}
+
+// PerkFilterParameters returns the names of all parameters that choose perks, other names for the same among them.
+func PerkFilterParameters() []string {
+	names := []string{"lat", "latitude", "lng", "longitude"}
+	for _, field := range PerkFilterFields {
+		if field.Name != "near" {
+			names = append(names, field.Name)
+		}
+	}
+	return names
+}
+
+// PerkFilter reads the parameters that choose perks.
+func (p *Parameters) PerkFilter() PerkFilter {
+	f := PerkFilter{Near: p.circle(), IncludeExpired: p.boolean("include_expired")}
+	for _, field := range PerkFilterFields {
+		if field.isText {
+			text, _ := p.Given(field.Name)
+			p.check(field.Name, field.Set(&f, text))
+		}
+	}
+	return f
+}
+
+func (p *Parameters) circle() *Circle {
+	lat, hasLat := p.degrees("lat", "latitude", LatRule)
+	lng, hasLng := p.degrees("lng", "longitude", LngRule)
+	radius, hasRadius := p.number("radius")
+	if hasRadius {
+		p.check("radius", radiusRule(radius))
+	}
+	givenLat, givenLng := p.Values.Has("lat") || p.Values.Has("latitude"), p.Values.Has("lng") || p.Values.Has("longitude")
+	latName, lngName := "lat", "lng"
+	if !p.Values.Has("lat") && !p.Values.Has("lng") {
+		latName, lngName = "latitude", "longitude"
+	}
+	switch {
+	case givenLat && !givenLng:
+		p.Fields.Add(lngName, "is required with %s", latName)
+	case givenLng && !givenLat:
+		p.Fields.Add(latName, "is required with %s", lngName)
+	case p.Values.Has("radius") && !givenLat:
+		p.Fields.Add("radius", "needs lat and lng")
+	}
+	if !hasLat || !hasLng {
+		return nil
+	}
+	if !hasRadius {
+		radius = DefaultRadiusKM
+	}
+	return &Circle{Lat: lat, Lng: lng, RadiusKM: radius}
+}
+
+// degrees reads a coordinate that goes by two names. Both may be given only if they say the same.
+func (p *Parameters) degrees(short, long string, rule func(float64) string) (float64, bool) {
+	value, given := p.number(short)
+	if given {
+		p.check(short, rule(value))
+	}
+	other, givenLong := p.number(long)
+	if givenLong {
+		p.check(long, rule(other))
+	}
+	if given && givenLong && value != other {
+		p.Fields.Add(long, "is not the same as %s", short)
+	}
+	if !given {
+		value = other
+	}
+	return value, given || givenLong
+}
+
+func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -1,0 +1,89 @@
+package api_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+)
+
+// everyFilter is a filter with every field set. It fails for a field that nobody has added here.
+func everyFilter(t *testing.T) api.PerkFilter {
+	t.Helper()
+	f := api.PerkFilter{Query: "free coffee", Category: "food & drink", City: "Zürich", Near: &api.Circle{Lat: 47.3769, Lng: -8.5, RadiusKM: 2.5}, IncludeExpired: true}
+	for i, value := range fieldsOf(f) {
+		if value.IsZero() {
+			t.Fatalf("%s is not set here", reflect.TypeFor[api.PerkFilter]().Field(i).Name)
+		}
+	}
+	return f
+}
+
+func fieldsOf(f api.PerkFilter) (fields []reflect.Value) {
+	for i := range reflect.TypeFor[api.PerkFilter]().NumField() {
+		fields = append(fields, reflect.ValueOf(f).Field(i))
+	}
+	return fields
+}
+
+func TestEachFieldOfAFilterChangesWhatAClientAsksFor(t *testing.T) {
+	all := everyFilter(t)
+	for i := range fieldsOf(all) {
+		without := all
+		field := reflect.ValueOf(&without).Elem().Field(i)
+		field.SetZero()
+		if name := reflect.TypeFor[api.PerkFilter]().Field(i).Name; without.Values().Encode() == all.Values().Encode() {
+			t.Errorf("%s is not among the values %s", name, all.Values().Encode())
+		}
+	}
+}
+
+func TestWhatAClientAsksForIsWhatTheServerReads(t *testing.T) {
+	for _, want := range []api.PerkFilter{{}, everyFilter(t), {Near: &api.Circle{RadiusKM: api.MaxRadiusKM}}} {
+		p := api.ParseParameters(want.Values().Encode())
+		if diff := cmp.Diff(want, p.PerkFilter()); diff != "" || len(p.Fields) > 0 {
+			t.Errorf("%v: %v\n%s", want, p.Fields, diff)
+		}
+	}
+}
+
+func TestWhatAPersonTypesIsReadAndWrittenAlike(t *testing.T) {
+	want, got := everyFilter(t), api.PerkFilter{}
+	for _, field := range api.PerkFilterFields {
+		if problem := field.Set(&got, field.Get(want)); problem != "" {
+			t.Errorf("%s: %s", field.Name, problem)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, field := range api.PerkFilterFields {
+		if problem := field.Set(&got, ""); problem != "" {
+			t.Errorf("%s: %s", field.Name, problem)
+		}
+	}
+	if diff := cmp.Diff(api.PerkFilter{}, got); diff != "" {
+		t.Errorf("emptied: %s", diff)
+	}
+}
+
+func TestFiltersThatAreRefused(t *testing.T) {
+	for _, test := range [][2]string{
+		{"q", strings.Repeat("é", 201)}, {"city", "\xff"}, {"category", "a\x00"}, {"include_expired", "yes"},
+		{"near", "1"}, {"near", "1,2,3"}, {"near", "x,y"}, {"near", "0x1p4,1"}, {"near", "90.1,0"}, {"near", "0,-181"}, {"near", "NaN,0"},
+		{"radius", "0"}, {"radius", "-1"}, {"radius", "500.1"}, {"radius", "NaN"}, {"radius", "5e9"}, {"radius", "0x5"},
+	} {
+		for _, field := range api.PerkFilterFields {
+			before := api.PerkFilter{Near: &api.Circle{Lat: 1, Lng: 2}}
+			if f := before; field.Name == test[0] && field.Set(&f, test[1]) == "" {
+				t.Errorf("%s takes %q", test[0], test[1])
+			}
+		}
+	}
+	if f := (api.PerkFilter{}); api.PerkFilterFields[4].Set(&f, "5") == "" {
+		t.Error("a radius without a point is taken")
+	}
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxParameters is how many bytes all parameters together may have. The Link header repeats them four times.
+const maxParameters = 8 << 10
+
+// Parameters are those of a URL's query, and what was found wrong with them, by their names. Parameters that nobody asks for are
+// ignored.
+type Parameters struct {
+	Values url.Values
+	Fields FieldErrors
+}
+
+// ParseParameters reads the query of a URL as it came.
+func ParseParameters(raw string) *Parameters {
+	p := &Parameters{Fields: FieldErrors{}}
+	if len(raw) > maxParameters {
+		p.Fields.Add("query", "must be at most %d bytes long", maxParameters)
+		return p
+	}
+	var err error
+	if p.Values, err = url.ParseQuery(raw); err != nil {
+		p.Fields.Add("query", "is not valid URL encoding")
+	}
+	return p
+}
+
+// Given returns a parameter's value and whether it is there at all.
+func (p *Parameters) Given(name string) (string, bool) {
+	values := p.Values[name]
+	if len(values) == 0 {
+		return "", false
+	}
+	if len(values) > 1 {
+		p.Fields.Add(name, "is given more than once")
+	}
+	return values[0], true
+}
+
+// Integer returns a number within its bounds, both included.
+func (p *Parameters) Integer(name string, byDefault, low, high int64) int64 {
+	value, given := p.Given(name)
+	if !given {
+		return byDefault
+	}
+	n, err := strconv.ParseInt(value, 10, 64) // of a number out of its range it returns the nearest
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		p.Fields.Add(name, "must be a whole number")
+	case n < low:
+		p.Fields.Add(name, "must be at least %d", low)
+	case n > high:
+		p.Fields.Add(name, "must be at most %d", high)
+	default:
+		return n
+	}
+	return byDefault
+}
+
+// Choice returns one of the choices, the first where none is given.
+func (p *Parameters) Choice(name string, choices ...string) string {
+	value, given := p.Given(name)
+	if !given {
+		return choices[0]
+	}
+	if !slices.Contains(choices, value) {
+		p.Fields.Add(name, "must be %s", strings.Join(choices, " or "))
+		return choices[0]
+	}
+	return value
+}
+
+// Sort returns the order that is asked for, by the allowed fields.
+func (p *Parameters) Sort(byDefault string, allowed []string) []SortKey {
+	text, _ := p.Given("sort")
+	if text == "" {
+		text = byDefault
+	}
+	keys, err := ParseSort(text, allowed)
+	if err != nil {
+		p.Fields.Add("sort", "%s", err)
+	}
+	return keys
+}
+
+func (p *Parameters) number(name string) (n float64, given bool) {
+	value, given := p.Given(name)
+	if !given {
+		return 0, false
+	}
+	if problem := TextValue(value).Float(&n); problem != "" {
+		p.Fields.Add(name, "%s", problem)
+		return 0, false
+	}
+	return n, true
+}
+
+func (p *Parameters) boolean(name string) bool {
+	value, given := p.Given(name)
+	if given && value != "true" && value != "false" {
+		p.Fields.Add(name, "must be true or false")
+	}
+	return value == "true"
+}
+
+func (p *Parameters) check(name, problem string) {
+	if problem != "" {
+		p.Fields.Add(name, "%s", problem)
+	}
+}
