@@ -231,13 +231,12 @@ func (s *Screen) age() string {
 }
 
 // hidden says how many lines are out of sight.
-func hidden(above, below int) string {
-	var parts []string
+func hidden(above, below int) (text string) {
 	if above > 0 {
-		parts = append(parts, "↑ "+display.Count(above))
+		text = "↑ " + display.Count(above) + " "
 	}
 	if below > 0 {
-		parts = append(parts, "↓ "+display.Count(below))
+		text += "↓ " + display.Count(below)
 	}
-	return strings.Join(parts, " ")
+	return strings.TrimSuffix(text, " ")
 }

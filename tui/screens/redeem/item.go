@@ -211,10 +211,7 @@ func (s *Screen) lookUpHolder(i *item) tea.Cmd {
 // takeHolders takes the end of such a reading.
 func (s *Screen) takeHolders(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
-	for _, i := range s.items() {
-		if i.holder == nil {
-			continue
-		}
+	for _, i := range s.sub.where(func(i *item) bool { return i.holder != nil }) {
 		next, changed := i.holder.Take(msg)
 		if changed && i.holder.Has && i.holder.Value.found {
 			s.seen[i.holder.Value.ID] = true
@@ -230,10 +227,8 @@ func (s *Screen) readAgain() tea.Cmd {
 		return nil
 	}
 	cmds := []tea.Cmd{s.settle()}
-	for _, i := range s.items() {
-		if i.holder != nil {
-			cmds = append(cmds, i.holder.Again())
-		}
+	for _, i := range s.sub.where(func(i *item) bool { return i.holder != nil }) {
+		cmds = append(cmds, i.holder.Again())
 	}
 	return tea.Batch(cmds...)
 }

@@ -287,11 +287,9 @@ func (f fields) addRow() {
 
 func (f fields) rowNames() []string { return f.Names()[1:] }
 
-func (f fields) rows() []string {
-	names := f.rowNames()
-	rows := make([]string, len(names))
-	for i, name := range names {
-		rows[i] = f.Value(name)
+func (f fields) rows() (rows []string) {
+	for _, name := range f.rowNames() {
+		rows = append(rows, f.Value(name))
 	}
 	return rows
 }
@@ -348,28 +346,22 @@ func rowProblem(rows []string, at int) string {
 			return "cannot be read: " + err.Error()
 		}
 	default:
-		if problem := pairProblem(rows, at); problem != "" {
-			return problem
+		key, _, ok := strings.Cut(row, "=")
+		again := func(earlier string) bool {
+			other, _, ok := strings.Cut(earlier, "=")
+			return ok && other == key
+		}
+		switch {
+		case !ok:
+			return "must be key=value, such as ticket=4711"
+		case isBlank(key):
+			return "must have a key before the ="
+		case slices.ContainsFunc(rows[:at], again):
+			return fmt.Sprintf("has the key %q a second time", key)
 		}
 	}
 	if len(metadata(rows[:at+1])) > api.MaxMetadata && len(metadata(rows[:at])) <= api.MaxMetadata {
 		return fmt.Sprintf("makes the metadata longer than %s bytes", display.Count(api.MaxMetadata))
-	}
-	return ""
-}
-
-func pairProblem(rows []string, at int) string {
-	key, _, ok := strings.Cut(rows[at], "=")
-	switch {
-	case !ok:
-		return "must be key=value, such as ticket=4711"
-	case isBlank(key):
-		return "must have a key before the ="
-	}
-	for _, earlier := range rows[:at] {
-		if other, _, ok := strings.Cut(earlier, "="); ok && other == key {
-			return fmt.Sprintf("has the key %q a second time", key)
-		}
 	}
 	return ""
 }

@@ -51,7 +51,8 @@ func (l *list[T]) load(page int64, to landing) tea.Cmd {
 	return l.loader.Load(l.fetch(page))
 }
 
-func (l *list[T]) start() tea.Cmd { return l.load(1, onFirst) }
+func (l *list[T]) start() tea.Cmd      { return l.load(1, onFirst) }
+func (l *list[T]) rows() *widget.Table { return l.table }
 
 // again loads the page that is shown, or the one that is on its way.
 func (l *list[T]) again() tea.Cmd {
@@ -163,13 +164,7 @@ func (l *list[T]) turnTo(page int64, to landing) tea.Cmd {
 
 func (l *list[T]) pageOffers() []actions.Offer {
 	page, pages := l.page()
-	var noNext, noPrevious string
-	if page >= pages {
-		noNext = "This is the last page."
-	}
-	if page <= 1 {
-		noPrevious = "This is the first page."
-	}
+	noNext, noPrevious := unless(page < pages, "This is the last page."), unless(page > 1, "This is the first page.")
 	return []actions.Offer{
 		actions.If(actions.NextPage, noNext), actions.If(actions.PreviousPage, noPrevious),
 		actions.If(actions.FirstPage, noPrevious), actions.If(actions.LastPage, noNext),
@@ -188,11 +183,11 @@ func (l *list[T]) place(named bool) string {
 	if rows > 1 {
 		text += " to " + display.Count(first+rows-1)
 	}
+	all := display.Count(total)
 	if named {
-		text += " of " + display.Plural(total, l.one, l.many)
-	} else {
-		text += " of " + display.Count(total)
+		all = display.Plural(total, l.one, l.many)
 	}
+	text += " of " + all
 	if meta.TotalPages > 1 {
 		text += fmt.Sprintf(", page %s of %s", display.Count(max(1, meta.Page)), display.Count(meta.TotalPages))
 	}
@@ -220,8 +215,6 @@ func (l *list[T]) lines() []string {
 func (l *list[T]) state() state {
 	return state{has: l.loader.Has, busy: l.loader.Busy(), err: l.loader.Err, at: l.loader.At, since: l.since, rows: len(l.loader.Value.Data)}
 }
-
-func (l *list[T]) rows() *widget.Table { return l.table }
 
 func (s *Screen) perkColumns() screen.Columns[api.Perk] {
 	return screen.Columns[api.Perk]{

@@ -210,7 +210,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd { return s.settled(s.do(id)) }
 
 func (s *Screen) do(id actions.ID) tea.Cmd {
 	if s.detail != nil {
-		return s.doInDetail(id)
+		return s.doWithRedemption(id)
 	}
 	switch id {
 	case actions.NextTab:
@@ -265,32 +265,23 @@ func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
 	return s.available.start()
 }
 
+// doWithRedemption is about the redemption that is looked at, or else the one under the cursor.
 func (s *Screen) doWithRedemption(id actions.ID) tea.Cmd {
 	redemption, ok := s.redeemed.chosen()
-	if !ok {
-		return nil
+	if s.detail != nil {
+		redemption, ok = s.detail.redemption, true
 	}
-	switch id {
-	case actions.Open:
-		s.detail = &detail{redemption: redemption}
-	case actions.OpenPerk:
+	switch {
+	case ok && id == actions.OpenPerk:
 		return s.shell.Open(screen.ToPerk{ID: redemption.PerkID})
-	case actions.CopyID:
+	case ok && id == actions.CopyID:
 		return s.shell.Copy(redemption.ID, "")
-	}
-	return nil
-}
-
-func (s *Screen) doInDetail(id actions.ID) tea.Cmd {
-	switch id {
-	case actions.Back:
+	case s.detail != nil && id == actions.Back:
 		s.detail = nil
-	case actions.OpenPerk:
-		return s.shell.Open(screen.ToPerk{ID: s.detail.redemption.PerkID})
-	case actions.CopyID:
-		return s.shell.Copy(s.detail.redemption.ID, "")
-	default:
+	case s.detail != nil:
 		s.detail.scroll.Do(id)
+	case ok && id == actions.Open:
+		s.detail = &detail{redemption: redemption}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package user
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -202,12 +203,7 @@ func (s *Screen) notice() notice {
 
 // isUnknown tells whether the service knows no such user.
 func (s *Screen) isUnknown() bool {
-	for _, t := range s.tabs() {
-		if client.Missing(t.state().err) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.tabs(), func(t tab) bool { return client.Missing(t.state().err) })
 }
 
 // sentences says what went wrong, and what to do next.
@@ -294,17 +290,12 @@ func (s *Screen) pairs() []widget.Pair {
 
 // meaning says what a status means to the user.
 func meaning(status api.RedemptionStatus) string {
-	switch status {
-	case api.StatusApproved:
-		return "approved: the user has the perk"
-	case api.StatusPending:
-		return "pending: it waits for approval, and holds the user's place until then"
-	case api.StatusRejected:
-		return "rejected: the user does not have the perk, and can redeem it again"
-	case "":
-		return "not known"
-	}
-	return display.Line(string(status))
+	return cmp.Or(map[api.RedemptionStatus]string{
+		api.StatusApproved: "approved: the user has the perk",
+		api.StatusPending:  "pending: it waits for approval, and holds the user's place until then",
+		api.StatusRejected: "rejected: the user does not have the perk, and can redeem it again",
+		"":                 "not known",
+	}[status], display.Line(string(status)))
 }
 
 // tab is what both lists have in common.
@@ -375,8 +366,7 @@ func inShort(metadata json.RawMessage) string {
 
 // pretty lays metadata out for reading.
 func pretty(metadata json.RawMessage) string {
-	switch string(bytes.TrimSpace(metadata)) {
-	case "", "{}", "null":
+	if slices.Contains([]string{"", "{}", "null"}, string(bytes.TrimSpace(metadata))) {
 		return "none"
 	}
 	var indented bytes.Buffer
