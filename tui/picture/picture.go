@@ -230,11 +230,11 @@ func halfBlocks(img *image.RGBA, indexed bool) []string {
 		for x := range size.X {
 			for half := range min(2, size.Y-y) {
 				c := img.RGBAAt(x, y+half)
-				colour := "\x1b[" + strconv.Itoa(38+10*half)
+				layer, colour := [...]string{"38", "48"}[half], ""
 				if indexed {
-					colour += ";5;" + strconv.Itoa(nearest256(c)) + "m"
+					colour = "\x1b[" + layer + ";5;" + strconv.Itoa(nearest256(c)) + "m"
 				} else {
-					colour += ";2;" + strconv.Itoa(int(c.R)) + ";" + strconv.Itoa(int(c.G)) + ";" + strconv.Itoa(int(c.B)) + "m"
+					colour = "\x1b[" + layer + ";2;" + strconv.Itoa(int(c.R)) + ";" + strconv.Itoa(int(c.G)) + ";" + strconv.Itoa(int(c.B)) + "m"
 				}
 				if colour != present[half] {
 					line.WriteString(colour)
