@@ -12,7 +12,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
 
-	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
@@ -43,17 +42,16 @@ func measureFrames(ctx context.Context, l *lab) (*table, error) {
 		return nil, err
 	}
 	slow := &slowService{next: http.DefaultTransport}
-	direct, err := client.New(client.Config{BaseURL: perksd.url(""), Tokens: client.StaticToken(perksd.token)})
+	direct, err := perksd.client(nil)
 	if err != nil {
 		return nil, err
 	}
-	delayed, err := client.New(client.Config{BaseURL: perksd.url(""), Tokens: client.StaticToken(perksd.token), Transport: slow})
+	delayed, err := perksd.client(slow)
 	if err != nil {
 		return nil, err
 	}
 	l.say("frames: pressing keys over %s perks, each answer takes %s", grouped(framePerks), frameDelay)
-	t := newTable("From a key to its frame (`frames`)", "what", "frames", "p50", "p99")
-	t.header[4] = "worst, ms"
+	t := newTableOf("worst, ms", "From a key to its frame (`frames`)", "what", "frames", "p50", "p99")
 	all, err := direct.Perks(ctx, client.PerkListOptions{})
 	if err != nil {
 		return nil, err
@@ -85,7 +83,11 @@ func measureFrames(ctx context.Context, l *lab) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.until(ctx, "the rows of the last filter", func() bool { return s.shows(grouped(wanted.Meta.Total)) && s.shows(firstWord(wanted)) }); err != nil {
+	if len(wanted.Data) == 0 {
+		return nil, errors.New("no perk passes the filter")
+	}
+	first, _, _ := strings.Cut(wanted.Data[0].Title, " ")
+	if err := s.until(ctx, "the rows of the last filter", func() bool { return s.shows(grouped(wanted.Meta.Total)) && s.shows(first) }); err != nil {
 		return nil, err
 	}
 	s.sumUp(t, "answers that come")
@@ -96,14 +98,6 @@ func measureFrames(ctx context.Context, l *lab) (*table, error) {
 		t.note("MISSED: exactly one request should have been under way.")
 	}
 	return t, nil
-}
-
-func firstWord(page api.Page[api.Perk]) string {
-	if len(page.Data) == 0 {
-		return ""
-	}
-	word, _, _ := strings.Cut(page.Data[0].Title, " ")
-	return word
 }
 
 // slowService lets every request wait before it is sent on, and counts those that wait or are answered.

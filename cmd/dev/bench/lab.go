@@ -132,13 +132,18 @@ func (l *lab) serve(ctx context.Context, database string) (*service, error) {
 		return nil, err
 	}
 	s := &service{address: address}
-	c, err := client.New(client.Config{BaseURL: s.url("")})
+	c, err := s.client(nil)
 	if err != nil {
 		return nil, err
 	}
 	token, err := c.Token(ctx, credentials)
 	s.token = token.AccessToken
 	return s, err
+}
+
+// client calls the service over a transport; nil is the network.
+func (s *service) client(over http.RoundTripper) (*client.Client, error) {
+	return client.New(client.Config{BaseURL: s.url(""), Tokens: client.StaticToken(s.token), Transport: over})
 }
 
 // url is an address of the API, such as url("/partners/perks").

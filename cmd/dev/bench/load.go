@@ -67,7 +67,7 @@ func Run(ctx context.Context, plan Plan) (Report, error) {
 	return total, context.Cause(ctx)
 }
 
-// run is what the connections of one plan share.
+// sharedRun is what the connections of one plan share.
 type sharedRun struct {
 	plan Plan
 	stop context.CancelCauseFunc
@@ -121,8 +121,11 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if status, err = readStatus(line); err != nil {
-		return 0, err
+	version, rest, _ := bytes.Cut(line, []byte(" ")) // HTTP/1.1 200 OK
+	code, _, _ := bytes.Cut(rest, []byte(" "))
+	status, err = strconv.Atoi(string(code))
+	if err != nil || string(version) != "HTTP/1.1" || len(code) != 3 {
+		return 0, fmt.Errorf("%.40q is not the first line of an answer", line)
 	}
 	length, chunked := int64(-1), false
 	for {
@@ -135,11 +138,11 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		switch {
-		case isName(name, "Content-Length"):
+		case bytes.EqualFold(name, []byte("Content-Length")):
 			if length, err = strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64); err != nil {
 				return status, fmt.Errorf("the length of the answer cannot be read: %w", err)
 			}
-		case isName(name, "Transfer-Encoding"):
+		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
 			chunked = bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked"))
 		}
 	}
@@ -152,21 +155,6 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 		return status, skip(r, length)
 	}
 	return status, errors.New("the answer does not say how long it is")
-}
-
-// readStatus reads "HTTP/1.1 200 OK".
-func readStatus(line []byte) (int, error) {
-	version, rest, _ := bytes.Cut(line, []byte(" "))
-	code, _, _ := bytes.Cut(rest, []byte(" "))
-	status, err := strconv.Atoi(string(code))
-	if err != nil || string(version) != "HTTP/1.1" || len(code) != 3 {
-		return 0, fmt.Errorf("%.40q is not the first line of an answer", line)
-	}
-	return status, nil
-}
-
-func isName(name []byte, want string) bool {
-	return len(name) == len(want) && bytes.EqualFold(name, []byte(want))
 }
 
 // skipChunks reads a body of which each part says how long it is, and the trailer after it.

@@ -53,15 +53,16 @@ type options struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
-	o, err := readOptions(os.Args[1:], os.Stderr)
-	switch {
-	case slices.Equal(os.Args[1:], []string{"bare"}):
+	context.AfterFunc(ctx, stop)                     // a second signal ends it at once
+	if slices.Equal(os.Args[1:], []string{"bare"}) { // a program of its own, which the section get starts
 		if err := serveBare(ctx, os.Getenv("BARE_DATABASE")); err != nil {
 			fmt.Fprintln(os.Stderr, "bench bare:", err)
 			os.Exit(1)
 		}
 		return
+	}
+	o, err := readOptions(os.Args[1:], os.Stderr)
+	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return
 	case err != nil:

@@ -129,8 +129,11 @@ func isClosed(err error) bool {
 }
 
 func (w *wire) exchange(r *request, sent []byte, whole bool) (a answer, err error) {
-	if err := w.open(); err != nil {
-		return a, err
+	if w.conn == nil {
+		if w.conn, err = net.Dial("tcp", w.address); err != nil {
+			return a, err
+		}
+		w.reader = bufio.NewReader(w.conn)
 	}
 	defer func() {
 		if err != nil || r.torn != nil || a.Response != nil && a.Close {
@@ -156,18 +159,6 @@ func (w *wire) exchange(r *request, sent []byte, whole bool) (a answer, err erro
 		return a, fmt.Errorf("reading the answer: %w", err)
 	}
 	return answer{response, body}, nil
-}
-
-func (w *wire) open() error {
-	if w.conn != nil {
-		return nil
-	}
-	conn, err := net.Dial("tcp", w.address)
-	if err != nil {
-		return err
-	}
-	w.conn, w.reader = conn, bufio.NewReader(conn)
-	return nil
 }
 
 func (w *wire) close() {
