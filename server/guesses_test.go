@@ -138,6 +138,20 @@ func TestManyGuessesAtOnceAreNoMoreThanOneAfterTheOther(t *testing.T) {
 	}
 }
 
+// A secret that can be read in two ways, as it is and URL-decoded, is one guess.
+func TestAGuessThatCanBeReadInTwoWaysIsOneGuess(t *testing.T) {
+	d := newDoor(t)
+	for n := range 11 {
+		want := http.StatusUnauthorized
+		if n == 10 {
+			want = http.StatusTooManyRequests
+		}
+		if got := d.knock("192.0.2.1", "", rightID, "wrong%41").Code; got != want {
+			t.Errorf("guess %d is answered with %d, want %d", n+1, got, want)
+		}
+	}
+}
+
 func TestAClientIDsManySpellingsAreOneClient(t *testing.T) {
 	d := newDoor(t)
 	for which := range 10 {
