@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +97,19 @@ func TestAnEmptyCellIsANull(t *testing.T) {
 	}
 	if city := members[1]; city.Name != "city" || !city.Value.IsNull() {
 		t.Errorf("got %+v, want a city of null", city)
+	}
+}
+
+func TestWhatComesInTwoListsIsRepeated(t *testing.T) {
+	once, err := api.ParseObject([]byte(`{"a":1,"b":2,"b":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range api.JoinMembers(once, []api.Member{{Name: "c"}, {Name: "a"}}) {
+		got = append(got, fmt.Sprintf("%s %t", m.Name, m.Repeated))
+	}
+	if want := []string{"a true", "b true", "c false"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -19,7 +19,7 @@ type listing struct {
 	changes  int // that were asked for
 	made     int
 
-	noETags, weak, compares bool              // weak ETags, and a service that compares strongly
+	noETags, weak, compares bool              // weak ETags, and a service whose ETags never match
 	drop, cut               bool              // a change does not arrive; its answer does not
 	blind                   bool              // reads fail from the first change on
 	between                 func(s *listing)  // what somebody else does before the next change arrives
@@ -72,7 +72,7 @@ func (s *listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.property == nil:
 		answer(w, 404, map[string]string{"response": "There is none.", "code": "not_found"})
 		return
-	case ifMatch != "" && (ifMatch != s.etag() || s.weak && s.compares):
+	case ifMatch != "" && (ifMatch != s.etag() || s.compares):
 		answer(w, 412, map[string]string{"response": "It has changed.", "code": "precondition_failed"})
 		return
 	case r.Method == http.MethodDelete:
@@ -124,6 +124,7 @@ func TestEditingFindsOutWhatBecameOfIt(t *testing.T) {
 		"changed, and nothing is read":    {func(s *listing) { s.between, s.blind = moved, true }, "changed, changed"},
 		"no ETags":                        {func(s *listing) { s.noETags = true }, "made, made"},
 		"no ETags, and the answer lost":   {func(s *listing) { s.noETags, s.cut = true, true }, "made lost, made lost"},
+		"strong ETags that never match":   {func(s *listing) { s.compares = true }, "changed read, changed read"},
 		"weak ETags":                      {func(s *listing) { s.weak = true }, "made, made"},
 		"weak ETags that never match":     {func(s *listing) { s.weak, s.compares = true, true }, "made, made"},
 		"never match, and changed":        {func(s *listing) { s.weak, s.compares, s.between = true, true, moved }, "changed read, changed read"},
