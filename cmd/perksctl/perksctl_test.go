@@ -72,21 +72,3 @@ func onSilentTerminal(t *testing.T, args ...string) (text string, code int) {
 	_ = cmd.Wait()
 	return string(shown), cmd.ProcessState.ExitCode()
 }
-
-// TestTheClientIsOnlyAClient keeps out what would make the program large and slow to start.
-func TestTheClientIsOnlyAClient(t *testing.T) {
-	list := exec.Command("go", "list", "-deps", ".")
-	list.Stderr = os.Stderr
-	deps, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range strings.Lines(string(deps)) {
-		name = strings.TrimSpace(name)
-		for _, kept := range []string{"example.com/perks/server", "example.com/perks/store", "testing"} {
-			if name == kept || strings.HasPrefix(name, kept+"/") {
-				t.Errorf("perksctl is built with %s", name)
-			}
-		}
-	}
-}
