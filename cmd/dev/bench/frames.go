@@ -12,6 +12,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
