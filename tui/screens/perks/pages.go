@@ -210,9 +210,9 @@ func (s *Screen) show() {
 	s.arrange()
 }
 
-// columns are those of the list. As it gets narrower they leave from the id on; the title stays, and until the very end how
+// columnsFor are those of the list. As it gets narrower they leave from the id on; the title stays, and until the very end how
 // long the perk is valid. A title is cut short only where it is alone with that.
-func (s *Screen) columns(titleMin int) screen.Columns[*api.Perk] {
+func (s *Screen) columnsFor(titleMin int) screen.Columns[*api.Perk] {
 	return screen.Columns[*api.Perk]{
 		{Column: widget.Column{Name: "Title", Min: titleMin, Share: 6}, Sort: "title", Cell: func(p *api.Perk) string { return display.Line(p.Title) }},
 		{Column: widget.Column{Name: "Discount", Min: 10, Share: 2, Drop: 2}, Sort: "discount_text", Cell: func(p *api.Perk) string { return screen.Optional(p.DiscountText) }},
@@ -245,12 +245,13 @@ func (s *Screen) fitTable(width, height int) {
 	if titleMin != s.titleMin {
 		cursor := s.table.Cursor()
 		s.titleMin = titleMin
-		s.table = widget.NewTable(s.shell.Theme, s.columns(titleMin).Drawn()...)
+		s.columns = s.columnsFor(titleMin)
+		s.table = widget.NewTable(s.shell.Theme, s.columns.Drawn()...)
 		s.table.SetRows(s.rows)
 		s.table.SetCursor(cursor)
 	}
 	order := s.list.Value.query.effective()
-	s.table.Sort(s.columns(titleMin).Sorted(order.Field), order.Desc)
+	s.table.Sort(s.columns.Sorted(order.Field), order.Desc)
 	s.table.Resize(width, height)
 }
 
@@ -259,10 +260,9 @@ func (s *Screen) buildRows() {
 	now := s.shell.Now()
 	s.shown = s.list.Value.page.Data
 	s.rows = make([]widget.Row, len(s.shown))
-	columns := s.columns(s.titleMin)
 	for i := range s.shown {
 		p := &s.shown[i]
-		s.rows[i] = widget.Row{Cells: columns.Cells(p), Marked: s.marks.Has(p.ID), Muted: screen.PhaseOf(p, now) == screen.Ended}
+		s.rows[i] = widget.Row{Cells: s.columns.Cells(p), Marked: s.marks.Has(p.ID), Muted: screen.PhaseOf(p, now) == screen.Ended}
 	}
 	s.rowsFrom = now
 	s.table.SetRows(s.rows)

@@ -40,7 +40,8 @@ type Screen struct {
 	known   map[int64]kept        // pages of the same list that were loaded before
 
 	table      *widget.Table
-	shown      []api.Perk // what the rows show
+	columns    screen.Columns[*api.Perk] // its own
+	shown      []api.Perk                // what the rows show
 	rows       []widget.Row
 	rowsFrom   time.Time // when the rows were put into words, which hold how many days are left
 	tableTop   int       // the line of the view that the table begins at
@@ -69,7 +70,8 @@ func New(shell *screen.Shell) *Screen {
 		preview:    true,
 		titleMin:   goodTitle,
 	}
-	s.table = widget.NewTable(shell.Theme, s.columns(goodTitle).Drawn()...)
+	s.columns = s.columnsFor(goodTitle)
+	s.table = widget.NewTable(shell.Theme, s.columns.Drawn()...)
 	s.form = s.newForm()
 	return s
 }
@@ -305,7 +307,7 @@ func (s *Screen) Linear() string {
 func (s *Screen) linearRow(i int) string {
 	var line strings.Builder
 	fmt.Fprintf(&line, "%d. %s.", i+1, s.rows[i].Cells[0])
-	for c, column := range s.columns(goodTitle) {
+	for c, column := range s.columns {
 		if cell := s.rows[i].Cells[c]; c > 0 && cell != "" {
 			fmt.Fprintf(&line, " %s: %s.", column.Name, cell)
 		}
