@@ -102,7 +102,7 @@ func ReadFilters(cmd *cobra.Command) (filter api.PerkFilter, err error) {
 			return filter, command.Usagef("--%s must not be empty; leave it out to list everything.", field.Flag)
 		}
 		if problem := field.Set(&filter, flag.Value.String()); problem != "" {
-			return filter, command.Usagef("--%s %q %s.", field.Flag, flag.Value.String(), problem)
+			return filter, command.Usagef("--%s %q: %s.", field.Flag, flag.Value.String(), problem)
 		}
 	}
 	return filter, nil
