@@ -211,7 +211,7 @@ func TestNotesStandAboveTheBar(t *testing.T) {
 }
 
 func TestTimePassesWhileNothingIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // which also fails if a goroutine is left over
+	synctest.Test(t, func(t *testing.T) { // its clock jumps, so nobody waits; it also fails if a goroutine is left over
 		s, text := onTerminal(80)
 		p := command.NewProgress(s, 0, time.Now)
 		time.Sleep(65*time.Second + time.Millisecond)
