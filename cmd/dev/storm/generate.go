@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -39,8 +40,14 @@ type operation struct {
 	method, path string
 }
 
-// often are the operations in which most can go wrong, with how often each is sent for once of another.
-var often = map[string]int{"listPerks": 3, "listUserPerks": 2, "redeemPerk": 4, "updateProperty": 6, "getProperty": 2, "deleteProperty": 2, "issueToken": 2}
+// weights say how often operations are sent, beside defaultWeight for the others: more of those in which most can go wrong, and
+// little of the description itself, because to read its YAML takes longer than to check fifty other responses.
+var weights = map[string]int{
+	"listPerks": 12, "listUserPerks": 8, "redeemPerk": 16, "updateProperty": 24, "getProperty": 8, "deleteProperty": 8, "issueToken": 8,
+	"getDescriptionJSON": 1, "getDescriptionYAML": 1,
+}
+
+const defaultWeight = 4
 
 func newGenerator(seed uint64, w world) *generator {
 	document, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
@@ -57,7 +64,7 @@ func newGenerator(seed uint64, w world) *generator {
 			}
 			for _, server := range servers {
 				one := operation{o, method, strings.TrimSuffix(server.URL, "/") + path}
-				g.operations = append(g.operations, slices.Repeat([]operation{one}, max(1, often[o.OperationID]))...)
+				g.operations = append(g.operations, slices.Repeat([]operation{one}, cmp.Or(weights[o.OperationID], defaultWeight))...)
 			}
 			for _, p := range o.Parameters {
 				if p.Value.In == openapi3.ParameterInQuery {
