@@ -15,11 +15,11 @@ import (
 
 const bulkRows = 10_000
 
-// bulkCases are by how many rows are under way at once. Eight is what perksctl does unless it is told otherwise.
+// bulkCases are how many rows are sent at once. Eight is perksctl's default.
 var bulkCases = []int{8, manyConnections}
 
 // measureBulk compares redeeming the rows of a file with the same requests by the load generator, over both stores.
-func measureBulk(ctx context.Context, l *lab) (*table, error) {
+func measureBulk(ctx context.Context, l *harness) (*table, error) {
 	result := newTable("Redeeming from a file (`bulk`)", "`perksctl perk redeem --file`", "perksctl", "bare load generator")
 	if err := l.addBulk(ctx, result, "SQLite", "sqlite:"+filepath.Join(l.Folder, "bulk.db")); err != nil {
 		return nil, err
@@ -31,34 +31,34 @@ func measureBulk(ctx context.Context, l *lab) (*table, error) {
 	if err := l.addBulk(ctx, result, "PostgreSQL", address(c)); err != nil {
 		return nil, err
 	}
-	result.note("%s rows each, from the start of perksctl to its end; all on the same machine.", grouped(bulkRows))
+	result.note("%s rows each, from the start of perksctl to its exit; all on the same machine.", grouped(bulkRows))
 	return result, nil
 }
 
 // addBulk is measureBulk over one database.
-func (l *lab) addBulk(ctx context.Context, result *table, store, database string) error {
-	rush, err := l.newRush(ctx, database, redeemers, 1)
+func (l *harness) addBulk(ctx context.Context, result *table, store, database string) error {
+	load, err := l.newRedeemLoad(ctx, database, redeemUsers, 1)
 	if err != nil {
 		return err
 	}
 	var spent []time.Duration // of processors, on a row
 	for _, atOnce := range bulkCases {
-		rates, err := rush.inTurn(ctx, fmt.Sprintf("bulk over %s at %d", store, atOnce),
-			contender{"perksctl", rush.fromFile(atOnce, &spent)},
-			contender{"load generator", rush.asIfFromFile(atOnce)},
+		rates, err := load.alternate(ctx, fmt.Sprintf("bulk over %s at %d", store, atOnce),
+			contender{"perksctl", load.fromFile(atOnce, &spent)},
+			contender{"load generator", load.fromGenerator(atOnce)},
 		)
 		if err != nil {
 			return err
 		}
 		result.add(rates[0]/rates[1], target{0.8, atLeast}, fmt.Sprintf("%s, %d at once", store, atOnce), rate(rates[0]), rate(rates[1]))
 	}
-	result.note("%s: %s perksctl spent %d µs of the processors on a row (median).", store, rush.summary(), median(spent).Microseconds())
+	result.note("%s: %s perksctl spent %d µs of the processors on a row (median).", store, load.summary(), median(spent).Microseconds())
 	return nil
 }
 
 // fromFile makes a measurement: each call of it has perksctl redeem the next perk for the users of a new file, and adds what
 // perksctl spent of the processors on a row.
-func (r *rush) fromFile(atOnce int, spent *[]time.Duration) func(context.Context) (float64, error) {
+func (r *redeemLoad) fromFile(atOnce int, spent *[]time.Duration) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		perk := hotPerk(len(r.acknowledged))
 		file := filepath.Join(r.Folder, perk+".csv")
@@ -75,14 +75,14 @@ func (r *rush) fromFile(atOnce int, spent *[]time.Duration) func(context.Context
 	}
 }
 
-// asIfFromFile makes a measurement: each call of it sends what perksctl would send for the same file of the next perk.
-func (r *rush) asIfFromFile(atOnce int) func(context.Context) (float64, error) {
+// fromGenerator makes a measurement: each call of it sends what perksctl would send for the same file of the next perk.
+func (r *redeemLoad) fromGenerator(atOnce int) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		perk := hotPerk(len(r.acknowledged))
 		report, err := Run(ctx, Plan{
 			Addresses: []string{r.services[0].address}, Connections: atOnce, Count: bulkRows, Status: 201, Request: fileRequest(r.services[0], perk),
 		})
-		r.acknowledged[perk] = report.Answers
+		r.acknowledged[perk] = report.Responses
 		return report.Rate(), err
 	}
 }
@@ -116,9 +116,9 @@ func fileRequest(s *service, perk string) func([]byte, int64) []byte {
 const manyRows = 1_000_000
 
 // measureBulkMillion measures what it takes perksctl to work through a million rows, and to find that all are done.
-func measureBulkMillion(ctx context.Context, l *lab) (*table, error) {
+func measureBulkMillion(ctx context.Context, l *harness) (*table, error) {
 	database := "sqlite:" + filepath.Join(l.Folder, "bulk-million.db")
-	rush, err := l.newRush(ctx, database, manyRows, 1)
+	load, err := l.newRedeemLoad(ctx, database, manyRows, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -129,17 +129,17 @@ func measureBulkMillion(ctx context.Context, l *lab) (*table, error) {
 
 	result := newTableOf("peak MiB", "A file of a million rows (`bulk-million`)", "`perksctl perk redeem --file` over SQLite", "rows", "time", "processor's time")
 	for _, work := range []string{"every row redeemed", "the same again, with nothing left to do"} {
-		l.say("bulk-million: %s", work)
-		cost, err := l.perksctl(ctx, rush.services[0], io.Discard, "perk", "redeem", "--file", file)
+		l.logf("bulk-million: %s", work)
+		cost, err := l.perksctl(ctx, load.services[0], io.Discard, "perk", "redeem", "--file", file)
 		if err != nil {
 			return nil, err
 		}
-		result.add(float64(cost.peak), mostMemory, work, grouped(manyRows), seconds(cost.time), seconds(cost.cpu))
+		result.add(float64(cost.peak), memoryLimit, work, grouped(manyRows), seconds(cost.time), seconds(cost.cpu))
 	}
-	rush.acknowledged[perk] = manyRows
-	if err := rush.check(ctx); err != nil {
+	load.acknowledged[perk] = manyRows
+	if err := load.check(ctx); err != nil {
 		return nil, err
 	}
-	result.note("%d at once. %s", bulkCases[0], rush.summary())
+	result.note("%d at once. %s", bulkCases[0], load.summary())
 	return result, nil
 }

@@ -29,7 +29,7 @@ func write(t *testing.T, path, text string) {
 
 func TestTheCacheFillsWhatIsMissingOrFromBefore(t *testing.T) {
 	inCheckout(t)
-	c := cache{"kept"}
+	c := cache{"databases"}
 	filled := 0
 	get := func(perks int64) string {
 		t.Helper()
@@ -65,8 +65,8 @@ func TestTheCacheFillsWhatIsMissingOrFromBefore(t *testing.T) {
 		t.Error("a database of another schema is reused")
 	}
 	expect(3, "after a migration")
-	if kept := files(t, "kept"); len(kept) != 2 {
-		t.Errorf("the cache keeps %v", kept)
+	if left := files(t, "databases"); len(left) != 2 {
+		t.Errorf("the cache keeps %v", left)
 	}
 	if _, err := os.Stat(large); err != nil {
 		t.Errorf("another size was removed: %v", err)
@@ -82,7 +82,7 @@ func TestTheCacheFillsWhatIsMissingOrFromBefore(t *testing.T) {
 
 func TestTheCacheKeepsNothingThatIsHalfFilled(t *testing.T) {
 	inCheckout(t)
-	c := cache{"kept"}
+	c := cache{"databases"}
 	full := errors.New("the disk is full")
 	if _, err := c.get("sqlite", 10, func(path string) error {
 		write(t, path, "half a database")
@@ -90,8 +90,8 @@ func TestTheCacheKeepsNothingThatIsHalfFilled(t *testing.T) {
 	}); !errors.Is(err, full) {
 		t.Errorf("the error is %v", err)
 	}
-	if kept := files(t, "kept"); len(kept) > 0 {
-		t.Errorf("the cache keeps %v", kept)
+	if left := files(t, "databases"); len(left) > 0 {
+		t.Errorf("the cache keeps %v", left)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // it is used, and never changes.
 type cache struct{ folder string }
 
-// staleAfter is when sample perks are made anew: their dates lie around the day on which they were made.
+// staleAfter is when sample perks are made again: their dates are around the day on which they were made.
 const staleAfter = 30 * 24 * time.Hour
 
 // content is the files that decide what is in a filled database: the schema, the import and the sample data.
@@ -86,7 +86,7 @@ func fingerprint(patterns []string) (string, error) {
 }
 
 // postgresWith starts a server with so many sample perks, until the section ends.
-func (l *lab) postgresWith(ctx context.Context, perks int64) (*cluster.Cluster, error) {
+func (l *harness) postgresWith(ctx context.Context, perks int64) (*cluster.Cluster, error) {
 	saved, err := l.cache.get("postgres", perks, func(path string) (err error) {
 		c, err := startPostgres(ctx)
 		if err != nil {
@@ -103,13 +103,13 @@ func (l *lab) postgresWith(ctx context.Context, perks int64) (*cluster.Cluster, 
 	}
 	c, err := cluster.StartFrom(ctx, saved, serverOptions)
 	if err == nil {
-		l.undo = append(l.undo, c.Stop)
+		l.cleanups = append(l.cleanups, c.Stop)
 	}
 	return c, err
 }
 
 // sqliteWith makes a file with so many sample perks and returns its address.
-func (l *lab) sqliteWith(ctx context.Context, perks int64) (string, error) {
+func (l *harness) sqliteWith(ctx context.Context, perks int64) (string, error) {
 	saved, err := l.cache.get("sqlite", perks, func(path string) error { return l.fill(ctx, "sqlite:"+path, perks) })
 	if err != nil {
 		return "", err
@@ -128,20 +128,20 @@ func (l *lab) sqliteWith(ctx context.Context, perks int64) (string, error) {
 }
 
 // fill makes a database with so many sample perks.
-func (l *lab) fill(ctx context.Context, database string, perks int64) error {
+func (l *harness) fill(ctx context.Context, database string, perks int64) error {
 	begun := time.Now()
-	if _, err := l.operate(ctx, database, nil, "demo-data", "--perks", fmt.Sprint(perks), "--users", "0"); err != nil {
+	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", fmt.Sprint(perks), "--users", "0"); err != nil {
 		return err
 	}
 	kind, _, _ := strings.Cut(database, ":")
-	l.say("filled a new %s database with %s perks in %s", kind, grouped(perks), time.Since(begun).Round(time.Second))
+	l.logf("filled a new %s database with %s perks in %s", kind, grouped(perks), time.Since(begun).Round(time.Second))
 	return nil
 }
 
 // fillPostgres is fill, with the indexes of perks made when the perks are there: entry by entry, ten million take most of
 // an hour.
-func (l *lab) fillPostgres(ctx context.Context, c *cluster.Cluster, perks int64) (err error) {
-	if _, err := l.operate(ctx, address(c), nil, "migrate"); err != nil {
+func (l *harness) fillPostgres(ctx context.Context, c *cluster.Cluster, perks int64) (err error) {
+	if _, err := l.runPerksd(ctx, address(c), nil, "migrate"); err != nil {
 		return err
 	}
 	conn, err := pgx.Connect(ctx, c.DSN(database))
@@ -165,7 +165,7 @@ func (l *lab) fillPostgres(ctx context.Context, c *cluster.Cluster, perks int64)
 	if err := l.fill(ctx, address(c), perks); err != nil {
 		return err
 	}
-	l.say("making its %d indexes", len(indexes))
+	l.logf("making its %d indexes", len(indexes))
 	if _, err := conn.Exec(ctx, `SET maintenance_work_mem = '1GB'`); err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ const (
 // frameTarget is one frame of a screen that shows sixty a second.
 var frameTarget = target{16, atMost}
 
-// measureFrames measures how long the terminal UI takes from a key to the frame that shows it, while each answer of the
-// service takes two seconds, and counts the requests that a filter typed letter by letter leaves under way.
-func measureFrames(ctx context.Context, l *lab) (*table, error) {
+// measureFrames measures how long the terminal UI takes from a key to the frame that shows it, while each response of the
+// service takes two seconds, and counts the requests in progress after a filter was typed letter by letter.
+func measureFrames(ctx context.Context, l *harness) (*table, error) {
 	file, err := l.sqliteWith(ctx, framePerks)
 	if err != nil {
 		return nil, err
@@ -51,33 +51,33 @@ func measureFrames(ctx context.Context, l *lab) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.say("frames: pressing keys over %s perks, each answer takes %s", grouped(framePerks), frameDelay)
+	l.logf("frames: pressing keys over %s perks, each response takes %s", grouped(framePerks), frameDelay)
 	t := newTableOf("worst, ms", "From a key to its frame (`frames`)", "what", "frames", "p50", "p99")
 	all, err := direct.Perks(ctx, client.PerkListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	s := newStage(screen.Account{Profile: screen.Profile{Name: "bench", APIURL: perksd.url(""), ClientID: "bench"}, Client: delayed})
+	s := newTUIDriver(screen.Account{Profile: screen.Profile{Name: "bench", APIURL: perksd.url(""), ClientID: "bench"}, Client: delayed})
 	if err := s.until(ctx, "the list", func() bool { return s.shows(grouped(all.Meta.Total)) }); err != nil {
 		return nil, err
 	}
 	for range frameKeys / 20 {
 		s.press("jjjjjjjjjjkkkkkjjjGg")
 	}
-	s.sumUp(t, "moving about the list")
+	s.addRow(t, "moving about the list")
 	for _, size := range [][2]int{{80, 24}, {30, 8}, {120, 40}, {200, 60}} {
 		s.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 	}
-	s.sumUp(t, "changing the size")
+	s.addRow(t, "changing the size")
 
 	s.press("/")
 	for _, letter := range frameFilter {
 		s.press(string(letter))
-		if err := s.pass(ctx, 300*time.Millisecond); err != nil { // longer than the pause that a filter waits for the next letter
+		if err := s.wait(ctx, 300*time.Millisecond); err != nil { // longer than the pause that a filter waits for the next letter
 			return nil, err
 		}
 	}
-	s.sumUp(t, "typing a filter")
+	s.addRow(t, "typing a filter")
 	alive := slow.alive.Load()
 	most := slow.asked.Load()
 	wanted, err := direct.Perks(ctx, client.PerkListOptions{PerkFilter: api.PerkFilter{Query: strings.TrimSpace(frameFilter)}})
@@ -91,24 +91,24 @@ func measureFrames(ctx context.Context, l *lab) (*table, error) {
 	if err := s.until(ctx, "the rows of the last filter", func() bool { return s.shows(grouped(wanted.Meta.Total)) && s.shows(first) }); err != nil {
 		return nil, err
 	}
-	s.sumUp(t, "answers that come")
-	t.note("Of the %d requests for lists, %d was under way after the last of %d quick changes of the filter; the rows are those of the last (%s of %s perks).",
+	s.addRow(t, "responses that arrive")
+	t.note("Of the %d requests for lists, %d was in progress after the last of %d quick changes of the filter; the rows are those of the last (%s of %s perks).",
 		most, alive, len(frameFilter), grouped(wanted.Meta.Total), grouped(framePerks))
 	if alive != 1 {
 		t.missed++
-		t.note("MISSED: exactly one request should have been under way.")
+		t.note("MISSED: exactly one request should have been in progress.")
 	}
 	return t, nil
 }
 
-// slowService lets every request wait before it is sent on, and counts those that wait or are answered.
+// slowService delays every request, and counts those that are in progress and all.
 type slowService struct {
 	next  http.RoundTripper
 	alive atomic.Int64
 	asked atomic.Int64
 }
 
-// RoundTrip waits, unless the request is given up meanwhile.
+// RoundTrip waits, unless the request is cancelled meanwhile.
 func (s *slowService) RoundTrip(req *http.Request) (*http.Response, error) {
 	s.asked.Add(1)
 	s.alive.Add(1)
@@ -121,29 +121,29 @@ func (s *slowService) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// stage runs the terminal UI without a terminal and times every frame: an Update and the View after it.
-type stage struct {
+// tuiDriver runs the terminal UI without a terminal and times every frame: an Update and the View after it.
+type tuiDriver struct {
 	app    *tui.App
 	msgs   chan tea.Msg
 	frames []time.Duration
 }
 
-// newStage begins at 200x60, in colour.
-func newStage(account screen.Account) *stage {
-	s := &stage{msgs: make(chan tea.Msg, 1000)}
-	s.app = tui.New(tui.Options{Accounts: one{account}, Memory: &tuitest.Memory{}, Theme: widget.DarkTheme, Colours: termenv.TrueColor})
+// newTUIDriver begins at 200x60, in colour.
+func newTUIDriver(account screen.Account) *tuiDriver {
+	s := &tuiDriver{msgs: make(chan tea.Msg, 1000)}
+	s.app = tui.New(tui.Options{Accounts: singleAccount{account}, Memory: &tuitest.Memory{}, Theme: widget.DarkTheme, Colours: termenv.TrueColor})
 	s.send(tea.WindowSizeMsg{Width: 200, Height: 60})
 	s.run(s.app.Init())
 	return s
 }
 
-func (s *stage) run(cmd tea.Cmd) {
+func (s *tuiDriver) run(cmd tea.Cmd) {
 	if cmd != nil {
 		go func() { s.msgs <- cmd() }()
 	}
 }
 
-func (s *stage) send(msg tea.Msg) {
+func (s *tuiDriver) send(msg tea.Msg) {
 	if batch, ok := msg.(tea.BatchMsg); ok {
 		for _, cmd := range batch {
 			s.run(cmd)
@@ -158,14 +158,14 @@ func (s *stage) send(msg tea.Msg) {
 }
 
 // press presses keys one by one.
-func (s *stage) press(keys string) {
+func (s *tuiDriver) press(keys string) {
 	for _, key := range keys {
 		s.send(tuitest.Key(string(key)))
 	}
 }
 
-// until takes what the commands end with until the condition holds.
-func (s *stage) until(ctx context.Context, what string, holds func() bool) error {
+// until handles the commands' messages until the condition holds.
+func (s *tuiDriver) until(ctx context.Context, what string, holds func() bool) error {
 	timeout := time.After(time.Minute)
 	for !holds() {
 		select {
@@ -180,8 +180,8 @@ func (s *stage) until(ctx context.Context, what string, holds func() bool) error
 	return nil
 }
 
-// pass lets time pass.
-func (s *stage) pass(ctx context.Context, d time.Duration) error {
+// wait handles messages for a while.
+func (s *tuiDriver) wait(ctx context.Context, d time.Duration) error {
 	over := time.After(d)
 	for {
 		select {
@@ -195,25 +195,25 @@ func (s *stage) pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (s *stage) shows(text string) bool { return strings.Contains(s.app.View(), text) }
+func (s *tuiDriver) shows(text string) bool { return strings.Contains(s.app.View(), text) }
 
-// sumUp adds a row for the frames since the last one.
-func (s *stage) sumUp(t *table, what string) {
+// addRow adds a row for the frames since the last one.
+func (s *tuiDriver) addRow(t *table, what string) {
 	worst := percentile(s.frames, 100)
 	t.add(worst.Seconds()*1e3, frameTarget, what, grouped(int64(len(s.frames))),
 		milliseconds(percentile(s.frames, 50)), milliseconds(percentile(s.frames, 99)))
 	s.frames = nil
 }
 
-// one is the only account that there is.
-type one struct{ account screen.Account }
+// singleAccount is the only account.
+type singleAccount struct{ account screen.Account }
 
-func (o one) Profiles() ([]screen.Profile, string, error) {
+func (o singleAccount) Profiles() ([]screen.Profile, string, error) {
 	return []screen.Profile{o.account.Profile}, o.account.Profile.Name, nil
 }
 
-func (o one) Connect(string) (screen.Account, error) { return o.account, nil }
+func (o singleAccount) Connect(string) (screen.Account, error) { return o.account, nil }
 
-func (o one) Login(context.Context, screen.Profile, string) (screen.Account, string, error) {
+func (o singleAccount) Login(context.Context, screen.Profile, string) (screen.Account, string, error) {
 	return screen.Account{}, "", errors.New("nobody logs in here")
 }

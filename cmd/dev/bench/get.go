@@ -29,12 +29,12 @@ var getTargets = []struct {
 }{{manyConnections, target{0.9, atLeast}}, {16, target{}}, {1, target{}}}
 
 // measureGet compares reading one perk, its token checked, with the bare handler over the same database.
-func measureGet(ctx context.Context, l *lab) (*table, error) {
+func measureGet(ctx context.Context, l *harness) (*table, error) {
 	c, err := l.postgres(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := l.operate(ctx, address(c), nil, "demo-data", "--perks", "10000", "--users", "0"); err != nil {
+	if _, err := l.runPerksd(ctx, address(c), nil, "demo-data", "--perks", "10000", "--users", "0"); err != nil {
 		return nil, err
 	}
 	perksd, err := l.serve(ctx, address(c))
@@ -57,19 +57,19 @@ func measureGet(ctx context.Context, l *lab) (*table, error) {
 		return nil, err
 	}
 	if theirs, err := bare.fetch(ctx, getPath); err != nil || !bytes.Equal(ours, theirs) { // or they do not do the same work
-		return nil, fmt.Errorf("the services compared give different answers (%v):\n%s%s", err, ours, theirs)
+		return nil, fmt.Errorf("the services compared give different responses (%v):\n%s%s", err, ours, theirs)
 	}
 
-	generator, read := "wrk", readByWrk
+	generator, read := "wrk", measureWithWrk
 	if _, err := exec.LookPath("wrk"); err != nil {
-		generator, read = "the Go load generator", readByLoad
+		generator, read = "the Go load generator", measureWithGenerator
 	}
 	result := newTable("Reading one perk (`get`)", "`GET /perks/{id}` over PostgreSQL, token checked", "perksd", "bare handler")
 	for _, at := range getTargets {
 		of := func(s *service) func(context.Context) (float64, error) {
 			return func(ctx context.Context) (float64, error) { return read(ctx, s, getPath, at.connections, l.time) }
 		}
-		rates, err := l.inTurn(ctx, fmt.Sprintf("get at %d", at.connections), contender{"perksd", of(perksd)}, contender{"bare handler", of(bare)})
+		rates, err := l.alternate(ctx, fmt.Sprintf("get at %d", at.connections), contender{"perksd", of(perksd)}, contender{"bare handler", of(bare)})
 		if err != nil {
 			return nil, err
 		}
@@ -79,8 +79,8 @@ func measureGet(ctx context.Context, l *lab) (*table, error) {
 	return result, nil
 }
 
-// readByWrk asks for one address over and over and says how many answers came in a second.
-func readByWrk(ctx context.Context, s *service, path string, connections int, time time.Duration) (float64, error) {
+// measureWithWrk requests one address repeatedly and returns how many responses came in a second.
+func measureWithWrk(ctx context.Context, s *service, path string, connections int, time time.Duration) (float64, error) {
 	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections), "--duration", fmt.Sprint(time),
 		"--header", "Authorization: Bearer "+s.token, s.url(path))
 	output, err := command.CombinedOutput()
@@ -107,8 +107,8 @@ func readWrk(output []byte) (float64, error) {
 	return strconv.ParseFloat(string(found[1]), 64)
 }
 
-// readByLoad does the same by our own generator, where wrk is not installed.
-func readByLoad(ctx context.Context, s *service, path string, connections int, time time.Duration) (float64, error) {
+// measureWithGenerator does the same with our own generator, where wrk is not installed.
+func measureWithGenerator(ctx context.Context, s *service, path string, connections int, time time.Duration) (float64, error) {
 	request := s.get(path)
 	report, err := Run(ctx, Plan{
 		Addresses: []string{s.address}, Connections: connections, Time: time, Status: 200,
@@ -117,8 +117,9 @@ func readByLoad(ctx context.Context, s *service, path string, connections int, t
 	return report.Rate(), err
 }
 
-// serveBare is the yardstick for perksd's reads: a handler over net/http and pgx that answers GET /v2/partners/perks/{id} with
-// the same bytes, and checks nothing. It knows no tokens, no limits, no conditional requests, and keeps no log. It answers on a free loopback port, which it names on stderr, until ctx ends.
+// serveBare is what perksd's reads are compared with: a handler over net/http and pgx that returns the same bytes for
+// GET /v2/partners/perks/{id}, without tokens, limits, conditional requests or a log. It listens on a free loopback port,
+// which it prints on stderr, until ctx ends.
 func serveBare(ctx context.Context, database string) error {
 	pool, err := pgxpool.New(ctx, database)
 	if err != nil {
@@ -140,7 +141,7 @@ func serveBare(ctx context.Context, database string) error {
 		w.Header().Set("Content-Type", "application/json")
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
-		_ = encoder.Encode(perk) // who has gone needs no answer
+		_ = encoder.Encode(perk) // the client may have gone
 	})
 	server := &http.Server{Handler: routes}
 	context.AfterFunc(ctx, func() { _ = server.Close() })

@@ -16,7 +16,7 @@ import (
 )
 
 // listCase is one kind of list that people ask for. Its queries differ in what they look for, so that no single page
-// answers all of them from a cache.
+// serves all of them from a cache.
 type listCase struct {
 	name   string
 	target target
@@ -99,7 +99,7 @@ type catalog struct {
 var listSizes = []int64{10_000, 100_000, 1_000_000}
 
 // measureLists compares lists over HTTP at a million perks with the same at ten thousand, on both stores.
-func measureLists(ctx context.Context, l *lab) (*table, error) {
+func measureLists(ctx context.Context, l *harness) (*table, error) {
 	catalogs := make([][]catalog, 2) // PostgreSQL's and SQLite's
 	for _, perks := range listSizes {
 		cluster, err := l.postgresWith(ctx, perks)
@@ -148,7 +148,7 @@ func (s *service) askLists(ctx context.Context, queries []store.PerkQuery) ([]ti
 }
 
 // measureQueries compares lists at the largest number of perks with the same at fewer, without HTTP: PostgreSQL's part.
-func measureQueries(ctx context.Context, l *lab) (*table, error) {
+func measureQueries(ctx context.Context, l *harness) (*table, error) {
 	var catalogs []catalog
 	for _, perks := range []int64{listSizes[0], listSizes[len(listSizes)-1], l.largest} {
 		cluster, err := l.postgresWith(ctx, perks)
@@ -159,7 +159,7 @@ func measureQueries(ctx context.Context, l *lab) (*table, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.undo = append(l.undo, db.Close)
+		l.cleanups = append(l.cleanups, db.Close)
 		list := func(q store.PerkQuery) (store.List[api.Perk], error) {
 			q.At = time.Now().UTC()
 			return db.ListPerks(ctx, q)
@@ -191,7 +191,7 @@ func measureQueries(ctx context.Context, l *lab) (*table, error) {
 
 // compareLists asks every catalog for every list, round after round, and compares the largest of each store with its smallest.
 // The catalogs of a store are in the order of their size.
-func (l *lab) compareLists(ctx context.Context, work, title string, stores [][]catalog) (*table, error) {
+func (l *harness) compareLists(ctx context.Context, work, title string, stores [][]catalog) (*table, error) {
 	type sample struct {
 		list, store string
 		perks       int64
@@ -214,7 +214,7 @@ func (l *lab) compareLists(ctx context.Context, work, title string, stores [][]c
 				}
 			}
 		}
-		l.say("%s, round %d of %d", work, round, l.rounds)
+		l.logf("%s, round %d of %d", work, round, l.rounds)
 	}
 	header := []string{"list", "store"}
 	for _, c := range stores[0] {

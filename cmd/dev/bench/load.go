@@ -17,12 +17,12 @@ import (
 
 // Plan says what is sent where, and for how long.
 type Plan struct {
-	Addresses   []string      // each HOST:PORT; the connections take turns
-	Connections int           // each has one request under way
+	Addresses   []string      // each HOST:PORT; used in rotation by the connections
+	Connections int           // each has one request in progress
 	Warmup      int64         // requests before those that are measured
 	Time        time.Duration // no request begins later than this; zero is without limit
 	Count       int64         // no more requests than this are sent; zero is without limit
-	Status      int           // what every answer must have
+	Status      int           // of every response
 
 	// Request appends request n, whole, to the buffer. Numbers begin with 0 and none is given twice. It is called by many
 	// goroutines.
@@ -31,17 +31,17 @@ type Plan struct {
 
 // Report is what came of a plan.
 type Report struct {
-	Answers   int64           // of all requests, those of the warm-up among them
-	Measured  int64           // answers to requests after the warm-up
-	Elapsed   time.Duration   // from the first measured request to the last answer
+	Responses int64           // of all requests, those of the warm-up among them
+	Measured  int64           // responses after the warm-up
+	Elapsed   time.Duration   // from the first measured request to the last response
 	Latencies []time.Duration // of the measured requests, in no order
 }
 
-// Rate is how many requests were answered in a second.
+// Rate is the number of responses per second.
 func (r Report) Rate() float64 { return float64(r.Measured) / r.Elapsed.Seconds() }
 
-// Run sends what is planned and returns when every request that was sent is answered. It fails, with what was answered
-// until then, when a connection breaks, an answer has another status or ctx ends.
+// Run carries out a plan and returns when every request has its response. It fails, with the report until then, when a
+// connection breaks, a response has another status or ctx ends.
 func Run(ctx context.Context, plan Plan) (Report, error) {
 	r := sharedRun{plan: plan}
 	ctx, r.stop = context.WithCancelCause(ctx)
@@ -58,7 +58,7 @@ func Run(ctx context.Context, plan Plan) (Report, error) {
 	connections.Wait()
 	var total Report
 	for _, one := range reports {
-		total.Answers += one.Answers
+		total.Responses += one.Responses
 		total.Latencies = append(total.Latencies, one.Latencies...)
 	}
 	if total.Measured = int64(len(total.Latencies)); total.Measured > 0 {
@@ -85,7 +85,7 @@ func (r *sharedRun) use(ctx context.Context, address string, report *Report) (er
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	answers := bufio.NewReaderSize(conn, 16<<10)
+	responses := bufio.NewReaderSize(conn, 16<<10)
 	var request []byte
 	for {
 		n := r.next.Add(1) - 1
@@ -101,22 +101,22 @@ func (r *sharedRun) use(ctx context.Context, address string, report *Report) (er
 		if _, err := conn.Write(request); err != nil {
 			return fmt.Errorf("sending request %d: %w", n, err)
 		}
-		status, err := readAnswer(answers)
+		status, err := readResponse(responses)
 		if err != nil {
-			return fmt.Errorf("reading the answer to request %d: %w", n, err)
+			return fmt.Errorf("reading the response to request %d: %w", n, err)
 		}
 		if status != r.plan.Status {
-			return fmt.Errorf("request %d was answered with status %d instead of %d", n, status, r.plan.Status)
+			return fmt.Errorf("request %d got status %d instead of %d", n, status, r.plan.Status)
 		}
-		report.Answers++
+		report.Responses++
 		if n >= r.plan.Warmup {
 			report.Latencies = append(report.Latencies, time.Since(sent))
 		}
 	}
 }
 
-// readAnswer reads one response to its end (RFC 9112) and returns its status. What stands in it is thrown away.
-func readAnswer(r *bufio.Reader) (status int, err error) {
+// readResponse reads one response to its end (RFC 9112), discards it and returns its status.
+func readResponse(r *bufio.Reader) (status int, err error) {
 	line, err := readLine(r)
 	if err != nil {
 		return 0, err
@@ -125,7 +125,7 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 	code, _, _ := bytes.Cut(rest, []byte(" "))
 	status, err = strconv.Atoi(string(code))
 	if err != nil || string(version) != "HTTP/1.1" || len(code) != 3 {
-		return 0, fmt.Errorf("%.40q is not the first line of an answer", line)
+		return 0, fmt.Errorf("%.40q is not the first line of a response", line)
 	}
 	length, chunked := int64(-1), false
 	for {
@@ -140,7 +140,7 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 		switch {
 		case bytes.EqualFold(name, []byte("Content-Length")):
 			if length, err = strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64); err != nil {
-				return status, fmt.Errorf("the length of the answer cannot be read: %w", err)
+				return status, fmt.Errorf("the length of the response cannot be read: %w", err)
 			}
 		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
 			chunked = bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked"))
@@ -154,7 +154,7 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 	case length >= 0:
 		return status, skip(r, length)
 	}
-	return status, errors.New("the answer does not say how long it is")
+	return status, errors.New("the response does not say how long it is")
 }
 
 // skipChunks reads a body of which each part says how long it is, and the trailer after it.
@@ -167,7 +167,7 @@ func skipChunks(r *bufio.Reader) error {
 		digits, _, _ := bytes.Cut(line, []byte(";"))
 		size, err := strconv.ParseInt(string(bytes.TrimSpace(digits)), 16, 64)
 		if err != nil || size < 0 {
-			return fmt.Errorf("%.40q is not the length of a part of the answer", line)
+			return fmt.Errorf("%.40q is not the length of a chunk of the response", line)
 		}
 		if size == 0 { // a trailer ends it, with an empty line
 			for err == nil && len(line) > 0 {
@@ -179,7 +179,7 @@ func skipChunks(r *bufio.Reader) error {
 			return err
 		}
 		if end, err := readLine(r); err != nil || len(end) > 0 {
-			return errors.Join(errors.New("a part of the answer is longer than it says"), err)
+			return errors.Join(errors.New("a chunk of the response is longer than it says"), err)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), nil
 }
 
-// whole is the error with the end of the connection told from the end of an answer: there is always more to come.
+// whole turns the end of the connection into an error: there is always more to come.
 func whole(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

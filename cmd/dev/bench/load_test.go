@@ -57,9 +57,9 @@ func TestRunSendsEachRequestOnceAndWaitsForEveryAnswer(t *testing.T) {
 			t.Fatalf("request %d is missing or came twice, among %d", n, len(seen))
 		}
 	}
-	if len(seen) != 450 || report.Answers != 450 || report.Measured != 400 || len(report.Latencies) != 400 {
-		t.Errorf("%d requests came, and the report has %d answers, %d of them measured, and %d latencies",
-			len(seen), report.Answers, report.Measured, len(report.Latencies))
+	if len(seen) != 450 || report.Responses != 450 || report.Measured != 400 || len(report.Latencies) != 400 {
+		t.Errorf("%d requests came, and the report has %d responses, %d of them measured, and %d latencies",
+			len(seen), report.Responses, report.Measured, len(report.Latencies))
 	}
 	if len(first.seen) == 0 || len(second.seen) == 0 {
 		t.Errorf("the servers got %d and %d requests", len(first.seen), len(second.seen))
@@ -74,8 +74,8 @@ func TestRunEndsWhenItsTimeIsUp(t *testing.T) {
 	report, err := Run(t.Context(), Plan{
 		Addresses: []string{serve(t, c)}, Connections: 2, Time: 20 * time.Millisecond, Status: http.StatusCreated, Request: numbered,
 	})
-	if err != nil || report.Measured == 0 || report.Answers != int64(len(c.seen)) {
-		t.Errorf("%d requests came, %d were answered: %v", len(c.seen), report.Answers, err)
+	if err != nil || report.Measured == 0 || report.Responses != int64(len(c.seen)) {
+		t.Errorf("%d requests came, %d got a response: %v", len(c.seen), report.Responses, err)
 	}
 	if report.Elapsed < 20*time.Millisecond {
 		t.Errorf("it ended after %s", report.Elapsed)
@@ -102,7 +102,7 @@ func TestRunFails(t *testing.T) {
 		status  int
 		problem string
 	}{
-		{"when an answer has another status", t.Context(), serve(t, &counter{}), http.StatusOK, "with status 201 instead of 200"},
+		{"when a response has another status", t.Context(), serve(t, &counter{}), http.StatusOK, "got status 201 instead of 200"},
 		{"when a connection breaks", t.Context(), serve(t, breaking), http.StatusCreated, "unexpected EOF"},
 		{"when no one listens", t.Context(), "127.0.0.1:1", http.StatusCreated, "refused"},
 		{"when the context ends", ctx, serve(t, stopping), http.StatusCreated, "enough"},

@@ -23,8 +23,8 @@ import (
 // section is one thing to measure.
 type section struct {
 	name    string
-	says    string
-	measure func(context.Context, *lab) (*table, error)
+	summary string
+	measure func(context.Context, *harness) (*table, error)
 }
 
 var sections = []section{
@@ -93,7 +93,7 @@ func readOptions(args []string, stderr io.Writer) (options, error) {
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "Measure perksd and perksctl, and print ratios as tables. The sections:")
 		for _, s := range sections {
-			fmt.Fprintf(stderr, "  %-14s %s\n", s.name, s.says)
+			fmt.Fprintf(stderr, "  %-14s %s\n", s.name, s.summary)
 		}
 		fmt.Fprintln(stderr, "The flags:")
 		flags.PrintDefaults()
@@ -138,7 +138,7 @@ func (o options) wants(name string) bool {
 
 // run measures what is wanted, prints each table when it is there, and returns how many targets were missed.
 func run(ctx context.Context, o options, out io.Writer) (missed int, err error) {
-	l, err := openLab(ctx, o)
+	l, err := openHarness(ctx, o)
 	if err != nil {
 		return 0, err
 	}

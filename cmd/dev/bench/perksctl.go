@@ -22,7 +22,7 @@ type cost struct {
 }
 
 // perksctl runs one of perksctl's commands at the service. It is told nothing but an address and a token.
-func (l *lab) perksctl(ctx context.Context, s *service, output io.Writer, args ...string) (cost, error) {
+func (l *harness) perksctl(ctx context.Context, s *service, output io.Writer, args ...string) (cost, error) {
 	command := l.Command(ctx, append([]string{"perksctl"}, args...)...)
 	command.Env = append(command.Env, "PERKSCTL_API_URL="+s.url(""), "PERKSCTL_TOKEN="+s.token)
 	var problems bytes.Buffer
@@ -94,14 +94,14 @@ func peakIn(status []byte) mebibytes {
 	return 0
 }
 
-// startsARound is how often each program is started in a round.
-const startsARound = 60
+// startsPerRound is how often each program is started in a round.
+const startsPerRound = 60
 
 // measureVersion compares the start of perksctl, one command and its end, with that of a bare cobra program.
-func measureVersion(ctx context.Context, l *lab) (*table, error) {
+func measureVersion(ctx context.Context, l *harness) (*table, error) {
 	var times, cpu [2][]time.Duration
 	for round := range l.rounds + 1 {
-		for range startsARound {
+		for range startsPerRound {
 			for i, words := range [][]string{{"perksctl", "version"}, {"hello"}} {
 				command := l.Command(ctx, words...)
 				begun := time.Now()
@@ -113,7 +113,7 @@ func measureVersion(ctx context.Context, l *lab) (*table, error) {
 				}
 			}
 		}
-		l.say("version, round %d of %d", round, l.rounds)
+		l.logf("version, round %d of %d", round, l.rounds)
 	}
 	t := newTable("Starting (`version`)", "`perksctl version`", "perksctl", "bare cobra program")
 	add := func(work string, taken [2][]time.Duration) {
@@ -122,18 +122,18 @@ func measureVersion(ctx context.Context, l *lab) (*table, error) {
 	}
 	add("from start to end", times)
 	add("processor's time", cpu)
-	t.note("Medians of %s starts each, in turn.", grouped(int64(len(times[1]))))
+	t.note("Medians of %s starts each, alternating.", grouped(int64(len(times[1]))))
 	return t, nil
 }
 
 // allPerks is how many perks a list of all has.
 const allPerks = 1_000_000
 
-// mostMemory is what perksctl may take at most, however much it works through.
-var mostMemory = target{64, atMost}
+// memoryLimit is what perksctl may take at most, however much it works through.
+var memoryLimit = target{64, atMost}
 
 // measureAll measures what it takes perksctl to write a list of a million perks.
-func measureAll(ctx context.Context, l *lab) (*table, error) {
+func measureAll(ctx context.Context, l *harness) (*table, error) {
 	file, err := l.sqliteWith(ctx, allPerks)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func measureAll(ctx context.Context, l *lab) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.say("all: listing %s perks", grouped(allPerks))
+	l.logf("all: listing %s perks", grouped(allPerks))
 	var written lines
 	cost, err := l.perksctl(ctx, perksd, &written, "perk", "list", "--all", "--include-expired", "--output", "jsonl")
 	if err != nil {
@@ -152,7 +152,7 @@ func measureAll(ctx context.Context, l *lab) (*table, error) {
 		return nil, fmt.Errorf("the list of %d perks has %d lines", allPerks, written.count)
 	}
 	result := newTableOf("peak MiB", "Listing all (`all`)", "over SQLite", "lines", "bytes", "time", "processor's time")
-	result.add(float64(cost.peak), mostMemory, "`perksctl perk list --all -o jsonl`", grouped(written.count), grouped(written.bytes), seconds(cost.time), seconds(cost.cpu))
+	result.add(float64(cost.peak), memoryLimit, "`perksctl perk list --all -o jsonl`", grouped(written.count), grouped(written.bytes), seconds(cost.time), seconds(cost.cpu))
 	return result, nil
 }
 

@@ -23,27 +23,27 @@ import (
 const (
 	manyConnections = 64
 
-	redeemers  = 400_000    // users; each redeems a perk once at most
-	rushPerks  = 96         // one for each measurement
-	rushStock  = 10_000_000 // limited, but enough
-	rushWarmup = 500        // requests
+	redeemUsers    = 400_000    // users; each redeems a perk once at most
+	hotPerks       = 96         // one for each measurement
+	hotPerkStock   = 10_000_000 // limited, but enough
+	warmupRequests = 500        // requests
 )
 
-// rush is redeeming one hot perk: each measurement has a perk of its own, and each request another user.
-type rush struct {
-	*lab
+// redeemLoad redeems hot perks: each measurement has a perk of its own, and each request another user.
+type redeemLoad struct {
+	*harness
 	database     string
 	services     []*service       // that share it
 	acknowledged map[string]int64 // redemptions by perk
 }
 
 // measureRedeemHot compares redeeming one hot perk over HTTP with plain inserts into the same PostgreSQL.
-func measureRedeemHot(ctx context.Context, l *lab) (*table, error) {
+func measureRedeemHot(ctx context.Context, l *harness) (*table, error) {
 	c, err := l.postgres(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rush, err := l.newRush(ctx, address(c), redeemers, 1)
+	load, err := l.newRedeemLoad(ctx, address(c), redeemUsers, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +52,10 @@ func measureRedeemHot(ctx context.Context, l *lab) (*table, error) {
 		return nil, err
 	}
 
-	rates, err := rush.inTurn(ctx, "redeem-hot",
+	rates, err := load.alternate(ctx, "redeem-hot",
 		contender{"pgbench", func(ctx context.Context) (float64, error) { return inserts.run(ctx, l.time) }},
-		contender{"redeem", rush.at(manyConnections, false, rush.services[0])},
-		contender{"redeem with keys", rush.at(manyConnections, true, rush.services[0])},
+		contender{"redeem", load.at(manyConnections, false, load.services[0])},
+		contender{"redeem with keys", load.at(manyConnections, true, load.services[0])},
 	)
 	if err != nil {
 		return nil, err
@@ -63,66 +63,66 @@ func measureRedeemHot(ctx context.Context, l *lab) (*table, error) {
 	result := newTable("Redeeming one hot perk (`redeem-hot`)", "over PostgreSQL, 64 connections, limited stock", "perksd", "pgbench, one plain INSERT")
 	result.add(rates[1]/rates[0], target{1, atLeast}, "`POST /perks/{id}/redeem`", rate(rates[1]), rate(rates[0]))
 	result.add(rates[2]/rates[0], target{1, atLeast}, "the same with an `Idempotency-Key`", rate(rates[2]), rate(rates[0]))
-	result.note("%s", rush.summary())
+	result.note("%s", load.summary())
 	return result, nil
 }
 
 // measureRedeemSQLite compares redeeming one hot perk over SQLite at many connections with the same at one.
-func measureRedeemSQLite(ctx context.Context, l *lab) (*table, error) {
+func measureRedeemSQLite(ctx context.Context, l *harness) (*table, error) {
 	file := "sqlite:" + filepath.Join(l.Folder, "redeem.db")
-	rush, err := l.newRush(ctx, file, redeemers, 1)
+	load, err := l.newRedeemLoad(ctx, file, redeemUsers, 1)
 	if err != nil {
 		return nil, err
 	}
-	rates, err := rush.inTurn(ctx, "redeem-sqlite",
-		contender{"64 connections", rush.at(manyConnections, false, rush.services[0])},
-		contender{"1 connection", rush.at(1, false, rush.services[0])},
+	rates, err := load.alternate(ctx, "redeem-sqlite",
+		contender{"64 connections", load.at(manyConnections, false, load.services[0])},
+		contender{"1 connection", load.at(1, false, load.services[0])},
 	)
 	if err != nil {
 		return nil, err
 	}
 	result := newTable("Redeeming on SQLite (`redeem-sqlite`)", "`synchronous=FULL`, one hot perk, limited stock", "64 connections", "1 connection")
 	result.add(rates[0]/rates[1], target{3, atLeast}, "`POST /perks/{id}/redeem`", rate(rates[0]), rate(rates[1]))
-	result.note("%s", rush.summary())
+	result.note("%s", load.summary())
 	return result, nil
 }
 
 // measureReplicas compares redeeming one hot perk at two servers over one database with the same at one of them.
-func measureReplicas(ctx context.Context, l *lab) (*table, error) {
+func measureReplicas(ctx context.Context, l *harness) (*table, error) {
 	c, err := l.postgres(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rush, err := l.newRush(ctx, address(c), redeemers, 2)
+	load, err := l.newRedeemLoad(ctx, address(c), redeemUsers, 2)
 	if err != nil {
 		return nil, err
 	}
-	rates, err := rush.inTurn(ctx, "replicas",
-		contender{"two replicas", rush.at(manyConnections, false, rush.services...)},
-		contender{"one", rush.at(manyConnections, false, rush.services[0])},
+	rates, err := load.alternate(ctx, "replicas",
+		contender{"two replicas", load.at(manyConnections, false, load.services...)},
+		contender{"one", load.at(manyConnections, false, load.services[0])},
 	)
 	if err != nil {
 		return nil, err
 	}
 	result := newTable("Replicas that share a hot perk (`replicas`)", "over PostgreSQL, 64 connections, limited stock", "two replicas", "one")
 	result.add(rates[0]/rates[1], target{}, "`POST /perks/{id}/redeem`", rate(rates[0]), rate(rates[1]))
-	result.note("All on the same machine: the second replica brings no processors of its own. %s", rush.summary())
+	result.note("Everything runs on one machine, so the second replica adds no processors. %s", load.summary())
 	return result, nil
 }
 
-// newRush fills a database with so many users and hot perks, and starts services over it.
-func (l *lab) newRush(ctx context.Context, database string, users int64, services int) (*rush, error) {
-	if _, err := l.operate(ctx, database, nil, "demo-data", "--perks", "0", "--users", fmt.Sprint(users+2)); err != nil { // alice and bob come first
+// newRedeemLoad fills a database with so many users and hot perks, and starts services over it.
+func (l *harness) newRedeemLoad(ctx context.Context, database string, users int64, services int) (*redeemLoad, error) {
+	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", "0", "--users", fmt.Sprint(users+2)); err != nil { // alice and bob come first
 		return nil, err
 	}
 	var perks strings.Builder
-	for i := range rushPerks {
-		fmt.Fprintf(&perks, `{"id":%q,"title":"Hot","description":"For whoever is first","city":"Bath","stock":%d}`+"\n", hotPerk(i), rushStock)
+	for i := range hotPerks {
+		fmt.Fprintf(&perks, `{"id":%q,"title":"Hot","description":"For whoever is first","city":"Bath","stock":%d}`+"\n", hotPerk(i), hotPerkStock)
 	}
-	if _, err := l.operate(ctx, database, strings.NewReader(perks.String()), "import", "perks", "--format", "jsonl", "-"); err != nil {
+	if _, err := l.runPerksd(ctx, database, strings.NewReader(perks.String()), "import", "perks", "--format", "jsonl", "-"); err != nil {
 		return nil, err
 	}
-	r := &rush{lab: l, database: database, acknowledged: map[string]int64{}}
+	r := &redeemLoad{harness: l, database: database, acknowledged: map[string]int64{}}
 	for range services {
 		s, err := l.serve(ctx, database)
 		if err != nil {
@@ -136,8 +136,8 @@ func (l *lab) newRush(ctx context.Context, database string, users int64, service
 func hotPerk(i int) string { return fmt.Sprintf("hot-%02d", i) }
 
 // at makes a measurement: each call of it redeems the next perk at the services, which share the database.
-func (r *rush) at(connections int, withKeys bool, services ...*service) func(context.Context) (float64, error) {
-	plan := Plan{Connections: connections, Warmup: rushWarmup, Time: r.time, Count: redeemers - rushWarmup, Status: 201}
+func (r *redeemLoad) at(connections int, withKeys bool, services ...*service) func(context.Context) (float64, error) {
+	plan := Plan{Connections: connections, Warmup: warmupRequests, Time: r.time, Count: redeemUsers - warmupRequests, Status: 201}
 	for _, s := range services {
 		plan.Addresses = append(plan.Addresses, s.address)
 	}
@@ -145,7 +145,7 @@ func (r *rush) at(connections int, withKeys bool, services ...*service) func(con
 		perk := hotPerk(len(r.acknowledged))
 		plan.Request = redeemRequest(services[0].token, perk, withKeys)
 		report, err := Run(ctx, plan)
-		r.acknowledged[perk] = report.Answers
+		r.acknowledged[perk] = report.Responses
 		return report.Rate(), err
 	}
 }
@@ -165,11 +165,11 @@ func redeemRequest(token, perk string, withKeys bool) func([]byte, int64) []byte
 }
 
 // shuffled gives each n below the number of users another user from 1 on.
-func shuffled(n int64) int64 { return n*7919%redeemers + 1 } // 7919 is prime and divides no number of users here
+func shuffled(n int64) int64 { return n*7919%redeemUsers + 1 } // 7919 is prime and divides no number of users here
 
-// inTurn measures the contenders, and checks.
-func (r *rush) inTurn(ctx context.Context, work string, contenders ...contender) ([]float64, error) {
-	rates, err := r.lab.inTurn(ctx, work, contenders...)
+// alternate measures the contenders, and checks.
+func (r *redeemLoad) alternate(ctx context.Context, work string, contenders ...contender) ([]float64, error) {
+	rates, err := r.harness.alternate(ctx, work, contenders...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,12 +177,12 @@ func (r *rush) inTurn(ctx context.Context, work string, contenders ...contender)
 }
 
 // check fails unless the database has just as many redemptions of each perk as were acknowledged.
-func (r *rush) check(ctx context.Context) error {
-	kept, err := r.operate(ctx, r.database, nil, "export", "redemptions", "-o", "csv")
+func (r *redeemLoad) check(ctx context.Context) error {
+	exported, err := r.runPerksd(ctx, r.database, nil, "export", "redemptions", "-o", "csv")
 	if err != nil {
 		return err
 	}
-	stored, err := countBy("perk_id", strings.NewReader(kept))
+	stored, err := countBy("perk_id", strings.NewReader(exported))
 	if err != nil {
 		return fmt.Errorf("reading the redemptions: %w", err)
 	}
@@ -219,13 +219,13 @@ func countBy(column string, r io.Reader) (map[string]int64, error) {
 	}
 }
 
-// summary says what check has proven.
-func (r *rush) summary() string {
+// summary says what check found.
+func (r *redeemLoad) summary() string {
 	var acknowledged int64
 	for _, n := range r.acknowledged {
 		acknowledged += n
 	}
-	return fmt.Sprintf("%s redemptions were acknowledged in all, and just as many are stored.", grouped(acknowledged))
+	return fmt.Sprintf("%s redemptions were acknowledged, and as many are stored.", grouped(acknowledged))
 }
 
 // inserts is pgbench at one INSERT, the least that a redemption could be: a row with an id, a user, a perk and a time, under
@@ -235,7 +235,7 @@ type inserts struct {
 	script  string
 }
 
-func (l *lab) newInserts(ctx context.Context, c *cluster.Cluster) (*inserts, error) {
+func (l *harness) newInserts(ctx context.Context, c *cluster.Cluster) (*inserts, error) {
 	conn, err := pgx.Connect(ctx, c.DSN(database))
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (l *lab) newInserts(ctx context.Context, c *cluster.Cluster) (*inserts, err
 	}
 	i := &inserts{cluster: c, script: filepath.Join(l.Folder, "insert.sql")}
 	return i, os.WriteFile(i.script, []byte(fmt.Sprintf("\\set user random(1, %d)\n"+
-		"INSERT INTO plain_inserts (user_id, perk_id, redeemed_at) VALUES ('u-' || :user, 'hot', now());\n", redeemers)), 0o644)
+		"INSERT INTO plain_inserts (user_id, perk_id, redeemed_at) VALUES ('u-' || :user, 'hot', now());\n", redeemUsers)), 0o644)
 }
 
 // run has pgbench insert for some time and returns how many rows it inserted in a second.

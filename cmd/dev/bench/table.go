@@ -41,7 +41,7 @@ const (
 	atMost  targetKind = "<="
 )
 
-// add ends the cells of a row with its ratio.
+// add adds a row, which ends with its ratio.
 func (t *table) add(ratio float64, target target, cells ...string) {
 	asked, verdict := "", ""
 	if target.kind != "" {
@@ -134,9 +134,9 @@ type contender struct {
 	measure func(ctx context.Context) (perSecond float64, err error)
 }
 
-// inTurn measures the contenders one after the other, round after round, so that whatever else the machine does falls on
+// alternate measures the contenders one after the other, round after round, so that whatever else the machine does falls on
 // all of them alike. It returns the median of each. The first round warms up and does not count.
-func (l *lab) inTurn(ctx context.Context, work string, contenders ...contender) ([]float64, error) {
+func (l *harness) alternate(ctx context.Context, work string, contenders ...contender) ([]float64, error) {
 	rates := make([][]float64, len(contenders))
 	for round := range l.rounds + 1 {
 		var said []string
@@ -150,7 +150,7 @@ func (l *lab) inTurn(ctx context.Context, work string, contenders ...contender) 
 				rates[i] = append(rates[i], perSecond)
 			}
 		}
-		l.say("%s, round %d of %d: %s", work, round, l.rounds, strings.Join(said, ", "))
+		l.logf("%s, round %d of %d: %s", work, round, l.rounds, strings.Join(said, ", "))
 	}
 	medians := make([]float64, len(contenders))
 	for i := range contenders {

@@ -63,7 +63,7 @@ func run(ctx context.Context) (err error) {
 	if err := terminalUI(ctx, show); err != nil {
 		return err
 	}
-	show.say("That is the tour. Its files are in .demo; 'make demo' starts afresh, and README.md says how to go on.")
+	show.say("That is the tour. Its files are in .demo; 'make demo' starts afresh, and README.md has more.")
 	return nil
 }
 
@@ -143,7 +143,7 @@ func (s *shell) output(ctx context.Context, step step) (string, error) {
 	return output, nil
 }
 
-// shell is a command line, whose program takes the shell's place.
+// shell is a command line whose program replaces the shell.
 func (s *shell) shell(ctx context.Context, line string) *exec.Cmd {
 	cmd := s.Command(ctx, "sh")
 	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "exec " + line}
@@ -191,10 +191,10 @@ func indented(output string) string {
 
 // tour is a working day: support staff redeem, a property manager edits, and a script reads.
 var tour = []step{
-	{say: "Browse: filters, an order, and a page of the answer.",
+	{say: "Browse: filters, an order, and one page.",
 		command: `perksctl perk list --city Berlin --sort title --per-page 5 --limit 5`,
 		expect:  []string{"Berlin"}},
-	{say: "Near a place: within 3 km, the nearest first.",
+	{say: "Near a position: within 3 km, the nearest first.",
 		command: `perksctl perk list --near 52.52,13.405 --radius 3 --sort distance --limit 5`},
 	{say: "The categories, for a program: every command speaks JSON.",
 		command: `perksctl perk categories -o json --jq '[.[].category_name] | sort | .[0:5]'`,

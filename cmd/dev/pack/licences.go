@@ -156,7 +156,7 @@ func copyright(ctx context.Context, program string) (string, error) {
 	return b.String(), nil
 }
 
-// textsBeside reads the licence and what else of its kind lies beside it.
+// textsBeside reads the licence and similar files beside it.
 func textsBeside(file string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Dir(file))
 	if err != nil {

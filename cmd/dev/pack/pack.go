@@ -83,8 +83,8 @@ var (
 	allowed   = regexp.MustCompile(`^[A-Za-z0-9.+~]+$`)
 )
 
-// debianVersion says a version of git describe in the way in which Debian orders versions: a candidate comes before its
-// release (~), a commit behind a release after it (+). Without a tag the commit's date orders.
+// debianVersion turns a version of git describe into one that Debian sorts correctly: a candidate before its release (~), a
+// commit after a release behind it (+). Without a tag the commit's date decides.
 func debianVersion(version string, date time.Time) (string, error) {
 	rest, dirty := strings.CutSuffix(version, "-dirty")
 	behind := ""
@@ -108,7 +108,7 @@ func debianVersion(version string, date time.Time) (string, error) {
 	return made, nil
 }
 
-// item is a file of the archive: where it lies, and where it goes.
+// item is a file of the archive: its source and its path there.
 type item struct {
 	from, to string
 	mode     int64
@@ -208,7 +208,7 @@ func compressAll(from, to string) error {
 	return nil
 }
 
-// writeSums writes SHA256SUMS, by which sha256sum --check finds what was changed on the way.
+// writeSums writes SHA256SUMS, for sha256sum --check.
 func writeSums(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -255,7 +255,7 @@ func packages(ctx context.Context, version string, date time.Time, archs []strin
 	return writeSums(results)
 }
 
-// stage makes what is the same for all architectures and not yet in the form in which it is installed.
+// stage prepares the files that are the same for all architectures.
 func stage(ctx context.Context) error {
 	for _, section := range []string{"man1", "man8"} {
 		if err := compressAll(filepath.Join(built, "man", section), filepath.Join(staged, "man", section)); err != nil {

@@ -43,7 +43,7 @@ type camera struct {
 }
 
 // TestPictures holds the pictures in docs/screenshots against what the terminal UI shows over a server with sample data, and
-// draws them anew with -update.
+// draws them again with -update.
 func TestPictures(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, time.November, 23, 9, 30, 0, 0, time.UTC))
 	ids := 0
@@ -191,7 +191,7 @@ func (c *camera) findCommands() {
 func (c *camera) beside(method, path, body string) {
 	c.t.Helper()
 	if status := c.server.Do(c.server.Request(c.server.TokenFor(c.id, c.secret), method, c.server.URL+path, body), nil); status >= 300 {
-		c.t.Fatalf("%s %s is answered with %d", method, path, status)
+		c.t.Fatalf("%s %s got status %d", method, path, status)
 	}
 }
 

@@ -63,12 +63,12 @@ type drawing struct {
 
 func (d *drawing) add(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
 
-// place returns a cell's upper left corner.
-func place(column, row int) (x, y length) {
+// corner returns a cell's upper left corner.
+func corner(column, row int) (x, y length) {
 	return margin + length(column)*cellWidth, bar + length(row)*cellHeight
 }
 
-// backgrounds draws what lies behind the text of a row, one rectangle for cells alike.
+// backgrounds draws the backgrounds of a row's cells, one rectangle for equal neighbours.
 func (d *drawing) backgrounds(y int, row []cell) {
 	for from := 0; from < len(row); {
 		_, colour := d.colours.of(row[from].look)
@@ -80,7 +80,7 @@ func (d *drawing) backgrounds(y int, row []cell) {
 		}
 		last := row[to-1]
 		if colour != d.colours.Background {
-			left, top := place(row[from].column, y)
+			left, top := corner(row[from].column, y)
 			cells := last.column + last.width - row[from].column
 			d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, left, top, length(cells)*cellWidth, cellHeight, colour)
 		}
@@ -128,7 +128,7 @@ func (d *drawing) text(y int, run []cell) {
 		text.WriteString(c.text)
 		cells += c.width
 	}
-	left, top := place(run[0].column, y)
+	left, top := corner(run[0].column, y)
 	colour, _ := d.colours.of(run[0].look)
 	d.add(`<text x="%s" y="%s" textLength="%s" fill="%s"%s>%s</text>`, left, top+baseline,
 		length(cells)*cellWidth, colour, classes(run[0].look), escape(text.String()))
@@ -173,7 +173,7 @@ type look struct {
 	reversed                        bool
 }
 
-// Read reads lines of text with the escapes of their colours. Other escapes, and what lies outside of the size, are left out.
+// Read reads lines of text with the escapes of their colours. Other escapes, and text beyond the size, are left out.
 func Read(text string, width, height int) Screen {
 	s := Screen{Width: width, Height: height, rows: make([][]cell, height)}
 	lines := strings.Split(text, "\n")
@@ -294,7 +294,7 @@ func isShape(text string) bool { return boxes[text] != 0 || blocks[text][1] != 0
 
 // shape draws a character that is a line or a block.
 func (d *drawing) shape(y int, c cell) {
-	x0, y0 := place(c.column, y)
+	x0, y0 := corner(c.column, y)
 	colour, _ := d.colours.of(c.look)
 	if block := blocks[c.text]; block[1] != 0 {
 		half := cellHeight / 2
@@ -326,7 +326,7 @@ type stroke struct {
 	x1, y1, x2, y2 length
 }
 
-// draw takes a line, and makes one of it and of the line that it goes on from.
+// draw adds a line, joined with one that it continues.
 func (d *drawing) draw(s stroke) {
 	if s.x1 == s.x2 && s.y1 == s.y2 {
 		return

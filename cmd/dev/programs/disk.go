@@ -91,7 +91,7 @@ func (d *Disk) Path(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/%d/root", d.held.Process.Pid), d.Folder, name)
 }
 
-// Fill leaves so many KiB of room.
+// Fill leaves that many KiB free.
 func (d *Disk) Fill(leave int) {
 	d.t.Helper()
 	ballast, err := os.OpenFile(d.Path("ballast"), os.O_WRONLY|os.O_APPEND, 0)
@@ -99,19 +99,19 @@ func (d *Disk) Fill(leave int) {
 		d.t.Fatal(err)
 	}
 	defer ballast.Close()
-	var room syscall.Statfs_t
-	if err := syscall.Fstatfs(int(ballast.Fd()), &room); err != nil {
+	var stat syscall.Statfs_t
+	if err := syscall.Fstatfs(int(ballast.Fd()), &stat); err != nil {
 		d.t.Fatal(err)
 	}
-	block := make([]byte, room.Bsize)
-	for kept := uint64(leave<<10) / uint64(room.Bsize); room.Bavail > kept; room.Bavail-- {
+	block := make([]byte, stat.Bsize)
+	for left := uint64(leave<<10) / uint64(stat.Bsize); stat.Bavail > left; stat.Bavail-- {
 		if _, err := ballast.Write(block); err != nil {
-			return // others take room too
+			return // others use the disk too
 		}
 	}
 }
 
-// Free makes the room again that Fill took.
+// Free gives back the space that Fill took.
 func (d *Disk) Free() {
 	d.t.Helper()
 	if err := os.Truncate(d.Path("ballast"), 0); err != nil {

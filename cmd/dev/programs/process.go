@@ -120,7 +120,7 @@ type Log struct {
 	part  string        // of a line whose end is still to come
 }
 
-// newLog reads a file without moving the place where the program writes.
+// newLog reads a file without moving the offset at which the program writes.
 func newLog(file *os.File, ended <-chan struct{}) *Log {
 	return &Log{file: file, ended: ended, lines: bufio.NewReader(io.NewSectionReader(file, 0, math.MaxInt64))}
 }

@@ -66,8 +66,8 @@ func readClient(output string) (client.Credentials, error) {
 	return client.Credentials{ID: created.ID, Secret: created.Secret}, nil
 }
 
-// Serve starts perksd on a free port of this computer, with more flags if need be, and returns once it listens. It is not bound
-// to anybody's context: who is interrupted still stops it in an orderly way.
+// Serve starts perksd on a free port of this computer, with more flags if need be, and returns once it listens. It ignores
+// the callers' contexts, so that an interrupted caller can still stop it in order.
 func (s Stage) Serve(flags ...string) (*Process, error) {
 	log, err := os.Create(filepath.Join(s.Folder, "perksd.log"))
 	if err != nil {

@@ -20,16 +20,16 @@ import (
 
 const jsonType = "application/json"
 
-// world is what a generator knows of the target.
-type world struct {
+// fixtures are what a generator knows of the target.
+type fixtures struct {
 	perks, users, properties []string
 	secrets, tokens          map[string]string // by client
 }
 
-// generator makes requests. The same seed, world and number make the same request.
+// generator makes requests. The same seed, fixtures and number make the same request.
 type generator struct {
 	seed uint64
-	world
+	fixtures
 	operations []operation // each as often as it is worth
 	parameters []string    // names of those in queries
 }
@@ -49,12 +49,12 @@ var weights = map[string]int{
 
 const defaultWeight = 4
 
-func newGenerator(seed uint64, w world) *generator {
+func newGenerator(seed uint64, w fixtures) *generator {
 	document, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
 	if err != nil {
 		panic(fmt.Sprintf("reading the API description: %v", err)) // a fault of this module
 	}
-	g := &generator{seed: seed, world: w, parameters: []string{"access_token", "unknown"}}
+	g := &generator{seed: seed, fixtures: w, parameters: []string{"access_token", "unknown"}}
 	for _, path := range document.Paths.Keys() {
 		item := document.Paths.Value(path)
 		for method, o := range item.Operations() {
@@ -78,17 +78,17 @@ func newGenerator(seed uint64, w world) *generator {
 	return g
 }
 
-// dice is the chance in one request.
-type dice struct{ *rand.Rand }
+// random makes the choices of one request.
+type random struct{ *rand.Rand }
 
-func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
+func pick[T any](d random, from ...T) T { return from[d.IntN(len(from))] }
 
 // in is true once in n times.
-func (d dice) in(n int) bool { return d.IntN(n) == 0 }
+func (d random) oneIn(n int) bool { return d.IntN(n) == 0 }
 
 // request makes the request of a number: a valid one, of which a sixth stays as it is.
 func (g *generator) request(number int) *request {
-	d := dice{rand.New(rand.NewPCG(g.seed, uint64(number)))}
+	d := random{rand.New(rand.NewPCG(g.seed, uint64(number)))}
 	r := g.valid(d)
 	r.number = number
 	for range pick(d, 0, 1, 1, 2, 2, 4) {
@@ -98,33 +98,33 @@ func (g *generator) request(number int) *request {
 }
 
 // valid makes a request of one of the operations, with some of its parameters.
-func (g *generator) valid(d dice) *request {
+func (g *generator) valid(d random) *request {
 	client := pick(d, "owner", "owner", "owner", "owner", "other", "reader", "sandbox")
 	r := &request{method: "GET", headers: []header{
 		{"Authorization", "Bearer " + g.tokens[client]},
 		{"X-Forwarded-For", fmt.Sprintf("203.0.%d.%d", d.IntN(256), d.IntN(256))},
 	}}
-	if d.in(30) {
+	if d.oneIn(30) {
 		r.target = pick(d, "/v2/nothing", "/docs")
 		return r
 	}
 	o := pick(d, g.operations...)
 	r.method, r.target = o.method, o.path
-	query, near := url.Values{}, d.in(4)
+	query, near := url.Values{}, d.oneIn(4)
 	for _, p := range o.Parameters {
 		name, value := p.Value.Name, fmt.Sprint(g.value(d, p.Value.Name, p.Value.Schema.Value, p.Value.Example))
 		switch {
 		case p.Value.In == openapi3.ParameterInPath:
 			r.target = strings.Replace(r.target, "{"+name+"}", value, 1)
 		case p.Value.In == openapi3.ParameterInHeader:
-			if d.in(4) {
+			if d.oneIn(4) {
 				r.set(name, value)
 			}
 		case name == "lat" || name == "lng" || name == "radius": // which need each other
 			if near {
 				query.Set(name, value)
 			}
-		case d.in(4) && name != "latitude" && name != "longitude": // other names, which must say the same
+		case d.oneIn(4) && name != "latitude" && name != "longitude": // other names, which must say the same
 			query.Set(name, value)
 		}
 	}
@@ -134,27 +134,27 @@ func (g *generator) valid(d dice) *request {
 	switch {
 	case o.OperationID == "issueToken":
 		secret := g.secrets[client]
-		if d.in(3) {
-			secret = pick(d, nasty...)
+		if d.oneIn(3) {
+			secret = pick(d, hostileTexts...)
 		}
 		r.set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(client+":"+secret)))
-	case o.OperationID == "deleteProperty" && !d.in(20): // or soon there would be none
+	case o.OperationID == "deleteProperty" && !d.oneIn(20): // or soon there would be none
 		r.set("If-Match", `"another"`)
 	}
-	if o.RequestBody != nil && (o.RequestBody.Value.Required || d.in(2)) {
+	if o.RequestBody != nil && (o.RequestBody.Value.Required || d.oneIn(2)) {
 		r.json(g.body(d, o.RequestBody.Value.Content.Get(jsonType).Schema.Value))
 	}
 	return r
 }
 
 // body has all members that must be there, and some of the others.
-func (g *generator) body(d dice, schema *openapi3.Schema) map[string]any {
+func (g *generator) body(d random, schema *openapi3.Schema) map[string]any {
 	if len(schema.AnyOf) > 0 { // an object, or what is ignored
 		schema = schema.AnyOf[0].Value
 	}
 	body := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		if name != "propertyId" && (slices.Contains(schema.Required, name) || d.in(3)) {
+		if name != "propertyId" && (slices.Contains(schema.Required, name) || d.oneIn(3)) {
 			body[name] = g.value(d, name, schema.Properties[name].Value, nil)
 		}
 	}
@@ -162,7 +162,7 @@ func (g *generator) body(d dice, schema *openapi3.Schema) map[string]any {
 }
 
 // value makes one that the schema of a parameter or member allows, as a rule.
-func (g *generator) value(d dice, name string, s *openapi3.Schema, example any) any {
+func (g *generator) value(d random, name string, s *openapi3.Schema, example any) any {
 	switch name {
 	case "perkId":
 		return pick(d, g.perks...)
@@ -183,18 +183,18 @@ func (g *generator) value(d dice, name string, s *openapi3.Schema, example any) 
 		return g.value(d, name, pick(d, alternatives...).Value, nil)
 	case s.Enum != nil:
 		return pick(d, s.Enum...)
-	case s.Nullable && d.in(4):
+	case s.Nullable && d.oneIn(4):
 		return nil
-	case example != nil && (s.Pattern != "" || d.in(2)):
+	case example != nil && (s.Pattern != "" || d.oneIn(2)):
 		return example
 	case s.Pattern != "":
 		return strings.Trim(s.Pattern, "^$") // of those without an example, a word
 	case s.Type.Is("boolean"):
-		return d.in(2)
+		return d.oneIn(2)
 	case s.Type.Is("array"):
 		return []any{g.value(d, "", s.Items.Value, nil)}
 	case s.Type.Is("object"):
-		return map[string]any{"till": d.IntN(9), "note": pick(d, nasty...)}
+		return map[string]any{"till": d.IntN(9), "note": pick(d, hostileTexts...)}
 	case s.Type.Is("integer"), s.Type.Is("number"):
 		low, high := 0.0, math.Inf(1)
 		if s.Min != nil {
@@ -208,14 +208,14 @@ func (g *generator) value(d dice, name string, s *openapi3.Schema, example any) 
 			return math.Floor(n)
 		}
 		return math.Round(n*1000) / 1000
-	case d.in(3):
-		return pick(d, nasty...)
+	case d.oneIn(3):
+		return pick(d, hostileTexts...)
 	}
 	return pick(d, "coffee", "spa day", "Käse", "2 for 1", "Wellness", "Berlin", "münchen", "1 High Street")
 }
 
 // nasty are texts that have broken one program or another.
-var nasty = []string{
+var hostileTexts = []string{
 	"", " ", "\x00", "\t\r\n", "a\x00b", "null", "true", "0", "-1", "1e309", "NaN", "9223372036854775808", "0x10", "١٢٣",
 	"' OR 1=1 --", "\"; DROP TABLE perks; --", "%", "%_", "%00", "%zz", "%2e%2e%2f", "../../etc/passwd", "..\\..", "{{7*7}}", "${jndi:ldap://x}",
 	"<script>alert(1)</script>", "\x1b[31mred\x1b[0m", "\u202eevil", "e\u0301", "ﷺ", "\xff\xfe", "\xed\xa0\x80", "👩‍👩‍👧‍👧", "ß", "İ", "\u0130\u0131", "\ufeff",
@@ -223,7 +223,7 @@ var nasty = []string{
 }
 
 // mutations are what can happen to a request, each as often as it is listed.
-var mutations = []func(*generator, dice, *request){
+var mutations = []func(*generator, random, *request){
 	mutateMethod,
 	mutatePath, mutatePath,
 	mutateQuery, mutateQuery, mutateQuery, mutateQuery,
@@ -235,16 +235,16 @@ var mutations = []func(*generator, dice, *request){
 	mutateWire,
 }
 
-func mutateMethod(_ *generator, d dice, r *request) {
+func mutateMethod(_ *generator, d random, r *request) {
 	r.method = pick(d, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get", "X")
 }
 
-func mutatePath(g *generator, d dice, r *request) {
+func mutatePath(g *generator, d random, r *request) {
 	segments := strings.Split(r.path(), "/")
 	at := d.IntN(len(segments))
 	switch d.IntN(9) {
 	case 0:
-		segments[at] = url.PathEscape(pick(d, nasty...))
+		segments[at] = url.PathEscape(pick(d, hostileTexts...))
 	case 1:
 		segments[at] = escapeAll(segments[at])
 	case 2:
@@ -274,8 +274,8 @@ func escapeAll(text string) string {
 	return escaped.String()
 }
 
-func mutateQuery(g *generator, d dice, r *request) {
-	pair := pick(d, g.parameters...) + "=" + url.QueryEscape(pick(d, nasty...))
+func mutateQuery(g *generator, d random, r *request) {
+	pair := pick(d, g.parameters...) + "=" + url.QueryEscape(pick(d, hostileTexts...))
 	switch d.IntN(8) {
 	case 0:
 		pair = pick(d, "&", "=", "%", "a=%zz", ";", "q=a;b", "page", "page=1&page=2", "q[]=1", "\x7f")
@@ -289,14 +289,14 @@ func mutateQuery(g *generator, d dice, r *request) {
 		pair = "sort=" + url.QueryEscape(strings.Join([]string{pick(d, "title", "-city", "distance", "id", "", "-", "TITLE"), pick(d, "city", "valid_to", "x", "-distance")}, ","))
 	}
 	query := pair
-	if before := r.query(); before != "" && !d.in(3) {
+	if before := r.query(); before != "" && !d.oneIn(3) {
 		query = before + "&" + pair
 	}
 	r.target = r.path() + "?" + query
 }
 
-func mutateHeader(_ *generator, d dice, r *request) {
-	value := strings.Map(fieldText, pick(d, nasty...))
+func mutateHeader(_ *generator, d random, r *request) {
+	value := strings.Map(fieldText, pick(d, hostileTexts...))
 	name := pick(d, "Idempotency-Key", "Idempotency-Key", "If-Match", "If-None-Match", "Content-Type", "Content-Encoding", "Accept", "Accept-Encoding",
 		"X-Request-Id", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Cookie", "Range", "Expect", "Origin", "X-HTTP-Method-Override", "Traceparent")
 	switch d.IntN(4) {
@@ -307,9 +307,9 @@ func mutateHeader(_ *generator, d dice, r *request) {
 		value = strings.Repeat(value+"x", 1+d.IntN(40))
 	}
 	if name == "Expect" && value == "100-continue" {
-		name = "Accept" // an interim answer is net/http's affair
+		name = "Accept" // interim responses are net/http's business
 	}
-	if d.in(4) {
+	if d.oneIn(4) {
 		r.headers = append(r.headers, header{name, value})
 		return
 	}
@@ -324,7 +324,7 @@ func fieldText(c rune) rune {
 	return c
 }
 
-func mutateToken(g *generator, d dice, r *request) {
+func mutateToken(g *generator, d random, r *request) {
 	token := []byte(g.tokens[pick(d, "owner", "reader", "sandbox", "other")])
 	switch d.IntN(5) {
 	case 0:
@@ -332,7 +332,7 @@ func mutateToken(g *generator, d dice, r *request) {
 	case 1:
 		token = token[:d.IntN(len(token))]
 	case 2:
-		token = []byte(strings.Map(fieldText, pick(d, nasty...)))
+		token = []byte(strings.Map(fieldText, pick(d, hostileTexts...)))
 	case 3:
 		parts := bytes.Split(token, []byte("."))
 		d.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
@@ -341,31 +341,31 @@ func mutateToken(g *generator, d dice, r *request) {
 	r.set("Authorization", pick(d, "Bearer ", "Bearer ", "bearer ", "Basic ", "Bearer", "", "Bearer  ")+string(token))
 }
 
-func mutateJSON(_ *generator, d dice, r *request) {
+func mutateJSON(_ *generator, d random, r *request) {
 	var body map[string]any
 	if json.Unmarshal(r.body, &body) != nil || body == nil {
 		mutateBytes(nil, d, r)
 		return
 	}
-	name := pick(d, append(slices.Sorted(maps.Keys(body)), "user_id", "metadata", "images", pick(d, nasty...))...)
+	name := pick(d, append(slices.Sorted(maps.Keys(body)), "user_id", "metadata", "images", pick(d, hostileTexts...))...)
 	switch d.IntN(6) {
 	case 0:
 		delete(body, name)
 	case 1:
-		body[name] = deep(d.IntN(200))
+		body[name] = nested(d.IntN(200))
 	case 2:
-		body[name] = []any{body[name], pick(d, nasty...)}
+		body[name] = []any{body[name], pick(d, hostileTexts...)}
 	default:
-		body[name] = pick[any](d, nil, true, -1, 0, 1.5, 1e300, math.MaxInt64, "", pick(d, nasty...), []any{}, map[string]any{}, "https://img.example/a,b", json.Number("1e999"), json.Number("120.500"))
+		body[name] = pick[any](d, nil, true, -1, 0, 1.5, 1e300, math.MaxInt64, "", pick(d, hostileTexts...), []any{}, map[string]any{}, "https://img.example/a,b", json.Number("1e999"), json.Number("120.500"))
 	}
 	r.json(body)
-	if d.in(10) { // a member twice
+	if d.oneIn(10) { // a member twice
 		r.body = append([]byte(`{"user_id":"alice","user_id":`), append(bytes.TrimPrefix(r.body, []byte("{")), '}')...)
 	}
 }
 
 // mutateForm says in a form what was said in JSON.
-func mutateForm(_ *generator, d dice, r *request) {
+func mutateForm(_ *generator, d random, r *request) {
 	var body map[string]any
 	if json.Unmarshal(r.body, &body) != nil {
 		return
@@ -382,7 +382,7 @@ func mutateForm(_ *generator, d dice, r *request) {
 }
 
 // deep is a value within values.
-func deep(levels int) any {
+func nested(levels int) any {
 	var value any = "deep"
 	for range levels {
 		value = []any{value}
@@ -390,13 +390,13 @@ func deep(levels int) any {
 	return value
 }
 
-func mutateBytes(_ *generator, d dice, r *request) {
+func mutateBytes(_ *generator, d random, r *request) {
 	r.hasBody = true
 	switch d.IntN(6) {
 	case 0:
 		r.body = r.body[:d.IntN(len(r.body)+1)]
 	case 1:
-		r.body = append(slices.Clone(r.body), pick(d, nasty...)...)
+		r.body = append(slices.Clone(r.body), pick(d, hostileTexts...)...)
 	case 2:
 		r.body = bytes.Repeat([]byte("["), d.IntN(20_000))
 	case 3:
@@ -404,18 +404,18 @@ func mutateBytes(_ *generator, d dice, r *request) {
 	case 4:
 		r.body = nil
 	default:
-		r.body = flipped(d, r.body)
+		r.body = flipBytes(d, r.body)
 	}
 }
 
 // mutateWire breaks the request itself, so that it may not be one any more.
-func mutateWire(_ *generator, d dice, r *request) {
-	if !d.in(4) {
+func mutateWire(_ *generator, d random, r *request) {
+	if !d.oneIn(4) {
 		return
 	}
 	at, kind := d.Uint64(), d.IntN(4)
-	flips := dice{d.Rand}
-	r.torn = func(wire []byte) []byte {
+	flips := random{d.Rand}
+	r.corrupt = func(wire []byte) []byte {
 		switch kind {
 		case 0:
 			return wire[:at%uint64(len(wire))]
@@ -424,11 +424,11 @@ func mutateWire(_ *generator, d dice, r *request) {
 		case 2:
 			return bytes.Replace(wire, []byte("\r\n\r\n"), []byte("\r\nTransfer-Encoding: chunked\r\n\r\n"), 1)
 		}
-		return flipped(flips, wire)
+		return flipBytes(flips, wire)
 	}
 }
 
-func flipped(d dice, text []byte) []byte {
+func flipBytes(d random, text []byte) []byte {
 	text = slices.Clone(text)
 	for range min(len(text), 1+d.IntN(4)) {
 		text[d.IntN(len(text))] = byte(d.IntN(256))

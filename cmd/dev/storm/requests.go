@@ -24,7 +24,7 @@ type request struct {
 	headers []header
 	body    []byte
 	hasBody bool
-	torn    func([]byte) []byte // what happens to the bytes on the wire; nil is nothing
+	corrupt func([]byte) []byte // what happens to the bytes on the wire; nil is nothing
 }
 
 // bytes is the request as it goes over the wire.
@@ -41,8 +41,8 @@ func (r *request) bytes(host string) []byte {
 	if r.hasBody {
 		wire.Write(r.body)
 	}
-	if r.torn != nil {
-		return r.torn(wire.Bytes())
+	if r.corrupt != nil {
+		return r.corrupt(wire.Bytes())
 	}
 	return wire.Bytes()
 }
@@ -71,13 +71,13 @@ func (r *request) json(body any) {
 func (r *request) path() string  { path, _, _ := strings.Cut(r.target, "?"); return path }
 func (r *request) query() string { _, query, _ := strings.Cut(r.target, "?"); return query }
 
-// answer is what came back for a request: nothing where the server has only closed the connection.
-type answer struct {
+// reply is the response to a request: empty if the server only closed the connection.
+type reply struct {
 	*http.Response
 	body []byte
 }
 
-// wire is one connection to the server, made anew whenever it has to be.
+// wire is one connection to the server, reopened when needed.
 type wire struct {
 	address string
 	conn    net.Conn
@@ -85,24 +85,24 @@ type wire struct {
 }
 
 const (
-	// answerTime is more than the server takes to answer anything, or to give up on it.
-	answerTime = 45 * time.Second
-	// tornTime is how long an answer is waited for to what may be no whole request, for whose rest the server waits in turn.
-	tornTime = 300 * time.Millisecond
+	// responseTimeout is more than the server takes for any response, or to give up.
+	responseTimeout = 45 * time.Second
+	// corruptTimeout is how long to wait for a response to what may be half a request, whose rest the server waits for.
+	corruptTimeout = 300 * time.Millisecond
 )
 
-// send sends the request and returns what was sent, and the answer. A connection that the server has closed meanwhile, as
-// HTTP lets it, is replaced once. What is no request needs no answer.
-func (w *wire) send(r *request) (sent []byte, a answer, err error) {
+// send sends the request and returns what was sent, and the response. A connection that the server has closed meanwhile, as
+// HTTP allows, is replaced once. What is not a request needs no response.
+func (w *wire) send(r *request) (sent []byte, a reply, err error) {
 	sent = r.bytes(w.address)
-	whole := r.torn == nil && isRequest(sent) // Go's server is stricter about a Host than what reads requests here
+	whole := r.corrupt == nil && isRequest(sent) // Go's server is stricter about a Host than what reads requests here
 	fresh := w.conn == nil
 	a, err = w.exchange(r, sent, whole)
 	if isClosed(err) && !fresh && whole {
 		a, err = w.exchange(r, sent, whole)
 	}
 	if err != nil && !whole {
-		return sent, answer{}, nil
+		return sent, reply{}, nil
 	}
 	return sent, a, err
 }
@@ -128,7 +128,7 @@ func isClosed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &failure) && !failure.Timeout()
 }
 
-func (w *wire) exchange(r *request, sent []byte, whole bool) (a answer, err error) {
+func (w *wire) exchange(r *request, sent []byte, whole bool) (a reply, err error) {
 	if w.conn == nil {
 		if w.conn, err = net.Dial("tcp", w.address); err != nil {
 			return a, err
@@ -136,18 +136,18 @@ func (w *wire) exchange(r *request, sent []byte, whole bool) (a answer, err erro
 		w.reader = bufio.NewReader(w.conn)
 	}
 	defer func() {
-		if err != nil || r.torn != nil || a.Response != nil && a.Close {
+		if err != nil || r.corrupt != nil || a.Response != nil && a.Close {
 			w.close()
 		}
 	}()
-	patience := answerTime
+	patience := responseTimeout
 	if !whole {
-		patience = tornTime
+		patience = corruptTimeout
 	}
 	if err := w.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return a, err
 	}
-	// A server may answer and close before it has read all: then the answer counts, and not that writing failed.
+	// A server may respond and close before it has read everything: then the response counts, not the failed write.
 	_, writing := w.conn.Write(sent)
 	response, err := http.ReadResponse(w.reader, &http.Request{Method: r.method})
 	if err != nil {
@@ -156,9 +156,9 @@ func (w *wire) exchange(r *request, sent []byte, whole bool) (a answer, err erro
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return a, fmt.Errorf("reading the answer: %w", err)
+		return a, fmt.Errorf("reading the response: %w", err)
 	}
-	return answer{response, body}, nil
+	return reply{response, body}, nil
 }
 
 func (w *wire) close() {

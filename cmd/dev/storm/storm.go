@@ -1,6 +1,6 @@
-// Command storm sends a million generated requests at a running perksd, valid ones and what becomes of them when parts are
-// changed at random, and fails if one is answered with a fault of the server's, if an answer is not as the API description
-// has it, if the server panics or ends, if its memory grows, or if anything was redeemed twice.
+// Command storm sends a million generated requests to a running perksd, valid ones and randomly changed ones. It fails if a
+// response is a server error or does not match the API description, if the server panics or exits, if its memory grows, or
+// if anything was redeemed twice.
 //
 // It sees the server from outside: bytes over a connection, the process's memory, its log and its database. A request
 // follows from the seed and its number alone, so that one that failed can be looked at again with -only.
@@ -42,7 +42,7 @@ func main() {
 	flag.IntVar(&o.requests, "requests", 1_000_000, "how many requests to send")
 	flag.Uint64Var(&o.seed, "seed", 1, "which requests")
 	flag.IntVar(&o.workers, "workers", 16, "how many connections send at once")
-	flag.IntVar(&o.only, "only", -1, "send the request of this `number` alone, and show it with its answer")
+	flag.IntVar(&o.only, "only", -1, "send the request of this `number` alone, and show it with its response")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -61,11 +61,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer target.close()
-	s := &storm{target: target, options: o, generator: newGenerator(o.seed, target.world), begun: time.Now(), statuses: map[int]int{}}
+	s := &storm{target: target, options: o, generator: newGenerator(o.seed, target.fixtures), begun: time.Now(), statuses: map[int]int{}}
 	if o.only >= 0 {
 		return target.show(s.generator.request(o.only))
 	}
-	if err := s.blow(ctx); err != nil {
+	if err := s.run(ctx); err != nil {
 		return err
 	}
 	s.print(os.Stdout, target.finish())
@@ -84,19 +84,19 @@ type storm struct {
 	next      atomic.Int64
 
 	mu       sync.Mutex
-	wrong    []string    // the first things that are
+	findings []string    // the first things that are
 	count    int         // of all of them
-	statuses map[int]int // 0 is a connection that was closed without an answer
+	statuses map[int]int // 0 is a connection closed without a response
 	memory   []usage     // in the order of time
 }
 
 const (
-	looks     = 50 // how often the memory is looked at, and progress is told
-	keptWrong = 20 // things told one by one
+	samples     = 50 // how often memory is measured and progress reported
+	maxFindings = 20 // printed one by one
 )
 
-// blow sends every request and judges every answer. The error says that it could not go on.
-func (s *storm) blow(ctx context.Context) error {
+// run sends every request and verifies every response. The error says why it had to stop early.
+func (s *storm) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var workers sync.WaitGroup
@@ -109,7 +109,7 @@ func (s *storm) blow(ctx context.Context) error {
 	}
 	workers.Wait()
 	if grown := growth(s.memory); grown != "" {
-		s.add(grown)
+		s.report(grown)
 	}
 	return context.Cause(ctx)
 }
@@ -118,19 +118,19 @@ func (s *storm) blow(ctx context.Context) error {
 func (s *storm) work(ctx context.Context) error {
 	w := &wire{address: s.target.address()}
 	defer w.close()
-	every := max(1, s.options.requests/looks)
+	every := max(1, s.options.requests/samples)
 	for ctx.Err() == nil {
 		number := int(s.next.Add(1)) - 1
 		if number >= s.options.requests {
 			return nil
 		}
 		if number%every == 0 {
-			if err := s.look(number); err != nil {
+			if err := s.sampleMemory(number); err != nil {
 				return err
 			}
 		}
-		if what := s.try(w, s.generator.request(number)); what != "" {
-			s.add(fmt.Sprintf("request %d (show it with -seed %[2]d -only %[1]d): %[3]s", number, s.options.seed, what))
+		if what := s.send(w, s.generator.request(number)); what != "" {
+			s.report(fmt.Sprintf("request %d (show it with -seed %[2]d -only %[1]d): %[3]s", number, s.options.seed, what))
 		}
 		select {
 		case <-s.target.server.Ended():
@@ -141,11 +141,11 @@ func (s *storm) work(ctx context.Context) error {
 	return nil
 }
 
-// try sends one request and returns what is wrong with its answer.
-func (s *storm) try(w *wire, r *request) string {
+// send sends one request and returns what is wrong with the response.
+func (s *storm) send(w *wire, r *request) string {
 	sent, a, err := w.send(r)
 	if err != nil {
-		return fmt.Sprintf("no answer: %v", err)
+		return fmt.Sprintf("no response: %v", err)
 	}
 	status := 0
 	if a.Response != nil {
@@ -154,12 +154,12 @@ func (s *storm) try(w *wire, r *request) string {
 	s.mu.Lock()
 	s.statuses[status]++
 	s.mu.Unlock()
-	return judge(r, sent, a, w.address)
+	return verify(r, sent, a, w.address)
 }
 
 // look takes the server's memory.
-func (s *storm) look(number int) error {
-	memory, err := s.target.use()
+func (s *storm) sampleMemory(number int) error {
+	memory, err := s.target.memoryUsage()
 	if err != nil {
 		return err
 	}
@@ -171,31 +171,31 @@ func (s *storm) look(number int) error {
 }
 
 // add notes things that are wrong.
-func (s *storm) add(things ...string) {
+func (s *storm) report(things ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count += len(things)
-	s.wrong = append(s.wrong, things[:min(len(things), keptWrong-len(s.wrong))]...)
+	s.findings = append(s.findings, things[:min(len(things), maxFindings-len(s.findings))]...)
 }
 
 // print tells what has come of the storm, and what is wrong with what it has left behind.
 func (s *storm) print(out io.Writer, left []string) {
-	s.add(left...)
+	s.report(left...)
 	fmt.Fprintf(out, "%d requests in %s, seed %d\n", s.options.requests, time.Since(s.begun).Round(time.Second), s.options.seed)
 	for _, status := range slices.Sorted(maps.Keys(s.statuses)) {
 		fmt.Fprintf(out, "  %3d  %8d\n", status, s.statuses[status])
 	}
-	fmt.Fprint(out, "memory in MiB, in all and on the heap, as time went on:")
+	fmt.Fprint(out, "memory in MiB, in all and on the heap, over time:")
 	for _, memory := range s.memory {
 		fmt.Fprintf(out, " %d/%d", memory.resident>>10, memory.heap>>10)
 	}
 	fmt.Fprintln(out)
-	for _, what := range s.wrong {
+	for _, what := range s.findings {
 		fmt.Fprintln(out, what)
 	}
 }
 
-// show sends one request and prints it with its answer.
+// show sends one request and prints it with its response.
 func (t *target) show(r *request) error {
 	w := &wire{address: t.address()}
 	defer w.close()
@@ -213,7 +213,7 @@ func (t *target) show(r *request) error {
 		return err
 	}
 	fmt.Printf("\n%s\n", a.body)
-	if what := judge(r, sent, a, w.address); what != "" {
+	if what := verify(r, sent, a, w.address); what != "" {
 		return errors.New(what)
 	}
 	return nil
@@ -221,15 +221,15 @@ func (t *target) show(r *request) error {
 
 // ownWords are the statuses with which Go's HTTP server itself refuses what is no request, before perksd sees it. The last
 // two are what RFC 9110 wants for a transfer coding, and a version of HTTP, that a server does not speak.
-var ownWords = []int{400, 408, 413, 414, 417, 431, 501, 505}
+var serverStatuses = []int{400, 408, 413, 414, 417, 431, 501, 505}
 
-// judge returns what is wrong with an answer, and "" when nothing is.
-func judge(r *request, sent []byte, a answer, host string) string {
+// verify returns what is wrong with a response, and "" when nothing is.
+func verify(r *request, sent []byte, a reply, host string) string {
 	if a.Response == nil {
-		return "" // only what is no request gets no answer
+		return "" // only what is not a request gets no response
 	}
 	if a.Header.Get("X-Request-Id") == "" {
-		if slices.Contains(ownWords, a.StatusCode) {
+		if slices.Contains(serverStatuses, a.StatusCode) {
 			return ""
 		}
 		return fmt.Sprintf("status %d without an X-Request-Id", a.StatusCode)
@@ -237,9 +237,9 @@ func judge(r *request, sent []byte, a answer, host string) string {
 	if a.StatusCode >= http.StatusInternalServerError {
 		return fmt.Sprintf("status %d: %.300s", a.StatusCode, a.body)
 	}
-	asked, body, err := read(sent)
+	asked, body, err := parseRequest(sent)
 	switch {
-	case err != nil && r.torn != nil:
+	case err != nil && r.corrupt != nil:
 		return ""
 	case err != nil:
 		return fmt.Sprintf("status %d to what Go does not read as a request: %v", a.StatusCode, err)
@@ -259,7 +259,7 @@ func judge(r *request, sent []byte, a answer, host string) string {
 
 // read reads a request as Go's server does, and leaves out what the server takes for nothing: an empty header, and blanks
 // for a body. A body of no type is JSON.
-func read(sent []byte) (*http.Request, []byte, error) {
+func parseRequest(sent []byte) (*http.Request, []byte, error) {
 	asked, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
 	if err != nil {
 		return nil, nil, err
@@ -308,7 +308,7 @@ func growth(memory []usage) string {
 }
 
 // use looks at the server's memory, which its metrics tell in bytes.
-func (t *target) use() (usage, error) {
+func (t *target) memoryUsage() (usage, error) {
 	response, err := http.Get(t.metrics)
 	if err != nil {
 		return usage{}, err

@@ -15,9 +15,9 @@ func TestAShortStormFindsNothing(t *testing.T) {
 }
 
 // someWorld has what a generator chooses from.
-func someWorld() world {
+func someWorld() fixtures {
 	names := map[string]string{"owner": "one.two.three", "other": "four.five.six", "reader": "7.8.9", "sandbox": "a.b.c"}
-	return world{perks: []string{"tea", "spa"}, users: []string{"alice", "bob"}, properties: []string{"1", "2"}, secrets: names, tokens: names}
+	return fixtures{perks: []string{"tea", "spa"}, users: []string{"alice", "bob"}, properties: []string{"1", "2"}, secrets: names, tokens: names}
 }
 
 func TestARequestFollowsFromTheSeedAndItsNumber(t *testing.T) {
@@ -42,7 +42,7 @@ func TestTheJudgeSeesWhatIsWrong(t *testing.T) {
 	const id = "X-Request-Id: 1\r\n"
 	health := `{"status":"ok","version":"dev"}`
 	for name, c := range map[string]struct {
-		method, target, answer, wrong string
+		method, target, response, want string
 	}{
 		"as described":               {"GET", "/v2/health", "200 OK\r\n" + id + "Cache-Control: no-store\r\nContent-Type: application/json\r\n\r\n" + health, ""},
 		"a member that is not there": {"GET", "/v2/health", "200 OK\r\n" + id + "Cache-Control: no-store\r\nContent-Type: application/json\r\n\r\n{}", "against the API description"},
@@ -53,11 +53,11 @@ func TestTheJudgeSeesWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := &request{method: c.method, target: c.target}
-			head, body, _ := strings.Cut(c.answer, "\r\n\r\n")
+			head, body, _ := strings.Cut(c.response, "\r\n\r\n")
 			response := parsed(t, head, c.method)
-			got := judge(asked, asked.bytes("perks.example"), answer{response, []byte(body)}, "perks.example")
-			if (got == "") != (c.wrong == "") || !strings.Contains(got, c.wrong) {
-				t.Errorf("%q, want %q", got, c.wrong)
+			got := verify(asked, asked.bytes("perks.example"), reply{response, []byte(body)}, "perks.example")
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}

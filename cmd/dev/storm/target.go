@@ -16,10 +16,10 @@ import (
 
 // target is a perksd over databases of its own, the live one and a sandbox, and who may call it.
 type target struct {
-	stage   programs.Stage
-	server  *programs.Process
-	metrics string // where they are read
-	world   world
+	stage    programs.Stage
+	server   *programs.Process
+	metrics  string // where they are read
+	fixtures fixtures
 }
 
 // What is in the databases before the storm.
@@ -57,7 +57,7 @@ func openTarget(ctx context.Context) (_ *target, err error) {
 	if t.metrics, err = t.server.Metrics(); err != nil {
 		return nil, err
 	}
-	return t, t.enter(ctx, credentials)
+	return t, t.issueTokens(ctx, credentials)
 }
 
 // fill makes the clients and the records, and reads which ids there are.
@@ -81,9 +81,9 @@ func (t *target) fill(ctx context.Context, sandbox string) (map[string]client.Cr
 		}
 	}
 	var errs [3]error
-	t.world.perks, errs[0] = t.ids(ctx, "perks", "id")
-	t.world.users, errs[1] = t.ids(ctx, "users", "id")
-	t.world.properties, errs[2] = t.ids(ctx, "properties", "propertyId")
+	t.fixtures.perks, errs[0] = t.ids(ctx, "perks", "id")
+	t.fixtures.users, errs[1] = t.ids(ctx, "users", "id")
+	t.fixtures.properties, errs[2] = t.ids(ctx, "properties", "propertyId")
 	return credentials, errors.Join(errs[:]...)
 }
 
@@ -104,18 +104,18 @@ func (t *target) ids(ctx context.Context, kind, member string) ([]string, error)
 }
 
 // enter gets a token for each client.
-func (t *target) enter(ctx context.Context, credentials map[string]client.Credentials) error {
+func (t *target) issueTokens(ctx context.Context, credentials map[string]client.Credentials) error {
 	api, err := client.New(client.Config{BaseURL: t.server.URL + "/v2"})
 	if err != nil {
 		return err
 	}
-	t.world.secrets, t.world.tokens = map[string]string{}, map[string]string{}
+	t.fixtures.secrets, t.fixtures.tokens = map[string]string{}, map[string]string{}
 	for id, c := range credentials {
 		token, err := api.Token(ctx, c)
 		if err != nil {
 			return fmt.Errorf("getting a token for %s: %w", id, err)
 		}
-		t.world.secrets[id], t.world.tokens[id] = c.Secret, token.AccessToken
+		t.fixtures.secrets[id], t.fixtures.tokens[id] = c.Secret, token.AccessToken
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (t *target) finish() (wrong []string) {
 	if at := strings.Index(log, "panic"); at >= 0 {
 		wrong = append(wrong, "the log tells of a panic: "+log[at:min(len(log), at+400)])
 	}
-	for what, texts := range map[string]map[string]string{"secret": t.world.secrets, "token": t.world.tokens} {
+	for what, texts := range map[string]map[string]string{"secret": t.fixtures.secrets, "token": t.fixtures.tokens} {
 		for id, text := range texts {
 			if strings.Contains(log, text) {
 				wrong = append(wrong, "the log holds the "+what+" of "+id)

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-func TestReadAnswerFindsTheNextAnswer(t *testing.T) {
+func TestReadResponseFindsTheNextAnswer(t *testing.T) {
 	const next = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 	tests := []struct {
-		name   string
-		answer string
-		status int
+		name     string
+		response string
+		status   int
 	}{
 		{"with a length", "HTTP/1.1 201 Created\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello", 201},
 		{"with a length in other letters", "HTTP/1.1 200 OK\r\ncontent-length:   5  \r\n\r\nhello", 200},
@@ -26,9 +26,9 @@ func TestReadAnswerFindsTheNextAnswer(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := bufio.NewReaderSize(strings.NewReader(test.answer+next), 64)
+			r := bufio.NewReaderSize(strings.NewReader(test.response+next), 64)
 			for _, want := range []int{test.status, 503} {
-				if status, err := readAnswer(r); err != nil || status != want {
+				if status, err := readResponse(r); err != nil || status != want {
 					t.Errorf("status %d, %v, want %d", status, err, want)
 				}
 			}
@@ -36,20 +36,20 @@ func TestReadAnswerFindsTheNextAnswer(t *testing.T) {
 	}
 }
 
-func TestReadAnswerSaysWhatIsWrong(t *testing.T) {
+func TestReadResponseSaysWhatIsWrong(t *testing.T) {
 	tests := []struct {
-		name, answer, problem string
+		name, response, problem string
 	}{
 		{"another protocol", "SSH-2.0-OpenSSH\r\n", "not the first line"},
 		{"a status that is no number", "HTTP/1.1 two OK\r\n", "not the first line"},
 		{"no length", "HTTP/1.1 200 OK\r\n\r\n", "does not say how long"},
 		{"a length that is no number", "HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\n", "cannot be read"},
-		{"a chunk's length that is no number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nlong\r\n", "not the length of a part"},
+		{"a chunk's length that is no number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nlong\r\n", "not the length of a chunk"},
 		{"a chunk that is longer than it says", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nhello\r\n", "longer than it says"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := readAnswer(bufio.NewReader(strings.NewReader(test.answer)))
+			_, err := readResponse(bufio.NewReader(strings.NewReader(test.response)))
 			if err == nil || !strings.Contains(err.Error(), test.problem) {
 				t.Errorf("the error is %v, want one with %q", err, test.problem)
 			}
@@ -57,13 +57,13 @@ func TestReadAnswerSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestReadAnswerNoticesThatTheConnectionEnded(t *testing.T) {
+func TestReadResponseNoticesThatTheConnectionEnded(t *testing.T) {
 	for _, whole := range []string{
 		"HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 	} {
 		for end := range len(whole) {
-			if _, err := readAnswer(bufio.NewReader(strings.NewReader(whole[:end]))); !errors.Is(err, io.ErrUnexpectedEOF) {
+			if _, err := readResponse(bufio.NewReader(strings.NewReader(whole[:end]))); !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("after %q the error is %v", whole[:end], err)
 			}
 		}

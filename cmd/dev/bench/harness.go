@@ -18,23 +18,23 @@ import (
 	"example.com/perks/store/postgres/cluster"
 )
 
-// lab is what the sections share: the programs they measure, as this checkout builds them, a temporary folder for what those
+// harness is what the sections share: the programs they measure, as this checkout builds them, a temporary folder for what those
 // write, and how long to measure.
-type lab struct {
+type harness struct {
 	programs.Stage
 	options
-	clients int
-	undo    []func() error // what a section has started
+	clients  int
+	cleanups []func() error // what a section has started
 }
 
-// openLab builds the programs. It must be called in the checkout.
-func openLab(ctx context.Context, o options) (*lab, error) {
+// openHarness builds the programs. It must be called in the checkout.
+func openHarness(ctx context.Context, o options) (*harness, error) {
 	folder, err := os.MkdirTemp("", "perks-bench-")
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{Stage: programs.Stage{Programs: filepath.Join(folder, "bin"), Folder: folder}, options: o}
-	l.say("building perksd and perksctl")
+	l := &harness{Stage: programs.Stage{Programs: filepath.Join(folder, "bin"), Folder: folder}, options: o}
+	l.logf("building perksd and perksctl")
 	err = programs.Build(ctx, l.Programs, "-trimpath", "-ldflags", "-s -w", "./cmd/perksd", "./cmd/perksctl", "./cmd/dev/bench/testdata/hello")
 	if err != nil {
 		return nil, errors.Join(err, l.close())
@@ -42,26 +42,28 @@ func openLab(ctx context.Context, o options) (*lab, error) {
 	return l, nil
 }
 
-func (l *lab) close() error { return os.RemoveAll(l.Folder) }
+func (l *harness) close() error { return os.RemoveAll(l.Folder) }
 
-// say tells whoever waits what is going on.
-func (l *lab) say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }
+// logf reports progress on stderr.
+func (l *harness) logf(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
+}
 
 // measure runs a section and ends what it has started, the last first.
-func (l *lab) measure(ctx context.Context, s section) (*table, error) {
+func (l *harness) measure(ctx context.Context, s section) (*table, error) {
 	t, err := s.measure(ctx, l)
-	for _, undo := range slices.Backward(l.undo) {
+	for _, undo := range slices.Backward(l.cleanups) {
 		err = errors.Join(err, undo())
 	}
-	l.undo = nil
+	l.cleanups = nil
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	return t, nil
 }
 
-// operate runs one of perksd's commands on a database and returns what it printed.
-func (l *lab) operate(ctx context.Context, database string, input io.Reader, args ...string) (string, error) {
+// runPerksd runs one of perksd's commands on a database and returns what it printed.
+func (l *harness) runPerksd(ctx context.Context, database string, input io.Reader, args ...string) (string, error) {
 	command := l.Command(ctx, slices.Concat([]string{"perksd"}, args, []string{"--database", database})...)
 	command.Stdin = input
 	output, err := programs.Output(command)
@@ -69,7 +71,7 @@ func (l *lab) operate(ctx context.Context, database string, input io.Reader, arg
 }
 
 // start runs a program that says where it listens until the section ends, and returns its HOST:PORT.
-func (l *lab) start(command *exec.Cmd) (address string, err error) {
+func (l *harness) start(command *exec.Cmd) (address string, err error) {
 	log, err := os.CreateTemp(l.Folder, "*.log")
 	if err != nil {
 		return "", err
@@ -78,7 +80,7 @@ func (l *lab) start(command *exec.Cmd) (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	l.undo = append(l.undo, func() error { return errors.Join(p.Stop(), log.Close(), os.Remove(log.Name())) })
+	l.cleanups = append(l.cleanups, func() error { return errors.Join(p.Stop(), log.Close(), os.Remove(log.Name())) })
 	return strings.TrimPrefix(p.URL, "http://"), nil
 }
 
@@ -86,7 +88,7 @@ func (l *lab) start(command *exec.Cmd) (address string, err error) {
 const connections = 16
 
 // serverOptions makes PostgreSQL what an operator would run: every commit on the disk, and memory and log sized so that
-// neither a working set of a million perks nor a checkpoint gets in the way.
+// neither a working set of a million perks nor a checkpoint disturbs it.
 var serverOptions = cluster.Options{Durable: true, Settings: map[string]string{"shared_buffers": "1GB", "max_wal_size": "8GB"}}
 
 const database = "perks"
@@ -109,10 +111,10 @@ func startPostgres(ctx context.Context) (*cluster.Cluster, error) {
 }
 
 // postgres is startPostgres until the section ends.
-func (l *lab) postgres(ctx context.Context) (*cluster.Cluster, error) {
+func (l *harness) postgres(ctx context.Context) (*cluster.Cluster, error) {
 	c, err := startPostgres(ctx)
 	if err == nil {
-		l.undo = append(l.undo, c.Stop)
+		l.cleanups = append(l.cleanups, c.Stop)
 	}
 	return c, err
 }
@@ -121,7 +123,7 @@ func (l *lab) postgres(ctx context.Context) (*cluster.Cluster, error) {
 type service struct{ address, token string }
 
 // serve starts perksd over a database, with a client that may do everything.
-func (l *lab) serve(ctx context.Context, database string) (*service, error) {
+func (l *harness) serve(ctx context.Context, database string) (*service, error) {
 	l.clients++
 	credentials, err := l.NewClient(ctx, fmt.Sprintf("bench-%d", l.clients), "--database", database)
 	if err != nil {
@@ -168,7 +170,7 @@ func (s *service) fetch(ctx context.Context, path string) ([]byte, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s was answered with status %d: %s", s.url(path), response.StatusCode, bytes.TrimSpace(body))
+		err = fmt.Errorf("%s got status %d: %s", s.url(path), response.StatusCode, bytes.TrimSpace(body))
 	}
 	return body, err
 }

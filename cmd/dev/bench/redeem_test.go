@@ -11,10 +11,10 @@ import (
 )
 
 func TestARushAsksEachUserOnce(t *testing.T) {
-	seen := make([]bool, redeemers+1)
-	for n := range int64(redeemers) {
+	seen := make([]bool, redeemUsers+1)
+	for n := range int64(redeemUsers) {
 		user := shuffled(n)
-		if user < 1 || user > redeemers || seen[user] {
+		if user < 1 || user > redeemUsers || seen[user] {
 			t.Fatalf("request %d is for user %d, who is not there or was asked for before", n, user)
 		}
 		seen[user] = true
