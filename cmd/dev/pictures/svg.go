@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/cellbuf"
+	"golang.org/x/text/unicode/norm"
 )
 
 // length is tenths of the picture's units, so that lines which meet do so exactly.
@@ -71,10 +71,10 @@ func corner(column, row int) (x, y length) {
 // backgrounds draws the backgrounds of a row's cells, one rectangle for equal neighbours.
 func (d *drawing) backgrounds(y int, row []cell) {
 	for from := 0; from < len(row); {
-		_, colour := d.colours.of(row[from].look)
+		_, colour := d.colours.of(row[from].style)
 		to := from
 		for ; to < len(row); to++ {
-			if _, its := d.colours.of(row[to].look); its != colour {
+			if _, its := d.colours.of(row[to].style); its != colour {
 				break
 			}
 		}
@@ -93,7 +93,7 @@ func (d *drawing) backgrounds(y int, row []cell) {
 // blocks have runs of their own.
 func (d *drawing) texts(y int, row []cell) {
 	for from := 0; from < len(row); {
-		if row[from].text == " " && !row[from].look.underlined {
+		if row[from].text == " " && row[from].style.UlStyle == cellbuf.NoUnderline {
 			from++
 			continue
 		}
@@ -115,7 +115,7 @@ func (d *drawing) texts(y int, row []cell) {
 }
 
 func joins(row []cell, from, at int) bool {
-	if row[from].width != 1 || row[at].width != 1 || row[at].look != row[from].look || isShape(row[at].text) || row[at-1].text == "…" {
+	if row[from].width != 1 || row[at].width != 1 || row[at].style != row[from].style || isShape(row[at].text) || row[at-1].text == "…" {
 		return false
 	}
 	return row[at].text != " " || at+1 < len(row) && row[at+1].text != " "
@@ -129,14 +129,16 @@ func (d *drawing) text(y int, run []cell) {
 		cells += c.width
 	}
 	left, top := corner(run[0].column, y)
-	colour, _ := d.colours.of(run[0].look)
+	colour, _ := d.colours.of(run[0].style)
 	d.add(`<text x="%s" y="%s" textLength="%s" fill="%s"%s>%s</text>`, left, top+baseline,
-		length(cells)*cellWidth, colour, classes(run[0].look), escape(text.String()))
+		length(cells)*cellWidth, colour, classes(run[0].style), escape(text.String()))
 }
 
-func classes(l look) string {
+func classes(s cellbuf.Style) string {
 	var names []string
-	for i, is := range []bool{l.bold, l.faint, l.italic, l.underlined} {
+	for i, is := range []bool{
+		s.Attrs.Contains(cellbuf.BoldAttr), s.Attrs.Contains(cellbuf.FaintAttr), s.Attrs.Contains(cellbuf.ItalicAttr), s.UlStyle != cellbuf.NoUnderline,
+	} {
 		if is {
 			names = append(names, "bfiu"[i:i+1])
 		}
@@ -163,110 +165,22 @@ type Screen struct {
 type cell struct {
 	column, width int
 	text          string
-	look          look
-}
-
-// look is how a cell is drawn. Colours are "" for the terminal's own, a number of the 256, or #rrggbb.
-type look struct {
-	foreground, background          string
-	bold, faint, italic, underlined bool
-	reversed                        bool
+	style         cellbuf.Style
 }
 
 // Read reads lines of text with the escapes of their colours. Other escapes, and text beyond the size, are left out.
 func Read(text string, width, height int) Screen {
+	buffer := cellbuf.NewBuffer(width, height)
+	cellbuf.SetContent(buffer, norm.NFC.String(text)) // which takes an accent of its own for the next cell
 	s := Screen{Width: width, Height: height, rows: make([][]cell, height)}
-	lines := strings.Split(text, "\n")
-	var now look
-	for y := range min(height, len(lines)) {
-		s.rows[y], now = readLine(lines[y], width, now)
+	for y := range s.rows {
+		for x := range width {
+			if c := buffer.Cell(x, y); c != nil && c.Width > 0 {
+				s.rows[y] = append(s.rows[y], cell{x, c.Width, string(c.Rune) + string(c.Comb), c.Style})
+			}
+		}
 	}
 	return s
-}
-
-func readLine(line string, width int, now look) ([]cell, look) {
-	var row []cell
-	var state byte
-	column := 0
-	for line != "" {
-		text, cells, n, next := ansi.DecodeSequence(line, state, nil)
-		state, line = next, line[n:]
-		if sgr, ok := strings.CutPrefix(text, "\x1b["); ok && strings.HasSuffix(sgr, "m") {
-			now = now.change(strings.TrimSuffix(sgr, "m"))
-		}
-		if first, _ := utf8.DecodeRuneInString(text); unicode.IsMark(first) && len(row) > 0 {
-			row[len(row)-1].text += text // an accent of the character before
-		}
-		if cells == 0 || column+cells > width {
-			continue
-		}
-		row = append(row, cell{column, cells, text, now})
-		column += cells
-	}
-	return row, now
-}
-
-// change applies the numbers of one escape.
-func (l look) change(sgr string) look {
-	numbers := strings.FieldsFunc(sgr, func(r rune) bool { return r == ';' || r == ':' })
-	if len(numbers) == 0 {
-		return look{}
-	}
-	for len(numbers) > 0 {
-		n, err := strconv.Atoi(numbers[0])
-		if err != nil {
-			return l
-		}
-		numbers = numbers[1:]
-		switch {
-		case n == 0:
-			l = look{}
-		case n == 1:
-			l.bold = true
-		case n == 2:
-			l.faint = true
-		case n == 3 || n == 23:
-			l.italic = n == 3
-		case n == 4 || n == 24:
-			l.underlined = n == 4
-		case n == 7 || n == 27:
-			l.reversed = n == 7
-		case n == 22:
-			l.bold, l.faint = false, false
-		case n == 38:
-			l.foreground, numbers = colour(numbers)
-		case n == 39:
-			l.foreground = ""
-		case n == 48:
-			l.background, numbers = colour(numbers)
-		case n == 49:
-			l.background = ""
-		case n >= 30 && n <= 37:
-			l.foreground = strconv.Itoa(n - 30)
-		case n >= 40 && n <= 47:
-			l.background = strconv.Itoa(n - 40)
-		case n >= 90 && n <= 97:
-			l.foreground = strconv.Itoa(n - 90 + 8)
-		case n >= 100 && n <= 107:
-			l.background = strconv.Itoa(n - 100 + 8)
-		}
-	}
-	return l
-}
-
-// colour reads 5;N or 2;R;G;B and returns what comes behind it.
-func colour(numbers []string) (string, []string) {
-	switch {
-	case len(numbers) >= 2 && numbers[0] == "5":
-		return numbers[1], numbers[2:]
-	case len(numbers) >= 4 && numbers[0] == "2":
-		var rgb [3]int
-		for i := range rgb {
-			rgb[i], _ = strconv.Atoi(numbers[1+i])
-		}
-		return hex(rgb), numbers[4:]
-	}
-	return "", nil
 }
 
 // Lines and blocks are drawn, not written: those of a font have gaps between rows.
@@ -295,7 +209,7 @@ func isShape(text string) bool { return boxes[text] != 0 || blocks[text][1] != 0
 // shape draws a character that is a line or a block.
 func (d *drawing) shape(y int, c cell) {
 	x0, y0 := corner(c.column, y)
-	colour, _ := d.colours.of(c.look)
+	colour, _ := d.colours.of(c.style)
 	if block := blocks[c.text]; block[1] != 0 {
 		half := cellHeight / 2
 		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, x0, y0+block[0]*half, cellWidth, (block[1]-block[0])*half, colour)
@@ -367,28 +281,26 @@ var (
 	}
 )
 
-// name returns a colour as #rrggbb.
-func (c Colours) name(colour, own string) string {
-	if strings.HasPrefix(colour, "#") {
-		return colour
-	}
-	n, err := strconv.Atoi(colour)
-	switch {
-	case err != nil || n < 0 || n > 255:
+// name returns a colour as #rrggbb, and own for the terminal's own.
+func (c Colours) name(colour ansi.Color, own string) string {
+	switch colour := colour.(type) {
+	case nil:
 		return own
-	case n < 16:
-		return c.sixteen[n]
+	case ansi.BasicColor:
+		return c.sixteen[colour]
+	case ansi.IndexedColor:
+		if int(colour) < len(c.sixteen) {
+			return c.sixteen[colour]
+		}
 	}
-	r, g, b, _ := ansi.IndexedColor(n).RGBA()
-	return hex([3]int{int(r >> 8), int(g >> 8), int(b >> 8)})
+	r, g, b, _ := colour.RGBA()
+	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
 }
 
-func hex(rgb [3]int) string { return fmt.Sprintf("#%02x%02x%02x", rgb[0], rgb[1], rgb[2]) }
-
 // of returns what a cell is drawn with.
-func (c Colours) of(l look) (foreground, background string) {
-	foreground, background = c.name(l.foreground, c.Foreground), c.name(l.background, c.Background)
-	if l.reversed {
+func (c Colours) of(s cellbuf.Style) (foreground, background string) {
+	foreground, background = c.name(s.Fg, c.Foreground), c.name(s.Bg, c.Background)
+	if s.Attrs.Contains(cellbuf.ReverseAttr) {
 		foreground, background = background, foreground
 	}
 	return foreground, background
