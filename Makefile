@@ -54,7 +54,7 @@ reference: test-programs ## open the reference page in Chromium and keep picture
 
 # STORM is for flags, such as STORM='-seed 7' or STORM='-seed 7 -only 1234'.
 .PHONY: storm
-storm: ## send a million generated requests at a running server, and judge every answer
+storm: ## send a million generated requests to a running server, and check every response
 	go run ./cmd/dev/storm $(STORM)
 
 .PHONY: race
@@ -89,7 +89,7 @@ bench: test-programs ## measure the service side by side with what bounds it
 	go run ./cmd/dev/bench $(BENCH)
 
 .PHONY: completions
-completions: ## write completions/ anew, the scripts that shells load
+completions: ## rewrite completions/, the scripts that shells load
 	@for script in bash:perksctl.bash zsh:_perksctl fish:perksctl.fish powershell:perksctl.ps1; do \
 		go run ./cmd/perksctl completion $${script%%:*} >completions/$${script#*:} || exit 1; \
 	done
@@ -164,7 +164,7 @@ keyring: ## log in through a real keyring (needs dbus and gnome-keyring)
 	go test -tags keyring -count=1 ./cmd/perksctl/keyring
 
 .PHONY: golden
-golden: ## write the golden files anew; look at the difference before you commit it
+golden: ## rewrite the golden files; read the diff before you commit it
 	go test $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 .PHONY: clean
