@@ -3,7 +3,7 @@
 const main = document.getElementById("reference");
 const address = new URL(main.dataset.description, location.href).pathname;
 
-// The page may lie below a path that a proxy adds. The description's servers begin at the root of the host, so that path
+// The page may be below a path that a proxy adds. The description's servers begin at the root of the host, so that path
 // goes before them, and what is tried out reaches the service that served the page.
 const folder = new URL("..", location.href).pathname.replace(/\/$/, "");
 
