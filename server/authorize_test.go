@@ -13,7 +13,7 @@ import (
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 	"example.com/perks/store/postgres"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // watched is a store that tells when the signing keys are asked for.
@@ -34,7 +34,7 @@ func (w watched) SigningKeys(ctx context.Context, at time.Time) ([]store.Signing
 // TestAChangeWaitsForADatabaseThatIsAway lets the time run out in which keys are believed, so that the token's have to be read
 // again from a database that is away.
 func TestAChangeWaitsForADatabaseThatIsAway(t *testing.T) {
-	machine, err := cluster.Start(t.Context(), cluster.Options{})
+	machine, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 func TestAuditFilters(t *testing.T) {
@@ -136,7 +136,7 @@ func TestAuditFollowHoldsNoTransactionWhileNobodyReads(t *testing.T) {
 			}
 		},
 		"postgres": func(t *testing.T) (*operator, func() int) {
-			o := newOperatorOf(t, cluster.Database(t))
+			o := newOperatorOf(t, storetest.PostgresDatabase(t))
 			return o, func() (busy int) {
 				conn, err := pgx.Connect(t.Context(), o.env["PERKSD_DATABASE"])
 				if err != nil {

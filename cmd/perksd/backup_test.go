@@ -15,7 +15,7 @@ import (
 
 	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 func TestBackupOverwritesNothingAndMakesNoDatabase(t *testing.T) {
@@ -48,7 +48,7 @@ func TestBackupOfPostgresSaysWhatToType(t *testing.T) {
 }
 
 func TestWhatBackupSaysToTypeWorks(t *testing.T) {
-	o := newOperatorOf(t, cluster.Database(t))
+	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	o.must("import", "users", o.file("users.csv", importable["users"]))
 	said := o.run("backup", o.path("copy.dump"))
 	_, line, _ := strings.Cut(strings.TrimSpace(said.stderr), "with: ")

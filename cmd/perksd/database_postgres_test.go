@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestWhyThereIsNoConnection also proves that no message holds the password that is in each address.
@@ -95,7 +95,7 @@ func TestWhatIsPrintedForPostgresIsReadAsItWasMeant(t *testing.T) {
 }
 
 func TestForeignTablesAreLeftAlone(t *testing.T) {
-	o := newOperatorOf(t, cluster.Database(t))
+	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	executeIn(t, o.env["PERKSD_DATABASE"], `CREATE TABLE migrations (id serial PRIMARY KEY, migration text, batch integer)`)
 	for _, args := range [][]string{{"migrate"}, {"migrate", "--status"}, {"client", "list"}, {"serve", "--addr", "127.0.0.1:0"}} {
 		o.refuses(exitFailure, "the database "+o.database().name()+" has a table migrations that is not perksd's; give perksd a database of its own", args...)
@@ -116,7 +116,7 @@ func executeIn(t *testing.T, address, statement string) {
 }
 
 // guardedServer asks "guarded" for a password and lets "nobody" in by no means.
-func guardedServer(t *testing.T) *cluster.Cluster {
+func guardedServer(t *testing.T) *storetest.PostgresServer {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "perks-hba-")
 	if err != nil {
@@ -130,7 +130,7 @@ func guardedServer(t *testing.T) *cluster.Cluster {
 	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	server, err := cluster.Start(t.Context(), cluster.Options{Settings: map[string]string{"hba_file": rules}})
+	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{Settings: map[string]string{"hba_file": rules}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 func TestMigrateStatusChangesNothing(t *testing.T) {
@@ -41,7 +41,7 @@ func TestMigrateStatusMakesNoFile(t *testing.T) {
 
 // TestMigrateSaysWhatItWaitsFor has somebody read what a database of the first version holds.
 func TestMigrateSaysWhatItWaitsFor(t *testing.T) {
-	o := newOperatorOf(t, cluster.Database(t))
+	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	o.must("migrate")
 	address := o.env["PERKSD_DATABASE"]
 	executeIn(t, address, `DELETE FROM migrations WHERE version = 2`) // whose statements pass over what is there

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // revoked is a database with a backup, and what was revoked and made after it.
@@ -135,7 +135,7 @@ func TestARestoreLetsNobodyBackIn(t *testing.T) {
 
 // TestWhatRestoreOfPostgresSaysToTypeLetsNobodyBackIn types what backup and restore say.
 func TestWhatRestoreOfPostgresSaysToTypeLetsNobodyBackIn(t *testing.T) {
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	o := newOperatorOf(t, address)
 	r := revokeAfter(o, func() {
 		_, line, _ := strings.Cut(strings.TrimSpace(o.run("backup", o.path("copy.dump")).stderr), "with: ")

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"example.com/perks/server/servertest"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 const (
@@ -200,7 +200,7 @@ func TestTheLiveDatabaseIsNeverTheSandboxByAnotherName(t *testing.T) {
 }
 
 func TestALivePostgresDatabaseIsNeverTheSandboxByAnotherName(t *testing.T) {
-	live := cluster.Database(t)
+	live := storetest.PostgresDatabase(t)
 	o := withLiveRecords(t, newOperatorOf(t, live))
 	for _, same := range []string{live, withParameter(t, live, "search_path", "nowhere,public")} {
 		o.env["PERKSD_SANDBOX_DATABASE"] = same
@@ -227,7 +227,7 @@ func TestALiveDatabaseThatOnlyServedIsNoticed(t *testing.T) {
 }
 
 func TestASandboxInASchemaOfItsOwnIsApart(t *testing.T) {
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	o := withLiveRecords(t, newOperatorOf(t, address))
 	executeIn(t, address, `CREATE SCHEMA trials`)
 	o.env["PERKSD_SANDBOX_DATABASE"] = withParameter(t, address, "search_path", "trials")

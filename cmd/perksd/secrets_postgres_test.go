@@ -7,12 +7,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestSecretsAreInNoTable reads every row of every table, as a dump would.
 func TestSecretsAreInNoTable(t *testing.T) {
-	o := newOperatorOf(t, cluster.Database(t))
+	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	var created, rotated clientView
 	if err := json.Unmarshal([]byte(o.must("client", "create", "--name", "X", "--id", "x", "-o", "json")), &created); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"example.com/perks/cmd/dev/programs"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 const sandboxIsLive = "the sandbox needs a database of its own: --sandbox-database names the same one as --database"
@@ -24,7 +24,7 @@ func TestTheSandboxIsAFileOfItsOwn(t *testing.T) {
 }
 
 func TestTheSandboxIsAPostgresDatabaseOfItsOwn(t *testing.T) {
-	live := cluster.Database(t)
+	live := storetest.PostgresDatabase(t)
 	o := newOperatorOf(t, live)
 	for name, same := range map[string]string{
 		"the same address":                  live,
@@ -39,7 +39,7 @@ func TestTheSandboxIsAPostgresDatabaseOfItsOwn(t *testing.T) {
 		})
 	}
 
-	s, stop := o.serve("--sandbox-database", cluster.Database(t))
+	s, stop := o.serve("--sandbox-database", storetest.PostgresDatabase(t))
 	if status := programs.StatusOf(t, s.url+"/readyz", ""); status != 200 {
 		t.Errorf("over two databases of one server: status %d", status)
 	}
@@ -48,11 +48,11 @@ func TestTheSandboxIsAPostgresDatabaseOfItsOwn(t *testing.T) {
 
 // TestSwappedAddressesAreRefusedBeforeAMigration has a live database that lacks a migration in the place of the sandbox.
 func TestSwappedAddressesAreRefusedBeforeAMigration(t *testing.T) {
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	live := newOperatorOf(t, address)
 	live.must("client", "create", "--name", "Acme", "--id", "acme")
 	executeIn(t, address, `DELETE FROM migrations WHERE version = 2`)
-	swapped := newOperatorOf(t, cluster.Database(t))
+	swapped := newOperatorOf(t, storetest.PostgresDatabase(t))
 	swapped.env["PERKSD_SANDBOX_DATABASE"] = address
 	for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"migrate", "--sandbox"}, {"import", "users", "--sandbox", swapped.file("users.csv", importable["users"])}} {
 		if said := swapped.run(args...); said.code != exitUsage || !strings.Contains(said.stderr, "--sandbox-database names a live database") {

@@ -27,8 +27,8 @@ import (
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
 	"example.com/perks/store/postgres"
-	"example.com/perks/store/postgres/cluster"
 	"example.com/perks/store/sqlite"
+	"example.com/perks/store/storetest"
 )
 
 // Server is a running server. It stops when its test ends.
@@ -250,9 +250,9 @@ func DatabaseAddress(t testing.TB) string {
 	case "sqlite":
 		return sqliteScheme + filepath.Join(t.TempDir(), "perks.db")
 	case "postgres":
-		return cluster.Database(t)
+		return storetest.PostgresDatabase(t)
 	case "pgbouncer":
-		return cluster.DatabaseBehindBouncer(t)
+		return storetest.PgBouncerDatabase(t)
 	default:
 		t.Fatalf("%s is %q, but only sqlite, postgres and pgbouncer can be chosen", chosenDatabase, kind)
 		return ""

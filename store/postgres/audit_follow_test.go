@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // feed reads the audit log in turns.
@@ -55,7 +55,7 @@ const (
 // that began later have been read.
 func TestEntriesOfALateCommitAreFollowedOnce(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	f := &feed{t: t, db: db}
 	execute(t, db.writes, addEntry, "before")
 	late, err := db.writes.Begin(t.Context())
@@ -88,7 +88,7 @@ func TestEntriesOfALateCommitAreFollowedOnce(t *testing.T) {
 // that was made at an older server has them. Transactions that are older and later are under way meanwhile.
 func TestARestoredCopyBringsNothingNew(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	older, err := db.writes.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestARestoredCopyBringsNothingNew(t *testing.T) {
 // TestTheAuditLogIsAppendOnly works by hand as the role that perksd itself has.
 func TestTheAuditLogIsAppendOnly(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	execute(t, db.writes, addEntry, "kept")
 	execute(t, db.writes, addRedemption, "kept")
 	execute(t, db.writes, addRedemption, "decided")

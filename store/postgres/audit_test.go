@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestTheAuditLogIsReadInTheOrderOfIndexes proves that entries come as they are read: sorted whole, ten million redemptions
 // would first fill the server's disk.
 func TestTheAuditLogIsReadInTheOrderOfIndexes(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 100, 1000)
 	if err := db.write(t.Context(), "fill the database", func(s *session) error {
 		return store.Run(s.execCount, store.Step{Text: `

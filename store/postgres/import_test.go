@@ -16,7 +16,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 var importDay = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -25,7 +25,7 @@ func TestAnImportIsWholeWhereverItsConnectionIsCut(t *testing.T) {
 	for _, mode := range []string{"cache_statement", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			address := cluster.Database(t)
+			address := storetest.PostgresDatabase(t)
 			proxy, through := startProxy(t, address)
 			direct, db := openAt(t, address), openAt(t, through+"&default_query_exec_mode="+mode)
 			importPerks(t, db, "p", "q") // whatever a connection does once is done
@@ -52,7 +52,7 @@ func TestAnImportIsWholeWhereverItsConnectionIsCut(t *testing.T) {
 func TestImportsThatMeetOneAnotherLoseNothing(t *testing.T) {
 	t.Parallel()
 	const imports = 12
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	replicas := []*DB{openAt(t, address), openAt(t, address)}
 	if err := replicas[0].CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestImportsThatMeetOneAnotherLoseNothing(t *testing.T) {
 
 func TestNothingIsOpenWhileRecordsArrive(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	_, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
 		for record := range titled("Tea", "p", "q") {
 			if !yield(record, nil) {
@@ -122,7 +122,7 @@ func TestNothingIsOpenWhileRecordsArrive(t *testing.T) {
 
 func TestAnImportHoldsNoStockThatItDoesNotChange(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	ten, twenty := int64(10), int64(20)
 	perks := func(stock *int64) []store.PerkRecord {
 		same, changed := newPerk("a same", "Tea"), newPerk("b changed", "Tea")
@@ -180,7 +180,7 @@ func TestAnImportKeepsWhatOthersChangeMeanwhile(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			db := openAt(t, cluster.Database(t))
+			db := openAt(t, storetest.PostgresDatabase(t))
 			importPerks(t, db, "p")
 			withProperty(t, db)
 			other := begin(t, db, test.other)
@@ -203,7 +203,7 @@ func TestAnImportKeepsWhatOthersChangeMeanwhile(t *testing.T) {
 
 func TestAPropertyThatIsDeletedMeanwhileIsNotImportedInPart(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	withProperty(t, db)
 	other := begin(t, db, `DELETE FROM properties WHERE id = 1`)
 	imported := make(chan error, 1)
@@ -224,7 +224,7 @@ func TestAPropertyThatIsDeletedMeanwhileIsNotImportedInPart(t *testing.T) {
 
 func TestWhatIsRestoredWaitsForAnImportOfProperties(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	withProperty(t, db)
 	if err := db.DeleteProperty(t.Context(), 1, store.Operator, importDay, func(store.PropertyRecord) error { return nil }); err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func withProperty(t *testing.T, db *DB) {
 
 func TestWhatAnImportLeavesEqualIsNotWritten(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	foreign := newPerk("f", "Title")
 	foreign.Description = "Heiß"
 	take := func() { importRows(t, db, foreign, newPerk("p", "Title"), newPerk("q", "Title")) }
@@ -276,7 +276,7 @@ func TestWhatAnImportLeavesEqualIsNotWritten(t *testing.T) {
 }
 
 func TestAnImportLeavesNoFileBehind(t *testing.T) {
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)
 	requireEmpty := func(when string) {
@@ -303,7 +303,7 @@ func TestAnImportLeavesNoFileBehind(t *testing.T) {
 
 func TestALargeImportIsTidiedUpAfter(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
 		for i := range manyRecords {
 			if !yield(store.User{ID: fmt.Sprint(i)}, nil) {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
@@ -17,7 +17,7 @@ func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 		for _, mode := range []string{"cache_statement", "simple_protocol"} {
 			t.Run(fmt.Sprint(openers, " in ", mode), func(t *testing.T) {
 				t.Parallel()
-				address := cluster.Database(t)
+				address := storetest.PostgresDatabase(t)
 				var group errgroup.Group
 				for range openers {
 					group.Go(func() error {
@@ -43,7 +43,7 @@ func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 
 func TestANewerDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	db := openAt(t, address)
 	version := len(knownMigrations()) + 1
 	if err := db.write(t.Context(), "migrate", func(s *session) error {
@@ -62,7 +62,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 
 func TestStatusChangesNothing(t *testing.T) {
 	t.Parallel()
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	requireStatus(t, address, false)
 	requireStatus(t, address, false)
 	db := openAt(t, address)
@@ -118,7 +118,7 @@ func TestAnAddressIsNotToldInErrors(t *testing.T) {
 
 func TestTheAuditLogCannotBeChanged(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	if err := db.write(t.Context(), "audit", func(s *session) error {
 		return s.exec(`INSERT INTO audit (at, actor, action, subject) VALUES (now(), 'a', 'b', 'c')`)
 	}); err != nil {

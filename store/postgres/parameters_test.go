@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 func TestWhatLibpqKeepsToItselfIsNotSentToTheServer(t *testing.T) {
 	t.Parallel()
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	db := openAt(t, address+"&keepalives=1&keepalives_idle=5&keepalives_interval=5&keepalives_count=3&tcp_user_timeout=1000&load_balance_hosts=random&gssencmode=prefer"+
 		"&gssdelegation=0&gsslib=gssapi&sslcompression=0&ssl_min_protocol_version=TLSv1.3&ssl_max_protocol_version=TLSv1.3&channel_binding=prefer&require_auth=&krbsrvname=postgres"+
 		"&target_session_attrs=read-write&fallback_application_name=another&options=-cstatement_timeout%3D61s&lock_timeout=62s")

@@ -11,13 +11,13 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestPerksThatManyAskForAtOnceAreReadTogether holds up the first queries, so that all others wait for the next.
 func TestPerksThatManyAskForAtOnceAreReadTogether(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 40, 1)
 	type answer struct {
 		asked, got string
@@ -65,7 +65,7 @@ func TestPerksThatManyAskForAtOnceAreReadTogether(t *testing.T) {
 // were planned: five times for their values, as PostgreSQL does to compare, and from then on never again.
 func TestShortListsAreNotPlannedAnew(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t)+"&pool_max_conns=1")
+	db := openAt(t, storetest.PostgresDatabase(t)+"&pool_max_conns=1")
 	fill(t, db, 5000, 100) // enough that reading ten seems to cost more than reading one
 	if _, err := db.writes.Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)

@@ -16,14 +16,14 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 	for _, mode := range []string{"cache_statement", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			proxy, address := startProxy(t, cluster.Database(t))
+			proxy, address := startProxy(t, storetest.PostgresDatabase(t))
 			db := openAt(t, address+"&default_query_exec_mode="+mode)
 			fill(t, db, 1, 1000)
 			cuts, keys := 0, 0
@@ -68,7 +68,7 @@ func waitingFor(t *testing.T, r *redeemer, attempts ...store.RedeemAttempt) []*w
 
 func TestAnAttemptThatTheDatabaseRefusesFailsNoOther(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
 	batch := waitingFor(t, db.redeemer,
 		store.RedeemAttempt{ID: "1", UserID: "user-1"},
@@ -85,7 +85,7 @@ func TestAnAttemptThatTheDatabaseRefusesFailsNoOther(t *testing.T) {
 
 func TestAttemptsOfOneUserOrUnderOneKeyShareNoTransaction(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	key := &store.IdempotencyKey{Key: "key"}
 	r := db.redeemer
 	r.queues["perk-0"] = waitingFor(t, r,
@@ -111,7 +111,7 @@ func TestAttemptsOfOneUserOrUnderOneKeyShareNoTransaction(t *testing.T) {
 func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 	t.Parallel()
 	const perks, users, stock = 4, 100, 60
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	replicas := []*DB{openAt(t, address), openAt(t, address)}
 	fill(t, replicas[0], perks, stock)
 	cutting, stop := context.WithCancel(t.Context())
@@ -161,7 +161,7 @@ func cutAgainAndAgain(ctx context.Context, t *testing.T, address string) {
 
 func TestOneKeyForTwoPerksAtOnceRedeemsOne(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 2, 100)
 	const rounds = 50
 	for round := range rounds {
@@ -186,7 +186,7 @@ func TestOneKeyForTwoPerksAtOnceRedeemsOne(t *testing.T) {
 
 func TestADemotedServerIsLeft(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
 	demote := func(to string) {
 		t.Helper()
@@ -222,7 +222,7 @@ func TestADemotedServerIsLeft(t *testing.T) {
 
 func TestNothingIsAcknowledgedThatNoStandbyHas(t *testing.T) {
 	t.Parallel()
-	server, err := cluster.Start(t.Context(), cluster.Options{})
+	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func requireExact(t *testing.T, db *DB, keys int) {
 
 func TestAKeptFingerprintOfAnotherLengthIsAnError(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
 	redeem := func(id, key string) error {
 		_, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: "user-" + id, ClientID: "client", At: time.Now(),
@@ -397,7 +397,7 @@ func TestAKeptFingerprintOfAnotherLengthIsAnError(t *testing.T) {
 
 func TestWhoLeavesBeforeTheRedemptionIsWrittenHasNone(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
 	redeem := func(ctx context.Context, user string) <-chan error {
 		answer := make(chan error, 1)
@@ -428,7 +428,7 @@ func TestWhoLeavesBeforeTheRedemptionIsWrittenHasNone(t *testing.T) {
 
 func TestAUniqueViolationThatLastsIsNotWaitedOut(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
 	commit(t, begin(t, db, `
 		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken' USING ERRCODE = '23505'; END $$;

@@ -6,13 +6,13 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestAResetKeepsToOneSchema proves that a table which the sandbox's schema lacks is not taken from the next one.
 func TestAResetKeepsToOneSchema(t *testing.T) {
 	t.Parallel()
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	live := openAt(t, address)
 	fill(t, live, 1, 1)
 	if err := live.write(t.Context(), "make a schema", func(s *session) error { return s.exec(`CREATE SCHEMA apart`) }); err != nil {
@@ -35,7 +35,7 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 // TestWhatIsReferredToStaysAfterAReset proves that the guards that a reset takes away are there again.
 func TestWhatIsReferredToStaysAfterAReset(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	if _, err := db.Reset(t.Context(), store.Operator, importDay); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestWhatIsReferredToStaysAfterAReset(t *testing.T) {
 // with nothing that the redemption still needs, and comes after all of it.
 func TestAResetWaitsForWhoRedeems(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	steps := []string{
 		`SELECT 1 FROM perk_stock WHERE perk_id = 'perk-0' FOR UPDATE`,
 		`INSERT INTO redemptions VALUES ('r', 'perk-0', 'user-0', 'shop', now(), 'approved', 'approved', '{}')`,

@@ -8,12 +8,12 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestLists is what is proven of lists of many perks, over one database that takes a while to fill.
 func TestLists(t *testing.T) {
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fillWithMany(t, db)
 	for _, test := range []struct {
 		proves string

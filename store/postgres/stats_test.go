@@ -7,13 +7,13 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestTheFiguresOfTheQueue holds the perk's lock, so that the first attempt is under way and the others wait behind it.
 func TestTheFiguresOfTheQueue(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	commit(t, begin(t, db, addPerk+`; UPDATE perk_stock SET stock = 10; INSERT INTO users VALUES ('a'), ('b'), ('c')`))
 	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
 	answers := make(chan error, 3)

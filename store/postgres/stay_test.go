@@ -3,13 +3,13 @@ package postgres
 import (
 	"testing"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestWhatIsReferredToStays proves of whoever works on the database by hand what foreign keys would have proven.
 func TestWhatIsReferredToStays(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 1)
 	run := func(text string) error {
 		return db.write(t.Context(), "work by hand", func(s *session) error { return s.exec(text) })

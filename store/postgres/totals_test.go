@@ -7,14 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestTotalsOfAServerAreForgottenWithIt proves that a standby which was promoted without the last import, and came to the
 // same version by another one, is not taken for the server that is gone.
 func TestTotalsOfAServerAreForgottenWithIt(t *testing.T) {
 	t.Parallel()
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	db := openAt(t, address)
 	fill(t, db, 3, 1)
 	requireTotal(t, db, 3)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // olderDatabase is a database of the first version, with connections of a server of that version.
@@ -96,9 +96,9 @@ func requireIndexes(t *testing.T, pool *pgxpool.Pool) {
 // reader keeps would have all others wait behind.
 func TestRedeemingGoesOnWhileAMigrationWaits(t *testing.T) {
 	for name, database := range map[string]func(testing.TB) string{
-		"directly": cluster.Database,
+		"directly": storetest.PostgresDatabase,
 		"behind PgBouncer": func(t testing.TB) string {
-			return cluster.DatabaseBehindBouncer(t) + "&default_query_exec_mode=simple_protocol"
+			return storetest.PgBouncerDatabase(t) + "&default_query_exec_mode=simple_protocol"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestRedeemingGoesOnWhileAMigrationWaits(t *testing.T) {
 // crash: what is left of the index is there and of no use.
 func TestAMigrationThatWasKilledIsBegunAgain(t *testing.T) {
 	t.Parallel()
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	older := olderDatabase(t, address)
 	reader, err := older.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
@@ -184,7 +184,7 @@ func TestAMigrationThatWasKilledIsBegunAgain(t *testing.T) {
 // TestADatabaseIsMigratedBesideADecision has a server of the first version decide a redemption while a newer one starts.
 func TestADatabaseIsMigratedBesideADecision(t *testing.T) {
 	t.Parallel()
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	older := olderDatabase(t, address)
 	decision, err := older.Begin(t.Context())
 	if err != nil {
@@ -204,7 +204,7 @@ func TestADatabaseIsMigratedBesideADecision(t *testing.T) {
 // TestOrdersAreRightAfterAnUpgrade has perks from before the table of folded texts.
 func TestOrdersAreRightAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
-	address := cluster.Database(t)
+	address := storetest.PostgresDatabase(t)
 	older := olderDatabase(t, address)
 	if _, err := older.Exec(t.Context(), `
 		INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description, terms, words)

@@ -9,7 +9,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestAWriteThatWaitedSeesWhatItWaitedFor lets each write meet another transaction that has done the same and has not yet
@@ -90,7 +90,7 @@ func TestAWriteThatWaitedSeesWhatItWaitedFor(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			db := openAt(t, cluster.Database(t))
+			db := openAt(t, storetest.PostgresDatabase(t))
 			commit(t, begin(t, db, test.before))
 			other := begin(t, db, test.other)
 			written := make(chan error, 1)
@@ -118,7 +118,7 @@ const (
 
 func TestPurgingDoesNotWaitForAKeyInUse(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	commit(t, begin(t, db, addPerk+`; INSERT INTO users VALUES ('u');
 		INSERT INTO redemptions VALUES ('r', 'p', 'u', 'shop', now(), 'pending', 'pending', '{}');
 		INSERT INTO idempotency_keys VALUES ('shop', 'free', '', 'r', now()), ('shop', 'in use', '', 'r', now())`))

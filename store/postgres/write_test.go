@@ -8,13 +8,13 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // What a write does is done once or, where its outcome is unknown, at most once: nothing else would notice a repetition.
 func TestAWriteIsDoneOnceWhereverItsConnectionIsCut(t *testing.T) {
 	t.Parallel()
-	proxy, address := startProxy(t, cluster.Database(t))
+	proxy, address := startProxy(t, storetest.PostgresDatabase(t))
 	db := openAt(t, address)
 	fill(t, db, 1, 0)
 	for _, cut := range []moment{{}, {answered: true}, {answered: true, fatal: true}} {
@@ -54,7 +54,7 @@ func stockOf(t *testing.T, db *DB) (units int) {
 func TestACommitOfWhichTheServerIsNotSureIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"40003", "08007"} {
-		db := openAt(t, cluster.Database(t))
+		db := openAt(t, storetest.PostgresDatabase(t))
 		commit(t, begin(t, db, `
 			CREATE SEQUENCE commits;
 			CREATE FUNCTION doubt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

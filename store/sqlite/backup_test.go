@@ -11,6 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/sqlite"
 )
 
 func TestABackupIsTheDatabaseAsOfOneMoment(t *testing.T) {
@@ -58,4 +59,18 @@ func TestABackupThatFailsLeavesNoFile(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is there (%v)", err)
 	}
+}
+
+func openAt(t *testing.T, path string) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
 }

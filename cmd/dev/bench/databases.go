@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // cache is a folder of databases filled with sample perks, because a million take minutes. What is in it is copied before
@@ -86,7 +86,7 @@ func fingerprint(patterns []string) (string, error) {
 }
 
 // postgresWith starts a server with so many sample perks, until the section ends.
-func (l *harness) postgresWith(ctx context.Context, perks int64) (*cluster.Cluster, error) {
+func (l *harness) postgresWith(ctx context.Context, perks int64) (*storetest.PostgresServer, error) {
 	saved, err := l.cache.get("postgres", perks, func(path string) (err error) {
 		c, err := startPostgres(ctx)
 		if err != nil {
@@ -101,7 +101,7 @@ func (l *harness) postgresWith(ctx context.Context, perks int64) (*cluster.Clust
 	if err != nil {
 		return nil, err
 	}
-	c, err := cluster.StartFrom(ctx, saved, serverOptions)
+	c, err := storetest.StartPostgresFrom(ctx, saved, serverOptions)
 	if err == nil {
 		l.cleanups = append(l.cleanups, c.Stop)
 	}
@@ -140,7 +140,7 @@ func (l *harness) fill(ctx context.Context, database string, perks int64) error 
 
 // fillPostgres is fill, with the indexes of perks made when the perks are there: entry by entry, ten million take most of
 // an hour.
-func (l *harness) fillPostgres(ctx context.Context, c *cluster.Cluster, perks int64) (err error) {
+func (l *harness) fillPostgres(ctx context.Context, c *storetest.PostgresServer, perks int64) (err error) {
 	if _, err := l.runPerksd(ctx, address(c), nil, "migrate"); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"example.com/perks/api/client"
 	"example.com/perks/cmd/dev/programs"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // harness is what the sections share: the programs they measure, as this checkout builds them, a temporary folder for what those
@@ -89,18 +89,18 @@ const connections = 16
 
 // serverOptions makes PostgreSQL what an operator would run: every commit on the disk, and memory and log sized so that
 // neither a working set of a million perks nor a checkpoint disturbs it.
-var serverOptions = cluster.Options{Durable: true, Settings: map[string]string{"shared_buffers": "1GB", "max_wal_size": "8GB"}}
+var serverOptions = storetest.PostgresOptions{Durable: true, Settings: map[string]string{"shared_buffers": "1GB", "max_wal_size": "8GB"}}
 
 const database = "perks"
 
 // address is where perksd and others find the database of a cluster.
-func address(c *cluster.Cluster) string {
+func address(c *storetest.PostgresServer) string {
 	return fmt.Sprintf("%s&pool_max_conns=%d", c.DSN(database), connections)
 }
 
 // startPostgres starts a server with an empty database.
-func startPostgres(ctx context.Context) (*cluster.Cluster, error) {
-	c, err := cluster.Start(ctx, serverOptions)
+func startPostgres(ctx context.Context) (*storetest.PostgresServer, error) {
+	c, err := storetest.StartPostgres(ctx, serverOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func startPostgres(ctx context.Context) (*cluster.Cluster, error) {
 }
 
 // postgres is startPostgres until the section ends.
-func (l *harness) postgres(ctx context.Context) (*cluster.Cluster, error) {
+func (l *harness) postgres(ctx context.Context) (*storetest.PostgresServer, error) {
 	c, err := startPostgres(ctx)
 	if err == nil {
 		l.cleanups = append(l.cleanups, c.Stop)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 const (
@@ -231,11 +231,11 @@ func (r *redeemLoad) summary() string {
 // inserts is pgbench at one INSERT, the least that a redemption could be: a row with an id, a user, a perk and a time, under
 // a primary key and nothing else.
 type inserts struct {
-	cluster *cluster.Cluster
+	cluster *storetest.PostgresServer
 	script  string
 }
 
-func (l *harness) newInserts(ctx context.Context, c *cluster.Cluster) (*inserts, error) {
+func (l *harness) newInserts(ctx context.Context, c *storetest.PostgresServer) (*inserts, error) {
 	conn, err := pgx.Connect(ctx, c.DSN(database))
 	if err != nil {
 		return nil, err

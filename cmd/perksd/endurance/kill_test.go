@@ -10,7 +10,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cmd/dev/programs"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // In each round more users come, each at two tills at once, and a server is killed among them. The stock lasts until the
@@ -29,7 +29,7 @@ func TestNothingAcknowledgedIsLostInTwentyKillsOverSQLite(t *testing.T) {
 
 func TestNothingAcknowledgedIsLostInTwentyKillsOfTwoReplicas(t *testing.T) {
 	t.Parallel()
-	killAgainAndAgain(t, programs.InstallOver(t, cluster.Database(t)), 2)
+	killAgainAndAgain(t, programs.InstallOver(t, storetest.PostgresDatabase(t)), 2)
 }
 
 // siege is a rush during which servers die.

@@ -10,13 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/perks/cmd/dev/programs"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // pair is a primary, the standby that its commits wait for, and two servers that know the addresses of both.
 type pair struct {
 	*testing.T
-	primary, standby *cluster.Cluster
+	primary, standby *storetest.PostgresServer
 	installed        *programs.Installation
 	servers          []*programs.Server
 	watches          []*watch
@@ -40,9 +40,9 @@ func newPair(t *testing.T) *pair {
 }
 
 // startCluster starts a server of PostgreSQL with the empty database perks.
-func startCluster(t *testing.T) *cluster.Cluster {
+func startCluster(t *testing.T) *storetest.PostgresServer {
 	t.Helper()
-	c, err := cluster.Start(t.Context(), cluster.Options{})
+	c, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func startCluster(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-func stopCluster(t *testing.T, c *cluster.Cluster) {
+func stopCluster(t *testing.T, c *storetest.PostgresServer) {
 	t.Helper()
 	if err := c.Stop(); err != nil {
 		t.Error(err)
@@ -61,7 +61,7 @@ func stopCluster(t *testing.T, c *cluster.Cluster) {
 }
 
 // bothAddresses is an address that follows a failover from one server to the other.
-func bothAddresses(a, b *cluster.Cluster) string {
+func bothAddresses(a, b *storetest.PostgresServer) string {
 	folderA, portA := a.Host()
 	folderB, portB := b.Host()
 	query := url.Values{"host": {folderA + "," + folderB}, "port": {fmt.Sprintf("%d,%d", portA, portB)}}
@@ -84,7 +84,7 @@ func (p *pair) promote() {
 }
 
 // execute runs statements on a server, each by itself.
-func execute(t *testing.T, c *cluster.Cluster, statements ...string) {
+func execute(t *testing.T, c *storetest.PostgresServer, statements ...string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), c.DSN("perks"))
 	if err != nil {

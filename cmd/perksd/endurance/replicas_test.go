@@ -16,7 +16,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/auth"
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // TestTwoReplicasGiveAwayWhatThereIsOnce has two servers start at the same moment on an empty database. Each user asks both
@@ -24,7 +24,7 @@ import (
 func TestTwoReplicasGiveAwayWhatThereIsOnce(t *testing.T) {
 	t.Parallel()
 	const users, stock = 100, 50
-	i := programs.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(2)
 	i.ImportCSV("users", usersCSV(users))
 	i.ImportCSV("perks", perkCSV("rush", stock))
@@ -82,7 +82,7 @@ func agree(underKey bool, a, b told) bool {
 
 func TestStockThatIsAddedIsThereOnEveryReplica(t *testing.T) {
 	t.Parallel()
-	i := programs.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(2)
 	i.ImportCSV("users", usersCSV(4))
 	till := newTill(t, i.Token(replicas[0].URL), 1)
@@ -156,7 +156,7 @@ func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
 		address  func(*testing.T) string
 		replicas int
 	}{
-		"three over PostgreSQL": {func(t *testing.T) string { return cluster.Database(t) }, 3},
+		"three over PostgreSQL": {func(t *testing.T) string { return storetest.PostgresDatabase(t) }, 3},
 		"one over SQLite":       {func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "perks.db") }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
 // TestADroppedKeyIsOutOnEveryReplica drops the one key that signs. What is issued once all know of it is good everywhere.
 func TestADroppedKeyIsOutOnEveryReplica(t *testing.T) {
 	t.Parallel()
-	i := programs.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(3)
 	id, secret := i.Client("Steady")
 	token := func(s *programs.Server) string {
@@ -204,7 +204,7 @@ func keyOf(t *testing.T, token string) string {
 
 func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 	t.Parallel()
-	i := programs.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(2, "--hourly")
 	id, secret := i.Client("Hourly")
 	here := programs.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret)
@@ -221,7 +221,7 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 // PERKS_ENDURANCE=long after each.
 func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 	t.Parallel()
-	i := programs.InstallOver(t, cluster.Database(t))
+	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(3)
 	id, secret := i.Client("Steady")
 	tokens := []string{}

@@ -1,15 +1,15 @@
-package cluster_test
+package storetest_test
 
 import (
 	"path/filepath"
 	"testing"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 func TestAServerBeginsWithWhatAnotherSaved(t *testing.T) {
 	t.Parallel()
-	first := start(t, cluster.Options{})
+	first := start(t, storetest.PostgresOptions{})
 	if err := first.CreateDatabase(t.Context(), "kept"); err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestAServerBeginsWithWhatAnotherSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second finds nothing of the first's
-		copied, err := cluster.StartFrom(t.Context(), saved, cluster.Options{})
+		copied, err := storetest.StartPostgresFrom(t.Context(), saved, storetest.PostgresOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package storetest
+package storetest_test
 
 import (
 	"context"
@@ -183,9 +183,9 @@ func (f *fixture) isEmpty() {
 	f.equal("redemptions", len(collect(f, f.ExportRedemptions(f.ctx, ""))), 0)
 }
 
-// RunReopened proves that what was acknowledged is there after the store was closed and opened again. Each call of open
+// testReopened proves that what was acknowledged is there after the store was closed and opened again. Each call of open
 // opens the same, at first empty, database.
-func RunReopened(t *testing.T, open func(t *testing.T) store.Store) {
+func testReopened(t *testing.T, open func(t *testing.T) store.Store) {
 	f := newFixture(t, open(t))
 	f.addUsers("ann", "bob")
 	f.addClients("owner")
@@ -209,9 +209,9 @@ func RunReopened(t *testing.T, open func(t *testing.T) store.Store) {
 	f.finds("by text", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "perk"}}, "new", "p")
 }
 
-// RunClosedAmidWrites proves that Close waits for what is under way, and that every write that was acknowledged before
+// testClosedAmidWrites proves that Close waits for what is under way, and that every write that was acknowledged before
 // it is there afterwards. Each call of open opens the same, at first empty, database.
-func RunClosedAmidWrites(t *testing.T, open func(t *testing.T) store.Store) {
+func testClosedAmidWrites(t *testing.T, open func(t *testing.T) store.Store) {
 	const users = 200
 	f := newFixture(t, open(t))
 	f.addPerks(perk("p"))

@@ -1,4 +1,4 @@
-package cluster
+package storetest
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 
 // Standby makes a server that follows this one, and returns once every commit here waits for it. A server has one standby
 // at most. The standby answers queries and refuses writes until Promote.
-func (c *Cluster) Standby(ctx context.Context) (*Cluster, error) {
-	standby, err := startFilled(ctx, c.options, "make a standby", func(standby *Cluster) error {
+func (c *PostgresServer) Standby(ctx context.Context) (*PostgresServer, error) {
+	standby, err := startFilled(ctx, c.options, "make a standby", func(standby *PostgresServer) error {
 		// The slot keeps what the standby has not yet read, also while it is down.
 		return standby.folder.run(ctx, c.programs.path("pg_basebackup"), "--dbname", c.DSN(""), "--pgdata", standby.data(), "--no-sync",
 			"--checkpoint", "fast", "--wal-method", "stream", "--write-recovery-conf", "--create-slot", "--slot", "standby")
@@ -37,7 +37,7 @@ func (c *Cluster) Standby(ctx context.Context) (*Cluster, error) {
 }
 
 // awaitSynchronous waits until commits wait for the standby.
-func (c *Cluster) awaitSynchronous(ctx context.Context) error {
+func (c *PostgresServer) awaitSynchronous(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, c.DSN(superuser))
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *Cluster) awaitSynchronous(ctx context.Context) error {
 
 // Promote makes a standby a primary, and returns once it takes writes. The old primary must be dead by then: nothing else
 // keeps it from taking writes too.
-func (c *Cluster) Promote(ctx context.Context) error {
+func (c *PostgresServer) Promote(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, c.DSN(superuser))
 	if err != nil {
 		return fmt.Errorf("promote the standby: %w", err)
@@ -80,7 +80,7 @@ func (c *Cluster) Promote(ctx context.Context) error {
 
 // forgetProcess removes what a killed server leaves outside its data: the file that names its process, and the segment of
 // shared memory of which that file holds the id at the end of its seventh line. A machine that crashed has neither.
-func (c *Cluster) forgetProcess() error {
+func (c *PostgresServer) forgetProcess() error {
 	path := filepath.Join(c.data(), "postmaster.pid")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,12 +103,12 @@ func (c *Cluster) forgetProcess() error {
 
 // Freeze stops the server and all its children where they are, as a disk that hangs or a machine without a processor to
 // spare does: connections stay open and nothing is answered until Thaw.
-func (c *Cluster) Freeze() error { return c.freeze(true) }
+func (c *PostgresServer) Freeze() error { return c.freeze(true) }
 
 // Thaw lets a frozen server go on.
-func (c *Cluster) Thaw() error { return c.freeze(false) }
+func (c *PostgresServer) Thaw() error { return c.freeze(false) }
 
-func (c *Cluster) freeze(stop bool) error {
+func (c *PostgresServer) freeze(stop bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server == nil {

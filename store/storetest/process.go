@@ -1,4 +1,4 @@
-package cluster
+package storetest
 
 import (
 	"context"
@@ -268,8 +268,8 @@ func (t *tail) String() string {
 }
 
 // Save copies the server with all its databases, as it is now, to a folder that is not there yet or is empty. The copy
-// belongs to whoever runs this process, and outlives it: StartFrom begins with it.
-func (c *Cluster) Save(ctx context.Context, folder string) error {
+// belongs to whoever runs this process, and outlives it: StartPostgresFrom begins with it.
+func (c *PostgresServer) Save(ctx context.Context, folder string) error {
 	copying := exec.CommandContext(ctx, c.programs.path("pg_basebackup"), "--dbname", c.DSN(""), "--pgdata", folder,
 		"--checkpoint", "fast", "--wal-method", "stream")
 	if output, err := copying.CombinedOutput(); err != nil {
@@ -278,14 +278,14 @@ func (c *Cluster) Save(ctx context.Context, folder string) error {
 	return nil
 }
 
-// StartFrom is Start for a server that begins as a copy of the one that was saved in the folder. What is saved stays as it
+// StartPostgresFrom is Start for a server that begins as a copy of the one that was saved in the folder. What is saved stays as it
 // is. It must come from a server of the same major version.
-func StartFrom(ctx context.Context, folder string, options Options) (*Cluster, error) {
-	return startFilled(ctx, options, "make a PostgreSQL server of "+folder, func(c *Cluster) error { return c.copyFrom(folder) })
+func StartPostgresFrom(ctx context.Context, folder string, options PostgresOptions) (*PostgresServer, error) {
+	return startFilled(ctx, options, "make a PostgreSQL server of "+folder, func(c *PostgresServer) error { return c.copyFrom(folder) })
 }
 
 // copyFrom copies the files as whoever runs this process, who may read them, and gives them to the account.
-func (c *Cluster) copyFrom(folder string) error {
+func (c *PostgresServer) copyFrom(folder string) error {
 	if err := os.CopyFS(c.data(), os.DirFS(folder)); err != nil {
 		return err
 	}

@@ -1,9 +1,10 @@
-// Package cluster runs throwaway PostgreSQL servers for tests and benchmarks, from the installed programs.
+// Package storetest runs throwaway PostgreSQL servers for tests and benchmarks, from the installed programs. Its own tests
+// prove that every driver keeps the promises of store.Store.
 //
 // A server lives in a temporary folder of its own, listens on a socket in it and nowhere else, and is gone with its folder when the process
 // that started it ends, even by kill -9. It can crash, recover, be followed by a synchronous standby and be reached through PgBouncer, so
 // that a test can ask what happens then. The package knows nothing of what is kept in its databases.
-package cluster
+package storetest
 
 import (
 	"context"
@@ -26,17 +27,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Options is how a server differs from the usual one.
-type Options struct {
+// PostgresOptions is how a server differs from the usual one.
+type PostgresOptions struct {
 	Settings map[string]string // settings of postgresql.conf by name; they win over all others
 	Durable  bool              // a commit reaches the disk; without it one survives a crash of the server, but not of the machine
 }
 
-// Cluster is one PostgreSQL server and the folder in which it lives. Its methods may be called from several goroutines.
-type Cluster struct {
+// PostgresServer is one PostgreSQL server and the folder in which it lives. Its methods may be called from several goroutines.
+type PostgresServer struct {
 	programs programs
 	folder   *folder
-	options  Options
+	options  PostgresOptions
 
 	mu     sync.Mutex
 	server *process // nil after Kill and Stop
@@ -47,18 +48,18 @@ const port = 5432
 
 const superuser = "postgres"
 
-// Start makes a new server and returns it once it takes connections. It runs until Stop or the end of this process. The
+// StartPostgres makes a new server and returns it once it takes connections. It runs until Stop or the end of this process. The
 // context bounds the starting only. Its text sorts as people in America expect: a production server may be set so, and what
 // leans on the order of bytes shows. ICU's locales are there whichever the machine has.
-func Start(ctx context.Context, options Options) (*Cluster, error) {
-	return startFilled(ctx, options, "make a PostgreSQL server", func(c *Cluster) error {
+func StartPostgres(ctx context.Context, options PostgresOptions) (*PostgresServer, error) {
+	return startFilled(ctx, options, "make a PostgreSQL server", func(c *PostgresServer) error {
 		return c.folder.run(ctx, c.programs.path("initdb"), "--pgdata", c.data(), "--no-sync", "--auth", "trust", "--username", superuser,
 			"--encoding", "UTF8", "--locale", "C", "--locale-provider", "icu", "--icu-locale", "en-US")
 	})
 }
 
 // startFilled starts a server whose data folder fill makes.
-func startFilled(ctx context.Context, options Options, doing string, fill func(*Cluster) error) (*Cluster, error) {
+func startFilled(ctx context.Context, options PostgresOptions, doing string, fill func(*PostgresServer) error) (*PostgresServer, error) {
 	programs, err := findPostgres()
 	if err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func startFilled(ctx context.Context, options Options, doing string, fill func(*
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{programs: programs, folder: folder, options: options}
+	c := &PostgresServer{programs: programs, folder: folder, options: options}
 	if err := fill(c); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", doing, err), c.Stop())
 	}
@@ -77,10 +78,10 @@ func startFilled(ctx context.Context, options Options, doing string, fill func(*
 	return c, nil
 }
 
-func (c *Cluster) data() string { return filepath.Join(c.folder.path, "data") }
+func (c *PostgresServer) data() string { return filepath.Join(c.folder.path, "data") }
 
 // Restart starts the server again after Kill, and returns once it has recovered and takes connections.
-func (c *Cluster) Restart(ctx context.Context) error {
+func (c *PostgresServer) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server != nil {
@@ -109,7 +110,7 @@ func (c *Cluster) Restart(ctx context.Context) error {
 }
 
 // Kill ends the server and all its children at once, as a crash of its machine would. Its files stay for Restart.
-func (c *Cluster) Kill() error {
+func (c *PostgresServer) Kill() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server == nil {
@@ -124,7 +125,7 @@ func (c *Cluster) Kill() error {
 
 // Stop ends the server without ceremony and removes its folder. Another call does nothing. Standbys and bouncers of the
 // server go on and have a Stop of their own.
-func (c *Cluster) Stop() error {
+func (c *PostgresServer) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server != nil {
@@ -135,7 +136,7 @@ func (c *Cluster) Stop() error {
 }
 
 // DSN is the address of a database of the server: a postgres:// URL, for the superuser.
-func (c *Cluster) DSN(database string) string {
+func (c *PostgresServer) DSN(database string) string {
 	return dsn(database, url.Values{"host": {c.folder.path}, "port": {strconv.Itoa(port)}})
 }
 
@@ -145,10 +146,10 @@ func dsn(database string, parameters url.Values) string {
 }
 
 // Host is the folder of the server's socket and its port, for addresses that name several servers.
-func (c *Cluster) Host() (socketFolder string, number int) { return c.folder.path, port }
+func (c *PostgresServer) Host() (socketFolder string, number int) { return c.folder.path, port }
 
 // CreateDatabase makes a new, empty database.
-func (c *Cluster) CreateDatabase(ctx context.Context, name string) error {
+func (c *PostgresServer) CreateDatabase(ctx context.Context, name string) error {
 	return createDatabase(ctx, c.DSN(superuser), name)
 }
 
@@ -160,20 +161,20 @@ var errAddress = errors.New(namedServer + " must hold an address of the form pos
 // patience bounds each thing that is done for a test beside the test itself.
 const patience = time.Minute
 
-// Database returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, whoever is still connected.
+// PostgresDatabase returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, whoever is still connected.
 // All tests of a process share one server, which the first call starts, or the one that the environment variable PERKS_TEST_POSTGRES names:
 // the address of a database there, whose user may create others. Where there is neither the test fails.
-func Database(t testing.TB) string {
+func PostgresDatabase(t testing.TB) string {
 	t.Helper()
 	server, name := emptyDatabase(t)
 	return inDatabase(server, name)
 }
 
-// DatabaseBehindBouncer is Database, reached through a PgBouncer in transaction mode that all tests of a process share.
-func DatabaseBehindBouncer(t testing.TB) string {
+// PgBouncerDatabase is Database, reached through a PgBouncer in transaction mode that all tests of a process share.
+func PgBouncerDatabase(t testing.TB) string {
 	t.Helper()
 	_, name := emptyDatabase(t) // first, because a PgBouncer before a server that is not there lets its clients wait
-	bouncer, err := sharedBouncer()
+	bouncer, err := sharedPgBouncer()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func emptyDatabase(t testing.TB) (server *url.URL, name string) {
 	return server, name
 }
 
-// sharedServer is the address of the server where the tests of this process make their databases. Like sharedBouncer, one
+// sharedServer is the address of the server where the tests of this process make their databases. Like sharedPgBouncer, one
 // that was started for them is never stopped: it ends with the process.
 var sharedServer = sync.OnceValues(func() (*url.URL, error) {
 	if address := os.Getenv(namedServer); address != "" {
@@ -211,21 +212,21 @@ var sharedServer = sync.OnceValues(func() (*url.URL, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c, err := Start(ctx, Options{})
+	c, err := StartPostgres(ctx, PostgresOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return readAddress(c.DSN(superuser))
 })
 
-var sharedBouncer = sync.OnceValues(func() (*Bouncer, error) {
+var sharedPgBouncer = sync.OnceValues(func() (*PgBouncer, error) {
 	server, err := sharedServer()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return startBouncer(ctx, server.String())
+	return startPgBouncer(ctx, server.String())
 })
 
 // readAddress says nothing of an address that it cannot read: it may hold a password.

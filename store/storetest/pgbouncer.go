@@ -1,4 +1,4 @@
-package cluster
+package storetest
 
 import (
 	"context"
@@ -13,25 +13,25 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Bouncer is a PgBouncer in transaction mode before a server: a client has a connection of the server for as long as a
+// PgBouncer is a PgBouncer in transaction mode before a server: a client has a connection of the server for as long as a
 // transaction lasts, and the next one may get another.
-type Bouncer struct {
+type PgBouncer struct {
 	folder *folder
 	server *process
 }
 
 const bouncerPort = 6432
 
-// PoolSize is how many connections a Bouncer opens to one database.
-const PoolSize = 20
+// PgBouncerPoolSize is how many connections a PgBouncer opens to one database.
+const PgBouncerPoolSize = 20
 
-// Bouncer starts a PgBouncer before the server, for all its databases. It runs until its Stop or the end of this process.
-func (c *Cluster) Bouncer(ctx context.Context) (*Bouncer, error) {
-	return startBouncer(ctx, c.DSN(superuser))
+// StartPgBouncer starts a PgBouncer before the server, for all its databases. It runs until its Stop or the end of this process.
+func (c *PostgresServer) StartPgBouncer(ctx context.Context) (*PgBouncer, error) {
+	return startPgBouncer(ctx, c.DSN(superuser))
 }
 
-// startBouncer starts a PgBouncer before the server that has the database at the address.
-func startBouncer(ctx context.Context, address string) (*Bouncer, error) {
+// startPgBouncer starts a PgBouncer before the server that has the database at the address.
+func startPgBouncer(ctx context.Context, address string) (*PgBouncer, error) {
 	program, err := findPgBouncer()
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func startBouncer(ctx context.Context, address string) (*Bouncer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bouncer{folder: folder}
+	b := &PgBouncer{folder: folder}
 	start := func() error {
 		server, err := pgconn.ParseConfig(address)
 		if err != nil {
@@ -66,7 +66,7 @@ func startBouncer(ctx context.Context, address string) (*Bouncer, error) {
 }
 
 // configuration lets everyone who can enter the folder connect to any database, as the server's own user.
-func (b *Bouncer) configuration(server *pgconn.Config) string {
+func (b *PgBouncer) configuration(server *pgconn.Config) string {
 	return fmt.Sprintf(`[databases]
 * = %s
 
@@ -80,7 +80,7 @@ max_client_conn = 500
 server_tls_sslmode = prefer
 log_connections = 0
 log_disconnections = 0
-`, upstream(server), b.folder.path, bouncerPort, PoolSize)
+`, upstream(server), b.folder.path, bouncerPort, PgBouncerPoolSize)
 }
 
 // upstream is where connections go, in the words of PgBouncer, which takes ” for a quote and never for an empty value.
@@ -98,14 +98,14 @@ func upstream(server *pgconn.Config) string {
 
 // DSN is the address of a database behind the PgBouncer. It keeps pgx from preparing statements, which would stay behind
 // on a connection that the next client gets.
-func (b *Bouncer) DSN(database string) string {
+func (b *PgBouncer) DSN(database string) string {
 	return dsn(database, url.Values{
 		"host": {b.folder.path}, "port": {strconv.Itoa(bouncerPort)}, "default_query_exec_mode": {"simple_protocol"},
 	})
 }
 
 // Stop ends the PgBouncer and removes its folder. Another call does nothing.
-func (b *Bouncer) Stop() error {
+func (b *PgBouncer) Stop() error {
 	if b.server != nil {
 		b.server.stop()
 	}

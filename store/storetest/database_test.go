@@ -1,4 +1,4 @@
-package cluster_test
+package storetest_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 func wantIn(t *testing.T, text, part string) {
@@ -16,7 +16,7 @@ func wantIn(t *testing.T, text, part string) {
 	}
 }
 
-var databases = map[string]func(testing.TB) string{"directly": cluster.Database, "behind a bouncer": cluster.DatabaseBehindBouncer}
+var databases = map[string]func(testing.TB) string{"directly": storetest.PostgresDatabase, "behind a bouncer": storetest.PgBouncerDatabase}
 
 func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
 	for name, database := range databases {
@@ -36,7 +36,7 @@ func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
 					t.Error("one database holds what was put into another")
 				}
 			})
-			if one[bool](t, connect(t, cluster.Database(t)), `SELECT EXISTS (SELECT FROM pg_database WHERE datname = '`+dropped+`')`) {
+			if one[bool](t, connect(t, storetest.PostgresDatabase(t)), `SELECT EXISTS (SELECT FROM pg_database WHERE datname = '`+dropped+`')`) {
 				t.Error("the database is there after its test")
 			}
 		})
@@ -59,7 +59,7 @@ func databaseSays(t *testing.T, environment ...string) (string, error) {
 }
 
 func TestANamedServerIsUsed(t *testing.T) {
-	c := start(t, cluster.Options{})
+	c := start(t, storetest.PostgresOptions{})
 	folder, _ := c.Host()
 	said, err := databaseSays(t, "PERKS_TEST_POSTGRES="+c.DSN("postgres"))
 	if err != nil {

@@ -1,9 +1,4 @@
-// Package storetest is what every database driver must pass to be a store.Store: one suite that says by example what the
-// interface promises.
-//
-// It knows no database. A driver's own tests call Run with a function that opens an empty one, and RunReopened with one
-// that opens the same one again.
-package storetest
+package storetest_test
 
 import (
 	"context"
@@ -20,9 +15,9 @@ import (
 	"example.com/perks/store"
 )
 
-// Run proves that what open returns keeps the promises of store.Store. Each call of open gives an empty store, which open
-// closes when its test ends; several are open at once.
-func Run(t *testing.T, open func(t *testing.T) store.Store) {
+// testStore proves that what open returns keeps the promises of store.Store. Each call of open gives an empty store, which
+// open closes when its test ends; several are open at once.
+func testStore(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []struct {
 		name  string
 		tests []test

@@ -1,4 +1,4 @@
-package cluster_test
+package storetest_test
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
-func start(t *testing.T, options cluster.Options) *cluster.Cluster {
+func start(t *testing.T, options storetest.PostgresOptions) *storetest.PostgresServer {
 	t.Helper()
-	c, err := cluster.Start(t.Context(), options)
+	c, err := storetest.StartPostgres(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func code(err error) string {
 
 func TestAKilledServerComesBackWithItsData(t *testing.T) {
 	t.Parallel()
-	c := start(t, cluster.Options{})
+	c := start(t, storetest.PostgresOptions{})
 	if err := c.CreateDatabase(t.Context(), "d"); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestAKilledServerComesBackWithItsData(t *testing.T) {
 }
 
 // sharedMemory is the id of the segment that outlives a killed server.
-func sharedMemory(t *testing.T, c *cluster.Cluster) string {
+func sharedMemory(t *testing.T, c *storetest.PostgresServer) string {
 	t.Helper()
 	folder, _ := c.Host()
 	file, err := os.ReadFile(filepath.Join(folder, "data", "postmaster.pid"))
@@ -150,7 +150,7 @@ func keepBusy(t *testing.T, address string) <-chan error {
 
 func TestAPromotedStandbyHasWhatWasCommitted(t *testing.T) {
 	t.Parallel()
-	primary := start(t, cluster.Options{})
+	primary := start(t, storetest.PostgresOptions{})
 	standby, err := primary.Standby(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestAPromotedStandbyHasWhatWasCommitted(t *testing.T) {
 
 func TestACommitWaitsForTheStandby(t *testing.T) {
 	t.Parallel()
-	primary := start(t, cluster.Options{})
+	primary := start(t, storetest.PostgresOptions{})
 	standby, err := primary.Standby(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -208,8 +208,8 @@ func TestACommitWaitsForTheStandby(t *testing.T) {
 
 func TestABouncerGivesAConnectionForATransaction(t *testing.T) {
 	t.Parallel()
-	c := start(t, cluster.Options{})
-	b, err := c.Bouncer(t.Context())
+	c := start(t, storetest.PostgresOptions{})
+	b, err := c.StartPgBouncer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,25 +218,25 @@ func TestABouncerGivesAConnectionForATransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	backends := map[int]bool{}
-	for range cluster.PoolSize + 1 {
+	for range storetest.PgBouncerPoolSize + 1 {
 		conn := connect(t, b.DSN("d")) // stays open until the end
 		if database := one[string](t, conn, `SELECT current_database()`); database != "d" {
 			t.Fatalf("the database is %s, want d", database)
 		}
 		backends[one[int](t, conn, `SELECT pg_backend_pid()`)] = true
 	}
-	if len(backends) > cluster.PoolSize {
+	if len(backends) > storetest.PgBouncerPoolSize {
 		t.Errorf("%d connections of the server were used, more than the pool holds", len(backends))
 	}
 }
 
 func TestOptionsReachTheServer(t *testing.T) {
 	for _, r := range []struct {
-		options              cluster.Options
+		options              storetest.PostgresOptions
 		fsync, sharedBuffers string
 	}{
-		{cluster.Options{}, "off", "64MB"},
-		{cluster.Options{Durable: true, Settings: map[string]string{"shared_buffers": "16MB"}}, "on", "16MB"},
+		{storetest.PostgresOptions{}, "off", "64MB"},
+		{storetest.PostgresOptions{Durable: true, Settings: map[string]string{"shared_buffers": "16MB"}}, "on", "16MB"},
 	} {
 		conn := connect(t, start(t, r.options).DSN("postgres"))
 		if got := one[string](t, conn, `SHOW fsync`); got != r.fsync {
@@ -249,7 +249,7 @@ func TestOptionsReachTheServer(t *testing.T) {
 }
 
 func TestAServerThatCannotStartSaysWhy(t *testing.T) {
-	_, err := cluster.Start(t.Context(), cluster.Options{Settings: map[string]string{"shared_buffers": "many"}})
+	_, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{Settings: map[string]string{"shared_buffers": "many"}})
 	if err == nil {
 		t.Fatal("the server started")
 	}
@@ -257,7 +257,7 @@ func TestAServerThatCannotStartSaysWhy(t *testing.T) {
 }
 
 func TestStopRemovesTheFolder(t *testing.T) {
-	c := start(t, cluster.Options{})
+	c := start(t, storetest.PostgresOptions{})
 	folder, _ := c.Host()
 	for range 2 {
 		if err := c.Stop(); err != nil {

@@ -1,4 +1,4 @@
-package cluster_test
+package storetest_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/store/postgres/cluster"
+	"example.com/perks/store/storetest"
 )
 
 // runServers names the environment variable that turns this test program into one that starts a server, a standby and a
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 func runUntilTold() error {
 	ctx := context.Background()
-	server, err := cluster.Start(ctx, cluster.Options{})
+	server, err := storetest.StartPostgres(ctx, storetest.PostgresOptions{})
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func runUntilTold() error {
 	if err != nil {
 		return err
 	}
-	bouncer, err := server.Bouncer(ctx)
+	bouncer, err := server.StartPgBouncer(ctx)
 	if err != nil {
 		return err
 	}
