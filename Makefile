@@ -44,8 +44,8 @@ screenshots: ## make the pictures of the terminal UI in docs/screenshots
 
 # The short form of these tests is part of make test.
 .PHONY: endurance
-endurance: ## kill bulk runs of 20,000 rows again and again, and take a million random steps in the terminal UI
-	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/perksctl/endurance
+endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a million random steps in the terminal UI
+	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/dev/endurance
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
 
 .PHONY: reference

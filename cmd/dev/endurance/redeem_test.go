@@ -17,56 +17,56 @@ import (
 type attempt struct{ perk, user, key string } // the key is "" without one
 
 // told is the answer to an attempt.
-type told struct {
+type reply struct {
 	status   int
 	made     api.Redemption // with status 201
 	replayed bool           // it was made by an earlier request
 	code     api.Code       // with any other status
 }
 
-// errUnanswered says that the outcome is unknown: there was no answer, or the server itself does not know.
-var errUnanswered = errors.New("there was no answer")
+// errNoReply says that the outcome is unknown: there was no answer, or the server itself does not know.
+var errNoReply = errors.New("there was no answer")
 
-// till redeems perks over HTTP.
-type till struct {
+// redeemer redeems perks over HTTP.
+type redeemer struct {
 	client *http.Client
 	token  string
 }
 
-// tillTime is more than any server takes to answer, if only that it does not know.
-const tillTime = 20 * time.Second
+// replyTimeout is more than any server takes to answer, if only that it does not know.
+const replyTimeout = 20 * time.Second
 
-// newTill has so many connections to each server at once.
-func newTill(t *testing.T, token string, connections int) *till {
+// newRedeemer has so many connections to each server at once.
+func newRedeemer(t *testing.T, token string, connections int) *redeemer {
 	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &till{client: &http.Client{Transport: transport, Timeout: tillTime}, token: token}
+	return &redeemer{client: &http.Client{Transport: transport, Timeout: replyTimeout}, token: token}
 }
 
 // redeem sends one attempt to the server at the address.
-func (c *till) redeem(url string, a attempt) (told, error) {
+func (r *redeemer) redeem(url string, a attempt) (reply, error) {
 	request, err := http.NewRequest(http.MethodPost, url+"/v2/partners/perks/"+a.perk+"/redeem", strings.NewReader(`{"user_id":"`+a.user+`"}`))
 	if err != nil {
-		return told{}, err
+		return reply{}, err
 	}
-	request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("Authorization", "Bearer "+r.token)
 	request.Header.Set("Content-Type", "application/json")
 	if a.key != "" {
 		request.Header.Set("Idempotency-Key", a.key)
 	}
-	response, err := c.client.Do(request)
+	response, err := r.client.Do(request)
 	if err != nil {
-		return told{}, errors.Join(errUnanswered, err)
+		return reply{}, errors.Join(errNoReply, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	switch {
 	case err != nil:
-		return told{}, errors.Join(errUnanswered, err)
+		return reply{}, errors.Join(errNoReply, err)
 	case response.StatusCode == http.StatusServiceUnavailable:
-		return told{}, errors.Join(errUnanswered, fmt.Errorf("status 503 with %s", body))
+		return reply{}, errors.Join(errNoReply, fmt.Errorf("status 503 with %s", body))
 	}
-	answer := told{status: response.StatusCode, replayed: response.Header.Get("Idempotent-Replayed") == "true"}
+	answer := reply{status: response.StatusCode, replayed: response.Header.Get("Idempotent-Replayed") == "true"}
 	if answer.status == http.StatusCreated {
 		return answer, json.Unmarshal(body, &answer.made)
 	}

@@ -19,17 +19,17 @@ type pair struct {
 	primary, standby *storetest.PostgresServer
 	installed        *programs.Installation
 	servers          []*programs.Server
-	watches          []*watch
+	watches          []*readinessWatch
 }
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	p := &pair{T: t, primary: startCluster(t)}
+	p := &pair{T: t, primary: startPostgres(t)}
 	var err error
 	if p.standby, err = p.primary.Standby(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stopCluster(t, p.standby) })
+	t.Cleanup(func() { stopPostgres(t, p.standby) })
 	p.installed = programs.InstallOver(t, bothAddresses(p.primary, p.standby))
 	p.servers = p.installed.StartTogether(2)
 	for _, s := range p.servers {
@@ -39,21 +39,21 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// startCluster starts a server of PostgreSQL with the empty database perks.
-func startCluster(t *testing.T) *storetest.PostgresServer {
+// startPostgres starts a server of PostgreSQL with the empty database perks.
+func startPostgres(t *testing.T) *storetest.PostgresServer {
 	t.Helper()
 	c, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stopCluster(t, c) })
+	t.Cleanup(func() { stopPostgres(t, c) })
 	if err := c.CreateDatabase(t.Context(), "perks"); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func stopCluster(t *testing.T, c *storetest.PostgresServer) {
+func stopPostgres(t *testing.T, c *storetest.PostgresServer) {
 	t.Helper()
 	if err := c.Stop(); err != nil {
 		t.Error(err)

@@ -18,14 +18,14 @@ const diskSize = 32 << 10
 // TestAFullDiskRefusesChangesUntilThereIsRoom has the disk of a SQLite database fill up under people who redeem without a
 // break, and has room made again.
 func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	disk := programs.NewDisk(t, diskSize)
 	i := programs.InstallOn(t, disk)
 	server := i.Start()
 	ready := watchReadiness(t, server)
 	ready.becomes(true)
-	c := sendCustomers(t, i, server)
-	c.come(100)
+	c := startLoad(t, i, server)
+	c.awaitReplies(100)
 
 	disk.Fill(0)
 	full := time.Now()
@@ -34,20 +34,20 @@ func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 	if !strings.Contains(says, filepath.Join(disk.Folder, "perks.db")) || !strings.Contains(says, "make room on it") {
 		t.Errorf("the log does not say where, or what to do: %s", says)
 	}
-	late := c.newcomer()
-	refusesChanges(t, server, c.till.token, late.user)
-	answersReads(t, server, c.till.token)
+	late := c.nextAttempt()
+	refusesChanges(t, server, c.redeemer.token, late.user)
+	answersReads(t, server, c.redeemer.token)
 	leavesAllAsItWas(t, i, disk)
 
 	disk.Free()
 	freed := time.Now()
 	t.Logf("ready %s after there was room", ready.becomes(true).Sub(freed).Round(time.Millisecond))
 	server.WaitFor(t, "the database takes writes again")
-	if err := c.serve(late, 0); err != nil {
+	if err := c.redeemUntilReply(late, 0); err != nil {
 		t.Error(err)
 	}
-	c.come(100)
-	c.leave()
+	c.awaitReplies(100)
+	c.finish()
 	c.check(i)
 	ready.stop()
 	server.Terminate()
@@ -102,7 +102,7 @@ func leavesAllAsItWas(t *testing.T, i *programs.Installation, disk *programs.Dis
 	i.Refuses(full, "backup", filepath.Join(disk.Folder, "copy.db"))
 	users := strings.Count(i.Must("", "export", "users"), "\n")
 	newcomers := filepath.Join(t.TempDir(), "users.csv")
-	if err := os.WriteFile(newcomers, []byte("id\n"+strings.Repeat("newcomer", 8)+"\n"+strings.ReplaceAll(usersCSV(manyCustomers)[len("id\n"):], "u-", "new-")), 0o600); err != nil {
+	if err := os.WriteFile(newcomers, []byte("id\n"+strings.Repeat("newcomer", 8)+"\n"+strings.ReplaceAll(usersCSV(loadUsers)[len("id\n"):], "u-", "new-")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	i.Refuses(full, "import", "users", newcomers)
@@ -140,16 +140,16 @@ func saysLittle(t *testing.T, server *programs.Server) {
 
 // TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom has the tables of two servers on a disk that fills up.
 func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
-	t.Parallel()
-	database := startCluster(t)
+	parallel(t)
+	database := startPostgres(t)
 	folder, _ := database.Host()
 	disk := programs.NewDiskOf(t, folder, diskSize)
 	execute(t, database, `CREATE TABLESPACE small LOCATION '`+disk.Path("")+`'`, `CREATE DATABASE small TABLESPACE small TEMPLATE template0`)
 	i := programs.InstallOver(t, database.DSN("small"))
 	servers := i.StartTogether(2)
-	c := sendCustomers(t, i, servers...)
-	c.come(100)
-	var watches []*watch
+	c := startLoad(t, i, servers...)
+	c.awaitReplies(100)
+	var watches []*readinessWatch
 	for _, s := range servers {
 		watches = append(watches, watchReadiness(t, s))
 		watches[len(watches)-1].becomes(true)
@@ -157,12 +157,12 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 
 	disk.Fill(0)
 	full := time.Now()
-	late := c.newcomer()
+	late := c.nextAttempt()
 	for n, s := range servers {
 		t.Logf("not ready %s after the disk was full", watches[n].becomes(false).Sub(full).Round(time.Millisecond))
 		s.WaitFor(t, "a disk of PostgreSQL is full, so changes are refused: make room on it")
-		refusesChanges(t, s, c.till.token, late.user)
-		answersReads(t, s, c.till.token)
+		refusesChanges(t, s, c.redeemer.token, late.user)
+		answersReads(t, s, c.redeemer.token)
 		if status := programs.StatusOf(t, s.URL+"/readyz", ""); status != http.StatusServiceUnavailable {
 			t.Errorf("/readyz says %d while redemptions are refused", status)
 		}
@@ -174,11 +174,11 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 		t.Logf("ready %s after there was room", watches[n].becomes(true).Sub(freed).Round(time.Millisecond))
 		s.WaitFor(t, "PostgreSQL has room again")
 	}
-	if err := c.serve(late, 0); err != nil {
+	if err := c.redeemUntilReply(late, 0); err != nil {
 		t.Error(err)
 	}
-	c.come(100)
-	c.leave()
+	c.awaitReplies(100)
+	c.finish()
 	c.check(i)
 	for n, s := range servers {
 		watches[n].stop()
@@ -189,7 +189,7 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 
 // TestALogWithoutRoomDoesNotStopTheServer has stderr lead to a file on a full disk.
 func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	disk := programs.NewDisk(t, 64)
 	log, err := os.OpenFile(disk.Path("log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
@@ -199,16 +199,16 @@ func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
 	i := programs.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db"))
 	server := i.StartLoggingTo(log)
 	disk.Fill(0)
-	c := sendCustomers(t, i, server)
-	c.come(200)
-	c.leave()
+	c := startLoad(t, i, server)
+	c.awaitReplies(200)
+	c.finish()
 	c.check(i)
 	disk.Free()
 	before, err := log.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
-	answersReads(t, server, c.till.token)
+	answersReads(t, server, c.redeemer.token)
 	if after, err := log.Stat(); err != nil || after.Size() <= before.Size() {
 		t.Errorf("the log does not go on when there is room: %v", err)
 	}

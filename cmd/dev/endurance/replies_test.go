@@ -12,59 +12,59 @@ import (
 	"example.com/perks/store"
 )
 
-// ledger is what people were told, to be held against what the database has.
-type ledger struct {
+// replies is what people were told, to be held against what the database has.
+type replies struct {
 	mu        sync.Mutex
 	made      map[string]string // the user by the redemption
 	underKeys map[string]string // the redemption by the key
 	refused   map[api.Code]int
 }
 
-func newLedger() *ledger {
-	return &ledger{made: map[string]string{}, underKeys: map[string]string{}, refused: map[api.Code]int{}}
+func newReplies() *replies {
+	return &replies{made: map[string]string{}, underKeys: map[string]string{}, refused: map[api.Code]int{}}
 }
 
-// note keeps an answer. It is an error if that cannot be true, whatever the database has.
-func (l *ledger) note(a attempt, answer told) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// record keeps a reply. It is an error if that cannot be true, whatever the database has.
+func (r *replies) record(a attempt, answer reply) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if answer.status != http.StatusCreated {
-		l.refused[answer.code]++
+		r.refused[answer.code]++
 		return nil
 	}
 	if answer.made.UserID != a.user || answer.made.PerkID != a.perk {
 		return fmt.Errorf("%+v was answered with %+v", a, answer.made)
 	}
-	if first := l.underKeys[a.key]; a.key != "" && first != "" && first != answer.made.ID {
+	if first := r.underKeys[a.key]; a.key != "" && first != "" && first != answer.made.ID {
 		return fmt.Errorf("the key %s was answered with redemption %s, and again with %s", a.key, first, answer.made.ID)
 	}
 	if a.key != "" {
-		l.underKeys[a.key] = answer.made.ID
+		r.underKeys[a.key] = answer.made.ID
 	}
-	l.made[answer.made.ID] = a.user
+	r.made[answer.made.ID] = a.user
 	return nil
 }
 
 // copy is what has been told until now.
-func (l *ledger) copy() *ledger {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return &ledger{made: maps.Clone(l.made), underKeys: maps.Clone(l.underKeys), refused: maps.Clone(l.refused)}
+func (r *replies) copy() *replies {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &replies{made: maps.Clone(r.made), underKeys: maps.Clone(r.underKeys), refused: maps.Clone(r.refused)}
 }
 
 // count returns how many redemptions were acknowledged.
-func (l *ledger) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.made)
+func (r *replies) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.made)
 }
 
 // check holds what people were told against what the database has: nothing acknowledged is lost, nobody has two, and no
 // more is given away than there was.
-func (l *ledger) check(t *testing.T, kept []store.RedemptionRecord, stock int) {
+func (r *replies) check(t *testing.T, kept []store.RedemptionRecord, stock int) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	byID, users := map[string]string{}, map[string]bool{}
 	for _, k := range kept {
 		byID[k.ID] = k.UserID
@@ -74,7 +74,7 @@ func (l *ledger) check(t *testing.T, kept []store.RedemptionRecord, stock int) {
 		users[k.UserID] = true
 	}
 	var lost []string
-	for id, user := range l.made {
+	for id, user := range r.made {
 		if byID[id] != user {
 			lost = append(lost, id+" of user "+user)
 		}
@@ -88,9 +88,9 @@ func (l *ledger) check(t *testing.T, kept []store.RedemptionRecord, stock int) {
 }
 
 // onlyRefused checks that nobody was refused for another reason.
-func (l *ledger) onlyRefused(t *testing.T, reasons ...api.Code) {
+func (r *replies) onlyRefused(t *testing.T, reasons ...api.Code) {
 	t.Helper()
-	for code, n := range l.refused {
+	for code, n := range r.refused {
 		if !slices.Contains(reasons, code) {
 			t.Errorf("%d attempts were refused as %s", n, code)
 		}

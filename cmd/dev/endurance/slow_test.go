@@ -20,26 +20,26 @@ import (
 )
 
 const (
-	crowdSize = 400 // connections of each of five kinds
-	beat      = 200 * time.Millisecond
-	grace     = 4 * time.Second // by which a timeout may be late on a busy machine
+	connectionsPerKind = 400 // connections of each of five kinds
+	tick               = 200 * time.Millisecond
+	tolerance          = 4 * time.Second // by which a timeout may be late on a busy machine
 
-	honestWithin  = time.Second
+	normalWithin  = time.Second
 	memoryAllowed = 288 << 10 // KiB
 )
 
-// slowness is a kind of connection that holds on to a server for as long as it lets it.
-type slowness struct {
+// slowKind is a kind of connection that holds on to a server for as long as it lets it.
+type slowKind struct {
 	name    string
 	hello   string        // what is sent at once
-	drip    string        // what is sent after that, again and again, a byte at each beat
-	reading bool          // the answer is read a few bytes at each beat
+	drip    string        // what is sent after that, again and again, a byte at each tick
+	reading bool          // the answer is read a few bytes at each tick
 	cutOff  time.Duration // when the server gives up; zero is later than this test
 }
 
 // crowd is many connections of one kind.
-type crowd struct {
-	slowness
+type slowConnections struct {
+	slowKind
 	conns   []net.Conn
 	opened  time.Time
 	cut     sync.WaitGroup
@@ -48,7 +48,7 @@ type crowd struct {
 }
 
 // TestSlowAndIdleConnectionsDoNotExhaustTheServer proves that 2,000 connections that want to cost much cost little: each is
-// cut off when its time is up, and who asks an honest question meanwhile is answered at once.
+// cut off when its time is up, and who asks an normal question meanwhile is answered at once.
 func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 	allowManyFiles(t)
 	i := programs.Install(t)
@@ -60,38 +60,38 @@ func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 
 	const get, end = "GET %s HTTP/1.1\r\nHost: perks.example\r\n", "\r\n"
 	withToken := "Authorization: Bearer " + token + "\r\n"
-	crowds := []*crowd{
-		{slowness: slowness{name: "silent", cutOff: 5 * time.Second}},
-		{slowness: slowness{name: "slow header", hello: fmt.Sprintf(get, "/v2/health"), drip: "X-Slow: 1\r\n", cutOff: 5 * time.Second}},
-		{slowness: slowness{name: "slow body", cutOff: 10 * time.Second, drip: " ",
+	kinds := []*slowConnections{
+		{slowKind: slowKind{name: "silent", cutOff: 5 * time.Second}},
+		{slowKind: slowKind{name: "slow header", hello: fmt.Sprintf(get, "/v2/health"), drip: "X-Slow: 1\r\n", cutOff: 5 * time.Second}},
+		{slowKind: slowKind{name: "slow body", cutOff: 10 * time.Second, drip: " ",
 			hello: "POST /v2/partners/perks/perk-0/redeem HTTP/1.1\r\nHost: perks.example\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n" + withToken + end}},
-		{slowness: slowness{name: "slow reader", hello: fmt.Sprintf(get, "/v2/partners/perks?per_page=100") + withToken + end, reading: true}},
-		{slowness: slowness{name: "idle", hello: fmt.Sprintf(get, "/v2/health") + end}},
+		{slowKind: slowKind{name: "slow reader", hello: fmt.Sprintf(get, "/v2/partners/perks?per_page=100") + withToken + end, reading: true}},
+		{slowKind: slowKind{name: "idle", hello: fmt.Sprintf(get, "/v2/health") + end}},
 	}
 	stop := make(chan struct{})
-	var beating sync.WaitGroup
-	for _, c := range crowds {
+	var ticking sync.WaitGroup
+	for _, c := range kinds {
 		c.open(t, strings.TrimPrefix(server.URL, "http://"))
-		beating.Go(func() { c.beat(stop) })
+		ticking.Go(func() { c.tick(stop) })
 	}
 
-	honest := askHonestly(t, server.URL, token, stop)
-	for _, c := range crowds {
+	normal := sendNormalRequests(t, server.URL, token, stop)
+	for _, c := range kinds {
 		if c.cutOff > 0 {
 			c.cut.Wait()
 		}
 	}
-	for _, c := range crowds {
+	for _, c := range kinds {
 		c.check(t)
 	}
 	close(stop)
-	beating.Wait()
-	took := <-honest
+	ticking.Wait()
+	took := <-normal
 	p99, peak := took[len(took)*99/100], memory(t, server)
-	t.Logf("%d honest requests: p50 %s, p99 %s, slowest %s", len(took), took[len(took)/2], p99, took[len(took)-1])
-	t.Logf("memory: %d MiB before, %d MiB with %d connections", before>>10, peak>>10, crowdSize*len(crowds))
-	if p99 > honestWithin {
-		t.Errorf("honest requests take %s (p99), want at most %s", p99, honestWithin)
+	t.Logf("%d normal requests: p50 %s, p99 %s, slowest %s", len(took), took[len(took)/2], p99, took[len(took)-1])
+	t.Logf("memory: %d MiB before, %d MiB with %d connections", before>>10, peak>>10, connectionsPerKind*len(kinds))
+	if p99 > normalWithin {
+		t.Errorf("normal requests take %s (p99), want at most %s", p99, normalWithin)
 	}
 	if peak > memoryAllowed {
 		t.Errorf("the server takes %d MiB, want at most %d", peak>>10, memoryAllowed>>10)
@@ -101,7 +101,7 @@ func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 // allowManyFiles lets this process, and the server that it starts, have so many connections.
 func allowManyFiles(t *testing.T) {
 	t.Helper()
-	const needed = 5*crowdSize + 500
+	const needed = 5*connectionsPerKind + 500
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
@@ -127,14 +127,14 @@ func longPerks(n int) string {
 }
 
 // open connects them all and sends what each says first.
-func (c *crowd) open(t *testing.T, address string) {
+func (c *slowConnections) open(t *testing.T, address string) {
 	t.Helper()
 	// A small window is full soon: then the server has to wait for the reader.
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
 	}}
 	c.opened = time.Now()
-	for range crowdSize {
+	for range connectionsPerKind {
 		conn, err := dialer.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func (c *crowd) open(t *testing.T, address string) {
 }
 
 // awaitEnd reads what the server says until it closes the connection.
-func (c *crowd) awaitEnd(conn net.Conn) {
+func (c *slowConnections) awaitEnd(conn net.Conn) {
 	if _, err := io.Copy(io.Discard, conn); errors.Is(err, net.ErrClosed) {
 		return // by the end of the test
 	}
@@ -159,16 +159,16 @@ func (c *crowd) awaitEnd(conn net.Conn) {
 	c.cutLast.Store(int64(time.Since(c.opened)))
 }
 
-// beat sends, or reads, a little at a time. That a connection was cut off shows elsewhere.
-func (c *crowd) beat(stop <-chan struct{}) {
-	beats := time.NewTicker(beat)
-	defer beats.Stop()
+// tick sends, or reads, a little at a time. That a connection was cut off shows elsewhere.
+func (c *slowConnections) tick(stop <-chan struct{}) {
+	ticks := time.NewTicker(tick)
+	defer ticks.Stop()
 	few := make([]byte, 64)
 	for n := 0; ; n++ {
 		select {
 		case <-stop:
 			return
-		case <-beats.C:
+		case <-ticks.C:
 		}
 		for _, conn := range c.conns {
 			switch {
@@ -181,23 +181,23 @@ func (c *crowd) beat(stop <-chan struct{}) {
 	}
 }
 
-func (c *crowd) check(t *testing.T) {
+func (c *slowConnections) check(t *testing.T) {
 	t.Helper()
 	last := time.Duration(c.cutLast.Load()).Round(10 * time.Millisecond)
 	ended := int(c.ended.Load())
 	switch {
 	case c.cutOff == 0 && ended > 0:
 		t.Errorf("%s: %d connections were cut off, the last after %s", c.name, ended, last)
-	case c.cutOff > 0 && (ended != crowdSize || last < c.cutOff || last > c.cutOff+grace):
-		t.Errorf("%s: %d of %d connections were cut off, the last after %s, want %s", c.name, ended, crowdSize, last, c.cutOff)
+	case c.cutOff > 0 && (ended != connectionsPerKind || last < c.cutOff || last > c.cutOff+tolerance):
+		t.Errorf("%s: %d of %d connections were cut off, the last after %s, want %s", c.name, ended, connectionsPerKind, last, c.cutOff)
 	}
 	if c.cutOff > 0 {
 		t.Logf("%s: cut off after %s at the latest", c.name, last)
 	}
 }
 
-// askHonestly asks one question after the other until stop, and then tells how long the answers took, in order.
-func askHonestly(t *testing.T, url, token string, stop <-chan struct{}) <-chan []time.Duration {
+// sendNormalRequests asks one question after the other until stop, and then tells how long the answers took, in order.
+func sendNormalRequests(t *testing.T, url, token string, stop <-chan struct{}) <-chan []time.Duration {
 	took := make(chan []time.Duration, 1)
 	go func() {
 		var list []time.Duration
@@ -210,7 +210,7 @@ func askHonestly(t *testing.T, url, token string, stop <-chan struct{}) <-chan [
 			}
 			begun := time.Now()
 			if err := ask(url, token); err != nil {
-				t.Errorf("an honest request: %v", err)
+				t.Errorf("an normal request: %v", err)
 			}
 			list = append(list, time.Since(begun))
 		}

@@ -21,43 +21,43 @@ func scaleOf(small scale) scale {
 func TestTenKillsCostNothingAtOurServer(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{600, 10})
-	newJob(t, ours(t), rowsOf(s.rows)).killAgainAndAgain(s.kills, 1)
+	newJob(t, ourService(t), rowsOf(s.rows)).killAgainAndAgain(s.kills, 1)
 }
 
 func TestTenKillsAndLostAnswersCostNothingAtOurServer(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{300, 10})
-	shop := ours(t)
-	shop.gate.dropEvery, shop.gate.loseEvery = 10, 50
+	shop := ourService(t)
+	shop.proxy.dropEvery, shop.proxy.loseEvery = 10, 50
 	newJob(t, shop, rowsOf(s.rows)).killAgainAndAgain(s.kills, 2)
 }
 
 func TestKillsCostNothingWhereNobodyKnowsKeys(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{600, 3})
-	newJob(t, theirs(t, &foreign{}), rowsOf(s.rows)).killAgainAndAgain(s.kills, 3)
+	newJob(t, foreignService(t, &foreign{}), rowsOf(s.rows)).killAgainAndAgain(s.kills, 3)
 }
 
 func TestKillsCostNothingWhereRowsAreTheSame(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{300, 3})
-	newJob(t, theirs(t, &foreign{}), twinsOf(s.rows)).killAgainAndAgain(s.kills, 4)
+	newJob(t, foreignService(t, &foreign{}), twinsOf(s.rows)).killAgainAndAgain(s.kills, 4)
 }
 
 // TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys says at first to no run that nobody else redeems. No row is redeemed
 // twice then, and those whose reply was lost stay unknown until it is said.
 func TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys(t *testing.T) {
 	t.Parallel()
-	shop := theirs(t, &foreign{})
+	shop := foreignService(t, &foreign{})
 	told := shop.args
 	shop.args = nil
 	j := newJob(t, shop, rowsOf(60))
 	p := j.start()
-	j.gate.set(25, afterWork, p.kill)
+	j.proxy.set(25, afterWork, p.kill)
 	p.must(-1)
 	for range 2 {
 		j.start().must(7).says("may be this row's or somebody else's")
-		j.gate.settle()
+		j.proxy.awaitIdle()
 		j.checkSoFar()
 	}
 	j.args = told
@@ -65,7 +65,7 @@ func TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys(t *testing.T) {
 	j.check()
 }
 
-func randomMoment(random *rand.Rand) moment { return moment(random.IntN(int(momentsOfDeath))) }
+func randomMoment(random *rand.Rand) moment { return moment(random.IntN(int(killMoments))) }
 
 // killAgainAndAgain kills the program at moments that the seed chooses, and lets it go on at once each time. Then it comes
 // to the end.
@@ -73,16 +73,16 @@ func (j *job) killAgainAndAgain(kills int, seed uint64) {
 	j.Helper()
 	began := time.Now()
 	random := rand.New(rand.NewPCG(seed, 0))
-	atMost := j.rush.rows * 9 / 10 / kills
+	atMost := j.rows.rows * 9 / 10 / kills
 	for range kills {
 		p := j.start()
-		j.gate.set(1+random.IntN(atMost), randomMoment(random), p.kill)
+		j.proxy.set(1+random.IntN(atMost), randomMoment(random), p.kill)
 		p.must(-1)
 	}
 	killed := time.Now()
 	j.start().must(0)
-	sent, all, _ := j.gate.counts()
+	sent, all, _ := j.proxy.counts()
 	j.Logf("%d rows, %d kills: %d redeems came in and %d other requests; %s with the kills, %s after them",
-		j.rush.rows, kills, sent, all-sent, killed.Sub(began).Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
+		j.rows.rows, kills, sent, all-sent, killed.Sub(began).Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
 	j.check()
 }

@@ -12,17 +12,17 @@ import (
 )
 
 func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	folder := t.TempDir()
 	i := programs.InstallOver(t, "sqlite:"+folder+"/perks.db")
 	server := i.Start()
-	c := sendCustomers(t, i, server)
-	c.come(100)
-	before := c.ledger.copy()
+	c := startLoad(t, i, server)
+	c.awaitReplies(100)
+	before := c.replies.copy()
 	i.Must("", "backup", folder+"/copy.db")
-	after := c.ledger.count()
-	c.come(100)
-	c.leave()
+	after := c.replies.count()
+	c.awaitReplies(100)
+	c.finish()
 	c.check(i)
 
 	// Over a database at work nothing is restored; over one whose server was killed, log and all, the copy takes its place.
@@ -31,8 +31,8 @@ func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	i.Must("", "restore", folder+"/copy.db")
 	copied := i
 	kept := copied.Redemptions()
-	before.check(t, kept, manyCustomers)
-	if len(kept) > after+customersAtOnce {
+	before.check(t, kept, loadUsers)
+	if len(kept) > after+loadWorkers {
 		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(kept), after)
 	}
 	former, err := filepath.Glob(folder + "/perks.db.before-*Z")
@@ -54,9 +54,9 @@ func servesFrom(t *testing.T, copied *programs.Installation, redeemed int) {
 	t.Helper()
 	copied.ImportCSV("perks", perkCSV("rush", redeemed+1))
 	second := copied.Start()
-	till := newTill(t, copied.Token(second.URL), 1)
+	redeemer := newRedeemer(t, copied.Token(second.URL), 1)
 	for n, want := range []int{http.StatusCreated, http.StatusConflict} {
-		answer, err := till.redeem(second.URL, attempt{perk: "rush", user: userNumber(manyCustomers - 1 - n)})
+		answer, err := redeemer.redeem(second.URL, attempt{perk: "rush", user: userNumber(loadUsers - 1 - n)})
 		if err != nil || answer.status != want {
 			t.Errorf("the copy, asked for unit %d of the one that is left: %+v, %v", n+1, answer, err)
 		}
@@ -65,24 +65,24 @@ func servesFrom(t *testing.T, copied *programs.Installation, redeemed int) {
 
 // TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase types what perksd says is to be typed.
 func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
-	t.Parallel()
-	database := startCluster(t)
+	parallel(t)
+	database := startPostgres(t)
 	i := programs.InstallOver(t, database.DSN("perks"))
-	c := sendCustomers(t, i, i.StartTogether(2)...)
-	c.come(100)
-	before := c.ledger.copy()
+	c := startLoad(t, i, i.StartTogether(2)...)
+	c.awaitReplies(100)
+	before := c.replies.copy()
 	dump := filepath.Join(t.TempDir(), "perks.dump")
 	typeWhatIsSaid(t, i, "backup", dump)
-	after := c.ledger.count()
-	c.come(100)
-	c.leave()
+	after := c.replies.count()
+	c.awaitReplies(100)
+	c.finish()
 	c.check(i)
 
 	typeWhatIsSaid(t, i, "restore", dump)
 	restored := programs.InstallOver(t, database.DSN("perks_restored"))
 	kept := restored.Redemptions()
-	before.check(t, kept, manyCustomers)
-	if len(kept) > after+customersAtOnce {
+	before.check(t, kept, loadUsers)
+	if len(kept) > after+loadWorkers {
 		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(kept), after)
 	}
 	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(kept), after)

@@ -18,7 +18,7 @@ import (
 
 // gate stands before a server. It counts what comes in and does to redeems what networks, and those who end programs, do:
 // at a moment that is known to the request.
-type gate struct {
+type faultProxy struct {
 	t       *testing.T
 	to      http.Handler
 	address string
@@ -47,74 +47,74 @@ type trap struct {
 type moment int
 
 const (
-	beforeWork     moment = iota // the request has left, and comes to nothing
-	lateWork                     // the request has left, and the server begins with it when nobody waits for it any more
-	afterWork                    // the work is done, and nobody is told
-	afterAnswer                  // the answer is on its way
-	momentsOfDeath               // the ones above
-	broken                       // the connection breaks, and the server begins with the request later
+	beforeWork  moment = iota // the request has left, and comes to nothing
+	lateWork                  // the request has left, and the server begins with it when nobody waits for it any more
+	afterWork                 // the work is done, and nobody is told
+	afterAnswer               // the answer is on its way
+	killMoments               // the ones above
+	broken                    // the connection breaks, and the server begins with the request later
 )
 
 // late is how long after its connection's end a server may begin with a request: it is less than perksctl allows for.
 const late = 2 * time.Second
 
-// newGate opens a gate before the server until the test ends.
-func newGate(t *testing.T, to http.Handler) *gate {
-	g := &gate{t: t, to: to, address: "127.0.0.1:0", traps: map[int]trap{}, passage: make(chan struct{})}
-	close(g.passage)
-	if err := g.open(); err != nil {
+// newFaultProxy opens a gate before the server until the test ends.
+func newFaultProxy(t *testing.T, to http.Handler) *faultProxy {
+	p := &faultProxy{t: t, to: to, address: "127.0.0.1:0", traps: map[int]trap{}, passage: make(chan struct{})}
+	close(p.passage)
+	if err := p.open(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { g.server.Close() })
-	return g
+	t.Cleanup(func() { p.server.Close() })
+	return p
 }
 
-func (g *gate) open() error {
-	listener, err := net.Listen("tcp", g.address)
+func (p *faultProxy) open() error {
+	listener, err := net.Listen("tcp", p.address)
 	if err != nil {
 		return err
 	}
-	g.address = listener.Addr().String()
-	server := &http.Server{Handler: g}
-	g.server = server
+	p.address = listener.Addr().String()
+	server := &http.Server{Handler: p}
+	p.server = server
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			g.t.Error(err)
+			p.t.Error(err)
 		}
 	}()
 	return nil
 }
 
 // URL is {api_url}.
-func (g *gate) URL() string { return "http://" + g.address + "/v2" }
+func (p *faultProxy) URL() string { return "http://" + p.address + "/v2" }
 
 // set sets a trap for a redeem that is still to come, 1 for the next.
-func (g *gate) set(ahead int, m moment, spring func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.traps[g.redeems+ahead] = trap{m, spring}
+func (p *faultProxy) set(ahead int, m moment, spring func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.traps[p.redeems+ahead] = trap{m, spring}
 }
 
 // shut lets no redeem through until the function that it returns is called.
-func (g *gate) shut() (open func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (p *faultProxy) block() (open func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	passage := make(chan struct{})
-	g.passage = passage
+	p.passage = passage
 	return func() { close(passage) }
 }
 
-// askToWaitFrom answers every redeem from that one on that it should come back in a minute; 0 ends that.
-func (g *gate) askToWaitFrom(number int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.putOff = number
+// throttleFrom answers every redeem from that one on that it should come back in a minute; 0 ends that.
+func (p *faultProxy) throttleFrom(number int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.putOff = number
 }
 
-func (g *gate) counts() (redeems, requests, held int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.redeems, g.requests, g.held
+func (p *faultProxy) counts() (redeems, requests, held int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.redeems, p.requests, p.held
 }
 
 // fate is what becomes of one redeem.
@@ -125,88 +125,88 @@ type fate struct {
 	putOff  bool
 }
 
-func (g *gate) next() fate {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.redeems++
-	return fate{g.redeems, g.traps[g.redeems], g.passage, g.putOff > 0 && g.redeems >= g.putOff}
+func (p *faultProxy) next() fate {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.redeems++
+	return fate{p.redeems, p.traps[p.redeems], p.passage, p.putOff > 0 && p.redeems >= p.putOff}
 }
 
-func (g *gate) add(to *int, n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (p *faultProxy) add(to *int, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	*to += n
 }
 
 // settle returns when the server has done what it will ever do of what came in.
-func (g *gate) settle() {
-	eventually(g.t, "the server has nothing to do any more", func() bool {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return g.working == 0
+func (p *faultProxy) awaitIdle() {
+	eventually(p.t, atLast, "the server has nothing to do any more", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.working == 0
 	})
 }
 
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.add(&g.requests, 1)
+func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.add(&p.requests, 1)
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/redeem") {
-		g.read(w, r)
+		p.read(w, r)
 		return
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the program died while it sent this
 	}
-	f := g.next()
-	g.add(&g.held, 1)
+	f := p.next()
+	p.add(&p.held, 1)
 	<-f.passage
-	g.add(&g.held, -1)
+	p.add(&p.held, -1)
 	if f.putOff {
 		w.Header().Set("Retry-After", "60")
 		w.WriteHeader(http.StatusTooManyRequests)
 		return
 	}
-	g.redeem(w, r, body, f)
+	p.redeem(w, r, body, f)
 }
 
 // read sees through what is no redeem; an answer in so many is lost, as those to redeems are.
-func (g *gate) read(w http.ResponseWriter, r *http.Request) {
-	g.mu.Lock()
-	lost := every(g.requests-g.redeems, g.dropEvery)
-	g.mu.Unlock()
+func (p *faultProxy) read(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	lost := every(p.requests-p.redeems, p.dropEvery)
+	p.mu.Unlock()
 	if lost {
 		panic(http.ErrAbortHandler)
 	}
-	g.to.ServeHTTP(w, r)
+	p.to.ServeHTTP(w, r)
 }
 
 // redeem sees a redeem through, or not.
-func (g *gate) redeem(w http.ResponseWriter, r *http.Request, body []byte, f fate) {
+func (p *faultProxy) redeem(w http.ResponseWriter, r *http.Request, body []byte, f fate) {
 	// A server does not stop its work because nobody waits for it any more.
 	r = r.Clone(context.WithoutCancel(r.Context()))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer := httptest.NewRecorder()
-	g.add(&g.working, 1)
+	p.add(&p.working, 1)
 	if f.meets(broken) {
 		time.AfterFunc(late, func() {
-			defer g.add(&g.working, -1)
-			g.to.ServeHTTP(answer, r)
+			defer p.add(&p.working, -1)
+			p.to.ServeHTTP(answer, r)
 		})
 		panic(http.ErrAbortHandler)
 	}
-	defer g.add(&g.working, -1)
+	defer p.add(&p.working, -1)
 	switch {
-	case f.meets(beforeWork), f.trap.spring == nil && every(f.number, g.loseEvery):
+	case f.meets(beforeWork), f.trap.spring == nil && every(f.number, p.loseEvery):
 		panic(http.ErrAbortHandler)
 	case f.meets(lateWork):
 		<-time.After(late)
 	}
-	g.to.ServeHTTP(answer, r)
+	p.to.ServeHTTP(answer, r)
 	switch {
 	case f.meets(afterWork):
 		panic(http.ErrAbortHandler)
-	case f.trap.spring == nil && every(f.number, g.dropEvery):
-		drop(w, answer, f.number/g.dropEvery)
+	case f.trap.spring == nil && every(f.number, p.dropEvery):
+		drop(w, answer, f.number/p.dropEvery)
 		return
 	}
 	pass(w, answer, answer.Body.Len())

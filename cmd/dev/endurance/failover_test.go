@@ -17,10 +17,10 @@ const backWithin = 15 * time.Second
 // TestAFailoverLosesNothingThatWasAcknowledged has the primary die and the standby promoted, under people who redeem
 // without a break.
 func TestAFailoverLosesNothingThatWasAcknowledged(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	p := newPair(t)
-	c := sendCustomers(t, p.installed, p.servers...)
-	c.come(200)
+	c := startLoad(t, p.installed, p.servers...)
+	c.awaitReplies(200)
 	died := time.Now()
 	if err := p.primary.Kill(); err != nil {
 		t.Fatal(err)
@@ -29,33 +29,33 @@ func TestAFailoverLosesNothingThatWasAcknowledged(t *testing.T) {
 	p.promote()
 	p.isBack(c, died)
 	p.become(true, died)
-	c.come(200)
-	c.leave()
+	c.awaitReplies(200)
+	c.finish()
 	c.check(p.installed)
 }
 
 // TestADemotedPrimaryIsLeft has the primary live on but refuse writes, as after a switch-over: connections to it work and
 // lead nowhere.
 func TestADemotedPrimaryIsLeft(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	p := newPair(t)
-	c := sendCustomers(t, p.installed, p.servers...)
-	c.come(200)
+	c := startLoad(t, p.installed, p.servers...)
+	c.awaitReplies(200)
 	demoted := time.Now()
 	execute(t, p.primary, `ALTER SYSTEM SET default_transaction_read_only = on`, `SELECT pg_reload_conf()`)
 	p.become(false, demoted)
 	p.promote()
 	p.isBack(c, demoted)
 	p.become(true, demoted)
-	c.come(200)
-	c.leave()
+	c.awaitReplies(200)
+	c.finish()
 	c.check(p.installed)
 }
 
 // isBack waits until somebody who comes now is served.
-func (p *pair) isBack(c *customers, since time.Time) {
+func (p *pair) isBack(c *load, since time.Time) {
 	p.Helper()
-	if err := c.serve(c.newcomer(), 0); err != nil {
+	if err := c.redeemUntilReply(c.nextAttempt(), 0); err != nil {
 		p.Fatal(err)
 	}
 	back := time.Since(since).Round(time.Millisecond)
@@ -68,24 +68,24 @@ func (p *pair) isBack(c *customers, since time.Time) {
 // TestWithoutItsStandbyNothingIsAcknowledged has the standby die: the primary waits for it, writes are answered with
 // unavailable and reads as ever, and everything settles when it is back.
 func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	p := newPair(t)
-	c := sendCustomers(t, p.installed, p.servers...)
-	c.come(200)
+	c := startLoad(t, p.installed, p.servers...)
+	c.awaitReplies(200)
 	died := time.Now()
 	if err := p.standby.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	p.become(false, died)
-	acknowledged := c.ledger.count()
+	acknowledged := c.replies.count()
 
-	late := c.newcomer()
+	late := c.nextAttempt()
 	told := make(chan error, 1)
 	go func() {
-		_, err := c.till.redeem(p.servers[0].URL, late)
+		_, err := c.redeemer.redeem(p.servers[0].URL, late)
 		told <- err
 	}()
-	p.readUntil(c.till.token, func() bool {
+	p.readUntil(c.redeemer.token, func() bool {
 		select {
 		case err := <-told:
 			if err == nil || !strings.Contains(err.Error(), `"code":"unavailable"`) {
@@ -96,7 +96,7 @@ func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 			return false
 		}
 	})
-	if now := c.ledger.count(); now != acknowledged {
+	if now := c.replies.count(); now != acknowledged {
 		t.Errorf("%d redemptions were acknowledged that no standby has", now-acknowledged)
 	}
 
@@ -104,11 +104,11 @@ func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.become(true, time.Now())
-	if err := c.serve(late, 1); err != nil {
+	if err := c.redeemUntilReply(late, 1); err != nil {
 		t.Error(err)
 	}
-	c.come(200)
-	c.leave()
+	c.awaitReplies(200)
+	c.finish()
 	c.check(p.installed)
 }
 

@@ -10,11 +10,11 @@ import (
 
 func TestSecondInterruptEndsTheRunAtOnce(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, theirs(t, &foreign{}), rowsOf(40))
-	open := j.gate.shut()
+	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
+	unblock := j.proxy.block()
 	p := j.start()
-	eventually(t, "the run waits for answers", func() bool { _, _, held := j.gate.counts(); return held == 8 })
-	eventually(t, "the run has ended", func() bool {
+	eventually(t, atLast, "the run waits for answers", func() bool { _, _, held := j.proxy.counts(); return held == 8 })
+	eventually(t, atLast, "the run has ended", func() bool {
 		p.interrupt()
 		select {
 		case <-p.ended:
@@ -24,7 +24,7 @@ func TestSecondInterruptEndsTheRunAtOnce(t *testing.T) {
 		}
 	})
 	p.must(-1)
-	open()
+	unblock()
 	j.start().must(0)
 	j.check()
 }
@@ -34,11 +34,11 @@ const promptly = 15 * time.Second
 
 func TestInterruptedRunSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, ours(t), rowsOf(100))
+	j := newJob(t, ourService(t), rowsOf(100))
 	p := j.start()
-	j.gate.set(40, afterWork, p.interrupt)
+	j.proxy.set(40, afterWork, p.interrupt)
 	p.must(130).says("To go on, run the same command again; what is done is not sent again:\n  perksctl perk redeem --file " + j.input)
-	if redeems, _, _ := j.gate.counts(); redeems == 100 {
+	if redeems, _, _ := j.proxy.counts(); redeems == 100 {
 		t.Error("the run went on to its end")
 	}
 	j.start().must(0)
@@ -47,17 +47,17 @@ func TestInterruptedRunSaysHowToGoOn(t *testing.T) {
 
 func TestInterruptWhileTheServerAsksToWaitEndsTheRun(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, ours(t), rowsOf(60))
-	j.gate.askToWaitFrom(20)
+	j := newJob(t, ourService(t), rowsOf(60))
+	j.proxy.throttleFrom(20)
 	p := j.start()
-	eventually(t, "the run waits because the server asks for it", func() bool { return strings.Contains(p.told.String(), "asks to wait 1m0s") })
+	eventually(t, atLast, "the run waits because the server asks for it", func() bool { return strings.Contains(p.told.String(), "asks to wait 1m0s") })
 	began := time.Now()
 	p.interrupt()
 	p.must(130).says("To go on")
 	if took := time.Since(began); took > promptly {
 		t.Errorf("the run ended %s after the interrupt", took)
 	}
-	j.gate.askToWaitFrom(0)
+	j.proxy.throttleFrom(0)
 	j.start().must(0)
 	j.check()
 }
@@ -66,13 +66,13 @@ func TestInterruptWhileTheServerAsksToWaitEndsTheRun(t *testing.T) {
 // before that can find out.
 func TestInterruptedResumptionForgetsNothing(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, theirs(t, &foreign{}), twinsOf(40))
+	j := newJob(t, foreignService(t, &foreign{}), twinsOf(40))
 	p := j.start()
-	j.gate.set(9, afterWork, p.kill)
+	j.proxy.set(9, afterWork, p.kill)
 	p.must(-1)
 
 	p = j.start()
-	eventually(t, "the second run is at work", func() bool { return j.begun() == 2 })
+	eventually(t, atLast, "the second run is at work", func() bool { return j.begun() == 2 })
 	p.interrupt()
 	p.must(130)
 	j.start().must(0)
@@ -92,9 +92,9 @@ func (j *job) begun() int {
 // long after that last wrote to its journal.
 func TestRequestThatOutlivesItsRunIsNotSentAgain(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, theirs(t, &foreign{}), rowsOf(40))
+	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
 	p := j.start()
-	j.gate.set(9, lateWork, p.kill)
+	j.proxy.set(9, lateWork, p.kill)
 	p.must(-1)
 	anHourAgo := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(j.journal(), anHourAgo, anHourAgo); err != nil {
@@ -108,9 +108,9 @@ func TestRequestThatOutlivesItsRunIsNotSentAgain(t *testing.T) {
 // the server has done what it was asked.
 func TestInterruptWhileAnAnswerIsSoughtForgetsNothing(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, theirs(t, &foreign{}), rowsOf(40))
+	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
 	p := j.start()
-	j.gate.set(9, broken, p.interrupt)
+	j.proxy.set(9, broken, p.interrupt)
 	p.must(130)
 	j.start().must(0)
 	j.check()
@@ -118,16 +118,16 @@ func TestInterruptWhileAnAnswerIsSoughtForgetsNothing(t *testing.T) {
 
 func TestSecondRunAtOnceIsRefused(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, ours(t), rowsOf(40))
-	open := j.gate.shut()
+	j := newJob(t, ourService(t), rowsOf(40))
+	unblock := j.proxy.block()
 	first := j.start()
-	eventually(t, "the first run waits for answers", func() bool { _, _, held := j.gate.counts(); return held == 8 })
-	_, before, _ := j.gate.counts()
+	eventually(t, atLast, "the first run waits for answers", func() bool { _, _, held := j.proxy.counts(); return held == 8 })
+	_, before, _ := j.proxy.counts()
 	j.start().must(6).says("Another run is at work on")
-	if _, after, _ := j.gate.counts(); after != before {
+	if _, after, _ := j.proxy.counts(); after != before {
 		t.Errorf("the second run made %d requests", after-before)
 	}
-	open()
+	unblock()
 	first.must(0)
 	j.check()
 }

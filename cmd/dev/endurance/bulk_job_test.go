@@ -16,10 +16,10 @@ import (
 // job is one file of rows and the folder in which perksctl works through it, as often as it takes.
 type job struct {
 	*testing.T
-	shop
+	service
 	program string
 	folder  string
-	rush    rush
+	rows    rowSet
 	wanted  []wanted
 	lines   []int // of the file, on which the rows begin
 	text    string
@@ -29,13 +29,13 @@ type job struct {
 }
 
 // newJob writes the file.
-func newJob(t *testing.T, s shop, r rush, args ...string) *job {
+func newJob(t *testing.T, s service, r rowSet, args ...string) *job {
 	t.Helper()
-	program, err := built()
+	program, err := perksctl()
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{T: t, shop: s, program: program, folder: t.TempDir(), rush: r, wanted: r.wanted(), args: slices.Concat(s.args, args)}
+	j := &job{T: t, service: s, program: program, folder: t.TempDir(), rows: r, wanted: r.wanted(), args: slices.Concat(s.args, args)}
 	j.prepare(j.wanted)
 	j.text, j.lines = r.format(j.wanted)
 	j.input = filepath.Join(j.folder, "rows"+r.suffix)
@@ -47,12 +47,12 @@ func newJob(t *testing.T, s shop, r rush, args ...string) *job {
 
 // fromStdin makes the program read the rows from a pipe, and write the results where those of the file would be.
 func (j *job) fromStdin() *job {
-	j.args = append(j.args, "--results", j.results(), "--format", strings.TrimPrefix(j.rush.suffix, "."))
+	j.args = append(j.args, "--results", j.results(), "--format", strings.TrimPrefix(j.rows.suffix, "."))
 	j.input = "-"
 	return j
 }
 
-func (j *job) results() string { return filepath.Join(j.folder, "rows"+j.rush.suffix+".results.jsonl") }
+func (j *job) results() string { return filepath.Join(j.folder, "rows"+j.rows.suffix+".results.jsonl") }
 
 func (j *job) journal() string { return j.results() + ".journal" }
 
@@ -94,7 +94,7 @@ func (j *job) startBy(words ...string) *process {
 	words = append(words, "perk", "redeem", "--file", j.input)
 	p.cmd = exec.Command(words[0], append(words[1:], j.args...)...)
 	p.cmd.Env = []string{
-		"PERKSCTL_API_URL=" + j.gate.URL(), "PERKSCTL_CLIENT_ID=" + j.id, "PERKSCTL_CLIENT_SECRET=" + j.secret,
+		"PERKSCTL_API_URL=" + j.proxy.URL(), "PERKSCTL_CLIENT_ID=" + j.id, "PERKSCTL_CLIENT_SECRET=" + j.secret,
 		"PERKSCTL_CONFIG_DIR=" + filepath.Join(j.folder, "config"),
 	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.told

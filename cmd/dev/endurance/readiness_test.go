@@ -9,8 +9,8 @@ import (
 
 // TestReadinessFollowsTheDatabase has the database die and come back, while the server lives on.
 func TestReadinessFollowsTheDatabase(t *testing.T) {
-	t.Parallel()
-	database := startCluster(t)
+	parallel(t)
+	database := startPostgres(t)
 	server := programs.InstallOver(t, database.DSN("perks")).Start()
 	readiness := watchReadiness(t, server)
 	readiness.becomes(true)

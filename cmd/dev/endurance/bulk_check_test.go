@@ -11,8 +11,8 @@ import (
 // each row and none beside, one result for each row that names that redemption, and nothing left to do.
 func (j *job) check() {
 	j.Helper()
-	j.gate.settle()
-	kept := j.kept()
+	j.proxy.awaitIdle()
+	kept := j.redemptions()
 	j.checkKept(kept)
 	j.checkResults(kept)
 	if _, err := os.Stat(j.journal()); !os.IsNotExist(err) {
@@ -88,9 +88,9 @@ func (j *job) checkResults(kept map[string]wanted) {
 // checkNothingIsLeft runs once more.
 func (j *job) checkNothingIsLeft() {
 	j.Helper()
-	_, before, _ := j.gate.counts()
+	_, before, _ := j.proxy.counts()
 	j.start().must(0)
-	if _, after, _ := j.gate.counts(); after != before {
+	if _, after, _ := j.proxy.counts(); after != before {
 		j.Errorf("a run over rows that are all done made %d requests", after-before)
 	}
 }
@@ -102,7 +102,7 @@ func (j *job) checkSoFar() {
 	for _, w := range j.wanted {
 		left[w]++
 	}
-	for id, w := range j.kept() {
+	for id, w := range j.redemptions() {
 		if left[w]--; left[w] < 0 {
 			j.Errorf("redemption %s of %+v is one too many", id, w)
 		}

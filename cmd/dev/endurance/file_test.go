@@ -17,9 +17,9 @@ import (
 // TestNothingIsAcknowledgedIntoAFileThatIsGone takes the files of a SQLite database away under people who redeem. What was
 // acknowledged before is found where it then is; what comes after is refused.
 func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	t.Run("moved and put back", func(t *testing.T) {
-		g := newGoneFile(t)
+		g := newLostFile(t)
 		g.take(func() { g.must(os.Rename(g.path, g.path+".away")) })
 		g.must(os.Rename(g.path+".away", g.path))
 		g.watch.becomes(true)
@@ -27,7 +27,7 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 		g.isServed()
 	})
 	t.Run("replaced by a copy", func(t *testing.T) {
-		g := newGoneFile(t)
+		g := newLostFile(t)
 		g.installed.Must("", "backup", g.path+".copy")
 		g.must(os.Link(g.path, g.path+".kept"))
 		g.take(func() { g.must(os.Rename(g.path+".copy", g.path)) })
@@ -37,7 +37,7 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 		g.goOn()
 	})
 	t.Run("without its log", func(t *testing.T) {
-		g := newGoneFile(t)
+		g := newLostFile(t)
 		g.take(func() { g.must(os.Remove(g.path + "-wal")) })
 		g.watch.stop()
 		g.server.Kill() // what was only in the log has been brought into the file by now
@@ -45,53 +45,53 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 	})
 }
 
-// goneFile is a server over a file that is taken away.
-type goneFile struct {
+// lostFile is a server over a file that is taken away.
+type lostFile struct {
 	*testing.T
 	path      string
 	installed *programs.Installation
 	server    *programs.Server
-	watch     *watch
-	customers *customers
+	watch     *readinessWatch
+	load      *load
 	late      attempt // of who came while it was away
 }
 
-func newGoneFile(t *testing.T) *goneFile {
-	g := &goneFile{T: t, path: filepath.Join(t.TempDir(), "perks.db")}
+func newLostFile(t *testing.T) *lostFile {
+	g := &lostFile{T: t, path: filepath.Join(t.TempDir(), "perks.db")}
 	g.installed = programs.InstallOver(t, "sqlite:"+g.path)
 	g.server = g.installed.Start()
 	g.watch = watchReadiness(t, g.server)
 	g.watch.becomes(true)
-	g.customers = sendCustomers(t, g.installed, g.server)
-	g.customers.come(50)
+	g.load = startLoad(t, g.installed, g.server)
+	g.load.awaitReplies(50)
 	return g
 }
 
-func (g *goneFile) must(err error) {
+func (g *lostFile) must(err error) {
 	g.Helper()
 	if err != nil {
 		g.Fatal(err)
 	}
 }
 
-func (g *goneFile) log(text string) {
+func (g *lostFile) log(text string) {
 	g.Helper()
 	g.server.WaitFor(g.T, text)
 }
 
 // take does the deed, and waits until the server has noticed. It reads on, and changes nothing any more.
-func (g *goneFile) take(deed func()) {
+func (g *lostFile) take(deed func()) {
 	g.Helper()
 	deed()
 	g.watch.becomes(false)
 	g.log("the database was removed or replaced while the server uses it")
-	g.late = g.customers.newcomer()
-	refusesChanges(g.T, g.server, g.customers.till.token, g.late.user)
-	answersReads(g.T, g.server, g.customers.till.token)
+	g.late = g.load.nextAttempt()
+	refusesChanges(g.T, g.server, g.load.redeemer.token, g.late.user)
+	answersReads(g.T, g.server, g.load.redeemer.token)
 }
 
 // goOn starts another server at the address of the first, at which whoever waits is served.
-func (g *goneFile) goOn() {
+func (g *lostFile) goOn() {
 	g.Helper()
 	server := g.installed.Start("--addr", strings.TrimPrefix(g.server.URL, "http://"))
 	g.isServed()
@@ -99,17 +99,17 @@ func (g *goneFile) goOn() {
 }
 
 // isServed checks that everyone is, whoever was refused before among them, and that all of it is kept.
-func (g *goneFile) isServed() {
+func (g *lostFile) isServed() {
 	g.Helper()
-	g.must(g.customers.serve(g.late, 0))
-	g.customers.come(50)
-	g.customers.leave()
-	g.customers.check(g.installed)
+	g.must(g.load.redeemUntilReply(g.late, 0))
+	g.load.awaitReplies(50)
+	g.load.finish()
+	g.load.check(g.installed)
 }
 
 // TestDamageToAFileIsToldAndStaysWhereItIs overwrites the one page of a table.
 func TestDamageToAFileIsToldAndStaysWhereItIs(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	path := filepath.Join(t.TempDir(), "perks.db")
 	i := programs.InstallOver(t, "sqlite:"+path)
 	i.ImportCSV("users", usersCSV(10))
@@ -119,15 +119,15 @@ func TestDamageToAFileIsToldAndStaysWhereItIs(t *testing.T) {
 	damage(t, path, "properties")
 
 	server := i.Start()
-	till := newTill(t, i.Token(server.URL), 1)
-	if status := programs.StatusOf(t, server.URL+"/v2/get-property/7", till.token); status != http.StatusInternalServerError {
+	redeemer := newRedeemer(t, i.Token(server.URL), 1)
+	if status := programs.StatusOf(t, server.URL+"/v2/get-property/7", redeemer.token); status != http.StatusInternalServerError {
 		t.Errorf("what is damaged is answered %d, want 500", status)
 	}
 	server.WaitFor(t, "the database is damaged; 'perksd restore' brings a backup back")
-	if answer, err := till.redeem(server.URL, attempt{perk: "rush", user: "u-0001"}); err != nil || answer.status != http.StatusCreated {
+	if answer, err := redeemer.redeem(server.URL, attempt{perk: "rush", user: "u-0001"}); err != nil || answer.status != http.StatusCreated {
 		t.Errorf("what is whole is answered %+v, %v", answer, err)
 	}
-	answersReads(t, server, till.token)
+	answersReads(t, server, redeemer.token)
 	server.Terminate()
 }
 

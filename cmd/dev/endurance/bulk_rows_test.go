@@ -8,7 +8,7 @@ import (
 )
 
 // rush is the rows of one test: what they ask for and how they are written down.
-type rush struct {
+type rowSet struct {
 	rows int
 	// who says what a row is about. Rows about the same follow one another.
 	who func(n int) (perk, user int)
@@ -22,7 +22,7 @@ type rush struct {
 // wanted is a redemption that a row asks for.
 type wanted struct{ perk, user, metadata string }
 
-func (r rush) wanted() []wanted {
+func (r rowSet) wanted() []wanted {
 	var all []wanted
 	for n := range r.rows {
 		perk, user := r.who(n)

@@ -10,7 +10,7 @@ import (
 )
 
 // watch asks a server again and again whether it is ready. The process has to be well all the while.
-type watch struct {
+type readinessWatch struct {
 	t       *testing.T
 	url     string
 	changes chan change // beginning with what was found first
@@ -24,9 +24,9 @@ type change struct {
 }
 
 // watchReadiness watches until stop, at the latest until the end of the test.
-func watchReadiness(t *testing.T, s *programs.Server) *watch {
+func watchReadiness(t *testing.T, s *programs.Server) *readinessWatch {
 	stopped := make(chan struct{})
-	w := &watch{t: t, url: s.URL, changes: make(chan change, 100)}
+	w := &readinessWatch{t: t, url: s.URL, changes: make(chan change, 100)}
 	var watching sync.WaitGroup
 	watching.Go(func() { w.ask(stopped) })
 	w.stop = sync.OnceFunc(func() {
@@ -37,8 +37,8 @@ func watchReadiness(t *testing.T, s *programs.Server) *watch {
 	return w
 }
 
-func (w *watch) ask(stopped <-chan struct{}) {
-	next := time.NewTicker(often)
+func (w *readinessWatch) ask(stopped <-chan struct{}) {
+	next := time.NewTicker(pollInterval)
 	defer next.Stop()
 	known, was := false, false
 	for {
@@ -65,7 +65,7 @@ func (w *watch) ask(stopped <-chan struct{}) {
 const readyWithin = 10 * time.Second
 
 // becomes waits until the server has become ready, or no longer ready, and returns when that was.
-func (w *watch) becomes(ready bool) time.Time {
+func (w *readinessWatch) becomes(ready bool) time.Time {
 	w.t.Helper()
 	late := time.After(readyWithin)
 	for {

@@ -16,33 +16,33 @@ const answeredWithin = 17 * time.Second
 // TestADatabaseThatHangsHoldsNobodyUpForLong stops PostgreSQL where it is: connections stay open, and nothing is answered.
 // More ask than there are connections.
 func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
-	t.Parallel()
-	database := startCluster(t)
+	parallel(t)
+	database := startPostgres(t)
 	i := programs.InstallOver(t, database.DSN("perks"))
 	server := i.Start()
 	ready := watchReadiness(t, server)
 	ready.becomes(true)
-	c := sendCustomers(t, i, server)
-	c.come(100)
+	c := startLoad(t, i, server)
+	c.awaitReplies(100)
 
 	if err := database.Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	frozen := time.Now()
 	t.Logf("not ready %s after the database hung", ready.becomes(false).Sub(frozen).Round(time.Millisecond))
-	many := newTill(t, c.till.token, 3*connectionsEach)
+	many := newRedeemer(t, c.redeemer.token, 3*connectionsEach)
 	begun := time.Now()
 	var asking sync.WaitGroup
 	for n := range 3 * connectionsEach {
 		asking.Go(func() {
 			if n%2 == 0 {
-				late := attempt{perk: "rush", user: userNumber(manyCustomers - 1 - n)}
+				late := attempt{perk: "rush", user: userNumber(loadUsers - 1 - n)}
 				if _, err := many.redeem(server.URL, late); err == nil || !strings.Contains(err.Error(), "status 503") {
 					t.Errorf("a redemption is answered %v", err)
 				}
 				return
 			}
-			if status, err := programs.Get(server.URL+"/v2/partners/perks", c.till.token); err != nil || status != http.StatusServiceUnavailable {
+			if status, err := programs.Get(server.URL+"/v2/partners/perks", c.redeemer.token); err != nil || status != http.StatusServiceUnavailable {
 				t.Errorf("a read is answered %d, %v", status, err)
 			}
 		})
@@ -59,21 +59,21 @@ func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 	}
 	thawed := time.Now()
 	t.Logf("ready %s after the database went on", ready.becomes(true).Sub(thawed).Round(time.Millisecond))
-	if err := c.serve(c.newcomer(), 0); err != nil {
+	if err := c.redeemUntilReply(c.nextAttempt(), 0); err != nil {
 		t.Error(err)
 	}
-	c.come(100)
-	c.leave()
-	c.ledger.check(t, i.Redemptions(), manyCustomers)
-	c.ledger.onlyRefused(t)
+	c.awaitReplies(100)
+	c.finish()
+	c.replies.check(t, i.Redemptions(), loadUsers)
+	c.replies.onlyRefused(t)
 	ready.stop()
 	server.Terminate()
 }
 
 // TestAServerWithoutItsDatabaseDoesNotStart leaves it to the supervisor to try again.
 func TestAServerWithoutItsDatabaseDoesNotStart(t *testing.T) {
-	t.Parallel()
-	database := startCluster(t)
+	parallel(t)
+	database := startPostgres(t)
 	i := programs.InstallOver(t, database.DSN("perks"))
 	if err := database.Kill(); err != nil {
 		t.Fatal(err)

@@ -22,16 +22,16 @@ import (
 // TestTwoReplicasGiveAwayWhatThereIsOnce has two servers start at the same moment on an empty database. Each user asks both
 // at the same moment, every second one under one key.
 func TestTwoReplicasGiveAwayWhatThereIsOnce(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	const users, stock = 100, 50
 	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(2)
 	i.ImportCSV("users", usersCSV(users))
 	i.ImportCSV("perks", perkCSV("rush", stock))
-	till, ledger := newTill(t, i.Token(replicas[0].URL), tillsAtOnce), newLedger()
+	redeemer, replies := newRedeemer(t, i.Token(replicas[0].URL), workersAtOnce), newReplies()
 
 	var asking sync.WaitGroup
-	answers := make([][2]told, users)
+	answers := make([][2]reply, users)
 	for n := range users {
 		a := attempt{perk: "rush", user: userNumber(n)}
 		if n%2 == 0 {
@@ -39,9 +39,9 @@ func TestTwoReplicasGiveAwayWhatThereIsOnce(t *testing.T) {
 		}
 		for which, r := range replicas {
 			asking.Go(func() {
-				answer, err := till.redeem(r.URL, a)
+				answer, err := redeemer.redeem(r.URL, a)
 				if err == nil {
-					err = ledger.note(a, answer)
+					err = replies.record(a, answer)
 				}
 				if err != nil {
 					t.Errorf("%+v at replica %d: %v", a, which, err)
@@ -53,11 +53,11 @@ func TestTwoReplicasGiveAwayWhatThereIsOnce(t *testing.T) {
 	asking.Wait()
 
 	kept := i.Redemptions()
-	ledger.check(t, kept, stock)
-	if len(kept) != stock || ledger.count() != stock {
-		t.Errorf("%d redemptions are kept and %d were acknowledged, want %d of each", len(kept), ledger.count(), stock)
+	replies.check(t, kept, stock)
+	if len(kept) != stock || replies.count() != stock {
+		t.Errorf("%d redemptions are kept and %d were acknowledged, want %d of each", len(kept), replies.count(), stock)
 	}
-	ledger.onlyRefused(t, api.CodeAlreadyRedeemed, api.CodeSoldOut)
+	replies.onlyRefused(t, api.CodeAlreadyRedeemed, api.CodeSoldOut)
 	for n, both := range answers {
 		if !agree(n%2 == 0, both[0], both[1]) {
 			t.Errorf("%s was told %+v and %+v", userNumber(n), both[0], both[1])
@@ -67,7 +67,7 @@ func TestTwoReplicasGiveAwayWhatThereIsOnce(t *testing.T) {
 
 // agree tells whether two answers to one user can both be true. Under one key both show the redemption, which one of them
 // made; without a key it is refused to whoever comes second.
-func agree(underKey bool, a, b told) bool {
+func agree(underKey bool, a, b reply) bool {
 	if a.status != http.StatusCreated {
 		a, b = b, a
 	}
@@ -81,19 +81,19 @@ func agree(underKey bool, a, b told) bool {
 }
 
 func TestStockThatIsAddedIsThereOnEveryReplica(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(2)
 	i.ImportCSV("users", usersCSV(4))
-	till := newTill(t, i.Token(replicas[0].URL), 1)
-	expect := func(replica, user int, want told) {
+	redeemer := newRedeemer(t, i.Token(replicas[0].URL), 1)
+	expect := func(replica, user int, want reply) {
 		t.Helper()
-		got, err := till.redeem(replicas[replica].URL, attempt{perk: "rush", user: userNumber(user)})
+		got, err := redeemer.redeem(replicas[replica].URL, attempt{perk: "rush", user: userNumber(user)})
 		if err != nil || got.status != want.status || got.code != want.code {
 			t.Errorf("user %d at replica %d: %+v, %v", user, replica, got, err)
 		}
 	}
-	made, soldOut := told{status: http.StatusCreated}, told{status: http.StatusConflict, code: api.CodeSoldOut}
+	made, soldOut := reply{status: http.StatusCreated}, reply{status: http.StatusConflict, code: api.CodeSoldOut}
 	i.ImportCSV("perks", perkCSV("rush", 1))
 	expect(0, 0, made)
 	expect(0, 1, soldOut)
@@ -160,7 +160,7 @@ func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
 		"one over SQLite":       {func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "perks.db") }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			parallel(t)
 			i := programs.InstallOver(t, r.address(t))
 			replicas := i.StartTogether(r.replicas)
 			id, secret := i.Client("Leaving")
@@ -173,7 +173,7 @@ func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
 
 // TestADroppedKeyIsOutOnEveryReplica drops the one key that signs. What is issued once all know of it is good everywhere.
 func TestADroppedKeyIsOutOnEveryReplica(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(3)
 	id, secret := i.Client("Steady")
@@ -203,7 +203,7 @@ func keyOf(t *testing.T, token string) string {
 }
 
 func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(2, "--hourly")
 	id, secret := i.Client("Hourly")
@@ -220,7 +220,7 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 // TestRotatedKeysRefuseNoTokenOnAnyReplica rotates three times. It waits for the servers to follow after the last, and with
 // PERKS_ENDURANCE=long after each.
 func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
-	t.Parallel()
+	parallel(t)
 	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(3)
 	id, secret := i.Client("Steady")

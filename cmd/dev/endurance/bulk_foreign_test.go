@@ -48,13 +48,13 @@ func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/v2/auth/token":
 		f.giveToken(w, r)
 	case !f.knows(r.Header.Get("Authorization")):
-		reply(w, http.StatusUnauthorized, map[string]string{"response": "Who are you?"})
+		writeJSON(w, http.StatusUnauthorized, map[string]string{"response": "Who are you?"})
 	case r.Method == http.MethodPost && len(path) == 4 && path[3] == "redeem":
 		f.redeem(w, r, path[2])
 	case r.Method == http.MethodGet && len(path) == 4 && path[2] == "users" && r.URL.Query().Get("type") == "redeemed":
 		f.list(w, r.URL, path[3])
 	default:
-		reply(w, http.StatusNotFound, map[string]string{"response": "No such address"})
+		writeJSON(w, http.StatusNotFound, map[string]string{"response": "No such address"})
 	}
 }
 
@@ -62,13 +62,13 @@ func (f *foreign) now() time.Time { return time.Now().Add(f.ahead).UTC() }
 
 func (f *foreign) giveToken(w http.ResponseWriter, r *http.Request) {
 	if id, secret, _ := r.BasicAuth(); id != foreignID || secret != foreignSecret {
-		reply(w, http.StatusUnauthorized, map[string]string{"response": "Who are you?"})
+		writeJSON(w, http.StatusUnauthorized, map[string]string{"response": "Who are you?"})
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tokens++
-	reply(w, http.StatusOK, map[string]any{"access_token": fmt.Sprintf("token-%d", f.tokens), "expires_at": f.now().Add(3 * time.Hour).Format(time.RFC3339)})
+	writeJSON(w, http.StatusOK, map[string]any{"access_token": fmt.Sprintf("token-%d", f.tokens), "expires_at": f.now().Add(3 * time.Hour).Format(time.RFC3339)})
 }
 
 const foreignID, foreignSecret = "partner", "a secret"
@@ -94,7 +94,7 @@ func (f *foreign) redeem(w http.ResponseWriter, r *http.Request, perk string) {
 		Metadata json.RawMessage `json:"metadata"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		reply(w, http.StatusBadRequest, map[string]string{"response": err.Error()})
+		writeJSON(w, http.StatusBadRequest, map[string]string{"response": err.Error()})
 		return
 	}
 	f.mu.Lock()
@@ -105,7 +105,7 @@ func (f *foreign) redeem(w http.ResponseWriter, r *http.Request, perk string) {
 		RedeemedAt: f.now().Format(time.RFC3339), PricePW: 99.9,
 	}
 	f.byUser[made.UserID] = append(f.byUser[made.UserID], made)
-	reply(w, http.StatusCreated, made)
+	writeJSON(w, http.StatusCreated, made)
 }
 
 // remember makes a redemption of each of them a thing of the past, a minute ago.
@@ -140,7 +140,7 @@ func (f *foreign) list(w http.ResponseWriter, address *url.URL, user string) {
 	} else {
 		body["meta"] = map[string]int{"page": page, "per_page": foreignPage, "total": len(all), "total_pages": pages}
 	}
-	reply(w, http.StatusOK, body)
+	writeJSON(w, http.StatusOK, body)
 }
 
 // link names the first page always, and the next if there is one.
@@ -156,7 +156,7 @@ func (f *foreign) link(w http.ResponseWriter, address *url.URL, page, pages int)
 	}
 }
 
-func reply(w http.ResponseWriter, status int, body any) {
+func writeJSON(w http.ResponseWriter, status int, body any) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		panic(err)

@@ -1,0 +1,75 @@
+package endurance
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	_ "example.com/perks/cli" // perksctl is made of it: when it changes, no result of these tests counts any more
+	"example.com/perks/cmd/dev/programs"
+)
+
+// folder holds perksctl while the tests run.
+var folder string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		// They wait for the most part, and not for the processor. serverSlots bounds those that measure times.
+		err := flag.Set("test.parallel", "32")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		if folder, err = os.MkdirTemp("", "perksctl-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(folder)
+		return programs.Tests{Of: m}.Run()
+	}())
+}
+
+// perksctl is the program's path. The first caller builds it.
+var perksctl = sync.OnceValues(func() (path string, err error) {
+	return filepath.Join(folder, "perksctl"), programs.Build(context.Background(), folder, "example.com/perks/cmd/perksctl")
+})
+
+// serverSlots bounds how many tests of perksd run at once: they hold it, and a database, against limits of time.
+var serverSlots = make(chan struct{}, 4)
+
+// parallel makes a test of perksd run beside others.
+func parallel(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	serverSlots <- struct{}{}
+	t.Cleanup(func() { <-serverSlots })
+}
+
+// isLong tells whether there is time for the long form of the tests.
+func isLong() bool { return os.Getenv("PERKS_ENDURANCE") == "long" }
+
+const (
+	pollInterval = 20 * time.Millisecond
+	atLast       = 30 * time.Second // by when anything has come about, however busy the machine is
+)
+
+// eventually polls until the condition is true, and returns how long that took. It fails the test when it takes too long.
+func eventually(t *testing.T, within time.Duration, what string, condition func() bool) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for !condition() {
+		if time.Since(begun) > within {
+			t.Fatalf("it took longer than %s until %s", within, what)
+		}
+		<-poll.C
+	}
+	return time.Since(begun)
+}
