@@ -12,8 +12,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -26,9 +24,6 @@ import (
 	"example.com/perks/server"
 	"example.com/perks/server/auth"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres"
-	"example.com/perks/store/sqlite"
-	"example.com/perks/store/storetest"
 )
 
 // Server is a running server. It stops when its test ends.
@@ -236,50 +231,6 @@ func LogTo(w io.Writer) func(*server.Config) {
 	return func(config *server.Config) {
 		config.Logger = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-}
-
-// chosenDatabase is the environment variable that says which database the tests of the programs run over.
-const chosenDatabase = "PERKS_TEST_DATABASE"
-
-// DatabaseAddress returns the address of a new, empty database as perksd takes it, which is gone when the test ends. The
-// environment variable PERKS_TEST_DATABASE chooses its kind: sqlite, which is the default, postgres, or pgbouncer for a
-// PostgreSQL behind PgBouncer in transaction mode.
-func DatabaseAddress(t testing.TB) string {
-	t.Helper()
-	switch kind := cmp.Or(os.Getenv(chosenDatabase), "sqlite"); kind {
-	case "sqlite":
-		return sqliteScheme + filepath.Join(t.TempDir(), "perks.db")
-	case "postgres":
-		return storetest.PostgresDatabase(t)
-	case "pgbouncer":
-		return storetest.PgBouncerDatabase(t)
-	default:
-		t.Fatalf("%s is %q, but only sqlite, postgres and pgbouncer can be chosen", chosenDatabase, kind)
-		return ""
-	}
-}
-
-const sqliteScheme = "sqlite:"
-
-// OpenStore opens the store in a new database, of the kind that DatabaseAddress chooses, until the test ends.
-func OpenStore(t testing.TB) (db store.Store) {
-	t.Helper()
-	address := DatabaseAddress(t)
-	var err error
-	if path, isFile := strings.CutPrefix(address, sqliteScheme); isFile {
-		db, err = sqlite.Open(t.Context(), path, sqlite.Options{})
-	} else {
-		db, err = postgres.Open(t.Context(), address, postgres.Options{})
-	}
-	if err != nil {
-		t.Fatalf("opening the database: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Errorf("closing the database: %v", err)
-		}
-	})
-	return db
 }
 
 // Do sends a request and decodes a JSON answer into a pointer unless it is nil. It returns the status.

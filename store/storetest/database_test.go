@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strings"
@@ -90,5 +91,48 @@ func TestATestFailsWithoutAServer(t *testing.T) {
 				t.Errorf("the password is told: %s", said)
 			}
 		})
+	}
+}
+
+func TestAMigratedDatabaseIsLentAgainAsItWas(t *testing.T) {
+	made := 0
+	databases := storetest.MigratedDatabases{Migrate: func(_ context.Context, address string) error {
+		made++
+		execute(t, connect(t, address),
+			`CREATE TABLE first (n int)`, `INSERT INTO first VALUES (42)`,
+			`CREATE TABLE rows (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)`, `CREATE TABLE others (id int REFERENCES rows)`,
+			`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$`,
+			`CREATE TRIGGER refused BEFORE DELETE OR TRUNCATE ON rows FOR EACH STATEMENT EXECUTE FUNCTION refuse()`)
+		return nil
+	}}
+	for range 2 {
+		for name, lend := range map[string]func(testing.TB) string{"directly": databases.Direct, "behind a bouncer": databases.BehindPgBouncer} {
+			t.Run(name, func(t *testing.T) {
+				address := lend(t)
+				conn := connect(t, address)
+				if n := one[int](t, conn, `SELECT sum(n) FROM first`); n != 42 {
+					t.Errorf("the first row holds %d, want 42", n)
+				}
+				execute(t, conn, `INSERT INTO rows DEFAULT VALUES`, `UPDATE first SET n = 43`, `INSERT INTO first VALUES (1)`)
+				if id := one[int](t, conn, `SELECT sum(id) FROM rows`); id != 1 {
+					t.Errorf("the ids of the rows are %d together, want 1", id)
+				}
+				execute(t, conn, `INSERT INTO others VALUES (1)`)
+				if _, err := conn.Exec(t.Context(), `DELETE FROM rows`); err == nil {
+					t.Error("the trigger is gone")
+				}
+				if other := lend(t); other == address {
+					t.Errorf("%s was lent twice at once", address)
+				}
+				keepBusy(t, address)
+			})
+		}
+	}
+	want := 2
+	if os.Getenv("PERKS_TEST_POSTGRES") != "" {
+		want = 8
+	}
+	if made != want {
+		t.Errorf("%d databases were made, want %d", made, want)
 	}
 }

@@ -2,12 +2,8 @@ package storetest_test
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
-	"sync"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"example.com/perks/store"
 	"example.com/perks/store/postgres"
@@ -15,19 +11,28 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// connections are the ways to reach a PostgreSQL database: with prepared statements, without them, as a pooler of
-// transactions needs it, and through such a pooler.
+// migrated are databases for tests that leave the tables as they are.
+var migrated = storetest.MigratedDatabases{Migrate: func(ctx context.Context, address string) error {
+	db, err := postgres.Open(ctx, address, postgres.Options{})
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}}
+
+// connections are the ways to reach a PostgreSQL database: with prepared statements, without them, and through a pooler of
+// transactions, which needs that.
 var connections = []struct {
-	name     string
-	database func(t testing.TB) string
+	name          string
+	migrated, new func(t testing.TB) string
 }{
-	{"prepared", func(t testing.TB) string {
-		return storetest.PostgresDatabase(t) + "&default_query_exec_mode=cache_statement"
-	}},
-	{"simple", func(t testing.TB) string {
-		return storetest.PostgresDatabase(t) + "&default_query_exec_mode=simple_protocol"
-	}},
-	{"pgbouncer", storetest.PgBouncerDatabase},
+	{"prepared", with("cache_statement", migrated.Direct), with("cache_statement", storetest.PostgresDatabase)},
+	{"simple", with("simple_protocol", migrated.Direct), with("simple_protocol", storetest.PostgresDatabase)},
+	{"pgbouncer", migrated.BehindPgBouncer, storetest.PgBouncerDatabase},
+}
+
+func with(execMode string, database func(t testing.TB) string) func(t testing.TB) string {
+	return func(t testing.TB) string { return database(t) + "&default_query_exec_mode=" + execMode }
 }
 
 func TestSQLite(t *testing.T) {
@@ -35,10 +40,9 @@ func TestSQLite(t *testing.T) {
 }
 
 func TestPostgres(t *testing.T) {
-	for _, connection := range connections[:2] { // the third cannot be led to a schema
+	for _, connection := range connections {
 		t.Run(connection.name, func(t *testing.T) {
-			newAddress := addressesIn(t, connection.database(t))
-			testStore(t, func(t *testing.T) store.Store { return openPostgres(t, newAddress()) })
+			testStore(t, func(t *testing.T) store.Store { return openPostgres(t, connection.migrated(t)) })
 		})
 	}
 }
@@ -58,32 +62,9 @@ func forEachDatabase(t *testing.T, test func(t *testing.T, open func(t *testing.
 	for _, connection := range connections {
 		t.Run(connection.name, func(t *testing.T) {
 			t.Parallel()
-			address := connection.database(t)
+			address := connection.new(t)
 			test(t, func(t *testing.T) store.Store { return openPostgres(t, address) })
 		})
-	}
-}
-
-// addressesIn returns a function that makes a schema in the database and returns an address at which that is all there is:
-// hundreds of schemas take a fraction of the time that as many databases would.
-func addressesIn(t *testing.T, address string) func() string {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(context.Background()) })
-	var mu sync.Mutex
-	made := 0
-	return func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		made++
-		schema := fmt.Sprintf("empty_%d", made)
-		if _, err := conn.Exec(t.Context(), `CREATE SCHEMA `+schema); err != nil {
-			t.Error(err)
-		}
-		return address + "&search_path=" + schema
 	}
 }
 

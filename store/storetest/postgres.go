@@ -8,7 +8,6 @@ package storetest
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,12 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
-	"testing"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // PostgresOptions is how a server differs from the usual one.
@@ -151,121 +145,6 @@ func (c *PostgresServer) Host() (socketFolder string, number int) { return c.fol
 // CreateDatabase makes a new, empty database.
 func (c *PostgresServer) CreateDatabase(ctx context.Context, name string) error {
 	return createDatabase(ctx, c.DSN(superuser), name)
-}
-
-// namedServer is the environment variable that holds the address of a running server for tests, instead of one that is started for them.
-const namedServer = "PERKS_TEST_POSTGRES"
-
-var errAddress = errors.New(namedServer + " must hold an address of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
-
-// patience bounds each thing that is done for a test beside the test itself.
-const patience = time.Minute
-
-// PostgresDatabase returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, whoever is still connected.
-// All tests of a process share one server, which the first call starts, or the one that the environment variable PERKS_TEST_POSTGRES names:
-// the address of a database there, whose user may create others. Where there is neither the test fails.
-func PostgresDatabase(t testing.TB) string {
-	t.Helper()
-	server, name := emptyDatabase(t)
-	return inDatabase(server, name)
-}
-
-// PgBouncerDatabase is Database, reached through a PgBouncer in transaction mode that all tests of a process share.
-func PgBouncerDatabase(t testing.TB) string {
-	t.Helper()
-	_, name := emptyDatabase(t) // first, because a PgBouncer before a server that is not there lets its clients wait
-	bouncer, err := sharedPgBouncer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bouncer.DSN(name)
-}
-
-// emptyDatabase makes a database for as long as the test runs. Its name is like no other: several processes may share the server.
-func emptyDatabase(t testing.TB) (server *url.URL, name string) {
-	t.Helper()
-	server, err := sharedServer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	name = "perks_test_" + strings.ToLower(rand.Text())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := createDatabase(ctx, server.String(), name); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := execute(ctx, "drop the database "+name, server.String(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
-			t.Error(err)
-		}
-	})
-	return server, name
-}
-
-// sharedServer is the address of the server where the tests of this process make their databases. Like sharedPgBouncer, one
-// that was started for them is never stopped: it ends with the process.
-var sharedServer = sync.OnceValues(func() (*url.URL, error) {
-	if address := os.Getenv(namedServer); address != "" {
-		return readAddress(address)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c, err := StartPostgres(ctx, PostgresOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return readAddress(c.DSN(superuser))
-})
-
-var sharedPgBouncer = sync.OnceValues(func() (*PgBouncer, error) {
-	server, err := sharedServer()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	return startPgBouncer(ctx, server.String())
-})
-
-// readAddress says nothing of an address that it cannot read: it may hold a password.
-func readAddress(address string) (*url.URL, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return nil, errAddress
-	}
-	return u, nil
-}
-
-// inDatabase is the address of another database of the server.
-func inDatabase(server *url.URL, name string) string {
-	u := *server
-	u.Path = "/" + name
-	query := u.Query()
-	query.Del("dbname") // it would win over the path
-	u.RawQuery = query.Encode()
-	return u.String()
-}
-
-// createDatabase makes a database on the server that has the one at the address. It comes from template0, which is empty
-// on any server; another template may hold what its owner put there.
-func createDatabase(ctx context.Context, address, name string) error {
-	return execute(ctx, "create the database "+name, address, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
-}
-
-// execute runs statements one after the other over one new connection.
-func execute(ctx context.Context, doing, address string, statements ...string) error {
-	conn, err := pgx.Connect(ctx, address)
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	for _, statement := range statements {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", doing, err), conn.Close(ctx))
-		}
-	}
-	return conn.Close(ctx)
 }
 
 // account is who runs the servers. PostgreSQL and PgBouncer both refuse root.
