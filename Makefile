@@ -21,13 +21,16 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server over sample data and show what the client does with it
 	@go run ./cmd/dev/demo
 
-# What is proven of the service over SQLite is proven again over PostgreSQL. What PgBouncer changes is between the driver and PostgreSQL,
-# and is proven by the driver's own suite, which runs behind it too; make databases runs everything over everything nevertheless. go test
-# need not vet again what lint has vetted.
+# What is proven of the service over SQLite is proven again over PostgreSQL, but for the page in the browser, which has no database. What
+# PgBouncer changes is between the driver and PostgreSQL, and is proven by the suite of the drivers, which runs behind it too; make
+# databases runs everything over everything nevertheless. go test need not vet again what lint has vetted. Most tests wait for a disk, a
+# server or a clock now and then, so twice as many programs of tests run at once as there are processors.
+AT_ONCE ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
+
 .PHONY: test
 test: test-programs lint ## run every check and every test
-	go test -vet=off ./...
-	PERKS_TEST_DATABASE=postgres go test -vet=off ./server
+	go test -vet=off -p $(AT_ONCE) ./...
+	PERKS_TEST_DATABASE=postgres go test -vet=off -skip '^TestInABrowser$$' ./server
 
 .PHONY: databases
 databases: test-programs ## run the tests of both programs over PostgreSQL, and behind PgBouncer
@@ -50,7 +53,7 @@ endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a
 
 .PHONY: reference
 reference: test-programs ## open the reference page in Chromium and keep pictures of it in bin/artefacts
-	go test -count=1 -v -run '^TestInABrowser$$' ./server
+	PERKS_ARTEFACTS='$(CURDIR)/bin/artefacts' go test -count=1 -v -run '^TestInABrowser$$' ./server
 
 # STORM is for flags, such as STORM='-seed 7' or STORM='-seed 7 -only 1234'.
 .PHONY: storm

@@ -129,6 +129,10 @@ func ownPackages(t *testing.T) (packages []goPackage) {
 		}
 		if strings.HasPrefix(p.ImportPath, module) {
 			packages = append(packages, p)
+			// go test looks at what a test reads, and not at what go list does.
+			if _, err := os.ReadDir(p.Dir); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
