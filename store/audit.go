@@ -1,8 +1,12 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,36 +79,120 @@ type PublicSigningKey struct {
 // Public returns what of the key may be shown.
 func (k SigningKey) Public() PublicSigningKey { return PublicSigningKey{k.ID, k.CreatedAt.UTC()} }
 
-// AuditRow is an entry of the audit log as a driver reads it: one that was kept, or a redemption as it was made.
-type AuditRow struct {
-	source, place                                  int64
-	entry                                          AuditEntry
-	before, after                                  *string
-	id, perkID, userID, clientID, status, metadata *string
+// AuditSource is a table that the audit log is read from.
+type AuditSource struct {
+	// Select reads the time, source (0 for a redemption made, or 1), a number, actor, action, subject, before and after, and of a
+	// redemption its id, perk, user, client, first status and metadata. The others are null.
+	Select  string
+	Columns map[string]string // by the fields of AuditCondition
 }
 
-// Columns are what to scan into after the time: source (0 for a redemption made, or 1), place, actor, action, subject, before and
-// after, and of a redemption its id, perk, user, client, first status and metadata. The others are null.
-func (r *AuditRow) Columns() []any {
-	return []any{&r.source, &r.place, &r.entry.Actor, &r.entry.Action, &r.entry.Subject, &r.before, &r.after,
-		&r.id, &r.perkID, &r.userID, &r.clientID, &r.status, &r.metadata}
+// AuditNews are conditions for what has come to an AuditSource, with a ? for each argument.
+type AuditNews struct {
+	Conditions []string
+	Args       []any
 }
 
-// Entry is the entry of the instant.
-func (r *AuditRow) Entry(at time.Time) (AuditEntry, error) {
-	entry := r.entry
-	entry.At, entry.Before, entry.After = at.UTC(), auditedRecord(r.before), auditedRecord(r.after)
-	if r.source != 0 {
-		return entry, nil
+func scanAuditEntry(r Scanner) (entry AuditEntry, err error) {
+	var source, number int64
+	var before, after, id, perkID, userID, clientID, status, metadata *string
+	err = r.Scan(&entry.At, &source, &number, &entry.Actor, &entry.Action, &entry.Subject, &before, &after,
+		&id, &perkID, &userID, &clientID, &status, &metadata)
+	entry.Before, entry.After = auditedRecord(before), auditedRecord(after)
+	if err != nil || source != 0 {
+		return entry, err
 	}
-	entry.Actor, entry.Action, entry.Subject = ClientActor(*r.clientID), ActionRedeem, RedemptionSubject(*r.id)
-	made, err := json.Marshal(api.Redemption{
-		ID: *r.id, PerkID: *r.perkID, UserID: *r.userID, RedeemedAt: entry.At,
-		Status: api.RedemptionStatus(*r.status), Metadata: json.RawMessage(*r.metadata),
+	entry.Actor, entry.Action, entry.Subject = ClientActor(*clientID), ActionRedeem, RedemptionSubject(*id)
+	entry.After, err = json.Marshal(api.Redemption{
+		ID: *id, PerkID: *perkID, UserID: *userID, RedeemedAt: entry.At,
+		Status: api.RedemptionStatus(*status), Metadata: json.RawMessage(*metadata),
 	})
-	entry.After = made
 	return entry, err
 }
+
+func (o Operations) Audit(ctx context.Context, query AuditQuery) iter.Seq2[AuditEntry, error] {
+	return o.AuditSince(ctx, query, new(AuditPosition))
+}
+
+func (o Operations) AuditSince(ctx context.Context, query AuditQuery, position *AuditPosition) iter.Seq2[AuditEntry, error] {
+	return func(yield func(AuditEntry, error) bool) {
+		begun, err := o.readAudit(ctx, query, position, yield)
+		if err != nil && o.db.Retry(err) && !begun && ctx.Err() == nil {
+			_, err = o.readAudit(ctx, query, position, yield)
+		}
+		if err != nil {
+			yield(AuditEntry{}, o.db.Fault("read the audit log", err))
+		}
+	}
+}
+
+// readAudit tells whether it has yielded an entry.
+func (o Operations) readAudit(ctx context.Context, query AuditQuery, position *AuditPosition, yield func(AuditEntry, error) bool) (begun bool, err error) {
+	var now AuditPosition
+	stopped := false
+	err = o.db.Snapshot(ctx, func(q Querier) (err error) {
+		var made, kept AuditNews
+		if now, made, kept, err = o.db.AuditNews(q, *position); err != nil {
+			return err
+		}
+		if *position != "" {
+			query.Last = 0
+		}
+		text, args := query.Statement(o.db.Dialect, made, kept)
+		if text == "" {
+			return nil
+		}
+		begun, err = passOn(Each(q, scanAuditEntry, text, args...), func(entry AuditEntry, err error) bool {
+			stopped = !yield(entry, err)
+			return !stopped
+		})
+		return err
+	})
+	if err == nil && !stopped {
+		*position = now
+	}
+	return begun, err
+}
+
+// Statement selects the entries, and is empty when there is nothing that the query could want.
+func (q AuditQuery) Statement(d *Dialect, newMade, newKept AuditNews) (text string, args []any) {
+	if slices.ContainsFunc([]any{q.Subject, q.Actor, q.Action}, IsForeign) {
+		return "", nil
+	}
+	var parts []string
+	add := func(source AuditSource, news AuditNews, conditions []AuditCondition) {
+		where, part := slices.Clone(news.Conditions), source.Select
+		values := slices.Clone(news.Args)
+		for _, c := range conditions {
+			where, values = append(where, source.Columns[c.Field]+` `+c.Is+` ?`), append(values, c.Value)
+		}
+		if len(where) > 0 { // a WHERE that keeps all would keep PostgreSQL from reading both tables in the order of their indexes
+			part += ` WHERE ` + strings.Join(where, ` AND `)
+		}
+		for _, value := range values {
+			args = append(args, value)
+			part = strings.Replace(part, "?", fmt.Sprintf("$%d", len(args)), 1)
+		}
+		parts = append(parts, part)
+	}
+	if conditions, wanted := q.OfMade(); wanted {
+		add(d.Made, newMade, conditions)
+	}
+	if conditions, wanted := q.OfKept(); wanted {
+		add(d.Kept, newKept, conditions)
+	}
+	text = strings.Join(parts, ` UNION ALL `)
+	if text != "" && q.Last > 0 {
+		text = `SELECT * FROM (` + text + d.AuditLatest + fmt.Sprintf(` LIMIT %d`, q.Last) + `) AS entries`
+	}
+	if text != "" {
+		text += d.AuditOrder
+	}
+	return text, args
+}
+
+// ErrOlderCopy means that an AuditPosition is later than the database.
+var ErrOlderCopy = errors.New("the database is an older copy of the one that was read before")
 
 // auditText is a record as drivers keep it in an audit entry: JSON, or nil when there is no record.
 func auditText(record any) (*string, error) {

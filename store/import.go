@@ -2,27 +2,259 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"iter"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"example.com/perks/api"
 )
 
-// Import is what records are imported, by whom and when.
+// Import is records of one kind to be imported.
 type Import struct {
 	Records string // such as "perks"
 	By      Actor
 	At      time.Time
+	Columns []Column                                     // of the table "staged", beside the column place that numbers the records; one is id
+	Rows    iter.Seq2[[]any, error]                      // the values of Columns
+	merge   func(Tx) (created, changed int64, err error) // brings what is staged into the database
 }
 
-// Audit adds the entry of the import, unless it brought nothing.
-func (i Import) Audit(tx Tx, imported Imported) error {
-	if imported.Count == 0 {
+// Column is a column of the table "staged".
+type Column struct {
+	Name string
+	Type ColumnType
+}
+
+// ColumnType is what a column holds. Everything may be null.
+type ColumnType int
+
+// The types of columns.
+const (
+	Text ColumnType = iota
+	Texts
+	Instant
+	Integer
+	Number
+)
+
+func columns(t ColumnType, names string) (list []Column) {
+	for name := range strings.SplitSeq(names, ", ") {
+		list = append(list, Column{name, t})
+	}
+	return list
+}
+
+// newImport returns an import of records, each with the values of columns.
+func newImport[R any](kind string, by Actor, at time.Time, records iter.Seq2[R, error], columns []Column, values func(R) []any) Import {
+	return Import{Records: kind, By: by, At: at, Columns: columns, Rows: func(yield func([]any, error) bool) {
+		for record, err := range records {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(values(record), nil) {
+				return
+			}
+		}
+	}}
+}
+
+// Merge brings the staged records, of which there are so many, into the database, and adds the import's entry to the audit log.
+func (i Import) Merge(tx Tx, staged int64) (imported Imported, err error) {
+	imported.Count = staged
+	if imported.Created, imported.Changed, err = i.merge(tx); err != nil || staged == 0 {
+		return imported, err
+	}
+	imported.Unchanged = staged - imported.Created - imported.Changed
+	return imported, Audit(tx, i.At, i.By, i.Records+".import", i.Records, nil, imported)
+}
+
+func (o Operations) ImportUsers(ctx context.Context, rows iter.Seq2[User, error], by Actor, at time.Time) (Imported, error) {
+	users := newImport("users", by, at, rows, columns(Text, "id"), func(user User) []any { return []any{user.ID} })
+	users.merge = func(tx Tx) (created, changed int64, err error) {
+		created, err = tx.Exec(`INSERT INTO users (id) SELECT id FROM staged WHERE true ORDER BY id ON CONFLICT (id) DO NOTHING`)
+		return created, 0, err
+	}
+	return o.db.Import(ctx, users)
+}
+
+func (o Operations) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by Actor, at time.Time) (Imported, error) {
+	categories := newImport("categories", by, at, rows, columns(Text, "id, name, name_fold"), func(c api.Category) []any {
+		return []any{c.ID, c.Name, Fold(c.Name)}
+	})
+	categories.merge = o.mergeCategories
+	return o.db.Import(ctx, categories)
+}
+
+// mergeCategories lets perks follow their category to its new name. Of several categories of one name, perks belong to
+// the one with the lowest id.
+func (o Operations) mergeCategories(tx Tx) (created, changed int64, err error) {
+	err = Run(tx.Exec,
+		Step{Text: RaiseVersion},
+		Step{Text: `
+			CREATE TEMP TABLE renamed ` + o.db.OnCommitDrop + ` AS
+				SELECT old.name_fold AS old_fold, new.name, new.name_fold
+				FROM categories AS old JOIN staged AS new ON new.id = old.id
+				WHERE new.name <> old.name AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`},
+		Step{Count: &changed, Text: `
+			UPDATE categories AS old SET name = new.name, name_fold = new.name_fold
+			FROM staged AS new WHERE old.id = new.id AND old.name <> new.name`},
+		Step{Count: &created, Text: `
+			INSERT INTO categories (id, name, name_fold)
+			SELECT id, name, name_fold FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM categories AS old WHERE old.id = new.id)`},
+		Step{Text: `
+			UPDATE perks SET category = renamed.name, category_fold = renamed.name_fold
+			FROM renamed WHERE perks.category_fold = renamed.old_fold`},
+	)
+	return created, changed, err
+}
+
+// RaiseVersion begins every change of perks or categories. The version's row stays locked until the transaction ends, so one such change
+// goes on at a time: the ids of new categories are free to take, and no two imports wait for each other's rows in a circle.
+const RaiseVersion = `UPDATE catalog SET version = version + 1`
+
+// rowColumns are those of a record's Row, for kinds whose records need not be whole.
+var rowColumns = columns(Integer, "line, absent")
+
+var partialProperties = partials[PropertyRecord]{
+	kind: PropertyKind, table: `properties`,
+	columns: slices.Concat(rowColumns, columns(Integer, "id"), columns(Text, "owner, title, description, address, city, postcode"), columns(Texts, "images"),
+		columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit")),
+	values: func(p PropertyRecord) []any {
+		return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, PropertyValues(p))
+	},
+	lacks: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, OwnerField),
+	scan:  ScanProperty,
+	known: Of("new", PropertyColumns) + `, ` + Of("old", PropertyColumns) + `
+		FROM staged AS new CROSS JOIN properties AS old WHERE old.id = new.id AND new.absent <> 0`,
+}
+
+func (o Operations) ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time) (Imported, error) {
+	properties := newImport("properties", by, at, rows, partialProperties.columns, partialProperties.values)
+	properties.merge = o.mergeProperties
+	return o.db.Import(ctx, properties)
+}
+
+// mergeProperties locks the known listings of partial records, so that they do not change while records are made whole.
+func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
+	if err := lock(tx, o.db.LockNewProperties); err != nil {
+		return 0, 0, err
+	}
+	if err := makeWhole(tx, o.db, partialProperties, o.db.LockProperty); err != nil {
+		return 0, 0, err
+	}
+	for owner, err := range Each(tx, ScanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`) {
+		return 0, 0, cmp.Or(err, ClientNotFound(owner))
+	}
+	fields := strings.TrimPrefix(PropertyColumns, "id, ")
+	err = Run(tx.Exec,
+		Step{Count: &changed, Text: `
+			UPDATE properties AS old SET (` + fields + `) = (` + Of("new", fields) + `)
+			FROM staged AS new WHERE old.id = new.id AND (` + Of("old", fields) + `) IS DISTINCT FROM (` + Of("new", fields) + `)`},
+		Step{Count: &created, Text: `
+			INSERT INTO properties (` + PropertyColumns + `)
+			SELECT ` + PropertyColumns + ` FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`},
+	)
+	return created, changed, err
+}
+
+// partialPerks has created_at and updated_at as null when they were not given.
+func (o Operations) partialPerks() partials[PerkRecord] {
+	return partials[PerkRecord]{
+		kind: PerkKind, table: `perks`, lacks: `absent`, scan: scanPerkRecord,
+		columns: slices.Concat(rowColumns, columns(Text, "id"), columns(Instant, "valid_from, valid_to, created_at, updated_at"), columns(Number, "lat, lng"),
+			columns(Integer, "cell"), columns(Text, "approval, title_fold, category_fold, merchant_name_fold, city_fold, title, category, merchant_name, city"),
+			columns(Text, "image_url, discount_text, description, terms"), columns(Texts, "words"), columns(Integer, "stock"), o.db.PerkColumns),
+		values: func(p PerkRecord) []any {
+			keys := p.Keys()
+			return append([]any{
+				p.Row.Line, int64(p.Row.Absent), p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt), p.Lat, p.Lng,
+				keys.Cell, string(cmp.Or(p.Approval, ApprovalAuto)), keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title, p.Category, p.MerchantName, p.City,
+				p.ImageURL, p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
+			}, o.db.PerkValues(p)...)
+		},
+		known: `new.lat, new.lng, new.stock, new.approval, ` + stagedPerkColumns.Replace(PerkColumns) + `,
+			p.lat, p.lng, s.stock, p.approval, ` + PerkColumns + `
+			FROM staged AS new CROSS JOIN perks AS p ` + o.db.Stock + ` WHERE p.id = new.id AND new.absent <> 0`,
+		args: []any{time.Time{}},
+	}
+}
+
+// stagedPerkColumns makes PerkColumns of what is staged. $1, Go's zero time, stands for one that was not given.
+var stagedPerkColumns = strings.NewReplacer(
+	"p.created_at", "coalesce(new.created_at, $1)", "p.updated_at", "coalesce(new.updated_at, $1)", "p.", "new.")
+
+func nilIfZero(t time.Time) *time.Time {
+	if t.IsZero() {
 		return nil
 	}
-	return Audit(tx, i.At, i.By, i.Records+".import", i.Records, nil, imported)
+	return &t
+}
+
+func (o Operations) ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, by Actor, at time.Time) (Imported, error) {
+	partials := o.partialPerks()
+	perks := newImport("perks", by, at, rows, partials.columns, func(perk PerkRecord) []any {
+		if perk.ID == "" {
+			perk.ID = newID()
+		}
+		return partials.values(perk)
+	})
+	perks.merge = func(tx Tx) (created, changed int64, err error) {
+		if _, err := tx.Exec(RaiseVersion); err != nil { // no one else changes the known perks from here on
+			return 0, 0, err
+		}
+		if err := makeWhole(tx, o.db, partials, ""); err != nil {
+			return 0, 0, err
+		}
+		if err := mergePerkCategories(tx); err != nil {
+			return 0, 0, err
+		}
+		return o.db.MergePerks(tx, by, at)
+	}
+	return o.db.Import(ctx, perks)
+}
+
+// mergePerkCategories makes the categories that are not known yet, in the order in which the records name them, and gives
+// every record its category's name as the category itself writes it.
+func mergePerkCategories(tx Tx) error {
+	names, err := All(tx, ScanValue[string], `
+		SELECT category FROM staged WHERE place IN (
+			SELECT min(place) FROM staged
+			WHERE category IS NOT NULL AND category_fold NOT IN (SELECT name_fold FROM categories)
+			GROUP BY category_fold)
+		ORDER BY place`)
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	if len(names) > 0 {
+		for id, err := range Each(tx, ScanValue[string], `SELECT lower(id) FROM categories`) {
+			if err != nil {
+				return err
+			}
+			taken[id] = true
+		}
+	}
+	for _, name := range names {
+		id := CategoryID(name, func(id string) bool { return taken[id] })
+		taken[id] = true
+		if _, err := tx.Exec(`INSERT INTO categories (id, name, name_fold) VALUES ($1, $2, $3)`, id, name, Fold(name)); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec(`
+		UPDATE staged SET category = known.name
+		FROM (
+			SELECT given.category AS given, (
+				SELECT name FROM categories WHERE name_fold = given.category_fold
+				ORDER BY name = given.category DESC, id LIMIT 1) AS name
+			FROM (SELECT DISTINCT category, category_fold FROM staged WHERE category IS NOT NULL) AS given) AS known
+		WHERE staged.category = known.given AND known.given <> known.name`)
+	return err
 }
 
 // Imported counts the records of an import, each id once, by what happened to them. The audit log shows it too.
@@ -86,12 +318,8 @@ func (k Kind) fields(names ...string) (set Fields) {
 // Needs returns the fields that a new record must have.
 func (k Kind) Needs() Fields { return k.needs }
 
-type scanner func(into ...any) error
-
-func (s scanner) Scan(into ...any) error { return s(into...) }
-
-// ScanMissing reads the line, the id and the lacking fields of a new record, and returns the refusal of its row.
-func (k Kind) ScanMissing(r Scanner) (RefusedRow, error) {
+// scanMissing reads the line, the id and the lacking fields of a new record, and returns the refusal of its row.
+func (k Kind) scanMissing(r Scanner) (RefusedRow, error) {
 	var row RefusedRow
 	var id string
 	var lacks Fields
@@ -106,47 +334,62 @@ func (k Kind) ScanMissing(r Scanner) (RefusedRow, error) {
 	return row, err
 }
 
-// Partial is a staged record whose row lacks fields, and the known record with its id.
-type Partial[R any] struct {
-	Staged, Known R
-	Place         int64 // of the staged record
-	Row
+// partials says how staged records of a kind are made whole.
+type partials[R overlay[R]] struct {
+	kind    Kind
+	columns []Column
+	values  func(R) []any
+	table   string // where the kind's records are
+	lacks   string // of absent, what a new record cannot do without
+	known   string // selects, of the staged records that are not whole, what scan reads of them and then of the known records
+	args    []any
+	scan    func(Scanner) (R, error)
 }
 
-// ScanPartial returns a function that reads Place, Line and Absent, and then Staged and Known, each with scan.
-func ScanPartial[R any](scan func(Scanner) (R, error)) func(Scanner) (Partial[R], error) {
-	return func(r Scanner) (p Partial[R], err error) {
-		p.Staged, err = scan(scanner(func(staged ...any) (err error) {
-			p.Known, err = scan(scanner(func(known ...any) error {
-				return r.Scan(slices.Concat([]any{&p.Place, &p.Line, &p.Absent}, staged, known)...)
-			}))
-			return err
-		}))
-		return p, err
-	}
-}
-
-// Overlay is a record that can take fields from the one that is known.
-type Overlay[R any] interface {
+// overlay is a record that can take fields from the one that is known.
+type overlay[R any] interface {
 	Over(known R, absent Fields) (R, error)
 }
 
-// MakeWhole fills the fields that rows lack from the known records, and passes each whole record to put. It fails with a
-// *RowsRefused if a new record lacks a field that it needs, or if a whole one breaks a rule. It reads missing last: partials
-// may lock the known records, and a record that was deleted before that is new.
-func MakeWhole[R Overlay[R]](partials iter.Seq2[Partial[R], error], missing iter.Seq2[RefusedRow, error], put func(place int64, whole R) error) error {
-	var refused RowsRefused
-	for p, err := range partials {
-		if err != nil {
-			return err
-		}
-		whole, err := p.Staged.Over(p.Known, p.Absent)
-		if err != nil {
-			refused.add(p.Line, err)
-		} else if err := put(p.Place, whole); err != nil {
-			return err
-		}
+// makeWhole fills the fields that rows lack from the known records, which lock keeps others from changing. It fails with a *RowsRefused
+// if a new record lacks a field that it needs, or if a whole one breaks a rule. It looks for new records last: one that was deleted before
+// the known records were locked is new.
+func makeWhole[R overlay[R]](tx Tx, db Database, p partials[R], lock string) error {
+	if lock != "" {
+		lock += ` OF old`
 	}
+	var refused RowsRefused
+	err := db.Restage(tx, p.columns, func(put func(place int64, values []any) error) error {
+		var row Row
+		var place int64
+		var known R
+		staged := Each(tx, func(r Scanner) (R, error) {
+			return p.scan(scanner(func(staged ...any) (err error) {
+				known, err = p.scan(scanner(func(known ...any) error {
+					return r.Scan(slices.Concat([]any{&place, &row.Line, &row.Absent}, staged, known)...)
+				}))
+				return err
+			}))
+		}, `SELECT new.place, new.line, new.absent, `+p.known+lock, p.args...)
+		for record, err := range staged {
+			if err != nil {
+				return err
+			}
+			whole, err := record.Over(known, row.Absent)
+			if err != nil {
+				refused.add(row.Line, err)
+			} else if err := put(place, p.values(whole)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	missing := Each(tx, p.kind.scanMissing, `
+		SELECT line, CAST(id AS text), lacks FROM (SELECT *, `+p.lacks+` AS lacks FROM staged) AS new
+		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY place`, int64(p.kind.needs))
 	for row, err := range missing {
 		if err != nil {
 			return err
@@ -176,14 +419,6 @@ func (k Kind) keep(fields Fields, record, known any) {
 			to.FieldByIndex(index).Set(from.FieldByIndex(index))
 		}
 	}
-}
-
-// NoStranger returns ClientNotFound for the first owner that a query finds, which are those of properties and not clients.
-func NoStranger(q Querier, text string) error {
-	for owner, err := range Each(q, ScanValue[string], text) {
-		return cmp.Or(err, ClientNotFound(owner))
-	}
-	return nil
 }
 
 // maxRefused limits the rows that a RowsRefused names, so that a file with millions of them does not exhaust the memory.

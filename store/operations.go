@@ -2,78 +2,25 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"slices"
+	"iter"
 	"time"
 
 	"example.com/perks/api"
 )
 
-// Tx is a transaction that writes, as a driver gives it. What it reads stays true until it ends, except where a method says otherwise.
-type Tx interface {
-	// Client returns a client or ClientNotFound.
-	Client(id string) (Client, error)
-	// AddClient returns false if the id is taken.
-	AddClient(client Client) (added bool, err error)
-	// PutClient replaces a client that Client has returned.
-	PutClient(client Client) error
+// Operations are the methods of a Store that are the same for every driver. Those that write read, check, write and leave an entry in
+// the audit log in one transaction. A driver embeds them.
+type Operations struct{ db Database }
 
-	// LockSigningKeys comes before all else that is done with signing keys: one transaction at a time decides which there are.
-	LockSigningKeys() error
-	// SigningKeys returns all keys, expired ones too.
-	SigningKeys() ([]SigningKey, error)
-	AddSigningKey(key SigningKey) error
-	// ExpireSigningKeys lets all keys expire at the instant, unless they expire before.
-	ExpireSigningKeys(at time.Time) error
-	DeleteSigningKey(id string) error
-	// PurgeSigningKeys deletes those that expired before the instant. It needs no lock.
-	PurgeSigningKeys(before time.Time) (int64, error)
+// NewOperations returns the operations on a database.
+func NewOperations(db Database) Operations { return Operations{db} }
 
-	// Property returns a listing or PropertyNotFound.
-	Property(id int64) (PropertyRecord, error)
-	// HasProperty keeps others from adding a listing until the transaction ends.
-	HasProperty(id int64) (bool, error)
-	// AddProperty returns false if the id is taken.
-	AddProperty(property PropertyRecord) (added bool, err error)
-	// PutProperty replaces a listing that Property has returned.
-	PutProperty(property PropertyRecord) error
-	DeleteProperty(id int64) error
-	// DeletedProperty returns what the audit log kept of the listing when it was last deleted, or PropertyNotFound.
-	DeletedProperty(id int64) (string, error)
-
-	// Redemption returns a redemption or RedemptionNotFound.
-	Redemption(id string) (api.Redemption, error)
-	// PutStatus writes the redemption's status.
-	PutStatus(redemption api.Redemption) error
-	// GiveBack gives the redemption's unit back to the perk's stock.
-	GiveBack(redemption api.Redemption) error
-	// PurgeIdempotencyKeys deletes at most so many of the keys first used before the instant.
-	PurgeIdempotencyKeys(before time.Time, most int) (int64, error)
-
-	// LockSandbox counts what only a live database has, and keeps others from the records that Empty deletes.
-	LockSandbox() (LiveRecords, error)
-	// Empty deletes what Sandbox.Reset forgets.
-	Empty() (Emptied, error)
-
-	// AddEntry adds to the audit log. Before and after are JSON, nil where there was or is no record.
-	AddEntry(at time.Time, by Actor, action, subject string, before, after *string) error
-}
-
-// Operations are the writes of a Store that are the same for every driver: they read, check, write and leave an entry in the
-// audit log in one transaction. A driver embeds them.
-type Operations struct {
-	write func(ctx context.Context, doing string, work func(Tx) error) error
-}
-
-// NewOperations has write run work in a transaction, once or more often, and return when it is durable.
-func NewOperations(write func(ctx context.Context, doing string, work func(Tx) error) error) Operations {
-	return Operations{write}
-}
-
-// writeFor is write for work that has a result, which is left alone when its caller does not wait for the end.
+// writeFor is Write for work that has a result, which is left alone when its caller does not wait for the end.
 func writeFor[T any](ctx context.Context, o Operations, doing string, work func(Tx) (T, error)) (T, error) {
 	var result, none T
-	err := o.write(ctx, doing, func(tx Tx) (err error) {
+	err := o.db.Write(ctx, doing, func(tx Tx) (err error) {
 		result, err = work(tx)
 		return err
 	})
@@ -81,6 +28,91 @@ func writeFor[T any](ctx context.Context, o Operations, doing string, work func(
 		return none, err
 	}
 	return result, nil
+}
+
+// lock executes a lock of the dialect, if it has one.
+func lock(tx Tx, statement string) error {
+	if statement == "" {
+		return nil
+	}
+	_, err := tx.Exec(statement)
+	return err
+}
+
+// PerkColumns are the columns of perks AS p that make an api.Perk.
+const PerkColumns = `p.id, p.title, p.description, p.category, p.merchant_name, p.image_url, p.discount_text, p.terms, p.valid_from,
+	p.valid_to, p.city, p.created_at, p.updated_at`
+
+// ScanPerk reads PerkColumns.
+func ScanPerk(r Scanner) (p api.Perk, err error) {
+	return p, r.Scan(&p.ID, &p.Title, &p.Description, &p.Category, &p.MerchantName, &p.ImageURL, &p.DiscountText, &p.Terms, &p.ValidFrom,
+		&p.ValidTo, &p.City, &p.CreatedAt, &p.UpdatedAt)
+}
+
+func scanPerkRecord(r Scanner) (record PerkRecord, err error) {
+	record.Perk, err = ScanPerk(ScanAfter(r, &record.Lat, &record.Lng, &record.Stock, &record.Approval))
+	return record, err
+}
+
+func scanCategory(r Scanner) (c api.Category, err error) { return c, r.Scan(&c.ID, &c.Name) }
+
+// ScanRedemption reads the dialect's RedemptionColumns.
+func ScanRedemption(r Scanner) (redemption api.Redemption, err error) {
+	var metadata string
+	err = r.Scan(&redemption.ID, &redemption.PerkID, &redemption.UserID, &redemption.RedeemedAt, &redemption.Status, &metadata)
+	redemption.Metadata = json.RawMessage(metadata)
+	return redemption, err
+}
+
+func (o Operations) Categories(ctx context.Context) ([]api.Category, error) {
+	return Read(ctx, o.db, "read the categories", func(q Querier) ([]api.Category, error) {
+		return All(q, scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
+	})
+}
+
+// Each export is one query, and one query sees one moment.
+
+func (o Operations) ExportPerks(ctx context.Context) iter.Seq2[PerkRecord, error] {
+	return stream(ctx, o.db, "export perks", scanPerkRecord, `
+		SELECT p.lat, p.lng, s.stock, p.approval, `+PerkColumns+` FROM perks AS p `+o.db.Stock+` ORDER BY p.id`)
+}
+
+func (o Operations) ExportCategories(ctx context.Context) iter.Seq2[api.Category, error] {
+	return stream(ctx, o.db, "export categories", scanCategory, `SELECT id, name FROM categories ORDER BY id`)
+}
+
+func (o Operations) ExportUsers(ctx context.Context) iter.Seq2[User, error] {
+	return stream(ctx, o.db, "export users", func(r Scanner) (u User, err error) { return u, r.Scan(&u.ID) }, `SELECT id FROM users ORDER BY id`)
+}
+
+func (o Operations) ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[RedemptionRecord, error] {
+	text, args := `SELECT r.client_id, `+o.db.RedemptionColumns+` FROM `+o.db.Redemptions, []any(nil)
+	if status != "" {
+		text, args = text+` WHERE r.status = $1`, []any{string(status)}
+	}
+	return stream(ctx, o.db, "export redemptions", func(r Scanner) (record RedemptionRecord, err error) {
+		record.Redemption, err = ScanRedemption(ScanAfter(r, &record.ClientID))
+		return record, err
+	}, text+` ORDER BY r.id`, args...)
+}
+
+func (o Operations) ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.Redemption], error) {
+	page, err := o.db.RedemptionPage(query.Sort)
+	if err != nil {
+		return List[api.Redemption]{}, err
+	}
+	return Retried(ctx, o.db, "list redemptions", func() (list List[api.Redemption], err error) {
+		err = o.db.Snapshot(ctx, func(q Querier) (err error) {
+			list.Total, err = Found(UserNotFound(query.UserID), q, ScanValue[int64], `
+				SELECT count(*) FROM redemptions WHERE user_id = $1
+				HAVING $2 OR EXISTS (SELECT 1 FROM users WHERE id = $1)`, query.UserID, query.AnyUser)
+			if err == nil {
+				list.Items, err = All(q, ScanRedemption, page, query.UserID, query.Window.PerPage, query.Window.Offset())
+			}
+			return err
+		})
+		return list, err
+	})
 }
 
 // Audit adds an entry to the audit log, with the records as JSON. A nil record is null.
@@ -93,205 +125,14 @@ func Audit(tx Tx, at time.Time, by Actor, action, subject string, before, after 
 	if err != nil {
 		return err
 	}
-	return tx.AddEntry(at, by, action, subject, was, is)
+	_, err = tx.Exec(`INSERT INTO audit (at, actor, action, subject, before, after) VALUES ($1, $2, $3, $4, $5, $6)`,
+		at, string(by), action, subject, was, is)
+	return err
 }
 
 func (o Operations) AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error {
-	return o.write(ctx, "note that the database was restored", func(tx Tx) error {
+	return o.db.Write(ctx, "note that the database was restored", func(tx Tx) error {
 		return Audit(tx, at, by, ActionRestoreDatabase, DatabaseSubject, nil, restored)
-	})
-}
-
-func (o Operations) CreateClient(ctx context.Context, client Client, by Actor) error {
-	return o.write(ctx, "create a client", func(tx Tx) error {
-		added, err := tx.AddClient(client)
-		if err != nil {
-			return err
-		}
-		if !added {
-			return ClientExists(client.ID)
-		}
-		return Audit(tx, client.CreatedAt, by, ActionCreateClient, ClientSubject(client.ID), nil, client.Public())
-	})
-}
-
-func (o Operations) SetClientSecret(ctx context.Context, id string, hash SecretHash, by Actor, at time.Time) error {
-	_, err := o.changeClient(ctx, "replace a client's secret", id, by, at, func(c *Client) (action string) {
-		c.Secret = hash
-		return ActionRotateSecret
-	})
-	return err
-}
-
-// SetClientDisabled leaves no entry in the audit log if the client is as it should be already.
-func (o Operations) SetClientDisabled(ctx context.Context, id string, disabled bool, by Actor, at time.Time) error {
-	_, err := o.changeClient(ctx, "disable or enable a client", id, by, at, func(c *Client) (action string) {
-		switch {
-		case c.Disabled == disabled:
-			return ""
-		case disabled:
-			action = ActionDisableClient
-		default:
-			action = ActionEnableClient
-		}
-		c.Disabled = disabled
-		return action
-	})
-	return err
-}
-
-// UpdateClient leaves no entry in the audit log if the client is as it should be already.
-func (o Operations) UpdateClient(ctx context.Context, id string, change ClientChange, by Actor, at time.Time) (Client, error) {
-	return o.changeClient(ctx, "change a client", id, by, at, func(c *Client) (action string) {
-		changed := change.Of(*c)
-		if changed.Public() == c.Public() {
-			return ""
-		}
-		*c = changed
-		return ActionUpdateClient
-	})
-}
-
-// changeClient writes what change makes of the client, unless it returns no action.
-func (o Operations) changeClient(ctx context.Context, doing, id string, by Actor, at time.Time, change func(*Client) (action string)) (Client, error) {
-	return writeFor(ctx, o, doing, func(tx Tx) (Client, error) {
-		before, err := tx.Client(id)
-		if err != nil {
-			return before, err
-		}
-		after := before
-		action := change(&after)
-		if action == "" {
-			return before, nil
-		}
-		if err := tx.PutClient(after); err != nil {
-			return before, err
-		}
-		return after, Audit(tx, at, by, action, ClientSubject(id), before.Public(), after.Public())
-	})
-}
-
-func (o Operations) EnsureSigningKey(ctx context.Context, key SigningKey) error {
-	return o.write(ctx, "make the first signing key", func(tx Tx) error {
-		if err := tx.LockSigningKeys(); err != nil {
-			return err
-		}
-		keys, err := tx.SigningKeys()
-		if err != nil || slices.ContainsFunc(keys, func(k SigningKey) bool { return k.isValid(key.CreatedAt) }) {
-			return err
-		}
-		return tx.AddSigningKey(key)
-	})
-}
-
-func (o Operations) RotateSigningKey(ctx context.Context, key SigningKey, oldExpire time.Time, by Actor) error {
-	return o.write(ctx, "rotate the signing key", func(tx Tx) error {
-		if err := tx.LockSigningKeys(); err != nil {
-			return err
-		}
-		if err := tx.ExpireSigningKeys(oldExpire); err != nil {
-			return err
-		}
-		return addKey(tx, key, by)
-	})
-}
-
-func (o Operations) DropSigningKey(ctx context.Context, id string, successor SigningKey, by Actor) (succeeded bool, err error) {
-	return writeFor(ctx, o, "drop a signing key", func(tx Tx) (bool, error) {
-		if err := tx.LockSigningKeys(); err != nil {
-			return false, err
-		}
-		keys, err := tx.SigningKeys()
-		if err != nil {
-			return false, err
-		}
-		i := slices.IndexFunc(keys, func(k SigningKey) bool { return k.ID == id })
-		if i < 0 {
-			return false, SigningKeyNotFound(id)
-		}
-		if err := tx.DeleteSigningKey(id); err != nil {
-			return false, err
-		}
-		if err := Audit(tx, successor.CreatedAt, by, ActionDropSigningKey, SigningKeySubject(id), keys[i].Public(), nil); err != nil {
-			return false, err
-		}
-		keys = slices.Delete(keys, i, i+1)
-		if slices.ContainsFunc(keys, func(k SigningKey) bool { return k.ExpiresAt.IsZero() }) {
-			return false, nil
-		}
-		return true, addKey(tx, successor, by)
-	})
-}
-
-func addKey(tx Tx, key SigningKey, by Actor) error {
-	if err := tx.AddSigningKey(key); err != nil {
-		return err
-	}
-	return Audit(tx, key.CreatedAt, by, ActionRotateSigningKey, SigningKeySubject(key.ID), nil, key.Public())
-}
-
-func (o Operations) PurgeSigningKeys(ctx context.Context, before time.Time) (int64, error) {
-	return writeFor(ctx, o, "forget signing keys", func(tx Tx) (int64, error) { return tx.PurgeSigningKeys(before) })
-}
-
-func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error) error {
-	return o.write(ctx, "update a property", func(tx Tx) error {
-		property, err := tx.Property(id)
-		if err != nil {
-			return err
-		}
-		before, err := property.apply(change)
-		if err != nil || before == nil {
-			return err
-		}
-		if err := tx.PutProperty(property); err != nil {
-			return err
-		}
-		return Audit(tx, at, by, ActionUpdateProperty, PropertySubject(id), before, property)
-	})
-}
-
-func (o Operations) DeleteProperty(ctx context.Context, id int64, by Actor, at time.Time, check func(PropertyRecord) error) error {
-	return o.write(ctx, "delete a property", func(tx Tx) error {
-		property, err := tx.Property(id)
-		if err != nil {
-			return err
-		}
-		if err := check(property); err != nil {
-			return err
-		}
-		if err := tx.DeleteProperty(id); err != nil {
-			return err
-		}
-		return Audit(tx, at, by, ActionDeleteProperty, PropertySubject(id), property, nil)
-	})
-}
-
-func (o Operations) RestoreProperty(ctx context.Context, id int64, by Actor, at time.Time) (PropertyRecord, error) {
-	return writeFor(ctx, o, "restore a property", func(tx Tx) (PropertyRecord, error) {
-		var deleted PropertyRecord
-		exists, err := tx.HasProperty(id)
-		if err != nil {
-			return deleted, err
-		}
-		if exists {
-			return deleted, PropertyExists(id)
-		}
-		text, err := tx.DeletedProperty(id)
-		if err != nil {
-			return deleted, err
-		}
-		if deleted, err = readDeletedProperty(id, text); err != nil {
-			return deleted, err
-		}
-		added, err := tx.AddProperty(deleted)
-		if err != nil {
-			return deleted, err
-		}
-		if !added { // someone else restored or imported it meanwhile
-			return deleted, PropertyExists(id)
-		}
-		return deleted, Audit(tx, at, by, ActionRestoreProperty, PropertySubject(id), nil, deleted)
 	})
 }
 
@@ -310,7 +151,7 @@ func (o Operations) DecideRedemption(ctx context.Context, id string, status api.
 		}
 		after := before
 		after.Status = status
-		if err := tx.PutStatus(after); err != nil {
+		if _, err := tx.Exec(`UPDATE redemptions SET status = $2 WHERE id = $1`, id, string(status)); err != nil {
 			return before, err
 		}
 		if status == api.StatusRejected {
@@ -349,4 +190,14 @@ func EmptySandbox(tx Tx, by Actor, at time.Time) (Emptied, error) {
 		return emptied, err
 	}
 	return emptied, Audit(tx, at, by, ActionResetSandbox, SandboxSubject, emptied, nil)
+}
+
+// LiveRecordsIn counts what only a live database has.
+func LiveRecordsIn(q Querier) (LiveRecords, error) {
+	return One(q, func(r Scanner) (l LiveRecords, err error) { return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties) },
+		`SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`)
+}
+
+func (o Operations) LiveRecords(ctx context.Context) (LiveRecords, error) {
+	return Read(ctx, o.db, "look for what only a live database has", LiveRecordsIn)
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -118,14 +117,6 @@ type RedeemResult struct {
 // SecretHash is the SHA-256 of a client's secret. Secrets are long and random, so a slow hash would protect nothing.
 type SecretHash [32]byte
 
-// ReadSecretHash reads a hash that a database kept as bytes.
-func ReadSecretHash(kept []byte) (SecretHash, error) {
-	if len(kept) != len(SecretHash{}) {
-		return SecretHash{}, fmt.Errorf("the hash of a secret has %d bytes, not %d", len(kept), len(SecretHash{}))
-	}
-	return SecretHash(kept), nil
-}
-
 // Client is a program or a person that may obtain tokens.
 type Client struct {
 	ID          string
@@ -160,11 +151,6 @@ type SigningKey struct {
 	Secret    []byte
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero while no newer key is there
-}
-
-// isValid tells whether the key has not expired. Times are compared by the microsecond, as they are kept.
-func (k SigningKey) isValid(at time.Time) bool {
-	return k.ExpiresAt.IsZero() || k.ExpiresAt.After(at.Truncate(time.Microsecond))
 }
 
 // Actor is who did something: the operator at the server's command line, or a client by its id.
@@ -217,35 +203,6 @@ const (
 	ActionImportProperties = "properties.import"
 	ActionRestoreDatabase  = "database.restore"
 )
-
-// apply lets change alter the record, all but its id. It returns the record as it was, as JSON, or nil when change left
-// it equal. An error of change is returned as it is.
-func (p *PropertyRecord) apply(change func(*PropertyRecord) error) (before json.RawMessage, err error) {
-	id := p.ID
-	if before, err = json.Marshal(p); err != nil {
-		return nil, fmt.Errorf("write down property %d: %w", id, err)
-	}
-	if err := change(p); err != nil {
-		return nil, err
-	}
-	p.ID = id
-	after, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("write down what property %d is to be: %w", id, err)
-	}
-	if bytes.Equal(before, after) {
-		return nil, nil
-	}
-	return before, nil
-}
-
-// readDeletedProperty reads the record that the audit log kept of a property when it was deleted.
-func readDeletedProperty(id int64, kept string) (property PropertyRecord, err error) {
-	if err := json.Unmarshal([]byte(kept), &property); err != nil {
-		return PropertyRecord{}, fmt.Errorf("read the deleted property %d: %w", id, err)
-	}
-	return property, nil
-}
 
 // Offer is what decides whether a user can redeem a perk, as it is at one moment.
 type Offer struct {

@@ -15,7 +15,7 @@ func TestTheAuditLogIsReadInTheOrderOfIndexes(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 100, 1000)
 	if err := db.write(t.Context(), "fill the database", func(s *session) error {
-		return store.Run(s.execCount, store.Step{Text: `
+		return store.Run(s.Exec, store.Step{Text: `
 			INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
 			SELECT p.id || '/' || u.id, p.id, u.id, 'shop', now() + i * interval '1 second', 'approved', 'approved', '{}'
 			FROM perks AS p CROSS JOIN users AS u CROSS JOIN generate_series(1, 2) AS i
@@ -32,7 +32,7 @@ func TestTheAuditLogIsReadInTheOrderOfIndexes(t *testing.T) {
 		if _, err = store.All(v, store.ScanValue[string], `SELECT set_config('work_mem', '64kB', true)`); err != nil {
 			return err
 		}
-		text, args := auditStatement(store.AuditQuery{}, nil)
+		text, args := store.AuditQuery{}.Statement(dialect, store.AuditNews{}, store.AuditNews{})
 		plan, err = store.All(v, store.ScanValue[string], `EXPLAIN `+text, args...)
 		return err
 	}); err != nil {

@@ -92,23 +92,10 @@ func record(ctx context.Context, tx pgx.Tx, m store.Migration) error {
 	return err
 }
 
-// appliedMigrations returns the known migrations, those that the database has with their times.
 func appliedMigrations(q store.Querier) ([]store.Migration, error) {
 	// A scan of pg_class sees what was committed last. to_regclass may answer from what its connection remembers of before
 	// the wait for the lock.
-	begun, err := store.One(q, store.ScanValue[bool], `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
-	if err != nil || !begun {
-		return knownMigrations(), err
-	}
-	applied, err := store.All(q, func(r row) (m store.Migration, err error) {
-		err = r.Scan(&m.Version, &m.AppliedAt)
-		m.AppliedAt = m.AppliedAt.UTC()
-		return m, err
-	}, `SELECT version, applied_at FROM migrations ORDER BY version`)
-	if err != nil {
-		return nil, err
-	}
-	return store.Applied(knownMigrations(), applied)
+	return store.Applied(q, knownMigrations(), `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
 }
 
 // A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then retries,

@@ -13,17 +13,6 @@ import (
 	"example.com/perks/store"
 )
 
-const perkColumns = `p.id, p.title, p.description, p.category, p.merchant_name, p.image_url, p.discount_text, p.terms,
-	p.valid_from, p.valid_to, p.city, p.created_at, p.updated_at`
-
-func scanPerk(r row) (p api.Perk, err error) {
-	err = r.Scan(&p.ID, &p.Title, &p.Description, &p.Category, &p.MerchantName, &p.ImageURL, &p.DiscountText, &p.Terms,
-		&p.ValidFrom, &p.ValidTo, &p.City, &p.CreatedAt, &p.UpdatedAt)
-	p.ValidFrom, p.ValidTo = utcOrNil(p.ValidFrom), utcOrNil(p.ValidTo)
-	p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
-	return p, err
-}
-
 func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
 	if store.IsForeign(id) {
 		return api.Perk{}, store.PerkNotFound(id)
@@ -98,7 +87,7 @@ func (r *perkReader) next() []*perkAsked {
 
 // The way round by a SELECT hides how many ids there are: PostgreSQL would plan anew for every short list of them, which
 // takes five times as long as to read a perk, because the plan for ten, which it could keep, seems to cost more.
-const readPerks = `SELECT ` + perkColumns + ` FROM perks AS p WHERE p.id = ANY ((SELECT $1::text[])::text[])`
+const readPerks = `SELECT ` + store.PerkColumns + ` FROM perks AS p WHERE p.id = ANY ((SELECT $1::text[])::text[])`
 
 // read answers all of a batch, if only with an error.
 func (r *perkReader) read(batch []*perkAsked) {
@@ -108,9 +97,9 @@ func (r *perkReader) read(batch []*perkAsked) {
 	for i, asked := range batch {
 		ids[i] = asked.id
 	}
-	perks, err := latest(ctx, r.db, readingPerks, func(v view) (map[string]api.Perk, error) {
+	perks, err := store.Read(ctx, r.db.database, readingPerks, func(v store.Querier) (map[string]api.Perk, error) {
 		perks := make(map[string]api.Perk, len(ids))
-		for perk, err := range store.Each(v, scanPerk, readPerks, ids) {
+		for perk, err := range store.Each(v, store.ScanPerk, readPerks, ids) {
 			if err != nil {
 				return nil, err
 			}
@@ -148,16 +137,8 @@ func (r *perkReader) awaited(batch []*perkAsked) (context.Context, context.Cance
 	return ctx, func() { cancel(); end() }
 }
 
-func scanCategory(r row) (c api.Category, err error) { return c, r.Scan(&c.ID, &c.Name) }
-
-func (db *DB) Categories(ctx context.Context) ([]api.Category, error) {
-	return latest(ctx, db, "read the categories", func(v view) ([]api.Category, error) {
-		return store.All(v, scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
-	})
-}
-
 // foldedTexts are the columns of perk_folds beside the perk's id.
-var foldedTexts = []string{"description", "image_url", "discount_text", "terms"}
+const foldedTexts = "description, image_url, discount_text, terms"
 
 // foldedText is a text as perks are sorted by it.
 func foldedText(field string) string {
@@ -182,23 +163,23 @@ func foldBeyondASCII(text *string) *string {
 var (
 	deleteFolds = `
 		DELETE FROM perk_folds AS old USING staged AS new
-		WHERE old.perk_id = new.id AND (` + of("old", foldedTexts) + `) IS DISTINCT FROM (` + stagedFolds + `)`
+		WHERE old.perk_id = new.id AND (` + store.Of("old", foldedTexts) + `) IS DISTINCT FROM (` + stagedFolds + `)`
 	insertFolds = `
-		INSERT INTO perk_folds (perk_id, ` + strings.Join(foldedTexts, ", ") + `)
+		INSERT INTO perk_folds (perk_id, ` + foldedTexts + `)
 		SELECT new.id, ` + stagedFolds + ` FROM staged AS new
 		WHERE coalesce(` + stagedFolds + `) IS NOT NULL ON CONFLICT (perk_id) DO NOTHING`
-	stagedFolds = "new." + strings.Join(foldedTexts, "_fold, new.") + "_fold"
+	stagedFolds = "new.description_fold, new.image_url_fold, new.discount_text_fold, new.terms_fold"
 )
 
 // foldTexts fills perk_folds for the perks that are older than the table. It locks the catalog's version, so imports wait.
 func foldTexts(ctx context.Context, tx pgx.Tx) error {
 	s := &session{ctx, tx}
-	if err := s.exec(raiseVersion); err != nil {
+	if err := s.exec(store.RaiseVersion); err != nil {
 		return err
 	}
 	const atOnce = 1000
 	for last := ""; ; {
-		perks, err := store.All(s, scanPerk, `SELECT `+perkColumns+` FROM perks AS p
+		perks, err := store.All(s, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p
 			WHERE p.id > $1 AND concat(p.description, p.image_url, p.discount_text, p.terms) ~ '[^\x01-\x7f]'
 			ORDER BY p.id LIMIT $2`, last, atOnce)
 		if err != nil {
@@ -206,7 +187,7 @@ func foldTexts(ctx context.Context, tx pgx.Tx) error {
 		}
 		var batch pgx.Batch
 		for _, perk := range perks {
-			batch.Queue(`INSERT INTO perk_folds (perk_id, `+strings.Join(foldedTexts, ", ")+`) VALUES ($1, $2, $3, $4, $5)`,
+			batch.Queue(`INSERT INTO perk_folds (perk_id, `+foldedTexts+`) VALUES ($1, $2, $3, $4, $5)`,
 				append([]any{perk.ID}, folds(perk)...)...)
 			last = perk.ID
 		}

@@ -92,7 +92,7 @@ func noFilterIsSearchedFor(t *testing.T, db *DB) {
 		inSearch(t, db, filter.query, func(v view, s *search, total int64) {
 			count := plan{what: filter.name + ": the count", text: explain(t, v, s.countMatching(), forTheseValues, s.args)}
 			count.requireConditions(t)
-			if s.query.AvailableTo != "" {
+			if s.Query.AvailableTo != "" {
 				taken := plan{what: filter.name + ": the count of what is taken", text: explain(t, v, s.countTaken(total), forTheseValues, s.args)}
 				taken.requireConditions(t)
 			}
@@ -140,7 +140,7 @@ func redemptionsAreLookedUp(t *testing.T, db *DB) {
 // singleSorts are the orders by one field that has indexes.
 func singleSorts() (sorts [][]api.SortKey) {
 	for _, field := range api.PerkSortFields() {
-		if perkSortColumns[field].isIndexed {
+		if perkOrder.Columns[field].Indexed {
 			sorts = append(sorts, []api.SortKey{{Field: field}}, []api.SortKey{{Field: field, Desc: true}})
 		}
 	}
@@ -211,9 +211,9 @@ func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
 		inSearch(t, db, query, func(v view, s *search, total int64) {
 			pages := (total + perPage - 1) / perPage
 			for _, page := range slices.Compact([]int64{1, (pages + 1) / 2, pages/2 + 1, pages}) {
-				s.query.Window.Page = page
-				reach := s.query.Window.Reach(total)
-				order, err := newPerkOrder(s.query.Sort, reach.FromEnd)
+				s.Query.Window.Page = page
+				reach := s.Query.Window.Reach(total)
+				order, err := newPageOrder(s.Query.Sort, reach.FromEnd)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"iter"
 	"net"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/perks/store"
@@ -52,6 +52,10 @@ func parseAddress(dsn string) (*pgxpool.Config, error) {
 		conn.RuntimeParams["application_name"] = "perksd"
 	}
 	conn.OnNotice = rememberWarning
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { // a timestamptz has no zone, and pgx gives it the machine's
+		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		return nil
+	}
 	return config, nil
 }
 
@@ -122,6 +126,13 @@ func (v view) Query(text string, args ...any) (store.Rows, error) {
 	return rows{found}, err
 }
 
+// plannedView is a view in which each query is planned for its arguments.
+type plannedView struct{ view }
+
+func (p plannedView) Query(text string, args ...any) (store.Rows, error) {
+	return p.view.Query(text, append([]any{forTheseValues}, args...)...)
+}
+
 // rows is what pgx found.
 type rows struct{ pgx.Rows }
 
@@ -132,26 +143,14 @@ func (r rows) Close() error {
 
 // read gives work a view of one moment. When the connection breaks work is done once more: those in the pool may be from before a failover.
 func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
-	err := db.readOnce(ctx, work)
-	if db.leadsNowhere(err) && ctx.Err() == nil {
-		err = db.readOnce(ctx, work)
-	}
-	return fault(doing, err)
+	_, err := store.Retried(ctx, db.database, doing, func() (struct{}, error) { return struct{}{}, db.readOnce(ctx, work) })
+	return err
 }
 
 func (db *DB) readOnce(ctx context.Context, work func(view) error) error {
 	return pgx.BeginTxFunc(ctx, db.reads, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		return work(view{ctx, tx})
 	})
-}
-
-// latest gives work, which is a single query, a view of what was committed last. It does it again as read does.
-func latest[T any](ctx context.Context, db *DB, doing string, work func(view) (T, error)) (T, error) {
-	result, err := work(view{ctx, db.reads})
-	if db.leadsNowhere(err) && ctx.Err() == nil {
-		result, err = work(view{ctx, db.reads})
-	}
-	return result, fault(doing, err)
 }
 
 // session is one transaction that writes.
@@ -165,57 +164,17 @@ func (s *session) Query(text string, args ...any) (store.Rows, error) {
 }
 
 func (s *session) exec(text string, args ...any) error {
-	_, err := s.execCount(text, args...)
+	_, err := s.Exec(text, args...)
 	return err
 }
 
-// execCount returns how many rows the statement changed.
-func (s *session) execCount(text string, args ...any) (int64, error) {
+func (s *session) Exec(text string, args ...any) (int64, error) {
 	tag, err := s.tx.Exec(s.ctx, text, args...)
 	return tag.RowsAffected(), err
 }
 
 // row is one row of a result, to be scanned.
 type row = store.Scanner
-
-// utcOrNil is the instant as the API shows it. A timestamptz has no zone of its own, and pgx gives it the machine's.
-func utcOrNil(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	utc := t.UTC()
-	return &utc
-}
-
-// stream gives a query's records one by one, as of one moment. When the connection breaks before it gave any, the query is
-// made once more: those in the pool may be from before a failover.
-func stream[T any](ctx context.Context, db *DB, doing string, scan func(row) (T, error), text string, args ...any) iter.Seq2[T, error] {
-	records := store.Each(view{ctx, db.reads}, scan, text, args...)
-	return func(yield func(T, error) bool) {
-		begun, err := passOn(records, yield)
-		if db.leadsNowhere(err) && !begun && ctx.Err() == nil {
-			_, err = passOn(records, yield)
-		}
-		if err != nil {
-			var none T
-			yield(none, fault(doing, err))
-		}
-	}
-}
-
-// passOn yields records up to the first error, which it returns. It tells whether there were any.
-func passOn[T any](records iter.Seq2[T, error], yield func(T, error) bool) (begun bool, err error) {
-	for record, err := range records {
-		if err != nil {
-			return begun, err
-		}
-		begun = true
-		if !yield(record, nil) {
-			return begun, nil
-		}
-	}
-	return begun, nil
-}
 
 // pgx sends every parameter that it does not know to the server, and the server refuses those that only libpq knows. Ignore
 // those that change nothing here, follow those that can be followed, and refuse the others instead of silently ignoring them.

@@ -29,6 +29,7 @@ type Options struct {
 // as long as that is gone, and reads must not wait with it. What its methods promise is said at store.Store.
 type DB struct {
 	store.Operations
+	database   store.Database
 	log        *slog.Logger
 	reads      *pgxpool.Pool
 	writes     *pgxpool.Pool
@@ -83,7 +84,25 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		return nil, err
 	}
 	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals(), room: room{log: log}}
-	db.Operations = store.NewOperations(db.writeTx)
+	db.database = store.Database{
+		Dialect: dialect,
+		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {
+			return db.write(ctx, doing, func(s *session) error { return work(s) })
+		},
+		Latest: func(ctx context.Context) store.Querier { return view{ctx, db.reads} },
+		Snapshot: func(ctx context.Context, work func(store.Querier) error) error {
+			return db.readOnce(ctx, func(v view) error { return work(plannedView{v}) })
+		},
+		AuditNews:   auditNews,
+		Import:      db.importRows,
+		Restage:     restage,
+		MergePerks:  mergePerks,
+		PerkColumns: stagedFoldColumns,
+		PerkValues:  func(p store.PerkRecord) []any { return folds(p.Perk) },
+		Retry:       db.leadsNowhere,
+		Fault:       fault,
+	}
+	db.Operations = store.NewOperations(db.database)
 	db.life, db.end = context.WithCancel(context.Background())
 	db.redeemer, db.perkReader = newRedeemer(db), &perkReader{db: db}
 	return db, nil

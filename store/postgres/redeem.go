@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -82,9 +83,9 @@ const readOffer = `
 // readFindings looks each attempt up on its own: every LIMIT 1 is a row that is unique anyway, and keeps the planner from
 // reading a whole table once for all of them. The lists come by a SELECT here and below for the reason that readPerks gives.
 const readFindings = `
-	SELECT f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata, k.fingerprint, coalesce(k.is_over, false),
-		(SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
-		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = $1 AND r.status <> 'rejected') IS NOT NULL
+	SELECT k.fingerprint, coalesce(k.is_over, false), (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
+		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = $1 AND r.status <> 'rejected') IS NOT NULL,
+		f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata
 	FROM unnest((SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]), (SELECT $6::timestamptz[])) WITH ORDINALITY
 		AS a (id, user_id, client_id, key, at, place)
 	LEFT JOIN LATERAL (
@@ -128,8 +129,19 @@ func scanOffer(r pgx.CollectableRow) (*offer, error) {
 }
 
 func scanFinding(r pgx.CollectableRow) (f finding, err error) {
-	f.first, err = scanRedemptionOrNil(rowBefore{r, []any{&f.key, &f.keyIsOver, &f.userKnown, &f.userHasIt}})
+	f.first, err = scanRedemptionOrNil(store.ScanAfter(r, &f.key, &f.keyIsOver, &f.userKnown, &f.userHasIt))
 	return f, err
+}
+
+// scanRedemptionOrNil reads a redemption of an outer join.
+func scanRedemptionOrNil(r row) (*api.Redemption, error) {
+	var id, perk, user, status, metadata *string
+	var at *time.Time
+	if err := r.Scan(&id, &perk, &user, &at, &status, &metadata); err != nil || id == nil {
+		return nil, err
+	}
+	return &api.Redemption{ID: *id, PerkID: *perk, UserID: *user, RedeemedAt: *at,
+		Status: api.RedemptionStatus(*status), Metadata: json.RawMessage(*metadata)}, nil
 }
 
 // decision is what a transaction answers and writes.
@@ -277,4 +289,50 @@ func columnsOf(attempts []store.RedeemAttempt) columns {
 		c.keys, c.fingerprints = append(c.keys, key), append(c.fingerprints, fingerprint)
 	}
 	return c
+}
+
+const redemptionColumns = `r.id, r.perk_id, r.user_id, r.redeemed_at, r.status, r.metadata`
+
+// Redemption locks the perk's stock, as whoever decides or makes a redemption of it does. Which perk it is never changes, so
+// that can be read before.
+func (s *session) Redemption(id string) (api.Redemption, error) {
+	missing := store.RedemptionNotFound(id)
+	perkID, err := store.Found(missing, s, store.ScanValue[string], `SELECT perk_id FROM redemptions WHERE id = $1`, id)
+	if err != nil {
+		return api.Redemption{}, err
+	}
+	if err := s.exec(lockStock, perkID); err != nil {
+		return api.Redemption{}, err
+	}
+	return store.Found(missing, s, store.ScanRedemption, `SELECT `+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
+}
+
+func (s *session) GiveBack(r api.Redemption) error {
+	return s.exec(`UPDATE perk_stock SET held = held - 1 WHERE perk_id = $1`, r.PerkID)
+}
+
+// PurgeIdempotencyKeys leaves keys that someone else is using or forgetting to them.
+func (s *session) PurgeIdempotencyKeys(before time.Time, most int) (int64, error) {
+	return s.Exec(`
+		WITH old AS MATERIALIZED (
+			SELECT client_id, key FROM idempotency_keys
+			WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+		DELETE FROM idempotency_keys AS k USING old WHERE k.client_id = old.client_id AND k.key = old.key`, before, most)
+}
+
+var redemptionOrder = store.RedemptionOrder(`r.perk_id`)
+
+// redemptionPage reads a page of what a user, $1, has. By time it is walked to on an index; in another order all of it is
+// sorted, and OFFSET 0 keeps PostgreSQL from looking for it among what everyone has.
+func redemptionPage(sort []api.SortKey) (string, error) {
+	order, err := redemptionOrder.By(sort, false)
+	if err != nil {
+		return "", err
+	}
+	offset := ``
+	if len(sort) == 0 || sort[0].Field != "redeemed_at" {
+		offset = ` OFFSET 0`
+	}
+	return `SELECT ` + redemptionColumns + ` FROM (SELECT * FROM redemptions WHERE user_id = $1` + offset + `) AS r
+		ORDER BY ` + order + ` LIMIT $2 OFFSET $3`, nil
 }

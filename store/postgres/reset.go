@@ -32,27 +32,15 @@ func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 	if err := s.requireOneSchema(); err != nil {
 		return found, err
 	}
-	err = store.Run(s.execCount,
-		store.Step{Text: raiseVersion},
+	err = store.Run(s.Exec,
+		store.Step{Text: store.RaiseVersion},
 		store.Step{Text: `LOCK TABLE perk_stock, perks, categories, users, redemptions, idempotency_keys IN EXCLUSIVE MODE`},
 		store.Step{Text: `LOCK TABLE clients, signing_keys, properties IN SHARE MODE`},
 	)
 	if err != nil {
 		return found, err
 	}
-	return store.One(s, scanLiveRecords, liveRecords)
-}
-
-const liveRecords = `SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`
-
-func scanLiveRecords(r row) (l store.LiveRecords, err error) {
-	return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
-}
-
-func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
-	return latest(ctx, db, "look for what only a live database has", func(v view) (store.LiveRecords, error) {
-		return store.One(v, scanLiveRecords, liveRecords)
-	})
+	return store.LiveRecordsIn(s)
 }
 
 // LiveRecordsAt is LiveRecords of the database at the address, which must be set up. It changes nothing, and migrates nothing.
@@ -66,7 +54,7 @@ func LiveRecordsAt(ctx context.Context, address string) (found store.LiveRecords
 		return found, err
 	}
 	defer pool.Close()
-	found, err = store.One(view{ctx, pool}, scanLiveRecords, liveRecords)
+	found, err = store.LiveRecordsIn(view{ctx, pool})
 	return found, fault("look for what only a live database has", err)
 }
 
@@ -87,7 +75,7 @@ func (s *session) requireOneSchema() error {
 
 // Empty deletes everything. The triggers that keep rows which others refer to are off until it is done, and only in this transaction.
 func (s *session) Empty() (emptied store.Emptied, err error) {
-	err = store.Run(s.execCount,
+	err = store.Run(s.Exec,
 		store.Step{Text: `ALTER TABLE redemptions DISABLE TRIGGER redemptions_stay`},
 		store.Step{Text: `ALTER TABLE perks DISABLE TRIGGER perks_stay`},
 		store.Step{Text: `ALTER TABLE users DISABLE TRIGGER users_stay`},

@@ -34,12 +34,12 @@ func everyWayLeadsToTheSamePage(t *testing.T, db *DB) {
 // wholeList is the ids of all that matches, in order, without the help of any index on what is asked for.
 func wholeList(t *testing.T, v view, s *search) []string {
 	t.Helper()
-	order, err := newPerkOrder(s.query.Sort, false)
+	order, err := newPageOrder(s.Query.Sort, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ids, err := store.All(v, store.ScanValue[string], `
-		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p WHERE `+s.whereAnywhere()+s.andNotTaken(manyMatches)+` ORDER BY `+order.inTheEnd,
+		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p WHERE `+s.Where()+s.andNotTaken(manyMatches)+` ORDER BY `+order.inTheEnd,
 		forTheseValues, s.args)
 	if err != nil {
 		t.Fatal(err)
@@ -49,18 +49,18 @@ func wholeList(t *testing.T, v view, s *search) []string {
 
 func requireSamePage(t *testing.T, v view, s *search, page int64, list []string) {
 	t.Helper()
-	s.query.Window.Page = page
-	reach := s.query.Window.Reach(int64(len(list)))
-	order, err := newPerkOrder(s.query.Sort, reach.FromEnd)
+	s.Query.Window.Page = page
+	reach := s.Query.Window.Reach(int64(len(list)))
+	order, err := newPageOrder(s.Query.Sort, reach.FromEnd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	offset := s.query.Window.Offset()
+	offset := s.Query.Window.Offset()
 	want := list[offset : offset+reach.Take]
 	way, found := 0, 0
 	for candidates := range s.ways(order.onTheWay, reach, int64(len(list))) {
 		way++
-		perks, err := store.All(v, scanPerk, pageOf(candidates, order), s.values(reach)...)
+		perks, err := store.All(v, store.ScanPerk, pageOf(candidates, order), s.values(reach)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,10 +75,10 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 		}
 		found = len(ids)
 		if !slices.Equal(ids, begin) {
-			t.Errorf("%+v, sorted by %q, page %d, way %d: it is\n%q\nwant\n%q", s.query, api.FormatSort(s.query.Sort), page, way, ids, begin)
+			t.Errorf("%+v, sorted by %q, page %d, way %d: it is\n%q\nwant\n%q", s.Query, api.FormatSort(s.Query.Sort), page, way, ids, begin)
 		}
 	}
 	if found != len(want) {
-		t.Errorf("%+v, sorted by %q, page %d: the last way finds %d perks, want %d", s.query, api.FormatSort(s.query.Sort), page, found, len(want))
+		t.Errorf("%+v, sorted by %q, page %d: the last way finds %d perks, want %d", s.Query, api.FormatSort(s.Query.Sort), page, found, len(want))
 	}
 }

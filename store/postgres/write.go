@@ -46,10 +46,6 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	}
 }
 
-func (db *DB) writeTx(ctx context.Context, doing string, work func(store.Tx) error) error {
-	return db.write(ctx, doing, func(s *session) error { return work(s) })
-}
-
 // claim decides a race: either the write begins, or its caller leaves first and learns that it never will.
 type claim struct{ state atomic.Int32 }
 

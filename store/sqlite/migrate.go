@@ -82,25 +82,11 @@ func (s *session) apply(m store.Migration) error {
 		version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`); err != nil {
 		return err
 	}
-	return s.exec(`INSERT INTO migrations VALUES (?, ?, ?)`, m.Version, m.Name, time.Now().UnixMicro())
+	return s.exec(`INSERT INTO migrations VALUES (?, ?, ?)`, m.Version, m.Name, time.Now())
 }
 
-// appliedMigrations returns the known migrations, those that the database has with their times.
 func appliedMigrations(q store.Querier) ([]store.Migration, error) {
-	begun, err := store.One(q, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')`)
-	if err != nil || !begun {
-		return knownMigrations(), err
-	}
-	applied, err := store.All(q, func(r row) (m store.Migration, err error) {
-		var at int64
-		err = r.Scan(&m.Version, &at)
-		m.AppliedAt = fromMicros(at)
-		return m, err
-	}, `SELECT version, applied_at FROM migrations ORDER BY version`)
-	if err != nil {
-		return nil, err
-	}
-	return store.Applied(knownMigrations(), applied)
+	return store.Applied(q, knownMigrations(), `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')`)
 }
 
 // Reset forgets what is in a sandbox. It has a connection of its own, on which foreign keys are not looked after: all that
@@ -119,17 +105,6 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 	return emptied, nil
 }
 
-const liveRecords = `SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`
-
-func scanLiveRecords(r row) (l store.LiveRecords, err error) {
-	return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
-}
-
-func (db *DB) LiveRecords(ctx context.Context) (store.LiveRecords, error) {
-	found, err := store.One(db.latest(ctx), scanLiveRecords, liveRecords)
-	return found, fault("look for what only a live database has", err)
-}
-
 // LiveRecordsAt is LiveRecords of the database at path, which must be set up. It changes nothing, and migrates nothing.
 func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, err error) {
 	file, err := newFile(path)
@@ -141,18 +116,16 @@ func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, e
 		return found, err
 	}
 	defer db.Close()
-	found, err = store.One(view{ctx, db}, scanLiveRecords, liveRecords)
+	found, err = store.LiveRecordsIn(view{ctx, db})
 	return found, fault("look for what only a live database has", err)
 }
 
 // LockSandbox locks nothing: no one else writes until the transaction ends.
-func (s *session) LockSandbox() (store.LiveRecords, error) {
-	return store.One(s, scanLiveRecords, liveRecords)
-}
+func (s *session) LockSandbox() (store.LiveRecords, error) { return store.LiveRecordsIn(s) }
 
 func (s *session) Empty() (emptied store.Emptied, err error) {
-	err = s.withoutTrigger("redemptions_stay", func() error {
-		return store.Run(s.execCount,
+	err = s.without(func() error {
+		return store.Run(s.Exec,
 			store.Step{Count: &emptied.IdempotencyKeys, Text: `DELETE FROM idempotency_keys`},
 			store.Step{Count: &emptied.Redemptions, Text: `DELETE FROM redemptions`},
 			store.Step{Text: `DELETE FROM perk_stock`},
@@ -160,8 +133,8 @@ func (s *session) Empty() (emptied store.Emptied, err error) {
 			store.Step{Count: &emptied.Perks, Text: `DELETE FROM perks`},
 			store.Step{Count: &emptied.Categories, Text: `DELETE FROM categories`},
 			store.Step{Count: &emptied.Users, Text: `DELETE FROM users`},
-			store.Step{Text: raiseVersion},
+			store.Step{Text: store.RaiseVersion},
 		)
-	})
+	}, `type = 'trigger' AND name = 'redemptions_stay'`)
 	return emptied, err
 }

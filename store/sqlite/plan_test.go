@@ -1,8 +1,7 @@
 package sqlite
 
 import (
-	"database/sql"
-	"slices"
+	"iter"
 	"strings"
 	"testing"
 
@@ -14,7 +13,7 @@ import (
 
 func TestEveryOrderOfAllPerksIsWalkedOnItsIndex(t *testing.T) {
 	db := openTemporary(t)
-	for field := range sortIndexes {
+	for field := range indexedFields() {
 		for _, key := range []api.SortKey{{Field: field}, {Field: field, Desc: true}} {
 			for _, expired := range []bool{false, true} {
 				query := store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: expired}, Sort: []api.SortKey{key}}
@@ -28,13 +27,23 @@ func TestEveryOrderOfAllPerksIsWalkedOnItsIndex(t *testing.T) {
 	}
 }
 
+func indexedFields() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for field, column := range perkOrder.Columns {
+			if column.Indexed && !yield(field) {
+				return
+			}
+		}
+	}
+}
+
 func TestEveryOrderByTwoFieldsSortsOnlyAmongEqualsOfTheFirst(t *testing.T) {
 	db := openTemporary(t)
-	for first := range sortIndexes {
-		for second := range sortIndexes {
+	for first := range indexedFields() {
+		for second := range indexedFields() {
 			if first != second {
 				query := store.PerkQuery{Sort: []api.SortKey{{Field: first, Desc: true}, {Field: second}}}
-				requirePlan(t, db, query, " INDEX "+sortIndexes[first][1], "TEMP B-TREE FOR ORDER BY")
+				requirePlan(t, db, query, " INDEX "+sortIndex(query.Sort[0]), "TEMP B-TREE FOR ORDER BY")
 			}
 		}
 	}
@@ -77,11 +86,11 @@ func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without stri
 			return err
 		}
 		for _, fromEnd := range []bool{false, true} {
-			order, err := orderBy(perkSortColumns, query.Sort, `p.id`, fromEnd)
+			order, err := perkOrder.By(query.Sort, fromEnd)
 			if err != nil {
 				return err
 			}
-			plan, err := explain(v, pageOf(s.gathered(), order), s.args)
+			plan, err := explain(v, pageOf(s.gathered(), order), s.values(store.Reach{Take: 25}))
 			if err != nil {
 				return err
 			}
@@ -97,10 +106,10 @@ func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without stri
 	}
 }
 
-func explain(v view, text string, args []any) (string, error) {
+func explain(v view, text string, args ...any) (string, error) {
 	steps, err := store.All(v, func(r row) (step string, err error) {
 		var id, parent, unused int
 		return step, r.Scan(&id, &parent, &unused, &step)
-	}, `EXPLAIN QUERY PLAN `+text, append(slices.Clone(args), sql.Named("limit", 25), sql.Named("offset", 0))...)
+	}, `EXPLAIN QUERY PLAN `+text, args...)
 	return strings.Join(steps, "\n"), err
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -43,18 +42,12 @@ func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error
 	return store.RedeemResult{Redemption: made}, err
 }
 
+var redemptionOrder = store.RedemptionOrder(`p.id`)
+
 const redemptionColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.status, r.metadata`
 
 // firstAnswerColumns show a redemption as it was made; only its status can have changed since.
 const firstAnswerColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.first_status, r.metadata`
-
-func scanRedemption(r row) (redemption api.Redemption, err error) {
-	var at int64
-	var metadata string
-	err = r.Scan(&redemption.ID, &redemption.PerkID, &redemption.UserID, &at, &redemption.Status, &metadata)
-	redemption.RedeemedAt, redemption.Metadata = fromMicros(at), json.RawMessage(metadata)
-	return redemption, err
-}
 
 // firstAnswer finds what the attempt was answered before, under its key or, when the caller tries again after an unclear
 // answer, under its id. Without one the error is store.ErrNoRow.
@@ -65,7 +58,7 @@ func (s *session) firstAnswer(attempt store.RedeemAttempt) (api.Redemption, erro
 			return first, err
 		}
 	}
-	first, err := store.One(s, scanRedemption, `
+	first, err := store.One(s, store.ScanRedemption, `
 		SELECT `+firstAnswerColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, attempt.ID)
 	if err == nil && (first.PerkID != attempt.PerkID || first.UserID != attempt.UserID) {
 		return first, fmt.Errorf("the id %q of a new redemption is another one's", attempt.ID)
@@ -77,12 +70,12 @@ func (s *session) firstAnswer(attempt store.RedeemAttempt) (api.Redemption, erro
 func (s *session) answerToKey(attempt store.RedeemAttempt) (api.Redemption, error) {
 	var fingerprint []byte
 	first, err := store.One(s, func(r row) (api.Redemption, error) {
-		return scanRedemption(rowAfter{r, []any{&fingerprint}})
+		return store.ScanRedemption(store.ScanAfter(r, &fingerprint))
 	}, `
 		SELECT k.fingerprint, `+firstAnswerColumns+`
 		FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption JOIN perks AS p ON p.row = r.perk
 		WHERE k.client_id = ? AND k.key = ? AND k.created_at >= ?`,
-		attempt.ClientID, attempt.Key.Key, attempt.At.Add(-store.IdempotencyKeyLife).UnixMicro())
+		attempt.ClientID, attempt.Key.Key, attempt.At.Add(-store.IdempotencyKeyLife))
 	if err != nil {
 		return first, err
 	}
@@ -101,10 +94,7 @@ type offer struct {
 
 func (s *session) offer(attempt store.RedeemAttempt) (offer, error) {
 	return store.Found(store.PerkNotFound(attempt.PerkID), s, func(r row) (o offer, err error) {
-		var from, to *int64
-		err = r.Scan(&o.perk, &from, &to, &o.Approval, &o.SoldOut, &o.UserKnown, &o.UserHasIt)
-		o.ValidFrom, o.ValidTo = fromMicrosOrNil(from), fromMicrosOrNil(to)
-		return o, err
+		return o, r.Scan(&o.perk, &o.ValidFrom, &o.ValidTo, &o.Approval, &o.SoldOut, &o.UserKnown, &o.UserHasIt)
 	}, `
 		SELECT p.row, p.valid_from, p.valid_to, p.approval, ifnull(s.held >= s.stock, 0),
 			EXISTS (SELECT 1 FROM users WHERE id = ?1),
@@ -115,7 +105,6 @@ func (s *session) offer(attempt store.RedeemAttempt) (offer, error) {
 
 func (s *session) makeRedemption(attempt store.RedeemAttempt, o offer) (api.Redemption, error) {
 	made := o.Redemption(attempt)
-	at := made.RedeemedAt.UnixMicro()
 	if !o.UserKnown {
 		if err := s.createUser(attempt); err != nil {
 			return made, err
@@ -124,7 +113,7 @@ func (s *session) makeRedemption(attempt store.RedeemAttempt, o offer) (api.Rede
 	row, err := s.insert(`
 		INSERT INTO redemptions (id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)`,
-		made.ID, o.perk, made.UserID, attempt.ClientID, at, string(made.Status), string(made.Metadata))
+		made.ID, o.perk, made.UserID, attempt.ClientID, made.RedeemedAt, string(made.Status), string(made.Metadata))
 	if err != nil {
 		return made, err
 	}
@@ -138,7 +127,7 @@ func (s *session) makeRedemption(attempt store.RedeemAttempt, o offer) (api.Rede
 		INSERT INTO idempotency_keys (client_id, key, fingerprint, redemption, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (client_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, redemption = excluded.redemption,
 			created_at = excluded.created_at`,
-		attempt.ClientID, attempt.Key.Key, attempt.Key.Fingerprint[:], row, at)
+		attempt.ClientID, attempt.Key.Key, attempt.Key.Fingerprint[:], row, made.RedeemedAt)
 }
 
 // createUser makes the attempt's user with the redemption: a refusal, which comes before, makes none.
@@ -150,47 +139,9 @@ func (s *session) createUser(attempt store.RedeemAttempt) error {
 		nil, store.CreatedUser{ID: attempt.UserID, RedemptionID: attempt.ID})
 }
 
-var redemptionSortColumns = map[string]sortColumn{
-	"redeemed_at": {`r.redeemed_at`, false},
-	"status":      {`r.status`, false},
-	"perk_id":     {`p.id`, false},
-	"user_id":     {`r.user_id`, false},
-	"id":          {`r.id`, false},
-}
-
-func (db *DB) ListRedemptions(ctx context.Context, query store.RedemptionQuery) (store.List[api.Redemption], error) {
-	list := store.List[api.Redemption]{Items: []api.Redemption{}}
-	order, err := orderBy(redemptionSortColumns, query.Sort, `r.id`, false)
-	if err != nil {
-		return list, err
-	}
-	err = db.read(ctx, "list redemptions", func(v view) (err error) {
-		if err := requireUser(v, query.UserID, query.AnyUser); err != nil {
-			return err
-		}
-		list.Total, err = store.One(v, store.ScanValue[int64], `SELECT count(*) FROM redemptions WHERE user_id = ?`, query.UserID)
-		if err != nil {
-			return err
-		}
-		list.Items, err = store.All(v, scanRedemption, `
-			SELECT `+redemptionColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk
-			WHERE r.user_id = ? ORDER BY `+order+` LIMIT ? OFFSET ?`,
-			query.UserID, query.Window.PerPage, query.Window.Offset())
-		return err
-	})
-	if err != nil {
-		return store.List[api.Redemption]{}, err
-	}
-	return list, nil
-}
-
 func (s *session) Redemption(id string) (api.Redemption, error) {
-	return store.Found(store.RedemptionNotFound(id), s, scanRedemption, `
+	return store.Found(store.RedemptionNotFound(id), s, store.ScanRedemption, `
 		SELECT `+redemptionColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, id)
-}
-
-func (s *session) PutStatus(r api.Redemption) error {
-	return s.exec(`UPDATE redemptions SET status = ? WHERE id = ?`, string(r.Status), r.ID)
 }
 
 func (s *session) GiveBack(r api.Redemption) error {
@@ -198,7 +149,7 @@ func (s *session) GiveBack(r api.Redemption) error {
 }
 
 func (s *session) PurgeIdempotencyKeys(before time.Time, most int) (int64, error) {
-	return s.execCount(`
+	return s.Exec(`
 		DELETE FROM idempotency_keys WHERE (client_id, key) IN (
-			SELECT client_id, key FROM idempotency_keys WHERE created_at < ? LIMIT ?)`, before.UnixMicro(), most)
+			SELECT client_id, key FROM idempotency_keys WHERE created_at < ? LIMIT ?)`, before, most)
 }

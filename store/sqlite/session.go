@@ -4,14 +4,149 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	driversqlite "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 )
+
+// view reads what is committed, bounded by a context: as of one moment in a transaction, or as of each query.
+type view struct {
+	ctx  context.Context
+	from interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	}
+}
+
+func (v view) Query(text string, args ...any) (store.Rows, error) {
+	found, err := v.from.QueryContext(v.ctx, dollars(text), values(args)...)
+	return rows{found}, err
+}
+
+// read gives work a view of one moment.
+func (db *DB) read(ctx context.Context, doing string, work func(view) error) error { return fault(doing, db.snapshot(ctx, work)) }
+
+func (db *DB) snapshot(ctx context.Context, work func(view) error) error {
+	tx, err := db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return work(view{ctx, tx})
+}
+
+// latest reads what was committed last. It is enough for a single query.
+func (db *DB) latest(ctx context.Context) view { return view{ctx, db.readers} }
+
+// write runs work in a transaction of the writer and returns when it is durable.
+func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
+	return db.writer.do(&job{ctx: ctx, work: func(s *session) error { return fault(doing, work(s)) }})
+}
+
+// writeAlone runs prepare, which locks nothing, and then work in a transaction beside which this process writes nothing else. Both
+// have a connection of their own.
+func (db *DB) writeAlone(ctx context.Context, doing, whose string, prepare, work func(*session) error) error {
+	s, err := db.file.session(ctx)
+	if err != nil {
+		return fault(doing, err)
+	}
+	defer func() {
+		if closeErr := s.close(); closeErr != nil {
+			db.log.Warn("the connection of "+whose+" did not close", "error", closeErr)
+		}
+	}()
+	if err := prepare(s); err != nil {
+		return fault(doing, err)
+	}
+	return fault(doing, db.writer.doAlone(ctx, func() error { return s.inTransaction(func() error { return work(s) }) }))
+}
+
+func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
+	perk, err := store.Found(store.PerkNotFound(id), db.latest(ctx), store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.id = $1`, id)
+	return perk, fault("read a perk", err)
+}
+
+// row is one row of a result, to be scanned.
+type row = store.Scanner
+
+// dollars makes SQLite's parameters of $1, $2 and so on.
+func dollars(text string) string { return strings.ReplaceAll(text, "$", "?") }
+
+// values converts arguments: times are kept as microseconds, and lists as JSON.
+func values(args []any) (converted []any) {
+	for _, arg := range args {
+		if named, ok := arg.(store.Named); ok {
+			for name, value := range named {
+				converted = append(converted, sql.Named(name, values([]any{value})[0]))
+			}
+			continue
+		}
+		switch v := arg.(type) {
+		case time.Time:
+			arg = v.UnixMicro()
+		case *time.Time:
+			if arg = nil; v != nil {
+				arg = v.UnixMicro()
+			}
+		case []string:
+			arg = asJSON(v)
+		}
+		converted = append(converted, arg)
+	}
+	return converted
+}
+
+func asJSON(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // strings and numbers can always be written
+	}
+	return string(text)
+}
+
+// rows gives back what values converted.
+type rows struct{ *sql.Rows }
+
+func (r rows) Scan(into ...any) error {
+	for i := range into {
+		switch into[i].(type) {
+		case *time.Time, **time.Time, *[]string:
+			into[i] = kept{into[i]}
+		}
+	}
+	return r.Rows.Scan(into...)
+}
+
+// kept scans what values converted.
+type kept struct{ into any }
+
+func (k kept) Scan(value any) error {
+	switch into := k.into.(type) {
+	case *[]string:
+		text, _ := value.(string)
+		return json.Unmarshal([]byte(text), into)
+	case **time.Time:
+		if *into = nil; value == nil {
+			return nil
+		}
+		*into = new(time.Time)
+		return kept{*into}.Scan(value)
+	case *time.Time:
+		micros, isTime := value.(int64)
+		if !isTime {
+			return fmt.Errorf("%v is not a time", value)
+		}
+		*into = time.UnixMicro(micros).UTC()
+	}
+	return nil
+}
 
 // session is one connection that writes. It prepares each statement once, so the texts must be constants. Its
 // statements take no context: what a write has begun it finishes.
@@ -25,7 +160,7 @@ func (s *session) statement(text string) (*sql.Stmt, error) {
 	if statement, ok := s.prepared[text]; ok {
 		return statement, nil
 	}
-	statement, err := s.conn.PrepareContext(context.Background(), text)
+	statement, err := s.conn.PrepareContext(context.Background(), dollars(text))
 	if err == nil {
 		s.prepared[text] = statement
 	}
@@ -37,7 +172,7 @@ func (s *session) run(text string, args []any) (sql.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return statement.Exec(args...)
+	return statement.Exec(values(args)...)
 }
 
 func (s *session) exec(text string, args ...any) error {
@@ -45,8 +180,7 @@ func (s *session) exec(text string, args ...any) error {
 	return err
 }
 
-// execCount returns how many rows the statement changed.
-func (s *session) execCount(text string, args ...any) (int64, error) {
+func (s *session) Exec(text string, args ...any) (int64, error) {
 	result, err := s.run(text, args)
 	if err != nil {
 		return 0, err
@@ -74,7 +208,8 @@ func (s *session) Query(text string, args ...any) (store.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return statement.Query(args...)
+	found, err := statement.Query(values(args)...)
+	return rows{found}, err
 }
 
 // inTransaction runs work in a transaction that holds the write lock from its start, and commits it unless work fails.
@@ -98,21 +233,12 @@ func (s *session) commit() error {
 	return err
 }
 
-// withoutIndexes drops the table's indexes, runs work and makes them again, all within the transaction that is open.
-func (s *session) withoutIndexes(table string, work func() error) error {
-	return s.without(work, `type = 'index' AND tbl_name = ? AND sql IS NOT NULL`, table)
-}
-
-// withoutTrigger is withoutIndexes for a trigger.
-func (s *session) withoutTrigger(name string, work func() error) error {
-	return s.without(work, `type = 'trigger' AND name = ?`, name)
-}
-
-func (s *session) without(work func() error, which, name string) error {
+// without drops the indexes or triggers of which the condition holds, runs work and makes them again, all within the transaction that is open.
+func (s *session) without(work func() error, which string) error {
 	type part struct{ drop, definition string }
 	parts, err := store.All(s, func(r row) (p part, err error) {
 		return p, r.Scan(&p.drop, &p.definition)
-	}, `SELECT 'DROP ' || type || ' ' || name, sql FROM main.sqlite_schema WHERE `+which, name)
+	}, `SELECT 'DROP ' || type || ' ' || name, sql FROM main.sqlite_schema WHERE `+which)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@
 // records and errors. It knows nothing of HTTP.
 //
 // Writes go through the writer, one goroutine that commits what many callers wait for; reads go through views, which never wait for it. A
-// list of perks is a search: search.go says which, order.go in which order, list.go which page, and totals.go how many.
+// list of perks is a search.
 package sqlite
 
 import (
@@ -69,16 +69,30 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err := file.create(); err != nil {
 		return nil, err
 	}
-	session, opened, err := file.migrated(ctx)
+	first, opened, err := file.migrated(ctx)
 	if err != nil {
 		return nil, err
 	}
 	readers, err := file.readers()
 	if err != nil {
-		return nil, errors.Join(err, session.close())
+		return nil, errors.Join(err, first.close())
 	}
-	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, session, log), totals: store.NewTotals()}
-	db.Operations = store.NewOperations(db.writeTx)
+	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals()}
+	db.Operations = store.NewOperations(store.Database{
+		Dialect: dialect,
+		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {
+			return db.write(ctx, doing, func(s *session) error { return work(s) })
+		},
+		Latest:     func(ctx context.Context) store.Querier { return db.latest(ctx) },
+		Snapshot:   func(ctx context.Context, work func(store.Querier) error) error { return db.snapshot(ctx, func(v view) error { return work(v) }) },
+		AuditNews:  auditNews,
+		Import:     db.importRows,
+		Restage:    restage,
+		MergePerks: mergePerks,
+		PerkValues: func(store.PerkRecord) []any { return nil },
+		Retry:      func(error) bool { return false },
+		Fault:      fault,
+	})
 	return db, nil
 }
 

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,13 +73,13 @@ func TestACircleByTimeTakesFewOfEachCell(t *testing.T) {
 				reach := store.Reach{FromEnd: fromEnd, Take: perPage}
 				inSearch(t, db, circle.query, reach, func(v view, s *search, order string) {
 					candidates := s.candidates(order, reach, 1_000_000)
-					plan, err := explain(v, pageOf(candidates, order), s.args)
+					plan, err := explain(v, pageOf(candidates, order), s.values(reach))
 					if err != nil {
 						t.Fatal(err)
 					}
 					requireCellPlan(t, what, plan, circle.query)
-					n, err := store.One(v, store.ScanValue[int64], `SELECT count(*) FROM `+candidates, inWindow(s, reach)...)
-					if most := store.Circle(*s.query.Near).Cells() * perPage; err != nil || n < perPage || n > most {
+					n, err := store.One(v, store.ScanValue[int64], `SELECT count(*) FROM `+candidates, s.values(reach))
+					if most := store.Circle(*s.Query.Near).Cells() * perPage; err != nil || n < perPage || n > most {
 						t.Errorf("%s: a page of %d is found among %d perks (%v), want at most %d", what, perPage, n, err, most)
 					}
 				})
@@ -139,7 +138,7 @@ func pageByEachWay(t *testing.T, db *DB, query store.PerkQuery, reach store.Reac
 	pages := map[string][]int64{}
 	inSearch(t, db, query, reach, func(v view, s *search, order string) {
 		for name, candidates := range map[string]string{"gathered": s.gathered(), "from each cell": s.fromEachCell(order)} {
-			rows, err := store.All(v, store.ScanValue[int64], pageOf(candidates, order), inWindow(s, reach)...)
+			rows, err := store.All(v, store.ScanValue[int64], pageOf(candidates, order), s.values(reach))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +161,7 @@ func wholeList(t *testing.T, db *DB, query store.PerkQuery) (rows []int64) {
 		}
 		var err error
 		rows, err = store.All(v, store.ScanValue[int64], `SELECT p.row FROM perks AS p NOT INDEXED
-			WHERE `+s.whereAnywhere()+` AND `+available+` ORDER BY `+order, s.args...)
+			WHERE `+s.whereAnywhere()+` AND `+available+` ORDER BY `+order, s.Args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +178,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Reach, wo
 		if err != nil {
 			return err
 		}
-		order, err := orderBy(perkSortColumns, query.Sort, `p.id`, reach.FromEnd)
+		order, err := perkOrder.By(query.Sort, reach.FromEnd)
 		if err != nil {
 			return err
 		}
@@ -189,10 +188,6 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Reach, wo
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func inWindow(s *search, reach store.Reach) []any {
-	return append(slices.Clone(s.args), sql.Named("limit", reach.Take), sql.Named("offset", reach.Skip))
 }
 
 // fillCircles lays perks over the circles and around them, spread by remainders of primes, so that every value comes with

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// Search is a PerkQuery in SQL: the conditions on perks AS p. Its texts are constants; every value is a named argument.
+type Search struct {
+	Query      PerkQuery
+	Words      []string
+	Categories []string // folded names; nil without the filter
+	Conditions []string // but for the words'
+	Args       Named
+}
+
+// The dates are written so that no database looks them up in an index: most perks are valid, and the index that serves the
+// order is worth more.
+const (
+	notExpired  = `coalesce(p.valid_to > @at, true)`
+	begun       = `coalesce(p.valid_from <= @at, true)`
+	inCity      = `p.city_fold = @city`
+	inCategory  = `p.category_fold = @category`
+	inBox       = `p.lat BETWEEN @south AND @north AND p.lng BETWEEN @west AND @east`
+	inBoxAcross = `p.lat BETWEEN @south AND @north AND (p.lng >= @west OR p.lng <= @east)`
+)
+
+// haversine is the haversine of the angle between a perk and the centre, from 0 to 1. It grows with the distance, and
+// comparing it to that of the radius spares each candidate the way from it to kilometres.
+var haversine = fmt.Sprintf(`(power(sin((p.lat - @lat) * %[1]v), 2) +
+	@cos_lat * cos(p.lat * %[2]v) * power(sin((p.lng - @lng) * %[1]v), 2))`, math.Pi/360, math.Pi/180)
+
+// NewSearch needs the folded names of the categories that the query's one is the name or the id of, and the driver's condition that a
+// perk's is among @categories.
+func NewSearch(query PerkQuery, categories []string, inCategories string) Search {
+	s := Search{Query: query, Words: QueryWords(query.Query), Categories: categories, Args: Named{"at": query.At.Truncate(time.Microsecond)}}
+	if query.AvailableTo != "" {
+		s.Args["user"] = query.AvailableTo
+	}
+	if query.OnlyValid() {
+		s.Require(notExpired)
+	}
+	if query.OnlyBegun() {
+		s.Require(begun)
+	}
+	if query.City != "" {
+		s.Require(inCity)
+		s.Args["city"] = Fold(query.City)
+	}
+	switch {
+	case query.Category == "":
+	case len(categories) == 1:
+		s.Require(inCategory)
+		s.Args["category"] = categories[0]
+	default:
+		s.Require(inCategories)
+		s.Args["categories"] = categories
+	}
+	if query.Near != nil {
+		circle := Circle(*query.Near)
+		box := circle.Box()
+		if box.CrossesAntimeridian() {
+			s.Require(inBoxAcross)
+		} else {
+			s.Require(inBox)
+		}
+		s.Require(haversine + ` <= @haversine`)
+		s.Args["south"], s.Args["west"], s.Args["north"], s.Args["east"] = box.South, box.West, box.North, box.East
+		s.Args["lat"], s.Args["lng"], s.Args["cos_lat"] = circle.Lat, circle.Lng, math.Cos(radians(circle.Lat))
+		s.Args["haversine"] = circle.Haversine()
+	}
+	return s
+}
+
+// Require adds a condition.
+func (s *Search) Require(condition string) { s.Conditions = append(s.Conditions, condition) }
+
+// HasWords tells whether the query asks for words.
+func (s *Search) HasWords() bool { return len(s.Words) > 0 }
+
+// IsEmpty holds when the category is not known, so that no perk can match.
+func (s *Search) IsEmpty() bool { return s.Query.Category != "" && len(s.Categories) == 0 }
+
+// Where is all conditions together.
+func (s *Search) Where(more ...string) string {
+	if len(s.Conditions)+len(more) == 0 {
+		return `true`
+	}
+	return strings.Join(slices.Concat(s.Conditions, more), ` AND `)
+}
+
+// SortsBy tells whether the first key of the order is the field.
+func (s *Search) SortsBy(field string) bool { return len(s.Query.Sort) > 0 && s.Query.Sort[0].Field == field }
+
+// SortsOnlyBy tells whether the field is the one key of the order.
+func (s *Search) SortsOnlyBy(field string) bool { return len(s.Query.Sort) == 1 && s.SortsBy(field) }
+
+// IsNearest holds when the page is reached from the centre of the circle.
+func (s *Search) IsNearest(fromEnd bool) bool {
+	return s.SortsBy(api.SortDistance) && s.Query.Sort[0].Desc == fromEnd
+}
+
+// Order is how a list can be sorted.
+type Order struct {
+	Columns       map[string]SortColumn // by the field
+	ID            string                // of these
+	NullsGreatest bool                  // to the database nulls are greater than every value; otherwise they are less
+}
+
+// SortColumn is what a field is sorted by.
+type SortColumn struct {
+	Text              string
+	Nullable, Indexed bool // Indexed in either direction
+}
+
+// PerkOrder is that of perks AS p, with how the database folds a text and its functions for the least of two values.
+func PerkOrder(fold func(field string) string, least string, nullsGreatest bool) Order {
+	return Order{ID: `p.id`, NullsGreatest: nullsGreatest, Columns: map[string]SortColumn{
+		"id":             {`p.id`, false, true},
+		"title":          {`p.title_fold`, false, true},
+		"description":    {fold("description"), false, false},
+		"category":       {`p.category_fold`, true, true},
+		"merchant_name":  {`p.merchant_name_fold`, true, true},
+		"image_url":      {fold("image_url"), true, false},
+		"discount_text":  {fold("discount_text"), true, false},
+		"terms":          {fold("terms"), true, false},
+		"valid_from":     {`p.valid_from`, true, true},
+		"valid_to":       {`p.valid_to`, true, true},
+		"city":           {`p.city_fold`, false, true},
+		"created_at":     {`p.created_at`, false, true},
+		"updated_at":     {`p.updated_at`, false, true},
+		api.SortDistance: {fmt.Sprintf(`CAST(round(%v * asin(%s(1, sqrt(%s)))) AS bigint)`, 2*EarthRadiusKM*1e6, least, haversine), false, false}, // in millimetres
+	}}
+}
+
+// RedemptionOrder is that of redemptions AS r, with the column of the perk's id.
+func RedemptionOrder(perkID string) Order {
+	return Order{ID: `r.id`, Columns: map[string]SortColumn{
+		"redeemed_at": {`r.redeemed_at`, false, true}, "status": {`r.status`, false, false}, "perk_id": {perkID, false, false},
+		"user_id": {`r.user_id`, false, false}, "id": {`r.id`, false, false},
+	}}
+}
+
+// By writes the order, or the same order read from its other end, which databases walk on the same index.
+func (o Order) By(keys []api.SortKey, fromEnd bool) (string, error) {
+	var terms []string
+	for _, key := range keys {
+		column, ok := o.Columns[key.Field]
+		if !ok {
+			return "", fmt.Errorf("there is no order by %q", key.Field)
+		}
+		terms = append(terms, column.Text+o.direction(column, key.Desc, fromEnd))
+		if column.Text == o.ID { // nothing is left to decide
+			return strings.Join(terms, `, `), nil
+		}
+	}
+	return strings.Join(append(terms, o.ID+o.direction(SortColumn{}, false, fromEnd)), `, `), nil
+}
+
+// direction says where nulls go only where the database would put them elsewhere: an index serves an order only if both have nulls at the
+// same end, even where there are none, and saying what is so anyway keeps SQLite from using it.
+func (o Order) direction(column SortColumn, descending, fromEnd bool) string {
+	text, nullsFirst := ` ASC`, !o.NullsGreatest
+	if descending != fromEnd {
+		text, nullsFirst = ` DESC`, o.NullsGreatest
+	}
+	switch {
+	case !column.Nullable || nullsFirst == fromEnd:
+		return text
+	case fromEnd:
+		return text + ` NULLS FIRST`
+	}
+	return text + ` NULLS LAST`
+}
