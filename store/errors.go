@@ -93,14 +93,14 @@ func NotASandbox(found LiveRecords) error {
 // Unavailable says that the database could not finish and that a write's outcome is unknown. The cause is for the log
 // and is not part of the message.
 func Unavailable(cause error) error {
-	public := api.Errorf(api.CodeUnavailable, "The outcome is unknown: the service could not finish this. Send it again only under the same Idempotency-Key, or read it back first.")
+	public := api.Errorf(api.CodeUnavailable, "The outcome is unknown: the service could not finish this. Retry only with the same Idempotency-Key, or read it back first.")
 	return &unavailable{public: public, cause: cause}
 }
 
 // NotBegun says that the database cannot be used now, and that nothing was changed or will be. The cause is for the log, as
 // with Unavailable.
 func NotBegun(cause error) error {
-	public := api.Errorf(api.CodeUnavailable, "The service cannot do this now. Nothing was begun, so it is safe to send it again.")
+	public := api.Errorf(api.CodeUnavailable, "The service cannot do this now. Nothing was begun, so it is safe to retry.")
 	return &unavailable{public: public, cause: cause}
 }
 
