@@ -84,7 +84,7 @@ type AuditSource struct {
 	// Select reads the time, source (0 for a redemption made, or 1), a number, actor, action, subject, before and after, and of a
 	// redemption its id, perk, user, client, first status and metadata. The others are null.
 	Select  string
-	Columns map[string]string // by the fields of AuditCondition
+	Columns map[string]string // by the fields of auditCondition
 }
 
 // AuditNews are conditions for what has come to an AuditSource, with a ? for each argument.
@@ -160,11 +160,11 @@ func (q AuditQuery) Statement(d *Dialect, newMade, newKept AuditNews) (text stri
 		return "", nil
 	}
 	var parts []string
-	add := func(source AuditSource, news AuditNews, conditions []AuditCondition) {
+	add := func(source AuditSource, news AuditNews, conditions []auditCondition) {
 		where, part := slices.Clone(news.Conditions), source.Select
 		values := slices.Clone(news.Args)
 		for _, c := range conditions {
-			where, values = append(where, source.Columns[c.Field]+` `+c.Is+` ?`), append(values, c.Value)
+			where, values = append(where, source.Columns[c.field]+` `+c.is+` ?`), append(values, c.value)
 		}
 		if len(where) > 0 { // a WHERE that keeps all would keep PostgreSQL from reading both tables in the order of their indexes
 			part += ` WHERE ` + strings.Join(where, ` AND `)
@@ -175,10 +175,10 @@ func (q AuditQuery) Statement(d *Dialect, newMade, newKept AuditNews) (text stri
 		}
 		parts = append(parts, part)
 	}
-	if conditions, wanted := q.OfMade(); wanted {
+	if conditions, wanted := q.ofMade(); wanted {
 		add(d.Made, newMade, conditions)
 	}
-	if conditions, wanted := q.OfKept(); wanted {
+	if conditions, wanted := q.ofKept(); wanted {
 		add(d.Kept, newKept, conditions)
 	}
 	text = strings.Join(parts, ` UNION ALL `)
@@ -228,26 +228,28 @@ type AuditQuery struct {
 // AuditPosition is how far someone has read the audit log. Only the driver that gave it can read it; "" is before all.
 type AuditPosition string
 
-// AuditCondition is what an entry, or a redemption made, has to meet: a field of it compared with a text or an instant.
-type AuditCondition struct {
-	Field string // "subject", "actor", "action" and "at" of entries; "id", "client" and "at" of redemptions
-	Is    string // "=", ">=" or "<"; texts are compared byte by byte
-	Value any    // string or time.Time
+// auditCondition is what an entry, or a redemption made, has to meet: a field of it compared with a text or an instant.
+type auditCondition struct {
+	field string // "subject", "actor", "action" and "at" of entries; "id", "client" and "at" of redemptions
+	is    string // "=", ">=" or "<"; texts are compared byte by byte
+	value any
 }
 
-// OfKept returns the conditions for entries beside the redemptions made, or false if none of them is wanted.
-func (q AuditQuery) OfKept() ([]AuditCondition, bool) {
+// ofKept returns the conditions for entries beside the redemptions made, or false if none of them is wanted.
+func (q AuditQuery) ofKept() ([]auditCondition, bool) {
 	conditions := q.within()
 	if q.Subject != "" {
-		conditions = append(conditions, AuditCondition{"subject", "=", q.Subject})
+		conditions = append(conditions, auditCondition{"subject", "=", q.Subject})
 	}
-	conditions = append(conditions, readPattern(q.Actor).conditions("actor")...)
-	return append(conditions, readPattern(q.Action).conditions("action")...), q.Action != ActionRedeem
+	actor, isPrefix := auditPattern(q.Actor)
+	conditions = append(conditions, matching("actor", actor, isPrefix)...)
+	action, isPrefix := auditPattern(q.Action)
+	return append(conditions, matching("action", action, isPrefix)...), q.Action != ActionRedeem
 }
 
-// OfMade returns the conditions for redemptions made, or false if none of them is wanted.
-func (q AuditQuery) OfMade() ([]AuditCondition, bool) {
-	if !readPattern(q.Action).matches(ActionRedeem) {
+// ofMade returns the conditions for redemptions made, or false if none of them is wanted.
+func (q AuditQuery) ofMade() ([]auditCondition, bool) {
+	if action, isPrefix := auditPattern(q.Action); action != ActionRedeem && !(isPrefix && strings.HasPrefix(ActionRedeem, action)) {
 		return nil, false
 	}
 	conditions := q.within()
@@ -256,52 +258,37 @@ func (q AuditQuery) OfMade() ([]AuditCondition, bool) {
 		if !isRedemption || id == "" {
 			return nil, false
 		}
-		conditions = append(conditions, AuditCondition{"id", "=", id})
+		conditions = append(conditions, auditCondition{"id", "=", id})
 	}
-	actor := readPattern(q.Actor)
-	client, isClient := strings.CutPrefix(actor.text, clientPrefix)
-	switch {
-	case isClient:
-		return append(conditions, auditPattern{client, actor.isPrefix}.conditions("client")...), true
-	case actor.isPrefix && strings.HasPrefix(clientPrefix, actor.text):
-		return conditions, true
+	actor, isPrefix := auditPattern(q.Actor)
+	if client, isClient := strings.CutPrefix(actor, clientPrefix); isClient {
+		return append(conditions, matching("client", client, isPrefix)...), true
 	}
-	return nil, false
+	return conditions, isPrefix && strings.HasPrefix(clientPrefix, actor)
 }
 
-func (q AuditQuery) within() (conditions []AuditCondition) {
+func (q AuditQuery) within() (conditions []auditCondition) {
 	if !q.Since.IsZero() {
-		conditions = append(conditions, AuditCondition{"at", ">=", q.Since})
+		conditions = append(conditions, auditCondition{"at", ">=", q.Since})
 	}
 	if !q.Until.IsZero() {
-		conditions = append(conditions, AuditCondition{"at", "<", q.Until})
+		conditions = append(conditions, auditCondition{"at", "<", q.Until})
 	}
 	return conditions
 }
 
 // auditPattern is what an actor or an action has to be, or to begin with.
-type auditPattern struct {
-	text     string
-	isPrefix bool
+func auditPattern(text string) (pattern string, isPrefix bool) {
+	prefix, found := strings.CutSuffix(text, "*")
+	return prefix, found || text == ""
 }
 
-func readPattern(text string) auditPattern {
-	if prefix, found := strings.CutSuffix(text, "*"); found || text == "" {
-		return auditPattern{prefix, true}
-	}
-	return auditPattern{text, false}
-}
-
-func (p auditPattern) matches(text string) bool {
-	return text == p.text || p.isPrefix && strings.HasPrefix(text, p.text)
-}
-
-func (p auditPattern) conditions(field string) []AuditCondition {
+func matching(field, text string, isPrefix bool) []auditCondition {
 	switch {
-	case !p.isPrefix:
-		return []AuditCondition{{field, "=", p.text}}
-	case p.text == "":
+	case !isPrefix:
+		return []auditCondition{{field, "=", text}}
+	case text == "":
 		return nil
 	}
-	return []AuditCondition{{field, ">=", p.text}, {field, "<", p.text + "\U0010ffff"}}
+	return []auditCondition{{field, ">=", text}, {field, "<", text + "\U0010ffff"}}
 }

@@ -58,7 +58,7 @@ func (c Circle) Cover() []CellRange {
 	for r := row(box.South); r <= row(box.North); r++ {
 		start, end := r*gridColumns, (r+1)*gridColumns-1
 		switch {
-		case box.allLongitudes():
+		case box.West == -180 && box.East == 180:
 			runs = append(runs, CellRange{start, end})
 		case box.CrossesAntimeridian():
 			runs = append(runs, CellRange{start, start + last}, CellRange{start + first, end})
@@ -108,8 +108,6 @@ func (b Box) Holds(lat, lng float64) bool {
 
 // CrossesAntimeridian tells whether the box holds longitudes from West up and from East down, instead of those between.
 func (b Box) CrossesAntimeridian() bool { return b.East < b.West }
-
-func (b Box) allLongitudes() bool { return b.West == -180 && b.East == 180 }
 
 // slack widens boxes by about 10 m, so that rounding never leaves a point of the circle outside.
 const slack = 1e-4

@@ -194,7 +194,9 @@ func EmptySandbox(tx Tx, by Actor, at time.Time) (Emptied, error) {
 
 // LiveRecordsIn counts what only a live database has.
 func LiveRecordsIn(q Querier) (LiveRecords, error) {
-	return One(q, func(r Scanner) (l LiveRecords, err error) { return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties) },
+	return One(q, func(r Scanner) (l LiveRecords, err error) {
+		return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
+	},
 		`SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`)
 }
 

@@ -95,7 +95,9 @@ func (s *Search) Where(more ...string) string {
 }
 
 // SortsBy tells whether the first key of the order is the field.
-func (s *Search) SortsBy(field string) bool { return len(s.Query.Sort) > 0 && s.Query.Sort[0].Field == field }
+func (s *Search) SortsBy(field string) bool {
+	return len(s.Query.Sort) > 0 && s.Query.Sort[0].Field == field
+}
 
 // SortsOnlyBy tells whether the field is the one key of the order.
 func (s *Search) SortsOnlyBy(field string) bool { return len(s.Query.Sort) == 1 && s.SortsBy(field) }

@@ -50,9 +50,10 @@ func Words(s string) []string { return firstWords(s, maxWords) }
 func QueryWords(s string) []string { return firstWords(s, maxQueryWords) }
 
 func firstWords(s string, most int) []string {
-	var words []string
+	words := []string{} // never null in a database
 	seen := map[string]bool{}
-	for word := range strings.FieldsFuncSeq(Fold(s), isBetweenWords) {
+	isBetween := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }
+	for word := range strings.FieldsFuncSeq(Fold(s), isBetween) {
 		word = cut(word, maxWordLetters)
 		if seen[word] {
 			continue
@@ -64,10 +65,6 @@ func firstWords(s string, most int) []string {
 		words = append(words, word)
 	}
 	return words
-}
-
-func isBetweenWords(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 }
 
 func cut(s string, letters int) string {
@@ -120,41 +117,29 @@ func slug(name string) string {
 
 // PerkKeys is what a perk is found and sorted by, beside the fields that are so by themselves. Drivers keep it next to the perk.
 type PerkKeys struct {
-	Title, City            string  // folded
-	Category, MerchantName *string // folded; nil where the perk has none
-	Cell                   *int    // of the grid; nil without a position
-	Words                  []string
+	Title, City            string   // folded
+	Category, MerchantName *string  // folded; nil where the perk has none
+	Cell                   *int     // of the grid; nil without a position
+	Words                  []string // of title, description and merchant_name, which a search looks at
 }
 
 // Keys computes the perk's keys.
 func (p PerkRecord) Keys() PerkKeys {
-	return PerkKeys{
-		Title: Fold(p.Title), City: Fold(p.City), Category: foldOrNil(p.Category), MerchantName: foldOrNil(p.MerchantName),
-		Cell: cellOrNil(p.Lat, p.Lng), Words: p.words(),
+	keys := PerkKeys{Title: Fold(p.Title), City: Fold(p.City), Category: foldOrNil(p.Category), MerchantName: foldOrNil(p.MerchantName)}
+	if p.Lat != nil && p.Lng != nil {
+		keys.Cell = new(Cell(*p.Lat, *p.Lng))
 	}
-}
-
-// words are those of title, description and merchant_name, which a search looks at.
-func (p PerkRecord) words() []string {
 	text := p.Title + " " + p.Description
 	if p.MerchantName != nil {
 		text += " " + *p.MerchantName
 	}
-	return Words(text)
+	keys.Words = Words(text)
+	return keys
 }
 
 func foldOrNil(text *string) *string {
 	if text == nil {
 		return nil
 	}
-	folded := Fold(*text)
-	return &folded
-}
-
-func cellOrNil(lat, lng *float64) *int {
-	if lat == nil || lng == nil {
-		return nil
-	}
-	cell := Cell(*lat, *lng)
-	return &cell
+	return new(Fold(*text))
 }

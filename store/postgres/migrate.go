@@ -22,24 +22,7 @@ func knownMigrations() []store.Migration { return store.Migrations(migrationFile
 
 // Status reads which migrations the database at the address has and which are pending. It changes nothing.
 func Status(ctx context.Context, address string) ([]store.Migration, error) {
-	config, err := parseAddress(address)
-	if err != nil {
-		return nil, err
-	}
-	migrations, err := status(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("read the migrations of %s: %w", name(config), err)
-	}
-	return migrations, nil
-}
-
-func status(ctx context.Context, config *pgxpool.Config) ([]store.Migration, error) {
-	pool, err := openPool(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	defer pool.Close()
-	return appliedMigrations(view{ctx, pool})
+	return readAt(ctx, "read the migrations", address, appliedMigrations)
 }
 
 // migrate applies what is pending. Of several processes that open the database at once one applies it, and the others
@@ -78,7 +61,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 
 // apply runs a migration in a database that nobody uses yet.
 func apply(ctx context.Context, tx pgx.Tx, m store.Migration) error {
-	if err := run(ctx, tx.Conn(), scriptOf(m).whole()); err != nil {
+	if err := run(ctx, tx.Conn(), strings.ReplaceAll(m.Script, madeConcurrently, "CREATE INDEX ")); err != nil {
 		return err
 	}
 	return record(ctx, tx, m)
@@ -285,15 +268,6 @@ type index struct{ name, definition string }
 
 func (i index) concurrently() string {
 	return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ` + i.name + ` ` + i.definition
-}
-
-// whole returns the statements for a database that nobody uses yet.
-func (s script) whole() string {
-	text := s.atOnce
-	for _, i := range s.indexes {
-		text += `CREATE INDEX ` + i.name + ` ` + i.definition + ";\n"
-	}
-	return text
 }
 
 // madeConcurrently starts the line of such an index.

@@ -62,13 +62,11 @@ func (r *perkReader) add(asked *perkAsked) {
 	r.queue = append(r.queue, asked)
 	if r.reads < maxPerkReads {
 		r.reads++
-		go r.work()
-	}
-}
-
-func (r *perkReader) work() {
-	for batch := r.next(); len(batch) > 0; batch = r.next() {
-		r.read(batch)
+		go func() {
+			for batch := r.next(); len(batch) > 0; batch = r.next() {
+				r.read(batch)
+			}
+		}()
 	}
 }
 

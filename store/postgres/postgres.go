@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
 
 	"example.com/perks/store"
 )
@@ -37,7 +38,7 @@ type DB struct {
 	perkReader *perkReader
 	totals     *store.Totals
 
-	readiness readiness
+	readiness singleflight.Group // one check at a time
 	room      room
 
 	closing  sync.RWMutex // held for reading while a write joins underway
@@ -104,7 +105,8 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	}
 	db.Operations = store.NewOperations(db.database)
 	db.life, db.end = context.WithCancel(context.Background())
-	db.redeemer, db.perkReader = newRedeemer(db), &perkReader{db: db}
+	db.redeemer = &redeemer{db: db, room: make(chan struct{}, maxWaiting), queues: map[string][]*waiting{}}
+	db.perkReader = &perkReader{db: db}
 	return db, nil
 }
 
@@ -161,52 +163,38 @@ func poolStats(name string, pool *pgxpool.Pool) store.PoolStats {
 	}
 }
 
+// readAt gives work a view of the database at the address.
+func readAt[T any](ctx context.Context, doing, address string, work func(store.Querier) (T, error)) (result T, err error) {
+	config, err := parseAddress(address)
+	if err != nil {
+		return result, err
+	}
+	pool, err := openPool(ctx, config)
+	if err == nil {
+		defer pool.Close()
+		result, err = work(view{ctx, pool})
+	}
+	if err != nil {
+		return result, fmt.Errorf("%s of %s: %w", doing, name(config), err)
+	}
+	return result, nil
+}
+
 // Identity tells databases apart, however their addresses are spelt: two addresses with the same identity lead to the same
 // tables of the same server, or of a standby of it. The database must have been opened before, so that it has tables.
 func Identity(ctx context.Context, address string) (string, error) {
-	config, err := parseAddress(address)
-	if err != nil {
-		return "", err
-	}
-	pool, err := openPool(ctx, config)
-	if err != nil {
-		return "", fmt.Errorf("connect to %s: %w", name(config), err)
-	}
-	defer pool.Close()
-	identity, err := store.One(view{ctx, pool}, store.ScanValue[string], `
-		SELECT concat_ws('/', c.system_identifier, d.oid, 'migrations'::regclass::oid)
-		FROM pg_control_system() AS c, pg_database AS d WHERE d.datname = current_database()`)
-	if err != nil {
-		return "", fmt.Errorf("ask %s for its identity: %w", name(config), err)
-	}
-	return identity, nil
+	return readAt(ctx, "read the identity", address, func(q store.Querier) (string, error) {
+		return store.One(q, store.ScanValue[string], `
+			SELECT concat_ws('/', c.system_identifier, d.oid, 'migrations'::regclass::oid)
+			FROM pg_control_system() AS c, pg_database AS d WHERE d.datname = current_database()`)
+	})
 }
 
 // MajorVersion asks the server at the address for its version, such as 15.
 func MajorVersion(ctx context.Context, address string) (int, error) {
-	config, err := parseAddress(address)
-	if err != nil {
-		return 0, err
-	}
-	pool, err := openPool(ctx, config)
-	if err != nil {
-		return 0, fmt.Errorf("connect to %s: %w", name(config), err)
-	}
-	defer pool.Close()
-	number, err := store.One(view{ctx, pool}, store.ScanValue[int], `SELECT current_setting('server_version_num')::integer`)
-	return number / 10000, err
-}
-
-// readiness lets one check of the database run at a time. While a standby is gone a check does not end, and each that was
-// given up would leave a connection waiting at the server.
-type readiness struct {
-	mu      sync.Mutex
-	running *check
-}
-
-type check struct {
-	ended chan struct{}
-	err   error
+	return readAt(ctx, "read the version", address, func(q store.Querier) (int, error) {
+		return store.One(q, store.ScanValue[int], `SELECT current_setting('server_version_num')::integer / 10000`)
+	})
 }
 
 // Ready returns nil only if a write is committed, where there is a synchronous standby also there, before the context ends.
@@ -215,35 +203,10 @@ func (db *DB) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return store.NotBegun(err)
 	}
-	c, err := db.startCheck()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-c.ended:
-		return c.err
-	case <-ctx.Done():
-		return store.Unavailable(ctx.Err())
-	}
-}
-
-// startCheck returns the check that runs, or a new one.
-func (db *DB) startCheck() (*check, error) {
-	db.readiness.mu.Lock()
-	defer db.readiness.mu.Unlock()
-	if db.readiness.running != nil {
-		return db.readiness.running, nil
-	}
-	leave, err := db.join()
-	if err != nil {
-		return nil, err
-	}
-	c := &check{ended: make(chan struct{})}
-	db.readiness.running = c
-	wasShort := db.room.isShort()
-	go func() {
-		defer leave()
-		c.err = db.write(db.life, "check that the database takes writes", func(s *session) error {
+	// While a standby is gone a check does not end, and each that was given up would leave a connection waiting at the server.
+	check := db.readiness.DoChan("", func() (any, error) {
+		wasShort := db.room.isShort()
+		err := db.write(db.life, "check that the database takes writes", func(s *session) error {
 			if wasShort {
 				if err := db.room.prove(s); err != nil {
 					return err
@@ -251,13 +214,15 @@ func (db *DB) startCheck() (*check, error) {
 			}
 			return s.exec(`INSERT INTO readiness VALUES (1, now()) ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`)
 		})
-		if wasShort && c.err == nil {
+		if wasShort && err == nil {
 			db.room.isBack()
 		}
-		db.readiness.mu.Lock()
-		db.readiness.running = nil
-		db.readiness.mu.Unlock()
-		close(c.ended)
-	}()
-	return c, nil
+		return nil, err
+	})
+	select {
+	case ended := <-check:
+		return ended.Err
+	case <-ctx.Done():
+		return store.Unavailable(ctx.Err())
+	}
 }

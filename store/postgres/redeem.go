@@ -39,7 +39,7 @@ func (db *DB) redeemTogether(ctx context.Context, attempts []store.RedeemAttempt
 		return nil, err
 	}
 	decision := decide(attempts, found, begin)
-	if !decision.isToBeKept() {
+	if len(decision.made) == 0 && !decision.repeats { // refusals leave no trace, and need not wait for the disk
 		_, err := conn.Exec(ctx, `ROLLBACK`)
 		return decision.answers, err
 	}
@@ -104,14 +104,20 @@ func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.Redee
 	b.Queue(onlyIndexes)
 	b.Queue(lockStock, perkID)
 	b.Queue(readOffer, perkID).Query(func(rows pgx.Rows) (err error) {
-		f.offer, err = pgx.CollectOneRow(rows, scanOffer)
+		f.offer, err = pgx.CollectOneRow(rows, func(r pgx.CollectableRow) (*offer, error) {
+			var o offer
+			return &o, r.Scan(&o.ValidFrom, &o.ValidTo, &o.Approval, &o.left)
+		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
 		return err
 	})
 	b.Queue(readFindings, perkID, c.ids, c.users, c.clients, c.keys, c.times, store.IdempotencyKeyLife).Query(func(rows pgx.Rows) (err error) {
-		f.known, err = pgx.CollectRows(rows, scanFinding)
+		f.known, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (f finding, err error) {
+			f.first, err = scanRedemptionOrNil(store.ScanAfter(r, &f.key, &f.keyIsOver, &f.userKnown, &f.userHasIt))
+			return f, err
+		})
 		return err
 	})
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {
@@ -121,16 +127,6 @@ func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.Redee
 		return f, fmt.Errorf("%d attempts were looked up, and %d found", len(attempts), len(f.known))
 	}
 	return f, nil
-}
-
-func scanOffer(r pgx.CollectableRow) (*offer, error) {
-	var o offer
-	return &o, r.Scan(&o.ValidFrom, &o.ValidTo, &o.Approval, &o.left)
-}
-
-func scanFinding(r pgx.CollectableRow) (f finding, err error) {
-	f.first, err = scanRedemptionOrNil(store.ScanAfter(r, &f.key, &f.keyIsOver, &f.userKnown, &f.userHasIt))
-	return f, err
 }
 
 // scanRedemptionOrNil reads a redemption of an outer join.
@@ -204,9 +200,6 @@ func (d *decision) answer(attempt store.RedeemAttempt, known finding, perk *offe
 	}
 	return answer{result: store.RedeemResult{Redemption: made}}
 }
-
-// isToBeKept holds unless all is refused: refusals leave no trace, and need not wait for the disk.
-func (d *decision) isToBeKept() bool { return len(d.made) > 0 || d.repeats }
 
 // writes ends the transaction. A key that another transaction took meanwhile, for another perk, fails all of it; tried
 // again, it is found taken.

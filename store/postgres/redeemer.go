@@ -34,10 +34,6 @@ type waiting struct {
 	answer  chan answer // buffered, so that no one waits for a caller who left
 }
 
-func newRedeemer(db *DB) *redeemer {
-	return &redeemer{db: db, room: make(chan struct{}, maxWaiting), queues: map[string][]*waiting{}}
-}
-
 func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	if err := ctx.Err(); err != nil {
 		return store.RedeemResult{}, store.NotBegun(err)
@@ -82,16 +78,11 @@ func (r *redeemer) enqueue(w *waiting) error {
 	}
 	go func() {
 		defer leave()
-		r.work(perkID)
+		for batch := r.next(perkID); batch != nil; batch = r.next(perkID) {
+			r.settle(batch)
+		}
 	}()
 	return nil
-}
-
-// work answers the queue of a perk until it is empty.
-func (r *redeemer) work(perkID string) {
-	for batch := r.next(perkID); batch != nil; batch = r.next(perkID) {
-		r.settle(batch)
-	}
 }
 
 // next takes what waits longest, but of several attempts of one user, or under one key, only the first: what becomes of
@@ -193,12 +184,9 @@ func (r *redeemer) persist(batch []*waiting, attempts []store.RedeemAttempt) ([]
 			return answers, err
 		}
 		r.db.leadsNowhere(err)
-		if !isAwaited(batch) || !try.again(ctx) {
+		isAwaited := slices.ContainsFunc(batch, func(w *waiting) bool { return w.ctx.Err() == nil })
+		if !isAwaited || !try.again(ctx) {
 			return nil, err
 		}
 	}
-}
-
-func isAwaited(batch []*waiting) bool {
-	return slices.ContainsFunc(batch, func(w *waiting) bool { return w.ctx.Err() == nil })
 }

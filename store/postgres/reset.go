@@ -44,18 +44,11 @@ func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 }
 
 // LiveRecordsAt is LiveRecords of the database at the address, which must be set up. It changes nothing, and migrates nothing.
-func LiveRecordsAt(ctx context.Context, address string) (found store.LiveRecords, err error) {
-	config, err := parseAddress(address)
-	if err != nil {
-		return found, err
-	}
-	pool, err := openPool(ctx, config)
-	if err != nil {
-		return found, err
-	}
-	defer pool.Close()
-	found, err = store.LiveRecordsIn(view{ctx, pool})
-	return found, fault("look for what only a live database has", err)
+func LiveRecordsAt(ctx context.Context, address string) (store.LiveRecords, error) {
+	return readAt(ctx, "count the live records", address, func(q store.Querier) (store.LiveRecords, error) {
+		found, err := store.LiveRecordsIn(q)
+		return found, fault("look for what only a live database has", err)
+	})
 }
 
 // errScattered stops a search_path whose first schema lacks a table, so that the next one's, which may be live, would be

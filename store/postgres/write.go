@@ -36,7 +36,12 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	ended := make(chan error, 1) // buffered, so that the work never waits for a caller who left
 	go func() {
 		defer leave()
-		ended <- writeFault(doing, db.persist(ctx, &claim, work))
+		err := db.persist(ctx, &claim, work)
+		if store.IsOver(err) && !errors.As(err, new(*store.UnclearError)) { // given up before its commit, so it is not there
+			ended <- store.NotBegun(fmt.Errorf("%s: %w", doing, err))
+			return
+		}
+		ended <- fault(doing, err)
 	}()
 	select {
 	case err := <-ended:
@@ -257,14 +262,6 @@ var errWarned = errors.New("the server warned instead of waiting for its standby
 
 func fault(doing string, err error) error {
 	return store.Fault(doing, err, isPassing(err), sqlState(err) != "")
-}
-
-// writeFault is fault for a write. One that was given up before its commit, because its caller left or the database closes, is not there.
-func writeFault(doing string, err error) error {
-	if store.IsOver(err) && !errors.As(err, new(*store.UnclearError)) {
-		return store.NotBegun(fmt.Errorf("%s: %w", doing, err))
-	}
-	return fault(doing, err)
 }
 
 // sqlState is the SQLSTATE that the server reported, or "" if the error is not the server's.

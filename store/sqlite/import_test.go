@@ -79,3 +79,17 @@ func TestAnImportLeavesNothingOpen(t *testing.T) {
 		t.Errorf("once the database is closed its log is still there (%v): a connection is open", err)
 	}
 }
+
+func TestAPerkWithoutWordsIsFoundByNone(t *testing.T) {
+	db := openTemporary(t)
+	perk := store.PerkRecord{Perk: api.Perk{ID: "a", Title: "!!!", Description: "?", City: "Leeds"}}
+	if _, err := db.ImportPerks(t.Context(), withoutErrors(perk), nil, store.Operator, asOf); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int64{"": 1, "null": 0} {
+		list, err := db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: text}, At: asOf, Window: store.Window{Page: 1, PerPage: 1}})
+		if err != nil || list.Total != want {
+			t.Errorf("%q finds %d perks (%v), want %d", text, list.Total, err, want)
+		}
+	}
+}

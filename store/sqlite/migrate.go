@@ -19,28 +19,32 @@ func knownMigrations() []store.Migration { return store.Migrations(migrationFile
 
 // Status reads which migrations the database at path has and which are pending. It changes nothing: to a missing file
 // all are pending, and it stays missing.
-func Status(ctx context.Context, path string) ([]store.Migration, error) {
-	migrations, err := status(ctx, path)
+func Status(ctx context.Context, path string) (migrations []store.Migration, err error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return knownMigrations(), nil
+	}
+	err = readAt(ctx, path, func(v view) (err error) {
+		migrations, err = appliedMigrations(v)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations of %s: %w", path, inWords(err))
 	}
 	return migrations, nil
 }
 
-func status(ctx context.Context, path string) ([]store.Migration, error) {
+// readAt gives work a view of the database at path, which must be there.
+func readAt(ctx context.Context, path string, work func(view) error) error {
 	file, err := newFile(path)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(file.path); errors.Is(err, fs.ErrNotExist) {
-		return knownMigrations(), nil
+		return err
 	}
 	db, err := file.readers()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer db.Close()
-	return appliedMigrations(view{ctx, db})
+	return work(view{ctx, db})
 }
 
 // migrate applies what is pending. Of several processes that open the database at once, each migration is applied by
@@ -107,16 +111,10 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 
 // LiveRecordsAt is LiveRecords of the database at path, which must be set up. It changes nothing, and migrates nothing.
 func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, err error) {
-	file, err := newFile(path)
-	if err != nil {
-		return found, err
-	}
-	db, err := file.readers()
-	if err != nil {
-		return found, err
-	}
-	defer db.Close()
-	found, err = store.LiveRecordsIn(view{ctx, db})
+	err = readAt(ctx, path, func(v view) (err error) {
+		found, err = store.LiveRecordsIn(v)
+		return err
+	})
 	return found, fault("look for what only a live database has", err)
 }
 

@@ -31,7 +31,9 @@ func (v view) Query(text string, args ...any) (store.Rows, error) {
 }
 
 // read gives work a view of one moment.
-func (db *DB) read(ctx context.Context, doing string, work func(view) error) error { return fault(doing, db.snapshot(ctx, work)) }
+func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
+	return fault(doing, db.snapshot(ctx, work))
+}
 
 func (db *DB) snapshot(ctx context.Context, work func(view) error) error {
 	tx, err := db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
@@ -80,7 +82,8 @@ type row = store.Scanner
 func dollars(text string) string { return strings.ReplaceAll(text, "$", "?") }
 
 // values converts arguments: times are kept as microseconds, and lists as JSON.
-func values(args []any) (converted []any) {
+func values(args []any) []any {
+	converted := make([]any, 0, len(args))
 	for _, arg := range args {
 		if named, ok := arg.(store.Named); ok {
 			for name, value := range named {

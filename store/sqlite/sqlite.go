@@ -83,8 +83,10 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {
 			return db.write(ctx, doing, func(s *session) error { return work(s) })
 		},
-		Latest:     func(ctx context.Context) store.Querier { return db.latest(ctx) },
-		Snapshot:   func(ctx context.Context, work func(store.Querier) error) error { return db.snapshot(ctx, func(v view) error { return work(v) }) },
+		Latest: func(ctx context.Context) store.Querier { return db.latest(ctx) },
+		Snapshot: func(ctx context.Context, work func(store.Querier) error) error {
+			return db.snapshot(ctx, func(v view) error { return work(v) })
+		},
 		AuditNews:  auditNews,
 		Import:     db.importRows,
 		Restage:    restage,
@@ -101,7 +103,10 @@ func (db *DB) Close() error {
 	db.close.Do(func() {
 		// The writer's connection goes last: only it can fold the log back into the file.
 		db.writer.drain()
-		db.closeErr = errors.Join(db.readers.Close(), db.writer.release())
+		db.closeErr = db.readers.Close()
+		if db.writer.session != nil {
+			db.closeErr = errors.Join(db.closeErr, db.writer.session.close())
+		}
 	})
 	return db.closeErr
 }
@@ -283,9 +288,6 @@ func (p *place) settle() (err error) {
 	}
 	return err
 }
-
-// closed forgets the log: without a connection it may be cleared away. The database itself stays the same.
-func (p *place) closed() { p.log = nil }
 
 // check returns errMoved unless others who open the database now open the files that this process works on.
 func (p *place) check() error {

@@ -64,16 +64,6 @@ type job struct {
 // take claims the job: for the writer, which will run it, or for the caller, who then knows that it never runs.
 func (j *job) take() bool { return j.taken.CompareAndSwap(false, true) }
 
-// begin tells whether the job is to run: it has begun before, or it is there to be taken and its caller still waits.
-func (j *job) begin() bool {
-	if !j.begun && j.ctx.Err() == nil {
-		if j.begun = j.take(); j.begun {
-			store.TurnCame(j.ctx)
-		}
-	}
-	return j.begun
-}
-
 // do runs the job in a transaction and returns after its commit. A caller whose context ends first gets NotBegun, and the job
 // never runs; or Unavailable if it has begun, and then it goes on. A job that is alone has its own connection and transaction,
 // and is waited for once it has begun.
@@ -131,14 +121,6 @@ func (w *writer) drain() {
 	}
 	w.closing.Unlock()
 	<-w.stopped
-}
-
-// release closes the connection; the writer must be drained.
-func (w *writer) release() error {
-	if w.session == nil {
-		return nil
-	}
-	return w.session.close()
 }
 
 func (w *writer) run() {
@@ -232,8 +214,10 @@ func (w *writer) attempt(batch []*job) (nothing bool, err error) {
 	if err := w.place.check(); err != nil {
 		return false, w.left(err)
 	}
-	if err := w.openSession(); err != nil {
-		return false, err
+	if w.session == nil {
+		if w.session, err = w.file.session(context.Background()); err != nil {
+			return false, err
+		}
 	}
 	if err := w.session.exec("BEGIN IMMEDIATE"); err != nil {
 		return false, err
@@ -279,8 +263,12 @@ func (w *writer) step(j *job) error {
 // perform runs the job's work unless its caller left before it began. A panic becomes the job's error, because other
 // callers' work is in the same transaction.
 func (w *writer) perform(j *job) (err error) {
-	if !j.begin() {
-		return store.NotBegun(store.ErrLeft)
+	if !j.begun {
+		if j.ctx.Err() != nil || !j.take() {
+			return store.NotBegun(store.ErrLeft)
+		}
+		j.begun = true
+		store.TurnCame(j.ctx)
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -291,13 +279,6 @@ func (w *writer) perform(j *job) (err error) {
 	return j.work(w.session)
 }
 
-func (w *writer) openSession() (err error) {
-	if w.session == nil {
-		w.session, err = w.file.session(context.Background())
-	}
-	return err
-}
-
 func (w *writer) discardSession() {
 	if w.session == nil {
 		return
@@ -306,7 +287,7 @@ func (w *writer) discardSession() {
 		w.log.Error("the writing connection did not close", "error", err)
 	}
 	w.session = nil
-	w.place.closed()
+	w.place.log = nil // without a connection it may be cleared away
 }
 
 // trouble is what keeps the database from taking writes. The log says it once, and again now and then, however many writes
