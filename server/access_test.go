@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api"
-	"example.com/perks/server/auth"
+	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -200,7 +200,7 @@ func newAccessWorld(t *testing.T) *accessWorld {
 	w.clock.Advance(time.Hour)
 
 	w.owner, w.ownerSecret = s.Client()
-	w.ownerHash = auth.HashSecret(w.ownerSecret)
+	w.ownerHash = server.HashSecret(w.ownerSecret)
 	w.issued = s.TokenFor(w.owner, w.ownerSecret)
 	w.good = forgeryOf(t, w.issued)
 	w.other = s.Token()
@@ -209,7 +209,7 @@ func newAccessWorld(t *testing.T) *accessWorld {
 	w.sandboxOnly = s.TokenFor(w.sandboxID, w.sandboxSecret)
 	w.rotated, w.rotatedSecret = s.Client()
 	w.changedSecret = w.good.with("sub", w.rotated).signed(w.key)
-	if err := s.Live.SetClientSecret(t.Context(), w.rotated, auth.HashSecret("new"), store.Operator, w.clock.Now()); err != nil {
+	if err := s.Live.SetClientSecret(t.Context(), w.rotated, server.HashSecret("new"), store.Operator, w.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	_, page := s.Send(s.Request("", "GET", s.Root()+"/docs/", ""))

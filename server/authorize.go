@@ -11,15 +11,14 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"example.com/perks/api"
-	"example.com/perks/server/auth"
 	"example.com/perks/store"
 )
 
 const callerKey = "caller"
 
 // callerOf returns who a request was authorized for; it is the zero Caller before that.
-func callerOf(c echo.Context) auth.Caller {
-	caller, _ := c.Get(callerKey).(auth.Caller)
+func callerOf(c echo.Context) Caller {
+	caller, _ := c.Get(callerKey).(Caller)
 	return caller
 }
 
@@ -35,7 +34,7 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 				return challenge(err, "Bearer realm=%q", realm)
 			}
 			caller, err := s.verify(c.Request(), token)
-			if errors.Is(err, auth.ErrToken) {
+			if errors.Is(err, ErrToken) {
 				s.metrics.refusals.WithLabelValues(tokenInvalid).Inc()
 				s.config.Logger.DebugContext(c.Request().Context(), "token refused", "request_id", requestID(c), "reason", loggable(err.Error()), "address", c.RealIP())
 				err := api.Errorf(api.CodeInvalidToken, "The access token is not valid or has expired. Get a new one from POST %s/auth/token.", apiPath)
@@ -64,7 +63,7 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 
 // verify returns who the token speaks for. A change waits while the database is unavailable, as it does in the store. Keys and
 // clients that were cached before the outage do not count, because they may have been revoked since.
-func (s *service) verify(r *http.Request, token string) (caller auth.Caller, err error) {
+func (s *service) verify(r *http.Request, token string) (caller Caller, err error) {
 	ask := func() error {
 		caller, err = s.authority.Verify(r.Context(), token)
 		return err

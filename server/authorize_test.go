@@ -9,7 +9,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server"
-	"example.com/perks/server/auth"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 	"example.com/perks/store/postgres"
@@ -54,7 +53,7 @@ func TestAChangeWaitsForADatabaseThatIsAway(t *testing.T) {
 	if err := machine.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	clock.Advance(auth.KeySettles)
+	clock.Advance(server.KeySettles)
 
 	_, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), http.StatusServiceUnavailable, problemType, api.CodeUnavailable)
 	if !strings.Contains(body.Response, "Nothing was begun") {

@@ -13,7 +13,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server"
-	"example.com/perks/server/auth"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -82,15 +81,15 @@ func TestAKeyRotatedWhileTheClockWasWrongCostsNoToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := newJumpy(t)
 			before := j.token()
-			key, err := auth.NewSigningKey(j.clock.Now().Add(wrong)) // by an operator's machine
+			key, err := server.NewSigningKey(j.clock.Now().Add(wrong)) // by an operator's machine
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := j.Live.RotateSigningKey(t.Context(), key, key.CreatedAt.Add(auth.KeyOverlap), store.Operator); err != nil {
+			if err := j.Live.RotateSigningKey(t.Context(), key, key.CreatedAt.Add(server.KeyOverlap), store.Operator); err != nil {
 				t.Fatal(err)
 			}
 			for range 3 {
-				j.clock.Advance(auth.KeySettles)
+				j.clock.Advance(server.KeySettles)
 				for _, token := range []string{before, j.token()} {
 					if status := j.read(token); status != http.StatusOK {
 						t.Errorf("a valid token is answered %d", status)

@@ -16,18 +16,17 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server"
-	"example.com/perks/server/auth"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
 
 // door is a server that is asked for tokens from any address. One client can get some.
 type door struct {
-	t       *testing.T
-	clock   *servertest.Clock
-	server  *server.Server
-	lookups atomic.Int64 // of clients
-	log     bytes.Buffer
+	t      *testing.T
+	clock  *servertest.Clock
+	server *server.Server
+	store  *counting
+	log    bytes.Buffer
 }
 
 const (
@@ -35,26 +34,31 @@ const (
 	rightSecret = "right"
 )
 
-// counting counts how often the real store is asked for a client.
+// counting is a store that counts what it is asked.
 type counting struct {
 	store.Store
-	lookups *atomic.Int64
+	clients, keys atomic.Int64
 }
 
-func (c counting) Client(ctx context.Context, id string) (store.Client, error) {
-	c.lookups.Add(1)
+func (c *counting) Client(ctx context.Context, id string) (store.Client, error) {
+	c.clients.Add(1)
 	return c.Store.Client(ctx, id)
+}
+
+func (c *counting) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey, error) {
+	c.keys.Add(1)
+	return c.Store.SigningKeys(ctx, at)
 }
 
 func newDoor(t *testing.T, options ...func(*server.Config)) *door {
 	t.Helper()
-	d := &door{t: t, clock: clockAt(10)}
-	db := servertest.OpenStore(t)
-	client := store.Client{ID: rightID, Name: "Acme", Secret: auth.HashSecret(rightSecret), Scopes: api.AllScopes(), CreatedAt: d.clock.Now()}
+	db := &counting{Store: servertest.OpenStore(t)}
+	d := &door{t: t, clock: clockAt(10), store: db}
+	client := store.Client{ID: rightID, Name: "Acme", Secret: server.HashSecret(rightSecret), Scopes: api.AllScopes(), CreatedAt: d.clock.Now()}
 	if err := db.CreateClient(t.Context(), client, store.Operator); err != nil {
 		t.Fatal(err)
 	}
-	config := server.Config{Live: counting{db, &d.lookups}, Now: d.clock.Now, Logger: slog.New(slog.NewTextHandler(&d.log, nil))}
+	config := server.Config{Live: db, Now: d.clock.Now, Logger: slog.New(slog.NewTextHandler(&d.log, nil))}
 	for _, option := range options {
 		option(&config)
 	}
@@ -127,13 +131,13 @@ func TestGuessesFromOneNetworkDoNotShutTheClientOutAtAnother(t *testing.T) {
 
 func TestManyGuessesAtOnceAreNoMoreThanOneAfterTheOther(t *testing.T) {
 	d := newDoor(t)
-	d.lookups.Store(0)
+	d.store.clients.Store(0)
 	var guessing sync.WaitGroup
 	for range 300 {
 		guessing.Go(func() { d.knock("192.0.2.1", "", rightID, "wrong") })
 	}
 	guessing.Wait()
-	if got := d.lookups.Load(); got != 10 {
+	if got := d.store.clients.Load(); got != 10 {
 		t.Errorf("%d of the guesses were looked at, want 10", got)
 	}
 }
@@ -180,11 +184,11 @@ func (d *door) exhaustedAtClient(address string) {
 func TestMadeUpClientIDsFromOneAddressAreSlowedAndPushNobodyOut(t *testing.T) {
 	d := newDoor(t)
 	d.exhaust("192.0.2.1", "")
-	d.lookups.Store(0)
+	d.store.clients.Store(0)
 	for i := range 10_500 { // more than there is room for
 		d.knock("192.0.2.1", "", fmt.Sprintf("made-up-%d-%s", i, strings.Repeat("x", i%1000)), "wrong")
 	}
-	if got := d.lookups.Load(); got != 90 {
+	if got := d.store.clients.Load(); got != 90 {
 		t.Errorf("%d of the guesses were looked at, want the 90 that were left of 100", got)
 	}
 	d.clock.Advance(time.Second) // there is room for one of the network again, and for none at the client
@@ -220,9 +224,9 @@ func TestWhoGuessesDoesNotShutOutClientsThatShareTheAddress(t *testing.T) {
 func TestAWrongSecretAndAnUnknownClientAreTheSameWork(t *testing.T) {
 	d := newDoor(t)
 	looked := func(id string) int64 {
-		d.lookups.Store(0)
+		d.store.clients.Store(0)
 		d.knock("192.0.2.1", "", id, "wrong")
-		return d.lookups.Load()
+		return d.store.clients.Load()
 	}
 	if known, unknown := looked(rightID), looked("nobody"); known != unknown || known == 0 {
 		t.Errorf("a wrong secret costs %d look-ups, an unknown client %d", known, unknown)

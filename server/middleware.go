@@ -187,11 +187,11 @@ func networkOf(address string) string {
 	return netip.PrefixFrom(parsed, 64).Masked().String()
 }
 
-// limitedCallers bounds the memory for token buckets; who was not seen for the longest time is forgotten first.
-const limitedCallers = 10_000
+// remembered bounds the memory for token buckets, clients and verified tokens; what was not seen for the longest time is forgotten.
+const remembered = 10_000
 
 func newLRU[K comparable, V any]() *lru.Cache[K, V] {
-	cache, err := lru.New[K, V](limitedCallers)
+	cache, err := lru.New[K, V](remembered)
 	if err != nil {
 		panic(err) // only a size below 1 is an error
 	}

@@ -23,7 +23,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/perks/api"
-	"example.com/perks/server/auth"
 	"example.com/perks/store"
 )
 
@@ -32,7 +31,7 @@ type Config struct {
 	Live    store.Store // perks, redemptions, properties, clients and keys
 	Sandbox store.Store // perks and redemptions of the sandbox addresses; nil answers them with 404
 
-	TokenTTL    time.Duration // how long a token lives, at most auth.MaxTokenTTL; zero is one hour
+	TokenTTL    time.Duration // how long a token lives, at most MaxTokenTTL; zero is one hour
 	Hourly      bool          // the same client, scopes and clock hour give the same token on every replica
 	RateLimit   float64       // requests a second for each client; zero is without limit
 	RateBurst   int           // requests that a client which was quiet may make at once; zero is as many as in a second
@@ -67,7 +66,7 @@ func (s *Server) Routes() []string { return slices.Clone(s.routes) }
 // service is what the handlers share.
 type service struct {
 	config     Config
-	authority  *auth.Authority
+	authority  *Authority
 	clientRate *buckets[clientIn]
 	guesses    *guesses
 	outage     *outage
@@ -88,7 +87,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	tracer := config.trace()
-	authority, err := auth.New(ctx, auth.Config{Store: config.Live, TTL: config.TokenTTL, Hourly: config.Hourly, Now: config.Now})
+	authority, err := NewAuthority(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the tokens: %w", err)
 	}
@@ -118,8 +117,8 @@ func (c *Config) complete() error {
 	}
 	c.TokenTTL = cmp.Or(c.TokenTTL, time.Hour)
 	switch {
-	case c.TokenTTL < time.Second || c.TokenTTL > auth.MaxTokenTTL:
-		return fmt.Errorf("a token's lifetime must be between 1s and %s, not %s", auth.MaxTokenTTL, c.TokenTTL)
+	case c.TokenTTL < time.Second || c.TokenTTL > MaxTokenTTL:
+		return fmt.Errorf("a token's lifetime must be between 1s and %s, not %s", MaxTokenTTL, c.TokenTTL)
 	case c.RateLimit < 0:
 		return fmt.Errorf("the rate limit must not be negative, but is %g a second", c.RateLimit)
 	case c.RateBurst < 0:

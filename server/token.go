@@ -19,7 +19,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"example.com/perks/api"
-	"example.com/perks/server/auth"
 	"example.com/perks/store"
 )
 
@@ -59,7 +58,7 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 		return token, err
 	}
 	token, err = s.authority.Issue(c.Request().Context(), client, request.scopes)
-	if errors.Is(err, auth.ErrScope) {
+	if errors.Is(err, ErrScope) {
 		return token, oauthRefusal("invalid_scope", api.Errorf(api.CodeValidationFailed, "The client %q has only the scopes %s.", client.ID, client.Scopes))
 	}
 	return token, err
@@ -67,7 +66,7 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 
 // authenticate finds the client whose secret was sent, unless there were too many wrong ones before. Each of these is logged
 // with the reason, which the caller is not told; what is refused after them is logged now and then, with its number.
-func (s *service) authenticate(c echo.Context, pairs []auth.Pair) (store.Client, error) {
+func (s *service) authenticate(c echo.Context, pairs []Pair) (store.Client, error) {
 	ctx, network := c.Request().Context(), networkOf(c.RealIP())
 	endTurn, err := s.guesses.takeTurn(ctx, network)
 	if err != nil {
@@ -83,7 +82,7 @@ func (s *service) authenticate(c echo.Context, pairs []auth.Pair) (store.Client,
 		return store.Client{}, err
 	}
 	client, err := s.authority.Authenticate(ctx, pairs)
-	if errors.Is(err, auth.ErrCredentials) {
+	if errors.Is(err, ErrCredentials) {
 		s.guesses.failed(network, pairs, s.config.Now())
 		s.config.Logger.WarnContext(ctx, "token refused", who, "reason", err)
 		return store.Client{}, invalidClient(api.WrongCredentials)
@@ -163,13 +162,13 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 }
 
 // credentials are the client id and secret, from the header or from a form (RFC 6749, section 2.3.1), and never from both.
-func (t tokenRequest) credentials(r *http.Request) ([]auth.Pair, error) {
+func (t tokenRequest) credentials(r *http.Request) ([]Pair, error) {
 	if t.clientSecret == nil {
-		pairs := auth.BasicPairs(oneAuthorization(r))
+		pairs := BasicPairs(oneAuthorization(r))
 		if len(pairs) == 0 {
 			return nil, invalidClient("Send the client id and secret with HTTP Basic authentication, or as client_id and client_secret in a form.")
 		}
-		if t.clientID != "" && !slices.ContainsFunc(pairs, func(p auth.Pair) bool { return p.ID == t.clientID }) {
+		if t.clientID != "" && !slices.ContainsFunc(pairs, func(p Pair) bool { return p.ID == t.clientID }) {
 			return nil, invalidRequest("client_id in the form is not the client of the Authorization header.")
 		}
 		return pairs, nil
@@ -180,7 +179,7 @@ func (t tokenRequest) credentials(r *http.Request) ([]auth.Pair, error) {
 	if t.clientID == "" {
 		return nil, invalidClient("Send client_id with client_secret.")
 	}
-	return []auth.Pair{{ID: t.clientID, Secret: *t.clientSecret}}, nil
+	return []Pair{{ID: t.clientID, Secret: *t.clientSecret}}, nil
 }
 
 func invalidRequest(format string, args ...any) error {
@@ -287,7 +286,7 @@ func (g *guesses) takeTurn(ctx context.Context, network string) (end func(), err
 }
 
 // check is asked before the credentials are looked at, so that a right guess is worth nothing while the limit holds.
-func (g *guesses) check(network string, pairs []auth.Pair, now time.Time) error {
+func (g *guesses) check(network string, pairs []Pair, now time.Time) error {
 	var wait time.Duration
 	for _, pair := range pairs {
 		at := guessedAt(network, pair.ID)
@@ -304,7 +303,7 @@ func (g *guesses) check(network string, pairs []auth.Pair, now time.Time) error 
 
 // failed counts a failure against every client that the credentials can be read as naming: a client's id has many
 // URL-encoded spellings.
-func (g *guesses) failed(network string, pairs []auth.Pair, now time.Time) {
+func (g *guesses) failed(network string, pairs []Pair, now time.Time) {
 	g.fromNetwork.take(network, now)
 	for i, pair := range pairs {
 		if i == 0 || pair.ID != pairs[0].ID { // there are two at most

@@ -17,7 +17,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server"
-	"example.com/perks/server/auth"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -121,7 +120,7 @@ func TestTokenErrorsCarryTheNamesOfRFC6749(t *testing.T) {
 func TestSecretsAreReadRawAndURLEncoded(t *testing.T) {
 	s := servertest.Start(t)
 	for _, secret := range []string{"plain", "a+b%c:d=e", "100%25", "with blank", "ü:%2B"} {
-		id, _ := s.ClientWith(func(c *store.Client) { c.Secret = auth.HashSecret(secret) })
+		id, _ := s.ClientWith(func(c *store.Client) { c.Secret = server.HashSecret(secret) })
 		for name, pair := range map[string][2]string{
 			"raw":     {id, secret},
 			"encoded": {url.QueryEscape(id), url.QueryEscape(secret)},
@@ -136,7 +135,7 @@ func TestSecretsAreReadRawAndURLEncoded(t *testing.T) {
 func TestStandardOAuth2ClientObtainsAndUsesAToken(t *testing.T) {
 	s := fixture(t)
 	const secret = "s+e%c:r=t"
-	id, _ := s.ClientWith(func(c *store.Client) { c.Secret = auth.HashSecret(secret) })
+	id, _ := s.ClientWith(func(c *store.Client) { c.Secret = server.HashSecret(secret) })
 	for _, style := range []oauth2.AuthStyle{oauth2.AuthStyleInHeader, oauth2.AuthStyleInParams, oauth2.AuthStyleAutoDetect} {
 		config := clientcredentials.Config{
 			ClientID: id, ClientSecret: secret, TokenURL: s.URL + "/auth/token",
@@ -230,7 +229,7 @@ func TestReplicasChangeToARotatedKeyTogether(t *testing.T) {
 		clock.Advance(4 * time.Second)
 		two.TokenFor(id, secret)
 
-		key := rotate(t, one, clock, auth.KeyOverlap)
+		key := rotate(t, one, clock, server.KeyOverlap)
 		for range 80 {
 			clock.Advance(time.Second)
 			if got := kids(); got[0] != got[1] {
@@ -249,8 +248,8 @@ func TestRotatedKeyLetsValidTokensLive(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clock))
 	id, secret := s.Client()
 	old := s.TokenFor(id, secret)
-	key := rotate(t, s, clock, auth.KeyOverlap)
-	clock.Advance(auth.KeySettles)
+	key := rotate(t, s, clock, server.KeyOverlap)
+	clock.Advance(server.KeySettles)
 	young := s.TokenFor(id, secret)
 	oldHeader, _ := parse(t, old)
 	youngHeader, _ := parse(t, young)
@@ -278,7 +277,7 @@ func parse(t *testing.T, token string) (*jwt.Token, jwt.MapClaims) {
 // rotate adds a signing key, and lets those before it verify for the overlap only.
 func rotate(t *testing.T, s *servertest.Server, clock *servertest.Clock, overlap time.Duration) store.SigningKey {
 	t.Helper()
-	key, err := auth.NewSigningKey(clock.Now())
+	key, err := server.NewSigningKey(clock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

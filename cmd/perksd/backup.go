@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/perks/server/auth"
+	"example.com/perks/server"
 	"example.com/perks/store"
 	"example.com/perks/store/sqlite"
 )
@@ -322,7 +322,7 @@ func (r *restoration) carryKey(ctx context.Context, restored store.Store, key st
 	if slices.ContainsFunc(r.former.keys, func(k store.SigningKey) bool { return k.ID == key.ID && k.ExpiresAt.Equal(key.ExpiresAt) }) {
 		return nil
 	}
-	successor, err := auth.NewSigningKey(r.at)
+	successor, err := server.NewSigningKey(r.at)
 	if err != nil {
 		return err
 	}

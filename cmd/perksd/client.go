@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
-	"example.com/perks/server/auth"
+	"example.com/perks/server"
 	"example.com/perks/store"
 )
 
@@ -166,7 +166,7 @@ func (p *program) newSecret() (string, store.SecretHash, error) {
 		return "", store.SecretHash{}, fmt.Errorf("making a secret: %w", err)
 	}
 	secret := base64.RawURLEncoding.EncodeToString(raw[:])
-	return secret, auth.HashSecret(secret), nil
+	return secret, server.HashSecret(secret), nil
 }
 
 func (p *program) printSecret(format string, client store.Client, secret string) error {

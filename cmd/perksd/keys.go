@@ -8,16 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/perks/server/auth"
+	"example.com/perks/server"
 	"example.com/perks/store"
 )
 
 // keyView is a signing key as it is printed, which is without its secret.
 type keyView struct {
-	ID        string        `json:"key_id"`
-	State     auth.KeyState `json:"state"`
-	CreatedAt time.Time     `json:"created_at"`
-	ExpiresAt *time.Time    `json:"expires_at"`
+	ID        string          `json:"key_id"`
+	State     server.KeyState `json:"state"`
+	CreatedAt time.Time       `json:"created_at"`
+	ExpiresAt *time.Time      `json:"expires_at"`
 }
 
 var keyListing = listing[keyView]{
@@ -37,7 +37,7 @@ func keyViews(ctx context.Context, db store.Store, at time.Time) ([]keyView, err
 		return nil, err
 	}
 	var views []keyView
-	for i, state := range auth.KeyStates(keys, at) {
+	for i, state := range server.KeyStates(keys, at) {
 		view := keyView{ID: keys[i].ID, State: state, CreatedAt: keys[i].CreatedAt.UTC()}
 		if !keys[i].ExpiresAt.IsZero() {
 			view.ExpiresAt = new(keys[i].ExpiresAt.UTC())
@@ -76,16 +76,16 @@ func (p *program) keysRotateCommand() *cobra.Command {
 		Use:   "rotate",
 		Short: "Sign new tokens with a new key",
 		Long: "Sign new tokens with a new key.\n\n" +
-			fmt.Sprintf("Older keys go on verifying the tokens that they signed for %s, longer than any token lives. ", auth.KeyOverlap) +
-			fmt.Sprintf("Running servers change to the new key together, %s from now; with --hourly, at the next clock hour after that.", auth.KeySettles),
+			fmt.Sprintf("Older keys go on verifying the tokens that they signed for %s, longer than any token lives. ", server.KeyOverlap) +
+			fmt.Sprintf("Running servers change to the new key together, %s from now; with --hourly, at the next clock hour after that.", server.KeySettles),
 		Args: arguments(),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		key, err := auth.NewSigningKey(p.now())
+		key, err := server.NewSigningKey(p.now())
 		if err != nil {
 			return err
 		}
-		oldExpire := key.CreatedAt.Add(auth.KeyOverlap)
+		oldExpire := key.CreatedAt.Add(server.KeyOverlap)
 		err = p.withExistingStore(cmd.Context(), func(db store.Store) error {
 			return db.RotateSigningKey(cmd.Context(), key, oldExpire, p.operator)
 		})
@@ -93,7 +93,7 @@ func (p *program) keysRotateCommand() *cobra.Command {
 			return err
 		}
 		_, err = fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
-			key.ID, timeText(key.CreatedAt.Add(auth.KeySettles)), timeText(oldExpire))
+			key.ID, timeText(key.CreatedAt.Add(server.KeySettles)), timeText(oldExpire))
 		return err
 	}
 	return cmd
@@ -135,7 +135,7 @@ func (p *program) dropKey(ctx context.Context, db store.Store, id string, yes bo
 			return err
 		}
 	}
-	successor, err := auth.NewSigningKey(p.now())
+	successor, err := server.NewSigningKey(p.now())
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (p *program) dropKey(ctx context.Context, db store.Store, id string, yes bo
 
 func whatDroppingDoes(k keyView) string {
 	text := fmt.Sprintf("Key %s, made at %s, is %s. ", k.ID, timeText(k.CreatedAt), k.State)
-	if k.State == auth.KeySettling {
+	if k.State == server.KeySettling {
 		text += "It has signed no token yet."
 	} else {
 		text += "Every token that it signed dies at once, and clients have to get new ones."

@@ -22,7 +22,6 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/cli/usage"
 	"example.com/perks/server"
-	"example.com/perks/server/auth"
 	"example.com/perks/server/listen"
 	"example.com/perks/server/telemetry"
 	"example.com/perks/store"
@@ -103,8 +102,8 @@ func (o *serveOptions) check() error {
 		}
 	}
 	switch {
-	case o.tokenTTL < time.Second || o.tokenTTL > auth.MaxTokenTTL:
-		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", auth.MaxTokenTTL, o.tokenTTL)}
+	case o.tokenTTL < time.Second || o.tokenTTL > server.MaxTokenTTL:
+		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", server.MaxTokenTTL, o.tokenTTL)}
 	case o.burst < 0:
 		return wrong("--rate-burst must not be negative")
 	case o.burst > 0 && o.rate.perSecond == 0:

@@ -22,7 +22,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server"
-	"example.com/perks/server/auth"
 	"example.com/perks/store"
 )
 
@@ -91,7 +90,7 @@ func (s *Server) Client(scopes ...api.Scope) (id, secret string) {
 func (s *Server) ClientWith(change func(*store.Client)) (id, secret string) {
 	s.t.Helper()
 	id, secret = "client-"+uuid.NewString()[:8], "secret+of%a:test="+uuid.NewString()
-	client := store.Client{ID: id, Name: "A client of a test", Secret: auth.HashSecret(secret), Scopes: api.AllScopes(), CreatedAt: time.Now()}
+	client := store.Client{ID: id, Name: "A client of a test", Secret: server.HashSecret(secret), Scopes: api.AllScopes(), CreatedAt: time.Now()}
 	change(&client)
 	if err := s.Live.CreateClient(context.Background(), client, store.Operator); err != nil {
 		s.t.Fatalf("creating a client: %v", err)

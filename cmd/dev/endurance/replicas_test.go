@@ -15,7 +15,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cmd/dev/programs"
-	"example.com/perks/server/auth"
+	"example.com/perks/server"
 	"example.com/perks/store/storetest"
 )
 
@@ -252,7 +252,7 @@ func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 	waitForNewKey := func() {
 		last := i.Must("", "keys", "list", "-o", "jsonl")
 		last = last[:strings.IndexByte(last, '\n')]
-		eventually(t, 3*auth.KeySettles, "all replicas signed with the new key", func() bool {
+		eventually(t, 3*server.KeySettles, "all replicas signed with the new key", func() bool {
 			return !slices.ContainsFunc(issueAndTry(), func(key string) bool { return !strings.Contains(last, key) })
 		})
 	}

@@ -1,8 +1,4 @@
-// Package auth decides who is calling: it checks client credentials, issues bearer tokens and verifies them.
-//
-// It knows clients and signing keys through store.Credentials, and nothing of routes, statuses or bodies. What must hold
-// on every replica at once is read from the store, never kept here for longer than a few seconds.
-package auth
+package server
 
 import (
 	"context"
@@ -15,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -43,35 +38,29 @@ type Caller struct {
 	SandboxOnly bool
 }
 
-type Config struct {
-	Store  store.Credentials
-	TTL    time.Duration
-	Hourly bool
-	Now    func() time.Time
-}
-
-// Authority issues and verifies tokens.
+// Authority issues tokens and verifies them. What must hold on every replica at once it reads from the database, and believes for a
+// few seconds at most.
 type Authority struct {
 	config   Config
-	keys     *keyring
-	clients  sync.Map // of *cachedClient by their ids
+	keys     keyring
+	clients  *lru.Cache[string, cachedClient] // those that a validly signed token named
 	verified *lru.Cache[[sha256.Size]byte, verified]
 }
 
-// New makes an Authority, and the first signing key if the store has none that is valid.
-func New(ctx context.Context, config Config) (*Authority, error) {
+// NewAuthority makes an Authority of the Config's database, clock and settings of tokens. It makes the first signing key if the
+// database has none that is valid.
+func NewAuthority(ctx context.Context, config Config) (*Authority, error) {
 	key, err := NewSigningKey(config.Now())
 	if err != nil {
 		return nil, err
 	}
-	if err := config.Store.EnsureSigningKey(ctx, key); err != nil {
+	if err := config.Live.EnsureSigningKey(ctx, key); err != nil {
 		return nil, err
 	}
-	tokens, err := lru.New[[sha256.Size]byte, verified](verifiedTokens)
-	if err != nil {
-		return nil, fmt.Errorf("making room for verified tokens: %w", err)
-	}
-	return &Authority{config: config, keys: &keyring{store: config.Store, now: config.Now}, verified: tokens}, nil
+	return &Authority{
+		config: config, keys: keyring{store: config.Live, now: config.Now},
+		clients: newLRU[string, cachedClient](), verified: newLRU[[sha256.Size]byte, verified](),
+	}, nil
 }
 
 type cachedClient struct {
@@ -79,19 +68,16 @@ type cachedClient struct {
 	loaded time.Time
 }
 
-// client spares a look-up of the client on every request. Only clients that a validly signed token named are kept, so that they
-// are no more than the table of clients has.
+// client spares a look-up of the client on every request.
 func (a *Authority) client(ctx context.Context, id string) (store.Client, error) {
 	now := a.config.Now()
-	if kept, ok := a.clients.Load(id); ok {
-		cached := kept.(*cachedClient)
-		if age := now.Sub(cached.loaded); age >= 0 && age < clientsFreshFor {
-			return cached.Client, nil
-		}
+	cached, _ := a.clients.Get(id)
+	if age := now.Sub(cached.loaded); age >= 0 && age < clientsFreshFor {
+		return cached.Client, nil
 	}
-	client, err := a.config.Store.Client(ctx, id)
+	client, err := a.config.Live.Client(ctx, id)
 	if err == nil {
-		a.clients.Store(id, &cachedClient{client, now})
+		a.clients.Add(id, cachedClient{client, now})
 	}
 	return client, err
 }
@@ -139,7 +125,7 @@ var (
 func (a *Authority) Authenticate(ctx context.Context, pairs []Pair) (store.Client, error) {
 	refusal := errUnknown
 	for _, pair := range pairs {
-		client, err := a.config.Store.Client(ctx, pair.ID)
+		client, err := a.config.Live.Client(ctx, pair.ID)
 		unknown := api.CodeOf(err) == api.CodeNotFound
 		if err != nil && !unknown {
 			return store.Client{}, err
@@ -159,18 +145,14 @@ func (a *Authority) Authenticate(ctx context.Context, pairs []Pair) (store.Clien
 	return store.Client{}, refusal
 }
 
-// verified is what a token says whose signature was checked, and by which key. What can change meanwhile is checked every
-// time: the clock, the key, the client.
+// verified is what a token says whose signature was checked, and by which key: checking it takes an eighth of the time that a perk
+// is read in, and most tokens come thousands of times. What can change meanwhile is checked every time: the clock, the key, the client.
 type verified struct {
 	keyID       string
 	clientID    string
 	scopes      api.Scopes
 	from, until time.Time // until itself is too late
 }
-
-// verifiedTokens bounds the memory for them; what was not seen for the longest time is forgotten first. Reading a token
-// and checking its signature takes an eighth of the time that a perk is read in, and most tokens come thousands of times.
-const verifiedTokens = 10_000
 
 // Verify returns who the token speaks for. ErrToken covers everything that is wrong with the token or its client; other
 // errors are the store's.
@@ -286,10 +268,10 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 		return api.Token{}, ErrScope
 	}
 	now := a.config.Now().UTC().Truncate(time.Second)
-	issued, expires, id := now, now.Add(a.config.TTL), ""
+	issued, expires, id := now, now.Add(a.config.TokenTTL), ""
 	if a.config.Hourly {
 		issued = now.Truncate(time.Hour)
-		expires = issued.Add(time.Hour + a.config.TTL)
+		expires = issued.Add(time.Hour + a.config.TokenTTL)
 		// The same on every replica, so it is derived and not random.
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", client.ID, scopes.String(), issued.Unix()))
 		id = hex.EncodeToString(sum[:16])

@@ -1,43 +1,26 @@
-package auth_test
+package server_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/server/auth"
+	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// counting is a store that counts what it is asked.
-type counting struct {
-	store.Store
-	clients, keys atomic.Int64
-}
-
-func (c *counting) Client(ctx context.Context, id string) (store.Client, error) {
-	c.clients.Add(1)
-	return c.Store.Client(ctx, id)
-}
-
-func (c *counting) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey, error) {
-	c.keys.Add(1)
-	return c.Store.SigningKeys(ctx, at)
-}
-
 // shop is a database with one client.
 func shop(t *testing.T) (*counting, store.Client) {
 	t.Helper()
 	db := &counting{Store: servertest.OpenStore(t)}
-	client := store.Client{ID: "shop", Name: "Shop", Secret: auth.HashSecret("secret"), Scopes: api.AllScopes(), CreatedAt: noon}
+	client := store.Client{ID: "shop", Name: "Shop", Secret: server.HashSecret("secret"), Scopes: api.AllScopes(), CreatedAt: noon}
 	if err := db.CreateClient(t.Context(), client, store.Operator); err != nil {
 		t.Fatal(err)
 	}
@@ -45,16 +28,16 @@ func shop(t *testing.T) (*counting, store.Client) {
 }
 
 // replica is a server's authority, whose clock is off by so much.
-func replica(t *testing.T, db store.Credentials, clock *servertest.Clock, off, ttl time.Duration, hourly bool) *auth.Authority {
+func replica(t *testing.T, db store.Store, clock *servertest.Clock, off, ttl time.Duration, hourly bool) *server.Authority {
 	t.Helper()
-	a, err := auth.New(t.Context(), auth.Config{Store: db, TTL: ttl, Hourly: hourly, Now: func() time.Time { return clock.Now().Add(off) }})
+	a, err := server.NewAuthority(t.Context(), server.Config{Live: db, TokenTTL: ttl, Hourly: hourly, Now: func() time.Time { return clock.Now().Add(off) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func issue(t *testing.T, a *auth.Authority, client store.Client) api.Token {
+func issue(t *testing.T, a *server.Authority, client store.Client) api.Token {
 	t.Helper()
 	token, err := a.Issue(t.Context(), client, nil)
 	if err != nil {
@@ -65,7 +48,7 @@ func issue(t *testing.T, a *auth.Authority, client store.Client) api.Token {
 
 func newKey(t *testing.T, clock *servertest.Clock) store.SigningKey {
 	t.Helper()
-	key, err := auth.NewSigningKey(clock.Now())
+	key, err := server.NewSigningKey(clock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,15 +62,15 @@ func TestNoTokenDiesWithItsKey(t *testing.T) {
 		t.Run(fmt.Sprintf("hourly %t", hourly), func(t *testing.T) {
 			db, client := shop(t)
 			clock := servertest.NewClock(noon)
-			var replicas []*auth.Authority
+			var replicas []*server.Authority
 			for _, off := range []time.Duration{0, 2 * time.Second, -2 * time.Second} {
-				replicas = append(replicas, replica(t, db, clock, off, auth.MaxTokenTTL, hourly))
+				replicas = append(replicas, replica(t, db, clock, off, server.MaxTokenTTL, hourly))
 			}
 			var tokens []api.Token
 			tried := 0
 			for step := range 72 * 4 {
 				if step == 7 || step == 8 || step == 110 {
-					if err := db.RotateSigningKey(t.Context(), newKey(t, clock), clock.Now().Add(auth.KeyOverlap), store.Operator); err != nil {
+					if err := db.RotateSigningKey(t.Context(), newKey(t, clock), clock.Now().Add(server.KeyOverlap), store.Operator); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -130,7 +113,7 @@ func TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce(t *testing.T) {
 		one, two := replica(t, db, clock, 0, time.Hour, hourly), replica(t, db, clock, 0, time.Hour, hourly)
 		clock.Advance(time.Hour)
 		old := issue(t, one, client)
-		verify := func(a *auth.Authority, token api.Token) error {
+		verify := func(a *server.Authority, token api.Token) error {
 			_, err := a.Verify(t.Context(), token.AccessToken)
 			return err
 		}
@@ -148,14 +131,14 @@ func TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce(t *testing.T) {
 		}
 		clock.Advance(time.Second) // replica one reads the keys anew for its next token, replica two would not
 		fresh := issue(t, one, client)
-		for i, a := range []*auth.Authority{one, two} {
+		for i, a := range []*server.Authority{one, two} {
 			if err := verify(a, fresh); err != nil {
 				t.Errorf("hourly %t: replica %d refuses a token of the new key, a second after the old one was dropped: %v", hourly, i+1, err)
 			}
 		}
 		clock.Advance(4 * time.Second)
-		for i, a := range []*auth.Authority{one, two} {
-			if err := verify(a, old); !errors.Is(err, auth.ErrToken) {
+		for i, a := range []*server.Authority{one, two} {
+			if err := verify(a, old); !errors.Is(err, server.ErrToken) {
 				t.Errorf("hourly %t: 5s after its key was dropped, replica %d says to a token: %v", hourly, i+1, err)
 			}
 		}
@@ -171,7 +154,7 @@ func TestMadeUpKeysDoNotKeepTheDatabaseBusy(t *testing.T) {
 	before := db.keys.Load()
 	for range 1000 {
 		clock.Advance(10 * time.Millisecond)
-		if _, err := a.Verify(t.Context(), stranger.AccessToken); !errors.Is(err, auth.ErrToken) {
+		if _, err := a.Verify(t.Context(), stranger.AccessToken); !errors.Is(err, server.ErrToken) {
 			t.Fatalf("a stranger's token: %v", err)
 		}
 	}
@@ -215,19 +198,19 @@ func TestEveryFailureTakesTheSameWork(t *testing.T) {
 	}
 	a := replica(t, db, servertest.NewClock(noon), 0, time.Hour, false)
 	for name, r := range map[string]struct {
-		pairs []auth.Pair
+		pairs []server.Pair
 		reads int64
 	}{
-		"a known client, another secret": {[]auth.Pair{{ID: "shop", Secret: "wrong"}}, 1},
-		"an unknown client":              {[]auth.Pair{{ID: "nobody", Secret: "secret"}}, 1},
-		"a disabled client":              {[]auth.Pair{{ID: "out", Secret: "secret"}}, 1},
-		"a disabled client, another":     {[]auth.Pair{{ID: "out", Secret: "wrong"}}, 1},
-		"two readings, known":            {[]auth.Pair{{ID: "shop", Secret: "a%2B"}, {ID: "shop", Secret: "a+"}}, 2},
-		"two readings, unknown":          {[]auth.Pair{{ID: "nobody", Secret: "a%2B"}, {ID: "nobody", Secret: "a+"}}, 2},
-		"two readings, disabled":         {[]auth.Pair{{ID: "out", Secret: "a%2B"}, {ID: "out", Secret: "secret"}}, 2},
+		"a known client, another secret": {[]server.Pair{{ID: "shop", Secret: "wrong"}}, 1},
+		"an unknown client":              {[]server.Pair{{ID: "nobody", Secret: "secret"}}, 1},
+		"a disabled client":              {[]server.Pair{{ID: "out", Secret: "secret"}}, 1},
+		"a disabled client, another":     {[]server.Pair{{ID: "out", Secret: "wrong"}}, 1},
+		"two readings, known":            {[]server.Pair{{ID: "shop", Secret: "a%2B"}, {ID: "shop", Secret: "a+"}}, 2},
+		"two readings, unknown":          {[]server.Pair{{ID: "nobody", Secret: "a%2B"}, {ID: "nobody", Secret: "a+"}}, 2},
+		"two readings, disabled":         {[]server.Pair{{ID: "out", Secret: "a%2B"}, {ID: "out", Secret: "secret"}}, 2},
 	} {
 		before := db.clients.Load()
-		if _, err := a.Authenticate(t.Context(), r.pairs); !errors.Is(err, auth.ErrCredentials) {
+		if _, err := a.Authenticate(t.Context(), r.pairs); !errors.Is(err, server.ErrCredentials) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if reads := db.clients.Load() - before; reads != r.reads {
@@ -240,7 +223,7 @@ func TestATokenIsGoodWhereTheClockIsFiveSecondsBehind(t *testing.T) {
 	db, client := shop(t)
 	clock := servertest.NewClock(noon)
 	token := issue(t, replica(t, db, clock, 0, time.Hour, false), client)
-	for behind, want := range map[time.Duration]error{5 * time.Second: nil, 6 * time.Second: auth.ErrToken} {
+	for behind, want := range map[time.Duration]error{5 * time.Second: nil, 6 * time.Second: server.ErrToken} {
 		if _, err := replica(t, db, clock, -behind, time.Hour, false).Verify(t.Context(), token.AccessToken); !errors.Is(err, want) {
 			t.Errorf("%s behind it is answered %v, want %v", behind, err, want)
 		}
@@ -252,11 +235,11 @@ func TestKeysSettleThenSignThenVerify(t *testing.T) {
 		return store.SigningKey{ID: id, CreatedAt: noon.Add(-age), ExpiresAt: expires}
 	}
 	keys := []store.SigningKey{
-		key("newest", auth.KeySettles-time.Second, time.Time{}),
-		key("settled", auth.KeySettles, noon.Add(auth.KeyOverlap)),
+		key("newest", server.KeySettles-time.Second, time.Time{}),
+		key("settled", server.KeySettles, noon.Add(server.KeyOverlap)),
 		key("old", time.Hour, noon.Add(time.Minute)),
 	}
-	if got, want := auth.KeyStates(keys, noon), []auth.KeyState{auth.KeySettling, auth.KeySigns, auth.KeyVerifies}; !slices.Equal(got, want) {
+	if got, want := server.KeyStates(keys, noon), []server.KeyState{server.KeySettling, server.KeySigns, server.KeyVerifies}; !slices.Equal(got, want) {
 		t.Errorf("the keys are %q, want %q", got, want)
 	}
 }
@@ -272,7 +255,7 @@ func TestWithoutItsKeysAnAuthorityIssuesAndBelievesNothing(t *testing.T) {
 	if token, err := a.Issue(over, client, nil); err == nil || token.AccessToken != "" {
 		t.Errorf("it issues %+v, %v", token, err)
 	}
-	if caller, err := a.Verify(over, token.AccessToken); err == nil || errors.Is(err, auth.ErrToken) {
+	if caller, err := a.Verify(over, token.AccessToken); err == nil || errors.Is(err, server.ErrToken) {
 		t.Errorf("it believes %+v, %v", caller, err)
 	}
 }
@@ -306,7 +289,7 @@ func TestWhoIsShutOutAfterTheClockWasSetBackIsOutAtOnce(t *testing.T) {
 		if err := shutOut(db, keys[0], clock); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Verify(t.Context(), token.AccessToken); !errors.Is(err, auth.ErrToken) {
+		if _, err := a.Verify(t.Context(), token.AccessToken); !errors.Is(err, server.ErrToken) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
