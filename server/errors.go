@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
-	"time"
 	"unicode"
 
 	"github.com/labstack/echo/v4"
@@ -129,48 +127,26 @@ func (s *service) writeError(err error, c echo.Context) {
 	}
 }
 
+// While a database is away, each of thousands of requests fails for the same reason, and a log that fills a disk is a fault of its own.
+// So the log gives the reason for so many a second, of which some may come at once, and counts the others. The line of each
+// request stays.
+const (
+	failuresLogged       = 0.5
+	failuresLoggedAtOnce = 5
+)
+
 func (s *service) logFailure(c echo.Context, status int, err error) {
 	args := []any{"request_id", requestID(c), "error", err}
 	if status == http.StatusServiceUnavailable {
-		may, unsaid := s.failures.next(time.Now())
-		if !may {
+		if !s.failures.Allow() {
+			s.unlogged.Add(1)
 			return
 		}
-		if unsaid > 0 {
-			args = append(args, "others_like_it", unsaid)
+		if others := s.unlogged.Swap(0); others > 0 {
+			args = append(args, "others_like_it", others)
 		}
 	}
 	s.config.Logger.ErrorContext(c.Request().Context(), "request failed", args...)
-}
-
-// failureLog bounds how often the log says why requests are answered with unavailable. While a database is away that is
-// the same for each of thousands, and a log that fills a disk is a fault of its own. The line of each request stays.
-type failureLog struct {
-	mu           sync.Mutex
-	since        time.Time
-	said, unsaid int
-}
-
-// In each period so many failures are logged, and the others are counted.
-const (
-	failuresPeriod = 10 * time.Second
-	failuresLogged = 5
-)
-
-// next tells whether the failure may be logged, and how many were not since the last one that was.
-func (l *failureLog) next(now time.Time) (may bool, unsaid int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if age := now.Sub(l.since); age < 0 || age >= failuresPeriod {
-		l.since, l.said = now, 0
-	}
-	if l.said == failuresLogged {
-		l.unsaid++
-		return false, 0
-	}
-	unsaid, l.unsaid = l.unsaid, 0
-	l.said++
-	return true, unsaid
 }
 
 // What tokens and secrets of ours look like: a JWT, and 32 or more characters of base64 with letters of both cases among
@@ -189,36 +165,25 @@ const (
 // hideSecrets takes out what looks like a token or a secret. People paste them where an id should be, and what was asked for
 // is told to others: in logs, and in messages that end up in tickets.
 func hideSecrets(text string) string {
-	if !mayHoldSecret(text) {
-		return text
+	if strings.Contains(text, "eyJ") {
+		text = likeToken.ReplaceAllString(text, hidden)
 	}
-	text = likeToken.ReplaceAllString(text, hidden)
-	return likeSecret.ReplaceAllStringFunc(text, func(found string) string {
-		if strings.ContainsFunc(found, unicode.IsUpper) && strings.ContainsFunc(found, unicode.IsLower) {
-			return hidden
+	// Nearly every request is spared the second expression, which takes longer than to read a token.
+	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return !strings.ContainsRune(secretLetters, r) }) {
+		if mayBeSecret(run) {
+			return likeSecret.ReplaceAllStringFunc(text, func(found string) string {
+				if mayBeSecret(found) {
+					return hidden
+				}
+				return found
+			})
 		}
-		return found
-	})
+	}
+	return text
 }
 
-// mayHoldSecret spares nearly every request the expressions above, which took longer than to read a token.
-func mayHoldSecret(text string) bool {
-	run, upper, lower := 0, false, false
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c >= 'A' && c <= 'Z':
-			upper = true
-		case c >= 'a' && c <= 'z':
-			lower = true
-		case c >= '0' && c <= '9', c == '_', c == '+', c == '=', c == '-':
-		default:
-			run, upper, lower = -1, false, false
-		}
-		if run++; run >= shortestSecret && upper && lower {
-			return true
-		}
-	}
-	return strings.Contains(text, "eyJ")
+func mayBeSecret(run string) bool {
+	return len(run) >= shortestSecret && run != strings.ToLower(run) && run != strings.ToUpper(run)
 }
 
 // maxLogged is how many bytes of one text that a caller sent are logged. The longest good path is below it.

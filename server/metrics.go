@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -24,7 +23,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
-	routes   map[string]*routeMeter // complete before the first request
+	routes   map[string]bool // the templates; complete before the first request
 
 	redemptions *prometheus.CounterVec
 	tokens      *prometheus.CounterVec
@@ -47,6 +46,7 @@ const (
 // newMetrics makes the server's metrics, and registers them and those of its databases unless there is no registerer.
 func newMetrics(config Config) (*metrics, error) {
 	m := &metrics{
+		routes:   map[string]bool{},
 		requests: counters("http_requests_total", "Requests answered.", "method", "route", "code"),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "http_request_duration_seconds", Help: "Time from a request's headers to the end of its answer.",
@@ -91,14 +91,14 @@ func (m *metrics) startAtZero(hasSandbox bool) {
 			m.redemptions.WithLabelValues(databaseLabel(true), outcome)
 		}
 	}
-	for _, outcome := range []string{"issued", "invalid_client", string(api.CodeRateLimited), string(api.CodeUnavailable)} {
-		m.tokens.WithLabelValues(outcome)
-	}
-	for _, reason := range []string{tokenMissing, tokenInvalid, tokenLacksScope, tokenSandboxOnly} {
-		m.refusals.WithLabelValues(reason)
-	}
-	for _, limit := range []string{limitOfClient, limitOfTokenFailures} {
-		m.limited.WithLabelValues(limit)
+	for counter, values := range map[*prometheus.CounterVec][]string{
+		m.tokens:   {"issued", "invalid_client", string(api.CodeRateLimited), string(api.CodeUnavailable)},
+		m.refusals: {tokenMissing, tokenInvalid, tokenLacksScope, tokenSandboxOnly},
+		m.limited:  {limitOfClient, limitOfTokenFailures},
+	} {
+		for _, value := range values {
+			counter.WithLabelValues(value)
+		}
 	}
 }
 
@@ -116,41 +116,20 @@ const (
 )
 
 // measuredMethods are the methods that are told apart.
-var measuredMethods = [...]string{
-	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, otherMethod,
+var measuredMethods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
 }
 
-func methodIndex(method string) int {
-	if i := slices.Index(measuredMethods[:], method); i >= 0 {
-		return i
+func methodLabel(method string) string {
+	if slices.Contains(measuredMethods, method) {
+		return method
 	}
-	return len(measuredMethods) - 1
-}
-
-// routeMeter keeps the metrics of a route at hand, by the method, because finding them by their labels for every request would
-// cost as much as measuring.
-type routeMeter [len(measuredMethods)]atomic.Pointer[methodMeter]
-
-type methodMeter struct {
-	duration prometheus.Observer
-	codes    [600 - firstCode]atomic.Pointer[prometheus.Counter]
-}
-
-const firstCode = 100 // of HTTP's statuses
-
-// know makes the routes ready to be measured, by their templates.
-func (m *metrics) know(routes []*echo.Route) {
-	m.routes = map[string]*routeMeter{otherRoute: {}}
-	for _, route := range routes {
-		if route.Method != echo.RouteNotFound {
-			m.routes[route.Path] = &routeMeter{}
-		}
-	}
+	return otherMethod
 }
 
 // routeOf is the template of the route that a request took, or otherRoute.
 func (m *metrics) routeOf(c echo.Context) string {
-	if _, known := m.routes[c.Path()]; known {
+	if m.routes[c.Path()] {
 		return c.Path()
 	}
 	return otherRoute
@@ -168,31 +147,18 @@ func (s *service) measure(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// answered is deferred, because net/http's way of giving up on a response is a panic. What is not at hand is made; two requests
-// may make the same at once, which does no harm.
+// answered is deferred, because net/http's way of giving up on a response is a panic.
 func (m *metrics) answered(c echo.Context, start time.Time) {
 	m.inFlight.Dec()
-	took, status := time.Since(start).Seconds(), c.Response().Status
-	route, method := m.routeOf(c), methodIndex(c.Request().Method)
-	kept := &m.routes[route][method]
-	meter := kept.Load()
-	if meter == nil {
-		meter = &methodMeter{duration: m.duration.WithLabelValues(measuredMethods[method], route)}
-		kept.Store(meter)
-	}
+	took, route, method := time.Since(start).Seconds(), m.routeOf(c), methodLabel(c.Request().Method)
+	duration := m.duration.WithLabelValues(method, route)
 	if span := trace.SpanContextFromContext(c.Request().Context()); span.IsSampled() {
 		// The trace of a slow request can be looked at.
-		meter.duration.(prometheus.ExemplarObserver).ObserveWithExemplar(took, prometheus.Labels{"trace_id": span.TraceID().String()})
+		duration.(prometheus.ExemplarObserver).ObserveWithExemplar(took, prometheus.Labels{"trace_id": span.TraceID().String()})
 	} else {
-		meter.duration.Observe(took)
+		duration.Observe(took)
 	}
-	code := &meter.codes[min(max(status, firstCode), 599)-firstCode] // statuses are the server's own
-	counter := code.Load()
-	if counter == nil {
-		counter = new(m.requests.WithLabelValues(measuredMethods[method], route, strconv.Itoa(status)))
-		code.Store(counter)
-	}
-	(*counter).Inc()
+	m.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status)).Inc()
 }
 
 // databaseCollector reads the figures of the databases when Prometheus asks for them. It asks each whether it takes writes,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -13,14 +12,9 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/labstack/echo/v4"
-	"golang.org/x/time/rate"
-
-	"example.com/perks/api"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -185,76 +179,6 @@ func networkOf(address string) string {
 		return address
 	}
 	return netip.PrefixFrom(parsed, 64).Masked().String()
-}
-
-// remembered bounds the memory for token buckets, clients and verified tokens; what was not seen for the longest time is forgotten.
-const remembered = 10_000
-
-func newLRU[K comparable, V any]() *lru.Cache[K, V] {
-	cache, err := lru.New[K, V](remembered)
-	if err != nil {
-		panic(err) // only a size below 1 is an error
-	}
-	return cache
-}
-
-// buckets holds one token bucket for each name.
-type buckets[K comparable] struct {
-	mu    sync.Mutex
-	cache *lru.Cache[K, *rate.Limiter]
-	rate  rate.Limit
-	burst int
-	clock steady
-}
-
-func newBuckets[K comparable](perSecond float64, burst int) *buckets[K] {
-	return &buckets[K]{cache: newLRU[K, *rate.Limiter](), rate: rate.Limit(perSecond), burst: burst}
-}
-
-// take takes a token, if there is one.
-func (b *buckets[K]) take(name K, now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	limiter, ok := b.cache.Get(name)
-	if !ok {
-		limiter = rate.NewLimiter(b.rate, b.burst)
-		b.cache.Add(name, limiter)
-	}
-	return limiter.AllowN(b.clock.at(now), 1)
-}
-
-// wait returns how long it takes until the bucket holds a whole token again, and zero when it does now. Asking about a new
-// name makes no bucket, so that names which are only asked about push out none.
-func (b *buckets[K]) wait(name K, now time.Time) time.Duration {
-	limiter, ok := b.cache.Get(name)
-	if !ok {
-		return 0
-	}
-	missing := max(0, 1-limiter.TokensAt(b.clock.at(now)))
-	return time.Duration(missing / float64(b.rate) * float64(time.Second))
-}
-
-// clientIn is who is limited: trials in the sandbox must not slow the tills. Only clients that exist come here.
-type clientIn struct {
-	clientID string
-	sandbox  bool
-}
-
-func (s *service) limitClient(client clientIn) error {
-	now := s.config.Now()
-	if s.config.RateLimit == 0 || s.clientRate.take(client, now) {
-		return nil
-	}
-	s.metrics.limited.WithLabelValues(limitOfClient).Inc()
-	return tooMany(s.clientRate.wait(client, now), "The client %q asks too often.", client.clientID)
-}
-
-// tooMany says after which whole number of seconds the next attempt is let through.
-func tooMany(wait time.Duration, format string, args ...any) error {
-	seconds := max(1, int(math.Ceil(wait.Seconds())))
-	err := api.Errorf(api.CodeRateLimited, format, args...)
-	err.Message += fmt.Sprintf(api.TryAgain, seconds)
-	return &answer{err: err, header: http.Header{"Retry-After": {fmt.Sprint(seconds)}}}
 }
 
 // What pages of other origins may send, and which headers of an answer they may read.

@@ -15,12 +15,14 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -73,8 +75,9 @@ type service struct {
 	proxies    proxies
 	documents  *documents
 	metrics    *metrics
-	tracer     trace.Tracer // nil makes no spans
-	failures   failureLog
+	tracer     trace.Tracer  // nil makes no spans
+	failures   *rate.Limiter // of log lines about unavailable databases
+	unlogged   atomic.Int64  // failures since the last such line
 }
 
 // New prepares a server, and makes the first signing key when the database has none that is valid.
@@ -97,16 +100,19 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	s := &service{
 		config: config, authority: authority, documents: documents, metrics: metrics, tracer: tracer,
-		clientRate: newBuckets[clientIn](config.RateLimit, config.RateBurst),
-		guesses:    newGuesses(),
+		clientRate: newBuckets[clientIn](config.RateLimit, config.RateBurst, config.Now),
+		guesses:    newGuesses(config.Now),
 		outage:     newOutage(outageWaiters),
+		failures:   rate.NewLimiter(failuresLogged, failuresLoggedAtOnce),
 		proxies:    proxies{there: config.BehindProxy, trusted: config.TrustedProxies},
 	}
 	e := s.routes()
-	metrics.know(e.Routes())
 	var names []string
 	for _, route := range e.Routes() {
 		names = append(names, route.Method+" "+route.Path)
+		if route.Method != echo.RouteNotFound {
+			metrics.routes[route.Path] = true
+		}
 	}
 	return &Server{Handler: e, routes: names}, nil
 }

@@ -3,19 +3,13 @@ package server
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"hash/maphash"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/labstack/echo/v4"
 
 	"example.com/perks/api"
@@ -74,7 +68,7 @@ func (s *service) authenticate(c echo.Context, pairs []Pair) (store.Client, erro
 	}
 	defer endTurn()
 	who := slog.Group("", "request_id", requestID(c), "client", loggable(pairs[0].ID), "address", c.RealIP())
-	if err := s.guesses.check(network, pairs, s.config.Now()); err != nil {
+	if err := s.guesses.check(network, pairs); err != nil {
 		s.metrics.limited.WithLabelValues(limitOfTokenFailures).Inc()
 		if count := s.guesses.refused(network, s.config.Now()); count > 0 {
 			s.config.Logger.WarnContext(ctx, "token requests refused after too many failures", who, "refused", count)
@@ -83,7 +77,7 @@ func (s *service) authenticate(c echo.Context, pairs []Pair) (store.Client, erro
 	}
 	client, err := s.authority.Authenticate(ctx, pairs)
 	if errors.Is(err, ErrCredentials) {
-		s.guesses.failed(network, pairs, s.config.Now())
+		s.guesses.failed(network, pairs)
 		s.config.Logger.WarnContext(ctx, "token refused", who, "reason", err)
 		return store.Client{}, invalidClient(api.WrongCredentials)
 	}
@@ -227,130 +221,4 @@ func (s *service) describeIssuer(c echo.Context) error {
 		Scopes:        api.AllScopes(),
 		Documentation: host + docsPath + "/",
 	})
-}
-
-// How many wrong secrets are looked at: so many at once, and then so many a second.
-const (
-	guessesAtClient, guessesAtClientRate   = 10, 0.2 // of one client, from one network
-	guessesFromNetwork, guessesNetworkRate = 100, 2  // from one network, of all clients
-)
-
-// refusalsReported is how often the log has a line about one network whose attempts are refused.
-const refusalsReported = time.Minute
-
-// guesses slows down who guesses secrets: by the network with the client id that is guessed at, and, more generously, by
-// the network alone, so that made-up client ids help nobody. A client that has had a token from a network before is slowed
-// there by failures under its own id alone, because who guesses may share the address with a whole office; and failures from
-// one network do not shut the client out at another. Guessing from ever so many networks is hopeless all the same: a secret
-// is 256 random bits.
-type guesses struct {
-	atClient    *buckets[[sha256.Size]byte] // a client id that somebody made up can be very long
-	fromNetwork *buckets[string]
-	welcome     *lru.Cache[[sha256.Size]byte, struct{}] // clients that had a token, with the network
-	refusals    *lru.Cache[string, refusals]
-
-	turns [256]chan struct{} // by the network's hash
-	seed  maphash.Seed
-}
-
-// refusals is what was not yet reported of a network's.
-type refusals struct {
-	count    int
-	reported time.Time
-}
-
-func newGuesses() *guesses {
-	g := &guesses{
-		atClient:    newBuckets[[sha256.Size]byte](guessesAtClientRate, guessesAtClient),
-		fromNetwork: newBuckets[string](guessesNetworkRate, guessesFromNetwork),
-		welcome:     newLRU[[sha256.Size]byte, struct{}](),
-		refusals:    newLRU[string, refusals](),
-		seed:        maphash.MakeSeed(),
-	}
-	for i := range g.turns {
-		g.turns[i] = make(chan struct{}, 1)
-	}
-	return g
-}
-
-// takeTurn waits until no other attempt from the network is under way, because any number of guesses at once would all be
-// looked at before the first has failed. The function that it returns ends the turn.
-func (g *guesses) takeTurn(ctx context.Context, network string) (end func(), err error) {
-	turn := g.turns[maphash.String(g.seed, network)%uint64(len(g.turns))]
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// check is asked before the credentials are looked at, so that a right guess is worth nothing while the limit holds.
-func (g *guesses) check(network string, pairs []Pair, now time.Time) error {
-	var wait time.Duration
-	for _, pair := range pairs {
-		at := guessedAt(network, pair.ID)
-		wait = max(wait, g.atClient.wait(at, now))
-		if _, welcome := g.welcome.Get(at); !welcome {
-			wait = max(wait, g.fromNetwork.wait(network, now))
-		}
-	}
-	if wait == 0 {
-		return nil
-	}
-	return tooMany(wait, api.TooManyAttempts)
-}
-
-// failed counts a failure against every client that the credentials can be read as naming: a client's id has many
-// URL-encoded spellings.
-func (g *guesses) failed(network string, pairs []Pair, now time.Time) {
-	g.fromNetwork.take(network, now)
-	for i, pair := range pairs {
-		if i == 0 || pair.ID != pairs[0].ID { // there are two at most
-			g.atClient.take(guessedAt(network, pair.ID), now)
-		}
-	}
-}
-
-// refused counts a refusal. When it is time for another report it returns how many there were since the last one, else zero.
-func (g *guesses) refused(network string, now time.Time) int {
-	r, _ := g.refusals.Get(network)
-	r.count++
-	if since := now.Sub(r.reported); since < 0 || since >= refusalsReported {
-		g.refusals.Add(network, refusals{reported: now})
-		return r.count
-	}
-	g.refusals.Add(network, r)
-	return 0
-}
-
-func guessedAt(network, clientID string) [sha256.Size]byte {
-	return sha256.Sum256([]byte(network + " " + clientID))
-}
-
-// steady makes of a clock that may be set one that only goes forward, as token buckets need it: a bucket that was last
-// emptied an hour from now would stay empty for that hour.
-type steady struct {
-	mu          sync.Mutex
-	shown, told time.Time // what the clock showed last, and what that was taken for
-}
-
-// outOfTurn is by how much a request that is late to come here may seem to be from before the last one.
-const outOfTurn = time.Second
-
-// at is the instant that the clock shows. When the clock is set back, no time has passed.
-func (s *steady) at(shows time.Time) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shown.IsZero() {
-		s.told = shows
-	}
-	passed := shows.Sub(s.shown)
-	if passed > 0 && !s.shown.IsZero() {
-		s.told = s.told.Add(passed)
-	}
-	if passed > 0 || passed < -outOfTurn {
-		s.shown = shows
-	}
-	return s.told
 }

@@ -70,7 +70,7 @@ func (s *service) startSpan(r *http.Request, name string) (context.Context, trac
 
 // spanName is one of few, whatever callers send. The method is told apart as the semantic conventions have it.
 func (s *service) spanName(c echo.Context) (name, method string) {
-	method = measuredMethods[methodIndex(c.Request().Method)]
+	method = methodLabel(c.Request().Method)
 	name = method
 	if method == otherMethod {
 		name, method = "HTTP", "_OTHER"
@@ -129,13 +129,13 @@ type tracedStore struct {
 
 // span carries out a call of the store in a span. Its event "turn" divides the time that a write waited for others from the
 // time that it took.
-func span[T any](ctx context.Context, s tracedStore, name string, call func(context.Context) (T, error)) (T, error) {
+func span[A, T any](ctx context.Context, s tracedStore, name string, call func(context.Context, A) (T, error), argument A) (T, error) {
 	ctx, span := s.tracer.Start(ctx, "store."+name, trace.WithAttributes(attribute.String("perks.database", s.database)))
 	defer span.End()
 	if span.IsRecording() {
 		ctx = store.WithTurn(ctx, func() { span.AddEvent("turn") })
 	}
-	result, err := call(ctx)
+	result, err := call(ctx, argument)
 	if err != nil {
 		code := api.CodeOf(err)
 		span.SetAttributes(attribute.String("perks.code", string(code)))
@@ -147,49 +147,57 @@ func span[T any](ctx context.Context, s tracedStore, name string, call func(cont
 }
 
 func (s tracedStore) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {
-	return span(ctx, s, "ListPerks", func(ctx context.Context) (store.List[api.Perk], error) { return s.Store.ListPerks(ctx, query) })
+	return span(ctx, s, "ListPerks", s.Store.ListPerks, query)
 }
 
 func (s tracedStore) Perk(ctx context.Context, id string) (api.Perk, error) {
-	return span(ctx, s, "Perk", func(ctx context.Context) (api.Perk, error) { return s.Store.Perk(ctx, id) })
+	return span(ctx, s, "Perk", s.Store.Perk, id)
 }
 
 func (s tracedStore) Categories(ctx context.Context) ([]api.Category, error) {
-	return span(ctx, s, "Categories", s.Store.Categories)
+	ask := func(ctx context.Context, _ any) ([]api.Category, error) { return s.Store.Categories(ctx) }
+	return span(ctx, s, "Categories", ask, nil)
 }
 
 func (s tracedStore) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
-	return span(ctx, s, "Redeem", func(ctx context.Context) (store.RedeemResult, error) {
+	redeem := func(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 		result, err := s.Store.Redeem(ctx, attempt)
 		if err == nil {
 			trace.SpanFromContext(ctx).SetAttributes(attribute.Bool("perks.replayed", result.Replayed))
 		}
 		return result, err
-	})
+	}
+	return span(ctx, s, "Redeem", redeem, attempt)
 }
 
 func (s tracedStore) ListRedemptions(ctx context.Context, q store.RedemptionQuery) (store.List[api.Redemption], error) {
-	return span(ctx, s, "ListRedemptions", func(ctx context.Context) (store.List[api.Redemption], error) { return s.Store.ListRedemptions(ctx, q) })
+	return span(ctx, s, "ListRedemptions", s.Store.ListRedemptions, q)
 }
 
 func (s tracedStore) Property(ctx context.Context, id int64) (store.PropertyRecord, error) {
-	return span(ctx, s, "Property", func(ctx context.Context) (store.PropertyRecord, error) { return s.Store.Property(ctx, id) })
+	return span(ctx, s, "Property", s.Store.Property, id)
 }
 
 func (s tracedStore) UpdateProperty(ctx context.Context, id int64, by store.Actor, at time.Time, change func(*store.PropertyRecord) error) error {
-	_, err := span(ctx, s, "UpdateProperty", func(ctx context.Context) (any, error) { return nil, s.Store.UpdateProperty(ctx, id, by, at, change) })
+	update := func(ctx context.Context, id int64) (any, error) {
+		return nil, s.Store.UpdateProperty(ctx, id, by, at, change)
+	}
+	_, err := span(ctx, s, "UpdateProperty", update, id)
 	return err
 }
 
 func (s tracedStore) DeleteProperty(ctx context.Context, id int64, by store.Actor, at time.Time, check func(store.PropertyRecord) error) error {
-	_, err := span(ctx, s, "DeleteProperty", func(ctx context.Context) (any, error) { return nil, s.Store.DeleteProperty(ctx, id, by, at, check) })
+	remove := func(ctx context.Context, id int64) (any, error) {
+		return nil, s.Store.DeleteProperty(ctx, id, by, at, check)
+	}
+	_, err := span(ctx, s, "DeleteProperty", remove, id)
 	return err
 }
 
 func (s tracedStore) Client(ctx context.Context, id string) (store.Client, error) {
-	return span(ctx, s, "Client", func(ctx context.Context) (store.Client, error) { return s.Store.Client(ctx, id) })
+	return span(ctx, s, "Client", s.Store.Client, id)
 }
 
 func (s tracedStore) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey, error) {
-	return span(ctx, s, "SigningKeys", func(ctx context.Context) ([]store.SigningKey, error) { return s.Store.SigningKeys(ctx, at) })
+	return span(ctx, s, "SigningKeys", s.Store.SigningKeys, at)
 }
