@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/perks/api/build"
@@ -24,8 +25,9 @@ type Telemetry struct {
 	Metrics prometheus.Registerer // nil keeps none
 	Tracer  trace.TracerProvider  // nil makes none
 
-	export *traceExport // nil without an endpoint
-	end    func()       // of the metrics
+	spans  *sdktrace.TracerProvider // nil without an endpoint
+	log    *slog.Logger
+	end    func() // of the metrics
 	purges *prometheus.CounterVec
 	purged prometheus.Counter
 }
@@ -33,50 +35,51 @@ type Telemetry struct {
 // Start sends traces where OpenTelemetry's variables say, if they do, and shows metrics at the listener unless it is nil.
 func Start(ctx context.Context, metrics net.Listener, log *slog.Logger) (*Telemetry, error) {
 	failures := newExportFailures(log)
-	export, err := startTraces(ctx, failures)
+	spans, err := startTraces(ctx, failures)
 	if err != nil {
 		return nil, err
 	}
 	t := &Telemetry{
-		export: export,
-		end:    func() {},
+		spans: spans, log: log,
+		end: func() {},
 		purges: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "perks_idempotency_purges_total", Help: "Times that a database was rid of old idempotency keys, which happens every hour, or should have been.",
 		}, []string{"outcome"}),
 		purged: prometheus.NewCounter(prometheus.CounterOpts{Name: "perks_idempotency_keys_purged_total", Help: "Old idempotency keys that were forgotten."}),
 	}
-	if export != nil {
-		t.Tracer = export.provider
+	if spans != nil {
+		t.Tracer = spans
 	}
 	if metrics != nil {
 		t.purges.WithLabelValues(purgeDone)
 		t.purges.WithLabelValues(purgeFailed)
-		registry := newRegistry()
-		registry.MustRegister(t.purges, t.purged, failures.count)
+		program := build.Read()
+		info := prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "perks_build_info", Help: "Always 1; the labels say what runs.",
+			ConstLabels: prometheus.Labels{"version": program.Version, "commit": program.Commit, "goversion": program.Go},
+		})
+		info.Set(1)
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+			t.purges, t.purged, failures.count)
 		t.Metrics, t.end = registry, showMetrics(registry, metrics, log)
 	}
 	return t, nil
 }
 
+// flushTime is how long the end of the server waits for the collector.
+const flushTime = 3 * time.Second
+
 // Stop sends what is left of the traces, and is the end of the metrics.
 func (t *Telemetry) Stop() {
-	if t.export != nil {
-		t.export.stop()
+	if t.spans != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+		defer cancel()
+		if err := t.spans.Shutdown(ctx); err != nil {
+			t.log.Warn("the last traces were not sent", "error", short(err))
+		}
 	}
 	t.end()
-}
-
-// newRegistry has what does not depend on the server: the process, Go, and which version this is.
-func newRegistry() *prometheus.Registry {
-	registry := prometheus.NewRegistry()
-	program := build.Read()
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "perks_build_info", Help: "Always 1; the labels say what runs.",
-		ConstLabels: prometheus.Labels{"version": program.Version, "commit": program.Commit, "goversion": program.Go},
-	})
-	info.Set(1)
-	registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return registry
 }
 
 // maxMetricsConnections is many for Prometheus, and few for anybody who wants to do harm.

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"golang.org/x/time/rate"
 
 	"example.com/perks/api/build"
 )
@@ -25,17 +26,12 @@ import (
 // VariableError says which of OpenTelemetry's variables cannot be meant.
 type VariableError struct{ error }
 
-// traceExport sends spans to a collector. It never holds a request up: spans that the collector is too slow for are dropped.
-type traceExport struct {
-	provider *sdktrace.TracerProvider
-	log      *slog.Logger
-}
-
 // maxAttribute is how many characters of a text are sent, unless OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT says otherwise.
 const maxAttribute = 1024
 
-// startTraces returns nil unless OpenTelemetry's variables name an endpoint.
-func startTraces(ctx context.Context, failures *exportFailures) (*traceExport, error) {
+// startTraces returns nil unless OpenTelemetry's variables name an endpoint. Nothing waits for the collector: spans that it is too
+// slow for are dropped.
+func startTraces(ctx context.Context, failures *exportFailures) (*sdktrace.TracerProvider, error) {
 	if !tracesAreWanted() {
 		return nil, nil
 	}
@@ -61,20 +57,7 @@ func startTraces(ctx context.Context, failures *exportFailures) (*traceExport, e
 	if limits.AttributeValueLengthLimit < 0 {
 		limits.AttributeValueLengthLimit = maxAttribute
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(origin), sdktrace.WithRawSpanLimits(limits))
-	return &traceExport{provider: provider, log: failures.log}, nil
-}
-
-// flushTime is how long the end of the server waits for the collector.
-const flushTime = 3 * time.Second
-
-// stop sends what is left, within bounds.
-func (e *traceExport) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
-	defer cancel()
-	if err := e.provider.Shutdown(ctx); err != nil {
-		e.log.Warn("the last traces were not sent", "error", short(err))
-	}
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(origin), sdktrace.WithRawSpanLimits(limits)), nil
 }
 
 // variables names one for all signals, and one for traces, which counts more.
@@ -139,22 +122,16 @@ func areHeaders(list string) bool {
 	return true
 }
 
-// exportFailures logs that traces cannot be sent, at most once a minute: a collector that is gone would fill the log.
+// exportFailures counts how often traces cannot be sent. It logs that at most once a minute: a collector that is gone would fill the log.
 type exportFailures struct {
-	log   *slog.Logger
-	now   func() time.Time
-	count prometheus.Counter
-
-	mu       sync.Mutex
-	logged   time.Time
-	unlogged int
+	log      *slog.Logger
+	count    prometheus.Counter
+	logged   rate.Sometimes
+	unlogged atomic.Int64
 }
 
-// quietTime is how long nothing more is logged.
-const quietTime = time.Minute
-
 func newExportFailures(log *slog.Logger) *exportFailures {
-	return &exportFailures{log: log, now: time.Now, count: prometheus.NewCounter(prometheus.CounterOpts{
+	return &exportFailures{log: log, logged: rate.Sometimes{Interval: time.Minute}, count: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "perks_trace_export_errors_total", Help: "Times that traces could not be sent.",
 	})}
 }
@@ -162,23 +139,17 @@ func newExportFailures(log *slog.Logger) *exportFailures {
 // Handle is part of otel.ErrorHandler.
 func (f *exportFailures) Handle(err error) {
 	f.count.Inc()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.now()
-	if !f.logged.IsZero() && now.Sub(f.logged) < quietTime {
-		f.unlogged++
-		return
-	}
-	f.log.Warn("traces cannot be sent; requests are answered all the same", "error", short(err), "failures_not_logged", f.unlogged)
-	f.logged, f.unlogged = now, 0
+	f.unlogged.Add(1)
+	f.logged.Do(func() {
+		f.log.Warn("traces cannot be sent; requests are answered all the same", "error", short(err), "failures_not_logged", f.unlogged.Swap(0)-1)
+	})
 }
 
 // short is the beginning of an error that may repeat what a stranger answered.
 func short(err error) string {
 	const enough = 300
-	text := err.Error()
-	if len(text) > enough {
+	if text := err.Error(); len(text) > enough {
 		return text[:enough] + "..."
 	}
-	return text
+	return err.Error()
 }

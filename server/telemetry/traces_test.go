@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -56,7 +57,7 @@ func TestTracesAreSentOnlyWhereTheVariablesSay(t *testing.T) {
 				t.Errorf("traces are sent: %t, %v", export != nil, err)
 			}
 			if export != nil {
-				export.stop()
+				_ = export.Shutdown(t.Context()) // nobody is there
 			}
 		})
 	}
@@ -65,12 +66,12 @@ func TestTracesAreSentOnlyWhereTheVariablesSay(t *testing.T) {
 func TestFailuresToSendTracesAreLoggedOnceAMinute(t *testing.T) {
 	var log bytes.Buffer
 	failures := newExportFailures(slog.New(slog.NewTextHandler(&log, nil)))
-	now := time.Now()
-	failures.now = func() time.Time { return now }
-	for range 150 { // one each second
-		failures.Handle(&net.OpError{Op: "dial", Err: errors.New(strings.Repeat("no route ", 1000))})
-		now = now.Add(time.Second)
-	}
+	synctest.Test(t, func(*testing.T) {
+		for range 150 {
+			failures.Handle(&net.OpError{Op: "dial", Err: errors.New(strings.Repeat("no route ", 1000))})
+			time.Sleep(time.Second) // of the test's own clock
+		}
+	})
 	if lines := strings.Count(log.String(), "\n"); lines != 3 || log.Len() > 2000 || !strings.Contains(log.String(), "failures_not_logged=59") {
 		t.Errorf("in 150 s %d lines were logged:\n%s", lines, log.String())
 	}
