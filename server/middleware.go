@@ -93,19 +93,6 @@ func (s *service) limitTime(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// tlsYear is RFC 6797's promise for a year. It is for this name alone: what lies under it need not be ours.
-const tlsYear = "max-age=31536000"
-
-// stayWithTLS has browsers that came over TLS never come without it. In the open the header means nothing, and is not sent.
-func (s *service) stayWithTLS(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		if s.proxies.scheme(c.Request()) == "https" {
-			c.Response().Header().Set("Strict-Transport-Security", tlsYear)
-		}
-		return next(c)
-	}
-}
-
 // proxies tells whose word counts for where a request comes from, and for how it was addressed.
 type proxies struct {
 	there   bool
@@ -239,16 +226,21 @@ var secureHeaders = map[string][]string{
 	"X-Content-Type-Options":       {"nosniff"},
 }
 
-func secure(next echo.HandlerFunc) echo.HandlerFunc {
+func (s *service) secure(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		header := c.Response().Header()
-		if len(c.Request().TransferEncoding) > 0 {
-			// It may have had a Content-Length too, which net/http drops without a word. What follows such a request on its
-			// connection may be a part of it to a proxy, so nothing follows (RFC 9112, section 6.1).
-			header["Connection"] = []string{"close"}
-		}
+		r, header := c.Request(), c.Response().Header()
 		for name, values := range secureHeaders {
 			header[name] = values
+		}
+		if s.proxies.scheme(r) == "https" {
+			// Browsers that came over TLS shall never come without it (RFC 6797), for a year, and to this name alone: what lies under
+			// it need not be ours.
+			header.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		if len(r.TransferEncoding) > 0 {
+			// It may have had a Content-Length too, which net/http drops without a word. What follows such a request on its
+			// connection may be a part of it to a proxy, so nothing follows (RFC 9112, section 6.1).
+			header.Set("Connection", "close")
 		}
 		return next(c)
 	}

@@ -166,10 +166,8 @@ func (s *service) routes() *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = s.writeError
 	e.IPExtractor = s.proxies.caller
-	e.Pre(s.stayWithTLS)
-	e.Pre(plainPath)
-	e.Pre(withoutLastSlash)
-	e.Use(secure, s.cors, s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
+	e.Pre(normalisePath)
+	e.Use(s.secure, s.cors, s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
 
 	get(e, "/livez", s.livez)
 	get(e, "/readyz", s.readyz)
@@ -224,23 +222,15 @@ func wholeSegments(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// plainPath has echo route by the decoded path, so that %74oken is token (RFC 3986, section 6.2.2.2), unless a segment has
-// a slash of its own.
-func plainPath(next echo.HandlerFunc) echo.HandlerFunc {
+// normalisePath has echo route by the decoded path, so that %74oken is token (RFC 3986, section 6.2.2.2), unless a segment has
+// a slash of its own. It drops a trailing slash, for every method, unless that follows another slash: the empty segment between
+// them counts.
+func normalisePath(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		address := c.Request().URL
 		if address.RawPath != "" && strings.Count(address.Path, "/") == strings.Count(address.RawPath, "/") {
 			address.RawPath = ""
 		}
-		return next(c)
-	}
-}
-
-// withoutLastSlash drops a trailing slash from the path, for every method. It keeps one that follows another slash, because
-// the empty segment between them counts.
-func withoutLastSlash(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		address := c.Request().URL
 		raw := cmp.Or(address.RawPath, address.Path)
 		if strings.HasSuffix(raw, "/") && !strings.Contains(raw, "//") && !slices.Contains(foldersOfDocs, raw) {
 			c.Set(sentPathKey, address.Path)

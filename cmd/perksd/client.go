@@ -186,14 +186,11 @@ func (p *program) clientListCommand() *cobra.Command {
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
 		clients, err := db.Clients(ctx)
-		if err != nil {
-			return err
-		}
 		views := make([]clientView, len(clients))
 		for i, c := range clients {
 			views[i] = viewClient(c)
 		}
-		return clientListing.print(p.stdout, output.value, each(views...))
+		return clientListing.print(p.stdout, output.value, each(views, err))
 	})
 	return cmd
 }
@@ -226,22 +223,19 @@ func (p *program) clientRotateSecretCommand() *cobra.Command {
 }
 
 func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   verb + " ID",
 		Short: short,
 		Long:  short + ". Running servers notice it within seconds.",
 		Args:  arguments("ID"),
+		RunE: p.onStore(func(ctx context.Context, db store.Store, args []string) error {
+			if err := db.SetClientDisabled(ctx, args[0], disabled, p.operator, p.now()); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(p.stdout, "Client %s is %sd.\n", args[0], verb)
+			return err
+		}),
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := p.withExistingStore(cmd.Context(), func(db store.Store) error {
-			return db.SetClientDisabled(cmd.Context(), args[0], disabled, p.operator, p.now())
-		})
-		if err == nil {
-			_, err = fmt.Fprintf(p.stdout, "Client %s is %sd.\n", args[0], verb)
-		}
-		return err
-	}
-	return cmd
 }
 
 func (p *program) clientUpdateCommand() *cobra.Command {

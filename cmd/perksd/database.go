@@ -34,7 +34,7 @@ type database interface {
 	// open connects to it, makes it where that is possible, and applies migrations that are pending.
 	open(ctx context.Context, log *slog.Logger) (store.Store, error)
 	// migrations reads which steps of the schema it has and lacks, and changes nothing.
-	migrations(ctx context.Context) ([]migration, error)
+	migrations(ctx context.Context) ([]store.Migration, error)
 	// is tells whether the other leads to the same tables, however either is spelt. Both have been opened before.
 	is(ctx context.Context, other database) (bool, error)
 	// liveRecords counts what only a live database has, and changes nothing. The database must be set up.
@@ -43,20 +43,6 @@ type database interface {
 	backup(ctx context.Context, path string) error
 	// restore puts a backup in its place, with the clients and signing keys of r, and returns where what was there is now.
 	restore(ctx context.Context, backup string, r *restoration) (former string, err error)
-}
-
-// migration is one step of a database's schema; AppliedAt is null while it is pending.
-type migration struct {
-	Version   int        `json:"version"`
-	Name      string     `json:"name"`
-	AppliedAt *time.Time `json:"applied_at"`
-}
-
-func newMigration(version int, name string, appliedAt time.Time) migration {
-	if appliedAt.IsZero() {
-		return migration{version, name, nil}
-	}
-	return migration{version, name, &appliedAt}
 }
 
 // parseDatabase reads an address such as sqlite:perks.db or postgres://perks@localhost/perks.
@@ -83,7 +69,7 @@ func requireMigrated(ctx context.Context, db database) error {
 	if _, isSandbox := db.(sandboxDatabase); isSandbox {
 		flag, option = "--sandbox-database", " --sandbox"
 	}
-	pending := slices.IndexFunc(migrations, func(m migration) bool { return m.AppliedAt == nil })
+	pending := slices.IndexFunc(migrations, func(m store.Migration) bool { return !isApplied(m) })
 	switch {
 	case pending < 0:
 		return nil
@@ -99,7 +85,7 @@ func isSetUp(ctx context.Context, db database) (bool, error) {
 	return slices.ContainsFunc(migrations, isApplied), err
 }
 
-func isApplied(m migration) bool { return m.AppliedAt != nil }
+func isApplied(m store.Migration) bool { return !m.AppliedAt.IsZero() }
 
 // withStore opens the database that the command works on, making or migrating it if need be, for as long as do runs.
 func (p *program) withStore(ctx context.Context, do func(store.Store) error) error {
@@ -138,25 +124,77 @@ func withOpen(ctx context.Context, db database, log *slog.Logger, do func(store.
 	return errors.Join(do(opened), opened.Close())
 }
 
+// migrationView is one step of a database's schema as it is printed; AppliedAt is null while it is pending.
+type migrationView struct {
+	Version   int        `json:"version"`
+	Name      string     `json:"name"`
+	AppliedAt *time.Time `json:"applied_at"`
+}
+
+var migrationListing = listing[migrationView]{
+	columns: []string{"VERSION", "NAME", "APPLIED_AT"},
+	cells: func(m migrationView) []string {
+		applied := "pending"
+		if m.AppliedAt != nil {
+			applied = timeText(*m.AppliedAt)
+		}
+		return []string{strconv.Itoa(m.Version), m.Name, applied}
+	},
+}
+
+func (p *program) migrateCommand() *cobra.Command {
+	var status bool
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Prepare the database, or bring it to the version of this program",
+		Long: "Prepare the database, or bring it to the version of this program, and list its migrations.\n\n" +
+			"A SQLite file that is missing is made; a database of PostgreSQL has to be made with createdb. Of several processes that migrate at once\n" +
+			"one does the work and the others wait. With --status nothing is changed.",
+		Args: arguments(),
+	}
+	cmd.Flags().BoolVar(&status, "status", false, "only list the migrations, and which are pending")
+	output := outputFlag(cmd, "table", "json", "jsonl")
+	p.sandboxFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !status {
+			if err := p.withStore(cmd.Context(), func(store.Store) error { return nil }); err != nil {
+				return err
+			}
+		}
+		db, err := p.target(cmd.Context())
+		if err != nil {
+			return err
+		}
+		list, err := db.migrations(cmd.Context())
+		if err != nil {
+			return err
+		}
+		views := make([]migrationView, len(list))
+		for i, m := range list {
+			views[i] = migrationView{Version: m.Version, Name: m.Name}
+			if isApplied(m) {
+				views[i].AppliedAt = &m.AppliedAt
+			}
+		}
+		err = migrationListing.print(p.stdout, output.value, each(views, nil))
+		if err == nil && p.sandbox && output.value == "table" {
+			_, err = fmt.Fprintf(p.stdout, "This is the sandbox %s.\n", db.name())
+		}
+		return err
+	}
+	return cmd
+}
+
 type sqliteFile string
 
 func (f sqliteFile) name() string { return string(f) }
 
 func (f sqliteFile) open(ctx context.Context, log *slog.Logger) (store.Store, error) {
-	db, err := sqlite.Open(ctx, string(f), sqlite.Options{Logger: log})
-	if err != nil {
-		return nil, err
-	}
-	return db, nil
+	return sqlite.Open(ctx, string(f), sqlite.Options{Logger: log})
 }
 
-func (f sqliteFile) migrations(ctx context.Context) ([]migration, error) {
-	known, err := sqlite.Status(ctx, string(f))
-	var list []migration
-	for _, m := range known {
-		list = append(list, newMigration(m.Version, m.Name, m.AppliedAt))
-	}
-	return list, err
+func (f sqliteFile) migrations(ctx context.Context) ([]store.Migration, error) {
+	return sqlite.Status(ctx, string(f))
 }
 
 func (f sqliteFile) is(_ context.Context, other database) (bool, error) {
@@ -263,19 +301,12 @@ func (d *postgresDatabase) where() string {
 
 func (d *postgresDatabase) open(ctx context.Context, log *slog.Logger) (store.Store, error) {
 	db, err := postgres.Open(ctx, d.address, postgres.Options{Logger: log})
-	if err != nil {
-		return nil, d.explain(err)
-	}
-	return db, nil
+	return db, d.explain(err)
 }
 
-func (d *postgresDatabase) migrations(ctx context.Context) ([]migration, error) {
+func (d *postgresDatabase) migrations(ctx context.Context) ([]store.Migration, error) {
 	known, err := postgres.Status(ctx, d.address)
-	var list []migration
-	for _, m := range known {
-		list = append(list, newMigration(m.Version, m.Name, m.AppliedAt))
-	}
-	return list, d.explain(err)
+	return known, d.explain(err)
 }
 
 func (d *postgresDatabase) is(ctx context.Context, other database) (bool, error) {

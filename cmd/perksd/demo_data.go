@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api/display"
 	"example.com/perks/cmd/perksd/sample"
 	"example.com/perks/store"
 )
@@ -74,11 +75,11 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 		if err != nil {
 			return err
 		}
-		madePerks, madeUsers := count(perks.Count, "perk", "perks"), count(users.Count, "user", "users")
+		madePerks, madeUsers := display.Plural(perks.Count, "perk", "perks"), display.Plural(users.Count, "user", "users")
 		if p.sandbox {
 			_, err = fmt.Fprintf(p.stdout, "Imported %s and %s into the sandbox, which has no properties.\n", madePerks, madeUsers)
 		} else {
-			_, err = fmt.Fprintf(p.stdout, "Imported %s, %s and %s.\n", madePerks, madeUsers, count(properties.Count, "property", "properties"))
+			_, err = fmt.Fprintf(p.stdout, "Imported %s, %s and %s.\n", madePerks, madeUsers, display.Plural(properties.Count, "property", "properties"))
 		}
 		return err
 	})

@@ -17,10 +17,8 @@ func inEnvironment(f *pflag.Flag) (given, shown string) {
 		return "7", "7"
 	case "duration":
 		return "7m", "7m0s"
-	case "N/s":
-		return "7", "7/s"
-	case "CIDR,...":
-		return "10.0.0.7", "10.0.0.7/32"
+	case "func": // such a flag does not show its value
+		return map[string]string{"rate-limit": "7/s", "trusted-proxies": "10.0.0.7"}[f.Name], ""
 	case "string":
 		return "seven", "seven"
 	case "stringSlice":
@@ -37,7 +35,7 @@ func TestEveryFlagOfTheServerHasAVariableThatItsHelpNames(t *testing.T) {
 		if err := readVariables(cmd, only(variable(f.Name), given), t.Output()); err != nil {
 			t.Errorf("%s: %s=%s: %v", cmd.CommandPath(), variable(f.Name), given, err)
 		}
-		if got := f.Value.String(); got != shown || got == f.DefValue {
+		if got := f.Value.String(); got != shown || got == f.DefValue && f.Value.Type() != "func" || !f.Changed {
 			t.Errorf("%s: %s=%s leaves --%s at %q", cmd.CommandPath(), variable(f.Name), given, f.Name, got)
 		}
 		if _, usage := pflag.UnquoteUsage(f); !strings.HasSuffix(usage, "["+variable(f.Name)+"]") {

@@ -137,7 +137,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("the disk is f
 func TestOutputThatCannotBeWrittenFails(t *testing.T) {
 	list := listing[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
 	for _, format := range []string{"table", "json", "jsonl"} {
-		if err := list.print(fullDisk{}, format, each(store.User{ID: "alice"})); err == nil {
+		if err := list.print(fullDisk{}, format, each([]store.User{{ID: "alice"}}, nil)); err == nil {
 			t.Errorf("%s: nobody noticed", format)
 		}
 	}
@@ -145,11 +145,11 @@ func TestOutputThatCannotBeWrittenFails(t *testing.T) {
 
 func TestAJSONListIsAnArrayAlsoWhenItIsEmpty(t *testing.T) {
 	var out strings.Builder
-	if err := printJSONArray(&out, each[store.User]()); err != nil || out.String() != "[]\n" {
+	if err := printJSONArray(&out, each[store.User](nil, nil)); err != nil || out.String() != "[]\n" {
 		t.Errorf("an empty list is %q, %v", out.String(), err)
 	}
 	out.Reset()
-	if err := printJSONArray(&out, each(store.User{ID: "a"}, store.User{ID: "b"})); err != nil {
+	if err := printJSONArray(&out, each([]store.User{{ID: "a"}, {ID: "b"}}, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff("[\n  {\"id\":\"a\"},\n  {\"id\":\"b\"}\n]\n", out.String()); diff != "" {

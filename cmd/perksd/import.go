@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/store"
 )
@@ -152,7 +153,7 @@ func runImport[R any](ctx context.Context, p *program, source *source, output st
 		case output == "json":
 			return printJSON(p.stdout, taken)
 		}
-		_, err = fmt.Fprintf(p.stdout, "Imported %s%s%s.\n", count(taken.Count, k.one, k.many), p.ifSandbox(" into the sandbox"), becameOf(taken))
+		_, err = fmt.Fprintf(p.stdout, "Imported %s%s%s.\n", display.Plural(taken.Count, k.one, k.many), p.ifSandbox(" into the sandbox"), becameOf(taken))
 		return err
 	})
 }
@@ -167,7 +168,7 @@ func becameOf(taken store.Imported) string {
 		{taken.Created, "created", "created"}, {taken.Changed, "changed", "changed"}, {taken.Unchanged, "left as it was", "left as they were"},
 	} {
 		if part.n > 0 {
-			text += before + count(part.n, part.one, part.many)
+			text += before + display.Plural(part.n, part.one, part.many)
 			before = ", "
 		}
 	}
@@ -220,7 +221,7 @@ func (r *reading[R]) records(ctx context.Context) iter.Seq2[R, error] {
 }
 
 func (r *reading[R]) notValid(bad int64) error {
-	return fmt.Errorf("%d of %s not valid; nothing was imported", bad, count(r.rows, "row is", "rows are"))
+	return fmt.Errorf("%d of %s not valid; nothing was imported", bad, display.Plural(r.rows, "row is", "rows are"))
 }
 
 // refuse names the rows that the store refused: it lists only the first of them.
@@ -229,7 +230,7 @@ func (r *reading[R]) refuse(refused *store.RowsRefused) error {
 		r.name(row.Line, row.Err)
 	}
 	if more := refused.Count - int64(len(refused.Rows)); more > 0 {
-		fmt.Fprintf(r.report, "%s: and %s like these\n", r.source.name, count(more, "more row", "more rows"))
+		fmt.Fprintf(r.report, "%s: and %s like these\n", r.source.name, display.Plural(more, "more row", "more rows"))
 	}
 	return r.notValid(refused.Count)
 }

@@ -62,45 +62,36 @@ func (p *program) keysListCommand() *cobra.Command {
 	}
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
-		views, err := keyViews(ctx, db, p.now())
-		if err != nil {
-			return err
-		}
-		return keyListing.print(p.stdout, output.value, each(views...))
+		return keyListing.print(p.stdout, output.value, each(keyViews(ctx, db, p.now())))
 	})
 	return cmd
 }
 
 func (p *program) keysRotateCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "rotate",
 		Short: "Sign new tokens with a new key",
 		Long: "Sign new tokens with a new key.\n\n" +
 			fmt.Sprintf("Older keys go on verifying the tokens that they signed for %s, longer than any token lives. ", server.KeyOverlap) +
 			fmt.Sprintf("Running servers change to the new key together, %s from now; with --hourly, at the next clock hour after that.", server.KeySettles),
 		Args: arguments(),
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		key, err := server.NewSigningKey(p.now())
-		if err != nil {
+		RunE: p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
+			key, err := server.NewSigningKey(p.now())
+			if err != nil {
+				return err
+			}
+			oldExpire := key.CreatedAt.Add(server.KeyOverlap)
+			if err := db.RotateSigningKey(ctx, key, oldExpire, p.operator); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
+				key.ID, timeText(key.CreatedAt.Add(server.KeySettles)), timeText(oldExpire))
 			return err
-		}
-		oldExpire := key.CreatedAt.Add(server.KeyOverlap)
-		err = p.withExistingStore(cmd.Context(), func(db store.Store) error {
-			return db.RotateSigningKey(cmd.Context(), key, oldExpire, p.operator)
-		})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
-			key.ID, timeText(key.CreatedAt.Add(server.KeySettles)), timeText(oldExpire))
-		return err
+		}),
 	}
-	return cmd
 }
 
 func (p *program) keysDropCommand() *cobra.Command {
-	var yes bool
 	cmd := &cobra.Command{
 		Use:   "drop ID",
 		Short: "End a key that leaked, and all tokens that it signed",
@@ -110,18 +101,13 @@ func (p *program) keysDropCommand() *cobra.Command {
 			"On a terminal it asks first; elsewhere it needs --yes.",
 		Example: "  perksd keys list\n  perksd keys drop 01900000-0000-7000-8000-000000000000",
 		Args:    arguments("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !yes && !p.canAsk {
-				return usagef(cmd, "there is nobody to ask here whether the key may be dropped: add --yes")
-			}
-			return p.withExistingStore(cmd.Context(), func(db store.Store) error { return p.dropKey(cmd.Context(), db, args[0], yes) })
-		},
+		RunE:    p.onStore(func(ctx context.Context, db store.Store, args []string) error { return p.dropKey(ctx, db, args[0]) }),
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	p.yesFlag(cmd, "the key may be dropped")
 	return cmd
 }
 
-func (p *program) dropKey(ctx context.Context, db store.Store, id string, yes bool) error {
+func (p *program) dropKey(ctx context.Context, db store.Store, id string) error {
 	keys, err := keyViews(ctx, db, p.now())
 	if err != nil {
 		return err
@@ -130,10 +116,8 @@ func (p *program) dropKey(ctx context.Context, db store.Store, id string, yes bo
 	if place < 0 {
 		return store.SigningKeyNotFound(id)
 	}
-	if !yes {
-		if err := p.confirm(ctx, whatDroppingDoes(keys[place])); err != nil {
-			return err
-		}
+	if err := p.confirm(ctx, whatDroppingDoes(keys[place])); err != nil {
+		return err
 	}
 	successor, err := server.NewSigningKey(p.now())
 	if err != nil {

@@ -60,6 +60,7 @@ type program struct {
 	database        string // --database
 	sandboxDatabase string // --sandbox-database
 	sandbox         bool   // --sandbox: work on that one
+	yes             bool   // --yes: do not ask
 }
 
 // run carries out one command line and returns its exit code. When ctx ends, a server drains and anything else gives up.

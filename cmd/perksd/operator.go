@@ -73,8 +73,22 @@ func isTerminal(stream any) bool {
 
 var errNotConfirmed = errors.New("cancelled; nothing was changed")
 
-// confirm asks before something is lost. Only the whole word will do: a finger on the wrong key is no agreement.
+// yesFlag declares --yes for a command that asks before something is lost, and refuses to run it where nobody can be asked.
+func (p *program) yesFlag(cmd *cobra.Command, whether string) {
+	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !p.yes && !p.canAsk {
+			return usagef(cmd, "there is nobody to ask here whether %s: add --yes", whether)
+		}
+		return nil
+	}
+}
+
+// confirm asks, unless --yes is given. Only the whole word will do: a finger on the wrong key is no agreement.
 func (p *program) confirm(ctx context.Context, question string) error {
+	if p.yes {
+		return nil
+	}
 	fmt.Fprintf(p.stderr, "%s\nType yes to go on: ", question)
 	answered := make(chan string, 1)
 	go func() {
@@ -141,7 +155,7 @@ func (l listing[R]) printOne(out io.Writer, format string, record R) error {
 	if format == "json" {
 		return printJSON(out, record)
 	}
-	return l.printTable(out, each(record))
+	return l.printTable(out, each([]R{record}, nil))
 }
 
 // blockRows is how many rows of a table are lined up with each other.
@@ -207,9 +221,13 @@ func writeRows[R any](out io.Writer, format rows.Format, header []string, record
 	return w.Flush()
 }
 
-// each makes a sequence of a list, to print what is not streamed.
-func each[R any](list ...R) iter.Seq2[R, error] {
+// each makes a sequence of a list, or of the error that there is in its place.
+func each[R any](list []R, err error) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
+		if err != nil {
+			yield(*new(R), err)
+			return
+		}
 		for _, record := range list {
 			if !yield(record, nil) {
 				return
@@ -228,11 +246,3 @@ func printJSON(out io.Writer, value any) error {
 }
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// count says how many there are, such as "1 perk" and "2 perks".
-func count(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

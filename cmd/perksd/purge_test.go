@@ -93,7 +93,7 @@ func TestStoppingWaitsForThePurgeUnderWay(t *testing.T) {
 	for range 100 {
 		s := slow{begun: make(chan struct{}), over: make(chan struct{})}
 		stop := inBackground(func(ctx context.Context) {
-			purgeHourly(ctx, []store.Store{s}, func(int64, error) {}, time.Now, slog.New(slog.DiscardHandler))
+			purge(ctx, []store.Store{s}, func(int64, error) {}, time.Now, nil, slog.New(slog.DiscardHandler))
 		})
 		<-s.begun
 		stop()

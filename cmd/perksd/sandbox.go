@@ -86,11 +86,42 @@ func (p *program) target(ctx context.Context) (database, error) {
 	if p.sandboxDatabase == "" {
 		return nil, usageError{errors.New("there is no sandbox: name its database with --sandbox-database, or in the environment with PERKSD_SANDBOX_DATABASE")}
 	}
+	return p.sandboxBeside(ctx, live)
+}
+
+// sandboxBeside returns the database of --sandbox-database, which must not be the live one.
+func (p *program) sandboxBeside(ctx context.Context, live database) (sandboxDatabase, error) {
 	apart, err := parseDatabase(p.sandboxDatabase)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = requireApart(ctx, live, apart)
 	}
-	return sandboxDatabase{apart, live}, requireApart(ctx, live, apart)
+	return sandboxDatabase{apart, live}, err
+}
+
+// openStores opens the live database and, unless --sandbox-database is empty, the sandbox, which is nil otherwise.
+func (p *program) openStores(ctx context.Context, log *slog.Logger) (live, sandbox store.Store, err error) {
+	main, err := parseDatabase(p.database)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.sandboxDatabase == "" {
+		live, err = main.open(ctx, log)
+		return live, nil, err
+	}
+	apart, err := p.sandboxBeside(ctx, main)
+	if err == nil {
+		err = requireNotLive(ctx, apart.database) // before either is migrated
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if live, err = main.open(ctx, log); err != nil {
+		return nil, nil, err
+	}
+	if sandbox, err = apart.open(ctx, log); err != nil {
+		return nil, nil, errors.Join(err, live.Close())
+	}
+	return live, sandbox, nil
 }
 
 // sandboxDatabase is the database of --sandbox-database. It is never opened as the sandbox when it turns out to be live.
@@ -99,6 +130,8 @@ type sandboxDatabase struct {
 	live database
 }
 
+// open looks at what the database holds as well: that two addresses lead to different databases does not say which is which, and a
+// live one has clients and keys before it is of any use.
 func (d sandboxDatabase) open(ctx context.Context, log *slog.Logger) (store.Store, error) {
 	if err := requireNotLive(ctx, d.database); err != nil { // before it is migrated
 		return nil, err
@@ -107,32 +140,22 @@ func (d sandboxDatabase) open(ctx context.Context, log *slog.Logger) (store.Stor
 	if err != nil {
 		return nil, err
 	}
-	if err := requireSandbox(ctx, d.live, d.database, opened); err != nil {
+	err = requireApart(ctx, d.live, d.database)
+	if err == nil {
+		err = requireNotLive(ctx, d.database)
+	}
+	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	return opened, nil
 }
 
-// requireSandbox keeps what is tried out from what counts. That two addresses lead to different databases does not say which
-// is which, so what a database holds is looked at as well: a live one has clients and keys before it is of any use.
-func requireSandbox(ctx context.Context, live, sandbox database, opened store.Store) error {
-	if err := requireApart(ctx, live, sandbox); err != nil {
-		return err
-	}
-	found, err := opened.LiveRecords(ctx)
-	return explainLive(sandbox, found, err)
-}
-
-// requireNotLive is the part of requireSandbox that needs no open database, and so comes before a migration.
+// requireNotLive keeps what is tried out from what counts.
 func requireNotLive(ctx context.Context, sandbox database) error {
 	if setUp, err := isSetUp(ctx, sandbox); err != nil || !setUp {
 		return err
 	}
 	found, err := sandbox.liveRecords(ctx)
-	return explainLive(sandbox, found, err)
-}
-
-func explainLive(sandbox database, found store.LiveRecords, err error) error {
 	if err == nil && found.AreThere() {
 		err = usageError{fmt.Errorf("--sandbox-database names a live database, %s: it has %s, which a sandbox never has; "+
 			"if --database and --sandbox-database are swapped, swap them back, else give the sandbox a new database", sandbox.name(), found)}
@@ -140,25 +163,25 @@ func explainLive(sandbox database, found store.LiveRecords, err error) error {
 	return err
 }
 
-// requireApart fails when both addresses lead to the same tables. Where perksd was never set up there are none.
+// requireApart fails when both addresses lead to the same tables.
 func requireApart(ctx context.Context, live, sandbox database) error {
-	for _, db := range []database{live, sandbox} {
-		if setUp, err := isSetUp(ctx, db); err != nil || !setUp {
-			return explainApart(err)
-		}
-	}
-	same, err := live.is(ctx, sandbox)
-	if err == nil && same {
+	same, err := haveSameTables(ctx, live, sandbox)
+	switch {
+	case err != nil:
+		return fmt.Errorf("telling the sandbox from the live database: %w", err)
+	case same:
 		return usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one as --database")}
 	}
-	return explainApart(err)
+	return nil
 }
 
-func explainApart(err error) error {
-	if err == nil {
-		return nil
+func haveSameTables(ctx context.Context, a, b database) (bool, error) {
+	for _, db := range []database{a, b} {
+		if setUp, err := isSetUp(ctx, db); err != nil || !setUp { // then it has none
+			return false, err
+		}
 	}
-	return fmt.Errorf("telling the sandbox from the live database: %w", err)
+	return a.is(ctx, b)
 }
 
 func (p *program) sandboxCommand() *cobra.Command {
@@ -166,7 +189,7 @@ func (p *program) sandboxCommand() *cobra.Command {
 }
 
 func (p *program) sandboxResetCommand() *cobra.Command {
-	var yes, refill bool
+	var refill bool
 	cmd := &cobra.Command{
 		Use:   "reset",
 		Short: "Empty the sandbox, so that trials begin anew",
@@ -177,31 +200,26 @@ func (p *program) sandboxResetCommand() *cobra.Command {
 		Example: "  perksd sandbox reset\n  perksd sandbox reset --yes --demo-data",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !yes && !p.canAsk {
-				return usagef(cmd, "there is nobody to ask here whether the sandbox may be emptied: add --yes")
-			}
 			p.sandbox = true
-			if err := p.resetSandbox(cmd.Context(), yes); err != nil || !refill {
+			if err := p.resetSandbox(cmd.Context()); err != nil || !refill {
 				return err
 			}
 			return p.fillWithDemoData(cmd.Context(), defaultDemoData)
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	p.yesFlag(cmd, "the sandbox may be emptied")
 	cmd.Flags().BoolVar(&refill, "demo-data", false, "fill it with sample records afterwards, as 'perksd demo-data --sandbox' does")
 	return cmd
 }
 
-func (p *program) resetSandbox(ctx context.Context, yes bool) error {
+func (p *program) resetSandbox(ctx context.Context) error {
 	db, err := p.target(ctx)
 	if err != nil {
 		return err
 	}
 	return p.withExistingStore(ctx, func(sandbox store.Store) error {
-		if !yes {
-			if err := p.confirm(ctx, "This deletes every perk, category, user and redemption of the sandbox "+db.name()+"."); err != nil {
-				return err
-			}
+		if err := p.confirm(ctx, "This deletes every perk, category, user and redemption of the sandbox "+db.name()+"."); err != nil {
+			return err
 		}
 		emptied, err := sandbox.Reset(ctx, p.operator, p.now())
 		if err != nil {

@@ -31,14 +31,14 @@ type serveOptions struct {
 	address           string
 	certFile, keyFile string
 	behindProxy       bool
-	proxies           networks
+	proxies           []netip.Prefix
 
 	hourly   bool
 	newUsers bool
 	tokenTTL time.Duration
 	origins  []string
 
-	rate        rate
+	rate        float64 // requests a second; 0 is without limit
 	burst       int
 	connections int
 
@@ -76,12 +76,14 @@ func (p *program) serveCommand() *cobra.Command {
 	f.StringVar(&o.certFile, "tls-cert", "", "a `FILE` with the certificate, then the chain, in PEM; SIGHUP has it read again")
 	f.StringVar(&o.keyFile, "tls-key", "", "a `FILE` with the certificate's key in PEM")
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy ends TLS: listen in the open anywhere, and believe X-Forwarded-For, -Proto and -Host")
-	f.Var(&o.proxies, "trusted-proxies", "with --behind-proxy, the addresses of all proxies, such as 10.0.0.5,10.1.0.0/16; nobody else's word counts (default whoever is connected, as the only proxy)")
+	f.Func("trusted-proxies", "with --behind-proxy, the addresses of all proxies, `CIDR,...` such as 10.0.0.5,10.1.0.0/16; nobody else's word counts (default whoever is connected, as the only proxy)",
+		func(text string) (err error) { o.proxies, err = parseNetworks(text); return err })
 	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
 	f.BoolVar(&o.newUsers, "create-users", false, "create a user on their first redemption; without this an unknown user is 404")
 	f.DurationVar(&o.tokenTTL, "token-ttl", time.Hour, "how long a token lives, at most 24h")
 	f.StringSliceVar(&o.origins, "cors-origin", nil, "an `ORIGIN` whose web pages may call the API, such as https://app.example; several with commas, * for all (default none)")
-	f.Var(&o.rate, "rate-limit", "how often each client may ask; 0 is without limit (default without)")
+	f.Func("rate-limit", "how often each client may ask, `N/s`; 0 is without limit (default without)",
+		func(text string) (err error) { o.rate, err = parseRate(text); return err })
 	f.IntVar(&o.burst, "rate-burst", 0, "how many requests at once --rate-limit lets through of a client that was quiet; 0 is those of one second")
 	f.IntVar(&o.connections, "max-connections", 10_000, "how many connections are open at once, if the system lets perksd have twice as many files; a quiet one costs some 20 KiB")
 	f.Var(&o.logFormat, "log-format", "how to write the log")
@@ -106,11 +108,11 @@ func (o *serveOptions) check() error {
 		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", server.MaxTokenTTL, o.tokenTTL)}
 	case o.burst < 0:
 		return wrong("--rate-burst must not be negative")
-	case o.burst > 0 && o.rate.perSecond == 0:
+	case o.burst > 0 && o.rate == 0:
 		return wrong("--rate-burst means nothing without --rate-limit")
 	case o.connections < 1:
 		return wrong("--max-connections must be at least 1")
-	case len(o.proxies.list) > 0 && !o.behindProxy:
+	case len(o.proxies) > 0 && !o.behindProxy:
 		return wrong("--trusted-proxies means nothing without --behind-proxy")
 	case (o.certFile == "") != (o.keyFile == ""):
 		return wrong("--tls-cert and --tls-key belong together; only one of them is given")
@@ -159,8 +161,8 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 
 	handler, err := server.New(ctx, server.Config{
 		Live: live, Sandbox: sandbox,
-		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate.perSecond, RateBurst: o.burst,
-		BehindProxy: o.behindProxy, TrustedProxies: o.proxies.list, CORSOrigins: o.origins,
+		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate, RateBurst: o.burst,
+		BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
 		Metrics: watched.Metrics, Tracer: watched.Tracer, TrustTraceparent: o.trustTraceparent,
 		Version: build.Read().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})
@@ -174,10 +176,11 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		scheme = "https://"
 		certificate.Tell(log, "the certificate was read")
 	}
-	days := time.NewTicker(24 * time.Hour)
+	hours, days := time.NewTicker(time.Hour), time.NewTicker(24*time.Hour)
+	defer hours.Stop()
 	defer days.Stop()
 	stop := inBackground(
-		func(ctx context.Context) { purgeHourly(ctx, stores, watched.Purged, p.now, log) },
+		func(ctx context.Context) { purge(ctx, stores, watched.Purged, p.now, hours.C, log) },
 		func(ctx context.Context) { certificate.Watch(ctx, reloads, days.C, log) },
 	)
 	defer stop()
@@ -298,74 +301,17 @@ func (p *program) keepSupervisorInformed(ctx context.Context, log *slog.Logger) 
 	context.AfterFunc(ctx, func() { tell("STOPPING=1") })
 }
 
-// openStores opens the live database and, unless --sandbox-database is empty, the sandbox, which is nil otherwise.
-func (p *program) openStores(ctx context.Context, log *slog.Logger) (live, sandbox store.Store, err error) {
-	main, err := parseDatabase(p.database)
-	if err != nil {
-		return nil, nil, err
-	}
-	if p.sandboxDatabase == "" {
-		live, err = main.open(ctx, log)
-		return live, nil, err
-	}
-	apart, err := parseDatabase(p.sandboxDatabase)
-	if err == nil {
-		err = requireApart(ctx, main, apart)
-	}
-	if err == nil {
-		err = requireNotLive(ctx, apart) // before either is migrated
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if live, err = main.open(ctx, log); err != nil {
-		return nil, nil, err
-	}
-	if sandbox, err = (sandboxDatabase{apart, main}).open(ctx, log); err != nil {
-		return nil, nil, errors.Join(err, live.Close())
-	}
-	return live, sandbox, nil
-}
-
-// rate is a flag that takes requests a second, such as "50/s" or "0.5". 0 is without limit.
-type rate struct{ perSecond float64 }
-
-func (r *rate) String() string {
-	if r.perSecond == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(r.perSecond, 'g', -1, 64) + "/s"
-}
-
-// Type is how help shows the value.
-func (r *rate) Type() string { return "N/s" }
-
-func (r *rate) Set(text string) error {
+// parseRate reads requests a second, such as "50/s" or "0.5".
+func parseRate(text string) (float64, error) {
 	number, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
 	if err != nil || number < 0 || math.IsInf(number, 0) || math.IsNaN(number) {
-		return errors.New("it must be a number of requests a second, such as 50/s")
+		return 0, errors.New("it must be a number of requests a second, such as 50/s")
 	}
-	r.perSecond = number
-	return nil
+	return number, nil
 }
 
-// networks is a flag that takes IP addresses and ranges of them.
-type networks struct{ list []netip.Prefix }
-
-func (n *networks) String() string {
-	texts := make([]string, len(n.list))
-	for i, network := range n.list {
-		texts[i] = network.String()
-	}
-	return strings.Join(texts, ",")
-}
-
-// Type is how help shows the value.
-func (n *networks) Type() string { return "CIDR,..." }
-
-// Set reads the list. An address alone is a range of one.
-func (n *networks) Set(text string) error {
-	var list []netip.Prefix
+// parseNetworks reads IP addresses and ranges of them. An address alone is a range of one.
+func parseNetworks(text string) (list []netip.Prefix, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		if part == "" {
@@ -376,12 +322,11 @@ func (n *networks) Set(text string) error {
 			network, err = netip.PrefixFrom(address, address.BitLen()), nil
 		}
 		if err != nil {
-			return fmt.Errorf("%q is neither an IP address nor a range of them such as 10.1.0.0/16", part)
+			return nil, fmt.Errorf("%q is neither an IP address nor a range of them such as 10.1.0.0/16", part)
 		}
 		list = append(list, network.Masked())
 	}
-	n.list = list
-	return nil
+	return list, nil
 }
 
 // inBackground does all of the work until the function that it returns is called, which waits for what is under way.
@@ -400,44 +345,35 @@ func inBackground(work ...func(context.Context)) (stop func()) {
 // expiredKeysStay leaves room for clocks that differ.
 const expiredKeysStay = time.Hour
 
-// purgeHourly forgets idempotency keys that are past their life and signing keys that have expired, now and then every hour, until
-// ctx ends.
-func purgeHourly(ctx context.Context, stores []store.Store, count func(int64, error), now func() time.Time, log *slog.Logger) {
-	hourly := time.NewTicker(time.Hour)
-	defer hourly.Stop()
-	purge(ctx, stores, count, now, hourly.C, log)
-}
-
-// purge works once, and again at each tick, until ctx ends. It counts idempotency keys.
+// purge deletes idempotency keys that are past their life and signing keys that have expired, now and at each tick, until ctx ends.
+// It counts idempotency keys.
 func purge(ctx context.Context, stores []store.Store, count func(int64, error), now func() time.Time, ticks <-chan time.Time, log *slog.Logger) {
 	for {
 		for _, s := range stores {
 			at := now()
-			for _, old := range []struct {
-				what   string
-				purge  func(context.Context, time.Time) (int64, error)
-				before time.Time
-				count  func(int64, error)
-			}{
-				{"idempotency keys", s.PurgeIdempotencyKeys, at.Add(-store.IdempotencyKeyLife), count},
-				{"signing keys", s.PurgeSigningKeys, at.Add(-expiredKeysStay), func(int64, error) {}},
-			} {
-				purged, err := old.purge(ctx, old.before)
-				old.count(purged, err)
-				switch {
-				case ctx.Err() != nil:
-					return
-				case err != nil:
-					log.Warn("cannot purge old "+old.what+"; trying again in an hour", "error", err)
-				case purged > 0:
-					log.Info("purged old "+old.what, "count", purged)
-				}
+			keys, err := s.PurgeIdempotencyKeys(ctx, at.Add(-store.IdempotencyKeyLife))
+			count(keys, err)
+			logPurge(ctx, log, "idempotency keys", keys, err)
+			if ctx.Err() != nil {
+				return
 			}
+			keys, err = s.PurgeSigningKeys(ctx, at.Add(-expiredKeysStay))
+			logPurge(ctx, log, "signing keys", keys, err)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks:
 		}
+	}
+}
+
+func logPurge(ctx context.Context, log *slog.Logger, what string, purged int64, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		log.Warn("cannot purge old "+what+"; trying again in an hour", "error", err)
+	case purged > 0:
+		log.Info("purged old "+what, "count", purged)
 	}
 }

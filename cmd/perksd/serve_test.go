@@ -136,15 +136,13 @@ func TestServeRefusesToStart(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	for text, want := range map[string]float64{"50/s": 50, "0.5": 0.5, "0": 0, "0/s": 0, "1e3/s": 1000} {
-		var r rate
-		if err := r.Set(text); err != nil || r.perSecond != want {
-			t.Errorf("%q is %g, %v", text, r.perSecond, err)
+		if rate, err := parseRate(text); err != nil || rate != want {
+			t.Errorf("%q is %g, %v", text, rate, err)
 		}
 	}
 	for _, text := range []string{"", "-1", "x/s", "1/m", "NaN", "Inf", "/s"} {
-		var r rate
-		if err := r.Set(text); err == nil {
-			t.Errorf("%q is accepted as %g", text, r.perSecond)
+		if rate, err := parseRate(text); err == nil {
+			t.Errorf("%q is accepted as %g", text, rate)
 		}
 	}
 }
