@@ -37,7 +37,7 @@ const (
 // counting is a store that counts what it is asked.
 type counting struct {
 	store.Store
-	clients, keys atomic.Int64
+	clients, keys, perks atomic.Int64
 }
 
 func (c *counting) Client(ctx context.Context, id string) (store.Client, error) {
@@ -48,6 +48,16 @@ func (c *counting) Client(ctx context.Context, id string) (store.Client, error) 
 func (c *counting) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey, error) {
 	c.keys.Add(1)
 	return c.Store.SigningKeys(ctx, at)
+}
+
+func (c *counting) Perk(ctx context.Context, id string) (api.Perk, error) {
+	c.perks.Add(1)
+	return c.Store.Perk(ctx, id)
+}
+
+func (c *counting) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
+	c.perks.Add(1)
+	return c.Store.Redeem(ctx, attempt)
 }
 
 func newDoor(t *testing.T, options ...func(*server.Config)) *door {

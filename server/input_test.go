@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
+	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -49,6 +50,20 @@ func wantError(t *testing.T, s *servertest.Server, request *http.Request, status
 		t.Errorf("the body is not a whole problem: %s", raw)
 	}
 	return response, body
+}
+
+func TestNoDatabaseIsAskedForWhatCannotBeAPerksID(t *testing.T) {
+	var db *counting
+	s := servertest.Start(t, func(c *server.Config) { db = &counting{Store: c.Live}; c.Live = db })
+	s.ImportUsers("alice")
+	token := s.Token()
+	for _, id := range []string{"a%00b", "%ff", "caf%C3%A9", "a.b", "a%20b", strings.Repeat("x", 65)} {
+		wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/"+id, ""), 404, problemType, api.CodeNotFound)
+		wantError(t, s, s.Request(token, "POST", s.LiveURL()+"/perks/"+id+"/redeem", `{"user_id":"alice"}`), 404, problemType, api.CodeNotFound)
+	}
+	if n := db.perks.Load(); n != 0 {
+		t.Errorf("the database was asked %d times", n)
+	}
 }
 
 func TestANumberOutOfRangeIsToldItsBound(t *testing.T) {
