@@ -95,8 +95,7 @@ func (p *program) clientCreateCommand() *cobra.Command {
 }
 
 // client checks the flags and makes the client of them, without a secret.
-func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (store.Client, error) {
-	none := store.Client{}
+func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (none store.Client, _ error) {
 	if problem := clientNameProblem(o.name); problem != "" {
 		return none, usagef(cmd, "--name %s", problem)
 	}
@@ -125,15 +124,14 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (stor
 	return store.Client{ID: o.id, Name: o.name, Scopes: scopes, SandboxOnly: o.sandboxOnly}, nil
 }
 
-const maxClientName = 120
-
 // clientNameProblem keeps names to what can be printed on a terminal.
 func clientNameProblem(name string) string {
+	const most = 120
 	switch {
 	case strings.TrimSpace(name) == "":
 		return "is required: what do people call this client?"
-	case utf8.RuneCountInString(name) > maxClientName:
-		return fmt.Sprintf("must be at most %d characters long", maxClientName)
+	case utf8.RuneCountInString(name) > most:
+		return fmt.Sprintf("must be at most %d characters long", most)
 	case strings.ContainsFunc(name, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }):
 		return "must not contain control characters"
 	}

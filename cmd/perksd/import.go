@@ -121,82 +121,112 @@ func importOf[R any](p *program, k kind[R]) *cobra.Command {
 		p.sandboxFlag(cmd)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		source, err := p.openSource(cmd, args[0], format)
+		file, format, err := p.openImport(cmd, args[0], format)
 		if err != nil {
 			return err
 		}
-		defer source.Close()
-		source.allowEmpty = allowEmpty
-		return runImport(cmd.Context(), p, source, output.value, k)
+		defer file.Close()
+		r := &importReader[R]{kind: k, file: file, name: args[0], format: format, allowEmpty: allowEmpty, report: p.stderr}
+		if r.name == "-" {
+			r.name = "stdin"
+		}
+		return r.run(cmd.Context(), p, output.value)
 	}
 	return cmd
 }
 
-func runImport[R any](ctx context.Context, p *program, source *source, output string, k kind[R]) error {
-	return p.withStore(ctx, func(db store.Store) error {
-		if k.check != nil {
-			if err := k.check(ctx, db); err != nil {
-				return err
-			}
-		}
-		reading := &reading[R]{kind: k, source: source, report: p.stderr}
-		taken, err := k.take(ctx, db, reading.records(ctx))
-		var refused *store.RowsRefused
-		switch {
-		case reading.failure != nil:
-			// The store hands it back in its own words, or in none.
-			return reading.failure
-		case errors.As(err, &refused):
-			return reading.refuse(refused)
-		case err != nil:
-			return err
-		case output == "json":
-			return printJSON(p.stdout, taken)
-		}
-		_, err = fmt.Fprintf(p.stdout, "Imported %s%s%s.\n", display.Plural(taken.Count, k.one, k.many), p.ifSandbox(" into the sandbox"), becameOf(taken))
-		return err
-	})
+// openImport opens what the argument names. An empty format is told from the file's name.
+func (p *program) openImport(cmd *cobra.Command, name, format string) (file io.ReadCloser, read rows.Format, err error) {
+	if name == "-" && format == "" {
+		return nil, "", usagef(cmd, "reading from stdin needs --format csv, json or jsonl")
+	}
+	if read, err = rows.FormatOf(name); format != "" {
+		read, err = rows.ParseFormat(format)
+	}
+	if err != nil {
+		return nil, "", usagef(cmd, "%w", err)
+	}
+	if name == "-" {
+		return io.NopCloser(p.stdin), read, nil
+	}
+	opened, err := os.Open(name)
+	if err != nil {
+		return nil, "", usageError{err}
+	}
+	if info, err := opened.Stat(); err == nil && info.IsDir() {
+		return nil, "", errors.Join(usageError{fmt.Errorf("%s is a folder", name)}, opened.Close())
+	}
+	return opened, read, nil
 }
 
 // becameOf says how many records were created, changed and left alone, without the zeros.
 func becameOf(taken store.Imported) string {
-	text, before := "", ": "
-	for _, part := range []struct {
-		n         int64
-		one, many string
-	}{
-		{taken.Created, "created", "created"}, {taken.Changed, "changed", "changed"}, {taken.Unchanged, "left as it was", "left as they were"},
-	} {
-		if part.n > 0 {
-			text += before + display.Plural(part.n, part.one, part.many)
-			before = ", "
+	var parts []string
+	add := func(n int64, one, many string) {
+		if n > 0 {
+			parts = append(parts, display.Plural(n, one, many))
 		}
 	}
-	return text
+	add(taken.Created, "created", "created")
+	add(taken.Changed, "changed", "changed")
+	add(taken.Unchanged, "left as it was", "left as they were")
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
 }
 
-// reading turns the rows of a source into records and names every row that is not valid as soon as it is read, so that
+// importReader turns the rows of a file into records and names every row that is not valid as soon as it is read, so that
 // however many there are, none has to be remembered.
-type reading[R any] struct {
-	kind   kind[R]
-	source *source
-	report io.Writer
+type importReader[R any] struct {
+	kind       kind[R]
+	file       io.Reader
+	name       string // as messages name it
+	format     rows.Format
+	allowEmpty bool
+	report     io.Writer
 
 	rows, bad     int64
 	headerChecked bool
 	failure       error // why the import must not happen
 }
 
+func (r *importReader[R]) run(ctx context.Context, p *program, output string) error {
+	return p.withStore(ctx, func(db store.Store) error {
+		if r.kind.check != nil {
+			if err := r.kind.check(ctx, db); err != nil {
+				return err
+			}
+		}
+		taken, err := r.kind.take(ctx, db, r.records(ctx))
+		var refused *store.RowsRefused
+		switch {
+		case r.failure != nil:
+			// The store hands it back in its own words, or in none.
+			return r.failure
+		case errors.As(err, &refused):
+			return r.refuse(refused)
+		case err != nil:
+			return err
+		case output == "json":
+			return printJSON(p.stdout, taken)
+		}
+		count := display.Plural(taken.Count, r.kind.one, r.kind.many)
+		_, err = fmt.Fprintf(p.stdout, "Imported %s%s%s.\n", count, p.ifSandbox(" into the sandbox"), becameOf(taken))
+		return err
+	})
+}
+
 // records yields the valid records. If a row is not valid, the rest is only checked, and an error ends the sequence.
-func (r *reading[R]) records(ctx context.Context) iter.Seq2[R, error] {
+func (r *importReader[R]) records(ctx context.Context) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
-		for row, err := range rows.NewReader(r.source, r.source.format).Rows() {
-			if errors.Is(err, rows.ErrEmpty) && r.source.allowEmpty {
+		for row, err := range rows.NewReader(r.file, r.format).Rows() {
+			if errors.Is(err, rows.ErrEmpty) && r.allowEmpty {
 				break
 			}
 			record, err := r.read(ctx, row, err)
 			if err != nil {
-				r.failure = fmt.Errorf("%s: %w; nothing was imported", r.source.name, err)
+				r.failure = fmt.Errorf("%s: %w; nothing was imported", r.name, err)
 				if errors.As(err, new(*rows.FileError)) {
 					r.failure = usageError{r.failure}
 				}
@@ -208,8 +238,8 @@ func (r *reading[R]) records(ctx context.Context) iter.Seq2[R, error] {
 		}
 		switch {
 		case r.failure != nil:
-		case r.rows == 0 && !r.source.allowEmpty:
-			r.failure = usageError{fmt.Errorf("%s has no rows; add --allow-empty to accept that", r.source.name)}
+		case r.rows == 0 && !r.allowEmpty:
+			r.failure = usageError{fmt.Errorf("%s has no rows; add --allow-empty to accept that", r.name)}
 		case r.bad > 0:
 			r.failure = r.notValid(r.bad)
 		}
@@ -220,23 +250,23 @@ func (r *reading[R]) records(ctx context.Context) iter.Seq2[R, error] {
 	}
 }
 
-func (r *reading[R]) notValid(bad int64) error {
+func (r *importReader[R]) notValid(bad int64) error {
 	return fmt.Errorf("%d of %s not valid; nothing was imported", bad, display.Plural(r.rows, "row is", "rows are"))
 }
 
 // refuse names the rows that the store refused: it lists only the first of them.
-func (r *reading[R]) refuse(refused *store.RowsRefused) error {
+func (r *importReader[R]) refuse(refused *store.RowsRefused) error {
 	for _, row := range refused.Rows {
-		r.name(row.Line, row.Err)
+		r.tell(row.Line, row.Err)
 	}
 	if more := refused.Count - int64(len(refused.Rows)); more > 0 {
-		fmt.Fprintf(r.report, "%s: and %s like these\n", r.source.name, display.Plural(more, "more row", "more rows"))
+		fmt.Fprintf(r.report, "%s: and %s like these\n", r.name, display.Plural(more, "more row", "more rows"))
 	}
 	return r.notValid(refused.Count)
 }
 
 // read returns an error only if reading cannot go on. A row that is not valid is reported and counted.
-func (r *reading[R]) read(ctx context.Context, row rows.Row, err error) (record R, _ error) {
+func (r *importReader[R]) read(ctx context.Context, row rows.Row, err error) (record R, _ error) {
 	if ctx.Err() != nil {
 		return record, errors.New("interrupted")
 	}
@@ -260,12 +290,12 @@ func (r *reading[R]) read(ctx context.Context, row rows.Row, err error) (record 
 	r.rows++
 	if err != nil {
 		r.bad++
-		r.name(row.Line, err)
+		r.tell(row.Line, err)
 	}
 	return record, nil
 }
 
-func (r *reading[R]) parseRow(row rows.Row) (record R, err error) {
+func (r *importReader[R]) parseRow(row rows.Row) (record R, err error) {
 	members := api.CellMembers(row.Header, row.Cells)
 	if row.Object != nil {
 		if members, err = api.ParseObject(row.Object); err != nil {
@@ -276,9 +306,9 @@ func (r *reading[R]) parseRow(row rows.Row) (record R, err error) {
 	return r.kind.parse(row.Line, members)
 }
 
-// name prints one line for each thing that is wrong with a row, as compilers do.
-func (r *reading[R]) name(line int, err error) {
-	place := r.source.name + ":" + strconv.Itoa(line) + ":"
+// tell prints one line for each thing that is wrong with a row, as compilers do.
+func (r *importReader[R]) tell(line int, err error) {
+	place := r.name + ":" + strconv.Itoa(line) + ":"
 	var invalid *api.Error
 	if !errors.As(err, &invalid) || len(invalid.Fields) == 0 {
 		fmt.Fprintln(r.report, place, printable(err.Error()))
@@ -298,38 +328,6 @@ func printable(text string) string {
 	}
 	quoted := strconv.Quote(text)
 	return quoted[1 : len(quoted)-1]
-}
-
-type source struct {
-	io.ReadCloser
-	name       string // as messages name it
-	format     rows.Format
-	allowEmpty bool // a source without rows is valid
-}
-
-// openSource opens what an argument names. An empty format is told from the file's name.
-func (p *program) openSource(cmd *cobra.Command, name, format string) (*source, error) {
-	if name == "-" && format == "" {
-		return nil, usagef(cmd, "reading from stdin needs --format csv, json or jsonl")
-	}
-	read, err := rows.FormatOf(name)
-	if format != "" {
-		read, err = rows.ParseFormat(format)
-	}
-	if err != nil {
-		return nil, usagef(cmd, "%w", err)
-	}
-	if name == "-" {
-		return &source{ReadCloser: io.NopCloser(p.stdin), name: "stdin", format: read}, nil
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, errors.Join(usageError{fmt.Errorf("%s is a folder", name)}, file.Close())
-	}
-	return &source{ReadCloser: file, name: name, format: read}, nil
 }
 
 // redemptionColumns is the order of a redemption's fields in CSV. The other records' are those that import reads.

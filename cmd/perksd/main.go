@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -86,7 +85,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 
 func (p *program) run(ctx context.Context, args []string) int {
 	p.canAsk = isTerminal(p.stdin) && isTerminal(p.stderr)
-	p.stdout, p.stderr = neutral(p.stdout), neutral(p.stderr)
+	for _, stream := range []*io.Writer{&p.stdout, &p.stderr} {
+		if isTerminal(*stream) { // files and pipes get everything as it is
+			*stream = display.Writer(*stream)
+		}
+	}
 	root := p.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -100,14 +103,6 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
-// neutral strips from what is written to a terminal all that could control it. Files and pipes get everything as it is.
-func neutral(out io.Writer) io.Writer {
-	if isTerminal(out) {
-		return display.Writer(out)
-	}
-	return out
-}
-
 // databaseHelp says what --database takes.
 const databaseHelp = "The database is a SQLite file, sqlite:PATH, or one of PostgreSQL, postgres://USER@HOST:PORT/DATABASE, which has to be made with createdb first.\n" +
 	"What an address of PostgreSQL leaves out comes from where psql takes it: PGHOST, PGUSER, PGPASSWORD, PGSSLROOTCERT and the like, and ~/.pgpass.\n" +
@@ -118,22 +113,9 @@ const databaseHelp = "The database is a SQLite file, sqlite:PATH, or one of Post
 
 func (p *program) root() *cobra.Command {
 	root := group("perksd", "Serve perks and rental listings, and operate the service",
-		p.serveCommand(),
-		p.migrateCommand(),
-		p.clientCommand(),
-		p.importCommand(),
-		p.exportCommand(),
-		p.redemptionCommand(),
-		p.propertyCommand(),
-		p.auditCommand(),
-		p.keysCommand(),
-		p.demoDataCommand(),
-		p.backupCommand(),
-		p.restoreCommand(),
-		p.sandboxCommand(),
-		p.versionCommand(),
-		p.completionCommand(),
-		p.manCommand(),
+		p.serveCommand(), p.migrateCommand(), p.clientCommand(), p.importCommand(), p.exportCommand(), p.redemptionCommand(),
+		p.propertyCommand(), p.auditCommand(), p.keysCommand(), p.demoDataCommand(), p.backupCommand(), p.restoreCommand(),
+		p.sandboxCommand(), p.versionCommand(), p.completionCommand(), p.manCommand(),
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
 		"The name in brackets behind a flag is an environment variable that sets it; the flag wins.\n\n" + databaseHelp
@@ -267,26 +249,24 @@ func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.W
 // completionCommand takes the place of cobra's, which prints help and succeeds where no shell is named.
 func (p *program) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:       "completion " + strings.Join(shells, "|"),
 		Short:     "Print the script with which a shell completes perksd's commands",
 		Example:   "  perksd completion bash > /etc/bash_completion.d/perksd",
 		Args:      arguments("SHELL"),
 		ValidArgs: shells,
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !slices.Contains(shells, args[0]) {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch args[0] {
+			case "bash":
+				return cmd.Root().GenBashCompletionV2(p.stdout, true)
+			case "zsh":
+				return cmd.Root().GenZshCompletion(p.stdout)
+			case "fish":
+				return cmd.Root().GenFishCompletion(p.stdout, true)
+			}
 			return usagef(cmd, "there is no script for %q; the shells are %s", args[0], strings.Join(shells, ", "))
-		}
-		switch args[0] {
-		case "zsh":
-			return cmd.Root().GenZshCompletion(p.stdout)
-		case "fish":
-			return cmd.Root().GenFishCompletion(p.stdout, true)
-		}
-		return cmd.Root().GenBashCompletionV2(p.stdout, true)
+		},
 	}
-	return cmd
 }
 
 // manCommand is for those who make packages, so help does not list it.
