@@ -18,7 +18,7 @@ import (
 // number of cells is not the header's is a RowError; so is one whose quotes are wrong. Blank lines do not count. What
 // Neutralise made of a cell is restored.
 func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
-	s := csvScanner{in: in, line: 1}
+	s := csvScanner{in: in}
 	_, header, err := s.record()
 	if err == io.EOF {
 		err = &FileError{ErrEmpty}
@@ -43,7 +43,7 @@ func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 			return
 		}
 		if err == nil && len(cells) != len(header) {
-			err = &RowError{Line: line, Err: fmt.Errorf("has %d cells, but the header names %d columns", len(cells), len(header)), Text: s.text()}
+			err = s.rowError(line, fmt.Errorf("has %d cells, but the header names %d columns", len(cells), len(header)))
 		}
 		row := Row{Line: line, Header: header, Cells: cells}
 		bad, readable := err.(*RowError)
@@ -81,26 +81,9 @@ func checkHeader(names []string) error {
 // memory.
 type csvScanner struct {
 	in   *bufio.Reader
-	line int    // of the next byte
-	cell []byte // the cell being read; reused
-	raw  []byte // the record being read, as it stands there, up to one byte more than it may have; reused
+	line int    // that was read last
+	raw  []byte // the record being read, as readLine leaves it; reused
 }
-
-// text returns the record that was just read without its line end.
-func (s *csvScanner) text() []byte {
-	if len(s.raw) > MaxRecord {
-		return nil
-	}
-	return bytes.Clone(bytes.TrimRight(s.raw, "\r\n"))
-}
-
-type end int
-
-const (
-	noEnd end = iota
-	endCell
-	endRecord
-)
 
 var (
 	errBareQuote  = errors.New(`has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice`)
@@ -111,162 +94,89 @@ var (
 // record returns the next record and the line on which it starts. The error is io.EOF when there is none, a *RowError
 // when its quotes are wrong and the scanner stands on the line behind it, and any other error when it cannot go on.
 func (s *csvScanner) record() (line int, cells []string, err error) {
-	if err := s.skipBlankLines(); err != nil {
-		return s.line, nil, err
+	for s.raw = s.raw[:0]; len(s.text()) == 0; {
+		s.raw = s.raw[:0] // a blank line
+		if err := s.readLine(); err != nil {
+			return 0, nil, err
+		}
 	}
-	line, s.raw = s.line, s.raw[:0]
-	for {
-		what, err := s.readCell()
+	line = s.line
+	for at := 0; at <= len(s.text()); {
+		cell, end, err := s.cell(at)
+		if err == nil && end == len(s.text()) && len(s.raw) > MaxRecord {
+			err = errTooLong
+		}
 		switch err {
 		case nil:
 		case errBareQuote, errAfterQuote, errOpenQuote:
-			if skipErr := s.skipLine(); skipErr != nil {
-				return line, nil, skipErr
-			}
-			return line, nil, &RowError{Line: line, Err: err, Text: s.text()}
+			return line, nil, s.rowError(line, err)
 		case errTooLong:
 			return line, nil, &FileError{fmt.Errorf("line %d: the record that starts here %w; is a quote not closed?", line, err)}
 		default:
 			return line, nil, err
 		}
-		cells = append(cells, Restore(string(s.cell)))
-		if what == endRecord {
-			return line, cells, nil
-		}
+		cells = append(cells, Restore(string(cell)))
+		at = end + len(",")
 	}
+	return line, cells, nil
 }
 
-func (s *csvScanner) readCell() (end, error) {
-	s.cell = s.cell[:0]
-	if quoted, err := s.take('"'); err != nil || !quoted {
-		return s.readPlain()
+func (s *csvScanner) rowError(line int, err error) *RowError {
+	e := &RowError{Line: line, Err: err}
+	if len(s.raw) <= MaxRecord {
+		e.Text = bytes.Clone(bytes.TrimRight(s.raw, "\r\n"))
 	}
-	if err := s.readQuoted(); err != nil {
-		return noEnd, err
+	return e
+}
+
+// readLine adds the next line to the record.
+func (s *csvScanner) readLine() (err error) {
+	s.raw, err = readLine(s.in, s.raw)
+	s.line++
+	return err
+}
+
+// text is the record so far without the end of its last line. A carriage return by itself ends no line.
+func (s *csvScanner) text() []byte {
+	if line, hasEnded := bytes.CutSuffix(s.raw, []byte("\n")); hasEnded {
+		return bytes.TrimSuffix(line, []byte("\r"))
 	}
-	what, err := s.takeEnd()
-	if err == nil && what == noEnd {
+	return s.raw
+}
+
+// cell returns the cell that begins at an offset of the record, and the offset where it ends.
+func (s *csvScanner) cell(start int) (cell []byte, end int, err error) {
+	rest := s.text()[start:]
+	if !bytes.HasPrefix(rest, []byte(`"`)) {
+		cell, _, _ = bytes.Cut(rest, []byte(","))
+		if bytes.IndexByte(cell, '"') >= 0 {
+			err = errBareQuote
+		}
+		return cell, start + len(cell), err
+	}
+	for end = start + 1; ; end += len(`""`) {
+		quote := bytes.IndexByte(s.raw[end:], '"')
+		for quote < 0 {
+			if len(s.raw) > MaxRecord {
+				return nil, 0, errTooLong
+			}
+			end = len(s.raw)
+			if err := s.readLine(); err == io.EOF {
+				return nil, 0, errOpenQuote
+			} else if err != nil {
+				return nil, 0, err
+			}
+			quote = bytes.IndexByte(s.raw[end:], '"')
+		}
+		if end += quote; !bytes.HasPrefix(s.raw[end:], []byte(`""`)) {
+			break
+		}
+	}
+	cell = bytes.ReplaceAll(s.raw[start+1:end], []byte(`""`), []byte(`"`))
+	if end++; end < len(s.text()) && s.raw[end] != ',' {
 		err = errAfterQuote
 	}
-	return what, err
-}
-
-func (s *csvScanner) readPlain() (end, error) {
-	for {
-		if what, err := s.takeEnd(); err != nil || what != noEnd {
-			return what, err
-		}
-		c, err := s.next()
-		if err != nil {
-			return noEnd, err
-		}
-		if c == '"' {
-			return noEnd, errBareQuote
-		}
-		s.cell = append(s.cell, c)
-	}
-}
-
-// readQuoted appends to the cell what stands before its closing quote, and consumes the quote.
-func (s *csvScanner) readQuoted() error {
-	for {
-		c, err := s.next()
-		if err == io.EOF {
-			return errOpenQuote
-		}
-		if err != nil {
-			return err
-		}
-		if c == '"' {
-			doubled, err := s.take('"')
-			if err != nil || !doubled {
-				return err
-			}
-		}
-		s.cell = append(s.cell, c)
-	}
-}
-
-// takeEnd consumes what ends a cell, if that comes next. The end of the file ends a record.
-func (s *csvScanner) takeEnd() (end, error) {
-	next, err := s.in.Peek(1) // no more than that: what follows a line may be long in coming
-	if err == nil && next[0] == '\r' {
-		next, err = s.in.Peek(2)
-	}
-	switch {
-	case len(next) == 0 && err == io.EOF:
-		return endRecord, nil
-	case len(next) == 0:
-		return noEnd, err
-	case next[0] == ',':
-		_, err := s.next()
-		return endCell, err
-	case next[0] == '\n':
-		_, err := s.next()
-		return endRecord, err
-	case len(next) == 2 && next[0] == '\r' && next[1] == '\n':
-		s.in.Discard(1)
-		_, err := s.next()
-		return endRecord, err
-	}
-	return noEnd, nil
-}
-
-func (s *csvScanner) skipBlankLines() error {
-	for {
-		next, err := s.in.Peek(1)
-		if err != nil {
-			return err
-		}
-		if next[0] != '\n' && next[0] != '\r' {
-			return nil
-		}
-		if what, err := s.takeEnd(); err != nil || what == noEnd {
-			return err
-		}
-		s.raw = s.raw[:0]
-	}
-}
-
-func (s *csvScanner) skipLine() error {
-	for {
-		c, err := s.next()
-		if err == io.EOF || c == '\n' {
-			return nil
-		}
-		if err != nil && err != errTooLong {
-			return err
-		}
-	}
-}
-
-func (s *csvScanner) take(c byte) (bool, error) {
-	next, err := s.in.Peek(1)
-	if err == io.EOF {
-		return false, nil
-	}
-	if err != nil || next[0] != c {
-		return false, err
-	}
-	_, err = s.next()
-	return err == nil, err
-}
-
-func (s *csvScanner) next() (byte, error) {
-	c, err := s.in.ReadByte()
-	if err != nil {
-		return 0, err
-	}
-	if c == '\n' {
-		s.line++
-	}
-	if len(s.raw) <= MaxRecord {
-		s.raw = append(s.raw, c)
-	}
-	if len(s.raw) > MaxRecord {
-		return c, errTooLong
-	}
-	return c, nil
+	return cell, end, err
 }
 
 // A spreadsheet runs a cell that begins with one of the signs: those that OWASP names in "CSV Injection", and their wide

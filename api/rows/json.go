@@ -105,15 +105,15 @@ func (c *lineCounter) lineOfNext(offset int64) int {
 
 func readJSONL(in *bufio.Reader, yield func(Row, error) bool) {
 	for line := 1; ; line++ {
-		text, err := readLine(in)
+		text, err := readLine(in, nil)
 		switch {
 		case err == io.EOF:
 			return
-		case err == errTooLong:
-			err = &RowError{Line: line, Err: err}
 		case err != nil:
 			yield(Row{}, err)
 			return
+		case len(text) > MaxRecord:
+			err = &RowError{Line: line, Err: errTooLong}
 		case len(bytes.TrimSpace(text)) == 0:
 			continue
 		}
@@ -130,27 +130,18 @@ func readJSONL(in *bufio.Reader, yield func(Row, error) bool) {
 	}
 }
 
-// readLine returns the next line without looking at what is in it. A line that is longer than MaxRecord is consumed whole
-// and is errTooLong; io.EOF says that there is no line.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	var size int
-	for {
+// readLine appends the next line with its end to a text, of which it keeps no more than one byte beyond MaxRecord; io.EOF
+// says that there is no line.
+func readLine(in *bufio.Reader, text []byte) ([]byte, error) {
+	for begun := false; ; begun = true {
 		part, err := in.ReadSlice('\n')
-		size += len(part)
-		if size <= MaxRecord {
-			line = append(line, part...)
-		}
+		text = append(text, part[:min(len(part), MaxRecord+1-len(text))]...)
 		switch {
 		case err == bufio.ErrBufferFull:
-		case err == io.EOF && size == 0:
-			return nil, io.EOF
-		case err != nil && err != io.EOF:
-			return nil, err
-		case size > MaxRecord:
-			return nil, errTooLong
+		case err == io.EOF && (begun || len(part) > 0):
+			return text, nil
 		default:
-			return line, nil
+			return text, err
 		}
 	}
 }
