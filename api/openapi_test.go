@@ -187,7 +187,7 @@ func TestWhatIsWrittenIsAsDescribed(t *testing.T) {
 		{"Property", property},
 		{"Property", located},
 		{"PropertyPatch", PropertyPatch{}},
-		{"PropertyPatch", PropertyPatch{Title: Some("A"), Images: Some([]string{"http://a/1"}), PricePW: Some(Price{}), Lat: Null[float64](), Lng: Some(1.5)}},
+		{"PropertyPatch", PropertyPatch{Title: Some("A"), Images: Some([]string{"http://a/1"}), PricePW: Some(Price{}), Lat: Some[*float64](nil), Lng: Some(new(1.5))}},
 		{"Token", Token{AccessToken: "a", ExpiresAt: at, TokenType: "Bearer", ExpiresIn: 3600, Scope: AllScopes().String()}},
 		{"Message", Message{Message: MessagePropertyDeleted}},
 		{"Error", ErrorBody{Response: "No.", Code: CodeNotFound}},

@@ -63,29 +63,29 @@ type PropertyField struct {
 
 var propertyFields = []PropertyField{
 	{"title", LineField, "Title", "the title", "what guests read first",
-		required(func(p *Property) *string { return &p.Title }, func(p *PropertyPatch) *Optional[string] { return &p.Title }, Value.Text, textOf(1, maxTitle))},
+		accessTo[string]{func(p *Property) *string { return &p.Title }, func(p *PropertyPatch) *Optional[string] { return &p.Title }, Value.Text, textOf(1, maxTitle)}},
 	{"description", TextField, "Description", "the description", "",
-		required(func(p *Property) *string { return &p.Description }, func(p *PropertyPatch) *Optional[string] { return &p.Description }, Value.Text, textOf(0, maxLongText))},
+		accessTo[string]{func(p *Property) *string { return &p.Description }, func(p *PropertyPatch) *Optional[string] { return &p.Description }, Value.Text, textOf(0, maxLongText)}},
 	{"address", LineField, "Address", "street and number", "street and number",
-		required(func(p *Property) *string { return &p.Address }, func(p *PropertyPatch) *Optional[string] { return &p.Address }, Value.Text, textOf(0, maxAddress))},
+		accessTo[string]{func(p *Property) *string { return &p.Address }, func(p *PropertyPatch) *Optional[string] { return &p.Address }, Value.Text, textOf(0, maxAddress)}},
 	{"city", LineField, "City", "the city", "",
-		required(func(p *Property) *string { return &p.City }, func(p *PropertyPatch) *Optional[string] { return &p.City }, Value.Text, textOf(0, maxShortText))},
+		accessTo[string]{func(p *Property) *string { return &p.City }, func(p *PropertyPatch) *Optional[string] { return &p.City }, Value.Text, textOf(0, maxShortText)}},
 	{"postcode", LineField, "Postcode", "the postcode", "",
-		required(func(p *Property) *string { return &p.Postcode }, func(p *PropertyPatch) *Optional[string] { return &p.Postcode }, Value.Text, textOf(0, maxShortText))},
+		accessTo[string]{func(p *Property) *string { return &p.Postcode }, func(p *PropertyPatch) *Optional[string] { return &p.Postcode }, Value.Text, textOf(0, maxShortText)}},
 	{"images", ListField, "Images", "addresses of images, comma-separated; they replace all that are there", "addresses such as https://example.com/1.jpg",
-		required(func(p *Property) *[]string { return &p.Images }, func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages)},
+		accessTo[[]string]{func(p *Property) *[]string { return &p.Images }, func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages}},
 	{"price_pw", PriceField, "Price per week", "the price for a week, such as 295.50; its digits are kept", "such as 120.50",
-		required(func(p *Property) *Price { return &p.PricePW }, func(p *PropertyPatch) *Optional[Price] { return &p.PricePW }, Value.price, nil)},
+		accessTo[Price]{func(p *Property) *Price { return &p.PricePW }, func(p *PropertyPatch) *Optional[Price] { return &p.PricePW }, Value.price, nil}},
 	{"bedrooms", NumberField, "Bedrooms", "how many bedrooms", "such as 2",
-		required(func(p *Property) *int { return &p.Bedrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }, Value.rooms, must(roomsRule))},
+		accessTo[int]{func(p *Property) *int { return &p.Bedrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }, Value.rooms, must(roomsRule)}},
 	{"bathrooms", NumberField, "Bathrooms", "how many bathrooms", "such as 1",
-		required(func(p *Property) *int { return &p.Bathrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }, Value.rooms, must(roomsRule))},
+		accessTo[int]{func(p *Property) *int { return &p.Bathrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }, Value.rooms, must(roomsRule)}},
 	{"lat", NumberField, "Latitude", "the latitude in degrees; empty for none", "degrees, such as 53.8; empty for none",
-		nullable(func(p *Property) **float64 { return &p.Lat }, func(p *PropertyPatch) *Optional[float64] { return &p.Lat }, Value.Float, must(LatRule))},
+		accessTo[*float64]{func(p *Property) **float64 { return &p.Lat }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lat }, Value.floatOrNull, orNull(LatRule)}},
 	{"lng", NumberField, "Longitude", "the longitude in degrees; empty for none", "degrees, such as -1.55; empty for none",
-		nullable(func(p *Property) **float64 { return &p.Lng }, func(p *PropertyPatch) *Optional[float64] { return &p.Lng }, Value.Float, must(LngRule))},
+		accessTo[*float64]{func(p *Property) **float64 { return &p.Lng }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }, Value.floatOrNull, orNull(LngRule)}},
 	{"deposit", NumberField, "Deposit", "the deposit", "such as 500",
-		required(func(p *Property) *float64 { return &p.Deposit }, func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(finiteRule))},
+		accessTo[float64]{func(p *Property) *float64 { return &p.Deposit }, func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(finiteRule)}},
 }
 
 // PropertyFields returns the fields that can be changed, in the order of the Property. Callers must not change the list.
@@ -116,59 +116,28 @@ type access interface {
 	carry(from, to *PropertyPatch)
 	take(from *Property, into *PropertyPatch)
 	apply(from *PropertyPatch, to *Property)
-	isHeld(by *Property, p *PropertyPatch) bool
 	check(fields FieldErrors, name string, p *Property)
 	texts(p *Property) []string
 }
 
 // accessTo is the access to a field of type T.
 type accessTo[T any] struct {
-	in        func(*PropertyPatch) *Optional[T]
-	get       func(*Property) Optional[T]
-	set       func(*Property, Optional[T])
-	canBeNull bool
-	parse     func(Value, *T) string
-	rule      func(fields FieldErrors, name string, value T) // nil where every T is right
+	of    func(*Property) *T
+	in    func(*PropertyPatch) *Optional[T]
+	parse func(Value, *T) string
+	rule  func(fields FieldErrors, name string, value T) // nil where every T is right
 }
 
-func required[T any](of func(*Property) *T, in func(*PropertyPatch) *Optional[T], parse func(Value, *T) string, rule func(FieldErrors, string, T)) access {
-	return accessTo[T]{in: in, parse: parse, rule: rule,
-		get: func(p *Property) Optional[T] { return Some(*of(p)) },
-		set: func(p *Property, to Optional[T]) { *of(p) = to.Value },
-	}
-}
-
-func nullable[T any](of func(*Property) **T, in func(*PropertyPatch) *Optional[T], parse func(Value, *T) string, rule func(FieldErrors, string, T)) access {
-	return accessTo[T]{in: in, parse: parse, rule: rule, canBeNull: true,
-		get: func(p *Property) Optional[T] {
-			if value := *of(p); value != nil {
-				return Some(*value)
-			}
-			return Null[T]()
-		},
-		set: func(p *Property, to Optional[T]) {
-			if *of(p) = nil; !to.Null {
-				*of(p) = &to.Value
-			}
-		},
-	}
-}
-
-// read takes null as JSON writes it; text has no null, so an empty text and the word stand for it.
 func (a accessTo[T]) read(v Value, into *PropertyPatch) string {
-	if a.canBeNull && (v.IsNull() || v.isText() && (v.raw == "" || v.raw == "null")) {
-		*a.in(into) = Null[T]()
-		return ""
-	}
-	if v.IsNull() {
+	var value T
+	problem := a.parse(v, &value)
+	switch {
+	case problem == "":
+		*a.in(into) = Some(value)
+	case v.IsNull():
 		return "must not be null"
 	}
-	var value T
-	if problem := a.parse(v, &value); problem != "" {
-		return problem
-	}
-	*a.in(into) = Some(value)
-	return ""
+	return problem
 }
 
 func (a accessTo[T]) isIn(p *PropertyPatch) bool { return a.in(p).Set }
@@ -176,59 +145,58 @@ func (a accessTo[T]) isIn(p *PropertyPatch) bool { return a.in(p).Set }
 func (a accessTo[T]) carry(from, to *PropertyPatch) { *a.in(to) = *a.in(from) }
 
 func (a accessTo[T]) take(from *Property, into *PropertyPatch) {
-	value := a.get(from)
-	if list, isList := any(&value.Value).(*[]string); isList {
+	value := *a.of(from)
+	if list, isList := any(&value).(*[]string); isList {
 		*list = append([]string{}, *list...) // never nil: a patch with null for images would be refused
 	}
-	*a.in(into) = value
+	*a.in(into) = Some(value)
 }
 
 func (a accessTo[T]) apply(from *PropertyPatch, to *Property) {
 	if value := *a.in(from); value.Set {
-		a.set(to, value)
+		*a.of(to) = value.Value
 	}
-}
-
-func (a accessTo[T]) isHeld(by *Property, p *PropertyPatch) bool {
-	want, held := *a.in(p), a.get(by)
-	if !want.Set || want.Null || held.Null {
-		return !want.Set || want.Null == held.Null
-	}
-	switch want := any(want.Value).(type) {
-	case []string:
-		return slices.Equal(want, any(held.Value).([]string))
-	case Price:
-		return withoutLastZeros(want) == withoutLastZeros(any(held.Value).(Price))
-	}
-	return any(want.Value) == any(held.Value)
 }
 
 func (a accessTo[T]) check(fields FieldErrors, name string, p *Property) {
-	if value := a.get(p); a.rule != nil && !value.Null {
-		a.rule(fields, name, value.Value)
+	if a.rule != nil {
+		a.rule(fields, name, *a.of(p))
 	}
 }
 
 func (a accessTo[T]) texts(p *Property) []string {
-	value := a.get(p)
-	if value.Null {
-		return nil
-	}
-	switch value := any(value.Value).(type) {
+	var number any
+	switch value := any(*a.of(p)).(type) {
 	case string:
 		return []string{value}
 	case []string:
 		return value
 	case Price:
 		return []string{value.String()}
+	case float64:
+		number = value + 0 // -0 is 0
+	case *float64:
+		if value == nil {
+			return nil
+		}
+		number = *value + 0
+	default:
+		number = value
 	}
-	digits, _ := json.Marshal(value.Value) // an infinite number has no digits, and breaks its field's rule
+	digits, _ := json.Marshal(number) // an infinite number has no digits, and breaks its field's rule
 	return []string{string(digits)}
 }
 
 // Texts returns the field of a property as texts that ParsePropertyPatch reads back without loss: one for each entry of a
 // list, none for null. Numbers have the fewest digits that mean the same.
 func (f PropertyField) Texts(of Property) []string { return f.texts(&of) }
+
+func (f PropertyField) isSame(a, b *Property) bool {
+	if f.Kind == PriceField {
+		return withoutLastZeros(a.PricePW) == withoutLastZeros(b.PricePW)
+	}
+	return slices.Equal(f.texts(a), f.texts(b))
+}
 
 // Validate checks every rule that a whole property obeys, its id among them.
 func (p *Property) Validate() error {
@@ -251,6 +219,14 @@ func (p Property) With(patch PropertyPatch) Property {
 // must turns a rule into a check of a field.
 func must[T any](rule func(T) string) func(FieldErrors, string, T) {
 	return func(fields FieldErrors, name string, value T) { fields.check(name, rule(value)) }
+}
+
+func orNull[T any](rule func(T) string) func(FieldErrors, string, *T) {
+	return func(fields FieldErrors, name string, value *T) {
+		if value != nil {
+			fields.check(name, rule(*value))
+		}
+	}
 }
 
 func textOf(shortest, longest int) func(FieldErrors, string, string) {
@@ -307,8 +283,8 @@ type PropertyPatch struct {
 	PricePW     Optional[Price]    `json:"price_pw,omitzero"`
 	Bedrooms    Optional[int]      `json:"bedrooms,omitzero"`
 	Bathrooms   Optional[int]      `json:"bathrooms,omitzero"`
-	Lat         Optional[float64]  `json:"lat,omitzero"`
-	Lng         Optional[float64]  `json:"lng,omitzero"`
+	Lat         Optional[*float64] `json:"lat,omitzero"`
+	Lng         Optional[*float64] `json:"lng,omitzero"`
 	Deposit     Optional[float64]  `json:"deposit,omitzero"`
 }
 
@@ -354,10 +330,10 @@ func (p *PropertyPatch) read(m Member) string {
 // PropertyChanges returns the patch that makes after of before. It holds only what differs as IsHeldBy compares: the price
 // 250 is no change to 250.00.
 func PropertyChanges(before, after Property) PropertyPatch {
-	var changes, all PropertyPatch
+	var changes PropertyPatch
 	for _, field := range propertyFields {
-		if field.take(&after, &all); !field.isHeld(&before, &all) {
-			field.carry(&all, &changes)
+		if !field.isSame(&before, &after) {
+			field.take(&after, &changes)
 		}
 	}
 	return changes
@@ -398,7 +374,7 @@ func (p PropertyPatch) Apply(to *Property) {
 // IsHeldBy tells whether the property is as if the patch had been applied: every field of the patch has its value there.
 // Prices are compared as numbers (120.5 is 120.50), everything else exactly.
 func (p PropertyPatch) IsHeldBy(held Property) bool {
-	return !slices.ContainsFunc(propertyFields, func(field PropertyField) bool { return !field.isHeld(&held, &p) })
+	return PropertyChanges(held, held.With(p)).IsEmpty()
 }
 
 // PropertyMerge sorts the fields of a change beside those that somebody else has changed meanwhile.

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func changedEach(t testing.TB) api.PropertyPatch {
 	return api.PropertyPatch{
 		Title: api.Some("House"), Description: api.Some("Two rooms.\n"), Address: api.Some("2 Lane"), City: api.Some("York"),
 		Postcode: api.Some(""), Images: api.Some([]string{}), PricePW: api.Some(price(t, "120.51")), Bedrooms: api.Some(3),
-		Bathrooms: api.Some(0), Lat: api.Null[float64](), Lng: api.Some(-1.5), Deposit: api.Some(0.0),
+		Bathrooms: api.Some(0), Lat: api.Some[*float64](nil), Lng: api.Some(new(-1.5)), Deposit: api.Some(0.0),
 	}
 }
 
@@ -104,6 +105,11 @@ func TestChangesOverlookHowAPriceIsWritten(t *testing.T) {
 	if got := api.PropertyChanges(before, after); !got.IsEmpty() {
 		t.Errorf("got %+v", got)
 	}
+	before.Deposit, after.Deposit = 0, math.Copysign(0, -1)
+	before.Lat, after.Lat = new(0.0), new(math.Copysign(0, -1))
+	if got := api.PropertyChanges(before, after); !got.IsEmpty() {
+		t.Errorf("0 and -0: got %+v", got)
+	}
 	before.Images, after.Images = nil, []string{}
 	if got := api.PropertyChanges(before, after); !got.IsEmpty() {
 		t.Errorf("no images and an empty list of them: got %+v", got)
@@ -120,10 +126,10 @@ func TestConflictsAreWhatBothChangedDifferently(t *testing.T) {
 		"other fields":       {theirs: api.PropertyPatch{City: api.Some("York")}, mine: api.PropertyPatch{Title: api.Some("A")}},
 		"the same value":     {theirs: api.PropertyPatch{Title: api.Some("A")}, mine: api.PropertyPatch{Title: api.Some("A")}},
 		"the same price":     {theirs: api.PropertyPatch{PricePW: api.Some(price(t, "9.0"))}, mine: api.PropertyPatch{PricePW: api.Some(price(t, "9"))}},
-		"one field of three": {changedEach(t).Only("title", "lat"), api.PropertyPatch{Lat: api.Some(1.0), City: api.Some("York")}, []string{"lat"}},
+		"one field of three": {changedEach(t).Only("title", "lat"), api.PropertyPatch{Lat: api.Some(new(1.0)), City: api.Some("York")}, []string{"lat"}},
 		"gone there, and other here": {
-			theirs: api.PropertyPatch{Lat: api.Null[float64](), Images: api.Some([]string{})},
-			mine:   api.PropertyPatch{Lat: api.Some(0.0), Images: api.Some([]string{"https://a/3"})}, want: []string{"images", "lat"},
+			theirs: api.PropertyPatch{Lat: api.Some[*float64](nil), Images: api.Some([]string{})},
+			mine:   api.PropertyPatch{Lat: api.Some(new(0.0)), Images: api.Some([]string{"https://a/3"})}, want: []string{"images", "lat"},
 		},
 	} {
 		theirs := aProperty(t)

@@ -62,12 +62,12 @@ func TestPatchReadsEveryFieldOfJSON(t *testing.T) {
 		`{"bedrooms":3.0}`:                                           {Bedrooms: api.Some(3)},
 		`{"bedrooms":1e2}`:                                           {Bedrooms: api.Some(100)},
 		`{"bathrooms":2147483647}`:                                   {Bathrooms: api.Some(2147483647)},
-		`{"lat":-90}`:                                                {Lat: api.Some(-90.0)},
-		`{"lat":null}`:                                               {Lat: api.Null[float64]()},
-		`{"lng":180}`:                                                {Lng: api.Some(180.0)},
-		`{"lng":null}`:                                               {Lng: api.Null[float64]()},
+		`{"lat":-90}`:                                                {Lat: api.Some(new(-90.0))},
+		`{"lat":null}`:                                               {Lat: api.Some[*float64](nil)},
+		`{"lng":180}`:                                                {Lng: api.Some(new(180.0))},
+		`{"lng":null}`:                                               {Lng: api.Some[*float64](nil)},
 		`{"deposit":-1.5e2}`:                                         {Deposit: api.Some(-150.0)},
-		`{"lat":1,"title":"A"}`:                                      {Title: api.Some("A"), Lat: api.Some(1.0)},
+		`{"lat":1,"title":"A"}`:                                      {Title: api.Some("A"), Lat: api.Some(new(1.0))},
 	} {
 		if got, err := patchJSON(t, text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s gives %+v, %v, want %+v", text, got, err, want)
@@ -91,8 +91,8 @@ func TestPatchReadsEveryFieldOfAForm(t *testing.T) {
 		"images[10]=http://a/3&images[2]=http://a/2&images[0]=http://a/1": {Images: api.Some([]string{"http://a/1", "http://a/2", "http://a/3"})},
 		"price_pw=120.50":          {PricePW: api.Some(price(t, "120.50"))},
 		"bedrooms=2&bathrooms=1.0": {Bedrooms: api.Some(2), Bathrooms: api.Some(1)},
-		"lat=&lng=null":            {Lat: api.Null[float64](), Lng: api.Null[float64]()},
-		"lat=52.5&lng=-0.1":        {Lat: api.Some(52.5), Lng: api.Some(-0.1)},
+		"lat=&lng=null":            {Lat: api.Some[*float64](nil), Lng: api.Some[*float64](nil)},
+		"lat=52.5&lng=-0.1":        {Lat: api.Some(new(52.5)), Lng: api.Some(new(-0.1))},
 		"deposit=482":              {Deposit: api.Some(482.0)},
 	} {
 		if got, err := patchForm(t, text); err != nil || !reflect.DeepEqual(got, want) {

@@ -101,6 +101,16 @@ func (v Value) Float(into *float64) string {
 	return ""
 }
 
+// floatOrNull reads a finite number, or null. Text has no null, so an empty text and the word stand for it.
+func (v Value) floatOrNull(into **float64) string {
+	*into = nil
+	if v.IsNull() || v.isText() && (v.raw == "" || v.raw == "null") {
+		return ""
+	}
+	*into = new(float64)
+	return v.Float(*into)
+}
+
 // Time reads an RFC 3339 time and keeps it in UTC.
 func (v Value) Time(into *time.Time) string {
 	const problem = "must be an RFC 3339 time such as 2026-01-31T09:00:00Z"

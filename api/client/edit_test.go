@@ -1,8 +1,8 @@
 package client_test
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -62,8 +62,9 @@ func (s *listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.between(s)
 		s.between = nil
 	}
-	var patch api.PropertyPatch
-	_ = json.NewDecoder(r.Body).Decode(&patch)
+	body, _ := io.ReadAll(r.Body)
+	members, _ := api.ParseObject(body)
+	patch, _ := api.ParsePropertyPatch(members)
 	ifMatch := r.Header.Get("If-Match")
 	switch {
 	case s.drop:

@@ -95,7 +95,7 @@ func TestSheetKnowsEveryFieldOfAPatch(t *testing.T) {
 	}
 	read := readSheet(s.yaml())
 	patch, wrong := read.changes(api.Property{Lng: new(1.0), Deposit: 1})
-	if len(wrong) > 0 || len(read.sheet) != len(s) || !patch.Deposit.Set || !patch.Lng.Null || patch.PricePW.Value.String() != "1" {
+	if len(wrong) > 0 || len(read.sheet) != len(s) || !patch.Deposit.Set || !patch.Lng.Set || patch.Lng.Value != nil || patch.PricePW.Value.String() != "1" {
 		t.Errorf("%+v %v", patch, wrong)
 	}
 }
