@@ -85,6 +85,21 @@ type Token struct {
 	Scope       string    `json:"scope,omitempty"`      // separated by spaces
 }
 
+// MarshalJSON writes the time as wireTime does.
+func (t Token) MarshalJSON() ([]byte, error) { return EncodeJSON(t) }
+
+// wire repeats all that follows ExpiresAt for the order of the members alone.
+func (t Token) wire() any {
+	type fields Token
+	return struct {
+		fields
+		ExpiresAt wireTime `json:"expires_at"`
+		TokenType string   `json:"token_type,omitempty"`
+		ExpiresIn int      `json:"expires_in,omitempty"`
+		Scope     string   `json:"scope,omitempty"`
+	}{fields(t), wireTime(t.ExpiresAt), t.TokenType, t.ExpiresIn, t.Scope}
+}
+
 // WrongCredentials is the message when the client id or secret of a token request is wrong. Clients know it, so that they do
 // not mask a secret that happens to be one of its words.
 const WrongCredentials = "The client id or the secret is wrong, or the client is disabled." // #nosec G101 -- a sentence

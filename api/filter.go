@@ -188,18 +188,20 @@ func (p *Parameters) PerkFilter() PerkFilter {
 	for _, field := range PerkFilterFields {
 		if field.isText {
 			text, _ := p.Given(field.Name)
-			p.check(field.Name, field.Set(&f, text))
+			p.Fields.check(field.Name, field.Set(&f, text))
 		}
 	}
 	return f
 }
 
 func (p *Parameters) circle() *Circle {
-	lat, hasLat := p.degrees("lat", "latitude", LatRule)
-	lng, hasLng := p.degrees("lng", "longitude", LngRule)
+	lat, hasLat := p.degrees(LatRule, "lat", "latitude")
+	lng, hasLng := p.degrees(LngRule, "lng", "longitude")
 	radius, hasRadius := p.number("radius")
 	if hasRadius {
-		p.check("radius", radiusRule(radius))
+		p.Fields.check("radius", radiusRule(radius))
+	} else {
+		radius = DefaultRadiusKM
 	}
 	givenLat, givenLng := p.Values.Has("lat") || p.Values.Has("latitude"), p.Values.Has("lng") || p.Values.Has("longitude")
 	latName, lngName := "lat", "lng"
@@ -217,29 +219,23 @@ func (p *Parameters) circle() *Circle {
 	if !hasLat || !hasLng {
 		return nil
 	}
-	if !hasRadius {
-		radius = DefaultRadiusKM
-	}
 	return &Circle{Lat: lat, Lng: lng, RadiusKM: radius}
 }
 
-// degrees reads a coordinate that goes by two names. Both may be given only if they say the same.
-func (p *Parameters) degrees(short, long string, rule func(float64) string) (float64, bool) {
-	value, given := p.number(short)
-	if given {
-		p.check(short, rule(value))
+// degrees reads a coordinate that goes by several names. More than one may be given only if they say the same.
+func (p *Parameters) degrees(rule func(float64) string, names ...string) (degrees float64, given bool) {
+	for _, name := range names {
+		value, ok := p.number(name)
+		if !ok {
+			continue
+		}
+		p.Fields.check(name, rule(value))
+		if given && value != degrees {
+			p.Fields.Add(name, "is not the same as %s", names[0])
+		}
+		degrees, given = value, true
 	}
-	other, givenLong := p.number(long)
-	if givenLong {
-		p.check(long, rule(other))
-	}
-	if given && givenLong && value != other {
-		p.Fields.Add(long, "is not the same as %s", short)
-	}
-	if !given {
-		value = other
-	}
-	return value, given || givenLong
+	return degrees, given
 }
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -86,7 +86,8 @@ func FormMembers(form url.Values) []Member {
 // A single blank entry is the empty list.
 func FormListMembers(form url.Values, list string) []Member {
 	rest := url.Values{}
-	ways, numbered, isRepeated := [][]string{}, map[int]string{}, false
+	var ways [][]string
+	numbered, isRepeated := map[int]string{}, false
 	for name, values := range form {
 		number, isNumbered := listNumber(name, list)
 		switch {
@@ -230,49 +231,35 @@ func (r *exactReader) read() string {
 	if err != nil {
 		return "must be valid JSON"
 	}
-	switch token {
-	case json.Delim('{'):
-		return r.readMembers()
-	case json.Delim('['):
-		return r.readElements()
+	isObject := token == json.Delim('{')
+	if !isObject && token != json.Delim('[') {
+		return r.surrogate()
 	}
-	return r.surrogate()
-}
-
-func (r *exactReader) readMembers() string {
 	names := map[string]bool{}
-	for r.decoder.More() {
-		token, err := r.decoder.Token()
-		name, isName := token.(string)
-		if err != nil || !isName {
-			return "must be valid JSON"
-		}
-		r.path = append(r.path, "."+name)
-		if problem := r.surrogate(); problem != "" {
-			return problem
-		}
-		if names[name] {
-			return fmt.Sprintf("has the member %q more than once", r.where())
-		}
-		names[name] = true
-		if problem := r.read(); problem != "" {
-			return problem
-		}
-		r.path = r.path[:len(r.path)-1]
-	}
-	_, _ = r.decoder.Token() // the closing brace, which More has seen
-	return ""
-}
-
-func (r *exactReader) readElements() string {
 	for i := 0; r.decoder.More(); i++ {
-		r.path = append(r.path, "["+strconv.Itoa(i)+"]")
-		if problem := r.read(); problem != "" {
+		step := "[" + strconv.Itoa(i) + "]"
+		if isObject {
+			if token, err = r.decoder.Token(); err != nil {
+				return "must be valid JSON"
+			}
+			step = fmt.Sprintf(".%s", token)
+		}
+		r.path = append(r.path, step)
+		problem := r.surrogate()
+		switch {
+		case problem != "":
+		case names[step]:
+			problem = fmt.Sprintf("has the member %q more than once", r.where())
+		default:
+			names[step] = true
+			problem = r.read()
+		}
+		if problem != "" {
 			return problem
 		}
 		r.path = r.path[:len(r.path)-1]
 	}
-	_, _ = r.decoder.Token()
+	_, _ = r.decoder.Token() // the closing delimiter, which More has seen
 	return ""
 }
 

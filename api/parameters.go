@@ -109,9 +109,3 @@ func (p *Parameters) boolean(name string) bool {
 	}
 	return value == "true"
 }
-
-func (p *Parameters) check(name, problem string) {
-	if problem != "" {
-		p.Fields.Add(name, "%s", problem)
-	}
-}

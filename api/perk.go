@@ -24,6 +24,22 @@ type Perk struct {
 	UpdatedAt    time.Time  `json:"updated_at"`
 }
 
+// MarshalJSON writes the times as wireTime does.
+func (p Perk) MarshalJSON() ([]byte, error) { return EncodeJSON(p) }
+
+// wire repeats City for the order of the members alone.
+func (p Perk) wire() any {
+	type fields Perk
+	return struct {
+		fields
+		ValidFrom *wireTime `json:"valid_from"`
+		ValidTo   *wireTime `json:"valid_to"`
+		City      string    `json:"city"`
+		CreatedAt wireTime  `json:"created_at"`
+		UpdatedAt wireTime  `json:"updated_at"`
+	}{fields(p), (*wireTime)(p.ValidFrom), (*wireTime)(p.ValidTo), p.City, wireTime(p.CreatedAt), wireTime(p.UpdatedAt)}
+}
+
 // Category is a group of perks. A perk's Category field holds the name, not the id.
 type Category struct {
 	ID   string `json:"id"`

@@ -32,6 +32,20 @@ type Redemption struct {
 	Metadata   json.RawMessage  `json:"metadata"` // a JSON object, "{}" when none was given
 }
 
+// MarshalJSON writes the time as wireTime does.
+func (r Redemption) MarshalJSON() ([]byte, error) { return EncodeJSON(r) }
+
+// wire repeats Status and Metadata for the order of the members alone.
+func (r Redemption) wire() any {
+	type fields Redemption
+	return struct {
+		fields
+		RedeemedAt wireTime         `json:"redeemed_at"`
+		Status     RedemptionStatus `json:"status"`
+		Metadata   json.RawMessage  `json:"metadata"`
+	}{fields(r), wireTime(r.RedeemedAt), r.Status, r.Metadata}
+}
+
 // RedeemRequest is the body of POST /perks/{perkId}/redeem.
 type RedeemRequest struct {
 	UserID   string          `json:"user_id"`
