@@ -27,7 +27,8 @@ type call struct {
 	header map[string]string
 	body   []byte // nil sends none
 
-	harmless bool // carrying it out twice is no worse than once, whatever its method
+	harmless bool      // carrying it out twice is no worse than once, whatever its method
+	seen     *exchange // is told of the last answer, if anybody wants to know
 }
 
 func get(path string, query url.Values) call {
@@ -70,7 +71,10 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 		defer cancel()
 	}
 	e := &effort{harmless: call.harmless}
-	res, err := c.execute(withEffort(ctx, e), call)
+	res, err := c.execute(withEffort(ctx, e), e, call)
+	if call.seen != nil {
+		*call.seen = e.seen
+	}
 	if err != nil {
 		return nil, c.failure(call, e, res, err)
 	}
@@ -80,8 +84,8 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 	return nil, refusal(call, e, res)
 }
 
-// execute has resty carry the request, and spares it the reading: retry has the answer in memory already.
-func (c *Client) execute(ctx context.Context, call call) (*resty.Response, error) {
+// execute has resty carry the request, and spares it the reading: sendOnce has the answer in memory already.
+func (c *Client) execute(ctx context.Context, e *effort, call call) (*resty.Response, error) {
 	req := c.http.R().SetContext(ctx).SetDoNotParseResponse(true).SetQueryParamsFromValues(call.query).SetHeaders(call.header)
 	if call.body != nil {
 		req.SetBody(bytes.NewReader(call.body))
@@ -91,17 +95,13 @@ func (c *Client) execute(ctx context.Context, call call) (*resty.Response, error
 		address = c.address + address
 	}
 	res, err := req.Execute(call.method, address)
-	if err != nil {
-		return res, err
-	}
-	body, ok := res.RawResponse.Body.(*held)
 	switch {
-	case !ok:
-		return res, errors.New("the answer did not come by way of retry")
-	case len(body.text) > maxAnswer:
+	case err != nil:
+		return res, err
+	case len(e.body) > maxAnswer:
 		return res, resty.ErrResponseBodyTooLarge
 	}
-	return res.SetBody(body.text), body.broken
+	return res.SetBody(e.body), e.broken
 }
 
 // failure sorts out why no complete answer came.
@@ -268,13 +268,13 @@ func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.
 	}
 	call = call.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, askingKey)
 	s := search{perkID: perkID, userID: request.UserID, metadata: wanted, taken: taken}
-	var seen exchange
-	for page, err := range walk[api.Redemption](withExchange(ctx, &seen), c, call, nil) {
+	call.seen = new(exchange)
+	for page, err := range walk[api.Redemption](ctx, c, call, nil) {
 		if err != nil {
 			return api.Redemption{}, false, err
 		}
 		if s.from.IsZero() {
-			s.from = seen.earliest(since)
+			s.from = call.seen.earliest(since)
 		}
 		for _, redemption := range page.Data {
 			if s.fits(redemption) {

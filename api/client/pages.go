@@ -86,9 +86,7 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 		if u.Path == here.Path && u.Query().Encode() == here.RawQuery {
 			return call{}, false, errors.New("the server's link to the next page leads to the same page: the list would not end")
 		}
-		linked := get(u.String(), nil)
-		linked.header = current.header
-		return linked, true, nil
+		return call{method: http.MethodGet, path: u.String(), header: current.header, seen: current.seen}, true, nil
 	}
 	if meta.TotalPages == 0 && items > 0 {
 		return call{}, false, errors.New("the server does not say whether there are more pages: neither a Link header nor meta.total_pages came")

@@ -55,13 +55,10 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 			closeBody(req)
 			return nil, &wireError{err: err}
 		}
-		a := r.attempt(req, e)
-		pause, ok := r.pause(req, e, a)
+		res, err := r.attempt(req, e)
+		pause, ok := r.pause(req, e, res, err)
 		if !ok {
-			return a.res, a.err
-		}
-		if a.res != nil {
-			discard(a.res)
+			return res, err
 		}
 		if err := r.rest(ctx, e, pause); err != nil {
 			return nil, &wireError{err: err}
@@ -77,80 +74,69 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-type attempt struct {
-	res    *http.Response
-	err    error
-	broken error // why the answer's body ended early, if it is known
-}
-
-func (r *retry) attempt(req *http.Request, e *effort) (a attempt) {
+func (r *retry) attempt(req *http.Request, e *effort) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), r.timeout-e.spent)
 	defer cancel() // the answer's body is read by then
 	began := r.clock.Now()
-	defer func() {
-		ended := r.clock.Now()
-		e.spent += ended.Sub(began)
-		if seen := exchangeOf(ctx); seen != nil && a.res != nil {
-			*seen = exchange{began, ended, a.res.Header}
-		}
-	}()
-	a.res, a.err = r.next.RoundTrip(req.WithContext(ctx))
-	if a.err != nil {
-		e.failed(a.err)
-		return a
+	res, err := r.next.RoundTrip(req.WithContext(ctx))
+	ended := r.clock.Now()
+	e.spent += ended.Sub(began)
+	if err != nil {
+		e.failed(err)
+		return nil, err
 	}
-	if !r.honoursKeys.Load() && (repeatsKey(req, a.res) || a.res.Header.Get(replayed) == "true") {
+	if !r.honoursKeys.Load() && (repeatsKey(req, res) || res.Header.Get(replayed) == "true") {
 		r.honoursKeys.Store(true)
 	}
-	a.broken = hold(a.res).broken
-	e.answered(req, a.res, a.broken)
-	return a
+	e.seen = exchange{began, ended, res.Header}
+	e.answered(req, res)
+	return res, nil
 }
 
 // again tells whether sending the request again can help and cannot do harm. Everything may be sent again that was not
 // sent at all, or that the server put off with 429; only what may be carried out twice, as far as is known by now, after
 // anything else.
-func (r *retry) again(req *http.Request, e *effort, a attempt) bool {
+func (r *retry) again(req *http.Request, e *effort, res *http.Response, err error) bool {
 	repeatable := safe(req.Method) || e.harmless ||
 		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.honoursKeys.Load()
-	if a.err != nil {
+	if err != nil {
 		var wire *wireError
-		if errors.As(a.err, &wire) && !wire.sent {
+		if errors.As(err, &wire) && !wire.sent {
 			return mayPass(wire.err)
 		}
 		return repeatable
 	}
-	switch a.res.StatusCode {
+	switch res.StatusCode {
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return repeatable
 	}
-	return a.broken != nil && repeatable
+	return e.broken != nil && repeatable
 }
 
 // pause decides about another attempt. It waits exactly as long as the server asks, or gives up at once; where the server
 // asks for nothing, the wait is a random part of a limit that doubles, so that many clients do not come back together.
-func (r *retry) pause(req *http.Request, e *effort, a attempt) (Wait, bool) {
+func (r *retry) pause(req *http.Request, e *effort, res *http.Response, err error) (Wait, bool) {
 	var asked time.Duration
-	if a.res != nil {
-		asked = retryAfter(a.res.Header, r.clock.Now())
-		if asked > 0 && a.res.StatusCode == http.StatusTooManyRequests {
+	if err == nil {
+		asked = retryAfter(res.Header, r.clock.Now())
+		if asked > 0 && res.StatusCode == http.StatusTooManyRequests {
 			r.putOff(asked)
 		}
 	}
 	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
-	if r.patience == 0 || req.Context().Err() != nil || e.spent >= r.timeout || !rewindable || !r.again(req, e, a) {
+	if r.patience == 0 || req.Context().Err() != nil || e.spent >= r.timeout || !rewindable || !r.again(req, e, res, err) {
 		return Wait{}, false
 	}
 	w := Wait{For: asked, Asked: asked > 0}
 	switch {
-	case a.err != nil:
-		w.Why = reason(a.err)
-	case a.broken != nil:
-		w.Why = reason(&brokenOff{a.broken})
+	case err != nil:
+		w.Why = reason(err)
+	case e.broken != nil:
+		w.Why = reason(&brokenOff{e.broken})
 	default:
-		w.Why = statusText(a.res.StatusCode)
+		w.Why = statusText(res.StatusCode)
 	}
 	if !w.Asked {
 		left := min(r.patience-e.waited, r.unasked-e.guessed)
@@ -175,7 +161,9 @@ func (r *retry) rest(ctx context.Context, e *effort, w Wait) error {
 		e.guesses++
 	}
 	r.waiting(w)
-	return r.waitFor(ctx, w.For)
+	waiting, stop := Waits(ctx)
+	defer stop()
+	return r.clock.Wait(waiting, w.For)
 }
 
 // putOff makes all requests of this client heed that the server wants none for a while.
@@ -252,7 +240,8 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return max(0, until.Sub(now))
 }
 
-// sendOnce makes sure that a change goes out at most once, and that a failure says whether it may have gone out.
+// sendOnce makes sure that a change goes out at most once, and that a failure says whether it may have gone out. It reads the
+// answer into memory.
 //
 // net/http sends a request again by itself when a kept connection breaks, if it believes that this is harmless; a header
 // named Idempotency-Key makes it believe so of a POST. Whether that is true depends on the server, so it must not decide.
@@ -268,7 +257,20 @@ func (s *sendOnce) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &wireError{err: err, sent: e.connected.Load()}
 	}
+	e.body, e.broken = readBody(res)
+	res.Body = io.NopCloser(bytes.NewReader(e.body))
 	return res, nil
+}
+
+// readBody returns no more than one byte more than an answer may have, and why the body ended early, if it did.
+func readBody(res *http.Response) (text []byte, broken error) {
+	defer res.Body.Close()
+	var body bytes.Buffer
+	if res.Body != http.NoBody && res.ContentLength > 0 && res.ContentLength <= maxAnswer {
+		body.Grow(int(res.ContentLength) + bytes.MinRead) // so that ReadFrom sees the end without growing
+	}
+	_, broken = body.ReadFrom(io.LimitReader(res.Body, maxAnswer+1))
+	return body.Bytes(), broken
 }
 
 // wireError is a failure of the network. With sent, bytes of the request may have reached the server.
@@ -279,40 +281,6 @@ type wireError struct {
 
 func (w *wireError) Error() string { return w.err.Error() }
 func (w *wireError) Unwrap() error { return w.err }
-
-// held is the body of an answer in memory, with the failure that ended it early. It reads as the body itself would have.
-type held struct {
-	text   []byte // no more than one byte longer than an answer may be
-	read   int
-	broken error // nil for a body that came whole
-}
-
-func hold(res *http.Response) *held {
-	var text bytes.Buffer
-	if res.Body != http.NoBody && res.ContentLength > 0 && res.ContentLength <= maxAnswer {
-		text.Grow(int(res.ContentLength) + bytes.MinRead) // so that ReadFrom sees the end without growing
-	}
-	_, broken := text.ReadFrom(io.LimitReader(res.Body, maxAnswer+1))
-	res.Body.Close()
-	h := &held{text: text.Bytes(), broken: broken}
-	res.Body = h
-	return h
-}
-
-func (h *held) Read(p []byte) (int, error) {
-	if h.read < len(h.text) {
-		n := copy(p, h.text[h.read:])
-		h.read += n
-		return n, nil
-	}
-	if h.broken != nil {
-		return 0, h.broken
-	}
-	return 0, io.EOF
-}
-
-// Close does nothing: the network was done with before.
-func (h *held) Close() error { return nil }
 
 // effort is what one request has come to so far, over all its attempts. It travels with the request's context, because
 // redirects and a second token lead through the trippers more than once.
@@ -325,6 +293,10 @@ type effort struct {
 	guesses int
 
 	connected atomic.Bool // the attempt under way has a connection
+
+	seen   exchange // the last answer
+	body   []byte   // of it
+	broken error    // why the body ended early; nil if it came whole
 
 	left bool // something of the request may have left this computer
 	lost bool // what became of an attempt was not known for a while
@@ -357,10 +329,10 @@ func (e *effort) failed(err error) {
 
 // answered takes note of an answer. A refusal that does not come from where keys are looked at, such as 401, says nothing
 // about an earlier attempt that was lost.
-func (e *effort) answered(req *http.Request, res *http.Response, broken error) {
+func (e *effort) answered(req *http.Request, res *http.Response) {
 	e.left = true
 	switch {
-	case res.StatusCode >= 500 || res.StatusCode == http.StatusSeeOther || broken != nil:
+	case res.StatusCode >= 500 || res.StatusCode == http.StatusSeeOther || e.broken != nil:
 		e.lost, e.open = true, true
 	case repeatsKey(req, res) && res.StatusCode == http.StatusConflict:
 		e.disputed = true

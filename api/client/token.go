@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -122,7 +121,6 @@ func (a *authorize) RoundTrip(req *http.Request) (*http.Response, error) {
 	if errors.Is(err, ErrNoOtherToken) {
 		return res, nil
 	}
-	discard(res)
 	if err != nil {
 		return nil, err
 	}
@@ -148,30 +146,12 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// discard reads a short rest, so that the connection can be used again.
-func discard(res *http.Response) {
-	_, _ = io.CopyN(io.Discard, res.Body, 64<<10)
-	res.Body.Close()
-}
-
 // clockSlack is how far the server's clock may be from what its Date header says of it. The header has whole seconds.
 const clockSlack = 2 * time.Second
 
 type exchange struct {
 	began, ended time.Time
 	header       http.Header // of the answer
-}
-
-type exchangeKey struct{}
-
-// withExchange makes each attempt under the context leave what it saw. The attempts must follow one another.
-func withExchange(ctx context.Context, seen *exchange) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, seen)
-}
-
-func exchangeOf(ctx context.Context) *exchange {
-	seen, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return seen
 }
 
 // earliest returns what the server's clock may have shown, at the earliest, at an instant by this computer's clock. The

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -142,7 +141,7 @@ func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		fmt.Fprintf(&text, "< failed after %s: %s\n", took, reason(err))
 	} else {
-		body := peek(res)
+		body := effortOf(req.Context()).body
 		fmt.Fprintf(&text, "< %s (%s)\n", res.Status, took)
 		writeHeader(&text, "< ", res.Header)
 		secrets = slices.Concat(secrets, credentials(res.Header), writeBody(&text, "< ", res.Header, body))
@@ -173,9 +172,9 @@ func writeHeader(text *strings.Builder, prefix string, header http.Header) {
 
 // writeBody returns the secrets that the body holds.
 func writeBody(text *strings.Builder, prefix string, header http.Header, body []byte) (secrets []string) {
-	shown, secrets := redactBody(header.Get("Content-Type"), body)
-	if len(body) > maxTraced {
-		shown = fmt.Appendf(nil, "(a body of more than %d bytes)", maxTraced)
+	shown := fmt.Appendf(nil, "(a body of more than %d bytes)", maxTraced)
+	if len(body) <= maxTraced {
+		shown, secrets = redactBody(header.Get("Content-Type"), body)
 	}
 	for line := range strings.Lines(string(shown)) {
 		fmt.Fprintf(text, "%s%s\n", prefix, strings.TrimRight(line, "\r\n"))
@@ -195,25 +194,6 @@ func sentBody(req *http.Request) []byte {
 	sent, _ := io.ReadAll(io.LimitReader(body, maxTraced+1))
 	return sent
 }
-
-// peek reads as much of the answer as can be shown, and puts it back. A failure to read comes back to the reader.
-func peek(res *http.Response) []byte {
-	body := res.Body
-	start, err := io.ReadAll(io.LimitReader(body, maxTraced+1))
-	rest := io.Reader(body)
-	if err != nil {
-		rest = &brokenReader{err: err}
-	}
-	res.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(start), rest), body}
-	return start
-}
-
-type brokenReader struct{ err error }
-
-func (b *brokenReader) Read([]byte) (int, error) { return 0, b.err }
 
 // Wait is a pause before a request is sent again.
 type Wait struct {
@@ -261,11 +241,4 @@ func Waits(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 	forget := context.AfterFunc(until, stop)
 	return waiting, func() { forget(); stop() }
-}
-
-// waitFor waits as the clock does, and no longer than the context allows waits.
-func (r *retry) waitFor(ctx context.Context, d time.Duration) error {
-	waiting, stop := Waits(ctx)
-	defer stop()
-	return r.clock.Wait(waiting, d)
 }
