@@ -187,7 +187,7 @@ func refusal(sent call, e *effort, res *resty.Response) *Error {
 	if res.RawResponse != nil && res.RawResponse.Request != nil {
 		went = res.RawResponse.Request.Header
 	}
-	refused.hide(newMask(credentials(went)))
+	refused.hide(maskOf(credentials(went)))
 	return refused
 }
 

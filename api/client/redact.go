@@ -1,12 +1,10 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"html"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -64,7 +62,11 @@ func redactForm(form url.Values) (secrets []string) {
 // redactBody returns a body that can be shown: JSON and forms without their secret values, and other texts as they are
 // unless they name something secret. It also returns the values that it found, such as the token in an answer.
 func redactBody(contentType string, body []byte) (clean []byte, secrets []string) {
-	if clean, secrets, ok := redactJSON(body); ok {
+	if value, err := decodeJSON(body); err == nil {
+		if !redactValue(value, &secrets) {
+			return body, nil
+		}
+		clean, _ = json.Marshal(value) // what was decoded can be encoded
 		return clean, secrets
 	}
 	form, err := url.ParseQuery(string(body)) // of any other text it makes names that mean nothing
@@ -98,52 +100,19 @@ var (
 	escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-F]{2}`) })
 )
 
-// redactJSON takes the secrets out of a JSON text, or of several that follow each other. It tells whether it could read them.
-func redactJSON(body []byte) (clean []byte, secrets []string, ok bool) {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	var texts [][]byte
-	changed := false
-	for {
-		var value any
-		err := dec.Decode(&value)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, nil, false
-		}
-		changed = redactValue(value, &secrets) || changed
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, nil, false
-		}
-		texts = append(texts, text)
-	}
-	if !changed {
-		return body, nil, len(texts) > 0
-	}
-	return bytes.Join(texts, []byte("\n")), secrets, true
-}
-
 // redactValue replaces secret members at any depth, adds those that are texts to the secrets, and tells whether there were any.
-func redactValue(value any, secrets *[]string) bool {
-	found := false
+func redactValue(value any, secrets *[]string) (found bool) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, member := range value {
+			found = redactValue(member, secrets) || found
 			text, isText := member.(string)
-			switch {
-			case isSecretName(name) && isText:
+			isSecret, isJSON := isSecretName(name), strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
+			if isSecret && isText {
 				*secrets = append(*secrets, text)
+			}
+			if isSecret || isJSON && namesSecret(text) {
 				value[name], found = redacted, true
-			case isSecretName(name):
-				redactValue(member, secrets)
-				value[name], found = redacted, true
-			case isText && holdsSecretJSON(text):
-				value[name], found = redacted, true
-			default:
-				found = redactValue(member, secrets) || found
 			}
 		}
 	case []any:
@@ -152,15 +121,6 @@ func redactValue(value any, secrets *[]string) bool {
 		}
 	}
 	return found
-}
-
-// holdsSecretJSON tells whether a text is JSON again, with something secret in it.
-func holdsSecretJSON(text string) bool {
-	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
-		return false
-	}
-	var inner any
-	return json.Unmarshal([]byte(text), &inner) == nil && (redactValue(inner, new([]string)) || namesSecret(text))
 }
 
 // leastSecret is the length below which a text is no secret: to take out every occurrence of a few letters would make the
@@ -193,10 +153,9 @@ func credentials(header http.Header) []string {
 	return found
 }
 
-// mask takes secrets out of texts, in every form in which they could come back from a server.
-type mask struct{ replacer *strings.Replacer }
-
-func newMask(secrets []string) mask {
+// maskOf returns what takes the secrets out of a text, in each form in which a server may send them back, and whatever
+// looks like a JSON Web Token.
+func maskOf(secrets []string) func(text string) string {
 	var all []string
 	for _, secret := range secrets {
 		if len(secret) >= leastSecret {
@@ -208,30 +167,25 @@ func newMask(secrets []string) mask {
 	for _, form := range slices.Compact(all) {
 		pairs = append(pairs, form, redacted)
 	}
-	return mask{strings.NewReplacer(pairs...)}
-}
-
-// text returns the text without the secrets, and without anything that looks like a JSON Web Token.
-func (m mask) text(text string) string {
-	return tokens().ReplaceAllLiteralString(m.replacer.Replace(text), redacted)
+	replacer := strings.NewReplacer(pairs...)
+	return func(text string) string { return tokens().ReplaceAllLiteralString(replacer.Replace(text), redacted) }
 }
 
 // hide takes out of an error what the server sends back of the secrets that it was shown: errors end in logs.
-func (e *Error) hide(m mask) {
-	e.RequestID, e.Code = m.text(e.RequestID), api.Code(m.text(string(e.Code)))
+func (e *Error) hide(mask func(string) string) {
+	e.RequestID, e.Code = mask(e.RequestID), api.Code(mask(string(e.Code)))
 	if !saysNothingSent(e.Message) {
-		e.Message = m.text(e.Message)
+		e.Message = mask(e.Message)
 	}
-	var hidden api.FieldErrors
+	hidden := api.FieldErrors{}
 	for field, problems := range e.Fields {
-		if hidden == nil {
-			hidden = api.FieldErrors{}
-		}
 		for _, problem := range problems {
-			hidden[m.text(field)] = append(hidden[m.text(field)], m.text(problem))
+			hidden[mask(field)] = append(hidden[mask(field)], mask(problem))
 		}
 	}
-	e.Fields = hidden
+	if e.Fields != nil {
+		e.Fields = hidden
+	}
 }
 
 // saysNothingSent tells whether a message is one of the service's sentences about credentials, which hold nothing that was
@@ -243,19 +197,14 @@ func saysNothingSent(message string) bool {
 	return message == api.WrongCredentials || tooMany && len(seconds) < leastSecret
 }
 
-// forms returns a secret as it is, and as it stands in URLs, forms, JSON, HTML and base64. A form that has become too short
-// to be told from other text is left out.
+// forms returns a secret as it is, and as it stands in URLs, forms, JSON, HTML and base64.
 func forms(secret string) []string {
 	asJSON, _ := json.Marshal(secret) // a string always marshals
-	found := []string{secret, html.EscapeString(secret), strings.Trim(string(asJSON), `"`)}
-	for before := range 3 { // the places that a text can have among the groups of bytes of base64
-		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
-		inner := encoded[(before*8+5)/6 : (before+len(secret))*8/6] // without the letters that depend on its neighbours
-		found = append(found, inner, strings.NewReplacer("+", "-", "/", "_").Replace(inner))
-	}
+	found := []string{secret, html.EscapeString(secret), strings.Trim(string(asJSON), `"`),
+		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret))}
 	for _, form := range slices.Clone(found) {
 		escaped := url.QueryEscape(form)
 		found = append(found, escaped, url.PathEscape(form), escapes().ReplaceAllStringFunc(escaped, strings.ToLower)) // %2f, as many write
 	}
-	return slices.DeleteFunc(found, func(form string) bool { return len(form) < leastSecret })
+	return found
 }

@@ -170,14 +170,9 @@ func parseMetadata(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return map[string]any{}, nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
+	value, err := decodeJSON(raw)
+	if err != nil {
 		return nil, err
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, api.Errorf(api.CodeInvalidJSON, "The JSON has something after it.")
 	}
 	if list, ok := value.([]any); value == nil || ok && len(list) == 0 { // PHP writes an empty map as a list
 		value = map[string]any{}
@@ -185,7 +180,20 @@ func parseMetadata(raw json.RawMessage) (any, error) {
 	return value, nil
 }
 
-// sameJSON compares two values that were decoded with UseNumber. The order of members does not count, nor how a number is
+// decodeJSON reads exactly one value, and keeps the digits of numbers.
+func decodeJSON(raw []byte) (value any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, api.Errorf(api.CodeInvalidJSON, "The JSON has something after it.")
+	}
+	return value, nil
+}
+
+// sameJSON compares two values of decodeJSON. The order of members does not count, nor how a number is
 // written: a server may keep 2.50 as 2.5, and numbers as floating-point ones.
 func sameJSON(a, b any) bool {
 	switch a := a.(type) {

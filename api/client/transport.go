@@ -154,7 +154,7 @@ func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 			t.seen = append(t.seen, secret)
 		}
 	}
-	fmt.Fprintln(t.out, newMask(t.seen).text(text.String()))
+	fmt.Fprintln(t.out, maskOf(t.seen)(text.String()))
 	return res, err
 }
 
