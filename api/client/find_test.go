@@ -91,7 +91,7 @@ func TestFindRedemption(t *testing.T) {
 		"this user":                          {list: redeemed{items: []map[string]any{with(ours(), "user_id", "ann")}}, want: "ours"},
 		"rejected":                           {list: redeemed{items: []map[string]any{with(ours(), "status", "rejected")}}, want: "ours"},
 		"made before":                        {list: redeemed{items: old(3)}},
-		"made within the slack":              {list: redeemed{items: []map[string]any{made("ours", "p", now.Add(-time.Second), "")}}, want: "ours"},
+		"made within the slack":              {list: redeemed{items: []map[string]any{made("ours", "p", now.Add(-500*time.Millisecond), "")}}, want: "ours"},
 		"made beyond the slack":              {list: redeemed{items: []map[string]any{made("x", "p", now.Add(-5*time.Second), "")}}},
 		"made before, looked for since then": {list: redeemed{items: old(3)}, since: 24*time.Hour + time.Second, want: "old-0"},
 		"belongs to another":                 {list: redeemed{items: []map[string]any{ours()}}, taken: "ours"},

@@ -9,9 +9,10 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"example.com/perks/api"
 )
@@ -132,57 +133,29 @@ func onePage[T any](pages iter.Seq2[api.Page[T], error]) (api.Page[T], error) {
 	return api.Page[T]{}, nil // not reached: a walk yields at least once
 }
 
+var (
+	// A target, and its parameters up to the comma before the next link. A comma in quotes is part of a value.
+	linkValues     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^>]*)>((?:[^",]|"(?:\\.|[^"\\])*")*)`) })
+	linkParameters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`;\s*([^\s=;]+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]*)`) })
+)
+
 // nextLink returns the target with the relation "next" in the Link headers (RFC 8288), or "", and whether there are links
 // at all. What cannot be read as a link is passed over.
 func nextLink(header http.Header) (target string, hasLinks bool) {
-	for _, value := range header.Values("Link") {
-		for value != "" {
-			start := strings.IndexByte(value, '<')
-			end := strings.IndexByte(value, '>')
-			if start < 0 || end < start {
-				break
+	for _, link := range linkValues().FindAllStringSubmatch(strings.Join(header.Values("Link"), ", "), -1) {
+		for _, parameter := range linkParameters().FindAllStringSubmatch(link[2], -1) {
+			if !strings.EqualFold(parameter[1], "rel") {
+				continue
 			}
-			link := value[start+1 : end]
-			params, rest := cutOutsideQuotes(value[end+1:], ',')
-			if is(params, "next") {
-				return link, true
+			for relation := range strings.FieldsSeq(strings.ToLower(strings.Trim(parameter[2], `"`))) {
+				switch relation {
+				case "next":
+					return link[1], true
+				case "first", "prev", "previous", "last": // others, such as preload, are not about pages
+					hasLinks = true
+				}
 			}
-			hasLinks = hasLinks || is(params, "first", "prev", "previous", "last") // others, such as preload, are not about pages
-			value = rest
 		}
 	}
 	return "", hasLinks
-}
-
-func cutOutsideQuotes(text string, separator byte) (before, after string) {
-	quoted := false
-	for i := 0; i < len(text); i++ {
-		switch {
-		case quoted && text[i] == '\\':
-			i++
-		case text[i] == '"':
-			quoted = !quoted
-		case text[i] == separator && !quoted:
-			return text[:i], text[i+1:]
-		}
-	}
-	return text, ""
-}
-
-// is looks for one of the relations among the parameters; the value of rel is one relation or several with blanks between.
-func is(params string, relations ...string) bool {
-	for params != "" {
-		var param string
-		param, params = cutOutsideQuotes(params, ';')
-		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-		if !strings.EqualFold(strings.TrimSpace(name), "rel") {
-			continue
-		}
-		for relation := range strings.FieldsSeq(strings.Trim(strings.TrimSpace(value), `"`)) {
-			if slices.Contains(relations, strings.ToLower(relation)) {
-				return true
-			}
-		}
-	}
-	return false
 }
