@@ -16,15 +16,12 @@ import (
 // Line returns the text as one line: control characters and marks that change the direction of writing are gone, tabs and
 // line ends are blanks, and bytes that are not UTF-8 are U+FFFD.
 func Line(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r) || r == '\u2028' || r == '\u2029':
+	return Text(strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || r == '\u2028' || r == '\u2029' {
 			return ' '
-		case IsControl(r):
-			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	}, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
 // Text does the same but keeps line feeds and tabs.
@@ -42,52 +39,7 @@ func Text(text string) string {
 
 // IsControl tells whether a character steers a terminal instead of showing something: C0, DEL, C1, and the marks that
 // embed, override or isolate a direction of writing.
-func IsControl(r rune) bool {
-	switch {
-	case unicode.IsControl(r):
-		return true
-	case r == '\u061C', r == '\u200E', r == '\u200F':
-		return true
-	case r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069':
-		return true
-	}
-	return false
-}
-
-// Writer returns a writer that passes what is written on through Text. Several may write to it at once.
-func Writer(w io.Writer) io.Writer { return &writer{out: w} }
-
-type writer struct {
-	out io.Writer
-
-	mu   sync.Mutex
-	half []byte // the beginning of a character whose end is still to come
-}
-
-func (w *writer) Write(text []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	whole := append(w.half, text...)
-	end := len(whole) - startedRune(whole)
-	w.half = append([]byte(nil), whole[end:]...)
-	if _, err := io.WriteString(w.out, Text(string(whole[:end]))); err != nil {
-		return 0, err
-	}
-	return len(text), nil
-}
-
-// startedRune is how many bytes at the end of the text could become a character with more of them.
-func startedRune(text []byte) int {
-	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
-		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
-			if utf8.FullRune(tail) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
-}
+func IsControl(r rune) bool { return unicode.IsControl(r) || r > unicode.MaxLatin1 && unicode.Is(unicode.Bidi_Control, r) }
 
 // JSON escapes in a JSON text what would steer a terminal and encoding/json lets stand, such as C1. Such characters occur only
 // inside strings, where an escape means the same.
@@ -111,13 +63,37 @@ func JSON(text []byte) []byte {
 // IsLoose tells whether a character that steers a terminal is not one that lays out JSON and YAML.
 func IsLoose(r rune) bool { return IsControl(r) && r != '\n' }
 
-// JSONWriter returns a writer that passes each write on through JSON. A write must hold whole characters.
-func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
+// Writer returns a writer that passes what is written on through Text. Several may write to it at once.
+func Writer(w io.Writer) io.Writer {
+	return &writer{out: w, clean: func(text []byte) []byte { return []byte(Text(string(text))) }}
+}
 
-type jsonWriter struct{ out io.Writer }
+// JSONWriter returns a writer that passes what is written on through JSON. Several may write to it at once.
+func JSONWriter(w io.Writer) io.Writer { return &writer{out: w, clean: JSON} }
 
-func (w jsonWriter) Write(text []byte) (int, error) {
-	if _, err := w.out.Write(JSON(text)); err != nil {
+type writer struct {
+	out   io.Writer
+	clean func([]byte) []byte
+
+	mu   sync.Mutex
+	half []byte // the beginning of a character whose end is still to come
+}
+
+func (w *writer) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	whole := append(w.half, text...)
+	end := len(whole)
+	for n := 1; n < utf8.UTFMax && n <= len(whole); n++ {
+		if last := whole[len(whole)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				end -= n
+			}
+			break
+		}
+	}
+	w.half = bytes.Clone(whole[end:])
+	if _, err := w.out.Write(w.clean(whole[:end])); err != nil {
 		return 0, err
 	}
 	return len(text), nil
