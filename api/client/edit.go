@@ -126,6 +126,6 @@ func (e Editing) Holds() bool {
 
 // Changed tells whether err says that the property is not the version any more that the change is tied to.
 func Changed(err error) bool {
-	var refused *Error
-	return errors.As(err, &refused) && refused.Status == http.StatusPreconditionFailed
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.Status == http.StatusPreconditionFailed
 }

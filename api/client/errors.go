@@ -66,8 +66,8 @@ type Unreachable struct {
 
 // TimedOut tells whether the time for an answer ran out.
 func (u *Unreachable) TimedOut() bool {
-	var network net.Error
-	return errors.Is(u.Err, context.DeadlineExceeded) || errors.As(u.Err, &network) && network.Timeout()
+	network, isNetwork := errors.AsType[net.Error](u.Err)
+	return errors.Is(u.Err, context.DeadlineExceeded) || isNetwork && network.Timeout()
 }
 
 func (u *Unreachable) Error() string {
@@ -96,24 +96,23 @@ func (u *Unreachable) Unwrap() error { return u.Err }
 // Missing tells whether err is the service's own word that there is no such record. A 404 that something before the service
 // may have sent is none.
 func Missing(err error) bool {
-	var refused *Error
-	return errors.As(err, &refused) && refused.Code == api.CodeNotFound && !refused.Stray
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.Code == api.CodeNotFound && !refused.Stray
 }
 
 // OutcomeUnknown tells whether err leaves open if a change was made.
 func OutcomeUnknown(err error) bool {
-	var unreachable *Unreachable
-	if errors.As(err, &unreachable) {
+	if unreachable, ok := errors.AsType[*Unreachable](err); ok {
 		return unreachable.OutcomeUnknown
 	}
-	var refused *Error
-	return errors.As(err, &refused) && refused.OutcomeUnknown
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.OutcomeUnknown
 }
 
 // KeyUnused tells whether err also says that no request under the same idempotency key has made anything.
 func KeyUnused(err error) bool {
-	var refused *Error
-	return errors.As(err, &refused) && refused.KeyUnused
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.KeyUnused
 }
 
 func reason(err error) string {
@@ -124,8 +123,7 @@ func reason(err error) string {
 // withoutURL takes off the method and address that net/http puts before an error: the messages here name the address
 // themselves, once.
 func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}
 	return err
@@ -311,6 +309,6 @@ func explain(err error) (why, advice string) {
 
 // isAlert tells whether the other side ended TLS and said why. Of that, crypto/tls exports a type for QUIC alone.
 func isAlert(err error) bool {
-	var step *net.OpError
-	return errors.As(err, &step) && step.Op == "remote error"
+	step, ok := errors.AsType[*net.OpError](err)
+	return ok && step.Op == "remote error"
 }

@@ -24,25 +24,19 @@ const (
 // retry sends a request again when that can help and cannot do harm. See again for what is sent again, and pause for how
 // long it waits before.
 type retry struct {
-	next     http.RoundTripper
-	timeout  time.Duration // of all attempts of a request together
-	patience time.Duration
-	unasked  time.Duration
-	waiting  func(Wait)
-	clock    Clock
+	Config // with defaults
+	next   http.RoundTripper
+	clock  Clock
 
 	honoursKeys atomic.Bool               // the server has shown that keys count
 	notBefore   atomic.Pointer[time.Time] // until then the server wants no requests
 }
 
 func newRetry(config Config) *retry {
-	r := &retry{timeout: cmp.Or(config.Timeout, defaultTimeout), patience: config.Patience, unasked: cmp.Or(config.Unasked, config.Patience),
-		waiting: config.Waiting, clock: realClock}
-	if r.waiting == nil {
-		r.waiting = func(Wait) {}
-	}
-	if config.Clock != nil {
-		r.clock = *config.Clock
+	r := &retry{Config: config, clock: realClock}
+	r.Timeout, r.Unasked = cmp.Or(r.Timeout, defaultTimeout), cmp.Or(r.Unasked, r.Patience)
+	if r.Clock != nil {
+		r.clock = *r.Clock
 	}
 	return r
 }
@@ -75,7 +69,7 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (r *retry) attempt(req *http.Request, e *effort) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), r.timeout-e.spent)
+	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout-e.spent)
 	defer cancel() // the answer's body is read by then
 	began := r.clock.Now()
 	res, err := r.next.RoundTrip(req.WithContext(ctx))
@@ -100,8 +94,7 @@ func (r *retry) again(req *http.Request, e *effort, res *http.Response, err erro
 	repeatable := safe(req.Method) || e.harmless ||
 		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.honoursKeys.Load()
 	if err != nil {
-		var wire *wireError
-		if errors.As(err, &wire) && !wire.sent {
+		if wire, ok := errors.AsType[*wireError](err); ok && !wire.sent {
 			return mayPass(wire.err)
 		}
 		return repeatable
@@ -126,7 +119,7 @@ func (r *retry) pause(req *http.Request, e *effort, res *http.Response, err erro
 		}
 	}
 	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
-	if r.patience == 0 || req.Context().Err() != nil || e.spent >= r.timeout || !rewindable || !r.again(req, e, res, err) {
+	if r.Patience == 0 || req.Context().Err() != nil || e.spent >= r.Timeout || !rewindable || !r.again(req, e, res, err) {
 		return Wait{}, false
 	}
 	w := Wait{For: asked, Asked: asked > 0}
@@ -139,7 +132,7 @@ func (r *retry) pause(req *http.Request, e *effort, res *http.Response, err erro
 		w.Why = statusText(res.StatusCode)
 	}
 	if !w.Asked {
-		left := min(r.patience-e.waited, r.unasked-e.guessed)
+		left := min(r.Patience-e.waited, r.Unasked-e.guessed)
 		if left <= 0 {
 			return Wait{}, false
 		}
@@ -151,7 +144,7 @@ func (r *retry) pause(req *http.Request, e *effort, res *http.Response, err erro
 
 func (r *retry) affords(ctx context.Context, e *effort, d time.Duration) bool {
 	deadline, ok := ctx.Deadline()
-	return d <= r.patience-e.waited && (!ok || r.clock.Now().Add(d).Before(deadline))
+	return d <= r.Patience-e.waited && (!ok || r.clock.Now().Add(d).Before(deadline))
 }
 
 func (r *retry) rest(ctx context.Context, e *effort, w Wait) error {
@@ -160,7 +153,9 @@ func (r *retry) rest(ctx context.Context, e *effort, w Wait) error {
 		e.guessed += w.For
 		e.guesses++
 	}
-	r.waiting(w)
+	if r.Waiting != nil {
+		r.Waiting(w)
+	}
 	waiting, stop := Waits(ctx)
 	defer stop()
 	return r.clock.Wait(waiting, w.For)
@@ -180,7 +175,7 @@ func (r *retry) putOff(d time.Duration) {
 // heedOthers waits as long as an answer to another request asked for. A wait that is too long is not begun: the server may
 // say so itself.
 func (r *retry) heedOthers(ctx context.Context, e *effort) error {
-	for r.patience > 0 {
+	for r.Patience > 0 {
 		until := r.notBefore.Load()
 		if until == nil {
 			return nil
@@ -205,12 +200,10 @@ func statusText(status int) string { return fmt.Sprintf("%d %s", status, http.St
 // mayPass tells whether a connection that could not be made may come about later: a refusal or silence may end, but a wrong
 // name, a certificate that nobody vouches for and a fault in the request stay as they are.
 func mayPass(err error) bool {
-	var name *net.DNSError
-	var network net.Error
-	if errors.As(err, &name) && name.IsNotFound || isAlert(err) {
+	if name, ok := errors.AsType[*net.DNSError](err); ok && name.IsNotFound || isAlert(err) {
 		return false
 	}
-	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, new(net.Error)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // forEver is more than anyone waits, and can still be added to.
@@ -321,8 +314,7 @@ func effortOf(ctx context.Context) *effort {
 }
 
 func (e *effort) failed(err error) {
-	var wire *wireError
-	if !errors.As(err, &wire) || wire.sent {
+	if wire, ok := errors.AsType[*wireError](err); !ok || wire.sent {
 		e.left, e.lost, e.open = true, true, true
 	}
 }

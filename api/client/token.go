@@ -26,8 +26,7 @@ type Credentials struct {
 func (c *Client) Token(ctx context.Context, credentials Credentials) (api.Token, error) {
 	encoded := Credentials{ID: url.QueryEscape(credentials.ID), Secret: url.QueryEscape(credentials.Secret)}
 	token, err := c.token(ctx, encoded)
-	var refused *Error
-	if encoded != credentials && errors.As(err, &refused) && refused.Status == http.StatusUnauthorized {
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Status == http.StatusUnauthorized && encoded != credentials {
 		return c.token(ctx, credentials)
 	}
 	return token, err

@@ -39,7 +39,9 @@ func Text(text string) string {
 
 // IsControl tells whether a character steers a terminal instead of showing something: C0, DEL, C1, and the marks that
 // embed, override or isolate a direction of writing.
-func IsControl(r rune) bool { return unicode.IsControl(r) || r > unicode.MaxLatin1 && unicode.Is(unicode.Bidi_Control, r) }
+func IsControl(r rune) bool {
+	return unicode.IsControl(r) || r > unicode.MaxLatin1 && unicode.Is(unicode.Bidi_Control, r)
+}
 
 // JSON escapes in a JSON text what would steer a terminal and encoding/json lets stand, such as C1. Such characters occur only
 // inside strings, where an escape means the same.
