@@ -124,6 +124,10 @@ func (e Editing) Holds() bool {
 	return e.Known && e.Patch.IsHeldBy(e.Now.Property)
 }
 
+// IsDone tells whether nothing is left to do, although an error may say that the property is another version by now: it was
+// read and is as the change wants it. This change may have made it so, in an earlier attempt whose reply was lost.
+func (e Editing) IsDone() bool { return e.Err == nil || Changed(e.Err) && e.Holds() }
+
 // Changed tells whether err says that the property is not the version any more that the change is tied to.
 func Changed(err error) bool {
 	refused, ok := errors.AsType[*Error](err)

@@ -120,7 +120,7 @@ func TestEditingFindsOutWhatBecameOfIt(t *testing.T) {
 		"the request is lost":             {func(s *listing) { s.drop = true }, "unknown read, unknown read"},
 		"nothing can be read":             {func(s *listing) { s.cut, s.blind = true, true }, "unknown, unknown"},
 		"somebody changed it":             {func(s *listing) { s.between = moved }, "changed read, changed read"},
-		"somebody did the same":           {func(s *listing) { s.between = same }, "changed read held, changed read"},
+		"somebody did the same":           {func(s *listing) { s.between = same }, "changed read done, changed read"},
 		"somebody deleted it":             {func(s *listing) { s.between = gone }, "missing, missing"},
 		"changed, and nothing is read":    {func(s *listing) { s.between, s.blind = moved, true }, "changed, changed"},
 		"no ETags":                        {func(s *listing) { s.noETags = true }, "made, made"},
@@ -168,8 +168,8 @@ func outcome(e client.Editing) string {
 	}
 	if e.Err != nil && e.Known {
 		words += " read"
-		if e.Holds() {
-			words += " held"
+		if e.IsDone() {
+			words += " done"
 		}
 	}
 	return words
@@ -198,6 +198,26 @@ func TestALateChangeIsFoundByLookingAgain(t *testing.T) {
 	s.change(s.late)
 	if e = e.Look(t.Context(), c); outcome(e) != "made lost" {
 		t.Error(outcome(e))
+	}
+}
+
+func TestALateChangeIsNotSomebodyElses(t *testing.T) {
+	for _, remove := range []bool{false, true} {
+		s := house()
+		s.drop = true
+		e, c := edit(t, s, remove)
+		if e.IsDone() {
+			t.Errorf("%s is taken for done", outcome(e))
+		}
+		s.drop = false
+		if remove {
+			s.property = nil
+		} else {
+			s.change(s.late)
+		}
+		if e = e.Send(t.Context(), c); !remove && (!client.Changed(e.Err) || !e.IsDone()) || remove && !client.Missing(e.Err) {
+			t.Errorf("sent again it is %s", outcome(e))
+		}
 	}
 }
 

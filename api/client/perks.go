@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"net/http"
@@ -31,8 +32,15 @@ func (c *Client) Perk(ctx context.Context, id string) (api.Perk, error) {
 		return api.Perk{}, err
 	}
 	var perk api.Perk
-	_, err = c.fetch(ctx, get(path, nil), &perk)
-	return perk, err
+	call := get(path, nil)
+	res, err := c.fetch(ctx, call, &perk)
+	if err == nil && !api.SameID(cmp.Or(perk.ID, id), id) && !strings.HasSuffix(res.RawResponse.Request.URL.Path, "/"+perk.ID) { // a redirect may lead to another
+		err = c.unreadable(call, res, fmt.Errorf("it is the perk %q", perk.ID))
+	}
+	if err != nil {
+		return api.Perk{}, err
+	}
+	return perk, nil
 }
 
 // Categories returns all categories.
@@ -112,7 +120,11 @@ func (c *Client) userCall(userID, kind string, query url.Values) (call, error) {
 // Property returns one listing and its ETag, empty if the server gives none.
 func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, error) {
 	var property api.Property
-	res, err := c.fetch(ctx, get(propertyPath("get", id), nil), &property)
+	call := get(propertyPath("get", id), nil)
+	res, err := c.fetch(ctx, call, &property)
+	if err == nil && cmp.Or(property.ID, id) != id {
+		err = c.unreadable(call, res, fmt.Errorf("it is the property %d", property.ID))
+	}
 	if err != nil {
 		return api.Property{}, "", err
 	}

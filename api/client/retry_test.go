@@ -79,7 +79,7 @@ func (s *troubled) proper(w http.ResponseWriter, r *http.Request) {
 	if s.keys && r.Header.Get("Idempotency-Key") != "" {
 		w.Header().Set("Idempotency-Key", r.Header.Get("Idempotency-Key"))
 	}
-	answer(w, 200, map[string]any{"id": "x", "propertyId": 1, "access_token": "t"})
+	answer(w, 200, map[string]any{"id": "p", "propertyId": 1, "access_token": "t"})
 }
 
 func (s *troubled) count() int {
@@ -276,7 +276,7 @@ func TestLostAttemptStaysOpenWhenNoTokenCanBeHadForAnother(t *testing.T) {
 func TestReplayOfALostAttemptIsNone(t *testing.T) {
 	replay := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Idempotent-Replayed", "true")
-		answer(w, 200, map[string]string{"id": "x"})
+		answer(w, 200, map[string]string{"id": "p"})
 	}
 	for name, test := range map[string]struct {
 		script []http.HandlerFunc

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -74,6 +75,25 @@ func TestSuccessThatIsNotTheRedemptionLeavesTheOutcomeOpen(t *testing.T) {
 	for _, body := range []string{`{}`, `null`, `{"error":"maintenance"}`, `{"data":{"id":"r"}}`, `{"id":"r","perk_id":"q"}`, `{"id":"r","perk_id":"p","user_id":"bob"}`} {
 		_, _, err := serve(t, &recorder{body: body}).Redeem(t.Context(), "p", api.RedeemRequest{UserID: "ann"}, "k")
 		if !client.OutcomeUnknown(err) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+func TestAnotherRecordThanTheOneAskedForIsAnError(t *testing.T) {
+	const id = "0190f3a0-7c4e-7a10-8f00-abcdef000001"
+	for body, want := range map[string]string{
+		`{"id":"q","title":"T"}`:               `it is the perk "q"`,
+		`{"propertyId":7,"title":"T"}`:         "it is the property 7",
+		`{"id":"` + strings.ToUpper(id) + `"}`: "",
+		`{"propertyId":42}`:                    "",
+		`{"title":"T"}`:                        "",
+	} {
+		c := serve(t, &recorder{body: body})
+		_, perkErr := c.Perk(t.Context(), id)
+		_, _, propertyErr := c.Property(t.Context(), 42)
+		err := errors.Join(perkErr, propertyErr)
+		if (err != nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), want) || api.CodeOf(err) != api.CodeInternal) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
