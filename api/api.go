@@ -59,12 +59,7 @@ func (s Scopes) Has(scope Scope) bool { return slices.Contains(s, scope) }
 
 // Contains tells whether the set holds every scope of the other.
 func (s Scopes) Contains(other Scopes) bool {
-	for _, scope := range other {
-		if !s.Has(scope) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(other, func(scope Scope) bool { return !s.Has(scope) })
 }
 
 // String joins the scopes with single spaces, as RFC 6749, section 3.3 writes them.

@@ -87,11 +87,8 @@ func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil
 	}
-	if raw[0] != '{' {
-		return nil, errors.New("must be a JSON object")
-	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, raw); err != nil {
+	if err := json.Compact(&compact, raw); err != nil || raw[0] != '{' {
 		return nil, errors.New("must be a JSON object")
 	}
 	if compact.Len() > MaxMetadata {

@@ -61,18 +61,14 @@ func (v Value) number() (string, bool) {
 
 // Int reads a whole number. A JSON number that is written with a fraction of zero, as some languages do, is whole too.
 func (v Value) Int(into *int64) string {
-	const problem = "must be a whole number"
 	digits, ok := v.number()
-	if !ok {
-		return problem
-	}
-	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+	if n, err := strconv.ParseInt(digits, 10, 64); ok && err == nil {
 		*into = n
 		return ""
 	}
 	f, err := strconv.ParseFloat(digits, 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		return problem
+	if !ok || err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return "must be a whole number"
 	}
 	*into = int64(f)
 	return ""
@@ -90,11 +86,8 @@ func (v Value) rooms(into *int) string {
 // Float reads a finite number.
 func (v Value) Float(into *float64) string {
 	digits, ok := v.number()
-	if !ok {
-		return "must be a number"
-	}
 	f, err := strconv.ParseFloat(digits, 64)
-	if err != nil || finiteRule(f) != "" {
+	if !ok || err != nil || finiteRule(f) != "" {
 		return "must be a number"
 	}
 	*into = f
@@ -113,29 +106,20 @@ func (v Value) floatOrNull(into **float64) string {
 
 // Time reads an RFC 3339 time and keeps it in UTC.
 func (v Value) Time(into *time.Time) string {
-	const problem = "must be an RFC 3339 time such as 2026-01-31T09:00:00Z"
 	var text string
-	if v.Text(&text) != "" {
-		return problem
-	}
+	problem := v.Text(&text)
 	t, err := time.Parse(time.RFC3339, text)
 	t = t.UTC() // first, because an offset can lead out of the years that JSON can hold
-	if err != nil || t.Year() < 1 || t.Year() > 9999 {
-		return problem
+	if problem != "" || err != nil || t.Year() < 1 || t.Year() > 9999 {
+		return "must be an RFC 3339 time such as 2026-01-31T09:00:00Z"
 	}
 	*into = t
 	return ""
 }
 
 func (v Value) price(into *Price) string {
-	var digits string
-	if v.isText() || v.json[0] == '"' {
-		if problem := v.Text(&digits); problem != "" {
-			return problem
-		}
-	} else if number, ok := v.number(); ok {
-		digits = number
-	} else {
+	digits, isNumber := v.number()
+	if !v.isText() && !isNumber && v.Text(&digits) != "" {
 		return "must be a string or a number such as 120.50"
 	}
 	price, err := ParsePrice(digits)
@@ -159,20 +143,16 @@ func (v Value) list(into *[]string) string {
 	}
 	if len(array) > 0 && array[0] == '[' {
 		var entries []*string
-		if json.Unmarshal(array, &entries) != nil {
+		switch err := json.Unmarshal(array, &entries); {
+		case err != nil || slices.Contains(entries, nil):
 			return "must be an array of strings"
-		}
-		switch { // a text may have either; ParseObject has refused both in JSON
-		case !utf8.Valid(array):
+		case !utf8.Valid(array): // a text may have this or the next; ParseObject has refused both in JSON
 			return "must be valid UTF-8"
 		case loneSurrogate(array) >= 0:
 			return "has half of a surrogate pair"
 		}
 		*into = make([]string, len(entries))
 		for i, entry := range entries {
-			if entry == nil {
-				return "must be an array of strings"
-			}
 			(*into)[i] = *entry
 		}
 		return ""
@@ -265,18 +245,14 @@ func LowerUUID(id string) string {
 // SameID tells whether two ids name the same record.
 func SameID(a, b string) bool { return LowerUUID(a) == LowerUUID(b) }
 
-// UUIDSpellings returns the spellings in which a record with this UUID may be stored: as written here, in lower case and in
-// upper case, each once. Any other id has one spelling.
+// UUIDSpellings returns the spellings in which a record with this UUID may be stored: as written here first, then in lower
+// case and in upper case, each once. Any other id has one spelling.
 func UUIDSpellings(id string) []string {
-	spellings := []string{id}
-	if uuid().MatchString(id) {
-		for _, other := range []string{strings.ToLower(id), strings.ToUpper(id)} {
-			if !slices.Contains(spellings, other) {
-				spellings = append(spellings, other)
-			}
-		}
+	if !uuid().MatchString(id) {
+		return []string{id}
 	}
-	return spellings
+	others := []string{strings.ToLower(id), strings.ToUpper(id)}
+	return append([]string{id}, slices.DeleteFunc(others, func(other string) bool { return other == id })...)
 }
 
 // UserIDRule returns what is wrong with a user's id, or "".

@@ -33,15 +33,18 @@ func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name := range header {
 		sketch.Headers[name] = header.Get(name)
 	}
-	var body []byte
 	if req.Body != nil {
 		defer req.Body.Close()
-		var err error
-		if body, err = io.ReadAll(req.Body); err != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
 			return nil, err
 		}
+		if clean, _ := redactBody(req.Header.Get("Content-Type"), body); json.Valid(clean) {
+			sketch.Body = clean
+		} else if len(clean) > 0 {
+			sketch.Body, _ = json.Marshal(string(clean)) // a string always marshals
+		}
 	}
-	sketch.Body = sketchBody(req.Header.Get("Content-Type"), body)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,16 +57,4 @@ func (r *Rehearsal) Sketches() []Sketch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.sketches)
-}
-
-func sketchBody(contentType string, body []byte) json.RawMessage {
-	if len(body) == 0 {
-		return json.RawMessage("null")
-	}
-	clean, _ := redactBody(contentType, body)
-	if json.Valid(clean) {
-		return clean
-	}
-	text, _ := json.Marshal(string(clean)) // a string always marshals
-	return text
 }
