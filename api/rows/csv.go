@@ -20,20 +20,15 @@ import (
 func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 	s := csvScanner{in: in}
 	_, header, err := s.record()
-	if err == io.EOF {
+	switch _, isRow := err.(*RowError); {
+	case err == io.EOF:
 		err = &FileError{ErrEmpty}
-	}
-	if err == nil {
-		if err = checkHeader(header); err != nil {
-			err = &FileError{err}
-		}
+	case isRow: // behind which reading would go on, but without its header no row can be read
+		err = &FileError{errors.New(err.Error())}
+	case err == nil:
+		err = checkHeader(header)
 	}
 	if err != nil {
-		// Without its header no row can be read, so that this is not a RowError, behind which reading would go on.
-		var broken *RowError
-		if errors.As(err, &broken) {
-			err = &FileError{errors.New(err.Error())}
-		}
 		yield(Row{}, err)
 		return
 	}
@@ -46,14 +41,14 @@ func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 			err = s.rowError(line, fmt.Errorf("has %d cells, but the header names %d columns", len(cells), len(header)))
 		}
 		row := Row{Line: line, Header: header, Cells: cells}
-		bad, readable := err.(*RowError)
-		if readable {
+		bad, isRow := err.(*RowError)
+		if isRow {
 			bad.Header = header
 		}
 		if err != nil {
 			row = Row{}
 		}
-		if !yield(row, err) || err != nil && !readable {
+		if !yield(row, err) || err != nil && !isRow {
 			return
 		}
 	}
@@ -66,9 +61,9 @@ func checkHeader(names []string) error {
 		name = strings.TrimSpace(name)
 		switch {
 		case name == "":
-			return fmt.Errorf("the header has no name for column %d", i+1)
+			return fileErrorf("the header has no name for column %d", i+1)
 		case seen[name]:
-			return fmt.Errorf("the header names the column %q twice", name)
+			return fileErrorf("the header names the column %q twice", name)
 		}
 		seen[name] = true
 		names[i] = name
@@ -232,14 +227,10 @@ func exact(text string) string {
 }
 
 func split(text string) (parts []string) {
-	for {
-		at := strings.IndexAny(text, separators)
-		if at < 0 {
-			return append(parts, text)
-		}
-		parts = append(parts, text[:at+1])
-		text = text[at+1:]
+	for at := strings.IndexAny(text, separators); at >= 0; at = strings.IndexAny(text, separators) {
+		parts, text = append(parts, text[:at+1]), text[at+1:]
 	}
+	return append(parts, text)
 }
 
 // couldRun tells whether a part of a text might be taken for a formula: a sign comes first, behind nothing but what is
@@ -277,30 +268,23 @@ type CellWriter struct {
 // NewCellWriter prepares to write CSV whose cells are neutralised or, if raw, as they are but for one that would be read
 // back as something else.
 func NewCellWriter(w io.Writer, raw bool) *CellWriter {
+	cell := Neutralise
 	if raw {
-		return &CellWriter{bufio.NewWriter(w), exact}
+		cell = exact
 	}
-	return &CellWriter{bufio.NewWriter(w), Neutralise}
+	return &CellWriter{bufio.NewWriter(w), cell}
 }
 
 // Write writes one row. Nothing is sure to be written before Flush.
 func (w *CellWriter) Write(cells []string) error {
-	var line []byte
+	written := make([]string, len(cells))
 	for i, cell := range cells {
-		if i > 0 {
-			line = append(line, ',')
+		written[i] = w.cell(cell)
+		if needsQuotes(written[i]) || cell == "" && len(cells) == 1 { // an empty line would not count as a row
+			written[i] = `"` + strings.ReplaceAll(written[i], `"`, `""`) + `"`
 		}
-		cell = w.cell(cell)
-		// An empty line would not count as a row.
-		if !needsQuotes(cell) && (cell != "" || len(cells) > 1) {
-			line = append(line, cell...)
-			continue
-		}
-		line = append(line, '"')
-		line = append(line, strings.ReplaceAll(cell, `"`, `""`)...)
-		line = append(line, '"')
 	}
-	_, err := w.out.Write(append(line, '\n'))
+	_, err := w.out.WriteString(strings.Join(written, ",") + "\n")
 	return err
 }
 

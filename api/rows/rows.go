@@ -141,47 +141,33 @@ var (
 type Writer struct {
 	write func(object []byte) error
 	flush func() error
-	text  bytes.Buffer // of the record being written
-	enc   *json.Encoder
 }
 
 // NewWriter prepares to write CSV or JSONL; no other format can be written. The header names the columns of CSV, in
 // their order, and is written first; JSONL takes every record and writes what escape returns for its JSON. Nothing is sure to
 // be written before Flush.
 func NewWriter(w io.Writer, format Format, header []string, escape func([]byte) []byte) (*Writer, error) {
-	var out *Writer
 	switch format {
 	case CSV:
 		cells := NewCellWriter(w, true)
-		if err := cells.Write(header); err != nil {
-			return nil, err
-		}
-		out = &Writer{
-			write: func(object []byte) error { return writeCells(cells, header, object) },
-			flush: cells.Flush,
-		}
+		return &Writer{func(object []byte) error { return writeCells(cells, header, object) }, cells.Flush}, cells.Write(header)
 	case JSONL:
 		lines := bufio.NewWriter(w)
-		out = &Writer{
-			write: func(object []byte) error { _, err := lines.Write(escape(object)); return err },
-			flush: lines.Flush,
-		}
-	default:
-		return nil, fmt.Errorf("cannot write the format %q", format)
+		return &Writer{func(object []byte) error { _, err := lines.Write(escape(object)); return err }, lines.Flush}, nil
 	}
-	out.enc = json.NewEncoder(&out.text)
-	out.enc.SetEscapeHTML(false)
-	return out, nil
+	return nil, fmt.Errorf("cannot write the format %q", format)
 }
 
 // Write writes one record: anything that encoding/json writes as an object. In CSV a cell is the text of a string, empty
 // for null, and JSON for anything else; a member that the header does not name is an error, because it would be lost.
 func (w *Writer) Write(record any) error {
-	w.text.Reset()
-	if err := w.enc.Encode(record); err != nil {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(record); err != nil {
 		return err
 	}
-	return w.write(w.text.Bytes())
+	return w.write(text.Bytes())
 }
 
 // Flush hands everything to the underlying writer and returns the first error of all writes.
