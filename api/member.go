@@ -51,7 +51,7 @@ func parseObject(text []byte, unchecked string) ([]Member, error) {
 		if at := loneSurrogate(member); at >= 0 && (unchecked == "" || name != unchecked) {
 			return nil, Errorf(CodeInvalidJSON, "The JSON is not valid: %s is half of a surrogate pair, not a character.", member[at:at+len(`\u0000`)])
 		}
-		members.add(name.(string), Value{json: value})
+		members.add(Member{Name: name.(string), Value: Value{json: value}})
 	}
 	if _, err := dec.Token(); err != nil {
 		return nil, invalidJSON(err)
@@ -74,7 +74,7 @@ func FormMembers(form url.Values) []Member {
 	var members members
 	for name, values := range form {
 		for _, text := range values {
-			members.add(name, TextValue(text))
+			members.add(Member{Name: name, Value: TextValue(text)})
 		}
 	}
 	slices.SortFunc(members.list, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
@@ -135,7 +135,7 @@ func CellMembers(header, cells []string) []Member {
 		if text == "" {
 			value = NullValue()
 		}
-		members.add(header[i], value)
+		members.add(Member{Name: header[i], Value: value})
 	}
 	return members.list
 }
@@ -150,24 +150,21 @@ type members struct {
 func JoinMembers(lists ...[]Member) []Member {
 	var joined members
 	for _, m := range slices.Concat(lists...) {
-		joined.add(m.Name, m.Value)
-		if m.Repeated {
-			joined.list[joined.index[m.Name]].Repeated = true
-		}
+		joined.add(m)
 	}
 	return joined.list
 }
 
-func (m *members) add(name string, value Value) {
+func (m *members) add(member Member) {
 	if m.index == nil {
 		m.index = map[string]int{}
 	}
-	if i, seen := m.index[name]; seen {
+	if i, seen := m.index[member.Name]; seen {
 		m.list[i].Repeated = true
 		return
 	}
-	m.index[name] = len(m.list)
-	m.list = append(m.list, Member{Name: name, Value: value})
+	m.index[member.Name] = len(m.list)
+	m.list = append(m.list, member)
 }
 
 func (f FieldErrors) checkRepeated(m Member) {

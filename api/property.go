@@ -93,18 +93,19 @@ func PropertyFields() []PropertyField { return propertyFields }
 
 // PropertyFieldNamed returns a field by its name on the wire.
 func PropertyFieldNamed(name string) (field PropertyField, known bool) {
-	i := slices.IndexFunc(propertyFields, func(f PropertyField) bool { return f.Name == name })
-	if i < 0 {
-		return PropertyField{Name: name}, false
+	for _, field := range propertyFields {
+		if field.Name == name {
+			return field, true
+		}
 	}
-	return propertyFields[i], true
+	return PropertyField{Name: name}, false
 }
 
 // PropertyPatchFields returns the names of the fields that a patch can hold, in the order of the Property.
 func PropertyPatchFields() []string {
-	names := make([]string, len(propertyFields))
-	for i, field := range propertyFields {
-		names[i] = field.Name
+	var names []string
+	for _, field := range propertyFields {
+		names = append(names, field.Name)
 	}
 	return names
 }
@@ -295,7 +296,15 @@ func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
 	var probe Property
 	fields := FieldErrors{}
 	for _, m := range members {
-		fields.check(m.Name, p.read(m))
+		field, isKnown := PropertyFieldNamed(m.Name)
+		switch {
+		case isKnown:
+			fields.check(m.Name, field.read(m.Value, &p))
+		case m.Name == "propertyId":
+			fields.Add(m.Name, "cannot be changed")
+		default:
+			fields.Add(m.Name, "is not a field of a property; the fields are %s", strings.Join(PropertyPatchFields(), ", "))
+		}
 		fields.checkRepeated(m)
 	}
 	for _, field := range propertyFields {
@@ -314,17 +323,6 @@ func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
 		var given int64
 		return m.Name == "propertyId" && !m.Repeated && m.Value.Int(&given) == "" && given == id
 	}))
-}
-
-func (p *PropertyPatch) read(m Member) string {
-	field, known := PropertyFieldNamed(m.Name)
-	switch {
-	case known:
-		return field.read(m.Value, p)
-	case m.Name == "propertyId":
-		return "cannot be changed"
-	}
-	return "is not a field of a property; the fields are " + strings.Join(PropertyPatchFields(), ", ")
 }
 
 // PropertyChanges returns the patch that makes after of before. It holds only what differs as IsHeldBy compares: the price
@@ -445,19 +443,11 @@ func (p Price) MarshalJSON() ([]byte, error) { return []byte(`"` + p.String() + 
 
 // UnmarshalJSON reads a JSON string or number, digit by digit. Null leaves the price as it is, as encoding/json has it.
 func (p *Price) UnmarshalJSON(raw []byte) error {
-	text := string(raw)
-	if text == "null" {
+	if string(raw) == "null" {
 		return nil
 	}
-	if strings.HasPrefix(text, `"`) {
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return err
-		}
+	if problem := (Value{json: raw}).price(p); problem != "" {
+		return errors.New(problem)
 	}
-	price, err := ParsePrice(text)
-	if err != nil {
-		return err
-	}
-	*p = price
 	return nil
 }
