@@ -70,7 +70,7 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 		ctx, cancel = context.WithDeadline(ctx, c.deadline)
 		defer cancel()
 	}
-	e := &effort{harmless: call.harmless}
+	e := &effort{harmless: call.harmless, body: call.body}
 	res, err := c.execute(withEffort(ctx, e), e, call)
 	if call.seen != nil {
 		*call.seen = e.seen
@@ -98,10 +98,10 @@ func (c *Client) execute(ctx context.Context, e *effort, call call) (*resty.Resp
 	switch {
 	case err != nil:
 		return res, err
-	case len(e.body) > maxAnswer:
+	case len(e.reply) > maxAnswer:
 		return res, resty.ErrResponseBodyTooLarge
 	}
-	return res.SetBody(e.body), e.broken
+	return res.SetBody(e.reply), e.broken
 }
 
 // failure sorts out why no complete answer came.
@@ -192,7 +192,7 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Response{Status: res.StatusCode(), Header: res.Header(), Body: res.Body()}, nil
+	return &Response{res.StatusCode(), res.Header(), res.Body()}, nil
 }
 
 // DoPages walks a paginated endpoint whose items can be anything.

@@ -46,7 +46,6 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 	e := effortOf(ctx)
 	for {
 		if err := r.heedOthers(ctx, e); err != nil {
-			closeBody(req)
 			return nil, &wireError{err: err}
 		}
 		res, err := r.attempt(req, e)
@@ -57,14 +56,7 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err := r.rest(ctx, e, pause); err != nil {
 			return nil, &wireError{err: err}
 		}
-		if req.GetBody != nil {
-			body, err := req.GetBody()
-			if err != nil {
-				return nil, err
-			}
-			req = req.WithContext(ctx) // a copy: the caller's request stays as it is
-			req.Body = body
-		}
+		req = e.rewound(req)
 	}
 }
 
@@ -118,8 +110,7 @@ func (r *retry) pause(req *http.Request, e *effort, res *http.Response, err erro
 			r.putOff(asked)
 		}
 	}
-	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
-	if r.Patience == 0 || req.Context().Err() != nil || e.spent >= r.Timeout || !rewindable || !r.again(req, e, res, err) {
+	if r.Patience == 0 || req.Context().Err() != nil || e.spent >= r.Timeout || !r.again(req, e, res, err) {
 		return Wait{}, false
 	}
 	w := Wait{For: asked, Asked: asked > 0}
@@ -250,8 +241,8 @@ func (s *sendOnce) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &wireError{err: err, sent: e.connected.Load()}
 	}
-	e.body, e.broken = readBody(res)
-	res.Body = io.NopCloser(bytes.NewReader(e.body))
+	e.reply, e.broken = readBody(res)
+	res.Body = io.NopCloser(bytes.NewReader(e.reply))
 	return res, nil
 }
 
@@ -278,7 +269,8 @@ func (w *wireError) Unwrap() error { return w.err }
 // effort is what one request has come to so far, over all its attempts. It travels with the request's context, because
 // redirects and a second token lead through the trippers more than once.
 type effort struct {
-	harmless bool // carrying the request out twice is no worse than once, whatever its method
+	harmless bool   // carrying the request out twice is no worse than once, whatever its method
+	body     []byte // of the request
 
 	spent   time.Duration // in attempts
 	waited  time.Duration // between them
@@ -288,7 +280,7 @@ type effort struct {
 	connected atomic.Bool // the attempt under way has a connection
 
 	seen   exchange // the last answer
-	body   []byte   // of it
+	reply  []byte   // its body
 	broken error    // why the body ended early; nil if it came whole
 
 	left bool // something of the request may have left this computer
@@ -311,6 +303,15 @@ func effortOf(ctx context.Context) *effort {
 		return e
 	}
 	return &effort{}
+}
+
+// rewound returns a copy of the request whose body is still to be read.
+func (e *effort) rewound(req *http.Request) *http.Request {
+	req = req.WithContext(req.Context())
+	if req.Body = http.NoBody; len(e.body) > 0 {
+		req.Body = io.NopCloser(bytes.NewReader(e.body))
+	}
+	return req
 }
 
 func (e *effort) failed(err error) {

@@ -109,7 +109,6 @@ func (a *authorize) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	token, err := a.tokens.Token(req.Context())
 	if err != nil {
-		closeBody(req)
 		return nil, err
 	}
 	res, err := a.next.RoundTrip(withToken(req, token))
@@ -123,13 +122,7 @@ func (a *authorize) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	again := withToken(req, token)
-	if req.GetBody != nil {
-		if again.Body, err = req.GetBody(); err != nil {
-			return nil, err
-		}
-	}
-	return a.next.RoundTrip(again)
+	return a.next.RoundTrip(withToken(effortOf(req.Context()).rewound(req), token))
 }
 
 func withToken(req *http.Request, token string) *http.Request {
@@ -137,12 +130,6 @@ func withToken(req *http.Request, token string) *http.Request {
 	clone.Header = maps.Clone(req.Header) // its lists of values stay shared: none is changed
 	clone.Header.Set("Authorization", "Bearer "+token)
 	return clone
-}
-
-func closeBody(req *http.Request) {
-	if req.Body != nil {
-		req.Body.Close()
-	}
 }
 
 // clockSlack is how far the server's clock may be from what its Date header says of it. The header has whole seconds.

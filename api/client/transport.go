@@ -132,8 +132,8 @@ func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "> %s %s\n", req.Method, redactURL(req.URL))
 	writeHeader(&text, "> ", req.Header)
-	sent := sentBody(req)
-	secrets := append(credentials(req.Header), writeBody(&text, "> ", req.Header, sent)...)
+	e := effortOf(req.Context())
+	secrets := append(credentials(req.Header), writeBody(&text, "> ", req.Header, e.body)...)
 
 	began := time.Now()
 	res, err := t.next.RoundTrip(req)
@@ -141,10 +141,9 @@ func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		fmt.Fprintf(&text, "< failed after %s: %s\n", took, reason(err))
 	} else {
-		body := effortOf(req.Context()).body
 		fmt.Fprintf(&text, "< %s (%s)\n", res.Status, took)
 		writeHeader(&text, "< ", res.Header)
-		secrets = slices.Concat(secrets, credentials(res.Header), writeBody(&text, "< ", res.Header, body))
+		secrets = slices.Concat(secrets, credentials(res.Header), writeBody(&text, "< ", res.Header, e.reply))
 	}
 
 	t.mu.Lock()
@@ -180,19 +179,6 @@ func writeBody(text *strings.Builder, prefix string, header http.Header, body []
 		fmt.Fprintf(text, "%s%s\n", prefix, strings.TrimRight(line, "\r\n"))
 	}
 	return secrets
-}
-
-func sentBody(req *http.Request) []byte {
-	if req.GetBody == nil {
-		return nil
-	}
-	body, err := req.GetBody()
-	if err != nil {
-		return nil
-	}
-	defer body.Close()
-	sent, _ := io.ReadAll(io.LimitReader(body, maxTraced+1))
-	return sent
 }
 
 // Wait is a pause before a request is sent again.
