@@ -26,7 +26,7 @@ import (
 
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-type options struct {
+type apiOptions struct {
 	session  *session.Session
 	request  client.Request
 	paginate bool
@@ -36,7 +36,7 @@ type options struct {
 
 // New makes the command.
 func newAPI(s *session.Session) *cobra.Command {
-	o := &options{session: s}
+	o := &apiOptions{session: s}
 	var fields []string
 	var headers []string
 	var input string
@@ -79,7 +79,7 @@ func newAPI(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func callAPI(ctx context.Context, o *options) error {
+func callAPI(ctx context.Context, o *apiOptions) error {
 	if o.dryRun {
 		return o.session.Rehearse(ctx, func(c *client.Client) error {
 			_, err := c.Do(ctx, o.request)
@@ -118,7 +118,7 @@ func callAPI(ctx context.Context, o *options) error {
 }
 
 // format makes JSON the default: what came is shown as it came.
-func (o *options) format() output.Options {
+func (o *apiOptions) format() output.Options {
 	options := o.session.Output
 	if options.Format == "" && options.JQ == "" && options.Template == "" {
 		options.Format = output.JSON
@@ -128,7 +128,7 @@ func (o *options) format() output.Options {
 
 // write shows an array as a list, other JSON as one record, and anything else as it is, or as a JSON string where JSON was
 // asked for.
-func (o *options) write(ctx context.Context, printer *output.Printer[json.RawMessage], body []byte) error {
+func (o *apiOptions) write(ctx context.Context, printer *output.Printer[json.RawMessage], body []byte) error {
 	var list []json.RawMessage
 	if page := struct{ Data []json.RawMessage }{}; o.session.Output.Format == output.IDs && json.Unmarshal(body, &page) == nil && page.Data != nil {
 		return printer.List(ctx, output.Each(page.Data)) // the ids are those of the items
@@ -311,7 +311,7 @@ func newIncluded(answer *client.Response) included {
 	return i
 }
 
-func (o *options) writeHead(answer *client.Response) error {
+func (o *apiOptions) writeHead(answer *client.Response) error {
 	var head strings.Builder
 	fmt.Fprintf(&head, "HTTP/1.1 %d %s\n", answer.Status, http.StatusText(answer.Status))
 	for _, name := range slices.Sorted(maps.Keys(answer.Header)) {

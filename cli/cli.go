@@ -25,7 +25,6 @@ import (
 	"example.com/perks/cli/perk"
 	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/tuicmd"
 )
 
 // NewRoot makes the tree of commands for one session.
@@ -42,7 +41,7 @@ func NewRoot(s *session.Session) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	},
 		auth.New(s), auth.NewLogin(s), auth.NewProfile(s),
-		perk.New(s), perk.NewUser(s), property.New(s), tuicmd.New(s),
+		perk.New(s), perk.NewUser(s), property.New(s), newTUI(s),
 		newAPI(s), doctor.New(s), newVersion(s),
 	)
 	completion.Attach(root, s)

@@ -277,7 +277,7 @@ func runStatus(ctx context.Context, s *session.Session) error {
 	}
 	tell(s, connection, place, token)
 	return printer.One(ctx, account{
-		Profile: connection.Profile, APIURL: connection.APIURL, ClientID: connection.ClientID, Sandbox: connection.Sandbox, LoggedIn: true,
+		Profile: connection.ProfileName, APIURL: connection.APIURL, ClientID: connection.ClientID, Sandbox: connection.Sandbox, LoggedIn: true,
 		SecretIn: string(place), SecretFile: file, Scopes: token.Scopes, ExpiresAt: instant(token.ExpiresAt),
 	})
 }

@@ -254,7 +254,7 @@ func cachePath(s *session.Session, c session.Connection) string {
 	if err != nil {
 		return ""
 	}
-	key := []string{c.Profile, c.APIURL, c.ClientID, s.Env(session.EnvToken), strconv.FormatBool(c.Sandbox)}
+	key := []string{c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), strconv.FormatBool(c.Sandbox)}
 	sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
 	return filepath.Join(folder, "cache", "completion-"+hex.EncodeToString(sum[:16])+".json")
 }

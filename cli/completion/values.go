@@ -18,7 +18,6 @@ import (
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
-	"example.com/perks/tui/widget"
 )
 
 // register makes the completions of every command. What no function is known for completes to nothing, rather than to the
@@ -70,7 +69,7 @@ func (v values) ofArguments(path string) cobra.CompletionFunc {
 			if typed != "" && typed == strings.ToLower(typed) { // shells drop what does not begin as typed
 				methods = strings.ToLower(methods)
 			}
-			return fixed(strings.Fields(methods)...)(cmd, args, typed)
+			return Fixed(strings.Fields(methods)...)(cmd, args, typed)
 		})
 	}
 	return nil
@@ -81,7 +80,7 @@ func (v values) ofArguments(path string) cobra.CompletionFunc {
 func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	switch flag.Name {
 	case "output":
-		return fixed(output.Formats()...)
+		return Fixed(output.Formats()...)
 	case "fields":
 		return list(recordFields)
 	case "sort":
@@ -95,15 +94,9 @@ func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	case "city":
 		return v.cities
 	case "type":
-		return fixed("available\twhat the user can redeem now", "redeemed\twhat the user has redeemed")
-	case "theme":
-		var names []string
-		for _, name := range widget.ThemeNames() {
-			names = append(names, string(name))
-		}
-		return fixed(names...)
+		return Fixed("available\twhat the user can redeem now", "redeemed\twhat the user has redeemed")
 	case "format":
-		return fixed("csv", "json", "jsonl")
+		return Fixed("csv", "json", "jsonl")
 	case "file":
 		return files("csv", "json", "jsonl")
 	case "from-file":
@@ -145,7 +138,8 @@ func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-func fixed(choices ...string) cobra.CompletionFunc {
+// Fixed completes to the choices, in their order. A choice may have a description behind a tab.
+func Fixed(choices ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return beginning(choices, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}

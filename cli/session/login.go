@@ -29,10 +29,7 @@ type LoggedIn struct {
 // Login proves the credentials by obtaining a token with them, and only then keeps the secret, the token and the profile,
 // which becomes the current one. What an earlier login under the same name left behind is forgotten.
 func (s *Session) Login(ctx context.Context, name string, profile Profile, secret string) (LoggedIn, error) {
-	connection := Connection{
-		Profile: name, APIURL: profile.APIURL, ClientID: profile.ClientID,
-		Sandbox: profile.Sandbox, InsecureHTTP: profile.InsecureHTTP, CACert: profile.CACert, secret: secret,
-	}
+	connection := Connection{Profile: profile, ProfileName: name, secret: secret}
 	token, err := s.obtain(ctx, connection)
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound { // the usual slip

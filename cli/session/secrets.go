@@ -51,7 +51,7 @@ func (k SecretKey) String() string { return fmt.Sprintf("%s %s %s", k.Profile, k
 func (p Profile) Key(name string) SecretKey { return SecretKey{name, p.APIURL, p.ClientID} }
 
 // Key returns the name of the connection's secret.
-func (c Connection) Key() SecretKey { return SecretKey{c.Profile, c.APIURL, c.ClientID} }
+func (c Connection) Key() SecretKey { return c.Profile.Key(c.ProfileName) }
 
 // Secrets returns where this session keeps secrets, always the same, because a keyring that was found silent must not be asked
 // again. Neither file nor keyring is touched yet.

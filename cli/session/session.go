@@ -170,14 +170,10 @@ func (s *Session) CommandLine(words ...string) []string {
 	return append(line, words...)
 }
 
-// Connection is where a command goes and as whom, after flags, environment and profile have been weighed.
+// Connection is where a command goes and as whom, as flags, environment and profile say together.
 type Connection struct {
-	Profile      string // the profile in use; "" if the environment alone says everything
-	APIURL       string
-	ClientID     string
-	Sandbox      bool
-	InsecureHTTP bool
-	CACert       string // a file of certificates that are trusted beside the system's; "" is none
+	Profile
+	ProfileName string // "" if the environment alone says everything
 
 	token  string // from the environment; needs neither id nor secret
 	secret string // from the environment
@@ -185,8 +181,8 @@ type Connection struct {
 
 // String names the address and the profile, for messages.
 func (c Connection) String() string {
-	from := "profile " + c.Profile
-	if c.Profile == "" {
+	from := "profile " + c.ProfileName
+	if c.ProfileName == "" {
 		from = "from the environment"
 	}
 	return fmt.Sprintf("%s (%s)", c.APIURL, from)
@@ -227,18 +223,13 @@ func (s *Session) Connection() (Connection, error) {
 	if chosen && !known {
 		return Connection{}, UnknownProfile(name, c)
 	}
-	address := cmp.Or(s.env(EnvAPIURL), profile.APIURL)
-	connection := Connection{
-		APIURL:       address,
-		ClientID:     cmp.Or(s.env(EnvClientID), profile.ClientID),
-		Sandbox:      profile.Sandbox,
-		InsecureHTTP: profile.AllowsHTTP(address),
-		CACert:       s.CACert(profile),
-		token:        s.env(EnvToken),
-		secret:       s.env(EnvClientSecret),
-	}
+	connection := Connection{Profile: profile, token: s.env(EnvToken), secret: s.env(EnvClientSecret)}
+	connection.APIURL = cmp.Or(s.env(EnvAPIURL), profile.APIURL)
+	connection.ClientID = cmp.Or(s.env(EnvClientID), profile.ClientID)
+	connection.InsecureHTTP = profile.AllowsHTTP(connection.APIURL)
+	connection.CACert = s.CACert(profile)
 	if known {
-		connection.Profile = name
+		connection.ProfileName = name
 	}
 	if s.Flags.set.Changed("sandbox") {
 		connection.Sandbox = s.Flags.Sandbox

@@ -78,7 +78,7 @@ func TestConnectionWeighsFlagEnvironmentAndProfile(t *testing.T) {
 	} {
 		got, err := start(t, test.yaml, test.env, test.flags...).Connection()
 		place := map[bool]string{true: "sandbox", false: "live"}[got.Sandbox]
-		if joined := strings.Join([]string{got.Profile, got.ClientID, place, got.APIURL}, " "); err != nil || joined != test.want {
+		if joined := strings.Join([]string{got.ProfileName, got.ClientID, place, got.APIURL}, " "); err != nil || joined != test.want {
 			t.Errorf("%s: %q, %v; want %q", name, joined, err, test.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package tuicmd
+package cli
 
 import (
 	"bytes"
@@ -64,7 +64,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	if ids := m.Recent(live, "user"); len(ids) != maxRecent || ids[0] != fmt.Sprint("u", maxRecent+4) {
 		t.Errorf("%d ids, the first is %s", len(ids), ids[0])
 	}
-	for i := range maxPlaces {
+	for i := range maxLists {
 		remember(t, m, screen.Profile{ClientID: fmt.Sprint("c", i)}, "user", "u")
 	}
 	if ids := m.Recent(live, "user"); ids != nil {

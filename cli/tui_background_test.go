@@ -1,4 +1,4 @@
-package tuicmd
+package cli
 
 import (
 	"os"
@@ -30,7 +30,7 @@ func TestWhatATerminalSaysOfItsBackground(t *testing.T) {
 		"\x1b]11;rgb:fffff/f/f":                       "nothing",
 	} {
 		got := "nothing"
-		if dark, known := darkness(answer); known && dark {
+		if dark, known := parseDarkness(answer); known && dark {
 			got = "dark"
 		} else if known {
 			got = "light"
@@ -52,7 +52,7 @@ func terminal(t *testing.T, answer string, env map[string]string) (s *session.Se
 	go func() {
 		asked := make([]byte, 64)
 		var all strings.Builder
-		for !strings.Contains(all.String(), askKind) {
+		for !strings.Contains(all.String(), queryKind) {
 			n, err := screen.Read(asked)
 			if err != nil {
 				return
@@ -75,7 +75,7 @@ func TestTheTerminalIsAskedAndLeftAsItWas(t *testing.T) {
 	} {
 		command, tty := terminal(t, answer, nil)
 		before, _ := term.GetState(int(tty.Fd()))
-		if got := (&options{session: command}).isDark(); got != want {
+		if got := (&tuiOptions{session: command}).isDark(); got != want {
 			t.Errorf("%q: dark %t", answer, got)
 		}
 		after, _ := term.GetState(int(tty.Fd()))
@@ -87,7 +87,7 @@ func TestTheTerminalIsAskedAndLeftAsItWas(t *testing.T) {
 
 func TestASilentTerminalIsNotWaitedForLong(t *testing.T) {
 	_, tty := terminal(t, "", nil)
-	if got := ask(tty, tty, time.Millisecond); got != "" {
+	if got := queryTerminal(tty, tty, time.Millisecond); got != "" {
 		t.Errorf("it has said %q", got)
 	}
 }
@@ -126,7 +126,7 @@ func TestTheLook(t *testing.T) {
 		if test.flag != "" {
 			chosen = test.flag
 		}
-		got, colours := (&options{session: command, theme: string(test.flag)}).look(chosen)
+		got, colours := (&tuiOptions{session: command, theme: string(test.flag)}).colours(chosen)
 		if got != test.want || got == widget.NoTheme && colours != termenv.Ascii {
 			t.Errorf("%s: %s in %v, want %s", name, got, colours, test.want)
 		}

@@ -1,4 +1,4 @@
-package tuicmd
+package cli
 
 import (
 	"context"
@@ -17,26 +17,25 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// How long a request waits between its attempts. A person sees that the service is away, and is told when it is back, so that
-// nothing is won by waiting long.
+// How long a request waits between its attempts: not long, because the screen shows that the service is away, and when it is back.
 const (
 	patience = 10 * time.Second
 	unasked  = 2 * time.Second
 )
 
-// accounts is a screen.Accounts over the profiles, secrets and tokens of the commands. Every connection has a session of its
-// own, as a command would.
+// accounts implements screen.Accounts with the profiles, secrets and tokens that all commands share. Each connection has a session
+// of its own, as each command has.
 type accounts struct {
 	command      *session.Session // of the tui command itself
-	sandboxGiven bool             // --sandbox goes before what profiles say
-	told         io.Writer        // gets notes and warnings, a line each
+	sandboxGiven bool             // --sandbox overrides the profiles
+	messages     io.Writer        // gets notes and warnings, a line each
 }
 
-func newAccounts(command *session.Session, sandboxGiven bool, told io.Writer) *accounts {
-	return &accounts{command, sandboxGiven, told}
+func newAccounts(command *session.Session, sandboxGiven bool, messages io.Writer) *accounts {
+	return &accounts{command, sandboxGiven, messages}
 }
 
-// Profiles returns the profiles of the configuration.
+// Profiles returns the profiles of the configuration, and the name of the current one.
 func (a *accounts) Profiles() ([]screen.Profile, string, error) {
 	c, err := a.command.LoadConfig()
 	if err != nil {
@@ -44,16 +43,18 @@ func (a *accounts) Profiles() ([]screen.Profile, string, error) {
 	}
 	var profiles []screen.Profile
 	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
-		p := c.Profiles[name]
-		profiles = append(profiles, screen.Profile{Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP})
+		profiles = append(profiles, onScreen(name, c.Profiles[name]))
 	}
 	current, _ := a.command.ProfileName(c)
 	return profiles, current, nil
 }
 
-// Connect returns a client as the command line, the environment and the configuration have it, or that of a profile that was
-// chosen on the screen. For the latter the environment's address and credentials do not count: they are not what was
-// chosen. Beside NotLoggedIn it returns what is known of the profile.
+func onScreen(name string, p session.Profile) screen.Profile {
+	return screen.Profile{Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP}
+}
+
+// Connect returns a client of a profile that was chosen on the screen, whatever address and credentials the environment has; or,
+// without a name, the client that a command would use. With NotLoggedIn it returns what is known of the profile.
 func (a *accounts) Connect(name string) (screen.Account, error) {
 	env, profile := a.environmentOfChosen, name
 	if name == "" {
@@ -63,19 +64,12 @@ func (a *accounts) Connect(name string) (screen.Account, error) {
 	if a.sandboxGiven {
 		flags = append(flags, sandboxFlag(a.command.Flags.Sandbox))
 	}
-	s, err := a.session(env, flags)
-	if err != nil {
-		return screen.Account{}, err
-	}
-	return connect(s)
+	return connect(a.session(env, flags))
 }
 
 func connect(s *session.Session) (screen.Account, error) {
 	c, connection, err := s.Connect()
-	account := screen.Account{Profile: screen.Profile{
-		Name: connection.Profile, APIURL: connection.APIURL, ClientID: connection.ClientID,
-		Sandbox: connection.Sandbox, InsecureHTTP: connection.InsecureHTTP,
-	}}
+	account := screen.Account{Profile: onScreen(connection.ProfileName, connection.Profile)}
 	if err != nil {
 		return account, forScreen(err)
 	}
@@ -92,8 +86,8 @@ func connect(s *session.Session) (screen.Account, error) {
 	return account, nil
 }
 
-// Login keeps what it proves, as perksctl auth login does, and makes the profile the current one. What --sandbox says of this
-// run does not become the profile's own by a mere login.
+// Login obtains a token and then saves secret and profile, as perksctl auth login does. A --sandbox of this run does not become a
+// setting of the profile.
 func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (screen.Account, string, error) {
 	if err := session.CheckName(p.Name); err != nil {
 		return screen.Account{}, "", err
@@ -101,10 +95,7 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 	if err := session.CheckAddress(p.APIURL, p.InsecureHTTP); err != nil {
 		return screen.Account{}, "", forScreen(err)
 	}
-	s, err := a.session(a.environmentOfChosen, []string{"--profile=" + p.Name, sandboxFlag(p.Sandbox)})
-	if err != nil {
-		return screen.Account{}, "", err
-	}
+	s := a.session(a.environmentOfChosen, []string{"--profile=" + p.Name, sandboxFlag(p.Sandbox)})
 	c, err := s.LoadConfig()
 	if err != nil {
 		return screen.Account{}, "", err
@@ -126,23 +117,21 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 	return account, done.Secret.String(), err
 }
 
-// session makes a session as a command with these flags has it, which tells what it has to say by the screen.
-func (a *accounts) session(env func(string) string, flags []string) (*session.Session, error) {
+// session makes the session of a command with these flags. Its notes and warnings go to the screen.
+func (a *accounts) session(env func(string) string, flags []string) *session.Session {
 	outer := a.command
-	s := session.New(&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: a.told, Quiet: outer.Flags.Quiet}, env, outer.Version)
+	s := session.New(&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: a.messages, Quiet: outer.Flags.Quiet}, env, outer.Version)
 	s.Patience, s.Unasked, s.Open, s.Trace = patience, unasked, true, outer.Streams.Err
 	set := pflag.NewFlagSet("tui", pflag.ContinueOnError)
 	s.Bind(set)
-	if err := set.Parse(append(outer.TrustFlags(), flags...)); err != nil {
-		return nil, err
-	}
+	_ = set.Parse(append(outer.TrustFlags(), flags...)) // fails only for flags and values that do not exist
 	s.Flags.Timeout, s.Flags.Debug = outer.Flags.Timeout, outer.Flags.Debug
-	return s, nil
+	return s
 }
 
 func sandboxFlag(sandbox bool) string { return "--sandbox=" + strconv.FormatBool(sandbox) }
 
-// environmentOfChosen is the environment without what would go before a profile.
+// environmentOfChosen is the environment without the variables that override a profile.
 func (a *accounts) environmentOfChosen(name string) string {
 	switch name {
 	case session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret, session.EnvToken, session.EnvProfile:

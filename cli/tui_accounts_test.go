@@ -1,4 +1,4 @@
-package tuicmd
+package cli
 
 import (
 	"bytes"
@@ -221,10 +221,7 @@ func TestWhatTheFlagSaysOfTheSandboxIsForThisRun(t *testing.T) {
 
 func TestWhatSessionsTellBecomesMessages(t *testing.T) {
 	d := newDesk(t)
-	s, err := d.accounts().session(d.accounts().command.Env, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := d.accounts().session(d.accounts().command.Env, nil)
 	told, texts := newNotices()
 	s.Streams.Err = told
 	s.Streams.Note("The server asks to wait 3s (429).")
@@ -234,10 +231,10 @@ func TestWhatSessionsTellBecomesMessages(t *testing.T) {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	}
-	for range 3 * unread {
+	for range 3 * maxNotices {
 		s.Streams.Note("again")
 	}
-	if len(texts) != unread {
+	if len(texts) != maxNotices {
 		t.Errorf("%d messages wait", len(texts))
 	}
 }

@@ -1,4 +1,4 @@
-package tuicmd
+package cli
 
 import (
 	"crypto/tls"

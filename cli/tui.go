@@ -1,0 +1,274 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/muesli/termenv"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+	"example.com/perks/tui"
+	"example.com/perks/tui/accessible"
+	"example.com/perks/tui/actions"
+	_ "example.com/perks/tui/background" // before bubbletea, see there
+	"example.com/perks/tui/widget"
+)
+
+type tuiOptions struct {
+	session    *session.Session
+	flags      *pflag.FlagSet
+	theme      string
+	mouse      bool
+	accessible bool
+	listKeys   bool
+}
+
+func newTUI(s *session.Session) *cobra.Command {
+	o := &tuiOptions{session: s}
+	var themes []string
+	for _, name := range widget.ThemeNames() {
+		themes = append(themes, string(name))
+	}
+	cmd := &cobra.Command{
+		Use:   "tui",
+		Short: "Work in a terminal UI",
+		Long: "Work in a terminal UI: find perks, redeem them, and edit properties, with the profiles and secrets of all other\n" +
+			"commands. ? shows the keys, ctrl+k finds a command by its name, ctrl+c quits.\n\n" +
+			"--accessible talks in lines instead of drawing, for screen readers and braille lines.\n\n" +
+			"These flags, and the keys, can be set in config.yaml too:\n\n" +
+			"  tui:\n    theme: light\n    mouse: true\n    accessible: false\n    keys:\n      record.redeem: [r, f5]\n\n" +
+			"--list-keys lists what can stand under keys. --timeout ends each request here, not all of them together.",
+		Example: "  perksctl tui\n  perksctl tui --profile staging --theme high-contrast\n  perksctl tui --list-keys",
+		Args:    command.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runTUI(cmd.Context(), o) },
+
+		// Replaces the root's, which ends the command on an interrupt.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
+	}
+	o.flags = cmd.Flags()
+	o.flags.StringVar(&o.theme, "theme", "", "use this `theme`: "+strings.Join(themes, ", ")+` (default "auto")`)
+	o.flags.BoolVar(&o.mouse, "mouse", false, "use the mouse, which then selects no text")
+	o.flags.BoolVar(&o.accessible, "accessible", false, "talk in lines instead of drawing")
+	o.flags.BoolVar(&o.listKeys, "list-keys", false, "list the actions and their keys, and end")
+	_ = cmd.RegisterFlagCompletionFunc("theme", completion.Fixed(themes...)) // fails only for a flag that does not exist
+	return cmd
+}
+
+func runTUI(ctx context.Context, o *tuiOptions) error {
+	s := o.session
+	printer, err := output.New[binding](s.Output, s.Streams, output.View{ID: "action"})
+	if err != nil {
+		return err
+	}
+	settings, err := o.settings()
+	if o.listKeys {
+		if err != nil {
+			s.Streams.Warn("%s These are the keys without that setting.", err)
+		}
+		return printer.List(ctx, output.Each(bindings(settings.keys)))
+	}
+	if err == nil {
+		err = o.checkTerminal(settings.accessible)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := s.Connection(); err != nil && !errors.As(err, new(*command.NotLoggedIn)) {
+		return err // such as an unknown profile: logging in would not help
+	}
+	return o.show(ctx, settings)
+}
+
+// checkTerminal refuses a terminal that the UI cannot be shown on, and flags that mean nothing to it.
+func (o *tuiOptions) checkTerminal(accessible bool) error {
+	s := o.session
+	draws := !accessible
+	switch {
+	case draws && !(s.Streams.InTTY && s.Streams.OutTTY):
+		return command.Usagef("The terminal UI needs a terminal to read from and to draw on. In scripts, use commands such as perksctl perk list, " +
+			"perksctl perk redeem and perksctl property update.")
+	case draws && s.Env("TERM") == "dumb":
+		return command.Usagef("This terminal (TERM=dumb) cannot be drawn on: use perksctl tui --accessible, which talks in lines.")
+	case draws && s.Flags.Debug && s.Streams.ErrTTY:
+		return command.Usagef("--debug would write over the screen: send it to a file with 2>debug.log.")
+	case s.Output.Format != "" || s.Output.JQ != "" || s.Output.Template != "" || len(s.Output.Fields) > 0:
+		return command.Usagef("The terminal UI writes no records: --output, --fields, --jq and --template go with --list-keys alone.")
+	}
+	return nil
+}
+
+func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
+	s := o.session
+	messages, notices := newNotices()
+	folder, err := s.Folder()
+	if err != nil {
+		folder = "" // nothing is saved
+	}
+	ui := tui.Options{
+		Accounts: newAccounts(s, o.flags.Changed("sandbox"), messages),
+		Memory:   newMemory(folder, messages),
+		Desktop:  tui.NewDesktop(s.Streams.Out, s.Env),
+		Theme:    widget.NoTheme,
+		Colours:  termenv.Ascii,
+		Keys:     settings.keys,
+		Mouse:    settings.mouse,
+		Notices:  notices,
+		Crash:    func(report string) (string, error) { return saveCrash(folder, s.Version, report) },
+	}
+	signals := []os.Signal{syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
+		signals = append(signals, syscall.SIGHUP)
+	}
+	if settings.accessible { // in which ctrl+c only cancels a question
+		ctx, stop := signal.NotifyContext(ctx, signals...)
+		defer stop()
+		interrupts := make(chan os.Signal, 1)
+		signal.Notify(interrupts, os.Interrupt)
+		defer signal.Stop(interrupts)
+		return accessible.Run(ctx, s.Streams.In, s.Streams.Out, interrupts, ui)
+	}
+	ui.Theme, ui.Colours = o.colours(settings.theme)
+	ctx, stop := signal.NotifyContext(ctx, append(signals, os.Interrupt)...)
+	defer stop()
+	return tui.Run(ctx, s.Streams.In, s.Streams.Out, ui)
+}
+
+// tuiSettings is what flags and configuration say. The theme is empty if neither names one.
+type tuiSettings struct {
+	theme      widget.ThemeName
+	mouse      bool
+	accessible bool
+	keys       *actions.Registry
+}
+
+// settings reads the configuration, which a process without a home folder does not have. The keys are valid even with an error.
+func (o *tuiOptions) settings() (tuiSettings, error) {
+	chosen := tuiSettings{mouse: o.mouse, accessible: o.accessible, keys: actions.Default()}
+	file, err := o.session.Config()
+	if err != nil {
+		file = ""
+	}
+	c, err := file.Load()
+	if err != nil {
+		return chosen, err
+	}
+	saved := c.TUI
+	if !o.flags.Changed("mouse") {
+		chosen.mouse = saved.Mouse
+	}
+	if !o.flags.Changed("accessible") {
+		chosen.accessible = saved.Accessible
+	}
+	keys, problem := registry(saved.Keys)
+	if problem != "" {
+		return chosen, command.Usagef("%s: the setting tui.keys is wrong: %s See perksctl tui --list-keys.", file, problem)
+	}
+	if saved.Theme != "" {
+		if chosen.theme, err = widget.ParseTheme(saved.Theme); err != nil {
+			return chosen, command.Usagef("%s: the setting tui.theme is wrong: %s.", file, err)
+		}
+	}
+	if o.theme != "" {
+		if chosen.theme, err = widget.ParseTheme(o.theme); err != nil {
+			return chosen, command.Usagef("--theme: %s.", err)
+		}
+	}
+	chosen.keys = keys
+	return chosen, nil
+}
+
+// spaceKey is how the space bar is written, which would not be seen as " ".
+const spaceKey = "space"
+
+// registry gives the actions their keys. problem is a sentence.
+func registry(saved map[string]session.KeySettings) (keys *actions.Registry, problem string) {
+	var known []string
+	for _, action := range actions.Default().Actions() {
+		known = append(known, string(action.ID))
+	}
+	overrides := map[actions.ID][]string{}
+	for _, id := range slices.Sorted(maps.Keys(saved)) {
+		if !slices.Contains(known, id) {
+			return nil, fmt.Sprintf("there is no action %q.%s", id, command.DidYouMean(id, known))
+		}
+		overrides[actions.ID(id)] = replaced(saved[id], spaceKey, " ")
+	}
+	keys, err := actions.NewRegistry(overrides)
+	if err != nil {
+		return nil, err.Error() + "."
+	}
+	return keys, ""
+}
+
+type binding struct {
+	Action string   `json:"action"`
+	Keys   []string `json:"keys"`
+	Does   string   `json:"does"`
+}
+
+func bindings(keys *actions.Registry) []binding {
+	var list []binding
+	for _, action := range keys.Actions() {
+		list = append(list, binding{string(action.ID), replaced(action.Keys, " ", spaceKey), action.Name})
+	}
+	return list
+}
+
+// replaced returns a copy, empty rather than nil, with a key written in another way.
+func replaced(keys []string, from, to string) []string {
+	copied := append([]string{}, keys...)
+	for i, key := range copied {
+		if key == from {
+			copied[i] = to
+		}
+	}
+	return copied
+}
+
+// maxNotices is how many wait to be shown; more are dropped.
+const maxNotices = 32
+
+// newNotices returns a writer in place of standard error, which would write over the screen: each line becomes a notice of the
+// terminal UI. It never fails and never blocks.
+func newNotices() (messages io.Writer, notices chan string) {
+	notices = make(chan string, maxNotices)
+	return command.EachLine(func(line string) {
+		if warning, ok := strings.CutPrefix(line, "warning: "); ok {
+			line = "Warning: " + warning
+		}
+		if strings.TrimSpace(line) == "" {
+			return
+		}
+		select {
+		case notices <- line:
+		default:
+		}
+	}), notices
+}
+
+// saveCrash writes a crash report over the last one. Only its owner can read it, because it may hold what was on the screen.
+func saveCrash(folder, version, report string) (string, error) {
+	if folder == "" {
+		return "", errors.New("there is no folder for it")
+	}
+	path := filepath.Join(folder, "tui-crash.txt")
+	text := fmt.Sprintf("perksctl %s (%s, %s/%s) at %s\n\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		time.Now().UTC().Format(time.RFC3339), report)
+	return path, command.WritePrivate(path, []byte(text))
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/session"
+	"example.com/perks/tui/screen"
+)
+
+// How much is saved. What has not been used for longest is dropped first.
+const (
+	maxRecent = 20      // ids of a kind at a service
+	maxLists  = 60      // lists of recent ids
+	maxDrafts = 30      // of all services
+	maxDraft  = 1 << 18 // bytes of one draft
+)
+
+// memory implements screen.Memory with two files beside the configuration.
+type memory struct {
+	recent listFile[recent]
+	drafts listFile[draft]
+}
+
+// service is what one client sees of one address, live or in the sandbox: elsewhere the same id is another record.
+type service struct {
+	APIURL   string `json:"api_url"`
+	ClientID string `json:"client_id"`
+	Sandbox  bool   `json:"sandbox,omitempty"`
+}
+
+func serviceOf(p screen.Profile) service { return service{p.APIURL, p.ClientID, p.Sandbox} }
+
+type recent struct {
+	service
+	Kind string   `json:"kind"`
+	IDs  []string `json:"ids"` // the latest first
+}
+
+type draft struct {
+	service
+	Name   string            `json:"name"`
+	Values map[string]string `json:"values"`
+}
+
+// newMemory uses files in the folder; with "" nothing is saved.
+func newMemory(folder string, messages io.Writer) *memory {
+	m := &memory{listFile[recent]{messages: messages, most: maxLists}, listFile[draft]{messages: messages, most: maxDrafts}}
+	if folder != "" {
+		m.recent.path, m.drafts.path = filepath.Join(folder, "recent.json"), filepath.Join(folder, "drafts.json")
+	}
+	return m
+}
+
+func recentOf(p screen.Profile, kind string) func(recent) bool {
+	return func(r recent) bool { return r.service == serviceOf(p) && r.Kind == kind }
+}
+
+func draftOf(p screen.Profile, name string) func(draft) bool {
+	return func(d draft) bool { return d.service == serviceOf(p) && d.Name == name }
+}
+
+// Recent returns the ids that were opened last.
+func (m *memory) Recent(profile screen.Profile, kind string) []string {
+	return m.recent.find(recentOf(profile, kind)).IDs
+}
+
+// Remember puts an id first. Without a folder it does nothing: nobody asked for this to be saved.
+func (m *memory) Remember(profile screen.Profile, kind, id string) error {
+	if m.recent.path == "" {
+		return nil
+	}
+	return m.recent.update(recentOf(profile, kind), func(old recent) (recent, bool) {
+		ids := slices.DeleteFunc(old.IDs, func(other string) bool { return other == id })
+		ids = slices.Insert(ids, 0, id)
+		return recent{serviceOf(profile), kind, ids[:min(len(ids), maxRecent)]}, true
+	})
+}
+
+// Draft returns the draft of a form.
+func (m *memory) Draft(profile screen.Profile, name string) map[string]string {
+	return m.drafts.find(draftOf(profile, name)).Values
+}
+
+// KeepDraft saves the draft of a form; nil discards it.
+func (m *memory) KeepDraft(profile screen.Profile, name string, values map[string]string) error {
+	if values == nil && m.drafts.path == "" {
+		return nil
+	}
+	size := 0
+	for field, text := range values {
+		size += len(field) + len(text)
+	}
+	if size > maxDraft {
+		return errors.New("the text is too long to be kept")
+	}
+	return m.drafts.update(draftOf(profile, name), func(draft) (draft, bool) {
+		return draft{serviceOf(profile), name, maps.Clone(values)}, values != nil
+	})
+}
+
+// lockTime is how long another process may take that changes the same file.
+const lockTime = 3 * time.Second
+
+// listFile is a list in a private file, what was used last first. A file that cannot be read is an empty list, and is put aside
+// before a new one takes its place, because somebody may miss a draft.
+type listFile[T any] struct {
+	path     string // "" if there is no folder
+	most     int
+	messages io.Writer
+
+	warned sync.Once
+}
+
+func (l *listFile[T]) read() (list []T, readable bool) {
+	text, err := command.ReadPrivate(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, true
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		l.warned.Do(func() {
+			fmt.Fprintf(l.messages, "warning: %s cannot be read and is begun anew: %s.\n", filepath.Base(l.path), err)
+		})
+		return nil, false
+	}
+	return list, true
+}
+
+func (l *listFile[T]) find(is func(T) bool) T {
+	list, _ := l.read()
+	return entry(list, is)
+}
+
+func entry[T any](list []T, is func(T) bool) (found T) {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		found = list[i]
+	}
+	return found
+}
+
+// update replaces an entry, or removes it if change returns false. Updates of other processes come before or after.
+func (l *listFile[T]) update(is func(T) bool, change func(T) (T, bool)) error {
+	if l.path == "" {
+		return errors.New("there is no home folder to keep it in: set " + session.EnvConfigDir)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+	defer cancel()
+	unlock, err := command.LockFile(ctx, l.path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	list, readable := l.read()
+	if !readable {
+		if err := os.Rename(l.path, l.path+".unreadable"); err != nil {
+			return err
+		}
+	}
+	changed, remains := change(entry(list, is))
+	if list = slices.DeleteFunc(list, is); remains {
+		list = slices.Insert(list, 0, changed)
+	}
+	if len(list) == 0 {
+		if err := os.Remove(l.path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	text, err := json.Marshal(list[:min(len(list), l.most)])
+	if err != nil {
+		return err
+	}
+	return command.WritePrivate(l.path, text)
+}
