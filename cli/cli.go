@@ -233,7 +233,7 @@ func newVersion(s *session.Session) *cobra.Command {
 		Example: "  perksctl version\n  perksctl version --output json",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.Output.IsTable() && len(s.Output.Fields) == 0 { // no more than that: it is what scripts and shells call to see us there
+			if s.Output.IsPlain() { // no more than that: it is what scripts and shells call to see us there
 				_, err := fmt.Fprintln(s.Streams.Out, build.Read().Line("perksctl"))
 				return err
 			}

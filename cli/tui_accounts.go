@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +40,7 @@ func (a *accounts) Profiles() ([]screen.Profile, string, error) {
 		return nil, "", err
 	}
 	var profiles []screen.Profile
-	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
+	for _, name := range c.Names() {
 		profiles = append(profiles, onScreen(name, c.Profiles[name]))
 	}
 	current, _ := a.command.ProfileName(c)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -31,6 +32,10 @@ type account struct {
 }
 
 var accountView = output.View{ID: "profile"}
+
+func newAccount(name string, p session.Profile) account {
+	return account{Profile: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox}
+}
 
 // New makes the group.
 func New(s *session.Session) *cobra.Command {
@@ -55,11 +60,11 @@ func instant(t time.Time) *time.Time {
 
 type loginOptions struct {
 	session      *session.Session
+	flags        *pflag.FlagSet
 	apiURL       string
 	clientID     string
 	secretStdin  bool
 	insecureHTTP bool
-	given        func(flag string) bool // tells whether a flag stands on the command line
 }
 
 // NewLogin makes the command, which stands in this group and at the root.
@@ -75,16 +80,13 @@ func NewLogin(s *session.Session) *cobra.Command {
 			"  perksctl auth login --profile staging --secret-stdin < secret.txt\n" +
 			"  perksctl auth login --api-url https://perks.internal/v2 --ca-cert company-ca.pem",
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.given = cmd.Flags().Changed
-			return runLogin(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runLogin(cmd.Context(), o) },
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&o.apiURL, "api-url", "", "the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
-	flags.StringVar(&o.clientID, "client-id", "", "the `id` of the client (env "+session.EnvClientID+")")
-	flags.BoolVar(&o.secretStdin, "secret-stdin", false, "read the secret from standard input (else env "+session.EnvClientSecret+", or you are asked)")
-	flags.BoolVar(&o.insecureHTTP, "insecure-http", false, "allow http to this address even if it is another computer; others on the network can read the secret")
+	o.flags = cmd.Flags()
+	o.flags.StringVar(&o.apiURL, "api-url", "", "the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
+	o.flags.StringVar(&o.clientID, "client-id", "", "the `id` of the client (env "+session.EnvClientID+")")
+	o.flags.BoolVar(&o.secretStdin, "secret-stdin", false, "read the secret from standard input (else env "+session.EnvClientSecret+", or you are asked)")
+	o.flags.BoolVar(&o.insecureHTTP, "insecure-http", false, "allow http to this address even if it is another computer; others on the network can read the secret")
 	return cmd
 }
 
@@ -109,48 +111,52 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	if err != nil {
 		return err
 	}
-	o.tell(name, profile, done.Secret)
-	return printer.Done(ctx, account{
-		Profile: name, APIURL: profile.APIURL, ClientID: profile.ClientID, Sandbox: profile.Sandbox, LoggedIn: true,
-		SecretIn: string(done.Secret.Place), SecretFile: done.Secret.File,
-		Scopes: session.ScopesOf(done.Token.Scope), ExpiresAt: instant(done.Token.ExpiresAt),
-	})
+	s.Streams.Note("Logged in to %s as %s; profile %s is current now.", profile, profile.ClientID, name)
+	s.Streams.Note("%s", done.Secret)
+	if s.Env(session.EnvToken) != "" {
+		s.Streams.Warn("%s is set and goes before this login.", session.EnvToken)
+	}
+	s.Streams.Note("Next: perksctl perk list")
+	a := newAccount(name, profile)
+	a.LoggedIn, a.SecretIn, a.SecretFile = true, string(done.Secret.Place), done.Secret.File
+	a.Scopes, a.ExpiresAt = session.ScopesOf(done.Token.Scope), instant(done.Token.ExpiresAt)
+	return printer.Done(ctx, a)
 }
 
 // profile gathers the profile from flags, environment, an earlier login under the same name, and the person.
-func (o *loginOptions) profile(ctx context.Context) (string, session.Profile, error) {
+func (o *loginOptions) profile(ctx context.Context) (name string, profile session.Profile, err error) {
 	s := o.session
 	c, err := s.LoadConfig()
 	if err != nil {
-		return "", session.Profile{}, err
+		return "", profile, err
 	}
-	name, _ := s.ProfileName(c)
+	name, _ = s.ProfileName(c)
 	if err := session.CheckName(name); err != nil {
-		return "", session.Profile{}, command.Usagef("%s.", err)
+		return "", profile, command.Usagef("%s.", err)
 	}
-	profile := c.Profiles[name]
-	if o.given("sandbox") {
+	profile = c.Profiles[name]
+	if o.flags.Changed("sandbox") {
 		profile.Sandbox = s.Flags.Sandbox
 	}
 	address, err := o.value(ctx, o.apiURL, session.EnvAPIURL, profile.APIURL, "--api-url", "Address of the API, such as https://perks.example/v2: ")
 	if err != nil {
-		return "", session.Profile{}, err
+		return "", profile, err
 	}
 	profile.InsecureHTTP = profile.AllowsHTTP(address)
-	if o.given("insecure-http") {
+	if o.flags.Changed("insecure-http") {
 		profile.InsecureHTTP = o.insecureHTTP
 	}
 	profile.APIURL = strings.TrimRight(address, "/")
-	if err := session.CheckAddress(profile.APIURL, profile.InsecureHTTP); err != nil {
-		return "", session.Profile{}, err
+	err = session.CheckAddress(profile.APIURL, profile.InsecureHTTP)
+	if err == nil {
+		profile.CACert, err = s.KeptCACert(profile)
 	}
-	if profile.CACert, err = s.KeptCACert(profile); err != nil {
-		return "", session.Profile{}, err
+	if err == nil {
+		_, err = s.Roots(profile.CACert) // before anybody is asked for the secret
 	}
-	if _, err := s.Roots(profile.CACert); err != nil {
-		return "", session.Profile{}, err // before anybody is asked for the secret
+	if err == nil {
+		profile.ClientID, err = o.value(ctx, o.clientID, session.EnvClientID, profile.ClientID, "--client-id", "Client id: ")
 	}
-	profile.ClientID, err = o.value(ctx, o.clientID, session.EnvClientID, profile.ClientID, "--client-id", "Client id: ")
 	return name, profile, err
 }
 
@@ -188,20 +194,6 @@ func answered(text string, err error) (string, error) {
 	return text, nil
 }
 
-func (o *loginOptions) tell(name string, profile session.Profile, kept session.Kept) {
-	s := o.session
-	where := ""
-	if profile.Sandbox {
-		where = "the sandbox of "
-	}
-	s.Streams.Note("Logged in to %s%s as %s; profile %s is current now.", where, profile.APIURL, profile.ClientID, name)
-	s.Streams.Note("%s", kept)
-	if s.Env(session.EnvToken) != "" {
-		s.Streams.Warn("%s is set and goes before this login.", session.EnvToken)
-	}
-	s.Streams.Note("Next: perksctl perk list")
-}
-
 func newLogout(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
@@ -215,18 +207,13 @@ func newLogout(s *session.Session) *cobra.Command {
 }
 
 func runLogout(ctx context.Context, s *session.Session) error {
-	printer, err := output.New[account](s.Output, s.Streams, accountView)
+	printer, c, err := begin[account](s, accountView)
 	if err != nil {
 		return err
 	}
-	c, err := s.LoadConfig()
+	name, profile, err := s.Profile(c)
 	if err != nil {
 		return err
-	}
-	name, _ := s.ProfileName(c)
-	profile, known := c.Profiles[name]
-	if !known {
-		return session.UnknownProfile(name, c)
 	}
 	forgotten, err := s.Logout(ctx, profile.Key(name))
 	if err != nil {
@@ -243,7 +230,7 @@ func runLogout(ctx context.Context, s *session.Session) error {
 			s.Streams.Warn("%s is still set: commands go on with it.", variable)
 		}
 	}
-	return printer.Done(ctx, account{Profile: name, APIURL: profile.APIURL, ClientID: profile.ClientID, Sandbox: profile.Sandbox})
+	return printer.Done(ctx, newAccount(name, profile))
 }
 
 func newStatus(s *session.Session) *cobra.Command {
@@ -254,47 +241,46 @@ func newStatus(s *session.Session) *cobra.Command {
 			"obtained if none is at hand; if that fails, so does the command.",
 		Example: "  perksctl auth status\n  perksctl auth status --output json --jq .expires_at",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer, connection, token, err := withToken[account](cmd.Context(), s, accountView)
+			if err != nil {
+				return err
+			}
+			place, file, err := s.SecretPlace(connection)
+			if err != nil {
+				return err
+			}
+			switch {
+			case connection.HasToken():
+				s.Streams.Note("The token is that of %s: its scopes and its end are not known here, nor whether the server takes it. See perksctl doctor.", session.EnvToken)
+			case place == "":
+				s.Streams.Warn("No secret is kept: when the token ends, log in again.")
+			case token.Scopes == nil:
+				s.Streams.Note("The server does not tell which scopes the token has.")
+			}
+			a := newAccount(connection.ProfileName, connection.Profile)
+			a.LoggedIn, a.SecretIn, a.SecretFile = true, string(place), file
+			a.Scopes, a.ExpiresAt = token.Scopes, instant(token.ExpiresAt)
+			return printer.One(cmd.Context(), a)
+		},
 	}
 }
 
-func runStatus(ctx context.Context, s *session.Session) error {
-	printer, err := output.New[account](s.Output, s.Streams, accountView)
+// withToken prepares a command that shows a token that can be used now.
+func withToken[T any](ctx context.Context, s *session.Session, view output.View) (*output.Printer[T], session.Connection, session.Token, error) {
+	printer, err := output.New[T](s.Output, s.Streams, view)
 	if err != nil {
-		return err
+		return nil, session.Connection{}, session.Token{}, err
 	}
 	connection, err := s.Connection()
 	if err != nil {
-		return err
+		return nil, connection, session.Token{}, err
 	}
 	token, err := s.Token(ctx, connection)
-	if err != nil {
-		return err
-	}
-	place, file, err := s.SecretPlace(connection)
-	if err != nil {
-		return err
-	}
-	tell(s, connection, place, token)
-	return printer.One(ctx, account{
-		Profile: connection.ProfileName, APIURL: connection.APIURL, ClientID: connection.ClientID, Sandbox: connection.Sandbox, LoggedIn: true,
-		SecretIn: string(place), SecretFile: file, Scopes: token.Scopes, ExpiresAt: instant(token.ExpiresAt),
-	})
+	return printer, connection, token, err
 }
 
-// tell explains what is empty in the status.
-func tell(s *session.Session, connection session.Connection, place session.Place, token session.Token) {
-	switch {
-	case connection.HasToken():
-		s.Streams.Note("The token is that of %s: its scopes and its end are not known here, nor whether the server takes it. See perksctl doctor.", session.EnvToken)
-	case place == "":
-		s.Streams.Warn("No secret is kept: when the token ends, log in again.")
-	case token.Scopes == nil:
-		s.Streams.Note("The server does not tell which scopes the token has.")
-	}
-}
-
-// bearer is a token as it is shown, here alone.
+// bearer is a token as this command alone shows it.
 type bearer struct {
 	AccessToken string     `json:"access_token"`
 	ExpiresAt   *time.Time `json:"expires_at"`
@@ -307,26 +293,16 @@ func newToken(s *session.Session) *cobra.Command {
 		Long:    "Print a token that can be used now, obtained if none is at hand. Whoever reads it can act as this client until it ends.",
 		Example: "  curl -H \"Authorization: Bearer $(perksctl auth token)\" https://perks.example/v2/partners/perks",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runToken(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer, _, token, err := withToken[bearer](cmd.Context(), s, output.View{ID: "access_token"})
+			if err != nil {
+				return err
+			}
+			if s.Output.IsPlain() {
+				_, err := fmt.Fprintln(s.Streams.Out, token.Value)
+				return err
+			}
+			return printer.One(cmd.Context(), bearer{token.Value, instant(token.ExpiresAt)})
+		},
 	}
-}
-
-func runToken(ctx context.Context, s *session.Session) error {
-	printer, err := output.New[bearer](s.Output, s.Streams, output.View{ID: "access_token"})
-	if err != nil {
-		return err
-	}
-	connection, err := s.Connection()
-	if err != nil {
-		return err
-	}
-	token, err := s.Token(ctx, connection)
-	if err != nil {
-		return err
-	}
-	if s.Output.IsTable() && len(s.Output.Fields) == 0 {
-		_, err := fmt.Fprintln(s.Streams.Out, token.Value)
-		return err
-	}
-	return printer.One(ctx, bearer{token.Value, instant(token.ExpiresAt)})
 }

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,8 +24,16 @@ type entry struct {
 	SecretIn     string `json:"secret_in"` // keyring, file or unknown; "" if none is kept
 }
 
-func view() output.View {
-	return output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox", "secret_in"}, ID: "name"}
+var profileView = output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox", "secret_in"}, ID: "name"}
+
+// begin prepares a command that works on the configuration.
+func begin[T any](s *session.Session, view output.View) (*output.Printer[T], session.Config, error) {
+	printer, err := output.New[T](s.Output, s.Streams, view)
+	if err != nil {
+		return nil, session.Config{}, err
+	}
+	c, err := s.LoadConfig()
+	return printer, c, err
 }
 
 func newEntry(s *session.Session, c session.Config, name string) entry {
@@ -34,20 +41,17 @@ func newEntry(s *session.Session, c session.Config, name string) entry {
 	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, p.CACert, secretIn(s, name, p)}
 }
 
-// secretIn says "unknown" where the record of the secrets cannot be read: the rest of the profile is still worth showing.
+// secretIn is "unknown" where the file of secrets cannot be read: the rest of the profile is still worth showing.
 func secretIn(s *session.Session, name string, p session.Profile) string {
-	secrets, err := s.Secrets()
-	if err != nil {
-		return "unknown"
+	if secrets, err := s.Secrets(); err == nil {
+		if place, _, err := secrets.Place(p.Key(name)); err == nil {
+			return string(place)
+		}
 	}
-	place, _, err := secrets.Place(p.Key(name))
-	if err != nil {
-		return "unknown"
-	}
-	return string(place)
+	return "unknown"
 }
 
-// New makes the group.
+// NewProfile makes the group.
 func NewProfile(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "profile",
@@ -65,30 +69,24 @@ func newList(s *session.Session) *cobra.Command {
 		Short:   "List the profiles",
 		Example: "  perksctl profile list\n  perksctl profile list --output id",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer, c, err := begin[entry](s, profileView)
+			if err != nil {
+				return err
+			}
+			var entries []entry
+			for _, name := range c.Names() {
+				entries = append(entries, newEntry(s, c, name))
+			}
+			if len(entries) == 0 {
+				s.Streams.Note("There are no profiles yet. Make one: perksctl auth login")
+			}
+			if name, chosen := s.ProfileName(c); chosen && name != c.CurrentName() {
+				s.Streams.Note("Commands here use %s, which goes before the current profile.", name)
+			}
+			return printer.List(cmd.Context(), output.Each(entries))
+		},
 	}
-}
-
-func runList(ctx context.Context, s *session.Session) error {
-	printer, err := output.New[entry](s.Output, s.Streams, view())
-	if err != nil {
-		return err
-	}
-	c, err := s.LoadConfig()
-	if err != nil {
-		return err
-	}
-	var entries []entry
-	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
-		entries = append(entries, newEntry(s, c, name))
-	}
-	if len(entries) == 0 {
-		s.Streams.Note("There are no profiles yet. Make one: perksctl auth login")
-	}
-	if name, chosen := s.ProfileName(c); chosen && name != c.CurrentName() {
-		s.Streams.Note("Commands here use %s, which goes before the current profile.", name)
-	}
-	return printer.List(ctx, output.Each(entries))
 }
 
 func newShow(s *session.Session) *cobra.Command {
@@ -98,24 +96,18 @@ func newShow(s *session.Session) *cobra.Command {
 		Long:    "Show the profile that commands use: the one of --profile, of " + session.EnvProfile + ", or the current one.",
 		Example: "  perksctl profile show\n  perksctl profile show --profile staging --output yaml",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer, c, err := begin[entry](s, profileView)
+			if err != nil {
+				return err
+			}
+			name, _, err := s.Profile(c)
+			if err != nil {
+				return err
+			}
+			return printer.One(cmd.Context(), newEntry(s, c, name))
+		},
 	}
-}
-
-func runShow(ctx context.Context, s *session.Session) error {
-	printer, err := output.New[entry](s.Output, s.Streams, view())
-	if err != nil {
-		return err
-	}
-	c, err := s.LoadConfig()
-	if err != nil {
-		return err
-	}
-	name, _ := s.ProfileName(c)
-	if _, known := c.Profiles[name]; !known {
-		return session.UnknownProfile(name, c)
-	}
-	return printer.One(ctx, newEntry(s, c, name))
 }
 
 func newUse(s *session.Session) *cobra.Command {
@@ -129,39 +121,30 @@ func newUse(s *session.Session) *cobra.Command {
 }
 
 func runUse(ctx context.Context, s *session.Session, name string) error {
-	printer, err := output.New[entry](s.Output, s.Streams, view())
+	printer, _, err := begin[entry](s, profileView)
 	if err != nil {
 		return err
 	}
-	file, err := s.Config()
-	if err != nil {
-		return err
-	}
-	var used entry
-	err = file.Update(ctx, func(c *session.Config) error {
+	c, err := s.UpdateConfig(ctx, func(c *session.Config) error {
 		if _, known := c.Profiles[name]; !known {
 			return session.UnknownProfile(name, *c)
 		}
 		c.Current = name
-		used = newEntry(s, *c, name)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	noteCurrent(s, used)
+	noteCurrent(s, c, name)
 	if other := s.Env(session.EnvProfile); other != "" && other != name {
 		s.Streams.Warn("%s is set to %s and goes before it.", session.EnvProfile, other)
 	}
-	return printer.Done(ctx, used)
+	return printer.Done(ctx, newEntry(s, c, name))
 }
 
-func noteCurrent(s *session.Session, e entry) {
-	where := ""
-	if e.Sandbox {
-		where = "the sandbox of "
-	}
-	s.Streams.Note("Profile %s is current now: %s%s as %s.", e.Name, where, e.APIURL, e.ClientID)
+func noteCurrent(s *session.Session, c session.Config, name string) {
+	p := c.Profiles[name]
+	s.Streams.Note("Profile %s is current now: %s as %s.", name, p, p.ClientID)
 }
 
 func newDelete(s *session.Session) *cobra.Command {
@@ -180,15 +163,7 @@ func newDelete(s *session.Session) *cobra.Command {
 }
 
 func runDelete(ctx context.Context, s *session.Session, name string, yes bool) error {
-	printer, err := output.New[entry](s.Output, s.Streams, view())
-	if err != nil {
-		return err
-	}
-	file, err := s.Config()
-	if err != nil {
-		return err
-	}
-	c, err := file.Load()
+	printer, c, err := begin[entry](s, profileView)
 	if err != nil {
 		return err
 	}
@@ -197,16 +172,23 @@ func runDelete(ctx context.Context, s *session.Session, name string, yes bool) e
 		return session.UnknownProfile(name, c)
 	}
 	deleted, before := newEntry(s, c, name), c.CurrentName()
-	if err := command.Confirm(ctx, s.Streams, yes, question(deleted)); err != nil {
+	lost := "for which no secret is kept"
+	switch deleted.SecretIn {
+	case "unknown":
+		lost = "with its secret and its token"
+	case string(session.InKeyring), string(session.InFile):
+		lost = "with its secret in the " + deleted.SecretIn + " and its token"
+	}
+	question := fmt.Sprintf("Delete profile %s (%s as %s), %s?", name, profile.APIURL, profile.ClientID, lost)
+	if err := command.Confirm(ctx, s.Streams, yes, question); err != nil {
 		return err
 	}
 	forgotten, err := s.Logout(ctx, profile.Key(name))
 	if err != nil {
 		return err
 	}
-	err = file.Update(ctx, func(fresh *session.Config) error {
-		fresh.Remove(name)
-		c = *fresh
+	c, err = s.UpdateConfig(ctx, func(c *session.Config) error {
+		c.Remove(name)
 		return nil
 	})
 	if err != nil {
@@ -218,31 +200,14 @@ func runDelete(ctx context.Context, s *session.Session, name string, yes bool) e
 	}
 	s.Streams.Note("Deleted profile %s (%s as %s)%s.", name, profile.APIURL, profile.ClientID, what)
 	forgotten.Warn(s.Streams)
-	if before != c.CurrentName() || deleted.Current {
-		tellNext(s, c)
-	}
-	return printer.Done(ctx, deleted)
-}
-
-func question(e entry) string {
-	lost := "for which no secret is kept"
-	switch e.SecretIn {
-	case "unknown":
-		lost = "with its secret and its token"
-	case string(session.InKeyring), string(session.InFile):
-		lost = "with its secret in the " + e.SecretIn + " and its token"
-	}
-	return fmt.Sprintf("Delete profile %s (%s as %s), %s?", e.Name, e.APIURL, e.ClientID, lost)
-}
-
-func tellNext(s *session.Session, c session.Config) {
-	names := slices.Sorted(maps.Keys(c.Profiles))
-	switch name := c.CurrentName(); {
-	case slices.Contains(names, name):
-		noteCurrent(s, newEntry(s, c, name))
-	case len(names) == 0:
+	switch current := c.CurrentName(); {
+	case before == current && !deleted.Current:
+	case slices.Contains(c.Names(), current):
+		noteCurrent(s, c, current)
+	case len(c.Names()) == 0:
 		s.Streams.Note("No profile is left. Make one: perksctl auth login")
 	default:
-		s.Streams.Note("No profile is current now. Choose one of %s: perksctl profile use NAME", strings.Join(names, ", "))
+		s.Streams.Note("No profile is current now. Choose one of %s: perksctl profile use NAME", strings.Join(c.Names(), ", "))
 	}
+	return printer.Done(ctx, deleted)
 }

@@ -89,7 +89,7 @@ func run(ctx context.Context, s *session.Session, root *cobra.Command, shell str
 	if err := generate(&text); err != nil {
 		return err
 	}
-	if s.Output.IsTable() && len(s.Output.Fields) == 0 {
+	if s.Output.IsPlain() {
 		_, err := s.Streams.Out.Write([]byte(text.String()))
 		return err
 	}

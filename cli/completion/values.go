@@ -3,7 +3,6 @@ package completion
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -334,7 +333,7 @@ func (v values) cities(_ *cobra.Command, _ []string, typed string) ([]string, co
 func (v values) profiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []item
 	if c, err := v.session.LoadConfig(); err == nil {
-		for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
+		for _, name := range c.Names() {
 			if strings.HasPrefix(name, typed) {
 				profile := c.Profiles[name]
 				found = append(found, item{ID: name, Title: describe(profile.APIURL + " as " + profile.ClientID)})

@@ -56,7 +56,7 @@ func run(ctx context.Context, x *examination) error {
 		defer cancel()
 	}
 	findings := x.findings(ctx)
-	if s.Output.IsTable() && len(s.Output.Fields) == 0 && s.Streams.OutTTY {
+	if s.Output.IsPlain() && s.Streams.OutTTY {
 		err = tell(s.Streams, findings)
 	} else {
 		err = printer.List(ctx, findings)

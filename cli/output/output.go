@@ -110,6 +110,9 @@ func (o *Options) IsTable() bool {
 	return (o.Format == "" || o.Format == Table) && o.JQ == "" && o.Template == ""
 }
 
+// IsPlain tells whether people read the output and have not chosen fields: a command may then write text instead.
+func (o *Options) IsPlain() bool { return o.IsTable() && len(o.Fields) == 0 }
+
 func compile(expression string) (*gojq.Code, error) {
 	if expression == "" {
 		return nil, nil

@@ -43,6 +43,19 @@ func (p Profile) AllowsHTTP(address string) bool {
 	return p.InsecureHTTP && strings.TrimRight(address, "/") == strings.TrimRight(p.APIURL, "/")
 }
 
+// String names the address, and the sandbox if commands go there.
+func (p Profile) String() string { return p.inSandbox(p.APIURL) }
+
+func (p Profile) inSandbox(name string) string {
+	if p.Sandbox {
+		return "the sandbox of " + name
+	}
+	return name
+}
+
+// Names returns the names of the profiles in their order.
+func (c Config) Names() []string { return slices.Sorted(maps.Keys(c.Profiles)) }
+
 // CurrentName returns the name of the profile to use.
 func (c Config) CurrentName() string { return cmp.Or(c.Current, DefaultProfile) }
 
@@ -55,7 +68,7 @@ func (c *Config) Remove(name string) {
 	}
 	c.Current = ""
 	if _, known := c.Profiles[DefaultProfile]; !known && len(c.Profiles) == 1 {
-		c.Current = slices.Collect(maps.Keys(c.Profiles))[0]
+		c.Current = c.Names()[0]
 	}
 }
 

@@ -43,12 +43,8 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 	if err != nil {
 		return LoggedIn{}, err
 	}
-	file, err := s.Config()
-	if err != nil {
-		return LoggedIn{}, err
-	}
 	var before Profile
-	err = file.Update(ctx, func(c *Config) error {
+	_, err = s.UpdateConfig(ctx, func(c *Config) error {
 		before = c.Profiles[name]
 		c.Profiles[name] = profile
 		c.Current = name

@@ -7,17 +7,16 @@ package session
 
 import (
 	"cmp"
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -145,6 +144,20 @@ func (s *Session) LoadConfig() (Config, error) {
 	return file.Load()
 }
 
+// UpdateConfig changes the configuration file and returns what is in it then.
+func (s *Session) UpdateConfig(ctx context.Context, change func(*Config) error) (changed Config, err error) {
+	file, err := s.Config()
+	if err != nil {
+		return Config{}, err
+	}
+	err = file.Update(ctx, func(c *Config) error {
+		err := change(c)
+		changed = *c
+		return err
+	})
+	return changed, err
+}
+
 // Folder returns the folder of everything that perksctl keeps.
 func (s *Session) Folder() (string, error) {
 	if dir := s.env(EnvConfigDir); dir != "" {
@@ -189,12 +202,7 @@ func (c Connection) String() string {
 }
 
 // Place is String with the sandbox, for messages about perks and redemptions.
-func (c Connection) Place() string {
-	if c.Sandbox {
-		return "the sandbox of " + c.String()
-	}
-	return c.String()
-}
+func (c Connection) Place() string { return c.inSandbox(c.String()) }
 
 // ProfileName returns the profile that is meant: by the flag, by the environment, or the current one. It need not exist.
 func (s *Session) ProfileName(c Config) (name string, chosen bool) {
@@ -205,6 +213,16 @@ func (s *Session) ProfileName(c Config) (name string, chosen bool) {
 		return s.env(EnvProfile), true
 	}
 	return c.CurrentName(), false
+}
+
+// Profile returns the profile in use. One that does not exist is an error.
+func (s *Session) Profile(c Config) (name string, profile Profile, err error) {
+	name, _ = s.ProfileName(c)
+	profile, known := c.Profiles[name]
+	if !known {
+		err = UnknownProfile(name, c)
+	}
+	return name, profile, err
 }
 
 // Connection weighs flags, then the environment, then the profile.
@@ -246,7 +264,7 @@ func (s *Session) noAddress(c Config) error {
 			return &command.NotLoggedIn{Message: name + " is set, but no address of the API is known: set " + EnvAPIURL + " too."}
 		}
 	}
-	if names := slices.Sorted(maps.Keys(c.Profiles)); len(names) > 0 {
+	if names := c.Names(); len(names) > 0 {
 		return &command.NotLoggedIn{Message: fmt.Sprintf("No profile is current. Choose one of %s: perksctl profile use NAME", strings.Join(names, ", "))}
 	}
 	return &command.NotLoggedIn{Message: "Not logged in: no address of the API is known. Run: perksctl auth login"}
@@ -260,8 +278,7 @@ func (c Connection) HasToken() bool { return c.token != "" }
 
 // UnknownProfile says that there is no profile of that name.
 func UnknownProfile(name string, c Config) error {
-	known := slices.Sorted(maps.Keys(c.Profiles))
-	return command.Usagef("There is no profile %q.%s See perksctl profile list, or make it: perksctl auth login --profile %s", name, command.DidYouMean(name, known), name)
+	return command.Usagef("There is no profile %q.%s See perksctl profile list, or make it: perksctl auth login --profile %s", name, command.DidYouMean(name, c.Names()), name)
 }
 
 // CheckAddress refuses what is no address of an API, and an address at which everyone on the way could read the secret.
