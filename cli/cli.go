@@ -5,6 +5,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -59,12 +60,12 @@ func Main(args []string, s *command.Streams, env func(string) string) int {
 	run := session.New(s, completion.Environment(args, env), build.Read().Version)
 	root := NewRoot(run)
 	root.SetArgs(args)
-	help := &command.Watched{To: s.Out}
+	help := bufio.NewWriter(s.Out)
 	root.SetOut(help)
 	defer prepare(root, args)()
 	err := root.ExecuteContext(context.Background())
-	if err == nil {
-		err = help.Err
+	if flushed := help.Flush(); err == nil {
+		err = flushed
 	}
 	err = run.Advise(command.ExplainFailure(err))
 	if err != nil {
@@ -73,10 +74,8 @@ func Main(args []string, s *command.Streams, env func(string) string) int {
 	return command.ExitCode(err)
 }
 
-// prepare has two things done before a command runs. A flag whose value was forgotten, so that it took the next flag for it, is
-// refused: a command that was to be a dry run would be carried out. And an interrupt or SIGTERM ends what the command is doing; a
-// second one ends the process. That begins no earlier, because listening costs a tenth of the start of the program, and version
-// has nothing that could be ended.
+// prepare adds to what the root does before a command runs. An interrupt or SIGTERM cancels the command, a second one ends the process;
+// listening begins here because it takes a tenth of the program's start, which version does without.
 func prepare(root *cobra.Command, args []string) (stop func()) {
 	stopSignals := func() {}
 	before := root.PersistentPreRunE
@@ -93,7 +92,7 @@ func prepare(root *cobra.Command, args []string) (stop func()) {
 	return func() { stopSignals() }
 }
 
-// asksForJSON looks at the arguments themselves, because flags behind a wrong one are never parsed.
+// asksForJSON reads the arguments itself, because flags after a wrong one are never parsed.
 func asksForJSON(args []string) bool {
 	for i, arg := range args {
 		value, joined := strings.CutPrefix(arg, "--output=")

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,8 +43,7 @@ func Exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {
 			return missing(cmd, names[len(args)])
-		}
-		if len(args) > len(names) {
+		} else if len(args) > len(names) {
 			return Usagef("%s takes %s and no more, but got %q.", cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
 		}
 		return nil
@@ -64,15 +64,16 @@ func missing(cmd *cobra.Command, name string) error {
 	return Usagef("%s is missing. Usage: %s", name, cmd.UseLine())
 }
 
-// FlagError makes a cobra.Command's flag error a wrong usage, with a suggestion for a flag that does not exist. Behind a
-// misspelt command every flag is unknown, so that the command is named instead.
+// FlagError makes a usage error of cobra's, with a suggestion for a flag that does not exist. After a misspelt command every flag is
+// unknown, so it names the command instead.
 func FlagError(cmd *cobra.Command, err error) error {
 	if word := cmd.Flags().Arg(0); word != "" && cmd.HasSubCommands() {
 		return Unknown(cmd, word)
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return Usagef("%s. Run %s --help for the flags.", capital(usage.WhatFlagTakes(err).Error()), cmd.CommandPath())
+		text := usage.WhatFlagTakes(err).Error()
+		return Usagef("%s. Run %s --help for the flags.", strings.ToUpper(text[:1])+text[1:], cmd.CommandPath())
 	}
 	meant := usage.Flag(err, cmd.Flags())
 	if meant != "" {
@@ -81,8 +82,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Usagef("%s has no flag --%s.%s Run %s --help for the flags.", cmd.CommandPath(), unknown.GetSpecifiedName(), meant, cmd.CommandPath())
 }
 
-// DidYouMean returns a sentence, with a blank before it, that names the candidate closest to the word, or "" if none is
-// close.
+// DidYouMean returns a sentence, after a space, that names the candidate closest to the word, or "" if none is close.
 func DidYouMean(word string, candidates []string) string {
 	if meant := usage.Closest(word, candidates); meant != "" {
 		return fmt.Sprintf(" Did you mean %q?", meant)
@@ -90,7 +90,8 @@ func DidYouMean(word string, candidates []string) string {
 	return ""
 }
 
-// Swallowed refuses arguments in which a flag is the value of the flag before it. --flag=--other says that it is meant.
+// Swallowed refuses a flag as the value of the flag before it, whose own value was forgotten: a command meant as a dry run would run.
+// --flag=--other is allowed.
 func Swallowed(cmd *cobra.Command, args []string) error {
 	for i := 0; i+1 < len(args); i++ {
 		flag := valueFlag(cmd, args[i])
@@ -109,7 +110,7 @@ func Swallowed(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// valueFlag returns the flag that takes the argument behind this one for its value, nil if there is none.
+// valueFlag returns the flag whose value is the argument after this one, nil if there is none.
 func valueFlag(cmd *cobra.Command, arg string) *pflag.Flag {
 	var flag *pflag.Flag
 	if name, isLong := strings.CutPrefix(arg, "--"); isLong {
@@ -123,7 +124,7 @@ func valueFlag(cmd *cobra.Command, arg string) *pflag.Flag {
 	return flag
 }
 
-// Among says which of several things an error is about. With only one there is no question.
+// Among names the one of several things that an error is about.
 func Among(count int, thing string, err error) error {
 	if count == 1 {
 		return err
@@ -131,11 +132,8 @@ func Among(count int, thing string, err error) error {
 	return fmt.Errorf("%s: %w", thing, err)
 }
 
-func capital(sentence string) string {
-	return strings.ToUpper(sentence[:1]) + sentence[1:]
-}
-
-// Confirm asks before something is lost. With yes it does not ask; where nobody can answer, it refuses.
+// Confirm asks before something is lost, and takes only "y" and "yes" for consent. With yes it does not ask; without a terminal it
+// refuses.
 func Confirm(ctx context.Context, s *Streams, yes bool, question string) error {
 	if yes {
 		return nil
@@ -143,17 +141,17 @@ func Confirm(ctx context.Context, s *Streams, yes bool, question string) error {
 	if !s.CanAsk() {
 		return Usagef("%s There is nobody to ask here: add --yes.", question)
 	}
-	agreed, err := s.Confirm(ctx, question)
-	if err != nil {
+	reply, err := s.Ask(ctx, question+" [y/N] ")
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if !agreed {
+	if reply = strings.ToLower(strings.TrimSpace(reply)); reply != "y" && reply != "yes" {
 		return &Cancelled{Message: "Cancelled; nothing was changed."}
 	}
 	return nil
 }
 
-// OrFile lets --file, whose value file points to, stand in place of the arguments.
+// OrFile allows --file, whose value file points to, in place of the arguments.
 func OrFile(file *string, arguments cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if *file == "" {
@@ -195,8 +193,7 @@ func Member(group *cobra.Command, word string) *cobra.Command {
 	return nil
 }
 
-// Members returns the names of a group's commands that begin as typed, each with its description as a shell's completion
-// takes it.
+// Members returns the names of a group's commands that begin as typed, each with its description, for a shell's completion.
 func Members(group *cobra.Command, typed string) []string {
 	var found []string
 	for _, member := range group.Commands() {
@@ -215,8 +212,7 @@ func Unknown(cmd *cobra.Command, word string) error {
 	var names []string
 	for _, member := range cmd.Commands() {
 		if member.IsAvailableCommand() {
-			names = append(names, member.Name())
-			names = append(names, member.Aliases...)
+			names = append(append(names, member.Name()), member.Aliases...)
 		}
 	}
 	return Usagef("%q is not a command of %s.%s Run %s --help for all of them.", word, cmd.CommandPath(), DidYouMean(word, names), cmd.CommandPath())
@@ -225,8 +221,8 @@ func Unknown(cmd *cobra.Command, word string) error {
 // needsNoQuotes are the characters that mean nothing to a shell.
 const needsNoQuotes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
 
-// Given returns the flags of the command alone that were given, as words of a command line: by their names, or in the order in
-// which they were given where the command does not sort its flags.
+// Given returns the command's own flags that were given, as words of a command line: sorted, or as given if the command does not sort
+// its flags.
 func Given(cmd *cobra.Command) []string {
 	var words []string
 	own := cmd.LocalNonPersistentFlags()

@@ -32,13 +32,13 @@ const (
 	ExitInterrupted = 130 // by a signal
 )
 
-// Usage says that the command line is wrong, or a file that it names.
+// UsageError says that the command line is wrong, or a file that it names.
 type UsageError struct {
 	Message string
-	Fields  api.FieldErrors // what is wrong with which value, if that is the trouble
+	Fields  api.FieldErrors // what is wrong with which value
 }
 
-// Usagef makes a Usage whose message is formatted as fmt.Sprintf does.
+// Usagef makes a UsageError.
 func Usagef(format string, args ...any) error {
 	return &UsageError{Message: fmt.Sprintf(format, args...)}
 }
@@ -52,12 +52,12 @@ type Cancelled struct{ Message string }
 
 func (c *Cancelled) Error() string { return c.Message }
 
-// Busy says that somebody else is at work on the same.
+// Busy says that another run is using the same file.
 type Busy struct{ Message string }
 
 func (b *Busy) Error() string { return b.Message }
 
-// RowsFailed says that a bulk run came to its end, and that not every row is done.
+// RowsFailed says that a bulk run is finished, and that some rows failed or are unknown.
 type RowsFailed struct{ Message string }
 
 func (r *RowsFailed) Error() string { return r.Message }
@@ -67,7 +67,7 @@ type NotLoggedIn struct{ Message string }
 
 func (n *NotLoggedIn) Error() string { return n.Message }
 
-// LoginNeeded tells the terminal UI, which knows nothing of this package, that another login is what helps.
+// LoginNeeded is for the terminal UI, which does not import this package.
 func (n *NotLoggedIn) LoginNeeded() bool { return true }
 
 // Advised is an error with what to do about it. The advice may have several lines.
@@ -95,11 +95,9 @@ func ExitCode(err error) int {
 
 // classify returns the exit code of an error, and the code by which programs know it.
 func classify(err error) (exit int, code string) {
-	var (
-		unreachable *client.Unreachable
-		refused     *client.Error
-		local       *api.Error
-	)
+	var unreachable *client.Unreachable
+	var refused *client.Error
+	var local *api.Error
 	switch {
 	case errors.As(err, new(*UsageError)):
 		return ExitUsage, "usage"
@@ -116,15 +114,15 @@ func classify(err error) (exit int, code string) {
 	case unreachable != nil:
 		return ExitUnreached, "unreachable"
 	case errors.As(err, &refused):
-		return ofAnswer(refused), string(refused.Code)
+		return exitOfReply(refused), string(refused.Code)
 	case errors.As(err, &local):
-		return ofCode(local.Code), string(local.Code)
+		return exitOfCode(local.Code), string(local.Code)
 	}
 	return ExitFailed, "failed"
 }
 
-// ofCode is for what was found wrong before anything was sent.
-func ofCode(code api.Code) int {
+// exitOfCode is for an error that was found before anything was sent.
+func exitOfCode(code api.Code) int {
 	switch code {
 	case api.CodeValidationFailed:
 		return ExitUsage
@@ -136,7 +134,7 @@ func ofCode(code api.Code) int {
 	return ExitFailed
 }
 
-func ofAnswer(e *client.Error) int {
+func exitOfReply(e *client.Error) int {
 	switch {
 	case e.OutcomeUnknown || e.Code == api.CodeUnavailable:
 		return ExitUnreached
@@ -150,15 +148,14 @@ func ofAnswer(e *client.Error) int {
 	return ExitFailed
 }
 
-// Report is an error as it is told. Its JSON is what programs read.
+// Report is an error as people and, in JSON, programs read it.
 type Report struct {
-	Code      string          `json:"code"`
-	Message   string          `json:"message"`
-	Status    int             `json:"status,omitempty"` // of the HTTP response, if there was one
-	Errors    api.FieldErrors `json:"errors,omitempty"`
-	RequestID string          `json:"request_id,omitempty"`
-	// RetryAfter is for how many seconds the server wants no further request.
-	RetryAfter int64 `json:"retry_after,omitempty"`
+	Code       string          `json:"code"`
+	Message    string          `json:"message"`
+	Status     int             `json:"status,omitempty"` // of the HTTP response, if there was one
+	Errors     api.FieldErrors `json:"errors,omitempty"`
+	RequestID  string          `json:"request_id,omitempty"`
+	RetryAfter int64           `json:"retry_after,omitempty"` // seconds
 
 	tryAgain string
 	advice   string
@@ -168,20 +165,18 @@ type Report struct {
 func NewReport(err error) Report {
 	r := Report{Message: usage.AboutFile(err), advice: advice(err)}
 	_, r.Code = classify(err)
-	var (
-		usage   *UsageError
-		refused *client.Error
-		local   *api.Error
-	)
+	var wrong *UsageError
+	var refused *client.Error
+	var local *api.Error
 	switch {
-	case errors.As(err, &usage):
-		r.Errors = usage.Fields
-		r.Message = strings.TrimSuffix(r.Message, usage.Error()) + usage.Message
+	case errors.As(err, &wrong):
+		r.Errors = wrong.Fields
+		r.Message = strings.TrimSuffix(r.Message, wrong.Error()) + wrong.Message
 	case errors.As(err, &refused) && r.Code == string(refused.Code):
 		r.Status, r.RequestID, r.Errors = refused.Status, refused.RequestID, refused.Fields
 		r.Message = strings.TrimSuffix(r.Message, refused.Error()) + refused.Message
 		r.RetryAfter = int64(math.Ceil(refused.RetryAfter.Seconds()))
-		// What may have been done should not simply be done again, and many servers say themselves when to.
+		// Not after an unknown outcome, and not where the server says so itself.
 		if r.RetryAfter > 0 && !refused.OutcomeUnknown && !strings.Contains(refused.Message, "ry again in") {
 			r.tryAgain = fmt.Sprintf("Try again in %s.", time.Duration(r.RetryAfter)*time.Second)
 		}
@@ -195,7 +190,7 @@ func NewReport(err error) Report {
 	return r
 }
 
-// Sentence is the message with what is wrong with which value behind it, on one line.
+// Sentence is the message and the errors of the fields, on one line.
 func (r Report) Sentence() string {
 	message := r.Message
 	for _, field := range slices.Sorted(maps.Keys(r.Errors)) {
@@ -220,44 +215,29 @@ func advice(err error) string {
 	return ""
 }
 
-// Tell writes the error to Err: as sentences, or with asJSON as one line of JSON.
+// TellError writes the error to Err: as sentences, or with asJSON as one line of JSON.
 func TellError(s *Streams, err error, asJSON bool) {
-	report := NewReport(err)
+	r := NewReport(err)
 	if asJSON {
-		fmt.Fprintln(s.Err, report.line())
+		// The advice goes into the message, because a program's log has no other text.
+		r.Message = display.Line(strings.TrimSpace(r.Message + " " + strings.Join(strings.Fields(r.advice), " ")))
+		line, _ := json.Marshal(map[string]Report{"error": r}) // a Report always marshals
+		fmt.Fprintln(s.Err, string(display.JSON(line)))
 		return
 	}
-	fmt.Fprint(s.Err, s.Alarm("error: "), display.Text(report.text()))
-}
-
-func (r Report) text() string {
-	var text strings.Builder
-	fmt.Fprintln(&text, r.Message)
+	lines := []string{r.Message}
 	for _, field := range slices.Sorted(maps.Keys(r.Errors)) {
 		for _, problem := range r.Errors[field] {
-			fmt.Fprintf(&text, "  %s: %s\n", field, problem)
+			lines = append(lines, "  "+field+": "+problem)
 		}
 	}
 	if r.RequestID != "" {
-		fmt.Fprintf(&text, "  (request %s)\n", r.RequestID)
+		lines = append(lines, "  (request "+r.RequestID+")")
 	}
 	for _, line := range []string{r.tryAgain, r.advice} {
 		if line != "" {
-			fmt.Fprintln(&text, line)
+			lines = append(lines, line)
 		}
 	}
-	return text.String()
-}
-
-// line puts the advice into the message, because a program's log keeps no other text.
-func (r Report) line() string {
-	if r.advice != "" {
-		r.Message += " " + strings.Join(strings.Fields(r.advice), " ")
-	}
-	r.Message = display.Line(r.Message)
-	line, err := json.Marshal(map[string]Report{"error": r})
-	if err != nil {
-		return `{"error":{"code":"failed","message":"the error cannot be written as JSON"}}` // not reached: a Report always marshals
-	}
-	return string(display.JSON(line))
+	fmt.Fprint(s.Err, s.Alarm("error: "), display.Text(strings.Join(lines, "\n")+"\n"))
 }

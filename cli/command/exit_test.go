@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -43,7 +45,7 @@ func TestCode(t *testing.T) {
 		"503":                            {answer(503, api.CodeUnavailable), 8},
 		"time is up":                     {&client.Unreachable{Err: context.DeadlineExceeded}, 8},
 		"interrupted":                    {context.Canceled, 130},
-		"a full disk":                    {&command.WriteFailure{Err: syscall.ENOSPC}, 1},
+		"a full disk":                    {command.ExplainFailure(&fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: syscall.ENOSPC}), 1},
 		"interrupted while waiting":      {&client.Unreachable{Err: context.Canceled, OutcomeUnknown: true}, 130},
 		"wrapped, and with some advice":  {&command.Advised{Err: fmt.Errorf("perk x: %w", answer(404, api.CodeNotFound))}, 5},
 	} {

@@ -1,7 +1,6 @@
 package command_test
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -28,18 +27,6 @@ func TestExplainKnowsStandardOutput(t *testing.T) {
 		if fmt.Sprint(err) != test.want {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
-
-func TestWatchedKeepsWhatNobodyLookedAt(t *testing.T) {
-	w := &command.Watched{To: full{}}
-	_, _ = w.Write([]byte("help"))
-	if !errors.Is(w.Err, syscall.ENOSPC) {
-		t.Errorf("kept %v", w.Err)
 	}
 }
 

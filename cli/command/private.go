@@ -17,7 +17,7 @@ const (
 	lockRetry = 20 * time.Millisecond
 )
 
-// Read returns a file's bytes. A file that others can read is refused, because what it protects is out already.
+// ReadPrivate returns a file's bytes. It refuses a file that others can read, because they may have read it.
 func ReadPrivate(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func ReadPrivate(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Write replaces a file, and makes its folder if need be. A reader sees the old bytes or the new ones, never a part.
+// WritePrivate replaces a file atomically, and creates its folder.
 func WritePrivate(path string, data []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return err
@@ -53,8 +53,7 @@ func WritePrivate(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// Lock waits until no other process holds the lock that belongs to the path, and returns how to give it back. The lock is
-// a file of its own beside the path, because the path itself is replaced.
+// LockFile waits for the lock of a path. The lock is a file beside it, because the file at the path is replaced.
 func LockFile(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return nil, err

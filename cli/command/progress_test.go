@@ -161,8 +161,8 @@ func TestPlainLinesOffATerminal(t *testing.T) {
 		p.Update(command.Counts{Done: done, OK: done - min(done, 1500), Failed: min(done, 1200), Skipped: min(done, 300)})
 	}
 	p.End()
-	want := "1,000 of 10,000 done (10%), 78/s, 1m56s left, 1,000 failed, 300 skipped\n" +
-		"2,000 of 10,000 done (20%), 100/s, 1m20s left, 1,200 failed, 300 skipped\n"
+	want := "1,000 of 10,000 done (10%), 1,000 failed, 78/s, 1m56s left, 300 skipped\n" +
+		"2,000 of 10,000 done (20%), 1,200 failed, 100/s, 1m20s left, 300 skipped\n"
 	if text.String() != want || out.Len() > 0 {
 		t.Errorf("told\n%swant\n%s", text.String(), want)
 	}

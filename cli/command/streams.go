@@ -32,25 +32,20 @@ type Streams struct {
 	ColourOut, Colour bool // colour may be written to Out, and to Err
 }
 
-// System is the streams of this process. COLUMNS tells the width of a terminal that does not tell it itself, such as a
-// serial line or the shell within an editor.
+// SystemStreams returns the streams of this process.
 func SystemStreams() *Streams {
-	s := &Streams{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		InTTY:  term.IsTerminal(int(os.Stdin.Fd())),
-		OutTTY: term.IsTerminal(int(os.Stdout.Fd())),
-		ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
-	}
+	isTTY := func(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
+	s := &Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr)}
 	if s.OutTTY {
 		s.Width = width(os.Stdout)
 	}
 	return s
 }
 
-// usualWidth is taken for a terminal that tells no width anywhere.
-const usualWidth = 80
+// defaultWidth is for a terminal whose width is not known.
+const defaultWidth = 80
 
-// width returns the columns of the terminal behind a file, or a guess.
+// width returns the columns of the terminal behind a file, or what COLUMNS says: a serial line or the shell in an editor knows none.
 func width(file *os.File) int {
 	if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
 		return columns
@@ -58,11 +53,10 @@ func width(file *os.File) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return columns
 	}
-	return usualWidth
+	return defaultWidth
 }
 
-// ErrWidth returns the columns of the terminal behind Err as they are now: unlike a table, what is drawn there again and
-// again should follow a window that changes.
+// ErrWidth returns the columns of the terminal behind Err as they are now, for a bar that follows the window's size.
 func (s *Streams) ErrWidth() int {
 	if file, ok := s.Err.(*os.File); ok {
 		return width(file)
@@ -70,48 +64,47 @@ func (s *Streams) ErrWidth() int {
 	return s.Width
 }
 
-// Buffers is streams that are no terminals, with the buffers behind them.
+// BufferedStreams returns streams that are no terminals, with the buffers behind them.
 func BufferedStreams(input string) (s *Streams, out, err *bytes.Buffer) {
 	out, err = &bytes.Buffer{}, &bytes.Buffer{}
 	return &Streams{In: bytes.NewBufferString(input), Out: out, Err: err}, out, err
 }
 
-// ChooseColour decides about colour from --no-color and the environment: NO_COLOR and TERM=dumb switch it off,
-// CLICOLOR_FORCE switches it on even off a terminal, and otherwise terminals have it.
+// ChooseColour decides on colour: off switches it off, and so do NO_COLOR and TERM=dumb; CLICOLOR_FORCE switches it on even off a
+// terminal; otherwise terminals have it.
 func (s *Streams) ChooseColour(off bool, env func(string) string) {
 	force := env("CLICOLOR_FORCE") != "" && env("CLICOLOR_FORCE") != "0"
 	off = off || env("NO_COLOR") != "" || !force && env("TERM") == "dumb"
 	s.ColourOut, s.Colour = !off && (force || s.OutTTY), !off && (force || s.ErrTTY)
 }
 
-// CanAsk tells whether there is a person to ask: one who sees Err and types into In.
+// CanAsk reports whether a person sees Err and types into In.
 func (s *Streams) CanAsk() bool { return s.InTTY && s.ErrTTY }
 
-// Note tells something that is good to know.
+// Note writes what is good to know. --quiet silences it.
 func (s *Streams) Note(format string, args ...any) { s.say("note", "", format, args...) }
 
-// Warn tells something that should not be missed, such as a list that was cut.
+// Warn writes what should not be missed, such as that a list was cut. --quiet silences it.
 func (s *Streams) Warn(format string, args ...any) {
 	s.say("warning", s.paint(yellow, "warning: "), format, args...)
 }
 
-// Show tells something of several lines that a person decides by; --quiet does not silence it.
+func (s *Streams) say(kind, before, format string, args ...any) {
+	if !s.Quiet {
+		s.write(kind, before, fmt.Sprintf(format, args...))
+	}
+}
+
+// Show writes several lines that a person decides by; --quiet does not silence it.
 func (s *Streams) Show(text string) {
 	if s.JSON {
-		s.tell("note", "", text)
+		s.write("note", "", text)
 		return
 	}
 	fmt.Fprint(s.Err, text)
 }
 
-// say tells it in one write. --quiet silences it.
-func (s *Streams) say(kind, before, format string, args ...any) {
-	if !s.Quiet {
-		s.tell(kind, before, fmt.Sprintf(format, args...))
-	}
-}
-
-func (s *Streams) tell(kind, before, text string) {
+func (s *Streams) write(kind, before, text string) {
 	if s.JSON {
 		message := map[string]string{"message": display.Text(strings.TrimSpace(text))}
 		line, _ := api.EncodeJSON(map[string]map[string]string{kind: message}) // a string always marshals
@@ -121,23 +114,22 @@ func (s *Streams) tell(kind, before, text string) {
 	fmt.Fprint(s.Err, before+display.Text(text)+"\n")
 }
 
-// Draws tells whether Err is a screen on which a line may be drawn again and again.
+// Draws reports whether a line on Err can be drawn again and again.
 func (s *Streams) Draws() bool { return s.ErrTTY && !s.JSON }
 
-// Lines is a writer to Err for what comes line by line and was asked for, such as a trace: --quiet does not silence it.
+// Lines is a writer to Err for lines that were asked for, such as a trace; --quiet does not silence it.
 func (s *Streams) Lines(kind string) io.Writer {
 	if !s.JSON {
 		return display.Writer(s.Err)
 	}
 	return EachLine(func(line string) {
 		if strings.TrimSpace(line) != "" {
-			s.tell(kind, "", line)
+			s.write(kind, "", line)
 		}
 	})
 }
 
-// EachLine returns a writer that calls take with each line, without its end, as soon as it is whole. Several may write to it at
-// once.
+// EachLine returns a writer that calls take with each complete line, without its end. It is safe for use by many goroutines.
 func EachLine(take func(line string)) io.Writer { return &lines{take: take} }
 
 type lines struct {
@@ -175,10 +167,10 @@ func (s *Streams) paint(colour, text string) string {
 	return colour + text + reset
 }
 
-// Alarm paints a word on Err that announces an error.
+// Alarm returns the text in red, for Err.
 func (s *Streams) Alarm(text string) string { return s.paint(red, text) }
 
-// Heading paints a heading on Out.
+// Heading returns the text in bold, for Out.
 func (s *Streams) Heading(text string) string {
 	if !s.ColourOut {
 		return text
@@ -189,24 +181,14 @@ func (s *Streams) Heading(text string) string {
 // maxPiped bounds what is read where one short value is expected.
 const maxPiped = 64 << 10
 
-// Ask shows a prompt and reads one line. The end of ctx, as by Ctrl-C, ends the wait.
+// Ask shows a prompt and reads one line.
 func (s *Streams) Ask(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(s.Err, display.Line(prompt))
 	line, err := await(ctx, s.readLine)
 	if ctx.Err() != nil {
-		fmt.Fprintln(s.Err) // what comes next belongs on a line of its own
+		fmt.Fprintln(s.Err) // the prompt's line ends here
 	}
 	return line, err
-}
-
-// Confirm asks a question whose answer is yes only for "y" and "yes".
-func (s *Streams) Confirm(ctx context.Context, question string) (bool, error) {
-	answer, err := s.Ask(ctx, question+" [y/N] ")
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, err
-	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", nil
 }
 
 // AskSecret shows a prompt and reads one line that the terminal does not show.
@@ -226,7 +208,7 @@ func (s *Streams) AskSecret(ctx context.Context, prompt string) (string, error) 
 		return string(secret), err
 	})
 	if ctx.Err() != nil {
-		_ = term.Restore(fd, before) // the reader that was left behind has the echo switched off
+		_ = term.Restore(fd, before) // ReadPassword still runs, with the echo off
 	}
 	fmt.Fprintln(s.Err)
 	return secret, err
@@ -243,7 +225,7 @@ func (s *Streams) ReadPiped(ctx context.Context) (string, error) {
 	})
 }
 
-// readLine reads byte by byte, so that nothing behind the line is swallowed.
+// readLine reads byte by byte, so that it takes nothing behind the line.
 func (s *Streams) readLine() (string, error) {
 	var line []byte
 	one := make([]byte, 1)
@@ -262,7 +244,7 @@ func (s *Streams) readLine() (string, error) {
 	return strings.TrimRight(string(line), "\r"), nil
 }
 
-// await lets the end of ctx interrupt a read, which nothing else can. The read itself stays behind until the process ends.
+// await stops waiting for a read when ctx ends, as by Ctrl-C. The read itself blocks until the process ends.
 func await(ctx context.Context, read func() (string, error)) (string, error) {
 	type result struct {
 		text string
@@ -281,38 +263,11 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// WriteFailure is that data could not be written to standard output. A reader that has gone is none: SIGPIPE ends the process
-// then, as it ends any tool.
-type WriteFailure struct{ Err error }
-
-// Error says it in a sentence.
-func (w *WriteFailure) Error() string {
-	return "Standard output cannot be written: " + w.Err.Error() + "."
-}
-
-// Unwrap returns what the system said.
-func (w *WriteFailure) Unwrap() error { return w.Err }
-
-// Explain returns a WriteFailure if the error has one of standard output in it, and otherwise the error as it is.
+// ExplainFailure says in a sentence that standard output cannot be written. It leaves other errors as they are.
 func ExplainFailure(err error) error {
 	var failed *fs.PathError
 	if errors.As(err, &failed) && failed.Op == "write" && failed.Path == os.Stdout.Name() {
-		return &WriteFailure{failed.Err}
+		return fmt.Errorf("Standard output cannot be written: %w.", failed.Err)
 	}
 	return err
-}
-
-// Watched is a writer that keeps its first failure, for those who do not look.
-type Watched struct {
-	To  io.Writer
-	Err error
-}
-
-// Write passes the text on.
-func (w *Watched) Write(text []byte) (int, error) {
-	n, err := w.To.Write(text)
-	if w.Err == nil {
-		w.Err = err
-	}
-	return n, err
 }

@@ -67,8 +67,10 @@ func TestALineOfATraceIsAnObjectForPrograms(t *testing.T) {
 func TestConfirmTakesOnlyYes(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, " yes \r\n": true, "n\n": false, "\n": false, "": false, "yeah\n": false} {
 		s, _, _ := command.BufferedStreams(answer)
-		if got, err := s.Confirm(context.Background(), "Sure?"); got != want || err != nil {
-			t.Errorf("%q: %t, %v", answer, got, err)
+		s.InTTY, s.ErrTTY = true, true
+		err := command.Confirm(t.Context(), s, false, "Sure?")
+		if refused := errors.As(err, new(*command.Cancelled)); refused == want || err != nil && !refused {
+			t.Errorf("%q: %v", answer, err)
 		}
 	}
 }
@@ -77,10 +79,10 @@ func TestQuestionsEndWithTheContext(t *testing.T) {
 	never, hold := io.Pipe()
 	defer hold.Close()
 	s, _, _ := command.BufferedStreams("")
-	s.In = never
+	s.In, s.InTTY, s.ErrTTY = never, true, true
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := s.Confirm(ctx, "Sure?"); !errors.Is(err, context.Canceled) {
+	if err := command.Confirm(ctx, s, false, "Sure?"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Confirm: %v", err)
 	}
 	if _, err := s.AskSecret(ctx, "Secret: "); !errors.Is(err, context.Canceled) {
