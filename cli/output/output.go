@@ -1,7 +1,5 @@
-// Package output writes records as people and programs want them: tables, JSON, YAML, CSV, JSON lines, ids, or through a
-// jq expression or a template. Commands hand over values with JSON tags and say which fields a table shows.
-//
-// It knows nothing of where the values come from. Whatever a server sent is made safe for the place where it goes.
+// Package output writes records as tables, JSON, YAML, CSV, JSON lines or ids, or through a jq expression or a template. Commands
+// pass values with JSON tags, and say which fields a table shows. What a server sent is made safe for a terminal or a spreadsheet.
 package output
 
 import (
@@ -47,7 +45,7 @@ type Options struct {
 	Template string
 	Raw      bool // CSV cells as they are
 
-	Now func() time.Time // from which people count; nil is time.Now
+	Now func() time.Time // nil is time.Now
 }
 
 // Bind declares the flags.
@@ -59,13 +57,22 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Raw, "raw", false, "with --output csv, leave out the apostrophes that keep a spreadsheet from running cells")
 }
 
-// Check refuses values that cannot be right, before anything is done.
+// Check refuses wrong values before anything is done.
 func (o *Options) Check() error {
 	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
 		return command.Usagef("%q is not an output format.%s The formats are %s.", o.Format, command.DidYouMean(o.Format, Formats()), strings.Join(Formats(), ", "))
 	}
-	if err := o.checkFields(); err != nil {
-		return err
+	for i, name := range o.Fields {
+		o.Fields[i] = strings.TrimSpace(name)
+		switch {
+		case o.Fields[i] == "":
+			return command.Usagef("--fields has an empty name in it.")
+		case slices.Contains(o.Fields[:i], o.Fields[i]):
+			return command.Usagef("--fields names %q twice.", o.Fields[i])
+		}
+	}
+	if len(o.Fields) > 0 && o.Format == IDs {
+		return command.Usagef("--output id writes the id alone; it does not go with --fields.")
 	}
 	if o.Raw && o.Format != CSV {
 		return command.Usagef("--raw is about the cells of CSV; it goes with --output csv alone.")
@@ -81,23 +88,6 @@ func (o *Options) Check() error {
 	}
 	if _, err := parseTemplate(o.Template); err != nil {
 		return command.Usagef("The --template cannot be read: %s.", err)
-	}
-	return nil
-}
-
-// checkFields refuses names that no record can have. Whether this one has them is seen where its type is known.
-func (o *Options) checkFields() error {
-	for i, name := range o.Fields {
-		o.Fields[i] = strings.TrimSpace(name)
-		switch {
-		case o.Fields[i] == "":
-			return command.Usagef("--fields has an empty name in it.")
-		case slices.Contains(o.Fields[:i], o.Fields[i]):
-			return command.Usagef("--fields names %q twice.", o.Fields[i])
-		}
-	}
-	if len(o.Fields) > 0 && o.Format == IDs {
-		return command.Usagef("--output id writes the id alone; it does not go with --fields.")
 	}
 	return nil
 }
@@ -146,7 +136,7 @@ func parseTemplate(text string) (*template.Template, error) {
 // View is how a kind of record is shown.
 type View struct {
 	Columns []string // the fields that a table of a list shows; empty is all
-	Least   []string // those of the columns that a narrow screen loses first; then go the last ones
+	Least   []string // the columns that a narrow screen drops first, before those on the right
 	ID      string   // the field that --output id shows
 }
 
@@ -155,12 +145,14 @@ type Printer[T any] struct {
 	options Options
 	streams *command.Streams
 	view    View
-	moments moments
-	missing map[string]bool // the chosen fields that no record has had yet, where the type does not tell
+	jq      *gojq.Code         // nil without --jq
+	text    *template.Template // nil without --template
+	columns []string           // of a file, even without records; nil for those of its first record
+	times   times
+	missing map[string]bool // the chosen fields that no record has had yet, if the type does not tell
 }
 
-// New prepares a printer. It refuses a field that the type does not have, so that a command can find the mistake before it
-// does anything.
+// New prepares a printer. It refuses a field that the type does not have, before a command does anything.
 func New[T any](options Options, s *command.Streams, view View) (*Printer[T], error) {
 	var zero T
 	sample, err := newRecord(zero)
@@ -170,12 +162,21 @@ func New[T any](options Options, s *command.Streams, view View) (*Printer[T], er
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	if len(options.Fields) > 0 { // of those that a person chose the last ones go first
+	if len(options.Fields) > 0 {
 		view.Columns, view.Least = options.Fields, nil
 	}
-	p := &Printer[T]{options: options, streams: s, view: view, moments: momentsOf(reflect.TypeFor[T]())}
+	p := &Printer[T]{options: options, streams: s, view: view, columns: options.Fields, times: timesOf(reflect.TypeFor[T]())}
+	if p.jq, err = compile(options.JQ); err != nil {
+		return nil, err
+	}
+	if p.text, err = parseTemplate(options.Template); err != nil {
+		return nil, err
+	}
 	if sample.isObject() {
 		known := sample.fields().names()
+		if len(options.Fields) == 0 {
+			p.columns = known
+		}
 		for _, name := range options.Fields {
 			if !slices.Contains(known, name) {
 				return nil, command.Usagef("%q is not a field here.%s The fields are %s.", name, command.DidYouMean(name, known), strings.Join(known, ", "))
@@ -190,34 +191,26 @@ func New[T any](options Options, s *command.Streams, view View) (*Printer[T], er
 	return p, nil
 }
 
-// List writes records as they come, in memory that does not grow with their number, unless an expression or a template
-// needs all of them at once. A failure among the records ends the list and is returned; JSON and YAML then stay
-// unfinished, so that no program takes the part for the whole.
+// List writes records as they come, in constant memory unless an expression or a template needs all of them at once. An error among
+// the records ends the list and is returned; JSON and YAML then stay incomplete, so that no program takes a part for the whole.
 func (p *Printer[T]) List(ctx context.Context, items iter.Seq2[T, error]) error {
 	out := bufio.NewWriter(p.streams.Out)
-	enc, err := p.encoder(ctx, out)
-	if err != nil {
-		return err
-	}
+	enc := p.encoder(ctx, out)
 	for item, err := range items {
 		if err == nil {
 			err = p.write(item, enc.item)
 		}
 		if err != nil {
-			return allOf(err, enc.stop(), out.Flush())
+			return allOf(err, enc.end(false), out.Flush())
 		}
 	}
-	return p.done(enc.end(), out.Flush())
+	return p.done(enc.end(true), out.Flush())
 }
 
 // One writes a single record: an object where List writes an array.
 func (p *Printer[T]) One(ctx context.Context, item T) error {
 	out := bufio.NewWriter(p.streams.Out)
-	enc, err := p.encoder(ctx, out)
-	if err != nil {
-		return err
-	}
-	return p.done(p.write(item, enc.one), out.Flush())
+	return p.done(p.write(item, p.encoder(ctx, out).one), out.Flush())
 }
 
 // Few writes one record as One does, and any other number as List does.
@@ -228,7 +221,7 @@ func (p *Printer[T]) Few(ctx context.Context, items []T) error {
 	return p.List(ctx, Each(items))
 }
 
-// Done writes what a change answered, for programs. People have been told in a sentence, which a table would only repeat.
+// Done writes the reply to a change, for programs. People get a note from the command instead.
 func (p *Printer[T]) Done(ctx context.Context, item T) error {
 	if p.options.IsTable() {
 		return nil
@@ -245,8 +238,8 @@ func (p *Printer[T]) DoneEach(ctx context.Context, items []T) error {
 }
 
 func (p *Printer[T]) write(item T, to func(record) error) error {
-	if len(p.moments.index) > 0 {
-		p.moments.toUTC(reflect.ValueOf(&item).Elem())
+	if len(p.times.index) > 0 {
+		p.times.toUTC(reflect.ValueOf(&item).Elem())
 	}
 	r, err := newRecord(item)
 	if err != nil {
@@ -260,8 +253,7 @@ func (p *Printer[T]) write(item T, to func(record) error) error {
 	return to(r.only(p.options.Fields))
 }
 
-// done ends a writing. A field that nothing had may be misspelt, which is not an error: a list can be empty, and what a
-// server sends can change.
+// done warns of a chosen field that no record had. It is no error, because a list can be empty.
 func (p *Printer[T]) done(errs ...error) error {
 	err := allOf(errs...)
 	if err == nil && len(p.missing) > 0 {
@@ -270,7 +262,7 @@ func (p *Printer[T]) done(errs ...error) error {
 	return err
 }
 
-// allOf joins errors, the same one once: a writer that has failed says so again when it is flushed.
+// allOf joins different errors: a writer that has failed returns the same error when it is flushed.
 func allOf(errs ...error) error {
 	var different []error
 	for _, err := range errs {
@@ -284,67 +276,44 @@ func allOf(errs ...error) error {
 	return errors.Join(different...)
 }
 
-// encoder writes one format. It gets either one record, or items and then end, or stop after a failure.
+// encoder writes one format: either one record, or items and then end, which says whether the list is complete.
 type encoder interface {
 	one(record) error
 	item(record) error
-	end() error
-	stop() error
+	end(complete bool) error
 }
 
-func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) (encoder, error) {
+func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) encoder {
+	safe := io.Writer(out) // for formats that cannot escape control characters; a program gets the texts as they are
+	if p.streams.OutTTY {
+		safe = display.Writer(out)
+	}
 	o := p.options
-	code, err := compile(o.JQ)
-	if err != nil {
-		return nil, err
-	}
-	text, err := parseTemplate(o.Template)
-	if err != nil {
-		return nil, err
-	}
 	switch {
-	case code != nil:
-		return &wholeEncoder{each: o.Format == JSONL, use: jqUse(ctx, p.data(out), code, o.WantsJSON())}, nil
-	case text != nil:
-		return &wholeEncoder{each: o.Format == JSONL, use: templateUse(p.data(out), text)}, nil
+	case p.jq != nil:
+		return &queryEncoder{each: o.Format == JSONL, items: []any{}, run: jqQuery(ctx, safe, p.jq, o.WantsJSON())}
+	case p.text != nil:
+		return &queryEncoder{each: o.Format == JSONL, items: []any{}, run: templateQuery(safe, p.text)}
 	}
 	switch o.Format {
 	case JSON:
-		return &jsonEncoder{out: out}, nil
+		return &jsonEncoder{out: out}
 	case JSONL:
 		return lineEncoder(func(r record) error {
 			_, err := out.Write(append(r.raw, '\n'))
 			return err
-		}), nil
+		})
 	case YAML:
-		return &yamlEncoder{out: out}, nil
+		return &yamlEncoder{out: out}
 	case CSV:
-		return &csvEncoder{out: rows.NewCellWriter(p.data(out), o.Raw), columns: p.allColumns()}, nil
+		return &csvEncoder{out: rows.NewCellWriter(safe, o.Raw), columns: p.columns}
 	case IDs:
-		return p.idEncoder(p.data(out)), nil
+		return p.idEncoder(safe)
 	}
-	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.moments.names, now: o.Now()}, nil
+	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.times.names, now: o.Now()}
 }
 
-// data is where formats write that cannot escape what steers a terminal. A program gets the texts as they are.
-func (p *Printer[T]) data(out io.Writer) io.Writer {
-	if p.streams.OutTTY {
-		return display.Writer(out)
-	}
-	return out
-}
-
-// allColumns returns the columns of a file whose records may all be missing, nil for those of its first record.
-func (p *Printer[T]) allColumns() []string {
-	var zero T
-	r, err := newRecord(zero)
-	if err != nil || !r.isObject() {
-		return p.options.Fields
-	}
-	return r.only(p.options.Fields).fields().names()
-}
-
-// Each makes a sequence that List takes from records that are all there.
+// Each makes a sequence for List.
 func Each[T any](items []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, item := range items {

@@ -19,7 +19,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// record is one value as JSON. Its fields are read only by the formats that need them one by one.
+// record is one value as JSON. Only the formats that need its fields read them.
 type record struct{ raw json.RawMessage }
 
 type field struct {
@@ -46,28 +46,35 @@ func FieldsOf(value any) []string {
 	return r.fields().names()
 }
 
-// only keeps the chosen fields of an object; none chosen means all.
+// only returns the chosen fields of an object; none chosen means all.
 func (r record) only(chosen []string) record {
 	if len(chosen) == 0 || !r.isObject() {
 		return r
 	}
 	all := r.fields()
-	kept := make(fields, len(chosen))
-	for i, name := range chosen {
-		kept[i] = field{name, all.get(name)}
+	var text bytes.Buffer
+	separator := byte('{')
+	for _, name := range chosen {
+		text.WriteByte(separator)
+		quoted, _ := marshal(name) // a string always marshals
+		text.Write(quoted)
+		text.WriteByte(':')
+		text.Write(all.get(name))
+		separator = ','
 	}
-	return record{object(kept)}
+	text.WriteByte('}')
+	return record{text.Bytes()}
 }
 
 func (r record) isObject() bool { return bytes.HasPrefix(r.raw, []byte("{")) }
 
-// marshal writes JSON on one line, in which characters that would steer a terminal are escaped.
+// marshal writes JSON on one line, with the characters escaped that would control a terminal.
 func marshal(value any) (json.RawMessage, error) {
 	text, err := api.EncodeJSON(value)
 	return display.JSON(text), err
 }
 
-// fields returns an object's members in their order. Anything else is one field named "value".
+// fields returns an object's members in their order; anything else is one field named "value".
 func (r record) fields() fields {
 	if !r.isObject() {
 		return fields{{"value", r.raw}}
@@ -77,32 +84,13 @@ func (r record) fields() fields {
 	list := fields{}
 	for dec.More() {
 		name, err := dec.Token()
-		if err != nil {
-			return list // not reached: the encoder wrote the text
-		}
 		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return list
+		if err != nil || dec.Decode(&value) != nil {
+			return list // not reached: marshal wrote the text
 		}
 		list = append(list, field{name.(string), value})
 	}
 	return list
-}
-
-func object(fields fields) json.RawMessage {
-	var text bytes.Buffer
-	text.WriteByte('{')
-	for i, f := range fields {
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		name, _ := marshal(f.name) // a string always marshals
-		text.Write(name)
-		text.WriteByte(':')
-		text.Write(f.value)
-	}
-	text.WriteByte('}')
-	return text.Bytes()
 }
 
 func (f fields) get(name string) json.RawMessage {
@@ -120,7 +108,7 @@ func (f fields) names() []string {
 	return names
 }
 
-// textOf returns a value as people read it: strings without quotes, null as nothing, lists of texts with commas between.
+// textOf returns a value for people: strings without quotes, nothing for null, commas between the strings of a list.
 func textOf(value json.RawMessage) string {
 	var text string
 	var list []string
@@ -135,7 +123,7 @@ func textOf(value json.RawMessage) string {
 	return string(value)
 }
 
-// value decodes the record for a jq expression or a template, with numbers as they were written.
+// value decodes the record for a jq expression or a template, with numbers as they are written.
 func (r record) value() (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(r.raw))
 	dec.UseNumber()
@@ -168,7 +156,10 @@ func (e *jsonEncoder) item(r record) error {
 	return e.write(indent, r.raw, "")
 }
 
-func (e *jsonEncoder) end() error {
+func (e *jsonEncoder) end(complete bool) error {
+	if !complete {
+		return nil
+	}
 	closing := "\n]\n"
 	if !e.begun {
 		closing = "[]\n"
@@ -176,8 +167,6 @@ func (e *jsonEncoder) end() error {
 	_, err := e.out.WriteString(closing)
 	return err
 }
-
-func (e *jsonEncoder) stop() error { return nil }
 
 func (e *jsonEncoder) write(prefix string, raw json.RawMessage, ending string) error {
 	var text bytes.Buffer
@@ -193,8 +182,7 @@ type lineEncoder func(record) error
 
 func (e lineEncoder) one(r record) error  { return e(r) }
 func (e lineEncoder) item(r record) error { return e(r) }
-func (e lineEncoder) end() error          { return nil }
-func (e lineEncoder) stop() error         { return nil }
+func (e lineEncoder) end(bool) error      { return nil }
 
 // idEncoder writes an id to a line, for the arguments of other commands.
 func (p *Printer[T]) idEncoder(out io.Writer) lineEncoder {
@@ -220,7 +208,7 @@ func (e *csvEncoder) one(r record) error {
 	if err := e.item(r); err != nil {
 		return err
 	}
-	return e.end()
+	return e.out.Flush()
 }
 
 func (e *csvEncoder) item(r record) error {
@@ -238,7 +226,7 @@ func (e *csvEncoder) item(r record) error {
 	return e.out.Write(cells)
 }
 
-// cellOf is the text of a value. A list whose entries could not be told apart between commas is JSON, which readers take too.
+// cellOf is the text of a value. A list with commas in its strings is JSON, which our readers accept too.
 func cellOf(value json.RawMessage) string {
 	var list []string
 	if json.Unmarshal(value, &list) == nil && len(list) > 0 && !slices.Equal(strings.Split(strings.Join(list, ","), ","), list) {
@@ -247,7 +235,7 @@ func cellOf(value json.RawMessage) string {
 	return textOf(value)
 }
 
-// header goes the way of the cells, because the names can be a server's too.
+// header writes the names as cells, because they can come from a server too.
 func (e *csvEncoder) header() error {
 	if e.begun || len(e.columns) == 0 {
 		return nil
@@ -256,14 +244,14 @@ func (e *csvEncoder) header() error {
 	return e.out.Write(e.columns)
 }
 
-func (e *csvEncoder) end() error {
-	if err := e.header(); err != nil {
-		return err
+func (e *csvEncoder) end(complete bool) error {
+	if complete {
+		if err := e.header(); err != nil {
+			return err
+		}
 	}
-	return e.stop()
+	return e.out.Flush()
 }
-
-func (e *csvEncoder) stop() error { return e.out.Flush() }
 
 // yamlEncoder writes one mapping, or a sequence with a mapping at a time.
 type yamlEncoder struct {
@@ -271,55 +259,45 @@ type yamlEncoder struct {
 	begun bool
 }
 
-func (e *yamlEncoder) one(r record) error {
-	node, err := yamlNode(r.raw)
-	if err != nil {
-		return err
-	}
-	return e.write(node)
-}
+func (e *yamlEncoder) one(r record) error { return e.write(r, false) }
 
 func (e *yamlEncoder) item(r record) error {
 	e.begun = true
-	node, err := yamlNode(r.raw)
+	return e.write(r, true)
+}
+
+// end makes the text invalid if the list is not complete: the items before it would be a whole sequence.
+func (e *yamlEncoder) end(complete bool) (err error) {
+	switch {
+	case !complete:
+		_, err = e.out.WriteString("%incomplete\n")
+	case !e.begun:
+		_, err = e.out.WriteString("[]\n")
+	}
+	return err
+}
+
+func (e *yamlEncoder) write(r record, isItem bool) error {
+	dec := json.NewDecoder(bytes.NewReader(r.raw))
+	dec.UseNumber()
+	node, err := readNode(dec)
 	if err != nil {
 		return err
 	}
-	return e.write(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{node}})
-}
-
-func (e *yamlEncoder) end() error {
-	if e.begun {
-		return nil
+	if isItem {
+		node = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{node}}
 	}
-	_, err := e.out.WriteString("[]\n")
-	return err
-}
-
-// stop leaves a line that is not YAML, because the items before it would be a whole sequence.
-func (e *yamlEncoder) stop() error {
-	_, err := e.out.WriteString("%incomplete\n")
-	return err
-}
-
-func (e *yamlEncoder) write(node *yaml.Node) error {
 	var text bytes.Buffer
 	enc := yaml.NewEncoder(&text)
 	enc.SetIndent(len(indent))
 	if err := enc.Encode(node); err != nil {
 		return fmt.Errorf("write YAML: %w", err)
 	}
-	_, err := e.out.Write(display.JSON(text.Bytes()))
+	_, err = e.out.Write(display.JSON(text.Bytes()))
 	return err
 }
 
-// yamlNode turns JSON into YAML's tree, with members in their order and numbers as they were written.
-func yamlNode(raw json.RawMessage) (*yaml.Node, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	return readNode(dec)
-}
-
+// readNode turns JSON into a YAML node, with members in their order and numbers as they are written.
 func readNode(dec *json.Decoder) (*yaml.Node, error) {
 	token, err := dec.Token()
 	if err != nil {
@@ -329,16 +307,23 @@ func readNode(dec *json.Decoder) (*yaml.Node, error) {
 	case json.Delim:
 		return readNested(dec, token)
 	case string:
-		return stringNode(token), nil
+		node := scalar("!!str", token)
+		if oldScalar().MatchString(token) || strings.ContainsFunc(token, display.IsLoose) { // which display.JSON escapes inside the quotes
+			node.Style = yaml.DoubleQuotedStyle
+		}
+		return node, nil
 	case json.Number:
-		return scalar(numberTag(token), token.String()), nil
+		if strings.ContainsAny(token.String(), ".eE") {
+			return scalar("!!float", token.String()), nil
+		}
+		return scalar("!!int", token.String()), nil
 	case bool:
 		return scalar("!!bool", fmt.Sprint(token)), nil
 	}
 	return scalar("!!null", "null"), nil
 }
 
-// readNested reads to the end of an array or an object; an object's names are tokens like its values.
+// readNested reads to the end of an array or an object, whose names are tokens like its values.
 func readNested(dec *json.Decoder, start json.Delim) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	if start == '[' {
@@ -358,28 +343,11 @@ func readNested(dec *json.Decoder, start json.Delim) (*yaml.Node, error) {
 	return node, err
 }
 
-// oldScalar matches what YAML 1.1 takes for a boolean or a base-60 number and the library, which follows YAML 1.2, writes
-// without quotes.
+// oldScalar matches booleans and base-60 numbers of YAML 1.1, which the library, following YAML 1.2, does not quote.
 var oldScalar = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?i:y|yes|on|n|no|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 })
 
-// stringNode quotes what would be read as something else, and what display.JSON may then escape inside the quotes.
-func stringNode(text string) *yaml.Node {
-	node := scalar("!!str", text)
-	if oldScalar().MatchString(text) || strings.ContainsFunc(text, display.IsLoose) {
-		node.Style = yaml.DoubleQuotedStyle
-	}
-	return node
-}
-
 func scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
-}
-
-func numberTag(number json.Number) string {
-	if strings.ContainsAny(number.String(), ".eE") {
-		return "!!float"
-	}
-	return "!!int"
 }

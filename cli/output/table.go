@@ -16,25 +16,23 @@ import (
 
 const gap = "  "
 
-// sampled is how many rows decide the widths of a table's columns. The rows behind them are cut to fit, so that a list of
-// any length is written in constant memory.
+// sampled is how many rows decide the widths of a table's columns. Later rows are cut to fit, so that a list of any length needs
+// constant memory.
 const sampled = 200
 
-// tableEncoder writes aligned columns with a heading on a terminal, and off one cells with tabs between and no heading,
-// for programs.
+// tableEncoder writes aligned columns with a heading on a terminal, and cells with tabs between and no heading elsewhere.
 type tableEncoder struct {
 	out     *bufio.Writer
 	streams *command.Streams
-	view    View            // without columns, they are those of the first record
-	times   map[string]bool // the fields that are moments
-	now     time.Time       // from which people count
+	view    View            // without columns, those of the first record
+	times   map[string]bool // the fields that are times
+	now     time.Time
 
 	waiting [][]string
 	begun   bool // the widths are chosen
 	layout  layout
 }
 
-// one writes a field to a line, and on a terminal a long text to as many as it takes.
 func (e *tableEncoder) one(r record) error {
 	var lines []string
 	if e.streams.OutTTY {
@@ -75,18 +73,18 @@ func (e *tableEncoder) item(r record) error {
 	return e.begin()
 }
 
-// cell is what a field shows in a list. A program gets the moment itself.
+// cell is a field in a list. People get a time as a distance, if it is near, or a date.
 func (e *tableEncoder) cell(name, text string) string {
-	if moment, err := time.Parse(time.RFC3339, text); e.streams.OutTTY && e.times[name] && err == nil {
-		if moment.Sub(e.now).Abs() < 30*24*time.Hour { // a distance is easier to grasp than a date
-			return display.Distance(moment, e.now)
+	if at, err := time.Parse(time.RFC3339, text); e.streams.OutTTY && e.times[name] && err == nil {
+		if at.Sub(e.now).Abs() < 30*24*time.Hour {
+			return display.Distance(at, e.now)
 		}
-		return moment.Local().Format(time.DateOnly)
+		return at.Local().Format(time.DateOnly)
 	}
 	return display.Line(text)
 }
 
-func (e *tableEncoder) end() error {
+func (e *tableEncoder) end(bool) error {
 	if !e.begun && len(e.waiting) > 0 {
 		if err := e.begin(); err != nil {
 			return err
@@ -98,9 +96,7 @@ func (e *tableEncoder) end() error {
 	return nil
 }
 
-func (e *tableEncoder) stop() error { return e.end() }
-
-// begin chooses the widths and writes the heading and the rows that waited for it.
+// begin chooses the widths, and writes the heading and the waiting rows.
 func (e *tableEncoder) begin() error {
 	heading := make([]string, len(e.view.Columns))
 	for i, name := range e.view.Columns {
@@ -128,8 +124,8 @@ func (e *tableEncoder) aligned(cells []string) error {
 	return err
 }
 
-// enough is how many columns of the screen let a cell still tell something: a date, or the beginning of a title. A table
-// rather loses whole columns than has narrower ones.
+// enough is the least width that is useful: that of a date, or the beginning of a title. A table drops columns rather than make them
+// narrower.
 const enough = 10
 
 type layout struct {
@@ -142,9 +138,9 @@ type column struct {
 	width int
 }
 
-// newLayout gives each column the width of its widest cell. Where the screen is too narrow for that, columns are dropped until
-// each of the others has enough: first the least ones, then from the last one on. Then the widest are narrowed. The first
-// column names the row: it stays, and stays whole as long as the others have enough. A screen of 0 has no edge.
+// newLayout gives each column the width of its widest cell. If the screen (0 is unbounded) is too narrow, it drops columns until each
+// of the others has enough, the least ones first and then from the right; then it narrows the widest. The first column names the row:
+// it is never dropped, and is narrowed last.
 func newLayout(view View, rows [][]string, screen int) layout {
 	var l layout
 	for at := range view.Columns {
@@ -188,7 +184,7 @@ func newLayout(view View, rows [][]string, screen int) layout {
 	return l
 }
 
-// width is that of a row in which no column is wider than the most.
+// width is that of a row whose columns are at most so wide.
 func (l layout) width(most int) int {
 	sum := len(gap) * (len(l.columns) - 1)
 	for _, c := range l.columns {
@@ -197,7 +193,7 @@ func (l layout) width(most int) int {
 	return sum
 }
 
-// pad cuts or fills the cells of a row to their columns. The last one is not filled.
+// pad cuts and pads the cells of a row to their columns; it does not pad the last.
 func (l layout) pad(cells []string) []string {
 	padded := make([]string, len(l.columns))
 	for i, c := range l.columns {
@@ -209,7 +205,7 @@ func (l layout) pad(cells []string) []string {
 	return padded
 }
 
-// cut shortens a text to so many columns. One column shows more by the first character than by an ellipsis.
+// cut shortens a text to so many columns. In a single column, the first character says more than an ellipsis.
 func cut(text string, columns int) string {
 	if columns == 1 {
 		return ansi.Truncate(text, columns, "")
@@ -217,11 +213,10 @@ func cut(text string, columns int) string {
 	return display.Cut(text, columns)
 }
 
-// legible is how wide a text must be to be read beside its name; on a narrower screen it goes below.
+// legible is the least width of a text beside its name; on a narrower screen it goes below.
 const legible = 20
 
-// details writes one record for people: names on the left, and texts that keep their lines and are wrapped at the right
-// edge of the screen.
+// details returns the lines of one record for people: names on the left, and texts wrapped at the edge of the screen.
 func (e *tableEncoder) details(r record) []string {
 	fields := r.fields()
 	names := 0
@@ -241,7 +236,11 @@ func (e *tableEncoder) details(r record) []string {
 	var lines []string
 	for _, field := range fields {
 		name := display.Line(field.name)
-		texts := display.Wrap(e.detail(field), room)
+		text := textOf(field.value)
+		if at, err := time.Parse(time.RFC3339, text); e.times[field.name] && err == nil {
+			text = at.Local().Format("2006-01-02 15:04 MST") + ", " + display.Distance(at, e.now)
+		}
+		texts := display.Wrap(strings.TrimRight(display.Text(text), "\n"), room)
 		if beside {
 			lines = append(lines, e.streams.Heading(display.Pad(name, names))+gap+texts[0])
 			texts = texts[1:]
@@ -255,22 +254,15 @@ func (e *tableEncoder) details(r record) []string {
 	return lines
 }
 
-func (e *tableEncoder) detail(f field) string {
-	text := textOf(f.value)
-	if moment, err := time.Parse(time.RFC3339, text); e.times[f.name] && err == nil {
-		return moment.Local().Format("2006-01-02 15:04 MST") + ", " + display.Distance(moment, e.now)
-	}
-	return strings.TrimRight(display.Text(text), "\n")
-}
-
-type moments struct {
+// times is the fields of a struct that are times.
+type times struct {
 	index []int
 	names map[string]bool
 }
 
-func momentsOf(t reflect.Type) moments {
-	m := moments{names: map[string]bool{}}
-	if t == nil || t.Kind() != reflect.Struct {
+func timesOf(t reflect.Type) times {
+	m := times{names: map[string]bool{}}
+	if t.Kind() != reflect.Struct {
 		return m
 	}
 	for i := range t.NumField() {
@@ -284,16 +276,15 @@ func momentsOf(t reflect.Type) moments {
 	return m
 }
 
-// toUTC turns the moments of a struct to UTC, which is how programs get them whatever the server wrote. What pointers point
-// to is left as it is.
-func (m moments) toUTC(value reflect.Value) {
+// toUTC converts the times of a struct to UTC, for programs. It does not change what pointers point to.
+func (m times) toUTC(value reflect.Value) {
 	for _, i := range m.index {
-		switch field := value.Field(i); moment := field.Interface().(type) {
+		switch field := value.Field(i); at := field.Interface().(type) {
 		case time.Time:
-			field.Set(reflect.ValueOf(moment.UTC()))
+			field.Set(reflect.ValueOf(at.UTC()))
 		case *time.Time:
-			if moment != nil {
-				utc := moment.UTC()
+			if at != nil {
+				utc := at.UTC()
 				field.Set(reflect.ValueOf(&utc))
 			}
 		}
