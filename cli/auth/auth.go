@@ -119,7 +119,7 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	s.Streams.Note("Next: perksctl perk list")
 	a := newAccount(name, profile)
 	a.LoggedIn, a.SecretIn, a.SecretFile = true, string(done.Secret.Place), done.Secret.File
-	a.Scopes, a.ExpiresAt = session.ScopesOf(done.Token.Scope), instant(done.Token.ExpiresAt)
+	a.Scopes, a.ExpiresAt = done.Token.Scopes(), instant(done.Token.ExpiresAt)
 	return printer.Done(ctx, a)
 }
 
@@ -255,12 +255,12 @@ func newStatus(s *session.Session) *cobra.Command {
 				s.Streams.Note("The token is that of %s: its scopes and its end are not known here, nor whether the server takes it. See perksctl doctor.", session.EnvToken)
 			case place == "":
 				s.Streams.Warn("No secret is kept: when the token ends, log in again.")
-			case token.Scopes == nil:
+			case token.Scopes() == nil:
 				s.Streams.Note("The server does not tell which scopes the token has.")
 			}
 			a := newAccount(connection.ProfileName, connection.Profile)
 			a.LoggedIn, a.SecretIn, a.SecretFile = true, string(place), file
-			a.Scopes, a.ExpiresAt = token.Scopes, instant(token.ExpiresAt)
+			a.Scopes, a.ExpiresAt = token.Scopes(), instant(token.ExpiresAt)
 			return printer.One(cmd.Context(), a)
 		},
 	}
@@ -299,10 +299,10 @@ func newToken(s *session.Session) *cobra.Command {
 				return err
 			}
 			if s.Output.IsPlain() {
-				_, err := fmt.Fprintln(s.Streams.Out, token.Value)
+				_, err := fmt.Fprintln(s.Streams.Out, token.AccessToken)
 				return err
 			}
-			return printer.One(cmd.Context(), bearer{token.Value, instant(token.ExpiresAt)})
+			return printer.One(cmd.Context(), bearer{token.AccessToken, instant(token.ExpiresAt)})
 		},
 	}
 }

@@ -305,12 +305,12 @@ func (x *examination) checkSecret(ctx context.Context) finding {
 	if err != nil {
 		return fail(err, "")
 	}
-	place, _, err := secrets.Place(x.connection.Key())
+	place, file, err := secrets.Place(x.connection.Key())
 	if err != nil {
 		return fail(&command.NotLoggedIn{Message: sentence(err.Error())}, "")
 	}
 	off, err := secrets.KeyringState(ctx)
-	where := x.kept(place, secrets.File())
+	where := x.kept(place, file)
 	switch {
 	case off:
 		return fine("%s", join(session.EnvKeyring+" is off.", where))

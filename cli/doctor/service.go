@@ -286,24 +286,24 @@ var needed = []struct {
 }
 
 func (x *examination) checkScopes(context.Context) finding {
-	if x.token.Scopes == nil {
+	if x.token.Scopes() == nil {
 		return skip("Not checked, because it is not told which scopes the token has.")
 	}
 	var lacking []string
 	for _, need := range needed {
-		if !slices.Contains(x.token.Scopes, string(need.scope)) {
+		if !slices.Contains(x.token.Scopes(), string(need.scope)) {
 			lacking = append(lacking, string(need.scope)+" ("+need.commands+")")
 		}
 	}
 	if len(lacking) > 0 {
 		return warn("If you need these commands, ask the operator for the scopes", "The token lacks %s.", strings.Join(lacking, "; "))
 	}
-	return fine("The token has every scope: %s.", strings.Join(x.token.Scopes, ", "))
+	return fine("The token has every scope: %s.", strings.Join(x.token.Scopes(), ", "))
 }
 
 // checkPerks reads one perk of where commands go, the sandbox if the profile says so.
 func (x *examination) checkPerks(ctx context.Context) finding {
-	c, _, err := x.client(x.connection.APIURL, x.token.Value)
+	c, _, err := x.client(x.connection.APIURL, x.token.AccessToken)
 	if err != nil {
 		return fail(err, "")
 	}

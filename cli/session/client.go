@@ -86,23 +86,6 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 	return config, nil
 }
 
-func (s *Session) tokens(connection Connection) (client.TokenSource, error) {
-	if connection.token != "" {
-		return client.StaticToken(connection.token), nil
-	}
-	path, err := s.tokenPath(connection.Key())
-	if err != nil && connection.secret == "" {
-		return nil, err // there is neither a place for a kept secret nor one from the environment
-	}
-	return &tokenCache{
-		path:   path,
-		check:  checkOf(connection.secret),
-		obtain: func(ctx context.Context) (api.Token, error) { return s.obtain(ctx, connection) },
-		warn:   s.Streams.Warn,
-		now:    time.Now,
-	}, nil
-}
-
 func (s *Session) obtain(ctx context.Context, connection Connection) (api.Token, error) {
 	secret, err := s.secret(ctx, connection)
 	if err != nil {

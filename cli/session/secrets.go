@@ -15,35 +15,37 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// EnvKeyring names the variable that keeps perksctl away from the keyring of the operating system.
+// EnvKeyring is the variable that switches the keyring off.
 const EnvKeyring = "PERKSCTL_KEYRING"
 
-// Place is a kind of place in which a secret is kept.
+// Place is where a secret is saved; the empty Place is nowhere.
 type Place string
 
-// The places of a secret. The empty Place is nowhere.
+// The places of a secret.
 const (
 	InKeyring     Place = "keyring"
 	InFile        Place = "file"
 	InEnvironment Place = "environment"
 )
 
-// Secrets keeps client secrets between runs: in the keyring of the operating system, or in a file for its owner alone where
-// no keyring answers. The file also notes which secrets are in the keyring, so that the keyring is not asked in vain, and a
-// secret that went into one place while the other was away is still found, and forgotten in both.
+// Secrets saves client secrets in the keyring of the operating system, or in a private file if no keyring answers. The file also
+// says which secrets are in the keyring: the keyring is not asked in vain, and a secret that is in both is deleted in both.
 type Secrets struct {
-	file    secretFile
-	keyring *patientKeyring // nil if it is switched off
+	path    string
+	keyring *keyringClient // nil if it is switched off
 }
 
-// ErrNoSecret says that no secret is kept under the key.
+// savedSecret is what the file has for a key.
+type savedSecret struct {
+	Secret  string `json:"secret,omitempty"`
+	Keyring bool   `json:"keyring,omitempty"` // the keyring has one too, perhaps an older one
+}
+
+// ErrNoSecret says that no secret is saved under the key.
 var ErrNoSecret = errors.New("no secret is kept")
 
-// SecretKey names a secret. The address is part of it, so that a profile that is pointed elsewhere does not take its
-// secret along.
-type SecretKey struct {
-	Profile, APIURL, ClientID string
-}
+// SecretKey names a secret. The address is part of it, so that a profile whose address is changed does not send its secret there.
+type SecretKey struct{ Profile, APIURL, ClientID string }
 
 func (k SecretKey) String() string { return fmt.Sprintf("%s %s %s", k.Profile, k.ClientID, k.APIURL) }
 
@@ -53,8 +55,7 @@ func (p Profile) Key(name string) SecretKey { return SecretKey{name, p.APIURL, p
 // Key returns the name of the connection's secret.
 func (c Connection) Key() SecretKey { return c.Profile.Key(c.ProfileName) }
 
-// Secrets returns where this session keeps secrets, always the same, because a keyring that was found silent must not be asked
-// again. Neither file nor keyring is touched yet.
+// Secrets returns the same Secrets each time, so that a keyring that did not answer is not asked again.
 func (s *Session) Secrets() (*Secrets, error) { return s.secrets() }
 
 func (s *Session) newSecrets() (*Secrets, error) {
@@ -62,10 +63,10 @@ func (s *Session) newSecrets() (*Secrets, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := &Secrets{file: secretFile(filepath.Join(dir, "secrets.json"))}
+	secrets := &Secrets{path: filepath.Join(dir, "secrets.json")}
 	switch setting := s.env(EnvKeyring); setting {
 	case "", "on":
-		secrets.keyring = newPatientKeyring(systemKeyring{})
+		secrets.keyring = &keyringClient{call: callKeyring, after: time.After}
 	case "off":
 	default:
 		return nil, command.Usagef("%s is %q; it can be on or off.", EnvKeyring, setting)
@@ -73,135 +74,129 @@ func (s *Session) newSecrets() (*Secrets, error) {
 	return secrets, nil
 }
 
-// Get returns the secret, or ErrNoSecret. A secret that cannot be had now is an *command.NotLoggedIn that says what to do.
+// Get returns the secret, or ErrNoSecret. If the keyring does not give it, the error is a *command.NotLoggedIn that says what to do.
 func (s *Secrets) Get(ctx context.Context, key SecretKey) (string, error) {
-	kept, err := s.file.get(key)
+	saved, err := s.saved(key)
 	switch {
 	case err != nil:
 		return "", err
-	case kept.Secret != "": // it is never older than what the keyring may hold
-		return kept.Secret, nil
-	case !kept.Keyring:
+	case saved.Secret != "": // it is never older than that of the keyring
+		return saved.Secret, nil
+	case !saved.Keyring:
 		return "", ErrNoSecret
 	case s.keyring == nil:
 		return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring, which %s=off leaves out. Unset that, or log in again to keep the secret in a file.", key.ClientID, key.APIURL, EnvKeyring)}
 	}
-	secret, err := s.keyring.get(ctx, key.String())
+	secret, err := s.keyring.ask(ctx, getSecret, key.String(), "")
 	if err == nil || errors.Is(err, ErrNoSecret) || ctx.Err() != nil {
 		return secret, err
 	}
 	return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring: %s. Unlock or start the keyring and try again; or keep the secret in a file: %s", key.ClientID, key.APIURL, err, loginWithout)}
 }
 
-// loginWithout is what helps where a keyring does not.
 const loginWithout = EnvKeyring + "=off perksctl auth login"
 
-// Set keeps the secret in the place of an earlier one, in the keyring if it answers. A copy in the other place is removed.
-func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (Kept, error) {
-	toFile := Kept{Place: InFile, File: string(s.file)}
+// Set saves the secret in place of an earlier one: in the keyring, or in the file if there is no keyring.
+func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (SavedSecret, error) {
+	inFile := SavedSecret{Place: InFile, File: s.path}
 	if s.keyring == nil {
-		return toFile, s.file.change(ctx, key, func(k *keptSecret) { k.Secret = secret })
+		return inFile, s.update(ctx, key, func(saved *savedSecret) { saved.Secret = secret })
 	}
-	err := s.keyring.set(ctx, key.String(), secret)
+	_, err := s.keyring.ask(ctx, setSecret, key.String(), secret)
 	switch {
 	case err == nil:
-		return Kept{Place: InKeyring}, s.file.change(ctx, key, func(k *keptSecret) { *k = keptSecret{Keyring: true} })
+		return SavedSecret{Place: InKeyring}, s.update(ctx, key, func(saved *savedSecret) { *saved = savedSecret{Keyring: true} })
 	case ctx.Err() != nil:
-		return Kept{}, err
-	case !isAway(err):
-		return Kept{}, &command.Advised{
+		return SavedSecret{}, err
+	case !errors.Is(err, ErrKeyringSilent) && !errors.Is(err, ErrNoKeyring): // it is the keyring's own reply
+		return SavedSecret{}, &command.Advised{
 			Err:    fmt.Errorf("the keyring does not take the secret: %w", err),
 			Advice: "Unlock the keyring and log in again; or keep the secret in a file: " + loginWithout,
 		}
 	}
-	toFile.why = err
-	return toFile, s.file.change(ctx, key, func(k *keptSecret) {
-		k.Secret = secret
-		k.Keyring = k.Keyring || errors.Is(err, ErrKeyringSilent) // it may take the secret yet
+	inFile.why = err
+	return inFile, s.update(ctx, key, func(saved *savedSecret) {
+		saved.Secret = secret
+		saved.Keyring = saved.Keyring || errors.Is(err, ErrKeyringSilent) // it may save the secret later
 	})
 }
 
-// Kept tells where Set has put a secret.
-type Kept struct {
+// SavedSecret says where Set has saved a secret.
+type SavedSecret struct {
 	Place Place
-	File  string // its path, in the place InFile
-	why   error  // the reason why it is not the keyring
+	File  string // its path, if it is InFile
+	why   error  // why it is not in the keyring
 }
 
 // String is a sentence for people.
-func (k Kept) String() string {
-	if k.Place == InKeyring {
+func (s SavedSecret) String() string {
+	if s.Place == InKeyring {
 		return "The secret is kept in the keyring."
 	}
-	where := fmt.Sprintf("he secret is kept in the file %s, which only you can read.", k.File)
+	where := fmt.Sprintf("he secret is kept in the file %s, which only you can read.", s.File)
 	switch {
-	case errors.Is(k.why, ErrKeyringSilent):
+	case errors.Is(s.why, ErrKeyringSilent):
 		return "The keyring does not answer; t" + where
-	case k.why != nil:
+	case s.why != nil:
 		return "There is no keyring here; t" + where
 	}
 	return "T" + where
 }
 
-// Place tells where the secret is, and the file's path if it is there. It asks no keyring.
+// Place returns where the secret is, and the path if it is in the file. It does not ask the keyring.
 func (s *Secrets) Place(key SecretKey) (Place, string, error) {
-	kept, err := s.file.get(key)
+	saved, err := s.saved(key)
 	switch {
 	case err != nil:
 		return "", "", err
-	case kept.Secret != "":
-		return InFile, string(s.file), nil
-	case kept.Keyring:
+	case saved.Secret != "":
+		return InFile, s.path, nil
+	case saved.Keyring:
 		return InKeyring, "", nil
 	}
 	return "", "", nil
 }
 
-// Delete forgets the secret in every place and returns the places that it was in. It is no error if there is none. With
-// the keyring switched off, what the keyring holds stays there, and left tells so.
+// Delete deletes the secret wherever it is, and returns the places that it was in. left says that the keyring still has it, because it
+// is switched off or does not answer.
 func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Place, left bool, err error) {
-	kept, err := s.file.get(key)
-	if err != nil || kept == (keptSecret{}) {
+	saved, err := s.saved(key)
+	if err != nil || saved == (savedSecret{}) {
 		return nil, false, err
 	}
-	if kept.Secret != "" {
+	if saved.Secret != "" {
 		from = append(from, InFile)
 	}
-	if !kept.Keyring || s.keyring == nil {
-		return from, kept.Keyring, s.file.change(ctx, key, forget)
-	}
-	err = s.keyring.delete(ctx, key.String())
-	if err != nil && !errors.Is(err, ErrNoSecret) {
-		failed := &command.Advised{
-			Err:    fmt.Errorf("the secret of %s at %s stays in the keyring: %w", key.ClientID, key.APIURL, err),
-			Advice: fmt.Sprintf("Unlock or start the keyring and try again; or leave the secret there: %s=off", EnvKeyring),
+	if saved.Keyring && s.keyring != nil {
+		_, err = s.keyring.ask(ctx, deleteSecret, key.String(), "")
+		if err != nil && !errors.Is(err, ErrNoSecret) {
+			failed := &command.Advised{
+				Err:    fmt.Errorf("the secret of %s at %s stays in the keyring: %w", key.ClientID, key.APIURL, err),
+				Advice: fmt.Sprintf("Unlock or start the keyring and try again; or leave the secret there: %s=off", EnvKeyring),
+			}
+			return from, true, errors.Join(failed, s.update(ctx, key, func(saved *savedSecret) { saved.Secret = "" }))
 		}
-		return from, true, errors.Join(failed, s.file.change(ctx, key, func(k *keptSecret) { k.Secret = "" }))
+		if err == nil {
+			from = append(from, InKeyring)
+		}
 	}
-	if err == nil {
-		from = append(from, InKeyring)
-	}
-	return from, false, s.file.change(ctx, key, forget)
+	left = saved.Keyring && s.keyring == nil
+	return from, left, s.update(ctx, key, func(saved *savedSecret) { *saved = savedSecret{} })
 }
 
-func forget(k *keptSecret) { *k = keptSecret{} }
-
-// KeyringState says how the keyring does: nil if it answers or is switched off, which off tells. It is for diagnosis.
+// KeyringState is for diagnosis: it asks the keyring for a secret, unless it is off.
 func (s *Secrets) KeyringState(ctx context.Context) (off bool, err error) {
 	if s.keyring == nil {
 		return true, nil
 	}
-	if _, err = s.keyring.get(ctx, "a name that is not used"); errors.Is(err, ErrNoSecret) {
+	if _, err = s.keyring.ask(ctx, getSecret, "a name that is not used", ""); errors.Is(err, ErrNoSecret) {
 		err = nil
 	}
 	return false, err
 }
 
-// File returns the path of the file that stands in for the keyring.
-func (s *Secrets) File() string { return string(s.file) }
-
-// SecretPlace tells where the secret of a connection comes from, and the file's path if it is in the file. Nothing but the file is
-// asked. A token from the environment needs no secret.
+// SecretPlace returns where the secret of a connection comes from, and the path if it is in the file. It does not ask the keyring. A
+// token from the environment needs no secret.
 func (s *Session) SecretPlace(c Connection) (Place, string, error) {
 	switch {
 	case c.token != "":
@@ -216,50 +211,41 @@ func (s *Session) SecretPlace(c Connection) (Place, string, error) {
 	return secrets.Place(c.Key())
 }
 
-// secretFile is a file for its owner alone: a JSON object from keys to what is kept for them.
-type secretFile string
-
-// keptSecret is what the file knows of one key.
-type keptSecret struct {
-	Secret  string `json:"secret,omitempty"`
-	Keyring bool   `json:"keyring,omitempty"` // the keyring holds one too, maybe an older one
-}
-
-func (f secretFile) get(key SecretKey) (keptSecret, error) {
-	all, err := f.load()
+func (s *Secrets) saved(key SecretKey) (savedSecret, error) {
+	all, err := s.load()
 	return all[key.String()], err
 }
 
-// change changes what is kept for a key; of one without anything nothing stays.
-func (f secretFile) change(ctx context.Context, key SecretKey, change func(*keptSecret)) error {
-	unlock, err := command.LockFile(ctx, string(f))
+// update changes what the file has for a key, and removes the key if nothing is left.
+func (s *Secrets) update(ctx context.Context, key SecretKey, change func(*savedSecret)) error {
+	unlock, err := command.LockFile(ctx, s.path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	all, err := f.load()
+	all, err := s.load()
 	if err != nil {
 		return err
 	}
-	kept := all[key.String()]
-	change(&kept)
-	all[key.String()] = kept
-	if kept == (keptSecret{}) {
+	saved := all[key.String()]
+	change(&saved)
+	all[key.String()] = saved
+	if saved == (savedSecret{}) {
 		delete(all, key.String())
 	}
 	text, err := json.MarshalIndent(all, "", "  ") // #nosec G117 -- a file of secrets, which only its owner reads
-	if err != nil {
-		return fmt.Errorf("keep the secret: %w", err)
+	if err == nil {
+		err = command.WritePrivate(s.path, append(text, '\n'))
 	}
-	if err := command.WritePrivate(string(f), append(text, '\n')); err != nil {
+	if err != nil {
 		return fmt.Errorf("keep the secret: %w", err)
 	}
 	return nil
 }
 
-func (f secretFile) load() (map[string]keptSecret, error) {
-	all := map[string]keptSecret{}
-	text, err := command.ReadPrivate(string(f))
+func (s *Secrets) load() (map[string]savedSecret, error) {
+	all := map[string]savedSecret{}
+	text, err := command.ReadPrivate(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
@@ -267,13 +253,10 @@ func (f secretFile) load() (map[string]keptSecret, error) {
 		return nil, fmt.Errorf("read the kept secrets: %w", err)
 	}
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w. Move it away and log in again", f, err)
+		return nil, fmt.Errorf("%s cannot be read: %w. Move it away and log in again", s.path, err)
 	}
 	return all, nil
 }
-
-// keyringTime is how long a keyring may take. Those of computers without a screen often never answer.
-const keyringTime = 3 * time.Second
 
 // Why a keyring is not used.
 var (
@@ -281,105 +264,74 @@ var (
 	ErrNoKeyring     = errors.New("there is no keyring here")
 )
 
-// isAway tells whether an error means that there is no keyring to talk to. Any other is the keyring's own answer.
-func isAway(err error) bool { return errors.Is(err, ErrKeyringSilent) || errors.Is(err, ErrNoKeyring) }
-
-// keyringService is under what name people find the secrets in their keyring.
+// keyringService is the name under which people find the secrets in their keyring.
 const keyringService = "perksctl"
 
-// secretKeyring is a keyring. A secret that it does not hold is ErrNoSecret, and where there is no keyring, every call is
-// ErrNoKeyring.
-type secretKeyring interface {
-	get(name string) (string, error)
-	set(name, secret string) error
-	delete(name string) error
-}
+type keyringCall int
 
-type systemKeyring struct{}
+const (
+	getSecret keyringCall = iota
+	setSecret
+	deleteSecret
+)
 
-func (systemKeyring) get(name string) (secret string, err error) {
-	err = callKeyring(func() (err error) {
-		secret, err = keyring.Get(keyringService, name)
-		return err
-	})
-	return secret, err
-}
-
-func (systemKeyring) set(name, secret string) error {
-	return callKeyring(func() error { return keyring.Set(keyringService, name, secret) })
-}
-
-func (systemKeyring) delete(name string) error {
-	return callKeyring(func() error { return keyring.Delete(keyringService, name) })
-}
-
-func callKeyring(call func() error) error {
-	if !keyringCanBeThere() {
-		return ErrNoKeyring
+// callKeyring calls the system's keyring. A secret that it does not have is ErrNoSecret; without a keyring, every call is ErrNoKeyring.
+func callKeyring(call keyringCall, name, secret string) (found string, err error) {
+	if !keyringCanExist() {
+		return "", ErrNoKeyring
 	}
-	switch err := call(); {
-	case err == nil:
-		return nil
+	switch call {
+	case getSecret:
+		found, err = keyring.Get(keyringService, name)
+	case setSecret:
+		err = keyring.Set(keyringService, name, secret)
+	case deleteSecret:
+		err = keyring.Delete(keyringService, name)
+	}
+	switch {
 	case errors.Is(err, keyring.ErrNotFound):
-		return ErrNoSecret
-	case errors.Is(err, keyring.ErrUnsupportedPlatform), meansAbsent(err):
-		return ErrNoKeyring
-	default:
-		return err
+		err = ErrNoSecret
+	case err != nil && (errors.Is(err, keyring.ErrUnsupportedPlatform) || meansNoKeyring(err)):
+		err = ErrNoKeyring
 	}
+	return found, err
 }
 
-// patientKeyring waits for a keyring for a while, and does not ask it again once it was silent: a keyring that hangs costs
-// a run one wait, however often it is needed.
-type patientKeyring struct {
-	keyring secretKeyring
-	after   func(time.Duration) <-chan time.Time
+// keyringTime is how long a keyring may take. On a computer without a screen it often never answers.
+const keyringTime = 3 * time.Second
+
+// keyringClient waits for the keyring a limited time, and only once: a keyring that hangs delays a run once, however often it is used.
+type keyringClient struct {
+	call  func(call keyringCall, name, secret string) (string, error)
+	after func(time.Duration) <-chan time.Time
 
 	mu     sync.Mutex
 	silent bool
 }
 
-func newPatientKeyring(keyring secretKeyring) *patientKeyring {
-	return &patientKeyring{keyring: keyring, after: time.After}
-}
-
-func (p *patientKeyring) get(ctx context.Context, name string) (string, error) {
-	answer := make(chan string, 1) // a call that is left behind writes to no variable of this one
-	err := p.ask(ctx, func() error {
-		secret, err := p.keyring.get(name)
-		answer <- secret
-		return err
-	})
-	if err != nil {
-		return "", err
+// ask leaves a call that hangs to the end of the process.
+func (k *keyringClient) ask(ctx context.Context, call keyringCall, name, secret string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.silent {
+		return "", ErrKeyringSilent
 	}
-	return <-answer, nil
-}
-
-func (p *patientKeyring) set(ctx context.Context, name, secret string) error {
-	return p.ask(ctx, func() error { return p.keyring.set(name, secret) })
-}
-
-func (p *patientKeyring) delete(ctx context.Context, name string) error {
-	return p.ask(ctx, func() error { return p.keyring.delete(name) })
-}
-
-// ask leaves a call that hangs behind; it ends with the process.
-func (p *patientKeyring) ask(ctx context.Context, call func() error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.silent {
-		return ErrKeyringSilent
+	type reply struct {
+		secret string
+		err    error
 	}
-	answer := make(chan error, 1)
-	go func() { answer <- call() }()
+	replies := make(chan reply, 1)
+	go func() {
+		found, err := k.call(call, name, secret)
+		replies <- reply{found, err}
+	}()
 	select {
-	case err := <-answer:
-		return err
-	case <-p.after(keyringTime):
-		p.silent = true
-		return ErrKeyringSilent
+	case r := <-replies:
+		return r.secret, r.err
+	case <-k.after(keyringTime):
+		k.silent = true
+		return "", ErrKeyringSilent
 	case <-ctx.Done():
-		return ctx.Err()
+		return "", ctx.Err()
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"os/exec"
 )
 
-// keyringCanBeThere is true: the keyring is a part of the operating system.
-func keyringCanBeThere() bool { return true }
+// keyringCanExist is true: the keyring is a part of the operating system.
+func keyringCanExist() bool { return true }
 
-// meansAbsent tells whether the program that leads to the keyring is missing.
-func meansAbsent(err error) bool {
+// meansNoKeyring reports whether the program that calls the keyring is missing.
+func meansNoKeyring(err error) bool {
 	var program *exec.Error
 	return errors.As(err, &program)
 }

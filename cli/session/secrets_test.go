@@ -21,55 +21,41 @@ type ring struct {
 	calls int
 }
 
-func (r *ring) call() error {
+func (r *ring) call(call keyringCall, name, secret string) (string, error) {
 	r.calls++
 	if r.hangs {
 		r.hung <- struct{}{}
 		select {}
 	}
-	return r.err
-}
-
-func (r *ring) get(name string) (string, error) {
-	if err := r.call(); err != nil {
-		return "", err
+	if r.err != nil {
+		return "", r.err
 	}
-	if secret, ok := r.held[name]; ok {
-		return secret, nil
+	held, ok := r.held[name]
+	switch {
+	case call == setSecret:
+		r.held[name] = secret
+	case !ok:
+		return "", ErrNoSecret
+	case call == deleteSecret:
+		delete(r.held, name)
 	}
-	return "", ErrNoSecret
-}
-
-func (r *ring) set(name, secret string) error {
-	if err := r.call(); err != nil {
-		return err
-	}
-	r.held[name] = secret
-	return nil
-}
-
-func (r *ring) delete(name string) error {
-	if _, err := r.get(name); err != nil {
-		return err
-	}
-	delete(r.held, name)
-	return nil
+	return held, nil
 }
 
 // desk is one computer: a keyring, and the file. Each run of perksctl there has Secrets of its own.
 type desk struct {
 	t    *testing.T
 	ring *ring
-	file secretFile
+	file string
 }
 
 func newDesk(t *testing.T) *desk {
-	return &desk{t, &ring{held: map[string]string{}}, secretFile(filepath.Join(t.TempDir(), "secrets.json"))}
+	return &desk{t, &ring{held: map[string]string{}}, filepath.Join(t.TempDir(), "secrets.json")}
 }
 
 // run is a run of perksctl in which the patience ends as soon as the keyring hangs, and never otherwise.
 func (d *desk) run() *Secrets {
-	keyring := newPatientKeyring(d.ring)
+	keyring := &keyringClient{call: d.ring.call}
 	hung := make(chan struct{}, 1)
 	d.ring.hung = hung
 	keyring.after = func(time.Duration) <-chan time.Time {
@@ -86,7 +72,7 @@ func (d *desk) run() *Secrets {
 func (d *desk) runWithout() *Secrets { return &Secrets{d.file, nil} }
 
 func (d *desk) text() string {
-	text, err := os.ReadFile(string(d.file))
+	text, err := os.ReadFile(d.file)
 	if err != nil && !os.IsNotExist(err) {
 		d.t.Fatal(err)
 	}
@@ -95,7 +81,7 @@ func (d *desk) text() string {
 
 var key = SecretKey{"work", "https://a/v2", "c"}
 
-func (d *desk) set(s *Secrets, secret string) Kept {
+func (d *desk) set(s *Secrets, secret string) SavedSecret {
 	d.t.Helper()
 	kept, err := s.Set(context.Background(), key, secret)
 	if err != nil {
@@ -136,7 +122,7 @@ func TestSecretGoesIntoTheFileWhereNoKeyringAnswers(t *testing.T) {
 	} {
 		d := newDesk(t)
 		d.ring = &test.ring
-		if kept := d.set(d.run(), "s3cret"); !strings.HasPrefix(kept.String(), test.want) || kept.File != string(d.file) {
+		if kept := d.set(d.run(), "s3cret"); !strings.HasPrefix(kept.String(), test.want) || kept.File != d.file {
 			t.Errorf("%s: %s", name, kept)
 		}
 		later := d.run()
@@ -144,7 +130,7 @@ func TestSecretGoesIntoTheFileWhereNoKeyringAnswers(t *testing.T) {
 		if test.ring.calls != 1 {
 			t.Errorf("%s: %d calls, want only that of the login", name, test.ring.calls)
 		}
-		if info, err := os.Stat(string(d.file)); err != nil || info.Mode().Perm() != 0o600 {
+		if info, err := os.Stat(d.file); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: the file's mode is %v, %v", name, info.Mode().Perm(), err)
 		}
 	}
@@ -193,7 +179,7 @@ func TestWaitingForTheKeyringEndsWithTheContext(t *testing.T) {
 	d.set(d.run(), "s3cret")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	hanging := &Secrets{d.file, newPatientKeyring(&ring{hangs: true})}
+	hanging := &Secrets{d.file, &keyringClient{call: (&ring{hangs: true}).call, after: time.After}}
 	if _, err := hanging.Get(ctx, key); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

@@ -72,10 +72,10 @@ func TestScopeIsKeptWithTheToken(t *testing.T) {
 	}
 	wantToken(t, cache, "t")
 	kept, err := issuer.cache(path).token(context.Background())
-	if scopes := ScopesOf(kept.Scope); len(scopes) != 2 || scopes[1] != "perks:redeem" || err != nil {
+	if scopes := kept.Scopes(); len(scopes) != 2 || scopes[1] != "perks:redeem" || err != nil {
 		t.Errorf("got %q, %v", scopes, err)
 	}
-	if ScopesOf(" ") != nil {
+	if (Token{Scope: " "}).Scopes() != nil {
 		t.Error("a server that does not tell is taken for one that gives no scope")
 	}
 }
