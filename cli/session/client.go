@@ -14,14 +14,14 @@ import (
 	"example.com/perks/cli/output"
 )
 
-// How long a single command waits between the attempts of a request: as long as a person may who is told about it. Where
-// the server has not asked for it, it may not be there at all, and the person would rather know.
+// How long a single command waits between the attempts of a request. It waits longer if the server asks for it: otherwise the server
+// may be away, and a person would rather know.
 const (
 	defaultPatience = 30 * time.Second
 	defaultUnasked  = 3 * time.Second
 )
 
-// Connect returns a client of the service with a token behind it, and where it goes. Nothing is sent yet.
+// Connect returns a client of the service and where it goes. Nothing is sent yet.
 func (s *Session) Connect() (*client.Client, Connection, error) {
 	connection, err := s.Connection()
 	if err != nil {
@@ -44,8 +44,7 @@ func (s *Session) newClient(connection Connection, adjust func(*client.Config)) 
 	return client.New(config)
 }
 
-// Begin makes what a command that reads works with: a printer of its records, which refuses fields that they do not have before
-// anything is sent, and a client.
+// Begin prepares a command that reads: a printer, which refuses unknown fields before anything is sent, and a client.
 func Begin[T any](s *Session, view output.View) (*output.Printer[T], *client.Client, error) {
 	printer, err := output.New[T](s.Output, s.Streams, view)
 	if err != nil {
@@ -64,15 +63,8 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 		s.deadline = time.Now().Add(s.Flags.Timeout)
 	}
 	config := client.Config{
-		BaseURL:   connection.APIURL,
-		Sandbox:   connection.Sandbox,
-		Roots:     roots,
-		Timeout:   s.Flags.Timeout,
-		Deadline:  s.deadline,
-		UserAgent: "perksctl/" + s.Version,
-		Patience:  s.Patience,
-		Unasked:   s.Unasked,
-		Waiting:   s.tellWaits(time.Now),
+		BaseURL: connection.APIURL, Sandbox: connection.Sandbox, Roots: roots, UserAgent: "perksctl/" + s.Version,
+		Timeout: s.Flags.Timeout, Deadline: s.deadline, Patience: s.Patience, Unasked: s.Unasked, Waiting: s.tellWaits(time.Now),
 	}
 	if s.Patience == 0 {
 		config.Patience, config.Unasked = defaultPatience, defaultUnasked
@@ -119,10 +111,10 @@ func (s *Session) secret(ctx context.Context, connection Connection) (string, er
 	return secret, err
 }
 
-// Forecast is what a change would come to, as far as reading can tell.
+// Forecast is what a change would do, as far as reading can tell.
 type Forecast struct {
 	Outcome string   `json:"outcome"` // one of the three below
-	Code    string   `json:"code"`    // of the error that is to be expected; "" if none is
+	Code    string   `json:"code"`    // of the expected error, "" if none is
 	Message string   `json:"message"` // for people
 	Changes []Change `json:"changes"`
 }
@@ -134,14 +126,14 @@ const (
 	CannotTell = "unknown" // the service could not be read
 )
 
-// Change is what would become of a field.
+// Change is the old and the new value of a field.
 type Change struct {
 	Field string          `json:"field"`
 	From  json.RawMessage `json:"from"`
 	To    json.RawMessage `json:"to"`
 }
 
-// ForecastOf describes what a check has found: the changes, or the error that is to be expected.
+// ForecastOf describes what a check has found: the changes, or the expected error.
 func ForecastOf(message string, changes []Change, err error) Forecast {
 	if changes == nil {
 		changes = []Change{}
@@ -158,14 +150,7 @@ func ForecastOf(message string, changes []Change, err error) Forecast {
 	return f
 }
 
-// rehearsed is a request that would have been sent, and what it would have come to.
-type rehearsed struct {
-	client.Sketch
-	Forecast Forecast `json:"forecast"`
-}
-
-// Rehearse runs a change against a client that sends nothing, not even for a token, and writes the requests that the
-// change would have made. Requests that fail with client.ErrRehearsed are what is expected.
+// Rehearse runs a change with a client that sends nothing, not even for a token, and writes the requests that the change would make.
 func (s *Session) Rehearse(ctx context.Context, change func(*client.Client) error) error {
 	connection, sketches, err := s.sketch(change)
 	if err != nil {
@@ -175,8 +160,8 @@ func (s *Session) Rehearse(ctx context.Context, change func(*client.Client) erro
 	return writeRehearsal(ctx, s, sketches)
 }
 
-// RehearseWith does the same, and asks predict, which may only read, what would become of each request. The first that would
-// fail is the error.
+// RehearseWith also calls predict, which may only read, for what each request would do. It returns the error of the first that would
+// fail.
 func (s *Session) RehearseWith(ctx context.Context, change func(*client.Client) error, predict func(c *client.Client, at int) (string, []Change, error)) error {
 	connection, sketches, err := s.sketch(change)
 	if err != nil {
@@ -186,11 +171,15 @@ func (s *Session) RehearseWith(ctx context.Context, change func(*client.Client) 
 	if err != nil {
 		return err
 	}
-	records := make([]rehearsed, len(sketches))
+	type forecast struct {
+		client.Sketch
+		Forecast Forecast `json:"forecast"`
+	}
+	records := make([]forecast, len(sketches))
 	var first error
 	for at, sketch := range sketches {
 		message, changes, err := predict(c, at)
-		records[at] = rehearsed{sketch, ForecastOf(message, changes, err)}
+		records[at] = forecast{sketch, ForecastOf(message, changes, err)}
 		if first == nil {
 			first = err
 		}
@@ -211,18 +200,18 @@ func (s *Session) sketch(change func(*client.Client) error) (Connection, []clien
 	c, err := s.newClient(connection, func(config *client.Config) {
 		config.Tokens, config.Transport, config.Trace = client.StaticToken("none"), rehearsal, nil
 	})
-	if err != nil {
-		return connection, nil, err
+	if err == nil {
+		err = change(c)
 	}
-	if err := change(c); err != nil && !errors.Is(err, client.ErrRehearsed) {
-		return connection, nil, err
+	if errors.Is(err, client.ErrRehearsed) {
+		err = nil
 	}
-	return connection, rehearsal.Sketches(), nil
+	return connection, rehearsal.Sketches(), err
 }
 
 func writeRehearsal[T any](ctx context.Context, s *Session, records []T) error {
 	options := s.Output
-	options.Fields = nil // they are the fields of the answer, and there is none
+	options.Fields = nil // those of the reply, and there is none
 	printer, err := output.New[T](options, s.Streams, output.View{ID: "url"})
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// DefaultProfile is the name of the profile that is meant when no other is chosen.
+// DefaultProfile is the current profile if the configuration names none.
 const DefaultProfile = "default"
 
 // Config is the whole file.
@@ -34,11 +34,11 @@ type Profile struct {
 	APIURL       string `yaml:"api-url"`
 	ClientID     string `yaml:"client-id"`
 	Sandbox      bool   `yaml:"sandbox,omitempty"`       // perks and redemptions of the sandbox
-	InsecureHTTP bool   `yaml:"insecure-http,omitempty"` // allow http to APIURL, though that is not this computer
-	CACert       string `yaml:"ca-cert,omitempty"`       // a file of certificates that are trusted beside the system's
+	InsecureHTTP bool   `yaml:"insecure-http,omitempty"` // allow http to APIURL on another computer
+	CACert       string `yaml:"ca-cert,omitempty"`       // a file of certificates to trust beside the system's
 }
 
-// AllowsHTTP tells whether plain http to this address was allowed. What was allowed for one address holds for no other.
+// AllowsHTTP reports whether plain http is allowed to this address: only to that of the profile.
 func (p Profile) AllowsHTTP(address string) bool {
 	return p.InsecureHTTP && strings.TrimRight(address, "/") == strings.TrimRight(p.APIURL, "/")
 }
@@ -59,8 +59,8 @@ func (c Config) Names() []string { return slices.Sorted(maps.Keys(c.Profiles)) }
 // CurrentName returns the name of the profile to use.
 func (c Config) CurrentName() string { return cmp.Or(c.Current, DefaultProfile) }
 
-// Remove takes out a profile. If no current one is left then, the default profile is current next; where there is none, the
-// only one that is left; and of several none, because a guess could be the wrong service.
+// Remove deletes a profile. If it was current, the default profile is next, or the only one left; of several none, because the wrong
+// one could be the wrong service.
 func (c *Config) Remove(name string) {
 	delete(c.Profiles, name)
 	if _, known := c.Profiles[c.CurrentName()]; known {
@@ -74,8 +74,7 @@ func (c *Config) Remove(name string) {
 
 const maxName = 64
 
-// CheckName refuses a name that cannot be a profile's. It goes without a regular expression, whose compilation every start
-// of the program would pay for.
+// CheckName refuses a name that cannot be a profile's. It uses no regular expression, because compiling one slows every start.
 func CheckName(name string) error {
 	strange := strings.ContainsFunc(name, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("._-", r) })
 	if name == "" || len(name) > maxName || strange || !isAlphanumeric(rune(name[0])) {
@@ -88,11 +87,10 @@ func isAlphanumeric(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-// File is a config.yaml by its path.
+// ConfigFile is the path of a config.yaml.
 type ConfigFile string
 
-// Load reads the file; one that does not exist is an empty Config. A setting that is not known is an error, because a typo
-// in one would otherwise be a setting that does nothing.
+// Load reads the file; a missing one is an empty Config. An unknown setting is an error, because a misspelt one would do nothing.
 func (f ConfigFile) Load() (Config, error) {
 	text, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +108,7 @@ func (f ConfigFile) Load() (Config, error) {
 	return c, nil
 }
 
-// whatIsWrong says of YAML where it is not as it must be, without the names of types.
+// whatIsWrong says what is wrong with the YAML, without the names of Go's types.
 func whatIsWrong(err error) string {
 	var mistyped *yaml.TypeError
 	if !errors.As(err, &mistyped) {
@@ -121,9 +119,8 @@ func whatIsWrong(err error) string {
 		problem, _, _ = strings.Cut(problem, " in type ")
 		if line, value, found := strings.Cut(problem, ": cannot unmarshal "); found {
 			what := "this"
-			if _, quoted, found := strings.Cut(value, "`"); found {
-				what, _, _ = strings.Cut(quoted, "`")
-				what = strconv.Quote(what)
+			if parts := strings.SplitN(value, "`", 3); len(parts) > 1 {
+				what = strconv.Quote(parts[1])
 			}
 			problem = line + ": " + what + " is not what the setting takes"
 		}
@@ -132,7 +129,7 @@ func whatIsWrong(err error) string {
 	return strings.Join(problems, "; ")
 }
 
-// Update changes the file. Other processes that change it at the same time come before or after.
+// Update changes the file under a lock.
 func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) error {
 	unlock, err := command.LockFile(ctx, string(f))
 	if err != nil {
@@ -150,16 +147,16 @@ func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) erro
 		return err
 	}
 	text, err := yaml.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
+	if err == nil {
+		err = command.WritePrivate(string(f), text)
 	}
-	if err := command.WritePrivate(string(f), text); err != nil {
+	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	return nil
 }
 
-// TUI is how the terminal UI is to be. What is right for a theme or a key is for the terminal UI to say.
+// TUISettings is the settings of the terminal UI, which itself checks themes and keys.
 type TUISettings struct {
 	Theme      string                 `yaml:"theme,omitempty"`
 	Mouse      bool                   `yaml:"mouse,omitempty"`      // use the mouse from the start
@@ -167,7 +164,7 @@ type TUISettings struct {
 	Keys       map[string]KeySettings `yaml:"keys,omitempty"`       // by the action
 }
 
-// Keys is the keys of an action. A single one may stand without brackets.
+// KeySettings is the keys of an action. A single one needs no brackets.
 type KeySettings []string
 
 // UnmarshalYAML reads a list of keys, or one.

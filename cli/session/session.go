@@ -1,8 +1,5 @@
-// Package session is what a command works with: the streams, the global flags, and, made only when it is asked for, the
-// configuration, the credentials, the token and the client of the service. A command that asks for none of them, such as
-// version, reads and dials nothing.
-//
-// It knows nothing of single commands.
+// Package session is what a command works with: the streams, the global flags, and, when it asks for them, the configuration, the
+// credentials, the token and the client of the service. A command that asks for none of them, such as version, reads no file.
 package session
 
 import (
@@ -14,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,24 +44,20 @@ type Session struct {
 	Flags   Flags
 	Output  output.Options
 
-	// Patience is how long one request may wait between its attempts, and Unasked the part of it that may go to waits that no
-	// server asked for; zero is all of it. A command may set them before Connect; a Patience of zero is what a single command
-	// has, in both.
+	// Patience is how long one request may wait between its attempts, and Unasked the part of it for waits that no server asked
+	// for; zero is all of it. With a Patience of zero, both are those of a single command.
 	Patience, Unasked time.Duration
 
-	// Open says that this session lasts as long as a person likes: --timeout then ends each request, not all of them together.
-	Open bool
-
-	// Trace is where --debug goes; nil is Streams.Err.
-	Trace io.Writer
+	Open  bool      // --timeout ends each request, not all of them together
+	Trace io.Writer // where --debug goes; nil is Streams.Err
 
 	env      func(string) string
-	deadline time.Time // set when the first client is made, so that a person's thinking does not count
+	deadline time.Time // set with the first client, so that the time a person takes to reply does not count
 	secrets  func() (*Secrets, error)
 	roots    map[string]*x509.CertPool // by their file
 }
 
-// Flags is the flags that every command has, apart from those of the output.
+// Flags is the global flags, apart from those of the output.
 type Flags struct {
 	Profile  string
 	Sandbox  bool
@@ -78,8 +70,8 @@ type Flags struct {
 	set *pflag.FlagSet
 }
 
-// Environment returns the environment of this process, after taking the secrets out of it. Editors, browsers, clipboards and
-// keyrings are started with what is left, by libraries too, and a browser outlives the command by days.
+// Environment returns the environment of this process and unsets its secrets: editors, browsers and clipboards inherit the rest, and a
+// browser runs for days.
 func Environment() func(name string) string {
 	taken := map[string]string{}
 	for _, name := range []string{EnvClientSecret, EnvToken} {
@@ -158,7 +150,7 @@ func (s *Session) UpdateConfig(ctx context.Context, change func(*Config) error) 
 	return changed, err
 }
 
-// Folder returns the folder of everything that perksctl keeps.
+// Folder returns the folder of everything that perksctl saves.
 func (s *Session) Folder() (string, error) {
 	if dir := s.env(EnvConfigDir); dir != "" {
 		return dir, nil
@@ -170,7 +162,7 @@ func (s *Session) Folder() (string, error) {
 	return filepath.Join(base, "perksctl"), nil
 }
 
-// CommandLine returns the words of a command that goes where this session goes.
+// CommandLine returns the words of a command with this session's profile, sandbox and certificates.
 func (s *Session) CommandLine(words ...string) []string {
 	line := []string{"perksctl"}
 	if s.Flags.Profile != "" {
@@ -204,7 +196,7 @@ func (c Connection) String() string {
 // Place is String with the sandbox, for messages about perks and redemptions.
 func (c Connection) Place() string { return c.inSandbox(c.String()) }
 
-// ProfileName returns the profile that is meant: by the flag, by the environment, or the current one. It need not exist.
+// ProfileName returns the profile in use: that of the flag, of the environment, or the current one. It need not exist.
 func (s *Session) ProfileName(c Config) (name string, chosen bool) {
 	switch {
 	case s.Flags.Profile != "":
@@ -225,12 +217,12 @@ func (s *Session) Profile(c Config) (name string, profile Profile, err error) {
 	return name, profile, err
 }
 
-// Connection weighs flags, then the environment, then the profile.
+// Connection combines flags, environment and profile, in this order.
 func (s *Session) Connection() (Connection, error) {
 	if err := s.CheckVariables(); err != nil {
 		return Connection{}, err
 	}
-	var c Config // a process without a home folder, as a service may be, has none; the environment can still say everything
+	var c Config // empty for a process without a home folder, such as a service: the environment can say everything
 	if file, err := s.Config(); err == nil {
 		if c, err = file.Load(); err != nil {
 			return Connection{}, err
@@ -270,10 +262,10 @@ func (s *Session) noAddress(c Config) error {
 	return &command.NotLoggedIn{Message: "Not logged in: no address of the API is known. Run: perksctl auth login"}
 }
 
-// FromEnvironment tells whether the connection's token or secret comes from the environment; nothing kept is then needed.
+// FromEnvironment reports whether the token or secret comes from the environment; nothing saved is needed then.
 func (c Connection) FromEnvironment() bool { return c.token != "" || c.secret != "" }
 
-// HasToken tells whether the environment gives a token.
+// HasToken reports whether the token comes from the environment.
 func (c Connection) HasToken() bool { return c.token != "" }
 
 // UnknownProfile says that there is no profile of that name.
@@ -281,25 +273,22 @@ func UnknownProfile(name string, c Config) error {
 	return command.Usagef("There is no profile %q.%s See perksctl profile list, or make it: perksctl auth login --profile %s", name, command.DidYouMean(name, c.Names()), name)
 }
 
-// CheckAddress refuses what is no address of an API, and an address at which everyone on the way could read the secret.
+// CheckAddress refuses what is no address of an API, and plain http to another computer unless insecure allows it.
 func CheckAddress(address string, insecure bool) error {
 	base, err := client.ParseBaseURL(address)
 	if err != nil {
 		return command.Usagef("%s.", err)
 	}
-	if base.Scheme == "http" && !insecure && !isLoopback(base) {
+	ip := net.ParseIP(base.Hostname())
+	loopback := strings.EqualFold(base.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+	if base.Scheme == "http" && !insecure && !loopback {
 		return command.Usagef("%s would send the secret unencrypted over the network. Use https; or, if you trust the network, log in with --insecure-http.", base)
 	}
 	return nil
 }
 
-func isLoopback(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
-}
-
-// CheckVariables refuses a control character in the environment, most often the carriage return of a file that was written on
-// Windows: no request can carry it, and each would fail as if the service were away.
+// CheckVariables refuses a control character in the environment, such as the carriage return of a file from Windows: no request can
+// carry it, and each would fail as if the service were away.
 func (s *Session) CheckVariables() error {
 	for _, name := range []string{EnvAPIURL, EnvClientID, EnvClientSecret, EnvToken, EnvProfile, EnvCACert} {
 		if at := strings.IndexFunc(s.env(name), unicode.IsControl); at >= 0 {
@@ -309,7 +298,7 @@ func (s *Session) CheckVariables() error {
 	return nil
 }
 
-// Advise says what helps where the service refuses credentials that are in the environment: a login would not be used.
+// Advise adds advice to a refusal of credentials from the environment: a login would not help.
 func (s *Session) Advise(err error) error {
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized || errors.As(err, new(*command.Advised)) {
@@ -323,35 +312,29 @@ func (s *Session) Advise(err error) error {
 	return err
 }
 
-// shortWait is a pause that nobody would notice.
+// shortWait is a pause that nobody notices.
 const shortWait = time.Second
 
-// sameAgain is how long off a terminal nothing is told of further waits for the same reason: a log of one line every few
-// seconds hides the rest of it.
-const sameAgain = time.Minute
+// repeatAfter is how long a log gets no further note of waits for the same reason. A terminal gets them all.
+const repeatAfter = time.Minute
 
-// tellWaits says why nothing happens. Of many requests that wait for about the same moment, one is told about.
+// tellWaits notes why nothing happens, once for many requests that wait until about the same time.
 func (s *Session) tellWaits(now func() time.Time) func(client.Wait) {
 	var mu sync.Mutex
-	var told time.Time // until when the last wait lasts that was told about
+	var until, notedAt time.Time // of the last note
 	var why string
-	var saidAt time.Time
 	return func(w client.Wait) {
-		if w.For < shortWait {
-			return
-		}
 		mu.Lock()
 		defer mu.Unlock()
 		at := now()
-		until := at.Add(w.For)
-		if until.Before(told.Add(shortWait / 2)) {
+		if w.For < shortWait || at.Add(w.For).Before(until.Add(shortWait/2)) {
 			return
 		}
-		told = until
-		if !s.Streams.ErrTTY && w.Why == why && at.Sub(saidAt) < sameAgain {
+		until = at.Add(w.For)
+		if !s.Streams.ErrTTY && w.Why == why && at.Sub(notedAt) < repeatAfter {
 			return
 		}
-		why, saidAt = w.Why, at
+		why, notedAt = w.Why, at
 		length := w.For.Round(shortWait / 10)
 		if w.Asked {
 			s.Streams.Note("The server asks to wait %s (%s).", length, w.Why)

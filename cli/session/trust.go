@@ -17,8 +17,8 @@ import (
 
 const caCertFlag = "ca-cert"
 
-// CACert returns the file of certificates that are to be trusted beside the system's, "" if there is none: that of the flag,
-// of the environment, or of the profile. A flag that is given and empty goes before the others too.
+// CACert returns the file of certificates to trust beside the system's, "" for none: that of the flag, even if it is empty, of the
+// environment, or of the profile.
 func (s *Session) CACert(profile Profile) string {
 	if s.givesCACert() {
 		return s.Flags.CACert
@@ -28,7 +28,7 @@ func (s *Session) CACert(profile Profile) string {
 
 func (s *Session) givesCACert() bool { return s.Flags.set != nil && s.Flags.set.Changed(caCertFlag) }
 
-// KeptCACert is CACert as a profile keeps it, which is used in other folders than this one.
+// KeptCACert is CACert for a profile, which is used in other folders too.
 func (s *Session) KeptCACert(profile Profile) (string, error) {
 	file := s.CACert(profile)
 	if file == "" {
@@ -37,7 +37,7 @@ func (s *Session) KeptCACert(profile Profile) (string, error) {
 	return filepath.Abs(file)
 }
 
-// TrustFlags returns --ca-cert as it was given to this session.
+// TrustFlags returns --ca-cert if it was given.
 func (s *Session) TrustFlags() []string {
 	if !s.givesCACert() {
 		return nil
@@ -45,8 +45,8 @@ func (s *Session) TrustFlags() []string {
 	return []string{"--" + caCertFlag + "=" + s.Flags.CACert}
 }
 
-// Roots returns who may vouch for a server's certificate: who the system trusts, and the certificates in the file. Without a
-// file it is nil, which is the system's alone. The file is read once in a session, because it may be a pipe.
+// Roots returns the system's certificate authorities and those in the file; without a file it is nil, the system's alone. It reads the
+// file once in a session, because it may be a pipe.
 func (s *Session) Roots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -56,7 +56,14 @@ func (s *Session) Roots(file string) (*x509.CertPool, error) {
 	}
 	certificates, problem := readCertificates(file)
 	if problem != "" {
-		return nil, command.Usagef("%s, which %s names, %s.", file, s.whoNames(), problem)
+		source := "the profile's " + caCertFlag
+		switch {
+		case s.givesCACert():
+			source = "--" + caCertFlag
+		case s.env(EnvCACert) != "":
+			source = EnvCACert
+		}
+		return nil, command.Usagef("%s, which %s names, %s.", file, source, problem)
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -72,33 +79,32 @@ func (s *Session) Roots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-func (s *Session) whoNames() string {
-	switch {
-	case s.givesCACert():
-		return "--" + caCertFlag
-	case s.env(EnvCACert) != "":
-		return EnvCACert
-	}
-	return "the profile's " + caCertFlag
-}
-
-// maxCertificates bounds the file. All authorities that browsers trust are a quarter of a megabyte.
+// maxCertificates bounds the file. All authorities of a browser take a quarter of a megabyte.
 const maxCertificates = 16 << 20
 
 // readCertificates reads every certificate in a PEM file, or says what is wrong with the file.
-func readCertificates(file string) (certificates []*x509.Certificate, problem string) {
-	text, err := readFile(file)
+func readCertificates(path string) (certificates []*x509.Certificate, problem string) {
+	file, err := os.Open(path)
+	if err == nil {
+		defer file.Close()
+		if info, statErr := file.Stat(); statErr == nil && info.IsDir() {
+			return nil, "is a folder, not a file of certificates in PEM"
+		}
+	}
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(file, maxCertificates))
+	}
 	var failed *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "does not exist"
-	case errors.Is(err, errIsFolder):
-		return nil, "is a folder, not a file of certificates in PEM"
 	case errors.As(err, &failed):
 		return nil, "cannot be read: " + failed.Err.Error()
 	case err != nil:
 		return nil, "cannot be read: " + err.Error()
 	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	rest, others := text, ""
 	for {
 		var block *pem.Block
@@ -125,18 +131,3 @@ func readCertificates(file string) (certificates []*x509.Certificate, problem st
 	}
 	return nil, "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----"
 }
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errIsFolder
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxCertificates))
-	return bytes.TrimPrefix(text, []byte("\ufeff")), err
-}
-
-var errIsFolder = errors.New("is a folder")
