@@ -1,23 +1,12 @@
-// Package completion is what happens when a person presses TAB: the completion command, which prints the script that a shell
-// loads, and the values that the script is offered while a line is typed, some of them from the service itself.
-//
-// It puts its functions onto the finished tree of commands, which knows nothing of it. A completion asks for nothing, tells
-// nothing and waits for little: what cannot be had in time is not offered.
+// Package completion is the completion command, which prints the script of a shell, and the values that the script offers while a
+// line is typed, some of them from the service. A completion asks nothing, writes no messages, and offers only what it has in time.
 package completion
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -28,8 +17,7 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// Attach adds the completion command to the root, and has the tree's completions made when a shell asks for some. Every
-// other command pays nothing for them.
+// Attach adds the completion command to the root. The completions of the tree are made only when a shell asks for them.
 func Attach(root *cobra.Command, s *session.Session) {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newCommand(s))
@@ -42,8 +30,8 @@ func Attach(root *cobra.Command, s *session.Session) {
 	}
 }
 
-// Environment is the environment of a run with these arguments. One that completes leaves the keyring alone, because the
-// keyring might ask for its password: who presses TAB is content with what the last token can read, or with older values.
+// Environment is the environment of a run with these arguments. A completion switches the keyring off, which might ask for its
+// password: it uses the last token, or older values.
 func Environment(args []string, env func(string) string) func(string) string {
 	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
 		return env
@@ -71,71 +59,81 @@ func newCommand(s *session.Session) *cobra.Command {
 			"bash-completion.",
 		Example:   installation,
 		Args:      command.Exactly("SHELL"),
-		ValidArgs: shells(),
-		RunE:      func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), s, cmd.Root(), args[0]) },
+		ValidArgs: shells,
+		RunE:      func(cmd *cobra.Command, args []string) error { return run(cmd, s, args[0]) },
 	}
 }
 
-func run(ctx context.Context, s *session.Session, root *cobra.Command, shell string) error {
+func run(cmd *cobra.Command, s *session.Session, shell string) error {
 	printer, err := output.New[script](s.Output, s.Streams, output.View{ID: "shell"})
 	if err != nil {
 		return err
 	}
-	var text strings.Builder
-	generate := generator(root, shell)
-	if generate == nil {
-		return command.Usagef("There is no completion for %q.%s The shells are %s.", shell, command.DidYouMean(shell, shells()), strings.Join(shells(), ", "))
+	if !slices.Contains(shells, shell) {
+		return command.Usagef("There is no completion for %q.%s The shells are %s.", shell, command.DidYouMean(shell, shells), strings.Join(shells, ", "))
 	}
-	if err := generate(&text); err != nil {
+	text, err := generate(cmd.Root(), shell)
+	if err != nil {
 		return err
 	}
 	if s.Output.IsPlain() {
-		_, err := s.Streams.Out.Write([]byte(text.String()))
+		_, err := io.WriteString(s.Streams.Out, text)
 		return err
 	}
-	return printer.One(ctx, script{shell, text.String()})
+	return printer.One(cmd.Context(), script{shell, text})
 }
 
-// installation is how each shell is taught for good. The lines are run by the tests as they stand.
+// installation is how each shell loads its script from then on. The tests run these lines.
 const installation = `  mkdir -p ~/.local/share/bash-completion/completions && perksctl completion bash > ~/.local/share/bash-completion/completions/perksctl
   mkdir -p ~/.zfunc && perksctl completion zsh > ~/.zfunc/_perksctl && echo 'fpath=(~/.zfunc $fpath); autoload -Uz compinit; compinit' >> ~/.zshrc
   mkdir -p ~/.config/fish/completions && perksctl completion fish > ~/.config/fish/completions/perksctl.fish
   perksctl completion powershell >> $PROFILE`
 
-func shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
+var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// generator returns what writes the script of a shell, with descriptions, or nil for a shell that is not known.
-func generator(root *cobra.Command, shell string) func(io.Writer) error {
+// generate returns cobra's script for a shell, corrected: pairs of what it has and of what takes its place.
+func generate(root *cobra.Command, shell string) (string, error) {
+	var text strings.Builder
+	var err error
+	var pairs []string
 	switch shell {
 	case "bash":
-		return corrected(func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
-			bashDropsTitles, "",
-			bashQuotesCommas, bashQuotesCommas+bashKeepsCommas)
+		err = root.GenBashCompletionV2(&text, true)
+		pairs = []string{bashDropsTitles, "", bashQuotesCommas, bashQuotesCommas + bashKeepsCommas}
 	case "zsh":
-		return corrected(root.GenZshCompletion, zshDropsTitles, zshDropsTitles+zshKeepsTitles)
+		err = root.GenZshCompletion(&text)
+		pairs = []string{zshDropsTitles, zshDropsTitles + zshKeepsTitles}
 	case "fish":
-		return corrected(func(w io.Writer) error { return root.GenFishCompletion(w, true) }, fishSplitsFlags, "string split --max 1 -- \\t $")
+		err = root.GenFishCompletion(&text, true)
+		pairs = []string{fishSplitsFlags, "string split --max 1 -- \\t $"}
 	case "powershell":
-		return root.GenPowerShellCompletionWithDesc
+		err = root.GenPowerShellCompletionWithDesc(&text)
 	}
-	return nil
+	script := text.String()
+	for pair := range slices.Chunk(pairs, 2) {
+		if strings.Count(script, pair[0]) != 1 {
+			return "", fmt.Errorf("cobra's script has changed: see what needs correcting where it had %q", pair[0])
+		}
+		script = strings.Replace(script, pair[0], pair[1], 1)
+	}
+	return script, err
 }
 
-// What is corrected in cobra's scripts.
+// The corrections of cobra's scripts.
 const (
-	// A value that was found by a word of its title does not begin as typed.
+	// A value that is found by a word of its title does not begin as typed.
 	bashDropsTitles = `        # Only consider the completions that match
         [[ $comp == "$cur"* ]] || continue
 
 `
-	// The comma between the fields of a list means nothing to bash, and quoted it stands in the way of the next field.
+	// Quoting the comma between the fields of a list, which means nothing to bash, would prevent completing the next field.
 	bashQuotesCommas = `            COMPREPLY[0]=$(printf "%q" "${COMPREPLY[0]}")
 `
 	bashKeepsCommas = `            COMPREPLY[0]=${COMPREPLY[0]//\\,/,}
 `
 	zshDropsTitles = `        __perksctl_debug "Calling _describe"
 `
-	// Without menu, zsh would take the typed word away for the beginning that the values have in common.
+	// Without menu, zsh would replace the typed word by the common beginning of the values.
 	zshKeepsTitles = `        local typed="${(Q)lastParam}" value
         local found=0
         [ -n "$flagPrefix" ] && typed="${typed#*=}"
@@ -151,32 +149,11 @@ const (
 	fishSplitsFlags = `string split --max 1 \t $`
 )
 
-// corrected replaces parts of a script, each followed by what comes in its place. A version of cobra that writes another
-// script is noticed.
-func corrected(generate func(io.Writer) error, parts ...string) func(io.Writer) error {
-	return func(w io.Writer) error {
-		var text strings.Builder
-		if err := generate(&text); err != nil {
-			return err
-		}
-		script := text.String()
-		for pair := range slices.Chunk(parts, 2) {
-			if strings.Count(script, pair[0]) != 1 {
-				return fmt.Errorf("the script has changed: see what still has to be corrected in it, where it said %q", pair[0])
-			}
-			script = strings.Replace(script, pair[0], pair[1], 1)
-		}
-		_, err := io.WriteString(w, script)
-		return err
-	}
-}
-
 // longestDescription is more than any shell shows on a line.
 const longestDescription = 120
 
-// offer writes values as the shells' scripts read them. A value that a shell could take for more than a word is left out:
-// bash puts the common beginning of several values onto the line as it is, and evaluates the line when TAB is pressed
-// again, so that a city called $(reboot) would do what it says.
+// offer writes values as the shells' scripts read them. It leaves out a value that a shell could treat as more than a word: bash
+// evaluates the line at the next TAB, and would run a city called $(reboot).
 func offer(items []item) []string {
 	var lines []string
 	seen := map[string]bool{}
@@ -189,8 +166,8 @@ func offer(items []item) []string {
 	return lines
 }
 
-// isInsertable tells whether a value begins with a letter or digit and holds nothing else than those and some marks that
-// mean nothing to any shell. An apostrophe means something, but does nothing.
+// isInsertable reports whether a value begins with a letter or digit and has only those and marks that no shell interprets. An
+// apostrophe is interpreted, but does no harm.
 func isInsertable(value string) bool {
 	for i, r := range value {
 		isWord := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
@@ -201,8 +178,7 @@ func isInsertable(value string) bool {
 	return value != "" && value == strings.TrimSpace(value)
 }
 
-// describe makes a text of the service a description: one line of bounded length, with nothing in it that steers a
-// terminal.
+// describe makes a description of a text of the service: one line of limited length, without control characters.
 func describe(text string) string {
 	text = strings.TrimSpace(display.Line(text))
 	runes := 0
@@ -212,49 +188,4 @@ func describe(text string) string {
 		}
 	}
 	return text
-}
-
-const (
-	// fresh is how long an answer is given again without asking. Whoever presses TAB at every letter asks once.
-	fresh = time.Minute
-	// maxAnswers bounds the file.
-	maxAnswers = 32
-)
-
-// cache is the answers that were given on one connection: to a client, at an address, live or in the sandbox.
-type cache struct {
-	path    string
-	Answers map[string]answer `json:"answers"` // by their questions
-}
-
-// loadCache returns an empty cache if there is none that can be read.
-func loadCache(s *session.Session, c session.Connection) *cache {
-	kept := &cache{path: cachePath(s, c)}
-	if text, err := command.ReadPrivate(kept.path); err != nil || json.Unmarshal(text, kept) != nil || kept.Answers == nil {
-		kept.Answers = map[string]answer{}
-	}
-	return kept
-}
-
-// keep writes an answer down for later completions. That it cannot be written is nobody's trouble.
-func (c *cache) keep(question string, a answer) {
-	c.Answers[question] = a
-	for len(c.Answers) > maxAnswers {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(c.Answers)), func(a, b string) int { return c.Answers[a].At.Compare(c.Answers[b].At) })
-		delete(c.Answers, oldest)
-	}
-	if text, err := json.Marshal(c); err == nil && c.path != "" {
-		_ = command.WritePrivate(c.path, text)
-	}
-}
-
-// cachePath is "" where there is no place to keep anything.
-func cachePath(s *session.Session, c session.Connection) string {
-	folder, err := s.Folder()
-	if err != nil {
-		return ""
-	}
-	key := []string{c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), strconv.FormatBool(c.Sandbox)}
-	sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
-	return filepath.Join(folder, "cache", "completion-"+hex.EncodeToString(sum[:16])+".json")
 }

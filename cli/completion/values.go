@@ -2,9 +2,15 @@ package completion
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -19,12 +25,11 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// register makes the completions of every command. What no function is known for completes to nothing, rather than to the
-// names of files that lie about.
+// register adds the completions of every command. A value without a completion offers nothing, not the names of files.
 func register(root *cobra.Command, s *session.Session) {
 	s.Streams, _, _ = command.BufferedStreams("")
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	v := values{s, newLive(s)}
+	v := newValues(s)
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		if complete := v.ofArguments(path(cmd)); complete != nil && cmd.ValidArgsFunction == nil {
@@ -32,7 +37,7 @@ func register(root *cobra.Command, s *session.Session) {
 		}
 		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
 			if complete := v.ofFlag(flag); complete != nil {
-				_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // fails where the command has made its own, which is better
+				_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // fails if the command has its own
 			}
 			_, flag.Usage = pflag.UnquoteUsage(flag)
 		})
@@ -48,13 +53,28 @@ func path(cmd *cobra.Command) string {
 	return words
 }
 
+// values completes from the configuration and the service.
 type values struct {
-	session *session.Session
-	live    *live
+	session  *session.Session
+	deadline time.Time
+	now      func() time.Time
+}
+
+// EnvTimeout names the variable that limits how long a completion takes, such as 1s.
+const EnvTimeout = "PERKSCTL_COMPLETION_TIMEOUT"
+
+const defaultLimit = 300 * time.Millisecond
+
+func newValues(s *session.Session) *values {
+	limit, err := time.ParseDuration(s.Env(EnvTimeout))
+	if err != nil || limit <= 0 {
+		limit = defaultLimit
+	}
+	return &values{session: s, deadline: time.Now().Add(limit), now: time.Now}
 }
 
 // ofArguments returns the completion of a command's arguments, nil if there is none.
-func (v values) ofArguments(path string) cobra.CompletionFunc {
+func (v *values) ofArguments(path string) cobra.CompletionFunc {
 	switch path {
 	case "perk get":
 		return v.perks
@@ -65,7 +85,7 @@ func (v values) ofArguments(path string) cobra.CompletionFunc {
 	case "api":
 		return first(func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			methods := "GET HEAD POST PUT PATCH DELETE"
-			if typed != "" && typed == strings.ToLower(typed) { // shells drop what does not begin as typed
+			if typed != "" && typed == strings.ToLower(typed) {
 				methods = strings.ToLower(methods)
 			}
 			return Fixed(strings.Fields(methods)...)(cmd, args, typed)
@@ -74,9 +94,8 @@ func (v values) ofArguments(path string) cobra.CompletionFunc {
 	return nil
 }
 
-// ofFlag returns the completion of a flag's value, nil if there is none. A flag means the same wherever it stands, so that
-// its name is enough.
-func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
+// ofFlag returns the completion of a flag's value, nil if there is none. A flag means the same in every command.
+func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	switch flag.Name {
 	case "output":
 		return Fixed(output.Formats()...)
@@ -85,7 +104,7 @@ func (v values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	case "sort":
 		return list(sortKeys)
 	case "set":
-		return settings
+		return propertyFields
 	case "profile":
 		return v.profiles
 	case "category":
@@ -119,8 +138,8 @@ func sortKeys(cmd *cobra.Command) []string {
 	return keys
 }
 
-// settings completes the name before the = of --set.
-func settings(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+// propertyFields completes the name before the = of --set.
+func propertyFields(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, field := range api.PropertyPatchFields() {
 		names = append(names, field+"=")
@@ -144,7 +163,7 @@ func Fixed(choices ...string) cobra.CompletionFunc {
 	}
 }
 
-// files has the shell complete names of files, only those with the extensions if there are any.
+// files completes the names of files, only those with the extensions if there are any.
 func files(extensions ...string) cobra.CompletionFunc {
 	if len(extensions) == 0 {
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
@@ -152,8 +171,7 @@ func files(extensions ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
 }
 
-// list completes the last entry of a comma-separated list, with what stands before it left in place. An entry that is
-// there is not offered again, in either direction of sorting.
+// list completes the last entry of a comma-separated list. It does not offer an entry twice, in either direction of sorting.
 func list(all func(*cobra.Command) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndexByte(typed, ',')+1]
@@ -175,116 +193,129 @@ func beginning(choices []string, typed string) []string {
 	return slices.DeleteFunc(slices.Clone(choices), func(choice string) bool { return !strings.HasPrefix(choice, typed) })
 }
 
-// EnvTimeout names the variable that says how long a completion may take, such as 1s.
-const EnvTimeout = "PERKSCTL_COMPLETION_TIMEOUT"
-
-// defaultLimit is what a person bears after pressing a key.
-const defaultLimit = 300 * time.Millisecond
-
-// live is what the service and the configuration know at this moment.
-type live struct {
-	session *session.Session
-	end     time.Time // nothing is waited for after it
-	now     func() time.Time
-}
-
-func newLive(s *session.Session) *live {
-	limit, err := time.ParseDuration(s.Env(EnvTimeout))
-	if err != nil || limit <= 0 {
-		limit = defaultLimit
-	}
-	return &live{session: s, end: time.Now().Add(limit), now: time.Now}
-}
-
 type item struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	City  string `json:"city,omitempty"`
 }
 
-type answer struct {
+// reply is the service's reply to a question.
+type reply struct {
 	At    time.Time `json:"at"`
 	Items []item    `json:"items"`
-	All   bool      `json:"all"` // there is nothing beyond the items
+	All   bool      `json:"all"` // there are no other items
 }
 
-// ask returns the service's answer to a question: one of the last minute, or a new one, or, if that is not there in time,
-// an old one. It returns none where nobody is logged in, and never an error, which nobody could do anything about.
-func (l *live) ask(question string, fetch func(context.Context, *client.Client) (answer, error)) answer {
-	s := l.session
+// fresh is how long a cached reply is used without asking again: whoever presses TAB at every letter asks once.
+const fresh = time.Minute
+
+// ask returns a fresh reply from the cache, a new one, or, if that does not come in time, an old one. It returns none if nobody is
+// logged in, and no error, which nobody could do anything about.
+func (v *values) ask(question string, fetch func(context.Context, *client.Client) (reply, error)) reply {
+	s := v.session
 	connection, err := s.Connection()
 	if err != nil {
-		return answer{}
+		return reply{}
 	}
 	if place, _, err := s.SecretPlace(connection); !connection.HasToken() && (err != nil || place == "") {
-		return answer{} // there is neither a token nor a secret
+		return reply{} // there is neither a token nor a secret
 	}
-	kept := loadCache(s, connection)
-	old := kept.Answers[question]
-	if age := l.now().Sub(old.At); age >= 0 && age < fresh {
+	cached := loadCache(s, connection)
+	old := cached.Replies[question]
+	if age := v.now().Sub(old.At); age >= 0 && age < fresh {
 		return old
 	}
-	fetched, err := l.inTime(fetch)
+	fetched, err := v.inTime(fetch)
 	var refused *client.Error
 	switch {
 	case errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
-		return answer{} // the service takes the login no more
+		return reply{}
 	case err != nil:
 		return old
 	}
-	fetched.At = l.now()
-	kept.keep(question, fetched)
+	fetched.At = v.now()
+	cached.add(question, fetched)
 	return fetched
 }
 
-// inTime leaves behind what takes too long, even if that does not heed its context, as a keyring may not.
-func (l *live) inTime(fetch func(context.Context, *client.Client) (answer, error)) (answer, error) {
-	ctx, cancel := context.WithDeadline(context.Background(), l.end)
+// inTime returns at the deadline even if fetch does not, as when a keyring hangs.
+func (v *values) inTime(fetch func(context.Context, *client.Client) (reply, error)) (fetched reply, err error) {
+	ctx, cancel := context.WithDeadline(context.Background(), v.deadline)
 	defer cancel()
-	type result struct {
-		answer answer
-		err    error
-	}
-	results := make(chan result, 1)
+	done := make(chan func() (reply, error), 1)
 	go func() {
-		c, _, err := l.session.Connect()
-		if err != nil {
-			results <- result{err: err}
-			return
+		var r reply
+		c, _, err := v.session.Connect()
+		if err == nil {
+			r, err = fetch(ctx, c)
 		}
-		fetched, err := fetch(ctx, c)
-		results <- result{fetched, err}
+		done <- func() (reply, error) { return r, err }
 	}()
 	select {
-	case r := <-results:
-		return r.answer, r.err
+	case result := <-done:
+		return result()
 	case <-ctx.Done():
-		return answer{}, ctx.Err()
+		return reply{}, ctx.Err()
 	}
 }
 
-// newest asks for the newest perks, or for the newest of those in which a word begins so.
-func (l *live) newest(word string) answer {
-	return l.ask("perks "+word, func(ctx context.Context, c *client.Client) (answer, error) {
+// maxReplies bounds the file of a cache.
+const maxReplies = 32
+
+// cache is the replies that one client got at an address, live or in the sandbox.
+type cache struct {
+	path    string           // "" if nothing can be saved
+	Replies map[string]reply `json:"answers"` // by their questions
+}
+
+// loadCache returns an empty cache if there is none, or none that can be read.
+func loadCache(s *session.Session, c session.Connection) *cache {
+	loaded := &cache{}
+	if folder, err := s.Folder(); err == nil {
+		key := []string{c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), strconv.FormatBool(c.Sandbox)}
+		sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
+		loaded.path = filepath.Join(folder, "cache", "completion-"+hex.EncodeToString(sum[:16])+".json")
+	}
+	if text, err := command.ReadPrivate(loaded.path); err != nil || json.Unmarshal(text, loaded) != nil || loaded.Replies == nil {
+		loaded.Replies = map[string]reply{}
+	}
+	return loaded
+}
+
+// add saves a reply for later completions, if it can.
+func (c *cache) add(question string, r reply) {
+	c.Replies[question] = r
+	for len(c.Replies) > maxReplies {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(c.Replies)), func(a, b string) int { return c.Replies[a].At.Compare(c.Replies[b].At) })
+		delete(c.Replies, oldest)
+	}
+	if text, err := json.Marshal(c); err == nil && c.path != "" {
+		_ = command.WritePrivate(c.path, text)
+	}
+}
+
+// newest asks for the newest perks, or the newest in which a word begins so.
+func (v *values) newest(word string) reply {
+	return v.ask("perks "+word, func(ctx context.Context, c *client.Client) (reply, error) {
 		page, err := c.Perks(ctx, client.PerkListOptions{
 			PerkFilter:  api.PerkFilter{Query: word},
 			ListOptions: client.ListOptions{PerPage: api.MaxPerPage, Sort: "-created_at"},
 		})
-		a := answer{All: page.Meta.Total <= int64(len(page.Data))}
+		r := reply{All: page.Meta.Total <= int64(len(page.Data))}
 		for _, perk := range page.Data {
-			a.Items = append(a.Items, item{perk.ID, describe(perk.Title), perk.City})
+			r.Items = append(r.Items, item{perk.ID, describe(perk.Title), perk.City})
 		}
-		return a, err
+		return r, err
 	})
 }
 
-// perks completes the ids of perks that begin as typed. Where none does, it offers those in whose titles each typed word
-// begins one. Ids that are on the line already are left out.
-func (v values) perks(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	known := v.live.newest("")
+// perks completes the ids of perks; if none begins as typed, those whose titles have the typed words. It leaves out ids that are on the
+// line already.
+func (v *values) perks(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	known := v.newest("")
 	items := known.Items
 	if all := words(typed); !known.All && len(all) > 0 {
-		items = append(slices.Clip(items), v.live.newest(all[0]).Items...)
+		items = append(slices.Clip(items), v.newest(all[0]).Items...)
 	}
 	var ids, titles []item
 	for _, perk := range items {
@@ -302,15 +333,15 @@ func (v values) perks(_ *cobra.Command, args []string, typed string) ([]string, 
 	return offer(ids), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// categories completes ids, which unlike names hold nothing that a shell would take for its own.
-func (v values) categories(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	known := v.live.ask("categories", func(ctx context.Context, c *client.Client) (answer, error) {
+// categories completes ids: unlike names, they have no characters that a shell interprets.
+func (v *values) categories(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	known := v.ask("categories", func(ctx context.Context, c *client.Client) (reply, error) {
 		categories, err := c.Categories(ctx)
-		a := answer{All: true}
+		r := reply{All: true}
 		for _, category := range categories {
-			a.Items = append(a.Items, item{ID: category.ID, Title: describe(category.Name)})
+			r.Items = append(r.Items, item{ID: category.ID, Title: describe(category.Name)})
 		}
-		return a, err
+		return r, err
 	})
 	found := slices.DeleteFunc(slices.Clone(known.Items), func(category item) bool {
 		return !strings.HasPrefix(category.ID, typed) && !hasWords(category.Title, typed)
@@ -319,9 +350,9 @@ func (v values) categories(_ *cobra.Command, _ []string, typed string) ([]string
 }
 
 // cities completes the cities of the newest perks.
-func (v values) cities(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (v *values) cities(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []item
-	for _, perk := range v.live.newest("").Items {
+	for _, perk := range v.newest("").Items {
 		if strings.HasPrefix(perk.City, typed) {
 			found = append(found, item{ID: perk.City})
 		}
@@ -330,7 +361,7 @@ func (v values) cities(_ *cobra.Command, _ []string, typed string) ([]string, co
 	return offer(found), cobra.ShellCompDirectiveNoFileComp
 }
 
-func (v values) profiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (v *values) profiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []item
 	if c, err := v.session.LoadConfig(); err == nil {
 		for _, name := range c.Names() {
@@ -347,19 +378,15 @@ func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// hasWords tells whether each word that was typed begins a word of the title.
+// hasWords reports whether each typed word begins a word of the title.
 func hasWords(title, typed string) bool {
-	wanted, there := words(typed), words(title)
-	for _, word := range wanted {
-		if !slices.ContainsFunc(there, func(w string) bool { return strings.HasPrefix(w, word) }) {
-			return false
-		}
-	}
-	return len(wanted) > 0
+	wanted, found := words(typed), words(title)
+	return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(word string) bool {
+		return !slices.ContainsFunc(found, func(w string) bool { return strings.HasPrefix(w, word) })
+	})
 }
 
-// recordFields returns the fields of what a command writes. Records that a command keeps to itself are listed here by their
-// names; the tests ask every command whether the list is right.
+// recordFields returns the fields of what a command writes. A test compares the names that are written out here with each command's.
 func recordFields(cmd *cobra.Command) []string {
 	switch path(cmd) {
 	case "perk list", "perk get":

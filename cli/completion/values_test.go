@@ -18,7 +18,7 @@ import (
 
 // asker is a live that is asked one question again and again, at an instant and with an answer of the test's choice.
 type asker struct {
-	*live
+	*values
 	t     *testing.T
 	clock time.Time
 	asked int
@@ -32,7 +32,7 @@ func newAsker(t *testing.T) *asker {
 	s, _, _ := command.BufferedStreams("")
 	run := session.New(s, func(name string) string { return env[name] }, "test")
 	run.Bind(pflag.NewFlagSet("", pflag.ContinueOnError))
-	a := &asker{live: newLive(run), t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	a := &asker{values: newValues(run), t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	a.now = func() time.Time { return a.clock }
 	return a
 }
@@ -40,9 +40,9 @@ func newAsker(t *testing.T) *asker {
 // wants asks, and wants the answer that was given to the nth request, 0 for none.
 func (a *asker) wants(nth int) {
 	a.t.Helper()
-	got := a.ask("a question", func(context.Context, *client.Client) (answer, error) {
+	got := a.ask("a question", func(context.Context, *client.Client) (reply, error) {
 		a.asked++
-		return answer{Items: []item{{ID: strconv.Itoa(a.asked)}}}, a.err
+		return reply{Items: []item{{ID: strconv.Itoa(a.asked)}}}, a.err
 	})
 	var want []item
 	if nth > 0 {
@@ -71,7 +71,7 @@ func TestAnOldAnswerServesWhereNoNewOneIsToBeHad(t *testing.T) {
 	a.clock = a.clock.Add(time.Hour)
 	a.err = errors.New("unreachable")
 	a.wants(1)
-	a.end = time.Now().Add(-time.Second) // no time is left
+	a.deadline = time.Now().Add(-time.Second) // no time is left
 	a.wants(1)
 }
 
@@ -85,12 +85,12 @@ func TestARefusedLoginIsOfferedNothing(t *testing.T) {
 
 func TestWhatDoesNotHeedItsContextIsLeftBehind(t *testing.T) {
 	a := newAsker(t)
-	a.end = time.Now().Add(20 * time.Millisecond)
+	a.deadline = time.Now().Add(20 * time.Millisecond)
 	release := make(chan struct{})
 	defer close(release)
-	got := a.ask("a question", func(context.Context, *client.Client) (answer, error) {
+	got := a.ask("a question", func(context.Context, *client.Client) (reply, error) {
 		<-release
-		return answer{}, nil
+		return reply{}, nil
 	})
 	if got.Items != nil {
 		t.Errorf("got %v", got.Items)
@@ -98,15 +98,15 @@ func TestWhatDoesNotHeedItsContextIsLeftBehind(t *testing.T) {
 }
 
 func TestTheCacheForgetsItsOldestAnswers(t *testing.T) {
-	kept := &cache{Answers: map[string]answer{}}
+	kept := &cache{Replies: map[string]reply{}}
 	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for i := range maxAnswers + 3 {
-		kept.keep(strconv.Itoa(i), answer{At: begun.Add(time.Duration(i) * time.Second)})
+	for i := range maxReplies + 3 {
+		kept.add(strconv.Itoa(i), reply{At: begun.Add(time.Duration(i) * time.Second)})
 	}
-	_, oldest := kept.Answers["2"]
-	_, next := kept.Answers["3"]
-	if len(kept.Answers) != maxAnswers || oldest || !next {
-		t.Errorf("%d answers are kept; the oldest: %t, the next: %t", len(kept.Answers), oldest, next)
+	_, oldest := kept.Replies["2"]
+	_, next := kept.Replies["3"]
+	if len(kept.Replies) != maxReplies || oldest || !next {
+		t.Errorf("%d answers are kept; the oldest: %t, the next: %t", len(kept.Replies), oldest, next)
 	}
 }
 
