@@ -34,11 +34,9 @@ type apiOptions struct {
 	dryRun   bool
 }
 
-// New makes the command.
 func newAPI(s *session.Session) *cobra.Command {
 	o := &apiOptions{session: s}
-	var fields []string
-	var headers []string
+	var fields, headers []string
 	var input string
 	cmd := &cobra.Command{
 		Use:   "api [METHOD] PATH",
@@ -86,48 +84,65 @@ func callAPI(ctx context.Context, o *apiOptions) error {
 			return err
 		})
 	}
-	printer, err := output.New[json.RawMessage](o.format(), o.session.Streams, output.View{ID: "id"})
+	s := o.session
+	options := s.Output
+	if options.Format == "" && options.IsTable() {
+		options.Format = output.JSON // the default: the body as it came
+	}
+	printer, err := output.New[json.RawMessage](options, s.Streams, output.View{ID: "id"})
 	if err != nil {
 		return err
 	}
-	c, _, err := o.session.Connect()
+	c, _, err := s.Connect()
 	if err != nil {
 		return err
 	}
 	if o.paginate {
 		return hint(printer.List(ctx, items(c.DoPages(ctx, o.request))), c.BaseURL(), o.request.Path)
 	}
-	answer, err := c.Do(ctx, o.request)
-	if err != nil {
+	reply, err := c.Do(ctx, o.request)
+	switch {
+	case err != nil:
 		return hint(err, c.BaseURL(), o.request.Path)
-	}
-	if !o.include {
-		return o.write(ctx, printer, answer.Body)
-	}
-	if o.session.Output.IsTable() && o.session.Output.Format == "" {
-		if err := o.writeHead(answer); err != nil {
+	case !o.include:
+		return o.write(ctx, printer, reply.Body)
+	case s.Output.IsTable() && s.Output.Format == "":
+		if err := writeHead(s.Streams.Out, reply); err != nil {
 			return err
 		}
-		return o.write(ctx, printer, answer.Body)
+		return o.write(ctx, printer, reply.Body)
 	}
-	whole, err := output.New[included](o.format(), o.session.Streams, output.View{ID: "status"})
+	withHead, err := output.New[replyRecord](options, s.Streams, output.View{ID: "status"})
 	if err != nil {
 		return err
 	}
-	return whole.One(ctx, newIncluded(answer))
-}
-
-// format makes JSON the default: what came is shown as it came.
-func (o *apiOptions) format() output.Options {
-	options := o.session.Output
-	if options.Format == "" && options.JQ == "" && options.Template == "" {
-		options.Format = output.JSON
+	record := replyRecord{Status: reply.Status, Headers: map[string]string{}, Body: asJSON(reply.Body)}
+	for name := range reply.Header {
+		record.Headers[name] = strings.Join(reply.Header.Values(name), ", ")
 	}
-	return options
+	return withHead.One(ctx, record)
 }
 
-// write shows an array as a list, other JSON as one record, and anything else as it is, or as a JSON string where JSON was
-// asked for.
+// replyRecord is a reply with --include and --output.
+type replyRecord struct {
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers"`
+	Body    json.RawMessage   `json:"body"` // a JSON string if it is not JSON, null if there is none
+}
+
+func writeHead(out io.Writer, reply *client.Response) error {
+	var head strings.Builder
+	fmt.Fprintf(&head, "HTTP/1.1 %d %s\n", reply.Status, http.StatusText(reply.Status))
+	for _, name := range slices.Sorted(maps.Keys(reply.Header)) {
+		for _, value := range reply.Header[name] {
+			fmt.Fprintf(&head, "%s: %s\n", name, display.Line(value))
+		}
+	}
+	_, err := fmt.Fprintln(out, head.String())
+	return err
+}
+
+// write writes an array as a list, other JSON as one record, and anything else as it is, or as a JSON string if JSON was asked for.
 func (o *apiOptions) write(ctx context.Context, printer *output.Printer[json.RawMessage], body []byte) error {
 	var list []json.RawMessage
 	if page := struct{ Data []json.RawMessage }{}; o.session.Output.Format == output.IDs && json.Unmarshal(body, &page) == nil && page.Data != nil {
@@ -142,7 +157,7 @@ func (o *apiOptions) write(ctx context.Context, printer *output.Printer[json.Raw
 		return nil
 	}
 	out := o.session.Streams.Out
-	if o.session.Streams.OutTTY { // text on its way to a file is left alone
+	if o.session.Streams.OutTTY {
 		out = display.Writer(out)
 	}
 	_, err := out.Write(body)
@@ -208,10 +223,10 @@ func parseRequest(args, fields []string, input string, stdin io.Reader) (client.
 	return request, err
 }
 
-// maxInput bounds a body, which is held in memory. The service takes none that is longer.
+// maxInput bounds a body, which is in memory as a whole.
 const maxInput = 16 << 20
 
-// query makes key=value fields a query; a key may come more than once.
+// query makes a query of key=value fields, in which a key may be repeated.
 func query(fields []string) (url.Values, error) {
 	values := url.Values{}
 	for _, field := range fields {
@@ -224,7 +239,7 @@ func query(fields []string) (url.Values, error) {
 	return values, nil
 }
 
-// object makes fields a JSON object: key=value is a string, key:=value is JSON.
+// object makes a JSON object of fields: key=value is a string, key:=value is JSON.
 func object(fields []string) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	for _, field := range fields {
@@ -232,15 +247,12 @@ func object(fields []string) ([]byte, error) {
 		if !ok || key == "" {
 			return nil, command.Usagef("--field %q must look like key=value or key:=JSON.", field)
 		}
-		raw, err := json.Marshal(value)
+		raw, _ := json.Marshal(value) // a string always marshals
 		if name, isJSON := strings.CutSuffix(key, ":"); isJSON {
 			key, raw = name, []byte(value)
 			if !json.Valid(raw) {
 				return nil, command.Usagef("--field %q: %s is not JSON. Leave the colon out if it is a string.", field, value)
 			}
-		}
-		if err != nil {
-			return nil, err
 		}
 		if _, twice := members[key]; twice {
 			return nil, command.Usagef("--field has %q twice.", key)
@@ -251,16 +263,15 @@ func object(fields []string) ([]byte, error) {
 }
 
 func readInput(path string, stdin io.Reader) ([]byte, error) {
-	source := stdin
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
 			return nil, command.Usagef("--input cannot be read: %s.", err)
 		}
 		defer file.Close()
-		source = file
+		stdin = file
 	}
-	body, err := io.ReadAll(io.LimitReader(source, maxInput+1))
+	body, err := io.ReadAll(io.LimitReader(stdin, maxInput+1))
 	if err != nil {
 		return nil, fmt.Errorf("read --input: %w", err)
 	}
@@ -270,10 +281,10 @@ func readInput(path string, stdin io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// ours are the headers that say how the request itself is sent, and as whom.
+// ours are the headers that perksctl sets.
 var ours = []string{"Authorization", "Connection", "Content-Length", "Host", "Transfer-Encoding"}
 
-// parseHeaders reads "Name: value". An empty value is refused: a guard that is empty guards nothing.
+// parseHeaders reads "Name: value". It refuses an empty value: an empty If-Match would guard nothing.
 func parseHeaders(lines []string) (map[string]string, error) {
 	headers := map[string]string{}
 	for _, line := range lines {
@@ -297,36 +308,11 @@ func parseHeaders(lines []string) (map[string]string, error) {
 	return headers, nil
 }
 
-type included struct {
-	Status  int               `json:"status"`
-	Headers map[string]string `json:"headers"`
-	Body    json.RawMessage   `json:"body"` // a JSON string when it is not JSON, null when there is none
-}
-
-func newIncluded(answer *client.Response) included {
-	i := included{Status: answer.Status, Headers: map[string]string{}, Body: asJSON(answer.Body)}
-	for name := range answer.Header {
-		i.Headers[name] = strings.Join(answer.Header.Values(name), ", ")
-	}
-	return i
-}
-
-func (o *apiOptions) writeHead(answer *client.Response) error {
-	var head strings.Builder
-	fmt.Fprintf(&head, "HTTP/1.1 %d %s\n", answer.Status, http.StatusText(answer.Status))
-	for _, name := range slices.Sorted(maps.Keys(answer.Header)) {
-		for _, value := range answer.Header[name] {
-			fmt.Fprintf(&head, "%s: %s\n", name, display.Line(value))
-		}
-	}
-	_, err := fmt.Fprintln(o.session.Streams.Out, head.String())
-	return err
-}
-
-// hint says that a path begins behind the address of the API, where it has the end of that address in it.
+// hint adds advice if a path was not found and begins with the path of the API's address, to which it is relative.
 func hint(err error, base, path string) error {
 	address, parseErr := url.Parse(base)
-	if parseErr != nil || address.Path == "" || !client.Missing(err) || !strings.HasPrefix("/"+strings.TrimLeft(path, "/")+"/", strings.TrimRight(address.Path, "/")+"/") {
+	if parseErr != nil || address.Path == "" || !client.Missing(err) ||
+		!strings.HasPrefix("/"+strings.TrimLeft(path, "/")+"/", strings.TrimRight(address.Path, "/")+"/") {
 		return err
 	}
 	return &command.Advised{Err: err, Advice: fmt.Sprintf("PATH is relative to %s: leave %s out.", base, address.Path)}

@@ -1,16 +1,13 @@
-// Package cli is perksctl: the tree of its commands and how a run of it begins and ends. Each noun has a package of its
-// own, each verb a file in it.
-//
-// It knows the service only through api/client, and imports neither the server nor the store.
+// Package cli is perksctl: the tree of its commands, and how a run begins and ends. It imports neither the server nor the store.
 package cli
 
 import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,9 +33,8 @@ func NewRoot(s *session.Session) *cobra.Command {
 		Long: "perksctl browses and redeems perks, and reads, updates and deletes properties.\n\n" +
 			"Data goes to standard output, everything else to standard error. A setting is taken from its flag, then from the\n" +
 			"environment, then from the profile.",
-		Example:           "  perksctl auth login --api-url https://perks.example/v2\n  perksctl perk list --city Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
-		SilenceErrors:     true,
-		SilenceUsage:      true,
+		Example:       "  perksctl auth login --api-url https://perks.example/v2\n  perksctl perk list --city Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
+		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	},
 		auth.New(s), auth.NewLogin(s), auth.NewProfile(s),
@@ -110,7 +106,7 @@ func asksForJSON(args []string) bool {
 	return false
 }
 
-// Meaning is a name, such as an exit code or a variable of the environment, and what it means.
+// Meaning is what an exit code or a variable of the environment means.
 type Meaning struct{ Name, Text string }
 
 // ExitCodes returns what each exit code says.
@@ -146,85 +142,79 @@ func Environment() []Meaning {
 	}
 }
 
-const (
-	groupWork   = "work"
-	groupAccess = "access"
-	groupOther  = "other"
-)
-
-// explain orders the help of the root and adds to it what concerns every command.
+// explain groups the commands in the root's help, and adds the variables and exit codes to it.
 func explain(root *cobra.Command) {
-	root.AddGroup(
-		&cobra.Group{ID: groupWork, Title: "Perks and properties:"},
-		&cobra.Group{ID: groupAccess, Title: "Access:"},
-		&cobra.Group{ID: groupOther, Title: "More:"},
-	)
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Perks and properties:"}, &cobra.Group{ID: "access", Title: "Access:"}, &cobra.Group{ID: "other", Title: "More:"})
 	root.SetHelpCommand(newHelp())
-	root.SetHelpCommandGroupID(groupOther)
+	root.SetHelpCommandGroupID("other")
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "auth", "login", "profile":
-			cmd.GroupID = groupAccess
+			cmd.GroupID = "access"
 		case "api", "completion", "doctor", "help", "version":
-			cmd.GroupID = groupOther
+			cmd.GroupID = "other"
 		default:
-			cmd.GroupID = groupWork
+			cmd.GroupID = "work"
 		}
 	}
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		help(cmd, args)
-		if cmd == root {
-			out := cmd.OutOrStdout()
-			list(out, "Environment", Environment())
-			list(out, "Exit codes", ExitCodes())
+		if cmd != root {
+			return
 		}
+		list := func(heading string, meanings []Meaning) {
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s:\n", heading)
+			width := len(slices.MaxFunc(meanings, func(a, b Meaning) int { return len(a.Name) - len(b.Name) }).Name)
+			for _, m := range meanings {
+				fmt.Fprintf(cmd.OutOrStdout(), "  %-*s  %s\n", width, m.Name, m.Text)
+			}
+		}
+		list("Environment", Environment())
+		list("Exit codes", ExitCodes())
 	})
 }
 
-func list(out io.Writer, heading string, meanings []Meaning) {
-	width := 0
-	for _, m := range meanings {
-		width = max(width, len(m.Name))
-	}
-	fmt.Fprintf(out, "\n%s:\n", heading)
-	for _, m := range meanings {
-		fmt.Fprintf(out, "  %-*s  %s\n", width, m.Name, m.Text)
-	}
-}
-
-// newHelp is cobra's help command, except that a command that does not exist is wrong usage.
+// newHelp is cobra's help command, except that an unknown command is a usage error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]...",
 		Short:   "Show the help of a command",
 		Example: "  perksctl help perk redeem",
-		GroupID: groupOther,
+		GroupID: "other",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found := cmd.Root()
-			for _, word := range args {
-				member := command.Member(found, word)
-				if member == nil {
-					return command.Unknown(found, word)
-				}
-				found = member
+			found, err := find(cmd.Root(), args)
+			if err != nil {
+				return err
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			found := cmd.Root()
-			for _, word := range args {
-				if found = command.Member(found, word); found == nil {
-					return cobra.NoFileCompletions(cmd, args, typed)
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+			if found, err := find(cmd.Root(), args); err == nil {
+				for _, member := range found.Commands() {
+					if member.IsAvailableCommand() && strings.HasPrefix(member.Name(), typed) {
+						names = append(names, cobra.CompletionWithDesc(member.Name(), member.Short))
+					}
 				}
 			}
-			return command.Members(found, typed), cobra.ShellCompDirectiveNoFileComp
+			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 }
 
-// New makes the command.
+// find returns the command that the words name.
+func find(cmd *cobra.Command, words []string) (*cobra.Command, error) {
+	for _, word := range words {
+		i := slices.IndexFunc(cmd.Commands(), func(member *cobra.Command) bool { return member.Name() == word || member.HasAlias(word) })
+		if i < 0 {
+			return nil, command.Unknown(cmd, word)
+		}
+		cmd = cmd.Commands()[i]
+	}
+	return cmd, nil
+}
+
 func newVersion(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -232,7 +222,7 @@ func newVersion(s *session.Session) *cobra.Command {
 		Example: "  perksctl version\n  perksctl version --output json",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.Output.IsPlain() { // no more than that: it is what scripts and shells call to see us there
+			if s.Output.IsPlain() {
 				_, err := fmt.Fprintln(s.Streams.Out, build.Read().Line("perksctl"))
 				return err
 			}
@@ -243,7 +233,7 @@ func newVersion(s *session.Session) *cobra.Command {
 			return printer.One(cmd.Context(), build.Read())
 		},
 
-		// In the place of the root's, which prepares for more than this command needs.
+		// Replaces the root's, which prepares more than this command needs.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	}
 }

@@ -183,27 +183,6 @@ const FileHelp = "The result of each row is written as it ends, by default to FI
 	"row. It cannot foresee what others do meanwhile, whether the rows above use up the stock, or whether you may change\n" +
 	"a record."
 
-// Member returns the command of a group that has the name or alias, or nil.
-func Member(group *cobra.Command, word string) *cobra.Command {
-	for _, member := range group.Commands() {
-		if member.Name() == word || member.HasAlias(word) {
-			return member
-		}
-	}
-	return nil
-}
-
-// Members returns the names of a group's commands that begin as typed, each with its description, for a shell's completion.
-func Members(group *cobra.Command, typed string) []string {
-	var found []string
-	for _, member := range group.Commands() {
-		if member.IsAvailableCommand() && strings.HasPrefix(member.Name(), typed) {
-			found = append(found, cobra.CompletionWithDesc(member.Name(), member.Short))
-		}
-	}
-	return found
-}
-
 // Unknown says that a group has no such command, or that a command is no group.
 func Unknown(cmd *cobra.Command, word string) error {
 	if !cmd.HasSubCommands() {

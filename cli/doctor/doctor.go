@@ -1,7 +1,5 @@
-// Package doctor is the command that finds out why perksctl does not work here: it looks at each thing between a command
-// and the service in turn, and says of each what was found and what to do.
-//
-// It changes nothing, and what it writes can be shown to others: neither secrets nor tokens stand in it.
+// Package doctor is the command that diagnoses configuration, connection, certificate, clock and login. It changes nothing, and what it
+// writes can be shown to others: it has neither secrets nor tokens.
 package doctor
 
 import (
@@ -40,12 +38,12 @@ func New(s *session.Session) *cobra.Command {
 			"configuration, 4 the credentials, 8 the service is not reached.",
 		Example: "  perksctl doctor\n  perksctl doctor --profile staging --output json",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), newExamination(s)) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), newDiagnosis(s)) },
 	}
 }
 
-func run(ctx context.Context, x *examination) error {
-	s := x.session
+func run(ctx context.Context, d *diagnosis) error {
+	s := d.session
 	printer, err := output.New[finding](s.Output, s.Streams, output.View{ID: "check"})
 	if err != nil {
 		return err
@@ -55,16 +53,22 @@ func run(ctx context.Context, x *examination) error {
 		ctx, cancel = context.WithTimeout(ctx, s.Flags.Timeout)
 		defer cancel()
 	}
-	findings := x.findings(ctx)
 	if s.Output.IsPlain() && s.Streams.OutTTY {
-		err = tell(s.Streams, findings)
+		err = write(s.Streams, d.findings(ctx))
 	} else {
-		err = printer.List(ctx, findings)
+		err = printer.List(ctx, d.findings(ctx))
 	}
 	if err != nil {
 		return err
 	}
-	return x.err()
+	return d.err()
+}
+
+func (d *diagnosis) err() error {
+	if d.failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d checks failed. The first: %w", d.failed, d.checked, d.first)
 }
 
 // stepTime is how long one check may take.
@@ -84,7 +88,7 @@ type finding struct {
 	Found   string `json:"found"`
 	Advice  string `json:"advice"` // "" if there is nothing to do
 
-	err error // set on failure alone; it decides about the exit code
+	err error // of a failed check; decides the exit code
 }
 
 func fine(format string, args ...any) finding {
@@ -105,9 +109,6 @@ func skip(format string, args ...any) finding {
 
 // sentence begins a text with a capital and ends it with a full stop.
 func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
 	text = strings.ToUpper(text[:1]) + text[1:]
 	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") && !strings.Contains(text, ". ") {
 		text += "."
@@ -115,12 +116,12 @@ func sentence(text string) string {
 	return text
 }
 
-// examination is one run of the checks, and what the earlier ones have found out for the later ones.
-type examination struct {
+// diagnosis is one run of the checks, and what the earlier ones have found for the later ones.
+type diagnosis struct {
 	session  *session.Session
 	limit    time.Duration
 	now      func() time.Time
-	roots    *x509.CertPool // nil is those of the system
+	roots    *x509.CertPool // nil is the system's
 	proxyFor func(*http.Request) (*url.URL, error)
 
 	connection session.Connection
@@ -134,16 +135,9 @@ type examination struct {
 	first           error // of those that failed
 }
 
-func (x *examination) err() error {
-	if x.failed == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d checks failed. The first: %w", x.failed, x.checked, x.first)
-}
-
-func newExamination(s *session.Session) *examination {
-	s.Patience = 1 // a service that has to be asked twice is what this is to find
-	return &examination{session: s, limit: stepTime, now: time.Now, proxyFor: http.ProxyFromEnvironment}
+func newDiagnosis(s *session.Session) *diagnosis {
+	s.Patience = 1 // do not retry: a service that has to be asked twice is a finding
+	return &diagnosis{session: s, limit: stepTime, now: time.Now, proxyFor: http.ProxyFromEnvironment}
 }
 
 type check struct {
@@ -152,33 +146,33 @@ type check struct {
 	run   func(context.Context) finding
 }
 
-func (x *examination) checks() []check {
+func (d *diagnosis) checks() []check {
 	return []check{
-		{"configuration", nil, x.checkConfiguration},
-		{"profile", nil, x.checkProfile},
-		{"proxy", []string{"profile"}, x.checkProxy},
-		{"network", []string{"proxy"}, x.checkNetwork},
-		{"tls", []string{"network"}, x.checkTLS},
-		{"health", []string{"tls"}, x.checkHealth},
-		{"clock", []string{"tls"}, x.checkClock},
-		{"secret", nil, x.checkSecret},
-		{"credentials", []string{"profile", "secret", "health"}, x.checkCredentials},
-		{"scopes", []string{"credentials"}, x.checkScopes},
-		{"perks", []string{"credentials"}, x.checkPerks},
-		{"version", nil, x.checkVersion},
+		{"configuration", nil, d.checkConfiguration},
+		{"profile", nil, d.checkProfile},
+		{"proxy", []string{"profile"}, d.checkProxy},
+		{"network", []string{"proxy"}, d.checkNetwork},
+		{"tls", []string{"network"}, d.checkTLS},
+		{"health", []string{"tls"}, d.checkHealth},
+		{"clock", []string{"tls"}, d.checkClock},
+		{"secret", nil, d.checkSecret},
+		{"credentials", []string{"profile", "secret", "health"}, d.checkCredentials},
+		{"scopes", []string{"credentials"}, d.checkScopes},
+		{"perks", []string{"credentials"}, d.checkPerks},
+		{"version", nil, d.checkVersion},
 	}
 }
 
-// findings runs the checks as they are asked for. A check whose way is barred is not run, and says what bars it.
-func (x *examination) findings(ctx context.Context) iter.Seq2[finding, error] {
+// findings runs the checks one by one. It skips a check if one that it needs did not succeed.
+func (d *diagnosis) findings(ctx context.Context) iter.Seq2[finding, error] {
 	return func(yield func(finding, error) bool) {
-		barred := map[string]bool{}
-		for _, c := range x.checks() {
+		unsuccessful := map[string]bool{}
+		for _, c := range d.checks() {
 			var f finding
-			if i := slices.IndexFunc(c.needs, func(need string) bool { return barred[need] }); i >= 0 {
+			if i := slices.IndexFunc(c.needs, func(need string) bool { return unsuccessful[need] }); i >= 0 {
 				f = skip("Not checked, because the check of %s did not succeed.", c.needs[i])
 			} else {
-				limited, cancel := context.WithTimeout(ctx, x.limit)
+				limited, cancel := context.WithTimeout(ctx, d.limit)
 				f = c.run(limited)
 				cancel()
 			}
@@ -187,12 +181,12 @@ func (x *examination) findings(ctx context.Context) iter.Seq2[finding, error] {
 				return
 			}
 			f.Check = c.name
-			x.checked++
+			d.checked++
 			if f.err != nil {
-				x.failed++
-				x.first = cmp.Or(x.first, f.err)
+				d.failed++
+				d.first = cmp.Or(d.first, f.err)
 			}
-			barred[c.name] = f.Outcome == failed || f.Outcome == notChecked
+			unsuccessful[c.name] = f.Outcome == failed || f.Outcome == notChecked
 			if !yield(f, nil) {
 				return
 			}
@@ -207,8 +201,8 @@ const (
 	narrowest    = 20 // columns of text on the smallest screen
 )
 
-// tell writes each finding as soon as it is there: its outcome, and beside it what was found and, under that, what to do.
-func tell(s *command.Streams, findings iter.Seq2[finding, error]) error {
+// write writes each finding as soon as it is there: its outcome, and beside it what was found and what to do.
+func write(s *command.Streams, findings iter.Seq2[finding, error]) error {
 	for f, err := range findings {
 		if err != nil {
 			return err
@@ -236,8 +230,8 @@ func tell(s *command.Streams, findings iter.Seq2[finding, error]) error {
 	return nil
 }
 
-// wrap breaks a text between its words into lines of the width; 0 is without bounds. Unlike display.Wrap it keeps commands and
-// paths whole, to be copied.
+// wrap breaks a text between words into lines of the width, 0 for any. Unlike display.Wrap it keeps commands and paths whole, for
+// copying.
 func wrap(text string, width int) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(display.Line(text)) {
@@ -254,8 +248,8 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
-func (x *examination) checkConfiguration(context.Context) finding {
-	file, err := x.session.Config()
+func (d *diagnosis) checkConfiguration(context.Context) finding {
+	file, err := d.session.Config()
 	if err != nil {
 		return warn("", "%s", sentence(err.Error()))
 	}
@@ -275,8 +269,8 @@ func (x *examination) checkConfiguration(context.Context) finding {
 	return fine("%s holds %s.", path, display.Plural(len(c.Profiles), "profile", "profiles"))
 }
 
-func (x *examination) checkProfile(context.Context) finding {
-	connection, err := x.session.Connection()
+func (d *diagnosis) checkProfile(context.Context) finding {
+	connection, err := d.session.Connection()
 	if err != nil {
 		return fail(err, "")
 	}
@@ -284,67 +278,59 @@ func (x *examination) checkProfile(context.Context) finding {
 	if err != nil {
 		return fail(command.Usagef("%s.", err), "")
 	}
-	x.connection, x.base = connection, base
+	d.connection, d.base = connection, base
 	found := "Commands go to " + connection.Place()
 	if connection.ClientID != "" {
 		found += " as " + connection.ClientID
 	}
-	set := x.variables(session.EnvProfile, session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret, session.EnvToken, session.EnvCACert)
-	if set != "" { // and goes before the profile
-		return fine("%s. Set in the environment: %s.", found, set)
+	set := d.variables(session.EnvProfile, session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret, session.EnvToken, session.EnvCACert)
+	if set != "" { // which overrides the profile
+		found += ". Set in the environment: " + set
 	}
 	return fine("%s.", found)
 }
 
-// checkSecret asks the keyring only where a secret of this computer is needed.
-func (x *examination) checkSecret(ctx context.Context) finding {
-	if x.connection.FromEnvironment() {
+// checkSecret asks the keyring only if a saved secret is needed.
+func (d *diagnosis) checkSecret(ctx context.Context) finding {
+	if d.connection.FromEnvironment() {
 		return fine("The environment gives what is needed; nothing that is kept here is used.")
 	}
-	secrets, err := x.session.Secrets()
+	secrets, err := d.session.Secrets()
 	if err != nil {
 		return fail(err, "")
 	}
-	place, file, err := secrets.Place(x.connection.Key())
+	place, file, err := secrets.Place(d.connection.Key())
 	if err != nil {
 		return fail(&command.NotLoggedIn{Message: sentence(err.Error())}, "")
 	}
+	where := ""
+	switch {
+	case place == session.InKeyring:
+		where = " The secret is in the keyring."
+	case place == session.InFile:
+		where = " The secret is in the file " + file + ", which only you can read."
+	case d.base != nil: // a profile is known
+		where = " No secret is kept for this profile."
+	}
 	off, err := secrets.KeyringState(ctx)
-	where := x.kept(place, file)
+	const advice = "Unlock or start the keyring; or set " + session.EnvKeyring + "=off to keep secrets in a file"
 	switch {
 	case off:
-		return fine("%s", join(session.EnvKeyring+" is off.", where))
+		return fine("%s is off.%s", session.EnvKeyring, where)
 	case err == nil:
-		return fine("%s", join("The keyring answers.", where))
+		return fine("The keyring answers.%s", where)
 	case place == session.InKeyring:
-		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", err)}, keyringAdvice+", and log in again")
+		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", err)}, advice+", and log in again")
 	case errors.Is(err, session.ErrNoKeyring):
-		return fine("%s", join("There is no keyring here; secrets are kept in a file.", where))
+		return fine("There is no keyring here; secrets are kept in a file.%s", where)
 	}
-	return warn(keyringAdvice, "%s", join(sentence(err.Error()), where))
+	return warn(advice, "%s%s", sentence(err.Error()), where)
 }
 
-func join(sentences ...string) string { return strings.TrimSpace(strings.Join(sentences, " ")) }
-
-const keyringAdvice = "Unlock or start the keyring; or set " + session.EnvKeyring + "=off to keep secrets in a file"
-
-func (x *examination) kept(place session.Place, file string) string {
-	switch place {
-	case session.InKeyring:
-		return "The secret is in the keyring."
-	case session.InFile:
-		return "The secret is in the file " + file + ", which only you can read."
-	}
-	if x.base == nil {
-		return "" // no profile is known
-	}
-	return "No secret is kept for this profile."
-}
-
-func (x *examination) checkVersion(context.Context) finding {
-	found := fmt.Sprintf("perksctl %s (%s, %s/%s)", x.session.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if x.server != "" {
-		found += "; the server is version " + x.server
+func (d *diagnosis) checkVersion(context.Context) finding {
+	found := fmt.Sprintf("perksctl %s (%s, %s/%s)", d.session.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if d.server != "" {
+		found += "; the server is version " + d.server
 	}
 	return fine("%s.", found)
 }

@@ -21,7 +21,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// patient is a computer on which perksctl is examined: an environment, and a folder of its own.
+// patient is a computer on which perksctl is diagnosed: an environment, and a folder of its own.
 type patient struct {
 	t   *testing.T
 	env map[string]string
@@ -41,7 +41,7 @@ func newPatient(t *testing.T, address string, pairs ...string) *patient {
 	return p
 }
 
-func (p *patient) examination(flags ...string) *examination {
+func (p *patient) diagnosis(flags ...string) *diagnosis {
 	p.t.Helper()
 	s, _, _ := command.BufferedStreams("")
 	run := session.New(s, func(name string) string { return p.env[name] }, "1.2.3")
@@ -50,9 +50,9 @@ func (p *patient) examination(flags ...string) *examination {
 	if err := set.Parse(flags); err != nil {
 		p.t.Fatal(err)
 	}
-	x := newExamination(run)
-	x.proxyFor = func(*http.Request) (*url.URL, error) { return nil, nil }
-	return x
+	d := newDiagnosis(run)
+	d.proxyFor = func(*http.Request) (*url.URL, error) { return nil, nil }
+	return d
 }
 
 // report is the findings by check, and the error that the command ends with.
@@ -62,10 +62,10 @@ type report struct {
 	err      error
 }
 
-func examine(t *testing.T, x *examination) report {
+func diagnose(t *testing.T, d *diagnosis) report {
 	t.Helper()
 	r := report{t, map[string]finding{}, nil}
-	for f, err := range x.findings(context.Background()) {
+	for f, err := range d.findings(context.Background()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func examine(t *testing.T, x *examination) report {
 			t.Errorf("%s shows a secret: %+v", f.Check, f)
 		}
 	}
-	r.err = x.err()
+	r.err = d.err()
 	return r
 }
 
@@ -97,7 +97,7 @@ func TestHealthyService(t *testing.T) {
 	server := servertest.Start(t)
 	id, secret := server.Client()
 	p := newPatient(t, server.URL, session.EnvClientID, id, session.EnvClientSecret, secret)
-	r := examine(t, p.examination("--sandbox"))
+	r := diagnose(t, p.diagnosis("--sandbox"))
 	r.want("configuration", ok, "There is no "+filepath.Join(p.dir, "config.yaml"), "")
 	r.want("profile", ok, "Commands go to the sandbox of "+server.URL+" (from the environment) as "+id, "")
 	r.want("proxy", ok, "No proxy", "")
@@ -118,7 +118,7 @@ func TestCredentials(t *testing.T) {
 	reader, readerSecret := server.Client(api.ScopePerksRead)
 	writer, writerSecret := server.Client(api.ScopePropertiesWrite)
 	t.Run("wrong", func(t *testing.T) {
-		r := examine(t, newPatient(t, server.URL).examination())
+		r := diagnose(t, newPatient(t, server.URL).diagnosis())
 		r.want("health", ok, "well", "")
 		r.want("credentials", failed, "", "perksctl auth login")
 		r.want("scopes", notChecked, "because the check of credentials did not succeed", "")
@@ -126,26 +126,26 @@ func TestCredentials(t *testing.T) {
 		r.wantCode(command.ExitDenied)
 	})
 	t.Run("none", func(t *testing.T) {
-		r := examine(t, newPatient(t, server.URL, session.EnvClientSecret, "").examination())
+		r := diagnose(t, newPatient(t, server.URL, session.EnvClientSecret, "").diagnosis())
 		r.want("secret", ok, "PERKSCTL_KEYRING is off. No secret is kept for this profile.", "")
 		r.want("credentials", failed, "PERKSCTL_CLIENT_ID is set, but no secret is known for it", "")
 		r.wantCode(command.ExitDenied)
 	})
 	t.Run("a token that is not one", func(t *testing.T) {
-		r := examine(t, newPatient(t, server.URL, session.EnvToken, "nonsense").examination())
+		r := diagnose(t, newPatient(t, server.URL, session.EnvToken, "nonsense").diagnosis())
 		r.want("credentials", ok, "PERKSCTL_TOKEN gives the token", "")
 		r.want("scopes", notChecked, "not told", "")
 		r.want("perks", failed, "", "PERKSCTL_TOKEN has ended or belongs elsewhere")
 		r.wantCode(command.ExitDenied)
 	})
 	t.Run("with few scopes", func(t *testing.T) {
-		r := examine(t, newPatient(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret, readerSecret).examination())
+		r := diagnose(t, newPatient(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret, readerSecret).diagnosis())
 		r.want("scopes", warning, "lacks perks:redeem (perk redeem); properties:read (property get, property edit); properties:write (property", "ask the operator")
 		r.want("perks", ok, "can be read", "")
 		r.wantCode(command.ExitOK)
 	})
 	t.Run("that may not read perks", func(t *testing.T) {
-		r := examine(t, newPatient(t, server.URL, session.EnvClientID, writer, session.EnvClientSecret, writerSecret).examination())
+		r := diagnose(t, newPatient(t, server.URL, session.EnvClientID, writer, session.EnvClientSecret, writerSecret).diagnosis())
 		r.want("perks", warning, "may not read the perks", "operator")
 		r.wantCode(command.ExitOK)
 	})
@@ -157,7 +157,7 @@ func TestNothingListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	r := examine(t, newPatient(t, "http://"+listener.Addr().String()+"/v2").examination())
+	r := diagnose(t, newPatient(t, "http://"+listener.Addr().String()+"/v2").diagnosis())
 	r.want("network", failed, "Connection refused", "Is the server running")
 	for _, check := range []string{"tls", "health", "clock", "credentials", "scopes", "perks"} {
 		r.want(check, notChecked, "did not succeed", "")
@@ -173,9 +173,9 @@ func TestServerThatNeverAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer listener.Close()
-		x := newPatient(t, scheme+"://"+listener.Addr().String()+"/v2").examination()
-		x.limit = 50 * time.Millisecond
-		r := examine(t, x)
+		d := newPatient(t, scheme+"://"+listener.Addr().String()+"/v2").diagnosis()
+		d.limit = 50 * time.Millisecond
+		r := diagnose(t, d)
 		r.want("network", ok, "", "")
 		check := map[string]string{"http": "health", "https": "tls"}[scheme]
 		r.want(check, failed, "t took too long", " ")
@@ -199,7 +199,7 @@ func TestAddressThatIsNotTheAPI(t *testing.T) {
 		real.URL + "/partners":     {"but " + real.URL + " is", "auth login --api-url " + real.URL},
 		real.Root() + "/v2/health": {"but " + real.URL + " is", "auth login --api-url " + real.URL},
 	} {
-		r := examine(t, newPatient(t, address).examination())
+		r := diagnose(t, newPatient(t, address).diagnosis())
 		r.want("health", failed, want[0], want[1])
 		r.want("credentials", notChecked, "", "")
 		r.wantCode(command.ExitUsage)
@@ -220,12 +220,12 @@ func TestServiceWithoutAHealthCheckIsNoFailure(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	r := examine(t, newPatient(t, server.URL+"/v2").examination())
+	r := diagnose(t, newPatient(t, server.URL+"/v2").diagnosis())
 	r.want("health", warning, "has no health check", "")
 	r.want("scopes", notChecked, "not told", "")
 	r.want("perks", ok, "", "")
 	r.wantCode(command.ExitOK)
-	r = examine(t, newPatient(t, server.URL+"/v2").examination("--sandbox"))
+	r = diagnose(t, newPatient(t, server.URL+"/v2").diagnosis("--sandbox"))
 	r.want("perks", failed, "has no sandbox", "--sandbox=false")
 	r.wantCode(command.ExitUsage)
 }
@@ -239,7 +239,7 @@ func TestClockThatIsOff(t *testing.T) {
 			_, _ = io.WriteString(w, `{"status":"ok"}`)
 		}))
 		defer server.Close()
-		r := examine(t, newPatient(t, server.URL+"/v2").examination())
+		r := diagnose(t, newPatient(t, server.URL+"/v2").diagnosis())
 		if want == "" {
 			r.want("clock", ok, "agree", "")
 			continue
@@ -274,11 +274,11 @@ func TestProxyIsNamedWithoutItsPassword(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x := p.examination()
-	x.proxyFor = func(*http.Request) (*url.URL, error) {
+	d := p.diagnosis()
+	d.proxyFor = func(*http.Request) (*url.URL, error) {
 		return url.Parse(strings.Replace(proxy.URL, "http://", "http://me:very%20secret@", 1))
 	}
-	r := examine(t, x)
+	r := diagnose(t, d)
 	r.want("proxy", ok, "http://me:xxxxx@127.0.0.1", "")
 	r.want("proxy", ok, "as HTTP_PROXY says", "")
 	r.want("network", ok, "127.0.0.1 is 127.0.0.1", "") // the proxy; the name of the service is not this computer's to find
@@ -309,7 +309,7 @@ func TestConfiguration(t *testing.T) {
 		if err := os.Chmod(file, test.mode); err != nil {
 			t.Fatal(err)
 		}
-		r := examine(t, p.examination(test.flags...))
+		r := diagnose(t, p.diagnosis(test.flags...))
 		t.Log(name)
 		if f := r.findings[test.check]; f.Outcome != test.outcome || !strings.Contains(f.Found, test.found) {
 			t.Errorf("%s: %+v", name, f)
@@ -325,7 +325,7 @@ func TestSecretFileThatOthersCanRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.dir, "secrets.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := examine(t, p.examination())
+	r := diagnose(t, p.diagnosis())
 	r.want("secret", failed, "can be read by other users", "")
 	r.want("credentials", notChecked, "the check of secret", "")
 	r.wantCode(command.ExitDenied)
@@ -334,7 +334,7 @@ func TestSecretFileThatOthersCanRead(t *testing.T) {
 func TestInterruptEndsTheExamination(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := run(ctx, newPatient(t, "http://127.0.0.1:1/v2").examination()); command.ExitCode(err) != command.ExitInterrupted {
+	if err := run(ctx, newPatient(t, "http://127.0.0.1:1/v2").diagnosis()); command.ExitCode(err) != command.ExitInterrupted {
 		t.Errorf("got %v", err)
 	}
 }
@@ -346,7 +346,7 @@ func TestReportForPeopleFitsTheScreen(t *testing.T) {
 		_ = yield(finding{Check: "clock", Outcome: warning, Found: "This computer's clock is 1h0m0s ahead \x1b[31mof the server's.", Advice: "Set it"}, nil) &&
 			yield(finding{Check: "version", Outcome: ok, Found: "perksctl 1."}, nil)
 	}
-	if err := tell(s, findings); err != nil {
+	if err := write(s, findings); err != nil {
 		t.Fatal(err)
 	}
 	want := "warning      clock          This computer's clock is 1h0m0s\n" +

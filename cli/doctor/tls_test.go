@@ -76,13 +76,13 @@ func TestCertificates(t *testing.T) {
 		"nothing right": {"other.example", -9 * day, -day, true, failed, "ended on", "renew"},
 	} {
 		address, roots := secure(t, test.host, now.Add(test.from), now.Add(test.until))
-		x := newPatient(t, address).examination()
-		x.now = func() time.Time { return now }
-		x.roots = roots
+		d := newPatient(t, address).diagnosis()
+		d.now = func() time.Time { return now }
+		d.roots = roots
 		if test.unknown {
-			x.roots = x509.NewCertPool()
+			d.roots = x509.NewCertPool()
 		}
-		r := examine(t, x)
+		r := diagnose(t, d)
 		t.Log(name)
 		r.want("tls", test.outcome, test.found, test.advice)
 		if test.outcome == failed {
@@ -94,7 +94,7 @@ func TestCertificates(t *testing.T) {
 
 func TestServerWithoutTLS(t *testing.T) {
 	server := servertest.Start(t)
-	r := examine(t, newPatient(t, strings.Replace(server.URL, "http:", "https:", 1)).examination())
+	r := diagnose(t, newPatient(t, strings.Replace(server.URL, "http:", "https:", 1)).diagnosis())
 	r.want("tls", failed, "does not speak TLS", "one of http")
 	r.wantCode(command.ExitUnreached)
 }
