@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -124,12 +123,9 @@ type listFile[T any] struct {
 }
 
 func (l *listFile[T]) read() (list []T, readable bool) {
-	text, err := command.ReadPrivate(l.path)
+	err := command.ReadPrivateJSON(l.path, &list)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, true
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &list)
 	}
 	if err != nil {
 		l.warned.Do(func() {
@@ -180,9 +176,5 @@ func (l *listFile[T]) update(is func(T) bool, change func(T) (T, bool)) error {
 		}
 		return nil
 	}
-	text, err := json.Marshal(list[:min(len(list), l.most)])
-	if err != nil {
-		return err
-	}
-	return command.WritePrivate(l.path, text)
+	return command.WritePrivateJSON(l.path, list[:min(len(list), l.most)])
 }

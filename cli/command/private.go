@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,6 +28,24 @@ func ReadPrivate(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s can be read by other users of this computer: run chmod 600 %s, and replace the secret in it if others may have seen it", path, path)
 	}
 	return os.ReadFile(path)
+}
+
+// ReadPrivateJSON reads a value from a private file.
+func ReadPrivateJSON(path string, value any) error {
+	text, err := ReadPrivate(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, value)
+}
+
+// WritePrivateJSON writes a value to a private file.
+func WritePrivateJSON(path string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WritePrivate(path, append(text, '\n'))
 }
 
 // WritePrivate replaces a file atomically, and creates its folder.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -276,7 +275,7 @@ func loadCache(s *session.Session, c session.Connection) *cache {
 		sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
 		loaded.path = filepath.Join(folder, "cache", "completion-"+hex.EncodeToString(sum[:16])+".json")
 	}
-	if text, err := command.ReadPrivate(loaded.path); err != nil || json.Unmarshal(text, loaded) != nil || loaded.Replies == nil {
+	if command.ReadPrivateJSON(loaded.path, loaded) != nil || loaded.Replies == nil {
 		loaded.Replies = map[string]reply{}
 	}
 	return loaded
@@ -289,8 +288,8 @@ func (c *cache) add(question string, r reply) {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(c.Replies)), func(a, b string) int { return c.Replies[a].At.Compare(c.Replies[b].At) })
 		delete(c.Replies, oldest)
 	}
-	if text, err := json.Marshal(c); err == nil && c.path != "" {
-		_ = command.WritePrivate(c.path, text)
+	if c.path != "" {
+		_ = command.WritePrivateJSON(c.path, c)
 	}
 }
 

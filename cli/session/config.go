@@ -129,31 +129,31 @@ func whatIsWrong(err error) string {
 	return strings.Join(problems, "; ")
 }
 
-// Update changes the file under a lock.
-func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) error {
+// Update changes the file under a lock, and returns what is in it then.
+func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) (Config, error) {
 	unlock, err := command.LockFile(ctx, string(f))
 	if err != nil {
-		return err
+		return Config{}, err
 	}
 	defer unlock()
 	c, err := f.Load()
 	if err != nil {
-		return err
+		return Config{}, err
 	}
 	if c.Profiles == nil {
 		c.Profiles = map[string]Profile{}
 	}
 	if err := change(&c); err != nil {
-		return err
+		return Config{}, err
 	}
 	text, err := yaml.Marshal(c)
 	if err == nil {
 		err = command.WritePrivate(string(f), text)
 	}
 	if err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
+		return Config{}, fmt.Errorf("write the configuration: %w", err)
 	}
-	return nil
+	return c, nil
 }
 
 // TUISettings is the settings of the terminal UI, which itself checks themes and keys.

@@ -28,7 +28,7 @@ func TestUpdateKeepsWhatItDoesNotChange(t *testing.T) {
 	home := session.Profile{APIURL: "http://127.0.0.1:8080/v2", ClientID: "c2"}
 	add := func(name string, p session.Profile) {
 		t.Helper()
-		err := file.Update(context.Background(), func(c *session.Config) error {
+		_, err := file.Update(context.Background(), func(c *session.Config) error {
 			c.Profiles[name], c.Current = p, name
 			return nil
 		})
@@ -71,7 +71,7 @@ func TestRemoveChoosesTheNextProfileOnlyWhereThereIsNoDoubt(t *testing.T) {
 func TestFailedChangeLeavesTheFile(t *testing.T) {
 	file := session.ConfigFile(filepath.Join(t.TempDir(), "config.yaml"))
 	wrong := errors.New("no")
-	err := file.Update(context.Background(), func(c *session.Config) error { c.Current = "x"; return wrong })
+	_, err := file.Update(context.Background(), func(c *session.Config) error { c.Current = "x"; return wrong })
 	if !errors.Is(err, wrong) {
 		t.Errorf("got %v", err)
 	}
@@ -85,7 +85,7 @@ func TestChangesAtTheSameTimeAreAllKept(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			err := file.Update(context.Background(), func(c *session.Config) error {
+			_, err := file.Update(context.Background(), func(c *session.Config) error {
 				c.Profiles[fmt.Sprint("p", i)] = session.Profile{}
 				return nil
 			})

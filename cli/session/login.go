@@ -47,7 +47,7 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 		return LoggedIn{}, err
 	}
 	cache.current = cache.local(token)
-	if err := cache.save(); err != nil {
+	if err := command.WritePrivateJSON(cache.path, cache.current); err != nil {
 		return LoggedIn{}, err
 	}
 	var before Profile

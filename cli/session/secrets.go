@@ -233,11 +233,7 @@ func (s *Secrets) update(ctx context.Context, key SecretKey, change func(*savedS
 	if saved == (savedSecret{}) {
 		delete(all, key.String())
 	}
-	text, err := json.MarshalIndent(all, "", "  ") // #nosec G117 -- a file of secrets, which only its owner reads
-	if err == nil {
-		err = command.WritePrivate(s.path, append(text, '\n'))
-	}
-	if err != nil {
+	if err := command.WritePrivateJSON(s.path, all); err != nil {
 		return fmt.Errorf("keep the secret: %w", err)
 	}
 	return nil
@@ -246,10 +242,10 @@ func (s *Secrets) update(ctx context.Context, key SecretKey, change func(*savedS
 func (s *Secrets) load() (map[string]savedSecret, error) {
 	all := map[string]savedSecret{}
 	text, err := command.ReadPrivate(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return all, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("read the kept secrets: %w", err)
 	}
 	if err := json.Unmarshal(text, &all); err != nil {

@@ -136,18 +136,13 @@ func (s *Session) LoadConfig() (Config, error) {
 	return file.Load()
 }
 
-// UpdateConfig changes the configuration file and returns what is in it then.
-func (s *Session) UpdateConfig(ctx context.Context, change func(*Config) error) (changed Config, err error) {
+// UpdateConfig changes the configuration file, and returns what is in it then.
+func (s *Session) UpdateConfig(ctx context.Context, change func(*Config) error) (Config, error) {
 	file, err := s.Config()
 	if err != nil {
 		return Config{}, err
 	}
-	err = file.Update(ctx, func(c *Config) error {
-		err := change(c)
-		changed = *c
-		return err
-	})
-	return changed, err
+	return file.Update(ctx, change)
 }
 
 // Folder returns the folder of everything that perksctl saves.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -155,7 +154,7 @@ func (c *tokenCache) renew(ctx context.Context, refused string) error {
 	}
 	c.current = c.local(token)
 	if c.path != "" && lockErr == nil {
-		lockErr = c.save()
+		lockErr = command.WritePrivateJSON(c.path, c.current)
 	}
 	if lockErr != nil {
 		c.warn("The token cannot be kept for the next command: %s.", lockErr)
@@ -178,19 +177,10 @@ func (c *tokenCache) fresh(token Token) bool {
 
 // load returns no token if the file cannot be read: a new one is cheap.
 func (c *tokenCache) load() (saved Token) {
-	text, err := command.ReadPrivate(c.path)
-	if err != nil || json.Unmarshal(text, &saved) != nil {
+	if command.ReadPrivateJSON(c.path, &saved) != nil {
 		return Token{}
 	}
 	return saved
-}
-
-func (c *tokenCache) save() error {
-	text, err := json.Marshal(c.current) // #nosec G117 -- a file of tokens, which only its owner reads
-	if err != nil {
-		return err
-	}
-	return command.WritePrivate(c.path, text)
 }
 
 // tokenPath hashes profile, address and client, because they may not be valid in a file's name.

@@ -53,7 +53,7 @@ func TestAChangedProfileLeavesTheTerminalUIAsItWas(t *testing.T) {
 	if err := os.WriteFile(path, []byte("tui: {theme: dark, keys: {record.redeem: [r, ' ']}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := session.ConfigFile(path).Update(context.Background(), func(c *session.Config) error {
+	_, err := session.ConfigFile(path).Update(context.Background(), func(c *session.Config) error {
 		c.Profiles["work"] = session.Profile{APIURL: "https://perks.example/v2"}
 		return nil
 	})
