@@ -202,35 +202,33 @@ func newLogout(s *session.Session) *cobra.Command {
 			"the next login.",
 		Example: "  perksctl auth logout\n  perksctl auth logout --profile staging",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runLogout(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer, c, err := begin[account](s, accountView)
+			if err != nil {
+				return err
+			}
+			name, profile, err := s.Profile(c)
+			if err != nil {
+				return err
+			}
+			deleted, err := s.Logout(cmd.Context(), profile.Key(name))
+			if err != nil {
+				return err
+			}
+			deleted.Warn(s.Streams)
+			if what := deleted.String(); what != "" {
+				s.Streams.Note("Logged out of %s as %s (profile %s): forgot %s.", profile.APIURL, profile.ClientID, name, what)
+			} else {
+				s.Streams.Note("Profile %s (%s) was not logged in.", name, profile.APIURL)
+			}
+			for _, variable := range []string{session.EnvToken, session.EnvClientSecret} {
+				if s.Env(variable) != "" {
+					s.Streams.Warn("%s is still set: commands go on with it.", variable)
+				}
+			}
+			return printer.Done(cmd.Context(), newAccount(name, profile))
+		},
 	}
-}
-
-func runLogout(ctx context.Context, s *session.Session) error {
-	printer, c, err := begin[account](s, accountView)
-	if err != nil {
-		return err
-	}
-	name, profile, err := s.Profile(c)
-	if err != nil {
-		return err
-	}
-	forgotten, err := s.Logout(ctx, profile.Key(name))
-	if err != nil {
-		return err
-	}
-	forgotten.Warn(s.Streams)
-	if what := forgotten.String(); what != "" {
-		s.Streams.Note("Logged out of %s as %s (profile %s): forgot %s.", profile.APIURL, profile.ClientID, name, what)
-	} else {
-		s.Streams.Note("Profile %s (%s) was not logged in.", name, profile.APIURL)
-	}
-	for _, variable := range []string{session.EnvToken, session.EnvClientSecret} {
-		if s.Env(variable) != "" {
-			s.Streams.Warn("%s is still set: commands go on with it.", variable)
-		}
-	}
-	return printer.Done(ctx, newAccount(name, profile))
 }
 
 func newStatus(s *session.Session) *cobra.Command {

@@ -116,30 +116,29 @@ func newUse(s *session.Session) *cobra.Command {
 		Short:   "Make a profile the current one",
 		Example: "  perksctl profile use staging",
 		Args:    command.Exactly("NAME"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return runUse(cmd.Context(), s, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := args[0]
+			printer, _, err := begin[entry](s, profileView)
+			if err != nil {
+				return err
+			}
+			c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
+				if _, known := c.Profiles[name]; !known {
+					return session.UnknownProfile(name, *c)
+				}
+				c.Current = name
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			noteCurrent(s, c, name)
+			if other := s.Env(session.EnvProfile); other != "" && other != name {
+				s.Streams.Warn("%s is set to %s and goes before it.", session.EnvProfile, other)
+			}
+			return printer.Done(cmd.Context(), newEntry(s, c, name))
+		},
 	}
-}
-
-func runUse(ctx context.Context, s *session.Session, name string) error {
-	printer, _, err := begin[entry](s, profileView)
-	if err != nil {
-		return err
-	}
-	c, err := s.UpdateConfig(ctx, func(c *session.Config) error {
-		if _, known := c.Profiles[name]; !known {
-			return session.UnknownProfile(name, *c)
-		}
-		c.Current = name
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	noteCurrent(s, c, name)
-	if other := s.Env(session.EnvProfile); other != "" && other != name {
-		s.Streams.Warn("%s is set to %s and goes before it.", session.EnvProfile, other)
-	}
-	return printer.Done(ctx, newEntry(s, c, name))
 }
 
 func noteCurrent(s *session.Session, c session.Config, name string) {

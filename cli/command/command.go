@@ -31,19 +31,17 @@ func Group(group cobra.Command, members ...*cobra.Command) *cobra.Command {
 }
 
 // NoArgs refuses arguments.
-func NoArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return Usagef("%s takes no argument, but got %q.", cmd.CommandPath(), args[0])
-	}
-	return nil
-}
+func NoArgs(cmd *cobra.Command, args []string) error { return Exactly()(cmd, args) }
 
 // Exactly asks for these arguments, each named as in the usage line.
 func Exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < len(names) {
-			return missing(cmd, names[len(args)])
-		} else if len(args) > len(names) {
+		switch {
+		case len(args) < len(names):
+			return Usagef("%s is missing. Usage: %s", names[len(args)], cmd.UseLine())
+		case len(args) > len(names) && len(names) == 0:
+			return Usagef("%s takes no argument, but got %q.", cmd.CommandPath(), args[0])
+		case len(args) > len(names):
 			return Usagef("%s takes %s and no more, but got %q.", cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
 		}
 		return nil
@@ -52,16 +50,7 @@ func Exactly(names ...string) cobra.PositionalArgs {
 
 // AtLeastOne asks for one or more arguments of a kind.
 func AtLeastOne(name string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return missing(cmd, name)
-		}
-		return nil
-	}
-}
-
-func missing(cmd *cobra.Command, name string) error {
-	return Usagef("%s is missing. Usage: %s", name, cmd.UseLine())
+	return func(cmd *cobra.Command, args []string) error { return Exactly(name)(cmd, args[:min(1, len(args))]) }
 }
 
 // FlagError makes a usage error of cobra's, with a suggestion for a flag that does not exist. After a misspelt command every flag is

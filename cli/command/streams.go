@@ -86,7 +86,7 @@ func (s *Streams) Note(format string, args ...any) { s.say("note", "", format, a
 
 // Warn writes what should not be missed, such as that a list was cut. --quiet silences it.
 func (s *Streams) Warn(format string, args ...any) {
-	s.say("warning", s.paint(yellow, "warning: "), format, args...)
+	s.say("warning", paint(s.Colour, yellow, "warning: "), format, args...)
 }
 
 func (s *Streams) say(kind, before, format string, args ...any) {
@@ -160,23 +160,18 @@ const (
 	reset  = "\x1b[0m"
 )
 
-func (s *Streams) paint(colour, text string) string {
-	if !s.Colour {
+func paint(on bool, colour, text string) string {
+	if !on {
 		return text
 	}
 	return colour + text + reset
 }
 
 // Alarm returns the text in red, for Err.
-func (s *Streams) Alarm(text string) string { return s.paint(red, text) }
+func (s *Streams) Alarm(text string) string { return paint(s.Colour, red, text) }
 
 // Heading returns the text in bold, for Out.
-func (s *Streams) Heading(text string) string {
-	if !s.ColourOut {
-		return text
-	}
-	return bold + text + reset
-}
+func (s *Streams) Heading(text string) string { return paint(s.ColourOut, bold, text) }
 
 // maxPiped bounds what is read where one short value is expected.
 const maxPiped = 64 << 10

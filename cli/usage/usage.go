@@ -1,7 +1,4 @@
-// Package usage finds out what was meant by a command line that is not right, and says so without the words of the libraries.
-// Both programs use it.
-//
-// It knows nothing of their commands.
+// Package usage explains mistakes in a command line or a file, for both programs, without the words of the libraries.
 package usage
 
 import (
@@ -16,8 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Closest returns the candidate that is close enough to the word to be what was meant, or "". Of a short word one letter may
-// be wrong, of a longer one two. A word that is a candidate needs no other.
+// Closest returns the candidate that was probably meant by a word, or "". One letter of a short word may be wrong, two of a longer one.
 func Closest(word string, candidates []string) string {
 	if slices.Contains(candidates, word) {
 		return ""
@@ -39,7 +35,7 @@ func Closest(word string, candidates []string) string {
 	return best
 }
 
-// swapped tells whether two letters beside each other have changed places, which is one slip of the fingers.
+// swapped reports whether the words differ by two adjacent letters in the wrong order.
 func swapped(from, to string) bool {
 	for i := range len(from) - 1 {
 		if from[:i]+from[i+1:i+2]+from[i:i+1]+from[i+2:] == to {
@@ -49,7 +45,7 @@ func swapped(from, to string) bool {
 	return false
 }
 
-// distance counts the letters to insert, delete or replace to get from one word to the other (Levenshtein).
+// distance is the number of letters to insert, delete or replace (Levenshtein).
 func distance(from, to string) int {
 	row := make([]int, len(to)+1)
 	for j := range row {
@@ -70,7 +66,7 @@ func distance(from, to string) int {
 	return row[len(to)]
 }
 
-// WhatFlagTakes says of a value that a flag does not take what it does take, where the library names its own functions.
+// WhatFlagTakes says which values a flag takes, where the library's error names its own functions.
 func WhatFlagTakes(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -94,7 +90,7 @@ func WhatFlagTakes(err error) error {
 	return errors.New(strings.TrimSuffix(invalid.Error(), invalid.Unwrap().Error()) + wanted)
 }
 
-// Flag returns the flag, with its dashes, that was meant by one that does not exist, or "".
+// Flag returns the flag, with its dashes, that was probably meant by an unknown one, or "".
 func Flag(err error, flags *pflag.FlagSet) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
@@ -112,7 +108,7 @@ func Flag(err error, flags *pflag.FlagSet) string {
 	return ""
 }
 
-// AboutFile returns what an error says, with a sentence in place of what the system says of a file.
+// AboutFile returns the text of an error, with plainer words for the system's about a file.
 func AboutFile(err error) string {
 	text := err.Error()
 	var failed *fs.PathError
