@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -264,7 +265,23 @@ func TestEditLooksForAChangeWhoseAnswerIsLost(t *testing.T) {
 	})
 	x.edits("put title Loft")
 	r := x.run("property", "edit", "42", "--yes")
-	if r.code != 0 || !strings.Contains(r.err, "no answer said so, but it is as you want it") || len(keptTexts(t)) != 0 {
+	if r.code != 0 || !strings.Contains(r.err, "The reply was lost, but the change of property 42 was made.") || len(keptTexts(t)) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestEditKnowsItsOwnChangeByTheFieldsAlone refuses the change with 412 after having made it, as the retry of an attempt whose
+// reply was lost is refused.
+func TestEditKnowsItsOwnChangeByTheFieldsAlone(t *testing.T) {
+	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
+		real.ServeHTTP(httptest.NewRecorder(), r.Clone(r.Context()))
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusPreconditionFailed)
+		fmt.Fprint(w, `{"error": {"code": "precondition_failed", "message": "The property was changed."}}`)
+	})
+	x.edits("put title Loft")
+	r := x.run("property", "edit", "42", "--yes")
+	if r.code != 0 || strings.Contains(r.err, "Somebody else") || !strings.Contains(r.err, "property 42 is already as you want it") || len(keptTexts(t)) != 0 {
 		t.Errorf("%+v", r)
 	}
 }

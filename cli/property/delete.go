@@ -99,17 +99,16 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	deleted := []done{}
 	var failure error
 	for i, id := range o.ids {
-		gone, err := carryOut(ctx, s, c, o.deletion(id))
-		if err != nil { // it says too which were not tried
+		e := carryOut(ctx, s, c, connection, o.deletion(id))
+		if e.Err != nil { // it says too which were not tried
 			var advice []string
 			if left := o.ids[i+1:]; len(left) > 0 {
 				advice = append(advice, "Not tried: "+names(left)+".")
 			}
-			failure = settle(s, id, command.Among(len(o.ids), name(id), err), advice...)
+			failure = adviseReading(s, id, command.Among(len(o.ids), name(id), e.Err), advice...)
 			break
 		}
-		s.Streams.Note("Deleted %s at %s.", name(id), connection)
-		deleted = append(deleted, gone)
+		deleted = append(deleted, done{id, e.Message})
 	}
 	switch { // an object for one property, and an array for several, however many could be deleted
 	case len(o.ids) > 1:

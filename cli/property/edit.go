@@ -125,7 +125,7 @@ func (e *edit) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.untouched = sheetOf(current.Property).write(e.heading())
+	e.untouched = write(e.heading(), current.Property)
 	if e.draft, err = newDraftFile(fmt.Sprintf("property-%d.yaml", e.id), e.untouched); err != nil {
 		return err
 	}
@@ -167,12 +167,12 @@ func (e *edit) begunBefore(ctx context.Context) error {
 		return command.Usagef("The text in %s belongs to %s at %s.", e.resume, name(before.ID), before.APIURL)
 	}
 	e.base = before.Version
-	edited := readSheet(text)
-	_, wrong := edited.changes(e.base.Property)
+	edited := readYAML(text)
+	patch, wrong := edited.changes(e.base.Property)
 	if edited.syntax != nil || len(wrong) > 0 || api.PropertyChanges(e.base.Property, current.Property).IsEmpty() {
 		return nil
 	}
-	return e.catchUp(edited, current)
+	return e.catchUp(patch, current)
 }
 
 func (e *edit) read(ctx context.Context) (client.Version, error) {
@@ -262,8 +262,7 @@ func (e *edit) settleOn(ctx context.Context) (client.Editing, error) {
 			return client.Editing{Message: nothingChanged}, nil
 		}
 		if s := e.session.Streams; !s.Quiet || !e.yes && !e.dryRun { // before a question it is not silenced
-			text, _ := e.draft.Read() // what could be read a moment ago
-			s.Show(writeDiff(s, patch.Fields(), sheetOf(e.base.Property), readSheet(text).sheet))
+			s.Show(writeDiff(s, patch, e.base.Property))
 		}
 		change := client.EditingOf(e.id, e.base, patch)
 		if e.dryRun {
@@ -275,7 +274,16 @@ func (e *edit) settleOn(ctx context.Context) (client.Editing, error) {
 			e.open = true
 			continue
 		}
-		if change = e.send(ctx, change); change.Err == nil {
+		c, connection, err := e.afresh().Connect()
+		if err != nil {
+			return client.Editing{}, err
+		}
+		change = carryOut(ctx, e.session, c, connection, change)
+		if client.Changed(change.Err) && change.Holds() { // such as by an attempt of ours whose reply was lost
+			e.session.Streams.Note("Nothing to change: %s is already as you want it.", name(e.id))
+			change.Message, change.Err = nothingChanged, nil
+		}
+		if change.Err == nil {
 			e.draft.Discard()
 			return change, nil
 		}
@@ -302,7 +310,7 @@ func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled; nothing was changed. What was wrong with the text still is."}
 		}
 		e.open, e.refused = true, ""
-		read := readSheet(text)
+		read := readYAML(text)
 		if read.isEmpty() {
 			e.untouched = withoutNotes(text) // there is nothing to keep
 			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled, because the text is empty; nothing was changed."}
@@ -311,10 +319,10 @@ func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 		n, problem := notesOf(wrong), error(&command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: wrong})
 		switch {
 		case read.syntax != nil:
-			n.top = []string{"This is not valid YAML: " + read.sentence(1) + "."}
+			n[""] = []string{"This is not valid YAML: " + read.sentence(1) + "."}
 			problem = command.Usagef("The property was not changed, because the text is not valid YAML: %s.", read.sentence(0))
 		case len(wrong) == 0:
-			isThere := func(field string) bool { _, held := read.sheet[field]; return held }
+			isThere := func(field string) bool { return read.lines[field] > 0 }
 			if left := slices.DeleteFunc(api.PropertyPatchFields(), isThere); len(left) > 0 {
 				e.session.Streams.Note("Not in the text, so left as they are: %s.", strings.Join(left, ", "))
 			}
@@ -340,10 +348,10 @@ func (e *edit) openAgain(n notes, otherwise error) error {
 }
 
 func notesOf(wrong api.FieldErrors) notes {
-	var n notes
+	n := notes{}
 	for field, messages := range wrong {
 		for _, message := range messages {
-			n.add(field, field+" "+message)
+			n[field] = append(n[field], field+" "+message)
 		}
 	}
 	return n

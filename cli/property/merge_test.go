@@ -1,6 +1,8 @@
 package property
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -47,19 +49,19 @@ func TestMerge(t *testing.T) {
 		if test.theirs != nil {
 			test.theirs(&theirs)
 		}
-		edited := readSheet(sheetOf(mine).yaml())
+		text := write("", mine)
 		if test.text != "" {
-			edited = readSheet(test.text)
+			text = test.text
 		}
-		patch, _ := edited.changes(before)
-		merged, changes := merge(before, theirs, patch, edited.sheet)
-		got := strings.Join([]string{merged["title"].text, merged["city"].text, merged["price_pw"].text, merged["bedrooms"].text}, " ")
+		patch, _ := readYAML(text).changes(before)
+		m := mergeOf(before, theirs, patch)
+		got := strings.Join([]string{m.merged.Title, m.merged.City, m.merged.PricePW.String(), strconv.Itoa(m.merged.Bedrooms)}, " ")
 		var changed []string
-		for _, c := range changes {
-			if c.mineToo {
-				c.field = strings.ToUpper(c.field)
+		for _, field := range api.PropertyChanges(before, theirs).Fields() {
+			if slices.Contains(m.conflicts, field) {
+				field = strings.ToUpper(field)
 			}
-			changed = append(changed, c.field)
+			changed = append(changed, field)
 		}
 		if got != test.want || strings.Join(changed, " ") != test.changed {
 			t.Errorf("%s: %s, changed %v", name, got, changed)
@@ -69,10 +71,10 @@ func TestMerge(t *testing.T) {
 
 func TestConflictsStandBesideTheirFields(t *testing.T) {
 	before, mine, theirs := api.Property{Title: "Flat"}, api.Property{Title: "Loft"}, api.Property{Title: "House\nof \x1bcards", City: "York"}
-	merged, changed := merge(before, theirs, api.PropertyChanges(before, mine), sheetOf(mine))
-	text := annotate(merged.yaml(), besideConflicts(changed))
+	m := mergeOf(before, theirs, api.PropertyChanges(before, mine))
+	_, text, _ := strings.Cut(annotate(write("", m.merged), m.notes()), "\n\n")
 	want := `#! Somebody else changed this too. Yours stands below; theirs is:
-#!   title: "House\nof \x1Bcards"
+#!   title: "House\nof \x1bcards"
 #! and before that it was:
 #!   title: Flat
 title: Loft
@@ -82,18 +84,18 @@ description: ""
 		t.Errorf("got\n%s", text)
 	}
 	told := "  title\n    before: Flat\n    theirs: House of cards\n    yours:  Loft\n  city\n    before: (empty)\n    theirs: York\n"
-	if diff := cmp.Diff(told, writeMeanwhile(changed)); diff != "" {
+	if diff := cmp.Diff(told, m.String()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestDiffShowsWhatChanges(t *testing.T) {
 	before := api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", PricePW: priceOf(t, "1")}
-	after := readSheet("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\ndescription: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n")
+	after := readYAML("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\ndescription: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n")
 	patch, _ := after.changes(before)
 	s, _, _ := command.BufferedStreams("")
 	want := `- title: Flat
-+ title: "Loft\x1B"
++ title: "Loft\x1b"
 - description: |
 + description: |-
     one
@@ -107,11 +109,11 @@ func TestDiffShowsWhatChanges(t *testing.T) {
 - lat: null
 + lat: 1.5
 `
-	if diff := cmp.Diff(want, writeDiff(s, patch.Fields(), sheetOf(before), after.sheet)); diff != "" {
+	if diff := cmp.Diff(want, writeDiff(s, patch, before)); diff != "" {
 		t.Error(diff)
 	}
 	s.Colour = true
-	if got := writeDiff(s, []string{"title"}, sheetOf(before), readSheet("title: Loft").sheet); got != "\x1b[31m- title: Flat\x1b[0m\n\x1b[32m+ title: Loft\x1b[0m\n" {
+	if got := writeDiff(s, patch.Only("title"), before); got != "\x1b[31m- title: Flat\x1b[0m\n\x1b[32m+ title: \"Loft\\x1b\"\x1b[0m\n" {
 		t.Errorf("%q", got)
 	}
 }

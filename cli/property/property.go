@@ -215,26 +215,32 @@ func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun
 	if err != nil {
 		return err
 	}
-	updated, err := carryOut(ctx, s, c, e)
-	if err != nil {
-		return settle(s, e.ID, err)
+	if e = carryOut(ctx, s, c, connection, e); e.Err != nil {
+		return adviseReading(s, e.ID, e.Err)
 	}
-	s.Streams.Note("Updated %s at %s.", name(e.ID), connection)
-	return printer.Done(ctx, updated)
+	return printer.Done(ctx, done{e.ID, e.Message})
 }
 
 // carryOut makes a change, and finds out what became of it if no answer tells.
-func carryOut(ctx context.Context, s *session.Session, c *client.Client, e client.Editing) (done, error) {
+func carryOut(ctx context.Context, s *session.Session, c *client.Client, connection session.Connection, e client.Editing) client.Editing {
 	e = e.Send(ctx, c)
-	if e.Lost {
-		s.Streams.Note("No answer told of it, but the change of %s was made.", name(e.ID))
+	if e.Err != nil {
+		return e
 	}
-	return done{e.ID, e.Message}, e.Err
+	if e.Lost {
+		e.Message = "The reply was lost, but the change was made."
+		s.Streams.Note("The reply was lost, but the change of %s was made.", name(e.ID))
+	}
+	verb := "Updated"
+	if e.Delete {
+		verb = "Deleted"
+	}
+	s.Streams.Note("%s %s at %s.", verb, name(e.ID), connection)
+	return e
 }
 
-// settle adds advice to a failure, and to an unknown outcome how to find out. Updating or deleting again does no harm, but
-// reading tells.
-func settle(s *session.Session, id int64, err error, advice ...string) error {
+// adviseReading adds to an unknown outcome how to find out. Updating or deleting again does no harm, but reading tells.
+func adviseReading(s *session.Session, id int64, err error, advice ...string) error {
 	if client.OutcomeUnknown(err) {
 		look := s.CommandLine("property", "get", strconv.FormatInt(id, 10))
 		advice = append(advice, "See how it is now:\n  "+command.Quote(look))

@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mattn/go-runewidth"
-
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/session"
@@ -246,5 +245,5 @@ func sentenceOf(id int64, changes []session.Change) string {
 }
 
 func shown(value json.RawMessage) string {
-	return runewidth.Truncate(string(value), widestInMessage, "…")
+	return display.Cut(string(value), widestInMessage)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
@@ -218,9 +217,6 @@ func (s *Screen) mergeStatus() string {
 	return "All decided. " + s.shell.Key(actions.Submit) + " " + goOn + "."
 }
 
-// contextLines is how many unchanged lines are shown around the changed ones of a long text.
-const contextLines = 2
-
 // stroke is a line of a comparison. Its mark tells its meaning without a colour.
 type stroke struct {
 	mark string // "- " for what goes, "+ " for what comes
@@ -264,7 +260,15 @@ func (e *edit) strokes(f field, before, after string) []stroke {
 func strokes(f field, before, after string) []stroke {
 	var out []stroke
 	if f.hasLines() && before != "" && after != "" {
-		out = lineStrokes(before, after)
+		for _, line := range display.Diff(before, after) {
+			switch {
+			case line.Mark == display.Omitted:
+				line = display.DiffLine{Mark: display.Kept, Text: "..."}
+			case line.Mark != display.Kept && line.Text == "":
+				line.Text = "(empty line)"
+			}
+			out = append(out, stroke{string(line.Mark), line.Text})
+		}
 	} else {
 		for line := range strings.SplitSeq(shown(f, before), "\n") {
 			out = append(out, stroke{goes, line})
@@ -275,33 +279,6 @@ func strokes(f field, before, after string) []stroke {
 	}
 	if before != after && visible(before) == visible(after) {
 		out = append(out, stroke{noting, "(only blanks, or characters that show nothing, differ)"})
-	}
-	return out
-}
-
-// lineStrokes compares texts of several lines, and leaves out what is far from every change.
-func lineStrokes(before, after string) []stroke {
-	before, after = before+"\n", after+"\n"
-	diff, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), contextLines)
-	if err != nil {
-		return nil // not reached: the edits are those of this very text
-	}
-	var out []stroke
-	for i, hunk := range diff.Hunks {
-		if i > 0 || hunk.FromLine > 1 {
-			out = append(out, stroke{stays, "..."})
-		}
-		for _, line := range hunk.Lines {
-			mark := map[udiff.OpKind]string{udiff.Delete: goes, udiff.Insert: comes}[line.Kind]
-			if mark == "" {
-				mark = stays
-			}
-			text := display.Text(strings.TrimSuffix(line.Content, "\n"))
-			if mark != stays && text == "" {
-				text = "(empty line)"
-			}
-			out = append(out, stroke{mark, text})
-		}
 	}
 	return out
 }

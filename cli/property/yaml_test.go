@@ -1,6 +1,8 @@
 package property
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,20 +20,19 @@ func priceOf(t testing.TB, digits string) api.Price {
 	return p
 }
 
-// readBack writes the sheet and reads it again, alone and between notes.
-func readBack(t testing.TB, s sheet) {
+// readBack writes the property and reads it again, alone and between notes.
+func readBack(t testing.TB, p api.Property) {
 	t.Helper()
-	plainly := s.write("Property 42 at http://x")
-	var n notes
-	for _, field := range s.fields() {
-		n.add(field, "is wrong", `description: "`)
+	plainly, want, n := write("Property 42 at http://x", p), map[string]api.Value{}, notes{}
+	for _, field := range api.PropertyFields() {
+		want[field.Name], n[field.Name] = valueOf(field, p), []string{"is wrong", `description: "`}
 	}
 	for _, text := range []string{plainly, annotate(plainly, n)} {
-		read := readSheet(text)
+		read := readYAML(text)
 		if read.syntax != nil || len(read.wrong) > 0 {
 			t.Fatalf("%v %v\n%s", read.syntax, read.wrong, text)
 		}
-		if diff := cmp.Diff(s, read.sheet, cmp.AllowUnexported(value{})); diff != "" {
+		if diff := cmp.Diff(want, read.values, cmp.AllowUnexported(api.Value{})); diff != "" {
 			t.Fatalf("%s\n%s", diff, text)
 		}
 	}
@@ -51,16 +52,16 @@ var texts = []string{
 
 func TestEveryTextComesBackFromASheet(t *testing.T) {
 	for _, text := range texts {
-		readBack(t, sheetOf(api.Property{Title: text, Description: text, Images: []string{text, text}, PricePW: priceOf(t, "0.10")}))
+		readBack(t, api.Property{Title: text, Description: text, Images: []string{text, text}, PricePW: priceOf(t, "0.10")})
 	}
 }
 
 func TestSheetIsMadeForReading(t *testing.T) {
 	lat := 53.75
-	s := sheetOf(api.Property{
+	p := api.Property{
 		ID: 42, Title: "Flat: \U0001f600", Description: "Bright.\n\nAt the canal.\n", City: "Leeds", Postcode: "no", Images: []string{"https://a.example/1.jpg"},
 		PricePW: priceOf(t, "250.00"), Bedrooms: 2, Lat: &lat, Deposit: 1e21,
-	})
+	}
 	want := `# Property 42 at http://x?y
 #
 # Change the fields below, save the file and leave the editor. Only what you change is sent, and a
@@ -83,19 +84,18 @@ lat: 53.75
 lng: null
 deposit: 1e+21
 `
-	if diff := cmp.Diff(want, s.write("Property 42 at http://x\x1b?y")); diff != "" {
+	if diff := cmp.Diff(want, write("Property 42 at http://x\x1b?y", p)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestSheetKnowsEveryFieldOfAPatch(t *testing.T) {
-	s := sheetOf(api.Property{Title: "a", PricePW: priceOf(t, "1")})
-	if diff := cmp.Diff(api.PropertyPatchFields(), s.fields()); diff != "" {
+	read := readYAML(write("", api.Property{Title: "a", PricePW: priceOf(t, "1")}))
+	if diff := cmp.Diff(slices.Sorted(slices.Values(api.PropertyPatchFields())), slices.Sorted(maps.Keys(read.values))); diff != "" {
 		t.Error(diff)
 	}
-	read := readSheet(s.yaml())
 	patch, wrong := read.changes(api.Property{Lng: new(1.0), Deposit: 1})
-	if len(wrong) > 0 || len(read.sheet) != len(s) || !patch.Deposit.Set || !patch.Lng.Set || patch.Lng.Value != nil || patch.PricePW.Value.String() != "1" {
+	if len(wrong) > 0 || !patch.Deposit.Set || !patch.Lng.Set || patch.Lng.Value != nil || patch.PricePW.Value.String() != "1" {
 		t.Errorf("%+v %v", patch, wrong)
 	}
 }
@@ -111,7 +111,7 @@ func TestWhatCountsAsAChange(t *testing.T) {
 		"images: [https://a.example/2.jpg]": "images", "images:": "images", "images: []": "images", "description:": "", "description: ''": "",
 		"": "", "# nothing": "", "title: &a Flat\ncity: *a": "city",
 	} {
-		read := readSheet(text)
+		read := readYAML(text)
 		patch, wrong := read.changes(before)
 		changed := strings.Join(patch.Fields(), " ")
 		if read.syntax != nil || len(wrong) > 0 || changed != want || patch.IsEmpty() != (want == "") {
@@ -122,7 +122,7 @@ func TestWhatCountsAsAChange(t *testing.T) {
 
 func TestWordsOfTextAreTakenByTheLetter(t *testing.T) {
 	for _, word := range []string{"yes", "12:30", "007", "1e3", "2020-01-01", "0x10", "true", "1_0"} {
-		read := readSheet("title: " + word)
+		read := readYAML("title: " + word)
 		if patch, wrong := read.changes(api.Property{}); patch.Title.Value != word {
 			t.Errorf("%s became %q (%v)", word, patch.Title.Value, wrong)
 		}
@@ -161,7 +161,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"title: a: b":                      "syntax",
 		"description: |\n  a\n b\ncity: c": "syntax",
 	} {
-		read := readSheet(text)
+		read := readYAML(text)
 		_, wrong := read.changes(before)
 		got := wrong.String()
 		if read.syntax != nil {
@@ -176,10 +176,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 func TestNotesStandBesideTheirFields(t *testing.T) {
 	text := "# mine\ntitle: a\ndescription: |\n  b\n  #! not a note\n  c\n{x}: y\nprice_pw: 1\n"
 	text = strings.Replace(text, "{x}: y\n", "", 1)
-	n := notes{top: []string{"Look!"}}
-	n.add("price_pw", "is wrong", "is too\nlong\x1b")
-	n.add("colour", "is unknown")
-	n.add("title", "is a")
+	n := notes{"": {"Look!"}, "price_pw": {"is wrong", "is too\nlong\x1b"}, "colour": {"is unknown"}, "title": {"is a"}}
 	want := "#! Look!\n#! is unknown\n# mine\n#! is a\ntitle: a\ndescription: |\n  b\n  #! not a note\n  c\n#! is wrong\n#! is too long\nprice_pw: 1\n"
 	once := annotate(text, n)
 	if diff := cmp.Diff(want, once); diff != "" {
@@ -192,10 +189,9 @@ func TestNotesStandBesideTheirFields(t *testing.T) {
 		t.Error(diff)
 	}
 	flow := "{title: 'a\n\n  b', city:\n c}"
-	var both notes
-	both.add("title", "x")
-	both.add("city", "y")
-	if noted := readSheet(annotate(flow, both)); noted.syntax != nil || noted.sheet["city"].text != "c" || noted.sheet["title"].text != "a\nb" {
+	both := notes{"title": {"x"}, "city": {"y"}}
+	want = "{title: \"a\\nb\", city: c}"
+	if noted := readYAML(annotate(flow, both)); noted.syntax != nil || !cmp.Equal(noted.values, readYAML(want).values, cmp.AllowUnexported(api.Value{})) {
 		t.Errorf("%v\n%s", noted, annotate(flow, both))
 	}
 	broken := annotate("title: [\n", both)
@@ -205,7 +201,7 @@ func TestNotesStandBesideTheirFields(t *testing.T) {
 }
 
 func TestLineOfASyntaxErrorIsThatOfTheFile(t *testing.T) {
-	read := readSheet("title: a\ncity: b: c\n")
+	read := readYAML("title: a\ncity: b: c\n")
 	if got := read.sentence(1); read.line != 2 || !strings.HasPrefix(got, "line 3: ") {
 		t.Errorf("line %d: %s", read.line, got)
 	}
@@ -222,9 +218,8 @@ func FuzzSheetRoundTrip(f *testing.F) {
 		price, _ := api.ParsePrice(digits)
 		text, image = strings.ToValidUTF8(text, "?"), strings.ToValidUTF8(image, "?")
 		p := api.Property{Title: text, Description: text + "\n" + image, City: image, Images: []string{image, text}, PricePW: price, Bedrooms: rooms, Lat: &lat, Deposit: lat}
-		s := sheetOf(p)
-		readBack(t, s)
-		if patch, wrong := readSheet(s.yaml()).changes(p); !patch.IsEmpty() || len(wrong) > 0 {
+		readBack(t, p)
+		if patch, wrong := readYAML(write("", p)).changes(p); !patch.IsEmpty() || len(wrong) > 0 {
 			t.Errorf("reading back is a change: %+v %v", patch, wrong)
 		}
 	})
@@ -240,13 +235,13 @@ func FuzzSheetRead(f *testing.F) {
 	f.Add("? title\n: a\n? city\n")
 	f.Add("a: &a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
-		read := readSheet(withoutNotes(text))
-		var n notes
+		read := readYAML(withoutNotes(text))
+		n := notes{}
 		for field := range read.lines {
-			n.add(field, "a note")
+			n[field] = []string{"a note"}
 		}
-		noted := readSheet(annotate(text, n))
-		if read.syntax == nil && (noted.syntax != nil || !cmp.Equal(read.sheet, noted.sheet, cmp.AllowUnexported(value{}))) {
+		noted := readYAML(annotate(text, n))
+		if read.syntax == nil && (noted.syntax != nil || !cmp.Equal(read.values, noted.values, cmp.AllowUnexported(api.Value{}))) {
 			t.Errorf("notes change what is read:\n%s\n%s", text, annotate(text, n))
 		}
 		read.changes(api.Property{})
