@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
-	"sync"
 	"time"
 
 	"example.com/perks/api"
@@ -27,131 +25,6 @@ type job struct {
 	broken  *rows.RowError // why there is not even a row
 	done    bool           // by an earlier run; there is no task
 	sent    bool           // an earlier run may have sent it
-}
-
-// feed hands out the rows in their order, one at a time. A row about something that another row is changing right now waits
-// behind that one: in the end the last row about a property has the last word, and two rows can never claim one outcome.
-type feed struct {
-	reading sync.Mutex // held while the input is read, which may take as long as its writer likes
-	next    func() (rows.Row, error, bool)
-	stop    func()
-	prep    func(rows.Row, error) (*job, error) // nil for a row that needs no work
-
-	mu      sync.Mutex
-	changed *sync.Cond
-	busy    map[string][]*job // by subject, those that wait behind the one at work
-	waiting int
-	flying  int // jobs that were handed out and are not done
-	ended   bool
-	halted  bool
-	err     error
-}
-
-// maxWaiting bounds the rows that wait behind others.
-const maxWaiting = 1024
-
-func newFeed(source iter.Seq2[rows.Row, error], prep func(rows.Row, error) (*job, error)) *feed {
-	f := &feed{prep: prep, busy: map[string][]*job{}}
-	f.changed = sync.NewCond(&f.mu)
-	f.next, f.stop = iter.Pull2(source)
-	return f
-}
-
-// take returns the next row that may be worked on, or nil when there is none any more. Its taker gives it back by done.
-func (f *feed) take() *job {
-	f.reading.Lock()
-	defer f.reading.Unlock()
-	for f.wanted() {
-		row, err, more := f.next()
-		if !more {
-			f.end(nil, false)
-			return nil
-		}
-		j, err := f.prep(row, err)
-		if err != nil {
-			f.end(err, false)
-			return nil
-		}
-		if j != nil && f.claim(j) {
-			return j
-		}
-	}
-	return nil
-}
-
-// wanted waits until there is room for another row, and tells whether there are to be any.
-func (f *feed) wanted() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for f.waiting >= maxWaiting && !f.ended {
-		f.changed.Wait()
-	}
-	return !f.ended
-}
-
-// claim tells whether the row may be worked on now. Otherwise it waits behind the one that is.
-func (f *feed) claim(j *job) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.halted {
-		return false
-	}
-	if j.task != nil {
-		j.subject = j.task.Subject()
-		behind, isBusy := f.busy[j.subject]
-		if isBusy {
-			f.busy[j.subject] = append(behind, j)
-			f.waiting++
-			return false
-		}
-		f.busy[j.subject] = nil
-	}
-	f.flying++
-	return true
-}
-
-// done says that a row is behind, and returns the one that waited for it, if there is one.
-func (f *feed) done(j *job) *job {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if j.task != nil {
-		if behind := f.busy[j.subject]; len(behind) > 0 {
-			f.busy[j.subject] = behind[1:]
-			if f.waiting--; f.waiting == maxWaiting-1 {
-				f.changed.Broadcast()
-			}
-			return behind[0]
-		}
-		delete(f.busy, j.subject)
-	}
-	if f.flying--; f.flying == 0 { // whoever drains waits for no other
-		f.changed.Broadcast()
-	}
-	return nil
-}
-
-// end lets no further rows be read, and with halted none out that were.
-func (f *feed) end(err error, halted bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.ended, f.halted = true, f.halted || halted
-	f.err = cmp.Or(f.err, err)
-	f.changed.Broadcast()
-}
-
-// drain waits until no row is out and none will be, and returns what ended the reading apart from the end of the input. It
-// does not wait for an input that stays silent after a halt.
-func (f *feed) drain() error {
-	f.mu.Lock()
-	for !f.ended || f.flying > 0 {
-		f.changed.Wait()
-	}
-	defer f.mu.Unlock()
-	if f.reading.TryLock() {
-		f.stop()
-		f.reading.Unlock()
-	}
-	return f.err
 }
 
 func ok(o Outcome) *Result { return &Result{Outcome: OK, Status: o.Status, ID: o.ID} }
@@ -212,8 +85,8 @@ func (r *run) carryOut(j *job) *Result {
 // doubtAbout returns the earlier row about the same subject whose outcome is not known. What comes behind it waits for a run
 // that finds out: sent now, it would be undone when that row is sent again.
 func (r *run) doubtAbout(j *job) (row int, doubtful bool) {
-	r.doubting.Lock()
-	defer r.doubting.Unlock()
+	r.subjects.Lock()
+	defer r.subjects.Unlock()
 	row, doubtful = r.doubts[j.subject]
 	return row, doubtful && row != j.row
 }
@@ -267,12 +140,11 @@ func (r *run) look(j *job) (Outcome, bool, error) {
 	return outcome, done, err
 }
 
-// away waits without keeping the seat, so that other rows go on. It returns false if the run ends meanwhile.
+// away waits without keeping the slot, so that other rows go on. It returns false if the run ends meanwhile.
 func (r *run) away(d time.Duration) bool {
-	r.seats.Release(1)
-	r.hire()
+	r.slots.Release(1)
 	waited := r.wait(r.wanted, d)
-	_ = r.seats.Acquire(context.WithoutCancel(r.wanted), 1) // seats are only held by rows that come to an end
+	_ = r.slots.Acquire(context.WithoutCancel(r.wanted), 1) // slots are only held by rows that come to an end
 	return waited == nil
 }
 

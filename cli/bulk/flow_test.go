@@ -99,6 +99,56 @@ func TestInputThatStaysSilentDoesNotKeepAnInterruptedRun(t *testing.T) {
 	d.want("2 ok a-1")
 }
 
+// TestNoRowIsTakenAfterTheEnd has rows come in after a run was stopped: none of them may be sent, nor be in the journal.
+func TestNoRowIsTakenAfterTheEnd(t *testing.T) {
+	s := newService()
+	d := newDesk(t, s, "a")
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.wanted, r.stop = context.WithCancelCause(t.Context())
+	r.stop(errTooMany)
+	r.input.from = strings.NewReader("name\na\nb\nb\n") // what a silent input says at last
+	if err := r.dispatch(); err != nil || r.seen > 0 || r.journal.upTo > 0 {
+		t.Errorf("%v after %d rows, of which %d may be sent", err, r.seen, r.journal.upTo)
+	}
+	if !r.slots.TryAcquire(1) || len(s.sent) > 0 {
+		t.Errorf("sent %v", s.sent)
+	}
+	if err := r.books.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestARowThatIsReadWhenTheRunEndsIsNotStarted stops a run between the reading of a row and its start.
+func TestARowThatIsReadWhenTheRunEndsIsNotStarted(t *testing.T) {
+	for _, names := range [][]string{{"a"}, {"b", "b"}} {
+		s := newService()
+		d := newDesk(t, s, names...)
+		r, err := d.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parse, left := r.task.Parse, len(names)
+		r.task.Parse = func(row rows.Row) (Task, error) {
+			if left--; left == 0 {
+				r.stop(errTooMany)
+			}
+			return parse(row)
+		}
+		if err := r.work(t.Context()); !errors.Is(err, errTooMany) {
+			t.Errorf("the run ended with %v", err)
+		}
+		if got := len(s.sent); got > len(names)-1 {
+			t.Errorf("%d of %v were sent", got, names)
+		}
+		if err := r.books.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestNoFurtherRowsAreTakenWhenTooManyFailed(t *testing.T) {
 	s := newService()
 	var names []string
@@ -316,13 +366,8 @@ func TestRowsWaitForOneThatWaitsItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := func() bool {
-		r.feed.mu.Lock()
-		defer r.feed.mu.Unlock()
-		return r.feed.waiting >= maxWaiting
-	}
 	r.wait = func(context.Context, time.Duration) error {
-		for !full() {
+		for !r.isFull() {
 			runtime.Gosched()
 		}
 		return nil

@@ -9,6 +9,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,27 +77,32 @@ type run struct {
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error
 
-	feed     *feed
-	seats    *semaphore.Weighted // one for each row whose requests may be under way
+	slots    *semaphore.Weighted // one for each row whose requests may be under way
+	workers  *semaphore.Weighted // one for each row that is under way, or waits without a slot until what became of it can be known
+	waiting  *semaphore.Weighted // one for each row in a queue
 	limit    *rate.Limiter
 	rejects  *rejects // nil without --failed
 	requests context.Context
 	wanted   context.Context // ends when no further rows are wanted; requests that are under way go on
 	stop     context.CancelCauseFunc
 
-	seen     int64 // rows that were read; the feed reads one at a time
+	seen     int64 // rows that were read
 	began    time.Time
-	doubting sync.Mutex
-	doubts   map[string]int // rows whose outcome is unknown, by subject
-
-	hiring  sync.Mutex
-	workers int
+	subjects sync.Mutex
+	queues   map[string][]*job // the rows behind the one at work about the same subject
+	doubts   map[string]int    // rows whose outcome is unknown, by subject
 }
+
+const (
+	maxAway    = 256  // bounds the rows that wait without a slot
+	maxWaiting = 1024 // bounds the rows that wait behind others
+)
 
 func newRun(o Options, w Work, in *input, s *command.Streams) *run {
 	r := &run{
-		tally: tally{streams: s, codes: map[string]int64{}}, input: in, task: w, options: o, now: time.Now, wait: wait, doubts: map[string]int{},
-		seats: semaphore.NewWeighted(int64(o.Concurrency)), limit: rate.NewLimiter(rate.Inf, 1),
+		tally: tally{streams: s, codes: map[string]int64{}}, input: in, task: w, options: o, now: time.Now, wait: wait,
+		queues: map[string][]*job{}, doubts: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
+		slots: semaphore.NewWeighted(int64(o.Concurrency)), workers: semaphore.NewWeighted(int64(o.Concurrency) + maxAway), waiting: semaphore.NewWeighted(maxWaiting),
 	}
 	if o.Rate > 0 {
 		r.limit.SetLimit(rate.Limit(o.Rate))
@@ -138,20 +144,104 @@ func (r *run) work(ctx context.Context) error {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbageFor(r.total)))
 	}
 
-	r.feed = newFeed(rows.NewReader(r.input.from, r.input.format).Rows(), r.prepare)
-	defer context.AfterFunc(r.wanted, func() { r.feed.end(nil, true) })()
-	for range r.options.Concurrency {
-		r.hire()
+	var readErr error
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		readErr = r.dispatch()
+	}()
+	select {
+	case <-read:
+	case <-r.wanted.Done(): // without waiting for an input that stays silent
 	}
-	err := r.feed.drain()
-	if err == nil && r.wanted.Err() != nil {
-		err = context.Cause(r.wanted)
+	_ = r.workers.Acquire(context.WithoutCancel(ctx), int64(r.options.Concurrency)+maxAway) // rows come to an end
+	err := context.Cause(r.wanted)
+	select {
+	case <-read:
+		err = cmp.Or(readErr, err)
+	default:
 	}
 	if err == nil {
 		err = r.input.checkRows(r.seen)
 	}
 	r.partial = err != nil
 	return err
+}
+
+// dispatch hands out the rows in their order. A row about something that another row is changing right now waits behind that
+// one: in the end the last row about a property has the last word, and two rows can never claim one outcome.
+func (r *run) dispatch() error {
+	for row, err := range rows.NewReader(r.input.from, r.input.format).Rows() {
+		if r.wanted.Err() != nil {
+			return nil
+		}
+		j, err := r.prepare(row, err)
+		if err != nil {
+			return err
+		}
+		if j == nil {
+			continue
+		}
+		if r.waiting.Acquire(r.wanted, 1) != nil {
+			return nil
+		}
+		if r.queue(j) {
+			continue
+		}
+		r.waiting.Release(1)
+		if r.workers.Acquire(r.wanted, 1) != nil {
+			return nil
+		}
+		if r.slots.Acquire(r.wanted, 1) != nil {
+			r.workers.Release(1)
+			return nil
+		}
+		go r.workOn(j)
+	}
+	return nil
+}
+
+// queue tells whether the row has to wait, and puts it behind the others about the same subject if so.
+func (r *run) queue(j *job) bool {
+	if j.task == nil {
+		return false
+	}
+	r.subjects.Lock()
+	defer r.subjects.Unlock()
+	queue, busy := r.queues[j.subject]
+	if busy {
+		queue = append(queue, j)
+	}
+	r.queues[j.subject] = queue
+	return busy
+}
+
+// workOn carries out a row, and those that wait behind it.
+func (r *run) workOn(j *job) {
+	for ; j != nil; j = r.next(j) {
+		if r.limit.Wait(r.wanted) == nil {
+			r.finish(j, r.carryOut(j))
+		} // else no rows are wanted any more: the row is left as it is, with all that wait behind it
+	}
+	r.slots.Release(1)
+	r.workers.Release(1)
+}
+
+// next returns the row that waited for this one, nil if there is none.
+func (r *run) next(j *job) *job {
+	if j.task == nil {
+		return nil
+	}
+	r.subjects.Lock()
+	defer r.subjects.Unlock()
+	queue := r.queues[j.subject]
+	if len(queue) == 0 {
+		delete(r.queues, j.subject)
+		return nil
+	}
+	r.queues[j.subject] = queue[1:]
+	r.waiting.Release(1)
+	return queue[0]
 }
 
 // garbageFor is how much garbage may lie before it is collected, in per cent of what is live. A run over few rows has little
@@ -211,36 +301,10 @@ func (r *run) read(row rows.Row, err error) (*job, error) {
 	if errors.As(j.invalid, new(*command.UsageError)) {
 		return nil, j.invalid
 	}
+	if j.task != nil {
+		j.subject = j.task.Subject()
+	}
 	return j, nil
-}
-
-// maxAway bounds the rows that wait, without a seat, until what became of them can be known.
-const maxAway = 256
-
-// hire adds a worker. There are more workers than seats while rows wait away from theirs.
-func (r *run) hire() {
-	r.hiring.Lock()
-	defer r.hiring.Unlock()
-	if r.workers == r.options.Concurrency+maxAway {
-		return
-	}
-	r.workers++
-	go r.workThrough()
-}
-
-// workThrough takes a row first and a seat then: whoever waits for a row may wait for others to be done, and those need seats.
-func (r *run) workThrough() {
-	for j := r.feed.take(); j != nil; j = r.feed.take() {
-		seated := r.seats.Acquire(r.wanted, 1) == nil
-		for ; j != nil; j = r.feed.done(j) {
-			if seated && r.limit.Wait(r.wanted) == nil {
-				r.finish(j, r.carryOut(j))
-			} // else no rows are wanted any more: it is given back as it is, with all that wait behind it
-		}
-		if seated {
-			r.seats.Release(1)
-		}
-	}
 }
 
 // finish writes down what became of a row.
@@ -255,9 +319,9 @@ func (r *run) finish(j *job, result *Result) {
 		return
 	}
 	if result.Outcome == Unknown {
-		r.doubting.Lock()
+		r.subjects.Lock()
 		r.doubts[j.subject] = j.row
-		r.doubting.Unlock()
+		r.subjects.Unlock()
 	}
 	if result.Outcome == Failed && result.Code != heldBack && r.rejects != nil {
 		if err := r.rejects.add(j, result.Message); err != nil {

@@ -20,7 +20,7 @@ func TestRowThatIsAwayComesBackThoughNoOtherCanBeTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.wait = func(ctx context.Context, _ time.Duration) error {
-		for !r.feed.isFull() {
+		for !r.isFull() {
 			if err := wait(ctx, time.Millisecond); err != nil {
 				return err
 			}
@@ -37,8 +37,11 @@ func TestRowThatIsAwayComesBackThoughNoOtherCanBeTaken(t *testing.T) {
 	}
 }
 
-func (f *feed) isFull() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.waiting >= maxWaiting
+// isFull tells whether as many rows wait behind others as may.
+func (r *run) isFull() bool {
+	free := r.waiting.TryAcquire(1)
+	if free {
+		r.waiting.Release(1)
+	}
+	return !free
 }
