@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
@@ -114,34 +115,35 @@ type Flags struct {
 	MaxErrors   int
 	AllowEmpty  bool
 
-	cmd *cobra.Command
+	cmd   *cobra.Command
+	flags *pflag.FlagSet
 }
 
 // Bind declares the flags.
 func (f *Flags) Bind(cmd *cobra.Command) {
-	f.cmd = cmd
-	flags := cmd.Flags()
-	flags.StringVar(&f.File, "file", "", "work through the rows of this `file`, - for standard input")
-	flags.StringVar(&f.Format, "format", "", "what --file is: csv or jsonl (default by its name, or by how it begins)")
-	flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file`, - for standard output (default FILE.results.jsonl; for standard input, -)")
-	flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
-	flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "how many rows are under way at once, 1 to "+strconv.Itoa(maxConcurrency))
-	flags.Float64Var(&f.Rate, "rate", 0, "begin at most this many rows per `second` (default as many as can be)")
-	flags.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept a file without rows")
-	flags.IntVar(&f.MaxErrors, "max-errors", 0, "take no further rows when this `many` have failed (default go on)")
+	f.cmd, f.flags = cmd, pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.flags.StringVar(&f.Format, "format", "", "what --file is: csv or jsonl (default by its name, or by how it begins)")
+	f.flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file`, - for standard output (default FILE.results.jsonl; for standard input, -)")
+	f.flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
+	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "how many rows are under way at once, 1 to "+strconv.Itoa(maxConcurrency))
+	f.flags.Float64Var(&f.Rate, "rate", 0, "begin at most this many rows per `second` (default as many as can be)")
+	f.flags.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept a file without rows")
+	f.flags.IntVar(&f.MaxErrors, "max-errors", 0, "take no further rows when this `many` have failed (default go on)")
+	f.flags.StringVar(&f.File, "file", "", "work through the rows of this `file`, - for standard input")
+	cmd.Flags().AddFlagSet(f.flags)
 }
 
-// Check refuses values that no run can have, and the flags of a run where there is no file.
-func (f *Flags) Check(cmd *cobra.Command) error {
-	changed := cmd.Flags().Changed
+// Check refuses values that no run can have, the flags of a run where there is no file, and those about one record where there is.
+func (f *Flags) Check(cmd *cobra.Command, aboutOne ...string) (err error) {
 	if f.File == "" {
-		for _, name := range []string{"file", "format", "results", "failed", "concurrency", "rate", "max-errors", "allow-empty"} {
-			if changed(name) {
-				return command.Usagef("--%s is for a run over many rows; name them with --file.", name)
+		f.flags.VisitAll(func(flag *pflag.Flag) {
+			if flag.Changed {
+				err = command.Usagef("--%s is for a run over many rows; name them with --file.", flag.Name)
 			}
-		}
-		return nil
+		})
+		return err
 	}
+	changed := f.flags.Changed
 	switch {
 	case f.Concurrency < 1 || f.Concurrency > maxConcurrency:
 		return command.Usagef("--concurrency must be between 1 and %d.", maxConcurrency)
@@ -150,7 +152,7 @@ func (f *Flags) Check(cmd *cobra.Command) error {
 	case changed("max-errors") && f.MaxErrors < 1:
 		return command.Usagef("--max-errors must be at least 1.")
 	}
-	return nil
+	return command.NotWithFile(cmd, f.File, aboutOne...)
 }
 
 // rejects is the file of the rows that failed, as input for another run, each with the reason, which that run passes over. It

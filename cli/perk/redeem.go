@@ -177,10 +177,7 @@ func checkRedeemFile(cmd *cobra.Command, flags *bulk.Flags) error {
 	if flags.File == "" && cmd.Flags().Changed("assume-mine") {
 		return command.Usagef("--assume-mine is for a run over many rows; name them with --file.")
 	}
-	if err := command.NotWithFile(cmd, flags.File, "user", "metadata"); err != nil {
-		return err
-	}
-	return flags.Check(cmd)
+	return flags.Check(cmd, "user", "metadata")
 }
 
 func runRedeemFile(ctx context.Context, s *session.Session, options bulk.Options, assumeMine bool) error {

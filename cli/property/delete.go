@@ -10,23 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
 
-type deleteOptions struct {
-	session *session.Session
-	ids     []int64
-	ifMatch string
-	yes     bool
-	dryRun  bool
-}
-
 func newDelete(s *session.Session) *cobra.Command {
-	o := &deleteOptions{session: s}
+	var ifMatch string
+	var yes, dryRun bool
 	file := &bulk.Flags{}
 	cmd := &cobra.Command{
 		Use:   "delete {ID... | --file FILE}",
@@ -35,61 +28,51 @@ func newDelete(s *session.Session) *cobra.Command {
 			"failure ends the run, and the error says what was not tried.\n\n" + deleteFileHelp,
 		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" + deleteFileExample,
 		Args:    command.OrFile(&file.File, command.AtLeastOne("ID")),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := command.NotWithFile(cmd, file.File, ifMatchFlag); err != nil {
-				return err
-			}
-			if err := file.Check(cmd); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := file.Check(cmd, ifMatchFlag); err != nil {
 				return err
 			}
 			if file.File != "" {
-				return runDeleteFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun}, o.yes)
+				return runDeleteFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: dryRun}, yes)
 			}
-			if o.ids, err = parseIDs(args); err != nil {
+			ids, err := parseIDs(args)
+			if err != nil {
 				return err
 			}
-			if o.ifMatch, err = guard(cmd, o.ifMatch); err != nil {
+			tag, err := guard(cmd, ifMatch)
+			if err != nil {
 				return err
 			}
-			if len(o.ids) > 1 && o.ifMatch != "" {
-				return command.Usagef("--if-match names a version of one property, but %d are given.", len(o.ids))
+			if len(ids) > 1 && tag != "" {
+				return command.Usagef("--if-match names a version of one property, but %d are given.", len(ids))
 			}
-			return runDelete(cmd.Context(), o)
+			edits := make([]client.Editing, len(ids))
+			for i, id := range ids {
+				edits[i] = client.Editing{ID: id, Delete: true, ETag: tag}
+			}
+			return runDelete(cmd.Context(), s, edits, yes, dryRun)
 		},
 	}
-	cmd.Flags().StringVar(&o.ifMatch, ifMatchFlag, "", "delete it only while this `ETag` names its current version")
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the requests and what they would do, or with --file what each row would do; change nothing")
+	cmd.Flags().StringVar(&ifMatch, ifMatchFlag, "", "delete it only while this `ETag` names its current version")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the requests and what they would do, or with --file what each row would do; change nothing")
 	file.Bind(cmd)
 	return cmd
 }
 
-func runDelete(ctx context.Context, o *deleteOptions) error {
-	s := o.session
-	printer, err := output.New[done](s.Output, s.Streams, doneView)
+func runDelete(ctx context.Context, s *session.Session, edits []client.Editing, yes, dryRun bool) error {
+	printer, err := begin(s)
 	if err != nil {
 		return err
 	}
-	if err := checkNotSandbox(s); err != nil {
-		return err
-	}
-	if o.dryRun {
-		return s.RehearseWith(ctx, func(c *client.Client) error {
-			for _, id := range o.ids {
-				if err := o.deletion(id).Try(ctx, c).Err; !errors.Is(err, client.ErrRehearsed) {
-					return err
-				}
-			}
-			return nil
-		}, func(c *client.Client, at int) (string, []session.Change, error) {
-			return (&task{o.deletion(o.ids[at]), connected(c)}).Check(ctx)
-		})
+	if dryRun {
+		return runDry(ctx, s, edits...)
 	}
 	connection, err := s.Connection()
 	if err != nil {
 		return err
 	}
-	if err := command.Confirm(ctx, s.Streams, o.yes, fmt.Sprintf("Delete %s at %s?", names(o.ids), connection)); err != nil {
+	if err := command.Confirm(ctx, s.Streams, yes, fmt.Sprintf("Delete %s at %s?", names(edits), connection)); err != nil {
 		return err
 	}
 	c, connection, err := s.Connect()
@@ -98,20 +81,19 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	}
 	deleted := []done{}
 	var failure error
-	for i, id := range o.ids {
-		e := carryOut(ctx, s, c, connection, o.deletion(id))
-		if e.Err != nil { // it says too which were not tried
+	for i, e := range edits {
+		if e = carryOut(ctx, s, c, connection, e); e.Err != nil { // it says too which were not tried
 			var advice []string
-			if left := o.ids[i+1:]; len(left) > 0 {
+			if left := edits[i+1:]; len(left) > 0 {
 				advice = append(advice, "Not tried: "+names(left)+".")
 			}
-			failure = adviseReading(s, id, command.Among(len(o.ids), name(id), e.Err), advice...)
+			failure = adviseReading(s, e.ID, command.Among(len(edits), name(e.ID), e.Err), advice...)
 			break
 		}
-		deleted = append(deleted, done{id, e.Message})
+		deleted = append(deleted, done{e.ID, e.Message})
 	}
 	switch { // an object for one property, and an array for several, however many could be deleted
-	case len(o.ids) > 1:
+	case len(edits) > 1:
 		return errors.Join(failure, printer.DoneEach(ctx, deleted))
 	case failure == nil:
 		return printer.Done(ctx, deleted[0])
@@ -119,14 +101,10 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	return failure
 }
 
-func (o *deleteOptions) deletion(id int64) client.Editing {
-	return client.Editing{ID: id, Delete: true, ETag: o.ifMatch}
-}
-
-func names(ids []int64) string {
-	list := make([]string, len(ids))
-	for i, id := range ids {
-		list[i] = name(id)
+func names(edits []client.Editing) string {
+	list := make([]string, len(edits))
+	for i, e := range edits {
+		list[i] = name(e.ID)
 	}
 	return strings.Join(list, ", ")
 }
@@ -164,11 +142,7 @@ func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) erro
 	}
 	what := "the properties in " + flags.File
 	if n, ok := countRows(flags, info); ok {
-		count := fmt.Sprintf("%d rows", n)
-		if n == 1 {
-			count = "1 row"
-		}
-		what += " (" + count + ")"
+		what += " (" + display.Plural(n, "row", "rows") + ")"
 	}
 	return command.Confirm(ctx, s.Streams, false, fmt.Sprintf("Delete %s at %s?", what, connection))
 }

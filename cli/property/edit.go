@@ -18,7 +18,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
 
@@ -71,11 +70,8 @@ func newEdit(s *session.Session) *cobra.Command {
 
 func (e *edit) run(ctx context.Context) error {
 	s := e.session
-	printer, err := output.New[done](s.Output, s.Streams, doneView)
+	printer, err := begin(s)
 	if err != nil {
-		return err
-	}
-	if err := checkNotSandbox(s); err != nil {
 		return err
 	}
 	if !e.yes && !e.dryRun && !s.Streams.CanAsk() {

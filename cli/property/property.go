@@ -39,8 +39,6 @@ type done struct {
 	Message string `json:"message"`
 }
 
-var doneView = output.View{ID: "propertyId"}
-
 // New makes the group.
 func New(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
@@ -96,6 +94,15 @@ func guard(cmd *cobra.Command, tag string) (string, error) {
 
 const ifMatchFlag = "if-match"
 
+// begin makes what a command that changes properties works with.
+func begin(s *session.Session) (*output.Printer[done], error) {
+	printer, err := output.New[done](s.Output, s.Streams, output.View{ID: "propertyId"})
+	if err != nil {
+		return nil, err
+	}
+	return printer, checkNotSandbox(s)
+}
+
 func newGet(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "get ID...",
@@ -117,11 +124,7 @@ func newGet(s *session.Session) *cobra.Command {
 }
 
 func runGet(ctx context.Context, s *session.Session, ids []int64) error {
-	printer, err := output.New[versioned](s.Output, s.Streams, listView)
-	if err != nil {
-		return err
-	}
-	c, _, err := s.Connect()
+	printer, c, err := session.Begin[versioned](s, listView)
 	if err != nil {
 		return err
 	}
@@ -165,10 +168,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 			for _, field := range api.PropertyPatchFields() {
 				about = append(about, flagOf(field))
 			}
-			if err := command.NotWithFile(cmd, file.File, about...); err != nil {
-				return err
-			}
-			if err := file.Check(cmd); err != nil {
+			if err := file.Check(cmd, about...); err != nil {
 				return err
 			}
 			if file.File != "" {
@@ -199,17 +199,12 @@ func newUpdate(s *session.Session) *cobra.Command {
 }
 
 func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun bool) error {
-	printer, err := output.New[done](s.Output, s.Streams, doneView)
+	printer, err := begin(s)
 	if err != nil {
 		return err
 	}
-	if err := checkNotSandbox(s); err != nil {
-		return err
-	}
 	if dryRun {
-		return s.RehearseWith(ctx, func(c *client.Client) error { return e.Try(ctx, c).Err }, func(c *client.Client, _ int) (string, []session.Change, error) {
-			return (&task{e, connected(c)}).Check(ctx)
-		})
+		return runDry(ctx, s, e)
 	}
 	c, connection, err := s.Connect()
 	if err != nil {
@@ -219,6 +214,20 @@ func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun
 		return adviseReading(s, e.ID, e.Err)
 	}
 	return printer.Done(ctx, done{e.ID, e.Message})
+}
+
+// runDry shows the requests that the changes would make, and what would become of each.
+func runDry(ctx context.Context, s *session.Session, edits ...client.Editing) error {
+	return s.RehearseWith(ctx, func(c *client.Client) error {
+		for _, e := range edits {
+			if err := e.Try(ctx, c).Err; !errors.Is(err, client.ErrRehearsed) {
+				return err
+			}
+		}
+		return nil
+	}, func(c *client.Client, at int) (string, []session.Change, error) {
+		return (&task{edits[at], func() (*client.Client, error) { return c, nil }}).Check(ctx)
+	})
 }
 
 // carryOut makes a change, and finds out what became of it if no answer tells.
@@ -272,10 +281,6 @@ func runFile(ctx context.Context, s *session.Session, options bulk.Options, name
 		}
 		return &task{e, connect}, nil
 	}})
-}
-
-func connected(c *client.Client) connector {
-	return func() (*client.Client, error) { return c, nil }
 }
 
 // maxPatchFile bounds what is read of a patch file. The server takes no larger body.
