@@ -93,12 +93,6 @@ func (i *input) canRewind() bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func (i *input) rewind() error {
-	i.from = i.file
-	_, err := i.file.Seek(0, io.SeekStart)
-	return err
-}
-
 // survey reads all rows once before any is sent. It counts them, and refuses a file that is not the one whose results are
 // there: rows that were put in or taken out would let others be skipped, or sent twice.
 func (i *input) survey(ctx context.Context, known *results, left *journal) (total int64, sum uint64, err error) {
@@ -131,7 +125,9 @@ func (i *input) survey(ctx context.Context, known *results, left *journal) (tota
 	if err := i.checkRows(total); err != nil {
 		return total, sum, err
 	}
-	return total, sum, i.rewind()
+	i.from = i.file
+	_, err = i.file.Seek(0, io.SeekStart)
+	return total, sum, err
 }
 
 // explain says that a file which cannot be read from its very beginning is a mistake of the command line: nothing was sent.
@@ -261,7 +257,10 @@ func (k *KnownColumns) readObject(object json.RawMessage) (Row, error) {
 func (k *KnownColumns) requireValues(values Row, names []string, problems api.FieldErrors) {
 	for _, column := range k.Columns {
 		if _, there := values[column.Name]; column.Required && !there {
-			name, _ := column.among(names)
+			name := column.Name // unless the row has it by another one
+			if i := slices.IndexFunc(names, column.isCalled); i >= 0 {
+				name = names[i]
+			}
 			problems.Add(name, "is required")
 		}
 	}
@@ -279,7 +278,14 @@ func (k *KnownColumns) resolve(names []string, kind, family string) (columns []s
 		case name == Unreadable:
 			problems.Add(name, "could not be read; correct it and replace this object with it")
 		case !known:
-			problems.Add(name, "is not a %s that is known here; the %ss are %s", kind, kind, k.list(family))
+			var list []string
+			for _, c := range k.Columns {
+				list = append(list, c.Name)
+			}
+			if family != "" {
+				list = append(list, family+"KEY")
+			}
+			problems.Add(name, "is not a %s that is known here; the %ss are %s", kind, kind, strings.Join(list, ", "))
 		case column != "" && at >= 0:
 			problems.Add(name, "means the same as %s; only one of them can be there", names[at])
 		}
@@ -298,26 +304,7 @@ func (k *KnownColumns) column(name, family string) (column string, known bool) {
 	return "", name == ReasonColumn || slices.Contains(k.Ignored, name)
 }
 
-func (k *KnownColumns) list(family string) string {
-	var names []string
-	for _, c := range k.Columns {
-		names = append(names, c.Name)
-	}
-	if family != "" {
-		names = append(names, family+"KEY")
-	}
-	return strings.Join(names, ", ")
-}
-
 func (c Column) isCalled(name string) bool { return name == c.Name || slices.Contains(c.Also, name) }
-
-// among returns the name by which one of the names means the column, and the first name if none does.
-func (c Column) among(names []string) (name string, there bool) {
-	if i := slices.IndexFunc(names, c.isCalled); i >= 0 {
-		return names[i], true
-	}
-	return c.Name, false
-}
 
 // header is the first line of a CSV file, once it is understood.
 type header struct {
@@ -331,11 +318,10 @@ func (k *KnownColumns) headerOf(names []string) *header {
 	if h := k.header.Load(); h != nil && len(h.names) == len(names) && &h.names[0] == &names[0] {
 		return h
 	}
-	h := &header{names: names}
 	columns, problems := k.resolve(names, "column", k.Family)
-	h.columns = columns
+	h := &header{names: names, columns: columns}
 	for _, column := range k.Columns {
-		if _, there := column.among(names); column.Required && !there {
+		if column.Required && !slices.ContainsFunc(names, column.isCalled) {
 			problems.Add(column.Name, "is missing; every row needs it")
 		}
 	}

@@ -59,8 +59,17 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 	checking, stop := context.WithCancel(ctx)
 	defer stop()
 	go h.readAll(checking)
-	if s.Output.IsTable() {
-		err = h.tell(checking)
+	if s.Output.IsTable() { // in sentences: which rows would fail, and what the others would change
+		for p, failure := range h.predictions(checking) {
+			switch {
+			case failure != nil:
+				err = failure
+			case p.Outcome != session.WouldWork:
+				h.streams.Warn("line %d: %s", p.Row, p.Message)
+			case len(p.Changes) > 0:
+				h.streams.Note("line %d: %s", p.Row, p.Message)
+			}
+		}
 	} else {
 		err = printer.List(ctx, h.predictions(checking))
 	}
@@ -79,21 +88,6 @@ func (r *run) rehearse(ctx context.Context, s *session.Session, mark uint32) err
 
 // gcOfRehearsal keeps the garbage small beside the lines that are remembered.
 const gcOfRehearsal = 25
-
-// tell says in sentences which rows would fail, and what the others would change.
-func (h *rehearsal) tell(ctx context.Context) error {
-	for p, err := range h.predictions(ctx) {
-		switch {
-		case err != nil:
-			return err
-		case p.Outcome != session.WouldWork:
-			h.streams.Warn("line %d: %s", p.Row, p.Message)
-		case len(p.Changes) > 0:
-			h.streams.Note("line %d: %s", p.Row, p.Message)
-		}
-	}
-	return nil
-}
 
 // predictions yields the predictions in the order of the rows, until there is none any more or until enough are bad.
 func (h *rehearsal) predictions(ctx context.Context) iter.Seq2[Prediction, error] {

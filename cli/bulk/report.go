@@ -33,11 +33,9 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 		err = errors.Join(err, r.rejects.finish(r.partial))
 	}
 	r.mu.Lock()
-	summary := Summary{
-		Rows: r.counts.Done, OK: r.counts.OK, Failed: r.counts.Failed, Unknown: r.counts.Unknown, Skipped: r.counts.Skipped,
-		Results: r.results.path,
-	}
+	counts := r.counts
 	r.mu.Unlock()
+	summary := Summary{counts.Done, counts.OK, counts.Failed, counts.Unknown, counts.Skipped, r.results.path}
 	r.tell(summary)
 	if !errors.Is(cause, context.Canceled) && r.results.file != nil {
 		printer, printErr := output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
@@ -58,30 +56,14 @@ func (r *run) tell(s Summary) {
 		r.streams.Warn("line %d %s: %s", result.Row, outcomeWords[result.Outcome], result.Message)
 	}
 	if hidden := s.Failed + s.Unknown - int64(len(r.shown)); hidden > 0 {
-		r.streams.Warn("%d more; by their codes, all in all: %s.", hidden, r.byCode())
+		var byCode []string
+		for _, code := range slices.SortedFunc(maps.Keys(r.codes), func(a, b string) int {
+			return cmp.Or(cmp.Compare(r.codes[b], r.codes[a]), cmp.Compare(a, b))
+		}) {
+			byCode = append(byCode, fmt.Sprintf("%d %s", r.codes[code], code))
+		}
+		r.streams.Warn("%d more; by their codes, all in all: %s.", hidden, strings.Join(byCode, ", "))
 	}
-	r.streams.Note("%s", s.sentence())
-	if s.Results != "" && s.Rows > 0 {
-		r.streams.Note("The result of each row is in %s.", s.Results)
-	}
-	if r.rejects != nil && s.Failed > 0 {
-		r.streams.Note("The rows that failed are in %s.", r.rejects.path)
-	}
-}
-
-var outcomeWords = map[string]string{Failed: "failed", Unknown: "may have been done"}
-
-func (r *run) byCode() string {
-	codes := slices.SortedFunc(maps.Keys(r.codes), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.codes[b], r.codes[a]), cmp.Compare(a, b))
-	})
-	for i, code := range codes {
-		codes[i] = fmt.Sprintf("%d %s", r.codes[code], code)
-	}
-	return strings.Join(codes, ", ")
-}
-
-func (s Summary) sentence() string {
 	text := fmt.Sprintf("%s: %d done", display.Plural(s.Rows, "row", "rows"), s.OK+s.Skipped)
 	if s.Skipped > 0 {
 		text += fmt.Sprintf(" (%d of them by an earlier run)", s.Skipped)
@@ -92,8 +74,16 @@ func (s Summary) sentence() string {
 	if s.Unknown > 0 {
 		text += fmt.Sprintf(", %d unknown", s.Unknown)
 	}
-	return text + "."
+	r.streams.Note("%s.", text)
+	if s.Results != "" && s.Rows > 0 {
+		r.streams.Note("The result of each row is in %s.", s.Results)
+	}
+	if r.rejects != nil && s.Failed > 0 {
+		r.streams.Note("The rows that failed are in %s.", r.rejects.path)
+	}
 }
+
+var outcomeWords = map[string]string{Failed: "failed", Unknown: "may have been done"}
 
 // ending is the error that the command ends with: why the run stopped, or that some rows are not done.
 func (r *run) ending(s *session.Session, summary Summary, cause error) error {

@@ -209,7 +209,11 @@ func (r *results) abandon() error {
 
 // tidy replaces the file by one that holds the last line of each row, in their order.
 func (r *results) tidy() (err error) {
-	last, err := r.lastLines()
+	last := make([]uint32, r.highest+1)
+	err = r.again(func(number uint32, row int, _ []byte) error {
+		last[row] = number
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -223,16 +227,12 @@ func (r *results) tidy() (err error) {
 		}
 	}()
 	out := bufio.NewWriterSize(tidied, 256<<10)
-	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	err = eachLine(r.file, func(number int, line []byte) error {
-		result, _, _, err := parseResult(line)
-		if err == nil && last[result.Row] == uint32(number) { // #nosec G115 -- as in lastLines
-			_, err = out.Write(line)
-			return err
+	err = r.again(func(number uint32, row int, line []byte) error {
+		if last[row] != number {
+			return nil
 		}
-		return r.pardon(err)
+		_, err := out.Write(line)
+		return err
 	})
 	if err := errors.Join(err, out.Flush(), tidied.Sync()); err != nil {
 		return err
@@ -248,28 +248,21 @@ func (r *results) tidy() (err error) {
 	return errors.Join(old.Close(), syncFolder(r.path))
 }
 
-// lastLines finds the last line of each row. It reuses nothing of the ledger: that says what a row came to, not where.
-func (r *results) lastLines() ([]uint32, error) {
-	last := make([]uint32, r.highest+1)
+// again reads the lines once more. With lenient it passes over those that could not be read when the file was opened, either.
+func (r *results) again(f func(number uint32, row int, line []byte) error) error {
 	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+		return err
 	}
-	err := eachLine(r.file, func(number int, line []byte) error {
+	return eachLine(r.file, func(number int, line []byte) error {
 		result, _, _, err := parseResult(line)
-		if err == nil {
-			last[result.Row] = uint32(number) // #nosec G115 -- no results have four thousand million lines
+		if err != nil && r.lenient {
+			return nil
 		}
-		return r.pardon(err)
+		if err != nil {
+			return err
+		}
+		return f(uint32(number), result.Row, line) // #nosec G115 -- no results have four thousand million lines
 	})
-	return last, err
-}
-
-// pardon lets a line go that could not be read when the file was opened, either.
-func (r *results) pardon(err error) error {
-	if r.lenient {
-		return nil
-	}
-	return err
 }
 
 // syncFolder makes a file's name last.
