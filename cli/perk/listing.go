@@ -13,6 +13,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
 )
 
 // Flags choose how much of a list is shown: one page, the first items, or everything.
@@ -78,16 +79,6 @@ func BindFilters(cmd *cobra.Command) {
 	}
 }
 
-// usedFilter returns the first flag that filters and was given, or "".
-func usedFilter(cmd *cobra.Command) string {
-	for _, field := range api.PerkFilterFields {
-		if cmd.Flags().Changed(field.Flag) {
-			return field.Flag
-		}
-	}
-	return ""
-}
-
 // ReadFilters returns the filter that the flags ask for.
 func ReadFilters(cmd *cobra.Command) (filter api.PerkFilter, err error) {
 	if cmd.Flags().Changed("radius") && !cmd.Flags().Changed("near") {
@@ -110,8 +101,8 @@ func ReadFilters(cmd *cobra.Command) (filter api.PerkFilter, err error) {
 
 // CheckSort looks at --sort before anything is sent. A name that is close to one of the fields is a slip and is refused. One
 // that is like none of them may be a field of a server that knows more: it is sent, with a warning, because some servers
-// ignore what they do not know.
-func (f *ListFlags) CheckSort(s *command.Streams, fields []string) error {
+// ignore what they do not know. An order by distance needs a place to measure it from.
+func (f *ListFlags) CheckSort(s *command.Streams, fields []string, filter api.PerkFilter) error {
 	if f.Sort == "" {
 		return nil
 	}
@@ -123,6 +114,8 @@ func (f *ListFlags) CheckSort(s *command.Streams, fields []string) error {
 			return command.Usagef("--sort has an empty name in it. The fields are %s.", strings.Join(fields, ", "))
 		case slices.Contains(seen, name):
 			return command.Usagef("--sort names %q twice.", name)
+		case name == api.SortDistance && filter.Near == nil && slices.Contains(fields, name):
+			return command.Usagef("--sort %s needs --near LAT,LNG.", api.SortDistance)
 		case slices.Contains(fields, name):
 		case hint != "":
 			return command.Usagef("%q is not a field to sort by.%s The fields are %s.", name, hint, strings.Join(fields, ", "))
@@ -134,14 +127,13 @@ func (f *ListFlags) CheckSort(s *command.Streams, fields []string) error {
 	return nil
 }
 
-// CheckDistance refuses an order by distance without a place to measure it from.
-func (f *ListFlags) CheckDistance(filter api.PerkFilter) error {
-	for key := range strings.SplitSeq(f.Sort, ",") {
-		if strings.TrimPrefix(strings.TrimSpace(key), "-") == api.SortDistance && filter.Near == nil {
-			return command.Usagef("--sort %s needs --near LAT,LNG.", api.SortDistance)
-		}
+// showPages asks the service for pages and shows them.
+func showPages[T any](cmd *cobra.Command, s *session.Session, flags ListFlags, view output.View, pages func(*client.Client) iter.Seq2[api.Page[T], error]) error {
+	printer, c, err := session.Begin[T](s, view)
+	if err != nil {
+		return err
 	}
-	return nil
+	return ShowList(cmd.Context(), s.Streams, printer, flags, pages(c))
 }
 
 // ShowList writes the items of the pages as far as the flags say, and tells on Err what was left out.

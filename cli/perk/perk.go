@@ -2,6 +2,8 @@
 package perk
 
 import (
+	"iter"
+
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
@@ -40,15 +42,9 @@ func newList(s *session.Session) *cobra.Command {
 			"  perksctl perk list --all --output jsonl > perks.jsonl",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			perks, err := chosenPerks(cmd, s, &flags)
-			if err != nil {
-				return err
-			}
-			printer, c, err := session.Begin[api.Perk](s, View)
-			if err != nil {
-				return err
-			}
-			return ShowList(cmd.Context(), s.Streams, printer, flags, c.PerkPages(cmd.Context(), perks))
+			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
+				return c.PerkPages(cmd.Context(), options)
+			})
 		},
 	}
 	flags.Bind(cmd, api.PerkSortFields())
@@ -56,18 +52,20 @@ func newList(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func chosenPerks(cmd *cobra.Command, s *session.Session, flags *ListFlags) (client.PerkListOptions, error) {
+func listPerks(cmd *cobra.Command, s *session.Session, flags ListFlags, pages func(*client.Client, client.PerkListOptions) iter.Seq2[api.Page[api.Perk], error]) error {
 	if err := flags.Check(cmd); err != nil {
-		return client.PerkListOptions{}, err
-	}
-	if err := flags.CheckSort(s.Streams, api.PerkSortFields()); err != nil {
-		return client.PerkListOptions{}, err
+		return err
 	}
 	filter, err := ReadFilters(cmd)
-	if err == nil {
-		err = flags.CheckDistance(filter)
+	if err != nil {
+		return err
 	}
-	return client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter}, err
+	if err := flags.CheckSort(s.Streams, api.PerkSortFields(), filter); err != nil {
+		return err
+	}
+	return showPages(cmd, s, flags, View, func(c *client.Client) iter.Seq2[api.Page[api.Perk], error] {
+		return pages(c, client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter})
+	})
 }
 
 func newGet(s *session.Session) *cobra.Command {

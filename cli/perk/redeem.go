@@ -46,7 +46,13 @@ func newRedeem(s *session.Session) *cobra.Command {
 			redeemFileExample,
 		Args: command.OrFile(&file.File, command.Exactly("PERK")),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkRedeemFile(cmd, file); err != nil {
+			if file.File != "" && cmd.Flags().Changed("idempotency-key") {
+				return command.Usagef("--idempotency-key names one request; with --file each row has a key of its own.")
+			}
+			if file.File == "" && cmd.Flags().Changed("assume-mine") {
+				return command.Usagef("--assume-mine is for a run over many rows; name them with --file.")
+			}
+			if err := file.Check(cmd, "user", "metadata"); err != nil {
 				return err
 			}
 			if file.File != "" {
@@ -169,17 +175,6 @@ const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed ag
 	"  perksctl perk redeem --file winners.csv --dry-run\n" +
 	"  jq -c '.[] | {perk, user}' orders.json | perksctl perk redeem --file - --results done.jsonl"
 
-// checkRedeemFile refuses flags that do not go with --file, and those that do not go without it.
-func checkRedeemFile(cmd *cobra.Command, flags *bulk.Flags) error {
-	if flags.File != "" && cmd.Flags().Changed("idempotency-key") {
-		return command.Usagef("--idempotency-key names one request; with --file each row has a key of its own.")
-	}
-	if flags.File == "" && cmd.Flags().Changed("assume-mine") {
-		return command.Usagef("--assume-mine is for a run over many rows; name them with --file.")
-	}
-	return flags.Check(cmd, "user", "metadata")
-}
-
 func runRedeemFile(ctx context.Context, s *session.Session, options bulk.Options, assumeMine bool) error {
 	r := newRedeemer(sync.OnceValues(func() (*client.Client, error) {
 		c, _, err := s.Connect()
@@ -200,18 +195,13 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 	if ctx.Err() != nil {
 		lost = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
 	}
-	advice := o.howToSettle()
+	again := append(o.session.CommandLine("perk", "redeem", o.perkID), o.given...)
+	look := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
+	advice := "Run this again; with the same key it cannot redeem twice:\n  " + command.Quote(again) +
+		"\nIf the server may not honour keys, look first whether it was redeemed:\n  " + command.Quote(look)
 	if found := r.Candidate; found.ID != "" {
 		advice = fmt.Sprintf("%s has redemption %s, made %s. It may be this one or somebody else's.\n",
 			o.userID, found.ID, found.RedeemedAt.UTC().Format(time.RFC3339)) + advice
 	}
 	return &command.Advised{Err: lost, Advice: advice}
-}
-
-// howToSettle says how to find out, and how to go on, without redeeming twice.
-func (o *redeemOptions) howToSettle() string {
-	again := append(o.session.CommandLine("perk", "redeem", o.perkID), o.given...)
-	look := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
-	return "Run this again; with the same key it cannot redeem twice:\n  " + command.Quote(again) +
-		"\nIf the server may not honour keys, look first whether it was redeemed:\n  " + command.Quote(look)
 }

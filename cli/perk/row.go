@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
 	"example.com/perks/api"
@@ -68,13 +68,15 @@ func readID(into *string, value bulk.Value, rule func(string) string, problems a
 type redeemer struct {
 	connect func() (*client.Client, error)
 	columns *bulk.KnownColumns
-	perks   knownPerks
+	asking  singleflight.Group
+	perks   *lru.Cache[string, knownPerk]
 
 	assumeMine bool // nobody else redeems for the users of the file
 }
 
 func newRedeemer(connect func() (*client.Client, error)) *redeemer {
-	return &redeemer{connect: connect, columns: redeemColumns()}
+	perks, _ := lru.New[string, knownPerk](maxKnownPerks) // fails for no size but one below 1
+	return &redeemer{connect: connect, columns: redeemColumns(), perks: perks}
 }
 
 func (r *redeemer) work() bulk.Work {
@@ -133,7 +135,7 @@ func (t *redeemTask) Check(ctx context.Context) (string, []session.Change, error
 	if err != nil {
 		return "", nil, err
 	}
-	perk, err := t.perks.find(ctx, c, t.perkID)
+	perk, err := t.find(ctx, c, t.perkID)
 	if err != nil {
 		return "", nil, err
 	}
@@ -156,29 +158,23 @@ const maxKnownPerks = 4096
 // maxLookedAt bounds the pages that a prediction reads of a user's list.
 const maxLookedAt = 20
 
-// knownPerks remembers which perks there are and are not, so that a million rows about ten perks ask ten times.
-type knownPerks struct {
-	asking singleflight.Group
-
-	mu      sync.Mutex
-	answers map[string]knownPerk
-}
-
+// knownPerk is what the service said of a perk.
 type knownPerk struct {
-	id, title, city    string // the id as the service spells it
-	validFrom, validTo *time.Time
-	err                error
+	api.Perk // only what a prediction needs
+	err      error
 }
 
-func (p *knownPerks) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
-	answer, _, _ := p.asking.Do(id, func() (any, error) {
-		p.mu.Lock()
-		answer, known := p.answers[id]
-		p.mu.Unlock()
-		if !known {
-			perk, err := c.Perk(ctx, id)
-			answer = knownPerk{perk.ID, perk.Title, perk.City, perk.ValidFrom, perk.ValidTo, err}
-			p.remember(id, answer)
+// find asks for a perk once, so that a million rows about ten perks ask ten times. What the service said for sure is remembered;
+// after any other failure it is asked again.
+func (r *redeemer) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
+	answer, _, _ := r.asking.Do(id, func() (any, error) {
+		if known, ok := r.perks.Get(id); ok {
+			return known, nil
+		}
+		perk, err := c.Perk(ctx, id)
+		answer := knownPerk{api.Perk{ID: perk.ID, Title: perk.Title, City: perk.City, ValidFrom: perk.ValidFrom, ValidTo: perk.ValidTo}, err}
+		if err == nil || api.CodeOf(err) == api.CodeNotFound {
+			r.perks.Add(id, answer)
 		}
 		return answer, nil
 	})
@@ -186,50 +182,37 @@ func (p *knownPerks) find(ctx context.Context, c *client.Client, id string) (kno
 	return perk, perk.err
 }
 
-// remember keeps what the service said for sure; after any other failure it is asked again.
-func (p *knownPerks) remember(id string, answer knownPerk) {
-	if answer.err != nil && api.CodeOf(answer.err) != api.CodeNotFound {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.answers == nil || len(p.answers) >= maxKnownPerks {
-		p.answers = map[string]knownPerk{}
-	}
-	p.answers[id] = answer
-}
-
 // predict finds out by reading alone whether the user could redeem the perk now. That the service lists the perk among those
 // that are available to the user settles it; otherwise it looks for the reason, in the order in which the service does.
 func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string, err error) {
 	// The user's list is narrowed by what the perk itself says. A server that does not know these filters sends all of it.
-	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, PerkFilter: api.PerkFilter{Query: p.title}}
-	if strings.TrimSpace(p.city) == p.city { // our server trims the filter, but not the perk's city
-		options.City = p.city
+	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, PerkFilter: api.PerkFilter{Query: p.Title}}
+	if strings.TrimSpace(p.City) == p.City { // our server trims the filter, but not the perk's city
+		options.City = p.City
 	}
-	available, whole, err := contains(c.UserPerkPages(ctx, userID, options), func(perk api.Perk) bool { return perk.ID == p.id })
+	available, whole, err := contains(c.UserPerkPages(ctx, userID, options), func(perk api.Perk) bool { return perk.ID == p.ID })
 	switch {
 	case err != nil:
 		return "", err
 	case available:
-		return fmt.Sprintf("User %q can redeem perk %q now.", userID, p.id), nil
+		return fmt.Sprintf("User %q can redeem perk %q now.", userID, p.ID), nil
 	}
 	redeemed, _, err := contains(c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}), func(r api.Redemption) bool {
-		return r.PerkID == p.id && r.Status != api.StatusRejected
+		return r.PerkID == p.ID && r.Status != api.StatusRejected
 	})
 	switch {
 	case err != nil:
 		return "", err
 	case redeemed:
-		return "", api.Errorf(api.CodeAlreadyRedeemed, "User %q has already redeemed perk %q.", userID, p.id)
-	case p.validFrom != nil && now.Before(*p.validFrom):
-		return "", api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", p.id, p.validFrom.UTC().Format(time.RFC3339))
-	case p.validTo != nil && !now.Before(*p.validTo):
-		return "", api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", p.id, p.validTo.UTC().Format(time.RFC3339))
+		return "", api.Errorf(api.CodeAlreadyRedeemed, "User %q has already redeemed perk %q.", userID, p.ID)
+	case p.ValidFrom != nil && now.Before(*p.ValidFrom):
+		return "", api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", p.ID, p.ValidFrom.UTC().Format(time.RFC3339))
+	case p.ValidTo != nil && !now.Before(*p.ValidTo):
+		return "", api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", p.ID, p.ValidTo.UTC().Format(time.RFC3339))
 	case whole:
-		return "", api.Errorf(api.CodeSoldOut, "Perk %q is sold out: it is not among the perks that user %q can redeem now.", p.id, userID)
+		return "", api.Errorf(api.CodeSoldOut, "Perk %q is sold out: it is not among the perks that user %q can redeem now.", p.ID, userID)
 	}
-	return fmt.Sprintf("User %q may be able to redeem perk %q, but the list of perks is too long to tell whether it is in stock.", userID, p.id), nil
+	return fmt.Sprintf("User %q may be able to redeem perk %q, but the list of perks is too long to tell whether it is in stock.", userID, p.ID), nil
 }
 
 // contains looks for an item in the first pages of a list; whole tells whether those are all of it, or as many as it took.

@@ -155,12 +155,12 @@ func TestAFailureIsNotRememberedOfAPerk(t *testing.T) {
 }
 
 func TestKnownPerksAreBounded(t *testing.T) {
-	var p knownPerks
+	r := newRedeemer(nil)
 	for i := range maxKnownPerks + 1 {
-		p.remember(fmt.Sprint(i), knownPerk{})
+		r.perks.Add(fmt.Sprint(i), knownPerk{})
 	}
-	if len(p.answers) != 1 {
-		t.Errorf("%d answers are kept", len(p.answers))
+	if kept := r.perks.Len(); kept != maxKnownPerks {
+		t.Errorf("%d answers are kept", kept)
 	}
 }
 

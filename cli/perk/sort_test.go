@@ -28,15 +28,13 @@ func TestSortIsCheckedBeforeAnythingIsSent(t *testing.T) {
 	} {
 		s, _, told := command.BufferedStreams("")
 		flags := &perk.ListFlags{Sort: sort}
-		err := flags.CheckSort(s, fields)
-		if err == nil {
-			err = flags.CheckDistance(api.PerkFilter{})
-		}
+		err := flags.CheckSort(s, fields, api.PerkFilter{})
 		if got := strings.TrimSpace(fmt.Sprint(err) + " " + told.String()); got != strings.TrimSpace(want) {
 			t.Errorf("%q:\n got %s\nwant %s", sort, got, want)
 		}
 	}
-	if err := (&perk.ListFlags{Sort: "-distance"}).CheckDistance(api.PerkFilter{Near: &api.Circle{Lat: 1, Lng: 2}}); err != nil {
+	s, _, _ := command.BufferedStreams("")
+	if err := (&perk.ListFlags{Sort: "-distance"}).CheckSort(s, fields, api.PerkFilter{Near: &api.Circle{Lat: 1, Lng: 2}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,11 +1,13 @@
 package perk
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -43,15 +45,9 @@ func newPerks(s *session.Session) *cobra.Command {
 			if kind == redeemed {
 				return listRedeemed(cmd, s, args[0], flags)
 			}
-			perks, err := chosenPerks(cmd, s, &flags)
-			if err != nil {
-				return err
-			}
-			printer, c, err := session.Begin[api.Perk](s, View)
-			if err != nil {
-				return err
-			}
-			return ShowList(cmd.Context(), s.Streams, printer, flags, c.UserPerkPages(cmd.Context(), args[0], perks))
+			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
+				return c.UserPerkPages(cmd.Context(), args[0], options)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&kind, "type", available, "what to list: available or redeemed")
@@ -61,19 +57,19 @@ func newPerks(s *session.Session) *cobra.Command {
 }
 
 func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags ListFlags) error {
-	if filter := usedFilter(cmd); filter != "" {
-		return command.Usagef("--%s filters perks; it does not go with --type redeemed.", filter)
+	for _, field := range api.PerkFilterFields {
+		if cmd.Flags().Changed(field.Flag) {
+			return command.Usagef("--%s filters perks; it does not go with --type redeemed.", field.Flag)
+		}
 	}
 	if err := flags.Check(cmd); err != nil {
 		return err
 	}
-	if err := flags.CheckSort(s.Streams, api.RedemptionSortFields()); err != nil {
+	if err := flags.CheckSort(s.Streams, api.RedemptionSortFields(), api.PerkFilter{}); err != nil {
 		return err
 	}
 	view := output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"}
-	printer, c, err := session.Begin[api.Redemption](s, view)
-	if err != nil {
-		return err
-	}
-	return ShowList(cmd.Context(), s.Streams, printer, flags, c.UserRedemptionPages(cmd.Context(), userID, flags.Options()))
+	return showPages(cmd, s, flags, view, func(c *client.Client) iter.Seq2[api.Page[api.Redemption], error] {
+		return c.UserRedemptionPages(cmd.Context(), userID, flags.Options())
+	})
 }
