@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -20,7 +22,7 @@ func (d *desk) predict() ([]string, error) {
 	}
 	defer in.close()
 	dry := session.New(s, func(string) string { return "" }, "test")
-	dry.Output = output.Options{Format: output.JSONL, Fields: []string{"row", "outcome", "code"}}
+	dry.Output = output.Options{Format: output.JSONL, Fields: d.fields}
 	err = newRun(d.options, d.service.work(), in, s).rehearse(d.t.Context(), dry, markOf("make", "here"))
 	return strings.Split(strings.TrimSpace(out.String()), "\n"), err
 }
@@ -28,6 +30,7 @@ func (d *desk) predict() ([]string, error) {
 func TestADryRunIsSlowedOnlyByWhatItAsks(t *testing.T) {
 	d := newDesk(t, newService(), "a", "b")
 	d.must()
+	d.fields = []string{"row", "outcome", "code"}
 	d.write("a", "b", "bad", "bad", "bad", "c")
 	d.options.Rate = 1e-6 // one request, and then none for days
 	lines, err := d.predict()
@@ -53,5 +56,29 @@ func TestADryRunEndsWhileRowsAreRead(t *testing.T) {
 	d.options.MaxErrors, d.options.Concurrency = 1, 64
 	if lines, err := d.predict(); len(lines) != 1 || err == nil || err.Error() != "1 of 1 row would fail." {
 		t.Errorf("%v, and %q", err, lines)
+	}
+}
+
+// TestADryRunTellsRepeatedRows has rows about one thing, of which only the first may come true in some work.
+func TestADryRunTellsRepeatedRows(t *testing.T) {
+	for _, test := range []struct {
+		once bool
+		want string
+	}{
+		{false, "It would be made. Line 2, about the same record, comes first."},
+		{true, "Line 2 makes it already."},
+	} {
+		s := newService()
+		s.once = test.once
+		d := newDesk(t, s, "a", "b", "a", "a")
+		d.fields = []string{"row", "message"}
+		lines, err := d.predict()
+		want := []string{`{"row":2,"message":"It would be made."}`, `{"row":3,"message":"It would be made."}`}
+		for _, row := range []string{"4", "5"} {
+			want = append(want, `{"row":`+row+`,"message":"`+test.want+`"}`)
+		}
+		if diff := cmp.Diff(want, lines); diff != "" || (err != nil) != test.once {
+			t.Errorf("%v\n%s", err, diff)
+		}
 	}
 }

@@ -28,6 +28,7 @@ type desk struct {
 	options Options
 	now     time.Time
 	waits   []time.Duration
+	fields  []string // of predictions
 }
 
 func newDesk(t *testing.T, service *service, names ...string) *desk {

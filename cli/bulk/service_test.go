@@ -21,6 +21,7 @@ import (
 type service struct {
 	honours bool // idempotency keys
 	shared  bool // others make things too
+	once    bool // a dry run says that each name can be made once
 
 	mu      sync.Mutex
 	made    map[string][]string // ids of what was made, by name
@@ -140,7 +141,12 @@ func (t *task) Check(context.Context) (string, []session.Change, error) {
 	return "It would be made.", nil, nil
 }
 
-func (t *task) After(int) error { return nil }
+func (t *task) After(line int) error {
+	if t.service.once {
+		return api.Errorf(api.CodeAlreadyRedeemed, "Line %d makes it already.", line)
+	}
+	return nil
+}
 
 // all says what was made, each with how often.
 func (s *service) all() string {
