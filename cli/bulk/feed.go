@@ -46,7 +46,10 @@ func (r *run) carryOut(j *job) *Result {
 	if j.invalid != nil {
 		return failure(Failed, j.invalid, invalidRow)
 	}
-	if row, doubtful := r.doubtAbout(j); doubtful {
+	r.subjects.Lock()
+	row, doubtful := r.doubts[j.subject]
+	r.subjects.Unlock()
+	if doubtful && row != j.row { // sent now, this row would be undone when that one is sent again
 		outcome := Failed
 		if j.sent { // that is still to be found out
 			outcome = Unknown
@@ -59,6 +62,7 @@ func (r *run) carryOut(j *job) *Result {
 		}
 	}
 	var lost error // of the attempt before, whose outcome is not known
+	var unreachable *client.Unreachable
 	for sends := 1; ; sends++ {
 		outcome, err := j.task.Do(r.requests, j.key)
 		if err == nil {
@@ -75,20 +79,11 @@ func (r *run) carryOut(j *job) *Result {
 		case lookErr != nil:
 			r.giveUpIfAway(lookErr)
 			return unknownBy(err)
-		case timedOut(err) && !done || sends == maxSends:
+		case errors.As(err, &unreachable) && unreachable.TimedOut() && !done || sends == maxSends:
 			return unknownBy(err)
 		}
 		lost = err
 	}
-}
-
-// doubtAbout returns the earlier row about the same subject whose outcome is not known. What comes behind it waits for a run
-// that finds out: sent now, it would be undone when that row is sent again.
-func (r *run) doubtAbout(j *job) (row int, doubtful bool) {
-	r.subjects.Lock()
-	defer r.subjects.Unlock()
-	row, doubtful = r.doubts[j.subject]
-	return row, doubtful && row != j.row
 }
 
 // recall finds out what became of a row that an earlier run may have sent, once nothing can be on its way any more. It is not
@@ -203,11 +198,6 @@ func (r *run) giveUpIfAway(err error) {
 	if isAboutRun(err) {
 		r.stop(err)
 	}
-}
-
-func timedOut(err error) bool {
-	var unreachable *client.Unreachable
-	return errors.As(err, &unreachable) && unreachable.TimedOut()
 }
 
 // keysCount tells whether a row can be sent again under its key without harm: the service honours keys, and still remembers

@@ -93,6 +93,31 @@ func (i *input) canRewind() bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// maxCounted is the longest file whose rows are counted for a question: it is read before anyone notices.
+const maxCounted = 16 << 20
+
+// CountRows counts what a run would find. It does not where that would take long or swallow the rows, and where the file does not
+// say in its name how to read it.
+func (f Flags) CountRows() (n int64, known bool, err error) {
+	info, err := os.Stat(f.File)
+	if err != nil {
+		return 0, false, command.Usagef("--file cannot be read: %s.", err)
+	}
+	_, nameErr := rows.FormatOf(f.File)
+	if !info.Mode().IsRegular() || info.Size() > maxCounted || f.Format == "" && nameErr != nil {
+		return 0, false, nil
+	}
+	i, err := openInput(f, nil)
+	if err != nil {
+		return 0, false, nil // the run itself says why
+	}
+	defer i.close()
+	for range rows.NewReader(i.from, i.format).Rows() {
+		n++
+	}
+	return n, true, nil
+}
+
 // survey reads all rows once before any is sent. It counts them, and refuses a file that is not the one whose results are
 // there: rows that were put in or taken out would let others be skipped, or sent twice.
 func (i *input) survey(ctx context.Context, known *results, left *journal) (total int64, sum uint64, err error) {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
-	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
@@ -132,41 +130,17 @@ func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) erro
 	if flags.File == "-" {
 		return command.Usagef("The rows come from standard input, so that nobody can be asked whether to delete: add --yes.")
 	}
-	info, err := os.Stat(flags.File)
-	if err != nil {
-		return command.Usagef("--file cannot be read: %s.", err)
-	}
 	connection, err := s.Connection()
 	if err != nil {
 		return err
 	}
 	what := "the properties in " + flags.File
-	if n, ok := countRows(flags, info); ok {
+	n, known, err := flags.CountRows()
+	if err != nil {
+		return err
+	}
+	if known {
 		what += " (" + display.Plural(n, "row", "rows") + ")"
 	}
 	return command.Confirm(ctx, s.Streams, false, fmt.Sprintf("Delete %s at %s?", what, connection))
-}
-
-// maxCounted is the longest file whose rows are counted for the question: it is read before anyone notices.
-const maxCounted = 16 << 20
-
-// countRows counts what the run will find. It does not where that would take long or swallow the rows, and where the file
-// does not say in its name how to read it.
-func countRows(flags bulk.Flags, info os.FileInfo) (n int, ok bool) {
-	format, err := rows.ParseFormat(flags.Format)
-	if flags.Format == "" {
-		format, err = rows.FormatOf(flags.File)
-	}
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCounted {
-		return 0, false
-	}
-	file, err := os.Open(flags.File)
-	if err != nil {
-		return 0, false
-	}
-	defer file.Close()
-	for range rows.NewReader(file, format).Rows() {
-		n++
-	}
-	return n, true
 }

@@ -24,34 +24,20 @@ func (e *edit) answerTo(change client.Editing) error {
 	switch {
 	case client.OutcomeUnknown(err):
 		return adviseReading(e.session, e.id, err)
-	case !errors.As(err, &refused):
-		return err
+	case client.Changed(err) && change.LookErr != nil:
+		return change.LookErr
 	case client.Changed(err):
-		return e.afterConflict(change)
-	case refused.Status == http.StatusUnprocessableEntity || refused.Status == http.StatusBadRequest && len(refused.Fields) > 0:
+		isSame := change.Now.ETag == e.base.ETag && api.PropertyChanges(e.base.Property, change.Now.Property).IsEmpty()
+		if e.merges++; isSame || e.merges > maxMerges && !e.session.Streams.CanAsk() {
+			return err
+		}
+		return e.catchUp(change.Patch, change.Now)
+	case errors.As(err, &refused) && (refused.Status == http.StatusUnprocessableEntity || refused.Status == http.StatusBadRequest && len(refused.Fields) > 0):
 		n := notesOf(refused.Fields)
 		n[""] = []string{"The server refused this: " + refused.Message}
 		return e.openAgain(n, err)
 	}
 	return err
-}
-
-// afterConflict brings the text up to what somebody else made of the property.
-func (e *edit) afterConflict(change client.Editing) error {
-	if change.LookErr != nil {
-		return change.LookErr
-	}
-	text, err := e.draft.Read()
-	if err != nil {
-		return err
-	}
-	now := change.Now
-	isSame := now.ETag == e.base.ETag && api.PropertyChanges(e.base.Property, now.Property).IsEmpty()
-	if e.merges++; isSame || e.merges > maxMerges && !e.session.Streams.CanAsk() {
-		return change.Err
-	}
-	patch, _ := readYAML(text).changes(e.base.Property)
-	return e.catchUp(patch, now)
 }
 
 // catchUp merges the edited fields into what the property is now, and says what changed. The editor opens for fields that

@@ -288,15 +288,13 @@ const maxPatchFile = 1 << 20
 
 // changes gathers the fields of a patch from the flags of the command and a file.
 type changes struct {
-	fields map[string]*string // by the names of the wire
-	set    []string
-	file   string
+	set  []string
+	file string
 }
 
 func (c *changes) bind(cmd *cobra.Command) {
-	c.fields = map[string]*string{}
 	for _, field := range api.PropertyFields() {
-		c.fields[field.Name] = cmd.Flags().String(flagOf(field.Name), "", field.Help)
+		cmd.Flags().String(flagOf(field.Name), "", field.Help)
 	}
 	cmd.Flags().StringArrayVar(&c.set, "set", nil, "set a field: `field=value`, repeatable")
 	cmd.Flags().StringVar(&c.file, "from-file", "", "read a JSON object of fields from this `file`, - for standard input")
@@ -361,8 +359,8 @@ func takeTarget(members []api.Member, e *client.Editing, problems api.FieldError
 func (c *changes) typed(cmd *cobra.Command) ([]api.Member, error) {
 	var members []api.Member
 	for _, field := range api.PropertyPatchFields() {
-		if cmd.Flags().Changed(flagOf(field)) {
-			members = append(members, api.Member{Name: field, Value: api.TextValue(*c.fields[field])})
+		if flag := cmd.Flags().Lookup(flagOf(field)); flag.Changed {
+			members = append(members, api.Member{Name: field, Value: api.TextValue(flag.Value.String())})
 		}
 	}
 	for _, setting := range c.set {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 )
 
@@ -55,7 +56,7 @@ func TestEveryFieldHasAFlagWithHelp(t *testing.T) {
 	cmd := &cobra.Command{Use: "update"}
 	c := &changes{}
 	c.bind(cmd)
-	for field := range c.fields {
+	for _, field := range api.PropertyPatchFields() {
 		if flag := cmd.Flags().Lookup(flagOf(field)); flag == nil || flag.Usage == "" {
 			t.Errorf("%s has no flag, or one without help", field)
 		}
