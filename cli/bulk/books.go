@@ -167,17 +167,17 @@ func isSameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// ledger is what is known of the rows, in 12 bytes for each: whether a row is done, with which outcome, and what the row
-// said then. It grows by chunks, because a doubling slice would need three times as much for a moment.
-type ledger struct {
-	chunks []*chunk
+// rowStates is what is known of the rows, in 12 bytes for each: whether a row is done, with which outcome, and what the row said
+// then. It grows by chunks, because a doubling slice would need three times as much for a moment.
+type rowStates struct {
+	chunks map[int]*chunk
 	seed   maphash.Seed
 }
 
 const chunkSize = 4096
 
 type chunk struct {
-	state   [chunkSize]uint64 // untried, failed, unknown, or a sum of the outcome's id
+	state   [chunkSize]uint64 // untried, failed, unknown, or a hash of the outcome's id
 	content [chunkSize]uint32
 }
 
@@ -188,34 +188,38 @@ const (
 	firstDone // this and all above mean that the row is done
 )
 
-func newLedger() *ledger { return &ledger{seed: maphash.MakeSeed()} }
-
-func (l *ledger) sum(id string) uint64 {
-	return max(maphash.String(l.seed, id), firstDone)
+func newRowStates() *rowStates {
+	return &rowStates{chunks: map[int]*chunk{}, seed: maphash.MakeSeed()}
 }
 
-func (l *ledger) set(row int, state uint64, content uint32) {
-	at := row / chunkSize
-	for len(l.chunks) <= at {
-		l.chunks = append(l.chunks, nil)
-	}
-	if l.chunks[at] == nil {
-		l.chunks[at] = &chunk{}
-	}
-	l.chunks[at].state[row%chunkSize], l.chunks[at].content[row%chunkSize] = state, content
+func (s *rowStates) hash(id string) uint64 {
+	return max(maphash.String(s.seed, id), firstDone)
 }
 
-func (l *ledger) get(row int) (state uint64, content uint32) {
-	at := row / chunkSize
-	if at >= len(l.chunks) || l.chunks[at] == nil {
-		return untried, 0
+func (s *rowStates) set(row int, state uint64, content uint32) {
+	c := s.chunks[row/chunkSize]
+	if c == nil {
+		c = &chunk{}
+		s.chunks[row/chunkSize] = c
 	}
-	return l.chunks[at].state[row%chunkSize], l.chunks[at].content[row%chunkSize]
+	c.state[row%chunkSize], c.content[row%chunkSize] = state, content
 }
 
-// holds tells whether a row is done with an outcome of this id. It looks at all of them: it is asked only where an answer
-// was lost, and a million rows take a millisecond.
-func (l *ledger) holds(id string) bool {
-	sum := l.sum(id)
-	return slices.ContainsFunc(l.chunks, func(c *chunk) bool { return c != nil && slices.Contains(c.state[:], sum) })
+func (s *rowStates) get(row int) (state uint64, content uint32) {
+	if c := s.chunks[row/chunkSize]; c != nil {
+		return c.state[row%chunkSize], c.content[row%chunkSize]
+	}
+	return untried, 0
+}
+
+// hasID tells whether a row is done with an outcome of this id. It scans all rows: it is called only where a reply was lost, and
+// a million rows take a millisecond.
+func (s *rowStates) hasID(id string) bool {
+	hash := s.hash(id)
+	for _, c := range s.chunks {
+		if slices.Contains(c.state[:], hash) {
+			return true
+		}
+	}
+	return false
 }

@@ -22,7 +22,7 @@ import (
 type results struct {
 	path    string
 	lenient bool
-	ledger  *ledger
+	states  *rowStates
 	written time.Time // by earlier runs
 
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ func openResults(path string, lenient bool) (r *results, b batch, found bool, er
 	if err != nil {
 		return nil, b, false, fmt.Errorf("open the results: %w", err)
 	}
-	r = &results{path: path, lenient: lenient, ledger: newLedger(), out: file, file: file}
+	r = &results{path: path, lenient: lenient, states: newRowStates(), out: file, file: file}
 	if info, err := file.Stat(); err == nil {
 		r.written = info.ModTime()
 	}
@@ -70,10 +70,10 @@ func openResults(path string, lenient bool) (r *results, b batch, found bool, er
 
 // streamResults writes results that no later run reads.
 func streamResults(out io.Writer) *results {
-	return &results{ledger: newLedger(), out: out}
+	return &results{states: newRowStates(), out: out}
 }
 
-// read fills the ledger, and returns where the last whole line ends.
+// read fills the states, and returns where the last whole line ends.
 func (r *results) read() (b batch, end int64, err error) {
 	err = eachLine(r.file, func(number int, line []byte) error {
 		result, of, content, err := parseResult(line)
@@ -124,7 +124,7 @@ func eachLine(from io.Reader, f func(number int, line []byte) error) error {
 
 // note counts a line and keeps what it says.
 func (r *results) note(result Result, content uint32) {
-	if before, _ := r.ledger.get(result.Row); before == untried {
+	if before, _ := r.states.get(result.Row); before == untried {
 		r.rows++
 	}
 	r.lines++
@@ -132,11 +132,11 @@ func (r *results) note(result Result, content uint32) {
 	state := unknown
 	switch result.Outcome {
 	case OK:
-		state = r.ledger.sum(result.ID)
+		state = r.states.hash(result.ID)
 	case Failed:
 		state = failed
 	}
-	r.ledger.set(result.Row, state, content)
+	r.states.set(result.Row, state, content)
 }
 
 // add writes a row's result, in one write.
@@ -161,14 +161,14 @@ func (r *results) add(result Result, content uint32) error {
 func (r *results) state(row int) (state uint64, content uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ledger.get(row)
+	return r.states.get(row)
 }
 
 // taken tells whether the id is the outcome of some row.
 func (r *results) taken(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ledger.holds(id)
+	return r.states.hasID(id)
 }
 
 // finish makes the file last, with one line for each row.
@@ -292,7 +292,7 @@ func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 		return nil, fmt.Errorf("open the results: %w", err)
 	}
 	defer file.Close()
-	r := &results{path: path, ledger: newLedger(), file: file, lenient: true}
+	r := &results{path: path, states: newRowStates(), file: file, lenient: true}
 	b, _, err := r.read()
 	if err == nil && r.rows > 0 {
 		err = b.checkMark(mark, path)
