@@ -53,7 +53,7 @@ func Run(ctx context.Context, s *session.Session, o Options, w Work) (err error)
 	r := newRun(o, w, in, s.Streams)
 	mark := markOf(w.Name, fmt.Sprint(connection.APIURL, connection.Sandbox))
 	if o.DryRun {
-		return r.rehearse(ctx, s, mark)
+		return r.dryRun(ctx, s, mark)
 	}
 	b, err := openBooks(o.Flags, s.Streams.Out, mark, time.Now())
 	if err != nil {

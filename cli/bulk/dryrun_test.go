@@ -23,7 +23,7 @@ func (d *desk) predict() ([]string, error) {
 	defer in.close()
 	dry := session.New(s, func(string) string { return "" }, "test")
 	dry.Output = output.Options{Format: output.JSONL, Fields: d.fields}
-	err = newRun(d.options, d.service.work(), in, s).rehearse(d.t.Context(), dry, markOf("make", "here"))
+	err = newRun(d.options, d.service.work(), in, s).dryRun(d.t.Context(), dry, markOf("make", "here"))
 	return strings.Split(strings.TrimSpace(out.String()), "\n"), err
 }
 
