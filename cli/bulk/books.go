@@ -65,12 +65,10 @@ func (b *books) close() error {
 		return b.abandon()
 	}
 	if err := b.results.finish(); err != nil {
-		return errors.Join(err, b.journal.release())
+		return errors.Join(err, b.journal.close(false))
 	}
-	if b.partial && b.journal.left { // it alone knows of rows that a killed run sent and this one did not come to
-		return b.journal.release()
-	}
-	return b.journal.remove()
+	stays := b.partial && b.journal.left // it alone knows of rows that a killed run sent and this one did not come to
+	return b.journal.close(!stays)
 }
 
 // lastSign is when a run before this one may have sent something last. When one was killed nobody knows, so that it may have
@@ -88,10 +86,8 @@ func (b *books) abandon() error {
 	if b.results != nil {
 		err = b.results.abandon()
 	}
-	if b.journal.empty() {
-		return errors.Join(err, b.journal.remove())
-	}
-	return errors.Join(err, b.journal.release())
+	info, statErr := os.Stat(b.journal.path)
+	return errors.Join(err, b.journal.close(statErr == nil && info.Size() == 0))
 }
 
 // resultsPath is the file of the results, "" where they go to standard output and no later run can take them up.

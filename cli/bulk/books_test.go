@@ -395,7 +395,7 @@ func TestHalfALineInTheJournalIsTheLast(t *testing.T) {
 	if first == nil || second == nil {
 		t.Errorf("the journal took %v, then %v", first, second)
 	}
-	if err := errors.Join(r.results.abandon(), r.journal.release()); err != nil {
+	if err := errors.Join(r.results.abandon(), r.journal.close(false)); err != nil {
 		t.Fatal(err)
 	}
 	d.must()

@@ -174,13 +174,6 @@ func (j *journal) mark(upTo int) {
 	go func() { coming <- j.write(entry{UpTo: upTo}) }()
 }
 
-// settle waits for a mark that is being written when the run ends. Whatever becomes of it, no row has relied on it.
-func (j *journal) settle() {
-	j.marking.Lock()
-	defer j.marking.Unlock()
-	_ = j.arrive()
-}
-
 // arrive waits until the mark that is being written lasts.
 func (j *journal) arrive() error {
 	if j.coming == nil {
@@ -221,31 +214,19 @@ func (j *journal) write(e entry) error {
 	return nil
 }
 
-// remove ends a run in good order: the results say everything now.
-func (j *journal) remove() error {
+// close gives the journal back: as it is, or removed where the results say everything now.
+func (j *journal) close(remove bool) (err error) {
 	if j.file == nil {
 		return nil
 	}
-	j.settle()
-	if err := os.Remove(j.path); err != nil {
-		return fmt.Errorf("remove the journal of the results: %w", err)
+	j.marking.Lock()
+	_ = j.arrive() // whatever becomes of a mark that is being written, no row has relied on it
+	j.marking.Unlock()
+	if remove {
+		if err := os.Remove(j.path); err != nil {
+			return fmt.Errorf("remove the journal of the results: %w", err)
+		}
+		err = syncFolder(j.path)
 	}
-	return errors.Join(syncFolder(j.path), j.release())
-}
-
-// release gives the journal back as it is.
-func (j *journal) release() error {
-	if j.file == nil {
-		return nil
-	}
-	j.settle()
-	return errors.Join(j.file.Close(), j.lock.Close())
-}
-
-func (j *journal) empty() bool {
-	if j.file == nil {
-		return true
-	}
-	info, err := j.file.Stat()
-	return err == nil && info.Size() == 0
+	return errors.Join(err, j.file.Close(), j.lock.Close())
 }

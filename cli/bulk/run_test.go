@@ -317,7 +317,7 @@ func (d *desk) kill(done []string) {
 			d.t.Fatal(err)
 		}
 	}
-	if err := errors.Join(r.results.abandon(), r.journal.release()); err != nil {
+	if err := errors.Join(r.results.abandon(), r.journal.close(false)); err != nil {
 		d.t.Fatal(err)
 	}
 	d.now = time.Now()
@@ -447,7 +447,7 @@ func TestRowThatIsHeldBackStaysToBeFoundOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(r.journal.allow(3), r.results.abandon(), r.journal.release()); err != nil {
+	if err := errors.Join(r.journal.allow(3), r.results.abandon(), r.journal.close(false)); err != nil {
 		t.Fatal(err)
 	}
 	s.made["a"] = []string{"a-1"} // by the row on line 3, which was sent when line 2 had been refused
