@@ -14,7 +14,6 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/picture"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
@@ -107,7 +106,7 @@ func (s *Screen) Unsaved() string    { return "" }
 func (s *Screen) Offers() []actions.Offer {
 	draw, open := "This perk has no image.", "This perk has no image."
 	if address := s.address(); address != "" {
-		draw, open = screen.Sentence("", picture.Check(address)), ""
+		draw, open = screen.Sentence("", screen.CheckImage(address)), ""
 		if problem := api.URLRule(address); problem != "" {
 			open = "The address of the image " + problem + "."
 		}

@@ -1,4 +1,4 @@
-package picture
+package screen
 
 import (
 	"image/color"
@@ -8,7 +8,7 @@ import (
 func TestEveryColourIsTheNearestOfThe256(t *testing.T) {
 	table := map[int][3]int{}
 	for i := range 216 {
-		table[16+i] = [3]int{cubeValue(i / 36), cubeValue(i / 6 % 6), cubeValue(i % 6)}
+		table[16+i] = [3]int{levels[i/36], levels[i/6%6], levels[i%6]}
 	}
 	for i := range 24 {
 		table[232+i] = [3]int{8 + 10*i, 8 + 10*i, 8 + 10*i}

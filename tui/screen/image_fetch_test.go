@@ -1,4 +1,4 @@
-package picture_test
+package screen
 
 import (
 	"bytes"
@@ -16,8 +16,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"example.com/perks/tui/picture"
 )
 
 // at serves bytes on loopback, whatever the path.
@@ -98,7 +96,7 @@ func TestImagesOfAllKindsAreFetched(t *testing.T) {
 		"large, made as large as a terminal": {asPNG(t, quarters(3000, 1500)), image.Pt(400, 200), color.RGBA{255, 0, 0, 255}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			img, err := picture.Fetch(t.Context(), at(t, test.raw))
+			img, err := fetchImage(t.Context(), at(t, test.raw))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +131,7 @@ func TestWhatIsNoImageToDrawIsRefusedWithASentence(t *testing.T) {
 
 func wantRefusal(t *testing.T, ctx context.Context, address, want string) {
 	t.Helper()
-	img, err := picture.Fetch(ctx, address)
+	img, err := fetchImage(ctx, address)
 	if img != nil || err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s gives an image: %v, and %v; want %q", address, img != nil, err, want)
 	}
@@ -187,7 +185,7 @@ func TestNothingOfTheServiceGoesAlong(t *testing.T) {
 		second = r.Header
 		_, _ = w.Write(asPNG(t, quarters(2, 2)))
 	})
-	if _, err := picture.Fetch(t.Context(), address); err != nil {
+	if _, err := fetchImage(t.Context(), address); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"Authorization", "Cookie", "Referer"} {
@@ -223,15 +221,15 @@ func TestAnAddressThatIsNoneIsNotAsked(t *testing.T) {
 		"https://me:pw@images.test": "the address of the image holds a name or a password",
 	} {
 		wantRefusal(t, t.Context(), address, want)
-		if got := picture.Check(address); got == nil || !strings.Contains(got.Error(), want) {
+		if got := CheckImage(address); got == nil || !strings.Contains(got.Error(), want) {
 			t.Errorf("Check(%q) is %v", address, got)
 		}
-		if host := picture.Host(address); host != "" {
+		if host := imageHost(address); host != "" {
 			t.Errorf("the host of %q is %q", address, host)
 		}
 	}
-	if address := "https://images.test:8443/coffee.png"; picture.Check(address) != nil || picture.Host(address) != "images.test:8443" {
-		t.Errorf("%s: %v %q", address, picture.Check(address), picture.Host(address))
+	if address := "https://images.test:8443/coffee.png"; CheckImage(address) != nil || imageHost(address) != "images.test:8443" {
+		t.Errorf("%s: %v %q", address, CheckImage(address), imageHost(address))
 	}
 }
 
@@ -240,12 +238,12 @@ func TestAddressesOfTheLocalNetworkAreKnown(t *testing.T) {
 		"127.0.0.1", "127.9.9.9", "[::1]", "10.0.0.1", "172.16.0.1", "192.168.1.1:8080", "169.254.169.254", "0.0.0.0", "100.64.0.1",
 		"[fd00::1]", "[fe80::1]", "[::ffff:10.0.0.1]", "224.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "printer.local",
 	} {
-		if !picture.Local("http://" + host + "/a.png") {
+		if !isLocalImage("http://" + host + "/a.png") {
 			t.Errorf("%s is not local", host)
 		}
 	}
 	for _, host := range []string{"images.test", "8.8.8.8", "100.128.0.1", "172.32.0.1", "[2001:4860:4860::8888]", "local"} {
-		if picture.Local("http://" + host + "/a.png") {
+		if isLocalImage("http://" + host + "/a.png") {
 			t.Errorf("%s is local", host)
 		}
 	}
@@ -260,7 +258,7 @@ func TestThreeRedirectsAreFollowed(t *testing.T) {
 		w.Header().Set("Location", r.URL.Path+"/")
 		w.WriteHeader(http.StatusFound)
 	})
-	if _, err := picture.Fetch(t.Context(), address); err != nil {
+	if _, err := fetchImage(t.Context(), address); err != nil {
 		t.Error(err)
 	}
 }
@@ -271,7 +269,7 @@ func TestEveryDecoderStopsWithItsContext(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"PNG": asPNG(t, quarters(8, 8)), "JPEG": asJPEG(t, quarters(8, 8)), "GIF": asGIF(t), "WebP": asWebP(),
 	} {
-		if _, err := picture.Decode(ctx, raw); err == nil || !strings.Contains(err.Error(), "takes too long to decode") {
+		if _, err := decode(ctx, raw); err == nil || !strings.Contains(err.Error(), "takes too long to decode") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package picture
+package screen
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func TestOnlyTheLocalAddressThatAPersonHasSeenIsTrusted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := newGuard(seen).trusts(test.host); got != test.want {
+		if got := (&guard{seen: seen.Hostname()}).trusts(test.host); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -36,7 +36,7 @@ func TestNoProxyIsAskedForAnImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newGuard(target)
+	g := &guard{seen: target.Hostname()}
 	g.environment = func(r *http.Request) (*url.URL, error) {
 		if r.URL.Hostname() == "images.test" {
 			return nil, nil
@@ -66,7 +66,7 @@ func TestSpecialAddressesAreNotPublic(t *testing.T) {
 			::ffff:93.184.215.14 64:ff9b::93.184.215.14 2001:200::1 2001:4860:4860::8888 2003::1 2606:4700::1111 2a00:1450::1 3ffe::1`,
 	} {
 		for _, text := range strings.Fields(list) {
-			if got := public(netip.MustParseAddr(text)); got != want {
+			if got := isPublic(netip.MustParseAddr(text)); got != want {
 				t.Errorf("%s is public: %v", text, got)
 			}
 		}

@@ -1,4 +1,4 @@
-package picture_test
+package screen
 
 import (
 	"image"
@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/muesli/termenv"
 
-	"example.com/perks/tui/picture"
 	"example.com/perks/tui/widget"
 )
 
@@ -27,7 +26,7 @@ func quarters(width, height int) *image.RGBA {
 }
 
 func TestACellIsTwoPixels(t *testing.T) {
-	got := picture.Draw(quarters(2, 2), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
+	got := drawImage(quarters(2, 2), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
 	want := []string{"\x1b[38;2;255;0;0m\x1b[48;2;0;0;255m▀\x1b[38;2;0;255;0m\x1b[48;2;255;255;255m▀\x1b[0m"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -35,7 +34,7 @@ func TestACellIsTwoPixels(t *testing.T) {
 }
 
 func TestAColourIsWrittenOnceForCellsBesideEachOther(t *testing.T) {
-	got := picture.Draw(quarters(4, 4), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.ANSI256))
+	got := drawImage(quarters(4, 4), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.ANSI256))
 	want := []string{
 		"\x1b[38;5;196m\x1b[48;5;196m▀▀\x1b[38;5;46m\x1b[48;5;46m▀▀\x1b[0m",
 		"\x1b[38;5;21m\x1b[48;5;21m▀▀\x1b[38;5;231m\x1b[48;5;231m▀▀\x1b[0m",
@@ -60,7 +59,7 @@ func TestFewColoursAreShades(t *testing.T) {
 		"16 colours on light":         {widget.NewTheme(widget.LightTheme, termenv.ANSI), "█▓▒░ "},
 		"high contrast on 16 colours": {widget.NewTheme(widget.HighContrastTheme, termenv.ANSI), " ░▒▓█"},
 	} {
-		if diff := cmp.Diff([]string{test.want}, picture.Draw(fade, 10, 10, test.look)); diff != "" {
+		if diff := cmp.Diff([]string{test.want}, drawImage(fade, 10, 10, test.look)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
@@ -79,7 +78,7 @@ func TestProportionsAreKept(t *testing.T) {
 		"a thread from top to toe": {image.Pt(1, 20000), image.Pt(30, 10), image.Pt(1, 10)},
 		"one cell":                 {image.Pt(640, 480), image.Pt(1, 1), image.Pt(1, 1)},
 	} {
-		lines := picture.Draw(quarters(test.image.X, test.image.Y), test.room.X, test.room.Y, look)
+		lines := drawImage(quarters(test.image.X, test.image.Y), test.room.X, test.room.Y, look)
 		if got := image.Pt(ansi.StringWidth(lines[0]), len(lines)); got != test.want {
 			t.Errorf("%s: it takes %v, want %v", name, got, test.want)
 		}
@@ -89,11 +88,11 @@ func TestProportionsAreKept(t *testing.T) {
 func TestNothingIsDrawnOfNothingOrIntoNoRoom(t *testing.T) {
 	look := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 	for name, lines := range map[string][]string{
-		"no image":   picture.Draw(nil, 10, 10, look),
-		"an empty":   picture.Draw(image.NewRGBA(image.Rectangle{}), 10, 10, look),
-		"no columns": picture.Draw(quarters(4, 4), 0, 10, look),
-		"no lines":   picture.Draw(quarters(4, 4), 10, 0, look),
-		"below zero": picture.Draw(quarters(4, 4), -3, -3, look),
+		"no image":   drawImage(nil, 10, 10, look),
+		"an empty":   drawImage(image.NewRGBA(image.Rectangle{}), 10, 10, look),
+		"no columns": drawImage(quarters(4, 4), 0, 10, look),
+		"no lines":   drawImage(quarters(4, 4), 10, 0, look),
+		"below zero": drawImage(quarters(4, 4), -3, -3, look),
 	} {
 		if lines != nil {
 			t.Errorf("%s: %q", name, lines)
@@ -102,7 +101,7 @@ func TestNothingIsDrawnOfNothingOrIntoNoRoom(t *testing.T) {
 }
 
 func TestTransparentIsWhitePaper(t *testing.T) {
-	lines := picture.Draw(image.NewNRGBA(image.Rect(0, 0, 1, 2)), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
+	lines := drawImage(image.NewNRGBA(image.Rect(0, 0, 1, 2)), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
 	if got := strings.Join(lines, "\n"); got != "\x1b[38;2;255;255;255m\x1b[48;2;255;255;255m▀\x1b[0m" {
 		t.Errorf("%q", got)
 	}
@@ -121,7 +120,7 @@ func BenchmarkDrawInALargeTerminal(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				picture.Draw(noise, 200, 30, look)
+				drawImage(noise, 200, 30, look)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package picture_test
+package screen
 
 import (
 	"image"
@@ -7,7 +7,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
-	"example.com/perks/tui/picture"
 	"example.com/perks/tui/widget"
 )
 
@@ -23,11 +22,11 @@ func FuzzWhateverComesIsDrawnOrRefused(f *testing.F) {
 		if len(raw) > 64<<10 {
 			return
 		}
-		img, err := picture.Decode(t.Context(), raw)
+		img, err := decode(t.Context(), raw)
 		if (img == nil) == (err == nil) {
 			t.Fatalf("an image: %v, and %v", img != nil, err)
 		}
-		lines := picture.Draw(img, int(width), int(height), widget.NewTheme(widget.LightTheme, termenv.Profile(colours%4)))
+		lines := drawImage(img, int(width), int(height), widget.NewTheme(widget.LightTheme, termenv.Profile(colours%4)))
 		if len(lines) > int(height) {
 			t.Fatalf("%d lines in the room of %d", len(lines), height)
 		}

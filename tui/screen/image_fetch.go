@@ -1,0 +1,312 @@
+package screen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	scale "golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+
+	"example.com/perks/api"
+)
+
+// What is fetched and decoded at most.
+const (
+	maxTime      = 10 * time.Second
+	maxRedirects = 3
+	maxBytes     = 5 << 20
+	maxPixels    = 20_000_000
+	maxSide      = 20_000
+)
+
+// keptSide is the longest side of an image that is kept, in pixels: two for each cell of a large terminal.
+const keptSide = 400
+
+// fetchImage gets the image at an http or https address. Both the address and what is found there are a stranger's: all that
+// is read and decoded is bounded, and nothing that belongs to the service goes along: no token, no cookie, no referring
+// address. It fetches from the local network only if the address itself says so: ask first where isLocalImage tells so. Its errors
+// are sentences.
+func fetchImage(ctx context.Context, address string) (image.Image, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	target, err := imageURL(address)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := download(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return decode(ctx, raw)
+}
+
+// CheckImage returns why no image can be fetched from an address; nil if it can be tried.
+func CheckImage(address string) error {
+	_, err := imageURL(address)
+	return err
+}
+
+func imageURL(address string) (*url.URL, error) {
+	if problem := api.URLRule(address); problem != "" {
+		return nil, fmt.Errorf("the address of the image %s", problem)
+	}
+	target, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("the address of the image cannot be read: %w", err)
+	}
+	if target.User != nil {
+		return nil, fmt.Errorf("the address of the image holds a name or a password, which would be sent to %s", target.Host)
+	}
+	return target, nil
+}
+
+// imageHost returns the host that an address names, with the port if there is one; "" if it is no address.
+func imageHost(address string) string {
+	if target, err := imageURL(address); err == nil {
+		return target.Host
+	}
+	return ""
+}
+
+// download reads what is at an address. Each call has a client of its own, so that no connection and no cookie is left behind.
+func download(ctx context.Context, target *url.URL) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("the address of the image cannot be read: %w", err)
+	}
+	request.Header.Set("Accept", "image/webp, image/png, image/jpeg, image/gif")
+	request.Header.Set("User-Agent", "perksctl")
+	guard := &guard{target.Hostname(), http.ProxyFromEnvironment}
+	client := &http.Client{CheckRedirect: checkRedirect, Transport: &http.Transport{
+		Proxy: guard.proxy, DialContext: guard.dial, DisableKeepAlives: true, DisableCompression: true, ForceAttemptHTTP2: true,
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, failure(ctx, target, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %d %s instead of an image", target.Host, response.StatusCode, http.StatusText(response.StatusCode))
+	}
+	if response.ContentLength > maxBytes {
+		return nil, errTooLarge
+	}
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
+	switch {
+	case err != nil:
+		return nil, failure(ctx, target, err)
+	case len(raw) > maxBytes:
+		return nil, errTooLarge
+	}
+	return raw, nil
+}
+
+// checkRedirect runs before a redirect is followed. net/http has put the former address into Referer by then.
+func checkRedirect(next *http.Request, former []*http.Request) error {
+	next.Header.Del("Referer")
+	switch {
+	case len(former) > maxRedirects:
+		return fmt.Errorf("it redirects more than %d times", maxRedirects)
+	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
+		return errors.New("it redirects to something that is not a web address")
+	case next.URL.User != nil:
+		return errors.New("it redirects to an address with a name or a password")
+	}
+	return nil
+}
+
+// guarded is why the guard let nothing be fetched, as a sentence.
+type guarded string
+
+func (g guarded) Error() string { return string(g) }
+
+// failure says why nothing came.
+func failure(ctx context.Context, target *url.URL, err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	var refused guarded
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%s took too long to send the image; draw it again to try once more", target.Host)
+	case errors.As(err, &refused):
+		return refused
+	}
+	return fmt.Errorf("the image could not be fetched from %s: %w", target.Host, err)
+}
+
+// isLocalImage tells whether an address itself says that it is on this computer or in the local network.
+func isLocalImage(address string) bool {
+	target, err := imageURL(address)
+	return err == nil && isLocal(target.Hostname())
+}
+
+// isLocal tells whether a host itself says that it is this computer or one of the local network.
+func isLocal(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return !isPublic(ip)
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local")
+}
+
+var (
+	// special are the ranges in IANA's registries of special-purpose addresses, and multicast. Of IPv6, networks only get
+	// addresses within global; there, special are protocols such as Teredo, documentation, 6to4 (which leads to the IPv4
+	// address inside it) and AS112.
+	special = strings.Fields(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
+		192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
+		224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20 2002::/16 2620:4f:8000::/48`)
+	global = netip.MustParsePrefix("2000::/3")
+	// translated are IPv4 addresses as a network without IPv4 writes them (RFC 6052).
+	translated = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+// isPublic tells whether an address is on the public internet.
+func isPublic(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	if translated.Contains(ip) {
+		bytes := ip.As16()
+		ip = netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	if ip.Is6() && !global.Contains(ip) {
+		return false
+	}
+	return ip.IsValid() && !slices.ContainsFunc(special, func(p string) bool { return netip.MustParsePrefix(p).Contains(ip) })
+}
+
+// guard keeps connections from leading somewhere else than the address that a person has seen seems to. A name that
+// resolves to the local network, and a redirect into it, would make this computer knock on doors that are closed to whoever
+// wrote the address.
+type guard struct {
+	seen        string // the host of that address
+	environment func(*http.Request) (*url.URL, error)
+}
+
+// proxy refuses requests that would go through a proxy: only the proxy resolves the name, so no address can be checked here.
+// Going around the proxy is not what the person who set it wants.
+func (g *guard) proxy(request *http.Request) (*url.URL, error) {
+	proxy, err := g.environment(request)
+	if err == nil && proxy != nil {
+		err = guarded(fmt.Sprintf("A proxy is set, so it cannot be checked whether %s is on the local network. Nothing was fetched. "+
+			"Open the image in a browser, or add the host to NO_PROXY.", request.URL.Hostname()))
+	}
+	return nil, err
+}
+
+func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	dialer := net.Dialer{}
+	if !g.trusts(host) {
+		dialer.Control = func(_, resolved string, _ syscall.RawConn) error { return refuseLocal(host, resolved) }
+	}
+	return dialer.DialContext(ctx, network, address)
+}
+
+func (g *guard) trusts(host string) bool { return host == g.seen && isLocal(host) }
+
+func refuseLocal(host, resolved string) error {
+	if to, err := netip.ParseAddrPort(resolved); err != nil || !isPublic(to.Addr()) {
+		return guarded(fmt.Sprintf("%s leads into the local network (%s), so nothing was fetched. If that is meant, open the image in a browser.", host, resolved))
+	}
+	return nil
+}
+
+var (
+	errTooLarge = errors.New("the image has more than 5 MiB, which is not drawn here: open it in a browser instead")
+	errTooSlow  = errors.New("the image takes too long to decode; open it in a browser instead")
+	errDamaged  = errors.New("the image is damaged, or of a kind that cannot be drawn here: open it in a browser instead")
+)
+
+// formats is how images of each kind are read. image.Decode would also read whatever formats another package registers.
+var formats = map[string]struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error) // of an animation, the first frame
+}{
+	"image/png":  {png.DecodeConfig, png.Decode},
+	"image/jpeg": {jpeg.DecodeConfig, jpeg.Decode},
+	"image/gif":  {gif.DecodeConfig, gif.Decode},
+	"image/webp": {webp.DecodeConfig, webp.Decode},
+}
+
+// decode believes what the bytes are, not what their sender calls them. A few bytes can claim to be an image that takes
+// all memory, so the size is read first.
+func decode(ctx context.Context, raw []byte) (img image.Image, err error) {
+	defer func() {
+		if recover() != nil { // a decoder that stumbles over a stranger's bytes must not end the session
+			img, err = nil, errDamaged
+		}
+	}()
+	kind, _, _ := strings.Cut(http.DetectContentType(raw), ";")
+	format, ok := formats[kind]
+	if !ok {
+		return nil, fmt.Errorf("what came is %s; only PNG, JPEG, GIF and WebP can be drawn here", kind)
+	}
+	config, err := format.config(bytes.NewReader(raw))
+	if err != nil {
+		return nil, errDamaged
+	}
+	if err := checkSize(image.Pt(config.Width, config.Height)); err != nil {
+		return nil, err
+	}
+	img, err = format.decode(reader{ctx, bytes.NewReader(raw)})
+	switch {
+	case ctx.Err() != nil:
+		return nil, errTooSlow
+	case err != nil:
+		return nil, errDamaged
+	}
+	size := img.Bounds().Size()
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	// The fast scaler looks at only four pixels for each, and leaves noise behind when it shrinks much; the thorough one takes too
+	// long from many megapixels.
+	if max(size.X, size.Y) > 4*keptSide {
+		img = scaled(img, fit(size, image.Pt(4*keptSide, 4*keptSide)), scale.ApproxBiLinear)
+	}
+	return scaled(img, fit(img.Bounds().Size(), image.Pt(keptSide, keptSide)), scale.BiLinear), nil
+}
+
+func checkSize(size image.Point) error {
+	switch {
+	case size.X < 1 || size.Y < 1:
+		return errDamaged
+	case size.X > maxSide || size.Y > maxSide || size.X*size.Y > maxPixels:
+		return fmt.Errorf("the image has %d x %d pixels; images of up to %d megapixels are drawn here: open it in a browser instead",
+			size.X, size.Y, maxPixels/1_000_000)
+	}
+	return nil
+}
+
+// reader ends when its context does: there are images of a few kilobytes that keep a decoder busy for hours.
+type reader struct {
+	ctx context.Context
+	raw *bytes.Reader
+}
+
+func (r reader) Read(into []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.raw.Read(into)
+}
