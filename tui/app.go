@@ -143,15 +143,8 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 		return a.close()
 	case screen.Toast:
 		return a.tell(msg)
-	case screen.Confirm:
-		if len(msg.Words) > 0 {
-			return a.lay(screen.NewTyped(msg, a.shell.Theme))
-		}
-		return a.lay(screen.NewConfirm(msg, a.shell.Keys))
-	case screen.Pick:
-		return a.lay(screen.NewPick(msg, a.shell.Theme))
-	case screen.Prompt:
-		return a.lay(screen.NewPrompt(msg, a.shell.Theme))
+	case screen.Question:
+		return a.lay(msg.Overlay(a.shell))
 	case perform:
 		return a.find(msg.id)
 	case notice:

@@ -159,7 +159,9 @@ func (a *App) write(form *widget.Form, msg tea.Msg) tea.Cmd {
 
 func (a *App) edited(field string) tea.Cmd {
 	if o := a.Overlay(); o != nil {
-		o.Edited()
+		if pick, ok := o.(*screen.PickDialog); ok {
+			pick.Edited()
+		}
 		return nil
 	}
 	if s := a.Top(); s != nil {
@@ -290,7 +292,7 @@ func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.
 	if len(lost) == 0 {
 		return then()
 	}
-	return a.lay(screen.NewConfirm(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}, a.shell.Keys))
+	return a.lay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}.Overlay(a.shell))
 }
 
 // palette finds everything by its name: first what can be done now, with the key that does it now. It opens a
@@ -327,7 +329,7 @@ func (a *App) palette() screen.Overlay {
 			Then:  func(id string) tea.Cmd { return a.shell.Open(screen.ToPerk{ID: api.LowerUUID(id)}) },
 		}
 	}
-	return screen.NewPick(pick, a.shell.Theme)
+	return pick.Overlay(a.shell)
 }
 
 // perform asks for an action once the palette, which hides what it is about, is closed.

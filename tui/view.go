@@ -106,19 +106,20 @@ const widthForBack = 60
 // footer shows the keys of what can be done most usefully here, and at its end those by which one gets on anywhere.
 func (a *App) footer() string {
 	if o := a.Overlay(); o != nil {
-		return a.hints(o.Hints(), a.width)
+		offers := slices.DeleteFunc(o.Offers(), func(offer actions.Offer) bool { return offer.Hint == "" || !offer.Enabled() })
+		return a.hints(offers, a.width)
 	}
 	typing := a.face().Form() != nil
-	var hints, last, more []screen.Hint
+	var hints, last, more []actions.Offer
 	for _, offer := range a.Offers() {
 		action := a.shell.Keys.Action(offer.ID)
-		hint := screen.Hint{ID: offer.ID, Text: cmp.Or(offer.Hint, action.Hint)}
+		hint := offer.As(cmp.Or(offer.Hint, action.Hint))
 		shown := action.Typing
 		if !typing {
 			shown = offer.ID != actions.Palette // the help names it
 		}
 		switch {
-		case hint.Text == "" || !offer.Enabled() || !shown:
+		case hint.Hint == "" || !offer.Enabled() || !shown:
 		case offer.ID == actions.Quit:
 			more = append(more, hint)
 		case offer.ID == actions.Help, offer.ID == actions.Back && a.width >= widthForBack:
@@ -136,15 +137,15 @@ func (a *App) footer() string {
 }
 
 // hints writes as many of the hints as fit, each with the key that works now.
-func (a *App) hints(hints []screen.Hint, room int) string {
+func (a *App) hints(hints []actions.Offer, room int) string {
 	line := ""
 	for _, hint := range hints {
 		key := a.keyNow(hint.ID)
-		width := display.Width(key) + 1 + display.Width(hint.Text) + 2
+		width := display.Width(key) + 1 + display.Width(hint.Hint) + 2
 		if key == "" || width-2 > room {
 			continue
 		}
-		line += a.shell.Theme.Key.Render(key) + " " + a.shell.Theme.Muted.Render(hint.Text) + "  "
+		line += a.shell.Theme.Key.Render(key) + " " + a.shell.Theme.Muted.Render(hint.Hint) + "  "
 		room -= width
 	}
 	return line

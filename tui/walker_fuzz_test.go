@@ -158,7 +158,7 @@ func (w *walker) useful() {
 		w.press(string(pick(w, []rune("abc 019.,-=:/{}\"@äß東👍"))))
 		return
 	}
-	if typed, asks := w.app.Overlay().(*screen.Typed); asks && chance(w, 3) {
+	if typed, asks := w.app.Overlay().(*screen.ConfirmDialog); asks && typed.IsGrave() && chance(w, 3) {
 		w.press("ctrl+u")
 		w.note("type delete")
 		w.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("delete")})
@@ -185,10 +185,10 @@ func (w *walker) typing() bool {
 }
 
 func (w *walker) press(key string) {
-	if _, asks := w.app.Overlay().(*screen.ConfirmDialog); asks && key == "y" {
+	switch d, asks := w.app.Overlay().(*screen.ConfirmDialog); {
+	case asks && !d.IsGrave() && key == "y":
 		w.yes++
-	}
-	if typed, asks := w.app.Overlay().(*screen.Typed); asks && (key == "enter" || key == "ctrl+s") && typed.Agrees(typed.Form().Value(typed.Form().Focus())) {
+	case asks && d.IsGrave() && (key == "enter" || key == "ctrl+s") && d.Agrees(d.Form().Value(d.Form().Focus())):
 		w.yes++
 	}
 	w.note("key %q", key)

@@ -229,21 +229,20 @@ type question struct {
 func (s *session) question() question {
 	switch o := s.app.Overlay().(type) {
 	case *screen.ConfirmDialog:
-		no := s.leaving("No.", actions.No)
-		return question{about: o, prompt: "Type yes to " + o.Yes() + ". Anything else cancels: ", leave: no, answer: func(text string) tea.Cmd {
-			if strings.EqualFold(strings.TrimSpace(text), "yes") {
-				return s.attempt(actions.Yes)
-			}
-			return no()
-		}}
-	case *screen.Typed:
-		no := s.leaving("No.", actions.Cancel)
-		return question{about: o, prompt: o.Wanted() + " to " + o.Yes() + ". Anything else cancels: ", leave: no, answer: func(text string) tea.Cmd {
-			if !o.Agrees(text) {
+		wanted, leave, agree := "Type yes", actions.No, actions.Yes
+		agrees := func(text string) bool { return strings.EqualFold(strings.TrimSpace(text), "yes") }
+		if o.IsGrave() {
+			wanted, leave, agree, agrees = o.Wanted(), actions.Cancel, actions.Submit, o.Agrees
+		}
+		no := s.leaving("No.", leave)
+		return question{about: o, prompt: wanted + " to " + o.Yes() + ". Anything else cancels: ", leave: no, answer: func(text string) tea.Cmd {
+			if !agrees(text) {
 				return no()
 			}
-			o.Form().Set(o.Form().Focus(), text)
-			return s.attempt(actions.Submit)
+			if o.IsGrave() {
+				o.Form().Set(o.Form().Focus(), text)
+			}
+			return s.attempt(agree)
 		}}
 	case *screen.PickDialog:
 		prompt := "Number, or a part of the name; an empty line leaves: "

@@ -75,7 +75,7 @@ func (s *session) enter(form *widget.Form) {
 // form is the one that is to be filled in, nil if none is.
 func (s *session) form() *widget.Form {
 	switch o := s.app.Overlay().(type) {
-	case *screen.PickDialog, *screen.Typed: // they are questions of their own
+	case *screen.PickDialog, *screen.ConfirmDialog: // they are questions of their own
 		return nil
 	case nil:
 		if top := s.app.Top(); top != nil {
@@ -167,9 +167,7 @@ func (q field) set(value string) tea.Cmd {
 	q.form.Set(q.name, value)
 	q.form.Do(actions.NextField) // what is wrong shows once a field is left
 	var cmd tea.Cmd
-	if o := q.s.app.Overlay(); o != nil {
-		o.Edited()
-	} else {
+	if q.s.app.Overlay() == nil {
 		top := q.s.app.Top()
 		cmd = tea.Batch(top.Update(screen.Edited{Field: q.name}), top.Update(screen.FieldLeft{}), q.s.app.Deliver())
 	}

@@ -11,115 +11,33 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Overlay is one of them.
+// Overlay is a dialog that lies over the screen and has the keyboard.
 type Overlay interface {
 	// Title and Linear say in plain lines what View shows.
 	Title() string
 	Linear() string
 	// View draws the inside of the box, in at most that room.
 	View(look *widget.Theme, width, height int) string
-	// Hints is what the footer says, the most useful first.
-	Hints() []Hint
-	// Offers is what can be done, all of it from here.
+	// Offers is what can be done, all of it from here, the most useful first. The footer shows those with a Hint.
 	Offers() []actions.Offer
 	// Do carries out an action. closed says that the overlay has had its answer.
 	Do(id actions.ID) (cmd tea.Cmd, closed bool)
 	// Form returns the form whose text is being typed; nil if none is.
 	Form() *widget.Form
-	// Edited tells that the text has changed.
-	Edited()
 }
 
-// Hint is what an action does here, in a word or two.
-type Hint struct {
-	ID   actions.ID
-	Text string
+// Question is a message that opens an overlay.
+type Question interface {
+	Overlay(shell *Shell) Overlay
 }
 
-// textless is an Overlay's part without a form.
-type textless struct{}
-
-func (textless) Form() *widget.Form { return nil }
-func (textless) Edited()            {}
-
-// Confirm asks before something that cannot be taken back.
+// ConfirmDialog asks before something that cannot be taken back: a text that can be scrolled, with the way to answer it always
+// below. That is a key, or with Words one of them, which has to be typed where a single key must not be enough.
 type ConfirmDialog struct {
-	textless
-	question
-	keys *actions.Registry
-}
-
-func NewConfirm(ask Confirm, keys *actions.Registry) *ConfirmDialog {
-	return &ConfirmDialog{question: question{ask: ask}, keys: keys}
-}
-
-// View draws the text, and always the two keys below it.
-func (c *ConfirmDialog) View(look *widget.Theme, width, height int) string {
-	answer := display.Cut(look.Key.Render(c.keys.Key(actions.Yes))+" "+look.Bad.Render(c.Yes())+"   "+
-		look.Key.Render(c.keys.Key(actions.No))+" "+look.Text.Render("no"), width)
-	lines := c.above(c.Linear(), width, height)
-	if len(lines) > 0 && c.hasMore() {
-		answer = display.Cut(answer+"   "+look.Key.Render(c.keys.Key(actions.Down))+" more", width)
-	}
-	return strings.Join(append(lines, answer), "\n")
-}
-
-// Hints is empty: the keys stand beside what they do.
-func (c *ConfirmDialog) Hints() []Hint { return nil }
-
-// Offers is yes and no, and to move about in a text that is longer than the screen.
-func (c *ConfirmDialog) Offers() []actions.Offer {
-	return append(actions.Able(actions.Yes, actions.No), widget.Moves()...)
-}
-
-func (c *ConfirmDialog) Do(id actions.ID) (tea.Cmd, bool) {
-	switch id {
-	case actions.Yes:
-		return c.ask.Then(), true
-	case actions.No:
-		return nil, true
-	}
-	c.scroll.Do(id)
-	return nil, false
-}
-
-// question is what Confirm and Typed share: a text that can be scrolled, with the way to answer it always below.
-type question struct {
 	ask    Confirm
+	keys   *actions.Registry
+	form   *widget.Form // to type a word in; nil without Words
 	scroll widget.Scroll
-}
-
-func (q *question) Title() string { return display.Line(q.ask.Title) }
-
-// Yes says what agreeing does.
-func (q *question) Yes() string { return display.Line(q.ask.Yes) }
-
-func (q *question) Linear() string { return display.Text(q.ask.Text) }
-
-// above draws as much of a text as fits above a last line: nothing where there is room only for that line.
-func (q *question) above(text string, width, height int) []string {
-	lines := display.Wrap(text, width)
-	room := max(0, height-1)
-	if len(lines) < room {
-		lines, room = append(lines, ""), len(lines)+1
-	}
-	q.scroll.Resize(width, room)
-	q.scroll.Set(lines)
-	if room == 0 {
-		return nil
-	}
-	return strings.Split(q.scroll.View(), "\n")
-}
-
-func (q *question) hasMore() bool {
-	_, below := q.scroll.More()
-	return below > 0
-}
-
-// Typed asks before something so grave that a single key must not do it: the person has to type one of several words.
-type Typed struct {
-	question
-	form *widget.Form
 }
 
 const agreeing = "agree"
@@ -127,69 +45,113 @@ const agreeing = "agree"
 // roomToType is the least width of the line to type in.
 const roomToType = 8
 
-func NewTyped(ask Confirm, look *widget.Theme) *Typed {
-	t := &Typed{question: question{ask: ask}}
-	t.form = widget.NewForm(look, widget.Field{Name: agreeing, Label: t.Wanted()})
-	return t
+// Overlay opens the dialog.
+func (c Confirm) Overlay(shell *Shell) Overlay {
+	d := &ConfirmDialog{ask: c, keys: shell.Keys}
+	if len(c.Words) > 0 {
+		d.form = widget.NewForm(shell.Theme, widget.Field{Name: agreeing, Label: d.Wanted()})
+	}
+	return d
 }
 
-// Wanted says what has to be typed: "Type 42 or delete".
-func (t *Typed) Wanted() string { return "Type " + display.Line(strings.Join(t.ask.Words, " or ")) }
+func (c *ConfirmDialog) Title() string      { return display.Line(c.ask.Title) }
+func (c *ConfirmDialog) Linear() string     { return display.Text(c.ask.Text) }
+func (c *ConfirmDialog) Form() *widget.Form { return c.form }
+
+// Yes says what agreeing does.
+func (c *ConfirmDialog) Yes() string { return display.Line(c.ask.Yes) }
+
+// Wanted says what has to be typed: "Type 42 or delete"; "" where a key answers.
+func (c *ConfirmDialog) Wanted() string {
+	if len(c.ask.Words) == 0 {
+		return ""
+	}
+	return "Type " + display.Line(strings.Join(c.ask.Words, " or "))
+}
 
 // Agrees tells whether a text is one of the words.
-func (t *Typed) Agrees(text string) bool {
-	return slices.ContainsFunc(t.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
+func (c *ConfirmDialog) Agrees(text string) bool {
+	return slices.ContainsFunc(c.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
 }
 
 // IsGrave gives the box a border that no other box has.
-func (t *Typed) IsGrave() bool { return true }
+func (c *ConfirmDialog) IsGrave() bool { return c.form != nil }
 
-// View draws the text, and always the line to type in below it.
-func (t *Typed) View(look *widget.Theme, width, height int) string {
-	t.form.SetTheme(look)
-	label, said := t.Wanted()+": ", t.Linear()
-	if display.Width(label)+roomToType > width {
-		label, said = "> ", t.Wanted()+".\n"+said
-	}
-	typed := display.Cut(look.Bad.Render(label)+t.form.Input(agreeing, max(1, width-display.Width(label))), width)
-	return strings.Join(append(t.above(said, width, height), typed), "\n")
-}
-
-func (t *Typed) Hints() []Hint {
-	hints := []Hint{{actions.Cancel, "cancel"}}
-	if t.Agrees(t.form.Value(agreeing)) {
-		hints = slices.Insert(hints, 0, Hint{actions.Submit, t.Yes()})
-	}
-	if t.hasMore() {
-		hints = append(hints, Hint{actions.NextField, "more"})
-	}
-	return hints
-}
-
-// Offers is to agree, to leave, and to move about in the text by the keys of forms, because those of lists print letters.
-func (t *Typed) Offers() []actions.Offer {
-	why := ""
-	if !t.Agrees(t.form.Value(agreeing)) {
-		why = t.Wanted() + " first."
-	}
-	return append([]actions.Offer{actions.If(actions.Submit, why)}, actions.Able(actions.Cancel, actions.NextField, actions.PreviousField)...)
-}
-
-func (t *Typed) Form() *widget.Form { return t.form }
-func (t *Typed) Edited()            {}
-
-func (t *Typed) Do(id actions.ID) (tea.Cmd, bool) {
-	switch id {
-	case actions.Cancel:
-		return nil, true
-	case actions.NextField:
-		t.scroll.Do(actions.Down)
-	case actions.PreviousField:
-		t.scroll.Do(actions.Up)
-	case actions.Submit:
-		if t.Agrees(t.form.Value(agreeing)) {
-			return t.ask.Then(), true
+// View draws the text, and always below it the two keys, or the line to type in.
+func (c *ConfirmDialog) View(look *widget.Theme, width, height int) string {
+	if c.form == nil {
+		answer := look.Key.Render(c.keys.Key(actions.Yes)) + " " + look.Bad.Render(c.Yes()) + "   " +
+			look.Key.Render(c.keys.Key(actions.No)) + " " + look.Text.Render("no")
+		lines := c.above(c.Linear(), width, height)
+		if len(lines) > 0 && c.hasMore() {
+			answer = display.Cut(answer, width) + "   " + look.Key.Render(c.keys.Key(actions.Down)) + " more"
 		}
+		return strings.Join(append(lines, display.Cut(answer, width)), "\n")
+	}
+	c.form.SetTheme(look)
+	label, text := c.Wanted()+": ", c.Linear()
+	if display.Width(label)+roomToType > width {
+		label, text = "> ", c.Wanted()+".\n"+text
+	}
+	typed := display.Cut(look.Bad.Render(label)+c.form.Input(agreeing, max(1, width-display.Width(label))), width)
+	return strings.Join(append(c.above(text, width, height), typed), "\n")
+}
+
+// above draws as much of a text as fits above a last line: nothing where there is room only for that line.
+func (c *ConfirmDialog) above(text string, width, height int) []string {
+	lines := display.Wrap(text, width)
+	room := max(0, height-1)
+	if len(lines) < room {
+		lines, room = append(lines, ""), len(lines)+1
+	}
+	c.scroll.Resize(width, room)
+	c.scroll.Set(lines)
+	if room == 0 {
+		return nil
+	}
+	return strings.Split(c.scroll.View(), "\n")
+}
+
+func (c *ConfirmDialog) hasMore() bool {
+	_, below := c.scroll.More()
+	return below > 0
+}
+
+// Offers is to agree or not, and to move about in the text: while a word is typed, by the keys of forms, because those of lists
+// print letters. Yes and no have no hint: their keys stand beside what they do.
+func (c *ConfirmDialog) Offers() []actions.Offer {
+	if c.form == nil {
+		return append(actions.Able(actions.Yes, actions.No), widget.Moves()...)
+	}
+	why, further := "", ""
+	if !c.Agrees(c.form.Value(agreeing)) {
+		why = c.Wanted() + " first."
+	}
+	if c.hasMore() {
+		further = "more"
+	}
+	return []actions.Offer{
+		actions.If(actions.Submit, why).As(c.Yes()), actions.If(actions.Cancel, "").As("cancel"),
+		actions.If(actions.NextField, "").As(further), actions.If(actions.PreviousField, ""),
+	}
+}
+
+func (c *ConfirmDialog) Do(id actions.ID) (tea.Cmd, bool) {
+	switch id {
+	case actions.Yes:
+		return c.ask.Then(), true
+	case actions.No, actions.Cancel:
+		return nil, true
+	case actions.Submit:
+		if c.Agrees(c.form.Value(agreeing)) {
+			return c.ask.Then(), true
+		}
+	case actions.NextField:
+		c.scroll.Do(actions.Down)
+	case actions.PreviousField:
+		c.scroll.Do(actions.Up)
+	default:
+		c.scroll.Do(id)
 	}
 	return nil, false
 }
@@ -200,33 +162,29 @@ type PromptDialog struct {
 	form *widget.Form
 }
 
-func NewPrompt(ask Prompt, look *widget.Theme) *PromptDialog {
-	return &PromptDialog{ask: ask, form: widget.NewForm(look, ask.Field)}
+// Overlay opens the dialog.
+func (p Prompt) Overlay(shell *Shell) Overlay {
+	return &PromptDialog{ask: p, form: widget.NewForm(shell.Theme, p.Field)}
 }
 
-func (p *PromptDialog) Title() string  { return display.Line(p.ask.Title) }
-func (p *PromptDialog) Linear() string { return p.form.Linear() }
+func (p *PromptDialog) Title() string      { return display.Line(p.ask.Title) }
+func (p *PromptDialog) Linear() string     { return p.form.Linear() }
+func (p *PromptDialog) Form() *widget.Form { return p.form }
 
 func (p *PromptDialog) View(look *widget.Theme, width, height int) string {
 	p.form.SetTheme(look)
 	return strings.TrimRight(p.form.View(width, min(height, 4)), "\n ")
 }
 
-func (p *PromptDialog) Hints() []Hint {
-	return []Hint{{actions.Submit, "go on"}, {actions.Cancel, "leave"}}
+func (p *PromptDialog) Offers() []actions.Offer {
+	return []actions.Offer{actions.If(actions.Submit, "").As("go on"), actions.If(actions.Cancel, "").As("leave")}
 }
-func (p *PromptDialog) Offers() []actions.Offer { return actions.Able(actions.Submit, actions.Cancel) }
-func (p *PromptDialog) Form() *widget.Form      { return p.form }
-func (p *PromptDialog) Edited()                 {}
 
 // Do sends the line if it breaks no rule.
 func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		if p.ask.Left == nil {
-			return nil, true
-		}
-		return p.ask.Left(), true
+		return left(p.ask.Left), true
 	case actions.Submit:
 		if p.form.Check() {
 			return p.ask.Then(p.form.Value(p.ask.Field.Name)), true
@@ -235,9 +193,16 @@ func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	return nil, false
 }
 
+// left runs what a dialog does that is left without an answer, if anything.
+func left(then func() tea.Cmd) tea.Cmd {
+	if then == nil {
+		return nil
+	}
+	return then()
+}
+
 // Reading is a text to read, such as the help.
 type Reading struct {
-	textless
 	title  string
 	lines  []Styled
 	scroll widget.Scroll
@@ -248,7 +213,8 @@ type Styled struct{ Word, Text string }
 
 func NewReading(title string, lines []Styled) *Reading { return &Reading{title: title, lines: lines} }
 
-func (r *Reading) Title() string { return r.title }
+func (r *Reading) Title() string      { return r.title }
+func (r *Reading) Form() *widget.Form { return nil }
 
 func (r *Reading) Linear() string {
 	lines := make([]string, len(r.lines))
@@ -280,19 +246,19 @@ func (r *Reading) View(look *widget.Theme, width, height int) string {
 	return r.scroll.View()
 }
 
-func (r *Reading) Hints() []Hint {
-	hints := []Hint{{actions.Back, "close"}}
-	switch above, below := r.scroll.More(); {
-	case below > 0:
-		hints = append(hints, Hint{actions.Down, "down"}, Hint{actions.PageDown, "further down"})
-	case above > 0:
-		hints = append(hints, Hint{actions.Up, "up"}, Hint{actions.PageUp, "further up"})
-	}
-	return hints
-}
-
+// Offers is to close it and to move about in it. The footer has the keys to where there is more.
 func (r *Reading) Offers() []actions.Offer {
-	return append(widget.Moves(), actions.Able(actions.Back, actions.Help, actions.Messages, actions.Quit)...)
+	offers := append([]actions.Offer{actions.If(actions.Back, "").As("close")}, widget.Moves()...)
+	above, below := r.scroll.More()
+	for i, offer := range offers {
+		switch {
+		case below > 0:
+			offers[i].Hint += map[actions.ID]string{actions.Down: "down", actions.PageDown: "further down"}[offer.ID]
+		case above > 0:
+			offers[i].Hint += map[actions.ID]string{actions.Up: "up", actions.PageUp: "further up"}[offer.ID]
+		}
+	}
+	return append(offers, actions.Able(actions.Help, actions.Messages, actions.Quit)...)
 }
 
 // Do moves about; every other key leaves.

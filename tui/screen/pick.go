@@ -26,11 +26,12 @@ const narrowing = "find"
 // asTyped stands for what was typed itself.
 const asTyped = -1
 
-func NewPick(ask Pick, look *widget.Theme) *PickDialog {
-	p := &PickDialog{ask: ask, form: widget.NewForm(look, widget.Field{Name: narrowing, Label: "Find"})}
-	p.Edited()
-	p.cursor = max(0, min(ask.Current, len(p.found)-1))
-	return p
+// Overlay opens the dialog.
+func (p Pick) Overlay(shell *Shell) Overlay {
+	d := &PickDialog{ask: p, form: widget.NewForm(shell.Theme, widget.Field{Name: narrowing, Label: "Find"})}
+	d.Edited()
+	d.cursor = max(0, min(p.Current, len(d.found)-1))
+	return d
 }
 
 func (p *PickDialog) Title() string { return display.Line(p.ask.Title) }
@@ -112,13 +113,12 @@ func (p *PickDialog) name(at int) string {
 
 func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(narrowing)) }
 
-func (p *PickDialog) Hints() []Hint {
-	return []Hint{{actions.Submit, "choose"}, {actions.NextField, "next"}, {actions.Cancel, "leave"}}
-}
-
 // Offers is to choose, to leave and to move. Moving goes by the keys of forms, because those of lists print letters.
 func (p *PickDialog) Offers() []actions.Offer {
-	return actions.Able(actions.Submit, actions.Cancel, actions.NextField, actions.PreviousField)
+	return []actions.Offer{
+		actions.If(actions.Submit, "").As("choose"), actions.If(actions.NextField, "").As("next"), actions.If(actions.Cancel, "").As("leave"),
+		actions.If(actions.PreviousField, ""),
+	}
 }
 
 func (p *PickDialog) Form() *widget.Form { return p.form }
@@ -153,10 +153,7 @@ func (p *PickDialog) Edited() {
 func (p *PickDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		if p.ask.Left == nil {
-			return nil, true
-		}
-		return p.ask.Left(), true
+		return left(p.ask.Left), true
 	case actions.NextField:
 		p.move(1)
 	case actions.PreviousField:

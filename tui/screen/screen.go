@@ -103,11 +103,8 @@ type Shell struct {
 // meets what this one has opened. A command would let keys that are typed quickly go to the screen below. It returns nil, for
 // use where a command is wanted. Only Update and Do may call it.
 func (s *Shell) Post(msg tea.Msg) tea.Cmd {
-	switch msg.(type) {
-	case Confirm, Pick, Prompt:
-		if s.covered {
-			return nil
-		}
+	if _, asks := msg.(Question); asks && s.covered {
+		return nil
 	}
 	s.posted = append(s.posted, msg)
 	return nil
