@@ -343,5 +343,9 @@ func keeps(s screen.Screen) bool {
 
 // Crashed makes an error of what a panic in the model or a command has left, and keeps its report as Run does.
 func Crashed(reason any, keep func(report string) (place string, err error)) error {
-	return reportCrash(newCrash(reason), keep)
+	crash, ok := reason.(*Crash)
+	if !ok {
+		crash = NewCrash(reason)
+	}
+	return reportCrash(crash, keep)
 }

@@ -288,7 +288,8 @@ type Crash struct {
 
 func (c *Crash) Error() string { return "the terminal UI failed: " + c.Panic }
 
-func newCrash(reason any) *Crash { return &Crash{fmt.Sprint(reason), string(debug.Stack())} }
+// NewCrash makes a Crash of what a panic has left, where the stack still is that of the panic.
+func NewCrash(reason any) *Crash { return &Crash{fmt.Sprint(reason), string(debug.Stack())} }
 
 // Guard keeps a fault in a model from leaving the terminal unusable: it ends the program in the ordinary way, which restores
 // the terminal, and keeps what led there. Left to itself, a panic in a command would end the process in the middle of the
@@ -329,7 +330,7 @@ func (g *Guard) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 func (g *Guard) View() (view string) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			g.crash, view = newCrash(reason), ""
+			g.crash, view = NewCrash(reason), ""
 			close(g.crashed)
 		}
 	}()
@@ -341,7 +342,7 @@ func (g *Guard) View() (view string) {
 
 func (g *Guard) endOnPanic(cmd *tea.Cmd) {
 	if reason := recover(); reason != nil {
-		g.crash, *cmd = newCrash(reason), tea.Quit
+		g.crash, *cmd = NewCrash(reason), tea.Quit
 	}
 }
 
@@ -353,7 +354,7 @@ func (g *Guard) guard(cmd tea.Cmd) tea.Cmd {
 	return func() (msg tea.Msg) {
 		defer func() {
 			if reason := recover(); reason != nil {
-				msg = newCrash(reason)
+				msg = NewCrash(reason)
 			}
 		}()
 		msg = cmd()

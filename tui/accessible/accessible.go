@@ -1,4 +1,4 @@
-// Package linear is the terminal UI for people who listen to it, or read it on a braille line: there is nothing but lines
+// Package accessible is the terminal UI for people who listen to it, or read it on a braille line: there is nothing but lines
 // that are appended, and questions that are answered by a line. Nothing is drawn, repainted, or wrapped.
 //
 // It drives the same model as the full screen, and knows no single screen: what it says and asks comes from what every
@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
-	"runtime/debug"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -27,7 +25,7 @@ import (
 func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.Signal, options tui.Options) (err error) {
 	s := &session{
 		in: newInput(in), out: display.Writer(out), interrupts: interrupts, notices: options.Notices,
-		arrivals: make(chan arrival), ended: make(chan struct{}), after: options.After, now: options.Now,
+		arrivals: make(chan arrival), ended: make(chan struct{}), after: options.After,
 	}
 	defer close(s.ended)
 	defer func() {
@@ -35,9 +33,6 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.
 			err = tui.Crashed(reason, options.Crash)
 		}
 	}()
-	if s.now == nil {
-		s.now = time.Now
-	}
 	options.Notices = nil // they are heard by the loop, which must know when nothing is under way
 	options.After = s.later
 	s.app = tui.New(options)
@@ -59,7 +54,6 @@ type session struct {
 	interrupts <-chan os.Signal
 	notices    <-chan string
 	after      func(time.Duration, tea.Msg) tea.Cmd // of the options; nil is the clock
-	now        func() time.Time
 
 	arrivals chan arrival
 	ended    chan struct{}
@@ -74,14 +68,8 @@ type session struct {
 
 // arrival is a message for the model. That of a command ends it.
 type arrival struct {
-	msg   tea.Msg
-	ends  bool
-	panic *panicked
-}
-
-type panicked struct {
-	reason any
-	stack  string
+	msg  tea.Msg
+	ends bool
 }
 
 // The pauses that pass before anything is said: those between typing and loading. Longer ones are not waited for.
@@ -117,10 +105,10 @@ func (s *session) run(cmd tea.Cmd) {
 	go func() {
 		defer func() {
 			if reason := recover(); reason != nil {
-				s.send(arrival{ends: true, panic: &panicked{reason, string(debug.Stack())}})
+				s.send(arrival{tui.NewCrash(reason), true})
 			}
 		}()
-		s.send(arrival{msg: cmd(), ends: true})
+		s.send(arrival{cmd(), true})
 	}()
 }
 
@@ -128,27 +116,17 @@ func (s *session) take(a arrival) {
 	if a.ends {
 		s.running--
 	}
-	if a.panic != nil {
-		panic(fmt.Sprintf("%v\n%s", a.panic.reason, a.panic.stack))
-	}
 	switch msg := a.msg.(type) {
 	case nil:
+	case *tui.Crash:
+		panic(msg)
 	case tea.QuitMsg:
 		s.quit = true
-	case step:
-		s.take(arrival{msg: msg.msg})
-		s.run(inTurn(msg.rest))
 	case tea.BatchMsg:
 		for _, cmd := range msg {
 			s.run(cmd)
 		}
 	default:
-		// The type of tea.Sequence's message has no name outside of its package.
-		cmds, value := reflect.TypeFor[[]tea.Cmd](), reflect.ValueOf(msg)
-		if value.Kind() == reflect.Slice && value.Type().ConvertibleTo(cmds) {
-			s.run(inTurn(value.Convert(cmds).Interface().([]tea.Cmd)))
-			return
-		}
 		s.update(msg)
 	}
 }
@@ -156,23 +134,6 @@ func (s *session) take(a arrival) {
 func (s *session) update(msg tea.Msg) {
 	_, cmd := s.app.Update(msg)
 	s.run(cmd)
-}
-
-// step is what one command of a sequence has ended with.
-type step struct {
-	msg  tea.Msg
-	rest []tea.Cmd
-}
-
-// inTurn makes one command of several: each begins when the message of the one before has been taken.
-func inTurn(cmds []tea.Cmd) tea.Cmd {
-	for i, cmd := range cmds {
-		if cmd != nil {
-			rest := cmds[i+1:]
-			return func() tea.Msg { return step{cmd(), rest} }
-		}
-	}
-	return nil
 }
 
 // When waiting is said to go on.

@@ -2,6 +2,7 @@ package accessible
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,57 +35,63 @@ func (s *session) say(text string) {
 	_, _ = fmt.Fprintln(s.out, text) // whether anybody listens shows in the input
 }
 
-// announce says what is new: messages, where one is, and what the screen shows there.
+// announce says what is new.
 func (s *session) announce() {
-	s.tell()
-	if profile := s.profile(); profile != s.heard.profile {
-		if s.heard.profile = profile; profile != "" {
-			s.say(profile)
-		}
+	var news []string
+	news, s.heard = s.news()
+	s.sayLines(news)
+}
+
+// hasNews tells whether announce would say something.
+func (s *session) hasNews() bool {
+	news, _ := s.news()
+	return len(news) > 0
+}
+
+// news is what has not been said: messages, where one is, and what the screen shows there. heard is what has been said then.
+func (s *session) news() (news []string, now heard) {
+	now = s.heard
+	now.told, news = s.app.Told(now.told)
+	if now.profile = s.profile(); now.profile != s.heard.profile && now.profile != "" {
+		news = append(news, now.profile)
 	}
 	since, lost := s.app.Lost()
-	if lost && !s.heard.lost {
-		s.say("Offline since " + since.Format("15:04:05") + ": the service cannot be reached. It is tried again by itself.")
+	if now.lost = lost; lost && !s.heard.lost {
+		news = append(news, "Offline since "+since.Format("15:04:05")+": the service cannot be reached. It is tried again by itself.")
 	}
-	s.heard.lost = lost
-	before := s.heard.overlay
-	s.heard.overlay = s.app.Overlay()
-	if o := s.heard.overlay; o != nil {
-		if o != before {
-			s.say(o.Title())
+	now.overlay = s.app.Overlay()
+	if o := now.overlay; o != nil {
+		if o != s.heard.overlay {
+			news = append(news, o.Title())
 			if _, isPrompt := o.(*screen.PromptDialog); !isPrompt {
-				s.sayLines(lines(o.Linear()))
+				news = append(news, lines(o.Linear())...)
 			}
 		}
-		return
+		return news, now
 	}
 	top := s.app.Top()
 	if top == nil || s.isFilling(top) {
-		return
+		return news, now
 	}
-	at := placeOf(top)
-	now, news := fresh(top), s.news(top)
-	if at != s.heard.place {
-		s.say(at.title + ".")
-		if _, known := s.heard.lines[at]; known && len(news) == 0 {
-			s.say("As before; \"again\" says it.")
+	now.place = place{top, display.Line(top.Title())}
+	before, known := s.heard.lines[now.place]
+	shown := fresh(top)
+	more := changes(shown, before)
+	if now.place != s.heard.place {
+		news = append(news, now.place.title+".")
+		if known && len(more) == 0 {
+			news = append(news, "As before; \"again\" says it.")
 		}
 	}
-	s.sayLines(news)
-	if len(s.heard.lines) >= mostPlaces {
-		s.heard.lines = nil
+	if now.lines = maps.Clone(s.heard.lines); now.lines == nil || len(now.lines) >= mostPlaces {
+		now.lines = map[place][]string{}
 	}
-	if s.heard.lines == nil {
-		s.heard.lines = map[place][]string{}
-	}
-	s.heard.place, s.heard.lines[at] = at, now
+	now.lines[now.place] = shown
+	return append(news, more...), now
 }
 
-func placeOf(top screen.Screen) place { return place{top, display.Line(top.Title())} }
-
-// news is what a screen says that it has not said: the lines that have changed if those are few, or else all of it.
-func (s *session) news(top screen.Screen) []string {
-	now, before := fresh(top), s.heard.lines[placeOf(top)]
+// changes are the lines of a screen that were not there before if those are few, or else all of it.
+func changes(now, before []string) []string {
 	news, gone := added(now, before), added(before, now)
 	others := len(now) != len(before) && len(gone) > 0
 	if len(news) > 0 && (others || len(news) > max(fewLines, len(now)/3)) {
@@ -101,22 +108,9 @@ func (s *session) isFilling(top screen.Screen) bool {
 	return top == s.heard.place.screen && top.Form() != nil && top.Form() == s.filling.form && !s.filling.sent
 }
 
-// hasNews tells whether announce would say something.
-func (s *session) hasNews() bool {
-	number, _ := s.app.Told(s.heard.told)
-	top := s.app.Top()
-	switch _, lost := s.app.Lost(); {
-	case number != s.heard.told, lost != s.heard.lost, s.profile() != s.heard.profile:
-		return true
-	case s.app.Overlay() != nil || top == nil || s.isFilling(top):
-		return false
-	}
-	return placeOf(top) != s.heard.place || len(s.news(top)) > 0
-}
-
 func (s *session) tell() {
-	number, texts := s.app.Told(s.heard.told)
-	s.heard.told = number
+	var texts []string
+	s.heard.told, texts = s.app.Told(s.heard.told)
 	s.sayLines(texts)
 }
 
