@@ -195,11 +195,11 @@ func (s *session) again() {
 }
 
 // sayCommands lists what can be done, and why the rest cannot.
-func (s *session) sayCommands(offers []actions.Offer, numbersAreRows bool) {
+func (s *session) sayCommands(offers []actions.Offer) {
 	for _, offer := range offers {
 		action := s.app.Shell().Keys.Action(offer.ID)
 		line := action.Name
-		if key := typeable(action.Keys, numbersAreRows); key != "" {
+		if key := typeable(action.Keys, s.hasRows()); key != "" {
 			line += ", key " + key
 		}
 		if !offer.Enabled() {

@@ -24,28 +24,45 @@ type filling struct {
 	sent  bool     // the form was sent since the last question
 }
 
+// fieldQuestion is what the question for a field is about: each line of a field is a question of its own.
+type fieldQuestion struct {
+	form  *widget.Form
+	field string
+	lines int
+}
+
 // fill returns the question for the field of a form that is next, or at its end what to do with it.
 func (s *session) fill(form *widget.Form) question {
 	f := &s.filling
-	leave := func() tea.Cmd {
-		s.filling.text = nil
-		return s.leaving("Left.", actions.Cancel)()
+	q := question{answer: s.answerField, leave: s.leaveForm}
+	switch {
+	case f.form != form: // enter has yet to begin it
+		q.about = fieldQuestion{form: form}
+	case f.field == "":
+		q.about = form
+		q.prompt = "The form is still open. send, leave, the name of a field, or ? for help: "
+		q.answer = func(text string) tea.Cmd { return s.formCommand(strings.TrimPrefix(strings.TrimSpace(text), ":")) }
+	default:
+		q.about = fieldQuestion{form, f.field, len(f.text)}
+		q.secret = s.field().Kind == widget.Secret
+		if len(f.text) == 0 {
+			q.prompt = prompt(s.field(), form.Value(f.field))
+		}
 	}
-	if f.form == form && f.field == "" {
-		prompt := "The form is still open. send, leave, the name of a field, or ? for help: "
-		return question{about: form, prompt: prompt, leave: leave, answer: func(text string) tea.Cmd {
-			return s.formCommand(strings.TrimPrefix(strings.TrimSpace(text), ":"))
-		}}
-	}
-	q := field{s, form, form.Focus(), 0}
-	if f.form == form {
-		q.name, q.lines = f.field, len(f.text)
-	}
-	asked := question{about: q, secret: form.Field(q.name).Kind == widget.Secret, leave: leave, answer: q.answer}
-	if q.lines == 0 {
-		asked.prompt = prompt(form.Field(q.name), form.Value(q.name))
-	}
-	return asked
+	return q
+}
+
+// field is the one that is asked for.
+func (s *session) field() widget.Field { return s.filling.form.Field(s.filling.field) }
+
+func (s *session) leaveForm() tea.Cmd {
+	s.filling.text = nil
+	return s.leave("Left.", actions.Cancel)
+}
+
+func (s *session) sendForm() tea.Cmd {
+	s.filling.sent = true
+	return s.app.Attempt(actions.Submit)
 }
 
 // enter begins a form that has opened, and finds the place to go on at in one that was sent and has come back.
@@ -99,99 +116,90 @@ func (s *session) sayProblems(name string) {
 
 func label(form *widget.Form, name string) string { return display.Line(form.Field(name).Label) }
 
-// field asks for one field of a form. lines is how many lines of it have come, so that each of them is a question of its own.
-type field struct {
-	s     *session
-	form  *widget.Form
-	name  string
-	lines int
-}
-
-func (q field) answer(text string) tea.Cmd {
-	kind := q.form.Field(q.name).Kind
-	if q.lines == 0 {
-		literal, isLiteral := strings.CutPrefix(text, ":=")
-		word, isWord := strings.CutPrefix(text, ":")
-		switch {
-		case kind == widget.Secret && !q.isCommand(word):
-			// a secret may begin with a colon
-		case isLiteral:
-			return q.take(literal)
-		case isWord:
-			return q.s.formCommand(word)
-		}
-		switch {
-		case (text == "" || kind == widget.Text && text == ".") && q.s.app.Overlay() != nil && q.form.Value(q.name) == "":
-			return q.s.leaving("Left.", actions.Cancel)() // it is the question of a single line
-		case text == "" || kind == widget.Text && text == ".":
-			return q.next()
-		case text == "-" && (kind == widget.Line || kind == widget.Text):
-			return q.set("")
-		}
+func (s *session) answerField(text string) tea.Cmd {
+	f, kind := &s.filling, s.field().Kind
+	if len(f.text) > 0 {
+		return s.takeLine(text)
 	}
-	return q.take(text)
+	word, isCommand := strings.CutPrefix(text, ":")
+	literal, isLiteral := strings.CutPrefix(text, ":=")
+	empty := text == "" || kind == widget.Text && text == "."
+	switch {
+	case kind == widget.Secret && !s.isFormCommand(word) && text != "": // it may begin with a colon
+		return s.takeLine(text)
+	case isLiteral:
+		return s.takeLine(literal)
+	case isCommand:
+		return s.formCommand(word)
+	case empty && s.app.Overlay() != nil && f.form.Value(f.field) == "": // it is the question of a single line
+		return s.leave("Left.", actions.Cancel)
+	case empty:
+		return s.nextField()
+	case text == "-" && (kind == widget.Line || kind == widget.Text):
+		return s.setField("")
+	}
+	return s.takeLine(text)
 }
 
-// isCommand tells whether a word behind a colon is surely no secret.
-func (q field) isCommand(word string) bool {
+// isFormCommand tells whether a word behind a colon is surely no secret.
+func (s *session) isFormCommand(word string) bool {
 	at, err := strconv.Atoi(word)
-	return err == nil && at >= 1 && at <= len(q.form.Names()) || slices.Contains([]string{"send", "leave", "back", "again", "?"}, word)
+	return err == nil && at >= 1 && at <= len(s.filling.form.Names()) || slices.Contains([]string{"send", "leave", "back", "again", "?"}, word)
 }
 
-// take takes a line for a value, or for a part of one.
-func (q field) take(text string) tea.Cmd {
-	described := q.form.Field(q.name)
-	if described.Kind == widget.Text {
+// takeLine takes a line for a value, or for a part of one.
+func (s *session) takeLine(text string) tea.Cmd {
+	f, field := &s.filling, s.field()
+	if field.Kind == widget.Text {
 		if text != "." {
-			q.s.filling.text = append(q.s.filling.text, text)
+			f.text = append(f.text, text)
 			return nil
 		}
-		text = strings.Join(q.s.filling.text, "\n")
+		text = strings.Join(f.text, "\n")
 	}
-	value, problem := read(described, text)
+	value, problem := read(field, text)
 	if problem != "" {
-		q.s.say("Problem: " + problem)
+		s.say("Problem: " + problem)
 		return nil
 	}
-	return q.set(value)
+	return s.setField(value)
 }
 
-// set fills in the field as typing would, and goes on unless that is wrong.
-func (q field) set(value string) tea.Cmd {
-	f := &q.s.filling
-	f.text = nil
-	if q.form.Field(q.name).Kind != widget.Text {
+// setField fills in the field as typing would, and goes on unless that is wrong.
+func (s *session) setField(value string) tea.Cmd {
+	form, name := s.filling.form, s.filling.field
+	s.filling.text = nil
+	if s.field().Kind != widget.Text {
 		value = display.Line(value)
 	}
-	q.form.FocusOnName(q.name)
-	q.form.Set(q.name, value)
-	q.form.Do(actions.NextField) // what is wrong shows once a field is left
+	form.FocusOnName(name)
+	form.Set(name, value)
+	form.Do(actions.NextField) // what is wrong shows once a field is left
 	var cmd tea.Cmd
-	if q.s.app.Overlay() == nil {
-		top := q.s.app.Top()
-		cmd = tea.Batch(top.Update(screen.Edited{Field: q.name}), top.Update(screen.FieldLeft{}), q.s.app.Deliver())
+	if s.app.Overlay() == nil {
+		top := s.app.Top()
+		cmd = tea.Batch(top.Update(screen.Edited{Field: name}), top.Update(screen.FieldLeft{}), s.app.Deliver())
 	}
-	if len(q.form.Problems(q.name)) > 0 {
-		q.s.sayProblems(q.name)
+	if len(form.Problems(name)) > 0 {
+		s.sayProblems(name)
 		return cmd
 	}
-	return tea.Batch(cmd, q.next())
+	return tea.Batch(cmd, s.nextField())
 }
 
-func (q field) next() tea.Cmd {
-	names := q.form.Names()
-	at := slices.Index(names, q.name)
-	if at < 0 {
-		q.s.filling.field = q.form.Focus() // the field went with its value
-		return nil
+func (s *session) nextField() tea.Cmd {
+	f := &s.filling
+	names := f.form.Names()
+	switch at := slices.Index(names, f.field); {
+	case at < 0: // the field went with its value
+		f.field = f.form.Focus()
+	case at+1 < len(names):
+		f.field = names[at+1]
+		f.form.FocusOn(at + 1)
+	default:
+		return s.sendForm()
 	}
-	if at+1 < len(names) {
-		q.s.filling.field = names[at+1]
-		q.form.FocusOn(at + 1)
-		return nil
-	}
-	q.s.filling.sent = true
-	return q.s.attempt(actions.Submit)
+	return nil
 }
 
 // formCommand does what was asked for instead of a value.
@@ -202,35 +210,29 @@ func (s *session) formCommand(word string) tea.Cmd {
 	at := slices.Index(names, f.field)
 	switch word {
 	case "send":
-		f.sent = true
-		return s.attempt(actions.Submit)
+		return s.sendForm()
 	case "leave":
-		f.text = nil
-		return s.leaving("Left.", actions.Cancel)()
+		return s.leaveForm()
 	case "again":
 		s.again()
-		return nil
 	case "say":
 		s.sayLines(lines(f.form.Value(f.field)))
-		return nil
 	case "back":
 		if at < 0 {
 			at = len(names)
 		}
 		s.goTo(names[max(0, at-1)])
-		return nil
 	case "?", "help", "":
 		s.formHelp()
-		return nil
+	default:
+		if name := fieldCalled(f.form, word); name != "" {
+			s.goTo(name)
+		} else if found := find(s.app.Shell().Keys, s.formOffers(), word); len(found) == 1 {
+			return s.app.Attempt(found[0].ID)
+		} else {
+			s.say(fmt.Sprintf("There is no field and no command %q here; :? lists them.", word))
+		}
 	}
-	if name, ok := fieldCalled(f.form, word); ok {
-		s.goTo(name)
-		return nil
-	}
-	if found := find(s.app.Shell().Keys, s.formOffers(), word); len(found) == 1 {
-		return s.attempt(found[0].ID)
-	}
-	s.say(fmt.Sprintf("There is no field and no command %q here; :? lists them.", word))
 	return nil
 }
 
@@ -239,25 +241,25 @@ func (s *session) goTo(name string) {
 	s.filling.form.FocusOnName(name)
 }
 
-// fieldCalled finds a field by its number, its label, or the beginning of that.
-func fieldCalled(form *widget.Form, word string) (string, bool) {
+// fieldCalled finds a field by its number, its label, or the beginning of that; "" if there is none, or several.
+func fieldCalled(form *widget.Form, word string) string {
 	names := form.Names()
 	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= len(names) {
-		return names[n-1], true
+		return names[n-1]
 	}
 	var found []string
 	for _, name := range names {
 		switch text := strings.ToLower(label(form, name)); {
 		case text == word || name == word:
-			return name, true
+			return name
 		case strings.HasPrefix(text, word) || strings.HasPrefix(name, word):
 			found = append(found, name)
 		}
 	}
 	if len(found) != 1 {
-		return "", false
+		return ""
 	}
-	return found[0], true
+	return found[0]
 }
 
 // formOffers is what can be done while a form is filled in, beside what its own words do.
