@@ -5,6 +5,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,7 @@ type App struct {
 
 // New makes the terminal UI. Nothing is read or sent before Init.
 func New(options Options) *App {
-	if options.Keys == nil {
-		options.Keys = actions.Default()
-	}
+	options.Keys, options.Start = cmp.Or(options.Keys, actions.Default()), cmp.Or(options.Start, screen.Route(screen.ToPerks{}))
 	if options.Now == nil {
 		options.Now = time.Now
 	}
@@ -55,9 +54,6 @@ func New(options Options) *App {
 	}
 	if options.NewID == nil {
 		options.NewID = uuid.NewString
-	}
-	if options.Start == nil {
-		options.Start = screen.ToPerks{}
 	}
 	a := &App{
 		options: options,
@@ -177,19 +173,16 @@ func (a *App) broadcast(msg tea.Msg) tea.Cmd {
 }
 
 // Top returns the screen on top; nil before the first is open.
-func (a *App) Top() screen.Screen {
-	if len(a.screens) == 0 {
-		return nil
-	}
-	return a.screens[len(a.screens)-1]
-}
+func (a *App) Top() screen.Screen { return last(a.screens) }
 
-// Overlay returns what lies on top of the screen; nil if nothing does.
-func (a *App) Overlay() screen.Overlay {
-	if len(a.overlays) == 0 {
-		return nil
+// Overlay returns the top overlay; nil if none is open.
+func (a *App) Overlay() screen.Overlay { return last(a.overlays) }
+
+func last[T any](stack []T) (top T) {
+	if len(stack) > 0 {
+		top = stack[len(stack)-1]
 	}
-	return a.overlays[len(a.overlays)-1]
+	return top
 }
 
 // Depth returns how many screens and overlays are open.
@@ -260,25 +253,23 @@ func (a *App) Keep() {
 }
 
 // keeping returns the commands that keep the unsaved text of screens.
-func keeping(screens []screen.Screen) []tea.Cmd {
-	var cmds []tea.Cmd
+func keeping(screens []screen.Screen) (cmds []tea.Cmd) {
 	for _, s := range screens {
 		if keeper, ok := s.(screen.Keeper); ok {
-			cmds = append(cmds, keeper.Keep())
+			if keep := keeper.Keep(); keep != nil {
+				cmds = append(cmds, keep)
+			}
 		}
 	}
 	return cmds
 }
 
 // run runs commands one after the other, and returns their messages as a batch.
-func run(cmds []tea.Cmd) (said tea.BatchMsg) {
+func run(cmds []tea.Cmd) (batch tea.BatchMsg) {
 	for _, cmd := range cmds {
-		if cmd != nil {
-			msg := cmd()
-			said = append(said, func() tea.Msg { return msg })
-		}
+		batch = append(batch, screen.Send(cmd()))
 	}
-	return said
+	return batch
 }
 
 var errGone = errors.New("the terminal is gone")
@@ -319,26 +310,20 @@ func (a *App) Lost() (since time.Time, lost bool) { return a.link.lost, a.link.i
 // not. Call it when the program ends, as Keep.
 func (a *App) End() (drafts, lost []string) {
 	for _, s := range a.all() {
-		switch text := s.Unsaved(); {
+		text, isKept := s.Unsaved(), false
+		for _, keep := range keeping([]screen.Screen{s}) {
+			result, ok := keep().(interface{ Failed() bool })
+			isKept = !ok || !result.Failed()
+		}
+		switch {
 		case text == "":
-		case keeps(s):
+		case isKept:
 			drafts = append(drafts, text)
 		case !slices.Contains(lost, text):
 			lost = append(lost, text)
 		}
 	}
 	return drafts, lost
-}
-
-// keeps keeps the unsaved text of a screen, and tells whether that went well.
-func keeps(s screen.Screen) bool {
-	for _, keep := range keeping([]screen.Screen{s}) {
-		if keep != nil {
-			failed, ok := keep().(interface{ Failed() bool })
-			return !ok || !failed.Failed()
-		}
-	}
-	return false
 }
 
 // Crashed makes an error of what a panic in the model or a command has left, and keeps its report as Run does.

@@ -41,20 +41,19 @@ func (a *App) make(to screen.Route) screen.Screen {
 // open shows a screen. The list of perks is the bottom of the stack: it is not opened twice.
 func (a *App) open(way screen.Go) tea.Cmd {
 	var kept tea.Cmd
-	if _, home := way.To.(screen.ToPerks); home && len(a.screens) > 0 {
-		if _, isList := a.screens[0].(*perks.Screen); isList {
-			return a.closeDownTo(1)
+	switch way.To.(type) {
+	case screen.ToPerks:
+		if len(a.screens) > 0 {
+			if _, isList := a.screens[0].(*perks.Screen); isList {
+				return a.closeDownTo(1)
+			}
 		}
 		kept = a.drop(len(a.screens))
-	}
-	if _, again := way.To.(screen.ToLogin); again {
+	case screen.ToLogin:
 		if a.isLoggingIn() {
 			return nil
 		}
 		a.dropLogins()
-	}
-	if way.Instead {
-		kept = tea.Batch(kept, a.drop(1))
 	}
 	return tea.Batch(kept, a.push(a.make(way.To)))
 }
@@ -123,12 +122,10 @@ func (a *App) begin(msg connected) tea.Cmd {
 		a.shell.Account = msg.account
 		return a.push(a.make(a.options.Start))
 	}
-	why := msg.err.Error()
-	var missing *screen.NotLoggedIn
-	if errors.As(msg.err, &missing) {
-		why = ""
+	if missing := (*screen.NotLoggedIn)(nil); errors.As(msg.err, &missing) {
+		return a.push(login.New(a.shell, ""))
 	}
-	return a.push(login.New(a.shell, why))
+	return a.push(login.New(a.shell, msg.err.Error()))
 }
 
 // loggedIn goes on where a login has interrupted. Another account closes the screens of the former, because what they show is
@@ -210,18 +207,14 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	known, err := told.Outcome()
-	if !known {
-		return nil
-	}
 	var unreachable *client.Unreachable
 	var refused *client.Error
 	var missing *screen.NotLoggedIn
 	var needs interface{ LoginNeeded() bool } // a source of tokens that has no secret
 	switch {
+	case !known, errors.As(err, &unreachable) && a.link.isLost():
+		return nil
 	case errors.As(err, &unreachable):
-		if a.link.isLost() {
-			return nil
-		}
 		a.link = link{lost: a.shell.Now(), round: a.link.round + 1}
 		return a.ringLater()
 	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized, errors.As(err, &missing), errors.As(err, &needs) && needs.LoginNeeded():
@@ -252,7 +245,7 @@ func (a *App) ringLater() tea.Cmd {
 // call asks the service for a sign of life.
 func (a *App) call(msg ring) tea.Cmd {
 	c := a.shell.Account.Client
-	if msg.round != a.link.round || !a.link.isLost() || c == nil {
+	if msg.round != a.link.round || c == nil {
 		return nil
 	}
 	return func() tea.Msg {
@@ -267,7 +260,7 @@ func (a *App) call(msg ring) tea.Cmd {
 func (a *App) hear(msg rang) tea.Cmd {
 	var unreachable *client.Unreachable
 	switch {
-	case msg.round != a.link.round || !a.link.isLost():
+	case msg.round != a.link.round:
 		return nil
 	case errors.As(msg.err, &unreachable):
 		return a.ringLater()

@@ -229,7 +229,7 @@ func (w *walker) open() {
 	}
 	to := w.route()
 	w.note("open %T", to)
-	w.send(screen.Go{To: to, Instead: chance(w, 4)})
+	w.send(screen.Go{To: to})
 }
 
 func (w *walker) route() screen.Route {

@@ -52,8 +52,7 @@ func (l *Loader[T]) Load(fetch Fetch[T]) tea.Cmd {
 	return l.run()
 }
 
-// LoadAfter does so once nothing else was asked for in that time: it is for text that is still being typed. The load that is
-// under way is given up at once.
+// LoadAfter does so once nothing else was asked for in that time: it is for text that is still being typed.
 func (l *Loader[T]) LoadAfter(d time.Duration, fetch Fetch[T]) tea.Cmd {
 	l.Cancel()
 	l.fetch, l.busy = fetch, true
@@ -144,9 +143,8 @@ func (l loaded[T]) Outcome() (known bool, err error) {
 // Sender sends a change. Unlike a load it is never given up, a second one is ignored while the first is under way, and it is
 // never shown as done before the service has said so.
 type Sender[T any] struct {
-	shell  *Shell
-	number int
-	busy   bool
+	shell *Shell
+	busy  bool
 }
 
 func NewSender[T any](shell *Shell) *Sender[T] { return &Sender[T]{shell: shell} }
@@ -157,11 +155,10 @@ func (s *Sender[T]) Send(change Fetch[T]) tea.Cmd {
 		return nil
 	}
 	s.busy = true
-	s.number++
-	number, c := s.number, s.shell.Account.Client
+	c := s.shell.Account.Client
 	return func() tea.Msg {
 		value, err := change.with(context.Background(), c)
-		return Sent[T]{value, err, s, number}
+		return Sent[T]{value, err, s}
 	}
 }
 
@@ -170,7 +167,7 @@ func (s *Sender[T]) Busy() bool { return s.busy }
 // Take returns how the change has ended if the message tells of it.
 func (s *Sender[T]) Take(msg tea.Msg) (Sent[T], bool) {
 	sent, ok := msg.(Sent[T])
-	if !ok || sent.sender != s || sent.number != s.number || !s.busy {
+	if !ok || sent.sender != s || !s.busy {
 		return Sent[T]{}, false
 	}
 	s.busy = false
@@ -183,7 +180,6 @@ type Sent[T any] struct {
 	Err   error
 
 	sender *Sender[T]
-	number int
 }
 
 // Outcome tells the shell how the change ended.
@@ -263,21 +259,21 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 		names[i] = display.Line(m[i].Title)
 	}
 	options := []string{fmt.Sprintf("Redeem %d marked: %s", len(m), strings.Join(names, ", "))}
-	then := []func() tea.Cmd{func() tea.Cmd { return open(slices.Clone(m)...) }}
 	if under != nil {
 		options = append(options, "Redeem only the one under the cursor: "+display.Line(under.Title))
-		then = append(then, func() tea.Cmd { return open(*under) })
 	}
-	return shell.Post(Pick{
-		Title: m.Say(page), Options: options,
-		Then: func(index int) tea.Cmd { return then[index]() },
-	})
+	return shell.Post(Pick{Title: m.Say(page), Options: options, Then: func(index int) tea.Cmd {
+		if index > 0 {
+			return open(*under)
+		}
+		return open(slices.Clone(m)...)
+	}})
 }
 
-// Phase is where a perk stands in time.
+// Phase is where a perk stands in time, as the service has it: the start counts as within, the end as after.
 type Phase int
 
-// The phases, as the service has them: the start counts as within, the end as after.
+// The phases.
 const (
 	Running Phase = iota
 	NotStarted
@@ -370,7 +366,7 @@ type order struct {
 	up, down    string // the orders in words, of a text "" for "by title, A to Z"
 }
 
-// orders are the fields in the order in which they are offered. Distance needs a place to measure from.
+// orders are the fields in the order in which they are offered, distance the last.
 var orders = []order{
 	{field: "title", name: "Title"},
 	{field: "category", name: "Category"},
@@ -403,8 +399,11 @@ func OrderWords(key api.SortKey) string {
 }
 
 // PerkOrders is the fields that people sort perks by. Distance is not among them: it needs a place to measure from.
-func PerkOrders() []string {
-	return []string{"title", "category", "merchant_name", "city", "valid_from", "valid_to", "created_at", "updated_at"}
+func PerkOrders() (fields []string) {
+	for _, o := range orders[:len(orders)-1] {
+		fields = append(fields, o.field)
+	}
+	return fields
 }
 
 // PickOrder asks which of the fields to sort perks by. The note is added to the name of a field; it may be nil.

@@ -220,11 +220,8 @@ func (ToUser) route()     {}
 func (ToProperty) route() {}
 func (ToLogin) route()    {}
 
-// Go opens a screen on top of the present one; with Instead it takes its place.
-type Go struct {
-	To      Route
-	Instead bool
-}
+// Go opens a screen on top of the present one.
+type Go struct{ To Route }
 
 // Back closes the present screen without asking. With From it does so only while that is the screen on top: for those that
 // close by themselves, by when a person may have gone on to another.

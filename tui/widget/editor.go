@@ -181,21 +181,21 @@ func isBlank(character string) bool { return strings.TrimSpace(character) == "" 
 // press takes a key, and tells whether the text has changed. The keys are those that shells have for editing a line, except
 // those that mean something everywhere in this program: ctrl+k, ctrl+p, ctrl+s and ctrl+z.
 func (e *editor) press(key tea.KeyMsg) (edited bool) {
-	if !key.Alt && (key.Type == tea.KeyRunes || key.Type == tea.KeySpace) {
-		typed := key.Runes
-		if key.Type == tea.KeySpace {
-			typed = []rune{' '}
-		}
-		before := len(e.value())
-		e.insert(typed, key.Paste)
-		return len(e.value()) != before
+	before := len(e.value())
+	switch name := key.String(); {
+	case key.Type == tea.KeySpace && !key.Alt:
+		e.insert([]rune{' '}, key.Paste)
+	case key.Type == tea.KeyRunes && !key.Alt:
+		e.insert(key.Runes, key.Paste)
+	default:
+		e.erase(name)
+		e.travel(name)
 	}
-	return e.erase(key.String()) || e.travel(key.String())
+	return len(e.value()) != before
 }
 
 // erase takes a key that changes the text.
-func (e *editor) erase(key string) (edited bool) {
-	before := len(e.characters)
+func (e *editor) erase(key string) {
 	switch key {
 	case "enter", "ctrl+j":
 		if e.several {
@@ -212,11 +212,10 @@ func (e *editor) erase(key string) (edited bool) {
 	case "ctrl+u":
 		e.remove(e.line(-1), e.cursor)
 	}
-	return len(e.characters) != before
 }
 
-// travel takes a key that moves the cursor. It never changes the text.
-func (e *editor) travel(key string) (edited bool) {
+// travel takes a key that moves the cursor.
+func (e *editor) travel(key string) {
 	switch key {
 	case "left", "ctrl+b":
 		e.move(e.cursor - 1)
@@ -243,7 +242,6 @@ func (e *editor) travel(key string) (edited bool) {
 	case "pgdown":
 		e.climb(pageOfRows)
 	}
-	return false
 }
 
 // pageOfRows is how far a page goes in several lines.

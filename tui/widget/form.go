@@ -113,27 +113,23 @@ func (f *Form) Names() []string {
 	return names
 }
 
-// Field returns a field as it was declared.
-func (f *Form) Field(name string) Field {
-	if e := f.entry(name); e != nil {
-		return e.Field
-	}
-	return Field{}
-}
-
+// entry returns a field; one that belongs to no form if there is none of that name.
 func (f *Form) entry(name string) *entry {
 	if place := f.place(name); place >= 0 {
 		return f.entries[place]
 	}
-	return nil
+	return &entry{}
 }
 
-func (f *Form) Value(name string) string {
-	if e := f.entry(name); e != nil {
-		return e.value()
-	}
-	return ""
-}
+// Field returns a field as it was declared.
+func (f *Form) Field(name string) Field  { return f.entry(name).Field }
+func (f *Form) Value(name string) string { return f.entry(name).value() }
+
+// Set fills in a field, as if a person had.
+func (f *Form) Set(name, value string) { f.entry(name).set(value) }
+
+// Problems returns what is shown to be wrong with a field now.
+func (f *Form) Problems(name string) []string { return f.entry(name).problems() }
 
 // Values returns what all fields hold, secrets excepted.
 func (f *Form) Values() map[string]string {
@@ -146,13 +142,6 @@ func (f *Form) Values() map[string]string {
 	return values
 }
 
-// Set fills in a field, as if a person had.
-func (f *Form) Set(name, value string) {
-	if e := f.entry(name); e != nil {
-		e.set(value)
-	}
-}
-
 // Changed returns the fields that hold something else than at first.
 func (f *Form) Changed() []string {
 	var changed []string
@@ -162,13 +151,6 @@ func (f *Form) Changed() []string {
 		}
 	}
 	return changed
-}
-
-// Settle takes what all fields hold now for unchanged, such as when it was saved.
-func (f *Form) Settle() {
-	for _, e := range f.entries {
-		e.first, e.touched = e.value(), false
-	}
 }
 
 // Focus returns the field that has the keyboard.
@@ -201,18 +183,11 @@ func (f *Form) EnterSends() bool {
 // Takes tells whether the field that has the keyboard needs the key itself: Enter within several lines, and the arrows as
 // long as there is a line to go to.
 func (f *Form) Takes(key string) bool {
-	if len(f.entries) == 0 || f.entries[f.focus].Kind != Text {
+	e := f.entry(f.Focus())
+	if e.Kind != Text {
 		return false
 	}
-	switch text := &f.entries[f.focus].editor; key {
-	case "enter":
-		return true
-	case "up":
-		return text.climbs(-1)
-	case "down":
-		return text.climbs(1)
-	}
-	return false
+	return key == "enter" || key == "up" && e.editor.climbs(-1) || key == "down" && e.editor.climbs(1)
 }
 
 // Update takes a key, and tells whether the text has changed. What is pasted into a single line becomes one line. The command
@@ -298,12 +273,11 @@ func (f *Form) place(name string) int {
 func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 	others = api.FieldErrors{}
 	for name, problems := range errors {
-		e := f.entry(name)
-		if e == nil {
+		if e := f.entry(name); e.Name != "" {
+			e.refused, e.said = problems, e.value()
+		} else {
 			others[name] = problems
-			continue
 		}
-		e.refused, e.said = problems, e.value()
 	}
 	if first := slices.IndexFunc(f.entries, func(e *entry) bool { return len(e.refused) > 0 && e.said == e.value() }); first >= 0 {
 		f.FocusOn(first)
@@ -324,14 +298,6 @@ func (f *Form) Check() bool {
 	return right
 }
 
-// Problems returns what is shown to be wrong with a field now.
-func (f *Form) Problems(name string) []string {
-	if e := f.entry(name); e != nil {
-		return e.problems()
-	}
-	return nil
-}
-
 func (e *entry) problems() []string {
 	var problems []string
 	if e.touched && e.Check != nil {
@@ -339,7 +305,7 @@ func (e *entry) problems() []string {
 			problems = append(problems, problem)
 		}
 	}
-	if len(e.refused) > 0 && e.said == e.value() {
+	if e.said == e.value() {
 		problems = append(problems, e.refused...)
 	}
 	return problems
@@ -348,11 +314,10 @@ func (e *entry) problems() []string {
 // Input draws what one field holds in a single line, without its label and without what is wrong with it: for screens that
 // lay out their fields by themselves.
 func (f *Form) Input(name string, width int) string {
-	e := f.entry(name)
-	if e == nil || width <= 0 {
+	if width <= 0 {
 		return ""
 	}
-	return display.Pad(f.draw(e, width, 1, name == f.Focus())[0], width)
+	return display.Pad(f.draw(f.entry(name), width, 1, name == f.Focus())[0], width)
 }
 
 // SendFromAnywhere makes Enter send the form from every field of one line: for forms that are followed while they are
