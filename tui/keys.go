@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,14 +69,8 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 		a.status.interrupted = a.Overlay() != nil
 		return cmd
 	}
-	if msg.Type != tea.KeyRunes || len(msg.Runes) < 2 {
+	if msg.Type != tea.KeyRunes || len(msg.Runes) < 2 || msg.Paste {
 		return a.press(msg)
-	}
-	if form := a.face().Form(); form != nil {
-		return a.write(form, msg)
-	}
-	if msg.Paste {
-		return a.note("There is no field to paste into here.")
 	}
 	var cmds []tea.Cmd
 	for i, r := range msg.Runes {
@@ -100,19 +95,17 @@ const readingTime = time.Second
 func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	key := msg.String()
 	form := a.face().Form()
-	if form == nil && msg.Paste {
+	switch {
+	case form == nil && msg.Paste:
 		return a.note("There is no field to paste into here.")
-	}
-	if form != nil {
-		switch {
-		case msg.Paste || form.Takes(key):
-			return a.write(form, msg)
-		case key == "enter" && form.EnterSends():
-			return a.find(actions.Submit)
-		case key == "enter":
-			form.Do(actions.NextField)
-			return nil
-		}
+	case form == nil:
+	case msg.Paste || form.Takes(key):
+		return a.write(form, msg)
+	case key == "enter" && form.EnterSends():
+		return a.find(actions.Submit)
+	case key == "enter":
+		form.Do(actions.NextField)
+		return nil
 	}
 	if offer, ok := a.shell.Keys.Find(key, form != nil, a.Offers()); ok {
 		if offer.ID == actions.Yes && a.shell.Now().Sub(a.unasked) < readingTime {
@@ -140,9 +133,7 @@ func (a *App) sayNotHere(key string) tea.Cmd {
 	}
 	for _, action := range a.shell.Keys.Actions() {
 		if slices.Contains(elsewhere, action.ID.Group()) && slices.Contains(action.Keys, key) {
-			cmd := a.note(fmt.Sprintf("%s: not on this screen. %s shows its keys.", action.Name, a.shell.Key(actions.Help)))
-			a.status.passing = true
-			return cmd
+			return a.explain(fmt.Sprintf("%s: not on this screen. %s shows its keys.", action.Name, a.shell.Key(actions.Help)))
 		}
 	}
 	return nil
@@ -151,31 +142,21 @@ func (a *App) sayNotHere(key string) tea.Cmd {
 // write gives a form a message: a key as text, or what it has asked for.
 func (a *App) write(form *widget.Form, msg tea.Msg) tea.Cmd {
 	cmd, edited := form.Update(msg)
-	if edited {
-		return tea.Batch(cmd, a.edited(form.Focus()))
+	switch pick, isPick := a.Overlay().(*screen.PickDialog); {
+	case !edited:
+	case isPick:
+		pick.Edited()
+	case a.Overlay() == nil:
+		return tea.Batch(cmd, a.Top().Update(screen.Edited{Field: form.Focus()}))
 	}
 	return cmd
 }
 
-func (a *App) edited(field string) tea.Cmd {
-	if o := a.Overlay(); o != nil {
-		if pick, ok := o.(*screen.PickDialog); ok {
-			pick.Edited()
-		}
-		return nil
-	}
-	if s := a.Top(); s != nil {
-		return s.Update(screen.Edited{Field: field})
-	}
-	return nil
-}
-
 // find carries out an action if it is offered now.
 func (a *App) find(id actions.ID) tea.Cmd {
-	for _, offer := range a.Offers() {
-		if offer.ID == id {
-			return a.attempt(offer)
-		}
+	offers := a.Offers()
+	if i := slices.IndexFunc(offers, func(offer actions.Offer) bool { return offer.ID == id }); i >= 0 {
+		return a.attempt(offers[i])
 	}
 	return nil
 }
@@ -185,10 +166,7 @@ func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.find(id), a.De
 
 func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	if !offer.Enabled() {
-		name := a.shell.Keys.Action(offer.ID).Name
-		cmd := a.note(fmt.Sprintf("%s: not possible now. %s", name, offer.Why))
-		a.status.passing = true
-		return cmd
+		return a.explain(fmt.Sprintf("%s: not possible now. %s", a.shell.Keys.Action(offer.ID).Name, offer.Why))
 	}
 	if shown := a.status.shown; shown != nil && (a.status.passing || shown.Kind == screen.Failure) {
 		a.status.shown = nil // a person has gone on from it
@@ -227,14 +205,11 @@ func (a *App) globals() []actions.Offer {
 	case a.Top() == nil:
 		here = "It is still being looked who is logged in."
 	}
-	return []actions.Offer{
+	return append([]actions.Offer{
 		actions.If(actions.Back, bottom),
-		actions.If(actions.Perks, signedOut), actions.If(actions.User, signedOut), actions.If(actions.Property, signedOut), actions.If(actions.Results, none),
-		actions.If(actions.Refresh, signedOut),
-		actions.If(actions.Login, here), actions.If(actions.Theme, ""), actions.If(actions.Mouse, ""),
-		actions.If(actions.Messages, ""), actions.If(actions.Suspend, ""),
-		actions.If(actions.Palette, ""), actions.If(actions.Help, ""), actions.If(actions.Quit, ""),
-	}
+		actions.If(actions.Perks, signedOut), actions.If(actions.User, signedOut), actions.If(actions.Property, signedOut),
+		actions.If(actions.Results, none), actions.If(actions.Refresh, signedOut), actions.If(actions.Login, here),
+	}, actions.Able(actions.Theme, actions.Mouse, actions.Messages, actions.Suspend, actions.Palette, actions.Help, actions.Quit)...)
 }
 
 func (a *App) do(id actions.ID) tea.Cmd {
@@ -289,7 +264,7 @@ func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.
 			lost = append(lost, text)
 		}
 	}
-	if len(lost) == 0 {
+	if lost == nil {
 		return then()
 	}
 	return a.lay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}.Overlay(a.shell))
@@ -298,17 +273,8 @@ func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.
 // palette finds everything by its name: first what can be done now, with the key that does it now. It opens a
 // perk by its id, too.
 func (a *App) palette() screen.Overlay {
-	var can, cannot []actions.Offer
-	for _, offer := range a.Offers() {
-		switch {
-		case offer.ID == actions.Palette || offer.ID.Group() == "list":
-		case offer.Enabled():
-			can = append(can, offer)
-		default:
-			cannot = append(cannot, offer)
-		}
-	}
-	offers := append(can, cannot...)
+	offers := slices.DeleteFunc(a.Offers(), func(o actions.Offer) bool { return o.ID == actions.Palette || o.ID.Group() == "list" })
+	slices.SortStableFunc(offers, func(o, other actions.Offer) int { return cmp.Compare(min(len(o.Why), 1), min(len(other.Why), 1)) })
 	names := make([]string, len(offers))
 	for i, offer := range offers {
 		names[i] = a.shell.Keys.Action(offer.ID).Name
@@ -339,15 +305,14 @@ func (a *App) help() []screen.Styled {
 	var lines []screen.Styled
 	for _, offer := range a.Offers() {
 		action := a.shell.Keys.Action(offer.ID)
-		keys := make([]string, len(action.Keys))
+		line := screen.Styled{Text: action.Name}
 		for i, key := range action.Keys {
-			keys[i] = actions.Spell(key)
+			line.Word += strings.Repeat(" ", min(i, 1)) + actions.Spell(key)
 		}
-		text := action.Name
 		if !offer.Enabled() {
-			text += " (not now: " + offer.Why + ")"
+			line.Text += " (not now: " + offer.Why + ")"
 		}
-		lines = append(lines, screen.Styled{Word: strings.Join(keys, " "), Text: text})
+		lines = append(lines, line)
 	}
 	return lines
 }

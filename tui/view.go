@@ -50,12 +50,8 @@ func (a *App) View() string {
 	if s := a.Top(); s != nil {
 		view = s.View()
 	}
-	body := strings.Split(view, "\n") // how long the lines are is seen to once, when everything is together
-	for len(body) < height {
-		body = append(body, "")
-	}
-	view = strings.Join(body[:height], "\n")
-	view = a.toasted(view, height)
+	body := append(strings.Split(view, "\n"), make([]string, height)...) // the width is seen to once, when everything is together
+	view = a.toasted(strings.Join(body[:height], "\n"), height)
 	view = a.overlaid(view, height) // over the message, which may be no answer to a question that it would hide
 	var lines []string
 	if top > 0 {
@@ -72,12 +68,12 @@ func (a *App) View() string {
 func (a *App) header() string {
 	look := a.shell.Theme
 	var left []string
-	if a.shell.Account.Client != nil {
-		if a.shell.Account.Profile.Sandbox {
-			left = append(left, look.Sandbox.Render(" SANDBOX "))
-		} else {
-			left = append(left, look.Live.Render(" LIVE "))
-		}
+	profile, connected := a.shell.Account.Profile, a.shell.Account.Client != nil
+	switch {
+	case connected && profile.Sandbox:
+		left = append(left, look.Sandbox.Render(" SANDBOX "))
+	case connected:
+		left = append(left, look.Live.Render(" LIVE "))
 	}
 	if a.link.isLost() {
 		text := " OFFLINE "
@@ -90,12 +86,11 @@ func (a *App) header() string {
 		left = append(left, look.Strong.Render(display.Line(s.Title())))
 	}
 	line := strings.Join(left, " ")
-	right := ""
-	if profile := a.shell.Account.Profile; a.shell.Account.Client != nil && a.width >= 60 {
-		right = look.Muted.Render(display.Line(profile.Name + " · " + profile.ClientID + " at " + profile.APIURL))
-	}
-	if room := a.width - display.Width(right) - 2; right != "" && display.Width(line) <= room {
-		return display.Pad(line, room) + "  " + right
+	if connected && a.width >= 60 {
+		right := display.Line(profile.Name + " · " + profile.ClientID + " at " + profile.APIURL)
+		if room := a.width - display.Width(right) - 2; display.Width(line) <= room {
+			return display.Pad(line, room) + "  " + look.Muted.Render(right)
+		}
 	}
 	return display.Cut(line, a.width)
 }
@@ -272,28 +267,33 @@ func (a *App) tell(toast screen.Toast) tea.Cmd {
 // note tells something that a person need not act on.
 func (a *App) note(text string) tea.Cmd { return a.tell(screen.Toast{Kind: screen.Note, Text: text}) }
 
+// explain says why a key did nothing.
+func (a *App) explain(text string) tea.Cmd {
+	cmd := a.note(text)
+	a.status.passing = true
+	return cmd
+}
+
 // listen waits for the next notice from beside the screens.
 func (a *App) listen() tea.Cmd {
-	notices := a.options.Notices
-	if notices == nil {
+	if a.options.Notices == nil {
 		return nil
 	}
 	return func() tea.Msg {
-		text, ok := <-notices
-		if !ok {
-			return nil
+		if text, ok := <-a.options.Notices; ok {
+			return notice(text)
 		}
-		return notice(text)
+		return nil
 	}
 }
 
 func (s *status) former() []screen.Styled {
-	var lines []screen.Styled
-	for i := len(s.past) - 1; i >= 0; i-- {
-		lines = append(lines, screen.Styled{Word: s.past[i].at.Format("15:04:05"), Text: word(s.past[i].toast.Kind) + s.past[i].toast.Text})
+	if len(s.past) == 0 {
+		return []screen.Styled{{Text: "Nothing has been told yet."}}
 	}
-	if lines == nil {
-		lines = []screen.Styled{{Text: "Nothing has been told yet."}}
+	var lines []screen.Styled
+	for _, past := range slices.Backward(s.past) {
+		lines = append(lines, screen.Styled{Word: past.at.Format("15:04:05"), Text: word(past.toast.Kind) + past.toast.Text})
 	}
 	return lines
 }

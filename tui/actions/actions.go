@@ -226,14 +226,14 @@ func all() []Action {
 	}
 }
 
-// places is which groups of actions can meet in one place, and so must not share a key. "app" meets every one of them,
-// "confirm" is alone.
+// places is which groups of actions can meet in one place, and so must not share a key.
 var places = [][]string{
-	{"list", "perks", "record"},
-	{"list", "record", "property"},
-	{"list", "record", "settle"},
-	{"list", "merge"},
-	{"form"},
+	{"confirm"},
+	{"list", "perks", "record", "app"},
+	{"list", "record", "property", "app"},
+	{"list", "record", "settle", "app"},
+	{"list", "merge", "app"},
+	{"form", "app"},
 }
 
 // Registry is the actions with the keys that this person uses.
@@ -259,8 +259,13 @@ func NewRegistry(overrides map[ID][]string) (*Registry, error) {
 		if !known {
 			return nil, fmt.Errorf("there is no action %q", id)
 		}
-		if err := checkKeys(a); err != nil {
-			return nil, err
+		if len(a.Keys) == 0 && a.ID.Group() == "confirm" {
+			return nil, fmt.Errorf("%s needs a key: no command palette can answer a question", a.ID)
+		}
+		for _, key := range a.Keys {
+			if err := checkKey(a, key); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return r, r.checkConflicts()
@@ -275,14 +280,15 @@ func Default() *Registry {
 }
 
 func (r *Registry) checkConflicts() error {
-	for _, place := range meetings() {
+	for _, place := range places {
 		taken := map[string]ID{}
 		for _, a := range r.actions {
 			if !slices.Contains(place, a.ID.Group()) {
 				continue
 			}
 			for _, key := range a.Keys {
-				if other, ok := taken[key]; ok && other != a.ID && !mayShare(other, a.ID) {
+				other, ok := taken[key]
+				if leaves := other == Cancel && a.ID == Back; ok && other != a.ID && !leaves { // a form is left by the key that goes back
 					return fmt.Errorf("the key %q is that of both %s and %s", key, other, a.ID)
 				}
 				taken[key] = a.ID
@@ -291,18 +297,6 @@ func (r *Registry) checkConflicts() error {
 	}
 	return nil
 }
-
-// meetings returns the places with the groups that work everywhere.
-func meetings() [][]string {
-	all := [][]string{{"confirm"}}
-	for _, place := range places {
-		all = append(all, append(slices.Clone(place), "app"))
-	}
-	return all
-}
-
-// mayShare tells whether two actions can have a key in common: a form is left by the key that goes back.
-func mayShare(a, b ID) bool { return a == Cancel && b == Back }
 
 // Actions returns all actions in the order of the help.
 func (r *Registry) Actions() []Action { return r.actions }
@@ -315,10 +309,7 @@ func (r *Registry) Action(id ID) Action { return r.byID[id] }
 func (r *Registry) Find(key string, typing bool, offers []Offer) (Offer, bool) {
 	for _, offer := range offers {
 		a := r.byID[offer.ID]
-		if typing && (!a.Typing || Prints(key)) {
-			continue
-		}
-		if slices.Contains(a.Keys, key) {
+		if slices.Contains(a.Keys, key) && (!typing || a.Typing && !Prints(key)) {
 			return offer, true
 		}
 	}
@@ -339,19 +330,7 @@ func Spell(key string) string {
 	return cmp.Or(spelled[key], key)
 }
 
-// checkKeys says what is wrong with the keys that a person gave an action.
-func checkKeys(a Action) error {
-	if len(a.Keys) == 0 && a.ID.Group() == "confirm" {
-		return fmt.Errorf("%s needs a key: no command palette can answer a question", a.ID)
-	}
-	for _, key := range a.Keys {
-		if err := checkKey(a, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// checkKey says what is wrong with a key that a person gave an action.
 func checkKey(a Action, key string) error {
 	switch {
 	case key == "" || strings.TrimSpace(key) == "" && key != " ":
@@ -374,9 +353,7 @@ func checkKey(a Action, key string) error {
 var edits = []string{"enter", "backspace", "delete", "left", "right", "home", "end"}
 
 func isKey(key string) bool {
-	if rest, ok := strings.CutPrefix(key, "alt+"); ok && rest != "" {
-		key = rest
-	}
+	key = cmp.Or(strings.TrimPrefix(key, "alt+"), key)
 	if utf8.RuneCountInString(key) == 1 {
 		return true
 	}

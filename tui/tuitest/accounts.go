@@ -16,8 +16,8 @@ import (
 
 // Accounts keeps profiles and secrets in memory. Its tokens are the service's own.
 type Accounts struct {
-	t         testing.TB
-	transport http.RoundTripper // nil is the network
+	transport http.RoundTripper
+	played    bool // the service is played by a handler, which takes any token
 
 	mu       sync.Mutex
 	profiles []screen.Profile
@@ -27,7 +27,13 @@ type Accounts struct {
 
 // NewAccounts makes an Accounts without profiles. A transport of nil is the network.
 func NewAccounts(t testing.TB, transport http.RoundTripper) *Accounts {
-	return &Accounts{t: t, transport: transport, secrets: map[string]string{}}
+	a := &Accounts{transport: transport, played: transport != nil, secrets: map[string]string{}}
+	if !a.played {
+		network := &http.Transport{}
+		t.Cleanup(network.CloseIdleConnections)
+		a.transport = network
+	}
+	return a
 }
 
 // Add adds a profile, and keeps its secret unless that is empty.
@@ -86,7 +92,7 @@ func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret str
 	if err != nil {
 		return screen.Account{}, "", err
 	}
-	if a.transport == nil {
+	if !a.played {
 		if _, err := account.Client.Token(ctx, client.Credentials{ID: profile.ClientID, Secret: secret}); err != nil {
 			return screen.Account{}, "", err
 		}
@@ -96,18 +102,13 @@ func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret str
 }
 
 func (a *Accounts) account(profile screen.Profile, secret string) (screen.Account, error) {
-	t := &tokens{credentials: client.Credentials{ID: profile.ClientID, Secret: secret}}
 	config := client.Config{BaseURL: profile.APIURL, Sandbox: profile.Sandbox, Transport: a.transport}
-	if a.transport == nil {
-		asking, err := client.New(config)
-		if err != nil {
-			return screen.Account{}, err
-		}
-		t.service = asking
-		t.http = &http.Transport{}
-		config.Transport = t.http
-		a.t.Cleanup(t.http.CloseIdleConnections)
-	} else {
+	service, err := client.New(config)
+	if err != nil {
+		return screen.Account{}, err
+	}
+	t := &tokens{credentials: client.Credentials{ID: profile.ClientID, Secret: secret}, service: service}
+	if a.played {
 		t.current = "a token"
 	}
 	config.Tokens = t
@@ -119,8 +120,7 @@ func (a *Accounts) account(profile screen.Profile, secret string) (screen.Accoun
 // tokens gives out the token of the service, until it is expired.
 type tokens struct {
 	credentials client.Credentials
-	service     *client.Client // nil gives out a made-up token
-	http        *http.Transport
+	service     *client.Client
 
 	mu      sync.Mutex
 	current string
@@ -139,9 +139,7 @@ func (t *tokens) Token(ctx context.Context) (string, error) {
 	return t.current, nil
 }
 
-func (t *tokens) Replace(ctx context.Context, refused string) (string, error) {
-	return "", client.ErrNoOtherToken
-}
+func (t *tokens) Replace(context.Context, string) (string, error) { return "", client.ErrNoOtherToken }
 
 // over answers requests by a handler, in this process. A handler that waits must heed the request's context; one that panics
 // with http.ErrAbortHandler breaks the connection.

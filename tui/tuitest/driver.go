@@ -38,7 +38,6 @@ type Driver struct {
 	Desktop  *Desktop
 
 	t       testing.TB
-	model   tea.Model
 	msgs    chan tea.Msg
 	running int // commands whose message has not come yet
 	stopped chan struct{}
@@ -108,7 +107,6 @@ func start(t testing.TB, accounts *Accounts, now time.Time, changes []func(*tui.
 		change(&options)
 	}
 	d.App = tui.New(options)
-	d.model = d.App
 	t.Cleanup(func() { close(d.stopped) })
 	d.Send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	d.run(d.App.Init())
@@ -134,36 +132,28 @@ func (d *Driver) Elapse(by time.Duration) {
 	d.t.Helper()
 	d.now = d.now.Add(by)
 	timers := d.timers
-	d.timers = nil
-	var due []timer
-	for _, waiting := range timers {
-		if waiting.at.After(d.now) {
-			d.timers = append(d.timers, waiting)
-		} else {
-			due = append(due, waiting)
+	d.timers = slices.DeleteFunc(slices.Clone(timers), func(t timer) bool { return !t.at.After(d.now) })
+	for _, t := range timers {
+		if !t.at.After(d.now) {
+			d.Send(t.msg)
 		}
-	}
-	for _, waiting := range due {
-		d.Send(waiting.msg)
 	}
 }
 
 // Send gives the model a message, and begins the commands that come of it.
 func (d *Driver) Send(msg tea.Msg) {
 	d.t.Helper()
-	if _, ends := msg.(tea.QuitMsg); ends {
+	switch msg := msg.(type) {
+	case tea.QuitMsg:
 		d.quit = true
-		return
-	}
-	if batch, ok := msg.(tea.BatchMsg); ok {
-		for _, cmd := range batch {
+	case tea.BatchMsg:
+		for _, cmd := range msg {
 			d.run(cmd)
 		}
-		return
+	default:
+		_, cmd := d.App.Update(msg)
+		d.run(cmd)
 	}
-	var cmd tea.Cmd
-	d.model, cmd = d.model.Update(msg)
-	d.run(cmd)
 }
 
 func (d *Driver) run(cmd tea.Cmd) {
@@ -320,46 +310,29 @@ func (d *Driver) Clear() {
 }
 
 // Memory remembers in memory.
-type Memory struct {
-	mu     sync.Mutex
-	recent map[string][]string
-	drafts map[string]map[string]string
-}
+type Memory struct{ recent, drafts sync.Map }
 
 func (m *Memory) Recent(_ screen.Profile, kind string) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.recent[kind])
+	ids, _ := m.recent.Load(kind)
+	recent, _ := ids.([]string)
+	return recent
 }
 
-func (m *Memory) Remember(_ screen.Profile, kind, id string) error {
-	m.lock()
-	defer m.mu.Unlock()
-	ids := slices.DeleteFunc(slices.Clone(m.recent[kind]), func(other string) bool { return other == id })
-	m.recent[kind] = append([]string{id}, ids...)
+func (m *Memory) Remember(profile screen.Profile, kind, id string) error {
+	others := slices.DeleteFunc(slices.Clone(m.Recent(profile, kind)), func(other string) bool { return other == id })
+	m.recent.Store(kind, append([]string{id}, others...))
 	return nil
 }
 
 func (m *Memory) Draft(_ screen.Profile, name string) map[string]string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.drafts[name])
+	values, _ := m.drafts.Load(name)
+	draft, _ := values.(map[string]string)
+	return maps.Clone(draft)
 }
 
 func (m *Memory) KeepDraft(_ screen.Profile, name string, values map[string]string) error {
-	m.lock()
-	defer m.mu.Unlock()
-	if m.drafts[name] = maps.Clone(values); values == nil {
-		delete(m.drafts, name)
-	}
+	m.drafts.Store(name, maps.Clone(values))
 	return nil
-}
-
-func (m *Memory) lock() {
-	m.mu.Lock()
-	if m.recent == nil {
-		m.recent, m.drafts = map[string][]string{}, map[string]map[string]string{}
-	}
 }
 
 // Desktop notes what would have left the terminal: what was copied last, and the address that was opened last.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/charmbracelet/lipgloss"
-
 	"example.com/perks/api/display"
 )
 
@@ -63,16 +61,10 @@ func (f *Form) layout(width, height int) formLayout {
 	if width < 8 {
 		l.indent = 0
 	}
-	if width < besideWidth {
-		return l
-	}
 	for _, e := range f.entries {
-		if w := display.Width(e.Label); w <= width/3 {
-			l.label = max(l.label, w)
+		if w := display.Width(e.Label); width >= besideWidth && w <= width/3 && w > l.label {
+			l.label, l.indent = w, 2+w+2
 		}
-	}
-	if l.label > 0 {
-		l.indent = 2 + l.label + 2
 	}
 	return l
 }
@@ -87,16 +79,14 @@ func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 	beside := l.label > 0 && display.Width(e.Label) <= l.label
 	indent, room := display.Pad("", l.indent), l.width-l.indent
 	var wrong []string
-	say := func(style lipgloss.Style, text string) {
-		for _, line := range Wrapped(style, "! "+display.Line(text), room) {
-			wrong = append(wrong, indent+line)
-		}
-	}
 	for _, problem := range e.problems() {
-		say(f.theme.Bad, problem)
+		wrong = append(wrong, Wrapped(f.theme.Bad, "! "+display.Line(problem), room)...)
 	}
 	if e.editor.overflow {
-		say(f.theme.Warn, overflow)
+		wrong = append(wrong, Wrapped(f.theme.Warn, "! "+overflow, room)...)
+	}
+	for i := range wrong {
+		wrong[i] = indent + wrong[i]
 	}
 	rows := 1
 	if e.Kind == Text { // its rows grow with it
@@ -138,19 +128,19 @@ func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 		lines[0] = display.Cut(line, width)
 		return lines
 	}
+	shown := &e.editor
 	switch e.Kind {
 	case Text:
 		return f.drawText(e, width, rows, focused)
 	case Switch, Choice:
 		return []string{f.drawTurn(e, width, focused)}
 	case Secret:
-		var masked editor
+		shown = &editor{}
 		if e.value() != "" {
-			masked.characters, masked.cursor = characters(mask), len(mask)
+			shown.set(mask)
 		}
-		return []string{masked.viewLine(f.theme, width, focused)}
 	}
-	return []string{e.editor.viewLine(f.theme, width, focused)}
+	return []string{shown.viewLine(f.theme, width, focused)}
 }
 
 // bracketed is a hint in the brackets that tell it from a value where there are no colours.
@@ -233,7 +223,7 @@ func Pairs(look *Theme, width int, pairs []Pair) []string {
 	var lines []string
 	if widest+2+narrowValue > width {
 		indent := "  "
-		if width < 2*len(indent) {
+		if width < 4 {
 			indent = ""
 		}
 		for _, p := range pairs {

@@ -3,6 +3,7 @@ package widget
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,12 +26,8 @@ const (
 // stands in the middle where there is room, and in the upper left corner where there is little. It takes exactly so many
 // lines. The advice goes first when not everything fits.
 func Notice(look *Theme, mood Mood, title, advice string, width, height int) string {
-	style := look.Strong
-	switch mood {
-	case Loading:
-		style = look.Muted
-	case Failure:
-		style = look.Bad
+	style := [...]lipgloss.Style{Empty: look.Strong, Loading: look.Muted, Failure: look.Bad}[mood]
+	if mood == Failure {
 		title = "! " + title
 	}
 	middle := width >= 40 && height >= 8
@@ -165,13 +162,7 @@ func LinearTabs(names []string, current int) string {
 	}
 	current = max(0, min(current, len(names)-1))
 	line := "Tab " + names[current] + ", shown."
-	var others []string
-	for i, name := range names {
-		if i != current {
-			others = append(others, name)
-		}
-	}
-	if len(others) > 0 {
+	if others := slices.Delete(slices.Clone(names), current, current+1); len(others) > 0 {
 		line += " Other tabs: " + strings.Join(others, ", ") + "."
 	}
 	return line
