@@ -224,17 +224,16 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	if terminal, ok := in.(*os.File); ok {
 		in = &watched{terminal, func() { end(errGone) }}
 	}
-	guarded := Guarded(model)
+	guarded := &Guard{model: model, crashed: make(chan struct{})}
 	program := tea.NewProgram(guarded, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler())
 	_, err := program.Run()
-	if keeper, ok := model.(interface{ Keep() }); ok {
-		keeper.Keep()
-	}
-	if crash := guarded.Crash(); crash != nil {
-		return reportCrash(crash, keep)
+	if app, ok := model.(interface{ Keep() }); ok {
+		app.Keep()
 	}
 	switch {
+	case guarded.crash != nil:
+		return reportCrash(guarded.crash, keep)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, tea.ErrProgramKilled):

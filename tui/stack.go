@@ -207,20 +207,13 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	known, err := told.Outcome()
-	var unreachable *client.Unreachable
-	var refused *client.Error
-	var missing *screen.NotLoggedIn
-	var needs interface{ LoginNeeded() bool } // a source of tokens that has no secret
-	switch {
-	case !known, errors.As(err, &unreachable) && a.link.isLost():
+	switch unreachable := (*client.Unreachable)(nil); {
+	case !known, errors.As(err, &unreachable) && a.link.isLost(), needsLogin(err) && a.isLoggingIn():
 		return nil
 	case errors.As(err, &unreachable):
 		a.link = link{lost: a.shell.Now(), round: a.link.round + 1}
 		return a.ringLater()
-	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized, errors.As(err, &missing), errors.As(err, &needs) && needs.LoginNeeded():
-		if a.isLoggingIn() {
-			return nil
-		}
+	case needsLogin(err):
 		a.dropLogins()
 		a.overlays = nil // a question over the login could not be told from one of its own
 		return a.push(login.New(a.shell, "The service does not accept the session any more. Log in again; what you have typed is kept."))
@@ -228,6 +221,14 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return a.regain()
 	}
 	return nil
+}
+
+func needsLogin(err error) bool {
+	var refused *client.Error
+	var missing *screen.NotLoggedIn
+	var needs interface{ LoginNeeded() bool } // a source of tokens that has no secret
+	return errors.As(err, &refused) && refused.Status == http.StatusUnauthorized ||
+		errors.As(err, &missing) || errors.As(err, &needs) && needs.LoginNeeded()
 }
 
 // isLoggingIn tells whether a login is on top. One that is covered, which the palette can bring about, is none that helps.
@@ -289,14 +290,9 @@ func NewCrash(reason any) *Crash { return &Crash{fmt.Sprint(reason), string(debu
 // screen.
 type Guard struct {
 	model   tea.Model
-	crash   *Crash
+	crash   *Crash        // the fault that has ended the model; nil if there was none
 	crashed chan struct{} // closed by a fault in View, which can send no message
 }
-
-func Guarded(model tea.Model) *Guard { return &Guard{model: model, crashed: make(chan struct{})} }
-
-// Crash returns the fault that has ended the model; nil if there was none.
-func (g *Guard) Crash() *Crash { return g.crash }
 
 // Init begins, and waits for faults in View.
 func (g *Guard) Init() (cmd tea.Cmd) {
@@ -321,15 +317,15 @@ func (g *Guard) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 
 // View draws the model, and nothing once it has failed.
 func (g *Guard) View() (view string) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			g.crash, view = NewCrash(reason), ""
-			close(g.crashed)
-		}
-	}()
 	if g.crash != nil {
 		return ""
 	}
+	defer func() {
+		if reason := recover(); reason != nil {
+			g.crash = NewCrash(reason)
+			close(g.crashed)
+		}
+	}()
 	return g.model.View()
 }
 

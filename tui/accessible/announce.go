@@ -1,6 +1,7 @@
 package accessible
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -173,7 +174,7 @@ func added(now, before []string) []string {
 
 // where says in short where one is.
 func (s *session) where() string {
-	parts := []string{}
+	var parts []string
 	if top := s.app.Top(); top != nil {
 		parts = append(parts, display.Line(top.Title())+".")
 	}
@@ -244,12 +245,9 @@ func (s *session) offers() []actions.Offer {
 // find returns the offers that a text means: the one with that key or id, or that name, or else all whose names begin so, or else
 // those that have it in their names. Only one is a command; several are a question back.
 func find(keys *actions.Registry, offers []actions.Offer, text string) []actions.Offer {
-	key := text
-	if text == "space" {
-		key = " "
-	}
 	for _, offer := range offers {
-		if slices.Contains(keys.Action(offer.ID).Keys, key) || text == string(offer.ID) {
+		called := append([]string{string(offer.ID)}, keys.Action(offer.ID).Keys...)
+		if slices.Contains(called, text) || text == "space" && slices.Contains(called, " ") {
 			return []actions.Offer{offer}
 		}
 	}
@@ -259,12 +257,7 @@ func find(keys *actions.Registry, offers []actions.Offer, text string) []actions
 		func(name string) bool { return strings.HasPrefix(name, text) },
 		func(name string) bool { return len(text) > 1 && strings.Contains(name, text) },
 	} {
-		var found []actions.Offer
-		for _, offer := range offers {
-			if slices.ContainsFunc(names(keys, offer.ID), fits) {
-				found = append(found, offer)
-			}
-		}
+		found := slices.DeleteFunc(slices.Clone(offers), func(o actions.Offer) bool { return !slices.ContainsFunc(names(keys, o.ID), fits) })
 		if len(found) > 0 {
 			return found
 		}
@@ -272,13 +265,9 @@ func find(keys *actions.Registry, offers []actions.Offer, text string) []actions
 	return nil
 }
 
-// names is what an action is called: by its name, its hint in the footer, and the end of its id.
+// names is what an action is called: by its name, the end of its id, and its hint in the footer if it has one.
 func names(keys *actions.Registry, id actions.ID) []string {
 	action := keys.Action(id)
 	_, tail, _ := strings.Cut(string(id), ".")
-	all := []string{strings.ToLower(strings.TrimSuffix(action.Name, "…")), tail}
-	if action.Hint != "" {
-		all = append(all, action.Hint)
-	}
-	return all
+	return []string{strings.ToLower(strings.TrimSuffix(action.Name, "…")), tail, cmp.Or(action.Hint, tail)}
 }

@@ -206,8 +206,6 @@ func (s *session) nextField() tea.Cmd {
 func (s *session) formCommand(word string) tea.Cmd {
 	word = strings.ToLower(strings.TrimSpace(word))
 	f := &s.filling
-	names := f.form.Names()
-	at := slices.Index(names, f.field)
 	switch word {
 	case "send":
 		return s.sendForm()
@@ -218,6 +216,8 @@ func (s *session) formCommand(word string) tea.Cmd {
 	case "say":
 		s.sayLines(lines(f.form.Value(f.field)))
 	case "back":
+		names := f.form.Names()
+		at := slices.Index(names, f.field)
 		if at < 0 {
 			at = len(names)
 		}
@@ -291,27 +291,24 @@ const longest = 120
 func prompt(f widget.Field, value string) string {
 	label := display.Line(f.Label)
 	value = display.Text(value)
-	switch f.Kind {
-	case widget.Secret:
-		if value != "" {
-			return label + " (hidden), empty keeps it: "
-		}
+	switch {
+	case f.Kind == widget.Secret && value != "":
+		return label + " (hidden), empty keeps it: "
+	case f.Kind == widget.Secret:
 		return label + " (hidden): "
-	case widget.Switch:
+	case f.Kind == widget.Switch:
 		return fmt.Sprintf("%s, yes or no (now %s): ", label, display.Line(value))
-	case widget.Choice:
+	case f.Kind == widget.Choice:
 		options := make([]string, len(f.Options))
 		for i, option := range f.Options {
 			options[i] = fmt.Sprintf("%d %s", i+1, display.Line(option))
 		}
 		return fmt.Sprintf("%s: %s (now %s): ", label, strings.Join(options, ", "), display.Line(value))
-	case widget.Text:
-		if value == "" {
-			return label + ", several lines, the last only a dot" + hint(f) + ": "
-		}
+	case f.Kind == widget.Text && value == "":
+		return label + ", several lines, the last only a dot" + hint(f) + ": "
+	case f.Kind == widget.Text:
 		return label + " (now " + inShort(value) + "), several lines, the last only a dot; empty keeps it, - clears it: "
-	}
-	if value == "" {
+	case value == "":
 		return label + hint(f) + ": "
 	}
 	return fmt.Sprintf("%s (now %s), empty keeps it, - clears it: ", label, inShort(value))
@@ -343,13 +340,14 @@ func read(f widget.Field, text string) (value, problem string) {
 		}
 		return "", "Type yes or no."
 	case widget.Choice:
-		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
-			if n < 1 || n > len(f.Options) {
-				return "", fmt.Sprintf("The numbers go from 1 to %d.", len(f.Options))
-			}
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		found := matching(f.Options, strings.TrimSpace(text))
+		switch {
+		case err == nil && n >= 1 && n <= len(f.Options):
 			return f.Options[n-1], ""
-		}
-		if found := matching(f.Options, strings.TrimSpace(text)); len(found) == 1 {
+		case err == nil:
+			return "", fmt.Sprintf("The numbers go from 1 to %d.", len(f.Options))
+		case len(found) == 1:
 			return f.Options[found[0]], ""
 		}
 		return "", fmt.Sprintf("Type a number from 1 to %d.", len(f.Options))

@@ -135,18 +135,17 @@ func (p *PickDialog) Edited() {
 		return
 	}
 	exact := slices.Index(p.ask.Options, text) // asTyped if it is none of them
-	takes, _ := p.Takes(text)
-	last := takes && exact == asTyped && p.ask.OtherIs != ""
-	if exact != asTyped || takes && !last {
-		p.found = append(p.found, exact)
-	}
 	for _, match := range fuzzy.Find(text, p.ask.Options) {
 		if match.Index != exact {
 			p.found = append(p.found, match.Index)
 		}
 	}
-	if last {
+	switch takes, _ := p.Takes(text); {
+	case exact == asTyped && !takes:
+	case exact == asTyped && p.ask.OtherIs != "":
 		p.found = append(p.found, asTyped)
+	default:
+		p.found = slices.Insert(p.found, 0, exact)
 	}
 }
 

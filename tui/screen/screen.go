@@ -144,7 +144,7 @@ func (s *Shell) Key(id actions.ID) string {
 func (s *Shell) Copy(id, note string) tea.Cmd {
 	desktop, shown := s.Desktop, display.Line(id)
 	return func() tea.Msg {
-		return told(desktop.Copy(id), Failure, "The id "+shown+" was not copied: ", "Copied the id "+shown+note+".")
+		return told(desktop.Copy(id), "The id "+shown+" was not copied: ", "Copied the id "+shown+note+".")
 	}
 }
 
@@ -154,16 +154,17 @@ func (s *Shell) Browse(address string) tea.Cmd {
 	if target, err := url.Parse(address); err == nil {
 		host = " at " + display.Line(target.Host)
 	}
-	return func() tea.Msg {
-		return told(desktop.Open(address), Failure, "", "Opened the image"+host+" in a browser.")
-	}
+	return func() tea.Msg { return told(desktop.Open(address), "", "Opened the image"+host+" in a browser.") }
 }
 
 // Remember puts an id first among the recent ones of a kind. Only a failure is told.
 func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
 	memory := s.Memory
 	return func() tea.Msg {
-		return told(memory.Remember(profile, kind, id), Warning, "This "+kind+" will not be among the recent ones: ", "")
+		if err := memory.Remember(profile, kind, id); err != nil {
+			return Toast{Warning, Sentence("This "+kind+" will not be among the recent ones: ", err)}
+		}
+		return nil
 	}
 }
 
@@ -172,15 +173,12 @@ func Roll(do func(actions.ID) tea.Cmd, id actions.ID) tea.Cmd {
 	return tea.Batch(do(id), do(id), do(id))
 }
 
-// told is the message that something was done, nil where that is not told, or that it has failed.
-func told(err error, failed Kind, before, done string) tea.Msg {
-	switch {
-	case err != nil:
-		return Toast{Kind: failed, Text: Sentence(before, err)}
-	case done != "":
-		return Toast{Kind: Done, Text: done}
+// told is the message that something was done, or that it has failed.
+func told(err error, before, done string) tea.Msg {
+	if err != nil {
+		return Toast{Failure, Sentence(before, err)}
 	}
-	return nil
+	return Toast{Done, done}
 }
 
 // Route is a way to a screen. Screens name routes, not each other.
