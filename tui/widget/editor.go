@@ -328,11 +328,7 @@ func (e *editor) climb(by int) {
 	}
 	goal := e.goal
 	to := e.rows[max(0, min(from+by, len(e.rows)-1))]
-	at, column := to.from, 0
-	for at < to.to && column+e.characters[at].width <= goal {
-		column += e.characters[at].width
-		at++
-	}
+	at := min(to.to, e.fits(to.from, goal))
 	if at == to.to && at > to.from && at < len(e.characters) && e.characters[at].text != "\n" {
 		at-- // the end of a row that was broken is the beginning of the next
 	}
@@ -366,17 +362,9 @@ func (e *editor) viewLine(look *Theme, width int, focused bool) string {
 		lead = "…"
 		room--
 	}
-	end, at := e.left, 0
-	for end < len(e.characters) && at+e.characters[end].width <= room {
-		at += e.characters[end].width
-		end++
-	}
+	end := e.fits(e.left, room)
 	if end < len(e.characters) {
-		tail = "…"
-		for at > room-1 {
-			end--
-			at -= e.characters[end].width
-		}
+		tail, end = "…", e.fits(e.left, room-1)
 	}
 	return look.Text.Render(lead) + drawRow(look, e.characters[e.left:end], e.cursor-e.left) + look.Text.Render(tail)
 }
@@ -391,6 +379,15 @@ func (e *editor) scroll(width int) {
 	e.left = min(e.left, max(0, e.cursor-1))
 	e.left = max(e.left, e.reach(min(e.cursor+1, all), width-3))
 	e.left = min(e.left, e.reach(all, width-2), e.cursor)
+}
+
+// fits is the end of the characters from one on that have room together.
+func (e *editor) fits(from, room int) int {
+	for from < len(e.characters) && e.characters[from].width <= room {
+		room -= e.characters[from].width
+		from++
+	}
+	return from
 }
 
 // reach is the first of the characters before an end that have room together.
