@@ -1,7 +1,7 @@
-// Package tui is the terminal UI: the shell around the screens. It turns keys into actions, stacks screens, lays questions
-// over them, and tells whether the service is there and whose session it is.
+// Package tui is the shell of the terminal UI: it turns keys into actions, stacks screens, opens dialogs, and shows whether the
+// service can be reached, and as whom.
 //
-// It knows the service only through api/client, and configuration, keyring and files only through what it is given.
+// It knows the service only through api/client, and configuration, keyring and files only through its Options.
 package tui
 
 import (
@@ -24,7 +24,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// App is the whole terminal UI as one model.
+// App is the terminal UI as one bubbletea model.
 type App struct {
 	shell   *screen.Shell
 	options Options
@@ -41,7 +41,7 @@ type App struct {
 	link          link
 }
 
-// New makes the terminal UI. Nothing is read or sent before Init.
+// New makes the terminal UI. It reads and sends nothing before Init.
 func New(options Options) *App {
 	options.Keys, options.Start = cmp.Or(options.Keys, actions.Default()), cmp.Or(options.Start, screen.Route(screen.ToPerks{}))
 	if options.Now == nil {
@@ -69,7 +69,7 @@ func New(options Options) *App {
 
 func (a *App) Shell() *screen.Shell { return a.shell }
 
-// Init connects, and opens the first screen once that is done.
+// Init connects, and then opens the first screen.
 func (a *App) Init() tea.Cmd {
 	accounts, profile := a.shell.Accounts, a.options.Profile
 	connect := func() tea.Msg {
@@ -83,7 +83,7 @@ func (a *App) Init() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// Update takes one message, and those that screens have posted because of it.
+// Update handles a message, and those that screens post because of it.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	_, a.keyed = msg.(tea.KeyMsg)
 	form, field := a.typingIn()
@@ -94,7 +94,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return a, cmd
 }
 
-// typingIn returns the form of the screen on top, and the field that has the keyboard; no form if none is open.
+// typingIn returns the form of the top screen and its focused field; nil if it shows no form.
 func (a *App) typingIn() (*widget.Form, string) {
 	if a.Top() == nil || a.Top().Form() == nil {
 		return nil, ""
@@ -103,7 +103,7 @@ func (a *App) typingIn() (*widget.Form, string) {
 	return form, form.Focus()
 }
 
-// Deliver takes what screens have posted. Whoever calls a screen without Update has to call it then.
+// Deliver handles what screens have posted. Call it after calling a screen directly.
 func (a *App) Deliver() tea.Cmd {
 	var cmds []tea.Cmd
 	for msg, ok := a.shell.Posted(); ok; msg, ok = a.shell.Posted() {
@@ -112,8 +112,7 @@ func (a *App) Deliver() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// take takes one message. What is not the shell's own goes to every open screen, because answers may be for one that is
-// covered.
+// take handles one message. Those that are not for the shell go to every open screen, because a covered one may await them.
 func (a *App) take(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -188,7 +187,7 @@ func last[T any](stack []T) (top T) {
 // Depth returns how many screens and overlays are open.
 func (a *App) Depth() int { return len(a.screens) + len(a.overlays) }
 
-// Options is what the terminal UI needs. Those without a comment are required.
+// Options is what the terminal UI needs. Fields without a comment are required.
 type Options struct {
 	Accounts screen.Accounts
 	Memory   screen.Memory
@@ -201,9 +200,9 @@ type Options struct {
 	Mouse   bool              // use the mouse from the start
 	Start   screen.Route      // the first screen; nil is the list of perks
 
-	// Notices are sentences that come from beside the screens, such as that a request waits. Nil has none.
+	// Notices are sentences from outside the screens, such as that a request waits. May be nil.
 	Notices <-chan string
-	// Crash keeps what led to a fault in the program, and returns where. Nil keeps nothing.
+	// Crash saves a crash report, and returns its path. May be nil.
 	Crash func(report string) (place string, err error)
 
 	Now   func() time.Time                           // nil is the clock
@@ -211,9 +210,8 @@ type Options struct {
 	NewID func() string                              // nil makes UUIDs
 }
 
-// Run shows the terminal UI on a terminal until the person quits or the context ends. However it ends, the terminal is as it
-// was. The error is a *Crash, in its sentence where its report is kept, when the program failed; and the context's when that
-// has ended.
+// Run shows the terminal UI until the user quits or the context ends, and always restores the terminal. If the program fails, the
+// error is a *Crash that says where its report is.
 func Run(ctx context.Context, in io.Reader, out io.Writer, options Options) error {
 	return RunModel(ctx, in, out, New(options), options.Crash)
 }
@@ -244,14 +242,14 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	return nil
 }
 
-// Keep keeps the unsaved text of all screens. Call it when the program ends. After a crash it may panic again, which it ignores so
-// that the first one is reported.
+// Keep saves the drafts of all screens. Call it when the program ends. A panic is ignored: after a crash, the first one is
+// reported.
 func (a *App) Keep() {
 	defer func() { _ = recover() }()
 	run(keeping(a.screens))
 }
 
-// keeping returns the commands that keep the unsaved text of screens.
+// draftCommands returns the commands that save the drafts of screens.
 func keeping(screens []screen.Screen) (cmds []tea.Cmd) {
 	for _, s := range screens {
 		if keeper, ok := s.(screen.Keeper); ok {
@@ -263,7 +261,7 @@ func keeping(screens []screen.Screen) (cmds []tea.Cmd) {
 	return cmds
 }
 
-// run runs commands one after the other, and returns their messages as a batch.
+// runAll runs commands one after the other, and returns their messages as a batch.
 func run(cmds []tea.Cmd) (batch tea.BatchMsg) {
 	for _, cmd := range cmds {
 		batch = append(batch, screen.Send(cmd()))
@@ -273,8 +271,7 @@ func run(cmds []tea.Cmd) (batch tea.BatchMsg) {
 
 var errGone = errors.New("the terminal is gone")
 
-// watched is a terminal that tells when it has come to its end, as it does when its window is closed. Bubbletea would wait on
-// without a keyboard.
+// watchedTerminal calls ended when its window is closed. Bubbletea would keep running without a keyboard.
 type watched struct {
 	*os.File
 	ended func()
@@ -302,11 +299,11 @@ func reportCrash(crash *Crash, keep func(string) (string, error)) error {
 
 // What follows is for those that say what the screen shows instead of drawing it.
 
-// Lost tells since when the service cannot be reached, if it cannot.
+// Offline returns since when the service cannot be reached, if it cannot. The accessible mode announces it.
 func (a *App) Lost() (since time.Time, lost bool) { return a.link.lost, a.link.isLost() }
 
-// End keeps the unsaved text of all screens, and says what is unsaved, a sentence for each: drafts is what is kept, lost what is
-// not. Call it when the program ends, as Keep.
+// End saves the drafts of all screens, and returns what is unsaved, a sentence each: drafts are saved, lost is not. Call it when
+// the program ends, instead of Keep.
 func (a *App) End() (drafts, lost []string) {
 	for _, s := range a.all() {
 		text, isKept := s.Unsaved(), false
@@ -325,7 +322,7 @@ func (a *App) End() (drafts, lost []string) {
 	return drafts, lost
 }
 
-// Crashed makes an error of what a panic in the model or a command has left, and keeps its report as Run does.
+// Crashed makes an error of what recover returned, and saves its report as Run does.
 func Crashed(reason any, keep func(report string) (place string, err error)) error {
 	crash, ok := reason.(*Crash)
 	if !ok {

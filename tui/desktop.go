@@ -20,10 +20,10 @@ import (
 	"example.com/perks/api/display"
 )
 
-// patience is how long a clipboard or a browser may take to answer.
+// desktopTimeout is how long a clipboard or a browser may take.
 const patience = 2 * time.Second
 
-// Desktop is the desktop around one terminal. It is a screen.Desktop.
+// Desktop is the clipboard and the browser around a terminal. It implements screen.Desktop.
 type Desktop struct {
 	terminal io.Writer
 	env      func(name string) string
@@ -35,8 +35,8 @@ type Desktop struct {
 	silence sync.Once // of the browser, which would write over the screen
 }
 
-// New returns the desktop of a terminal, which must be the writer that the terminal UI draws on: text for its clipboard is
-// written there, in a single call each, so that it falls between two frames. The environment tells where the person sits.
+// NewDesktop returns the desktop of a terminal. That must be the writer that the terminal UI draws on: what asks it to copy is
+// written in one call, so that it falls between two frames.
 func NewDesktop(terminal io.Writer, env func(name string) string) *Desktop {
 	return &Desktop{
 		terminal: terminal, env: env, system: runtime.GOOS, patience: patience,
@@ -44,7 +44,7 @@ func NewDesktop(terminal io.Writer, env func(name string) string) *Desktop {
 	}
 }
 
-// feed fails where there is no such program.
+// feed runs a clipboard program that reads the text.
 func feed(ctx context.Context, text string, command []string) error {
 	program := exec.CommandContext(ctx, command[0], command[1:]...) // #nosec G204 -- a clipboard program from the list above
 	program.Stdin = strings.NewReader(text)
@@ -52,24 +52,22 @@ func feed(ctx context.Context, text string, command []string) error {
 	return program.Run()
 }
 
-// far tells whether the person sits at another computer.
+// isRemote tells whether the user sits at another computer.
 func (d *Desktop) far() bool { return d.has("SSH_TTY") || d.has("SSH_CONNECTION") }
 
 func (d *Desktop) has(name string) bool { return d.env(name) != "" }
 
-// windows tells whether there are windows here. Without any, what starts as a browser would be one that takes over the
-// terminal.
+// hasWindows tells whether there is a desktop. Without one, a browser would take over the terminal.
 func (d *Desktop) windows() bool {
 	return d.system == "darwin" || d.system == "windows" ||
 		d.has("DISPLAY") || d.has("WAYLAND_DISPLAY") || d.has("WSL_DISTRO_NAME") || d.has("TERMUX_VERSION")
 }
 
-// maxCopied is what terminals take at once: many stop at 100,000 bytes of base64 and escapes, some a little earlier.
+// maxCopied is what terminals accept: many stop at 100,000 bytes of base64 and escapes, some a little earlier.
 const maxCopied = 74_000
 
-// Copy puts a text on the clipboard of the person, as a single line without control characters: a line feed in what is
-// pasted into a shell runs it. It uses the system's clipboard where the person sits here, and otherwise asks the terminal
-// (OSC 52), which does not say whether it has done so.
+// Copy puts a text on the clipboard, in one line without control characters: a line feed pasted into a shell would run it. It uses
+// the clipboard of the system if the user sits here, else that of the terminal (OSC 52), which does not confirm.
 func (d *Desktop) Copy(text string) error {
 	text = display.Line(text)
 	switch {
@@ -90,15 +88,14 @@ func (d *Desktop) Copy(text string) error {
 	return d.copyByTerminal(text)
 }
 
-// clipboards is the programs that take the text, those first that are nearest to the person. They are looked for only now:
-// the libraries that do this look through PATH when a program starts, perksctl version among them.
+// clipboards returns the programs to try, the nearest to the user first. They are looked up only now: libraries that do this
+// search PATH when any program starts.
 func (d *Desktop) clipboards(text string) (commands [][]string) {
 	if !d.far() {
 		commands = d.systemClipboards(text)
 	}
 	if d.has("TMUX") {
-		// It passes the text on to its own terminal. Unlike an escape sequence that works with the settings that tmux has
-		// from the start (from 3.2 on).
+		// tmux passes the text on to its own terminal. Unlike an escape sequence that works with its default settings (from 3.2 on).
 		commands = append(commands, []string{"tmux", "load-buffer", "-w", "-"})
 	}
 	return commands
@@ -146,9 +143,9 @@ func (d *Desktop) copyByTerminal(text string) error {
 	return nil
 }
 
-// Open shows an absolute http or https address in a browser, and refuses everything else: what opens addresses also runs
-// programs, and would take a leading "-" for an option. Where there is no browser, the error has the address, to be copied.
-// A browser that is still starting after two seconds is taken for one that works.
+// Open shows an http or https address in a browser. It refuses anything else, because programs that open addresses also run
+// programs, and take a leading "-" for an option. If there is no browser, the error has the address. A browser that is still
+// starting after two seconds counts as working.
 func (d *Desktop) Open(address string) error {
 	shown := display.Line(address)
 	if problem := api.URLRule(address); problem != "" {

@@ -15,7 +15,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// face is what has the keyboard: the top overlay, the top screen, or nothing yet.
+// target is what has the keyboard: the top overlay, the top screen, or nothing yet.
 type face interface {
 	Form() *widget.Form
 	Offers() []actions.Offer
@@ -36,7 +36,7 @@ func (a *App) face() face {
 	return nothing{}
 }
 
-// Offers is everything that can be done now, the face's own first. A screen that offers Back itself has a step to go back
+// Offers returns what can be done now, the actions of the target first. A screen that offers Back itself goes back one step
 // within.
 func (a *App) Offers() []actions.Offer {
 	offers := a.face().Offers()
@@ -56,9 +56,8 @@ func stepsBack(f face) bool {
 	return slices.ContainsFunc(f.Offers(), func(offer actions.Offer) bool { return offer.ID == actions.Back })
 }
 
-// key takes what came from the keyboard. Over a slow line several keys come as one; they are taken one after the other, but
-// a question that one of them raises is not answered by the rest, because it has not been read; and a screen that one opens
-// does not get the rest, which may be the text that it is about to ask for.
+// key handles a message from the keyboard. Over a slow line several keys come as one message. They are handled one by one, except
+// those after a key that opens a dialog or a screen: they were typed before the user saw it.
 func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyCtrlC { // it quits; where something would be lost it asks, and a second time it quits all the same
 		if a.status.interrupted && a.Overlay() != nil {
@@ -86,12 +85,10 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// readingTime is how long a question has to stand before y answers it, where no key has raised it but an answer of the service:
-// a y that comes sooner was meant for something else.
+// readingTime is how long a question that a reply raised must stand before y answers it: a sooner y was meant for something else.
 const readingTime = time.Second
 
-// press takes one key: ctrl+c was before it; then comes the top overlay, then the text of a screen, then what works
-// everywhere, then the screen.
+// press handles one key: first the top overlay, then the form of a screen, then the global actions, then the screen.
 func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	key := msg.String()
 	form := a.face().Form()
@@ -123,10 +120,10 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	return a.write(form, msg)
 }
 
-// elsewhere is the groups of actions that a person may try on the wrong screen. The other groups are for questions and forms.
+// elsewhere is the groups of actions that users may try on the wrong screen.
 var elsewhere = []string{"list", "perks", "record", "property"}
 
-// sayNotHere says that what a key does on other screens cannot be done on this one. While a question is open, it says nothing.
+// explainElsewhere says that a key works on other screens only. It says nothing while a dialog is open.
 func (a *App) sayNotHere(key string) tea.Cmd {
 	if a.Overlay() != nil || a.Top() == nil {
 		return nil
@@ -139,7 +136,7 @@ func (a *App) sayNotHere(key string) tea.Cmd {
 	return nil
 }
 
-// write gives a form a message: a key as text, or what it has asked for.
+// write passes a message to a form, and reports an edit.
 func (a *App) write(form *widget.Form, msg tea.Msg) tea.Cmd {
 	cmd, edited := form.Update(msg)
 	switch pick, isPick := a.Overlay().(*screen.PickDialog); {
@@ -152,7 +149,7 @@ func (a *App) write(form *widget.Form, msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// find carries out an action if it is offered now.
+// findAndDo does an action if it is offered now.
 func (a *App) find(id actions.ID) tea.Cmd {
 	offers := a.Offers()
 	if i := slices.IndexFunc(offers, func(offer actions.Offer) bool { return offer.ID == id }); i >= 0 {
@@ -161,7 +158,7 @@ func (a *App) find(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// Attempt carries out an action that is offered now, or says why it cannot be done.
+// Attempt does an action that is offered now, or says why it cannot.
 func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.find(id), a.Deliver()) }
 
 func (a *App) attempt(offer actions.Offer) tea.Cmd {
@@ -187,7 +184,7 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	return a.Top().Do(offer.ID)
 }
 
-// globals is what works everywhere, and why some of it does not now.
+// globals returns the actions that work everywhere, and why some do not now.
 func (a *App) globals() []actions.Offer {
 	bottom, signedOut, here, none := "", "", "", ""
 	if a.kept == nil {
@@ -256,7 +253,7 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// leave goes on at once, or asks first where one of the screens would lose something.
+// leave does then, and first asks if one of the screens would lose something.
 func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.Cmd) tea.Cmd {
 	var lost []string
 	for _, s := range screens {
@@ -270,8 +267,7 @@ func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.
 	return a.lay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}.Overlay(a.shell))
 }
 
-// palette finds everything by its name: first what can be done now, with the key that does it now. It opens a
-// perk by its id, too.
+// palette finds actions by name, those that can be done first. It also opens a perk by its id.
 func (a *App) palette() screen.Overlay {
 	offers := slices.DeleteFunc(a.Offers(), func(o actions.Offer) bool { return o.ID == actions.Palette || o.ID.Group() == "list" })
 	slices.SortStableFunc(offers, func(o, other actions.Offer) int { return cmp.Compare(min(len(o.Why), 1), min(len(other.Why), 1)) })
@@ -298,7 +294,7 @@ func (a *App) palette() screen.Overlay {
 	return pick.Overlay(a.shell)
 }
 
-// perform asks for an action once the palette, which hides what it is about, is closed.
+// perform asks for an action after the palette has closed.
 type perform struct{ id actions.ID }
 
 func (a *App) help() []screen.Styled {

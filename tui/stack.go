@@ -21,7 +21,7 @@ import (
 	"example.com/perks/tui/screens/user"
 )
 
-// make turns a route into a screen. It is the only place that knows them all.
+// make turns a route into a screen. Nothing else knows all screens.
 func (a *App) make(to screen.Route) screen.Screen {
 	switch to := to.(type) {
 	case screen.ToPerk:
@@ -38,7 +38,7 @@ func (a *App) make(to screen.Route) screen.Screen {
 	return perks.New(a.shell)
 }
 
-// open shows a screen. The list of perks is the bottom of the stack: it is not opened twice.
+// open shows a screen. The list of perks is the bottom of the stack, so it is not opened twice.
 func (a *App) open(way screen.Go) tea.Cmd {
 	var kept tea.Cmd
 	switch way.To.(type) {
@@ -64,7 +64,7 @@ func (a *App) push(s screen.Screen) tea.Cmd {
 	return s.Init()
 }
 
-// drop closes screens from the top, and gives up what they are still loading. The command keeps drafts of what they have not saved.
+// drop closes the top n screens, cancels what they load, and returns the commands that save their drafts.
 func (a *App) drop(n int) tea.Cmd {
 	left := len(a.screens) - min(n, len(a.screens))
 	kept := keeping(a.screens[left:])
@@ -80,7 +80,7 @@ func (a *App) drop(n int) tea.Cmd {
 	return tea.Batch(kept...)
 }
 
-// all is the screens that are open, and below them the one that can be opened again.
+// all returns the open screens, and below them the one that can be reopened.
 func (a *App) all() []screen.Screen {
 	if a.kept == nil {
 		return a.screens
@@ -88,10 +88,10 @@ func (a *App) all() []screen.Screen {
 	return slices.Concat([]screen.Screen{a.kept}, a.screens)
 }
 
-// close closes the screen on top, unless it is the only one.
+// close closes the top screen, unless it is the only one.
 func (a *App) close() tea.Cmd { return a.closeDownTo(max(1, len(a.screens)-1)) }
 
-// closeDownTo closes screens from the top until so many are left, and tells the one that comes to light.
+// closeDownTo closes screens until n are left, and tells the one that is on top then.
 func (a *App) closeDownTo(left int) tea.Cmd {
 	if len(a.screens) <= left {
 		return nil
@@ -110,13 +110,13 @@ func (a *App) lay(o screen.Overlay) tea.Cmd {
 	return nil
 }
 
-// connected is how the first connection went.
+// connected is the result of the first connection.
 type connected struct {
 	account screen.Account
 	err     error
 }
 
-// begin opens the first screen, or the login before it.
+// begin opens the first screen, or a login before it.
 func (a *App) begin(msg connected) tea.Cmd {
 	if msg.err == nil {
 		a.shell.Account = msg.account
@@ -128,8 +128,8 @@ func (a *App) begin(msg connected) tea.Cmd {
 	return a.push(login.New(a.shell, msg.err.Error()))
 }
 
-// loggedIn goes on where a login has interrupted. Another account closes the screens of the former, because what they show is
-// not there; where that would lose something, it is asked first.
+// loggedIn resumes what a login interrupted. A different account closes all screens, because their data is not its own. It asks
+// first if that would lose something.
 func (a *App) loggedIn(account screen.Account) tea.Cmd {
 	if !a.isOther(account.Profile) {
 		return a.goOn(account)
@@ -139,7 +139,7 @@ func (a *App) loggedIn(account screen.Account) tea.Cmd {
 	})
 }
 
-// agreed says that an account is to be gone on with.
+// switchAccount says that the user agreed to switch accounts.
 type agreed struct{ account screen.Account }
 
 func (a *App) isOther(profile screen.Profile) bool {
@@ -161,7 +161,7 @@ func (a *App) goOn(account screen.Account) tea.Cmd {
 	return a.broadcast(screen.Reconnected{})
 }
 
-// dropLogins closes logins wherever they lie, such as below a screen that was opened over one by the palette.
+// dropLogins closes every login, also one that a screen from the palette covers.
 func (a *App) dropLogins() {
 	a.screens = slices.DeleteFunc(a.screens, func(s screen.Screen) bool {
 		l, isLogin := s.(*login.Screen)
@@ -172,7 +172,7 @@ func (a *App) dropLogins() {
 	})
 }
 
-// link is what is known of the way to the service.
+// connectivity is whether the service can be reached.
 type link struct {
 	lost  time.Time // since when nothing is heard of it; zero if it is there
 	tries int
@@ -181,7 +181,7 @@ type link struct {
 
 func (l link) isLost() bool { return !l.lost.IsZero() }
 
-// The pauses between two tries to reach the service again double from the first to the last.
+// The pause between two pings doubles from the first to the last.
 const (
 	firstRing = 2 * time.Second
 	lastRing  = 30 * time.Second
@@ -195,12 +195,12 @@ type rang struct {
 	err   error
 }
 
-// outcome is a message that tells how asking the service ended.
+// outcome is a message that says how a request ended.
 type outcome interface {
 	Outcome() (known bool, err error)
 }
 
-// observe learns from every answer whether the service is there, and whether it still takes the token.
+// observe learns from every reply whether the service can be reached, and whether it accepts the token.
 func (a *App) observe(msg tea.Msg) tea.Cmd {
 	told, ok := msg.(outcome)
 	if !ok {
@@ -231,7 +231,7 @@ func needsLogin(err error) bool {
 		errors.As(err, &missing) || errors.As(err, &needs) && needs.LoginNeeded()
 }
 
-// isLoggingIn tells whether a login is on top. One that is covered, which the palette can bring about, is none that helps.
+// isLoggingIn tells whether a login is on top. A covered one does not help.
 func (a *App) isLoggingIn() bool {
 	_, is := a.Top().(*login.Screen)
 	return is
@@ -243,7 +243,7 @@ func (a *App) ringLater() tea.Cmd {
 	return a.shell.After(pause, ring{a.link.round})
 }
 
-// call asks the service for a sign of life.
+// ping asks the service whether it is there.
 func (a *App) call(msg ring) tea.Cmd {
 	c := a.shell.Account.Client
 	if msg.round != a.link.round || c == nil {
@@ -257,7 +257,7 @@ func (a *App) call(msg ring) tea.Cmd {
 	}
 }
 
-// hear takes what came of it. Every answer is a sign of life.
+// pong handles the result of a ping. Any reply means that the service is there.
 func (a *App) hear(msg rang) tea.Cmd {
 	var unreachable *client.Unreachable
 	switch {
@@ -274,7 +274,7 @@ func (a *App) regain() tea.Cmd {
 	return tea.Batch(a.tell(screen.Toast{Kind: screen.Done, Text: "The service can be reached again."}), a.broadcast(screen.Reconnected{}))
 }
 
-// Crash is a fault in the program, which has ended the terminal UI.
+// Crash is a bug that ended the terminal UI.
 type Crash struct {
 	Panic string
 	Stack string
@@ -282,26 +282,24 @@ type Crash struct {
 
 func (c *Crash) Error() string { return "the terminal UI failed: " + c.Panic }
 
-// NewCrash makes a Crash of what a panic has left, where the stack still is that of the panic.
+// NewCrash makes a Crash of what recover returned. Call it where the stack is still that of the panic.
 func NewCrash(reason any) *Crash { return &Crash{fmt.Sprint(reason), string(debug.Stack())} }
 
-// Guard keeps a fault in a model from leaving the terminal unusable: it ends the program in the ordinary way, which restores
-// the terminal, and keeps what led there. Left to itself, a panic in a command would end the process in the middle of the
-// screen.
+// Guard keeps a panic from leaving the terminal unusable. It ends the program in the ordinary way, which restores the terminal,
+// and keeps the crash. Without it, a panic in a command would end the process.
 type Guard struct {
 	model   tea.Model
 	crash   *Crash        // the fault that has ended the model; nil if there was none
 	crashed chan struct{} // closed by a fault in View, which can send no message
 }
 
-// Init begins, and waits for faults in View.
+// Init starts the model, and waits for panics in View.
 func (g *Guard) Init() (cmd tea.Cmd) {
 	defer g.endOnPanic(&cmd)
 	await := func() tea.Msg { <-g.crashed; return tea.Quit() }
 	return tea.Batch(await, g.guard(g.model.Init()))
 }
 
-// Update takes a message.
 func (g *Guard) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	next = g
 	if crash, ok := msg.(*Crash); ok && g.crash == nil {
@@ -315,7 +313,7 @@ func (g *Guard) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	return g, g.guard(cmd)
 }
 
-// View draws the model, and nothing once it has failed.
+// View draws the model; nothing once it has crashed.
 func (g *Guard) View() (view string) {
 	if g.crash != nil {
 		return ""
@@ -335,7 +333,7 @@ func (g *Guard) endOnPanic(cmd *tea.Cmd) {
 	}
 }
 
-// guard guards a command, and those that it returns.
+// guard guards a command, and the commands of a batch that it returns.
 func (g *Guard) guard(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return nil

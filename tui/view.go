@@ -21,7 +21,7 @@ const (
 	heightForFooter = 5
 )
 
-// body returns where the screen lies, and how high it is.
+// body returns the first line and the height of the screen.
 func (a *App) body() (top, height int) {
 	height = a.height
 	if a.height >= heightForHeader {
@@ -40,7 +40,7 @@ func (a *App) resize() {
 	}
 }
 
-// View draws everything. No line is wider than the terminal, and there are exactly as many as it has.
+// View draws everything, in exactly the size of the terminal.
 func (a *App) View() string {
 	if a.width <= 0 || a.height <= 0 {
 		return ""
@@ -64,7 +64,7 @@ func (a *App) View() string {
 	return display.Crop(strings.Join(lines, "\n"), a.width, a.height)
 }
 
-// header says where one is: on which screen, live or in the sandbox, as whom, and whether the service is there.
+// header shows live or sandbox, whether the service can be reached, the screen, and the account.
 func (a *App) header() string {
 	look := a.shell.Theme
 	var left []string
@@ -95,10 +95,10 @@ func (a *App) header() string {
 	return display.Cut(line, a.width)
 }
 
-// widthForBack is from where on the footer always has room for the way back.
+// widthForBack is the width from which the footer always shows Back.
 const widthForBack = 60
 
-// footer shows the keys of what can be done most usefully here, and at its end those by which one gets on anywhere.
+// footer shows the keys of the most useful actions, and at its end those to leave.
 func (a *App) footer() string {
 	if o := a.Overlay(); o != nil {
 		offers := slices.DeleteFunc(o.Offers(), func(offer actions.Offer) bool { return offer.Hint == "" || !offer.Enabled() })
@@ -131,7 +131,7 @@ func (a *App) footer() string {
 	return display.Cut(strings.TrimRight(line+end, " "), a.width)
 }
 
-// hints writes as many of the hints as fit, each with the key that works now.
+// hints draws as many hints as fit, each with its key.
 func (a *App) hints(hints []actions.Offer, room int) string {
 	line := ""
 	for _, hint := range hints {
@@ -146,7 +146,7 @@ func (a *App) hints(hints []actions.Offer, room int) string {
 	return line
 }
 
-// keyNow is the key of an action that works now: while text is typed, one that prints nothing, and Enter where that sends.
+// keyNow returns the key of an action that works now: in a form one that prints nothing, or Enter where that submits.
 func (a *App) keyNow(id actions.ID) string {
 	form := a.face().Form()
 	if form == nil {
@@ -163,7 +163,7 @@ func (a *App) keyNow(id actions.ID) string {
 	return ""
 }
 
-// overlaid lays the top overlay over the screen, in a box where there is room for one.
+// withOverlay draws the top overlay over the screen, in a box if there is room.
 func (a *App) overlaid(view string, height int) string {
 	o := a.Overlay()
 	if o == nil {
@@ -194,7 +194,7 @@ func (a *App) overlaid(view string, height int) string {
 	return display.Over(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))
 }
 
-// toasted lays the last message over the bottom of the screen, whole if it fits into a third of it.
+// withToast draws the last message over the bottom of the screen, at most a third of it.
 func (a *App) toasted(view string, height int) string {
 	toast := a.status.shown
 	if toast == nil {
@@ -209,7 +209,7 @@ func (a *App) toasted(view string, height int) string {
 	return display.Over(view, strings.Join(lines, "\n"), 0, height-len(lines))
 }
 
-// point gives a mouse event to the screen, counted from its corner. Overlays have no mouse.
+// mouse passes a mouse event to the screen, relative to its corner. Overlays have no mouse.
 func (a *App) point(msg tea.MouseMsg) tea.Cmd {
 	top, height := a.body()
 	msg.Y -= top
@@ -225,10 +225,10 @@ const (
 	warningTime = 12 * time.Second
 )
 
-// maxFormer is how many messages are kept.
+// maxHistory is how many messages are kept.
 const maxFormer = 100
 
-// status is what was told last.
+// status is the message on show and those before it.
 type status struct {
 	shown       *screen.Toast
 	number      int // of the message that is shown
@@ -246,7 +246,7 @@ type faded struct{ number int }
 
 type notice string
 
-// tell shows a message for a while.
+// toast shows a message for a while.
 func (a *App) tell(toast screen.Toast) tea.Cmd {
 	toast.Text = display.Line(toast.Text)
 	s := &a.status
@@ -264,7 +264,7 @@ func (a *App) tell(toast screen.Toast) tea.Cmd {
 	return a.shell.After(noteTime, faded{s.number})
 }
 
-// note tells something that a person need not act on.
+// note shows something that needs no action.
 func (a *App) note(text string) tea.Cmd { return a.tell(screen.Toast{Kind: screen.Note, Text: text}) }
 
 // explain says why a key did nothing.
@@ -274,7 +274,7 @@ func (a *App) explain(text string) tea.Cmd {
 	return cmd
 }
 
-// listen waits for the next notice from beside the screens.
+// listen waits for the next of the Notices.
 func (a *App) listen() tea.Cmd {
 	if a.options.Notices == nil {
 		return nil
@@ -298,13 +298,12 @@ func (s *status) former() []screen.Styled {
 	return lines
 }
 
-// word says how a message is meant without colour.
+// prefix says without colour how a message is meant.
 func word(kind screen.Kind) string {
 	return [...]string{screen.Note: "", screen.Done: "Done: ", screen.Warning: "Warning: ", screen.Failure: "Error: "}[kind]
 }
 
-// Told returns how many messages there have been, and those from number since on that are still known, each with a word for
-// how it is meant.
+// Messages returns how many messages there have been, and those since a number that are still kept, each with its prefix.
 func (a *App) Told(since int) (number int, texts []string) {
 	s := &a.status
 	for i, past := range s.past {

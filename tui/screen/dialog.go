@@ -11,28 +11,27 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Overlay is a dialog that lies over the screen and has the keyboard.
+// Overlay is a dialog over the screen. It has the keyboard.
 type Overlay interface {
-	// Title and Linear say in plain lines what View shows.
+	// Title and Linear return in plain lines what View shows.
 	Title() string
 	Linear() string
-	// View draws the inside of the box, in at most that room.
+	// View draws the inside of the box, at most in that size.
 	View(look *widget.Theme, width, height int) string
-	// Offers is what can be done, all of it from here, the most useful first. The footer shows those with a Hint.
+	// Offers returns all that can be done, the most useful first. The footer shows those with a Hint.
 	Offers() []actions.Offer
-	// Do carries out an action. closed says that the overlay has had its answer.
+	// Do does an action. closed says that the dialog is done.
 	Do(id actions.ID) (cmd tea.Cmd, closed bool)
-	// Form returns the form whose text is being typed; nil if none is.
+	// Form returns the form that is being filled in; nil if there is none.
 	Form() *widget.Form
 }
 
-// Question is a message that opens an overlay.
+// Question is a message that opens a dialog.
 type Question interface {
 	Overlay(shell *Shell) Overlay
 }
 
-// ConfirmDialog asks before something that cannot be taken back: a text that can be scrolled, with the way to answer it always
-// below. That is a key, or with Words one of them, which has to be typed where a single key must not be enough.
+// ConfirmDialog is a text that scrolls, with the way to confirm it always below: a key, or a word to type.
 type ConfirmDialog struct {
 	ask    Confirm
 	keys   *actions.Registry
@@ -42,10 +41,9 @@ type ConfirmDialog struct {
 
 const agreeing = "agree"
 
-// roomToType is the least width of the line to type in.
+// minInputWidth is the least width of the line to type in.
 const roomToType = 8
 
-// Overlay opens the dialog.
 func (c Confirm) Overlay(shell *Shell) Overlay {
 	d := &ConfirmDialog{ask: c, keys: shell.Keys}
 	if len(c.Words) > 0 {
@@ -58,10 +56,10 @@ func (c *ConfirmDialog) Title() string      { return display.Line(c.ask.Title) }
 func (c *ConfirmDialog) Linear() string     { return display.Text(c.ask.Text) }
 func (c *ConfirmDialog) Form() *widget.Form { return c.form }
 
-// Yes says what agreeing does.
+// Yes says what confirming does.
 func (c *ConfirmDialog) Yes() string { return display.Line(c.ask.Yes) }
 
-// Wanted says what has to be typed: "Type 42 or delete"; "" where a key answers.
+// Wanted says what to type: "Type 42 or delete"; "" if a key confirms.
 func (c *ConfirmDialog) Wanted() string {
 	if len(c.ask.Words) == 0 {
 		return ""
@@ -74,10 +72,10 @@ func (c *ConfirmDialog) Agrees(text string) bool {
 	return slices.ContainsFunc(c.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
 }
 
-// IsGrave gives the box a border that no other box has.
+// IsGrave gives the box a border that no other has.
 func (c *ConfirmDialog) IsGrave() bool { return c.form != nil }
 
-// View draws the text, and always below it the two keys, or the line to type in.
+// View draws the text, and always below it the keys, or the line to type in.
 func (c *ConfirmDialog) View(look *widget.Theme, width, height int) string {
 	if c.form == nil {
 		answer := look.Key.Render(c.keys.Key(actions.Yes)) + " " + look.Bad.Render(c.Yes()) + "   " +
@@ -97,7 +95,7 @@ func (c *ConfirmDialog) View(look *widget.Theme, width, height int) string {
 	return strings.Join(append(c.above(text, width, height), typed), "\n")
 }
 
-// above draws as much of a text as fits above a last line: nothing where there is room only for that line.
+// above draws as much of a text as fits above a last line.
 func (c *ConfirmDialog) above(text string, width, height int) []string {
 	lines := display.Wrap(text, width)
 	room := max(0, height-1)
@@ -117,8 +115,8 @@ func (c *ConfirmDialog) hasMore() bool {
 	return below > 0
 }
 
-// Offers is to agree or not, and to move about in the text: while a word is typed, by the keys of forms, because those of lists
-// print letters. Yes and no have no hint: their keys stand beside what they do.
+// Offers is to confirm or not, and to scroll: while a word is typed, by the keys of forms, because those of lists print letters.
+// Yes and no have no hint, because the dialog shows their keys.
 func (c *ConfirmDialog) Offers() []actions.Offer {
 	if c.form == nil {
 		return append(actions.Able(actions.Yes, actions.No), widget.Moves()...)
@@ -156,13 +154,12 @@ func (c *ConfirmDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// Prompt asks for one line of text.
+// PromptDialog asks for one line of text.
 type PromptDialog struct {
 	ask  Prompt
 	form *widget.Form
 }
 
-// Overlay opens the dialog.
 func (p Prompt) Overlay(shell *Shell) Overlay {
 	return &PromptDialog{ask: p, form: widget.NewForm(shell.Theme, p.Field)}
 }
@@ -180,7 +177,7 @@ func (p *PromptDialog) Offers() []actions.Offer {
 	return []actions.Offer{actions.If(actions.Submit, "").As("go on"), actions.If(actions.Cancel, "").As("leave")}
 }
 
-// Do sends the line if it breaks no rule.
+// Do submits the line if it breaks no rule.
 func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
@@ -193,7 +190,7 @@ func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// left runs what a dialog does that is left without an answer, if anything.
+// left runs what a cancelled dialog does, if anything.
 func left(then func() tea.Cmd) tea.Cmd {
 	if then == nil {
 		return nil
@@ -208,7 +205,7 @@ type Reading struct {
 	scroll widget.Scroll
 }
 
-// Styled is a line with a word before it that stands out, such as a key.
+// Styled is a line after a word that stands out, such as a key.
 type Styled struct{ Word, Text string }
 
 func NewReading(title string, lines []Styled) *Reading { return &Reading{title: title, lines: lines} }
@@ -224,7 +221,7 @@ func (r *Reading) Linear() string {
 	return strings.Join(lines, "\n")
 }
 
-// View draws as many of the lines as there is room for, the words in a column of their own.
+// View draws the lines that fit, the words in a column of their own.
 func (r *Reading) View(look *widget.Theme, width, height int) string {
 	column := 0
 	for _, line := range r.lines {
@@ -246,7 +243,7 @@ func (r *Reading) View(look *widget.Theme, width, height int) string {
 	return r.scroll.View()
 }
 
-// Offers is to close it and to move about in it. The footer has the keys to where there is more.
+// Offers is to close and to scroll. The footer has the keys to where there is more.
 func (r *Reading) Offers() []actions.Offer {
 	offers := append([]actions.Offer{actions.If(actions.Back, "").As("close")}, widget.Moves()...)
 	above, below := r.scroll.More()
@@ -261,5 +258,5 @@ func (r *Reading) Offers() []actions.Offer {
 	return append(offers, actions.Able(actions.Help, actions.Messages, actions.Quit)...)
 }
 
-// Do moves about; every other key leaves.
+// Do scrolls; any other key closes.
 func (r *Reading) Do(id actions.ID) (tea.Cmd, bool) { return nil, !r.scroll.Do(id) }

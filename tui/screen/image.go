@@ -17,8 +17,8 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Image is an image of a record, from when a person asks for it until it is taken away. The zero Image is off. A screen gives
-// it its messages by Take, and draws it where View has lines.
+// Image is an image of a record, from when the user asks for it until it is hidden. The zero Image is hidden. A screen passes
+// messages to Take, and draws the lines of View.
 type Image struct {
 	address string
 	number  int // of the last fetch; others are out of date
@@ -28,14 +28,14 @@ type Image struct {
 	drawn imageDrawn
 }
 
-// imageDrawn is what was drawn last: that takes long enough to do it once for each size.
+// imageDrawn caches the last drawing: it takes long enough to draw once for each size.
 type imageDrawn struct {
 	lines         []string
 	width, height int
 	look          *widget.Theme
 }
 
-// imageFetched is how a fetch has ended. The service has no part in it, so that its failure is not the service's.
+// imageFetched is the result of a fetch. It is no Outcome, because it tells nothing about the service.
 type imageFetched struct {
 	of     *Image
 	number int
@@ -43,11 +43,11 @@ type imageFetched struct {
 	err    error
 }
 
-// Address is where the image is from; "" if it is off.
+// Address is where the image is from; "" if it is hidden.
 func (i *Image) Address() string { return i.address }
 
-// Toggle fetches the image at an address, or takes it away. Where the address leads into the local network it asks first: there,
-// a mere request can set off something that whoever wrote the address could not reach. Whose is the record: "The perk".
+// Toggle fetches the image at an address, or hides it. It asks before it fetches from the local network: a mere request could set
+// something off that the author of the address cannot reach. Whose names the record: "The perk".
 func (i *Image) Toggle(shell *Shell, whose, address string) tea.Cmd {
 	switch {
 	case i.address != "":
@@ -76,14 +76,13 @@ func (i *Image) fetch(address string) tea.Cmd {
 	}
 }
 
-// Put shows an image as it came from an address; nil is still on its way.
+// Put shows an image; nil if it is still on its way.
 func (i *Image) Put(address string, img image.Image) {
 	i.TakeAway()
 	i.address, i.img = address, img
 }
 
-// Take takes a message if it is the image's that has come. Where none could be had it tells why, and is off again, so that the
-// same key tries once more.
+// Take handles a message if it is for this image. A failure is shown, and hides the image, so that the same key retries.
 func (i *Image) Take(msg tea.Msg) (cmd tea.Cmd, mine bool) {
 	fetched, ok := msg.(imageFetched)
 	switch {
@@ -98,7 +97,7 @@ func (i *Image) Take(msg tea.Msg) (cmd tea.Cmd, mine bool) {
 	return nil, true
 }
 
-// TakeAway gives up what is being fetched, and shows nothing any more.
+// TakeAway cancels the fetch, and hides the image.
 func (i *Image) TakeAway() {
 	if i.cancel != nil {
 		i.cancel()
@@ -106,10 +105,10 @@ func (i *Image) TakeAway() {
 	*i = Image{number: i.number + 1}
 }
 
-// leastImage is the least height in which an image shows something, with the line below it.
+// leastImage is the least height for an image with the line below it.
 const leastImage = 4
 
-// View draws the image with where it is from below it, or says how far it has come, in at most so much room.
+// View draws the image with its host below, or how far it has come, at most in that size.
 func (i *Image) View(look *widget.Theme, width, height int) []string {
 	say := func(text string, height int) []string {
 		lines := widget.Wrapped(look.Muted, text, width)
@@ -130,7 +129,7 @@ func (i *Image) View(look *widget.Theme, width, height int) []string {
 	return i.drawn.lines
 }
 
-// Linear says in words what View shows.
+// Linear returns in words what View shows.
 func (i *Image) Linear() string {
 	host := display.Line(imageHost(i.address))
 	if i.img == nil {
@@ -139,7 +138,7 @@ func (i *Image) Linear() string {
 	return "Image from " + host
 }
 
-// fit is the largest size within the room that has the image's proportions. Nothing is enlarged, and nothing vanishes.
+// fit is the largest size within the room with the proportions of the image. It enlarges nothing.
 func fit(size, room image.Point) image.Point {
 	if size.X <= room.X && size.Y <= room.Y {
 		return size
@@ -150,7 +149,7 @@ func fit(size, room image.Point) image.Point {
 	return image.Pt(max(1, size.X*room.Y/size.Y), room.Y)
 }
 
-// scaled draws an image on white paper, where it is transparent: that is what merchants draw their logos for.
+// scaled draws an image on white, which merchants make transparent logos for.
 func scaled(img image.Image, size image.Point, scaler scale.Scaler) *image.RGBA {
 	canvas := image.NewRGBA(image.Rectangle{Max: size})
 	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
@@ -158,9 +157,8 @@ func scaled(img image.Image, size image.Point, scaler scale.Scaler) *image.RGBA 
 	return canvas
 }
 
-// drawImage draws an image in at most so many columns and lines, as large as its proportions allow, but no larger than it is.
-// It takes some milliseconds for a large terminal, so keep what it returns as long as size and theme stay. With at
-// least 256 colours a cell is two pixels; with fewer it is a shade.
+// drawImage draws an image at most in that size. With 256 colours or more a cell is two pixels, else a shade. It takes some
+// milliseconds for a large terminal, so cache the result.
 func drawImage(img image.Image, width, height int, look *widget.Theme) []string {
 	if img == nil || width < 1 || height < 1 || img.Bounds().Empty() {
 		return nil
@@ -173,8 +171,7 @@ func drawImage(img image.Image, width, height int, look *widget.Theme) []string 
 	return shades(scaled(img, image.Pt(size.X, (size.Y+1)/2), scale.BiLinear), look.Name == widget.LightTheme)
 }
 
-// halfBlocks draws two pixels in each cell: the upper in the character's colour, the lower in that behind it. A colour is
-// written only where it changes.
+// halfBlocks draws two pixels in each cell, by the colours of text and background. It writes a colour only where it changes.
 func halfBlocks(img *image.RGBA, indexed bool) []string {
 	size := img.Bounds().Size()
 	var lines []string
@@ -202,11 +199,11 @@ func halfBlocks(img *image.RGBA, indexed bool) []string {
 	return lines
 }
 
-// levels are the shades of each colour that the cube of 216 colours has.
+// levels are the shades of each colour in the cube of 216 colours.
 var levels = [...]int{0, 95, 135, 175, 215, 255}
 
-// nearest256 returns the nearest of the 216 colours and 24 greys that all terminals of 256 colours agree on. The libraries
-// at hand measure by perception, and take longer than all the rest for it.
+// nearest256 returns the nearest of the 216 colours and 24 greys of the 256 colours. Libraries compare by perception, which takes
+// longer than all the rest.
 func nearest256(c color.RGBA) int {
 	r, g, b := int(c.R), int(c.G), int(c.B)
 	level := func(v int) int {
@@ -228,8 +225,7 @@ func distance(r, g, b, r2, g2, b2 int) int {
 	return (r-r2)*(r-r2) + (g-g2)*(g-g2) + (b-b2)*(b-b2)
 }
 
-// shades draws what is bright as dense, which the terminal shows in its bright colour for text. On a light background that
-// colour is dark, and so it is the other way round.
+// shades draws bright pixels dense, in the colour of text. That is dark on a light background, so there it is reversed.
 func shades(img *image.RGBA, light bool) []string {
 	ramp := []rune(" ░▒▓█")
 	size := img.Bounds().Size()

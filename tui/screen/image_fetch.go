@@ -25,7 +25,7 @@ import (
 	"example.com/perks/api"
 )
 
-// What is fetched and decoded at most.
+// The bounds of a fetch.
 const (
 	maxTime      = 10 * time.Second
 	maxRedirects = 3
@@ -34,13 +34,12 @@ const (
 	maxSide      = 20_000
 )
 
-// keptSide is the longest side of an image that is kept, in pixels: two for each cell of a large terminal.
+// keptSide is the longest side in pixels to keep an image in: two for each cell of a large terminal.
 const keptSide = 400
 
-// fetchImage gets the image at an http or https address. Both the address and what is found there are a stranger's: all that
-// is read and decoded is bounded, and nothing that belongs to the service goes along: no token, no cookie, no referring
-// address. It fetches from the local network only if the address itself says so: ask first where isLocalImage tells so. Its errors
-// are sentences.
+// fetchImage gets the image at an address. Neither the address nor what it has can be trusted: everything is bounded, and no
+// token, cookie or Referer is sent. It fetches from the local network only if isLocalImage; ask first then. Its errors are
+// sentences.
 func fetchImage(ctx context.Context, address string) (image.Image, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
@@ -75,7 +74,7 @@ func imageURL(address string) (*url.URL, error) {
 	return target, nil
 }
 
-// imageHost returns the host that an address names, with the port if there is one; "" if it is no address.
+// imageHost returns the host and port of an address; "" if the address is not valid.
 func imageHost(address string) string {
 	if target, err := imageURL(address); err == nil {
 		return target.Host
@@ -83,7 +82,7 @@ func imageHost(address string) string {
 	return ""
 }
 
-// download reads what is at an address. Each call has a client of its own, so that no connection and no cookie is left behind.
+// download gets what is at an address. It uses a new client, so that no connection and no cookie stays.
 func download(ctx context.Context, target *url.URL) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
@@ -116,7 +115,7 @@ func download(ctx context.Context, target *url.URL) ([]byte, error) {
 	return raw, nil
 }
 
-// checkRedirect runs before a redirect is followed. net/http has put the former address into Referer by then.
+// checkRedirect runs before a redirect is followed. net/http has set Referer by then.
 func checkRedirect(next *http.Request, former []*http.Request) error {
 	next.Header.Del("Referer")
 	switch {
@@ -130,12 +129,12 @@ func checkRedirect(next *http.Request, former []*http.Request) error {
 	return nil
 }
 
-// guarded is why the guard let nothing be fetched, as a sentence.
+// guarded is why the guard refused a connection, as a sentence.
 type guarded string
 
 func (g guarded) Error() string { return string(g) }
 
-// failure says why nothing came.
+// failure says why the download failed.
 func failure(ctx context.Context, target *url.URL, err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -151,13 +150,12 @@ func failure(ctx context.Context, target *url.URL, err error) error {
 	return fmt.Errorf("the image could not be fetched from %s: %w", target.Host, err)
 }
 
-// isLocalImage tells whether an address itself says that it is on this computer or in the local network.
+// isLocalImage tells whether an address names this computer or the local network.
 func isLocalImage(address string) bool {
 	target, err := imageURL(address)
 	return err == nil && isLocal(target.Hostname())
 }
 
-// isLocal tells whether a host itself says that it is this computer or one of the local network.
 func isLocal(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return !isPublic(ip)
@@ -167,14 +165,14 @@ func isLocal(host string) bool {
 }
 
 var (
-	// special are the ranges in IANA's registries of special-purpose addresses, and multicast. Of IPv6, networks only get
-	// addresses within global; there, special are protocols such as Teredo, documentation, 6to4 (which leads to the IPv4
-	// address inside it) and AS112.
+	// special are the ranges in IANA's registries of special-purpose addresses, and multicast. IPv6 networks only get addresses
+	// within global; there, special are protocols such as Teredo and 6to4 (which leads to the IPv4 address inside), documentation,
+	// and AS112.
 	special = strings.Fields(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
 		192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
 		224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20 2002::/16 2620:4f:8000::/48`)
 	global = netip.MustParsePrefix("2000::/3")
-	// translated are IPv4 addresses as a network without IPv4 writes them (RFC 6052).
+	// translated are IPv4 addresses as IPv6-only networks write them (RFC 6052).
 	translated = netip.MustParsePrefix("64:ff9b::/96")
 )
 
@@ -191,16 +189,14 @@ func isPublic(ip netip.Addr) bool {
 	return ip.IsValid() && !slices.ContainsFunc(special, func(p string) bool { return netip.MustParsePrefix(p).Contains(ip) })
 }
 
-// guard keeps connections from leading somewhere else than the address that a person has seen seems to. A name that
-// resolves to the local network, and a redirect into it, would make this computer knock on doors that are closed to whoever
-// wrote the address.
+// guard refuses connections into the local network unless the user has seen that the address names it. Otherwise a public name or
+// a redirect could reach what the author of the address cannot (SSRF).
 type guard struct {
 	seen        string // the host of that address
 	environment func(*http.Request) (*url.URL, error)
 }
 
-// proxy refuses requests that would go through a proxy: only the proxy resolves the name, so no address can be checked here.
-// Going around the proxy is not what the person who set it wants.
+// proxy refuses requests through a proxy: only the proxy resolves the name, so the address cannot be checked.
 func (g *guard) proxy(request *http.Request) (*url.URL, error) {
 	proxy, err := g.environment(request)
 	if err == nil && proxy != nil {
@@ -237,7 +233,7 @@ var (
 	errDamaged  = errors.New("the image is damaged, or of a kind that cannot be drawn here: open it in a browser instead")
 )
 
-// formats is how images of each kind are read. image.Decode would also read whatever formats another package registers.
+// formats is how to read each kind. image.Decode would also read formats that other packages register.
 var formats = map[string]struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error) // of an animation, the first frame
@@ -248,8 +244,8 @@ var formats = map[string]struct {
 	"image/webp": {webp.DecodeConfig, webp.Decode},
 }
 
-// decode believes what the bytes are, not what their sender calls them. A few bytes can claim to be an image that takes
-// all memory, so the size is read first.
+// decode reads an image. It goes by the bytes, not by the Content-Type. It reads the size first, because a few bytes can claim an
+// image that takes all memory.
 func decode(ctx context.Context, raw []byte) (img image.Image, err error) {
 	defer func() {
 		if recover() != nil { // a decoder that stumbles over a stranger's bytes must not end the session
@@ -279,8 +275,7 @@ func decode(ctx context.Context, raw []byte) (img image.Image, err error) {
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	// The fast scaler looks at only four pixels for each, and leaves noise behind when it shrinks much; the thorough one takes too
-	// long from many megapixels.
+	// The fast scaler leaves noise when it shrinks much, and the thorough one takes too long from many megapixels.
 	if max(size.X, size.Y) > 4*keptSide {
 		img = scaled(img, fit(size, image.Pt(4*keptSide, 4*keptSide)), scale.ApproxBiLinear)
 	}
@@ -298,7 +293,7 @@ func checkSize(size image.Point) error {
 	return nil
 }
 
-// reader ends when its context does: there are images of a few kilobytes that keep a decoder busy for hours.
+// reader fails once its context ends: a few kilobytes can keep a decoder busy for hours.
 type reader struct {
 	ctx context.Context
 	raw *bytes.Reader

@@ -18,7 +18,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Fetch asks the service for something. It runs outside of Update, and must not touch the screen.
+// Fetch calls the service. It runs outside of Update, and must not touch the screen.
 type Fetch[T any] func(ctx context.Context, c *client.Client) (T, error)
 
 func (f Fetch[T]) with(ctx context.Context, c *client.Client) (value T, err error) {
@@ -28,8 +28,8 @@ func (f Fetch[T]) with(ctx context.Context, c *client.Client) (value T, err erro
 	return f(ctx, c)
 }
 
-// Loader loads something for a screen. What was loaded last stays until something else has come; a new load cancels the one
-// before, and an answer that comes late is dropped.
+// Loader loads something for a screen. The last value stays until there is another. A new load cancels the one before, and a late
+// reply is dropped.
 type Loader[T any] struct {
 	Value T
 	Has   bool      // Value was loaded
@@ -45,21 +45,21 @@ type Loader[T any] struct {
 
 func NewLoader[T any](shell *Shell) *Loader[T] { return &Loader[T]{shell: shell} }
 
-// Load begins to load, and gives up what is being loaded.
+// Load starts to load, and cancels the load before.
 func (l *Loader[T]) Load(fetch Fetch[T]) tea.Cmd {
 	l.Cancel()
 	l.fetch, l.busy = fetch, true
 	return l.run()
 }
 
-// LoadAfter does so once nothing else was asked for in that time: it is for text that is still being typed.
+// LoadAfter loads after a pause in which nothing else was asked for, such as while text is typed.
 func (l *Loader[T]) LoadAfter(d time.Duration, fetch Fetch[T]) tea.Cmd {
 	l.Cancel()
 	l.fetch, l.busy = fetch, true
 	return l.shell.After(d, rested{l, l.number})
 }
 
-// Again loads the same once more; nothing if nothing was ever asked for.
+// Again repeats the last load, if there was one.
 func (l *Loader[T]) Again() tea.Cmd {
 	if l.fetch == nil {
 		return nil
@@ -69,7 +69,6 @@ func (l *Loader[T]) Again() tea.Cmd {
 
 func (l *Loader[T]) Busy() bool { return l.busy }
 
-// Cancel gives up what is being loaded.
 func (l *Loader[T]) Cancel() {
 	l.number++
 	l.busy = false
@@ -79,7 +78,7 @@ func (l *Loader[T]) Cancel() {
 	}
 }
 
-// Reset gives up what is being loaded and forgets what was.
+// Reset cancels the load, and forgets the value.
 func (l *Loader[T]) Reset() {
 	l.Cancel()
 	*l = Loader[T]{shell: l.shell, number: l.number}
@@ -88,8 +87,8 @@ func (l *Loader[T]) Reset() {
 // Put sets the value as if it had been loaded now.
 func (l *Loader[T]) Put(value T) { l.Value, l.Has, l.At, l.Err = value, true, l.shell.Now(), nil }
 
-// Take takes a message if it is this loader's. It returns the load that a pause has ended with, and whether Value, Err or
-// Busy have changed.
+// Take handles a message if it is of this loader. It returns the load that a pause delayed, and whether Value, Err or Busy
+// changed.
 func (l *Loader[T]) Take(msg tea.Msg) (next tea.Cmd, changed bool) {
 	switch msg := msg.(type) {
 	case rested:
@@ -120,7 +119,7 @@ func (l *Loader[T]) run() tea.Cmd {
 	}
 }
 
-// rested says that the pause before a load has passed.
+// pauseEnded says that the pause before a load is over.
 type rested struct {
 	loader any
 	number int
@@ -134,14 +133,12 @@ type loaded[T any] struct {
 	givenUp bool
 }
 
-// Outcome tells the shell how the load ended, from which it learns whether the service is there and the token good. A load
-// that was given up tells nothing.
+// Outcome tells the shell how the load ended. A cancelled load tells nothing.
 func (l loaded[T]) Outcome() (known bool, err error) {
 	return !l.givenUp && !errors.Is(l.err, context.Canceled), l.err
 }
 
-// Sender sends a change. Unlike a load it is never given up, a second one is ignored while the first is under way, and it is
-// never shown as done before the service has said so.
+// Sender sends a change. It is never cancelled, and a second change is ignored while the first is under way.
 type Sender[T any] struct {
 	shell *Shell
 	busy  bool
@@ -149,7 +146,6 @@ type Sender[T any] struct {
 
 func NewSender[T any](shell *Shell) *Sender[T] { return &Sender[T]{shell: shell} }
 
-// Send sends the change, or does nothing if one is under way.
 func (s *Sender[T]) Send(change Fetch[T]) tea.Cmd {
 	if s.busy {
 		return nil
@@ -164,7 +160,7 @@ func (s *Sender[T]) Send(change Fetch[T]) tea.Cmd {
 
 func (s *Sender[T]) Busy() bool { return s.busy }
 
-// Take returns how the change has ended if the message tells of it.
+// Take returns the result of the change if the message has it.
 func (s *Sender[T]) Take(msg tea.Msg) (Sent[T], bool) {
 	sent, ok := msg.(Sent[T])
 	if !ok || sent.sender != s || !s.busy {
@@ -174,7 +170,7 @@ func (s *Sender[T]) Take(msg tea.Msg) (Sent[T], bool) {
 	return sent, true
 }
 
-// Sent is how a change has ended.
+// Sent is the result of a change.
 type Sent[T any] struct {
 	Value T
 	Err   error
@@ -185,13 +181,12 @@ type Sent[T any] struct {
 // Outcome tells the shell how the change ended.
 func (s Sent[T]) Outcome() (known bool, err error) { return true, s.Err }
 
-// Marks is the perks that are to be redeemed together, in the order in which they were marked.
+// Marks is the perks to redeem together, in the order in which they were marked.
 type Marks []api.Perk
 
-// Redeemed tells every screen that a perk was redeemed for a user, so that its mark is cleared.
+// Redeemed tells screens that a user redeemed a perk, which clears its mark.
 type Redeemed struct{ PerkID, UserID string }
 
-// Has tells whether a perk is marked.
 func (m Marks) Has(id string) bool {
 	return slices.ContainsFunc(m, func(p api.Perk) bool { return p.ID == id })
 }
@@ -204,12 +199,11 @@ func (m Marks) Toggled(perk api.Perk) Marks {
 	return append(slices.Clone(m), perk)
 }
 
-// Without clears the mark of a perk.
 func (m Marks) Without(id string) Marks {
 	return slices.DeleteFunc(slices.Clone(m), func(p api.Perk) bool { return p.ID == id })
 }
 
-// hidden is how many are not among the rows of the page.
+// hidden counts the marks that are not on the page.
 func (m Marks) hidden(page []api.Perk) int {
 	shown := make(map[string]bool, len(page))
 	for i := range page {
@@ -218,7 +212,7 @@ func (m Marks) hidden(page []api.Perk) int {
 	return len(slices.DeleteFunc(slices.Clone(m), func(p api.Perk) bool { return shown[p.ID] }))
 }
 
-// Say counts the marks, and those that the page does not show: "3 marked, 1 not on this page"; "" if there are none.
+// Say counts the marks, and those not on the page: "3 marked, 1 not on this page"; "" without marks.
 func (m Marks) Say(page []api.Perk) string {
 	said := display.Count(len(m)) + " marked"
 	switch hidden := m.hidden(page); {
@@ -233,8 +227,8 @@ func (m Marks) Say(page []api.Perk) string {
 	}
 }
 
-// Offer offers to redeem what is marked, and says how many. Without marks it offers the perk under the cursor; why says why that
-// cannot be redeemed, "" if it can.
+// Offer offers to redeem what is marked, and says how many. Without marks it offers the perk under the cursor, unless why says why
+// not.
 func (m Marks) Offer(why string) actions.Offer {
 	if len(m) == 0 {
 		return actions.If(actions.Redeem, why)
@@ -242,8 +236,8 @@ func (m Marks) Offer(why string) actions.Offer {
 	return actions.If(actions.Redeem, "").As(fmt.Sprintf("redeem %d marked", len(m)))
 }
 
-// Redeem opens the redeeming of what is marked, and of the perk under the cursor if nothing is. People forget marks that the page
-// does not show, so it names those and asks what is meant.
+// Redeem opens the screen to redeem what is marked, or else the perk under the cursor. If marks are not on the page it asks first,
+// because users forget those.
 func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID string) tea.Cmd {
 	open := func(perks ...api.Perk) tea.Cmd { return shell.Open(ToRedeem{Perks: perks, UserID: userID}) }
 	switch {
@@ -270,7 +264,7 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 	}})
 }
 
-// Phase is where a perk stands in time, as the service has it: the start counts as within, the end as after.
+// Phase is where a perk stands in time. As for the service, the start counts as running, the end as ended.
 type Phase int
 
 // The phases.
@@ -291,8 +285,7 @@ func PhaseOf(perk *api.Perk, now time.Time) Phase {
 	return Running
 }
 
-// WhyNotNow says why the service would refuse to redeem a perk at the moment, which saves a person the form; "" if it would not.
-// Its clock may differ: in the end the service decides.
+// WhyNotNow says why the service would refuse to redeem a perk now; "" if it would not. Its clock decides in the end.
 func WhyNotNow(perk *api.Perk, now time.Time) string {
 	switch PhaseOf(perk, now) {
 	case Ended:
@@ -303,7 +296,7 @@ func WhyNotNow(perk *api.Perk, now time.Time) string {
 	return ""
 }
 
-// Valid says in a few words how long a perk can be redeemed, or when that begins.
+// Valid says until when a perk can be redeemed, or from when.
 func Valid(perk *api.Perk, now time.Time) string {
 	switch {
 	case PhaseOf(perk, now) == NotStarted:
@@ -314,18 +307,16 @@ func Valid(perk *api.Perk, now time.Time) string {
 	return display.Until(*perk.ValidTo, now)
 }
 
-// Column is a column of a list: how it is drawn, the field that the list is sorted by where it shows that, and what it says of
-// a row.
+// Column is a column of a list: how to draw it, the field to sort by, and the text of its cells.
 type Column[T any] struct {
 	widget.Column
 	Sort string
 	Cell func(T) string
 }
 
-// Columns are the columns of a list.
 type Columns[T any] []Column[T]
 
-// Drawn returns them as a table draws them.
+// Drawn returns the columns for a table.
 func (c Columns[T]) Drawn() []widget.Column {
 	drawn := make([]widget.Column, len(c))
 	for i := range c {
@@ -334,7 +325,7 @@ func (c Columns[T]) Drawn() []widget.Column {
 	return drawn
 }
 
-// Cells returns what they say of a row.
+// Cells returns the cells of a row.
 func (c Columns[T]) Cells(row T) []string {
 	cells := make([]string, len(c))
 	for i := range c {
@@ -343,12 +334,12 @@ func (c Columns[T]) Cells(row T) []string {
 	return cells
 }
 
-// Sorted returns the column that shows what a list is sorted by; -1 if none does.
+// Sorted returns the column that a list is sorted by; -1 if none shows that.
 func (c Columns[T]) Sorted(field string) int {
 	return slices.IndexFunc(c, func(c Column[T]) bool { return c.Sort != "" && c.Sort == field })
 }
 
-// Optional is an optional text of the service in one line; "" if there is none.
+// Optional returns an optional text of the service in one line; "" if there is none.
 func Optional(text *string) string {
 	if text == nil {
 		return ""
@@ -356,17 +347,17 @@ func Optional(text *string) string {
 	return display.Line(*text)
 }
 
-// DefaultOrder is the order of a list of perks if none is asked for.
+// DefaultOrder is how a list of perks is sorted by default.
 func DefaultOrder() api.SortKey { return api.SortKey{Field: "created_at", Desc: true} }
 
-// order is a field that people sort perks by.
+// order is a field that perks can be sorted by.
 type order struct {
 	field, name string // name is what it is called when one is chosen
 	desc        bool   // people mean it at first
 	up, down    string // the orders in words, of a text "" for "by title, A to Z"
 }
 
-// orders are the fields in the order in which they are offered, distance the last.
+// orders are the fields in the order in which they are offered, distance last.
 var orders = []order{
 	{field: "title", name: "Title"},
 	{field: "category", name: "Category"},
@@ -388,7 +379,7 @@ func orderOf(field string) order {
 	return order{field: field, name: strings.ToUpper(name[:min(1, len(name))]) + name[min(1, len(name)):]}
 }
 
-// OrderWords says an order: "newest first", "by title, Z to A".
+// OrderWords names an order: "newest first", "by title, Z to A".
 func OrderWords(key api.SortKey) string {
 	o := orderOf(key.Field)
 	by := "by " + strings.ToLower(o.name)
@@ -398,7 +389,7 @@ func OrderWords(key api.SortKey) string {
 	return cmp.Or(o.up, by+", A to Z")
 }
 
-// PerkOrders is the fields that people sort perks by. Distance is not among them: it needs a place to measure from.
+// PerkOrders returns the fields to sort perks by, without distance: that needs a place to measure from.
 func PerkOrders() (fields []string) {
 	for _, o := range orders[:len(orders)-1] {
 		fields = append(fields, o.field)
@@ -406,7 +397,7 @@ func PerkOrders() (fields []string) {
 	return fields
 }
 
-// PickOrder asks which of the fields to sort perks by. The note is added to the name of a field; it may be nil.
+// PickOrder asks which field to sort perks by. The note, which may be nil, is added to the name of a field.
 func PickOrder(fields []string, now api.SortKey, note func(field string) string, then func(api.SortKey) tea.Cmd) Pick {
 	pick := Pick{Title: "Sort by", Then: func(index int) tea.Cmd {
 		return then(api.SortKey{Field: fields[index], Desc: orderOf(fields[index]).desc})

@@ -13,7 +13,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Pick lets a person choose one of several things. What is typed narrows them down.
+// PickDialog asks to choose one of several options. Typing narrows them down.
 type PickDialog struct {
 	ask    Pick
 	form   *widget.Form
@@ -23,10 +23,9 @@ type PickDialog struct {
 
 const narrowing = "find"
 
-// asTyped stands for what was typed itself.
+// asTyped stands for the typed text itself.
 const asTyped = -1
 
-// Overlay opens the dialog.
 func (p Pick) Overlay(shell *Shell) Overlay {
 	d := &PickDialog{ask: p, form: widget.NewForm(shell.Theme, widget.Field{Name: narrowing, Label: "Find"})}
 	d.Edited()
@@ -38,22 +37,22 @@ func (p *PickDialog) Title() string { return display.Line(p.ask.Title) }
 
 func (p *PickDialog) Options() []string { return p.ask.Options }
 
-// Point puts the cursor on an option by its index.
+// Point puts the cursor on an option.
 func (p *PickDialog) Point(index int) {
 	p.Type("")
 	p.cursor = index
 }
 
-// Type types a text. The cursor is on that itself where it Takes it.
+// Type types a text. If the dialog Takes it, the cursor is on it.
 func (p *PickDialog) Type(text string) {
 	p.form.Set(narrowing, text)
 	p.Edited()
 }
 
-// IsOpen tells whether more than the options can be the answer.
+// IsOpen tells whether other text than the options can be chosen.
 func (p *PickDialog) IsOpen() bool { return p.ask.Other != nil }
 
-// Takes tells whether a text that is none of the options can be the answer too, and why not.
+// Takes tells whether a text that is no option can be chosen, and why not.
 func (p *PickDialog) Takes(text string) (takes bool, why string) {
 	if !p.IsOpen() || text == "" {
 		return false, ""
@@ -64,7 +63,7 @@ func (p *PickDialog) Takes(text string) (takes bool, why string) {
 	return why == "", why
 }
 
-// Linear says what can be chosen, numbered from 1 unless what is typed can be the answer itself, such as the id 1.
+// Linear lists the options. They are numbered unless the typed text can be chosen, such as the id 1.
 func (p *PickDialog) Linear() string {
 	lines := make([]string, len(p.ask.Options))
 	for i, option := range p.ask.Options {
@@ -76,7 +75,7 @@ func (p *PickDialog) Linear() string {
 	return strings.Join(lines, "\n")
 }
 
-// View draws the line to type in, and the options that fit, the one under the cursor among them.
+// View draws the line to type in, and the options that fit, with the one under the cursor.
 func (p *PickDialog) View(look *widget.Theme, width, height int) string {
 	p.form.SetTheme(look)
 	lines := []string{display.Cut(look.Heading.Render("Find: ")+look.Text.Render(p.form.Value(narrowing)+"▏"), width)}
@@ -113,7 +112,7 @@ func (p *PickDialog) name(at int) string {
 
 func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(narrowing)) }
 
-// Offers is to choose, to leave and to move. Moving goes by the keys of forms, because those of lists print letters.
+// Offers uses the keys of forms to move, because those of lists print letters.
 func (p *PickDialog) Offers() []actions.Offer {
 	return []actions.Offer{
 		actions.If(actions.Submit, "").As("choose"), actions.If(actions.NextField, "").As("next"), actions.If(actions.Cancel, "").As("leave"),
@@ -123,8 +122,8 @@ func (p *PickDialog) Offers() []actions.Offer {
 
 func (p *PickDialog) Form() *widget.Form { return p.form }
 
-// Edited finds what fits what was typed. Where that can be the answer itself it comes first: who types an id means no other.
-// With a name of its own it comes last: who types "quit" among commands means the command.
+// Edited finds the options that match. If the typed text can be chosen it comes first, because an id means no other. If it has a
+// name of its own it comes last: "quit" among commands means the command.
 func (p *PickDialog) Edited() {
 	text := p.typed()
 	p.found, p.cursor = p.found[:0], 0

@@ -1,5 +1,5 @@
-// Package screen is what a screen is and what it is given to work with: the shell around it, routes to other screens, loaders
-// and senders, which do all waiting outside of Update and View, and the dialogs that open over a screen.
+// Package screen defines screens and what they work with: the shell, routes, loaders and senders (which do all I/O), dialogs and
+// images.
 //
 // It knows no single screen.
 package screen
@@ -22,65 +22,63 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Screen is one screen. It sees no keys: the shell turns them into actions, or into text of the form that it shows. All
-// methods are called by one goroutine, and none of them waits for anything.
+// Screen is one screen. It sees no keys: the shell turns them into actions, or into text of the form that is shown. One goroutine
+// calls all methods, and none of them blocks.
 type Screen interface {
-	// Title names the screen in the header: "Perks", "Perk Coffee for two". It may hold the service's text.
+	// Title names the screen in the header, such as "Perk Coffee for two".
 	Title() string
-	// Init begins loading. It is called once, after the first Resize.
+	// Init starts loading. It is called once, after the first Resize.
 	Init() tea.Cmd
-	// Update takes a message: the end of a load, Edited, Reconnected, and mouse events that fall on the screen, counted
-	// from its corner. Every message goes to all open screens.
+	// Update handles a message: the end of a load, Edited, Reconnected, or a mouse event relative to the corner of the screen. All
+	// open screens get every message but those.
 	Update(msg tea.Msg) tea.Cmd
-	// Do carries out an action that Offers has as enabled.
+	// Do does an action that Offers returned as enabled.
 	Do(id actions.ID) tea.Cmd
-	// Offers is the actions that the screen knows now, the most useful first; those of moving about come last.
+	// Offers returns the actions of the screen, the most useful first.
 	Offers() []actions.Offer
-	// Resize tells how much room the screen has. Both can be as little as 1.
+	// Resize sets the size. Both can be as small as 1.
 	Resize(width, height int)
-	// View draws the screen. The shell crops what does not fit, but a screen should fit by itself.
+	// View draws the screen. The shell crops what does not fit.
 	View() string
-	// Form returns the form whose text is being typed, nil if none is.
+	// Form returns the form that is being filled in; nil if there is none.
 	Form() *widget.Form
-	// Unsaved says, as a sentence, what would be lost if the screen were closed now; "" if nothing.
+	// Unsaved returns, as a sentence, what closing the screen would lose; "" if nothing.
 	Unsaved() string
-	// Linear says all that View shows as plain lines without drawing, for people who listen to it.
+	// Linear returns what View shows as plain lines, for screen readers.
 	Linear() string
 }
 
-// Chooser is a Screen with a list, of which the linear mode can choose a row by its number, from 1.
+// Chooser is a Screen with a list. The accessible mode chooses a row by its number, from 1.
 type Chooser interface {
 	Choose(row int) bool
 }
 
-// Keeper is a Screen with unsaved text of which a draft is kept.
+// Keeper is a Screen that saves a draft of unsaved text.
 type Keeper interface {
-	// Keep returns the command that keeps what was typed so far; nil if nothing was. It runs before the program ends or is
-	// suspended, and when the screen is closed.
+	// Keep returns the command that saves the draft; nil if there is none. It runs when the screen is closed, and before the
+	// program ends or is suspended.
 	Keep() tea.Cmd
 }
 
-// Reopener is a Screen that can be opened again after it was closed. Until then it still gets messages.
+// Reopener is a Screen that can be reopened after it was closed. Until then it still gets messages.
 type Reopener interface {
 	Reopens() bool
 }
 
-// Edited tells a screen that a person has changed a field of its form.
+// Edited tells a screen that the user changed a field of its form.
 type Edited struct{ Field string }
 
-// FieldLeft tells a screen that the person has left a field of its form, for another field or for something else.
+// FieldLeft tells a screen that the user left a field of its form.
 type FieldLeft struct{}
 
-// Reconnected tells every screen that there is a client again, or another one: after a login, and when the service can be
-// reached again. Screens load again what they show; they keep what was typed. Other says that it is another service,
-// client or sandbox than before, so that nothing shown still holds.
+// Reconnected tells screens to reload, after a login or when the service can be reached again. Typed text stays. Other says that
+// it is another service, client or sandbox, so that nothing shown still holds.
 type Reconnected struct{ Other bool }
 
 // Revealed tells a screen that the one above it was closed.
 type Revealed struct{}
 
-// Shell is what every screen is given. The application changes Account and Theme in its Update; screens only read them, and
-// keep no copies.
+// Shell is what every screen is given. The application changes Account and Theme in its Update; screens must not copy them.
 type Shell struct {
 	Theme    *widget.Theme
 	Keys     *actions.Registry
@@ -99,9 +97,8 @@ type Shell struct {
 	covered bool // whoever posts now does not have the keyboard
 }
 
-// Post gives the application a message to take before anything else, such as Go, Confirm, Pick or Prompt: the next key then
-// meets what this one has opened. A command would let keys that are typed quickly go to the screen below. It returns nil, for
-// use where a command is wanted. Only Update and Do may call it.
+// Post gives the application a message to handle before the next key, such as Go or a Question. With a command, keys that are
+// typed quickly would reach the screen below. It returns nil, for use as a command. Call it from Update and Do only.
 func (s *Shell) Post(msg tea.Msg) tea.Cmd {
 	if _, asks := msg.(Question); asks && s.covered {
 		return nil
@@ -110,17 +107,16 @@ func (s *Shell) Post(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Covered says whether the screen that takes a message next lies below something else. Its questions are dropped then: they
-// would take the keys that are meant for what lies above, and a person has gone on from what they are about. It is the
-// application's.
+// Covered says whether the screen that gets the next message is covered. Its questions are dropped: they would get keys meant for
+// what covers it. For the application only.
 func (s *Shell) Covered(covered bool) { s.covered = covered }
 
 func (s *Shell) Open(to Route) tea.Cmd { return s.Post(Go{To: to}) }
 
-// Close posts that the screen on top is to be closed.
+// Close closes the top screen.
 func (s *Shell) Close() tea.Cmd { return s.Post(Back{}) }
 
-// Posted returns the next message that was posted. It is the application's.
+// Posted returns the next posted message. For the application only.
 func (s *Shell) Posted() (msg tea.Msg, ok bool) {
 	if len(s.posted) == 0 {
 		return nil, false
@@ -129,10 +125,10 @@ func (s *Shell) Posted() (msg tea.Msg, ok bool) {
 	return msg, true
 }
 
-// Zone is the time zone in which times are shown.
+// Zone is the time zone for times on screens.
 func (s *Shell) Zone() *time.Location { return s.Now().Location() }
 
-// Key is the key of an action as sentences name it, or the way to an action that has none.
+// Key names the key of an action for a sentence, or how to do an action without one.
 func (s *Shell) Key(id actions.ID) string {
 	if key := s.Keys.Key(id); key != "" {
 		return key
@@ -140,7 +136,7 @@ func (s *Shell) Key(id actions.ID) string {
 	return fmt.Sprintf("%q in the command palette", s.Keys.Action(id).Name)
 }
 
-// Copy puts an id on the clipboard, and tells how that went. Note says more of whose id it is; it may be "".
+// Copy copies an id, and shows the result. Note says more about the id; it may be "".
 func (s *Shell) Copy(id, note string) tea.Cmd {
 	desktop, shown := s.Desktop, display.Line(id)
 	return func() tea.Msg {
@@ -148,7 +144,7 @@ func (s *Shell) Copy(id, note string) tea.Cmd {
 	}
 }
 
-// Browse shows an image in a browser, and tells how that went.
+// Browse opens an image in a browser, and shows the result.
 func (s *Shell) Browse(address string) tea.Cmd {
 	desktop, host := s.Desktop, ""
 	if target, err := url.Parse(address); err == nil {
@@ -157,7 +153,7 @@ func (s *Shell) Browse(address string) tea.Cmd {
 	return func() tea.Msg { return told(desktop.Open(address), "", "Opened the image"+host+" in a browser.") }
 }
 
-// Remember puts an id first among the recent ones of a kind. Only a failure is told.
+// Remember puts an id first among the recent ones of a kind. Only a failure is shown.
 func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
 	memory := s.Memory
 	return func() tea.Msg {
@@ -168,12 +164,12 @@ func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
 	}
 }
 
-// Roll does what one step of the mouse's wheel does: an action three times.
+// Roll does what one step of the mouse wheel does: an action three times.
 func Roll(do func(actions.ID) tea.Cmd, id actions.ID) tea.Cmd {
 	return tea.Batch(do(id), do(id), do(id))
 }
 
-// told is the message that something was done, or that it has failed.
+// result is the message that something is done, or that it failed.
 func told(err error, before, done string) tea.Msg {
 	if err != nil {
 		return Toast{Failure, Sentence(before, err)}
@@ -181,15 +177,14 @@ func told(err error, before, done string) tea.Msg {
 	return Toast{Done, done}
 }
 
-// Route is a way to a screen. Screens name routes, not each other.
+// Route names a screen to open. Screens know routes, not each other.
 type Route interface{ route() }
 
 // The routes.
 type (
 	// ToPerks shows the list of perks.
 	ToPerks struct{}
-	// ToPerk shows a perk. Known may hold it as a list has shown it; it is read again anyway. UserID is for whom it is looked
-	// at, if for somebody.
+	// ToPerk shows a perk. Known may be the perk as a list has it; it is loaded again anyway. UserID may be empty.
 	ToPerk struct {
 		ID     string
 		Known  *api.Perk
@@ -200,12 +195,12 @@ type (
 		Perks  []api.Perk
 		UserID string
 	}
-	// ToUser shows what a user can redeem and has redeemed, the latter first if it is asked for.
+	// ToUser shows what a user can redeem, or first what they have redeemed.
 	ToUser struct {
 		ID       string
 		Redeemed bool
 	}
-	// ToProperty shows a property; with ID 0 it asks which.
+	// ToProperty shows a property; 0 asks which.
 	ToProperty struct{ ID int64 }
 	// ToLogin logs in, or switches the profile.
 	ToLogin struct{}
@@ -218,17 +213,16 @@ func (ToUser) route()     {}
 func (ToProperty) route() {}
 func (ToLogin) route()    {}
 
-// Go opens a screen on top of the present one.
+// Go opens a screen.
 type Go struct{ To Route }
 
-// Back closes the present screen without asking. With From it does so only while that is the screen on top: for those that
-// close by themselves, by when a person may have gone on to another.
+// Back closes the top screen without asking. With From, only if that is still the top screen.
 type Back struct{ From Screen }
 
 // Send is the command that sends a message.
 func Send(msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
 
-// Profile is one service and the client that calls it, as the commands keep it too.
+// Profile is a service and the client that calls it.
 type Profile struct {
 	Name         string
 	APIURL       string
@@ -237,46 +231,45 @@ type Profile struct {
 	InsecureHTTP bool // allow http to other hosts than this computer
 }
 
-// Account is a profile that calls can be made with.
+// Account is a profile with a client that is logged in.
 type Account struct {
 	Profile Profile
 	Client  *client.Client
 }
 
-// Accounts is where profiles, secrets and tokens are kept: the same as the commands use. Its methods read files, may ask a
-// keyring and the service, and are called outside of Update only.
+// Accounts stores profiles, secrets and tokens, shared with the commands. Call its methods outside of Update only: they read
+// files, and may ask a keyring and the service.
 type Accounts interface {
 	// Profiles returns all profiles by name, and the name of the current one.
 	Profiles() (profiles []Profile, current string, err error)
-	// Connect returns the account of a profile, of the one chosen by flags and environment if the name is empty. Nothing is
-	// sent. NotLoggedIn is the error where somebody has to log in first.
+	// Connect returns the account of a profile; with "", of the one that flags and environment choose. It sends nothing. The error
+	// is a NotLoggedIn if the user has to log in first.
 	Connect(name string) (Account, error)
-	// Login proves the secret, keeps it with the profile, and returns a note on where.
+	// Login checks the secret, stores it with the profile, and returns a note that says where.
 	Login(ctx context.Context, profile Profile, secret string) (account Account, note string, err error)
 }
 
-// NotLoggedIn says that no credentials are known.
+// NotLoggedIn says that there are no credentials.
 type NotLoggedIn struct{ Message string }
 
 func (n *NotLoggedIn) Error() string { return n.Message }
 
-// LoggedIn tells the shell that there is an account to work with.
+// LoggedIn tells the shell that a login succeeded.
 type LoggedIn struct{ Account Account }
 
-// Memory is what is remembered from one session to the next, for the present account. Its methods read and write files and
-// are called outside of Update only.
+// Memory is what is remembered from one session to the next. Call its methods outside of Update only: they use files.
 type Memory interface {
 	// Recent returns the ids of a kind ("property", "user") that were opened last, the latest first.
 	Recent(profile Profile, kind string) []string
 	// Remember puts an id first among the recent ones.
 	Remember(profile Profile, kind, id string) error
-	// Draft returns a form's text that was kept; nil if none is.
+	// Draft returns the draft of a form; nil if there is none.
 	Draft(profile Profile, name string) map[string]string
-	// KeepDraft keeps a form's text until it is dropped; nil drops it. Secrets are never given to it.
+	// KeepDraft saves the draft of a form; nil deletes it. It never gets secrets.
 	KeepDraft(profile Profile, name string, values map[string]string) error
 }
 
-// Desktop is what lies outside of the terminal's own screen. Its methods are called outside of Update only.
+// Desktop is the clipboard and the browser. Call its methods outside of Update only.
 type Desktop interface {
 	// Copy puts a text on the clipboard.
 	Copy(text string) error
@@ -284,8 +277,7 @@ type Desktop interface {
 	Open(address string) error
 }
 
-// Sentence makes a sentence of an error, whose text by custom is part of one: with a capital letter, a full stop, and nothing
-// that steers a terminal. before is what stands in front of it, such as "The id was not copied: ".
+// Sentence makes a sentence of an error: with a prefix, a capital letter, a full stop, and no control characters.
 func Sentence(before string, err error) string {
 	if err == nil {
 		return ""
@@ -301,7 +293,7 @@ func Sentence(before string, err error) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// Kind is how a message is meant. Each has a word or mark of its own besides its colour.
+// Kind is how a message is meant. Each has a word besides its colour.
 type Kind int
 
 // The kinds of messages.
@@ -312,7 +304,7 @@ const (
 	Failure
 )
 
-// Toast shows a message for a while. It stays among the former messages.
+// Toast shows a message for a while. It stays in the list of messages.
 type Toast struct {
 	Kind Kind
 	Text string
@@ -323,8 +315,8 @@ func Tell(kind Kind, format string, args ...any) tea.Cmd {
 	return Send(Toast{kind, fmt.Sprintf(format, args...)})
 }
 
-// Confirm asks before something that cannot be taken back. Only the action Yes (y) does it, never Enter. With Words, the
-// person has to type one of them instead.
+// Confirm asks before something that cannot be undone. Only the action Yes (y) confirms, never Enter. With Words, the user has to
+// type one of them instead.
 type Confirm struct {
 	Title string // "Delete property 42?"
 	Text  string // what will happen, to which thing, in sentences
@@ -333,7 +325,7 @@ type Confirm struct {
 	Then  func() tea.Cmd
 }
 
-// Pick lets a person choose one of several things, found by typing.
+// Pick asks the user to choose one of several things, found by typing.
 type Pick struct {
 	Title   string
 	Options []string
