@@ -1,8 +1,7 @@
-// Package accessible is the terminal UI for people who listen to it, or read it on a braille line: there is nothing but lines
-// that are appended, and questions that are answered by a line. Nothing is drawn, repainted, or wrapped.
+// Package accessible is the terminal UI for screen readers and braille lines: it only appends lines, and asks questions that a
+// line answers. Nothing is drawn, repainted or wrapped.
 //
-// It drives the same model as the full screen, and knows no single screen: what it says and asks comes from what every
-// screen tells of itself.
+// It drives the same model as the full screen, and knows no single screen.
 package accessible
 
 import (
@@ -19,9 +18,9 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// Run talks with a person until that person quits, the input ends, or the context does. Secrets are read without echo if in
-// is a terminal. Each signal on interrupts leaves the question that stands; two without a line between them quit. A nil
-// channel has none. The errors are those of tui.Run; the end of the input is none.
+// Run talks with the user until they quit, the input ends (which is no error), or the context does. Secrets are read without echo
+// if in is a terminal. A signal on interrupts, which may be nil, cancels the question; two without a line between them quit.
+// Errors are as those of tui.Run.
 func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.Signal, options tui.Options) (err error) {
 	s := &session{
 		in: newInput(in), out: display.Writer(out), interrupts: interrupts, notices: options.Notices,
@@ -43,10 +42,10 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.
 	return s.talk(ctx)
 }
 
-// roomy is a size in which no screen leaves anything out.
+// large is a size in which no screen leaves anything out.
 const roomy = 200
 
-// session is one talk. All of it belongs to the goroutine of Run; commands run in goroutines of their own, and only send.
+// session belongs to the goroutine of Run. Commands run in goroutines of their own, and only send.
 type session struct {
 	app        *tui.App
 	in         *input
@@ -72,10 +71,10 @@ type arrival struct {
 	ends bool
 }
 
-// The pauses that pass before anything is said: those between typing and loading. Longer ones are not waited for.
+// shortPause is the longest pause that is skipped, such as between typing and loading: lines come whole.
 const shortPause = 500 * time.Millisecond
 
-// later is the model's clock.
+// later is the clock of the model.
 func (s *session) later(pause time.Duration, msg tea.Msg) tea.Cmd {
 	if pause <= shortPause {
 		return screen.Send(msg) // nothing is being typed meanwhile: lines come whole
@@ -136,10 +135,10 @@ func (s *session) update(msg tea.Msg) {
 	s.run(cmd)
 }
 
-// When waiting is said to go on.
+// longWait is after how long the user is told that something is still under way.
 const longWait = 5 * time.Second
 
-// settle goes on until nothing is under way any more. An interrupt ends the wait, not what is waited for.
+// settle waits until no command runs. An interrupt ends the wait, not the commands.
 func (s *session) settle(ctx context.Context) error {
 	wait := time.NewTicker(longWait)
 	defer wait.Stop()
@@ -170,7 +169,7 @@ func (s *session) notice(text string, open bool) {
 	s.update(screen.Toast{Kind: screen.Note, Text: text})
 }
 
-// talk says what is new, asks, and does what is answered.
+// talk announces what is new, asks, and does what is answered, until the end.
 func (s *session) talk(ctx context.Context) error {
 	for {
 		if err := s.settle(ctx); err != nil {
@@ -198,7 +197,7 @@ func (s *session) talk(ctx context.Context) error {
 	}
 }
 
-// await waits until the question was answered or left, or something has happened that asks another.
+// await waits until the question is answered or cancelled, or until there is news or another question.
 func (s *session) await(ctx context.Context, q question) error {
 	for {
 		select {
@@ -235,7 +234,7 @@ func (s *session) await(ctx context.Context, q question) error {
 	}
 }
 
-// interrupt leaves a question. The second one in a row quits, whatever that loses.
+// interrupt cancels a question. The second one in a row quits, whatever is lost.
 func (s *session) interrupt(q question) {
 	s.say("")
 	if s.stopping {

@@ -12,7 +12,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// heard is what has been said, so that only what is new is said.
+// announced is what the user has been told, so that only news is told.
 type heard struct {
 	told    int // messages
 	profile string
@@ -22,16 +22,16 @@ type heard struct {
 	overlay screen.Overlay
 }
 
-// place is a screen with its title: some are several.
+// place is a screen with its title, because one screen can show several things.
 type place struct {
 	screen screen.Screen
 	title  string
 }
 
-// mostPlaces is how many places are remembered, before all but the present one are forgotten.
+// mostPlaces is how many places are remembered before all are forgotten.
 const mostPlaces = 32
 
-// say appends a line, or several.
+// say prints lines.
 func (s *session) say(text string) {
 	_, _ = fmt.Fprintln(s.out, text) // whether anybody listens shows in the input
 }
@@ -49,7 +49,7 @@ func (s *session) hasNews() bool {
 	return len(news) > 0
 }
 
-// news is what has not been said: messages, where one is, and what the screen shows there. heard is what has been said then.
+// news returns what the user has not been told: messages, the place, and what the screen shows; and what they have been told then.
 func (s *session) news() (news []string, now heard) {
 	now = s.heard
 	now.told, news = s.app.Told(now.told)
@@ -91,7 +91,7 @@ func (s *session) news() (news []string, now heard) {
 	return append(news, more...), now
 }
 
-// changes are the lines of a screen that were not there before if those are few, or else all of it.
+// changes returns the changed lines if they are few, else all.
 func changes(now, before []string) []string {
 	news, gone := added(now, before), added(before, now)
 	others := len(now) != len(before) && len(gone) > 0
@@ -101,10 +101,10 @@ func changes(now, before []string) []string {
 	return news
 }
 
-// fewLines is how many changed lines are understood without the rest, however short that is.
+// fewLines is how many changed lines make sense without the rest.
 const fewLines = 3
 
-// isFilling tells whether a form of this screen is being gone through: what a field has changed is said at its end.
+// isFilling tells whether the user is filling in a form of this screen: its changes are told at the end.
 func (s *session) isFilling(top screen.Screen) bool {
 	return top == s.heard.place.screen && top.Form() != nil && top.Form() == s.filling.form && !s.filling.sent
 }
@@ -115,7 +115,7 @@ func (s *session) tell() {
 	s.sayLines(texts)
 }
 
-// profile says as whom one works where: before the first screen, and whenever that changes.
+// profile says who is logged in where.
 func (s *session) profile() string {
 	account := s.app.Shell().Account
 	if account.Client == nil {
@@ -134,7 +134,7 @@ func (s *session) sayLines(lines []string) {
 	}
 }
 
-// fresh is what a screen says, without the fields of a form that is open: they are asked for one by one.
+// fresh returns the text of a screen without the fields of an open form: they are asked one by one.
 func fresh(top screen.Screen) []string {
 	all := lines(top.Linear())
 	form := top.Form()
@@ -149,10 +149,10 @@ func lines(text string) []string {
 	return slices.DeleteFunc(all, func(line string) bool { return strings.TrimSpace(line) == "" })
 }
 
-// underCursor ends the line of a row that is under the cursor.
+// underCursor ends the line of the row under the cursor.
 const underCursor = " Chosen."
 
-// added returns the lines that were not there before. A row that has merely lost the cursor is nothing new.
+// added returns the lines that are new. A row that only lost the cursor is not.
 func added(now, before []string) []string {
 	left := map[string]int{}
 	for _, line := range before {
@@ -172,7 +172,7 @@ func added(now, before []string) []string {
 	return added
 }
 
-// where says in short where one is.
+// where says the place in short.
 func (s *session) where() string {
 	var parts []string
 	if top := s.app.Top(); top != nil {
@@ -195,7 +195,7 @@ func (s *session) again() {
 	}
 }
 
-// sayCommands lists what can be done, and why the rest cannot.
+// sayCommands lists commands, and why some cannot be done now.
 func (s *session) sayCommands(offers []actions.Offer) {
 	for _, offer := range offers {
 		action := s.app.Shell().Keys.Action(offer.ID)
@@ -210,7 +210,7 @@ func (s *session) sayCommands(offers []actions.Offer) {
 	}
 }
 
-// typeable returns a key of an action as it is typed into a line: one that prints, or else the name of another.
+// typeable returns a key of an action that prints, or else the name of another.
 func typeable(keys []string, numbersAreRows bool) string {
 	first := ""
 	for _, key := range keys {
@@ -227,10 +227,10 @@ func typeable(keys []string, numbersAreRows bool) string {
 	return first
 }
 
-// drawn is the actions that only a drawing needs: ? is both the keys and the palette here, and the rest is the terminal's.
+// drawn is the actions that only the full screen needs.
 var drawn = []actions.ID{actions.Help, actions.Palette, actions.Mouse, actions.Theme, actions.Suspend}
 
-// offers is what can be done, each once.
+// offers returns what can be done, each once.
 func (s *session) offers() []actions.Offer {
 	var offers []actions.Offer
 	for _, offer := range s.app.Offers() {
@@ -242,8 +242,8 @@ func (s *session) offers() []actions.Offer {
 	return offers
 }
 
-// find returns the offers that a text means: the one with that key or id, or that name, or else all whose names begin so, or else
-// those that have it in their names. Only one is a command; several are a question back.
+// find returns the offers that a text means: by key, id or name, else those whose names begin with it, else those whose names
+// contain it.
 func find(keys *actions.Registry, offers []actions.Offer, text string) []actions.Offer {
 	for _, offer := range offers {
 		called := append([]string{string(offer.ID)}, keys.Action(offer.ID).Keys...)
@@ -265,7 +265,7 @@ func find(keys *actions.Registry, offers []actions.Offer, text string) []actions
 	return nil
 }
 
-// names is what an action is called: by its name, the end of its id, and its hint in the footer if it has one.
+// names returns what an action is called: its name, the end of its id, and its hint in the footer.
 func names(keys *actions.Registry, id actions.ID) []string {
 	action := keys.Action(id)
 	_, tail, _ := strings.Cut(string(id), ".")

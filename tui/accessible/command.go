@@ -13,7 +13,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// question is what a person is asked. It is still the same question as long as it is about the same.
+// question is what the user is asked. A question about the same thing is the same question.
 type question struct {
 	about  any    // a dialog, the field of a form with the number of its lines so far, a form's end, or a screen
 	prompt string // the line before the answer
@@ -22,7 +22,7 @@ type question struct {
 	leave  func() tea.Cmd // what an interrupt does
 }
 
-// question returns what is to be asked now.
+// question returns what to ask now.
 func (s *session) question() question {
 	switch o := s.app.Overlay().(type) {
 	case *screen.ConfirmDialog:
@@ -73,7 +73,7 @@ func (s *session) question() question {
 	}}
 }
 
-// leave says that a question was left, and carries out the action that leaves it.
+// leave says that a question is cancelled, and does the action for that.
 func (s *session) leave(said string, id actions.ID) tea.Cmd {
 	s.say(said)
 	return s.app.Attempt(id)
@@ -137,7 +137,7 @@ func (s *session) choose(row int) bool {
 	return true
 }
 
-// help lists the commands. Those that move about come last: rows have numbers.
+// help lists the commands, those that move last: rows have numbers.
 func (s *session) help() {
 	var offers, moves []actions.Offer
 	for _, offer := range s.offers() {
@@ -154,7 +154,7 @@ func (s *session) help() {
 	s.say("A command is given by its key, its name, or the beginning of its name. \"again\" says the screen once more, an empty line where you are.")
 }
 
-// answerPick takes the number of an option, a part of its name, or where that can be the answer the text itself.
+// answerPick handles the number of an option, a part of its name, or other text if the dialog takes that.
 func (s *session) answerPick(o *screen.PickDialog, text string) tea.Cmd {
 	choose := func(at int) tea.Cmd {
 		o.Point(at)
@@ -194,7 +194,7 @@ func (s *session) answerPick(o *screen.PickDialog, text string) tea.Cmd {
 	return nil
 }
 
-// matching returns the options that are called so, or else those in whose names it occurs.
+// matching returns the options with that name, or else those whose names contain it.
 func matching(options []string, text string) []int {
 	var found []int
 	for i, option := range options {

@@ -16,7 +16,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// filling is where one is in a form.
+// filling is the form that the user fills in, and where they are.
 type filling struct {
 	form  *widget.Form
 	field string   // the one that is asked for; "" at the end
@@ -24,14 +24,14 @@ type filling struct {
 	sent  bool     // the form was sent since the last question
 }
 
-// fieldQuestion is what the question for a field is about: each line of a field is a question of its own.
+// fieldQuestion is what the question for a field is about. Each line of a field is a question.
 type fieldQuestion struct {
 	form  *widget.Form
 	field string
 	lines int
 }
 
-// fill returns the question for the field of a form that is next, or at its end what to do with it.
+// fill returns the question for the next field, or what to do at the end of the form.
 func (s *session) fill(form *widget.Form) question {
 	f := &s.filling
 	q := question{answer: s.answerField, leave: s.leaveForm}
@@ -52,7 +52,7 @@ func (s *session) fill(form *widget.Form) question {
 	return q
 }
 
-// field is the one that is asked for.
+// field is the field that is asked for.
 func (s *session) field() widget.Field { return s.filling.form.Field(s.filling.field) }
 
 func (s *session) leaveForm() tea.Cmd {
@@ -65,7 +65,7 @@ func (s *session) sendForm() tea.Cmd {
 	return s.app.Attempt(actions.Submit)
 }
 
-// enter begins a form that has opened, and finds the place to go on at in one that was sent and has come back.
+// enter starts a form that has opened, and finds the field to resume at in one that was refused.
 func (s *session) enter(form *widget.Form) {
 	f := &s.filling
 	switch {
@@ -89,7 +89,7 @@ func (s *session) enter(form *widget.Form) {
 	}
 }
 
-// form is the one that is to be filled in, nil if none is.
+// form returns the form to fill in; nil if there is none.
 func (s *session) form() *widget.Form {
 	switch o := s.app.Overlay().(type) {
 	case *screen.PickDialog, *screen.ConfirmDialog: // they are questions of their own
@@ -141,13 +141,13 @@ func (s *session) answerField(text string) tea.Cmd {
 	return s.takeLine(text)
 }
 
-// isFormCommand tells whether a word behind a colon is surely no secret.
+// isFormCommand tells whether a word after a colon is certainly no secret.
 func (s *session) isFormCommand(word string) bool {
 	at, err := strconv.Atoi(word)
 	return err == nil && at >= 1 && at <= len(s.filling.form.Names()) || slices.Contains([]string{"send", "leave", "back", "again", "?"}, word)
 }
 
-// takeLine takes a line for a value, or for a part of one.
+// takeLine handles a value, or a line of one.
 func (s *session) takeLine(text string) tea.Cmd {
 	f, field := &s.filling, s.field()
 	if field.Kind == widget.Text {
@@ -165,7 +165,7 @@ func (s *session) takeLine(text string) tea.Cmd {
 	return s.setField(value)
 }
 
-// setField fills in the field as typing would, and goes on unless that is wrong.
+// setField sets a value as typing would, and goes on if it is right.
 func (s *session) setField(value string) tea.Cmd {
 	form, name := s.filling.form, s.filling.field
 	s.filling.text = nil
@@ -202,7 +202,7 @@ func (s *session) nextField() tea.Cmd {
 	return nil
 }
 
-// formCommand does what was asked for instead of a value.
+// formCommand handles a command instead of a value.
 func (s *session) formCommand(word string) tea.Cmd {
 	word = strings.ToLower(strings.TrimSpace(word))
 	f := &s.filling
@@ -241,7 +241,7 @@ func (s *session) goTo(name string) {
 	s.filling.form.FocusOnName(name)
 }
 
-// fieldCalled finds a field by its number, its label, or the beginning of that; "" if there is none, or several.
+// fieldCalled finds a field by its number, its label, or how that begins; "" if there is not exactly one.
 func fieldCalled(form *widget.Form, word string) string {
 	names := form.Names()
 	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= len(names) {
@@ -262,7 +262,7 @@ func fieldCalled(form *widget.Form, word string) string {
 	return found[0]
 }
 
-// formOffers is what can be done while a form is filled in, beside what its own words do.
+// formOffers returns what can be done in a form besides its own commands.
 func (s *session) formOffers() []actions.Offer {
 	own := []actions.ID{actions.NextField, actions.PreviousField, actions.Submit, actions.Cancel}
 	return slices.DeleteFunc(s.offers(), func(o actions.Offer) bool { return slices.Contains(own, o.ID) })
@@ -284,10 +284,10 @@ func (s *session) formHelp() {
 	}
 }
 
-// longest is the longest text that is said as what a field holds now; what is longer is said when asked for.
+// longest is the longest value that a prompt shows.
 const longest = 120
 
-// prompt is the question for a field: "City (now Berlin), empty keeps it, - clears it: ".
+// prompt asks for a field: "City (now Berlin), empty keeps it, - clears it: ".
 func prompt(f widget.Field, value string) string {
 	label := display.Line(f.Label)
 	value = display.Text(value)
@@ -328,7 +328,7 @@ func inShort(value string) string {
 	return value
 }
 
-// read makes the value of a field from what was typed, or says as a sentence what is wrong with that.
+// read makes a value of what was typed, or returns a sentence that says what is wrong.
 func read(f widget.Field, text string) (value, problem string) {
 	switch f.Kind {
 	case widget.Switch:

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// input reads lines, each only when it is asked for, so that a secret can be read without echo.
+// input reads a line only when it is asked for, so that a secret can be read without echo.
 type input struct {
 	lines chan line
 
@@ -25,7 +25,7 @@ type input struct {
 	shown    chan bool // a secret is read that the terminal does show, because it was there already
 }
 
-// line is what came, or the end. An end without an error is that of the input.
+// line is a line, or the end of the input. At the ordinary end there is no error.
 type line struct {
 	text  string
 	ended bool
@@ -41,8 +41,8 @@ func newInput(in io.Reader) *input {
 	return i
 }
 
-// ask asks for a line. One that was asked for before, and has not come, answers this time. Of a secret, the terminal shows
-// nothing any more when ask returns: a person may be quicker than the prompt.
+// ask asks for a line, unless one is still on its way. When it returns, a terminal has stopped echoing if this is a secret: users
+// may be quicker than the prompt.
 func (i *input) ask(secret bool) {
 	if i.asked {
 		return
@@ -57,10 +57,10 @@ func (i *input) ask(secret bool) {
 	}
 }
 
-// silenceTime is how long a terminal may take to stop showing what is typed; one that does not is not waited for.
+// silenceTime is how long to wait for a terminal to stop echoing.
 const silenceTime = time.Second
 
-// awaitSilence waits until the reader has switched the terminal over, of which nothing else tells.
+// awaitSilence waits until the reader has switched off echo. Only the state of the terminal shows that.
 func (i *input) awaitSilence() {
 	over := time.After(silenceTime)
 	look := time.NewTicker(time.Millisecond)
@@ -80,7 +80,7 @@ func (i *input) awaitSilence() {
 	}
 }
 
-// leave shows again what is typed: the reader that goes on waiting has switched that off.
+// leave switches echo on again: the reader that still waits has switched it off.
 func (i *input) leave() {
 	if i.before != nil {
 		_ = term.Restore(int(i.terminal.Fd()), i.before)
@@ -88,7 +88,7 @@ func (i *input) leave() {
 	}
 }
 
-// read runs in a goroutine of its own, which ends with the input.
+// read runs in a goroutine until the input ends.
 func (i *input) read() {
 	for secret := range i.wanted {
 		text, err := i.next(secret)

@@ -1,7 +1,7 @@
-// Package actions is everything that a key can do in the terminal UI: the one list that feeds the keys themselves, the
-// help, the footer, the command palette and the configuration of keys.
+// Package actions lists everything that a key can do: for the keys themselves, the help, the footer, the command palette and the
+// configuration.
 //
-// It knows what actions are called, not what they do: that is up to the screens.
+// It knows what actions are called; screens do them.
 package actions
 
 import (
@@ -15,35 +15,31 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// ID names an action, for ever: people write it into their configuration. The part before the dot is the group that it
-// belongs to.
+// ID names an action. It never changes, because users write it into their configuration. The part before the dot is its group.
 type ID string
 
-// Group returns the part of an id before the dot.
 func (id ID) Group() string {
 	group, _, _ := strings.Cut(string(id), ".")
 	return group
 }
 
-// Action is one thing that can be done.
 type Action struct {
 	ID   ID
 	Keys []string // as bubbletea names them: "j", "down", "ctrl+k"
 	Name string   // what the command palette and the help call it: "Redeem", "Next page"
 	Hint string   // one word or two for the footer; "" keeps it out of there
 
-	// Typing says that the action works while text is being typed, with those of its keys that print nothing.
+	// Typing says that the action works while text is typed, by its keys that print nothing.
 	Typing bool
 }
 
-// Offer is an action that a screen knows, and why it cannot be done just now; "" when it can.
+// Offer is an action that a screen knows, with the reason if it cannot be done now.
 type Offer struct {
 	ID   ID
 	Why  string
 	Hint string // what the footer calls it here; "" for what it does everywhere
 }
 
-// Enabled tells whether the action can be done.
 func (o Offer) Enabled() bool { return o.Why == "" }
 
 // Able offers actions that can be done.
@@ -55,16 +51,16 @@ func Able(ids ...ID) []Offer {
 	return offers
 }
 
-// If offers an action that can be done only where there is no reason against it.
+// If offers an action that can be done unless there is a reason against it.
 func If(id ID, why string) Offer { return Offer{ID: id, Why: why} }
 
-// As says in a word or two what the action does here.
+// As sets what the footer calls the action here.
 func (o Offer) As(hint string) Offer {
 	o.Hint = hint
 	return o
 }
 
-// Prints tells whether a key writes a character where text is typed.
+// Prints tells whether a key types a character.
 func Prints(key string) bool {
 	return key == "space" || utf8.RuneCountInString(key) == 1
 }
@@ -226,7 +222,7 @@ func all() []Action {
 	}
 }
 
-// places is which groups of actions can meet in one place, and so must not share a key.
+// places is which groups of actions can meet, and so must not share a key.
 var places = [][]string{
 	{"confirm"},
 	{"list", "perks", "record", "app"},
@@ -236,15 +232,14 @@ var places = [][]string{
 	{"form", "app"},
 }
 
-// Registry is the actions with the keys that this person uses.
+// Registry is the actions with the keys of this user.
 type Registry struct {
 	actions []Action
 	byID    map[ID]Action
 }
 
-// NewRegistry makes the registry. Each override gives an action other keys than its own; an empty list leaves it to the
-// command palette. The error names an action that is not known, a key that cannot be one or would never reach its action, and
-// two actions that would meet under the same key.
+// NewRegistry makes the registry. Each override replaces the keys of an action; without any, only the command palette has it. The
+// error names an unknown action, an invalid key, or two actions that conflict.
 func NewRegistry(overrides map[ID][]string) (*Registry, error) {
 	r := &Registry{actions: all(), byID: map[ID]Action{}}
 	for i := range r.actions {
@@ -301,11 +296,11 @@ func (r *Registry) checkConflicts() error {
 // Actions returns all actions in the order of the help.
 func (r *Registry) Actions() []Action { return r.actions }
 
-// Action returns one action; the zero Action if there is none.
+// Action returns an action; the zero Action if there is none.
 func (r *Registry) Action(id ID) Action { return r.byID[id] }
 
-// Find returns the first of the offers that has the key. While text is being typed, it returns only what works then, and
-// never anything for a key that prints.
+// Find returns the first offer that has the key. While text is typed, only actions that work then, and never for a key that
+// prints.
 func (r *Registry) Find(key string, typing bool, offers []Offer) (Offer, bool) {
 	for _, offer := range offers {
 		a := r.byID[offer.ID]
@@ -316,7 +311,7 @@ func (r *Registry) Find(key string, typing bool, offers []Offer) (Offer, bool) {
 	return Offer{}, false
 }
 
-// Key returns the first key of an action as people read it, "" if it has none.
+// Key returns the first key of an action for display; "" if it has none.
 func (r *Registry) Key(id ID) string {
 	if keys := r.byID[id].Keys; len(keys) > 0 {
 		return Spell(keys[0])
@@ -324,13 +319,13 @@ func (r *Registry) Key(id ID) string {
 	return ""
 }
 
-// Spell writes a key as people read it.
+// Spell returns a key for display.
 func Spell(key string) string {
 	spelled := map[string]string{" ": "space", "up": "↑", "down": "↓", "left": "←", "right": "→", "pgdown": "pgdn"}
 	return cmp.Or(spelled[key], key)
 }
 
-// checkKey says what is wrong with a key that a person gave an action.
+// checkKey says what is wrong with a key for an action.
 func checkKey(a Action, key string) error {
 	switch {
 	case key == "" || strings.TrimSpace(key) == "" && key != " ":
@@ -349,7 +344,7 @@ func checkKey(a Action, key string) error {
 	return nil
 }
 
-// edits is the keys without which no text can be edited.
+// edits is the keys that edit text.
 var edits = []string{"enter", "backspace", "delete", "left", "right", "home", "end"}
 
 func isKey(key string) bool {

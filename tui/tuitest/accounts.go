@@ -14,7 +14,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// Accounts keeps profiles and secrets in memory. Its tokens are the service's own.
+// Accounts stores profiles and secrets in memory. Its tokens are real.
 type Accounts struct {
 	transport http.RoundTripper
 	played    bool // the service is played by a handler, which takes any token
@@ -25,7 +25,7 @@ type Accounts struct {
 	tokens   []*tokens
 }
 
-// NewAccounts makes an Accounts without profiles. A transport of nil is the network.
+// NewAccounts makes an Accounts without profiles. A nil transport is the network.
 func NewAccounts(t testing.TB, transport http.RoundTripper) *Accounts {
 	a := &Accounts{transport: transport, played: transport != nil, secrets: map[string]string{}}
 	if !a.played {
@@ -36,7 +36,7 @@ func NewAccounts(t testing.TB, transport http.RoundTripper) *Accounts {
 	return a
 }
 
-// Add adds a profile, and keeps its secret unless that is empty.
+// Add adds a profile, and its secret if there is one.
 func (a *Accounts) Add(profile screen.Profile, secret string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,7 +47,7 @@ func (a *Accounts) Add(profile screen.Profile, secret string) {
 	}
 }
 
-// Expire ends every token, and forgets the secrets: only a login helps then.
+// Expire expires every token, and forgets the secrets: only a login helps then.
 func (a *Accounts) Expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,7 +69,7 @@ func (a *Accounts) Profiles() ([]screen.Profile, string, error) {
 	return slices.Clone(a.profiles), a.profiles[0].Name, nil
 }
 
-// Connect returns the account of a profile whose secret is kept.
+// Connect returns the account of a profile with a secret.
 func (a *Accounts) Connect(name string) (screen.Account, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,7 +84,7 @@ func (a *Accounts) Connect(name string) (screen.Account, error) {
 	return screen.Account{}, &screen.NotLoggedIn{Message: "Not logged in."}
 }
 
-// Login proves the secret at the service.
+// Login checks the secret with the service.
 func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret string) (screen.Account, string, error) {
 	a.mu.Lock()
 	account, err := a.account(profile, secret)
@@ -117,7 +117,7 @@ func (a *Accounts) account(profile screen.Profile, secret string) (screen.Accoun
 	return screen.Account{Profile: profile, Client: c}, err
 }
 
-// tokens gives out the token of the service, until it is expired.
+// tokens returns a token of the service until it expires.
 type tokens struct {
 	credentials client.Credentials
 	service     *client.Client
@@ -141,8 +141,8 @@ func (t *tokens) Token(ctx context.Context) (string, error) {
 
 func (t *tokens) Replace(context.Context, string) (string, error) { return "", client.ErrNoOtherToken }
 
-// over answers requests by a handler, in this process. A handler that waits must heed the request's context; one that panics
-// with http.ErrAbortHandler breaks the connection.
+// over is a transport that calls a handler. The handler must heed the context; if it panics with http.ErrAbortHandler, the
+// connection breaks.
 type over struct{ handler http.Handler }
 
 func (o over) RoundTrip(req *http.Request) (*http.Response, error) {

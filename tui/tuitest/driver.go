@@ -1,5 +1,5 @@
-// Package tuitest drives the terminal UI in a test: it presses keys, reads the screen, and waits for what should appear on
-// it, in process or at a real terminal. The model, the client and, for flows, the server are the real ones.
+// Package tuitest drives the terminal UI in tests: it presses keys, reads the screen, and waits for what should appear. The model,
+// the client and, for flows, the server are the real ones.
 package tuitest
 
 import (
@@ -24,13 +24,13 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// patience is how long something may take to appear on the screen.
+// patience is how long something may take to appear.
 const patience = time.Minute
 
-// shortPause is the longest pause that passes by itself, as that before a load does; others pass by Elapse.
+// shortPause is the longest pause that ends by itself; others end by Elapse.
 const shortPause = 500 * time.Millisecond
 
-// Driver is a running terminal UI. Its methods are called by the test's goroutine only.
+// Driver is a running terminal UI. Only the goroutine of the test may call it.
 type Driver struct {
 	App      *tui.App
 	Accounts *Accounts
@@ -52,22 +52,20 @@ type timer struct {
 	msg tea.Msg
 }
 
-// Server is a running service that makes clients, such as a servertest.Server. This package does not import it, because what
-// is beside the tests of tui may not.
+// Server is a running service, such as a servertest.Server, which this package must not import.
 type Server interface {
 	API() string // its {api_url}
 	Client(scopes ...api.Scope) (id, secret string)
 }
 
-// Start runs the terminal UI of 80x24 over a real server, logged in as a client with all scopes. Each change may alter
-// the options before.
+// Start runs a terminal UI of 80x24 over a real server, as a client with all scopes. Each change may alter the options.
 func Start(t testing.TB, server Server, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	id, secret := server.Client()
 	return StartAs(t, server, id, secret, changes...)
 }
 
-// StartAs does the same as the client with the id and secret.
+// StartAs does that as another client.
 func StartAs(t testing.TB, server Server, id, secret string, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	accounts := NewAccounts(t, nil)
@@ -75,11 +73,11 @@ func StartAs(t testing.TB, server Server, id, secret string, changes ...func(*tu
 	return start(t, accounts, time.Now(), changes)
 }
 
-// Noon is the moment at which the clock of StartOver stands.
+// Noon is the time of StartOver.
 var Noon = time.Date(2026, time.March, 10, 12, 0, 0, 0, time.UTC)
 
-// StartOver runs the terminal UI over a handler that plays the service, without a network, at Noon: for states that a real
-// server is hard to bring into, and for golden files.
+// StartOver runs the terminal UI over a handler instead of a service, at Noon: for golden files, and states that a real server is
+// hard to bring into.
 func StartOver(t testing.TB, service http.Handler, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	accounts := NewAccounts(t, over{service})
@@ -114,7 +112,7 @@ func start(t testing.TB, accounts *Accounts, now time.Time, changes []func(*tui.
 	return d
 }
 
-// Route is an option to begin with another screen than the list of perks.
+// Route starts with another screen than the list of perks.
 func Route(to screen.Route) func(*tui.Options) {
 	return func(o *tui.Options) { o.Start = to }
 }
@@ -127,7 +125,7 @@ func (d *Driver) after(pause time.Duration, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Elapse sets the clock forward, and ends the pauses that are over by then.
+// Elapse sets the clock forward, and ends the pauses that are due.
 func (d *Driver) Elapse(by time.Duration) {
 	d.t.Helper()
 	d.now = d.now.Add(by)
@@ -140,7 +138,7 @@ func (d *Driver) Elapse(by time.Duration) {
 	}
 }
 
-// Send gives the model a message, and begins the commands that come of it.
+// Send gives the model a message, and starts its commands.
 func (d *Driver) Send(msg tea.Msg) {
 	d.t.Helper()
 	switch msg := msg.(type) {
@@ -170,7 +168,7 @@ func (d *Driver) run(cmd tea.Cmd) {
 	}()
 }
 
-// Until goes on until the condition holds, and fails the test with the screen if it does not in time.
+// Until waits for a condition, and fails the test with the screen if that takes too long.
 func (d *Driver) Until(what string, holds func() bool) {
 	d.t.Helper()
 	deadline := time.After(patience)
@@ -187,7 +185,7 @@ func (d *Driver) Until(what string, holds func() bool) {
 	}
 }
 
-// Settle goes on until nothing is under way any more.
+// Settle waits until no command runs.
 func (d *Driver) Settle() {
 	d.t.Helper()
 	d.Until("rest", func() bool { return d.running == 0 })
@@ -195,13 +193,13 @@ func (d *Driver) Settle() {
 
 func (d *Driver) Running() int { return d.running }
 
-// Quit tells whether the terminal UI has ended itself.
+// Quit tells whether the terminal UI has quit.
 func (d *Driver) Quit() bool { return d.quit }
 
-// Screen returns what is on the screen, without styles if the theme has none.
+// Screen returns the screen, without styles if the theme has none.
 func (d *Driver) Screen() string { return d.App.View() }
 
-// See waits until all texts are on the screen. Blanks and line breaks between words do not count.
+// See waits until all texts are on the screen, whatever blanks and line breaks are between words.
 func (d *Driver) See(texts ...string) {
 	d.t.Helper()
 	for _, text := range texts {
@@ -209,12 +207,11 @@ func (d *Driver) See(texts ...string) {
 	}
 }
 
-// Shows tells whether a text is on the screen now.
 func (d *Driver) Shows(text string) bool {
 	return strings.Contains(flat(d.Screen()), flat(text))
 }
 
-// Gone waits until a text is not on the screen any more.
+// Gone waits until a text has left the screen.
 func (d *Driver) Gone(text string) {
 	d.t.Helper()
 	d.Until("the end of \""+text+"\"", func() bool { return !d.Shows(text) })
@@ -232,17 +229,17 @@ func (d *Driver) Resize(width, height int) {
 	d.Send(tea.WindowSizeMsg{Width: width, Height: height})
 }
 
-// Posts returns what an action of the screen on top asks of the shell, which does not get to do it; nil if it asks nothing.
+// Posts returns what an action of the top screen posts, without delivering it; nil if nothing.
 func (d *Driver) Posts(id actions.ID) tea.Msg {
 	d.App.Top().Do(id)
 	msg, _ := d.App.Shell().Posted()
 	return msg
 }
 
-// Do begins a command.
+// Do starts a command.
 func (d *Driver) Do(cmd tea.Cmd) { d.run(cmd) }
 
-// named is the keys that print nothing, as bubbletea names them.
+// named is the keys that print nothing, by bubbletea's names.
 var named = func() map[string]tea.KeyType {
 	names := map[string]tea.KeyType{}
 	for t := tea.KeyType(-100); t < 128; t++ {
@@ -256,7 +253,7 @@ var named = func() map[string]tea.KeyType {
 	return names
 }()
 
-// Key returns the message of a key by its name, such as "j", "enter", "ctrl+s", "alt+x" or " ".
+// Key makes the message of a key by its name, such as "j", "enter", "ctrl+s", "alt+x" or " ".
 func Key(name string) tea.KeyMsg {
 	plain, alt := strings.CutPrefix(name, "alt+")
 	if t, ok := named[plain]; ok {
@@ -286,7 +283,7 @@ func (d *Driver) Type(text string) {
 	}
 }
 
-// Choose presses the key of a choice, sees what is offered, and takes the option that a part of its name finds.
+// Choose presses the key of a picker, sees what it offers, and chooses the option with that part of a name.
 func (d *Driver) Choose(key, part string, offered ...string) {
 	d.t.Helper()
 	d.Press(key)
@@ -294,13 +291,13 @@ func (d *Driver) Choose(key, part string, offered ...string) {
 	d.Type(part + "\n")
 }
 
-// Paste pastes a text as terminals do that mark it as pasted.
+// Paste pastes a text as terminals with bracketed paste do.
 func (d *Driver) Paste(text string) {
 	d.t.Helper()
 	d.Send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Paste: true})
 }
 
-// Clear empties the field that has the keyboard.
+// Clear empties the focused field.
 func (d *Driver) Clear() {
 	d.t.Helper()
 	d.Press("end")
@@ -309,7 +306,6 @@ func (d *Driver) Clear() {
 	}
 }
 
-// Memory remembers in memory.
 type Memory struct{ recent, drafts sync.Map }
 
 func (m *Memory) Recent(_ screen.Profile, kind string) []string {
@@ -335,7 +331,7 @@ func (m *Memory) KeepDraft(_ screen.Profile, name string, values map[string]stri
 	return nil
 }
 
-// Desktop notes what would have left the terminal: what was copied last, and the address that was opened last.
+// Desktop records what was copied and opened last.
 type Desktop struct{ copied, opened atomic.Pointer[string] }
 
 func (d *Desktop) Copy(text string) error    { return keepIn(&d.copied, text) }

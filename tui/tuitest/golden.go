@@ -25,9 +25,8 @@ var (
 	dark  = widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 )
 
-// Golden holds the screen as it is now, at 30x8, 60x20, 80x24 and 120x40 without colours, against
-// testdata/golden/NAME.plain.txt, and a styled one in dark colours at 80x24 against NAME.dark.txt. It checks at each size
-// that every line fits, and that light and dark differ in nothing but colours. The size is 80x24 again afterwards.
+// Golden compares the screen at 30x8, 60x20, 80x24 and 120x40 without colours to testdata/golden/NAME.plain.txt, and if styled, in
+// dark colours at 80x24 to NAME.dark.txt. It checks that lines fit, and that light and dark differ only in colours.
 func (d *Driver) Golden(name string, styled bool) {
 	d.t.Helper()
 	shell := d.App.Shell()
@@ -78,7 +77,7 @@ func compare(t testing.TB, file, got string) {
 	}
 }
 
-// EverySize draws the screen as it is now at every size from 1x1 to 200x60, and checks that it fits.
+// EverySize checks that the screen fits at every size from 1x1 to 200x60.
 func (d *Driver) EverySize() {
 	d.t.Helper()
 	for width := 1; width <= 200; width++ {
@@ -90,7 +89,7 @@ func (d *Driver) EverySize() {
 	d.Resize(80, 24)
 }
 
-// fitting returns the screen after it was checked to fit.
+// fitting returns the screen, and checks that it fits.
 func (d *Driver) fitting(width, height int) string {
 	d.t.Helper()
 	view := d.App.View()
@@ -106,9 +105,8 @@ func (d *Driver) fitting(width, height int) string {
 	return view
 }
 
-// TypesEverywhere types every printable key of ASCII, and some beyond, into the field that has the keyboard, and checks that
-// each of them has become text of that field, that the field still has the keyboard, and that nothing else has happened.
-// The field must take any text of one line. It is empty afterwards.
+// TypesEverywhere types every printable character of ASCII and some more, and checks that each becomes text of the focused field,
+// and does nothing else. The field must take any text, and is empty afterwards.
 func (d *Driver) TypesEverywhere() {
 	d.t.Helper()
 	keys := []string{"é", "漢", "ß", "ع", "🙂"}
@@ -140,5 +138,4 @@ func (d *Driver) TypesEverywhere() {
 	}
 }
 
-// Depth is how many screens and overlays are open.
 func (d *Driver) Depth() int { return d.App.Depth() }

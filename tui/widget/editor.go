@@ -11,11 +11,11 @@ import (
 	"example.com/perks/api/display"
 )
 
-// mostTyped is how many code points can be typed and pasted into one field: far more than any field of the service takes,
-// and few enough that every key stays fast.
+// mostTyped is how many code points fit into a field: more than any field of the service takes, and few enough that keys stay
+// fast.
 const mostTyped = 20_000
 
-// editor is a text that is being typed, in characters as people see them, with the cursor before one of them.
+// editor is text that is being typed, as characters, with the cursor before one of them.
 type editor struct {
 	several bool // it has several lines
 	blind   bool // it is not seen, so that the cursor stays at its end
@@ -34,13 +34,13 @@ type editor struct {
 	left      int // the first character that is seen of a single line
 }
 
-// character is what people see as one (a grapheme cluster), with its width in cells.
+// character is a grapheme cluster with its width in cells.
 type character struct {
 	text  string
 	width int
 }
 
-// row is a line as it is seen, from a character to before another.
+// row is one row on the screen, from a character to before another.
 type row struct{ from, to int }
 
 // set replaces the text. The cursor goes to its end, in several lines to its beginning.
@@ -53,7 +53,7 @@ func (e *editor) set(text string) {
 	}
 }
 
-// typeable is a text without what a field cannot hold. Terminals send the line ends of what is pasted as carriage returns.
+// typeable drops what a field cannot hold. Terminals paste line ends as carriage returns.
 func (e *editor) typeable(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if e.several {
@@ -94,7 +94,7 @@ func joined(characters []character) string {
 	return text.String()
 }
 
-// insert puts text before the cursor, as much as there is room for.
+// insert inserts text before the cursor, as much as fits.
 func (e *editor) insert(typed []rune, pasted bool) {
 	room := mostTyped - utf8.RuneCountInString(e.value())
 	text, rest := e.fitting(typed, room, pasted)
@@ -114,7 +114,7 @@ func (e *editor) insert(typed []rune, pasted bool) {
 	e.changed()
 }
 
-// fitting cleans what was typed. It reads no more of it than fits, because a paste can be of any size.
+// fitting cleans typed text. It reads no more than fits, because a paste can be of any size.
 func (e *editor) fitting(typed []rune, room int, pasted bool) (text string, rest bool) {
 	if pasted && !e.several {
 		for len(typed) > 0 && (typed[len(typed)-1] == '\n' || typed[len(typed)-1] == '\r') {
@@ -136,7 +136,6 @@ func (e *editor) fitting(typed []rune, room int, pasted bool) (text string, rest
 	return string(out), len(typed) > 0
 }
 
-// remove takes characters away.
 func (e *editor) remove(from, to int) {
 	from, to = max(0, from), min(to, len(e.characters))
 	if from >= to {
@@ -155,7 +154,7 @@ func (e *editor) move(to int) {
 	e.cursor, e.goal = max(0, min(to, len(e.characters))), -1
 }
 
-// from goes left, or right with a step of 1, from a place in the text as long as the characters passed are as wanted.
+// from walks left, or right with a step of 1, over characters that are wanted.
 func (e *editor) from(at, step int, wanted func(text string) bool) int {
 	for next := at + min(step, 0); next >= 0 && next < len(e.characters) && wanted(e.characters[next].text); next += step {
 		at += step
@@ -163,7 +162,7 @@ func (e *editor) from(at, step int, wanted func(text string) bool) int {
 	return at
 }
 
-// word is where the word beside the cursor begins, or ends with a step of 1; all of a text that is not seen is one word.
+// word returns where the word beside the cursor begins, or ends with a step of 1. A secret is one word.
 func (e *editor) word(step int) int {
 	if e.blind && step < 0 {
 		return 0
@@ -171,15 +170,15 @@ func (e *editor) word(step int) int {
 	return e.from(e.from(e.cursor, step, isBlank), step, func(text string) bool { return !isBlank(text) })
 }
 
-// line is where the line with the cursor begins, or ends with a step of 1, up to its line feeds.
+// line returns where the line of the cursor begins, or ends with a step of 1.
 func (e *editor) line(step int) int {
 	return e.from(e.cursor, step, func(text string) bool { return text != "\n" })
 }
 
 func isBlank(character string) bool { return strings.TrimSpace(character) == "" }
 
-// press takes a key, and tells whether the text has changed. The keys are those that shells have for editing a line, except
-// those that mean something everywhere in this program: ctrl+k, ctrl+p, ctrl+s and ctrl+z.
+// press handles a key, and tells whether the text changed. The keys are those of shells, except ctrl+k, ctrl+p, ctrl+s and ctrl+z,
+// which are actions.
 func (e *editor) press(key tea.KeyMsg) (edited bool) {
 	before := len(e.value())
 	switch name := key.String(); {
@@ -194,7 +193,7 @@ func (e *editor) press(key tea.KeyMsg) (edited bool) {
 	return len(e.value()) != before
 }
 
-// erase takes a key that changes the text.
+// erase handles the keys that change the text.
 func (e *editor) erase(key string) {
 	switch key {
 	case "enter", "ctrl+j":
@@ -214,7 +213,7 @@ func (e *editor) erase(key string) {
 	}
 }
 
-// travel takes a key that moves the cursor.
+// travel handles the keys that move the cursor.
 func (e *editor) travel(key string) {
 	switch key {
 	case "left", "ctrl+b":
@@ -244,10 +243,10 @@ func (e *editor) travel(key string) {
 	}
 }
 
-// pageOfRows is how far a page goes in several lines.
+// pageOfRows is how many rows a page moves by.
 const pageOfRows = 5
 
-// layOut makes the rows for a width, unless they are there. A row leaves a cell for the cursor behind its last character.
+// layOut breaks the text into rows, unless it is done. A row leaves a cell for the cursor behind its last character.
 func (e *editor) layOut(width int) {
 	width = max(1, width-1)
 	if e.rows != nil && e.rowsWidth == width {
@@ -273,7 +272,7 @@ func (e *editor) layOut(width int) {
 	}
 }
 
-// layOutAgain makes the rows for the width that they had, for keys that come before the next View.
+// layOutAgain makes rows of the last width, for keys that come before the next View.
 func (e *editor) layOutAgain() {
 	if e.rowsWidth == 0 {
 		e.rowsWidth = 80
@@ -281,8 +280,8 @@ func (e *editor) layOutAgain() {
 	e.layOut(e.rowsWidth + 1)
 }
 
-// fillRow tells how many characters make the first row. Unlike in Wrap none is lost, because the cursor can stand at each of
-// them; only one blank may stand in the cell behind the row.
+// fillRow returns how many characters fit into a row. Unlike display.Wrap it loses none, because the cursor can be at each; only a
+// blank may stand in the cell behind the row.
 func fillRow(line []character, width int) int {
 	at, end := 0, 0
 	for i, c := range line {
@@ -316,7 +315,7 @@ func (e *editor) climbs(by int) bool {
 	return to >= 0 && to < len(e.rows)
 }
 
-// climb goes up or down by rows, and keeps to the column as far as it can.
+// climb moves the cursor by rows, and keeps its column as far as it can.
 func (e *editor) climb(by int) {
 	if e.blind || !e.several {
 		return
@@ -343,10 +342,10 @@ func cells(characters []character) int {
 	return sum
 }
 
-// caret shows the cursor where there are no colours to show it in.
+// caret is the cursor where there are no colours.
 const caret = "▏"
 
-// viewLine draws a single line, the part around the cursor if it has the keyboard. What is missing is an ellipsis.
+// viewLine draws a single line; if focused, the part around the cursor. An ellipsis marks what is cut.
 func (e *editor) viewLine(look *Theme, width int, focused bool) string {
 	if !focused {
 		e.left = 0
@@ -369,7 +368,7 @@ func (e *editor) viewLine(look *Theme, width int, focused bool) string {
 	return look.Text.Render(lead) + drawRow(look, e.characters[e.left:end], e.cursor-e.left) + look.Text.Render(tail)
 }
 
-// scroll moves the part that is seen until the cursor is in it, with a cell for an ellipsis at either side.
+// scroll moves the visible part to the cursor, with a cell for an ellipsis at either side.
 func (e *editor) scroll(width int) {
 	all := len(e.characters)
 	if cells(e.characters) < width {
@@ -381,7 +380,7 @@ func (e *editor) scroll(width int) {
 	e.left = min(e.left, e.reach(all, width-2), e.cursor)
 }
 
-// fits is the end of the characters from one on that have room together.
+// fits returns the end of the characters that fit, starting at one.
 func (e *editor) fits(from, room int) int {
 	for from < len(e.characters) && e.characters[from].width <= room {
 		room -= e.characters[from].width
@@ -390,7 +389,7 @@ func (e *editor) fits(from, room int) int {
 	return from
 }
 
-// reach is the first of the characters before an end that have room together.
+// reach returns the first of the characters that fit before an end.
 func (e *editor) reach(end, room int) int {
 	for end > 0 && e.characters[end-1].width <= room {
 		end--
@@ -399,7 +398,7 @@ func (e *editor) reach(end, room int) int {
 	return end
 }
 
-// viewRows draws as many rows as asked for, the one with the cursor among them if it has the keyboard.
+// viewRows draws so many rows; if focused, the one with the cursor among them.
 func (e *editor) viewRows(look *Theme, width, height int, focused bool) []string {
 	e.layOut(width)
 	at := e.at()
@@ -429,7 +428,7 @@ func (e *editor) viewRows(look *Theme, width, height int, focused bool) []string
 	return lines
 }
 
-// drawRow draws characters with the cursor at one of them, behind the last, or nowhere.
+// drawRow draws characters with the cursor at one, behind the last, or (-1) nowhere.
 func drawRow(look *Theme, row []character, cursor int) string {
 	if cursor < 0 {
 		return look.Text.Render(shown(row))
@@ -446,7 +445,7 @@ func drawRow(look *Theme, row []character, cursor int) string {
 	return look.Text.Render(before) + look.Cursor.Render(under) + look.Text.Render(after)
 }
 
-// shown is characters as they are drawn: a tab in a text takes a cell.
+// shown draws a tab as one cell.
 func shown(characters []character) string {
 	return strings.ReplaceAll(joined(characters), "\t", " ")
 }

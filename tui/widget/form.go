@@ -28,7 +28,7 @@ const (
 	No  = "no"
 )
 
-// Field is one thing that a form asks for.
+// Field is one field of a form.
 type Field struct {
 	Name    string // as the service names it, so that its errors find their place
 	Label   string // as people read it
@@ -38,12 +38,12 @@ type Field struct {
 	Hint    string                    // shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
 	Check   func(value string) string // what is wrong with a value, "" for nothing; nil takes all
 
-	// Eager says that the rule speaks up with the first key already: for a value that is there and gets corrected. Otherwise it
-	// does once the field was left, because half of a new text breaks most rules.
+	// Eager checks a value with the first key: for values to correct. Otherwise the check waits until the field is left, because
+	// half a new value breaks most rules.
 	Eager bool
 }
 
-// Form is fields that are being filled in. One of them has the keyboard.
+// Form is fields to fill in. One of them has the focus.
 type Form struct {
 	theme   *Theme
 	entries []*entry
@@ -62,7 +62,7 @@ type entry struct {
 	said    string
 }
 
-// NewForm makes a form. The first field has the keyboard.
+// NewForm makes a form, with the focus on the first field.
 func NewForm(look *Theme, fields ...Field) *Form {
 	f := &Form{theme: look}
 	for _, field := range fields {
@@ -72,7 +72,6 @@ func NewForm(look *Theme, fields ...Field) *Form {
 	return f
 }
 
-// Add appends a field.
 func (f *Form) Add(field Field) {
 	e := &entry{Field: field}
 	e.editor = editor{several: field.Kind == Text, blind: field.Kind == Secret}
@@ -99,12 +98,12 @@ func (e *entry) value() string {
 	return e.editor.value()
 }
 
-// turns tells whether a field has a value of several instead of text.
+// turns tells whether the value is one of several instead of text.
 func (e *entry) turns() bool { return e.Kind == Switch || e.Kind == Choice }
 
 func (f *Form) SetTheme(look *Theme) { f.theme = look }
 
-// Names returns the fields in their order.
+// Names returns the names of the fields in order.
 func (f *Form) Names() []string {
 	names := make([]string, len(f.entries))
 	for i, e := range f.entries {
@@ -113,7 +112,7 @@ func (f *Form) Names() []string {
 	return names
 }
 
-// entry returns a field; one that belongs to no form if there is none of that name.
+// entry returns a field; an empty one if there is none of that name.
 func (f *Form) entry(name string) *entry {
 	if place := f.place(name); place >= 0 {
 		return f.entries[place]
@@ -125,13 +124,12 @@ func (f *Form) entry(name string) *entry {
 func (f *Form) Field(name string) Field  { return f.entry(name).Field }
 func (f *Form) Value(name string) string { return f.entry(name).value() }
 
-// Set fills in a field, as if a person had.
 func (f *Form) Set(name, value string) { f.entry(name).set(value) }
 
-// Problems returns what is shown to be wrong with a field now.
+// Problems returns the errors shown for a field.
 func (f *Form) Problems(name string) []string { return f.entry(name).problems() }
 
-// Values returns what all fields hold, secrets excepted.
+// Values returns the values of all fields but secrets.
 func (f *Form) Values() map[string]string {
 	values := map[string]string{}
 	for _, e := range f.entries {
@@ -142,7 +140,7 @@ func (f *Form) Values() map[string]string {
 	return values
 }
 
-// Changed returns the fields that hold something else than at first.
+// Changed returns the fields whose value is not the first one.
 func (f *Form) Changed() []string {
 	var changed []string
 	for _, e := range f.entries {
@@ -153,7 +151,7 @@ func (f *Form) Changed() []string {
 	return changed
 }
 
-// Focus returns the field that has the keyboard.
+// Focus returns the field with the focus.
 func (f *Form) Focus() string {
 	if len(f.entries) == 0 {
 		return ""
@@ -161,10 +159,10 @@ func (f *Form) Focus() string {
 	return f.entries[f.focus].Name
 }
 
-// FocusOn gives the keyboard to a field by its place.
+// FocusOn moves the focus to a field by its index.
 func (f *Form) FocusOn(place int) { f.focus = max(0, min(place, len(f.entries)-1)) }
 
-// Do goes to the next or previous field, and tells whether the action was that.
+// Do moves to the next or previous field, and tells whether the action was that.
 func (f *Form) Do(id actions.ID) bool {
 	all := len(f.entries)
 	step, moves := map[actions.ID]int{actions.NextField: 1, actions.PreviousField: all - 1}[id]
@@ -175,13 +173,13 @@ func (f *Form) Do(id actions.ID) bool {
 	return moves
 }
 
-// EnterSends tells whether Enter sends the form: it does in the last field, unless that has several lines.
+// EnterSends tells whether Enter submits the form: in the last field, unless that has several lines.
 func (f *Form) EnterSends() bool {
 	return len(f.entries) > 0 && (f.anywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text
 }
 
-// Takes tells whether the field that has the keyboard needs the key itself: Enter within several lines, and the arrows as
-// long as there is a line to go to.
+// Takes tells whether the focused field needs the key itself: Enter in several lines, and the arrows while there is a line to go
+// to.
 func (f *Form) Takes(key string) bool {
 	e := f.entry(f.Focus())
 	if e.Kind != Text {
@@ -190,8 +188,7 @@ func (f *Form) Takes(key string) bool {
 	return key == "enter" || key == "up" && e.editor.climbs(-1) || key == "down" && e.editor.climbs(1)
 }
 
-// Update takes a key, and tells whether the text has changed. What is pasted into a single line becomes one line. The command
-// is nil as long as no kind of field has something to wait for.
+// Update handles a key, and tells whether the text changed. The command is nil: no field waits for anything.
 func (f *Form) Update(msg tea.Msg) (cmd tea.Cmd, edited bool) {
 	key, ok := msg.(tea.KeyMsg)
 	if !ok || len(f.entries) == 0 {
@@ -209,7 +206,7 @@ func (f *Form) Update(msg tea.Msg) (cmd tea.Cmd, edited bool) {
 	return nil, edited
 }
 
-// turn takes the blank and the arrows; other keys do nothing in such a field.
+// turn handles the blank and the arrows; other keys do nothing in such a field.
 func (e *entry) turn(key string) (edited bool) {
 	options := e.options()
 	if len(options) == 0 || key != " " && key != "right" && key != "left" {
@@ -230,10 +227,10 @@ func (e *entry) options() []string {
 	return e.Options
 }
 
-// option is the place of the value among the options, -1 if it is none of them.
+// option is the index of the value among the options; -1 if it is none.
 func (e *entry) option() int { return slices.Index(e.options(), e.Value) }
 
-// Insert puts a field behind the one of that name, at the end if there is none. What has the keyboard keeps it.
+// Insert adds a field behind another, or at the end. The focus stays.
 func (f *Form) Insert(behind string, field Field) {
 	focus := f.Focus()
 	f.Add(field)
@@ -244,7 +241,7 @@ func (f *Form) Insert(behind string, field Field) {
 	f.FocusOn(f.place(focus))
 }
 
-// Remove takes a field away, with what it holds. If it has the keyboard, the one behind it gets that.
+// Remove removes a field. Its focus goes to the field behind it.
 func (f *Form) Remove(name string) {
 	place := f.place(name)
 	if place < 0 {
@@ -257,7 +254,7 @@ func (f *Form) Remove(name string) {
 	f.FocusOn(f.focus)
 }
 
-// FocusOnName gives the keyboard to a field by its name, if there is one.
+// FocusOnName moves the focus to a field by its name, if there is one.
 func (f *Form) FocusOnName(name string) {
 	if place := f.place(name); place >= 0 {
 		f.FocusOn(place)
@@ -268,8 +265,8 @@ func (f *Form) place(name string) int {
 	return slices.IndexFunc(f.entries, func(e *entry) bool { return e.Name == name })
 }
 
-// Refuse shows what the service said of fields, beside each of them until its value is changed, and goes to the first. It
-// returns what it said of fields that the form does not have.
+// Refuse shows the errors of the service beside their fields until those change, and focuses the first. It returns those of other
+// fields.
 func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 	others = api.FieldErrors{}
 	for name, problems := range errors {
@@ -285,7 +282,7 @@ func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 	return others
 }
 
-// Check makes every field's rule speak up, goes to the first that is wrong, and tells whether none is.
+// Check checks every field, focuses the first that is wrong, and tells whether none is.
 func (f *Form) Check() bool {
 	right := true
 	for i, e := range f.entries {
@@ -311,8 +308,7 @@ func (e *entry) problems() []string {
 	return problems
 }
 
-// Input draws what one field holds in a single line, without its label and without what is wrong with it: for screens that
-// lay out their fields by themselves.
+// Input draws the value of a field in a single line, for screens with a layout of their own.
 func (f *Form) Input(name string, width int) string {
 	if width <= 0 {
 		return ""
@@ -320,6 +316,5 @@ func (f *Form) Input(name string, width int) string {
 	return display.Pad(f.draw(f.entry(name), width, 1, name == f.Focus())[0], width)
 }
 
-// SendFromAnywhere makes Enter send the form from every field of one line: for forms that are followed while they are
-// typed, where there is nothing left to fill in.
+// SendFromAnywhere makes Enter submit from every field of one line: for forms that apply while they are typed.
 func (f *Form) SendFromAnywhere() { f.anywhere = true }

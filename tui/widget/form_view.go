@@ -7,11 +7,10 @@ import (
 	"example.com/perks/api/display"
 )
 
-// The narrowest form that has its labels beside what is typed.
+// besideWidth is the least width for labels beside the values.
 const besideWidth = 60
 
-// View draws the fields that there is room for, the one that has the keyboard among them. Labels stand beside what is typed
-// where there is room, and above it otherwise.
+// View draws the fields that fit, the focused one among them. Labels are beside the values if there is room, else above.
 func (f *Form) View(width, height int) string {
 	if width <= 0 || height <= 0 {
 		return ""
@@ -41,7 +40,7 @@ func (f *Form) View(width, height int) string {
 	return scroll.View()
 }
 
-// FieldAt returns the place of the field that View drew last on a line, for a click there.
+// FieldAt returns the index of the field that View drew on a line, for a click.
 func (f *Form) FieldAt(line int) (place int, ok bool) {
 	if line < 0 || line >= len(f.drawn) {
 		return 0, false
@@ -49,7 +48,6 @@ func (f *Form) FieldAt(line int) (place int, ok bool) {
 	return f.drawn[line], true
 }
 
-// formLayout is how the room is shared out.
 type formLayout struct {
 	width, height int
 	label         int // the width of the column of labels; 0 if they stand above
@@ -69,8 +67,8 @@ func (f *Form) layout(width, height int) formLayout {
 	return l
 }
 
-// block draws a field: its label, what it holds, and what is wrong with it. The one that has the keyboard takes so few rows
-// that its label and the first line of what is wrong have room; in a single line there is no label.
+// block draws a field: label, value and errors. The focused field leaves room for its label and its first error; in a single line
+// there is no label.
 func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 	label := f.theme.Heading.Render("  " + e.Label)
 	if focused {
@@ -117,7 +115,7 @@ func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 	return append(block, wrong...)
 }
 
-// draw draws what a field holds in exactly so many rows.
+// draw draws the value of a field in exactly so many rows.
 func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	if !e.turns() && e.value() == "" && e.Hint != "" {
 		line := f.theme.Muted.Render(bracketed(e.Hint))
@@ -143,7 +141,7 @@ func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	return []string{shown.viewLine(f.theme, width, focused)}
 }
 
-// bracketed is a hint in the brackets that tell it from a value where there are no colours.
+// bracketed puts a hint into brackets, which tell it from a value without colours.
 func bracketed(hint string) string {
 	hint = display.Line(hint)
 	if strings.HasPrefix(hint, "(") && strings.HasSuffix(hint, ")") {
@@ -178,14 +176,13 @@ func (f *Form) drawTurn(e *entry, width int, focused bool) string {
 	return display.Cut(line, width)
 }
 
-// mask stands for every secret, however long: who looks over a shoulder or at a recording learns nothing of it, and a secret
-// is pasted more often than typed, so that nobody counts its characters.
+// mask stands for every secret: it must not show how long that is.
 const mask = "********"
 
-// overflow is what a person has to know of a field that was typed into beyond its end. It keeps nobody from sending.
+// overflow is shown for a field that is full. The form can be sent anyway.
 var overflow = "there is room for " + display.Count(mostTyped) + " characters; the rest was left out"
 
-// Linear says the fields and what is wrong with them, a line each.
+// Linear returns the fields and their errors, a line each.
 func (f *Form) Linear() string {
 	var lines []string
 	for _, e := range f.entries {
@@ -207,14 +204,13 @@ func (f *Form) Linear() string {
 	return strings.Join(lines, "\n")
 }
 
-// Pair is a fact with its name. Neither may hold what steers a terminal; the value may be styled, and may have line feeds.
+// Pair is a fact with its name, without control characters. The value may have styles and line feeds.
 type Pair struct{ Label, Value string }
 
-// The narrowest column of values that reads well; with less room a value stands below its label.
+// narrowValue is the least width for values beside their labels.
 const narrowValue = 24
 
-// Pairs draws facts, ready for Scroll.Set: the values in a column beside their labels where there is room, otherwise each
-// value indented below its label. No line is wider than the width.
+// Pairs draws facts for Scroll.Set: values in a column beside their labels, or below if there is little room.
 func Pairs(look *Theme, width int, pairs []Pair) []string {
 	widest := 0
 	for _, p := range pairs {
@@ -246,7 +242,7 @@ func Pairs(look *Theme, width int, pairs []Pair) []string {
 	return lines
 }
 
-// LinearPairs says the same facts, a line each: "Label: value".
+// LinearPairs returns the same facts, a line each: "Label: value".
 func LinearPairs(pairs []Pair) []string {
 	lines := make([]string, len(pairs))
 	for i, p := range pairs {

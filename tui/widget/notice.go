@@ -22,9 +22,8 @@ const (
 	Failure             // it did not work; such a title has a mark before it
 )
 
-// Notice fills room that has nothing else to show: what is the matter, and below it what to do next. Both are wrapped; it
-// stands in the middle where there is room, and in the upper left corner where there is little. It takes exactly so many
-// lines. The advice goes first when not everything fits.
+// Notice fills empty space with what happened and what to do next: in the middle, or in the corner if there is little room. Advice
+// that does not fit is cut.
 func Notice(look *Theme, mood Mood, title, advice string, width, height int) string {
 	style := [...]lipgloss.Style{Empty: look.Strong, Loading: look.Muted, Failure: look.Bad}[mood]
 	if mood == Failure {
@@ -59,12 +58,12 @@ func Notice(look *Theme, mood Mood, title, advice string, width, height int) str
 	return display.Crop(strings.Join(placed, "\n"), width, height)
 }
 
-// Wrapped wraps a text into lines of a style.
+// Wrapped wraps a text into styled lines.
 func Wrapped(style lipgloss.Style, text string, width int) []string {
 	return Capped(style, text, width, math.MaxInt)
 }
 
-// Capped wraps a text into at most so many lines of a style, with an ellipsis at the end of the last where some are missing.
+// Capped wraps a text into at most so many styled lines. An ellipsis marks what is cut.
 func Capped(style lipgloss.Style, text string, width, most int) []string {
 	lines := Cap(text, width, most)
 	for i, line := range lines {
@@ -85,7 +84,7 @@ func Cap(text string, width, most int) []string {
 	return lines
 }
 
-// LinearNotice says what Notice shows.
+// LinearNotice returns what Notice shows.
 func LinearNotice(mood Mood, title, advice string) string {
 	if mood == Failure {
 		title = "Problem: " + title
@@ -96,8 +95,7 @@ func LinearNotice(mood Mood, title, advice string) string {
 	return title + "\n" + advice
 }
 
-// LoadingTitle is what a Notice says while something is loaded: "Loading perks ...", and from the third second on how long
-// that has taken. It moves by itself only as far as the screen is drawn again.
+// LoadingTitle titles a Notice while something loads, from the third second on with the time that has passed.
 func LoadingTitle(what string, elapsed time.Duration) string {
 	if elapsed < 3*time.Second {
 		return "Loading " + what + " ..."
@@ -105,8 +103,8 @@ func LoadingTitle(what string, elapsed time.Duration) string {
 	return fmt.Sprintf("Loading %s ... %d s", what, int(elapsed.Seconds()))
 }
 
-// Tabs draws the names of tabs on one line, the current one in brackets: "[Available 12]  Redeemed 3". Where there is too
-// little room for all of them it draws the current one with its place: "[Available 12] 1/2".
+// Tabs draws tabs on one line, the current one in brackets: "[Available 12]  Redeemed 3". If they do not fit, it draws the current
+// one with its number: "[Available 12] 1/2".
 func Tabs(look *Theme, width int, names []string, current int) string {
 	if len(names) == 0 {
 		return ""
@@ -139,7 +137,7 @@ func tabsFit(width int, names []string) bool {
 	return need <= width
 }
 
-// TabAt returns the tab that Tabs draws at a column, for a click there. Where only one tab is drawn, it is the next one.
+// TabAt returns the tab at a column, for a click; the next one if only the current is drawn.
 func TabAt(width int, names []string, current, column int) (tab int, ok bool) {
 	if column < 0 || column >= width || len(names) == 0 {
 		return 0, false
@@ -155,7 +153,7 @@ func TabAt(width int, names []string, current, column int) (tab int, ok bool) {
 	return 0, false
 }
 
-// LinearTabs says the tabs: "Tab Available 12, shown. Other tabs: Redeemed 3."
+// LinearTabs returns what Tabs shows: "Tab Available 12, shown. Other tabs: Redeemed 3."
 func LinearTabs(names []string, current int) string {
 	if len(names) == 0 {
 		return ""

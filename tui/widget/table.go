@@ -1,6 +1,5 @@
-// Package widget is the parts that screens are made of: tables, forms, texts that scroll, and the themes that style them.
-//
-// It knows neither the service nor a single screen.
+// Package widget draws the parts of screens: tables, forms, scrolling texts, notices, in every theme. It knows no screen, and
+// nothing of the service.
 package widget
 
 import (
@@ -19,14 +18,14 @@ type Column struct {
 	Drop  int // the column with the highest Drop leaves first when there is too little room; 0 stays
 }
 
-// Row is one row of a Table. Its cells must be single lines that steer no terminal, without styles.
+// Row is one row of a Table. Its cells must be single lines without styles and control characters.
 type Row struct {
 	Cells  []string
 	Marked bool
 	Muted  bool // such as an expired perk; a cell should say why
 }
 
-// Table shows rows in columns that fit the width, with a cursor. The cursor and the marks are characters, not only colours.
+// Table shows rows in columns that fit, with a cursor. Cursor and marks are characters too, not only colours.
 type Table struct {
 	theme         *Theme
 	columns       []Column
@@ -38,14 +37,13 @@ type Table struct {
 	descending    bool
 }
 
-// NewTable makes a table without rows.
 func NewTable(look *Theme, columns ...Column) *Table {
 	return &Table{theme: look, columns: columns, content: make([]int, len(columns)), sorted: -1}
 }
 
 func (t *Table) SetTheme(look *Theme) { t.theme = look }
 
-// SetRows replaces the rows. The cursor stays at its place as far as there are rows.
+// SetRows replaces the rows. The cursor keeps its index as far as it can.
 func (t *Table) SetRows(rows []Row) {
 	t.rows, t.content = rows, make([]int, len(t.columns))
 	for _, row := range rows {
@@ -56,8 +54,7 @@ func (t *Table) SetRows(rows []Row) {
 	t.SetCursor(t.cursor)
 }
 
-// Sort marks the column that the rows are sorted by, with "▲" from small to large and "▼" for the other way; -1 marks none. The
-// rows must come in that order.
+// Sort marks the column that the rows are sorted by with "▲" or "▼"; -1 marks none. It does not sort them.
 func (t *Table) Sort(column int, descending bool) { t.sorted, t.descending = column, descending }
 
 func (t *Table) Len() int { return len(t.rows) }
@@ -65,7 +62,7 @@ func (t *Table) Len() int { return len(t.rows) }
 // Cursor is the index of the row under the cursor; 0 without rows.
 func (t *Table) Cursor() int { return t.cursor }
 
-// SetCursor moves the cursor to a row, or to the nearest that there is.
+// SetCursor moves the cursor to a row, or to the nearest that exists.
 func (t *Table) SetCursor(row int) {
 	t.cursor = max(0, min(row, len(t.rows)-1))
 	room := max(1, t.height-1)
@@ -75,13 +72,13 @@ func (t *Table) SetCursor(row int) {
 	}
 }
 
-// Resize sets the room, of which the first line is for the names of the columns.
+// Resize sets the size. The first line has the names of the columns.
 func (t *Table) Resize(width, height int) {
 	t.width, t.height = width, height
 	t.SetCursor(t.cursor)
 }
 
-// RowAt returns the row that is drawn on a line of View, if there is one.
+// RowAt returns the row on a line of View, if there is one.
 func (t *Table) RowAt(line int) (row int, ok bool) {
 	row = t.top + line - 1
 	if line < 1 || line >= t.height || row >= len(t.rows) {
@@ -90,7 +87,7 @@ func (t *Table) RowAt(line int) (row int, ok bool) {
 	return row, true
 }
 
-// Do moves about, and tells whether the action is one of moving.
+// Do moves the cursor, and tells whether the action is one of moving.
 func (t *Table) Do(id actions.ID) bool {
 	by, moves := steps(id, max(1, t.height-2), len(t.rows))
 	if moves {
@@ -99,7 +96,7 @@ func (t *Table) Do(id actions.ID) bool {
 	return moves
 }
 
-// steps tells how far an action of moving goes, of a page and of all.
+// steps returns how many rows an action moves by.
 func steps(id actions.ID, page, all int) (by int, moves bool) {
 	by, moves = map[actions.ID]int{
 		actions.Up: -1, actions.Down: 1, actions.PageUp: -page, actions.PageDown: page, actions.Top: -all, actions.Bottom: all,
@@ -107,10 +104,10 @@ func steps(id actions.ID, page, all int) (by int, moves bool) {
 	return by, moves
 }
 
-// The room before the first column: the cursor's mark, the row's mark, and a blank.
+// gutter is the marks of cursor and row before the first column, and a blank.
 const gutter = 3
 
-// widths returns the width of each column; 0 for those that have left. Together with a blank between them they fit.
+// widths returns the width of each column; 0 for those that are dropped. They fit with a blank between them.
 func (t *Table) widths() []int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
@@ -144,7 +141,7 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// taken is how much room the columns need.
+// taken is the width that columns need.
 func (t *Table) taken(widths []int) int {
 	sum := gutter - 1
 	for _, width := range widths {
@@ -155,7 +152,7 @@ func (t *Table) taken(widths []int) int {
 	return sum
 }
 
-// Natural is the width at which no cell is cut, except those longer than longestCell.
+// Natural is the width at which no cell is cut but those longer than longestCell.
 func (t *Table) Natural() int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
@@ -164,10 +161,10 @@ func (t *Table) Natural() int {
 	return t.taken(widths)
 }
 
-// longestCell is the most that a table asks for one cell, at the cost of what is beside the table.
+// longestCell is the most that Natural counts for a cell.
 const longestCell = 64
 
-// share gives all the room left over to the columns, by their shares: first to those whose cells are cut.
+// share gives the spare width to the columns by their shares, first to those with cut cells.
 func (t *Table) share(widths []int, left int) {
 	for left > 0 {
 		given := t.shareOnce(widths, left, func(i int) int { return max(0, t.content[i]-widths[i]) })
@@ -180,7 +177,7 @@ func (t *Table) share(widths []int, left int) {
 	t.shareOnce(widths, left, func(int) int { return all })
 }
 
-// shareOnce gives room to the columns by their shares, to each no more than it needs, and returns how much that was.
+// shareOnce gives each column by its share at most what it needs, and returns the sum.
 func (t *Table) shareOnce(widths []int, left int, need func(i int) int) (given int) {
 	shares := 0
 	for i, c := range t.columns {
@@ -204,7 +201,7 @@ func (t *Table) shareOnce(widths []int, left int, need func(i int) int) (given i
 	return given
 }
 
-// View draws the names of the columns and the rows that there is room for. Only what is seen costs anything.
+// View draws the names of the columns and the rows that fit.
 func (t *Table) View() string {
 	if t.width <= 0 || t.height <= 0 {
 		return ""
@@ -242,7 +239,7 @@ func (t *Table) View() string {
 	return strings.Join(lines, "\n") + strings.Repeat("\n", t.height-len(lines))
 }
 
-// line puts cells into columns. It is exactly as wide as the table.
+// line draws cells in columns, exactly as wide as the table.
 func (t *Table) line(marks string, cells []string, widths []int) string {
 	if t.width < gutter {
 		return marks[:t.width]
@@ -271,7 +268,7 @@ func (t *Table) line(marks string, cells []string, widths []int) string {
 	return line.String()
 }
 
-// Scroll shows as much of a text as there is room for.
+// Scroll shows the part of a text that fits.
 type Scroll struct {
 	lines         []string
 	top           int
@@ -283,13 +280,13 @@ func (s *Scroll) Resize(width, height int) {
 	s.move(0)
 }
 
-// Set replaces the lines, which must have been wrapped to the width. The place stays as far as it can.
+// Set replaces the lines, which must be wrapped already. The position stays as far as it can.
 func (s *Scroll) Set(lines []string) {
 	s.lines = lines
 	s.move(0)
 }
 
-// Do moves about, and tells whether the action is one of moving.
+// Do scrolls, and tells whether the action is one of moving.
 func (s *Scroll) Do(id actions.ID) bool {
 	by, moves := steps(id, max(1, s.height-1), len(s.lines))
 	s.move(by)
@@ -298,7 +295,7 @@ func (s *Scroll) Do(id actions.ID) bool {
 
 func (s *Scroll) move(by int) { s.top = max(0, min(s.top+by, len(s.lines)-s.height)) }
 
-// Reveal scrolls until the line can be seen.
+// Reveal scrolls until the line is visible.
 func (s *Scroll) Reveal(line int) {
 	switch {
 	case line < s.top:
@@ -309,18 +306,17 @@ func (s *Scroll) Reveal(line int) {
 	s.move(0)
 }
 
-// More tells how many lines are above and below what is seen.
+// More returns how many lines are above and below what is visible.
 func (s *Scroll) More() (above, below int) {
 	return s.top, max(0, len(s.lines)-s.top-s.height)
 }
 
-// View draws the lines that there is room for.
 func (s *Scroll) View() string {
 	end := min(len(s.lines), s.top+max(0, s.height))
 	return display.Crop(strings.Join(s.lines[min(s.top, end):end], "\n"), s.width, s.height)
 }
 
-// Moves is the offers to move about in it. The footer has the key to where there is more.
+// Moves offers to scroll. The footer has the key to where there is more.
 func (s *Scroll) Moves() []actions.Offer {
 	offers := Moves()
 	further, word := actions.PageDown, "more"
@@ -338,7 +334,7 @@ func (s *Scroll) Moves() []actions.Offer {
 	return offers
 }
 
-// Hidden says how much of a text is above and below what is seen: "↑ 3  ↓ 14 more lines".
+// Hidden says how much is above and below: "↑ 3  ↓ 14 more lines".
 func Hidden(above, below int) string {
 	switch {
 	case above > 0 && below > 0:
@@ -351,7 +347,7 @@ func Hidden(above, below int) string {
 	return ""
 }
 
-// Moves is the offers of whatever can be moved about in.
+// Moves offers to move in a list or a text.
 func Moves() []actions.Offer {
 	return actions.Able(actions.Up, actions.Down, actions.PageUp, actions.PageDown, actions.Top, actions.Bottom)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/muesli/termenv"
 )
 
-// Theme is one look. Every style is safe to use on a single line of text.
+// Theme is a set of styles, each for a single line of text.
 type Theme struct {
 	Name    ThemeName
 	Profile termenv.Profile // how many colours there are, for what is drawn without a style
@@ -30,7 +30,7 @@ type Theme struct {
 	Border   lipgloss.Style
 }
 
-// Name names a theme as the configuration and --theme do.
+// ThemeName names a theme as the configuration and --theme do.
 type ThemeName string
 
 // The themes. Auto is light or dark as the terminal is; None has no colours, as NO_COLOR asks.
@@ -42,12 +42,11 @@ const (
 	NoTheme           ThemeName = "none"
 )
 
-// Names returns the themes that can be chosen.
 func ThemeNames() []ThemeName {
 	return []ThemeName{AutoTheme, LightTheme, DarkTheme, HighContrastTheme, NoTheme}
 }
 
-// Parse reads the name of a theme; "" is Auto.
+// ParseTheme reads the name of a theme; "" is AutoTheme.
 func ParseTheme(text string) (ThemeName, error) {
 	if text == "" {
 		return AutoTheme, nil
@@ -62,7 +61,7 @@ func ParseTheme(text string) (ThemeName, error) {
 	return "", fmt.Errorf("there is no theme %q; the themes are %s", text, strings.Join(known, ", "))
 }
 
-// New makes a theme for a terminal of so many colours. Auto must have been decided by then; it is taken for Dark.
+// NewTheme makes a theme for a terminal. AutoTheme should be decided by then; it is taken for dark.
 func NewTheme(name ThemeName, profile termenv.Profile) *Theme {
 	if name == NoTheme {
 		profile = termenv.Ascii
@@ -108,10 +107,10 @@ func NewTheme(name ThemeName, profile termenv.Profile) *Theme {
 	}
 }
 
-// Colours tells whether there are any: without, a style changes nothing.
+// Colours tells whether there are any.
 func (t *Theme) Colours() bool { return t.Profile != termenv.Ascii }
 
-// palette is the colours of a theme, as numbers of the 256 or as #RRGGBB; text "" is the terminal's own.
+// palette is the colours of a theme, as #RRGGBB; "" is the colour of the terminal.
 type palette struct {
 	text, muted, heading, accent, border string
 	selected, onSelected                 string
