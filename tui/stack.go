@@ -14,7 +14,6 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/screens/login"
-	"example.com/perks/tui/screens/perk"
 	"example.com/perks/tui/screens/perks"
 	"example.com/perks/tui/screens/property"
 	"example.com/perks/tui/screens/redeem"
@@ -25,7 +24,7 @@ import (
 func (a *App) make(to screen.Route) screen.Screen {
 	switch to := to.(type) {
 	case screen.ToPerk:
-		return perk.New(a.shell, to)
+		return perks.NewDetail(a.shell, to)
 	case screen.ToRedeem:
 		return redeem.New(a.shell, to)
 	case screen.ToUser:
@@ -35,7 +34,7 @@ func (a *App) make(to screen.Route) screen.Screen {
 	case screen.ToLogin:
 		return login.New(a.shell, "")
 	}
-	return perks.New(a.shell)
+	return perks.NewList(a.shell)
 }
 
 // open shows a screen. The list of perks is the bottom of the stack, so it is not opened twice.
@@ -44,7 +43,7 @@ func (a *App) open(way screen.Go) tea.Cmd {
 	switch way.To.(type) {
 	case screen.ToPerks:
 		if len(a.screens) > 0 {
-			if _, isList := a.screens[0].(*perks.Screen); isList {
+			if _, isList := a.screens[0].(*perks.List); isList {
 				return a.closeDownTo(1)
 			}
 		}

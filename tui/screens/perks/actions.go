@@ -22,7 +22,7 @@ const (
 	needsWindow = "The window is too narrow: it takes 100 columns."
 )
 
-func (s *Screen) Offers() []actions.Offer {
+func (s *List) Offers() []actions.Offer {
 	if s.typing {
 		submit := actions.If(actions.Submit, "").As("to the list")
 		if s.typedID() != "" {
@@ -64,7 +64,7 @@ func (s *Screen) Offers() []actions.Offer {
 }
 
 // Do carries out an action. Categories that were asked for before are not waited for any more.
-func (s *Screen) Do(id actions.ID) tea.Cmd {
+func (s *List) Do(id actions.ID) tea.Cmd {
 	s.categoriesWait = false
 	switch id {
 	case actions.Filter:
@@ -128,7 +128,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 }
 
 // move moves the cursor; past the ends of the page it goes on to the next one or the one before.
-func (s *Screen) move(id actions.ID) tea.Cmd {
+func (s *List) move(id actions.ID) tea.Cmd {
 	back, on := s.whyNoPage()
 	switch {
 	case s.isBusy(): // the page that is coming has not been seen: keys that were meant for this one do not skip it
@@ -142,7 +142,7 @@ func (s *Screen) move(id actions.ID) tea.Cmd {
 }
 
 // here is the page from which others are counted: the one that is shown, or on its way.
-func (s *Screen) here() int64 {
+func (s *List) here() int64 {
 	if s.isBusy() {
 		return s.page
 	}
@@ -150,7 +150,7 @@ func (s *Screen) here() int64 {
 }
 
 // whyNoPage is why one cannot go back and on.
-func (s *Screen) whyNoPage() (back, on string) {
+func (s *List) whyNoPage() (back, on string) {
 	if !s.list.Has || !s.list.Value.query.isSame(s.want) {
 		return noList, noList
 	}
@@ -163,7 +163,7 @@ func (s *Screen) whyNoPage() (back, on string) {
 	return back, on
 }
 
-func (s *Screen) open() tea.Cmd {
+func (s *List) open() tea.Cmd {
 	if id := s.typedID(); id != "" {
 		return s.shell.Open(screen.ToPerk{ID: id})
 	}
@@ -177,7 +177,7 @@ func (s *Screen) open() tea.Cmd {
 // maxMarks keeps what one redeem does within what a person can look through.
 const maxMarks = 100
 
-func (s *Screen) setMarks(marks screen.Marks) {
+func (s *List) setMarks(marks screen.Marks) {
 	s.marks = marks
 	for i := range s.rows {
 		s.rows[i].Marked = marks.Has(s.shown[i].ID)
@@ -186,7 +186,7 @@ func (s *Screen) setMarks(marks screen.Marks) {
 }
 
 // whyNoMark is why the perk under the cursor cannot be marked.
-func (s *Screen) whyNoMark() string {
+func (s *List) whyNoMark() string {
 	perk, ok := s.current()
 	if !ok {
 		return noPerk
@@ -198,7 +198,7 @@ func (s *Screen) whyNoMark() string {
 }
 
 // chooseCategory asks for one of the service's categories. They are loaded once.
-func (s *Screen) chooseCategory() tea.Cmd {
+func (s *List) chooseCategory() tea.Cmd {
 	if s.categories.Has {
 		return s.pickCategory()
 	}
@@ -209,7 +209,7 @@ func (s *Screen) chooseCategory() tea.Cmd {
 	return s.categories.Load(func(ctx context.Context, c *client.Client) ([]api.Category, error) { return c.Categories(ctx) })
 }
 
-func (s *Screen) arrivedCategories() tea.Cmd {
+func (s *List) arrivedCategories() tea.Cmd {
 	wait := s.categoriesWait
 	s.categoriesWait = false
 	switch {
@@ -221,7 +221,7 @@ func (s *Screen) arrivedCategories() tea.Cmd {
 	return nil
 }
 
-func (s *Screen) pickCategory() tea.Cmd {
+func (s *List) pickCategory() tea.Cmd {
 	names := []string{""}
 	pick := screen.Pick{Title: "Category", Options: []string{"All categories"}}
 	for _, category := range s.categories.Value {

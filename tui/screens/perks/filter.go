@@ -20,7 +20,7 @@ import (
 // pause is how long nothing must be typed before the service is asked.
 const pause = 150 * time.Millisecond
 
-func (s *Screen) newForm() *widget.Form {
+func (s *List) newForm() *widget.Form {
 	var fields []widget.Field
 	for _, field := range formFields() {
 		fields = append(fields, widget.Field{Name: field.Name, Label: field.Label, Hint: field.Hint, Check: func(text string) string {
@@ -39,7 +39,7 @@ func formFields() []api.FilterField {
 }
 
 // read returns what the form asks for, and which fields hold something that cannot be asked for.
-func (s *Screen) read() (q query, wrong []string) {
+func (s *List) read() (q query, wrong []string) {
 	q = query{order: s.want.order, PerkFilter: api.PerkFilter{IncludeExpired: s.want.IncludeExpired}}
 	for _, field := range formFields() {
 		if problem := field.Set(&q.PerkFilter, s.form.Value(field.Name)); problem != "" {
@@ -49,7 +49,7 @@ func (s *Screen) read() (q query, wrong []string) {
 	return q, wrong
 }
 
-func (s *Screen) fill(names []string) {
+func (s *List) fill(names []string) {
 	for _, field := range formFields() {
 		if slices.Contains(names, field.Name) {
 			s.form.Set(field.Name, field.Get(s.want.PerkFilter))
@@ -59,7 +59,7 @@ func (s *Screen) fill(names []string) {
 
 // follow makes the list show what the form asks for, once nothing has been typed for a moment. What was asked for before is
 // given up at once, even where the form now holds something wrong, which is not sent.
-func (s *Screen) follow() tea.Cmd {
+func (s *List) follow() tea.Cmd {
 	q, wrong := s.read()
 	if len(wrong) > 0 {
 		s.giveUp()
@@ -68,7 +68,7 @@ func (s *Screen) follow() tea.Cmd {
 	return s.askAfter(pause, q)
 }
 
-func (s *Screen) openFilter() tea.Cmd {
+func (s *List) openFilter() tea.Cmd {
 	s.typing = true
 	s.form.FocusOn(0)
 	s.arrange()
@@ -77,7 +77,7 @@ func (s *Screen) openFilter() tea.Cmd {
 
 // leaveFilter goes back to the list. Only Enter insists that the fields be right; otherwise those that are wrong take back
 // what the list shows, so that nothing is left in there that does not count.
-func (s *Screen) leaveFilter(insist bool) tea.Cmd {
+func (s *List) leaveFilter(insist bool) tea.Cmd {
 	_, wrong := s.read()
 	if insist && len(wrong) > 0 {
 		s.form.Check()
@@ -90,13 +90,13 @@ func (s *Screen) leaveFilter(insist bool) tea.Cmd {
 	return cmd
 }
 
-func (s *Screen) clearFilter() tea.Cmd {
+func (s *List) clearFilter() tea.Cmd {
 	changed := query{order: s.want.order, PerkFilter: api.PerkFilter{IncludeExpired: s.want.IncludeExpired}}
 	return s.ask(changed)
 }
 
 // refuse shows what the service said of the filter beside its fields. The keyboard stays where it is.
-func (s *Screen) refuse() {
+func (s *List) refuse() {
 	focus := s.form.Focus()
 	s.form.Refuse(s.refused())
 	s.form.FocusOn(slices.Index(s.form.Names(), focus))
@@ -125,7 +125,7 @@ func prefixed(prefix string, problems []string) []string {
 	return out
 }
 
-func (s *Screen) clearedBy() string { return s.shell.Key(actions.ClearFilter) + " clears the filter." }
+func (s *List) clearedBy() string { return s.shell.Key(actions.ClearFilter) + " clears the filter." }
 
 // query is which perks the list shows, and in which order.
 type query struct {
@@ -146,7 +146,7 @@ func (q query) options(page int64) client.PerkListOptions {
 }
 
 // chooseOrder asks for the field to sort by.
-func (s *Screen) chooseOrder() tea.Cmd {
+func (s *List) chooseOrder() tea.Cmd {
 	note := func(field string) string {
 		if field == api.SortDistance && s.want.Near == nil {
 			return " (needs Near in the filter)"
@@ -156,7 +156,7 @@ func (s *Screen) chooseOrder() tea.Cmd {
 	return s.shell.Post(screen.PickOrder(append(screen.PerkOrders(), api.SortDistance), s.want.effective(), note, s.sortBy))
 }
 
-func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
+func (s *List) sortBy(order api.SortKey) tea.Cmd {
 	if order.Field == api.SortDistance && s.want.Near == nil {
 		return screen.Tell(screen.Warning, "Perks can be sorted by distance only from a place: fill in Near in the filter (%s) first.", s.shell.Key(actions.Filter))
 	}
@@ -165,7 +165,7 @@ func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
 	return s.ask(changed)
 }
 
-func (s *Screen) reverse() tea.Cmd {
+func (s *List) reverse() tea.Cmd {
 	changed := s.want
 	changed.order = changed.effective()
 	changed.order.Desc = !changed.order.Desc

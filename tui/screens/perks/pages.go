@@ -61,7 +61,7 @@ func fetch(q query, number int64) screen.Fetch[batch] {
 }
 
 // ask makes the list show what a query asks for, from its first page on, and writes it into the form.
-func (s *Screen) ask(q query) tea.Cmd {
+func (s *List) ask(q query) tea.Cmd {
 	s.want = q
 	s.fill(s.form.Names())
 	s.restart()
@@ -69,7 +69,7 @@ func (s *Screen) ask(q query) tea.Cmd {
 }
 
 // askAfter does so after a pause, in which it can be taken back. What is shown already is not asked for again.
-func (s *Screen) askAfter(d time.Duration, q query) tea.Cmd {
+func (s *List) askAfter(d time.Duration, q query) tea.Cmd {
 	if q.isSame(s.want) && (s.isBusy() || s.settled) {
 		return nil
 	}
@@ -84,13 +84,13 @@ func (s *Screen) askAfter(d time.Duration, q query) tea.Cmd {
 	return s.list.LoadAfter(d, fetch(q, 1))
 }
 
-func (s *Screen) restart() {
+func (s *List) restart() {
 	s.giveUp()
 	clear(s.known)
 	s.page, s.landing = 1, onFirst
 }
 
-func (s *Screen) reload() tea.Cmd {
+func (s *List) reload() tea.Cmd {
 	s.giveUp()
 	clear(s.known)
 	if s.landing = onSame; !s.list.Has {
@@ -99,18 +99,18 @@ func (s *Screen) reload() tea.Cmd {
 	return s.list.Load(fetch(s.want, s.page))
 }
 
-func (s *Screen) giveUp() {
+func (s *List) giveUp() {
 	s.list.Cancel()
 	s.ahead.Cancel()
 	s.awaited, s.settled = false, false
 }
 
-func (s *Screen) isBusy() bool { return s.list.Busy() || s.awaited }
+func (s *List) isBusy() bool { return s.list.Busy() || s.awaited }
 
-func (s *Screen) pages() int64 { return s.list.Value.page.Meta.TotalPages }
+func (s *List) pages() int64 { return s.list.Value.page.Meta.TotalPages }
 
 // goTo shows a page of the list that is wanted: at once if it was loaded before or ahead.
-func (s *Screen) goTo(page int64, land landing) tea.Cmd {
+func (s *List) goTo(page int64, land landing) tea.Cmd {
 	page = max(1, min(page, s.pages()))
 	s.page, s.landing = page, land
 	if known, ok := s.known[page]; ok {
@@ -126,7 +126,7 @@ func (s *Screen) goTo(page int64, land landing) tea.Cmd {
 }
 
 // showKnown shows a page as it was when it was loaded. If that is long ago it is loaded again meanwhile.
-func (s *Screen) showKnown(page int64, known kept) tea.Cmd {
+func (s *List) showKnown(page int64, known kept) tea.Cmd {
 	s.giveUp()
 	s.list.Put(known.batch)
 	s.list.At = known.at
@@ -138,7 +138,7 @@ func (s *Screen) showKnown(page int64, known kept) tea.Cmd {
 }
 
 // arrived shows what was loaded, or what became of it.
-func (s *Screen) arrived() tea.Cmd {
+func (s *List) arrived() tea.Cmd {
 	s.settled = true
 	if s.list.Err != nil {
 		s.refuse()
@@ -152,7 +152,7 @@ func (s *Screen) arrived() tea.Cmd {
 
 // arrivedAhead keeps the page that was loaded ahead, or shows it if it is waited for. Its failure is told only then, by the
 // load that it takes to make sure.
-func (s *Screen) arrivedAhead() tea.Cmd {
+func (s *List) arrivedAhead() tea.Cmd {
 	awaited := s.awaited
 	s.awaited = false
 	if s.ahead.Err == nil {
@@ -164,7 +164,7 @@ func (s *Screen) arrivedAhead() tea.Cmd {
 	return nil
 }
 
-func (s *Screen) keep(b batch, at time.Time) {
+func (s *List) keep(b batch, at time.Time) {
 	s.known[b.page.Meta.Page] = kept{b, at}
 	for number := range s.known {
 		if number < s.page-keptPages || number > s.page+keptPages {
@@ -175,7 +175,7 @@ func (s *Screen) keep(b batch, at time.Time) {
 
 // lookAhead loads the next page, if there is one that is not there yet. It waits a little, so that somebody who is still
 // typing a filter does not make the service look for second pages.
-func (s *Screen) lookAhead() tea.Cmd {
+func (s *List) lookAhead() tea.Cmd {
 	next := s.page + 1
 	if _, ok := s.known[next]; ok || next > s.pages() {
 		return nil
@@ -185,7 +185,7 @@ func (s *Screen) lookAhead() tea.Cmd {
 }
 
 // show puts the loaded page into the table.
-func (s *Screen) show() {
+func (s *List) show() {
 	b := s.list.Value
 	under, had := s.current()
 	was := s.table.Cursor()
@@ -212,7 +212,7 @@ func (s *Screen) show() {
 
 // columnsFor are those of the list. As it gets narrower they leave from the id on; the title stays, and until the very end how
 // long the perk is valid. A title is cut short only where it is alone with that.
-func (s *Screen) columnsFor(titleMin int) screen.Columns[*api.Perk] {
+func (s *List) columnsFor(titleMin int) screen.Columns[*api.Perk] {
 	return screen.Columns[*api.Perk]{
 		{Column: widget.Column{Name: "Title", Min: titleMin, Share: 6}, Sort: "title", Cell: func(p *api.Perk) string { return display.Line(p.Title) }},
 		{Column: widget.Column{Name: "Discount", Min: 10, Share: 2, Drop: 2}, Sort: "discount_text", Cell: func(p *api.Perk) string { return screen.Optional(p.DiscountText) }},
@@ -240,7 +240,7 @@ const (
 // usualWidth is the width that the list needs to show the most important columns.
 const usualWidth = 80
 
-func (s *Screen) fitTable(width, height int) {
+func (s *List) fitTable(width, height int) {
 	titleMin := max(leastTitle, min(width-besides, goodTitle)) + max(0, min(width-usualWidth, bestTitle-goodTitle))
 	if titleMin != s.titleMin {
 		cursor := s.table.Cursor()
@@ -256,7 +256,7 @@ func (s *Screen) fitTable(width, height int) {
 }
 
 // buildRows puts what was loaded into words. It is done when that changes, not for each frame.
-func (s *Screen) buildRows() {
+func (s *List) buildRows() {
 	now := s.shell.Now()
 	s.shown = s.list.Value.page.Data
 	s.rows = make([]widget.Row, len(s.shown))
@@ -268,7 +268,7 @@ func (s *Screen) buildRows() {
 	s.table.SetRows(s.rows)
 }
 
-func (s *Screen) current() (api.Perk, bool) {
+func (s *List) current() (api.Perk, bool) {
 	if i := s.table.Cursor(); i < len(s.shown) {
 		return s.shown[i], true
 	}

@@ -21,8 +21,8 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Screen is the screen.
-type Screen struct {
+// List is the screen of the list.
+type List struct {
 	shell         *screen.Shell
 	width, height int
 
@@ -58,8 +58,8 @@ type Screen struct {
 	previewTop int    // the first line of it that is seen
 }
 
-func New(shell *screen.Shell) *Screen {
-	s := &Screen{
+func NewList(shell *screen.Shell) *List {
+	s := &List{
 		shell:      shell,
 		want:       query{order: screen.DefaultOrder()},
 		page:       1,
@@ -76,22 +76,22 @@ func New(shell *screen.Shell) *Screen {
 	return s
 }
 
-func (s *Screen) Title() string { return "Perks" }
+func (s *List) Title() string { return "Perks" }
 
-func (s *Screen) Init() tea.Cmd { return s.reload() }
+func (s *List) Init() tea.Cmd { return s.reload() }
 
-func (s *Screen) Close() {
+func (s *List) Close() {
 	s.list.Cancel()
 	s.ahead.Cancel()
 	s.categories.Cancel()
 }
 
-func (s *Screen) Resize(width, height int) {
+func (s *List) Resize(width, height int) {
 	s.width, s.height = width, height
 	s.arrange()
 }
 
-func (s *Screen) Form() *widget.Form {
+func (s *List) Form() *widget.Form {
 	if s.typing {
 		return s.form
 	}
@@ -99,9 +99,9 @@ func (s *Screen) Form() *widget.Form {
 }
 
 // Unsaved says nothing: marks are soon made again, and asking about them at each end would be a nuisance.
-func (s *Screen) Unsaved() string { return "" }
+func (s *List) Unsaved() string { return "" }
 
-func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+func (s *List) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
 		return s.follow()
@@ -128,7 +128,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return tea.Batch(next, ahead, categories)
 }
 
-func (s *Screen) reconnect(msg screen.Reconnected) tea.Cmd {
+func (s *List) reconnect(msg screen.Reconnected) tea.Cmd {
 	if msg.Other {
 		s.list.Reset()
 		s.categories.Reset()
@@ -142,15 +142,15 @@ func (s *Screen) reconnect(msg screen.Reconnected) tea.Cmd {
 }
 
 var (
-	_ screen.Screen  = (*Screen)(nil)
-	_ screen.Chooser = (*Screen)(nil)
+	_ screen.Screen  = (*List)(nil)
+	_ screen.Chooser = (*List)(nil)
 )
 
 // oldAfter is the age from which on the list says how old it is.
 const oldAfter = 5 * time.Minute
 
 // noRows says why there are no rows, if there are none.
-func (s *Screen) noRows() (title, advice string, mood widget.Mood, none bool) {
+func (s *List) noRows() (title, advice string, mood widget.Mood, none bool) {
 	switch {
 	case len(s.shown) > 0:
 		return "", "", widget.Empty, false
@@ -176,7 +176,7 @@ func (s *Screen) noRows() (title, advice string, mood widget.Mood, none bool) {
 }
 
 // typedID is the words of the filter if they match no perk but can be the id of one: the search does not look at ids.
-func (s *Screen) typedID() string {
+func (s *List) typedID() string {
 	if len(s.shown) > 0 || !s.settled || s.list.Err != nil {
 		return ""
 	}
@@ -184,7 +184,7 @@ func (s *Screen) typedID() string {
 }
 
 // failure says what went wrong with the last load, after a few words on what that was, and what to do.
-func (s *Screen) failure(what string) (problem, advice string) {
+func (s *List) failure(what string) (problem, advice string) {
 	var missing *screen.NotLoggedIn
 	if errors.As(s.list.Err, &missing) {
 		return display.Line(missing.Message), s.shell.Key(actions.Login) + " logs in."
@@ -196,7 +196,7 @@ func (s *Screen) failure(what string) (problem, advice string) {
 }
 
 // refused is what the service said of the fields of the last query, by their names in the form.
-func (s *Screen) refused() api.FieldErrors {
+func (s *List) refused() api.FieldErrors {
 	var refused *client.Error
 	if !errors.As(s.list.Err, &refused) {
 		return nil
@@ -205,7 +205,7 @@ func (s *Screen) refused() api.FieldErrors {
 }
 
 // saysRefusal tells whether the open form shows why the service does not take the filter.
-func (s *Screen) saysRefusal() bool {
+func (s *List) saysRefusal() bool {
 	fields := s.refused()
 	for name := range fields {
 		if s.form.Field(name).Name == "" {
@@ -215,7 +215,7 @@ func (s *Screen) saysRefusal() bool {
 	return s.typing && len(fields) > 0
 }
 
-func (s *Screen) refusal(fields api.FieldErrors) string {
+func (s *List) refusal(fields api.FieldErrors) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		label := s.form.Field(name).Label
@@ -228,7 +228,7 @@ func (s *Screen) refusal(fields api.FieldErrors) string {
 }
 
 // problem says what is wrong while older rows are shown.
-func (s *Screen) problem() string {
+func (s *List) problem() string {
 	if s.isBusy() || s.list.Err == nil || s.saysRefusal() {
 		return ""
 	}
@@ -241,7 +241,7 @@ func (s *Screen) problem() string {
 }
 
 // position says where one is: in words where there is room, and otherwise in figures.
-func (s *Screen) position(width int) string {
+func (s *List) position(width int) string {
 	meta := s.list.Value.page.Meta
 	row := display.Count((meta.Page-1)*int64(meta.PerPage) + int64(s.table.Cursor()) + 1)
 	total, page, pages := display.Count(meta.Total), display.Count(meta.Page), display.Count(meta.TotalPages)
@@ -263,7 +263,7 @@ func (s *Screen) position(width int) string {
 }
 
 // activity says why the rows are not what the filter asks for.
-func (s *Screen) activity() string {
+func (s *List) activity() string {
 	if s.isBusy() && len(s.shown) > 0 {
 		return "loading ..."
 	}
@@ -283,7 +283,7 @@ func joined(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
 }
 
-func (s *Screen) Linear() string {
+func (s *List) Linear() string {
 	lines := []string{s.want.summary() + "."}
 	if s.typing {
 		lines = append(lines, "The filter is being typed. Field "+s.form.Field(s.form.Focus()).Label+" has the keyboard.", s.form.Linear())
@@ -304,7 +304,7 @@ func (s *Screen) Linear() string {
 }
 
 // linearRow says one row: what it is, and each cell by the name of its column.
-func (s *Screen) linearRow(i int) string {
+func (s *List) linearRow(i int) string {
 	var line strings.Builder
 	fmt.Fprintf(&line, "%d. %s.", i+1, s.rows[i].Cells[0])
 	for c, column := range s.columns {
@@ -322,7 +322,7 @@ func (s *Screen) linearRow(i int) string {
 }
 
 // Choose puts the cursor on a row of the page, counted from 1.
-func (s *Screen) Choose(row int) bool {
+func (s *List) Choose(row int) bool {
 	if row < 1 || row > len(s.rows) {
 		return false
 	}
@@ -332,7 +332,7 @@ func (s *Screen) Choose(row int) bool {
 
 // point takes the mouse: the wheel moves the cursor, or scrolls the preview where it points at that. A click puts the cursor on a
 // row, and opens the row that has it already.
-func (s *Screen) point(msg tea.MouseMsg) tea.Cmd {
+func (s *List) point(msg tea.MouseMsg) tea.Cmd {
 	if msg.Action != tea.MouseActionPress {
 		return nil
 	}

@@ -21,7 +21,7 @@ const (
 
 // arrange works out what lies where. It is called when something of that changes, and before each frame, because what is
 // wrong with the filter takes lines too.
-func (s *Screen) arrange() (top, bottom []string) {
+func (s *List) arrange() (top, bottom []string) {
 	top, bottom = s.topLines(), s.bottomLines()
 	s.tableTop = len(top)
 	s.tableWidth = s.width
@@ -43,9 +43,9 @@ const (
 // edge stands between the list and the preview.
 const edge = " │ "
 
-func (s *Screen) showsPreview() bool { return s.preview && s.width >= previewFrom && len(s.shown) > 0 }
+func (s *List) showsPreview() bool { return s.preview && s.width >= previewFrom && len(s.shown) > 0 }
 
-func (s *Screen) View() string {
+func (s *List) View() string {
 	if s.list.Has && s.shell.Now().Sub(s.rowsFrom) >= time.Minute {
 		s.buildRows() // they hold how many days are left
 	}
@@ -55,7 +55,7 @@ func (s *Screen) View() string {
 	return strings.Join(append(lines, bottom...), "\n")
 }
 
-func (s *Screen) middle(height int) []string {
+func (s *List) middle(height int) []string {
 	if height <= 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (s *Screen) middle(height int) []string {
 }
 
 // topLines is the filter while it is typed, and otherwise what it is.
-func (s *Screen) topLines() []string {
+func (s *List) topLines() []string {
 	if s.typing {
 		return s.formLines()
 	}
@@ -94,7 +94,7 @@ func (s *Screen) topLines() []string {
 }
 
 // bottomLines is what went wrong and where one is.
-func (s *Screen) bottomLines() []string {
+func (s *List) bottomLines() []string {
 	var lines []string
 	if problem := s.problem(); problem != "" && len(s.shown) > 0 {
 		lines = widget.Capped(s.shell.Theme.Bad, "! "+problem, s.width, max(1, min(3, (s.height-4)/2)))
@@ -106,7 +106,7 @@ func (s *Screen) bottomLines() []string {
 }
 
 // formLines draws the filter: two rows of fields where there is room, and otherwise a line for each.
-func (s *Screen) formLines() []string {
+func (s *List) formLines() []string {
 	s.form.SetTheme(s.shell.Theme)
 	names := s.form.Names()
 	groups := [][]string{names[:3], names[3:]}
@@ -142,7 +142,7 @@ func (s *Screen) formLines() []string {
 }
 
 // fieldsLine draws fields beside each other.
-func (s *Screen) fieldsLine(names []string) string {
+func (s *List) fieldsLine(names []string) string {
 	taken := 0
 	for _, name := range names {
 		taken += 4 + display.Width(s.form.Field(name).Label)
@@ -167,7 +167,7 @@ func (s *Screen) fieldsLine(names []string) string {
 	return display.Cut(line.String(), s.width)
 }
 
-func (s *Screen) problemLines(name string) []string {
+func (s *List) problemLines(name string) []string {
 	var lines []string
 	for _, problem := range s.form.Problems(name) {
 		text := "! " + s.form.Field(name).Label + " " + display.Line(problem)
@@ -182,7 +182,7 @@ func (s *Screen) problemLines(name string) []string {
 const previewFrom = 100
 
 // facts is the main facts of a perk in the order in which they matter, by what they are called; the title is called nothing.
-func (s *Screen) facts(p *api.Perk) [][2]string {
+func (s *List) facts(p *api.Perk) [][2]string {
 	now := s.shell.Now()
 	valid := screen.Valid(p, now)
 	if p.ValidTo != nil {
@@ -205,7 +205,7 @@ func (s *Screen) facts(p *api.Perk) [][2]string {
 }
 
 // previewLines draws the perk under the cursor, from the line to which it was scrolled. If it does not fit, the last line says so.
-func (s *Screen) previewLines(width, height int) []string {
+func (s *List) previewLines(width, height int) []string {
 	perk, ok := s.current()
 	if !ok || height <= 0 {
 		return nil
@@ -240,7 +240,7 @@ func (s *Screen) previewLines(width, height int) []string {
 }
 
 // cutFacts draws as many lines of facts as fit. If some do not, the last line is an ellipsis.
-func (s *Screen) cutFacts(facts [][2]string, width, height int) []string {
+func (s *List) cutFacts(facts [][2]string, width, height int) []string {
 	lines := s.factLines(facts, width, height+1)
 	if len(lines) <= height || height <= 0 {
 		return lines[:min(len(lines), max(0, height))]
@@ -251,12 +251,12 @@ func (s *Screen) cutFacts(facts [][2]string, width, height int) []string {
 }
 
 // scrollPreview moves the preview. The steps are small, so that no line is skipped for which the terms left no room.
-func (s *Screen) scrollPreview(by int) {
+func (s *List) scrollPreview(by int) {
 	s.previewTop = max(0, s.previewTop+by*max(1, s.height/4))
 }
 
 // whyNoPreview says why there is nothing to scroll beside the list.
-func (s *Screen) whyNoPreview() string {
+func (s *List) whyNoPreview() string {
 	switch {
 	case s.width < previewFrom:
 		return needsWindow
@@ -269,7 +269,7 @@ func (s *Screen) whyNoPreview() string {
 }
 
 // factLines draws facts, at most height lines of them.
-func (s *Screen) factLines(facts [][2]string, width, height int) []string {
+func (s *List) factLines(facts [][2]string, width, height int) []string {
 	look := s.shell.Theme
 	var lines []string
 	for _, fact := range facts {

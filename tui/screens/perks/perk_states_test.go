@@ -1,4 +1,4 @@
-package perk_test
+package perks_test
 
 import (
 	"image"
@@ -10,7 +10,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/screens/perk"
+	"example.com/perks/tui/screens/perks"
 	"example.com/perks/tui/tuitest"
 )
 
@@ -26,11 +26,11 @@ func sunset() image.Image {
 }
 
 func putImage(d *tuitest.Driver, img image.Image) {
-	d.App.Top().(*perk.Screen).PutImage("https://images.test/coffee.png", img)
+	d.App.Top().(*perks.Detail).PutImage("https://images.test/coffee.png", img)
 }
 
-// states is every state of the screen, each brought about anew.
-var states = map[string]func(t *testing.T) *tuitest.Driver{
+// perkStates is every state of the screen, each brought about anew.
+var perkStates = map[string]func(t *testing.T) *tuitest.Driver{
 	"everything": shown(coffee()),
 	"bare":       shown(bare()),
 	"not-started": shown(changed(coffee(), func(p *api.Perk) {
@@ -57,27 +57,27 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		p.Description = "☕☕ and 🍰, every day ✌🏽."
 	})),
 	"loading": func(t *testing.T) *tuitest.Driver {
-		return (&service{perk: coffee(), silent: true}).open(t, nil)
+		return (&perkService{perk: coffee(), silent: true}).open(t, nil)
 	},
 	"reading-again": func(t *testing.T) *tuitest.Driver {
-		return (&service{perk: coffee(), silent: true}).open(t, pointerTo(coffee()))
+		return (&perkService{perk: coffee(), silent: true}).open(t, pointerTo(coffee()))
 	},
 	"no-such": func(t *testing.T) *tuitest.Driver {
-		s := &service{perk: coffee(), status: http.StatusNotFound}
+		s := &perkService{perk: coffee(), status: http.StatusNotFound}
 		d := s.open(t, nil)
 		d.Settle()
 		return d
 	},
 	"gone": func(t *testing.T) *tuitest.Driver {
-		return afterwards(t, func(s *service) { s.perk.ID = "another" })
+		return afterwards(t, func(s *perkService) { s.perk.ID = "another" })
 	},
 	"failed": func(t *testing.T) *tuitest.Driver {
-		d := (&service{perk: coffee(), status: http.StatusForbidden}).open(t, nil)
+		d := (&perkService{perk: coffee(), status: http.StatusForbidden}).open(t, nil)
 		d.Settle()
 		return d
 	},
 	"failed-again": func(t *testing.T) *tuitest.Driver {
-		return afterwards(t, func(s *service) { s.status = http.StatusForbidden })
+		return afterwards(t, func(s *perkService) { s.status = http.StatusForbidden })
 	},
 	"image":          withImage(sunset()),
 	"image-fetching": withImage(nil),
@@ -85,7 +85,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 
 func shown(perk api.Perk) func(*testing.T) *tuitest.Driver {
 	return func(t *testing.T) *tuitest.Driver {
-		d := (&service{perk: perk}).open(t, nil)
+		d := (&perkService{perk: perk}).open(t, nil)
 		d.Settle()
 		return d
 	}
@@ -100,8 +100,8 @@ func withImage(img image.Image) func(*testing.T) *tuitest.Driver {
 }
 
 // afterwards reads the perk, and reads it again three minutes after the service has changed.
-func afterwards(t *testing.T, change func(*service)) *tuitest.Driver {
-	s := &service{perk: coffee()}
+func afterwards(t *testing.T, change func(*perkService)) *tuitest.Driver {
+	s := &perkService{perk: coffee()}
 	d := s.open(t, nil)
 	d.Settle()
 	s.change(change)
@@ -112,20 +112,20 @@ func afterwards(t *testing.T, change func(*service)) *tuitest.Driver {
 }
 
 func TestEveryStateLooksAsItShould(t *testing.T) {
-	for name, state := range states {
+	for name, state := range perkStates {
 		t.Run(name, func(t *testing.T) {
-			state(t).Golden(name, name == "image")
+			state(t).Golden("perk-"+name, name == "image")
 		})
 	}
 }
 
 // All parts at once: a problem above, wide characters, and an image that is always as wide as it may be.
-func TestEverySizeFits(t *testing.T) {
-	s := &service{perk: coffee()}
+func TestEverySizeOfAPerkFits(t *testing.T) {
+	s := &perkService{perk: coffee()}
 	s.perk.Title, s.perk.Description = "二名様用コーヒー", strings.Repeat("フィルターコーヒー二杯 ☕ ", 9)
 	d := s.open(t, nil)
 	d.Settle()
-	s.change(func(s *service) { s.status = http.StatusForbidden })
+	s.change(func(s *perkService) { s.status = http.StatusForbidden })
 	d.Press("R")
 	d.Settle()
 	putImage(d, image.NewGray(image.Rect(0, 0, 400, 8)))
@@ -134,7 +134,7 @@ func TestEverySizeFits(t *testing.T) {
 
 // A frame of the longest perk that the service takes must leave most of the 16 ms to the rest.
 func BenchmarkViewOfTheLongestPerk(b *testing.B) {
-	s := &service{perk: coffee()}
+	s := &perkService{perk: coffee()}
 	s.perk.Description = strings.Repeat("Two cups of filter coffee. ", 370)
 	s.perk.Terms = pointerTo(strings.Repeat("フィルターコーヒー", 1_100))
 	d := s.open(b, nil)

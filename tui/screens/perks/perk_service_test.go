@@ -1,4 +1,4 @@
-package perk_test
+package perks_test
 
 import (
 	"encoding/json"
@@ -13,15 +13,15 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// service plays the service with one perk.
-type service struct {
+// perkService is the service with one perk.
+type perkService struct {
 	mu     sync.Mutex
 	perk   api.Perk
 	status int  // of all answers, unless it is 0
 	silent bool // nothing is answered
 }
 
-func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *perkService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	perk, status, silent := s.perk, s.status, s.silent
 	s.mu.Unlock()
@@ -40,14 +40,14 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *service) change(change func(*service)) {
+func (s *perkService) change(change func(*perkService)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(s)
 }
 
 // open shows the perk of the service, which a list may have shown before.
-func (s *service) open(t testing.TB, known *api.Perk) *tuitest.Driver {
+func (s *perkService) open(t testing.TB, known *api.Perk) *tuitest.Driver {
 	t.Helper()
 	return tuitest.StartOver(t, s, tuitest.Route(screen.ToPerk{ID: s.perk.ID, Known: known}))
 }

@@ -1,11 +1,11 @@
-package perk_test
+package perks_test
 
 import (
 	"testing"
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/screens/perk"
+	"example.com/perks/tui/screens/perks"
 )
 
 func TestDatesAreSaidInWords(t *testing.T) {
@@ -34,10 +34,10 @@ func TestDatesAreSaidInWords(t *testing.T) {
 		"ended before it ever started": {at(12, 1, 0), at(11, 1, 0), "Was valid until 31 Oct 2026, ended 20 days ago", "It ended 20 days ago."},
 	} {
 		p := &api.Perk{ValidFrom: test.from, ValidTo: test.to}
-		if got := perk.Validity(p, now); got != test.words {
+		if got := perks.Validity(p, now); got != test.words {
 			t.Errorf("%s: %q, want %q", name, got, test.words)
 		}
-		if got := perk.WhyNotNow(p, now); got != test.whyNot {
+		if got := perks.WhyNotNow(p, now); got != test.whyNot {
 			t.Errorf("%s: it cannot be redeemed because %q, want %q", name, got, test.whyNot)
 		}
 	}

@@ -1,4 +1,4 @@
-package perk_test
+package perks_test
 
 import (
 	"strings"
@@ -45,7 +45,7 @@ State: Read just now`,
 		"no-such": `Problem: There is no perk coffee-for-two.
 This is the live service; in another one it may be there. esc goes back. R looks again.`,
 	} {
-		if diff := cmp.Diff(want, states[name](t).App.Top().Linear()); diff != "" {
+		if diff := cmp.Diff(want, perkStates[name](t).App.Top().Linear()); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
@@ -56,7 +56,7 @@ This is the live service; in another one it may be there. esc goes back. R looks
 		"image":          "Drawn image: Image from images.test",
 		"image-fetching": "Drawn image: Fetching the image from images.test ...",
 	} {
-		if got := states[name](t).App.Top().Linear(); !strings.Contains(got, want) {
+		if got := perkStates[name](t).App.Top().Linear(); !strings.Contains(got, want) {
 			t.Errorf("%s: %q is not in\n%s", name, want, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package perk
+package perks
 
 import (
 	"image"
@@ -7,7 +7,7 @@ import (
 )
 
 // PutImage sets the drawn image as if it had been fetched from the address; nil is on its way.
-func (s *Screen) PutImage(address string, img image.Image) {
+func (s *Detail) PutImage(address string, img image.Image) {
 	s.image.Put(address, img)
 }
 

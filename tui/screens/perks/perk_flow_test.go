@@ -1,4 +1,4 @@
-package perk_test
+package perks_test
 
 import (
 	"bytes"
@@ -130,7 +130,7 @@ func linesWithout(text, shades string) int {
 }
 
 func TestTheImageOfAnotherAddressIsNotDrawnUnasked(t *testing.T) {
-	s := &service{perk: coffee()}
+	s := &perkService{perk: coffee()}
 	d := s.open(t, nil)
 	d.Settle()
 	putImage(d, sunset())
@@ -138,7 +138,7 @@ func TestTheImageOfAnotherAddressIsNotDrawnUnasked(t *testing.T) {
 	d.Press("R")
 	d.Settle()
 	d.See("Image from images.test")
-	s.change(func(s *service) { s.perk.ImageURL = pointerTo("https://elsewhere.test/b.png") })
+	s.change(func(s *perkService) { s.perk.ImageURL = pointerTo("https://elsewhere.test/b.png") })
 	d.Press("R")
 	d.Settle()
 	d.Gone("Image from")
@@ -192,12 +192,12 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 }
 
 func TestAnotherServiceShowsNothingOfTheFormer(t *testing.T) {
-	s := &service{perk: coffee()}
+	s := &perkService{perk: coffee()}
 	known := coffee()
 	d := s.open(t, &known)
 	d.Settle()
 	putImage(d, sunset())
-	s.change(func(s *service) { s.silent = true })
+	s.change(func(s *perkService) { s.silent = true })
 	d.Send(screen.Reconnected{Other: true})
 	d.See("Loading perk coffee-for-two ...")
 	for _, text := range []string{"Coffee for two", "Café Anna", "Image from"} {
@@ -205,7 +205,7 @@ func TestAnotherServiceShowsNothingOfTheFormer(t *testing.T) {
 			t.Errorf("%q of the former service is shown", text)
 		}
 	}
-	s.change(func(s *service) { s.silent = false })
+	s.change(func(s *perkService) { s.silent = false })
 	d.Press("R")
 	d.See("Coffee for two")
 	if d.Shows("Image from") {

@@ -1,0 +1,389 @@
+package perks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
+)
+
+// Detail is the screen of one perk.
+type Detail struct {
+	shell         *screen.Shell
+	width, height int
+
+	id     string
+	known  *api.Perk // as a list has shown it
+	user   string    // for whom it is looked at; "" for nobody
+	read   *screen.Loader[api.Perk]
+	reads  int // how often it has ended, or was forgotten
+	image  screen.Image
+	scroll widget.Scroll
+	facts  []string // as they were drawn last: long texts take milliseconds to wrap, which is too much for every frame
+	of     factsOf
+}
+
+// factsOf is all that facts depend on.
+type factsOf struct {
+	known    *api.Perk
+	reads    int
+	validity string // as time goes by it changes without the perk
+	width    int
+	look     *widget.Theme
+}
+
+// NewDetail makes the screen. What the route knows of the perk is shown until it has been read.
+func NewDetail(shell *screen.Shell, route screen.ToPerk) *Detail {
+	return &Detail{shell: shell, id: route.ID, known: route.Known, user: route.UserID, read: screen.NewLoader[api.Perk](shell)}
+}
+
+// perk returns what is known of the perk; nil if nothing is.
+func (s *Detail) perk() *api.Perk {
+	if s.read.Has {
+		return &s.read.Value
+	}
+	return s.known
+}
+
+func (s *Detail) Title() string {
+	if perk := s.perk(); perk != nil {
+		return "Perk " + display.Line(perk.Title)
+	}
+	return "Perk " + display.Line(s.id)
+}
+
+// Init reads the perk, even if it is known: a list may be old.
+func (s *Detail) Init() tea.Cmd {
+	id := s.id
+	return s.read.Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) })
+}
+
+func (s *Detail) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.Reconnected:
+		if msg.Other {
+			s.known = nil
+			s.read.Reset()
+			s.reads++
+			s.image.TakeAway()
+		}
+		return s.Init()
+	case screen.Revealed:
+		return s.Init()
+	case tea.MouseMsg:
+		switch msg.Button {
+		case tea.MouseButtonWheelUp:
+			return s.Do(actions.Up)
+		case tea.MouseButtonWheelDown:
+			return s.Do(actions.Down)
+		}
+		return nil
+	}
+	if cmd, mine := s.image.Take(msg); mine {
+		return cmd
+	}
+	cmd, changed := s.read.Take(msg)
+	if changed {
+		s.reads++
+		if s.image.Address() != s.address() {
+			s.image.TakeAway() // it is not this perk's any more, and nobody has asked for the other one
+		}
+	}
+	return cmd
+}
+
+// isGone tells whether the service itself says that there is no such perk.
+func (s *Detail) isGone() bool { return client.Missing(s.read.Err) }
+
+func (s *Detail) Resize(width, height int) { s.width, s.height = width, height }
+func (s *Detail) Form() *widget.Form       { return nil }
+func (s *Detail) Unsaved() string          { return "" }
+
+func (s *Detail) Offers() []actions.Offer {
+	draw, open := "This perk has no image.", "This perk has no image."
+	if address := s.address(); address != "" {
+		draw, open = screen.Sentence("", screen.CheckImage(address)), ""
+		if problem := api.URLRule(address); problem != "" {
+			open = "The address of the image " + problem + "."
+		}
+	}
+	return append([]actions.Offer{
+		actions.If(actions.Redeem, s.whyNotRedeem()), actions.If(actions.CopyID, ""), actions.If(actions.Picture, draw), actions.If(actions.OpenImage, open),
+	}, widget.Moves()...)
+}
+
+// whyNotRedeem spares a person a form that the service would refuse. The last word is the service's, whose clock decides.
+func (s *Detail) whyNotRedeem() string {
+	perk := s.perk()
+	switch {
+	case s.isGone():
+		return s.goneSentence()
+	case perk == nil && s.read.Busy():
+		return "It is still being loaded."
+	case perk == nil:
+		return "It could not be loaded."
+	}
+	return screen.WhyNotNow(perk, s.shell.Now())
+}
+
+// address is that of the image, "" if there is none.
+func (s *Detail) address() string {
+	if perk := s.perk(); perk != nil && perk.ImageURL != nil {
+		return *perk.ImageURL
+	}
+	return ""
+}
+
+func (s *Detail) Do(id actions.ID) tea.Cmd {
+	switch id {
+	case actions.Redeem:
+		return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}, UserID: s.user})
+	case actions.CopyID:
+		return s.shell.Copy(s.perkID(), "")
+	case actions.OpenImage:
+		return s.shell.Browse(s.address())
+	case actions.Picture:
+		return s.image.Toggle(s.shell, "The perk", s.address())
+	}
+	s.layOut()
+	s.scroll.Do(id)
+	return nil
+}
+
+func (s *Detail) Linear() string {
+	perk := s.perk()
+	if perk == nil {
+		return widget.LinearNotice(s.nothing())
+	}
+	var lines []string
+	if problem := s.problem(); problem != "" {
+		lines = append(lines, "Problem: "+problem)
+	}
+	lines = append(lines, "Title: "+display.Line(perk.Title), "Discount: "+display.Line(given(perk.DiscountText)), "Validity: "+validity(perk, s.shell.Now()))
+	lines = append(lines, widget.LinearPairs(who(perk))...)
+	lines = append(lines, "Description: "+display.Text(perk.Description), "Terms: "+display.Text(given(perk.Terms)))
+	lines = append(lines, widget.LinearPairs(s.details(perk))...)
+	if s.image.Address() != "" {
+		lines = append(lines, "Drawn image: "+s.image.Linear())
+	}
+	return strings.Join(append(lines, "State: "+s.age()), "\n")
+}
+
+// validity says when the perk can be redeemed, seen from now: "Valid until 3 Dec 2026, 12 days left".
+func validity(perk *api.Perk, now time.Time) string {
+	// What ends at midnight is over on the day that begins then: the last day is the one before.
+	until := func(end time.Time) string { return "until " + display.Day(end.Add(-time.Nanosecond), now) }
+	switch screen.PhaseOf(perk, now) {
+	case screen.Ended:
+		return "Was valid " + until(*perk.ValidTo) + ", " + display.Until(*perk.ValidTo, now)
+	case screen.NotStarted:
+		from := "Valid from " + display.Day(*perk.ValidFrom, now)
+		if perk.ValidTo != nil {
+			from += " " + until(*perk.ValidTo)
+		}
+		return from + ", starts " + display.In(*perk.ValidFrom, now)
+	}
+	if perk.ValidTo == nil {
+		return "Valid, no end date"
+	}
+	return "Valid " + until(*perk.ValidTo) + ", " + display.Until(*perk.ValidTo, now)
+}
+
+// widthForBeside is the width from which on the image stands beside the facts.
+const widthForBeside = 90
+
+func (s *Detail) View() string {
+	if s.perk() == nil {
+		mood, title, advice := s.nothing()
+		return widget.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
+	}
+	lines, image, width := s.layOut()
+	body := strings.Split(s.scroll.View(), "\n")
+	if s.width >= widthForBeside {
+		for i, line := range image {
+			body[i] = display.Pad(body[i], width) + "  " + line
+		}
+		image = nil
+	}
+	lines = append(append(lines, body...), image...)
+	if s.height >= heightForStatus {
+		lines = append(lines, s.statusLine())
+	}
+	return display.Crop(strings.Join(lines, "\n"), s.width, s.height)
+}
+
+// heightForStatus is the height from which on there is a line at the bottom that says how old the facts are.
+const heightForStatus = 4
+
+// layOut shares out the room: to what went wrong, at the top, to the image, which gets half of the height at most, and to the facts,
+// which it fills in, and which are that wide.
+func (s *Detail) layOut() (problem, image []string, width int) {
+	perk := s.perk()
+	if perk == nil {
+		return nil, nil, 0
+	}
+	if text := s.problem(); text != "" {
+		problem = widget.Capped(s.shell.Theme.Bad, "! "+text, s.width, s.height/3)
+	}
+	height := max(1, s.height-len(problem))
+	if s.height >= heightForStatus {
+		height--
+	}
+	width = s.width
+	if most := min(s.height, height) / 2; s.width < widthForBeside {
+		image = s.image.View(s.shell.Theme, s.width, most)
+		height -= len(image)
+	} else if image = s.image.View(s.shell.Theme, s.width*2/5, most); len(image) > 0 {
+		width -= s.width*2/5 + 2
+	}
+	s.scroll.Resize(width, height)
+	if of := (factsOf{s.known, s.reads, validity(perk, s.shell.Now()), width, s.shell.Theme}); s.of != of {
+		s.facts, s.of = s.drawFacts(perk, of), of
+	}
+	s.scroll.Set(s.facts)
+	return problem, image, width
+}
+
+// drawFacts draws everything about the perk: first what it is and whether it can be used, then the small print.
+func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
+	look, width := of.look, of.width
+	lines := widget.Wrapped(look.Strong, display.Line(perk.Title), width)
+	if perk.DiscountText != nil {
+		lines = append(lines, widget.Wrapped(look.Accent, display.Line(*perk.DiscountText), width)...)
+	}
+	style := [...]lipgloss.Style{screen.Running: look.Good, screen.NotStarted: look.Warn, screen.Ended: look.Bad}[screen.PhaseOf(perk, s.shell.Now())]
+	lines = append(lines, widget.Wrapped(style, of.validity, width)...)
+	lines = append(lines, "")
+	lines = append(lines, widget.Pairs(look, width, who(perk))...)
+	lines = append(lines, "")
+	lines = append(lines, widget.Wrapped(look.Text, display.Text(perk.Description), width)...)
+	lines = append(lines, "", look.Heading.Render(display.Cut("Terms", width)))
+	lines = append(lines, widget.Wrapped(look.Text, display.Text(given(perk.Terms)), width)...)
+	lines = append(lines, "")
+	return append(lines, widget.Pairs(look, width, s.details(perk))...)
+}
+
+// statusLine says how old the facts are, and how much of them is out of sight.
+func (s *Detail) statusLine() string {
+	text, more := s.age(), ""
+	above, below := s.scroll.More()
+	if above > 0 {
+		more = "↑ " + display.Count(above) + " "
+	}
+	if below > 0 {
+		more += "↓ " + display.Count(below)
+	}
+	more = strings.TrimSuffix(more, " ")
+	switch room := s.width - display.Width(more) - 2; {
+	case more != "" && room < 8:
+		text = more
+	case more != "":
+		text = display.Pad(text, room) + "  " + more
+	}
+	return s.shell.Theme.Muted.Render(display.Cut(text, s.width))
+}
+
+func who(perk *api.Perk) []widget.Pair {
+	return []widget.Pair{
+		{Label: "Merchant", Value: display.Line(given(perk.MerchantName))},
+		{Label: "City", Value: display.Line(perk.City)},
+		{Label: "Category", Value: display.Line(given(perk.Category))},
+	}
+}
+
+// details is what is looked up rather than read.
+func (s *Detail) details(perk *api.Perk) []widget.Pair {
+	return []widget.Pair{
+		{Label: "Valid from", Value: s.moment(perk.ValidFrom, "any time")},
+		{Label: "Valid to", Value: s.moment(perk.ValidTo, "no end date")},
+		{Label: "Id", Value: s.perkID()},
+		{Label: "Image", Value: display.Line(given(perk.ImageURL))},
+		{Label: "Created", Value: s.moment(&perk.CreatedAt, "")},
+		{Label: "Updated", Value: s.moment(&perk.UpdatedAt, "")},
+	}
+}
+
+func (s *Detail) perkID() string {
+	if perk := s.perk(); perk != nil && perk.ID != "" {
+		return display.Line(perk.ID)
+	}
+	return display.Line(s.id)
+}
+
+func given(text *string) string {
+	if text == nil {
+		return "none"
+	}
+	return *text
+}
+
+// moment is a time in the zone of the person, which it names.
+func (s *Detail) moment(at *time.Time, none string) string {
+	switch {
+	case at == nil:
+		return none
+	case at.IsZero():
+		return "not known"
+	}
+	return at.In(s.shell.Zone()).Format("2 Jan 2006 15:04 MST")
+}
+
+// nothing says why there are no facts.
+func (s *Detail) nothing() (mood widget.Mood, title, advice string) {
+	id := display.Line(s.id)
+	switch {
+	case s.isGone():
+		return widget.Failure, s.goneSentence(), s.goneAdvice()
+	case s.read.Err != nil && !s.read.Busy():
+		return widget.Failure, "Perk " + id + " could not be loaded.", screen.Sentence("", s.read.Err) + " " + s.shell.Key(actions.Refresh) + " tries again."
+	}
+	return widget.Loading, "Loading perk " + id + " ...", ""
+}
+
+func (s *Detail) goneSentence() string {
+	if s.perk() != nil {
+		return "There is no perk " + display.Line(s.id) + " any more."
+	}
+	return "There is no perk " + display.Line(s.id) + "."
+}
+
+func (s *Detail) goneAdvice() string {
+	place := "the live service"
+	if s.shell.Account.Profile.Sandbox {
+		place = "the sandbox"
+	}
+	return fmt.Sprintf("This is %s; in another one it may be there. %s goes back. %s looks again.", place, s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
+}
+
+// problem says what went wrong while old facts are shown, "" if nothing did.
+func (s *Detail) problem() string {
+	switch {
+	case s.read.Err == nil:
+		return ""
+	case s.isGone():
+		return s.goneSentence() + " Below is what it was. " + s.goneAdvice()
+	}
+	return screen.Sentence("It could not be read again: ", s.read.Err) + " " + s.shell.Key(actions.Refresh) + " tries again."
+}
+
+// age says how old the facts are.
+func (s *Detail) age() string {
+	text, reading := "As in the list", ", reading it ..."
+	if s.read.Has {
+		text, reading = "Read "+display.Age(s.shell.Now().Sub(s.read.At)), ", reading again ..."
+	}
+	if s.read.Busy() {
+		text += reading
+	}
+	return text
+}
