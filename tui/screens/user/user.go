@@ -4,13 +4,11 @@
 package user
 
 import (
-	"context"
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
@@ -23,59 +21,26 @@ type Screen struct {
 	width, height int
 
 	id         string // of the user; "" until one is chosen
-	available  *list[api.Perk]
-	redeemed   *list[api.Redemption]
-	titles     *titles     // of the perks that were redeemed
-	order      api.SortKey // of the perks that can be redeemed
-	layout     layout
-	at         int // the tab that is shown
-	marked     screen.Marks
-	detail     *detail // of a redemption, nil if the lists are shown
 	remembered bool
-}
+	available  *tab
+	redeemed   *tab
+	tab        *tab // the one that is shown
+	columns    screen.Columns[api.Perk]
+	order      api.SortKey // of the perks that can be redeemed
+	marks      screen.Marks
+	titles     titles // of the perks that were redeemed
+	layout     layout
 
-// The tabs.
-const (
-	atAvailable = iota
-	atRedeemed
-)
+	detail *api.Redemption // it is shown with all its fields; nil if the lists are shown
+	scroll widget.Scroll   // in the detail
+}
 
 // New makes the screen. Without an id it asks for one.
 func New(shell *screen.Shell, route screen.ToUser) *Screen {
-	s := &Screen{shell: shell, id: route.ID, titles: &titles{known: map[string]string{}}, order: screen.DefaultOrder()}
-	for i := range s.titles.readers {
-		s.titles.readers[i] = screen.NewLoader[api.Perk](shell)
-	}
-	if route.Redeemed {
-		s.at = atRedeemed
-	}
-	perks, redemptions := s.perkColumns(), s.redemptionColumns()
-	s.available = &list[api.Perk]{
-		loader: screen.NewLoader[api.Page[api.Perk]](shell), table: widget.NewTable(shell.Theme, perks.Drawn()...), columns: perks,
-		now: shell.Now, name: "Available", one: "perk", many: "perks", line: s.perkLine,
-		id:     func(p api.Perk) string { return p.ID },
-		marked: func(p api.Perk) bool { return s.marked.Has(p.ID) },
-		muted:  func(api.Perk) bool { return false },
-		fetch: func(page int64) screen.Fetch[api.Page[api.Perk]] {
-			sort := api.FormatSort([]api.SortKey{s.order})
-			id, options := s.id, client.PerkListOptions{ListOptions: client.ListOptions{Page: page, PerPage: perPage, Sort: sort}}
-			return func(ctx context.Context, c *client.Client) (api.Page[api.Perk], error) {
-				return c.UserPerks(ctx, id, options)
-			}
-		},
-	}
-	s.redeemed = &list[api.Redemption]{
-		loader: screen.NewLoader[api.Page[api.Redemption]](shell), table: widget.NewTable(shell.Theme, redemptions.Drawn()...), columns: redemptions,
-		now: shell.Now, name: "Redeemed", one: "redemption", many: "redemptions", line: s.redemptionLine,
-		id:     func(r api.Redemption) string { return r.ID },
-		marked: func(api.Redemption) bool { return false },
-		muted:  func(r api.Redemption) bool { return r.Status == api.StatusRejected },
-		fetch: func(page int64) screen.Fetch[api.Page[api.Redemption]] {
-			id, options := s.id, client.ListOptions{Page: page, PerPage: perPage}
-			return func(ctx context.Context, c *client.Client) (api.Page[api.Redemption], error) {
-				return c.UserRedemptions(ctx, id, options)
-			}
-		},
+	s := &Screen{shell: shell, id: route.ID, titles: newTitles(), order: screen.DefaultOrder()}
+	s.available, s.redeemed = s.availableTab(), s.redeemedTab()
+	if s.tab = s.available; route.Redeemed {
+		s.tab = s.redeemed
 	}
 	return s
 }
@@ -85,7 +50,7 @@ func (s *Screen) Title() string {
 	case s.id == "":
 		return "User"
 	case s.detail != nil:
-		return "Redemption " + display.Line(s.detail.redemption.ID) + " of user " + display.Line(s.id)
+		return "Redemption " + display.Line(s.detail.ID) + " of user " + display.Line(s.id)
 	}
 	return "User " + display.Line(s.id)
 }
@@ -95,17 +60,19 @@ func (s *Screen) Init() tea.Cmd {
 	if s.id == "" {
 		return s.ask()
 	}
-	return s.eachTab(tab.start)
+	return s.eachTab((*tab).start)
 }
 
-func (s *Screen) Update(msg tea.Msg) tea.Cmd {
-	return s.settled(s.update(msg))
+func (s *Screen) eachTab(do func(*tab) tea.Cmd) tea.Cmd {
+	return tea.Batch(do(s.available), do(s.redeemed))
 }
+
+func (s *Screen) Update(msg tea.Msg) tea.Cmd { return s.settled(s.update(msg)) }
 
 // settled lays out what has changed. While the redemptions are shown it reads what their perks are called.
 func (s *Screen) settled(cmd tea.Cmd) tea.Cmd {
-	if s.at == atRedeemed {
-		cmd = tea.Batch(cmd, s.titles.read(s.redeemed.loader.Value.Data))
+	if s.tab == s.redeemed {
+		cmd = tea.Batch(cmd, s.titles.read(s.shell, s.redeemed.loader.Value.redemptions))
 	}
 	s.arrange()
 	return cmd
@@ -113,32 +80,29 @@ func (s *Screen) settled(cmd tea.Cmd) tea.Cmd {
 
 func (s *Screen) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case recent:
-		return s.askAmong(msg)
-	case chosen:
-		if msg.asker != s {
-			return nil
+	case screen.Recent:
+		if msg.Of == s {
+			return s.askAmong(msg.IDs)
 		}
-		s.id, s.at = msg.id, atAvailable
-		return s.startAnew()
+		return nil
 	case screen.Redeemed:
 		if msg.UserID == s.id {
-			s.marked = s.marked.Without(msg.PerkID)
+			s.marks = s.marks.Without(msg.PerkID)
 		}
 		return nil
 	case screen.Revealed:
-		return s.eachTab(tab.again)
+		return s.eachTab((*tab).again)
 	case screen.Reconnected:
 		s.titles.retry(msg.Other)
 		if msg.Other {
 			return s.startAnew()
 		}
-		return s.eachTab(tab.again)
+		return s.eachTab((*tab).again)
 	case tea.MouseMsg:
 		return s.mouse(msg)
 	}
 	s.titles.take(msg)
-	cmd := s.eachTab(func(t tab) tea.Cmd { return t.take(msg) })
+	cmd := s.eachTab(func(t *tab) tea.Cmd { return t.take(msg) })
 	if s.remembered || !s.available.loader.Has && !s.redeemed.loader.Has {
 		return cmd
 	}
@@ -147,14 +111,15 @@ func (s *Screen) update(msg tea.Msg) tea.Cmd {
 }
 
 func (s *Screen) startAnew() tea.Cmd {
-	for _, t := range s.tabs() {
-		t.forget()
+	for _, t := range []*tab{s.available, s.redeemed} {
+		t.loader.Reset()
+		t.asked = 0
 	}
-	s.marked, s.detail, s.remembered = nil, nil, false
+	s.marks, s.detail, s.remembered = nil, nil, false
 	if s.id == "" {
 		return nil
 	}
-	return s.eachTab(tab.start)
+	return s.eachTab((*tab).start)
 }
 
 func (s *Screen) Close() {
@@ -168,42 +133,37 @@ func (s *Screen) Unsaved() string    { return "" }
 
 // Offers depends on the tab: perks are redeemed, redemptions are looked at.
 func (s *Screen) Offers() []actions.Offer {
-	if s.detail != nil {
+	switch {
+	case s.detail != nil:
 		return append(actions.Able(actions.OpenPerk, actions.CopyID, actions.Back), widget.Moves()...)
-	}
-	if s.id == "" {
+	case s.id == "":
 		return actions.Able(actions.ForUser)
 	}
-	other := [...]string{atAvailable: "redeemed", atRedeemed: "available"}[s.at]
-	row, rest := s.rowOffers()
-	_, ok := s.available.chosen()
-	noSort := unless(ok, "There are no perks to sort.")
-	if s.at == atRedeemed {
-		noSort = "Redemptions are always shown newest first."
+	other, noRow, noSort := "redeemed", "There is no perk under the cursor.", ""
+	if s.tab == s.redeemed {
+		other, noRow, noSort = "available", "There is no redemption to look at.", "Redemptions are always shown newest first."
 	}
-	rest = append(rest, actions.If(actions.ForUser, "").As("other user"), actions.If(actions.Sort, noSort), actions.If(actions.SortReverse, noSort))
-	return slices.Concat(row, []actions.Offer{actions.If(actions.NextTab, "").As(other)}, s.tab().pageOffers(), rest, widget.Moves())
-}
-
-// rowOffers is what can be done with a row: what comes before the pages in the footer, and what after them.
-func (s *Screen) rowOffers() (row, rest []actions.Offer) {
-	if s.at == atRedeemed {
-		_, ok := s.redeemed.chosen()
-		why := unless(ok, "There is no redemption to look at.")
-		return []actions.Offer{actions.If(actions.Open, why), actions.If(actions.OpenPerk, why)}, []actions.Offer{actions.If(actions.CopyID, why)}
+	if s.tab.under() >= 0 {
+		noRow = ""
+	} else if s.tab == s.available {
+		noSort = "There are no perks to sort."
 	}
-	_, ok := s.available.chosen()
-	why := unless(ok, "There is no perk under the cursor.")
-	noMarks := unless(len(s.marked) > 0, "Nothing is marked.")
-	return []actions.Offer{s.marked.Offer(why), actions.If(actions.Open, why), actions.If(actions.Mark, why)},
-		[]actions.Offer{actions.If(actions.CopyID, why), actions.If(actions.ClearMarks, noMarks)}
-}
-
-func unless(ok bool, why string) string {
-	if ok {
-		return ""
+	row, rest := []actions.Offer{actions.If(actions.Open, noRow), actions.If(actions.OpenPerk, noRow)}, []actions.Offer{actions.If(actions.CopyID, noRow)}
+	if s.tab == s.available {
+		noMarks := ""
+		if len(s.marks) == 0 {
+			noMarks = "Nothing is marked."
+		}
+		row = []actions.Offer{s.marks.Offer(noRow), actions.If(actions.Open, noRow), actions.If(actions.Mark, noRow)}
+		rest = append(rest, actions.If(actions.ClearMarks, noMarks))
 	}
-	return why
+	back, on := s.tab.pages().WhyNot()
+	return slices.Concat(row, []actions.Offer{
+		actions.If(actions.NextTab, "").As(other),
+		actions.If(actions.NextPage, on), actions.If(actions.PreviousPage, back), actions.If(actions.FirstPage, back), actions.If(actions.LastPage, on),
+	}, rest, []actions.Offer{
+		actions.If(actions.ForUser, "").As("other user"), actions.If(actions.Sort, noSort), actions.If(actions.SortReverse, noSort),
+	}, widget.Moves())
 }
 
 func (s *Screen) Do(id actions.ID) tea.Cmd { return s.settled(s.do(id)) }
@@ -214,47 +174,50 @@ func (s *Screen) do(id actions.ID) tea.Cmd {
 	}
 	switch id {
 	case actions.NextTab:
-		s.at = (s.at + 1) % len(s.tabs())
+		s.turn()
 		return nil
 	case actions.ForUser:
 		return s.ask()
 	}
-	if cmd, done := s.tab().do(id); done {
+	if cmd, moves := s.tab.pages().Do(id); moves {
 		return cmd
 	}
-	if s.at == atRedeemed {
+	if s.tab == s.redeemed {
 		return s.doWithRedemption(id)
 	}
 	return s.doWithPerk(id)
 }
 
+// turn shows the other tab.
+func (s *Screen) turn() {
+	if s.tab == s.available {
+		s.tab = s.redeemed
+	} else {
+		s.tab = s.available
+	}
+}
+
 func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
-	perk, ok := s.available.chosen()
-	switch id {
-	case actions.Sort:
+	var perk *api.Perk
+	if row := s.available.under(); row >= 0 {
+		perk = &s.available.loader.Value.perks[row]
+	}
+	switch {
+	case id == actions.Sort:
 		return s.shell.Post(screen.PickOrder(screen.PerkOrders(), s.order, nil, s.sortBy))
-	case actions.SortReverse:
+	case id == actions.SortReverse:
 		return s.sortBy(api.SortKey{Field: s.order.Field, Desc: !s.order.Desc})
-	case actions.ClearMarks:
-		s.marked = nil
-		return nil
-	case actions.Redeem:
-		var under *api.Perk
-		if ok {
-			under = &perk
-		}
-		return s.marked.Redeem(s.shell, s.available.loader.Value.Data, under, s.id)
-	}
-	if !ok {
-		return nil
-	}
-	switch id {
-	case actions.Open:
-		return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk, UserID: s.id})
-	case actions.CopyID:
+	case id == actions.ClearMarks:
+		s.marks = nil
+	case id == actions.Redeem:
+		return s.marks.Redeem(s.shell, s.available.loader.Value.perks, perk, s.id)
+	case perk == nil:
+	case id == actions.Open:
+		return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: perk, UserID: s.id})
+	case id == actions.CopyID:
 		return s.shell.Copy(perk.ID, "")
-	case actions.Mark:
-		s.marked = s.marked.Toggled(perk)
+	case id == actions.Mark:
+		s.marks = s.marks.Toggled(*perk)
 		s.available.table.Do(actions.Down)
 	}
 	return nil
@@ -267,30 +230,31 @@ func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
 
 // doWithRedemption is about the redemption that is looked at, or else the one under the cursor.
 func (s *Screen) doWithRedemption(id actions.ID) tea.Cmd {
-	redemption, ok := s.redeemed.chosen()
-	if s.detail != nil {
-		redemption, ok = s.detail.redemption, true
+	redemption := s.detail
+	if row := s.redeemed.under(); redemption == nil && row >= 0 {
+		redemption = &s.redeemed.loader.Value.redemptions[row]
 	}
 	switch {
-	case ok && id == actions.OpenPerk:
+	case redemption == nil:
+	case id == actions.OpenPerk:
 		return s.shell.Open(screen.ToPerk{ID: redemption.PerkID})
-	case ok && id == actions.CopyID:
+	case id == actions.CopyID:
 		return s.shell.Copy(redemption.ID, "")
+	case s.detail == nil && id == actions.Open:
+		s.detail, s.scroll = redemption, widget.Scroll{}
 	case s.detail != nil && id == actions.Back:
 		s.detail = nil
 	case s.detail != nil:
-		s.detail.scroll.Do(id)
-	case ok && id == actions.Open:
-		s.detail = &detail{redemption: redemption}
+		s.scroll.Do(id)
 	}
 	return nil
 }
 
 func (s *Screen) Choose(row int) bool {
-	if s.detail != nil || row < 1 || row > s.tab().state().rows {
+	if s.detail != nil || row < 1 || row > s.tab.loader.Value.len() {
 		return false
 	}
-	s.tab().rows().SetCursor(row - 1)
+	s.tab.table.SetCursor(row - 1)
 	return true
 }
 
@@ -304,19 +268,42 @@ func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 		return nil
 	}
 	if event.Y == 0 && s.layout.tabs > 0 {
-		if at, ok := widget.TabAt(s.width, s.labels(), s.at, event.X); ok {
-			s.at = at
+		if at, ok := widget.TabAt(s.width, s.labels(), s.at(), event.X); ok && at != s.at() {
+			s.turn()
 		}
 		return nil
 	}
-	rows := s.tab().rows()
-	row, ok := rows.RowAt(event.Y - s.layout.body)
-	if !ok || s.tab().state().rows == 0 {
+	row, ok := s.tab.table.RowAt(event.Y - s.layout.body)
+	if !ok || s.tab.loader.Value.len() == 0 {
 		return nil
 	}
-	if row == rows.Cursor() {
+	if row == s.tab.table.Cursor() {
 		return s.Do(actions.Open)
 	}
-	rows.SetCursor(row)
+	s.tab.table.SetCursor(row)
 	return nil
+}
+
+// kind is what users are called among what is remembered.
+const kind = "user"
+
+// ask asks which user to show: one of those that were looked at last, or another.
+func (s *Screen) ask() tea.Cmd { return s.shell.Recent(s, s.shell.Account.Profile, kind) }
+
+func (s *Screen) askAmong(recent []string) tea.Cmd {
+	ids := slices.DeleteFunc(slices.Clone(recent), func(id string) bool { return id == s.id || api.UserIDRule(id) != "" })
+	return s.shell.PickID("Which user?", ids, "Another user ...", screen.Prompt{
+		Title: "Which user?",
+		Field: widget.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.UserIDRule},
+		Then: func(id string) tea.Cmd {
+			s.id, s.tab = id, s.available
+			return s.startAnew()
+		},
+		Left: func() tea.Cmd { // back to the screen below, unless there is a user to go back to
+			if s.id != "" {
+				return nil
+			}
+			return s.shell.Post(screen.Back{From: s})
+		},
+	})
 }

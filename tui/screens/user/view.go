@@ -3,16 +3,11 @@ package user
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"net/http"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -40,8 +35,8 @@ func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 // arrange lays out the parts, and fills what scrolls. The rows come last, and lose their room last.
 func (s *Screen) arrange() {
 	if s.detail != nil {
-		s.detail.scroll.Resize(s.width, s.height)
-		s.detail.scroll.Set(widget.Pairs(s.shell.Theme, s.width, s.pairs()))
+		s.scroll.Resize(s.width, s.height)
+		s.scroll.Set(widget.Pairs(s.shell.Theme, s.width, s.pairs()))
 		return
 	}
 	l := layout{}
@@ -57,31 +52,31 @@ func (s *Screen) arrange() {
 	l.body = l.tabs + l.complaint
 	l.room = max(1, s.height-l.body-l.foot)
 	s.layout = l
-	s.available.table.Sort(s.available.columns.Sorted(s.order.Field), s.order.Desc)
-	for _, t := range s.tabs() {
-		t.setRows()
-		t.rows().Resize(s.width, l.room)
+	s.available.table.Sort(s.columns.Sorted(s.order.Field), s.order.Desc)
+	for _, t := range []*tab{s.available, s.redeemed} {
+		t.table.SetRows(t.rows(t.loader.Value))
+		t.table.Resize(s.width, l.room)
 	}
 }
 
 func (s *Screen) View() string {
 	s.arrange()
 	if s.detail != nil {
-		return s.detail.scroll.View()
+		return s.scroll.View()
 	}
 	look, l := s.shell.Theme, s.layout
 	var parts []string
 	if l.tabs > 0 {
-		parts = append(parts, widget.Tabs(look, s.width, s.labels(), s.at))
+		parts = append(parts, widget.Tabs(look, s.width, s.labels(), s.at()))
 	}
 	if l.complaint > 0 {
 		parts = append(parts, widget.Capped(look.Bad, "! "+s.complaint(), s.width, l.complaint)...)
 	}
-	if n := s.notice(); n.title != "" {
-		parts = append(parts, widget.Notice(look, n.mood, n.title, n.advice, s.width, l.room))
+	if mood, title, advice := s.notice(); title != "" {
+		parts = append(parts, widget.Notice(look, mood, title, advice, s.width, l.room))
 	} else {
-		s.tab().rows().SetTheme(look)
-		parts = append(parts, s.tab().rows().View())
+		s.tab.table.SetTheme(look)
+		parts = append(parts, s.tab.table.View())
 	}
 	if l.foot > 0 {
 		parts = append(parts, look.Muted.Render(display.Cut(s.foot(s.width >= widthForNouns), s.width)))
@@ -95,115 +90,64 @@ func (s *Screen) Linear() string {
 	}
 	var lines []string
 	if s.id != "" {
-		lines = append(lines, widget.LinearTabs(s.labels(), s.at))
+		lines = append(lines, widget.LinearTabs(s.labels(), s.at()))
 	}
 	if complaint := s.complaint(); complaint != "" {
 		lines = append(lines, "Problem: "+complaint)
 	}
-	if n := s.notice(); n.title != "" {
-		return strings.Join(append(lines, widget.LinearNotice(n.mood, n.title, n.advice)), "\n")
+	if mood, title, advice := s.notice(); title != "" {
+		return strings.Join(append(lines, widget.LinearNotice(mood, title, advice)), "\n")
 	}
-	lines = append(lines, s.tab().lines()...)
+	for i, line := range s.tab.lines(s.tab.loader.Value) {
+		line = fmt.Sprintf("%d. %s", i+1, line)
+		if i == s.tab.table.Cursor() {
+			line += " Chosen."
+		}
+		lines = append(lines, line)
+	}
 	return strings.Join(append(lines, s.foot(true)), "\n")
 }
 
-// titlesAtOnce limits how many perks are read at the same time, so that a page of redemptions does not hit the rate limit.
-const titlesAtOnce = 4
+func (s *Screen) labels() []string { return []string{s.available.label(), s.redeemed.label()} }
 
-// titles is what the perks of redemptions are called, which redemptions do not say.
-type titles struct {
-	readers [titlesAtOnce]*screen.Loader[api.Perk]
-	reading [titlesAtOnce]string // the ids of those perks
-	known   map[string]string    // by the perk's id: "" while it is read, and where it could not be
-	stopped bool                 // a read failed, and the others would fail alike
-}
-
-// read reads the perks of these redemptions as far as there are free readers. Each perk is asked for once, whatever comes of it.
-func (t *titles) read(redemptions []api.Redemption) tea.Cmd {
-	var cmds []tea.Cmd
-	for _, r := range redemptions {
-		if _, asked := t.known[r.PerkID]; asked || t.stopped {
-			continue
-		}
-		free := slices.IndexFunc(t.readers[:], func(reader *screen.Loader[api.Perk]) bool { return !reader.Busy() })
-		if free < 0 {
-			break
-		}
-		id := r.PerkID
-		t.known[id], t.reading[free] = "", id
-		cmds = append(cmds, t.readers[free].Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) }))
+// at is the place of the shown tab among the labels.
+func (s *Screen) at() int {
+	if s.tab == s.redeemed {
+		return 1
 	}
-	return tea.Batch(cmds...)
+	return 0
 }
 
-// take takes the end of a read. Only a perk that is missing says nothing of the others: after any other failure no more are read
-// until retry.
-func (t *titles) take(msg tea.Msg) {
-	for i, reader := range t.readers {
-		if _, changed := reader.Take(msg); !changed {
-			continue
-		}
-		var answer *client.Error
-		if reader.Err == nil {
-			t.known[t.reading[i]] = reader.Value.Title
-		} else if !errors.As(reader.Err, &answer) || answer.Status != http.StatusNotFound {
-			t.stopped = true
-		}
-	}
-}
-
-// retry forgets the perks that could not be read, so that they are read again; with all every perk: at another service the same
-// ids mean others.
-func (t *titles) retry(all bool) {
-	t.cancel()
-	t.stopped = false
-	maps.DeleteFunc(t.known, func(_, title string) bool { return all || title == "" })
-}
-
-func (t *titles) cancel() {
-	for _, reader := range t.readers {
-		reader.Cancel()
-	}
-}
-
-// notice is what stands in the place of rows: what is the matter, and what to do next. The title is empty where there are
-// rows to show.
-type notice struct {
-	mood          widget.Mood
-	title, advice string
-}
-
-func (s *Screen) notice() notice {
-	state := s.tab().state()
+// notice is what stands in the place of rows: what is the matter, and what to do next. The title is empty where there are rows to show.
+func (s *Screen) notice() (mood widget.Mood, title, advice string) {
+	user, list := display.Line(s.id), s.tab.loader
 	switch {
 	case s.id == "":
-		return notice{widget.Empty, "No user is chosen.", "Press " + s.shell.Key(actions.ForUser) + " to choose one."}
+		return widget.Empty, "No user is chosen.", "Press " + s.shell.Key(actions.ForUser) + " to choose one."
 	case s.isUnknown():
-		title := "There is no live user " + display.Line(s.id) + "."
+		title := "There is no live user " + user + "."
 		if s.shell.Account.Profile.Sandbox {
-			title = "There is no user " + display.Line(s.id) + " in the sandbox."
+			title = "There is no user " + user + " in the sandbox."
 		}
-		return notice{widget.Failure, title,
-			"Ids are exact, capitals count too. Check this one, and press " + s.shell.Key(actions.ForUser) + " to look for another."}
-	case !state.has && state.err != nil && !state.busy:
-		title, advice := s.sentences(state.err)
-		return notice{widget.Failure, title, advice}
-	case !state.has:
-		what := [...]string{atAvailable: " can redeem", atRedeemed: " has redeemed"}[s.at]
-		return notice{widget.Loading, widget.LoadingTitle("what "+display.Line(s.id)+what, s.shell.Now().Sub(state.since)), ""}
-	case state.rows > 0:
-		return notice{}
-	case s.at == atAvailable:
-		return notice{widget.Empty, display.Line(s.id) + " can redeem nothing now.",
-			"What there is has ended, is sold out, or was redeemed already. Press " + s.shell.Key(actions.NextTab) + " for what was redeemed."}
+		return widget.Failure, title, "Ids are exact, capitals count too. Check this one, and press " + s.shell.Key(actions.ForUser) + " to look for another."
+	case !list.Has && list.Err != nil && !list.Busy():
+		title, advice := s.sentences(list.Err)
+		return widget.Failure, title, advice
+	case !list.Has:
+		what := [...]string{" can redeem", " has redeemed"}[s.at()]
+		return widget.Loading, widget.LoadingTitle("what "+user+what, s.shell.Now().Sub(s.tab.since)), ""
+	case list.Value.len() > 0:
+		return 0, "", ""
+	case s.tab == s.available:
+		return widget.Empty, user + " can redeem nothing now.",
+			"What there is has ended, is sold out, or was redeemed already. Press " + s.shell.Key(actions.NextTab) + " for what was redeemed."
 	}
-	return notice{widget.Empty, display.Line(s.id) + " has redeemed nothing yet.",
-		"Press " + s.shell.Key(actions.NextTab) + " for what can be redeemed."}
+	return widget.Empty, user + " has redeemed nothing yet.", "Press " + s.shell.Key(actions.NextTab) + " for what can be redeemed."
 }
 
 // isUnknown tells whether the service knows no such user.
 func (s *Screen) isUnknown() bool {
-	return slices.ContainsFunc(s.tabs(), func(t tab) bool { return client.Missing(t.state().err) })
+	return client.Missing(s.available.loader.Err) || client.Missing(s.redeemed.loader.Err)
 }
 
 // sentences says what went wrong, and what to do next.
@@ -232,12 +176,12 @@ func (s *Screen) sentences(err error) (title, advice string) {
 
 // complaint says, beside rows that are old, why there are no newer ones.
 func (s *Screen) complaint() string {
-	state := s.tab().state()
-	if s.id == "" || !state.has || state.err == nil || state.busy || s.isUnknown() {
+	list := s.tab.loader
+	if s.id == "" || !list.Has || list.Err == nil || list.Busy() || s.isUnknown() {
 		return ""
 	}
-	title, advice := s.sentences(state.err)
-	return "These rows were loaded " + display.Age(s.shell.Now().Sub(state.at)) + ". " + title + " " + advice
+	title, advice := s.sentences(list.Err)
+	return "These rows were loaded " + display.Age(s.shell.Now().Sub(list.At)) + ". " + title + " " + advice
 }
 
 // foot says which rows are shown, and named of what.
@@ -245,43 +189,33 @@ func (s *Screen) foot(named bool) string {
 	if s.id == "" || s.isUnknown() {
 		return ""
 	}
-	parts := []string{s.tab().place(named)}
-	if s.at == atAvailable {
+	parts := []string{s.tab.position(named)}
+	if s.tab == s.available {
 		if parts[0] != "" && s.order != screen.DefaultOrder() {
 			parts = append(parts, screen.OrderWords(s.order))
 		}
-		parts = append(parts, s.marked.Say(s.available.loader.Value.Data))
+		parts = append(parts, s.marks.Say(s.available.loader.Value.perks))
 	}
-	if state := s.tab().state(); state.busy && state.has {
+	if s.tab.loader.Busy() && s.tab.loader.Has {
 		parts = append(parts, "loading ...")
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
-// detail is one redemption with all its fields.
-type detail struct {
-	redemption api.Redemption
-	scroll     widget.Scroll
-}
-
 func (s *Screen) pairs() []widget.Pair {
-	r := s.detail.redemption
+	r := s.detail
 	when := "not known"
 	if !r.RedeemedAt.IsZero() {
-		when = display.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.when(r)
-	}
-	user := r.UserID
-	if user == "" {
-		user = s.id
+		when = display.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.when(*r)
 	}
 	perk := display.Line(r.PerkID)
-	if title := s.title(r); title != "" {
+	if title := s.title(*r); title != "" {
 		perk = title + " (" + perk + ")"
 	}
 	return []widget.Pair{
 		{Label: "Redemption", Value: display.Line(r.ID)},
 		{Label: "Perk", Value: perk},
-		{Label: "User", Value: display.Line(user)},
+		{Label: "User", Value: display.Line(cmp.Or(r.UserID, s.id))},
 		{Label: "Redeemed", Value: when},
 		{Label: "Status", Value: meaning(r.Status)},
 		{Label: "Metadata", Value: pretty(r.Metadata)},
@@ -296,45 +230,6 @@ func meaning(status api.RedemptionStatus) string {
 		api.StatusRejected: "rejected: the user does not have the perk, and can redeem it again",
 		"":                 "not known",
 	}[status], display.Line(string(status)))
-}
-
-// tab is what both lists have in common.
-type tab interface {
-	start() tea.Cmd
-	again() tea.Cmd
-	forget()
-	take(msg tea.Msg) tea.Cmd
-	do(id actions.ID) (cmd tea.Cmd, done bool)
-	pageOffers() []actions.Offer
-	place(named bool) string
-	label() string
-	lines() []string
-	state() state
-	setRows()
-	rows() *widget.Table
-}
-
-// state is how a tab stands with the service.
-type state struct {
-	has, busy bool
-	err       error
-	at        time.Time // when the rows were loaded
-	since     time.Time // when the load began that is under way
-	rows      int
-}
-
-func (s *Screen) tabs() []tab { return []tab{s.available, s.redeemed} }
-
-func (s *Screen) tab() tab { return s.tabs()[s.at] }
-
-func (s *Screen) labels() []string { return []string{s.available.label(), s.redeemed.label()} }
-
-func (s *Screen) eachTab(do func(tab) tea.Cmd) tea.Cmd {
-	var cmds []tea.Cmd
-	for _, t := range s.tabs() {
-		cmds = append(cmds, do(t))
-	}
-	return tea.Batch(cmds...)
 }
 
 // longestShort is where metadata in short ends: no row has more room, and nobody listens to more.

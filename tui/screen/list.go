@@ -1,0 +1,131 @@
+package screen
+
+import (
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/widget"
+)
+
+// PerPage is how many rows are asked for at a time: more than most terminals are high, and half of what the service allows.
+const PerPage = 50
+
+// ReadPage reads a page of a list, or the last page of one that has become shorter.
+func ReadPage[T any](number int64, read func(page int64) (api.Page[T], error)) (api.Page[T], error) {
+	page, err := read(number)
+	if pages := page.Meta.TotalPages; err == nil && len(page.Data) == 0 && 0 < pages && pages < number {
+		number = pages
+		page, err = read(number)
+	}
+	if page.Meta.Page == 0 {
+		page.Meta.Page = number
+	}
+	if page.Meta.PerPage == 0 {
+		page.Meta.PerPage = PerPage
+	}
+	return page, err
+}
+
+// Landing is where the cursor goes when a page comes.
+type Landing int
+
+// The landings.
+const (
+	OnSame Landing = iota // on the row that it is on, or at its place
+	OnFirst
+	OnLast
+)
+
+// Land moves the cursor of a table that has got the rows of another page. same is the row that it was on; -1 if that has gone.
+func (l Landing) Land(table *widget.Table, same int) {
+	switch {
+	case l == OnFirst:
+		table.SetCursor(0)
+	case l == OnLast:
+		table.SetCursor(table.Len() - 1)
+	case same >= 0:
+		table.SetCursor(same)
+	}
+}
+
+// Pages is the pages of a list, of which a table shows one.
+type Pages struct {
+	Table *widget.Table
+	At    int64 // the page that is shown, or on its way
+	Last  int64
+	Busy  bool // a page is on its way
+	Turn  func(page int64, to Landing) tea.Cmd
+}
+
+// WhyNot says why one cannot go to the page before and to the next; "" if one can.
+func (p Pages) WhyNot() (back, on string) {
+	if p.At <= 1 {
+		back = "This is the first page."
+	}
+	if p.At >= p.Last {
+		on = "This is the last page."
+	}
+	return back, on
+}
+
+// Do moves about, past the ends of a page to the next one and the one before, and tells whether the action is one of moving.
+func (p Pages) Do(id actions.ID) (cmd tea.Cmd, moves bool) {
+	page, to := p.At, OnFirst
+	switch id {
+	case actions.NextPage:
+		page++
+	case actions.PreviousPage:
+		page--
+	case actions.FirstPage:
+		page = 1
+	case actions.LastPage:
+		page = p.Last
+	default:
+		before := p.Table.Cursor()
+		if !p.Table.Do(id) {
+			return nil, false
+		}
+		switch {
+		case p.Busy || p.Table.Cursor() != before: // keys that were meant for this page do not skip the one that is coming
+		case id == actions.Down || id == actions.PageDown:
+			page++
+		case id == actions.Up || id == actions.PageUp:
+			page, to = page-1, OnLast
+		}
+	}
+	if page == p.At || page < 1 || page > p.Last {
+		return nil, true
+	}
+	return p.Turn(page, to), true
+}
+
+// Recent tells a screen the ids that were opened last.
+type Recent struct {
+	Of  Screen // that has asked
+	IDs []string
+}
+
+// Recent reads which ids of a kind were opened last.
+func (s *Shell) Recent(of Screen, profile Profile, kind string) tea.Cmd {
+	memory := s.Memory
+	return func() tea.Msg { return Recent{of, memory.Recent(profile, kind)} }
+}
+
+// PickID asks for one of the ids or, as the last option has it, for another one; without ids for any.
+func (s *Shell) PickID(title string, ids []string, another string, other Prompt) tea.Cmd {
+	if len(ids) == 0 {
+		return s.Post(other)
+	}
+	var options []string
+	for _, id := range ids {
+		options = append(options, display.Line(id))
+	}
+	return s.Post(Pick{Title: title, Options: append(options, another), Other: &other, Left: other.Left, Then: func(index int) tea.Cmd {
+		if index < len(ids) {
+			return other.Then(ids[index])
+		}
+		return s.Post(other)
+	}})
+}
