@@ -39,8 +39,8 @@ func (s *List) Offers() []actions.Offer {
 	if s.typedID() != "" {
 		open = ""
 	}
-	if current, ok := s.current(); ok {
-		redeem = screen.WhyNotNow(&current, s.shell.Now())
+	if current := s.current(); current != nil {
+		redeem = screen.WhyNotNow(current, s.shell.Now())
 	}
 	if len(s.marks) == 0 {
 		marked = "No perk is marked."
@@ -53,7 +53,10 @@ func (s *List) Offers() []actions.Offer {
 	if s.width < previewFrom {
 		preview = needsWindow
 	}
-	back, on := s.whyNoPage()
+	back, on := s.pages().WhyNot()
+	if !s.isWanted() {
+		back, on = noList, noList
+	}
 	return append([]actions.Offer{
 		actions.If(actions.Open, open), actions.If(actions.Filter, ""), s.marks.Offer(redeem), actions.If(actions.ClearFilter, filtered),
 		actions.If(actions.NextPage, on), actions.If(actions.Mark, s.whyNoMark()), actions.If(actions.Sort, ""), actions.If(actions.CopyID, perk),
@@ -77,7 +80,7 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 	case actions.Cancel:
 		return s.leaveFilter(false)
 	case actions.ClearFilter:
-		return s.clearFilter()
+		return s.ask(query{order: s.want.order, PerkFilter: api.PerkFilter{IncludeExpired: s.want.IncludeExpired}})
 	case actions.Category:
 		return s.chooseCategory()
 	case actions.Sort:
@@ -89,8 +92,8 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 		changed.IncludeExpired = !changed.IncludeExpired
 		return s.ask(changed)
 	case actions.Mark:
-		if perk, ok := s.current(); ok {
-			s.setMarks(s.marks.Toggled(perk))
+		if perk := s.current(); perk != nil {
+			s.setMarks(s.marks.Toggled(*perk))
 		}
 	case actions.ClearMarks:
 		s.setMarks(nil)
@@ -102,76 +105,32 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 	case actions.PreviewUp:
 		s.scrollPreview(-1)
 	case actions.Redeem:
-		var under *api.Perk
-		if perk, ok := s.current(); ok && screen.WhyNotNow(&perk, s.shell.Now()) == "" {
-			under = &perk
+		perk := s.current()
+		if perk != nil && screen.WhyNotNow(perk, s.shell.Now()) != "" {
+			perk = nil
 		}
-		return s.marks.Redeem(s.shell, s.shown, under, "")
+		return s.marks.Redeem(s.shell, s.shown, perk, "")
 	case actions.Open:
 		return s.open()
 	case actions.CopyID:
-		if perk, ok := s.current(); ok {
+		if perk := s.current(); perk != nil {
 			return s.shell.Copy(perk.ID, "")
 		}
-	case actions.NextPage:
-		return s.goTo(s.here()+1, onFirst)
-	case actions.PreviousPage:
-		return s.goTo(s.here()-1, onFirst)
-	case actions.FirstPage:
-		return s.goTo(1, onFirst)
-	case actions.LastPage:
-		return s.goTo(s.pages(), onFirst)
 	default:
 		return s.move(id)
 	}
 	return nil
 }
 
-// move moves the cursor; past the ends of the page it goes on to the next one or the one before.
-func (s *List) move(id actions.ID) tea.Cmd {
-	back, on := s.whyNoPage()
-	switch {
-	case s.isBusy(): // the page that is coming has not been seen: keys that were meant for this one do not skip it
-	case (id == actions.Down || id == actions.PageDown) && s.table.Cursor() >= len(s.rows)-1 && on == "":
-		return s.goTo(s.here()+1, onFirst)
-	case (id == actions.Up || id == actions.PageUp) && s.table.Cursor() == 0 && back == "":
-		return s.goTo(s.here()-1, onLast)
-	}
-	s.table.Do(id)
-	return nil
-}
-
-// here is the page from which others are counted: the one that is shown, or on its way.
-func (s *List) here() int64 {
-	if s.isBusy() {
-		return s.page
-	}
-	return s.list.Value.page.Meta.Page
-}
-
-// whyNoPage is why one cannot go back and on.
-func (s *List) whyNoPage() (back, on string) {
-	if !s.list.Has || !s.list.Value.query.isSame(s.want) {
-		return noList, noList
-	}
-	if s.here() <= 1 {
-		back = "This is the first page."
-	}
-	if s.here() >= s.pages() {
-		on = "This is the last page."
-	}
-	return back, on
-}
-
 func (s *List) open() tea.Cmd {
 	if id := s.typedID(); id != "" {
 		return s.shell.Open(screen.ToPerk{ID: id})
 	}
-	perk, ok := s.current()
-	if !ok {
+	perk := s.current()
+	if perk == nil {
 		return nil
 	}
-	return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
+	return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: perk})
 }
 
 // maxMarks keeps what one redeem does within what a person can look through.
@@ -187,11 +146,11 @@ func (s *List) setMarks(marks screen.Marks) {
 
 // whyNoMark is why the perk under the cursor cannot be marked.
 func (s *List) whyNoMark() string {
-	perk, ok := s.current()
-	if !ok {
+	perk := s.current()
+	switch {
+	case perk == nil:
 		return noPerk
-	}
-	if len(s.marks) >= maxMarks && !s.marks.Has(perk.ID) {
+	case len(s.marks) >= maxMarks && !s.marks.Has(perk.ID):
 		return fmt.Sprintf("At most %d perks can be marked. Redeem them first, or clear marks.", maxMarks)
 	}
 	return ""

@@ -10,7 +10,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
@@ -90,39 +89,19 @@ func (s *List) leaveFilter(insist bool) tea.Cmd {
 	return cmd
 }
 
-func (s *List) clearFilter() tea.Cmd {
-	changed := query{order: s.want.order, PerkFilter: api.PerkFilter{IncludeExpired: s.want.IncludeExpired}}
-	return s.ask(changed)
-}
-
-// refuse shows what the service said of the filter beside its fields. The keyboard stays where it is.
-func (s *List) refuse() {
-	focus := s.form.Focus()
-	s.form.Refuse(s.refused())
-	s.form.FocusOn(slices.Index(s.form.Names(), focus))
-}
-
 // inForm renames the fields that the form has in another way than the service.
 func inForm(fields api.FieldErrors) api.FieldErrors {
 	renamed := api.FieldErrors{}
 	for name, problems := range fields {
-		switch name {
-		case "lat":
-			name, problems = "near", prefixed("latitude ", problems)
-		case "lng":
-			name, problems = "near", prefixed("longitude ", problems)
+		prefix := map[string]string{"lat": "latitude ", "lng": "longitude "}[name]
+		if prefix != "" {
+			name = "near"
 		}
-		renamed[name] = append(renamed[name], problems...)
+		for _, problem := range problems {
+			renamed[name] = append(renamed[name], prefix+problem)
+		}
 	}
 	return renamed
-}
-
-func prefixed(prefix string, problems []string) []string {
-	out := make([]string, len(problems))
-	for i, problem := range problems {
-		out[i] = prefix + problem
-	}
-	return out
 }
 
 func (s *List) clearedBy() string { return s.shell.Key(actions.ClearFilter) + " clears the filter." }
@@ -137,12 +116,6 @@ type query struct {
 // isSame tells whether two queries ask for the same.
 func (q query) isSame(other query) bool {
 	return q.order == other.order && q.Values().Encode() == other.Values().Encode()
-}
-
-// options is how the client asks for a page.
-func (q query) options(page int64) client.PerkListOptions {
-	order := api.FormatSort([]api.SortKey{q.effective()})
-	return client.PerkListOptions{ListOptions: client.ListOptions{Page: page, PerPage: perPage, Sort: order}, PerkFilter: q.PerkFilter}
 }
 
 // chooseOrder asks for the field to sort by.
@@ -194,7 +167,7 @@ func (q query) filter() string {
 		case field.Name == "q":
 			text = `"` + text + `"`
 		case field.Name == "near":
-			text += " within " + degrees(cmp.Or(q.Near.RadiusKM, api.DefaultRadiusKM)) + " km"
+			text += " within " + strconv.FormatFloat(cmp.Or(q.Near.RadiusKM, api.DefaultRadiusKM), 'f', -1, 64) + " km"
 		}
 		parts = append(parts, strings.ToLower(field.Label)+" "+text)
 	}
@@ -223,5 +196,3 @@ func (q query) summary() string {
 	}
 	return which + " - " + screen.OrderWords(q.effective())
 }
-
-func degrees(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

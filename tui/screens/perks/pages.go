@@ -2,6 +2,7 @@ package perks
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -9,13 +10,12 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
 
 const (
-	// perPage is how many perks are asked for at a time: more than most terminals are high, and half of what the service allows.
-	perPage = 50
 	// freshFor is how long a page that was loaded before is shown again without asking.
 	freshFor = time.Minute
 	// keptPages is how far from the page that is shown pages are kept.
@@ -33,29 +33,13 @@ type kept struct {
 	at    time.Time
 }
 
-// landing is where the cursor goes when a page comes.
-type landing int
-
-const (
-	onSame  landing = iota // on the perk that it is on, or at its place
-	onFirst                // the first row
-	onLast                 // the last row
-)
-
-// fetch asks for a page. A list that has become shorter meanwhile is answered with its last page.
+// fetch asks for a page.
 func fetch(q query, number int64) screen.Fetch[batch] {
 	return func(ctx context.Context, c *client.Client) (batch, error) {
-		page, err := c.Perks(ctx, q.options(number))
-		if pages := page.Meta.TotalPages; err == nil && len(page.Data) == 0 && 0 < pages && pages < number {
-			number = pages
-			page, err = c.Perks(ctx, q.options(number))
-		}
-		if page.Meta.Page == 0 {
-			page.Meta.Page = number
-		}
-		if page.Meta.PerPage == 0 {
-			page.Meta.PerPage = perPage
-		}
+		page, err := screen.ReadPage(number, func(number int64) (api.Page[api.Perk], error) {
+			options := client.ListOptions{Page: number, PerPage: screen.PerPage, Sort: api.FormatSort([]api.SortKey{q.effective()})}
+			return c.Perks(ctx, client.PerkListOptions{ListOptions: options, PerkFilter: q.PerkFilter})
+		})
 		return batch{q, page}, err
 	}
 }
@@ -87,14 +71,14 @@ func (s *List) askAfter(d time.Duration, q query) tea.Cmd {
 func (s *List) restart() {
 	s.giveUp()
 	clear(s.known)
-	s.page, s.landing = 1, onFirst
+	s.page, s.landing = 1, screen.OnFirst
 }
 
 func (s *List) reload() tea.Cmd {
 	s.giveUp()
 	clear(s.known)
-	if s.landing = onSame; !s.list.Has {
-		s.landing = onFirst
+	if s.landing = screen.OnSame; !s.list.Has {
+		s.landing = screen.OnFirst
 	}
 	return s.list.Load(fetch(s.want, s.page))
 }
@@ -107,11 +91,28 @@ func (s *List) giveUp() {
 
 func (s *List) isBusy() bool { return s.list.Busy() || s.awaited }
 
-func (s *List) pages() int64 { return s.list.Value.page.Meta.TotalPages }
+// pages is where the list stands among its pages; there are none of another list than the one that is wanted.
+func (s *List) pages() screen.Pages {
+	pages := screen.Pages{Table: s.table, At: s.list.Value.page.Meta.Page, Busy: s.isBusy(), Turn: s.goTo}
+	if pages.Busy {
+		pages.At = s.page
+	}
+	if s.isWanted() {
+		pages.Last = s.list.Value.page.Meta.TotalPages
+	}
+	return pages
+}
+
+// isWanted tells whether the list that is shown is the one that is wanted.
+func (s *List) isWanted() bool { return s.list.Has && s.list.Value.query.isSame(s.want) }
+
+func (s *List) move(id actions.ID) tea.Cmd {
+	cmd, _ := s.pages().Do(id)
+	return cmd
+}
 
 // goTo shows a page of the list that is wanted: at once if it was loaded before or ahead.
-func (s *List) goTo(page int64, land landing) tea.Cmd {
-	page = max(1, min(page, s.pages()))
+func (s *List) goTo(page int64, land screen.Landing) tea.Cmd {
 	s.page, s.landing = page, land
 	if known, ok := s.known[page]; ok {
 		return s.showKnown(page, known)
@@ -140,8 +141,10 @@ func (s *List) showKnown(page int64, known kept) tea.Cmd {
 // arrived shows what was loaded, or what became of it.
 func (s *List) arrived() tea.Cmd {
 	s.settled = true
-	if s.list.Err != nil {
-		s.refuse()
+	if s.list.Err != nil { // what the service said of the filter stands beside its fields; the keyboard stays where it is
+		focus := s.form.Focus()
+		s.form.Refuse(s.refused())
+		s.form.FocusOnName(focus)
 		s.arrange()
 		return nil
 	}
@@ -177,7 +180,7 @@ func (s *List) keep(b batch, at time.Time) {
 // typing a filter does not make the service look for second pages.
 func (s *List) lookAhead() tea.Cmd {
 	next := s.page + 1
-	if _, ok := s.known[next]; ok || next > s.pages() {
+	if _, ok := s.known[next]; ok || next > s.list.Value.page.Meta.TotalPages {
 		return nil
 	}
 	s.aheadOf = next
@@ -186,27 +189,13 @@ func (s *List) lookAhead() tea.Cmd {
 
 // show puts the loaded page into the table.
 func (s *List) show() {
-	b := s.list.Value
-	under, had := s.current()
-	was := s.table.Cursor()
+	under := s.current()
 	if s.list.Has {
-		s.page = b.page.Meta.Page
+		s.page = s.list.Value.page.Meta.Page
 	}
 	s.buildRows()
-	switch s.landing {
-	case onFirst:
-		s.table.SetCursor(0)
-	case onLast:
-		s.table.SetCursor(len(s.rows) - 1)
-	default:
-		s.table.SetCursor(was)
-		for i := range b.page.Data {
-			if had && b.page.Data[i].ID == under.ID {
-				s.table.SetCursor(i)
-			}
-		}
-	}
-	s.landing = onSame
+	s.landing.Land(s.table, slices.IndexFunc(s.shown, func(p api.Perk) bool { return under != nil && p.ID == under.ID }))
+	s.landing = screen.OnSame
 	s.arrange()
 }
 
@@ -268,9 +257,10 @@ func (s *List) buildRows() {
 	s.table.SetRows(s.rows)
 }
 
-func (s *List) current() (api.Perk, bool) {
+// current is the perk under the cursor; nil if there is none.
+func (s *List) current() *api.Perk {
 	if i := s.table.Cursor(); i < len(s.shown) {
-		return s.shown[i], true
+		return &s.shown[i]
 	}
-	return api.Perk{}, false
+	return nil
 }

@@ -31,7 +31,7 @@ type List struct {
 
 	want    query // what the list is to show: of the form, unless that holds something wrong
 	page    int64 // likewise
-	landing landing
+	landing screen.Landing
 	list    *screen.Loader[batch]
 	ahead   *screen.Loader[batch] // loads the page behind the one that is shown
 	aheadOf int64                 // the page that ahead loads

@@ -206,11 +206,11 @@ func (s *List) facts(p *api.Perk) [][2]string {
 
 // previewLines draws the perk under the cursor, from the line to which it was scrolled. If it does not fit, the last line says so.
 func (s *List) previewLines(width, height int) []string {
-	perk, ok := s.current()
-	if !ok || height <= 0 {
+	perk := s.current()
+	if perk == nil || height <= 0 {
 		return nil
 	}
-	facts := s.facts(&perk)
+	facts := s.facts(perk)
 	if s.previewOf != perk.ID {
 		s.previewOf, s.previewTop = perk.ID, 0
 	}
