@@ -36,7 +36,7 @@ func (s *Screen) askDelete(meanwhile string) tea.Cmd {
 			s.notes = nil
 			e := client.EditingOf(s.id, seen, api.PropertyPatch{})
 			e.Delete = true
-			return s.remover.Send(carryOut(e))
+			return s.sender.Send(carryOut(e))
 		},
 	})
 }
@@ -73,7 +73,7 @@ func (s *Screen) removed(sent screen.Sent[client.Editing]) tea.Cmd {
 		s.note("No answer told whether property %d was deleted. When it was looked after, it was still there; the request may yet be carried out.", s.id)
 		return nil
 	case client.OutcomeUnknown(err):
-		s.doomed = true
+		s.lost = true
 		s.note("No answer told whether property %d was deleted. %s looks whether it is still there.", s.id, s.shell.Key(actions.Settle))
 		return nil
 	}
@@ -101,7 +101,7 @@ func whatChanged(before, now api.Property) string {
 }
 
 func (s *Screen) gone(quiet bool) tea.Cmd {
-	s.deleted, s.doomed, s.notes = true, false, nil
+	s.deleted, s.lost, s.notes = true, false, nil
 	what := fmt.Sprintf("Deleted property %d, %s.", s.id, display.Line(s.record.Value.Property.Title))
 	if quiet {
 		what = fmt.Sprintf("Property %d is gone. No answer said by whom.", s.id)
@@ -113,15 +113,3 @@ func (s *Screen) gone(quiet bool) tea.Cmd {
 
 // close leaves the place on the stack to the screen below. If another screen lies above, that has to wait.
 func (s *Screen) close() tea.Cmd { return s.shell.Post(screen.Back{From: s}) }
-
-// sight goes on with how the property is after a deletion of which nobody knows how it ended.
-func (s *Screen) sight() tea.Cmd {
-	switch err := s.record.Err; {
-	case client.Missing(err):
-		return s.gone(true)
-	case err == nil:
-		s.doomed = false
-		s.notes = []string{fmt.Sprintf("Property %d is still there: it was not deleted, at least not yet.", s.id)}
-	}
-	return nil
-}

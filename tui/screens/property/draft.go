@@ -85,8 +85,6 @@ func (d *drafts) keep(profile screen.Profile, values map[string]string) tea.Cmd 
 	return d.last
 }
 
-func (d *drafts) drop(profile screen.Profile) tea.Cmd { return d.keep(profile, nil) }
-
 func (d *drafts) kept(err error) tea.Cmd {
 	if err == nil || d.warned {
 		return nil
@@ -127,13 +125,13 @@ func (s *Screen) beginEdit() tea.Cmd {
 		Options: []string{"Resume", "Discard"},
 		Then: func(index int) tea.Cmd {
 			switch {
-			case s.stage != reading || !s.record.Has || s.isBusy():
+			case s.stage != reading || !s.record.Has || s.sender.Busy():
 				return nil
 			case index == 0:
 				return s.resume(base, typed)
 			}
 			s.fill(newEdit(s.shell, s.record.Value, api.PropertyPatch{}))
-			return s.drafts.drop(s.shell.Account.Profile)
+			return s.drafts.keep(s.shell.Account.Profile, nil)
 		},
 	})
 }

@@ -30,7 +30,7 @@ func TestAnOlderDraftNeverReplacesANewerOne(t *testing.T) {
 	d := draftsOf(shell, 42)
 	first := d.keep(screen.Profile{}, map[string]string{"title": "one"})
 	second := d.keep(screen.Profile{}, map[string]string{"title": "two"})
-	dropped := d.drop(screen.Profile{})
+	dropped := d.keep(screen.Profile{}, nil)
 	for _, cmd := range []tea.Cmd{second, first, dropped, second, dropped} {
 		cmd()
 	}

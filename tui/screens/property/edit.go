@@ -22,8 +22,6 @@ type edit struct {
 	initial map[string]string // what the form's fields hold without a change
 	patch   api.PropertyPatch // what the comparison shows, and is sent
 	merge   *merge
-	notes   []string // what has to be said above it all
-	lost    bool     // it was sent, and nobody knows whether it was saved
 	undoing bool
 	profile screen.Profile // in which its draft is kept
 
@@ -120,24 +118,15 @@ func (e *edit) rebase(shell *screen.Shell, base client.Version, patch api.Proper
 	e.form.FocusOnName(focus)
 }
 
-func (e *edit) note(format string, args ...any) {
-	e.notes = append(e.notes, fmt.Sprintf(format, args...))
-}
-
-func (e *edit) only(format string, args ...any) {
-	e.notes = nil
-	e.note(format, args...)
-}
-
 // compare leaves the form for the comparison, if there is something to send and nothing wrong with it.
 func (s *Screen) compare() tea.Cmd {
 	e := s.edit
-	e.notes, e.lost = nil, false
+	s.notes, s.lost = nil, false
 	e.form.Check()
 	patch, wrong := e.changes()
 	if len(wrong) > 0 {
 		e.form.FocusOnName(wrong[0])
-		e.note("Fix first: %s.", words(wrong))
+		s.note("Fix first: %s.", words(wrong))
 		return nil
 	}
 	if patch.IsEmpty() {
@@ -171,17 +160,17 @@ func typedNames(typed map[string]string) []string {
 }
 
 func (s *Screen) leaveEdit() tea.Cmd {
-	e := s.edit
-	s.edit = nil
+	e, lost := s.edit, s.lost
+	s.edit, s.notes, s.lost = nil, nil, false
 	s.show(reading)
-	var cmds []tea.Cmd
-	if e.lost {
-		cmds = append(cmds, s.record.Again())
+	var again, drop tea.Cmd
+	if lost {
+		again = s.record.Again()
 	}
 	if e.form != nil {
-		cmds = append(cmds, s.drafts.drop(e.profile))
+		drop = s.drafts.keep(e.profile, nil)
 	}
-	return tea.Batch(cmds...)
+	return tea.Batch(again, drop)
 }
 
 // field is how people meet one field of a property.
@@ -254,17 +243,6 @@ func words(names []string) string {
 type undo struct {
 	after client.Version // what saving has made
 	back  api.PropertyPatch
-}
-
-// undoOf keeps what an edit has changed. Where it is not known which version the save has made, the next one that is read
-// is held against what the save must have made.
-func undoOf(e *edit, done client.Editing) *undo {
-	after := e.base.Property.With(e.patch)
-	u := &undo{client.Version{Property: after}, api.PropertyChanges(after, e.base.Property)}
-	if done.Known && api.PropertyChanges(after, done.Now.Property).IsEmpty() {
-		u.after = done.Now
-	}
-	return u
 }
 
 // whyNoUndo says why nothing can be undone, "" if something can.

@@ -96,9 +96,9 @@ func (s *Screen) meet(now client.Version, then afterMerge) tea.Cmd {
 	case then == thenCompare:
 		s.show(comparing)
 	case then == thenSave && isSame:
-		e.note("The service says that the property was changed meanwhile, but it is as it was. Nothing was saved. %s.", s.again("Try it once more"))
+		s.note("The service says that the property was changed meanwhile, but it is as it was. Nothing was saved. %s.", s.again("Try it once more"))
 	case then == thenSave:
-		e.note("Somebody else saved the property meanwhile and changed no field that is shown. Nothing was saved yet. %s.", s.again("Save it now"))
+		s.note("Somebody else saved the property meanwhile and changed no field that is shown. Nothing was saved yet. %s.", s.again("Save it now"))
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (s *Screen) adopt() tea.Cmd {
 		return tea.Batch(s.leaveEdit(), screen.Tell(screen.Note, "Nothing is left to save: property %d stays as it is now.", s.id))
 	}
 	e.rebase(s.shell, m.now, patch)
-	e.notes = nil
+	s.notes = nil
 	keep := s.keepDraft()
 	if m.then == thenFill {
 		s.show(filling)
@@ -131,18 +131,19 @@ func (s *Screen) unmerge() tea.Cmd {
 		return s.leaveEdit()
 	}
 	if m.then == thenFill {
-		s.edit = nil // the draft stays
+		s.edit, s.notes = nil, nil // the draft stays
 		s.show(reading)
 		return screen.Tell(screen.Note, "The unsaved text is kept: it is offered again with the next edit.")
 	}
 	s.show(filling)
+	s.notes = nil
 	if undecided := m.undecided(); len(undecided) > 0 {
 		e.merge = nil
-		e.only("The form is as you left it. Not decided yet: %s. That comes up again when you save.", words(undecided))
+		s.note("The form is as you left it. Not decided yet: %s. That comes up again when you save.", words(undecided))
 		return nil
 	}
 	e.rebase(s.shell, m.now, m.merged(e.patch))
-	e.only("The form holds what was merged.")
+	s.note("The form holds what was merged.")
 	return s.keepDraft()
 }
 

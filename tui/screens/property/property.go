@@ -38,12 +38,10 @@ type Screen struct {
 	seen     bool // the comparison was seen to its end
 	unfolded bool // all lines of the comparison are shown
 
-	undo   *undo
-	drafts *drafts
-	sender *screen.Sender[client.Editing]
-
-	remover *screen.Sender[client.Editing]
-	doomed  bool // a deletion was sent, and nobody knows how it ended
+	undo    *undo
+	drafts  *drafts
+	sender  *screen.Sender[client.Editing] // of what is edited or, while nothing is, of the deletion
+	lost    bool                           // that was sent, and nobody knows how it ended
 	deleted bool
 }
 
@@ -68,7 +66,6 @@ func New(shell *screen.Shell, route screen.ToProperty) *Screen {
 func (s *Screen) renew() {
 	s.record = screen.NewLoader[client.Version](s.shell)
 	s.sender = screen.NewSender[client.Editing](s.shell)
-	s.remover = screen.NewSender[client.Editing](s.shell)
 }
 
 // Title names the property.
@@ -92,7 +89,7 @@ func (s *Screen) Init() tea.Cmd {
 	case s.inSandbox():
 		return nil
 	case s.id == 0:
-		return s.ask()
+		return s.shell.Recent(s, s.shell.Account.Profile, kind)
 	}
 	return s.begin()
 }
@@ -130,13 +127,13 @@ func (s *Screen) Close() { s.record.Cancel() }
 // Unsaved says what would be lost.
 func (s *Screen) Unsaved() string {
 	switch {
+	case s.isDeleting():
+		return fmt.Sprintf("Property %d is being deleted; you would not see whether that works.", s.id)
 	case s.sender.Busy():
 		return fmt.Sprintf("Property %d is being saved; you would not see whether that works.", s.id)
-	case s.remover.Busy():
-		return fmt.Sprintf("Property %d is being deleted; you would not see whether that works.", s.id)
 	case s.edit == nil:
 		return ""
-	case s.edit.lost:
+	case s.lost:
 		return fmt.Sprintf("It is not known yet whether the changes to property %d were saved.", s.id)
 	case s.edit.undoing:
 		return ""
@@ -147,7 +144,7 @@ func (s *Screen) Unsaved() string {
 	return ""
 }
 
-func (s *Screen) isBusy() bool { return s.sender.Busy() || s.remover.Busy() }
+func (s *Screen) isDeleting() bool { return s.sender.Busy() && s.edit == nil }
 
 func (s *Screen) show(to stage) {
 	s.stage = to
@@ -162,6 +159,7 @@ func (s *Screen) fill(e *edit) {
 	s.show(filling)
 }
 
+// note says one thing more above the property or the edit.
 func (s *Screen) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
@@ -214,8 +212,8 @@ func (s *Screen) standIn() (mood widget.Mood, title, advice string) {
 
 // remarks is what has to be said above the property: what became of a change, and that what is shown is old.
 func (s *Screen) remarks() []string {
-	notes := append([]string(nil), s.notes...)
-	if s.remover.Busy() {
+	notes := slices.Clone(s.notes)
+	if s.isDeleting() {
 		notes = append(notes, fmt.Sprintf("Property %d is being deleted ...", s.id))
 	}
 	if err := s.record.Err; err != nil {
@@ -252,12 +250,12 @@ func (s *Screen) Linear() string {
 	mood, title, advice := s.standIn()
 	switch {
 	case s.stage == filling:
-		lines = append(linearNotes(s.edit.notes), s.edit.form.Linear())
+		lines = append(linearNotes(s.notes), s.edit.form.Linear())
 	case s.stage == comparing:
 		s.seen = true // people who listen hear all of it
-		lines = slices.Concat(linearNotes(s.edit.notes), s.compareIntro(), linearParts(s.edit.comparison()))
+		lines = slices.Concat(linearNotes(s.notes), s.compareIntro(), linearParts(s.edit.comparison()))
 	case s.stage == merging:
-		lines = slices.Concat(linearNotes(s.edit.notes), s.mergeIntro(), []string{s.mergeStatus()}, linearParts(s.edit.merge.parts(s.edit)))
+		lines = slices.Concat(linearNotes(s.notes), s.mergeIntro(), []string{s.mergeStatus()}, linearParts(s.edit.merge.parts(s.edit)))
 	case title != "":
 		return widget.LinearNotice(mood, title, advice)
 	default:
@@ -266,10 +264,9 @@ func (s *Screen) Linear() string {
 	return strings.Join(lines, "\n")
 }
 
-func linearNotes(notes []string) []string {
-	lines := make([]string, len(notes))
-	for i, note := range notes {
-		lines[i] = "Note: " + display.Line(note)
+func linearNotes(notes []string) (lines []string) {
+	for _, note := range notes {
+		lines = append(lines, "Note: "+display.Line(note))
 	}
 	return lines
 }
@@ -277,58 +274,21 @@ func linearNotes(notes []string) []string {
 // kind is how properties are remembered.
 const kind = "property"
 
-// recent is the ids of the properties that were opened last.
-type recent struct {
-	screen *Screen
-	ids    []int64
-}
-
-// ask reads which properties a person can choose among.
-func (s *Screen) ask() tea.Cmd {
-	memory, profile := s.shell.Memory, s.shell.Account.Profile
-	return func() tea.Msg {
-		var ids []int64
-		for _, text := range memory.Recent(profile, kind) {
-			if id, problem := parseID(text); problem == "" && !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
-		return recent{s, ids}
-	}
-}
-
-// offer asks among the recent ones, or for an id if there are none.
-func (s *Screen) offer(ids []int64) tea.Cmd {
-	other := screen.Prompt{
+// askAmong asks which property to open: one of those that were opened last, or another.
+func (s *Screen) askAmong(recent []string) tea.Cmd {
+	ids := slices.DeleteFunc(slices.Clone(recent), func(text string) bool { _, problem := parseID(text); return problem != "" })
+	return s.shell.PickID("Which property?", ids, "Another property ...", screen.Prompt{
 		Title: "Open a property",
-		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(value string) string {
-			_, problem := parseID(value)
-			return problem
-		}},
-		Then: func(value string) tea.Cmd {
-			id, problem := parseID(value)
-			if problem != "" {
-				return screen.Tell(screen.Warning, "The id %s.", problem)
+		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(text string) string { _, problem := parseID(text); return problem }},
+		Then: func(text string) tea.Cmd {
+			if s.id != 0 {
+				return nil
 			}
-			return s.open(id)
+			s.id, _ = parseID(text)
+			s.drafts = draftsOf(s.shell, s.id)
+			return s.begin()
 		},
 		Left: s.close,
-	}
-	if len(ids) == 0 {
-		return s.shell.Post(other)
-	}
-	var options []string
-	for _, id := range ids {
-		options = append(options, strconv.FormatInt(id, 10))
-	}
-	return s.shell.Post(screen.Pick{
-		Title: "Which property?", Options: append(options, "Another property ..."), Other: &other, Left: s.close,
-		Then: func(index int) tea.Cmd {
-			if index < len(ids) {
-				return s.open(ids[index])
-			}
-			return s.shell.Post(other)
-		},
 	})
 }
 
@@ -338,15 +298,6 @@ func parseID(text string) (id int64, problem string) {
 		return 0, "must be a whole number above 0"
 	}
 	return id, ""
-}
-
-func (s *Screen) open(id int64) tea.Cmd {
-	if s.id != 0 {
-		return nil
-	}
-	s.id = id
-	s.drafts = draftsOf(s.shell, id)
-	return s.begin()
 }
 
 // typeable is a text without what a form cannot hold: what steers a terminal or shows nothing.

@@ -11,6 +11,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
@@ -29,7 +30,7 @@ func carryOut(e client.Editing) screen.Fetch[client.Editing] {
 }
 
 func (s *Screen) send() tea.Cmd {
-	s.edit.notes = nil
+	s.notes = nil
 	s.seen = true // or was merged, field by field
 	s.scroll = scroll{}
 	return s.sender.Send(carryOut(client.EditingOf(s.id, s.edit.base, s.edit.patch)))
@@ -37,29 +38,29 @@ func (s *Screen) send() tea.Cmd {
 
 // sent goes on with how saving has ended. Whatever it is, what was typed stays until it is saved.
 func (s *Screen) sent(sent screen.Sent[client.Editing]) tea.Cmd {
-	e, done, err := s.edit, sent.Value, sent.Err
-	e.lost = client.OutcomeUnknown(err)
+	done, err := sent.Value, sent.Err
+	s.lost = client.OutcomeUnknown(err)
 	var refused *client.Error
 	switch {
 	case err == nil, client.Changed(err) && done.Holds():
 		return s.finish(done)
-	case e.lost && done.Known:
-		e.note("No answer came, and when it was looked after, the property was not changed. The change may still come. %s", s.safeToRepeat())
+	case s.lost && done.Known:
+		s.note("No answer came, and when it was looked after, the property was not changed. The change may still come. %s", s.safeToRepeat())
 		return nil
-	case e.lost:
-		e.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", screen.Sentence("", err), s.shell.Key(actions.Settle))
+	case s.lost:
+		s.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", screen.Sentence("", err), s.shell.Key(actions.Settle))
 		return nil
 	case client.Changed(err) && done.Known:
 		return s.meet(done.Now, thenSave)
 	case client.Changed(err):
-		e.note("Somebody else changed the property meanwhile, and what they made of it could not be read. Nothing was saved. %s.", s.again("Try it once more"))
+		s.note("Somebody else changed the property meanwhile, and what they made of it could not be read. Nothing was saved. %s.", s.again("Try it once more"))
 		return nil
-	case errors.As(err, &refused) && len(refused.Fields) > 0 && e.form != nil:
+	case errors.As(err, &refused) && len(refused.Fields) > 0 && s.edit.form != nil:
 		return s.refuse(refused)
 	}
 	what, next := s.explain(err)
-	e.note("It was not saved. %s", what)
-	e.note("Your text is kept. %s", next)
+	s.note("It was not saved. %s", what)
+	s.note("Your text is kept. %s", next)
 	return s.keepDraft()
 }
 
@@ -74,11 +75,10 @@ func (s *Screen) again(sentence string) string {
 
 // refuse goes back to the form, with what the service said beside the fields.
 func (s *Screen) refuse(refused *client.Error) tea.Cmd {
-	e := s.edit
-	e.note("The service did not take it: %s", refused.Message)
-	others := e.form.Refuse(refused.Fields)
+	s.note("The service did not take it: %s", refused.Message)
+	others := s.edit.form.Refuse(refused.Fields)
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		e.note("%s %s", name, strings.Join(others[name], ", "))
+		s.note("%s %s", name, strings.Join(others[name], ", "))
 	}
 	s.stage = filling
 	return nil
@@ -87,7 +87,12 @@ func (s *Screen) refuse(refused *client.Error) tea.Cmd {
 // finish is the end of an edit that is saved. One that was refused is saved if the property is as it should be all the same.
 func (s *Screen) finish(done client.Editing) tea.Cmd {
 	e := s.edit
-	s.undo = undoOf(e, done)
+	// Where it is not known which version the save has made, the next one that is read is held against what it must have made.
+	after := e.base.Property.With(e.patch)
+	s.undo = &undo{client.Version{Property: after}, api.PropertyChanges(after, e.base.Property)}
+	if done.Known && api.PropertyChanges(after, done.Now.Property).IsEmpty() {
+		s.undo.after = done.Now
+	}
 	changed := words(e.patch.Fields())
 	what := fmt.Sprintf("Saved property %d: %s.", s.id, changed)
 	if e.undoing {
@@ -117,17 +122,26 @@ func read(id int64) screen.Fetch[client.Version] {
 	return func(ctx context.Context, c *client.Client) (client.Version, error) { return c.Version(ctx, id) }
 }
 
+// looked goes on with how the property is after a change or a deletion of which nobody knows how it ended.
 func (s *Screen) looked() tea.Cmd {
-	e := s.edit
-	if err := s.record.Err; err != nil {
-		what, next := s.explain(err)
-		e.only("It still is not known whether it was saved. %s %s", what, next)
-		return nil
-	}
-	if now := s.record.Value; e.patch.IsHeldBy(now.Property) {
+	now, err := s.record.Value, s.record.Err
+	switch {
+	case s.edit == nil && client.Missing(err):
+		return s.gone(true)
+	case s.edit == nil && err == nil:
+		s.lost, s.notes = false, nil
+		s.note("Property %d is still there: it was not deleted, at least not yet.", s.id)
+	case s.edit == nil:
+	case err == nil && s.edit.patch.IsHeldBy(now.Property):
 		return s.finish(client.Editing{Now: now, Known: true, Lost: true})
+	case err == nil:
+		s.notes = nil
+		s.note("Looked just now: the property is not changed. %s", s.safeToRepeat())
+	default:
+		what, next := s.explain(err)
+		s.notes = nil
+		s.note("It still is not known whether it was saved. %s %s", what, next)
 	}
-	e.only("Looked just now: the property is not changed. %s", s.safeToRepeat())
 	return nil
 }
 

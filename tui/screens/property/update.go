@@ -29,9 +29,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		if s.deleted {
 			return s.close()
 		}
-	case recent:
-		if msg.screen == s {
-			return s.offer(msg.ids)
+	case screen.Recent:
+		if msg.Of == s {
+			return s.askAmong(msg.IDs)
 		}
 	case dueDraft:
 		if msg == (dueDraft{s.drafts, s.drafts.number}) {
@@ -54,25 +54,21 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (s *Screen) ended(msg tea.Msg) tea.Cmd {
-	if next, changed := s.record.Take(msg); next != nil || changed {
-		switch {
-		case next != nil:
-			return next
-		case s.doomed:
-			return s.sight()
-		case s.edit != nil && s.edit.lost && !s.sender.Busy():
-			return s.looked()
-		case s.record.Err == nil && !s.remembered:
-			s.remembered = true
-			return s.shell.Remember(s.shell.Account.Profile, kind, strconv.FormatInt(s.id, 10))
+	if sent, mine := s.sender.Take(msg); mine {
+		if s.edit == nil {
+			return s.removed(sent)
 		}
-		return nil
-	}
-	if sent, ok := s.sender.Take(msg); ok && s.edit != nil {
 		return s.sent(sent)
 	}
-	if sent, ok := s.remover.Take(msg); ok {
-		return s.removed(sent)
+	next, changed := s.record.Take(msg)
+	switch {
+	case !changed:
+		return next
+	case s.lost && !s.sender.Busy():
+		return s.looked()
+	case s.record.Err == nil && !s.remembered:
+		s.remembered = true
+		return s.shell.Remember(s.shell.Account.Profile, kind, strconv.FormatInt(s.id, 10))
 	}
 	return nil
 }
@@ -93,7 +89,7 @@ func (s *Screen) reconnected(msg screen.Reconnected) tea.Cmd {
 func (s *Screen) changeService() tea.Cmd {
 	keep := s.keepDraft()
 	s.renew()
-	s.edit, s.undo, s.notes, s.doomed, s.deleted, s.remembered = nil, nil, nil, false, false, false
+	s.edit, s.undo, s.notes, s.lost, s.deleted, s.remembered = nil, nil, nil, false, false, false
 	s.show(reading)
 	s.drafts = draftsOf(s.shell, s.id)
 	return tea.Batch(keep, s.Init())
@@ -129,7 +125,7 @@ func (s *Screen) Offers() []actions.Offer {
 		word := map[bool]string{false: "save", true: "undo"}[s.edit.undoing]
 		unseen := s.whyUnseen()
 		offers := []actions.Offer{actions.If(actions.Submit, cmp.Or(busy, unseen)).As(word)}
-		if s.edit.lost {
+		if s.lost {
 			offers = append(offers, actions.If(actions.Settle, busy))
 		}
 		offers = append(append(offers, s.scroll.Moves()...), actions.If(actions.Back, busy))
@@ -159,9 +155,9 @@ func (s *Screen) readOffers() []actions.Offer {
 	}
 	why := ""
 	switch {
-	case s.remover.Busy():
+	case s.isDeleting():
 		why = "It is being deleted."
-	case s.doomed:
+	case s.lost:
 		why = "First it has to be known whether it was deleted."
 	case client.Missing(s.record.Err):
 		why = "There is no such property any more."
@@ -181,7 +177,7 @@ func (s *Screen) readOffers() []actions.Offer {
 		noImage = "It has no images."
 	}
 	var offers []actions.Offer
-	if s.doomed {
+	if s.lost {
 		offers = actions.Able(actions.Settle)
 	}
 	return append(append(offers, actions.If(actions.Edit, noEdit), actions.If(actions.Undo, noUndo), actions.If(actions.OpenImage, noImage),
@@ -204,7 +200,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 func (s *Screen) doReading(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Open:
-		return s.ask()
+		return s.shell.Recent(s, s.shell.Account.Profile, kind)
 	case actions.Edit:
 		return s.beginEdit()
 	case actions.Undo:

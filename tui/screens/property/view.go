@@ -30,7 +30,7 @@ func (s *Screen) layComparison() []line {
 	if s.isFoldable() && !s.unfolded {
 		parts = folded(parts, s.width, s.shell.Key(actions.Open))
 	}
-	lines := append(s.head(s.edit.notes, s.compareIntro()), parts...)
+	lines := append(s.head(s.notes, s.compareIntro()), parts...)
 	s.scroll.lay(lines, s.width, s.height)
 	if _, below := s.scroll.More(); below == 0 {
 		s.seen = true
@@ -59,7 +59,7 @@ func (s *Screen) compareIntro() []string {
 	switch {
 	case s.sender.Busy():
 		return []string{fmt.Sprintf("Saving property %d ...", s.id)}
-	case e.lost && s.record.Busy():
+	case s.lost && s.record.Busy():
 		return []string{fmt.Sprintf("Looking whether property %d was saved ...", s.id)}
 	}
 	var names []string
@@ -84,7 +84,7 @@ func (s *Screen) compareIntro() []string {
 func (s *Screen) viewForm() string {
 	look := s.shell.Theme
 	var head []string
-	for _, l := range s.head(s.edit.notes, nil) {
+	for _, l := range s.head(s.notes, nil) {
 		if l.text != "" {
 			head = append(head, l.role.style(look).Render(l.text))
 		}
@@ -109,7 +109,7 @@ func (s *Screen) viewMerge() string {
 		status = []string{look.Strong.Render(display.Cut(s.mergeStatus(), s.width))}
 	}
 	room := s.height - len(status)
-	head := s.head(s.edit.notes, s.mergeIntro())
+	head := s.head(s.notes, s.mergeIntro())
 	parts, from, to := partLines(s.edit.merge.parts(s.edit), s.width)
 	lines := append(head, parts...)
 	s.scroll.lay(lines, s.width, room)
@@ -146,21 +146,9 @@ const (
 )
 
 func (r role) style(look *widget.Theme) lipgloss.Style {
-	switch r {
-	case asWarning:
-		return look.Warn
-	case asHeading:
-		return look.Heading
-	case asCurrent:
-		return look.Accent
-	case asRemoved:
-		return look.Bad
-	case asAdded:
-		return look.Good
-	case asKept:
-		return look.Strong
-	}
-	return look.Text
+	return [...]lipgloss.Style{
+		asText: look.Text, asWarning: look.Warn, asHeading: look.Heading, asCurrent: look.Accent, asRemoved: look.Bad, asAdded: look.Good, asKept: look.Strong,
+	}[r]
 }
 
 // scroll is the place in a text that is longer than the screen.
@@ -171,16 +159,12 @@ type scroll struct {
 }
 
 func (s *scroll) lay(lines []line, width, height int) {
-	texts := make([]string, len(lines))
-	for i, l := range lines {
-		texts[i] = l.text
-	}
 	s.room, s.marked = height, len(lines) > height && height >= roomForMark
 	if s.marked {
 		s.room--
 	}
 	s.Resize(width, s.room)
-	s.Set(texts)
+	s.Set(make([]string, len(lines))) // only how many there are counts: draw styles those that are seen
 }
 
 // roomForMark is the least height at which one line is used to say how much is hidden.
