@@ -20,10 +20,7 @@ import (
 type item struct {
 	client.Redeeming
 	perk    api.Perk
-	sending bool
-	sentAt  time.Time // when the attempt under way began
-	told    bool      // an attempt has ended
-	at      time.Time
+	at      time.Time                  // when the last attempt ended; zero if none has since it was agreed to
 	givenUp bool                       // somebody has stopped asking whether it was redeemed
 	holder  *screen.Loader[redemption] // what stands in its way: the user's redemption of the same perk
 }
@@ -49,7 +46,8 @@ func (i *item) inDoubt() bool { return i.Known == client.Unknown && !i.givenUp }
 
 // waits tells whether the item was agreed to, and is neither done nor refused for good.
 func (i *item) waits() bool {
-	return i.Known == client.NotRedeemed && (!i.told || judge(i).stops()) || i.inDoubt()
+	stops, _ := judge(i)
+	return i.Known == client.NotRedeemed && (i.at.IsZero() || stops) || i.inDoubt()
 }
 
 // submission is the items that one question has been answered for.
@@ -67,13 +65,11 @@ func (s *submission) where(holds func(*item) bool) []*item {
 	if s == nil {
 		return nil
 	}
-	var items []*item
-	for _, i := range s.items {
-		if holds(i) {
-			items = append(items, i)
-		}
-	}
-	return items
+	return filter(s.items, holds)
+}
+
+func filter(items []*item, holds func(*item) bool) []*item {
+	return slices.DeleteFunc(slices.Clone(items), func(i *item) bool { return !holds(i) })
 }
 
 func (s *submission) waiting() []*item { return s.where((*item).waits) }
@@ -128,16 +124,8 @@ func (s *submission) inDoubt() *item {
 	return nil
 }
 
-// plan makes the submission of a request. What was asked for before and is not done keeps its key, so that no two requests
-// for the same have different ones; what this user has got by the present submission is not asked for again.
-func (s *Screen) plan(request api.RedeemRequest) *submission {
-	next := &submission{request: request}
-	for _, perk := range s.perks {
-		next.items = append(next.items, s.itemFor(perk, request))
-	}
-	return next
-}
-
+// itemFor is the item of a request. What was asked for before and is not done keeps its key, so that no two requests for the same have
+// different ones; what this user has got by the present submission is not asked for again.
 func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 	for _, i := range s.items() {
 		got := i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.Known == client.Redeemed
@@ -153,33 +141,23 @@ func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 	return &item{perk: perk, Redeeming: client.Redeeming{PerkID: perk.ID, Request: request}}
 }
 
-// doubtsElsewhere returns the perks of items of which another open screen does not know yet whether they were redeemed for the
-// same user. Here they would go out under a key of their own.
-func (s *Screen) doubtsElsewhere(next *submission) []api.Perk {
-	var perks []api.Perk
-	for _, i := range next.open() {
-		if slices.ContainsFunc(s.shell.Screens(), func(open screen.Screen) bool {
-			other, redeems := open.(*Screen)
-			return redeems && other != s && slices.ContainsFunc(slices.Concat(other.items(), other.doubts), func(o *item) bool {
-				return (o.sending || o.Known == client.Unknown) && o.sameFor(i)
-			})
-		}) {
-			perks = append(perks, i.perk)
-		}
-	}
-	return perks
+// isAt tells whether an attempt at the item is under way.
+func (s *Screen) isAt(i *item) bool { return s.sender.Busy() && s.current == i }
+
+// isDoubtedElsewhere tells whether another open screen does not know yet whether the same was redeemed. Here it would go out under a
+// key of its own.
+func (s *Screen) isDoubtedElsewhere(i *item) bool {
+	return slices.ContainsFunc(s.shell.Screens(), func(open screen.Screen) bool {
+		other, redeems := open.(*Screen)
+		return redeems && other != s && slices.ContainsFunc(slices.Concat(other.items(), other.doubts), func(o *item) bool {
+			return (other.isAt(o) || o.Known == client.Unknown) && o.sameFor(i)
+		})
+	})
 }
 
-// doubtsBeside returns the perks of items that would be sent under a new key although it was given up to find out whether
-// they were redeemed for the same user.
-func (s *Screen) doubtsBeside(next *submission) []api.Perk {
-	var perks []api.Perk
-	for _, i := range next.open() {
-		if slices.ContainsFunc(s.doubts, func(doubt *item) bool { return doubt != i && doubt.Known == client.Unknown && doubt.sameFor(i) }) {
-			perks = append(perks, i.perk)
-		}
-	}
-	return perks
+// isDoubtedWithOtherMetadata tells whether it was given up to find out whether the same was redeemed under another key.
+func (s *Screen) isDoubtedWithOtherMetadata(i *item) bool {
+	return slices.ContainsFunc(s.doubts, func(doubt *item) bool { return doubt != i && doubt.Known == client.Unknown && doubt.sameFor(i) })
 }
 
 // lookUpTime is how long it may take to find out since when a user has a perk.
@@ -233,23 +211,17 @@ func (s *Screen) readAgain() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// recentUsers is who was served last.
-type recentUsers struct {
-	of  *Screen
-	ids []string
-}
-
 // pickUser lets one of the recent users be chosen into the form.
-func (s *Screen) pickUser(recent recentUsers) tea.Cmd {
-	if recent.of != s || s.Form() == nil {
+func (s *Screen) pickUser(recent screen.Recent) tea.Cmd {
+	if recent.Of != s || s.Form() == nil {
 		return nil
 	}
-	if len(recent.ids) == 0 {
+	if len(recent.IDs) == 0 {
 		return screen.Tell(screen.Note, "No user was seen here yet.")
 	}
-	return s.shell.Post(screen.Pick{Title: "Recent users", Options: recent.ids, Then: func(index int) tea.Cmd {
+	return s.shell.Post(screen.Pick{Title: "Recent users", Options: recent.IDs, Then: func(index int) tea.Cmd {
 		if s.Form() != nil {
-			s.fields.Set(userField, recent.ids[index])
+			s.fields.Set(userField, recent.IDs[index])
 		}
 		return nil
 	}})

@@ -1,6 +1,7 @@
 package redeem
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,35 +18,27 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// verdict is what a failure means for the item, for those after it, and for the form.
-type verdict struct {
-	halts  bool            // it is not about this perk: what is left waits, and goes on under the same keys
-	fields api.FieldErrors // of the form: what is left waits until they are right
-}
-
-// stops tells whether nothing more is sent for now.
-func (v verdict) stops() bool { return v.halts || len(v.fields) > 0 }
-
-// judge tells what an item's failure means. Nothing was redeemed by it.
-func judge(i *item) verdict {
+// judge tells whether an item's failure stops those after it too, which then wait and go on under the same keys: it is not about this
+// perk, or about fields of the form. Nothing was redeemed by it.
+func judge(i *item) (stops bool, fields api.FieldErrors) {
 	var refused *client.Error
 	if !errors.As(i.Err, &refused) {
 		var fault *api.Error
-		return verdict{halts: i.Err != nil && !errors.As(i.Err, &fault)} // the client itself refuses ids that lead elsewhere
+		return i.Err != nil && !errors.As(i.Err, &fault), nil // the client itself refuses ids that lead elsewhere
 	}
 	switch {
 	case refused.Stray, slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, refused.Status):
-		return verdict{halts: true}
+		return true, nil
 	case refused.Code == api.CodeNotFound && isAboutUser(i, refused.Message):
-		return verdict{fields: api.FieldErrors{userField: {"is not known: " + refused.Message}}}
+		return true, api.FieldErrors{userField: {"is not known: " + refused.Message}}
 	case refused.Code == api.CodeValidationFailed:
 		own := maps.Clone(refused.Fields)
 		maps.DeleteFunc(own, func(name string, problems []string) bool {
 			return name != userField && name != firstRow || len(problems) == 0
 		})
-		return verdict{fields: own} // of those that the form has
+		return len(own) > 0, own
 	}
-	return verdict{}
+	return false, nil
 }
 
 // isAboutUser tells whose absence a message is about. The ids in it may hold any words.
@@ -67,54 +60,42 @@ type outcome struct {
 }
 
 func (s *Screen) outcome(i *item) outcome {
-	switch waited := s.shell.Now().Sub(i.sentAt).Truncate(time.Second); {
-	case i.sending && s.looking:
+	switch waited := s.shell.Now().Sub(s.sentAt).Truncate(time.Second); {
+	case s.isAt(i) && s.looking:
 		return outcome{mark: "checking", role: muted, text: fmt.Sprintf("Checking %s's list: %s ...", i.Request.UserID, waited)}
-	case i.sending:
+	case s.isAt(i):
 		return outcome{mark: "sending", role: muted, text: fmt.Sprintf("No answer yet: %s ...", waited)}
 	case i.Known == client.Redeemed:
-		o := s.redeemed(i)
-		o.id = i.Redemption.ID
-		return o
+		return s.redeemed(i)
 	case i.Known == client.Unknown:
 		return s.unknown(i)
-	case !i.told:
+	case i.at.IsZero():
 		return outcome{mark: "waiting", role: muted, text: "Not sent yet."}
 	}
 	return s.notRedeemed(i)
 }
 
 func (s *Screen) redeemed(i *item) outcome {
-	stands := s.stands(i.Redemption)
+	r := i.Redemption
+	o := outcome{mark: "redeemed", role: good, text: "Redeemed. ", id: r.ID}
 	switch {
 	case i.Replayed:
-		return outcome{mark: "answered before", role: warn, text: "Nothing was redeemed now: the service had seen this key before, and gives its first answer again. " + stands}
-	case i.Redemption.Status == api.StatusRejected:
-		return outcome{mark: "rejected", role: bad, text: how(i, "The redemption was made, and rejected. ") + stands, next: "It cannot be used. Who decides about this perk knows why."}
-	case i.Redemption.Status == api.StatusPending:
-		return outcome{mark: "pending", role: warn, text: how(i, "Redeemed; it waits for somebody to approve it. ") + stands}
+		o.mark, o.role, o.text = "answered before", warn, "Nothing was redeemed now: the service had seen this key before, and gives its first answer again. "
+	case r.Status == api.StatusRejected:
+		o.mark, o.role, o.text = "rejected", bad, "The redemption was made, and rejected. "
+		o.next = "It cannot be used. Who decides about this perk knows why."
+	case r.Status == api.StatusPending:
+		o.mark, o.role, o.text = "pending", warn, "Redeemed; it waits for somebody to approve it. "
 	}
-	return outcome{mark: "redeemed", role: good, text: how(i, "Redeemed. ") + stands}
-}
-
-// how says how the outcome became known, if not by the first reply.
-func how(i *item, text string) string {
 	if i.Earlier {
-		return text + "The reply was lost; the service confirmed it. "
+		o.text += "The reply was lost; the service confirmed it. "
 	}
-	return text
-}
-
-// stands says what a redemption is.
-func (s *Screen) stands(r api.Redemption) string {
-	status := string(r.Status)
-	if status == "" {
-		status = "not told"
+	o.text += "Status " + cmp.Or(string(r.Status), "not told")
+	if !r.RedeemedAt.IsZero() {
+		o.text += ", " + display.Instant(r.RedeemedAt, s.shell.Now())
 	}
-	if r.RedeemedAt.IsZero() {
-		return "Status " + status + "."
-	}
-	return "Status " + status + ", " + display.Instant(r.RedeemedAt, s.shell.Now()) + "."
+	o.text += "."
+	return o
 }
 
 func (s *Screen) unknown(i *item) outcome {
@@ -201,7 +182,8 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 		return outcome{mark: "no such user", role: bad, text: screen.Sentence("", e) + nothing, next: "Correct the user."}
 	case e.Code == api.CodeNotFound:
 		return outcome{mark: "no such perk", role: bad, text: screen.Sentence("", e) + nothing, next: "It may have been taken away: load the list of perks again."}
-	case judge(i).stops():
+	}
+	if stops, _ := judge(i); stops {
 		return outcome{mark: "refused", role: bad, text: "Some values are not valid." + nothing, next: "Correct them."}
 	}
 	return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing}
@@ -235,21 +217,21 @@ const (
 
 func named(perk api.Perk) string { return `"` + display.Line(perk.Title) + `"` }
 
-// perksNamed lists perks in a sentence. Perks of the same title are told apart by their ids.
-func perksNamed(perks []api.Perk) string {
+// perksNamed lists the perks of items in a sentence. Perks of the same title are told apart by their ids.
+func perksNamed(items []*item) string {
 	titles := map[string]int{}
-	for _, perk := range perks {
-		titles[perk.Title]++
+	for _, i := range items {
+		titles[i.perk.Title]++
 	}
 	var names []string
-	for i, perk := range perks {
-		if i == maxNames {
-			names = append(names, fmt.Sprintf("%d more", len(perks)-i))
+	for n, i := range items {
+		if n == maxNames {
+			names = append(names, fmt.Sprintf("%d more", len(items)-n))
 			break
 		}
-		name := named(perk)
-		if titles[perk.Title] > 1 {
-			name += " (" + display.Line(perk.ID) + ")"
+		name := named(i.perk)
+		if titles[i.perk.Title] > 1 {
+			name += " (" + display.Line(i.perk.ID) + ")"
 		}
 		names = append(names, name)
 	}
@@ -271,37 +253,27 @@ func place(profile screen.Profile) string {
 
 // question says in one sentence what y does.
 func (s *Screen) question(next *submission) screen.Confirm {
-	perks := perksOf(next.open())
-	user := display.Line(next.request.UserID)
-	what, yes := perksNamed(perks), "redeem it"
-	if len(perks) > 1 {
-		what, yes = fmt.Sprintf("%d perks (%s)", len(perks), what), "redeem them"
+	user, items := display.Line(next.request.UserID), next.open()
+	what, yes := perksNamed(items), "redeem it"
+	if len(items) > 1 {
+		what, yes = fmt.Sprintf("%d perks (%s)", len(items), what), "redeem them"
 	}
 	with := ""
 	if metadata := display.Line(string(next.request.Metadata)); metadata != "" {
 		with = ", with the metadata " + display.Cut(metadata, maxMetadata)
 	}
 	var lines []string // the risks first: where there is little room, the end is cut off
-	if again := s.doubtsBeside(next); len(again) > 0 {
+	if again := filter(next.open(), s.isDoubtedWithOtherMetadata); len(again) > 0 {
 		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: it is not known whether %s was redeemed for %s before, with other metadata.", perksNamed(again), user))
 	}
-	if open := s.doubtsElsewhere(next); len(open) > 0 {
+	if open := filter(next.open(), s.isDoubtedElsewhere); len(open) > 0 {
 		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: another screen has already sent %s for %s, and the outcome is unknown.", perksNamed(open), user))
 	}
-	for _, i := range next.open() {
+	for _, i := range items {
 		if i.givenUp {
 			lines = append(lines, fmt.Sprintf("It is not known whether %s was redeemed before. It is sent under the same key, so that a service that heeds keys redeems it once.", named(i.perk)))
 		}
 	}
 	lines = append(lines, fmt.Sprintf("Redeem %s for %s at %s%s.", what, user, place(s.home), with))
-	text := strings.Join(lines, "\n")
-	return screen.Confirm{Title: "Redeem for " + user + "?", Text: text, Yes: yes}
-}
-
-func perksOf(items []*item) []api.Perk {
-	perks := make([]api.Perk, len(items))
-	for i, it := range items {
-		perks[i] = it.perk
-	}
-	return perks
+	return screen.Confirm{Title: "Redeem for " + user + "?", Text: strings.Join(lines, "\n"), Yes: yes}
 }

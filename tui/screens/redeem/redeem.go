@@ -37,11 +37,12 @@ type Screen struct {
 	seen    map[string]bool // redemptions whose origin is known, by id
 
 	sender   *screen.Sender[client.Redeeming]
-	current  *item   // what the sender is at
-	looking  bool    // it only reads, or confirms what it has read
-	attempts int     // begun so far; messages about earlier ones are out of date
-	checks   int     // automatic ones, of the item in doubt
-	queue    []*item // what comes after
+	current  *item     // what the sender is at, or was at last
+	looking  bool      // it only reads, or confirms what it has read
+	sentAt   time.Time // when that began
+	attempts int       // begun so far; messages about earlier ones are out of date
+	checks   int       // automatic ones, of the item in doubt
+	queue    []*item   // what comes after
 
 	keysCount bool // the service has shown that it heeds idempotency keys
 
@@ -98,7 +99,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case tea.MouseMsg:
 		s.point(msg)
 		return nil
-	case recentUsers:
+	case screen.Recent:
 		return s.pickUser(msg)
 	}
 	return s.takeHolders(msg)
@@ -109,10 +110,12 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.Submit:
 		return s.submit()
 	case actions.Cancel:
-		return s.leave()
+		if lost := s.Unsaved(); lost != "" {
+			return s.shell.Post(screen.Confirm{Title: "Leave?", Text: lost, Yes: "leave", Then: s.shell.Close})
+		}
+		return s.shell.Close()
 	case actions.Recent:
-		memory, profile := s.shell.Memory, s.home
-		return func() tea.Msg { return recentUsers{s, memory.Recent(profile, "user")} }
+		return s.shell.Recent(s, s.home, "user")
 	case actions.Settle:
 		return s.settle()
 	case actions.Retry:
@@ -125,17 +128,15 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 		if i := s.chosen(); i != nil {
 			return s.shell.Open(screen.ToPerk{ID: i.perk.ID, Known: &i.perk})
 		}
-		return nil
 	case actions.CopyID:
 		if i := s.chosen(); i != nil && i.Redemption.ID != "" {
 			return s.shell.Copy(i.Redemption.ID, ", of "+named(i.perk))
 		}
-		return nil
 	case actions.Redeem:
 		s.further()
-		return nil
+	default:
+		s.move(id)
 	}
-	s.move(id)
 	return nil
 }
 
@@ -218,15 +219,6 @@ func (s *Screen) further() {
 	s.editing = true
 }
 
-// leave closes the screen, after a question where something would be lost.
-func (s *Screen) leave() tea.Cmd {
-	lost := s.Unsaved()
-	if lost == "" {
-		return s.shell.Close()
-	}
-	return s.shell.Post(screen.Confirm{Title: "Leave?", Text: lost, Yes: "leave", Then: s.shell.Close})
-}
-
 func (s *Screen) Unsaved() string {
 	if i := s.current; s.sender.Busy() {
 		return fmt.Sprintf("%s is being redeemed for %s, and the answer has not come yet: nobody would learn how it ends.", named(i.perk), i.Request.UserID)
@@ -239,7 +231,7 @@ func (s *Screen) Unsaved() string {
 		if len(waiting) == 1 {
 			verb = "is"
 		}
-		return fmt.Sprintf("%s %s not redeemed for %s yet.", perksNamed(perksOf(waiting)), verb, s.sub.request.UserID)
+		return fmt.Sprintf("%s %s not redeemed for %s yet.", perksNamed(waiting), verb, s.sub.request.UserID)
 	}
 	if s.Form() != nil && len(s.fields.Changed()) > 0 && !s.sub.is(s.fields.request()) {
 		return "What was typed was not sent."

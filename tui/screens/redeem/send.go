@@ -22,18 +22,22 @@ func (s *Screen) submit() tea.Cmd {
 	request := s.fields.request()
 	if s.sub.is(request) && s.sub.agreed {
 		if waiting := s.sub.waiting(); len(waiting) > 0 {
-			return s.run(waiting)
+			s.queue = waiting
+			return s.step()
 		}
 	}
-	next := s.plan(request)
+	next := &submission{request: request}
+	for _, perk := range s.perks {
+		next.items = append(next.items, s.itemFor(perk, request))
+	}
 	if len(next.open()) == 0 {
 		return screen.Tell(screen.Note, "%s has all of it already: nothing is left to send.", request.UserID)
 	}
-	return s.ask(s.question(next), func() tea.Cmd { return s.begin(next) })
+	return s.ask(s.question(next), s.whyNot, func() tea.Cmd { return s.begin(next) })
 }
 
 // ask lets one question be answered once: only the last one that was asked, and only while nothing has happened since.
-func (s *Screen) ask(question screen.Confirm, then func() tea.Cmd) tea.Cmd {
+func (s *Screen) ask(question screen.Confirm, whyNot func() string, then func() tea.Cmd) tea.Cmd {
 	s.asked++
 	number := s.asked
 	question.Then = func() tea.Cmd {
@@ -41,7 +45,7 @@ func (s *Screen) ask(question screen.Confirm, then func() tea.Cmd) tea.Cmd {
 			return nil
 		}
 		s.asked++
-		if why := s.whyNot(); why != "" {
+		if why := whyNot(); why != "" {
 			return screen.Tell(screen.Warning, "Nothing was sent. %s", why)
 		}
 		return then()
@@ -56,19 +60,16 @@ func (s *Screen) begin(next *submission) tea.Cmd {
 			i.Key = s.shell.NewID()
 		}
 		i.givenUp = false
-		i.told = false
+		if i.Known == client.NotRedeemed {
+			i.at = time.Time{}
+		}
 	}
 	next.agreed = true
-	s.sub = next
-	return s.run(next.open())
-}
-
-// run sends items one after the other.
-func (s *Screen) run(items []*item) tea.Cmd {
-	s.queue = items
+	s.sub, s.queue = next, next.open()
 	return s.step()
 }
 
+// step sends the next item of the queue.
 func (s *Screen) step() tea.Cmd {
 	if len(s.queue) == 0 || s.elsewhere() != "" {
 		s.queue = nil
@@ -85,9 +86,9 @@ func (s *Screen) attempt(i *item, look bool) tea.Cmd {
 	if s.sender.Busy() {
 		return nil
 	}
-	s.current, s.looking = i, look
-	i.sending, i.sentAt = true, s.shell.Now()
-	r, taken := i.Redeeming, s.taken()
+	s.current, s.looking, s.sentAt = i, look, s.shell.Now()
+	r, seen := i.Redeeming, maps.Clone(s.seen)
+	taken := func(id string) bool { return seen[id] } // it belongs to something else
 	s.attempts++
 	return tea.Batch(s.shell.After(time.Second, second{s, s.attempts}), s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
 		if look {
@@ -143,17 +144,11 @@ func (s *Screen) checkLater() tea.Cmd {
 	return s.shell.After(pause, check{s, s.attempts})
 }
 
-// taken knows the redemptions that were seen here and belong to something else.
-func (s *Screen) taken() func(id string) bool {
-	seen := maps.Clone(s.seen)
-	return func(id string) bool { return seen[id] }
-}
-
 // took takes the end of an attempt. Only here does anything become redeemed.
 func (s *Screen) took(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	i := s.current
 	doubted := i.Known == client.Unknown
-	i.sending, i.told, i.at = false, true, s.shell.Now()
+	i.at = s.shell.Now()
 	switch r := sent.Value; {
 	case r.Key == i.Key:
 		i.Redeeming = r
@@ -176,21 +171,16 @@ func (s *Screen) took(sent screen.Sent[client.Redeeming]) tea.Cmd {
 		s.checks = 0
 		return tea.Batch(s.checkLater(), screen.Tell(screen.Warning, "We do not know yet if %s was redeemed for %s.", named(i.perk), i.Request.UserID))
 	}
-	return s.tookRefusal(i)
-}
-
-func (s *Screen) tookRefusal(i *item) tea.Cmd {
-	verdict := judge(i)
-	if verdict.stops() {
+	if stops, fields := judge(i); stops {
 		s.queue, s.editing = nil, true
-		s.fields.Refuse(verdict.fields)
+		s.fields.Refuse(fields)
 		return s.tell(i)
 	}
-	tell := s.tell(i)
+	var holder tea.Cmd
 	if api.CodeOf(i.Err) == api.CodeAlreadyRedeemed {
-		tell = tea.Batch(tell, s.lookUpHolder(i))
+		holder = s.lookUpHolder(i)
 	}
-	return tea.Batch(tell, s.step())
+	return tea.Batch(s.tell(i), holder, s.step())
 }
 
 // tell says how an item ended. Of several it says at the end how all of them stand: one message would hide the others.
@@ -234,20 +224,13 @@ func (s *Screen) retry() tea.Cmd {
 	if s.keysCount {
 		why = "The first request is so old that the service may have forgotten its key."
 	}
-	s.asked++
-	number := s.asked
-	return s.shell.Post(screen.Confirm{
-		Title: "Send it again?",
-		Text: why + " If the first request was carried out, or is yet, " + named(i.perk) + " may be redeemed twice for " + i.Request.UserID +
-			". To look again first is safer.",
-		Yes: "send it again",
-		Then: func() tea.Cmd {
-			if number != s.asked || s.sub.inDoubt() != i || s.whyNotSettle() != "" {
-				return nil
-			}
-			s.asked++
-			return s.attempt(i, false)
-		},
+	question := screen.Confirm{Title: "Send it again?", Yes: "send it again", Text: why + " If the first request was carried out, or is yet, " +
+		named(i.perk) + " may be redeemed twice for " + i.Request.UserID + ". To look again first is safer."}
+	return s.ask(question, s.whyNotSettle, func() tea.Cmd {
+		if s.sub.inDoubt() != i {
+			return nil
+		}
+		return s.attempt(i, false)
 	})
 }
 

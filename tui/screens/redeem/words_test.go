@@ -16,12 +16,12 @@ import (
 )
 
 func TestPerksAreNamedInASentence(t *testing.T) {
-	perk := func(id, title string) api.Perk { return api.Perk{ID: id, Title: title} }
-	var many []api.Perk
+	perk := func(id, title string) *item { return &item{perk: api.Perk{ID: id, Title: title}} }
+	var many []*item
 	for _, id := range strings.Split("abcdefghijkl", "") {
 		many = append(many, perk(id, strings.ToUpper(id)))
 	}
-	for want, perks := range map[string][]api.Perk{
+	for want, perks := range map[string][]*item{
 		`"Coffee"`:                             {perk("c", "Coffee")},
 		`"Coffee" and "Tea"`:                   {perk("c", "Coffee"), perk("t", "Tea")},
 		`"Coffee" (c), "Tea" and "Coffee" (d)`: {perk("c", "Coffee"), perk("t", "Tea"), perk("d", "Coffee")},
@@ -74,11 +74,11 @@ func TestAKeyThatWasConfiguredAwayIsNamedByItsCommand(t *testing.T) {
 	}
 	s := New(&screen.Shell{Theme: widget.NewTheme(widget.NoTheme, termenv.Ascii), Keys: keys, Now: time.Now}, screen.ToRedeem{})
 	refused := func(status int, code api.Code) *item {
-		i := &item{told: true}
+		i := &item{at: time.Now()}
 		i.Err = &client.Error{Status: status, Code: code, Message: "No."}
 		return i
 	}
-	unknown := &item{told: true}
+	unknown := &item{at: time.Now()}
 	unknown.Known = client.Unknown
 	for want, got := range map[string]string{
 		`"Save" in the command palette sends it again under the same key.`: s.outcome(refused(http.StatusTooManyRequests, "")).next,
