@@ -91,24 +91,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		s.askAboutHTTP(false)
 	case read:
 		return s.know(msg)
-	case chosen:
-		return s.choose(msg)
-	case named:
-		if msg.screen != s {
-			return nil
-		}
-		s.form.Set(nameField, msg.name) // address and id stay: they are more often the same than not
-		s.form.Set(secretField, "")
-		s.edited, s.rejected, s.status = true, false, status{}
-		if s.value(addressField) == "" {
-			s.goToMissing()
-		} else {
-			s.form.FocusOnName(addressField)
-		}
-	case connected:
-		return s.connected(msg)
-	case loggedIn:
-		return s.loggedIn(msg)
+	case attempt:
+		return s.ended(msg)
 	}
 	return nil
 }
@@ -301,33 +285,29 @@ func isOpen(address string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-type (
-	// connected tells how connecting with a kept secret has ended.
-	connected struct {
-		screen  *Screen
-		number  int
-		profile screen.Profile
-		account screen.Account
-		err     error
-	}
-	// loggedIn tells how a login has ended.
-	loggedIn struct {
-		screen  *Screen
-		number  int
-		profile screen.Profile // as it was entered
-		account screen.Account
-		note    string
-		err     error
-	}
-)
+// attempt is a login, or a try to do with the secret that is kept, and how it has ended.
+type attempt struct {
+	screen  *Screen
+	number  int
+	kept    bool           // with the secret that is kept
+	profile screen.Profile // as it was entered
+	account screen.Account
+	note    string
+	err     error
+}
 
 func (s *Screen) busy() bool { return s.giveUp != nil }
 
-func (s *Screen) begin() (ctx context.Context, number int) {
-	ctx, s.giveUp = context.WithCancel(context.Background())
+func (s *Screen) begin(profile screen.Profile, kept bool, connect func(context.Context) (screen.Account, string, error)) tea.Cmd {
+	ctx, giveUp := context.WithCancel(context.Background()) // #nosec G118 -- stop calls it
+	s.giveUp = giveUp
 	s.number++
 	s.status = status{}
-	return ctx, s.number
+	a := attempt{screen: s, number: s.number, kept: kept, profile: profile}
+	return func() tea.Msg {
+		a.account, a.note, a.err = connect(ctx)
+		return a
+	}
 }
 
 // stop gives up the attempt that is under way, whose end is not listened to any more.
@@ -337,23 +317,6 @@ func (s *Screen) stop() {
 		s.giveUp = nil
 	}
 	s.number++
-}
-
-func (s *Screen) connected(msg connected) tea.Cmd {
-	if msg.screen != s || msg.number != s.number {
-		return nil
-	}
-	s.stop()
-	var missing *screen.NotLoggedIn
-	switch {
-	case msg.err == nil:
-		return s.shell.Post(screen.LoggedIn{Account: msg.account})
-	case errors.As(msg.err, &missing):
-		s.status = status{text: fmt.Sprintf("No secret is kept for profile %s: enter it.", msg.profile.Name)}
-	default:
-		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
-	}
-	return nil
 }
 
 // submit logs in with what was entered, unless that is wrong or a login is under way.
@@ -368,33 +331,30 @@ func (s *Screen) submit() tea.Cmd {
 		return nil
 	}
 	profile, secret := s.entered(), s.value(secretField)
-	ctx, number := s.begin()
 	accounts := s.shell.Accounts
-	return func() tea.Msg {
-		account, note, err := accounts.Login(ctx, profile, secret)
-		return loggedIn{s, number, profile, account, note, err}
-	}
+	return s.begin(profile, false, func(ctx context.Context) (screen.Account, string, error) { return accounts.Login(ctx, profile, secret) })
 }
 
-func (s *Screen) loggedIn(msg loggedIn) tea.Cmd {
+// ended goes on once there is an account, or says what has failed, where it can beside the field that it is about.
+func (s *Screen) ended(msg attempt) tea.Cmd {
 	if msg.screen != s || msg.number != s.number {
 		return nil
 	}
 	s.stop()
-	if msg.err != nil {
-		s.fail(msg)
-		return nil
-	}
-	s.form.Set(secretField, "")
-	s.shell.Post(screen.LoggedIn{Account: msg.account})
-	return screen.Tell(screen.Done, "Logged in. %s", msg.note)
-}
-
-// fail says beside which field a login has failed, and why.
-func (s *Screen) fail(msg loggedIn) {
+	var missing *screen.NotLoggedIn
 	var refused *client.Error
 	var unreachable *client.Unreachable
 	switch {
+	case msg.err == nil && msg.kept:
+		return s.shell.Post(screen.LoggedIn{Account: msg.account})
+	case msg.err == nil:
+		s.form.Set(secretField, "")
+		s.shell.Post(screen.LoggedIn{Account: msg.account})
+		return screen.Tell(screen.Done, "Logged in. %s", msg.note)
+	case msg.kept && errors.As(msg.err, &missing):
+		s.status = status{text: fmt.Sprintf("No secret is kept for profile %s: enter it.", msg.profile.Name)}
+	case msg.kept:
+		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	case errors.As(msg.err, &unreachable):
 		problem := screen.Sentence("", unreachable)
 		if unreachable.Advice() == "" {
@@ -411,6 +371,7 @@ func (s *Screen) fail(msg loggedIn) {
 	default:
 		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	}
+	return nil
 }
 
 // blameAddress speaks beside the address, unless that is another one by now.

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -160,19 +161,6 @@ func (s *Screen) know(msg read) tea.Cmd {
 	return nil
 }
 
-type (
-	// chosen tells which profile was picked; one behind the last is a new one.
-	chosen struct {
-		screen *Screen
-		index  int
-	}
-	// named tells the name of a new profile.
-	named struct {
-		screen *Screen
-		name   string
-	}
-)
-
 func (s *Screen) pick() screen.Pick {
 	var options []string
 	at := 0
@@ -188,23 +176,22 @@ func (s *Screen) pick() screen.Pick {
 	}
 	return screen.Pick{
 		Title: "Log in with which profile?", Options: append(options, "A new profile ..."), Current: at,
-		Then: func(index int) tea.Cmd { return s.shell.Post(chosen{s, index}) },
+		Then: s.choose,
 	}
 }
 
-func (s *Screen) choose(msg chosen) tea.Cmd {
+// choose takes one of the profiles, or asks for the name of a new one.
+func (s *Screen) choose(index int) tea.Cmd {
 	switch {
-	case msg.screen != s || s.busy():
+	case s.busy():
 		return nil
-	case msg.index < len(s.profiles):
-		profile := s.profiles[msg.index]
+	case index < len(s.profiles):
+		profile, accounts := s.profiles[index], s.shell.Accounts
 		s.fill(profile)
-		_, number := s.begin()
-		accounts := s.shell.Accounts
-		return func() tea.Msg { // the secret may be kept
+		return s.begin(profile, true, func(context.Context) (screen.Account, string, error) {
 			account, err := accounts.Connect(profile.Name)
-			return connected{s, number, profile, account, err}
-		}
+			return account, "", err
+		})
 	}
 	return s.shell.Post(screen.Prompt{
 		Title: "A new profile", Field: widget.Field{Name: nameField, Label: "Its name", Check: func(name string) string {
@@ -213,7 +200,17 @@ func (s *Screen) choose(msg chosen) tea.Cmd {
 			}
 			return CheckName(name)
 		}},
-		Then: func(name string) tea.Cmd { return s.shell.Post(named{s, name}) },
+		Then: func(name string) tea.Cmd {
+			s.form.Set(nameField, name) // address and id stay: they are more often the same than not
+			s.form.Set(secretField, "")
+			s.edited, s.rejected, s.status = true, false, status{}
+			if s.value(addressField) == "" {
+				s.goToMissing()
+			} else {
+				s.form.FocusOnName(addressField)
+			}
+			return nil
+		},
 	})
 }
 
