@@ -174,10 +174,7 @@ func (s *Screen) pick() screen.Pick {
 		}
 		options = append(options, option)
 	}
-	return screen.Pick{
-		Title: "Log in with which profile?", Options: append(options, "A new profile ..."), Current: at,
-		Then: s.choose,
-	}
+	return screen.Pick{Title: "Log in with which profile?", Options: append(options, "A new profile ..."), Current: at, Then: s.choose}
 }
 
 // choose takes one of the profiles, or asks for the name of a new one.

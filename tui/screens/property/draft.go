@@ -8,7 +8,6 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui/screen"
 )
@@ -117,7 +116,7 @@ func (e *edit) draft() map[string]string {
 func (s *Screen) beginEdit() tea.Cmd {
 	base, typed := readDraft(s.drafts.values, s.record.Value)
 	if len(typed) == 0 {
-		s.fill(newEdit(s.shell, s.record.Value, api.PropertyPatch{}))
+		s.fill(newEdit(s.shell, s.record.Value))
 		return nil
 	}
 	return s.shell.Post(screen.Pick{
@@ -130,7 +129,7 @@ func (s *Screen) beginEdit() tea.Cmd {
 			case index == 0:
 				return s.resume(base, typed)
 			}
-			s.fill(newEdit(s.shell, s.record.Value, api.PropertyPatch{}))
+			s.fill(newEdit(s.shell, s.record.Value))
 			return s.drafts.keep(s.shell.Account.Profile, nil)
 		},
 	})
@@ -152,7 +151,7 @@ func readDraft(values map[string]string, now client.Version) (base client.Versio
 // resume opens the form with a draft, which is kept once more: this program then knows whether it is kept. If the property has
 // changed since, that is merged first.
 func (s *Screen) resume(base client.Version, typed map[string]string) tea.Cmd {
-	e := newEdit(s.shell, base, api.PropertyPatch{})
+	e := newEdit(s.shell, base)
 	for name, value := range typed {
 		e.form.Set(name, value)
 	}

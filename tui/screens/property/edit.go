@@ -38,12 +38,13 @@ func (e *edit) parts(width int) []line {
 	return e.drawn
 }
 
-func newEdit(shell *screen.Shell, base client.Version, patch api.PropertyPatch) *edit {
+func newEdit(shell *screen.Shell, base client.Version) *edit {
 	e := &edit{base: base, profile: shell.Account.Profile, compared: map[[3]string][]stroke{}}
-	e.layOut(shell, patch)
+	e.layOut(shell, api.PropertyPatch{})
 	return e
 }
 
+// layOut makes the form, which holds what the patch makes of the base.
 func (e *edit) layOut(shell *screen.Shell, patch api.PropertyPatch) {
 	e.form = widget.NewForm(shell.Theme)
 	e.initial = map[string]string{}
@@ -57,8 +58,7 @@ func (e *edit) layOut(shell *screen.Shell, patch api.PropertyPatch) {
 			label += ", one per line"
 		}
 		e.form.Add(widget.Field{
-			Name: f.Name, Label: label, Kind: kind, Hint: f.Hint, Eager: true,
-			Value: typeable(f, f.text(e.base.Property)),
+			Name: f.Name, Label: label, Kind: kind, Hint: f.Hint, Eager: true, Value: typeable(f, f.text(e.base.Property)),
 			Check: func(value string) string { return e.problem(f, value) },
 		})
 		e.initial[f.Name] = e.form.Value(f.Name)
@@ -75,6 +75,16 @@ func (e *edit) problem(f field, value string) string {
 		return ""
 	}
 	return problemWith(f, restored(f, value, f.text(e.base.Property)))
+}
+
+// problemWith says what the contract has against a text, "" for nothing.
+func problemWith(f field, text string) string {
+	_, err := api.ParsePropertyPatch([]api.Member{member(f, text)})
+	var invalid *api.Error
+	if errors.As(err, &invalid) {
+		return strings.Join(invalid.Fields[f.Name], ", ")
+	}
+	return ""
 }
 
 // typed returns the fields whose text was changed, whatever it is worth.
@@ -103,14 +113,13 @@ func (e *edit) changes() (patch api.PropertyPatch, wrong []string) {
 
 // rebase makes the edit one of another version. Text that cannot be read yet stays as it was typed.
 func (e *edit) rebase(shell *screen.Shell, base client.Version, patch api.PropertyPatch) {
-	e.drawnWidth = 0
+	before := *e
+	e.base, e.patch, e.merge, e.drawnWidth = base, patch, nil, 0
 	if e.form == nil {
-		e.base, e.patch, e.merge = base, patch, nil
 		return
 	}
-	_, wrong := e.changes()
-	typed, focus := e.typed(), e.form.Focus()
-	e.base, e.patch, e.merge = base, patch, nil
+	_, wrong := before.changes()
+	typed, focus := before.typed(), before.form.Focus()
 	e.layOut(shell, patch)
 	for _, name := range wrong {
 		e.form.Set(name, typed[name])
@@ -160,16 +169,15 @@ func typedNames(typed map[string]string) []string {
 }
 
 func (s *Screen) leaveEdit() tea.Cmd {
-	e, lost := s.edit, s.lost
-	s.edit, s.notes, s.lost = nil, nil, false
-	s.show(reading)
 	var again, drop tea.Cmd
-	if lost {
+	if s.lost {
 		again = s.record.Again()
 	}
-	if e.form != nil {
-		drop = s.drafts.keep(e.profile, nil)
+	if s.edit.form != nil {
+		drop = s.drafts.keep(s.edit.profile, nil)
 	}
+	s.edit, s.notes, s.lost = nil, nil, false
+	s.show(reading)
 	return tea.Batch(again, drop)
 }
 
@@ -193,14 +201,6 @@ func (f field) hasLines() bool { return f.Kind == api.TextField || f.Kind == api
 
 func (f field) word() string { return strings.ToLower(f.Label) }
 
-// none is what is shown of a field that holds nothing.
-func (f field) none() string {
-	if f.Kind == api.LineField || f.Kind == api.TextField {
-		return "(empty)"
-	}
-	return "(none)"
-}
-
 // text is what a property holds in the field, as a person edits it: no position is the empty text, and each image has a line.
 func (f field) text(p api.Property) string { return strings.Join(f.Texts(p), "\n") }
 
@@ -222,20 +222,10 @@ func member(f field, text string) api.Member {
 	return api.Member{Name: f.Name, Value: value}
 }
 
-// problemWith says what the contract has against a text, "" for nothing.
-func problemWith(f field, text string) string {
-	_, err := api.ParsePropertyPatch([]api.Member{member(f, text)})
-	var invalid *api.Error
-	if errors.As(err, &invalid) {
-		return strings.Join(invalid.Fields[f.Name], ", ")
-	}
-	return ""
-}
-
 func words(names []string) string {
-	list := make([]string, len(names))
-	for i, name := range names {
-		list[i] = fieldNamed(name).word()
+	var list []string
+	for _, name := range names {
+		list = append(list, fieldNamed(name).word())
 	}
 	return strings.Join(list, ", ")
 }

@@ -24,38 +24,23 @@ const (
 	thenCompare
 )
 
-// choice is whose value a field is to have.
-type choice int
-
+// The sides of a merge.
 const (
-	open choice = iota
-	mine
-	theirs
+	mine   = "mine"
+	theirs = "theirs"
 )
-
-func (c choice) says() string {
-	return [...]string{"not decided", "yours is kept", "theirs is kept"}[c]
-}
-
-// mark is that of a side that is chosen, or not.
-func (c choice) mark(side choice) string {
-	if c == side {
-		return "* "
-	}
-	return "  "
-}
 
 // merge is an edit beside what somebody else has made of the property meanwhile.
 type merge struct {
 	api.PropertyMerge
 	now    client.Version
 	then   afterMerge
-	chosen map[string]choice
-	at     int // the conflict that is being decided
+	chosen map[string]string // the side of each conflict that is decided
+	at     int               // the conflict that is being decided
 }
 
 func (m *merge) undecided() []string {
-	return slices.DeleteFunc(slices.Clone(m.Conflicts), func(name string) bool { return m.chosen[name] != open })
+	return slices.DeleteFunc(slices.Clone(m.Conflicts), func(name string) bool { return m.chosen[name] != "" })
 }
 
 // merged is what the edit still changes of their version, as far as it is decided.
@@ -70,10 +55,10 @@ func (m *merge) merged(patch api.PropertyPatch) api.PropertyPatch {
 }
 
 // choose decides the present conflict, and goes on to the next that is open.
-func (m *merge) choose(c choice) {
-	m.chosen[m.Conflicts[m.at]] = c
+func (m *merge) choose(side string) {
+	m.chosen[m.Conflicts[m.at]] = side
 	for i := range m.Conflicts {
-		if next := (m.at + i) % len(m.Conflicts); m.chosen[m.Conflicts[next]] == open {
+		if next := (m.at + i) % len(m.Conflicts); m.chosen[m.Conflicts[next]] == "" {
 			m.at = next
 			return
 		}
@@ -85,7 +70,7 @@ func (s *Screen) meet(now client.Version, then afterMerge) tea.Cmd {
 	e := s.edit
 	s.put(now)
 	if !api.PropertyChanges(e.base.Property, now.Property).IsEmpty() {
-		e.merge = &merge{PropertyMerge: api.MergePropertyChanges(e.base.Property, now.Property, e.patch), now: now, then: then, chosen: map[string]choice{}}
+		e.merge = &merge{PropertyMerge: api.MergePropertyChanges(e.base.Property, now.Property, e.patch), now: now, then: then, chosen: map[string]string{}}
 		s.show(merging)
 		s.reveal = true
 		return nil
@@ -147,55 +132,45 @@ func (s *Screen) unmerge() tea.Cmd {
 	return s.keepDraft()
 }
 
-func (m *merge) whyNot() string {
-	if undecided := m.undecided(); len(undecided) > 0 {
-		return fmt.Sprintf("Decide first about: %s.", words(undecided))
-	}
-	return ""
-}
-
 // parts is what the merge view shows: each field with what it was, and what it became on either side.
 func (m *merge) parts(e *edit) []part {
 	var parts []part
-	add := func(name, title string, sides ...side) {
+	after := map[string]api.Property{mine: e.base.Property.With(e.patch), theirs: m.now.Property}
+	add := func(name, title, chosen string, sides ...string) {
 		f := fieldNamed(name)
 		p := part{title: f.Label + ", " + title}
 		before := f.text(e.base.Property)
 		if !f.hasLines() { // of several lines, what goes is marked on either side
 			p.strokes = append(p.strokes, stroke{stays, "before: " + shown(f, before)})
 		}
-		for _, s := range sides {
-			if after := f.text(s.of); f.hasLines() {
-				p.strokes = append(p.strokes, stroke{s.mark, s.who + ", against what it was before:"})
-				for _, l := range e.strokes(f, before, after) {
-					p.strokes = append(p.strokes, stroke{"  " + l.mark, l.text})
-				}
-			} else {
-				p.strokes = append(p.strokes, stroke{s.mark, s.who + ": " + shown(f, after)})
+		for _, side := range sides {
+			mark, text := stays, f.text(after[side])
+			if side == chosen {
+				mark = "* "
+			}
+			if !f.hasLines() {
+				p.strokes = append(p.strokes, stroke{mark, side + ": " + shown(f, text)})
+				continue
+			}
+			p.strokes = append(p.strokes, stroke{mark, side + ", against what it was before:"})
+			for _, l := range e.strokes(f, before, text) {
+				p.strokes = append(p.strokes, stroke{"  " + l.mark, l.text})
 			}
 		}
 		parts = append(parts, p)
 	}
-	ours := e.base.Property.With(e.patch)
 	for i, name := range m.Conflicts {
-		c := m.chosen[name]
-		add(name, "changed by both: "+c.says(), side{c.mark(theirs), "theirs", m.now.Property}, side{c.mark(mine), "mine", ours})
-		p := &parts[i]
-		p.conflict, p.current = true, i == m.at
+		says := map[string]string{"": "not decided", mine: "yours is kept", theirs: "theirs is kept"}[m.chosen[name]]
+		add(name, "changed by both: "+says, m.chosen[name], theirs, mine)
+		parts[i].conflict, parts[i].current = true, i == m.at
 	}
 	for _, name := range m.Theirs {
-		add(name, "changed by them: theirs is kept", side{"* ", "theirs", m.now.Property})
+		add(name, "changed by them: theirs is kept", theirs, theirs)
 	}
 	for _, name := range m.Mine {
-		add(name, "changed by you: yours is kept", side{"* ", "mine", ours})
+		add(name, "changed by you: yours is kept", mine, mine)
 	}
 	return parts
-}
-
-// side is what a field became on one side.
-type side struct {
-	mark, who string
-	of        api.Property
 }
 
 func (s *Screen) mergeIntro() []string {
@@ -225,10 +200,9 @@ type stroke struct {
 }
 
 const (
-	goes   = "- "
-	comes  = "+ "
-	stays  = "  "
-	noting = "  "
+	goes  = "- "
+	comes = "+ "
+	stays = "  "
 )
 
 // part is a field of a comparison or a merge.
@@ -279,16 +253,18 @@ func strokes(f field, before, after string) []stroke {
 		}
 	}
 	if before != after && visible(before) == visible(after) {
-		out = append(out, stroke{noting, "(only blanks, or characters that show nothing, differ)"})
+		out = append(out, stroke{stays, "(only blanks, or characters that show nothing, differ)"})
 	}
 	return out
 }
 
 func shown(f field, text string) string {
-	if text == "" {
-		return f.none()
-	}
-	if f.hasLines() {
+	switch {
+	case text == "" && (f.Kind == api.LineField || f.Kind == api.TextField):
+		return "(empty)"
+	case text == "":
+		return "(none)"
+	case f.hasLines():
 		return display.Text(text)
 	}
 	return display.Line(text)

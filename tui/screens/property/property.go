@@ -4,6 +4,7 @@
 package property
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -97,8 +98,11 @@ func (s *Screen) Init() tea.Cmd {
 // begin reads the property, and what was kept of an edit before that is asked for: an edit opens at once, so that what is
 // typed next is text.
 func (s *Screen) begin() tea.Cmd {
-	d, memory, profile := s.drafts, s.shell.Memory, s.shell.Account.Profile
-	return tea.Batch(s.record.Load(read(s.id)), func() tea.Msg { return foundDraft{d, memory.Draft(profile, d.name)} })
+	id, d, memory, profile := s.id, s.drafts, s.shell.Memory, s.shell.Account.Profile
+	return tea.Batch(
+		s.record.Load(func(ctx context.Context, c *client.Client) (client.Version, error) { return c.Version(ctx, id) }),
+		func() tea.Msg { return foundDraft{d, memory.Draft(profile, d.name)} },
+	)
 }
 
 // inSandbox keeps a change that was meant for the sandbox away from live data: the sandbox has no properties.

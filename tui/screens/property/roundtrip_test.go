@@ -76,7 +76,7 @@ func TestAFormThatIsNotTouchedChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		base := client.Version{Property: someProperty(r)}
-		e := newEdit(shellOfTest(), base, api.PropertyPatch{})
+		e := newEdit(shellOfTest(), base)
 		if patch, wrong := e.changes(); !patch.IsEmpty() || wrong != nil || len(e.typed()) > 0 {
 			t.Fatalf("%+v: changes %v, wrong %v, typed %q", base, patch.Fields(), wrong, e.typed())
 		}
@@ -88,7 +88,7 @@ func TestAFormMeansExactlyWhatItShows(t *testing.T) {
 	for range 300 {
 		before, after := someProperty(r), someProperty(r)
 		after.Description = typeable(fieldNamed("description"), after.Description)
-		e := newEdit(shellOfTest(), client.Version{Property: before}, api.PropertyPatch{})
+		e := newEdit(shellOfTest(), client.Version{Property: before})
 		for _, f := range fields {
 			e.form.Set(f.Name, f.text(after))
 		}
@@ -128,7 +128,7 @@ func TestOneChangedLineLeavesTheOthers(t *testing.T) {
 		if got := restored(description, test.text, test.was); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-		e := newEdit(shellOfTest(), client.Version{Property: api.Property{Title: "T", Description: test.was}}, api.PropertyPatch{})
+		e := newEdit(shellOfTest(), client.Version{Property: api.Property{Title: "T", Description: test.was}})
 		e.form.Set("description", test.text)
 		if patch, _ := e.changes(); patch.Description.Value != test.want {
 			t.Errorf("%s: the form means %q, want %q", name, patch.Description.Value, test.want)

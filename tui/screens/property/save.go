@@ -108,7 +108,7 @@ func (s *Screen) finish(done client.Editing) tea.Cmd {
 	if done.Known {
 		s.put(done.Now)
 	} else {
-		cmds = append(cmds, s.record.Load(read(s.id)))
+		cmds = append(cmds, s.record.Again())
 	}
 	return tea.Batch(cmds...)
 }
@@ -116,10 +116,6 @@ func (s *Screen) finish(done client.Editing) tea.Cmd {
 func (s *Screen) put(now client.Version) {
 	s.record.Cancel()
 	s.record.Put(now)
-}
-
-func read(id int64) screen.Fetch[client.Version] {
-	return func(ctx context.Context, c *client.Client) (client.Version, error) { return c.Version(ctx, id) }
 }
 
 // looked goes on with how the property is after a change or a deletion of which nobody knows how it ended.

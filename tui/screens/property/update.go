@@ -2,6 +2,7 @@ package property
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -24,7 +25,12 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			return s.keepDraft()
 		}
 	case screen.Reconnected:
-		return s.reconnected(msg)
+		switch { // what was typed stays
+		case msg.Other:
+			return s.changeService()
+		case !s.deleted && !s.inSandbox():
+			return s.record.Again()
+		}
 	case screen.Revealed:
 		if s.deleted {
 			return s.close()
@@ -71,17 +77,6 @@ func (s *Screen) ended(msg tea.Msg) tea.Cmd {
 		return s.shell.Remember(s.shell.Account.Profile, kind, strconv.FormatInt(s.id, 10))
 	}
 	return nil
-}
-
-// reconnected reads again what is shown, and looks after what was sent and not answered. What was typed stays.
-func (s *Screen) reconnected(msg screen.Reconnected) tea.Cmd {
-	if msg.Other {
-		return s.changeService()
-	}
-	if s.deleted || s.inSandbox() {
-		return nil
-	}
-	return s.record.Again()
 }
 
 // changeService begins anew: a property of another service is another property, even under the same id. Text that was typed
@@ -134,13 +129,16 @@ func (s *Screen) Offers() []actions.Offer {
 		}
 		return offers
 	case merging:
-		m, none := s.edit.merge, ""
-		if len(m.Conflicts) == 0 {
+		none, undecided := "", ""
+		if len(s.edit.merge.Conflicts) == 0 {
 			none = "Nothing has to be decided."
+		}
+		if names := s.edit.merge.undecided(); len(names) > 0 {
+			undecided = fmt.Sprintf("Decide first about: %s.", words(names))
 		}
 		return append([]actions.Offer{
 			actions.If(actions.Mine, none), actions.If(actions.Theirs, none),
-			actions.If(actions.Submit, m.whyNot()).As("save"), actions.If(actions.Back, ""),
+			actions.If(actions.Submit, undecided).As("save"), actions.If(actions.Back, ""),
 		}, s.scroll.Moves()...)
 	}
 	return s.readOffers()
@@ -209,7 +207,7 @@ func (s *Screen) doReading(id actions.ID) tea.Cmd {
 	case actions.Delete:
 		return s.askDelete("")
 	case actions.Settle:
-		return s.record.Load(read(s.id))
+		return s.record.Again()
 	case actions.CopyID:
 		return s.shell.Copy(strconv.FormatInt(s.id, 10), "")
 	case actions.OpenImage:
@@ -235,7 +233,7 @@ func (s *Screen) doComparing(id actions.ID) tea.Cmd {
 	case actions.Submit:
 		return s.send()
 	case actions.Settle:
-		return s.record.Load(read(s.id))
+		return s.record.Again()
 	case actions.Open:
 		s.unfolded = !s.unfolded
 		return nil
