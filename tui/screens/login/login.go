@@ -26,7 +26,7 @@ import (
 // Screen is the screen.
 type Screen struct {
 	shell         *screen.Shell
-	why           string // somebody has to log in; "" where nobody has to be told
+	reason        string // somebody has to log in; "" where nobody has to be told
 	width, height int
 
 	form     *widget.Form
@@ -43,10 +43,10 @@ type Screen struct {
 }
 
 // New makes the screen. Why says why it is shown, as a sentence; it may be "".
-func New(shell *screen.Shell, why string) *Screen {
-	s := &Screen{shell: shell, why: why}
+func New(shell *screen.Shell, reason string) *Screen {
+	s := &Screen{shell: shell, reason: reason}
 	s.form = widget.NewForm(shell.Theme,
-		widget.Field{Name: nameField, Label: "Profile", Value: usualName, Hint: "such as default", Check: CheckName},
+		widget.Field{Name: nameField, Label: "Profile", Value: defaultName, Hint: "such as default", Check: CheckName},
 		widget.Field{Name: addressField, Label: "Address of the API", Hint: "such as https://perks.example/v2", Check: s.checkAddress},
 		widget.Field{Name: idField, Label: "Client id", Hint: "such as acme", Check: func(id string) string {
 			if strings.TrimSpace(id) == "" {
@@ -76,9 +76,9 @@ func (s *Screen) Init() tea.Cmd {
 	accounts := s.shell.Accounts
 	return func() tea.Msg {
 		profiles, current, err := accounts.Profiles()
-		done := read{screen: s, profiles: profiles, err: err}
+		done := profilesLoaded{screen: s, profiles: profiles, err: err}
 		if i := slices.IndexFunc(profiles, func(p screen.Profile) bool { return p.Name == current }); i >= 0 {
-			done.usual = profiles[i]
+			done.preferred = profiles[i]
 		}
 		return done
 	}
@@ -89,8 +89,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case screen.Edited:
 		s.edited, s.status = true, status{}
 		s.askAboutHTTP(false)
-	case read:
-		return s.know(msg)
+	case profilesLoaded:
+		return s.handleProfiles(msg)
 	case attempt:
 		return s.ended(msg)
 	}
@@ -150,8 +150,8 @@ const (
 	secretField  = "secret"
 )
 
-// usualName is the profile that a first login makes, here as on the command line.
-const usualName = "default"
+// defaultName is the profile that a first login makes, here as on the command line.
+const defaultName = "default"
 
 // fill puts a profile into the form and goes to the first thing that is missing.
 func (s *Screen) fill(profile screen.Profile) {
@@ -188,7 +188,7 @@ func (s *Screen) entered() screen.Profile {
 	address := s.address()
 	return screen.Profile{
 		Name: s.value(nameField), APIURL: address, ClientID: s.value(idField),
-		Sandbox: s.sandbox(), InsecureHTTP: s.allows() && isOpen(address),
+		Sandbox: s.sandbox(), InsecureHTTP: s.allows() && isPlainHTTP(address),
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *Screen) askAboutHTTP(settled bool) {
 		s.form.Set(httpField, yesOrNo(address == s.allowed))
 	}
 	s.askedOf = address
-	asks := isOpen(address)
+	asks := isPlainHTTP(address)
 	if base, err := client.ParseBaseURL(address); asks && !settled && err == nil && base.Port() == "" && base.Path == "" {
 		asks = !strings.HasPrefix("localhost", base.Host) && !strings.HasPrefix("127.0.0.1", base.Host)
 	}
@@ -266,7 +266,7 @@ func (s *Screen) checkAddress(address string) string {
 	if _, err := client.ParseBaseURL(address); err != nil {
 		return screen.Sentence("", err)
 	}
-	if isOpen(address) && !s.allows() {
+	if isPlainHTTP(address) && !s.allows() {
 		if !s.asksAboutHTTP() {
 			return "" // it is being typed
 		}
@@ -275,8 +275,8 @@ func (s *Screen) checkAddress(address string) string {
 	return ""
 }
 
-// isOpen tells whether everyone on the way could read what is sent to an address.
-func isOpen(address string) bool {
+// isPlainHTTP tells whether everyone on the way could read what is sent to an address.
+func isPlainHTTP(address string) bool {
 	base, err := client.ParseBaseURL(address)
 	if err != nil || base.Scheme != "http" || base.Hostname() == "localhost" {
 		return false
@@ -287,23 +287,23 @@ func isOpen(address string) bool {
 
 // attempt is a login, or a try to do with the secret that is kept, and how it has ended.
 type attempt struct {
-	screen  *Screen
-	number  int
-	kept    bool           // with the secret that is kept
-	profile screen.Profile // as it was entered
-	account screen.Account
-	note    string
-	err     error
+	screen    *Screen
+	number    int
+	minHeight bool           // with the secret that is kept
+	profile   screen.Profile // as it was entered
+	account   screen.Account
+	note      string
+	err       error
 }
 
 func (s *Screen) busy() bool { return s.giveUp != nil }
 
-func (s *Screen) begin(profile screen.Profile, kept bool, connect func(context.Context) (screen.Account, string, error)) tea.Cmd {
+func (s *Screen) begin(profile screen.Profile, minHeight bool, connect func(context.Context) (screen.Account, string, error)) tea.Cmd {
 	ctx, giveUp := context.WithCancel(context.Background()) // #nosec G118 -- stop calls it
 	s.giveUp = giveUp
 	s.number++
 	s.status = status{}
-	a := attempt{screen: s, number: s.number, kept: kept, profile: profile}
+	a := attempt{screen: s, number: s.number, minHeight: minHeight, profile: profile}
 	return func() tea.Msg {
 		a.account, a.note, a.err = connect(ctx)
 		return a
@@ -345,37 +345,37 @@ func (s *Screen) ended(msg attempt) tea.Cmd {
 	var refused *client.Error
 	var unreachable *client.Unreachable
 	switch {
-	case msg.err == nil && msg.kept:
+	case msg.err == nil && msg.minHeight:
 		return s.shell.Post(screen.LoggedIn{Account: msg.account})
 	case msg.err == nil:
 		s.form.Set(secretField, "")
 		s.shell.Post(screen.LoggedIn{Account: msg.account})
 		return screen.Tell(screen.Done, "Logged in. %s", msg.note)
-	case msg.kept && errors.As(msg.err, &missing):
+	case msg.minHeight && errors.As(msg.err, &missing):
 		s.status = status{text: fmt.Sprintf("No secret is kept for profile %s: enter it.", msg.profile.Name)}
-	case msg.kept:
+	case msg.minHeight:
 		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	case errors.As(msg.err, &unreachable):
 		problem := screen.Sentence("", unreachable)
 		if unreachable.Advice() == "" {
 			problem += " Check the address, and the network."
 		}
-		s.blameAddress(msg.profile.APIURL, problem)
+		s.failAddress(msg.profile.APIURL, problem)
 	case errors.As(msg.err, &refused) && refused.Status == http.StatusUnauthorized:
 		s.rejected = true
 		s.form.Set(secretField, "")
 		s.form.Check()
 		s.form.FocusOnName(secretField)
 	case errors.As(msg.err, &refused) && (refused.Status == http.StatusNotFound || refused.Stray):
-		s.blameAddress(msg.profile.APIURL, fmt.Sprintf("No API of perks answers at this address (status %d). It ends with the path of the version, such as /v2.", refused.Status))
+		s.failAddress(msg.profile.APIURL, fmt.Sprintf("No API of perks answers at this address (status %d). It ends with the path of the version, such as /v2.", refused.Status))
 	default:
 		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	}
 	return nil
 }
 
-// blameAddress speaks beside the address, unless that is another one by now.
-func (s *Screen) blameAddress(sent, problem string) {
+// failAddress speaks beside the address, unless that is another one by now.
+func (s *Screen) failAddress(sent, problem string) {
 	if s.entered().APIURL != sent {
 		s.status = status{failed: true, text: problem}
 		return

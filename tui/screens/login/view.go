@@ -21,33 +21,33 @@ type status struct {
 	text   string
 }
 
-// wide is how wide the form gets at most: longer lines are harder to read.
-const wide = 76
+// maxWidth is how wide the form gets at most: longer lines are harder to read.
+const maxWidth = 76
 
 // How many lines the form must have before anything else gets some: a field, what is wrong with it, and its neighbour's
 // name. Where something failed that belongs to no field, that is what has to be read.
 const (
-	least       = 4
-	leastFailed = 2
+	minFormHeight       = 4
+	minFormHeightFailed = 2
 )
 
 // View draws why somebody has to log in, where that leads, the form, and what was said last, as far as there is room. The
 // form comes first, then where it leads.
 func (s *Screen) View() string {
-	look := s.shell.Theme
-	s.form.SetTheme(look)
-	width := min(s.width, wide)
-	kept := least
+	theme := s.shell.Theme
+	s.form.SetTheme(theme)
+	width := min(s.width, maxWidth)
+	minHeight := minFormHeight
 	if s.status.failed {
-		kept = leastFailed
+		minHeight = minFormHeightFailed
 	}
-	room := s.height - kept
+	room := s.height - minHeight
 
 	var badge []string
 	if room > 0 {
-		mark := look.Live.Render(" LIVE ") + " " + look.Text.Render(live)
+		mark := theme.Live.Render(" LIVE ") + " " + theme.Text.Render(liveText)
 		if s.sandbox() {
-			mark = look.Sandbox.Render(" SANDBOX ") + " " + look.Text.Render(inSandbox)
+			mark = theme.Sandbox.Render(" SANDBOX ") + " " + theme.Text.Render(sandboxText)
 		}
 		badge = []string{display.Cut(mark, width)}
 		room--
@@ -58,27 +58,27 @@ func (s *Screen) View() string {
 		}
 		return widget.Capped(style, text, width, room)
 	}
-	style := look.Muted
+	style := theme.Muted
 	if s.status.failed {
-		style = look.Bad
+		style = theme.Bad
 	}
-	said, urgent := s.said()
+	message, urgent := s.message()
 	before := room
 	if !urgent { // then why comes first
-		before -= len(fitting(look.Warn, display.Line(s.why), room))
+		before -= len(fitting(theme.Warn, display.Line(s.reason), room))
 	}
-	lastly := fitting(style, said, before)
-	why := fitting(look.Warn, display.Line(s.why), room-len(lastly))
-	room += kept - len(lastly) - len(why)
+	lastly := fitting(style, message, before)
+	reason := fitting(theme.Warn, display.Line(s.reason), room-len(lastly))
+	room += minHeight - len(lastly) - len(reason)
 
-	const tall = 100 // more lines than the form can have
-	form := strings.Split(strings.TrimRight(s.form.View(width, tall), "\n"), "\n")
+	const unlimited = 100 // more lines than the form can have
+	form := strings.Split(strings.TrimRight(s.form.View(width, unlimited), "\n"), "\n")
 	blanks := room-len(form) >= 3
 	if len(form) > room {
 		form = strings.Split(s.form.View(width, max(1, room)), "\n")
 	}
 	var lines []string
-	for _, part := range [][]string{why, badge, form, lastly} {
+	for _, part := range [][]string{reason, badge, form, lastly} {
 		if blanks && len(lines) > 0 && len(part) > 0 {
 			lines = append(lines, "")
 		}
@@ -88,12 +88,12 @@ func (s *Screen) View() string {
 }
 
 const (
-	live      = "Redemptions are real."
-	inSandbox = "Redemptions are only for trying out."
+	liveText    = "Redemptions are real."
+	sandboxText = "Redemptions are only for trying out."
 )
 
-// said is the last message, which is urgent, or else what is good to know now.
-func (s *Screen) said() (text string, urgent bool) {
+// message is the last message, which is urgent, or else what is good to know now.
+func (s *Screen) message() (text string, urgent bool) {
 	switch {
 	case s.busy():
 		return display.Line(fmt.Sprintf("Logging in at %s ... %s gives up.", s.entered().APIURL, s.shell.Key(actions.Cancel))), true
@@ -103,7 +103,7 @@ func (s *Screen) said() (text string, urgent bool) {
 		return display.Line(s.status.text), true
 	}
 	entered := s.entered()
-	if p, known := s.known(entered.Name); known && (p.APIURL != entered.APIURL || p.ClientID != entered.ClientID) {
+	if p, profileNamed := s.profileNamed(entered.Name); profileNamed && (p.APIURL != entered.APIURL || p.ClientID != entered.ClientID) {
 		return display.Line(fmt.Sprintf("This replaces profile %s, which is %s at %s.", p.Name, p.ClientID, p.APIURL)), true
 	}
 	if key := s.shell.Keys.Key(actions.Profile); len(s.profiles) > 1 && key != "" {
@@ -114,35 +114,35 @@ func (s *Screen) said() (text string, urgent bool) {
 
 func (s *Screen) Linear() string {
 	var lines []string
-	if s.why != "" {
-		lines = append(lines, display.Line(s.why))
+	if s.reason != "" {
+		lines = append(lines, display.Line(s.reason))
 	}
 	if s.sandbox() {
-		lines = append(lines, "Sandbox. "+inSandbox)
+		lines = append(lines, "Sandbox. "+sandboxText)
 	} else {
-		lines = append(lines, "Live. "+live)
+		lines = append(lines, "Live. "+liveText)
 	}
 	lines = append(lines, s.form.Linear())
-	if said, _ := s.said(); said != "" {
-		if rest, failed := strings.CutPrefix(said, "! "); failed {
-			said = "Error: " + rest
+	if message, _ := s.message(); message != "" {
+		if rest, failed := strings.CutPrefix(message, "! "); failed {
+			message = "Error: " + rest
 		}
-		lines = append(lines, said)
+		lines = append(lines, message)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// read is what is known of profiles.
-type read struct {
-	screen   *Screen
-	profiles []screen.Profile
-	usual    screen.Profile // the one that flags, environment and configuration choose
-	err      error
+// profilesLoaded is what is known of profiles.
+type profilesLoaded struct {
+	screen    *Screen
+	profiles  []screen.Profile
+	preferred screen.Profile // the one that flags, environment and configuration choose
+	err       error
 }
 
-// know fills in what is usual, unless somebody was quicker or an account is there already. Who comes to switch the profile
+// handleProfiles fills in what is usual, unless somebody was quicker or an account is there already. Who comes to switch the profile
 // is asked for it at once, but not in the middle of typing: the rest of a secret would be seen in the question.
-func (s *Screen) know(msg read) tea.Cmd {
+func (s *Screen) handleProfiles(msg profilesLoaded) tea.Cmd {
 	if msg.screen != s {
 		return nil
 	}
@@ -153,9 +153,9 @@ func (s *Screen) know(msg read) tea.Cmd {
 	s.profiles = msg.profiles
 	loggedIn := s.shell.Account.Client != nil
 	if !loggedIn && !s.edited && s.shell.Account.Profile == (screen.Profile{}) {
-		s.fill(msg.usual)
+		s.fill(msg.preferred)
 	}
-	if loggedIn && !s.edited && s.why == "" && len(s.profiles) > 1 {
+	if loggedIn && !s.edited && s.reason == "" && len(s.profiles) > 1 {
 		return s.shell.Post(s.pick())
 	}
 	return nil
@@ -192,7 +192,7 @@ func (s *Screen) choose(index int) tea.Cmd {
 	}
 	return s.shell.Post(screen.Prompt{
 		Title: "A new profile", Field: widget.Field{Name: nameField, Label: "Its name", Check: func(name string) string {
-			if _, known := s.known(name); known {
+			if _, profileNamed := s.profileNamed(name); profileNamed {
 				return "There is a profile of this name already."
 			}
 			return CheckName(name)
@@ -211,7 +211,7 @@ func (s *Screen) choose(index int) tea.Cmd {
 	})
 }
 
-func (s *Screen) known(name string) (screen.Profile, bool) {
+func (s *Screen) profileNamed(name string) (screen.Profile, bool) {
 	if i := slices.IndexFunc(s.profiles, func(p screen.Profile) bool { return p.Name == name }); i >= 0 {
 		return s.profiles[i], true
 	}

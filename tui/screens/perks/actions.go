@@ -59,9 +59,9 @@ func (s *List) Offers() []actions.Offer {
 	}
 	return append([]actions.Offer{
 		actions.If(actions.Open, open), actions.If(actions.Filter, ""), s.marks.Offer(redeem), actions.If(actions.ClearFilter, filtered),
-		actions.If(actions.NextPage, on), actions.If(actions.Mark, s.whyNoMark()), actions.If(actions.Sort, ""), actions.If(actions.CopyID, perk),
+		actions.If(actions.NextPage, on), actions.If(actions.Mark, s.whyNotMark()), actions.If(actions.Sort, ""), actions.If(actions.CopyID, perk),
 		actions.If(actions.Category, ""), actions.If(actions.SortReverse, ""), actions.If(actions.Expired, ""), actions.If(actions.ClearMarks, marked),
-		actions.If(actions.Preview, preview), actions.If(actions.PreviewDown, s.whyNoPreview()), actions.If(actions.PreviewUp, s.whyNoPreview()),
+		actions.If(actions.Preview, preview), actions.If(actions.PreviewDown, s.whyNotPreview()), actions.If(actions.PreviewUp, s.whyNotPreview()),
 		actions.If(actions.PreviousPage, back), actions.If(actions.FirstPage, back), actions.If(actions.LastPage, on),
 	}, widget.Moves()...)
 }
@@ -80,7 +80,7 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 	case actions.Cancel:
 		return s.leaveFilter(false)
 	case actions.ClearFilter:
-		return s.ask(query{order: s.want.order, PerkFilter: api.PerkFilter{IncludeExpired: s.want.IncludeExpired}})
+		return s.showQuery(query{order: s.want.order, PerkFilter: api.PerkFilter{IncludeExpired: s.want.IncludeExpired}})
 	case actions.Category:
 		return s.chooseCategory()
 	case actions.Sort:
@@ -90,7 +90,7 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 	case actions.Expired:
 		changed := s.want
 		changed.IncludeExpired = !changed.IncludeExpired
-		return s.ask(changed)
+		return s.showQuery(changed)
 	case actions.Mark:
 		if perk := s.current(); perk != nil {
 			s.setMarks(s.marks.Toggled(*perk))
@@ -99,7 +99,7 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 		s.setMarks(nil)
 	case actions.Preview:
 		s.preview = !s.preview
-		s.arrange()
+		s.layout()
 	case actions.PreviewDown:
 		s.scrollPreview(1)
 	case actions.PreviewUp:
@@ -144,8 +144,8 @@ func (s *List) setMarks(marks screen.Marks) {
 	s.table.SetRows(s.rows)
 }
 
-// whyNoMark is why the perk under the cursor cannot be marked.
-func (s *List) whyNoMark() string {
+// whyNotMark is why the perk under the cursor cannot be marked.
+func (s *List) whyNotMark() string {
 	perk := s.current()
 	switch {
 	case perk == nil:
@@ -168,7 +168,7 @@ func (s *List) chooseCategory() tea.Cmd {
 	return s.categories.Load(func(ctx context.Context, c *client.Client) ([]api.Category, error) { return c.Categories(ctx) })
 }
 
-func (s *List) arrivedCategories() tea.Cmd {
+func (s *List) handleCategories() tea.Cmd {
 	wait := s.categoriesWait
 	s.categoriesWait = false
 	switch {
@@ -193,7 +193,7 @@ func (s *List) pickCategory() tea.Cmd {
 	pick.Then = func(index int) tea.Cmd {
 		changed := s.want
 		changed.Category = names[index]
-		return s.ask(changed)
+		return s.showQuery(changed)
 	}
 	return s.shell.Post(pick)
 }

@@ -56,21 +56,21 @@ func (s *List) fill(names []string) {
 	}
 }
 
-// follow makes the list show what the form asks for, once nothing has been typed for a moment. What was asked for before is
+// applyFilter makes the list show what the form asks for, once nothing has been typed for a moment. What was asked for before is
 // given up at once, even where the form now holds something wrong, which is not sent.
-func (s *List) follow() tea.Cmd {
+func (s *List) applyFilter() tea.Cmd {
 	q, wrong := s.read()
 	if len(wrong) > 0 {
-		s.giveUp()
+		s.cancelLoads()
 		return nil
 	}
-	return s.askAfter(pause, q)
+	return s.showQueryAfter(pause, q)
 }
 
 func (s *List) openFilter() tea.Cmd {
 	s.typing = true
 	s.form.FocusOn(0)
-	s.arrange()
+	s.layout()
 	return nil
 }
 
@@ -84,8 +84,8 @@ func (s *List) leaveFilter(insist bool) tea.Cmd {
 	}
 	s.typing = false
 	s.fill(wrong)
-	cmd := s.follow()
-	s.arrange()
+	cmd := s.applyFilter()
+	s.layout()
 	return cmd
 }
 
@@ -135,14 +135,14 @@ func (s *List) sortBy(order api.SortKey) tea.Cmd {
 	}
 	changed := s.want
 	changed.order = order
-	return s.ask(changed)
+	return s.showQuery(changed)
 }
 
 func (s *List) reverse() tea.Cmd {
 	changed := s.want
 	changed.order = changed.effective()
 	changed.order.Desc = !changed.order.Desc
-	return s.ask(changed)
+	return s.showQuery(changed)
 }
 
 // effective is the order that can be had: there is no distance without a place to measure from.

@@ -16,66 +16,66 @@ import (
 )
 
 const (
-	// freshFor is how long a page that was loaded before is shown again without asking.
-	freshFor = time.Minute
-	// keptPages is how far from the page that is shown pages are kept.
-	keptPages = 4
+	// cacheFresh is how long a page that was loaded before is shown again without asking.
+	cacheFresh = time.Minute
+	// cacheRadius is how far from the page that is shown pages are kept.
+	cacheRadius = 4
 )
 
-// batch is one page as the service gave it, and what it was asked for.
-type batch struct {
+// loadedPage is one page as the service gave it, and what it was asked for.
+type loadedPage struct {
 	query query
 	page  api.Page[api.Perk]
 }
 
-type kept struct {
-	batch batch
-	at    time.Time
+type cachedPage struct {
+	loadedPage loadedPage
+	at         time.Time
 }
 
 // fetch asks for a page.
-func fetch(q query, number int64) screen.Fetch[batch] {
-	return func(ctx context.Context, c *client.Client) (batch, error) {
+func fetch(q query, number int64) screen.Fetch[loadedPage] {
+	return func(ctx context.Context, c *client.Client) (loadedPage, error) {
 		page, err := screen.ReadPage(number, func(number int64) (api.Page[api.Perk], error) {
 			options := client.ListOptions{Page: number, PerPage: screen.PerPage, Sort: api.FormatSort([]api.SortKey{q.effective()})}
 			return c.Perks(ctx, client.PerkListOptions{ListOptions: options, PerkFilter: q.PerkFilter})
 		})
-		return batch{q, page}, err
+		return loadedPage{q, page}, err
 	}
 }
 
-// ask makes the list show what a query asks for, from its first page on, and writes it into the form.
-func (s *List) ask(q query) tea.Cmd {
+// showQuery makes the list show what a query asks for, from its first page on, and writes it into the form.
+func (s *List) showQuery(q query) tea.Cmd {
 	s.want = q
 	s.fill(s.form.Names())
-	s.restart()
+	s.reset()
 	return s.list.Load(fetch(q, 1))
 }
 
-// askAfter does so after a pause, in which it can be taken back. What is shown already is not asked for again.
-func (s *List) askAfter(d time.Duration, q query) tea.Cmd {
-	if q.isSame(s.want) && (s.isBusy() || s.settled) {
+// showQueryAfter does so after a pause, in which it can be taken back. What is shown already is not asked for again.
+func (s *List) showQueryAfter(d time.Duration, q query) tea.Cmd {
+	if q.isSame(s.want) && (s.isBusy() || s.loadEnded) {
 		return nil
 	}
-	s.giveUp()
+	s.cancelLoads()
 	s.want = q
 	if s.list.Has && s.list.Err == nil && s.list.Value.query.isSame(q) {
-		s.page, s.settled = s.list.Value.page.Meta.Page, true
+		s.page, s.loadEnded = s.list.Value.page.Meta.Page, true
 		s.keep(s.list.Value, s.list.At)
-		return s.lookAhead()
+		return s.prefetchNext()
 	}
-	s.restart()
+	s.reset()
 	return s.list.LoadAfter(d, fetch(q, 1))
 }
 
-func (s *List) restart() {
-	s.giveUp()
+func (s *List) reset() {
+	s.cancelLoads()
 	clear(s.known)
 	s.page, s.landing = 1, screen.OnFirst
 }
 
 func (s *List) reload() tea.Cmd {
-	s.giveUp()
+	s.cancelLoads()
 	clear(s.known)
 	if s.landing = screen.OnSame; !s.list.Has {
 		s.landing = screen.OnFirst
@@ -83,10 +83,10 @@ func (s *List) reload() tea.Cmd {
 	return s.list.Load(fetch(s.want, s.page))
 }
 
-func (s *List) giveUp() {
+func (s *List) cancelLoads() {
 	s.list.Cancel()
-	s.ahead.Cancel()
-	s.awaited, s.settled = false, false
+	s.prefetch.Cancel()
+	s.awaited, s.loadEnded = false, false
 }
 
 func (s *List) isBusy() bool { return s.list.Busy() || s.awaited }
@@ -115,51 +115,51 @@ func (s *List) move(id actions.ID) tea.Cmd {
 func (s *List) goTo(page int64, land screen.Landing) tea.Cmd {
 	s.page, s.landing = page, land
 	if known, ok := s.known[page]; ok {
-		return s.showKnown(page, known)
+		return s.showCached(page, known)
 	}
-	if s.ahead.Busy() && s.aheadOf == page {
+	if s.prefetch.Busy() && s.prefetchPage == page {
 		s.list.Cancel()
 		s.awaited = true
 		return nil
 	}
-	s.giveUp()
+	s.cancelLoads()
 	return s.list.Load(fetch(s.want, page))
 }
 
-// showKnown shows a page as it was when it was loaded. If that is long ago it is loaded again meanwhile.
-func (s *List) showKnown(page int64, known kept) tea.Cmd {
-	s.giveUp()
-	s.list.Put(known.batch)
+// showCached shows a page as it was when it was loaded. If that is long ago it is loaded again meanwhile.
+func (s *List) showCached(page int64, known cachedPage) tea.Cmd {
+	s.cancelLoads()
+	s.list.Put(known.loadedPage)
 	s.list.At = known.at
-	cmd := s.arrived()
-	if s.shell.Now().Sub(known.at) < freshFor {
+	cmd := s.handleLoaded()
+	if s.shell.Now().Sub(known.at) < cacheFresh {
 		return cmd
 	}
 	return tea.Batch(cmd, s.list.Load(fetch(s.want, page)))
 }
 
-// arrived shows what was loaded, or what became of it.
-func (s *List) arrived() tea.Cmd {
-	s.settled = true
+// handleLoaded shows what was loaded, or what became of it.
+func (s *List) handleLoaded() tea.Cmd {
+	s.loadEnded = true
 	if s.list.Err != nil { // what the service said of the filter stands beside its fields; the keyboard stays where it is
 		focus := s.form.Focus()
 		s.form.Refuse(s.refused())
 		s.form.FocusOnName(focus)
-		s.arrange()
+		s.layout()
 		return nil
 	}
 	s.show()
 	s.keep(s.list.Value, s.list.At)
-	return s.lookAhead()
+	return s.prefetchNext()
 }
 
-// arrivedAhead keeps the page that was loaded ahead, or shows it if it is waited for. Its failure is told only then, by the
+// handlePrefetched keeps the page that was loaded ahead, or shows it if it is waited for. Its failure is told only then, by the
 // load that it takes to make sure.
-func (s *List) arrivedAhead() tea.Cmd {
+func (s *List) handlePrefetched() tea.Cmd {
 	awaited := s.awaited
 	s.awaited = false
-	if s.ahead.Err == nil {
-		s.keep(s.ahead.Value, s.ahead.At)
+	if s.prefetch.Err == nil {
+		s.keep(s.prefetch.Value, s.prefetch.At)
 	}
 	if awaited {
 		return s.goTo(s.page, s.landing)
@@ -167,24 +167,24 @@ func (s *List) arrivedAhead() tea.Cmd {
 	return nil
 }
 
-func (s *List) keep(b batch, at time.Time) {
-	s.known[b.page.Meta.Page] = kept{b, at}
+func (s *List) keep(b loadedPage, at time.Time) {
+	s.known[b.page.Meta.Page] = cachedPage{b, at}
 	for number := range s.known {
-		if number < s.page-keptPages || number > s.page+keptPages {
+		if number < s.page-cacheRadius || number > s.page+cacheRadius {
 			delete(s.known, number)
 		}
 	}
 }
 
-// lookAhead loads the next page, if there is one that is not there yet. It waits a little, so that somebody who is still
+// prefetchNext loads the next page, if there is one that is not there yet. It waits a little, so that somebody who is still
 // typing a filter does not make the service look for second pages.
-func (s *List) lookAhead() tea.Cmd {
+func (s *List) prefetchNext() tea.Cmd {
 	next := s.page + 1
 	if _, ok := s.known[next]; ok || next > s.list.Value.page.Meta.TotalPages {
 		return nil
 	}
-	s.aheadOf = next
-	return s.ahead.LoadAfter(pause, fetch(s.want, next))
+	s.prefetchPage = next
+	return s.prefetch.LoadAfter(pause, fetch(s.want, next))
 }
 
 // show puts the loaded page into the table.
@@ -196,7 +196,7 @@ func (s *List) show() {
 	s.buildRows()
 	s.landing.Land(s.table, slices.IndexFunc(s.shown, func(p api.Perk) bool { return under != nil && p.ID == under.ID }))
 	s.landing = screen.OnSame
-	s.arrange()
+	s.layout()
 }
 
 // columnsFor are those of the list. As it gets narrower they leave from the id on; the title stays, and until the very end how
@@ -220,17 +220,17 @@ func (s *List) columnsFor(titleMin int) screen.Columns[*api.Perk] {
 
 // The least width of a title: in a narrow window, normally, and in a wide one.
 const (
-	leastTitle = 12
-	goodTitle  = 26
-	bestTitle  = 40
-	besides    = 17 // what the cursor and the days that are left take
+	leastTitle  = 12
+	normalTitle = 26
+	wideTitle   = 40
+	titleGutter = 17 // what the cursor and the days that are left take
 )
 
 // usualWidth is the width that the list needs to show the most important columns.
 const usualWidth = 80
 
 func (s *List) fitTable(width, height int) {
-	titleMin := max(leastTitle, min(width-besides, goodTitle)) + max(0, min(width-usualWidth, bestTitle-goodTitle))
+	titleMin := max(leastTitle, min(width-titleGutter, normalTitle)) + max(0, min(width-usualWidth, wideTitle-normalTitle))
 	if titleMin != s.titleMin {
 		cursor := s.table.Cursor()
 		s.titleMin = titleMin
@@ -253,7 +253,7 @@ func (s *List) buildRows() {
 		p := &s.shown[i]
 		s.rows[i] = widget.Row{Cells: s.columns.Cells(p), Marked: s.marks.Has(p.ID), Muted: screen.PhaseOf(p, now) == screen.Ended}
 	}
-	s.rowsFrom = now
+	s.rowsAt = now
 	s.table.SetRows(s.rows)
 }
 

@@ -39,7 +39,7 @@ type factsOf struct {
 	reads    int
 	validity string // as time goes by it changes without the perk
 	width    int
-	look     *widget.Theme
+	theme    *widget.Theme
 }
 
 // NewDetail makes the screen. What the route knows of the perk is shown until it has been read.
@@ -163,14 +163,14 @@ func (s *Detail) Do(id actions.ID) tea.Cmd {
 func (s *Detail) Linear() string {
 	perk := s.perk()
 	if perk == nil {
-		return widget.LinearNotice(s.nothing())
+		return widget.LinearNotice(s.placeholder())
 	}
 	var lines []string
 	if problem := s.problem(); problem != "" {
 		lines = append(lines, "Problem: "+problem)
 	}
 	lines = append(lines, "Title: "+display.Line(perk.Title), "Discount: "+display.Line(given(perk.DiscountText)), "Validity: "+validity(perk, s.shell.Now()))
-	lines = append(lines, widget.LinearPairs(who(perk))...)
+	lines = append(lines, widget.LinearPairs(merchantPairs(perk))...)
 	lines = append(lines, "Description: "+display.Text(perk.Description), "Terms: "+display.Text(given(perk.Terms)))
 	lines = append(lines, widget.LinearPairs(s.details(perk))...)
 	if s.image.Address() != "" {
@@ -204,7 +204,7 @@ const widthForBeside = 90
 
 func (s *Detail) View() string {
 	if s.perk() == nil {
-		mood, title, advice := s.nothing()
+		mood, title, advice := s.placeholder()
 		return widget.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
 	}
 	lines, image, width := s.layOut()
@@ -256,21 +256,21 @@ func (s *Detail) layOut() (problem, image []string, width int) {
 
 // drawFacts draws everything about the perk: first what it is and whether it can be used, then the small print.
 func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
-	look, width := of.look, of.width
-	lines := widget.Wrapped(look.Strong, display.Line(perk.Title), width)
+	theme, width := of.theme, of.width
+	lines := widget.Wrapped(theme.Strong, display.Line(perk.Title), width)
 	if perk.DiscountText != nil {
-		lines = append(lines, widget.Wrapped(look.Accent, display.Line(*perk.DiscountText), width)...)
+		lines = append(lines, widget.Wrapped(theme.Accent, display.Line(*perk.DiscountText), width)...)
 	}
-	style := [...]lipgloss.Style{screen.Running: look.Good, screen.NotStarted: look.Warn, screen.Ended: look.Bad}[screen.PhaseOf(perk, s.shell.Now())]
+	style := [...]lipgloss.Style{screen.Running: theme.Good, screen.NotStarted: theme.Warn, screen.Ended: theme.Bad}[screen.PhaseOf(perk, s.shell.Now())]
 	lines = append(lines, widget.Wrapped(style, of.validity, width)...)
 	lines = append(lines, "")
-	lines = append(lines, widget.Pairs(look, width, who(perk))...)
+	lines = append(lines, widget.Pairs(theme, width, merchantPairs(perk))...)
 	lines = append(lines, "")
-	lines = append(lines, widget.Wrapped(look.Text, display.Text(perk.Description), width)...)
-	lines = append(lines, "", look.Heading.Render(display.Cut("Terms", width)))
-	lines = append(lines, widget.Wrapped(look.Text, display.Text(given(perk.Terms)), width)...)
+	lines = append(lines, widget.Wrapped(theme.Text, display.Text(perk.Description), width)...)
+	lines = append(lines, "", theme.Heading.Render(display.Cut("Terms", width)))
+	lines = append(lines, widget.Wrapped(theme.Text, display.Text(given(perk.Terms)), width)...)
 	lines = append(lines, "")
-	return append(lines, widget.Pairs(look, width, s.details(perk))...)
+	return append(lines, widget.Pairs(theme, width, s.details(perk))...)
 }
 
 // statusLine says how old the facts are, and how much of them is out of sight.
@@ -293,7 +293,7 @@ func (s *Detail) statusLine() string {
 	return s.shell.Theme.Muted.Render(display.Cut(text, s.width))
 }
 
-func who(perk *api.Perk) []widget.Pair {
+func merchantPairs(perk *api.Perk) []widget.Pair {
 	return []widget.Pair{
 		{Label: "Merchant", Value: display.Line(given(perk.MerchantName))},
 		{Label: "City", Value: display.Line(perk.City)},
@@ -304,12 +304,12 @@ func who(perk *api.Perk) []widget.Pair {
 // details is what is looked up rather than read.
 func (s *Detail) details(perk *api.Perk) []widget.Pair {
 	return []widget.Pair{
-		{Label: "Valid from", Value: s.moment(perk.ValidFrom, "any time")},
-		{Label: "Valid to", Value: s.moment(perk.ValidTo, "no end date")},
+		{Label: "Valid from", Value: s.timestamp(perk.ValidFrom, "any time")},
+		{Label: "Valid to", Value: s.timestamp(perk.ValidTo, "no end date")},
 		{Label: "Id", Value: s.perkID()},
 		{Label: "Image", Value: display.Line(given(perk.ImageURL))},
-		{Label: "Created", Value: s.moment(&perk.CreatedAt, "")},
-		{Label: "Updated", Value: s.moment(&perk.UpdatedAt, "")},
+		{Label: "Created", Value: s.timestamp(&perk.CreatedAt, "")},
+		{Label: "Updated", Value: s.timestamp(&perk.UpdatedAt, "")},
 	}
 }
 
@@ -327,8 +327,8 @@ func given(text *string) string {
 	return *text
 }
 
-// moment is a time in the zone of the person, which it names.
-func (s *Detail) moment(at *time.Time, none string) string {
+// timestamp is a time in the zone of the person, which it names.
+func (s *Detail) timestamp(at *time.Time, none string) string {
 	switch {
 	case at == nil:
 		return none
@@ -338,8 +338,8 @@ func (s *Detail) moment(at *time.Time, none string) string {
 	return at.In(s.shell.Zone()).Format("2 Jan 2006 15:04 MST")
 }
 
-// nothing says why there are no facts.
-func (s *Detail) nothing() (mood widget.Mood, title, advice string) {
+// placeholder says why there are no facts.
+func (s *Detail) placeholder() (mood widget.Mood, title, advice string) {
 	id := display.Line(s.id)
 	switch {
 	case s.isGone():

@@ -29,21 +29,21 @@ type List struct {
 	form   *widget.Form
 	typing bool // the form is open
 
-	want    query // what the list is to show: of the form, unless that holds something wrong
-	page    int64 // likewise
-	landing screen.Landing
-	list    *screen.Loader[batch]
-	ahead   *screen.Loader[batch] // loads the page behind the one that is shown
-	aheadOf int64                 // the page that ahead loads
-	awaited bool                  // that page is the one to show, as soon as it comes
-	settled bool                  // what is wanted was loaded, or could not be
-	known   map[int64]kept        // pages of the same list that were loaded before
+	want         query // what the list is to show: of the form, unless that holds something wrong
+	page         int64 // likewise
+	landing      screen.Landing
+	list         *screen.Loader[loadedPage]
+	prefetch     *screen.Loader[loadedPage] // loads the page behind the one that is shown
+	prefetchPage int64                      // the page that ahead loads
+	awaited      bool                       // that page is the one to show, as soon as it comes
+	loadEnded    bool                       // what is wanted was loaded, or could not be
+	known        map[int64]cachedPage       // pages of the same list that were loaded before
 
 	table      *widget.Table
 	columns    screen.Columns[*api.Perk] // its own
 	shown      []api.Perk                // what the rows show
 	rows       []widget.Row
-	rowsFrom   time.Time // when the rows were put into words, which hold how many days are left
+	rowsAt     time.Time // when the rows were put into words, which hold how many days are left
 	tableTop   int       // the line of the view that the table begins at
 	tableWidth int
 	titleMin   int
@@ -63,14 +63,14 @@ func NewList(shell *screen.Shell) *List {
 		shell:      shell,
 		want:       query{order: screen.DefaultOrder()},
 		page:       1,
-		list:       screen.NewLoader[batch](shell),
-		ahead:      screen.NewLoader[batch](shell),
-		known:      map[int64]kept{},
+		list:       screen.NewLoader[loadedPage](shell),
+		prefetch:   screen.NewLoader[loadedPage](shell),
+		known:      map[int64]cachedPage{},
 		categories: screen.NewLoader[[]api.Category](shell),
 		preview:    true,
-		titleMin:   goodTitle,
+		titleMin:   normalTitle,
 	}
-	s.columns = s.columnsFor(goodTitle)
+	s.columns = s.columnsFor(normalTitle)
 	s.table = widget.NewTable(shell.Theme, s.columns.Drawn()...)
 	s.form = s.newForm()
 	return s
@@ -82,13 +82,13 @@ func (s *List) Init() tea.Cmd { return s.reload() }
 
 func (s *List) Close() {
 	s.list.Cancel()
-	s.ahead.Cancel()
+	s.prefetch.Cancel()
 	s.categories.Cancel()
 }
 
 func (s *List) Resize(width, height int) {
 	s.width, s.height = width, height
-	s.arrange()
+	s.layout()
 }
 
 func (s *List) Form() *widget.Form {
@@ -104,28 +104,28 @@ func (s *List) Unsaved() string { return "" }
 func (s *List) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
-		return s.follow()
+		return s.applyFilter()
 	case screen.Reconnected:
 		return s.reconnect(msg)
 	case screen.Redeemed:
 		s.setMarks(s.marks.Without(msg.PerkID))
 		return nil
 	case tea.MouseMsg:
-		return s.point(msg)
+		return s.mouse(msg)
 	}
 	next, changed := s.list.Take(msg)
 	if changed {
-		return s.arrived()
+		return s.handleLoaded()
 	}
-	ahead, changed := s.ahead.Take(msg)
+	prefetch, changed := s.prefetch.Take(msg)
 	if changed {
-		return s.arrivedAhead()
+		return s.handlePrefetched()
 	}
 	categories, changed := s.categories.Take(msg)
 	if changed {
-		return s.arrivedCategories()
+		return s.handleCategories()
 	}
-	return tea.Batch(next, ahead, categories)
+	return tea.Batch(next, prefetch, categories)
 }
 
 func (s *List) reconnect(msg screen.Reconnected) tea.Cmd {
@@ -177,7 +177,7 @@ func (s *List) noRows() (title, advice string, mood widget.Mood, none bool) {
 
 // typedID is the words of the filter if they match no perk but can be the id of one: the search does not look at ids.
 func (s *List) typedID() string {
-	if len(s.shown) > 0 || !s.settled || s.list.Err != nil {
+	if len(s.shown) > 0 || !s.loadEnded || s.list.Err != nil {
 		return ""
 	}
 	return s.want.asID()
@@ -330,9 +330,9 @@ func (s *List) Choose(row int) bool {
 	return true
 }
 
-// point takes the mouse: the wheel moves the cursor, or scrolls the preview where it points at that. A click puts the cursor on a
+// mouse takes the mouse: the wheel moves the cursor, or scrolls the preview where it points at that. A click puts the cursor on a
 // row, and opens the row that has it already.
-func (s *List) point(msg tea.MouseMsg) tea.Cmd {
+func (s *List) mouse(msg tea.MouseMsg) tea.Cmd {
 	if msg.Action != tea.MouseActionPress {
 		return nil
 	}

@@ -19,15 +19,15 @@ const (
 	leastRows = 3
 )
 
-// arrange works out what lies where. It is called when something of that changes, and before each frame, because what is
+// layout works out what lies where. It is called when something of that changes, and before each frame, because what is
 // wrong with the filter takes lines too.
-func (s *List) arrange() (top, bottom []string) {
+func (s *List) layout() (top, bottom []string) {
 	top, bottom = s.topLines(), s.bottomLines()
 	s.tableTop = len(top)
 	s.tableWidth = s.width
 	if s.showsPreview() {
 		// three fifths, and more where the cells of the list would be cut
-		room := s.width - display.Width(edge)
+		room := s.width - display.Width(previewEdge)
 		s.tableWidth = max(s.width*3/5, min(usualWidth, room-leastPreview), min(s.table.Natural(), room-goodPreview))
 	}
 	s.fitTable(s.tableWidth, max(0, s.height-len(top)-len(bottom)))
@@ -40,16 +40,16 @@ const (
 	goodPreview  = 50
 )
 
-// edge stands between the list and the preview.
-const edge = " │ "
+// previewEdge stands between the list and the preview.
+const previewEdge = " │ "
 
 func (s *List) showsPreview() bool { return s.preview && s.width >= previewFrom && len(s.shown) > 0 }
 
 func (s *List) View() string {
-	if s.list.Has && s.shell.Now().Sub(s.rowsFrom) >= time.Minute {
+	if s.list.Has && s.shell.Now().Sub(s.rowsAt) >= time.Minute {
 		s.buildRows() // they hold how many days are left
 	}
-	top, bottom := s.arrange()
+	top, bottom := s.layout()
 	height := s.height - len(top) - len(bottom)
 	lines := append(top, s.middle(height)...)
 	return strings.Join(append(lines, bottom...), "\n")
@@ -67,8 +67,8 @@ func (s *List) middle(height int) []string {
 	if !s.showsPreview() {
 		return rows
 	}
-	border := s.shell.Theme.Border.Render(edge)
-	beside := s.previewLines(s.width-s.tableWidth-display.Width(edge), height)
+	border := s.shell.Theme.Border.Render(previewEdge)
+	beside := s.previewLines(s.width-s.tableWidth-display.Width(previewEdge), height)
 	for i := range rows {
 		rows[i] = display.Pad(rows[i], s.tableWidth) + border
 		if i < len(beside) {
@@ -255,8 +255,8 @@ func (s *List) scrollPreview(by int) {
 	s.previewTop = max(0, s.previewTop+by*max(1, s.height/4))
 }
 
-// whyNoPreview says why there is nothing to scroll beside the list.
-func (s *List) whyNoPreview() string {
+// whyNotPreview says why there is nothing to scroll beside the list.
+func (s *List) whyNotPreview() string {
 	switch {
 	case s.width < previewFrom:
 		return needsWindow
@@ -270,30 +270,30 @@ func (s *List) whyNoPreview() string {
 
 // factLines draws facts, at most height lines of them.
 func (s *List) factLines(facts [][2]string, width, height int) []string {
-	look := s.shell.Theme
+	theme := s.shell.Theme
 	var lines []string
 	for _, fact := range facts {
 		name, value := fact[0], fact[1]
 		if value == "" || len(lines) >= height {
 			continue
 		}
-		value = start(value, width*(height-len(lines)))
+		value = prefix(value, width*(height-len(lines)))
 		switch {
 		case name == "":
-			lines = append(lines, widget.Wrapped(look.Strong, value, width)...)
+			lines = append(lines, widget.Wrapped(theme.Strong, value, width)...)
 		case len(name)+2+display.Width(value) <= width && !strings.Contains(value, "\n"):
-			lines = append(lines, look.Heading.Render(name+":")+" "+look.Text.Render(value))
+			lines = append(lines, theme.Heading.Render(name+":")+" "+theme.Text.Render(value))
 		default:
-			lines = append(lines, look.Heading.Render(name+":"))
-			lines = append(lines, widget.Wrapped(look.Text, value, width)...)
+			lines = append(lines, theme.Heading.Render(name+":"))
+			lines = append(lines, widget.Wrapped(theme.Text, value, width)...)
 		}
 	}
 	return lines[:min(len(lines), max(0, height))]
 }
 
-// start is the first characters of a text: what follows so many of them is below the edge, and need not be wrapped for every
+// prefix is the first characters of a text: what follows so many of them is below the edge, and need not be wrapped for every
 // frame.
-func start(text string, characters int) string {
+func prefix(text string, characters int) string {
 	for i := range text {
 		if characters--; characters < 0 {
 			return text[:i]

@@ -14,18 +14,18 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// askDelete asks about the version that is shown. meanwhile says what somebody else has changed, if that is why it is asked
+// confirmDelete asks about the version that is shown. meanwhile says what somebody else has changed, if that is why it is asked
 // again.
-func (s *Screen) askDelete(meanwhile string) tea.Cmd {
+func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 	seen := s.record.Value
 	p := seen.Property
 	text := fmt.Sprintf("%s\n%s\nProperty %d at %s\n\nIt goes offline now. Only an operator can restore it.",
-		display.Line(p.Title), place(p), p.ID, s.shell.Account.Profile.APIURL)
+		display.Line(p.Title), address(p), p.ID, s.shell.Account.Profile.APIURL)
 	if meanwhile != "" {
 		text = meanwhile + "\n\n" + text
 	}
 	if seen.ETag == "" {
-		text += "\n\n" + unguarded
+		text += "\n\n" + noETagWarning
 	}
 	return s.shell.Post(screen.Confirm{
 		Title: fmt.Sprintf("Delete property %d?", p.ID),
@@ -36,16 +36,16 @@ func (s *Screen) askDelete(meanwhile string) tea.Cmd {
 			s.notes = nil
 			e := client.EditingOf(s.id, seen, api.PropertyPatch{})
 			e.Delete = true
-			return s.sender.Send(carryOut(e))
+			return s.sender.Send(sendChange(e))
 		},
 	})
 }
 
-// unguarded is said wherever a change cannot be tied to a version.
-const unguarded = "This service gives no version that a change could be tied to. The property is read again just before and compared; " +
+// noETagWarning is said wherever a change cannot be tied to a version.
+const noETagWarning = "This service gives no version that a change could be tied to. The property is read again just before and compared; " +
 	"what somebody else changes in the very same moment could still be lost."
 
-func place(p api.Property) string {
+func address(p api.Property) string {
 	town := strings.TrimSpace(display.Line(p.City) + " " + display.Line(p.Postcode))
 	street := display.Line(p.Address)
 	switch {
@@ -57,23 +57,23 @@ func place(p api.Property) string {
 	return street + ", " + town
 }
 
-func (s *Screen) removed(sent screen.Sent[client.Editing]) tea.Cmd {
-	done, err := sent.Value, sent.Err
+func (s *Screen) handleDelete(handleSave screen.Sent[client.Editing]) tea.Cmd {
+	done, err := handleSave.Value, handleSave.Err
 	switch {
 	case err == nil:
-		return s.gone(done.Lost)
+		return s.finishDelete(done.Lost)
 	case client.Missing(err) || client.Changed(err) && done.Holds():
-		return s.gone(true)
+		return s.finishDelete(true)
 	case client.Changed(err) && done.Known:
 		before := s.record.Value.Property
-		s.put(done.Now)
-		return s.askDelete("It was not deleted, because somebody else changed it meanwhile. It is shown anew. " + whatChanged(before, done.Now.Property))
+		s.setRecord(done.Now)
+		return s.confirmDelete("It was not deleted, because somebody else changed it meanwhile. It is shown anew. " + changesBetween(before, done.Now.Property))
 	case client.OutcomeUnknown(err) && done.Known:
-		s.put(done.Now)
+		s.setRecord(done.Now)
 		s.note("No answer told whether property %d was deleted. When it was looked after, it was still there; the request may yet be carried out.", s.id)
 		return nil
 	case client.OutcomeUnknown(err):
-		s.lost = true
+		s.unknown = true
 		s.note("No answer told whether property %d was deleted. %s looks whether it is still there.", s.id, s.shell.Key(actions.Settle))
 		return nil
 	}
@@ -83,14 +83,14 @@ func (s *Screen) removed(sent screen.Sent[client.Editing]) tea.Cmd {
 	return nil
 }
 
-// whatChanged names the fields in which two versions differ, and short values themselves.
-func whatChanged(before, now api.Property) string {
+// changesBetween names the fields in which two versions differ, and short values themselves.
+func changesBetween(before, now api.Property) string {
 	var changes []string
 	for _, name := range api.PropertyChanges(before, now).Fields() {
 		f := fieldNamed(name)
-		change := f.word()
-		if !f.hasLines() {
-			change += fmt.Sprintf(" from %s to %s", shown(f, f.text(before)), shown(f, f.text(now)))
+		change := f.lowerLabel()
+		if !f.isMultiline() {
+			change += fmt.Sprintf(" from %s to %s", displayed(f, f.text(before)), displayed(f, f.text(now)))
 		}
 		changes = append(changes, change)
 	}
@@ -100,8 +100,8 @@ func whatChanged(before, now api.Property) string {
 	return "Changed: " + strings.Join(changes, "; ") + "."
 }
 
-func (s *Screen) gone(quiet bool) tea.Cmd {
-	s.deleted, s.lost, s.notes = true, false, nil
+func (s *Screen) finishDelete(quiet bool) tea.Cmd {
+	s.deleted, s.unknown, s.notes = true, false, nil
 	what := fmt.Sprintf("Deleted property %d, %s.", s.id, display.Line(s.record.Value.Property.Title))
 	if quiet {
 		what = fmt.Sprintf("Property %d is gone. No answer said by whom.", s.id)

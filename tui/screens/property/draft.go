@@ -36,21 +36,21 @@ type drafts struct {
 	written int        // the number of the version that was written last
 }
 
-// dueDraft says that unsaved text has to be kept now.
-type dueDraft struct {
+// draftDue says that unsaved text has to be kept now.
+type draftDue struct {
 	drafts *drafts
 	number int
 }
 
-type keptDraft struct {
+type draftSaved struct {
 	drafts *drafts
 	err    error
 }
 
 // Failed tells whether the draft could not be kept.
-func (k keptDraft) Failed() bool { return k.err != nil }
+func (k draftSaved) Failed() bool { return k.err != nil }
 
-func draftsOf(shell *screen.Shell, id int64) *drafts {
+func newDrafts(shell *screen.Shell, id int64) *drafts {
 	return &drafts{shell: shell, name: fmt.Sprintf("property-%d", id)}
 }
 
@@ -60,12 +60,12 @@ func (d *drafts) edited() tea.Cmd {
 		return nil
 	}
 	d.dirty = true
-	return d.shell.After(draftPause, dueDraft{d, d.number})
+	return d.shell.After(draftPause, draftDue{d, d.number})
 }
 
-// keep returns the command that writes the text down, or drops what was written if it is nil, unless that or a later version
+// save returns the command that writes the text down, or drops what was written if it is nil, unless that or a later version
 // was written: commands may run in any order. The last one runs again when the program ends, in case it had failed.
-func (d *drafts) keep(profile screen.Profile, values map[string]string) tea.Cmd {
+func (d *drafts) save(profile screen.Profile, values map[string]string) tea.Cmd {
 	d.number++
 	d.values, d.known, d.dirty = values, true, false
 	number, memory := d.number, d.shell.Memory
@@ -79,12 +79,12 @@ func (d *drafts) keep(profile screen.Profile, values map[string]string) tea.Cmd 
 		if err == nil {
 			d.written = number
 		}
-		return keptDraft{d, err}
+		return draftSaved{d, err}
 	}
 	return d.last
 }
 
-func (d *drafts) kept(err error) tea.Cmd {
+func (d *drafts) handleSaved(err error) tea.Cmd {
 	if err == nil || d.warned {
 		return nil
 	}
@@ -92,8 +92,8 @@ func (d *drafts) kept(err error) tea.Cmd {
 	return screen.Tell(screen.Warning, "What you type cannot be kept as a draft: %s", err)
 }
 
-// foundDraft is what was kept of an earlier edit, nil if nothing was.
-type foundDraft struct {
+// draftLoaded is what was kept of an earlier edit, nil if nothing was.
+type draftLoaded struct {
 	drafts *drafts
 	values map[string]string
 }
@@ -112,25 +112,25 @@ func (e *edit) draft() map[string]string {
 	return values
 }
 
-// beginEdit opens the form, or lets a person resume a draft.
-func (s *Screen) beginEdit() tea.Cmd {
+// startEdit opens the form, or lets a person resume a draft.
+func (s *Screen) startEdit() tea.Cmd {
 	base, typed := readDraft(s.drafts.values, s.record.Value)
 	if len(typed) == 0 {
-		s.fill(newEdit(s.shell, s.record.Value))
+		s.openForm(newEdit(s.shell, s.record.Value))
 		return nil
 	}
 	return s.shell.Post(screen.Pick{
-		Title:   "Unsaved draft: " + words(typedNames(typed)),
+		Title:   "Unsaved draft: " + labels(typedNames(typed)),
 		Options: []string{"Resume", "Discard"},
 		Then: func(index int) tea.Cmd {
 			switch {
-			case s.stage != reading || !s.record.Has || s.sender.Busy():
+			case s.mode != viewing || !s.record.Has || s.sender.Busy():
 				return nil
 			case index == 0:
 				return s.resume(base, typed)
 			}
-			s.fill(newEdit(s.shell, s.record.Value))
-			return s.drafts.keep(s.shell.Account.Profile, nil)
+			s.openForm(newEdit(s.shell, s.record.Value))
+			return s.drafts.save(s.shell.Account.Profile, nil)
 		},
 	})
 }
@@ -138,9 +138,9 @@ func (s *Screen) beginEdit() tea.Cmd {
 // readDraft returns what a draft is a change to, which is the present version if the draft does not say.
 func readDraft(values map[string]string, now client.Version) (base client.Version, typed map[string]string) {
 	base, typed = now, map[string]string{}
-	var kept client.Version
-	if json.Unmarshal([]byte(values[baseOfDraft]), &kept) == nil && kept.Property.ID == now.Property.ID {
-		base = kept
+	var handleSaved client.Version
+	if json.Unmarshal([]byte(values[baseOfDraft]), &handleSaved) == nil && handleSaved.Property.ID == now.Property.ID {
+		base = handleSaved
 	}
 	for _, name := range typedNames(values) {
 		typed[name] = values[name]
@@ -155,11 +155,11 @@ func (s *Screen) resume(base client.Version, typed map[string]string) tea.Cmd {
 	for name, value := range typed {
 		e.form.Set(name, value)
 	}
-	s.fill(e)
+	s.openForm(e)
 	e.patch, _ = e.changes()
-	kept := s.keepDraft()
+	handleSaved := s.saveDraft()
 	if base.Same(s.record.Value) {
-		return kept
+		return handleSaved
 	}
-	return tea.Batch(kept, s.meet(s.record.Value, thenFill))
+	return tea.Batch(handleSaved, s.startMerge(s.record.Value, thenFill))
 }

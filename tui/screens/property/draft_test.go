@@ -27,10 +27,10 @@ func TestAnOlderDraftNeverReplacesANewerOne(t *testing.T) {
 	memory := &diary{}
 	shell := shellOfTest()
 	shell.Memory = memory
-	d := draftsOf(shell, 42)
-	first := d.keep(screen.Profile{}, map[string]string{"title": "one"})
-	second := d.keep(screen.Profile{}, map[string]string{"title": "two"})
-	dropped := d.keep(screen.Profile{}, nil)
+	d := newDrafts(shell, 42)
+	first := d.save(screen.Profile{}, map[string]string{"title": "one"})
+	second := d.save(screen.Profile{}, map[string]string{"title": "two"})
+	dropped := d.save(screen.Profile{}, nil)
 	for _, cmd := range []tea.Cmd{second, first, dropped, second, dropped} {
 		cmd()
 	}
@@ -49,16 +49,16 @@ func TestTextIsUnsavedForTwoSecondsAtMost(t *testing.T) {
 		due = append(due, msg)
 		return nil
 	}
-	d := draftsOf(shell, 42)
+	d := newDrafts(shell, 42)
 	for range 5 { // somebody who types on and on
 		d.edited()
 	}
-	if len(due) != 1 || due[0] != (dueDraft{d, d.number}) {
+	if len(due) != 1 || due[0] != (draftDue{d, d.number}) {
 		t.Fatalf("after five keys %v is due", due)
 	}
-	d.keep(screen.Profile{}, map[string]string{"title": "one"})
+	d.save(screen.Profile{}, map[string]string{"title": "one"})
 	d.edited()
-	if len(due) != 2 || due[1] != (dueDraft{d, d.number}) || due[1] == due[0] {
+	if len(due) != 2 || due[1] != (draftDue{d, d.number}) || due[1] == due[0] {
 		t.Errorf("after the next key %v is due", due)
 	}
 }
@@ -66,11 +66,11 @@ func TestTextIsUnsavedForTwoSecondsAtMost(t *testing.T) {
 func TestThatNoDraftCanBeKeptIsToldOnce(t *testing.T) {
 	shell := shellOfTest()
 	shell.Memory = &diary{err: errors.New("the disk is full")}
-	d := draftsOf(shell, 42)
+	d := newDrafts(shell, 42)
 	told := 0
 	for range 3 {
-		kept := d.keep(screen.Profile{}, map[string]string{"title": "one"})().(keptDraft)
-		if cmd := d.kept(kept.err); cmd != nil {
+		handleSaved := d.save(screen.Profile{}, map[string]string{"title": "one"})().(draftSaved)
+		if cmd := d.handleSaved(handleSaved.err); cmd != nil {
 			told += toasts(cmd())
 		}
 	}

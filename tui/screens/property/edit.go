@@ -25,45 +25,45 @@ type edit struct {
 	undoing bool
 	profile screen.Profile // in which its draft is kept
 
-	compared   map[[3]string][]stroke // by field, before and after: long texts take too long to compare for every key
-	drawn      []line                 // the comparison, because wrapping it takes too long to do for every frame
-	drawnWidth int                    // 0 for a comparison that has changed
+	compared   map[[3]string][]diffLine // by field, before and after: long texts take too long to compare for every key
+	drawn      []line                   // the comparison, because wrapping it takes too long to do for every frame
+	drawnWidth int                      // 0 for a comparison that has changed
 }
 
-func (e *edit) parts(width int) []line {
+func (e *edit) fieldDiffs(width int) []line {
 	if e.drawnWidth != width {
-		e.drawn, _, _ = partLines(e.comparison(), width)
+		e.drawn, _, _ = drawDiffs(e.reviewDiffs(), width)
 		e.drawnWidth = width
 	}
 	return e.drawn
 }
 
 func newEdit(shell *screen.Shell, base client.Version) *edit {
-	e := &edit{base: base, profile: shell.Account.Profile, compared: map[[3]string][]stroke{}}
-	e.layOut(shell, api.PropertyPatch{})
+	e := &edit{base: base, profile: shell.Account.Profile, compared: map[[3]string][]diffLine{}}
+	e.buildForm(shell, api.PropertyPatch{})
 	return e
 }
 
-// layOut makes the form, which holds what the patch makes of the base.
-func (e *edit) layOut(shell *screen.Shell, patch api.PropertyPatch) {
+// buildForm makes the form, which holds what the patch makes of the base.
+func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 	e.form = widget.NewForm(shell.Theme)
 	e.initial = map[string]string{}
 	after := e.base.Property.With(patch)
 	for _, f := range fields {
 		kind, label := widget.Line, f.Label
-		if f.hasLines() {
+		if f.isMultiline() {
 			kind = widget.Text
 		}
 		if f.Kind == api.ListField {
 			label += ", one per line"
 		}
 		e.form.Add(widget.Field{
-			Name: f.Name, Label: label, Kind: kind, Hint: f.Hint, Eager: true, Value: typeable(f, f.text(e.base.Property)),
+			Name: f.Name, Label: label, Kind: kind, Hint: f.Hint, Eager: true, Value: withoutControls(f, f.text(e.base.Property)),
 			Check: func(value string) string { return e.problem(f, value) },
 		})
 		e.initial[f.Name] = e.form.Value(f.Name)
 		if !patch.Only(f.Name).IsEmpty() {
-			e.form.Set(f.Name, typeable(f, f.text(after)))
+			e.form.Set(f.Name, withoutControls(f, f.text(after)))
 		}
 	}
 	e.form.FocusOn(0)
@@ -120,46 +120,46 @@ func (e *edit) rebase(shell *screen.Shell, base client.Version, patch api.Proper
 	}
 	_, wrong := before.changes()
 	typed, focus := before.typed(), before.form.Focus()
-	e.layOut(shell, patch)
+	e.buildForm(shell, patch)
 	for _, name := range wrong {
 		e.form.Set(name, typed[name])
 	}
 	e.form.FocusOnName(focus)
 }
 
-// compare leaves the form for the comparison, if there is something to send and nothing wrong with it.
-func (s *Screen) compare() tea.Cmd {
+// review leaves the form for the comparison, if there is something to send and nothing wrong with it.
+func (s *Screen) review() tea.Cmd {
 	e := s.edit
-	s.notes, s.lost = nil, false
+	s.notes, s.unknown = nil, false
 	e.form.Check()
 	patch, wrong := e.changes()
 	if len(wrong) > 0 {
 		e.form.FocusOnName(wrong[0])
-		s.note("Fix first: %s.", words(wrong))
+		s.note("Fix first: %s.", labels(wrong))
 		return nil
 	}
 	if patch.IsEmpty() {
 		return screen.Tell(screen.Note, "Nothing was changed, so there is nothing to send.")
 	}
 	e.patch = patch
-	s.show(comparing)
+	s.setMode(reviewing)
 	return nil
 }
 
 func (s *Screen) discard() tea.Cmd {
 	typed := s.edit.typed()
 	if len(typed) == 0 {
-		return s.leaveEdit()
+		return s.closeEdit()
 	}
 	return s.shell.Post(screen.Confirm{
-		Title: "Discard your changes to " + words(typedNames(typed)) + "?",
+		Title: "Discard your changes to " + labels(typedNames(typed)) + "?",
 		Text:  fmt.Sprintf("Property %d stays as it was.", s.id),
 		Yes:   "discard",
 		Then: func() tea.Cmd {
 			if s.edit == nil || s.sender.Busy() {
 				return nil
 			}
-			return s.leaveEdit()
+			return s.closeEdit()
 		},
 	})
 }
@@ -168,17 +168,17 @@ func typedNames(typed map[string]string) []string {
 	return slices.DeleteFunc(api.PropertyPatchFields(), func(name string) bool { _, ok := typed[name]; return !ok })
 }
 
-func (s *Screen) leaveEdit() tea.Cmd {
-	var again, drop tea.Cmd
-	if s.lost {
-		again = s.record.Again()
+func (s *Screen) closeEdit() tea.Cmd {
+	var retryHint, drop tea.Cmd
+	if s.unknown {
+		retryHint = s.record.Again()
 	}
 	if s.edit.form != nil {
-		drop = s.drafts.keep(s.edit.profile, nil)
+		drop = s.drafts.save(s.edit.profile, nil)
 	}
-	s.edit, s.notes, s.lost = nil, nil, false
-	s.show(reading)
-	return tea.Batch(again, drop)
+	s.edit, s.notes, s.unknown = nil, nil, false
+	s.setMode(viewing)
+	return tea.Batch(retryHint, drop)
 }
 
 // field is how people meet one field of a property.
@@ -197,9 +197,9 @@ func fieldNamed(name string) field {
 	return field{f}
 }
 
-func (f field) hasLines() bool { return f.Kind == api.TextField || f.Kind == api.ListField }
+func (f field) isMultiline() bool { return f.Kind == api.TextField || f.Kind == api.ListField }
 
-func (f field) word() string { return strings.ToLower(f.Label) }
+func (f field) lowerLabel() string { return strings.ToLower(f.Label) }
 
 // text is what a property holds in the field, as a person edits it: no position is the empty text, and each image has a line.
 func (f field) text(p api.Property) string { return strings.Join(f.Texts(p), "\n") }
@@ -222,10 +222,10 @@ func member(f field, text string) api.Member {
 	return api.Member{Name: f.Name, Value: value}
 }
 
-func words(names []string) string {
+func labels(names []string) string {
 	var list []string
 	for _, name := range names {
-		list = append(list, fieldNamed(name).word())
+		list = append(list, fieldNamed(name).lowerLabel())
 	}
 	return strings.Join(list, ", ")
 }
@@ -241,19 +241,19 @@ func (s *Screen) whyNoUndo() string {
 	case s.undo == nil:
 		return "Nothing was saved here yet."
 	case s.undo.back.IsHeldBy(s.record.Value.Property):
-		return fmt.Sprintf("The property already has its old values: %s.", words(s.undo.back.Fields()))
+		return fmt.Sprintf("The property already has its old values: %s.", labels(s.undo.back.Fields()))
 	}
 	return ""
 }
 
-// takeBack shows what undoing does. What somebody else has done since is merged into it first.
-func (s *Screen) takeBack() tea.Cmd {
+// startUndo shows what undoing does. What somebody else has done since is merged into it first.
+func (s *Screen) startUndo() tea.Cmd {
 	u := s.undo
-	s.edit = &edit{base: u.after, patch: u.back, undoing: true, profile: s.shell.Account.Profile, compared: map[[3]string][]stroke{}}
+	s.edit = &edit{base: u.after, patch: u.back, undoing: true, profile: s.shell.Account.Profile, compared: map[[3]string][]diffLine{}}
 	if u.after.ETag != "" && u.after.Same(s.record.Value) {
 		s.edit.base = s.record.Value
-		s.show(comparing)
+		s.setMode(reviewing)
 		return nil
 	}
-	return s.meet(s.record.Value, thenCompare)
+	return s.startMerge(s.record.Value, thenCompare)
 }

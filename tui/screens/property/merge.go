@@ -43,15 +43,15 @@ func (m *merge) undecided() []string {
 	return slices.DeleteFunc(slices.Clone(m.Conflicts), func(name string) bool { return m.chosen[name] != "" })
 }
 
-// merged is what the edit still changes of their version, as far as it is decided.
-func (m *merge) merged(patch api.PropertyPatch) api.PropertyPatch {
-	kept := slices.Clone(m.Mine)
+// mergedPatch is what the edit still changes of their version, as far as it is decided.
+func (m *merge) mergedPatch(patch api.PropertyPatch) api.PropertyPatch {
+	handleSaved := slices.Clone(m.Mine)
 	for _, name := range m.Conflicts {
 		if m.chosen[name] == mine {
-			kept = append(kept, name)
+			handleSaved = append(handleSaved, name)
 		}
 	}
-	return api.PropertyChanges(m.now.Property, m.now.Property.With(patch.Only(kept...)))
+	return api.PropertyChanges(m.now.Property, m.now.Property.With(patch.Only(handleSaved...)))
 }
 
 // choose decides the present conflict, and goes on to the next that is open.
@@ -65,13 +65,13 @@ func (m *merge) choose(side string) {
 	}
 }
 
-// meet holds the edit against what somebody else has made of the property.
-func (s *Screen) meet(now client.Version, then afterMerge) tea.Cmd {
+// startMerge holds the edit against what somebody else has made of the property.
+func (s *Screen) startMerge(now client.Version, then afterMerge) tea.Cmd {
 	e := s.edit
-	s.put(now)
+	s.setRecord(now)
 	if !api.PropertyChanges(e.base.Property, now.Property).IsEmpty() {
 		e.merge = &merge{PropertyMerge: api.MergePropertyChanges(e.base.Property, now.Property, e.patch), now: now, then: then, chosen: map[string]string{}}
-		s.show(merging)
+		s.setMode(merging)
 		s.reveal = true
 		return nil
 	}
@@ -79,90 +79,90 @@ func (s *Screen) meet(now client.Version, then afterMerge) tea.Cmd {
 	e.rebase(s.shell, now, e.patch)
 	switch {
 	case then == thenCompare:
-		s.show(comparing)
+		s.setMode(reviewing)
 	case then == thenSave && isSame:
-		s.note("The service says that the property was changed meanwhile, but it is as it was. Nothing was saved. %s.", s.again("Try it once more"))
+		s.note("The service says that the property was changed meanwhile, but it is as it was. Nothing was saved. %s.", s.retryHint("Try it once more"))
 	case then == thenSave:
-		s.note("Somebody else saved the property meanwhile and changed no field that is shown. Nothing was saved yet. %s.", s.again("Save it now"))
+		s.note("Somebody else saved the property meanwhile and changed no field that is shown. Nothing was saved yet. %s.", s.retryHint("Save it now"))
 	}
 	return nil
 }
 
-func (s *Screen) adopt() tea.Cmd {
+func (s *Screen) applyMerge() tea.Cmd {
 	e, m := s.edit, s.edit.merge
-	patch := m.merged(e.patch)
+	patch := m.mergedPatch(e.patch)
 	if patch.IsEmpty() && m.then != thenFill {
-		return tea.Batch(s.leaveEdit(), screen.Tell(screen.Note, "Nothing is left to save: property %d stays as it is now.", s.id))
+		return tea.Batch(s.closeEdit(), screen.Tell(screen.Note, "Nothing is left to save: property %d stays as it is now.", s.id))
 	}
 	e.rebase(s.shell, m.now, patch)
 	s.notes = nil
-	keep := s.keepDraft()
+	save := s.saveDraft()
 	if m.then == thenFill {
-		s.show(filling)
-		return keep
+		s.setMode(editing)
+		return save
 	}
-	s.show(comparing)
+	s.setMode(reviewing)
 	if m.then == thenCompare {
-		return keep
+		return save
 	}
-	return tea.Batch(keep, s.send())
+	return tea.Batch(save, s.send())
 }
 
-// unmerge goes back to where the merge was come to from. What was decided of all conflicts counts; otherwise the edit stays
+// leaveMerge goes back to where the merge was come to from. What was decided of all conflicts counts; otherwise the edit stays
 // one of the version that it began from, so that the conflicts come up again when it is saved.
-func (s *Screen) unmerge() tea.Cmd {
+func (s *Screen) leaveMerge() tea.Cmd {
 	e, m := s.edit, s.edit.merge
 	if e.form == nil {
-		return s.leaveEdit()
+		return s.closeEdit()
 	}
 	if m.then == thenFill {
 		s.edit, s.notes = nil, nil // the draft stays
-		s.show(reading)
+		s.setMode(viewing)
 		return screen.Tell(screen.Note, "The unsaved text is kept: it is offered again with the next edit.")
 	}
-	s.show(filling)
+	s.setMode(editing)
 	s.notes = nil
 	if undecided := m.undecided(); len(undecided) > 0 {
 		e.merge = nil
-		s.note("The form is as you left it. Not decided yet: %s. That comes up again when you save.", words(undecided))
+		s.note("The form is as you left it. Not decided yet: %s. That comes up again when you save.", labels(undecided))
 		return nil
 	}
-	e.rebase(s.shell, m.now, m.merged(e.patch))
+	e.rebase(s.shell, m.now, m.mergedPatch(e.patch))
 	s.note("The form holds what was merged.")
-	return s.keepDraft()
+	return s.saveDraft()
 }
 
-// parts is what the merge view shows: each field with what it was, and what it became on either side.
-func (m *merge) parts(e *edit) []part {
-	var parts []part
+// fieldDiffs is what the merge view shows: each field with what it was, and what it became on either side.
+func (m *merge) fieldDiffs(e *edit) []fieldDiff {
+	var fieldDiffs []fieldDiff
 	after := map[string]api.Property{mine: e.base.Property.With(e.patch), theirs: m.now.Property}
 	add := func(name, title, chosen string, sides ...string) {
 		f := fieldNamed(name)
-		p := part{title: f.Label + ", " + title}
+		p := fieldDiff{title: f.Label + ", " + title}
 		before := f.text(e.base.Property)
-		if !f.hasLines() { // of several lines, what goes is marked on either side
-			p.strokes = append(p.strokes, stroke{stays, "before: " + shown(f, before)})
+		if !f.isMultiline() { // of several lines, what goes is marked on either side
+			p.diff = append(p.diff, diffLine{unchangedMark, "before: " + displayed(f, before)})
 		}
 		for _, side := range sides {
-			mark, text := stays, f.text(after[side])
+			mark, text := unchangedMark, f.text(after[side])
 			if side == chosen {
 				mark = "* "
 			}
-			if !f.hasLines() {
-				p.strokes = append(p.strokes, stroke{mark, side + ": " + shown(f, text)})
+			if !f.isMultiline() {
+				p.diff = append(p.diff, diffLine{mark, side + ": " + displayed(f, text)})
 				continue
 			}
-			p.strokes = append(p.strokes, stroke{mark, side + ", against what it was before:"})
-			for _, l := range e.strokes(f, before, text) {
-				p.strokes = append(p.strokes, stroke{"  " + l.mark, l.text})
+			p.diff = append(p.diff, diffLine{mark, side + ", against what it was before:"})
+			for _, l := range e.diff(f, before, text) {
+				p.diff = append(p.diff, diffLine{"  " + l.mark, l.text})
 			}
 		}
-		parts = append(parts, p)
+		fieldDiffs = append(fieldDiffs, p)
 	}
 	for i, name := range m.Conflicts {
 		says := map[string]string{"": "not decided", mine: "yours is kept", theirs: "theirs is kept"}[m.chosen[name]]
 		add(name, "changed by both: "+says, m.chosen[name], theirs, mine)
-		parts[i].conflict, parts[i].current = true, i == m.at
+		fieldDiffs[i].conflict, fieldDiffs[i].current = true, i == m.at
 	}
 	for _, name := range m.Theirs {
 		add(name, "changed by them: theirs is kept", theirs, theirs)
@@ -170,17 +170,17 @@ func (m *merge) parts(e *edit) []part {
 	for _, name := range m.Mine {
 		add(name, "changed by you: yours is kept", mine, mine)
 	}
-	return parts
+	return fieldDiffs
 }
 
 func (s *Screen) mergeIntro() []string {
 	m := s.edit.merge
 	changed := api.PropertyChanges(s.edit.base.Property, m.now.Property).Fields()
-	lines := []string{fmt.Sprintf("Somebody else changed property %d meanwhile: %s.", s.id, words(changed))}
+	lines := []string{fmt.Sprintf("Somebody else changed property %d meanwhile: %s.", s.id, labels(changed))}
 	if len(m.Conflicts) == 0 {
 		return append(lines, "None of it is what you changed, so all merges by itself.")
 	}
-	return append(lines, fmt.Sprintf("Both of you changed: %s. Choose for each.", words(m.Conflicts)))
+	return append(lines, fmt.Sprintf("Both of you changed: %s. Choose for each.", labels(m.Conflicts)))
 }
 
 // mergeStatus says what to do now. It stands above all that is scrolled.
@@ -193,78 +193,100 @@ func (s *Screen) mergeStatus() string {
 	return "All decided. " + s.shell.Key(actions.Submit) + " " + goOn + "."
 }
 
-// stroke is a line of a comparison. Its mark tells its meaning without a colour.
-type stroke struct {
+// contextLines is how many unchanged lines are shown around the changed ones of a long text.
+const contextLines = 2
+
+// diffLine is a line of a comparison. Its mark tells its meaning without a colour.
+type diffLine struct {
 	mark string // "- " for what goes, "+ " for what comes
 	text string
 }
 
 const (
-	goes  = "- "
-	comes = "+ "
-	stays = "  "
+	removedMark   = "- "
+	addedMark     = "+ "
+	unchangedMark = "  "
 )
 
-// part is a field of a comparison or a merge.
-type part struct {
+// fieldDiff is a field of a comparison or a merge.
+type fieldDiff struct {
 	title    string
-	strokes  []stroke
+	diff     []diffLine
 	conflict bool
 	current  bool // it is the conflict that is being decided
 }
 
-func (e *edit) comparison() []part {
+func (e *edit) reviewDiffs() []fieldDiff {
 	after := e.base.Property.With(e.patch)
-	var parts []part
+	var fieldDiffs []fieldDiff
 	for _, name := range e.patch.Fields() {
 		f := fieldNamed(name)
-		parts = append(parts, part{title: f.Label, strokes: e.strokes(f, f.text(e.base.Property), f.text(after))})
+		fieldDiffs = append(fieldDiffs, fieldDiff{title: f.Label, diff: e.diff(f, f.text(e.base.Property), f.text(after))})
 	}
-	return parts
+	return fieldDiffs
 }
 
-func (e *edit) strokes(f field, before, after string) []stroke {
+func (e *edit) diff(f field, before, after string) []diffLine {
 	key := [3]string{f.Name, before, after}
 	if _, known := e.compared[key]; !known {
-		e.compared[key] = strokes(f, before, after)
+		e.compared[key] = diff(f, before, after)
 	}
 	return e.compared[key]
 }
 
-// strokes compares two texts of a field: line by line those that have several.
-func strokes(f field, before, after string) []stroke {
-	var out []stroke
-	if f.hasLines() && before != "" && after != "" {
-		for _, line := range display.Diff(before, after) {
-			switch {
-			case line.Mark == display.Omitted:
-				line = display.DiffLine{Mark: display.Kept, Text: "..."}
-			case line.Mark != display.Kept && line.Text == "":
-				line.Text = "(empty line)"
-			}
-			out = append(out, stroke{string(line.Mark), line.Text})
-		}
+// diff compares two texts of a field: line by line those that have several.
+func diff(f field, before, after string) []diffLine {
+	var out []diffLine
+	if f.isMultiline() && before != "" && after != "" {
+		out = diffLines(before, after)
 	} else {
-		for line := range strings.SplitSeq(shown(f, before), "\n") {
-			out = append(out, stroke{goes, line})
+		for line := range strings.SplitSeq(displayed(f, before), "\n") {
+			out = append(out, diffLine{removedMark, line})
 		}
-		for line := range strings.SplitSeq(shown(f, after), "\n") {
-			out = append(out, stroke{comes, line})
+		for line := range strings.SplitSeq(displayed(f, after), "\n") {
+			out = append(out, diffLine{addedMark, line})
 		}
 	}
 	if before != after && visible(before) == visible(after) {
-		out = append(out, stroke{stays, "(only blanks, or characters that show nothing, differ)"})
+		out = append(out, diffLine{unchangedMark, "(only blanks, or characters that show nothing, differ)"})
 	}
 	return out
 }
 
-func shown(f field, text string) string {
+// diffLines compares texts of several lines, and leaves out what is far from every change.
+func diffLines(before, after string) []diffLine {
+	before, after = before+"\n", after+"\n"
+	diff, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), contextLines)
+	if err != nil {
+		return nil // not reached: the edits are those of this very text
+	}
+	var out []diffLine
+	for i, hunk := range diff.Hunks {
+		if i > 0 || hunk.FromLine > 1 {
+			out = append(out, diffLine{unchangedMark, "..."})
+		}
+		for _, line := range hunk.Lines {
+			mark := map[udiff.OpKind]string{udiff.Delete: removedMark, udiff.Insert: addedMark}[line.Kind]
+			if mark == "" {
+				mark = unchangedMark
+			}
+			text := display.Text(strings.TrimSuffix(line.Content, "\n"))
+			if mark != unchangedMark && text == "" {
+				text = "(empty line)"
+			}
+			out = append(out, diffLine{mark, text})
+		}
+	}
+	return out
+}
+
+func displayed(f field, text string) string {
 	switch {
 	case text == "" && (f.Kind == api.LineField || f.Kind == api.TextField):
 		return "(empty)"
 	case text == "":
 		return "(none)"
-	case f.hasLines():
+	case f.isMultiline():
 		return display.Text(text)
 	}
 	return display.Line(text)
@@ -279,19 +301,19 @@ func visible(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func linearParts(parts []part) []string {
+func linearDiffs(fieldDiffs []fieldDiff) []string {
 	var lines []string
-	for _, p := range parts {
+	for _, p := range fieldDiffs {
 		if p.current {
 			p.title += " (this is the one to decide)"
 		}
 		lines = append(lines, p.title)
-		for _, s := range p.strokes {
-			word := map[string]string{goes: "removed: ", comes: "new: "}[strings.TrimPrefix(s.mark, "  ")]
+		for _, s := range p.diff {
+			lowerLabel := map[string]string{removedMark: "removed: ", addedMark: "new: "}[strings.TrimPrefix(s.mark, "  ")]
 			if strings.HasPrefix(s.mark, "* ") {
-				word = "kept: "
+				lowerLabel = "kept: "
 			}
-			lines = append(lines, "  "+word+cmp.Or(s.text, "(empty line)"))
+			lines = append(lines, "  "+lowerLabel+cmp.Or(s.text, "(empty line)"))
 		}
 	}
 	return lines

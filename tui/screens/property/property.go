@@ -31,7 +31,7 @@ type Screen struct {
 	notes      []string // what has to be said above the property
 	scroll     scroll
 
-	stage   stage
+	mode    mode
 	formTop int   // the line on which the form begins
 	reveal  bool  // the conflict that is being decided has to come into sight
 	edit    *edit // nil while the property is only read
@@ -42,29 +42,29 @@ type Screen struct {
 	undo    *undo
 	drafts  *drafts
 	sender  *screen.Sender[client.Editing] // of what is edited or, while nothing is, of the deletion
-	lost    bool                           // that was sent, and nobody knows how it ended
+	unknown bool                           // that was sent, and nobody knows how it ended
 	deleted bool
 }
 
-// stage is what the screen shows of a property.
-type stage int
+// mode is what the screen shows of a property.
+type mode int
 
 const (
-	reading   stage = iota // the property
-	filling                // the form
-	comparing              // what saving would change
-	merging                // what somebody else has changed
+	viewing   mode = iota // the property
+	editing               // the form
+	reviewing             // what saving would change
+	merging               // what somebody else has changed
 )
 
 // New makes the screen.
 func New(shell *screen.Shell, route screen.ToProperty) *Screen {
-	s := &Screen{shell: shell, id: max(0, route.ID), drafts: draftsOf(shell, route.ID)}
-	s.renew()
+	s := &Screen{shell: shell, id: max(0, route.ID), drafts: newDrafts(shell, route.ID)}
+	s.reset()
 	return s
 }
 
-// renew gives up everything that was asked for.
-func (s *Screen) renew() {
+// reset gives up everything that was asked for.
+func (s *Screen) reset() {
 	s.record = screen.NewLoader[client.Version](s.shell)
 	s.sender = screen.NewSender[client.Editing](s.shell)
 }
@@ -92,16 +92,16 @@ func (s *Screen) Init() tea.Cmd {
 	case s.id == 0:
 		return s.shell.Recent(s, s.shell.Account.Profile, kind)
 	}
-	return s.begin()
+	return s.load()
 }
 
-// begin reads the property, and what was kept of an edit before that is asked for: an edit opens at once, so that what is
+// load reads the property, and what was kept of an edit before that is asked for: an edit opens at once, so that what is
 // typed next is text.
-func (s *Screen) begin() tea.Cmd {
+func (s *Screen) load() tea.Cmd {
 	id, d, memory, profile := s.id, s.drafts, s.shell.Memory, s.shell.Account.Profile
 	return tea.Batch(
 		s.record.Load(func(ctx context.Context, c *client.Client) (client.Version, error) { return c.Version(ctx, id) }),
-		func() tea.Msg { return foundDraft{d, memory.Draft(profile, d.name)} },
+		func() tea.Msg { return draftLoaded{d, memory.Draft(profile, d.name)} },
 	)
 }
 
@@ -111,7 +111,7 @@ func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
 // Resize sets the room. The conflict that is being decided stays in sight.
 func (s *Screen) Resize(width, height int) {
 	s.width, s.height = max(1, width), max(1, height)
-	if s.stage == merging {
+	if s.mode == merging {
 		s.scroll = scroll{}
 		s.reveal = true
 	}
@@ -119,7 +119,7 @@ func (s *Screen) Resize(width, height int) {
 
 // Form returns the form while it is being filled in.
 func (s *Screen) Form() *widget.Form {
-	if s.stage == filling {
+	if s.mode == editing {
 		return s.edit.form
 	}
 	return nil
@@ -137,30 +137,30 @@ func (s *Screen) Unsaved() string {
 		return fmt.Sprintf("Property %d is being saved; you would not see whether that works.", s.id)
 	case s.edit == nil:
 		return ""
-	case s.lost:
+	case s.unknown:
 		return fmt.Sprintf("It is not known yet whether the changes to property %d were saved.", s.id)
 	case s.edit.undoing:
 		return ""
 	}
 	if typed := typedNames(s.edit.typed()); len(typed) > 0 {
-		return fmt.Sprintf("The changes to property %d are not saved: %s.", s.id, words(typed))
+		return fmt.Sprintf("The changes to property %d are not saved: %s.", s.id, labels(typed))
 	}
 	return ""
 }
 
 func (s *Screen) isDeleting() bool { return s.sender.Busy() && s.edit == nil }
 
-func (s *Screen) show(to stage) {
-	s.stage = to
+func (s *Screen) setMode(to mode) {
+	s.mode = to
 	s.scroll, s.seen, s.unfolded = scroll{}, false, false
 	if s.edit != nil {
 		s.edit.drawnWidth = 0
 	}
 }
 
-func (s *Screen) fill(e *edit) {
+func (s *Screen) openForm(e *edit) {
 	s.edit, s.notes = e, nil
-	s.show(filling)
+	s.setMode(editing)
 }
 
 // note says one thing more above the property or the edit.
@@ -171,33 +171,33 @@ func (s *Screen) note(format string, args ...any) {
 // Keep keeps what was typed.
 func (s *Screen) Keep() tea.Cmd {
 	if s.drafts.dirty {
-		return s.keepDraft()
+		return s.saveDraft()
 	}
 	return s.drafts.last
 }
 
-// keepDraft writes the text of the form down, or drops what was written if nothing is changed any more.
-func (s *Screen) keepDraft() tea.Cmd {
+// saveDraft writes the text of the form down, or drops what was written if nothing is changed any more.
+func (s *Screen) saveDraft() tea.Cmd {
 	if s.edit == nil || s.edit.form == nil {
 		return nil
 	}
-	return s.drafts.keep(s.edit.profile, s.edit.draft())
+	return s.drafts.save(s.edit.profile, s.edit.draft())
 }
 
-func (s *Screen) viewRecord() string {
-	if mood, title, advice := s.standIn(); title != "" {
+func (s *Screen) viewProperty() string {
+	if mood, title, advice := s.placeholder(); title != "" {
 		return widget.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
 	}
-	lines := s.head(s.remarks(), nil)
+	lines := s.introLines(s.banner(), nil)
 	for _, text := range widget.Pairs(s.shell.Theme, s.width, facts(s.record.Value.Property)) {
 		lines = append(lines, line{asDrawn, text})
 	}
-	s.scroll.lay(lines, s.width, s.height)
+	s.scroll.layout(lines, s.width, s.height)
 	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
 }
 
-// standIn is what is said instead of the property; no title if it can be shown.
-func (s *Screen) standIn() (mood widget.Mood, title, advice string) {
+// placeholder is what is said instead of the property; no title if it can be shown.
+func (s *Screen) placeholder() (mood widget.Mood, title, advice string) {
 	switch {
 	case s.inSandbox():
 		return widget.Failure, "The sandbox has no properties.", "What you changed here would be the live one. Log in to the live service for it (" + s.shell.Key(actions.Login) + ")."
@@ -214,8 +214,8 @@ func (s *Screen) standIn() (mood widget.Mood, title, advice string) {
 	return widget.Loading, fmt.Sprintf("Loading property %d ...", s.id), ""
 }
 
-// remarks is what has to be said above the property: what became of a change, and that what is shown is old.
-func (s *Screen) remarks() []string {
+// banner is what has to be said above the property: what became of a change, and that what is shown is old.
+func (s *Screen) banner() []string {
 	notes := slices.Clone(s.notes)
 	if s.isDeleting() {
 		notes = append(notes, fmt.Sprintf("Property %d is being deleted ...", s.id))
@@ -230,17 +230,17 @@ func (s *Screen) remarks() []string {
 func facts(p api.Property) []widget.Pair {
 	var pairs []widget.Pair
 	for _, f := range fields {
-		pair := widget.Pair{Label: f.Label, Value: shown(f, f.text(p))}
+		pair := widget.Pair{Label: f.Label, Value: displayed(f, f.text(p))}
 		switch {
 		case f.Name == "lat":
 			lng := fieldNamed("lng")
-			pair = widget.Pair{Label: "Position", Value: "latitude " + pair.Value + ", longitude " + shown(lng, lng.text(p))}
+			pair = widget.Pair{Label: "Position", Value: "latitude " + pair.Value + ", longitude " + displayed(lng, lng.text(p))}
 			if p.Lat == nil && p.Lng == nil {
 				pair.Value = "(none)"
 			}
 		case f.Name == "lng":
 			continue
-		case f.hasLines():
+		case f.isMultiline():
 			pair.Value = strings.TrimRight(pair.Value, "\n")
 		}
 		pairs = append(pairs, pair)
@@ -251,19 +251,19 @@ func facts(p api.Property) []widget.Pair {
 // Linear says all that View shows.
 func (s *Screen) Linear() string {
 	var lines []string
-	mood, title, advice := s.standIn()
+	mood, title, advice := s.placeholder()
 	switch {
-	case s.stage == filling:
+	case s.mode == editing:
 		lines = append(linearNotes(s.notes), s.edit.form.Linear())
-	case s.stage == comparing:
+	case s.mode == reviewing:
 		s.seen = true // people who listen hear all of it
-		lines = slices.Concat(linearNotes(s.notes), s.compareIntro(), linearParts(s.edit.comparison()))
-	case s.stage == merging:
-		lines = slices.Concat(linearNotes(s.notes), s.mergeIntro(), []string{s.mergeStatus()}, linearParts(s.edit.merge.parts(s.edit)))
+		lines = slices.Concat(linearNotes(s.notes), s.reviewIntro(), linearDiffs(s.edit.reviewDiffs()))
+	case s.mode == merging:
+		lines = slices.Concat(linearNotes(s.notes), s.mergeIntro(), []string{s.mergeStatus()}, linearDiffs(s.edit.merge.fieldDiffs(s.edit)))
 	case title != "":
 		return widget.LinearNotice(mood, title, advice)
 	default:
-		lines = append(linearNotes(s.remarks()), widget.LinearPairs(facts(s.record.Value.Property))...)
+		lines = append(linearNotes(s.banner()), widget.LinearPairs(facts(s.record.Value.Property))...)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -278,8 +278,8 @@ func linearNotes(notes []string) (lines []string) {
 // kind is how properties are remembered.
 const kind = "property"
 
-// askAmong asks which property to open: one of those that were opened last, or another.
-func (s *Screen) askAmong(recent []string) tea.Cmd {
+// pickProperty asks which property to open: one of those that were opened last, or another.
+func (s *Screen) pickProperty(recent []string) tea.Cmd {
 	ids := slices.DeleteFunc(slices.Clone(recent), func(text string) bool { _, problem := parseID(text); return problem != "" })
 	return s.shell.PickID("Which property?", ids, "Another property ...", screen.Prompt{
 		Title: "Open a property",
@@ -289,8 +289,8 @@ func (s *Screen) askAmong(recent []string) tea.Cmd {
 				return nil
 			}
 			s.id, _ = parseID(text)
-			s.drafts = draftsOf(s.shell, s.id)
-			return s.begin()
+			s.drafts = newDrafts(s.shell, s.id)
+			return s.load()
 		},
 		Left: s.close,
 	})
@@ -304,9 +304,9 @@ func parseID(text string) (id int64, problem string) {
 	return id, ""
 }
 
-// typeable is a text without what a form cannot hold: what steers a terminal or shows nothing.
-func typeable(f field, text string) string {
-	if !f.hasLines() {
+// withoutControls is a text without what a form cannot hold: what steers a terminal or shows nothing.
+func withoutControls(f field, text string) string {
+	if !f.isMultiline() {
 		return display.Line(text)
 	}
 	lines := strings.Split(text, "\n")
@@ -319,16 +319,16 @@ func typeable(f field, text string) string {
 // restored gives a text from a form the characters back that the form could not hold, in every line that was not touched.
 // was is the text that the form began with.
 func restored(f field, text, was string) string {
-	if text == typeable(f, was) {
+	if text == withoutControls(f, was) {
 		return was
 	}
-	if !f.hasLines() {
+	if !f.isMultiline() {
 		return text
 	}
 	originals := map[string][]string{}
 	for line := range strings.SplitSeq(was, "\n") {
-		shown := display.Text(line)
-		originals[shown] = append(originals[shown], line)
+		displayed := display.Text(line)
+		originals[displayed] = append(originals[displayed], line)
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -87,7 +87,7 @@ func TestAFormMeansExactlyWhatItShows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
 		before, after := someProperty(r), someProperty(r)
-		after.Description = typeable(fieldNamed("description"), after.Description)
+		after.Description = withoutControls(fieldNamed("description"), after.Description)
 		e := newEdit(shellOfTest(), client.Version{Property: before})
 		for _, f := range fields {
 			e.form.Set(f.Name, f.text(after))

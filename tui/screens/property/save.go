@@ -18,8 +18,8 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// carryOut makes a change of the version that a person has seen, and reads what the property is then.
-func carryOut(e client.Editing) screen.Fetch[client.Editing] {
+// sendChange makes a change of the version that a person has seen, and reads what the property is then.
+func sendChange(e client.Editing) screen.Fetch[client.Editing] {
 	return func(ctx context.Context, c *client.Client) (client.Editing, error) {
 		e := e.Send(ctx, c)
 		if e.Err == nil && !e.Lost && !e.Delete {
@@ -33,27 +33,27 @@ func (s *Screen) send() tea.Cmd {
 	s.notes = nil
 	s.seen = true // or was merged, field by field
 	s.scroll = scroll{}
-	return s.sender.Send(carryOut(client.EditingOf(s.id, s.edit.base, s.edit.patch)))
+	return s.sender.Send(sendChange(client.EditingOf(s.id, s.edit.base, s.edit.patch)))
 }
 
-// sent goes on with how saving has ended. Whatever it is, what was typed stays until it is saved.
-func (s *Screen) sent(sent screen.Sent[client.Editing]) tea.Cmd {
-	done, err := sent.Value, sent.Err
-	s.lost = client.OutcomeUnknown(err)
+// handleSave goes on with how saving has ended. Whatever it is, what was typed stays until it is saved.
+func (s *Screen) handleSave(handleSave screen.Sent[client.Editing]) tea.Cmd {
+	done, err := handleSave.Value, handleSave.Err
+	s.unknown = client.OutcomeUnknown(err)
 	var refused *client.Error
 	switch {
 	case err == nil, client.Changed(err) && done.Holds():
 		return s.finish(done)
-	case s.lost && done.Known:
-		s.note("No answer came, and when it was looked after, the property was not changed. The change may still come. %s", s.safeToRepeat())
+	case s.unknown && done.Known:
+		s.note("No answer came, and when it was looked after, the property was not changed. The change may still come. %s", s.safeToRetry())
 		return nil
-	case s.lost:
+	case s.unknown:
 		s.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", screen.Sentence("", err), s.shell.Key(actions.Settle))
 		return nil
 	case client.Changed(err) && done.Known:
-		return s.meet(done.Now, thenSave)
+		return s.startMerge(done.Now, thenSave)
 	case client.Changed(err):
-		s.note("Somebody else changed the property meanwhile, and what they made of it could not be read. Nothing was saved. %s.", s.again("Try it once more"))
+		s.note("Somebody else changed the property meanwhile, and what they made of it could not be read. Nothing was saved. %s.", s.retryHint("Try it once more"))
 		return nil
 	case errors.As(err, &refused) && len(refused.Fields) > 0 && s.edit.form != nil:
 		return s.refuse(refused)
@@ -61,15 +61,15 @@ func (s *Screen) sent(sent screen.Sent[client.Editing]) tea.Cmd {
 	what, next := s.explain(err)
 	s.note("It was not saved. %s", what)
 	s.note("Your text is kept. %s", next)
-	return s.keepDraft()
+	return s.saveDraft()
 }
 
-func (s *Screen) safeToRepeat() string {
-	return s.again("To send it once more is safe") + ", because it holds only while nobody has changed it."
+func (s *Screen) safeToRetry() string {
+	return s.retryHint("To send it once more is safe") + ", because it holds only while nobody has changed it."
 }
 
-// again ends a sentence with the key that sends.
-func (s *Screen) again(sentence string) string {
+// retryHint ends a sentence with the key that sends.
+func (s *Screen) retryHint(sentence string) string {
 	return sentence + " (" + s.shell.Key(actions.Submit) + ")"
 }
 
@@ -80,7 +80,7 @@ func (s *Screen) refuse(refused *client.Error) tea.Cmd {
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		s.note("%s %s", name, strings.Join(others[name], ", "))
 	}
-	s.stage = filling
+	s.mode = editing
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (s *Screen) finish(done client.Editing) tea.Cmd {
 	if done.Known && api.PropertyChanges(after, done.Now.Property).IsEmpty() {
 		s.undo.after = done.Now
 	}
-	changed := words(e.patch.Fields())
+	changed := labels(e.patch.Fields())
 	what := fmt.Sprintf("Saved property %d: %s.", s.id, changed)
 	if e.undoing {
 		what = fmt.Sprintf("Undone in property %d: %s.", s.id, changed)
@@ -104,35 +104,35 @@ func (s *Screen) finish(done client.Editing) tea.Cmd {
 	case done.Err != nil:
 		what = fmt.Sprintf("Property %d already has it: %s.", s.id, changed)
 	}
-	cmds := []tea.Cmd{screen.Tell(screen.Done, "%s", what), s.leaveEdit()}
+	cmds := []tea.Cmd{screen.Tell(screen.Done, "%s", what), s.closeEdit()}
 	if done.Known {
-		s.put(done.Now)
+		s.setRecord(done.Now)
 	} else {
 		cmds = append(cmds, s.record.Again())
 	}
 	return tea.Batch(cmds...)
 }
 
-func (s *Screen) put(now client.Version) {
+func (s *Screen) setRecord(now client.Version) {
 	s.record.Cancel()
 	s.record.Put(now)
 }
 
-// looked goes on with how the property is after a change or a deletion of which nobody knows how it ended.
-func (s *Screen) looked() tea.Cmd {
+// handleCheck goes on with how the property is after a change or a deletion of which nobody knows how it ended.
+func (s *Screen) handleCheck() tea.Cmd {
 	now, err := s.record.Value, s.record.Err
 	switch {
 	case s.edit == nil && client.Missing(err):
-		return s.gone(true)
+		return s.finishDelete(true)
 	case s.edit == nil && err == nil:
-		s.lost, s.notes = false, nil
+		s.unknown, s.notes = false, nil
 		s.note("Property %d is still there: it was not deleted, at least not yet.", s.id)
 	case s.edit == nil:
 	case err == nil && s.edit.patch.IsHeldBy(now.Property):
 		return s.finish(client.Editing{Now: now, Known: true, Lost: true})
 	case err == nil:
 		s.notes = nil
-		s.note("Looked just now: the property is not changed. %s", s.safeToRepeat())
+		s.note("Looked just now: the property is not changed. %s", s.safeToRetry())
 	default:
 		what, next := s.explain(err)
 		s.notes = nil

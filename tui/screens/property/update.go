@@ -22,7 +22,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 	case screen.FieldLeft:
 		if s.drafts.dirty {
-			return s.keepDraft()
+			return s.saveDraft()
 		}
 	case screen.Reconnected:
 		switch { // what was typed stays
@@ -37,41 +37,41 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 	case screen.Recent:
 		if msg.Of == s {
-			return s.askAmong(msg.IDs)
+			return s.pickProperty(msg.IDs)
 		}
-	case dueDraft:
-		if msg == (dueDraft{s.drafts, s.drafts.number}) {
-			return s.keepDraft()
+	case draftDue:
+		if msg == (draftDue{s.drafts, s.drafts.number}) {
+			return s.saveDraft()
 		}
-	case keptDraft:
+	case draftSaved:
 		if msg.drafts == s.drafts {
-			return s.drafts.kept(msg.err)
+			return s.drafts.handleSaved(msg.err)
 		}
-	case foundDraft:
+	case draftLoaded:
 		if msg.drafts == s.drafts && !s.drafts.known {
 			s.drafts.values, s.drafts.known = msg.values, true
 		}
 	case tea.MouseMsg:
-		s.point(msg)
+		s.mouse(msg)
 	default:
-		return s.ended(msg)
+		return s.handleEnd(msg)
 	}
 	return nil
 }
 
-func (s *Screen) ended(msg tea.Msg) tea.Cmd {
-	if sent, mine := s.sender.Take(msg); mine {
+func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
+	if handleSave, mine := s.sender.Take(msg); mine {
 		if s.edit == nil {
-			return s.removed(sent)
+			return s.handleDelete(handleSave)
 		}
-		return s.sent(sent)
+		return s.handleSave(handleSave)
 	}
 	next, changed := s.record.Take(msg)
 	switch {
 	case !changed:
 		return next
-	case s.lost && !s.sender.Busy():
-		return s.looked()
+	case s.unknown && !s.sender.Busy():
+		return s.handleCheck()
 	case s.record.Err == nil && !s.remembered:
 		s.remembered = true
 		return s.shell.Remember(s.shell.Account.Profile, kind, strconv.FormatInt(s.id, 10))
@@ -82,20 +82,20 @@ func (s *Screen) ended(msg tea.Msg) tea.Cmd {
 // changeService begins anew: a property of another service is another property, even under the same id. Text that was typed
 // is kept as a draft of the service that it belongs to.
 func (s *Screen) changeService() tea.Cmd {
-	keep := s.keepDraft()
-	s.renew()
-	s.edit, s.undo, s.notes, s.lost, s.deleted, s.remembered = nil, nil, nil, false, false, false
-	s.show(reading)
-	s.drafts = draftsOf(s.shell, s.id)
-	return tea.Batch(keep, s.Init())
+	save := s.saveDraft()
+	s.reset()
+	s.edit, s.undo, s.notes, s.unknown, s.deleted, s.remembered = nil, nil, nil, false, false, false
+	s.setMode(viewing)
+	s.drafts = newDrafts(s.shell, s.id)
+	return tea.Batch(save, s.Init())
 }
 
-// point scrolls by the wheel, and goes to the field that is clicked.
-func (s *Screen) point(msg tea.MouseMsg) {
+// mouse scrolls by the wheel, and goes to the field that is clicked.
+func (s *Screen) mouse(msg tea.MouseMsg) {
 	if form := s.Form(); form != nil {
-		place, ok := form.FieldAt(msg.Y - s.formTop)
+		address, ok := form.FieldAt(msg.Y - s.formTop)
 		if ok && msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress {
-			form.FocusOn(place)
+			form.FocusOn(address)
 		}
 		return
 	}
@@ -113,14 +113,14 @@ func (s *Screen) Offers() []actions.Offer {
 	if s.sender.Busy() {
 		busy = "It is being saved."
 	}
-	switch s.stage {
-	case filling:
+	switch s.mode {
+	case editing:
 		return []actions.Offer{actions.If(actions.Submit, busy).As("review"), actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""), actions.If(actions.Cancel, busy)}
-	case comparing:
-		word := map[bool]string{false: "save", true: "undo"}[s.edit.undoing]
+	case reviewing:
+		lowerLabel := map[bool]string{false: "save", true: "undo"}[s.edit.undoing]
 		unseen := s.whyUnseen()
-		offers := []actions.Offer{actions.If(actions.Submit, cmp.Or(busy, unseen)).As(word)}
-		if s.lost {
+		offers := []actions.Offer{actions.If(actions.Submit, cmp.Or(busy, unseen)).As(lowerLabel)}
+		if s.unknown {
 			offers = append(offers, actions.If(actions.Settle, busy))
 		}
 		offers = append(append(offers, s.scroll.Moves()...), actions.If(actions.Back, busy))
@@ -134,17 +134,17 @@ func (s *Screen) Offers() []actions.Offer {
 			none = "Nothing has to be decided."
 		}
 		if names := s.edit.merge.undecided(); len(names) > 0 {
-			undecided = fmt.Sprintf("Decide first about: %s.", words(names))
+			undecided = fmt.Sprintf("Decide first about: %s.", labels(names))
 		}
 		return append([]actions.Offer{
 			actions.If(actions.Mine, none), actions.If(actions.Theirs, none),
 			actions.If(actions.Submit, undecided).As("save"), actions.If(actions.Back, ""),
 		}, s.scroll.Moves()...)
 	}
-	return s.readOffers()
+	return s.viewingOffers()
 }
 
-func (s *Screen) readOffers() []actions.Offer {
+func (s *Screen) viewingOffers() []actions.Offer {
 	switch {
 	case s.deleted || s.inSandbox():
 		return nil
@@ -155,7 +155,7 @@ func (s *Screen) readOffers() []actions.Offer {
 	switch {
 	case s.isDeleting():
 		why = "It is being deleted."
-	case s.lost:
+	case s.unknown:
 		why = "First it has to be known whether it was deleted."
 	case client.Missing(s.record.Err):
 		why = "There is no such property any more."
@@ -175,7 +175,7 @@ func (s *Screen) readOffers() []actions.Offer {
 		noImage = "It has no images."
 	}
 	var offers []actions.Offer
-	if s.lost {
+	if s.unknown {
 		offers = actions.Able(actions.Settle)
 	}
 	return append(append(offers, actions.If(actions.Edit, noEdit), actions.If(actions.Undo, noUndo), actions.If(actions.OpenImage, noImage),
@@ -184,28 +184,28 @@ func (s *Screen) readOffers() []actions.Offer {
 
 // Do carries out an action.
 func (s *Screen) Do(id actions.ID) tea.Cmd {
-	switch s.stage {
-	case filling:
-		return s.doFilling(id)
-	case comparing:
-		return s.doComparing(id)
+	switch s.mode {
+	case editing:
+		return s.doEditing(id)
+	case reviewing:
+		return s.doReviewing(id)
 	case merging:
 		return s.doMerging(id)
 	}
-	return s.doReading(id)
+	return s.doViewing(id)
 }
 
-func (s *Screen) doReading(id actions.ID) tea.Cmd {
+func (s *Screen) doViewing(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Open:
 		return s.shell.Recent(s, s.shell.Account.Profile, kind)
 	case actions.Edit:
-		return s.beginEdit()
+		return s.startEdit()
 	case actions.Undo:
 		s.notes = nil
-		return s.takeBack()
+		return s.startUndo()
 	case actions.Delete:
-		return s.askDelete("")
+		return s.confirmDelete("")
 	case actions.Settle:
 		return s.record.Again()
 	case actions.CopyID:
@@ -217,10 +217,10 @@ func (s *Screen) doReading(id actions.ID) tea.Cmd {
 	return nil
 }
 
-func (s *Screen) doFilling(id actions.ID) tea.Cmd {
+func (s *Screen) doEditing(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Submit:
-		return s.compare()
+		return s.review()
 	case actions.Cancel:
 		return s.discard()
 	}
@@ -228,7 +228,7 @@ func (s *Screen) doFilling(id actions.ID) tea.Cmd {
 	return nil
 }
 
-func (s *Screen) doComparing(id actions.ID) tea.Cmd {
+func (s *Screen) doReviewing(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Submit:
 		return s.send()
@@ -239,9 +239,9 @@ func (s *Screen) doComparing(id actions.ID) tea.Cmd {
 		return nil
 	case actions.Back:
 		if s.edit.form == nil {
-			return s.leaveEdit()
+			return s.closeEdit()
 		}
-		s.show(filling)
+		s.setMode(editing)
 		return nil
 	}
 	s.scroll.Do(id)
@@ -253,9 +253,9 @@ func (s *Screen) doMerging(id actions.ID) tea.Cmd {
 	step := map[actions.ID]int{actions.Up: -1, actions.Down: 1}[id]
 	switch {
 	case id == actions.Submit:
-		return s.adopt()
+		return s.applyMerge()
 	case id == actions.Back:
-		return s.unmerge()
+		return s.leaveMerge()
 	case id == actions.Mine:
 		m.choose(mine)
 	case id == actions.Theirs:

@@ -13,25 +13,25 @@ import (
 
 // View draws the screen.
 func (s *Screen) View() string {
-	switch s.stage {
-	case filling:
-		return s.viewForm()
-	case comparing:
-		return s.scroll.draw(s.shell.Theme, s.layComparison(), s.width, s.height)
+	switch s.mode {
+	case editing:
+		return s.viewEditing()
+	case reviewing:
+		return s.scroll.draw(s.shell.Theme, s.layoutReview(), s.width, s.height)
 	case merging:
-		return s.viewMerge()
+		return s.viewMerging()
 	}
-	return s.viewRecord()
+	return s.viewProperty()
 }
 
-// layComparison gives the scroll the lines of the comparison, and notes when the last of them is seen.
-func (s *Screen) layComparison() []line {
-	parts := s.edit.parts(s.width)
+// layoutReview gives the scroll the lines of the comparison, and notes when the last of them is seen.
+func (s *Screen) layoutReview() []line {
+	fieldDiffs := s.edit.fieldDiffs(s.width)
 	if s.isFoldable() && !s.unfolded {
-		parts = folded(parts, s.width, s.shell.Key(actions.Open))
+		fieldDiffs = fold(fieldDiffs, s.width, s.shell.Key(actions.Open))
 	}
-	lines := append(s.head(s.notes, s.compareIntro()), parts...)
-	s.scroll.lay(lines, s.width, s.height)
+	lines := append(s.introLines(s.notes, s.reviewIntro()), fieldDiffs...)
+	s.scroll.layout(lines, s.width, s.height)
 	if _, below := s.scroll.More(); below == 0 {
 		s.seen = true
 	}
@@ -40,13 +40,13 @@ func (s *Screen) layComparison() []line {
 
 // isFoldable tells whether something of the comparison is long enough to be folded.
 func (s *Screen) isFoldable() bool {
-	parts := s.edit.parts(s.width)
-	return len(folded(parts, s.width, "")) < len(parts)
+	fieldDiffs := s.edit.fieldDiffs(s.width)
+	return len(fold(fieldDiffs, s.width, "")) < len(fieldDiffs)
 }
 
 // whyUnseen says that the comparison cannot be saved before all of it was seen; "" if it was.
 func (s *Screen) whyUnseen() string {
-	s.layComparison()
+	s.layoutReview()
 	if s.seen {
 		return ""
 	}
@@ -54,12 +54,12 @@ func (s *Screen) whyUnseen() string {
 	return fmt.Sprintf("See all of it first: %s below. %s shows more.", display.Plural(below, "line", "lines"), s.shell.Key(actions.PageDown))
 }
 
-func (s *Screen) compareIntro() []string {
+func (s *Screen) reviewIntro() []string {
 	e := s.edit
 	switch {
 	case s.sender.Busy():
 		return []string{fmt.Sprintf("Saving property %d ...", s.id)}
-	case s.lost && s.record.Busy():
+	case s.unknown && s.record.Busy():
 		return []string{fmt.Sprintf("Looking whether property %d was saved ...", s.id)}
 	}
 	var names []string
@@ -75,53 +75,53 @@ func (s *Screen) compareIntro() []string {
 		lines[1] = fmt.Sprintf("Undo this in property %d? %s undo, %s cancel", s.id, submit, back)
 	}
 	if e.base.ETag == "" {
-		lines = append(lines, unguarded)
+		lines = append(lines, noETagWarning)
 	}
 	return lines
 }
 
-// viewForm draws the form below what has to be said, for which it leaves a third of the room at most.
-func (s *Screen) viewForm() string {
-	look := s.shell.Theme
-	var head []string
-	for _, l := range s.head(s.notes, nil) {
+// viewEditing draws the form below what has to be said, for which it leaves a third of the room at most.
+func (s *Screen) viewEditing() string {
+	theme := s.shell.Theme
+	var introLines []string
+	for _, l := range s.introLines(s.notes, nil) {
 		if l.text != "" {
-			head = append(head, l.role.style(look).Render(l.text))
+			introLines = append(introLines, l.role.style(theme).Render(l.text))
 		}
 	}
-	if most := s.height / 3; len(head) > most {
-		head = head[:most]
+	if most := s.height / 3; len(introLines) > most {
+		introLines = introLines[:most]
 		if most > 0 {
-			head[most-1] = display.Cut(head[most-1]+" …", s.width)
+			introLines[most-1] = display.Cut(introLines[most-1]+" …", s.width)
 		}
 	}
-	s.formTop = len(head)
-	s.edit.form.SetTheme(look)
-	form := s.edit.form.View(s.width, s.height-len(head))
-	return display.Crop(strings.Join(append(head, form), "\n"), s.width, s.height)
+	s.formTop = len(introLines)
+	s.edit.form.SetTheme(theme)
+	form := s.edit.form.View(s.width, s.height-len(introLines))
+	return display.Crop(strings.Join(append(introLines, form), "\n"), s.width, s.height)
 }
 
-// viewMerge draws both sides, and brings the conflict that is being decided into sight once it has changed.
-func (s *Screen) viewMerge() string {
-	look := s.shell.Theme
+// viewMerging draws both sides, and brings the conflict that is being decided into sight once it has changed.
+func (s *Screen) viewMerging() string {
+	theme := s.shell.Theme
 	var status []string
 	if s.height > 2 {
-		status = []string{look.Strong.Render(display.Cut(s.mergeStatus(), s.width))}
+		status = []string{theme.Strong.Render(display.Cut(s.mergeStatus(), s.width))}
 	}
-	room := s.height - len(status)
-	head := s.head(s.notes, s.mergeIntro())
-	parts, from, to := partLines(s.edit.merge.parts(s.edit), s.width)
-	lines := append(head, parts...)
-	s.scroll.lay(lines, s.width, room)
+	visible := s.height - len(status)
+	introLines := s.introLines(s.notes, s.mergeIntro())
+	fieldDiffs, from, to := drawDiffs(s.edit.merge.fieldDiffs(s.edit), s.width)
+	lines := append(introLines, fieldDiffs...)
+	s.scroll.layout(lines, s.width, visible)
 	if s.reveal && to > 0 {
-		s.scroll.Reveal(len(head) + to)
-		s.scroll.Reveal(len(head) + from)
-		if len(head)+to < s.scroll.room {
+		s.scroll.Reveal(len(introLines) + to)
+		s.scroll.Reveal(len(introLines) + from)
+		if len(introLines)+to < s.scroll.visible {
 			s.scroll.Reveal(0)
 		}
 	}
 	s.reveal = false
-	return strings.Join(append(status, s.scroll.draw(look, lines, s.width, room)), "\n")
+	return strings.Join(append(status, s.scroll.draw(theme, lines, s.width, visible)), "\n")
 }
 
 // line is one line that fits the width, and the part that it plays. Only those that are seen are styled: a comparison can
@@ -145,49 +145,49 @@ const (
 	asDrawn // it has its styles already
 )
 
-func (r role) style(look *widget.Theme) lipgloss.Style {
+func (r role) style(theme *widget.Theme) lipgloss.Style {
 	return [...]lipgloss.Style{
-		asText: look.Text, asWarning: look.Warn, asHeading: look.Heading, asCurrent: look.Accent, asRemoved: look.Bad, asAdded: look.Good, asKept: look.Strong,
+		asText: theme.Text, asWarning: theme.Warn, asHeading: theme.Heading, asCurrent: theme.Accent, asRemoved: theme.Bad, asAdded: theme.Good, asKept: theme.Strong,
 	}[r]
 }
 
 // scroll is the place in a text that is longer than the screen.
 type scroll struct {
 	widget.Scroll
-	room   int  // the lines of the text that are seen
-	marked bool // the last line of the room says how much is not
+	visible int  // the lines of the text that are seen
+	marked  bool // the last line of the room says how much is not
 }
 
-func (s *scroll) lay(lines []line, width, height int) {
-	s.room, s.marked = height, len(lines) > height && height >= roomForMark
+func (s *scroll) layout(lines []line, width, height int) {
+	s.visible, s.marked = height, len(lines) > height && height >= minHeightForMore
 	if s.marked {
-		s.room--
+		s.visible--
 	}
-	s.Resize(width, s.room)
+	s.Resize(width, s.visible)
 	s.Set(make([]string, len(lines))) // only how many there are counts: draw styles those that are seen
 }
 
-// roomForMark is the least height at which one line is used to say how much is hidden.
-const roomForMark = 3
+// minHeightForMore is the least height at which one line is used to say how much is hidden.
+const minHeightForMore = 3
 
-func (s *scroll) draw(look *widget.Theme, lines []line, width, height int) string {
+func (s *scroll) draw(theme *widget.Theme, lines []line, width, height int) string {
 	above, below := s.More()
 	var seen []string
-	for _, l := range lines[above:min(len(lines), above+s.room)] {
+	for _, l := range lines[above:min(len(lines), above+s.visible)] {
 		if l.role == asDrawn {
 			seen = append(seen, l.text)
 			continue
 		}
-		seen = append(seen, l.role.style(look).Render(l.text))
+		seen = append(seen, l.role.style(theme).Render(l.text))
 	}
 	if s.marked {
-		seen = append(seen, look.Accent.Render(display.Cut(widget.Hidden(above, below), width)))
+		seen = append(seen, theme.Accent.Render(display.Cut(widget.Hidden(above, below), width)))
 	}
 	return display.Crop(strings.Join(seen, "\n"), width, height)
 }
 
-// head is what has to be said first, and an empty line.
-func (s *Screen) head(notes, intro []string) []line {
+// introLines is what has to be said first, and an empty line.
+func (s *Screen) introLines(notes, intro []string) []line {
 	var lines []line
 	for _, note := range notes {
 		lines = append(lines, marked(asWarning, "! ", display.Line(note), s.width)...)
@@ -203,7 +203,7 @@ func (s *Screen) head(notes, intro []string) []line {
 
 // marked wraps a text behind a mark. Lines that go on are set in below it.
 func marked(as role, mark, text string, width int) []line {
-	mark = fittingMark(mark, width)
+	mark = fitMark(mark, width)
 	before := mark
 	var lines []line
 	for _, wrapped := range display.Wrap(text, width-len(mark)) {
@@ -213,8 +213,8 @@ func marked(as role, mark, text string, width int) []line {
 	return lines
 }
 
-// fittingMark shortens a mark where there is no room for more than a few letters.
-func fittingMark(mark string, width int) string {
+// fitMark shortens a mark where there is no room for more than a few letters.
+func fitMark(mark string, width int) string {
 	if width <= 2*len(mark) {
 		mark = strings.TrimSpace(mark)
 	}
@@ -224,24 +224,24 @@ func fittingMark(mark string, width int) string {
 	return mark
 }
 
-// mostStruck is how many lines one side of a comparison can have before it is folded to shownStruck lines, so that one long text
+// maxDiffLines is how many lines one side of a comparison can have before it is folded to shownStruck lines, so that one long text
 // does not push the other fields out of sight.
 const (
-	mostStruck  = 8
-	shownStruck = 5
+	maxDiffLines    = 8
+	foldedDiffLines = 5
 )
 
-// folded shortens long removed and added texts. The key shows all of them.
-func folded(lines []line, width int, key string) []line {
+// fold shortens long removed and added texts. The key shows all of them.
+func fold(lines []line, width int, key string) []line {
 	var out []line
 	for i := 0; i < len(lines); {
 		end := i + 1
 		for end < len(lines) && lines[end].role == lines[i].role {
 			end++
 		}
-		if as := lines[i].role; (as == asRemoved || as == asAdded) && end-i > mostStruck {
-			more := display.Plural(end-i-shownStruck, "more line", "more lines")
-			out = append(out, lines[i:i+shownStruck]...)
+		if as := lines[i].role; (as == asRemoved || as == asAdded) && end-i > maxDiffLines {
+			more := display.Plural(end-i-foldedDiffLines, "more line", "more lines")
+			out = append(out, lines[i:i+foldedDiffLines]...)
 			out = append(out, marked(as, "  … ", more+" ("+key+" shows all)", width)...)
 		} else {
 			out = append(out, lines[i:end]...)
@@ -251,13 +251,13 @@ func folded(lines []line, width int, key string) []line {
 	return out
 }
 
-// partLines draws the fields of a comparison or a merge, and tells where the conflict that is being decided stands.
-func partLines(parts []part, width int) (lines []line, from, to int) {
-	for i, p := range parts {
+// drawDiffs draws the fields of a comparison or a merge, and tells where the conflict that is being decided stands.
+func drawDiffs(fieldDiffs []fieldDiff, width int) (lines []line, from, to int) {
+	for i, p := range fieldDiffs {
 		if i > 0 {
 			lines = append(lines, line{})
 		}
-		begin := len(lines)
+		load := len(lines)
 		as, mark := asHeading, ""
 		switch {
 		case p.current:
@@ -266,14 +266,14 @@ func partLines(parts []part, width int) (lines []line, from, to int) {
 			mark = "  "
 		}
 		lines = append(lines, marked(as, mark, p.title, width)...)
-		for _, l := range p.strokes { // its mark stands on every line that it takes
-			as, mark := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)], fittingMark(l.mark, width)
+		for _, l := range p.diff { // its mark stands on every line that it takes
+			as, mark := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)], fitMark(l.mark, width)
 			for _, wrapped := range display.Wrap(l.text, width-len(mark)) {
 				lines = append(lines, line{as, mark + wrapped})
 			}
 		}
 		if p.current {
-			from, to = begin, len(lines)-1
+			from, to = load, len(lines)-1
 		}
 	}
 	return lines, from, to

@@ -19,10 +19,10 @@ import (
 // item is one perk that is redeemed for one user, over all attempts.
 type item struct {
 	client.Redeeming
-	perk    api.Perk
-	at      time.Time                  // when the last attempt ended; zero if none has since it was agreed to
-	givenUp bool                       // somebody has stopped asking whether it was redeemed
-	holder  *screen.Loader[redemption] // what stands in its way: the user's redemption of the same perk
+	perk     api.Perk
+	at       time.Time                  // when the last attempt ended; zero if none has since it was agreed to
+	givenUp  bool                       // somebody has stopped asking whether it was redeemed
+	existing *screen.Loader[redemption] // what stands in its way: the user's redemption of the same perk
 }
 
 // redemption is one that may not be there.
@@ -41,13 +41,13 @@ func (i *item) sameFor(other *item) bool {
 	return i.PerkID == other.PerkID && i.Request.UserID == other.Request.UserID
 }
 
-// inDoubt tells whether it has to be found out first what became of the item.
-func (i *item) inDoubt() bool { return i.Known == client.Unknown && !i.givenUp }
+// unresolved tells whether it has to be found out first what became of the item.
+func (i *item) unresolved() bool { return i.Known == client.Unknown && !i.givenUp }
 
-// waits tells whether the item was agreed to, and is neither done nor refused for good.
-func (i *item) waits() bool {
-	stops, _ := judge(i)
-	return i.Known == client.NotRedeemed && (i.at.IsZero() || stops) || i.inDoubt()
+// isWaiting tells whether the item was agreed to, and is neither done nor refused for good.
+func (i *item) isWaiting() bool {
+	stops, _ := classify(i)
+	return i.Known == client.NotRedeemed && (i.at.IsZero() || stops) || i.unresolved()
 }
 
 // submission is the items that one question has been answered for.
@@ -72,26 +72,26 @@ func filter(items []*item, holds func(*item) bool) []*item {
 	return slices.DeleteFunc(slices.Clone(items), func(i *item) bool { return !holds(i) })
 }
 
-func (s *submission) waiting() []*item { return s.where((*item).waits) }
+func (s *submission) waiting() []*item { return s.where((*item).isWaiting) }
 
 func (s *submission) open() []*item {
 	return s.where(func(i *item) bool { return i.Known != client.Redeemed })
 }
 
-// fellShort tells whether the item did not come to a new redemption that stands or may yet.
-func (i *item) fellShort() bool {
+// needsAttention tells whether the item did not come to a new redemption that stands or may yet.
+func (i *item) needsAttention() bool {
 	return i.Known != client.Redeemed || i.Replayed || i.Redemption.Status == api.StatusRejected
 }
 
-// tally counts how the items stand. It calls nothing redeemed that somebody has yet to approve.
-func (s *submission) tally() string {
+// counts counts how the items stand. It calls nothing redeemed that somebody has yet to approve.
+func (s *submission) counts() string {
 	counts := map[string]int{}
 	for _, i := range s.items {
 		what := "redeemed"
 		switch {
 		case i.Known == client.Unknown:
 			what = "unknown"
-		case i.waits():
+		case i.isWaiting():
 			what = "left"
 		case i.Known != client.Redeemed:
 			what = "refused"
@@ -117,8 +117,8 @@ func (s *submission) tally() string {
 	return user + ": " + strings.Join(parts, ", ") + "."
 }
 
-func (s *submission) inDoubt() *item {
-	for _, i := range s.where((*item).inDoubt) {
+func (s *submission) unresolved() *item {
+	for _, i := range s.where((*item).unresolved) {
 		return i
 	}
 	return nil
@@ -133,7 +133,7 @@ func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 			return i
 		}
 	}
-	for _, i := range s.doubts {
+	for _, i := range s.abandoned {
 		if i.is(perk.ID, request) {
 			return i
 		}
@@ -141,36 +141,36 @@ func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 	return &item{perk: perk, Redeeming: client.Redeeming{PerkID: perk.ID, Request: request}}
 }
 
-// isAt tells whether an attempt at the item is under way.
-func (s *Screen) isAt(i *item) bool { return s.sender.Busy() && s.current == i }
+// isSending tells whether an attempt at the item is under way.
+func (s *Screen) isSending(i *item) bool { return s.sender.Busy() && s.current == i }
 
-// isDoubtedElsewhere tells whether another open screen does not know yet whether the same was redeemed. Here it would go out under a
+// isUnresolvedElsewhere tells whether another open screen does not know yet whether the same was redeemed. Here it would go out under a
 // key of its own.
-func (s *Screen) isDoubtedElsewhere(i *item) bool {
+func (s *Screen) isUnresolvedElsewhere(i *item) bool {
 	return slices.ContainsFunc(s.shell.Screens(), func(open screen.Screen) bool {
 		other, redeems := open.(*Screen)
-		return redeems && other != s && slices.ContainsFunc(slices.Concat(other.items(), other.doubts), func(o *item) bool {
-			return (other.isAt(o) || o.Known == client.Unknown) && o.sameFor(i)
+		return redeems && other != s && slices.ContainsFunc(slices.Concat(other.items(), other.abandoned), func(o *item) bool {
+			return (other.isSending(o) || o.Known == client.Unknown) && o.sameFor(i)
 		})
 	})
 }
 
-// isDoubtedWithOtherMetadata tells whether it was given up to find out whether the same was redeemed under another key.
-func (s *Screen) isDoubtedWithOtherMetadata(i *item) bool {
-	return slices.ContainsFunc(s.doubts, func(doubt *item) bool { return doubt != i && doubt.Known == client.Unknown && doubt.sameFor(i) })
+// isAbandonedWithOtherMetadata tells whether it was given up to find out whether the same was redeemed under another key.
+func (s *Screen) isAbandonedWithOtherMetadata(i *item) bool {
+	return slices.ContainsFunc(s.abandoned, func(doubt *item) bool { return doubt != i && doubt.Known == client.Unknown && doubt.sameFor(i) })
 }
 
-// lookUpTime is how long it may take to find out since when a user has a perk.
-const lookUpTime = 10 * time.Second
+// existingTimeout is how long it may take to find out since when a user has a perk.
+const existingTimeout = 10 * time.Second
 
-// lookUpHolder reads which redemption stands in the way of an item.
-func (s *Screen) lookUpHolder(i *item) tea.Cmd {
-	if i.holder == nil {
-		i.holder = screen.NewLoader[redemption](s.shell)
+// loadExisting reads which redemption stands in the way of an item.
+func (s *Screen) loadExisting(i *item) tea.Cmd {
+	if i.existing == nil {
+		i.existing = screen.NewLoader[redemption](s.shell)
 	}
 	perkID, userID := i.PerkID, i.Request.UserID
-	return i.holder.Load(func(ctx context.Context, c *client.Client) (redemption, error) {
-		ctx, cancel := context.WithTimeout(ctx, lookUpTime)
+	return i.existing.Load(func(ctx context.Context, c *client.Client) (redemption, error) {
+		ctx, cancel := context.WithTimeout(ctx, existingTimeout)
 		defer cancel()
 		for page, err := range c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}) {
 			if err != nil {
@@ -186,33 +186,33 @@ func (s *Screen) lookUpHolder(i *item) tea.Cmd {
 	})
 }
 
-// takeHolders takes the end of such a reading.
-func (s *Screen) takeHolders(msg tea.Msg) tea.Cmd {
+// takeExisting takes the end of such a reading.
+func (s *Screen) takeExisting(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
-	for _, i := range s.sub.where(func(i *item) bool { return i.holder != nil }) {
-		next, changed := i.holder.Take(msg)
-		if changed && i.holder.Has && i.holder.Value.found {
-			s.seen[i.holder.Value.ID] = true
+	for _, i := range s.sub.where(func(i *item) bool { return i.existing != nil }) {
+		next, changed := i.existing.Take(msg)
+		if changed && i.existing.Has && i.existing.Value.found {
+			s.seen[i.existing.Value.ID] = true
 		}
 		cmds = append(cmds, next)
 	}
 	return tea.Batch(cmds...)
 }
 
-// readAgain repeats what a screen that is loaded again should: it looks where the outcome is unknown, and never sends.
-func (s *Screen) readAgain() tea.Cmd {
-	if s.elsewhere() != "" || s.sender.Busy() {
+// reconnected repeats what a screen that is loaded again should: it looks where the outcome is unknown, and never sends.
+func (s *Screen) reconnected() tea.Cmd {
+	if s.whyOtherAccount() != "" || s.sender.Busy() {
 		return nil
 	}
-	cmds := []tea.Cmd{s.settle()}
-	for _, i := range s.sub.where(func(i *item) bool { return i.holder != nil }) {
-		cmds = append(cmds, i.holder.Again())
+	cmds := []tea.Cmd{s.checkNow()}
+	for _, i := range s.sub.where(func(i *item) bool { return i.existing != nil }) {
+		cmds = append(cmds, i.existing.Again())
 	}
 	return tea.Batch(cmds...)
 }
 
-// pickUser lets one of the recent users be chosen into the form.
-func (s *Screen) pickUser(recent screen.Recent) tea.Cmd {
+// offerRecent lets one of the recent users be chosen into the form.
+func (s *Screen) offerRecent(recent screen.Recent) tea.Cmd {
 	if recent.Of != s || s.Form() == nil {
 		return nil
 	}

@@ -18,9 +18,9 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// judge tells whether an item's failure stops those after it too, which then wait and go on under the same keys: it is not about this
+// classify tells whether an item's failure stops those after it too, which then wait and go on under the same keys: it is not about this
 // perk, or about fields of the form. Nothing was redeemed by it.
-func judge(i *item) (stops bool, fields api.FieldErrors) {
+func classify(i *item) (stops bool, fields api.FieldErrors) {
 	var refused *client.Error
 	if !errors.As(i.Err, &refused) {
 		var fault *api.Error
@@ -61,9 +61,9 @@ type outcome struct {
 
 func (s *Screen) outcome(i *item) outcome {
 	switch waited := s.shell.Now().Sub(s.sentAt).Truncate(time.Second); {
-	case s.isAt(i) && s.looking:
+	case s.isSending(i) && s.checking:
 		return outcome{mark: "checking", role: muted, text: fmt.Sprintf("Checking %s's list: %s ...", i.Request.UserID, waited)}
-	case s.isAt(i):
+	case s.isSending(i):
 		return outcome{mark: "sending", role: muted, text: fmt.Sprintf("No answer yet: %s ...", waited)}
 	case i.Known == client.Redeemed:
 		return s.redeemed(i)
@@ -183,7 +183,7 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 	case e.Code == api.CodeNotFound:
 		return outcome{mark: "no such perk", role: bad, text: screen.Sentence("", e) + nothing, next: "It may have been taken away: load the list of perks again."}
 	}
-	if stops, _ := judge(i); stops {
+	if stops, _ := classify(i); stops {
 		return outcome{mark: "refused", role: bad, text: "Some values are not valid." + nothing, next: "Correct them."}
 	}
 	return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing}
@@ -193,15 +193,15 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 func (s *Screen) duplicate(i *item) outcome {
 	user := i.Request.UserID
 	o := outcome{mark: "already redeemed", role: bad, next: s.shell.Key(actions.ForUser) + " shows what " + user + " has redeemed."}
-	switch holder := i.holder; {
-	case holder != nil && holder.Has && holder.Value.found:
-		r := holder.Value.Redemption
+	switch existing := i.existing; {
+	case existing != nil && existing.Has && existing.Value.found:
+		r := existing.Value.Redemption
 		o.id = r.ID
 		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, display.Instant(r.RedeemedAt, s.shell.Now()), r.Status)
-	case holder != nil && holder.Busy():
+	case existing != nil && existing.Busy():
 		o.text = user + " has redeemed it already; looking up when ..."
-	case holder != nil && holder.Err != nil:
-		o.text = user + screen.Sentence(" has redeemed it already. When, could not be read: ", holder.Err)
+	case existing != nil && existing.Err != nil:
+		o.text = user + screen.Sentence(" has redeemed it already. When, could not be read: ", existing.Err)
 	default:
 		o.text = user + " has redeemed it already."
 	}
@@ -215,10 +215,10 @@ const (
 	maxMetadata = 120
 )
 
-func named(perk api.Perk) string { return `"` + display.Line(perk.Title) + `"` }
+func quoted(perk api.Perk) string { return `"` + display.Line(perk.Title) + `"` }
 
-// perksNamed lists the perks of items in a sentence. Perks of the same title are told apart by their ids.
-func perksNamed(items []*item) string {
+// quotedList lists the perks of items in a sentence. Perks of the same title are told apart by their ids.
+func quotedList(items []*item) string {
 	titles := map[string]int{}
 	for _, i := range items {
 		titles[i.perk.Title]++
@@ -229,7 +229,7 @@ func perksNamed(items []*item) string {
 			names = append(names, fmt.Sprintf("%d more", len(items)-n))
 			break
 		}
-		name := named(i.perk)
+		name := quoted(i.perk)
 		if titles[i.perk.Title] > 1 {
 			name += " (" + display.Line(i.perk.ID) + ")"
 		}
@@ -242,8 +242,8 @@ func perksNamed(items []*item) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// place says where a redemption takes effect, so that nobody takes the one for the other.
-func place(profile screen.Profile) string {
+// destination says where a redemption takes effect, so that nobody takes the one for the other.
+func destination(profile screen.Profile) string {
 	kind := "LIVE"
 	if profile.Sandbox {
 		kind = "SANDBOX"
@@ -254,7 +254,7 @@ func place(profile screen.Profile) string {
 // question says in one sentence what y does.
 func (s *Screen) question(next *submission) screen.Confirm {
 	user, items := display.Line(next.request.UserID), next.open()
-	what, yes := perksNamed(items), "redeem it"
+	what, yes := quotedList(items), "redeem it"
 	if len(items) > 1 {
 		what, yes = fmt.Sprintf("%d perks (%s)", len(items), what), "redeem them"
 	}
@@ -263,17 +263,17 @@ func (s *Screen) question(next *submission) screen.Confirm {
 		with = ", with the metadata " + display.Cut(metadata, maxMetadata)
 	}
 	var lines []string // the risks first: where there is little room, the end is cut off
-	if again := filter(next.open(), s.isDoubtedWithOtherMetadata); len(again) > 0 {
-		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: it is not known whether %s was redeemed for %s before, with other metadata.", perksNamed(again), user))
+	if again := filter(next.open(), s.isAbandonedWithOtherMetadata); len(again) > 0 {
+		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: it is not known whether %s was redeemed for %s before, with other metadata.", quotedList(again), user))
 	}
-	if open := filter(next.open(), s.isDoubtedElsewhere); len(open) > 0 {
-		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: another screen has already sent %s for %s, and the outcome is unknown.", perksNamed(open), user))
+	if open := filter(next.open(), s.isUnresolvedElsewhere); len(open) > 0 {
+		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: another screen has already sent %s for %s, and the outcome is unknown.", quotedList(open), user))
 	}
 	for _, i := range items {
 		if i.givenUp {
-			lines = append(lines, fmt.Sprintf("It is not known whether %s was redeemed before. It is sent under the same key, so that a service that heeds keys redeems it once.", named(i.perk)))
+			lines = append(lines, fmt.Sprintf("It is not known whether %s was redeemed before. It is sent under the same key, so that a service that heeds keys redeems it once.", quoted(i.perk)))
 		}
 	}
-	lines = append(lines, fmt.Sprintf("Redeem %s for %s at %s%s.", what, user, place(s.home), with))
+	lines = append(lines, fmt.Sprintf("Redeem %s for %s at %s%s.", what, user, destination(s.profile), with))
 	return screen.Confirm{Title: "Redeem for " + user + "?", Text: strings.Join(lines, "\n"), Yes: yes}
 }

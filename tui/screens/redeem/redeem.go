@@ -1,5 +1,5 @@
 // Package redeem is redeeming perks for one user, and what came of it. Nothing counts as redeemed before the service has
-// said so, nothing is sent without a y, and what may have been redeemed is never sent again under another key unasked.
+// newLine so, nothing is sent without a y, and what may have been redeemed is never sent again under another key unasked.
 //
 // It knows no other screen.
 package redeem
@@ -25,37 +25,37 @@ import (
 
 // Screen is the screen.
 type Screen struct {
-	shell  *screen.Shell
-	home   screen.Profile // where the perks were chosen, and to where everything is sent
-	perks  []api.Perk
-	fields fields
+	shell   *screen.Shell
+	profile screen.Profile // where the perks were chosen, and to where everything is sent
+	perks   []api.Perk
+	fields  fields
 
-	editing bool            // the form is open, unless something is under way or in doubt
-	asked   int             // the question that may still be answered
-	sub     *submission     // what was agreed to last; nil if nothing was
-	doubts  []*item         // what was given up although it may have been redeemed
-	seen    map[string]bool // redemptions whose origin is known, by id
+	editing   bool            // the form is open, unless something is under way or in doubt
+	questions int             // the question that may still be answered
+	sub       *submission     // what was agreed to last; nil if nothing was
+	abandoned []*item         // what was given up although it may have been redeemed
+	seen      map[string]bool // redemptions whose origin is known, by id
 
 	sender   *screen.Sender[client.Redeeming]
 	current  *item     // what the sender is at, or was at last
-	looking  bool      // it only reads, or confirms what it has read
+	checking bool      // it only reads, or confirms what it has read
 	sentAt   time.Time // when that began
 	attempts int       // begun so far; messages about earlier ones are out of date
 	checks   int       // automatic ones, of the item in doubt
 	queue    []*item   // what comes after
 
-	keysCount bool // the service has shown that it heeds idempotency keys
+	honoursKeys bool // the service has shown that it heeds idempotency keys
 
 	width, height int
 	scroll        widget.Scroll
 	cursor        int   // the result that actions are about
-	starts        []int // the lines on which the results were drawn last
+	resultLines   []int // the lines on which the results were drawn last
 	formTop       int   // the line on which the form was drawn last
 }
 
 func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 	s := &Screen{
-		shell: shell, home: shell.Account.Profile, editing: true, seen: map[string]bool{},
+		shell: shell, profile: shell.Account.Profile, editing: true, seen: map[string]bool{},
 		sender: screen.NewSender[client.Redeeming](shell), fields: newFields(shell.Theme, route.UserID),
 	}
 	for _, perk := range route.Perks {
@@ -81,28 +81,28 @@ func (s *Screen) Init() tea.Cmd { return nil }
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	if sent, mine := s.sender.Take(msg); mine {
-		return s.took(sent)
+		return s.handleReply(sent)
 	}
 	switch msg := msg.(type) {
 	case screen.Edited:
 		s.fields.keepOneBlankRow()
 		return nil
 	case screen.Reconnected:
-		return s.readAgain()
-	case second:
+		return s.reconnected()
+	case tick:
 		if msg.of == s && msg.attempt == s.attempts && s.sender.Busy() {
 			return s.shell.After(time.Second, msg)
 		}
 		return nil
-	case check:
-		return s.check(msg)
+	case dueCheck:
+		return s.dueCheck(msg)
 	case tea.MouseMsg:
 		s.point(msg)
 		return nil
 	case screen.Recent:
-		return s.pickUser(msg)
+		return s.offerRecent(msg)
 	}
-	return s.takeHolders(msg)
+	return s.takeExisting(msg)
 }
 
 func (s *Screen) Do(id actions.ID) tea.Cmd {
@@ -115,9 +115,9 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 		}
 		return s.shell.Close()
 	case actions.Recent:
-		return s.shell.Recent(s, s.home, "user")
+		return s.shell.Recent(s, s.profile, "user")
 	case actions.Settle:
-		return s.settle()
+		return s.checkNow()
 	case actions.Retry:
 		return s.retry()
 	case actions.GiveUp:
@@ -130,10 +130,10 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 		}
 	case actions.CopyID:
 		if i := s.chosen(); i != nil && i.Redemption.ID != "" {
-			return s.shell.Copy(i.Redemption.ID, ", of "+named(i.perk))
+			return s.shell.Copy(i.Redemption.ID, ", of "+quoted(i.perk))
 		}
 	case actions.Redeem:
-		s.further()
+		s.reopenForm()
 	default:
 		s.move(id)
 	}
@@ -147,8 +147,8 @@ func (s *Screen) Offers() []actions.Offer {
 			actions.If(actions.Submit, s.whyNot()).As("redeem"), actions.If(actions.Cancel, ""), actions.If(actions.Recent, ""),
 			actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""),
 		}
-	case s.sub.inDoubt() != nil:
-		why, busy := s.whyNotSettle(), ""
+	case s.sub.unresolved() != nil:
+		why, busy := s.whyNotCheck(), ""
 		if s.sender.Busy() {
 			busy = why
 		}
@@ -168,7 +168,7 @@ func (s *Screen) Offers() []actions.Offer {
 // Form returns the form unless it is locked: while something is under way, as long as an outcome is unknown, and when
 // everything is told.
 func (s *Screen) Form() *widget.Form {
-	if !s.editing || s.sender.Busy() || s.sub.inDoubt() != nil {
+	if !s.editing || s.sender.Busy() || s.sub.unresolved() != nil {
 		return nil
 	}
 	return s.fields.Form
@@ -177,39 +177,39 @@ func (s *Screen) Form() *widget.Form {
 // whyNot says why nothing can be sent now; "" if it can.
 func (s *Screen) whyNot() string {
 	switch {
-	case s.sender.Busy() && s.looking:
+	case s.sender.Busy() && s.checking:
 		return "The service is still being asked what became of the last request."
 	case s.sender.Busy():
 		return "It is being sent, and the answer has not come yet."
-	case s.sub.inDoubt() != nil:
-		return "It has to be found out first whether " + named(s.sub.inDoubt().perk) + " was redeemed."
+	case s.sub.unresolved() != nil:
+		return "It has to be found out first whether " + quoted(s.sub.unresolved().perk) + " was redeemed."
 	case len(s.perks) == 0:
 		return "No perk was chosen: go back, and choose one."
 	}
-	return s.elsewhere()
+	return s.whyOtherAccount()
 }
 
-// whyNotSettle says why nothing can be found out now; "" if it can.
-func (s *Screen) whyNotSettle() string {
+// whyNotCheck says why nothing can be found out now; "" if it can.
+func (s *Screen) whyNotCheck() string {
 	if s.sender.Busy() {
 		return "The service is being asked already."
 	}
-	return s.elsewhere()
+	return s.whyOtherAccount()
 }
 
-// elsewhere says that the present account is another one than that for which the perks were chosen: the same ids would mean
+// whyOtherAccount says that the present account is another one than that for which the perks were chosen: the same ids would mean
 // other things there, and keys would mean nothing.
-func (s *Screen) elsewhere() string {
-	here, home := s.shell.Account.Profile, s.home
-	if here.APIURL == home.APIURL && here.ClientID == home.ClientID && here.Sandbox == home.Sandbox {
+func (s *Screen) whyOtherAccount() string {
+	here, profile := s.shell.Account.Profile, s.profile
+	if here.APIURL == profile.APIURL && here.ClientID == profile.ClientID && here.Sandbox == profile.Sandbox {
 		return ""
 	}
-	return "This was begun at " + place(home) + "; log in there again."
+	return "This was begun at " + destination(profile) + "; log in there again."
 }
 
-// further opens the form again: for somebody else once everything is done, otherwise as it was.
-func (s *Screen) further() {
-	if s.Form() != nil || s.whyNotSettle() != "" {
+// reopenForm opens the form again: for somebody else once everything is done, otherwise as it was.
+func (s *Screen) reopenForm() {
+	if s.Form() != nil || s.whyNotCheck() != "" {
 		return
 	}
 	if len(s.sub.open()) == 0 {
@@ -221,17 +221,17 @@ func (s *Screen) further() {
 
 func (s *Screen) Unsaved() string {
 	if i := s.current; s.sender.Busy() {
-		return fmt.Sprintf("%s is being redeemed for %s, and the answer has not come yet: nobody would learn how it ends.", named(i.perk), i.Request.UserID)
+		return fmt.Sprintf("%s is being redeemed for %s, and the answer has not come yet: nobody would learn how it ends.", quoted(i.perk), i.Request.UserID)
 	}
-	if i := s.sub.inDoubt(); i != nil {
-		return fmt.Sprintf("It is not known whether %s was redeemed for %s. The key under which it could safely be sent again would be lost.", named(i.perk), i.Request.UserID)
+	if i := s.sub.unresolved(); i != nil {
+		return fmt.Sprintf("It is not known whether %s was redeemed for %s. The key under which it could safely be sent again would be lost.", quoted(i.perk), i.Request.UserID)
 	}
 	if waiting := s.sub.waiting(); len(waiting) > 0 {
 		verb := "are"
 		if len(waiting) == 1 {
 			verb = "is"
 		}
-		return fmt.Sprintf("%s %s not redeemed for %s yet.", perksNamed(waiting), verb, s.sub.request.UserID)
+		return fmt.Sprintf("%s %s not redeemed for %s yet.", quotedList(waiting), verb, s.sub.request.UserID)
 	}
 	if s.Form() != nil && len(s.fields.Changed()) > 0 && !s.sub.is(s.fields.request()) {
 		return "What was typed was not sent."
@@ -256,8 +256,8 @@ const (
 // fields is the form: for whom, and what to keep with the redemption.
 type fields struct{ *widget.Form }
 
-func newFields(look *widget.Theme, userID string) fields {
-	f := fields{widget.NewForm(look, widget.Field{
+func newFields(theme *widget.Theme, userID string) fields {
+	f := fields{widget.NewForm(theme, widget.Field{
 		Name: userField, Label: "User", Value: userID, Hint: "the id of the user",
 		Check: func(text string) string { return api.UserIDRule(strings.TrimSpace(text)) },
 	})}

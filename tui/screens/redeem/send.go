@@ -38,13 +38,13 @@ func (s *Screen) submit() tea.Cmd {
 
 // ask lets one question be answered once: only the last one that was asked, and only while nothing has happened since.
 func (s *Screen) ask(question screen.Confirm, whyNot func() string, then func() tea.Cmd) tea.Cmd {
-	s.asked++
-	number := s.asked
+	s.questions++
+	number := s.questions
 	question.Then = func() tea.Cmd {
-		if number != s.asked {
+		if number != s.questions {
 			return nil
 		}
-		s.asked++
+		s.questions++
 		if why := whyNot(); why != "" {
 			return screen.Tell(screen.Warning, "Nothing was sent. %s", why)
 		}
@@ -71,7 +71,7 @@ func (s *Screen) begin(next *submission) tea.Cmd {
 
 // step sends the next item of the queue.
 func (s *Screen) step() tea.Cmd {
-	if len(s.queue) == 0 || s.elsewhere() != "" {
+	if len(s.queue) == 0 || s.whyOtherAccount() != "" {
 		s.queue = nil
 		s.editing = len(s.sub.waiting()) > 0
 		return nil
@@ -82,16 +82,16 @@ func (s *Screen) step() tea.Cmd {
 }
 
 // attempt sends an item, or only looks for what has become of it. The answer comes to took.
-func (s *Screen) attempt(i *item, look bool) tea.Cmd {
+func (s *Screen) attempt(i *item, theme bool) tea.Cmd {
 	if s.sender.Busy() {
 		return nil
 	}
-	s.current, s.looking, s.sentAt = i, look, s.shell.Now()
+	s.current, s.checking, s.sentAt = i, theme, s.shell.Now()
 	r, seen := i.Redeeming, maps.Clone(s.seen)
 	taken := func(id string) bool { return seen[id] } // it belongs to something else
 	s.attempts++
-	return tea.Batch(s.shell.After(time.Second, second{s, s.attempts}), s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
-		if look {
+	return tea.Batch(s.shell.After(time.Second, tick{s, s.attempts}), s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
+		if theme {
 			r = r.Look(ctx, c, taken)
 			return r, r.LookErr
 		}
@@ -100,27 +100,27 @@ func (s *Screen) attempt(i *item, look bool) tea.Cmd {
 	}))
 }
 
-// second redraws the seconds that the attempt under way has taken.
-type second struct {
+// tick redraws the seconds that the attempt under way has taken.
+type tick struct {
 	of      *Screen
 	attempt int
 }
 
-// check looks up an outcome that was still unknown after that attempt.
-type check struct {
+// dueCheck looks up an outcome that was still unknown after that attempt.
+type dueCheck struct {
 	of      *Screen
 	attempt int
 }
 
-func (s *Screen) check(c check) tea.Cmd {
+func (s *Screen) dueCheck(c dueCheck) tea.Cmd {
 	switch {
 	case c.of != s || c.attempt != s.attempts || s.sender.Busy():
 		return nil
-	case s.elsewhere() != "":
+	case s.whyOtherAccount() != "":
 		return s.shell.After(firstCheck, c)
 	}
 	s.checks++
-	return s.settle()
+	return s.checkNow()
 }
 
 // The pause before an unknown outcome is checked automatically doubles from the first to the last. It stays short while the
@@ -133,7 +133,7 @@ const (
 // checkLater looks the item in doubt up after a while. Where a list was read, and the service cannot tell whose redemption
 // it shows, reading it again would tell nothing new.
 func (s *Screen) checkLater() tea.Cmd {
-	i := s.sub.inDoubt()
+	i := s.sub.unresolved()
 	if i == nil || i.LookErr == nil && i.Candidate.ID != "" {
 		return nil
 	}
@@ -141,11 +141,11 @@ func (s *Screen) checkLater() tea.Cmd {
 	if i.LookErr == nil {
 		pause = min(firstCheck<<min(s.checks, 10), lastCheck)
 	}
-	return s.shell.After(pause, check{s, s.attempts})
+	return s.shell.After(pause, dueCheck{s, s.attempts})
 }
 
-// took takes the end of an attempt. Only here does anything become redeemed.
-func (s *Screen) took(sent screen.Sent[client.Redeeming]) tea.Cmd {
+// handleReply takes the end of an attempt. Only here does anything become redeemed.
+func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	i := s.current
 	doubted := i.Known == client.Unknown
 	i.at = s.shell.Now()
@@ -157,35 +157,35 @@ func (s *Screen) took(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	default:
 		i.Err = sent.Err
 	}
-	s.learnWhetherKeysCount()
+	s.noteKeySupport()
 	switch i.Known {
 	case client.Redeemed:
 		s.seen[i.Redemption.ID] = true
 		served := screen.Send(screen.Redeemed{PerkID: i.perk.ID, UserID: i.Request.UserID})
-		return tea.Batch(served, s.tell(i), s.shell.Remember(s.home, "user", i.Request.UserID), s.step())
+		return tea.Batch(served, s.announce(i), s.shell.Remember(s.profile, "user", i.Request.UserID), s.step())
 	case client.Unknown:
 		s.queue, s.editing = nil, false
 		if doubted {
 			return s.checkLater()
 		}
 		s.checks = 0
-		return tea.Batch(s.checkLater(), screen.Tell(screen.Warning, "We do not know yet if %s was redeemed for %s.", named(i.perk), i.Request.UserID))
+		return tea.Batch(s.checkLater(), screen.Tell(screen.Warning, "We do not know yet if %s was redeemed for %s.", quoted(i.perk), i.Request.UserID))
 	}
-	if stops, fields := judge(i); stops {
+	if stops, fields := classify(i); stops {
 		s.queue, s.editing = nil, true
 		s.fields.Refuse(fields)
-		return s.tell(i)
+		return s.announce(i)
 	}
-	var holder tea.Cmd
+	var existing tea.Cmd
 	if api.CodeOf(i.Err) == api.CodeAlreadyRedeemed {
-		holder = s.lookUpHolder(i)
+		existing = s.loadExisting(i)
 	}
-	return tea.Batch(s.tell(i), holder, s.step())
+	return tea.Batch(s.announce(i), existing, s.step())
 }
 
-// tell says how an item ended. Of several it says at the end how all of them stand: one message would hide the others.
-func (s *Screen) tell(i *item) tea.Cmd {
-	about, text := []*item{i}, fmt.Sprintf("%s for %s: %s.", named(i.perk), i.Request.UserID, s.outcome(i).mark)
+// announce says how an item ended. Of several it says at the end how all of them stand: one message would hide the others.
+func (s *Screen) announce(i *item) tea.Cmd {
+	about, text := []*item{i}, fmt.Sprintf("%s for %s: %s.", quoted(i.perk), i.Request.UserID, s.outcome(i).mark)
 	if i.Known != client.Redeemed {
 		text = "Not redeemed: " + text
 	}
@@ -193,18 +193,18 @@ func (s *Screen) tell(i *item) tea.Cmd {
 		if len(s.queue) > 0 {
 			return nil
 		}
-		about, text = s.sub.items, s.sub.tally()
+		about, text = s.sub.items, s.sub.counts()
 	}
 	kind := screen.Done
-	if slices.ContainsFunc(about, (*item).fellShort) {
+	if slices.ContainsFunc(about, (*item).needsAttention) {
 		kind = screen.Warning
 	}
 	return screen.Tell(kind, "%s", text)
 }
 
-// settle looks for what has become of the item in doubt.
-func (s *Screen) settle() tea.Cmd {
-	if i := s.sub.inDoubt(); i != nil && s.whyNotSettle() == "" {
+// checkNow looks for what has become of the item in doubt.
+func (s *Screen) checkNow() tea.Cmd {
+	if i := s.sub.unresolved(); i != nil && s.whyNotCheck() == "" {
 		return s.attempt(i, true)
 	}
 	return nil
@@ -212,22 +212,22 @@ func (s *Screen) settle() tea.Cmd {
 
 // retry sends the item in doubt once more under its key: at once where that surely cannot redeem twice.
 func (s *Screen) retry() tea.Cmd {
-	i := s.sub.inDoubt()
-	if i == nil || s.whyNotSettle() != "" {
+	i := s.sub.unresolved()
+	if i == nil || s.whyNotCheck() != "" {
 		return nil
 	}
-	s.learnWhetherKeysCount()
+	s.noteKeySupport()
 	if s.canRetrySafely(i) {
 		return s.attempt(i, false)
 	}
 	why := "This service has not shown that it heeds idempotency keys."
-	if s.keysCount {
+	if s.honoursKeys {
 		why = "The first request is so old that the service may have forgotten its key."
 	}
 	question := screen.Confirm{Title: "Send it again?", Yes: "send it again", Text: why + " If the first request was carried out, or is yet, " +
-		named(i.perk) + " may be redeemed twice for " + i.Request.UserID + ". To look again first is safer."}
-	return s.ask(question, s.whyNotSettle, func() tea.Cmd {
-		if s.sub.inDoubt() != i {
+		quoted(i.perk) + " may be redeemed twice for " + i.Request.UserID + ". To look again first is safer."}
+	return s.ask(question, s.whyNotCheck, func() tea.Cmd {
+		if s.sub.unresolved() != i {
 			return nil
 		}
 		return s.attempt(i, false)
@@ -236,35 +236,35 @@ func (s *Screen) retry() tea.Cmd {
 
 // canRetrySafely tells whether the service honours keys, and remembers the item's. Later, the same key can redeem anew.
 func (s *Screen) canRetrySafely(i *item) bool {
-	return s.keysCount && s.shell.Now().Sub(i.Since()) < client.KeyLife
+	return s.honoursKeys && s.shell.Now().Sub(i.Since()) < client.KeyLife
 }
 
 // giveUp unlocks the form although nobody knows.
 func (s *Screen) giveUp() tea.Cmd {
-	i := s.sub.inDoubt()
+	i := s.sub.unresolved()
 	if i == nil || s.sender.Busy() {
 		return nil
 	}
 	return s.shell.Post(screen.Confirm{
 		Title: "Give up finding out?",
-		Text: named(i.perk) + " may have been redeemed for " + i.Request.UserID + ", or may be yet. If it is redeemed again with anything changed, " +
+		Text: quoted(i.perk) + " may have been redeemed for " + i.Request.UserID + ", or may be yet. If it is redeemed again with anything changed, " +
 			"it goes out under a new key and may be redeemed twice.",
 		Yes: "give up",
 		Then: func() tea.Cmd {
-			if s.sub.inDoubt() != i || s.sender.Busy() {
+			if s.sub.unresolved() != i || s.sender.Busy() {
 				return nil
 			}
 			i.givenUp = true
-			s.doubts = append(s.doubts, i)
+			s.abandoned = append(s.abandoned, i)
 			s.sub.agreed, s.editing = false, true
 			return nil
 		},
 	})
 }
 
-// learnWhetherKeysCount keeps what the client knows: another one, after a login, begins anew.
-func (s *Screen) learnWhetherKeysCount() {
-	if c := s.shell.Account.Client; c != nil && s.elsewhere() == "" && c.HonoursKeys() {
-		s.keysCount = true
+// noteKeySupport keeps what the client knows: another one, after a login, begins anew.
+func (s *Screen) noteKeySupport() {
+	if c := s.shell.Account.Client; c != nil && s.whyOtherAccount() == "" && c.HonoursKeys() {
+		s.honoursKeys = true
 	}
 }

@@ -33,11 +33,11 @@ type line struct {
 	begins bool // a result
 }
 
-func said(role role, indent int, text string) line {
+func newLine(role role, indent int, text string) line {
 	return line{role: role, indent: indent, text: text}
 }
 
-func titleOf(text string) line { return line{role: strong, text: text, cut: true} }
+func titleLine(text string) line { return line{role: strong, text: text, cut: true} }
 
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
@@ -70,8 +70,8 @@ func (s *Screen) point(msg tea.MouseMsg) {
 	switch {
 	case msg.Action != tea.MouseActionPress:
 	case form != nil && msg.Button == tea.MouseButtonLeft:
-		if place, ok := form.FieldAt(msg.Y - s.formTop); ok {
-			form.FocusOn(place)
+		if destination, ok := form.FieldAt(msg.Y - s.formTop); ok {
+			form.FocusOn(destination)
 		}
 	case form == nil && msg.Button == tea.MouseButtonWheelUp:
 		s.move(actions.Up)
@@ -81,13 +81,13 @@ func (s *Screen) point(msg tea.MouseMsg) {
 }
 
 func (s *Screen) draw(lines []line) []string {
-	look := s.shell.Theme
-	styles := [...]lipgloss.Style{text: look.Text, strong: look.Strong, muted: look.Muted, good: look.Good, warn: look.Warn, bad: look.Bad}
+	theme := s.shell.Theme
+	styles := [...]lipgloss.Style{text: theme.Text, strong: theme.Strong, muted: theme.Muted, good: theme.Good, warn: theme.Warn, bad: theme.Bad}
 	var drawn []string
-	s.starts = s.starts[:0]
+	s.resultLines = s.resultLines[:0]
 	for _, l := range lines {
 		if l.begins {
-			s.starts = append(s.starts, len(drawn))
+			s.resultLines = append(s.resultLines, len(drawn))
 		}
 		indent := strings.Repeat(" ", min(l.indent, s.width/8))
 		style, room := styles[l.role], s.width-len(indent)
@@ -107,9 +107,9 @@ func (s *Screen) lines() []line {
 	lines := s.summary()
 	if s.sub == nil {
 		for _, perk := range s.perks {
-			lines = append(lines, titleOf(perk.Title), said(muted, 2, s.about(perk)))
+			lines = append(lines, titleLine(perk.Title), newLine(muted, 2, s.about(perk)))
 		}
-		return append(lines, said(muted, 0, "At "+place(s.home)))
+		return append(lines, newLine(muted, 0, "At "+destination(s.profile)))
 	}
 	for _, i := range s.sub.items {
 		o, marker := s.outcome(i), ""
@@ -120,35 +120,35 @@ func (s *Screen) lines() []line {
 		default:
 			marker = "  "
 		}
-		title := titleOf(marker + "[" + o.mark + "] " + i.perk.Title)
+		title := titleLine(marker + "[" + o.mark + "] " + i.perk.Title)
 		title.begins = true
-		lines = append(lines, title, said(o.role, 2, o.text))
+		lines = append(lines, title, newLine(o.role, 2, o.text))
 		if o.id != "" {
-			lines = append(lines, said(text, 2, "Id "+o.id))
+			lines = append(lines, newLine(text, 2, "Id "+o.id))
 		}
 		if o.next != "" {
-			lines = append(lines, said(text, 2, o.next))
+			lines = append(lines, newLine(text, 2, o.next))
 		}
 	}
-	return append(lines, said(muted, 0, "For "+s.sub.request.UserID+", at "+place(s.home)))
+	return append(lines, newLine(muted, 0, "For "+s.sub.request.UserID+", at "+destination(s.profile)))
 }
 
 // summary says in a line or two how everything stands.
 func (s *Screen) summary() []line {
-	if why := s.elsewhere(); why != "" {
-		return []line{said(bad, 0, why)}
+	if why := s.whyOtherAccount(); why != "" {
+		return []line{newLine(bad, 0, why)}
 	}
 	if len(s.perks) == 0 {
-		return []line{said(bad, 0, s.whyNot())}
+		return []line{newLine(bad, 0, s.whyNot())}
 	}
 	if len(s.items()) < 2 {
 		return nil
 	}
-	text := s.sub.tally()
+	text := s.sub.counts()
 	if waiting := s.sub.waiting(); s.Form() != nil && len(waiting) > 0 && s.sub.agreed {
 		text += fmt.Sprintf(" %s continues.", s.shell.Key(actions.Submit))
 	}
-	return []line{said(strong, 0, text)}
+	return []line{newLine(strong, 0, text)}
 }
 
 func (s *Screen) about(perk api.Perk) string {
@@ -175,14 +175,14 @@ func (s *Screen) locked() []line {
 	}
 	var lines []line
 	if metadata := string(s.sub.request.Metadata); metadata != "" {
-		lines = append(lines, said(muted, 0, "Metadata: "+metadata))
+		lines = append(lines, newLine(muted, 0, "Metadata: "+metadata))
 	}
-	if s.sub.inDoubt() == nil && !s.sender.Busy() {
-		further := s.shell.Key(actions.Redeem) + " redeems for somebody else."
+	if s.sub.unresolved() == nil && !s.sender.Busy() {
+		reopenForm := s.shell.Key(actions.Redeem) + " redeems for somebody else."
 		if len(s.sub.open()) > 0 {
-			further = s.shell.Key(actions.Redeem) + " goes back to the form."
+			reopenForm = s.shell.Key(actions.Redeem) + " goes back to the form."
 		}
-		lines = append(lines, said(text, 0, further))
+		lines = append(lines, newLine(text, 0, reopenForm))
 	}
 	return lines
 }
@@ -215,20 +215,20 @@ func (s *Screen) chosen() *item {
 
 // move goes from result to result, and line by line through one that does not fit.
 func (s *Screen) move(id actions.ID) {
-	if len(s.starts) == 0 {
+	if len(s.resultLines) == 0 {
 		s.scroll.Do(id)
 		return
 	}
 	top, below := s.scroll.More()
-	last := len(s.starts) - 1
+	last := len(s.resultLines) - 1
 	s.cursor = min(s.cursor, last)
 	switch {
-	case id == actions.Down && s.cursor < last && (below == 0 || s.starts[s.cursor+1] <= top+s.height):
+	case id == actions.Down && s.cursor < last && (below == 0 || s.resultLines[s.cursor+1] <= top+s.height):
 		s.cursor++
-		s.scroll.Reveal(s.starts[s.cursor])
-	case id == actions.Up && s.cursor > 0 && s.starts[s.cursor] >= top:
+		s.scroll.Reveal(s.resultLines[s.cursor])
+	case id == actions.Up && s.cursor > 0 && s.resultLines[s.cursor] >= top:
 		s.cursor--
-		s.scroll.Reveal(s.starts[s.cursor])
+		s.scroll.Reveal(s.resultLines[s.cursor])
 	case s.scroll.Do(id):
 		switch id {
 		case actions.Top:
@@ -236,15 +236,15 @@ func (s *Screen) move(id actions.ID) {
 		case actions.Bottom:
 			s.cursor = last
 		}
-		s.cursor = s.inSight(s.cursor)
+		s.cursor = s.keepVisible(s.cursor)
 	}
 }
 
-// inSight is the result nearest to one that can be seen, so that no action is about one that is not.
-func (s *Screen) inSight(cursor int) int {
+// keepVisible is the result nearest to one that can be seen, so that no action is about one that is not.
+func (s *Screen) keepVisible(cursor int) int {
 	top, _ := s.scroll.More()
 	first, last := 0, 0
-	for n, start := range s.starts {
+	for n, start := range s.resultLines {
 		if start <= top {
 			first = n
 		}

@@ -28,7 +28,7 @@ func TestPerksAreNamedInASentence(t *testing.T) {
 		`"A", "B", "C", "D", "E", "F", "G", "H" and 4 more`: many,
 		`"[31mRed turned"`: {perk("x", "\x1b[31mRed\n\u202eturned")},
 	} {
-		if got := perksNamed(perks); got != want {
+		if got := quotedList(perks); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestPerksAreNamedInASentence(t *testing.T) {
 
 func TestThePlaceTellsLiveFromSandbox(t *testing.T) {
 	for want, sandbox := range map[string]bool{"https://a.example/v2 (LIVE), profile shop": false, "https://a.example/v2 (SANDBOX), profile shop": true} {
-		if got := place(screen.Profile{Name: "shop", APIURL: "https://a.example/v2", Sandbox: sandbox}); got != want {
+		if got := destination(screen.Profile{Name: "shop", APIURL: "https://a.example/v2", Sandbox: sandbox}); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

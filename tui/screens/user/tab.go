@@ -56,8 +56,8 @@ func (t *tab) load(number int64, to screen.Landing) tea.Cmd {
 
 func (t *tab) start() tea.Cmd { return t.load(1, screen.OnFirst) }
 
-// again loads the page that is shown, or the one that is on its way.
-func (t *tab) again() tea.Cmd {
+// reload loads the page that is shown, or the one that is on its way.
+func (t *tab) reload() tea.Cmd {
 	if t.asked == 0 {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (t *tab) again() tea.Cmd {
 
 // take takes the end of a load.
 func (t *tab) take(msg tea.Msg) tea.Cmd {
-	was, row := t.loader.Value, t.under()
+	was, row := t.loader.Value, t.selected()
 	cmd, changed := t.loader.Take(msg)
 	if !changed || t.loader.Err != nil {
 		return cmd
@@ -84,8 +84,8 @@ func (t *tab) take(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// under is the row under the cursor; -1 if there is none.
-func (t *tab) under() int {
+// selected is the row under the cursor; -1 if there is none.
+func (t *tab) selected() int {
 	if row := t.table.Cursor(); t.loader.Has && row < t.loader.Value.len() {
 		return row
 	}
@@ -180,7 +180,7 @@ func (s *Screen) redeemedTab() *tab {
 		{Column: widget.Column{Name: "Perk", Min: 7, Share: 2}, Cell: func(r api.Redemption) string { return display.Line(r.PerkID) }},
 		{Column: widget.Column{Name: "Status", Min: 8}, Cell: func(r api.Redemption) string { return display.Line(string(r.Status)) }},
 		{Column: widget.Column{Name: "Id", Min: 8, Share: 2, Drop: 2}, Cell: func(r api.Redemption) string { return display.Line(r.ID) }},
-		{Column: widget.Column{Name: "Metadata", Min: 12, Share: 3, Drop: 3}, Cell: func(r api.Redemption) string { return inShort(r.Metadata) }},
+		{Column: widget.Column{Name: "Metadata", Min: 12, Share: 3, Drop: 3}, Cell: func(r api.Redemption) string { return metadataSummary(r.Metadata) }},
 	}
 	return &tab{
 		name: "Redeemed", row: "redemption", now: s.shell.Now, loader: screen.NewLoader[page](s.shell), table: widget.NewTable(s.shell.Theme, columns.Drawn()...),
@@ -214,7 +214,7 @@ func (s *Screen) redemptionLine(r api.Redemption) string {
 		line += title + ", "
 	}
 	line += display.Line(string(r.Status)) + ", " + s.when(r) + ", id " + display.Line(r.ID)
-	if metadata := inShort(r.Metadata); metadata != "" {
+	if metadata := metadataSummary(r.Metadata); metadata != "" {
 		line += ", metadata " + metadata
 	}
 	return line + "."

@@ -58,7 +58,7 @@ func (s *Screen) Title() string {
 // Init loads both tabs, so that both counts are known.
 func (s *Screen) Init() tea.Cmd {
 	if s.id == "" {
-		return s.ask()
+		return s.askUser()
 	}
 	return s.eachTab((*tab).start)
 }
@@ -67,10 +67,10 @@ func (s *Screen) eachTab(do func(*tab) tea.Cmd) tea.Cmd {
 	return tea.Batch(do(s.available), do(s.redeemed))
 }
 
-func (s *Screen) Update(msg tea.Msg) tea.Cmd { return s.settled(s.update(msg)) }
+func (s *Screen) Update(msg tea.Msg) tea.Cmd { return s.afterUpdate(s.update(msg)) }
 
-// settled lays out what has changed. While the redemptions are shown it reads what their perks are called.
-func (s *Screen) settled(cmd tea.Cmd) tea.Cmd {
+// afterUpdate lays out what has changed. While the redemptions are shown it reads what their perks are called.
+func (s *Screen) afterUpdate(cmd tea.Cmd) tea.Cmd {
 	if s.tab == s.redeemed {
 		cmd = tea.Batch(cmd, s.titles.read(s.shell, s.redeemed.loader.Value.redemptions))
 	}
@@ -82,7 +82,7 @@ func (s *Screen) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Recent:
 		if msg.Of == s {
-			return s.askAmong(msg.IDs)
+			return s.pickUser(msg.IDs)
 		}
 		return nil
 	case screen.Redeemed:
@@ -91,13 +91,13 @@ func (s *Screen) update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case screen.Revealed:
-		return s.eachTab((*tab).again)
+		return s.eachTab((*tab).reload)
 	case screen.Reconnected:
 		s.titles.retry(msg.Other)
 		if msg.Other {
-			return s.startAnew()
+			return s.reset()
 		}
-		return s.eachTab((*tab).again)
+		return s.eachTab((*tab).reload)
 	case tea.MouseMsg:
 		return s.mouse(msg)
 	}
@@ -110,7 +110,7 @@ func (s *Screen) update(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmd, s.shell.Remember(s.shell.Account.Profile, kind, s.id))
 }
 
-func (s *Screen) startAnew() tea.Cmd {
+func (s *Screen) reset() tea.Cmd {
 	for _, t := range []*tab{s.available, s.redeemed} {
 		t.loader.Reset()
 		t.asked = 0
@@ -143,7 +143,7 @@ func (s *Screen) Offers() []actions.Offer {
 	if s.tab == s.redeemed {
 		other, noRow, noSort = "available", "There is no redemption to look at.", "Redemptions are always shown newest first."
 	}
-	if s.tab.under() >= 0 {
+	if s.tab.selected() >= 0 {
 		noRow = ""
 	} else if s.tab == s.available {
 		noSort = "There are no perks to sort."
@@ -166,7 +166,7 @@ func (s *Screen) Offers() []actions.Offer {
 	}, widget.Moves())
 }
 
-func (s *Screen) Do(id actions.ID) tea.Cmd { return s.settled(s.do(id)) }
+func (s *Screen) Do(id actions.ID) tea.Cmd { return s.afterUpdate(s.do(id)) }
 
 func (s *Screen) do(id actions.ID) tea.Cmd {
 	if s.detail != nil {
@@ -174,10 +174,10 @@ func (s *Screen) do(id actions.ID) tea.Cmd {
 	}
 	switch id {
 	case actions.NextTab:
-		s.turn()
+		s.switchTab()
 		return nil
 	case actions.ForUser:
-		return s.ask()
+		return s.askUser()
 	}
 	if cmd, moves := s.tab.pages().Do(id); moves {
 		return cmd
@@ -188,8 +188,8 @@ func (s *Screen) do(id actions.ID) tea.Cmd {
 	return s.doWithPerk(id)
 }
 
-// turn shows the other tab.
-func (s *Screen) turn() {
+// switchTab shows the other tab.
+func (s *Screen) switchTab() {
 	if s.tab == s.available {
 		s.tab = s.redeemed
 	} else {
@@ -199,7 +199,7 @@ func (s *Screen) turn() {
 
 func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
 	var perk *api.Perk
-	if row := s.available.under(); row >= 0 {
+	if row := s.available.selected(); row >= 0 {
 		perk = &s.available.loader.Value.perks[row]
 	}
 	switch {
@@ -231,7 +231,7 @@ func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
 // doWithRedemption is about the redemption that is looked at, or else the one under the cursor.
 func (s *Screen) doWithRedemption(id actions.ID) tea.Cmd {
 	redemption := s.detail
-	if row := s.redeemed.under(); redemption == nil && row >= 0 {
+	if row := s.redeemed.selected(); redemption == nil && row >= 0 {
 		redemption = &s.redeemed.loader.Value.redemptions[row]
 	}
 	switch {
@@ -269,7 +269,7 @@ func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 	}
 	if event.Y == 0 && s.layout.tabs > 0 {
 		if at, ok := widget.TabAt(s.width, s.labels(), s.at(), event.X); ok && at != s.at() {
-			s.turn()
+			s.switchTab()
 		}
 		return nil
 	}
@@ -287,17 +287,17 @@ func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 // kind is what users are called among what is remembered.
 const kind = "user"
 
-// ask asks which user to show: one of those that were looked at last, or another.
-func (s *Screen) ask() tea.Cmd { return s.shell.Recent(s, s.shell.Account.Profile, kind) }
+// askUser asks which user to show: one of those that were looked at last, or another.
+func (s *Screen) askUser() tea.Cmd { return s.shell.Recent(s, s.shell.Account.Profile, kind) }
 
-func (s *Screen) askAmong(recent []string) tea.Cmd {
+func (s *Screen) pickUser(recent []string) tea.Cmd {
 	ids := slices.DeleteFunc(slices.Clone(recent), func(id string) bool { return id == s.id || api.UserIDRule(id) != "" })
 	return s.shell.PickID("Which user?", ids, "Another user ...", screen.Prompt{
 		Title: "Which user?",
 		Field: widget.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.UserIDRule},
 		Then: func(id string) tea.Cmd {
 			s.id, s.tab = id, s.available
-			return s.startAnew()
+			return s.reset()
 		},
 		Left: func() tea.Cmd { // back to the screen below, unless there is a user to go back to
 			if s.id != "" {

@@ -19,15 +19,15 @@ import (
 
 // layout is how many lines each part has, from the top.
 type layout struct {
-	tabs      int
-	complaint int
-	body      int // where the body begins
-	room      int // the body's lines
-	foot      int
+	tabs        int
+	errorBanner int
+	body        int // where the body begins
+	height      int // the body's lines
+	footer      int
 }
 
-// widthForNouns is from where on the place of the rows is said in full.
-const widthForNouns = 40
+// minWidthForNouns is from where on the place of the rows is said in full.
+const minWidthForNouns = 40
 
 // Resize sets the room. Who draws next arranges what is in it.
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
@@ -43,19 +43,19 @@ func (s *Screen) arrange() {
 	if s.height >= 2 && s.id != "" {
 		l.tabs = 1
 	}
-	if s.height >= 4 && s.foot(false) != "" {
-		l.foot = 1
+	if s.height >= 4 && s.footer(false) != "" {
+		l.footer = 1
 	}
-	if complaint := s.complaint(); complaint != "" {
-		l.complaint = min(len(display.Wrap("! "+complaint, s.width)), max(1, s.height/3), max(0, s.height-l.tabs-l.foot-1))
+	if errorBanner := s.errorBanner(); errorBanner != "" {
+		l.errorBanner = min(len(display.Wrap("! "+errorBanner, s.width)), max(1, s.height/3), max(0, s.height-l.tabs-l.footer-1))
 	}
-	l.body = l.tabs + l.complaint
-	l.room = max(1, s.height-l.body-l.foot)
+	l.body = l.tabs + l.errorBanner
+	l.height = max(1, s.height-l.body-l.footer)
 	s.layout = l
 	s.available.table.Sort(s.columns.Sorted(s.order.Field), s.order.Desc)
 	for _, t := range []*tab{s.available, s.redeemed} {
 		t.table.SetRows(t.rows(t.loader.Value))
-		t.table.Resize(s.width, l.room)
+		t.table.Resize(s.width, l.height)
 	}
 }
 
@@ -64,22 +64,22 @@ func (s *Screen) View() string {
 	if s.detail != nil {
 		return s.scroll.View()
 	}
-	look, l := s.shell.Theme, s.layout
+	theme, l := s.shell.Theme, s.layout
 	var parts []string
 	if l.tabs > 0 {
-		parts = append(parts, widget.Tabs(look, s.width, s.labels(), s.at()))
+		parts = append(parts, widget.Tabs(theme, s.width, s.labels(), s.at()))
 	}
-	if l.complaint > 0 {
-		parts = append(parts, widget.Capped(look.Bad, "! "+s.complaint(), s.width, l.complaint)...)
+	if l.errorBanner > 0 {
+		parts = append(parts, widget.Capped(theme.Bad, "! "+s.errorBanner(), s.width, l.errorBanner)...)
 	}
 	if mood, title, advice := s.notice(); title != "" {
-		parts = append(parts, widget.Notice(look, mood, title, advice, s.width, l.room))
+		parts = append(parts, widget.Notice(theme, mood, title, advice, s.width, l.height))
 	} else {
-		s.tab.table.SetTheme(look)
+		s.tab.table.SetTheme(theme)
 		parts = append(parts, s.tab.table.View())
 	}
-	if l.foot > 0 {
-		parts = append(parts, look.Muted.Render(display.Cut(s.foot(s.width >= widthForNouns), s.width)))
+	if l.footer > 0 {
+		parts = append(parts, theme.Muted.Render(display.Cut(s.footer(s.width >= minWidthForNouns), s.width)))
 	}
 	return display.Crop(strings.Join(parts, "\n"), s.width, s.height)
 }
@@ -92,8 +92,8 @@ func (s *Screen) Linear() string {
 	if s.id != "" {
 		lines = append(lines, widget.LinearTabs(s.labels(), s.at()))
 	}
-	if complaint := s.complaint(); complaint != "" {
-		lines = append(lines, "Problem: "+complaint)
+	if errorBanner := s.errorBanner(); errorBanner != "" {
+		lines = append(lines, "Problem: "+errorBanner)
 	}
 	if mood, title, advice := s.notice(); title != "" {
 		return strings.Join(append(lines, widget.LinearNotice(mood, title, advice)), "\n")
@@ -105,7 +105,7 @@ func (s *Screen) Linear() string {
 		}
 		lines = append(lines, line)
 	}
-	return strings.Join(append(lines, s.foot(true)), "\n")
+	return strings.Join(append(lines, s.footer(true)), "\n")
 }
 
 func (s *Screen) labels() []string { return []string{s.available.label(), s.redeemed.label()} }
@@ -131,7 +131,7 @@ func (s *Screen) notice() (mood widget.Mood, title, advice string) {
 		}
 		return widget.Failure, title, "Ids are exact, capitals count too. Check this one, and press " + s.shell.Key(actions.ForUser) + " to look for another."
 	case !list.Has && list.Err != nil && !list.Busy():
-		title, advice := s.sentences(list.Err)
+		title, advice := s.explain(list.Err)
 		return widget.Failure, title, advice
 	case !list.Has:
 		what := [...]string{" can redeem", " has redeemed"}[s.at()]
@@ -150,8 +150,8 @@ func (s *Screen) isUnknown() bool {
 	return client.Missing(s.available.loader.Err) || client.Missing(s.redeemed.loader.Err)
 }
 
-// sentences says what went wrong, and what to do next.
-func (s *Screen) sentences(err error) (title, advice string) {
+// explain says what went wrong, and what to do next.
+func (s *Screen) explain(err error) (title, advice string) {
 	title = screen.Sentence("", err)
 	var fields api.FieldErrors
 	var refused *client.Error
@@ -162,30 +162,30 @@ func (s *Screen) sentences(err error) (title, advice string) {
 	case errors.As(err, &local):
 		fields = local.Fields
 	}
-	again := "Press " + s.shell.Key(actions.Refresh) + " to load again."
+	reload := "Press " + s.shell.Key(actions.Refresh) + " to load again."
 	switch {
 	case len(fields["user_id"]) > 0:
 		return "The user's id " + display.Line(fields["user_id"][0]) + ".", "Press " + s.shell.Key(actions.ForUser) + " to give another."
 	case refused != nil && refused.Code == api.CodeForbidden:
 		return title, "This client may not see users. Whoever runs the service can give it the right to."
 	case refused != nil && refused.RequestID != "" && refused.Code == api.CodeInternal:
-		return title, again + " If it stays so, tell whoever runs the service the request id " + display.Line(refused.RequestID) + "."
+		return title, reload + " If it stays so, tell whoever runs the service the request id " + display.Line(refused.RequestID) + "."
 	}
-	return title, again
+	return title, reload
 }
 
-// complaint says, beside rows that are old, why there are no newer ones.
-func (s *Screen) complaint() string {
+// errorBanner says, beside rows that are old, why there are no newer ones.
+func (s *Screen) errorBanner() string {
 	list := s.tab.loader
 	if s.id == "" || !list.Has || list.Err == nil || list.Busy() || s.isUnknown() {
 		return ""
 	}
-	title, advice := s.sentences(list.Err)
+	title, advice := s.explain(list.Err)
 	return "These rows were loaded " + display.Age(s.shell.Now().Sub(list.At)) + ". " + title + " " + advice
 }
 
-// foot says which rows are shown, and named of what.
-func (s *Screen) foot(named bool) string {
+// footer says which rows are shown, and named of what.
+func (s *Screen) footer(named bool) string {
 	if s.id == "" || s.isUnknown() {
 		return ""
 	}
@@ -217,13 +217,13 @@ func (s *Screen) pairs() []widget.Pair {
 		{Label: "Perk", Value: perk},
 		{Label: "User", Value: display.Line(cmp.Or(r.UserID, s.id))},
 		{Label: "Redeemed", Value: when},
-		{Label: "Status", Value: meaning(r.Status)},
-		{Label: "Metadata", Value: pretty(r.Metadata)},
+		{Label: "Status", Value: statusText(r.Status)},
+		{Label: "Metadata", Value: metadataIndented(r.Metadata)},
 	}
 }
 
-// meaning says what a status means to the user.
-func meaning(status api.RedemptionStatus) string {
+// statusText says what a status means to the user.
+func statusText(status api.RedemptionStatus) string {
 	return cmp.Or(map[api.RedemptionStatus]string{
 		api.StatusApproved: "approved: the user has the perk",
 		api.StatusPending:  "pending: it waits for approval, and holds the user's place until then",
@@ -232,17 +232,17 @@ func meaning(status api.RedemptionStatus) string {
 	}[status], display.Line(string(status)))
 }
 
-// longestShort is where metadata in short ends: no row has more room, and nobody listens to more.
-const longestShort = 160
+// maxSummary is where metadata in short ends: no row has more room, and nobody listens to more.
+const maxSummary = 160
 
-// inShort writes metadata as "shop=Mitte till=4", and what is no object as it is.
-func inShort(metadata json.RawMessage) string {
+// metadataSummary writes metadata as "shop=Mitte till=4", and what is no object as it is.
+func metadataSummary(metadata json.RawMessage) string {
 	decoder := json.NewDecoder(bytes.NewReader(metadata))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return display.Cut(display.Line(string(metadata)), longestShort)
+		return display.Cut(display.Line(string(metadata)), maxSummary)
 	}
 	var parts []string
-	for length := 0; decoder.More() && length < longestShort; {
+	for length := 0; decoder.More() && length < maxSummary; {
 		name, err := decoder.Token()
 		var value json.RawMessage
 		if err != nil || decoder.Decode(&value) != nil {
@@ -256,11 +256,11 @@ func inShort(metadata json.RawMessage) string {
 		parts = append(parts, part)
 		length += display.Width(part)
 	}
-	return display.Cut(display.Line(strings.Join(parts, " ")), longestShort)
+	return display.Cut(display.Line(strings.Join(parts, " ")), maxSummary)
 }
 
-// pretty lays metadata out for reading.
-func pretty(metadata json.RawMessage) string {
+// metadataIndented lays metadata out for reading.
+func metadataIndented(metadata json.RawMessage) string {
 	if slices.Contains([]string{"", "{}", "null"}, string(bytes.TrimSpace(metadata))) {
 		return "none"
 	}
