@@ -20,15 +20,9 @@ import (
 type item struct {
 	client.Redeeming
 	perk     api.Perk
-	at       time.Time                  // when the last attempt ended; zero if none has since it was agreed to
-	givenUp  bool                       // somebody has stopped asking whether it was redeemed
-	existing *screen.Loader[redemption] // what stands in its way: the user's redemption of the same perk
-}
-
-// redemption is one that may not be there.
-type redemption struct {
-	api.Redemption
-	found bool
+	at       time.Time                       // when the last attempt ended; zero if none has since it was confirmed
+	givenUp  bool                            // a person has stopped checking the outcome
+	existing *screen.Loader[*api.Redemption] // the user's redemption of the same perk, if the service refuses another; nil if none is found
 }
 
 // is tells whether the item asks for the same.
@@ -41,20 +35,20 @@ func (i *item) sameFor(other *item) bool {
 	return i.PerkID == other.PerkID && i.Request.UserID == other.Request.UserID
 }
 
-// unresolved tells whether it has to be found out first what became of the item.
+// unresolved tells whether the outcome is unknown and still being checked.
 func (i *item) unresolved() bool { return i.Known == client.Unknown && !i.givenUp }
 
-// isWaiting tells whether the item was agreed to, and is neither done nor refused for good.
+// isWaiting tells whether the item was confirmed, and is neither redeemed nor refused for good.
 func (i *item) isWaiting() bool {
 	stops, _ := classify(i)
 	return i.Known == client.NotRedeemed && (i.at.IsZero() || stops) || i.unresolved()
 }
 
-// submission is the items that one question has been answered for.
+// submission is the items that a person confirms together.
 type submission struct {
 	request api.RedeemRequest
 	items   []*item
-	agreed  bool // y was said to what is left of it
+	agreed  bool // what is left of it is confirmed
 }
 
 func (s *submission) is(request api.RedeemRequest) bool {
@@ -78,12 +72,12 @@ func (s *submission) open() []*item {
 	return s.where(func(i *item) bool { return i.Known != client.Redeemed })
 }
 
-// needsAttention tells whether the item did not come to a new redemption that stands or may yet.
+// needsAttention tells whether the item has led to no new redemption that is approved or may still be.
 func (i *item) needsAttention() bool {
 	return i.Known != client.Redeemed || i.Replayed || i.Redemption.Status == api.StatusRejected
 }
 
-// counts counts how the items stand. It calls nothing redeemed that somebody has yet to approve.
+// counts says how many items have which outcome. One that waits for approval does not count as redeemed.
 func (s *submission) counts() string {
 	counts := map[string]int{}
 	for _, i := range s.items {
@@ -124,8 +118,8 @@ func (s *submission) unresolved() *item {
 	return nil
 }
 
-// itemFor is the item of a request. What was asked for before and is not done keeps its key, so that no two requests for the same have
-// different ones; what this user has got by the present submission is not asked for again.
+// itemFor is the item of a request. An item of an equal request that is not redeemed is reused with its key, so that one wish never goes
+// out under two keys. So is what the present submission has redeemed for this user, which is not requested again.
 func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 	for _, i := range s.items() {
 		got := i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.Known == client.Redeemed
@@ -144,8 +138,7 @@ func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 // isSending tells whether an attempt at the item is under way.
 func (s *Screen) isSending(i *item) bool { return s.sender.Busy() && s.current == i }
 
-// isUnresolvedElsewhere tells whether another open screen does not know yet whether the same was redeemed. Here it would go out under a
-// key of its own.
+// isUnresolvedElsewhere tells whether another open screen has sent the same and has no outcome yet. This screen would use another key.
 func (s *Screen) isUnresolvedElsewhere(i *item) bool {
 	return slices.ContainsFunc(s.shell.Screens(), func(open screen.Screen) bool {
 		other, redeems := open.(*Screen)
@@ -155,43 +148,43 @@ func (s *Screen) isUnresolvedElsewhere(i *item) bool {
 	})
 }
 
-// isAbandonedWithOtherMetadata tells whether it was given up to find out whether the same was redeemed under another key.
+// isAbandonedWithOtherMetadata tells whether the same was sent under another key, and a person has stopped checking its outcome.
 func (s *Screen) isAbandonedWithOtherMetadata(i *item) bool {
-	return slices.ContainsFunc(s.abandoned, func(doubt *item) bool { return doubt != i && doubt.Known == client.Unknown && doubt.sameFor(i) })
+	return slices.ContainsFunc(s.abandoned, func(other *item) bool { return other != i && other.Known == client.Unknown && other.sameFor(i) })
 }
 
-// existingTimeout is how long it may take to find out since when a user has a perk.
+// existingTimeout is how long the search for a user's existing redemption may take.
 const existingTimeout = 10 * time.Second
 
-// loadExisting reads which redemption stands in the way of an item.
+// loadExisting reads the redemption because of which the service refuses an item.
 func (s *Screen) loadExisting(i *item) tea.Cmd {
 	if i.existing == nil {
-		i.existing = screen.NewLoader[redemption](s.shell)
+		i.existing = screen.NewLoader[*api.Redemption](s.shell)
 	}
 	perkID, userID := i.PerkID, i.Request.UserID
-	return i.existing.Load(func(ctx context.Context, c *client.Client) (redemption, error) {
+	return i.existing.Load(func(ctx context.Context, c *client.Client) (*api.Redemption, error) {
 		ctx, cancel := context.WithTimeout(ctx, existingTimeout)
 		defer cancel()
 		for page, err := range c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}) {
 			if err != nil {
-				return redemption{}, err
+				return nil, err
 			}
 			for _, r := range page.Data {
 				if r.PerkID == perkID && r.Status != api.StatusRejected {
-					return redemption{r, true}, nil
+					return &r, nil
 				}
 			}
 		}
-		return redemption{}, nil
+		return nil, nil
 	})
 }
 
-// takeExisting takes the end of such a reading.
+// takeExisting takes the end of such a search.
 func (s *Screen) takeExisting(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, i := range s.sub.where(func(i *item) bool { return i.existing != nil }) {
 		next, changed := i.existing.Take(msg)
-		if changed && i.existing.Has && i.existing.Value.found {
+		if changed && i.existing.Value != nil {
 			s.seen[i.existing.Value.ID] = true
 		}
 		cmds = append(cmds, next)
@@ -199,7 +192,7 @@ func (s *Screen) takeExisting(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// reconnected repeats what a screen that is loaded again should: it looks where the outcome is unknown, and never sends.
+// reconnected checks the unresolved item, and reads again what was read. It never sends.
 func (s *Screen) reconnected() tea.Cmd {
 	if s.whyOtherAccount() != "" || s.sender.Busy() {
 		return nil

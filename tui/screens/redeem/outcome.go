@@ -18,8 +18,8 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// classify tells whether an item's failure stops those after it too, which then wait and go on under the same keys: it is not about this
-// perk, or about fields of the form. Nothing was redeemed by it.
+// classify tells whether an item's failure also stops the items after it, because it is not about this perk, or about fields of the form.
+// They then wait, and keep their keys.
 func classify(i *item) (stops bool, fields api.FieldErrors) {
 	var refused *client.Error
 	if !errors.As(i.Err, &refused) {
@@ -41,7 +41,7 @@ func classify(i *item) (stops bool, fields api.FieldErrors) {
 	return false, nil
 }
 
-// isAboutUser tells whose absence a message is about. The ids in it may hold any words.
+// isAboutUser tells whether a message is about a missing user. It ignores the ids, which may contain any words.
 func isAboutUser(i *item, message string) bool {
 	for _, id := range []string{i.PerkID, i.Request.UserID} {
 		message = strings.ReplaceAll(message, strconv.Quote(id), "")
@@ -50,13 +50,13 @@ func isAboutUser(i *item, message string) bool {
 	return strings.Contains(message, "user") && !strings.Contains(message, "perk")
 }
 
-// outcome is how an item stands, in words.
+// outcome is the state of an item in words.
 type outcome struct {
-	mark string // one word, the same for all that stand so
+	mark string // the state in a word or two
 	role role
 	text string // what has happened
 	next string // what to do now; "" for nothing
-	id   string // of the redemption; on a line of its own, where it can be selected whole
+	id   string // of the redemption; it has a line of its own, where it can be selected whole
 }
 
 func (s *Screen) outcome(i *item) outcome {
@@ -189,13 +189,13 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 	return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing}
 }
 
-// duplicate says what stands in the way, once that has been read.
+// duplicate shows the user's existing redemption, once it was read.
 func (s *Screen) duplicate(i *item) outcome {
 	user := i.Request.UserID
 	o := outcome{mark: "already redeemed", role: bad, next: s.shell.Key(actions.ForUser) + " shows what " + user + " has redeemed."}
 	switch existing := i.existing; {
-	case existing != nil && existing.Has && existing.Value.found:
-		r := existing.Value.Redemption
+	case existing != nil && existing.Value != nil:
+		r := existing.Value
 		o.id = r.ID
 		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, display.Instant(r.RedeemedAt, s.shell.Now()), r.Status)
 	case existing != nil && existing.Busy():
@@ -242,7 +242,7 @@ func quotedList(items []*item) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// destination says where a redemption takes effect, so that nobody takes the one for the other.
+// destination says where a redemption takes effect, so that nobody mistakes the live service for the sandbox.
 func destination(profile screen.Profile) string {
 	kind := "LIVE"
 	if profile.Sandbox {
@@ -251,7 +251,7 @@ func destination(profile screen.Profile) string {
 	return fmt.Sprintf("%s (%s), profile %s", profile.APIURL, kind, profile.Name)
 }
 
-// question says in one sentence what y does.
+// question asks to confirm a submission.
 func (s *Screen) question(next *submission) screen.Confirm {
 	user, items := display.Line(next.request.UserID), next.open()
 	what, yes := quotedList(items), "redeem it"

@@ -1,7 +1,5 @@
-// Package redeem is redeeming perks for one user, and what came of it. Nothing counts as redeemed before the service has
-// newLine so, nothing is sent without a y, and what may have been redeemed is never sent again under another key unasked.
-//
-// It knows no other screen.
+// Package redeem is the screen that redeems perks for one user, and shows the outcomes. Nothing counts as redeemed before the service
+// has said so. Nothing is sent without a y. What may have been redeemed is never sent under another key without asking.
 package redeem
 
 import (
@@ -26,25 +24,25 @@ import (
 // Screen is the screen.
 type Screen struct {
 	shell   *screen.Shell
-	profile screen.Profile // where the perks were chosen, and to where everything is sent
+	profile screen.Profile // the service that the perks are from, and that everything is sent to
 	perks   []api.Perk
 	fields  fields
 
-	editing   bool            // the form is open, unless something is under way or in doubt
-	questions int             // the question that may still be answered
-	sub       *submission     // what was agreed to last; nil if nothing was
-	abandoned []*item         // what was given up although it may have been redeemed
-	seen      map[string]bool // redemptions whose origin is known, by id
+	editing   bool            // the form is open, unless something is being sent or is unresolved
+	questions int             // the number of the last question: only that one can be answered
+	sub       *submission     // what was confirmed last; nil if nothing was
+	abandoned []*item         // the outcome is unknown, and a person has stopped checking
+	seen      map[string]bool // ids of redemptions that belong to a known request
 
 	sender   *screen.Sender[client.Redeeming]
-	current  *item     // what the sender is at, or was at last
-	checking bool      // it only reads, or confirms what it has read
-	sentAt   time.Time // when that began
-	attempts int       // begun so far; messages about earlier ones are out of date
-	checks   int       // automatic ones, of the item in doubt
-	queue    []*item   // what comes after
+	current  *item     // the item of the last attempt
+	checking bool      // that attempt only checks what became of an earlier one
+	sentAt   time.Time // when it began
+	attempts int       // messages about earlier ones are out of date
+	checks   int       // automatic checks of the unresolved item
+	queue    []*item   // what is sent next
 
-	honoursKeys bool // the service has shown that it heeds idempotency keys
+	honoursKeys bool // the service has shown that it honours idempotency keys
 
 	width, height int
 	scroll        widget.Scroll
@@ -95,9 +93,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case dueCheck:
-		return s.dueCheck(msg)
+		return s.autoCheck(msg)
 	case tea.MouseMsg:
-		s.point(msg)
+		s.mouse(msg)
 		return nil
 	case screen.Recent:
 		return s.offerRecent(msg)
@@ -165,8 +163,7 @@ func (s *Screen) Offers() []actions.Offer {
 	return append(offers, widget.Moves()...)
 }
 
-// Form returns the form unless it is locked: while something is under way, as long as an outcome is unknown, and when
-// everything is told.
+// Form returns the form unless it is locked: while something is sent, while an outcome is unknown, and once all outcomes are shown.
 func (s *Screen) Form() *widget.Form {
 	if !s.editing || s.sender.Busy() || s.sub.unresolved() != nil {
 		return nil
@@ -174,7 +171,7 @@ func (s *Screen) Form() *widget.Form {
 	return s.fields.Form
 }
 
-// whyNot says why nothing can be sent now; "" if it can.
+// whyNot says why nothing can be sent now; "" if something can.
 func (s *Screen) whyNot() string {
 	switch {
 	case s.sender.Busy() && s.checking:
@@ -189,7 +186,7 @@ func (s *Screen) whyNot() string {
 	return s.whyOtherAccount()
 }
 
-// whyNotCheck says why nothing can be found out now; "" if it can.
+// whyNotCheck says why an outcome cannot be checked now; "" if it can.
 func (s *Screen) whyNotCheck() string {
 	if s.sender.Busy() {
 		return "The service is being asked already."
@@ -197,8 +194,8 @@ func (s *Screen) whyNotCheck() string {
 	return s.whyOtherAccount()
 }
 
-// whyOtherAccount says that the present account is another one than that for which the perks were chosen: the same ids would mean
-// other things there, and keys would mean nothing.
+// whyOtherAccount says that another account is logged in than the one that the perks are from; "" if it is the same. There the same ids
+// mean other things, and idempotency keys mean nothing.
 func (s *Screen) whyOtherAccount() string {
 	here, profile := s.shell.Account.Profile, s.profile
 	if here.APIURL == profile.APIURL && here.ClientID == profile.ClientID && here.Sandbox == profile.Sandbox {
@@ -207,7 +204,7 @@ func (s *Screen) whyOtherAccount() string {
 	return "This was begun at " + destination(profile) + "; log in there again."
 }
 
-// reopenForm opens the form again: for somebody else once everything is done, otherwise as it was.
+// reopenForm opens the form again: an empty one once everything is redeemed, otherwise as it was.
 func (s *Screen) reopenForm() {
 	if s.Form() != nil || s.whyNotCheck() != "" {
 		return
@@ -247,13 +244,13 @@ func (s *Screen) items() []*item {
 	return s.sub.items
 }
 
-// The names of the fields are the service's, so that its errors find their place; further rows of metadata have a number.
+// The fields have the service's names, so that its errors appear beside them. Further rows of metadata have a number.
 const (
 	userField = "user_id"
 	firstRow  = "metadata"
 )
 
-// fields is the form: for whom, and what to keep with the redemption.
+// fields is the form: the user, and the metadata in rows.
 type fields struct{ *widget.Form }
 
 func newFields(theme *widget.Theme, userID string) fields {
@@ -286,7 +283,7 @@ func (f fields) rows() (rows []string) {
 	return rows
 }
 
-// keepOneBlankRow makes the last row the only blank one at the end, unless somebody is typing there.
+// keepOneBlankRow leaves exactly one blank row at the end, and removes none that is being typed in.
 func (f fields) keepOneBlankRow() {
 	for {
 		names := f.rowNames()
@@ -306,8 +303,8 @@ func (f fields) request() api.RedeemRequest {
 	return api.RedeemRequest{UserID: strings.TrimSpace(f.Value(userField)), Metadata: metadata(f.rows())}
 }
 
-// breaksNoRule shows what is wrong, goes to it, and tells whether nothing is. What the service has said of a value does not
-// count: it may say otherwise by now.
+// breaksNoRule shows what is wrong, goes to the first such field, and reports whether there is none. An error that the service gave
+// earlier does not count: the service may accept the value now.
 func (f fields) breaksNoRule() bool {
 	f.Check()
 	for _, name := range f.Names() {
@@ -323,7 +320,7 @@ func isBlank(row string) bool { return strings.TrimSpace(row) == "" }
 
 func isObject(row string) bool { return strings.HasPrefix(strings.TrimSpace(row), "{") }
 
-// rowProblem returns what is wrong with one of the rows, as the end of a sentence whose subject is the row, or "".
+// rowProblem says what is wrong with a row, as the end of a sentence whose subject is the row; "" if nothing is.
 func rowProblem(rows []string, at int) string {
 	row := rows[at]
 	switch {
@@ -358,8 +355,8 @@ func rowProblem(rows []string, at int) string {
 	return ""
 }
 
-// metadata returns what the rows say, key=value each, blank ones not counted, or one JSON object in the first: as compact JSON whose members have a fixed order; nil if they say nothing. Rows that
-// cannot be read are left out.
+// metadata returns the rows as compact JSON whose members have a fixed order. Each row is key=value, or the first is a JSON object. Rows
+// that cannot be read are left out; nil if none is left.
 func metadata(rows []string) json.RawMessage {
 	if len(rows) > 0 && isObject(rows[0]) {
 		var compact bytes.Buffer
@@ -379,7 +376,7 @@ func metadata(rows []string) json.RawMessage {
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // an escaped < takes six bytes of the few that there are
+	encoder.SetEscapeHTML(false) // an escaped < takes six bytes of the few that are allowed
 	if encoder.Encode(object) != nil {
 		return nil // not reached: texts always encode
 	}

@@ -14,7 +14,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// submit goes on with what was agreed to and still waits, or asks about a new submission.
+// submit continues with what was confirmed and is still waiting, or asks to confirm a new submission.
 func (s *Screen) submit() tea.Cmd {
 	if s.whyNot() != "" || !s.fields.breaksNoRule() {
 		return nil
@@ -36,7 +36,7 @@ func (s *Screen) submit() tea.Cmd {
 	return s.ask(s.question(next), s.whyNot, func() tea.Cmd { return s.begin(next) })
 }
 
-// ask lets one question be answered once: only the last one that was asked, and only while nothing has happened since.
+// ask asks a question that can be answered once, as long as it is the last one and whyNot has nothing against it.
 func (s *Screen) ask(question screen.Confirm, whyNot func() string, then func() tea.Cmd) tea.Cmd {
 	s.questions++
 	number := s.questions
@@ -53,7 +53,7 @@ func (s *Screen) ask(question screen.Confirm, whyNot func() string, then func() 
 	return s.shell.Post(question)
 }
 
-// begin sends what y was said to. From here on each item has its key.
+// begin sends a confirmed submission. From here on each item has its idempotency key.
 func (s *Screen) begin(next *submission) tea.Cmd {
 	for _, i := range next.open() {
 		if i.Key == "" {
@@ -81,17 +81,17 @@ func (s *Screen) step() tea.Cmd {
 	return s.attempt(next, false)
 }
 
-// attempt sends an item, or only looks for what has become of it. The answer comes to took.
-func (s *Screen) attempt(i *item, theme bool) tea.Cmd {
+// attempt sends an item, or only checks what became of it. The reply goes to handleReply.
+func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 	if s.sender.Busy() {
 		return nil
 	}
-	s.current, s.checking, s.sentAt = i, theme, s.shell.Now()
+	s.current, s.checking, s.sentAt = i, checkOnly, s.shell.Now()
 	r, seen := i.Redeeming, maps.Clone(s.seen)
-	taken := func(id string) bool { return seen[id] } // it belongs to something else
+	taken := func(id string) bool { return seen[id] } // it belongs to another request
 	s.attempts++
 	return tea.Batch(s.shell.After(time.Second, tick{s, s.attempts}), s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
-		if theme {
+		if checkOnly {
 			r = r.Look(ctx, c, taken)
 			return r, r.LookErr
 		}
@@ -100,19 +100,17 @@ func (s *Screen) attempt(i *item, theme bool) tea.Cmd {
 	}))
 }
 
-// tick redraws the seconds that the attempt under way has taken.
-type tick struct {
-	of      *Screen
-	attempt int
-}
+type (
+	// tick redraws the seconds that an attempt has taken.
+	tick struct {
+		of      *Screen
+		attempt int
+	}
+	// dueCheck checks an outcome that was still unknown after an attempt.
+	dueCheck tick
+)
 
-// dueCheck looks up an outcome that was still unknown after that attempt.
-type dueCheck struct {
-	of      *Screen
-	attempt int
-}
-
-func (s *Screen) dueCheck(c dueCheck) tea.Cmd {
+func (s *Screen) autoCheck(c dueCheck) tea.Cmd {
 	switch {
 	case c.of != s || c.attempt != s.attempts || s.sender.Busy():
 		return nil
@@ -123,15 +121,14 @@ func (s *Screen) dueCheck(c dueCheck) tea.Cmd {
 	return s.checkNow()
 }
 
-// The pause before an unknown outcome is checked automatically doubles from the first to the last. It stays short while the
-// service cannot be reached.
+// The pause before an automatic check doubles from the first to the last. It stays short while the service cannot be reached.
 const (
 	firstCheck = 4 * time.Second
 	lastCheck  = 30 * time.Second
 )
 
-// checkLater looks the item in doubt up after a while. Where a list was read, and the service cannot tell whose redemption
-// it shows, reading it again would tell nothing new.
+// checkLater schedules a check of the unresolved item. If its list shows a redemption that may be somebody else's, reading the list again
+// would tell nothing new.
 func (s *Screen) checkLater() tea.Cmd {
 	i := s.sub.unresolved()
 	if i == nil || i.LookErr == nil && i.Candidate.ID != "" {
@@ -144,15 +141,15 @@ func (s *Screen) checkLater() tea.Cmd {
 	return s.shell.After(pause, dueCheck{s, s.attempts})
 }
 
-// handleReply takes the end of an attempt. Only here does anything become redeemed.
+// handleReply takes the outcome of an attempt. Only here does anything become redeemed.
 func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	i := s.current
-	doubted := i.Known == client.Unknown
+	wasUnknown := i.Known == client.Unknown
 	i.at = s.shell.Now()
 	switch r := sent.Value; {
 	case r.Key == i.Key:
 		i.Redeeming = r
-	case doubted:
+	case wasUnknown:
 		i.LookErr = sent.Err // there was no client to ask with
 	default:
 		i.Err = sent.Err
@@ -165,7 +162,7 @@ func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 		return tea.Batch(served, s.announce(i), s.shell.Remember(s.profile, "user", i.Request.UserID), s.step())
 	case client.Unknown:
 		s.queue, s.editing = nil, false
-		if doubted {
+		if wasUnknown {
 			return s.checkLater()
 		}
 		s.checks = 0
@@ -183,7 +180,7 @@ func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	return tea.Batch(s.announce(i), existing, s.step())
 }
 
-// announce says how an item ended. Of several it says at the end how all of them stand: one message would hide the others.
+// announce tells the outcome of an item. Of several it counts the outcomes once all are sent: one message would hide the others.
 func (s *Screen) announce(i *item) tea.Cmd {
 	about, text := []*item{i}, fmt.Sprintf("%s for %s: %s.", quoted(i.perk), i.Request.UserID, s.outcome(i).mark)
 	if i.Known != client.Redeemed {
@@ -202,7 +199,7 @@ func (s *Screen) announce(i *item) tea.Cmd {
 	return screen.Tell(kind, "%s", text)
 }
 
-// checkNow looks for what has become of the item in doubt.
+// checkNow checks what became of the unresolved item.
 func (s *Screen) checkNow() tea.Cmd {
 	if i := s.sub.unresolved(); i != nil && s.whyNotCheck() == "" {
 		return s.attempt(i, true)
@@ -210,7 +207,7 @@ func (s *Screen) checkNow() tea.Cmd {
 	return nil
 }
 
-// retry sends the item in doubt once more under its key: at once where that surely cannot redeem twice.
+// retry sends the unresolved item again under its key. Where that can redeem twice, it asks first.
 func (s *Screen) retry() tea.Cmd {
 	i := s.sub.unresolved()
 	if i == nil || s.whyNotCheck() != "" {
@@ -234,12 +231,12 @@ func (s *Screen) retry() tea.Cmd {
 	})
 }
 
-// canRetrySafely tells whether the service honours keys, and remembers the item's. Later, the same key can redeem anew.
+// canRetrySafely tells whether the service honours keys, and still remembers the item's. Later, the same key can redeem again.
 func (s *Screen) canRetrySafely(i *item) bool {
 	return s.honoursKeys && s.shell.Now().Sub(i.Since()) < client.KeyLife
 }
 
-// giveUp unlocks the form although nobody knows.
+// giveUp stops checking, and unlocks the form although the outcome is unknown.
 func (s *Screen) giveUp() tea.Cmd {
 	i := s.sub.unresolved()
 	if i == nil || s.sender.Busy() {
@@ -262,7 +259,7 @@ func (s *Screen) giveUp() tea.Cmd {
 	})
 }
 
-// noteKeySupport keeps what the client knows: another one, after a login, begins anew.
+// noteKeySupport remembers that the service honours keys. Another client, after a login, would have to learn it again.
 func (s *Screen) noteKeySupport() {
 	if c := s.shell.Account.Client; c != nil && s.whyOtherAccount() == "" && c.HonoursKeys() {
 		s.honoursKeys = true

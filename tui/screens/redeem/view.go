@@ -12,7 +12,7 @@ import (
 	"example.com/perks/tui/actions"
 )
 
-// role is how a line is meant. What it says besides its colour, the words of the line say too.
+// role decides the style of a line. What its colour says, the words of the line say too.
 type role int
 
 const (
@@ -29,8 +29,8 @@ type line struct {
 	role   role
 	indent int
 	text   string
-	cut    bool // it is cut at the edge, so that a long title leaves room for what became of it
-	begins bool // a result
+	cut    bool // it is cut at the edge, so that a long title leaves room for the outcome
+	begins bool // it is the first line of a result
 }
 
 func newLine(role role, indent int, text string) line {
@@ -64,8 +64,8 @@ func (s *Screen) View() string {
 	return display.Crop(strings.Join(append(head, below), "\n"), s.width, s.height)
 }
 
-// point takes the mouse: the wheel scrolls, a click chooses a field.
-func (s *Screen) point(msg tea.MouseMsg) {
+// mouse scrolls with the wheel, and focuses the field that is clicked.
+func (s *Screen) mouse(msg tea.MouseMsg) {
 	form := s.Form()
 	switch {
 	case msg.Action != tea.MouseActionPress:
@@ -133,7 +133,7 @@ func (s *Screen) lines() []line {
 	return append(lines, newLine(muted, 0, "For "+s.sub.request.UserID+", at "+destination(s.profile)))
 }
 
-// summary says in a line or two how everything stands.
+// summary is the outcome of everything in a line or two.
 func (s *Screen) summary() []line {
 	if why := s.whyOtherAccount(); why != "" {
 		return []line{newLine(bad, 0, why)}
@@ -168,7 +168,7 @@ func (s *Screen) about(perk api.Perk) string {
 	return strings.Join(parts, ", ")
 }
 
-// locked shows what was typed while it cannot be changed.
+// locked shows the metadata while the form is locked.
 func (s *Screen) locked() []line {
 	if s.sub == nil {
 		return nil
@@ -204,7 +204,7 @@ func (s *Screen) Linear() string {
 
 func (s *Screen) Reopens() bool { return len(s.items()) > 0 }
 
-// chosen is the result that actions are about; nil before there are any.
+// chosen is the result under the cursor; nil before there are any.
 func (s *Screen) chosen() *item {
 	items := s.items()
 	if len(items) == 0 {
@@ -213,7 +213,7 @@ func (s *Screen) chosen() *item {
 	return items[min(s.cursor, len(items)-1)]
 }
 
-// move goes from result to result, and line by line through one that does not fit.
+// move moves the cursor from result to result, and scrolls through one that does not fit.
 func (s *Screen) move(id actions.ID) {
 	if len(s.resultLines) == 0 {
 		s.scroll.Do(id)
@@ -240,7 +240,7 @@ func (s *Screen) move(id actions.ID) {
 	}
 }
 
-// keepVisible is the result nearest to one that can be seen, so that no action is about one that is not.
+// keepVisible returns the visible result that is nearest to the cursor, so that no action is about a hidden one.
 func (s *Screen) keepVisible(cursor int) int {
 	top, _ := s.scroll.More()
 	first, last := 0, 0
