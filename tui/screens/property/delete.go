@@ -14,8 +14,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// confirmDelete asks about the version that is shown. meanwhile says what somebody else has changed, if that is why it is asked
-// again.
+// confirmDelete asks about the version that is shown. meanwhile says what somebody else has changed since it asked before; "" at first.
 func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 	seen := s.record.Value
 	p := seen.Property
@@ -41,7 +40,7 @@ func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 	})
 }
 
-// noETagWarning is said wherever a change cannot be tied to a version.
+// noETagWarning is shown if the service has no ETags.
 const noETagWarning = "This service gives no version that a change could be tied to. The property is read again just before and compared; " +
 	"what somebody else changes in the very same moment could still be lost."
 
@@ -57,8 +56,8 @@ func address(p api.Property) string {
 	return street + ", " + town
 }
 
-func (s *Screen) handleDelete(handleSave screen.Sent[client.Editing]) tea.Cmd {
-	done, err := handleSave.Value, handleSave.Err
+func (s *Screen) handleDelete(sent screen.Sent[client.Editing]) tea.Cmd {
+	done, err := sent.Value, sent.Err
 	switch {
 	case err == nil:
 		return s.finishDelete(done.Lost)
@@ -83,7 +82,7 @@ func (s *Screen) handleDelete(handleSave screen.Sent[client.Editing]) tea.Cmd {
 	return nil
 }
 
-// changesBetween names the fields in which two versions differ, and short values themselves.
+// changesBetween names the fields in which two versions differ, with short values.
 func changesBetween(before, now api.Property) string {
 	var changes []string
 	for _, name := range api.PropertyChanges(before, now).Fields() {
@@ -111,5 +110,5 @@ func (s *Screen) finishDelete(quiet bool) tea.Cmd {
 		s.close())
 }
 
-// close leaves the place on the stack to the screen below. If another screen lies above, that has to wait.
+// close closes the screen, as soon as it is on top.
 func (s *Screen) close() tea.Cmd { return s.shell.Post(screen.Back{From: s}) }

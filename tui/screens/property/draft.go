@@ -12,11 +12,10 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// draftPause is how long text stays unsaved before a draft is kept. It counts from the first key, so that a person who types
-// without a pause loses no more than that.
+// draftPause is how long text stays unsaved. It counts from the first key, so that typing without a pause loses no more than that.
 const draftPause = 2 * time.Second
 
-// baseOfDraft is where a draft holds the version that its text is a change to. No field is called so.
+// baseOfDraft is the name under which a draft has its base version. No field has this name.
 const baseOfDraft = "(base)"
 
 // drafts keeps the unsaved text of one property.
@@ -24,19 +23,19 @@ type drafts struct {
 	shell *screen.Shell
 	name  string
 
-	values map[string]string // what is kept, or is about to be; nil for nothing
+	values map[string]string // what is saved or about to be; nil for nothing
 	known  bool              // values was read
 
-	number int     // of the last version to be kept
+	number int     // of the last save
 	dirty  bool    // something was typed since
-	last   tea.Cmd // keeps the last version unless that is done; nil if there was none
+	last   tea.Cmd // the last save; nil if there was none
 	warned bool
 
 	writing sync.Mutex // guards written, and is held while a file is written
-	written int        // the number of the version that was written last
+	written int        // the number of the last save that was written
 }
 
-// draftDue says that unsaved text has to be kept now.
+// draftDue says that unsaved text has to be saved now.
 type draftDue struct {
 	drafts *drafts
 	number int
@@ -47,14 +46,14 @@ type draftSaved struct {
 	err    error
 }
 
-// Failed tells whether the draft could not be kept.
+// Failed tells whether the draft could not be saved.
 func (k draftSaved) Failed() bool { return k.err != nil }
 
 func newDrafts(shell *screen.Shell, id int64) *drafts {
 	return &drafts{shell: shell, name: fmt.Sprintf("property-%d", id)}
 }
 
-// edited starts the pause after which the text is kept. Keys that follow do not start it again.
+// edited starts the pause after which the text is saved. Further keys do not start it again.
 func (d *drafts) edited() tea.Cmd {
 	if d.dirty {
 		return nil
@@ -63,8 +62,8 @@ func (d *drafts) edited() tea.Cmd {
 	return d.shell.After(draftPause, draftDue{d, d.number})
 }
 
-// save returns the command that writes the text down, or drops what was written if it is nil, unless that or a later version
-// was written: commands may run in any order. The last one runs again when the program ends, in case it had failed.
+// save returns the command that writes the text; nil deletes the draft. Commands run in any order, so it does nothing after a later save.
+// The last one runs again when the program ends, in case it had failed.
 func (d *drafts) save(profile screen.Profile, values map[string]string) tea.Cmd {
 	d.number++
 	d.values, d.known, d.dirty = values, true, false
@@ -92,13 +91,13 @@ func (d *drafts) handleSaved(err error) tea.Cmd {
 	return screen.Tell(screen.Warning, "What you type cannot be kept as a draft: %s", err)
 }
 
-// draftLoaded is what was kept of an earlier edit, nil if nothing was.
+// draftLoaded is the draft of an earlier edit; nil if there is none.
 type draftLoaded struct {
 	drafts *drafts
 	values map[string]string
 }
 
-// draft is the text of an edit with what it is a change to; nil if nothing is changed.
+// draft is the changed text of an edit with its base version; nil if nothing is changed.
 func (e *edit) draft() map[string]string {
 	values := e.typed()
 	if len(values) == 0 {
@@ -135,7 +134,7 @@ func (s *Screen) startEdit() tea.Cmd {
 	})
 }
 
-// readDraft returns what a draft is a change to, which is the present version if the draft does not say.
+// readDraft returns the text of a draft and its base, which is the present version if the draft has none.
 func readDraft(values map[string]string, now client.Version) (base client.Version, typed map[string]string) {
 	base, typed = now, map[string]string{}
 	var handleSaved client.Version
@@ -148,8 +147,7 @@ func readDraft(values map[string]string, now client.Version) (base client.Versio
 	return base, typed
 }
 
-// resume opens the form with a draft, which is kept once more: this program then knows whether it is kept. If the property has
-// changed since, that is merged first.
+// resume opens the form with a draft, and saves it again to learn whether that works. If the property has changed since, it merges first.
 func (s *Screen) resume(base client.Version, typed map[string]string) tea.Cmd {
 	e := newEdit(s.shell, base)
 	for name, value := range typed {

@@ -15,22 +15,22 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// edit is a change on its way: from the form to the comparison to the service, and round again as often as it takes.
+// edit is a change that is edited, reviewed, saved and, if somebody else was faster, merged.
 type edit struct {
-	base    client.Version    // what it began from, and is held against
+	base    client.Version    // the version that it changes
 	form    *widget.Form      // nil for an undo
-	initial map[string]string // what the form's fields hold without a change
-	patch   api.PropertyPatch // what the comparison shows, and is sent
+	initial map[string]string // the text of each field without a change
+	patch   api.PropertyPatch // what is reviewed and sent
 	merge   *merge
 	undoing bool
-	profile screen.Profile // in which its draft is kept
+	profile screen.Profile // that the draft belongs to
 
-	compared   map[[3]string][]diffLine // by field, before and after: long texts take too long to compare for every key
-	drawn      []line                   // the comparison, because wrapping it takes too long to do for every frame
-	drawnWidth int                      // 0 for a comparison that has changed
+	compared   map[[3]string][]diffLine // by field, before and after: comparing long texts for each key is too slow
+	drawn      []line                   // the review: wrapping it for each frame is too slow
+	drawnWidth int                      // 0 if the review has changed
 }
 
-func (e *edit) fieldDiffs(width int) []line {
+func (e *edit) drawReview(width int) []line {
 	if e.drawnWidth != width {
 		e.drawn, _, _ = drawDiffs(e.reviewDiffs(), width)
 		e.drawnWidth = width
@@ -44,7 +44,7 @@ func newEdit(shell *screen.Shell, base client.Version) *edit {
 	return e
 }
 
-// buildForm makes the form, which holds what the patch makes of the base.
+// buildForm makes the form, with the base as changed by the patch.
 func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 	e.form = widget.NewForm(shell.Theme)
 	e.initial = map[string]string{}
@@ -69,7 +69,7 @@ func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 	e.form.FocusOn(0)
 }
 
-// problem is what is wrong with what a field of the form holds. What was not changed is never wrong.
+// problem says what is wrong with the text of a field. Text that was not changed is never wrong.
 func (e *edit) problem(f field, value string) string {
 	if value == e.initial[f.Name] {
 		return ""
@@ -77,7 +77,7 @@ func (e *edit) problem(f field, value string) string {
 	return problemWith(f, restored(f, value, f.text(e.base.Property)))
 }
 
-// problemWith says what the contract has against a text, "" for nothing.
+// problemWith says which rule a text breaks; "" if none.
 func problemWith(f field, text string) string {
 	_, err := api.ParsePropertyPatch([]api.Member{member(f, text)})
 	var invalid *api.Error
@@ -87,14 +87,14 @@ func problemWith(f field, text string) string {
 	return ""
 }
 
-// typed returns the fields whose text was changed, whatever it is worth.
+// typed returns the fields whose text was changed, valid or not.
 func (e *edit) typed() map[string]string {
 	typed := e.form.Values()
 	maps.DeleteFunc(typed, func(name, value string) bool { return value == e.initial[name] })
 	return typed
 }
 
-// changes returns what the form changes, and the fields that hold nothing that could be sent.
+// changes returns what the form changes, and the fields that are not valid.
 func (e *edit) changes() (patch api.PropertyPatch, wrong []string) {
 	var members []api.Member
 	typed := e.typed()
@@ -107,11 +107,11 @@ func (e *edit) changes() (patch api.PropertyPatch, wrong []string) {
 			members = append(members, member(f, restored(f, value, f.text(e.base.Property))))
 		}
 	}
-	patch, _ = api.ParsePropertyPatch(members) // each of them was checked
+	patch, _ = api.ParsePropertyPatch(members) // each member was checked
 	return api.PropertyChanges(e.base.Property, e.base.Property.With(patch)), wrong
 }
 
-// rebase makes the edit one of another version. Text that cannot be read yet stays as it was typed.
+// rebase makes the edit a change of another version. Text that is not valid stays as it was typed.
 func (e *edit) rebase(shell *screen.Shell, base client.Version, patch api.PropertyPatch) {
 	before := *e
 	e.base, e.patch, e.merge, e.drawnWidth = base, patch, nil, 0
@@ -127,7 +127,7 @@ func (e *edit) rebase(shell *screen.Shell, base client.Version, patch api.Proper
 	e.form.FocusOnName(focus)
 }
 
-// review leaves the form for the comparison, if there is something to send and nothing wrong with it.
+// review shows what saving would change, if there is a change and it is valid.
 func (s *Screen) review() tea.Cmd {
 	e := s.edit
 	s.notes, s.unknown = nil, false
@@ -181,10 +181,10 @@ func (s *Screen) closeEdit() tea.Cmd {
 	return tea.Batch(retryHint, drop)
 }
 
-// field is how people meet one field of a property.
+// field is a field of a property, with what the screen needs to know of it.
 type field struct{ api.PropertyField }
 
-// fields are those that can be changed, in the order of the form.
+// fields are in the order of the form.
 var fields = func() (all []field) {
 	for _, f := range api.PropertyFields() {
 		all = append(all, field{f})
@@ -201,10 +201,10 @@ func (f field) isMultiline() bool { return f.Kind == api.TextField || f.Kind == 
 
 func (f field) lowerLabel() string { return strings.ToLower(f.Label) }
 
-// text is what a property holds in the field, as a person edits it: no position is the empty text, and each image has a line.
+// text is the value as it is edited: no position is the empty text, and each image has a line.
 func (f field) text(p api.Property) string { return strings.Join(f.Texts(p), "\n") }
 
-// member is what a text of that kind is to the contract.
+// member is the text as a member of a patch.
 func member(f field, text string) api.Member {
 	value := api.TextValue(strings.TrimSpace(text))
 	switch f.Kind {
@@ -230,12 +230,13 @@ func labels(names []string) string {
 	return strings.Join(list, ", ")
 }
 
+// undo is how to take back the last save.
 type undo struct {
-	after client.Version // what saving has made
+	after client.Version // the version that was saved
 	back  api.PropertyPatch
 }
 
-// whyNoUndo says why nothing can be undone, "" if something can.
+// whyNoUndo says why nothing can be undone; "" if something can.
 func (s *Screen) whyNoUndo() string {
 	switch {
 	case s.undo == nil:
@@ -246,7 +247,7 @@ func (s *Screen) whyNoUndo() string {
 	return ""
 }
 
-// startUndo shows what undoing does. What somebody else has done since is merged into it first.
+// startUndo reviews the undo. Later changes by somebody else are merged first.
 func (s *Screen) startUndo() tea.Cmd {
 	u := s.undo
 	s.edit = &edit{base: u.after, patch: u.back, undoing: true, profile: s.shell.Account.Profile, compared: map[[3]string][]diffLine{}}

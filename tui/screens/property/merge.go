@@ -15,7 +15,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// afterMerge is where a merge leads.
+// afterMerge is what follows a merge.
 type afterMerge int
 
 const (
@@ -30,20 +30,20 @@ const (
 	theirs = "theirs"
 )
 
-// merge is an edit beside what somebody else has made of the property meanwhile.
+// merge is an edit and what somebody else has changed meanwhile.
 type merge struct {
 	api.PropertyMerge
 	now    client.Version
 	then   afterMerge
 	chosen map[string]string // the side of each conflict that is decided
-	at     int               // the conflict that is being decided
+	at     int               // the current conflict
 }
 
 func (m *merge) undecided() []string {
 	return slices.DeleteFunc(slices.Clone(m.Conflicts), func(name string) bool { return m.chosen[name] != "" })
 }
 
-// mergedPatch is what the edit still changes of their version, as far as it is decided.
+// mergedPatch is what the edit still changes in their version, as far as it is decided.
 func (m *merge) mergedPatch(patch api.PropertyPatch) api.PropertyPatch {
 	handleSaved := slices.Clone(m.Mine)
 	for _, name := range m.Conflicts {
@@ -54,7 +54,7 @@ func (m *merge) mergedPatch(patch api.PropertyPatch) api.PropertyPatch {
 	return api.PropertyChanges(m.now.Property, m.now.Property.With(patch.Only(handleSaved...)))
 }
 
-// choose decides the present conflict, and goes on to the next that is open.
+// choose decides the current conflict, and moves to the next undecided one.
 func (m *merge) choose(side string) {
 	m.chosen[m.Conflicts[m.at]] = side
 	for i := range m.Conflicts {
@@ -65,7 +65,7 @@ func (m *merge) choose(side string) {
 	}
 }
 
-// startMerge holds the edit against what somebody else has made of the property.
+// startMerge compares the edit with the version that was read now, and shows the merge if that was changed.
 func (s *Screen) startMerge(now client.Version, then afterMerge) tea.Cmd {
 	e := s.edit
 	s.setRecord(now)
@@ -108,8 +108,8 @@ func (s *Screen) applyMerge() tea.Cmd {
 	return tea.Batch(save, s.send())
 }
 
-// leaveMerge goes back to where the merge was come to from. What was decided of all conflicts counts; otherwise the edit stays
-// one of the version that it began from, so that the conflicts come up again when it is saved.
+// leaveMerge goes back. If all conflicts are decided, the merge counts; if not, the edit keeps its base, so that saving shows the
+// conflicts again.
 func (s *Screen) leaveMerge() tea.Cmd {
 	e, m := s.edit, s.edit.merge
 	if e.form == nil {
@@ -132,15 +132,15 @@ func (s *Screen) leaveMerge() tea.Cmd {
 	return s.saveDraft()
 }
 
-// fieldDiffs is what the merge view shows: each field with what it was, and what it became on either side.
+// fieldDiffs is what the merge shows: each field as it was, and as either side has changed it.
 func (m *merge) fieldDiffs(e *edit) []fieldDiff {
-	var fieldDiffs []fieldDiff
+	var fields []fieldDiff
 	after := map[string]api.Property{mine: e.base.Property.With(e.patch), theirs: m.now.Property}
 	add := func(name, title, chosen string, sides ...string) {
 		f := fieldNamed(name)
 		p := fieldDiff{title: f.Label + ", " + title}
 		before := f.text(e.base.Property)
-		if !f.isMultiline() { // of several lines, what goes is marked on either side
+		if !f.isMultiline() { // the diff of a multiline text shows what it was
 			p.diff = append(p.diff, diffLine{unchangedMark, "before: " + displayed(f, before)})
 		}
 		for _, side := range sides {
@@ -157,12 +157,12 @@ func (m *merge) fieldDiffs(e *edit) []fieldDiff {
 				p.diff = append(p.diff, diffLine{"  " + l.mark, l.text})
 			}
 		}
-		fieldDiffs = append(fieldDiffs, p)
+		fields = append(fields, p)
 	}
 	for i, name := range m.Conflicts {
 		says := map[string]string{"": "not decided", mine: "yours is kept", theirs: "theirs is kept"}[m.chosen[name]]
 		add(name, "changed by both: "+says, m.chosen[name], theirs, mine)
-		fieldDiffs[i].conflict, fieldDiffs[i].current = true, i == m.at
+		fields[i].conflict, fields[i].current = true, i == m.at
 	}
 	for _, name := range m.Theirs {
 		add(name, "changed by them: theirs is kept", theirs, theirs)
@@ -170,7 +170,7 @@ func (m *merge) fieldDiffs(e *edit) []fieldDiff {
 	for _, name := range m.Mine {
 		add(name, "changed by you: yours is kept", mine, mine)
 	}
-	return fieldDiffs
+	return fields
 }
 
 func (s *Screen) mergeIntro() []string {
@@ -183,7 +183,7 @@ func (s *Screen) mergeIntro() []string {
 	return append(lines, fmt.Sprintf("Both of you changed: %s. Choose for each.", labels(m.Conflicts)))
 }
 
-// mergeStatus says what to do now. It stands above all that is scrolled.
+// mergeStatus says what to do now. It does not scroll.
 func (s *Screen) mergeStatus() string {
 	m := s.edit.merge
 	if n := len(m.undecided()); n > 0 {
@@ -193,12 +193,12 @@ func (s *Screen) mergeStatus() string {
 	return "All decided. " + s.shell.Key(actions.Submit) + " " + goOn + "."
 }
 
-// contextLines is how many unchanged lines are shown around the changed ones of a long text.
+// contextLines is how many unchanged lines are shown around changed ones.
 const contextLines = 2
 
-// diffLine is a line of a comparison. Its mark tells its meaning without a colour.
+// diffLine is a line of a diff. Its mark tells its meaning without a colour.
 type diffLine struct {
-	mark string // "- " for what goes, "+ " for what comes
+	mark string
 	text string
 }
 
@@ -208,22 +208,22 @@ const (
 	unchangedMark = "  "
 )
 
-// fieldDiff is a field of a comparison or a merge.
+// fieldDiff is a field of a review or a merge.
 type fieldDiff struct {
 	title    string
 	diff     []diffLine
 	conflict bool
-	current  bool // it is the conflict that is being decided
+	current  bool // it is the current conflict
 }
 
 func (e *edit) reviewDiffs() []fieldDiff {
 	after := e.base.Property.With(e.patch)
-	var fieldDiffs []fieldDiff
+	var fields []fieldDiff
 	for _, name := range e.patch.Fields() {
 		f := fieldNamed(name)
-		fieldDiffs = append(fieldDiffs, fieldDiff{title: f.Label, diff: e.diff(f, f.text(e.base.Property), f.text(after))})
+		fields = append(fields, fieldDiff{title: f.Label, diff: e.diff(f, f.text(e.base.Property), f.text(after))})
 	}
-	return fieldDiffs
+	return fields
 }
 
 func (e *edit) diff(f field, before, after string) []diffLine {
@@ -234,7 +234,7 @@ func (e *edit) diff(f field, before, after string) []diffLine {
 	return e.compared[key]
 }
 
-// diff compares two texts of a field: line by line those that have several.
+// diff compares two texts of a field, multiline ones line by line.
 func diff(f field, before, after string) []diffLine {
 	var out []diffLine
 	if f.isMultiline() && before != "" && after != "" {
@@ -292,7 +292,7 @@ func displayed(f field, text string) string {
 	return display.Line(text)
 }
 
-// visible is what can be seen of a text where its lines end somewhere.
+// visible is a text without the blanks that cannot be seen.
 func visible(text string) string {
 	lines := strings.Split(display.Text(text), "\n")
 	for i, line := range lines {
@@ -301,9 +301,9 @@ func visible(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func linearDiffs(fieldDiffs []fieldDiff) []string {
+func linearDiffs(fields []fieldDiff) []string {
 	var lines []string
-	for _, p := range fieldDiffs {
+	for _, p := range fields {
 		if p.current {
 			p.title += " (this is the one to decide)"
 		}

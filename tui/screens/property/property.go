@@ -1,6 +1,4 @@
-// Package property is one property: read, edited, deleted.
-//
-// It knows no other screen.
+// Package property is the screen that shows, edits and deletes a property.
 package property
 
 import (
@@ -28,21 +26,21 @@ type Screen struct {
 	id         int64 // 0 until one is chosen
 	remembered bool
 	record     *screen.Loader[client.Version]
-	notes      []string // what has to be said above the property
+	notes      []string // messages above the property or its edit
 	scroll     scroll
 
 	mode    mode
 	formTop int   // the line on which the form begins
-	reveal  bool  // the conflict that is being decided has to come into sight
+	reveal  bool  // scroll to the current conflict
 	edit    *edit // nil while the property is only read
 
-	seen     bool // the comparison was seen to its end
-	unfolded bool // all lines of the comparison are shown
+	seen     bool // the review was scrolled to its end
+	unfolded bool // long texts of the review are shown whole
 
 	undo    *undo
 	drafts  *drafts
-	sender  *screen.Sender[client.Editing] // of what is edited or, while nothing is, of the deletion
-	unknown bool                           // that was sent, and nobody knows how it ended
+	sender  *screen.Sender[client.Editing] // sends the edit; without an edit, the deletion
+	unknown bool                           // the outcome of what was sent is unknown
 	deleted bool
 }
 
@@ -53,23 +51,21 @@ const (
 	viewing   mode = iota // the property
 	editing               // the form
 	reviewing             // what saving would change
-	merging               // what somebody else has changed
+	merging               // what both sides have changed
 )
 
-// New makes the screen.
 func New(shell *screen.Shell, route screen.ToProperty) *Screen {
 	s := &Screen{shell: shell, id: max(0, route.ID), drafts: newDrafts(shell, route.ID)}
 	s.reset()
 	return s
 }
 
-// reset gives up everything that was asked for.
+// reset drops everything that is being loaded or sent.
 func (s *Screen) reset() {
 	s.record = screen.NewLoader[client.Version](s.shell)
 	s.sender = screen.NewSender[client.Editing](s.shell)
 }
 
-// Title names the property.
 func (s *Screen) Title() string {
 	switch {
 	case s.id == 0:
@@ -84,7 +80,6 @@ func (s *Screen) Title() string {
 	return fmt.Sprintf("Property %d", s.id)
 }
 
-// Init begins to read the property, or asks which.
 func (s *Screen) Init() tea.Cmd {
 	switch {
 	case s.inSandbox():
@@ -95,8 +90,7 @@ func (s *Screen) Init() tea.Cmd {
 	return s.load()
 }
 
-// load reads the property, and what was kept of an edit before that is asked for: an edit opens at once, so that what is
-// typed next is text.
+// load reads the property, and already its draft, so that an edit can open at once.
 func (s *Screen) load() tea.Cmd {
 	id, d, memory, profile := s.id, s.drafts, s.shell.Memory, s.shell.Account.Profile
 	return tea.Batch(
@@ -105,10 +99,10 @@ func (s *Screen) load() tea.Cmd {
 	)
 }
 
-// inSandbox keeps a change that was meant for the sandbox away from live data: the sandbox has no properties.
+// inSandbox keeps changes that are meant for the sandbox away from live data: the sandbox has no properties.
 func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
 
-// Resize sets the room. The conflict that is being decided stays in sight.
+// Resize keeps the current conflict in sight.
 func (s *Screen) Resize(width, height int) {
 	s.width, s.height = max(1, width), max(1, height)
 	if s.mode == merging {
@@ -117,7 +111,6 @@ func (s *Screen) Resize(width, height int) {
 	}
 }
 
-// Form returns the form while it is being filled in.
 func (s *Screen) Form() *widget.Form {
 	if s.mode == editing {
 		return s.edit.form
@@ -125,10 +118,8 @@ func (s *Screen) Form() *widget.Form {
 	return nil
 }
 
-// Close gives up what is being read.
 func (s *Screen) Close() { s.record.Cancel() }
 
-// Unsaved says what would be lost.
 func (s *Screen) Unsaved() string {
 	switch {
 	case s.isDeleting():
@@ -163,12 +154,10 @@ func (s *Screen) openForm(e *edit) {
 	s.setMode(editing)
 }
 
-// note says one thing more above the property or the edit.
 func (s *Screen) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// Keep keeps what was typed.
 func (s *Screen) Keep() tea.Cmd {
 	if s.drafts.dirty {
 		return s.saveDraft()
@@ -176,7 +165,7 @@ func (s *Screen) Keep() tea.Cmd {
 	return s.drafts.last
 }
 
-// saveDraft writes the text of the form down, or drops what was written if nothing is changed any more.
+// saveDraft saves the text of the form, or deletes the draft if the text is as it was at first.
 func (s *Screen) saveDraft() tea.Cmd {
 	if s.edit == nil || s.edit.form == nil {
 		return nil
@@ -196,7 +185,7 @@ func (s *Screen) viewProperty() string {
 	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
 }
 
-// placeholder is what is said instead of the property; no title if it can be shown.
+// placeholder is shown instead of the property; the title is empty if the property can be shown.
 func (s *Screen) placeholder() (mood widget.Mood, title, advice string) {
 	switch {
 	case s.inSandbox():
@@ -214,7 +203,7 @@ func (s *Screen) placeholder() (mood widget.Mood, title, advice string) {
 	return widget.Loading, fmt.Sprintf("Loading property %d ...", s.id), ""
 }
 
-// banner is what has to be said above the property: what became of a change, and that what is shown is old.
+// banner is the messages above the property: the notes, and that it is old.
 func (s *Screen) banner() []string {
 	notes := slices.Clone(s.notes)
 	if s.isDeleting() {
@@ -248,7 +237,6 @@ func facts(p api.Property) []widget.Pair {
 	return append(pairs, widget.Pair{Label: "Property id", Value: strconv.FormatInt(p.ID, 10)})
 }
 
-// Linear says all that View shows.
 func (s *Screen) Linear() string {
 	var lines []string
 	mood, title, advice := s.placeholder()
@@ -275,7 +263,7 @@ func linearNotes(notes []string) (lines []string) {
 	return lines
 }
 
-// kind is how properties are remembered.
+// kind is the kind of the ids that are remembered.
 const kind = "property"
 
 // pickProperty asks which property to open: one of those that were opened last, or another.
@@ -304,7 +292,7 @@ func parseID(text string) (id int64, problem string) {
 	return id, ""
 }
 
-// withoutControls is a text without what a form cannot hold: what steers a terminal or shows nothing.
+// withoutControls removes what a form cannot hold: control and invisible characters.
 func withoutControls(f field, text string) string {
 	if !f.isMultiline() {
 		return display.Line(text)
@@ -316,8 +304,7 @@ func withoutControls(f field, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// restored gives a text from a form the characters back that the form could not hold, in every line that was not touched.
-// was is the text that the form began with.
+// restored puts back, in every line that was not edited, the characters that the form could not hold. was is the original text.
 func restored(f field, text, was string) string {
 	if text == withoutControls(f, was) {
 		return was
@@ -327,8 +314,8 @@ func restored(f field, text, was string) string {
 	}
 	originals := map[string][]string{}
 	for line := range strings.SplitSeq(was, "\n") {
-		displayed := display.Text(line)
-		originals[displayed] = append(originals[displayed], line)
+		shown := display.Text(line)
+		originals[shown] = append(originals[shown], line)
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

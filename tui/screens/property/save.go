@@ -18,7 +18,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// sendChange makes a change of the version that a person has seen, and reads what the property is then.
+// sendChange sends a change of the version that was read, and reads the property again.
 func sendChange(e client.Editing) screen.Fetch[client.Editing] {
 	return func(ctx context.Context, c *client.Client) (client.Editing, error) {
 		e := e.Send(ctx, c)
@@ -31,14 +31,14 @@ func sendChange(e client.Editing) screen.Fetch[client.Editing] {
 
 func (s *Screen) send() tea.Cmd {
 	s.notes = nil
-	s.seen = true // or was merged, field by field
+	s.seen = true // a merge was decided field by field
 	s.scroll = scroll{}
 	return s.sender.Send(sendChange(client.EditingOf(s.id, s.edit.base, s.edit.patch)))
 }
 
-// handleSave goes on with how saving has ended. Whatever it is, what was typed stays until it is saved.
-func (s *Screen) handleSave(handleSave screen.Sent[client.Editing]) tea.Cmd {
-	done, err := handleSave.Value, handleSave.Err
+// handleSave takes the outcome of a save. What was typed stays until it is saved.
+func (s *Screen) handleSave(sent screen.Sent[client.Editing]) tea.Cmd {
+	done, err := sent.Value, sent.Err
 	s.unknown = client.OutcomeUnknown(err)
 	var refused *client.Error
 	switch {
@@ -68,12 +68,12 @@ func (s *Screen) safeToRetry() string {
 	return s.retryHint("To send it once more is safe") + ", because it holds only while nobody has changed it."
 }
 
-// retryHint ends a sentence with the key that sends.
+// retryHint adds the key that sends.
 func (s *Screen) retryHint(sentence string) string {
 	return sentence + " (" + s.shell.Key(actions.Submit) + ")"
 }
 
-// refuse goes back to the form, with what the service said beside the fields.
+// refuse goes back to the form, and shows the service's errors beside the fields.
 func (s *Screen) refuse(refused *client.Error) tea.Cmd {
 	s.note("The service did not take it: %s", refused.Message)
 	others := s.edit.form.Refuse(refused.Fields)
@@ -84,10 +84,10 @@ func (s *Screen) refuse(refused *client.Error) tea.Cmd {
 	return nil
 }
 
-// finish is the end of an edit that is saved. One that was refused is saved if the property is as it should be all the same.
+// finish ends an edit that is saved, even if it was refused because the property is already so.
 func (s *Screen) finish(done client.Editing) tea.Cmd {
 	e := s.edit
-	// Where it is not known which version the save has made, the next one that is read is held against what it must have made.
+	// If the saved version was not read, it is computed, and compared with the next one that is read.
 	after := e.base.Property.With(e.patch)
 	s.undo = &undo{client.Version{Property: after}, api.PropertyChanges(after, e.base.Property)}
 	if done.Known && api.PropertyChanges(after, done.Now.Property).IsEmpty() {
@@ -118,7 +118,7 @@ func (s *Screen) setRecord(now client.Version) {
 	s.record.Put(now)
 }
 
-// handleCheck goes on with how the property is after a change or a deletion of which nobody knows how it ended.
+// handleCheck takes the property as it was read after an unknown outcome.
 func (s *Screen) handleCheck() tea.Cmd {
 	now, err := s.record.Value, s.record.Err
 	switch {

@@ -13,7 +13,6 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// Update takes a message.
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
@@ -60,11 +59,11 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
-	if handleSave, mine := s.sender.Take(msg); mine {
+	if sent, mine := s.sender.Take(msg); mine {
 		if s.edit == nil {
-			return s.handleDelete(handleSave)
+			return s.handleDelete(sent)
 		}
-		return s.handleSave(handleSave)
+		return s.handleSave(sent)
 	}
 	next, changed := s.record.Take(msg)
 	switch {
@@ -79,8 +78,7 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// changeService begins anew: a property of another service is another property, even under the same id. Text that was typed
-// is kept as a draft of the service that it belongs to.
+// changeService starts over: at another service the same id is another property. The text becomes a draft of the former service.
 func (s *Screen) changeService() tea.Cmd {
 	save := s.saveDraft()
 	s.reset()
@@ -90,12 +88,12 @@ func (s *Screen) changeService() tea.Cmd {
 	return tea.Batch(save, s.Init())
 }
 
-// mouse scrolls by the wheel, and goes to the field that is clicked.
+// mouse scrolls with the wheel, and focuses the field that is clicked.
 func (s *Screen) mouse(msg tea.MouseMsg) {
 	if form := s.Form(); form != nil {
-		address, ok := form.FieldAt(msg.Y - s.formTop)
+		index, ok := form.FieldAt(msg.Y - s.formTop)
 		if ok && msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress {
-			form.FocusOn(address)
+			form.FocusOn(index)
 		}
 		return
 	}
@@ -107,7 +105,6 @@ func (s *Screen) mouse(msg tea.MouseMsg) {
 	}
 }
 
-// Offers is what can be done now.
 func (s *Screen) Offers() []actions.Offer {
 	busy := ""
 	if s.sender.Busy() {
@@ -182,7 +179,6 @@ func (s *Screen) viewingOffers() []actions.Offer {
 		actions.If(actions.CopyID, ""), actions.If(actions.Delete, why)), s.scroll.Moves()...)
 }
 
-// Do carries out an action.
 func (s *Screen) Do(id actions.ID) tea.Cmd {
 	switch s.mode {
 	case editing:

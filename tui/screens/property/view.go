@@ -11,7 +11,6 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// View draws the screen.
 func (s *Screen) View() string {
 	switch s.mode {
 	case editing:
@@ -24,13 +23,13 @@ func (s *Screen) View() string {
 	return s.viewProperty()
 }
 
-// layoutReview gives the scroll the lines of the comparison, and notes when the last of them is seen.
+// layoutReview returns the lines of the review, and notes whether the last of them is visible.
 func (s *Screen) layoutReview() []line {
-	fieldDiffs := s.edit.fieldDiffs(s.width)
-	if s.isFoldable() && !s.unfolded {
-		fieldDiffs = fold(fieldDiffs, s.width, s.shell.Key(actions.Open))
+	diffs := s.edit.drawReview(s.width)
+	if !s.unfolded {
+		diffs = fold(diffs, s.width, s.shell.Key(actions.Open))
 	}
-	lines := append(s.introLines(s.notes, s.reviewIntro()), fieldDiffs...)
+	lines := append(s.introLines(s.notes, s.reviewIntro()), diffs...)
 	s.scroll.layout(lines, s.width, s.height)
 	if _, below := s.scroll.More(); below == 0 {
 		s.seen = true
@@ -38,13 +37,13 @@ func (s *Screen) layoutReview() []line {
 	return lines
 }
 
-// isFoldable tells whether something of the comparison is long enough to be folded.
+// isFoldable tells whether some text of the review is long enough to be folded.
 func (s *Screen) isFoldable() bool {
-	fieldDiffs := s.edit.fieldDiffs(s.width)
-	return len(fold(fieldDiffs, s.width, "")) < len(fieldDiffs)
+	lines := s.edit.drawReview(s.width)
+	return len(fold(lines, s.width, "")) < len(lines)
 }
 
-// whyUnseen says that the comparison cannot be saved before all of it was seen; "" if it was.
+// whyUnseen says that all of the review has to be seen before it can be saved; "" if it was seen.
 func (s *Screen) whyUnseen() string {
 	s.layoutReview()
 	if s.seen {
@@ -80,7 +79,7 @@ func (s *Screen) reviewIntro() []string {
 	return lines
 }
 
-// viewEditing draws the form below what has to be said, for which it leaves a third of the room at most.
+// viewEditing draws the form below the notes, which get a third of the height at most.
 func (s *Screen) viewEditing() string {
 	theme := s.shell.Theme
 	var introLines []string
@@ -101,37 +100,36 @@ func (s *Screen) viewEditing() string {
 	return display.Crop(strings.Join(append(introLines, form), "\n"), s.width, s.height)
 }
 
-// viewMerging draws both sides, and brings the conflict that is being decided into sight once it has changed.
+// viewMerging draws both sides, and scrolls to the current conflict once it has changed.
 func (s *Screen) viewMerging() string {
 	theme := s.shell.Theme
 	var status []string
 	if s.height > 2 {
 		status = []string{theme.Strong.Render(display.Cut(s.mergeStatus(), s.width))}
 	}
-	visible := s.height - len(status)
-	introLines := s.introLines(s.notes, s.mergeIntro())
-	fieldDiffs, from, to := drawDiffs(s.edit.merge.fieldDiffs(s.edit), s.width)
-	lines := append(introLines, fieldDiffs...)
-	s.scroll.layout(lines, s.width, visible)
+	height := s.height - len(status)
+	intro := s.introLines(s.notes, s.mergeIntro())
+	diffs, from, to := drawDiffs(s.edit.merge.fieldDiffs(s.edit), s.width)
+	lines := append(intro, diffs...)
+	s.scroll.layout(lines, s.width, height)
 	if s.reveal && to > 0 {
-		s.scroll.Reveal(len(introLines) + to)
-		s.scroll.Reveal(len(introLines) + from)
-		if len(introLines)+to < s.scroll.visible {
+		s.scroll.Reveal(len(intro) + to)
+		s.scroll.Reveal(len(intro) + from)
+		if len(intro)+to < s.scroll.visible {
 			s.scroll.Reveal(0)
 		}
 	}
 	s.reveal = false
-	return strings.Join(append(status, s.scroll.draw(theme, lines, s.width, visible)), "\n")
+	return strings.Join(append(status, s.scroll.draw(theme, lines, s.width, height)), "\n")
 }
 
-// line is one line that fits the width, and the part that it plays. Only those that are seen are styled: a comparison can
-// have thousands.
+// line is a line that fits the width. It is styled when it is drawn: a review can have thousands of lines.
 type line struct {
 	role role
 	text string
 }
 
-// role is the part that a line plays.
+// role decides the style of a line.
 type role int
 
 const (
@@ -142,7 +140,7 @@ const (
 	asRemoved
 	asAdded
 	asKept
-	asDrawn // it has its styles already
+	asDrawn // it is styled already
 )
 
 func (r role) style(theme *widget.Theme) lipgloss.Style {
@@ -151,11 +149,11 @@ func (r role) style(theme *widget.Theme) lipgloss.Style {
 	}[r]
 }
 
-// scroll is the place in a text that is longer than the screen.
+// scroll is the position in a text that is longer than the screen.
 type scroll struct {
 	widget.Scroll
-	visible int  // the lines of the text that are seen
-	marked  bool // the last line of the room says how much is not
+	visible int  // how many lines of the text are visible
+	marked  bool // the line below them says how many are not
 }
 
 func (s *scroll) layout(lines []line, width, height int) {
@@ -164,10 +162,10 @@ func (s *scroll) layout(lines []line, width, height int) {
 		s.visible--
 	}
 	s.Resize(width, s.visible)
-	s.Set(make([]string, len(lines))) // only how many there are counts: draw styles those that are seen
+	s.Set(make([]string, len(lines))) // only their number matters: draw styles the visible ones
 }
 
-// minHeightForMore is the least height at which one line is used to say how much is hidden.
+// minHeightForMore is the least height with a line that says how many lines are hidden.
 const minHeightForMore = 3
 
 func (s *scroll) draw(theme *widget.Theme, lines []line, width, height int) string {
@@ -186,7 +184,7 @@ func (s *scroll) draw(theme *widget.Theme, lines []line, width, height int) stri
 	return display.Crop(strings.Join(seen, "\n"), width, height)
 }
 
-// introLines is what has to be said first, and an empty line.
+// introLines is the notes and the introduction, and an empty line below them.
 func (s *Screen) introLines(notes, intro []string) []line {
 	var lines []line
 	for _, note := range notes {
@@ -201,7 +199,7 @@ func (s *Screen) introLines(notes, intro []string) []line {
 	return lines
 }
 
-// marked wraps a text behind a mark. Lines that go on are set in below it.
+// marked wraps a text behind a mark. Further lines are indented.
 func marked(as role, mark, text string, width int) []line {
 	mark = fitMark(mark, width)
 	before := mark
@@ -213,7 +211,7 @@ func marked(as role, mark, text string, width int) []line {
 	return lines
 }
 
-// fitMark shortens a mark where there is no room for more than a few letters.
+// fitMark shortens a mark in a very narrow window.
 func fitMark(mark string, width int) string {
 	if width <= 2*len(mark) {
 		mark = strings.TrimSpace(mark)
@@ -224,14 +222,13 @@ func fitMark(mark string, width int) string {
 	return mark
 }
 
-// maxDiffLines is how many lines one side of a comparison can have before it is folded to shownStruck lines, so that one long text
-// does not push the other fields out of sight.
+// Texts of more than maxDiffLines lines are folded to foldedDiffLines, so that they do not push the other fields out of sight.
 const (
 	maxDiffLines    = 8
 	foldedDiffLines = 5
 )
 
-// fold shortens long removed and added texts. The key shows all of them.
+// fold shortens long removed and added texts, and names the key that shows them whole.
 func fold(lines []line, width int, key string) []line {
 	var out []line
 	for i := 0; i < len(lines); {
@@ -251,9 +248,9 @@ func fold(lines []line, width int, key string) []line {
 	return out
 }
 
-// drawDiffs draws the fields of a comparison or a merge, and tells where the conflict that is being decided stands.
-func drawDiffs(fieldDiffs []fieldDiff, width int) (lines []line, from, to int) {
-	for i, p := range fieldDiffs {
+// drawDiffs draws the fields of a review or a merge, and returns the lines of the current conflict.
+func drawDiffs(fields []fieldDiff, width int) (lines []line, from, to int) {
+	for i, p := range fields {
 		if i > 0 {
 			lines = append(lines, line{})
 		}
@@ -266,7 +263,7 @@ func drawDiffs(fieldDiffs []fieldDiff, width int) (lines []line, from, to int) {
 			mark = "  "
 		}
 		lines = append(lines, marked(as, mark, p.title, width)...)
-		for _, l := range p.diff { // its mark stands on every line that it takes
+		for _, l := range p.diff { // the mark is repeated on wrapped lines
 			as, mark := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)], fitMark(l.mark, width)
 			for _, wrapped := range display.Wrap(l.text, width-len(mark)) {
 				lines = append(lines, line{as, mark + wrapped})

@@ -70,8 +70,8 @@ func (s *Screen) mouse(msg tea.MouseMsg) {
 	switch {
 	case msg.Action != tea.MouseActionPress:
 	case form != nil && msg.Button == tea.MouseButtonLeft:
-		if destination, ok := form.FieldAt(msg.Y - s.formTop); ok {
-			form.FocusOn(destination)
+		if field, ok := form.FieldAt(msg.Y - s.formTop); ok {
+			form.FocusOn(field)
 		}
 	case form == nil && msg.Button == tea.MouseButtonWheelUp:
 		s.move(actions.Up)
