@@ -1,7 +1,5 @@
-// Package login is the screen to log in on, and to switch the profile. It is the first screen where nobody is logged in, and
-// lies over another one where a session has ended.
-//
-// It knows no other screen, and not where profiles and secrets are kept.
+// Package login is the screen to log in, and to switch the profile. It opens first if nobody is logged in, and over another screen when a
+// session has ended.
 package login
 
 import (
@@ -26,23 +24,23 @@ import (
 // Screen is the screen.
 type Screen struct {
 	shell         *screen.Shell
-	reason        string // somebody has to log in; "" where nobody has to be told
+	reason        string // why the user has to log in; "" if they asked to
 	width, height int
 
 	form     *widget.Form
-	allowed  string // the address at which http is allowed; "" is none
-	askedOf  string // the address that the question about http is about
-	edited   bool   // a person has typed something
+	allowed  string // the address for which http is allowed; "" for none
+	askedOf  string // the address that the field about http is for
+	edited   bool   // the user has typed something
 	rejected bool   // the service has just refused the secret
 
 	profiles []screen.Profile
 
 	number int                // of the last attempt
-	giveUp context.CancelFunc // ends the attempt that is under way; nil if none is
+	giveUp context.CancelFunc // cancels the attempt; nil if there is none
 	status status
 }
 
-// New makes the screen. Why says why it is shown, as a sentence; it may be "".
+// New makes the screen. The reason is a sentence that says why the user has to log in; it may be "".
 func New(shell *screen.Shell, reason string) *Screen {
 	s := &Screen{shell: shell, reason: reason}
 	s.form = widget.NewForm(shell.Theme,
@@ -132,10 +130,10 @@ func (s *Screen) Offers() []actions.Offer {
 
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
-// Form returns the form, which is open all the time: what is typed while the service is asked must not become a command.
+// Form is always open: what is typed during a login must not become a command.
 func (s *Screen) Form() *widget.Form { return s.form }
 
-// Unsaved is always "": a login is typed again soon enough, and a secret is not worth keeping on a screen.
+// Unsaved ignores the form: it is quickly typed again, and a secret should not stay on a screen.
 func (s *Screen) Unsaved() string { return "" }
 
 func (s *Screen) Close() { s.stop() }
@@ -150,10 +148,10 @@ const (
 	secretField  = "secret"
 )
 
-// defaultName is the profile that a first login makes, here as on the command line.
+// defaultName is the profile of a first login, as on the command line.
 const defaultName = "default"
 
-// fill puts a profile into the form and goes to the first thing that is missing.
+// fill fills the form with a profile, and focuses the first empty field.
 func (s *Screen) fill(profile screen.Profile) {
 	if profile.Name != "" {
 		s.form.Set(nameField, display.Line(profile.Name))
@@ -194,7 +192,7 @@ func (s *Screen) entered() screen.Profile {
 
 func (s *Screen) sandbox() bool { return s.form.Value(sandboxField) == widget.Yes }
 
-// allows tells whether http to another computer is allowed.
+// allows tells whether http is allowed for the address.
 func (s *Screen) allows() bool {
 	if s.asksAboutHTTP() {
 		return s.form.Value(httpField) == widget.Yes
@@ -204,8 +202,8 @@ func (s *Screen) allows() bool {
 
 func (s *Screen) asksAboutHTTP() bool { return s.form.Field(httpField).Name != "" }
 
-// askAboutHTTP adds the question whether http is allowed where the address raises it, and takes it away again. While the
-// address is being typed, what may yet become this computer raises nothing. A yes is only for the address that was asked about.
+// askAboutHTTP adds or removes the field that allows http. While the address is being typed, a beginning of localhost does not add it. A
+// yes is for one address only.
 func (s *Screen) askAboutHTTP(settled bool) {
 	address := s.address()
 	if s.asksAboutHTTP() && address != s.askedOf {
@@ -241,7 +239,7 @@ func yesOrNo(yes bool) string {
 
 const maxName = 64
 
-// CheckName says what is wrong with a name of a profile, "" if nothing is.
+// CheckName says what is wrong with the name of a profile; "" if nothing is.
 func CheckName(name string) string {
 	name = strings.TrimSpace(name)
 	strange := strings.ContainsFunc(name, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("._-", r) })
@@ -275,7 +273,7 @@ func (s *Screen) checkAddress(address string) string {
 	return ""
 }
 
-// isPlainHTTP tells whether everyone on the way could read what is sent to an address.
+// isPlainHTTP tells whether others on the network could read what is sent to an address.
 func isPlainHTTP(address string) bool {
 	base, err := client.ParseBaseURL(address)
 	if err != nil || base.Scheme != "http" || base.Hostname() == "localhost" {
@@ -285,32 +283,32 @@ func isPlainHTTP(address string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-// attempt is a login, or a try to do with the secret that is kept, and how it has ended.
+// attempt is a login and its outcome.
 type attempt struct {
-	screen    *Screen
-	number    int
-	minHeight bool           // with the secret that is kept
-	profile   screen.Profile // as it was entered
-	account   screen.Account
-	note      string
-	err       error
+	screen  *Screen
+	number  int
+	stored  bool           // with the stored secret
+	profile screen.Profile // as it was entered
+	account screen.Account
+	note    string
+	err     error
 }
 
 func (s *Screen) busy() bool { return s.giveUp != nil }
 
-func (s *Screen) begin(profile screen.Profile, minHeight bool, connect func(context.Context) (screen.Account, string, error)) tea.Cmd {
+func (s *Screen) begin(profile screen.Profile, stored bool, connect func(context.Context) (screen.Account, string, error)) tea.Cmd {
 	ctx, giveUp := context.WithCancel(context.Background()) // #nosec G118 -- stop calls it
 	s.giveUp = giveUp
 	s.number++
 	s.status = status{}
-	a := attempt{screen: s, number: s.number, minHeight: minHeight, profile: profile}
+	a := attempt{screen: s, number: s.number, stored: stored, profile: profile}
 	return func() tea.Msg {
 		a.account, a.note, a.err = connect(ctx)
 		return a
 	}
 }
 
-// stop gives up the attempt that is under way, whose end is not listened to any more.
+// stop cancels the attempt, and ignores its outcome.
 func (s *Screen) stop() {
 	if s.giveUp != nil {
 		s.giveUp()
@@ -319,13 +317,12 @@ func (s *Screen) stop() {
 	s.number++
 }
 
-// submit logs in with what was entered, unless that is wrong or a login is under way.
 func (s *Screen) submit() tea.Cmd {
 	if s.busy() {
 		return nil
 	}
 	s.rejected = false
-	s.form.Refuse(api.FieldErrors{addressField: nil}) // the service may be there by now
+	s.form.Refuse(api.FieldErrors{addressField: nil}) // the service may be reachable now
 	s.askAboutHTTP(true)
 	if !s.form.Check() {
 		return nil
@@ -335,7 +332,7 @@ func (s *Screen) submit() tea.Cmd {
 	return s.begin(profile, false, func(ctx context.Context) (screen.Account, string, error) { return accounts.Login(ctx, profile, secret) })
 }
 
-// ended goes on once there is an account, or says what has failed, where it can beside the field that it is about.
+// ended takes the outcome of an attempt. It shows an error beside its field if it has one.
 func (s *Screen) ended(msg attempt) tea.Cmd {
 	if msg.screen != s || msg.number != s.number {
 		return nil
@@ -345,15 +342,15 @@ func (s *Screen) ended(msg attempt) tea.Cmd {
 	var refused *client.Error
 	var unreachable *client.Unreachable
 	switch {
-	case msg.err == nil && msg.minHeight:
+	case msg.err == nil && msg.stored:
 		return s.shell.Post(screen.LoggedIn{Account: msg.account})
 	case msg.err == nil:
 		s.form.Set(secretField, "")
 		s.shell.Post(screen.LoggedIn{Account: msg.account})
 		return screen.Tell(screen.Done, "Logged in. %s", msg.note)
-	case msg.minHeight && errors.As(msg.err, &missing):
+	case msg.stored && errors.As(msg.err, &missing):
 		s.status = status{text: fmt.Sprintf("No secret is kept for profile %s: enter it.", msg.profile.Name)}
-	case msg.minHeight:
+	case msg.stored:
 		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	case errors.As(msg.err, &unreachable):
 		problem := screen.Sentence("", unreachable)
@@ -374,7 +371,7 @@ func (s *Screen) ended(msg attempt) tea.Cmd {
 	return nil
 }
 
-// failAddress speaks beside the address, unless that is another one by now.
+// failAddress shows a problem beside the address, unless that has changed since.
 func (s *Screen) failAddress(sent, problem string) {
 	if s.entered().APIURL != sent {
 		s.status = status{failed: true, text: problem}

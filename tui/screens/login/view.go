@@ -15,24 +15,22 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// status is what was said last that belongs to no field.
+// status is the last message that belongs to no field.
 type status struct {
 	failed bool
 	text   string
 }
 
-// maxWidth is how wide the form gets at most: longer lines are harder to read.
+// maxWidth of the form: longer lines are harder to read.
 const maxWidth = 76
 
-// How many lines the form must have before anything else gets some: a field, what is wrong with it, and its neighbour's
-// name. Where something failed that belongs to no field, that is what has to be read.
+// The least height of the form: a field, its error, and the next label. An error that belongs to no field needs more of the window.
 const (
 	minFormHeight       = 4
 	minFormHeightFailed = 2
 )
 
-// View draws why somebody has to log in, where that leads, the form, and what was said last, as far as there is room. The
-// form comes first, then where it leads.
+// View draws the reason, live or sandbox, the form, and the last message. In a low window the form stays longest.
 func (s *Screen) View() string {
 	theme := s.shell.Theme
 	s.form.SetTheme(theme)
@@ -64,7 +62,7 @@ func (s *Screen) View() string {
 	}
 	message, urgent := s.message()
 	before := room
-	if !urgent { // then why comes first
+	if !urgent { // then the reason comes first
 		before -= len(fitting(theme.Warn, display.Line(s.reason), room))
 	}
 	lastly := fitting(style, message, before)
@@ -92,7 +90,7 @@ const (
 	sandboxText = "Redemptions are only for trying out."
 )
 
-// message is the last message, which is urgent, or else what is good to know now.
+// message is the last message, or else a hint, which is not urgent.
 func (s *Screen) message() (text string, urgent bool) {
 	switch {
 	case s.busy():
@@ -132,16 +130,15 @@ func (s *Screen) Linear() string {
 	return strings.Join(lines, "\n")
 }
 
-// profilesLoaded is what is known of profiles.
 type profilesLoaded struct {
 	screen    *Screen
 	profiles  []screen.Profile
-	preferred screen.Profile // the one that flags, environment and configuration choose
+	preferred screen.Profile // chosen by flags, environment and configuration
 	err       error
 }
 
-// handleProfiles fills in what is usual, unless somebody was quicker or an account is there already. Who comes to switch the profile
-// is asked for it at once, but not in the middle of typing: the rest of a secret would be seen in the question.
+// handleProfiles fills in the preferred profile if nothing was typed. A user who is logged in wants to switch, and is asked for a profile,
+// but not while typing: the rest of a secret would be visible in that dialog.
 func (s *Screen) handleProfiles(msg profilesLoaded) tea.Cmd {
 	if msg.screen != s {
 		return nil
@@ -177,7 +174,7 @@ func (s *Screen) pick() screen.Pick {
 	return screen.Pick{Title: "Log in with which profile?", Options: append(options, "A new profile ..."), Current: at, Then: s.choose}
 }
 
-// choose takes one of the profiles, or asks for the name of a new one.
+// choose uses one of the profiles, or asks for the name of a new one.
 func (s *Screen) choose(index int) tea.Cmd {
 	switch {
 	case s.busy():

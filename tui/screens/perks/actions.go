@@ -28,7 +28,7 @@ func (s *List) Offers() []actions.Offer {
 		if s.typedID() != "" {
 			submit = submit.As("open perk")
 		}
-		leave := actions.If(actions.Cancel, "").As("leave") // it keeps the filter
+		leave := actions.If(actions.Cancel, "").As("leave")
 		return append([]actions.Offer{submit, leave}, actions.Able(actions.NextField, actions.PreviousField)...)
 	}
 	perk, marked, filtered, preview, redeem := "", "", "There is no filter.", "", noPerk
@@ -46,7 +46,7 @@ func (s *List) Offers() []actions.Offer {
 		marked = "No perk is marked."
 	}
 	for _, value := range s.form.Values() {
-		if value != "" { // it may be one that could not be asked for
+		if value != "" { // valid or not
 			filtered = ""
 		}
 	}
@@ -66,7 +66,7 @@ func (s *List) Offers() []actions.Offer {
 	}, widget.Moves()...)
 }
 
-// Do carries out an action. Categories that were asked for before are not waited for any more.
+// Do no longer waits for categories that were requested before.
 func (s *List) Do(id actions.ID) tea.Cmd {
 	s.categoriesWait = false
 	switch id {
@@ -133,7 +133,7 @@ func (s *List) open() tea.Cmd {
 	return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: perk})
 }
 
-// maxMarks keeps what one redeem does within what a person can look through.
+// maxMarks is how many perks a person can review before redeeming them.
 const maxMarks = 100
 
 func (s *List) setMarks(marks screen.Marks) {
@@ -144,7 +144,7 @@ func (s *List) setMarks(marks screen.Marks) {
 	s.table.SetRows(s.rows)
 }
 
-// whyNotMark is why the perk under the cursor cannot be marked.
+// whyNotMark says why the perk under the cursor cannot be marked; "" if it can.
 func (s *List) whyNotMark() string {
 	perk := s.current()
 	switch {
@@ -156,7 +156,7 @@ func (s *List) whyNotMark() string {
 	return ""
 }
 
-// chooseCategory asks for one of the service's categories. They are loaded once.
+// chooseCategory loads the categories once, and asks for one.
 func (s *List) chooseCategory() tea.Cmd {
 	if s.categories.Has {
 		return s.pickCategory()

@@ -16,7 +16,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// pause is how long nothing must be typed before the service is asked.
+// pause is how long nothing must be typed before the list is loaded.
 const pause = 150 * time.Millisecond
 
 func (s *List) newForm() *widget.Form {
@@ -32,12 +32,12 @@ func (s *List) newForm() *widget.Form {
 	return form
 }
 
-// formFields are the fields of the filter that the form has.
+// formFields returns the fields of the filter that are in the form.
 func formFields() []api.FilterField {
 	return slices.DeleteFunc(slices.Clone(api.PerkFilterFields), func(field api.FilterField) bool { return field.Label == "" })
 }
 
-// read returns what the form asks for, and which fields hold something that cannot be asked for.
+// read returns the query of the form, and the fields that are not valid.
 func (s *List) read() (q query, wrong []string) {
 	q = query{order: s.want.order, PerkFilter: api.PerkFilter{IncludeExpired: s.want.IncludeExpired}}
 	for _, field := range formFields() {
@@ -56,8 +56,7 @@ func (s *List) fill(names []string) {
 	}
 }
 
-// applyFilter makes the list show what the form asks for, once nothing has been typed for a moment. What was asked for before is
-// given up at once, even where the form now holds something wrong, which is not sent.
+// applyFilter shows the query of the form after a pause. It cancels the previous query at once, even if the form is not valid.
 func (s *List) applyFilter() tea.Cmd {
 	q, wrong := s.read()
 	if len(wrong) > 0 {
@@ -74,8 +73,7 @@ func (s *List) openFilter() tea.Cmd {
 	return nil
 }
 
-// leaveFilter goes back to the list. Only Enter insists that the fields be right; otherwise those that are wrong take back
-// what the list shows, so that nothing is left in there that does not count.
+// leaveFilter goes back to the list. Enter insists on valid fields; otherwise fields that are not valid get back what the list shows.
 func (s *List) leaveFilter(insist bool) tea.Cmd {
 	_, wrong := s.read()
 	if insist && len(wrong) > 0 {
@@ -89,7 +87,7 @@ func (s *List) leaveFilter(insist bool) tea.Cmd {
 	return cmd
 }
 
-// inForm renames the fields that the form has in another way than the service.
+// inForm puts errors of lat and lng beside the one field that the form has for both.
 func inForm(fields api.FieldErrors) api.FieldErrors {
 	renamed := api.FieldErrors{}
 	for name, problems := range fields {
@@ -106,19 +104,17 @@ func inForm(fields api.FieldErrors) api.FieldErrors {
 
 func (s *List) clearedBy() string { return s.shell.Key(actions.ClearFilter) + " clears the filter." }
 
-// query is which perks the list shows, and in which order.
+// query is a filter and an order.
 type query struct {
-	_ [0]func() // == would compare the pointer to a circle; isSame compares what is asked for
+	_ [0]func() // forbids ==, which would compare the pointer Near; use isSame
 	api.PerkFilter
 	order api.SortKey
 }
 
-// isSame tells whether two queries ask for the same.
 func (q query) isSame(other query) bool {
 	return q.order == other.order && q.Values().Encode() == other.Values().Encode()
 }
 
-// chooseOrder asks for the field to sort by.
 func (s *List) chooseOrder() tea.Cmd {
 	note := func(field string) string {
 		if field == api.SortDistance && s.want.Near == nil {
@@ -145,7 +141,7 @@ func (s *List) reverse() tea.Cmd {
 	return s.showQuery(changed)
 }
 
-// effective is the order that can be had: there is no distance without a place to measure from.
+// effective is the order that the service can use: sorting by distance needs a position.
 func (q query) effective() api.SortKey {
 	if q.order.Field == api.SortDistance && q.Near == nil {
 		return screen.DefaultOrder()
@@ -153,10 +149,10 @@ func (q query) effective() api.SortKey {
 	return q.order
 }
 
-// isFiltered tells whether something but the order and the expired ones was asked for.
+// isFiltered tells whether the query has a filter other than for expired perks.
 func (q query) isFiltered() bool { return q.filter() != "" }
 
-// filter says what the list is filtered by: `words "coffee", city Berlin`; "" if by nothing.
+// filter describes the filter: `words "coffee", city Berlin`; "" if there is none.
 func (q query) filter() string {
 	var parts []string
 	for _, field := range formFields() {
@@ -174,7 +170,7 @@ func (q query) filter() string {
 	return strings.Join(parts, ", ")
 }
 
-// asID is the words as the id of a perk, if they can be one and nothing else is in the filter; "" otherwise.
+// asID is the words if they can be the id of a perk and are all of the filter; "" otherwise.
 func (q query) asID() string {
 	words := query{PerkFilter: api.PerkFilter{Query: q.Query, IncludeExpired: q.IncludeExpired}, order: q.order}
 	if !q.isSame(words) || api.PerkIDRule(q.Query) != "" {
@@ -183,7 +179,7 @@ func (q query) asID() string {
 	return api.LowerUUID(q.Query)
 }
 
-// summary says the whole query in one line, the filter first because it is what surprises most when it is forgotten.
+// summary is the query in one line. The filter comes first, because a forgotten one surprises most.
 func (q query) summary() string {
 	which := "All valid perks"
 	switch filter := q.filter(); {

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// cacheFresh is how long a page that was loaded before is shown again without asking.
+	// cacheFresh is how long a cached page is shown without loading it again.
 	cacheFresh = time.Minute
-	// cacheRadius is how far from the page that is shown pages are kept.
+	// cacheRadius is how many pages before and after the current one are cached.
 	cacheRadius = 4
 )
 
-// loadedPage is one page as the service gave it, and what it was asked for.
+// loadedPage is a page and its query.
 type loadedPage struct {
 	query query
 	page  api.Page[api.Perk]
@@ -33,7 +33,6 @@ type cachedPage struct {
 	at         time.Time
 }
 
-// fetch asks for a page.
 func fetch(q query, number int64) screen.Fetch[loadedPage] {
 	return func(ctx context.Context, c *client.Client) (loadedPage, error) {
 		page, err := screen.ReadPage(number, func(number int64) (api.Page[api.Perk], error) {
@@ -44,7 +43,7 @@ func fetch(q query, number int64) screen.Fetch[loadedPage] {
 	}
 }
 
-// showQuery makes the list show what a query asks for, from its first page on, and writes it into the form.
+// showQuery shows the first page of a query, and writes the query into the form.
 func (s *List) showQuery(q query) tea.Cmd {
 	s.want = q
 	s.fill(s.form.Names())
@@ -52,7 +51,7 @@ func (s *List) showQuery(q query) tea.Cmd {
 	return s.list.Load(fetch(q, 1))
 }
 
-// showQueryAfter does so after a pause, in which it can be taken back. What is shown already is not asked for again.
+// showQueryAfter shows a query after a pause, unless another one comes first. It does not load again what is shown already.
 func (s *List) showQueryAfter(d time.Duration, q query) tea.Cmd {
 	if q.isSame(s.want) && (s.isBusy() || s.loadEnded) {
 		return nil
@@ -91,7 +90,7 @@ func (s *List) cancelLoads() {
 
 func (s *List) isBusy() bool { return s.list.Busy() || s.awaited }
 
-// pages is where the list stands among its pages; there are none of another list than the one that is wanted.
+// pages has no last page while another list is shown than the one that is wanted.
 func (s *List) pages() screen.Pages {
 	pages := screen.Pages{Table: s.table, At: s.list.Value.page.Meta.Page, Busy: s.isBusy(), Turn: s.goTo}
 	if pages.Busy {
@@ -111,7 +110,7 @@ func (s *List) move(id actions.ID) tea.Cmd {
 	return cmd
 }
 
-// goTo shows a page of the list that is wanted: at once if it was loaded before or ahead.
+// goTo shows a page of the wanted list, at once if it is cached.
 func (s *List) goTo(page int64, land screen.Landing) tea.Cmd {
 	s.page, s.landing = page, land
 	if known, ok := s.known[page]; ok {
@@ -126,7 +125,7 @@ func (s *List) goTo(page int64, land screen.Landing) tea.Cmd {
 	return s.list.Load(fetch(s.want, page))
 }
 
-// showCached shows a page as it was when it was loaded. If that is long ago it is loaded again meanwhile.
+// showCached shows a cached page, and reloads it if it is old.
 func (s *List) showCached(page int64, known cachedPage) tea.Cmd {
 	s.cancelLoads()
 	s.list.Put(known.loadedPage)
@@ -138,10 +137,10 @@ func (s *List) showCached(page int64, known cachedPage) tea.Cmd {
 	return tea.Batch(cmd, s.list.Load(fetch(s.want, page)))
 }
 
-// handleLoaded shows what was loaded, or what became of it.
+// handleLoaded shows the loaded page, or why it was not loaded.
 func (s *List) handleLoaded() tea.Cmd {
 	s.loadEnded = true
-	if s.list.Err != nil { // what the service said of the filter stands beside its fields; the keyboard stays where it is
+	if s.list.Err != nil { // errors stand beside the fields of the filter, which keeps its focus
 		focus := s.form.Focus()
 		s.form.Refuse(s.refused())
 		s.form.FocusOnName(focus)
@@ -153,8 +152,7 @@ func (s *List) handleLoaded() tea.Cmd {
 	return s.prefetchNext()
 }
 
-// handlePrefetched keeps the page that was loaded ahead, or shows it if it is waited for. Its failure is told only then, by the
-// load that it takes to make sure.
+// handlePrefetched caches the prefetched page, or shows it if it is awaited. If that failed, it loads the page again, which shows the error.
 func (s *List) handlePrefetched() tea.Cmd {
 	awaited := s.awaited
 	s.awaited = false
@@ -176,8 +174,7 @@ func (s *List) keep(b loadedPage, at time.Time) {
 	}
 }
 
-// prefetchNext loads the next page, if there is one that is not there yet. It waits a little, so that somebody who is still
-// typing a filter does not make the service look for second pages.
+// prefetchNext loads the next page unless it is cached. It waits until nothing is typed, to save the service needless requests.
 func (s *List) prefetchNext() tea.Cmd {
 	next := s.page + 1
 	if _, ok := s.known[next]; ok || next > s.list.Value.page.Meta.TotalPages {
@@ -187,7 +184,6 @@ func (s *List) prefetchNext() tea.Cmd {
 	return s.prefetch.LoadAfter(pause, fetch(s.want, next))
 }
 
-// show puts the loaded page into the table.
 func (s *List) show() {
 	under := s.current()
 	if s.list.Has {
@@ -199,8 +195,7 @@ func (s *List) show() {
 	s.layout()
 }
 
-// columnsFor are those of the list. As it gets narrower they leave from the id on; the title stays, and until the very end how
-// long the perk is valid. A title is cut short only where it is alone with that.
+// columnsFor returns the columns. In a narrow window they disappear from the id on; title and validity stay longest.
 func (s *List) columnsFor(titleMin int) screen.Columns[*api.Perk] {
 	return screen.Columns[*api.Perk]{
 		{Column: widget.Column{Name: "Title", Min: titleMin, Share: 6}, Sort: "title", Cell: func(p *api.Perk) string { return display.Line(p.Title) }},
@@ -210,7 +205,7 @@ func (s *List) columnsFor(titleMin int) screen.Columns[*api.Perk] {
 		{Column: widget.Column{Name: "Category", Min: 10, Share: 1, Drop: 5}, Sort: "category", Cell: func(p *api.Perk) string { return screen.Optional(p.Category) }},
 		{Column: widget.Column{Name: "Valid", Min: 13, Share: 1, Drop: 1}, Sort: "valid_to", Cell: func(p *api.Perk) string {
 			if screen.PhaseOf(p, s.shell.Now()) == screen.NotStarted {
-				return display.In(*p.ValidFrom, s.shell.Now()) // a date is cut in a narrow column
+				return display.In(*p.ValidFrom, s.shell.Now()) // a date would be cut in a narrow column
 			}
 			return screen.Valid(p, s.shell.Now())
 		}},
@@ -218,15 +213,15 @@ func (s *List) columnsFor(titleMin int) screen.Columns[*api.Perk] {
 	}
 }
 
-// The least width of a title: in a narrow window, normally, and in a wide one.
+// The least width of the title.
 const (
 	leastTitle  = 12
 	normalTitle = 26
 	wideTitle   = 40
-	titleGutter = 17 // what the cursor and the days that are left take
+	titleGutter = 17 // for the cursor and the validity
 )
 
-// usualWidth is the width that the list needs to show the most important columns.
+// usualWidth is the width that the most important columns need.
 const usualWidth = 80
 
 func (s *List) fitTable(width, height int) {
@@ -244,7 +239,7 @@ func (s *List) fitTable(width, height int) {
 	s.table.Resize(width, height)
 }
 
-// buildRows puts what was loaded into words. It is done when that changes, not for each frame.
+// buildRows builds the rows once, not for each frame.
 func (s *List) buildRows() {
 	now := s.shell.Now()
 	s.shown = s.list.Value.page.Data

@@ -23,31 +23,31 @@ type Detail struct {
 	width, height int
 
 	id     string
-	known  *api.Perk // as a list has shown it
-	user   string    // for whom it is looked at; "" for nobody
+	known  *api.Perk // as the list has it
+	user   string    // that it is to be redeemed for; "" for nobody
 	read   *screen.Loader[api.Perk]
-	reads  int // how often it has ended, or was forgotten
+	reads  int // how often read has changed
 	image  screen.Image
 	scroll widget.Scroll
-	facts  []string // as they were drawn last: long texts take milliseconds to wrap, which is too much for every frame
+	facts  []string // cached: wrapping long texts for each frame is too slow
 	of     factsOf
 }
 
-// factsOf is all that facts depend on.
+// factsOf is what the facts depend on.
 type factsOf struct {
 	known    *api.Perk
 	reads    int
-	validity string // as time goes by it changes without the perk
+	validity string // it changes with time
 	width    int
 	theme    *widget.Theme
 }
 
-// NewDetail makes the screen. What the route knows of the perk is shown until it has been read.
+// NewDetail makes the screen. It shows the perk as the list has it until it is read.
 func NewDetail(shell *screen.Shell, route screen.ToPerk) *Detail {
 	return &Detail{shell: shell, id: route.ID, known: route.Known, user: route.UserID, read: screen.NewLoader[api.Perk](shell)}
 }
 
-// perk returns what is known of the perk; nil if nothing is.
+// perk returns the perk; nil if it is not known.
 func (s *Detail) perk() *api.Perk {
 	if s.read.Has {
 		return &s.read.Value
@@ -62,7 +62,7 @@ func (s *Detail) Title() string {
 	return "Perk " + display.Line(s.id)
 }
 
-// Init reads the perk, even if it is known: a list may be old.
+// Init reads the perk, even if the list has it: the list may be old.
 func (s *Detail) Init() tea.Cmd {
 	id := s.id
 	return s.read.Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) })
@@ -96,13 +96,12 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	if changed {
 		s.reads++
 		if s.image.Address() != s.address() {
-			s.image.TakeAway() // it is not this perk's any more, and nobody has asked for the other one
+			s.image.TakeAway() // nobody has asked for the new image
 		}
 	}
 	return cmd
 }
 
-// isGone tells whether the service itself says that there is no such perk.
 func (s *Detail) isGone() bool { return client.Missing(s.read.Err) }
 
 func (s *Detail) Resize(width, height int) { s.width, s.height = width, height }
@@ -122,7 +121,7 @@ func (s *Detail) Offers() []actions.Offer {
 	}, widget.Moves()...)
 }
 
-// whyNotRedeem spares a person a form that the service would refuse. The last word is the service's, whose clock decides.
+// whyNotRedeem says why the service would refuse; "" if it would not. In the end the service's clock decides.
 func (s *Detail) whyNotRedeem() string {
 	perk := s.perk()
 	switch {
@@ -136,7 +135,7 @@ func (s *Detail) whyNotRedeem() string {
 	return screen.WhyNotNow(perk, s.shell.Now())
 }
 
-// address is that of the image, "" if there is none.
+// address is the address of the image; "" if there is none.
 func (s *Detail) address() string {
 	if perk := s.perk(); perk != nil && perk.ImageURL != nil {
 		return *perk.ImageURL
@@ -181,7 +180,7 @@ func (s *Detail) Linear() string {
 
 // validity says when the perk can be redeemed, seen from now: "Valid until 3 Dec 2026, 12 days left".
 func validity(perk *api.Perk, now time.Time) string {
-	// What ends at midnight is over on the day that begins then: the last day is the one before.
+	// A perk that ends at midnight is valid until the day before.
 	until := func(end time.Time) string { return "until " + display.Day(end.Add(-time.Nanosecond), now) }
 	switch screen.PhaseOf(perk, now) {
 	case screen.Ended:
@@ -199,7 +198,7 @@ func validity(perk *api.Perk, now time.Time) string {
 	return "Valid " + until(*perk.ValidTo) + ", " + display.Until(*perk.ValidTo, now)
 }
 
-// widthForBeside is the width from which on the image stands beside the facts.
+// widthForBeside is the least width with the image beside the facts.
 const widthForBeside = 90
 
 func (s *Detail) View() string {
@@ -222,11 +221,11 @@ func (s *Detail) View() string {
 	return display.Crop(strings.Join(lines, "\n"), s.width, s.height)
 }
 
-// heightForStatus is the height from which on there is a line at the bottom that says how old the facts are.
+// heightForStatus is the least height with a status line.
 const heightForStatus = 4
 
-// layOut shares out the room: to what went wrong, at the top, to the image, which gets half of the height at most, and to the facts,
-// which it fills in, and which are that wide.
+// layOut fills in the facts, and returns the problem above them, the image, and the width of the facts. The image gets at most half of
+// the height.
 func (s *Detail) layOut() (problem, image []string, width int) {
 	perk := s.perk()
 	if perk == nil {
@@ -254,7 +253,7 @@ func (s *Detail) layOut() (problem, image []string, width int) {
 	return problem, image, width
 }
 
-// drawFacts draws everything about the perk: first what it is and whether it can be used, then the small print.
+// drawFacts draws the perk: first what it is and whether it is valid, then the small print.
 func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
 	theme, width := of.theme, of.width
 	lines := widget.Wrapped(theme.Strong, display.Line(perk.Title), width)
@@ -273,7 +272,7 @@ func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
 	return append(lines, widget.Pairs(theme, width, s.details(perk))...)
 }
 
-// statusLine says how old the facts are, and how much of them is out of sight.
+// statusLine says how old the facts are, and how many lines are hidden.
 func (s *Detail) statusLine() string {
 	text, more := s.age(), ""
 	above, below := s.scroll.More()
@@ -301,7 +300,6 @@ func merchantPairs(perk *api.Perk) []widget.Pair {
 	}
 }
 
-// details is what is looked up rather than read.
 func (s *Detail) details(perk *api.Perk) []widget.Pair {
 	return []widget.Pair{
 		{Label: "Valid from", Value: s.timestamp(perk.ValidFrom, "any time")},
@@ -327,7 +325,7 @@ func given(text *string) string {
 	return *text
 }
 
-// timestamp is a time in the zone of the person, which it names.
+// timestamp is a time with its zone, that of the user.
 func (s *Detail) timestamp(at *time.Time, none string) string {
 	switch {
 	case at == nil:
@@ -338,7 +336,7 @@ func (s *Detail) timestamp(at *time.Time, none string) string {
 	return at.In(s.shell.Zone()).Format("2 Jan 2006 15:04 MST")
 }
 
-// placeholder says why there are no facts.
+// placeholder is shown instead of the facts.
 func (s *Detail) placeholder() (mood widget.Mood, title, advice string) {
 	id := display.Line(s.id)
 	switch {
@@ -365,7 +363,7 @@ func (s *Detail) goneAdvice() string {
 	return fmt.Sprintf("This is %s; in another one it may be there. %s goes back. %s looks again.", place, s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
 }
 
-// problem says what went wrong while old facts are shown, "" if nothing did.
+// problem says above old facts why there are no newer ones; "" if there are.
 func (s *Detail) problem() string {
 	switch {
 	case s.read.Err == nil:

@@ -1,6 +1,4 @@
-// Package perks is the list of perks: filtered while one types, sorted, page by page, with marks for what is to be redeemed.
-//
-// It knows no other screen. What the service can filter and sort by it has from the contract in api.
+// Package perks has two screens: the list of perks, which filters while the user types, and one perk.
 package perks
 
 import (
@@ -29,33 +27,33 @@ type List struct {
 	form   *widget.Form
 	typing bool // the form is open
 
-	want         query // what the list is to show: of the form, unless that holds something wrong
-	page         int64 // likewise
+	want         query // what the list should show: the form, unless it is not valid
+	page         int64 // the page that it should show
 	landing      screen.Landing
 	list         *screen.Loader[loadedPage]
-	prefetch     *screen.Loader[loadedPage] // loads the page behind the one that is shown
-	prefetchPage int64                      // the page that ahead loads
-	awaited      bool                       // that page is the one to show, as soon as it comes
-	loadEnded    bool                       // what is wanted was loaded, or could not be
-	known        map[int64]cachedPage       // pages of the same list that were loaded before
+	prefetch     *screen.Loader[loadedPage] // loads the next page
+	prefetchPage int64                      // the page that prefetch loads
+	awaited      bool                       // that page is shown as soon as it is loaded
+	loadEnded    bool                       // what is wanted was loaded, or that failed
+	known        map[int64]cachedPage       // cached pages of the wanted list
 
 	table      *widget.Table
-	columns    screen.Columns[*api.Perk] // its own
-	shown      []api.Perk                // what the rows show
+	columns    screen.Columns[*api.Perk]
+	shown      []api.Perk // the perks in the rows
 	rows       []widget.Row
-	rowsAt     time.Time // when the rows were put into words, which hold how many days are left
-	tableTop   int       // the line of the view that the table begins at
+	rowsAt     time.Time // when the rows were built: they say how many days are left
+	tableTop   int       // the line on which the table begins
 	tableWidth int
 	titleMin   int
 
 	marks screen.Marks
 
 	categories     *screen.Loader[[]api.Category]
-	categoriesWait bool // they are to be chosen from as soon as they come
+	categoriesWait bool // choose a category as soon as they are loaded
 
-	preview    bool   // shown where there is room
-	previewOf  string // the perk that it shows
-	previewTop int    // the first line of it that is seen
+	preview    bool   // shown if the window is wide enough
+	previewOf  string // the perk in the preview
+	previewTop int    // its first visible line
 }
 
 func NewList(shell *screen.Shell) *List {
@@ -98,7 +96,7 @@ func (s *List) Form() *widget.Form {
 	return nil
 }
 
-// Unsaved says nothing: marks are soon made again, and asking about them at each end would be a nuisance.
+// Unsaved ignores marks: they are quickly made again.
 func (s *List) Unsaved() string { return "" }
 
 func (s *List) Update(msg tea.Msg) tea.Cmd {
@@ -141,15 +139,10 @@ func (s *List) reconnect(msg screen.Reconnected) tea.Cmd {
 	return s.reload()
 }
 
-var (
-	_ screen.Screen  = (*List)(nil)
-	_ screen.Chooser = (*List)(nil)
-)
-
-// oldAfter is the age from which on the list says how old it is.
+// oldAfter is the age from which on the list says when it was loaded.
 const oldAfter = 5 * time.Minute
 
-// noRows says why there are no rows, if there are none.
+// noRows says why there are no rows; none is false if there are some.
 func (s *List) noRows() (title, advice string, mood widget.Mood, none bool) {
 	switch {
 	case len(s.shown) > 0:
@@ -166,7 +159,7 @@ func (s *List) noRows() (title, advice string, mood widget.Mood, none bool) {
 		if id := s.typedID(); id != "" {
 			key := s.shell.Key(actions.Open)
 			if s.typing {
-				key = actions.Spell("enter") // in the filter, the one that leads to the list
+				key = actions.Spell("enter")
 			}
 			advice = fmt.Sprintf("%s opens the perk with the id %q. ", key, id) + advice
 		}
@@ -175,7 +168,7 @@ func (s *List) noRows() (title, advice string, mood widget.Mood, none bool) {
 	return "There are no perks yet.", "", widget.Empty, true
 }
 
-// typedID is the words of the filter if they match no perk but can be the id of one: the search does not look at ids.
+// typedID is the words of the filter if no perk matches and they can be an id, which the search ignores; "" otherwise.
 func (s *List) typedID() string {
 	if len(s.shown) > 0 || !s.loadEnded || s.list.Err != nil {
 		return ""
@@ -183,7 +176,7 @@ func (s *List) typedID() string {
 	return s.want.asID()
 }
 
-// failure says what went wrong with the last load, after a few words on what that was, and what to do.
+// failure says why the last load failed, and what to do next. what says what was loaded.
 func (s *List) failure(what string) (problem, advice string) {
 	var missing *screen.NotLoggedIn
 	if errors.As(s.list.Err, &missing) {
@@ -195,7 +188,7 @@ func (s *List) failure(what string) (problem, advice string) {
 	return what + " " + screen.Sentence("", s.list.Err), s.shell.Key(actions.Refresh) + " tries again."
 }
 
-// refused is what the service said of the fields of the last query, by their names in the form.
+// refused is the errors of the service for the last query, by the names of the fields in the form.
 func (s *List) refused() api.FieldErrors {
 	var refused *client.Error
 	if !errors.As(s.list.Err, &refused) {
@@ -204,7 +197,7 @@ func (s *List) refused() api.FieldErrors {
 	return inForm(refused.Fields)
 }
 
-// saysRefusal tells whether the open form shows why the service does not take the filter.
+// saysRefusal tells whether the open form shows all errors of the service.
 func (s *List) saysRefusal() bool {
 	fields := s.refused()
 	for name := range fields {
@@ -227,7 +220,7 @@ func (s *List) refusal(fields api.FieldErrors) string {
 	return strings.Join(parts, "; ")
 }
 
-// problem says what is wrong while older rows are shown.
+// problem says above old rows why there are no newer ones.
 func (s *List) problem() string {
 	if s.isBusy() || s.list.Err == nil || s.saysRefusal() {
 		return ""
@@ -240,7 +233,7 @@ func (s *List) problem() string {
 	return strings.TrimSpace(problem + " " + age + " " + advice)
 }
 
-// position says where one is: in words where there is room, and otherwise in figures.
+// position says which row and page is shown, in a narrow window in figures only.
 func (s *List) position(width int) string {
 	meta := s.list.Value.page.Meta
 	row := display.Count((meta.Page-1)*int64(meta.PerPage) + int64(s.table.Cursor()) + 1)
@@ -262,7 +255,7 @@ func (s *List) position(width int) string {
 	return display.Cut(joined(" ", s.activity(), fmt.Sprintf("%s/%s p%s/%s", row, total, page, pages), marks, strings.TrimPrefix(age, "loaded ")), width)
 }
 
-// activity says why the rows are not what the filter asks for.
+// activity says why the rows are not those of the filter.
 func (s *List) activity() string {
 	if s.isBusy() && len(s.shown) > 0 {
 		return "loading ..."
@@ -303,7 +296,7 @@ func (s *List) Linear() string {
 	return strings.Join(lines, "\n")
 }
 
-// linearRow says one row: what it is, and each cell by the name of its column.
+// linearRow is a row with the name of each column.
 func (s *List) linearRow(i int) string {
 	var line strings.Builder
 	fmt.Fprintf(&line, "%d. %s.", i+1, s.rows[i].Cells[0])
@@ -321,7 +314,6 @@ func (s *List) linearRow(i int) string {
 	return line.String()
 }
 
-// Choose puts the cursor on a row of the page, counted from 1.
 func (s *List) Choose(row int) bool {
 	if row < 1 || row > len(s.rows) {
 		return false
@@ -330,8 +322,7 @@ func (s *List) Choose(row int) bool {
 	return true
 }
 
-// mouse takes the mouse: the wheel moves the cursor, or scrolls the preview where it points at that. A click puts the cursor on a
-// row, and opens the row that has it already.
+// mouse moves the cursor or scrolls the preview with the wheel. A click selects a row; a click on the selected row opens it.
 func (s *List) mouse(msg tea.MouseMsg) tea.Cmd {
 	if msg.Action != tea.MouseActionPress {
 		return nil

@@ -11,22 +11,21 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// From these heights on there is room for more than the rows: for where one is, and for what the list shows.
+// The least heights for the line with the position, and for the one with the query.
 const (
 	heightForPosition = 3
 	heightForSummary  = 4
-	// leastRows is what the form leaves to the list where it can.
+	// leastRows is how many rows the form leaves to the list.
 	leastRows = 3
 )
 
-// layout works out what lies where. It is called when something of that changes, and before each frame, because what is
-// wrong with the filter takes lines too.
+// layout is called before each frame, because errors beside the filter take lines too.
 func (s *List) layout() (top, bottom []string) {
 	top, bottom = s.topLines(), s.bottomLines()
 	s.tableTop = len(top)
 	s.tableWidth = s.width
 	if s.showsPreview() {
-		// three fifths, and more where the cells of the list would be cut
+		// three fifths of the width, or more if cells would be cut
 		room := s.width - display.Width(previewEdge)
 		s.tableWidth = max(s.width*3/5, min(usualWidth, room-leastPreview), min(s.table.Natural(), room-goodPreview))
 	}
@@ -34,13 +33,12 @@ func (s *List) layout() (top, bottom []string) {
 	return top, bottom
 }
 
-// The least width of the preview in a narrow window, and the width that it keeps when the list needs more for its titles.
+// The least width of the preview in a narrow window, and beside long titles.
 const (
 	leastPreview = 37
 	goodPreview  = 50
 )
 
-// previewEdge stands between the list and the preview.
 const previewEdge = " │ "
 
 func (s *List) showsPreview() bool { return s.preview && s.width >= previewFrom && len(s.shown) > 0 }
@@ -78,7 +76,7 @@ func (s *List) middle(height int) []string {
 	return rows
 }
 
-// topLines is the filter while it is typed, and otherwise what it is.
+// topLines is the form of the filter while it is open, otherwise the query.
 func (s *List) topLines() []string {
 	if s.typing {
 		return s.formLines()
@@ -93,7 +91,7 @@ func (s *List) topLines() []string {
 	return []string{style.Render(display.Cut(s.want.summary(), s.width))}
 }
 
-// bottomLines is what went wrong and where one is.
+// bottomLines is the problem and the position.
 func (s *List) bottomLines() []string {
 	var lines []string
 	if problem := s.problem(); problem != "" && len(s.shown) > 0 {
@@ -105,7 +103,7 @@ func (s *List) bottomLines() []string {
 	return append(lines, s.shell.Theme.Muted.Render(s.position(s.width)))
 }
 
-// formLines draws the filter: two rows of fields where there is room, and otherwise a line for each.
+// formLines draws the filter in one or two lines, in a narrow window in a line for each field.
 func (s *List) formLines() []string {
 	s.form.SetTheme(s.shell.Theme)
 	names := s.form.Names()
@@ -141,7 +139,6 @@ func (s *List) formLines() []string {
 	return lines[from : from+height]
 }
 
-// fieldsLine draws fields beside each other.
 func (s *List) fieldsLine(names []string) string {
 	taken := 0
 	for _, name := range names {
@@ -178,10 +175,10 @@ func (s *List) problemLines(name string) []string {
 	return lines
 }
 
-// previewFrom is the width from which on there is room for the preview beside the list.
+// previewFrom is the least width with a preview.
 const previewFrom = 100
 
-// facts is the main facts of a perk in the order in which they matter, by what they are called; the title is called nothing.
+// facts is labels and values, the most important first. The title has no label.
 func (s *List) facts(p *api.Perk) [][2]string {
 	now := s.shell.Now()
 	valid := screen.Valid(p, now)
@@ -204,7 +201,7 @@ func (s *List) facts(p *api.Perk) [][2]string {
 	return facts
 }
 
-// previewLines draws the perk under the cursor, from the line to which it was scrolled. If it does not fit, the last line says so.
+// previewLines draws the perk under the cursor, scrolled. If it does not fit, the last line names the keys.
 func (s *List) previewLines(width, height int) []string {
 	perk := s.current()
 	if perk == nil || height <= 0 {
@@ -227,7 +224,7 @@ func (s *List) previewLines(width, height int) []string {
 	}
 	if s.previewTop > 0 {
 		lines = lines[s.previewTop : s.previewTop+room]
-	} else { // the facts shortened, with the terms always among them
+	} else { // the facts shortened, but always with the terms
 		mark = "↓ " + s.shell.Key(actions.PreviewDown) + " more"
 		var terms []string
 		if last := len(facts) - 1; facts[last][0] == "Terms" {
@@ -239,7 +236,7 @@ func (s *List) previewLines(width, height int) []string {
 	return append(lines, s.shell.Theme.Accent.Render(display.Cut(mark, width)))
 }
 
-// cutFacts draws as many lines of facts as fit. If some do not, the last line is an ellipsis.
+// cutFacts draws the lines that fit. If some do not, the last line is an ellipsis.
 func (s *List) cutFacts(facts [][2]string, width, height int) []string {
 	lines := s.factLines(facts, width, height+1)
 	if len(lines) <= height || height <= 0 {
@@ -250,12 +247,12 @@ func (s *List) cutFacts(facts [][2]string, width, height int) []string {
 	return lines
 }
 
-// scrollPreview moves the preview. The steps are small, so that no line is skipped for which the terms left no room.
+// scrollPreview scrolls in small steps, so that it skips none of the lines that the terms covered.
 func (s *List) scrollPreview(by int) {
 	s.previewTop = max(0, s.previewTop+by*max(1, s.height/4))
 }
 
-// whyNotPreview says why there is nothing to scroll beside the list.
+// whyNotPreview says why the preview cannot be scrolled; "" if it can.
 func (s *List) whyNotPreview() string {
 	switch {
 	case s.width < previewFrom:
@@ -291,8 +288,7 @@ func (s *List) factLines(facts [][2]string, width, height int) []string {
 	return lines[:min(len(lines), max(0, height))]
 }
 
-// prefix is the first characters of a text: what follows so many of them is below the edge, and need not be wrapped for every
-// frame.
+// prefix is the first characters of a text. Wrapping more than is visible for each frame would be slow.
 func prefix(text string, characters int) string {
 	for i := range text {
 		if characters--; characters < 0 {

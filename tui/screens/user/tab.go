@@ -17,7 +17,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// tab is one of the lists: a page of the service, and the cursor in it.
+// tab is a list of which one page is shown.
 type tab struct {
 	name   string
 	row    string // what a row is called, in the singular
@@ -25,15 +25,15 @@ type tab struct {
 	table  *widget.Table
 	fetch  func(number int64) screen.Fetch[page]
 	rows   func(page) []widget.Row
-	lines  func(page) []string // what the rows say to those who listen
+	lines  func(page) []string // the rows for the accessible mode
 
 	now     func() time.Time
-	asked   int64     // the page that was asked for last
+	asked   int64     // the page that was requested last
 	since   time.Time // when that was
 	landing screen.Landing
 }
 
-// page is a page of one of the lists.
+// page is a page of either list.
 type page struct {
 	meta        api.PageMeta
 	perks       []api.Perk
@@ -56,7 +56,7 @@ func (t *tab) load(number int64, to screen.Landing) tea.Cmd {
 
 func (t *tab) start() tea.Cmd { return t.load(1, screen.OnFirst) }
 
-// reload loads the page that is shown, or the one that is on its way.
+// reload loads the page that was requested last again.
 func (t *tab) reload() tea.Cmd {
 	if t.asked == 0 {
 		return nil
@@ -64,7 +64,6 @@ func (t *tab) reload() tea.Cmd {
 	return t.load(t.asked, t.landing)
 }
 
-// take takes the end of a load.
 func (t *tab) take(msg tea.Msg) tea.Cmd {
 	was, row := t.loader.Value, t.selected()
 	cmd, changed := t.loader.Take(msg)
@@ -92,7 +91,6 @@ func (t *tab) selected() int {
 	return -1
 }
 
-// pages is where the tab stands among its pages.
 func (t *tab) pages() screen.Pages {
 	at := t.loader.Value.meta.Page
 	if t.loader.Busy() {
@@ -104,7 +102,7 @@ func (t *tab) pages() screen.Pages {
 // count is how many rows there are in all.
 func (t *tab) count() int64 { return max(t.loader.Value.meta.Total, int64(t.loader.Value.len())) }
 
-// position says which rows of how many are shown: "51 to 100 of 1,234, page 2 of 25"; named also of what.
+// position says which rows are shown: "51 to 100 of 1,234, page 2 of 25". With named it adds what the rows are.
 func (t *tab) position(named bool) string {
 	meta, rows := t.loader.Value.meta, int64(t.loader.Value.len())
 	if rows == 0 {
@@ -220,7 +218,7 @@ func (s *Screen) redemptionLine(r api.Redemption) string {
 	return line + "."
 }
 
-// title is what the perk of a redemption is called; "" if that is not known.
+// title is the title of a redemption's perk; "" if it is not known.
 func (s *Screen) title(r api.Redemption) string { return display.Line(s.titles.known[r.PerkID]) }
 
 func (s *Screen) when(r api.Redemption) string {
@@ -230,21 +228,21 @@ func (s *Screen) when(r api.Redemption) string {
 	return display.Age(s.shell.Now().Sub(r.RedeemedAt))
 }
 
-// titlesAtOnce limits how many perks are read at the same time, so that a page of redemptions does not hit the rate limit.
+// titlesAtOnce limits how many perks are read at the same time, so that a page of redemptions stays below the rate limit.
 const titlesAtOnce = 4
 
-// titles is what the perks of redemptions are called, which redemptions do not say.
+// titles is the titles of perks, because redemptions have only their ids.
 type titles struct {
-	known   map[string]string                   // by the perk's id: "" while it is read, and where it could not be
+	known   map[string]string                   // by the perk's id: "" while it is read, or if that failed
 	reading map[string]*screen.Loader[api.Perk] // by the perk's id
-	stopped bool                                // a read failed, and the others would fail alike
+	stopped bool                                // a read failed, so others would fail too
 }
 
 func newTitles() titles {
 	return titles{known: map[string]string{}, reading: map[string]*screen.Loader[api.Perk]{}}
 }
 
-// read reads the perks of these redemptions, a few at a time. Each perk is asked for once, whatever comes of it.
+// read reads the perks of these redemptions, a few at a time. Each perk is requested once, even if that fails.
 func (t *titles) read(shell *screen.Shell, redemptions []api.Redemption) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, r := range redemptions {
@@ -258,8 +256,7 @@ func (t *titles) read(shell *screen.Shell, redemptions []api.Redemption) tea.Cmd
 	return tea.Batch(cmds...)
 }
 
-// take takes the end of a read. Only a perk that is missing says nothing of the others: after any other failure no more are read
-// until retry.
+// take takes the end of a read. After any failure but a missing perk, it reads no more until retry.
 func (t *titles) take(msg tea.Msg) {
 	for id, loader := range t.reading {
 		if _, changed := loader.Take(msg); changed {
@@ -270,8 +267,7 @@ func (t *titles) take(msg tea.Msg) {
 	}
 }
 
-// retry forgets the perks that could not be read, so that they are read again; with all every perk: at another service the same
-// ids mean others.
+// retry forgets the perks that could not be read, so that they are read again. With all it forgets every perk, for another service.
 func (t *titles) retry(all bool) {
 	t.cancel()
 	t.stopped = false

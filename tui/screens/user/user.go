@@ -1,6 +1,4 @@
-// Package user is what one user can redeem, and has redeemed.
-//
-// It knows no other screen.
+// Package user is the screen of a user: the perks that they can redeem, and their redemptions.
 package user
 
 import (
@@ -31,8 +29,8 @@ type Screen struct {
 	titles     titles // of the perks that were redeemed
 	layout     layout
 
-	detail *api.Redemption // it is shown with all its fields; nil if the lists are shown
-	scroll widget.Scroll   // in the detail
+	detail *api.Redemption // shown with all its fields; nil while the tabs are shown
+	scroll widget.Scroll   // of the detail
 }
 
 // New makes the screen. Without an id it asks for one.
@@ -69,7 +67,7 @@ func (s *Screen) eachTab(do func(*tab) tea.Cmd) tea.Cmd {
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd { return s.afterUpdate(s.update(msg)) }
 
-// afterUpdate lays out what has changed. While the redemptions are shown it reads what their perks are called.
+// afterUpdate lays out what has changed. While the redemptions are shown, it reads the titles of their perks.
 func (s *Screen) afterUpdate(cmd tea.Cmd) tea.Cmd {
 	if s.tab == s.redeemed {
 		cmd = tea.Batch(cmd, s.titles.read(s.shell, s.redeemed.loader.Value.redemptions))
@@ -106,7 +104,7 @@ func (s *Screen) update(msg tea.Msg) tea.Cmd {
 	if s.remembered || !s.available.loader.Has && !s.redeemed.loader.Has {
 		return cmd
 	}
-	s.remembered = true // only now it is known that there is such a user
+	s.remembered = true // only now do we know that the user exists
 	return tea.Batch(cmd, s.shell.Remember(s.shell.Account.Profile, kind, s.id))
 }
 
@@ -131,7 +129,6 @@ func (s *Screen) Close() {
 func (s *Screen) Form() *widget.Form { return nil }
 func (s *Screen) Unsaved() string    { return "" }
 
-// Offers depends on the tab: perks are redeemed, redemptions are looked at.
 func (s *Screen) Offers() []actions.Offer {
 	switch {
 	case s.detail != nil:
@@ -228,7 +225,7 @@ func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
 	return s.available.start()
 }
 
-// doWithRedemption is about the redemption that is looked at, or else the one under the cursor.
+// doWithRedemption is about the redemption in the detail, or under the cursor.
 func (s *Screen) doWithRedemption(id actions.ID) tea.Cmd {
 	redemption := s.detail
 	if row := s.redeemed.selected(); redemption == nil && row >= 0 {
@@ -284,10 +281,10 @@ func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-// kind is what users are called among what is remembered.
+// kind is the kind of the ids that are remembered.
 const kind = "user"
 
-// askUser asks which user to show: one of those that were looked at last, or another.
+// askUser asks which user to show: a recent one, or another.
 func (s *Screen) askUser() tea.Cmd { return s.shell.Recent(s, s.shell.Account.Profile, kind) }
 
 func (s *Screen) pickUser(recent []string) tea.Cmd {
@@ -299,7 +296,7 @@ func (s *Screen) pickUser(recent []string) tea.Cmd {
 			s.id, s.tab = id, s.available
 			return s.reset()
 		},
-		Left: func() tea.Cmd { // back to the screen below, unless there is a user to go back to
+		Left: func() tea.Cmd { // close the screen, unless it shows a user already
 			if s.id != "" {
 				return nil
 			}

@@ -17,7 +17,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// layout is how many lines each part has, from the top.
+// layout is the height of each part, from the top.
 type layout struct {
 	tabs        int
 	errorBanner int
@@ -26,13 +26,12 @@ type layout struct {
 	footer      int
 }
 
-// minWidthForNouns is from where on the place of the rows is said in full.
+// minWidthForNouns is the least width for the position with its noun.
 const minWidthForNouns = 40
 
-// Resize sets the room. Who draws next arranges what is in it.
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
-// arrange lays out the parts, and fills what scrolls. The rows come last, and lose their room last.
+// arrange lays out the parts, and fills the tables. In a low window the rows lose their lines last.
 func (s *Screen) arrange() {
 	if s.detail != nil {
 		s.scroll.Resize(s.width, s.height)
@@ -110,7 +109,7 @@ func (s *Screen) Linear() string {
 
 func (s *Screen) labels() []string { return []string{s.available.label(), s.redeemed.label()} }
 
-// at is the place of the shown tab among the labels.
+// at is the index of the shown tab.
 func (s *Screen) at() int {
 	if s.tab == s.redeemed {
 		return 1
@@ -118,7 +117,7 @@ func (s *Screen) at() int {
 	return 0
 }
 
-// notice is what stands in the place of rows: what is the matter, and what to do next. The title is empty where there are rows to show.
+// notice is shown instead of rows: what happened, and what to do next. The title is empty if there are rows.
 func (s *Screen) notice() (mood widget.Mood, title, advice string) {
 	user, list := display.Line(s.id), s.tab.loader
 	switch {
@@ -145,7 +144,7 @@ func (s *Screen) notice() (mood widget.Mood, title, advice string) {
 	return widget.Empty, user + " has redeemed nothing yet.", "Press " + s.shell.Key(actions.NextTab) + " for what can be redeemed."
 }
 
-// isUnknown tells whether the service knows no such user.
+// isUnknown tells whether the service has no such user.
 func (s *Screen) isUnknown() bool {
 	return client.Missing(s.available.loader.Err) || client.Missing(s.redeemed.loader.Err)
 }
@@ -174,7 +173,7 @@ func (s *Screen) explain(err error) (title, advice string) {
 	return title, reload
 }
 
-// errorBanner says, beside rows that are old, why there are no newer ones.
+// errorBanner says above old rows why there are no newer ones.
 func (s *Screen) errorBanner() string {
 	list := s.tab.loader
 	if s.id == "" || !list.Has || list.Err == nil || list.Busy() || s.isUnknown() {
@@ -184,7 +183,7 @@ func (s *Screen) errorBanner() string {
 	return "These rows were loaded " + display.Age(s.shell.Now().Sub(list.At)) + ". " + title + " " + advice
 }
 
-// footer says which rows are shown, and named of what.
+// footer says which rows are shown, in which order, and how many are marked.
 func (s *Screen) footer(named bool) string {
 	if s.id == "" || s.isUnknown() {
 		return ""
@@ -232,10 +231,10 @@ func statusText(status api.RedemptionStatus) string {
 	}[status], display.Line(string(status)))
 }
 
-// maxSummary is where metadata in short ends: no row has more room, and nobody listens to more.
+// maxSummary is the greatest width of the metadata in a row.
 const maxSummary = 160
 
-// metadataSummary writes metadata as "shop=Mitte till=4", and what is no object as it is.
+// metadataSummary writes metadata as "shop=Mitte till=4". What is no object stays as it is.
 func metadataSummary(metadata json.RawMessage) string {
 	decoder := json.NewDecoder(bytes.NewReader(metadata))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
@@ -259,7 +258,6 @@ func metadataSummary(metadata json.RawMessage) string {
 	return display.Cut(display.Line(strings.Join(parts, " ")), maxSummary)
 }
 
-// metadataIndented lays metadata out for reading.
 func metadataIndented(metadata json.RawMessage) string {
 	if slices.Contains([]string{"", "{}", "null"}, string(bytes.TrimSpace(metadata))) {
 		return "none"
