@@ -11,6 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
@@ -25,9 +26,9 @@ type edit struct {
 	undoing bool
 	profile screen.Profile // that the draft belongs to
 
-	compared   map[[3]string][]diffLine // by field, before and after: comparing long texts for each key is too slow
-	drawn      []line                   // the review: wrapping it for each frame is too slow
-	drawnWidth int                      // 0 if the review has changed
+	compared   map[[3]string][]display.DiffLine // by field, before and after: comparing long texts for each key is too slow
+	drawn      []line                           // the review: wrapping it for each frame is too slow
+	drawnWidth int                              // 0 if the review has changed
 }
 
 func (e *edit) drawReview(width int) []line {
@@ -39,7 +40,7 @@ func (e *edit) drawReview(width int) []line {
 }
 
 func newEdit(shell *screen.Shell, base client.Version) *edit {
-	e := &edit{base: base, profile: shell.Account.Profile, compared: map[[3]string][]diffLine{}}
+	e := &edit{base: base, profile: shell.Account.Profile, compared: map[[3]string][]display.DiffLine{}}
 	e.buildForm(shell, api.PropertyPatch{})
 	return e
 }
@@ -250,7 +251,7 @@ func (s *Screen) whyNoUndo() string {
 // startUndo reviews the undo. Later changes by somebody else are merged first.
 func (s *Screen) startUndo() tea.Cmd {
 	u := s.undo
-	s.edit = &edit{base: u.after, patch: u.back, undoing: true, profile: s.shell.Account.Profile, compared: map[[3]string][]diffLine{}}
+	s.edit = &edit{base: u.after, patch: u.back, undoing: true, profile: s.shell.Account.Profile, compared: map[[3]string][]display.DiffLine{}}
 	if u.after.ETag != "" && u.after.Same(s.record.Value) {
 		s.edit.base = s.record.Value
 		s.setMode(reviewing)

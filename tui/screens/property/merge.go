@@ -141,20 +141,20 @@ func (m *merge) fieldDiffs(e *edit) []fieldDiff {
 		p := fieldDiff{title: f.Label + ", " + title}
 		before := f.text(e.base.Property)
 		if !f.isMultiline() { // the diff of a multiline text shows what it was
-			p.diff = append(p.diff, diffLine{unchangedMark, "before: " + displayed(f, before)})
+			p.diff = append(p.diff, display.DiffLine{Mark: display.Kept, Text: "before: " + displayed(f, before)})
 		}
 		for _, side := range sides {
-			mark, text := unchangedMark, f.text(after[side])
+			mark, text := display.Kept, f.text(after[side])
 			if side == chosen {
 				mark = "* "
 			}
 			if !f.isMultiline() {
-				p.diff = append(p.diff, diffLine{mark, side + ": " + displayed(f, text)})
+				p.diff = append(p.diff, display.DiffLine{Mark: mark, Text: side + ": " + displayed(f, text)})
 				continue
 			}
-			p.diff = append(p.diff, diffLine{mark, side + ", against what it was before:"})
+			p.diff = append(p.diff, display.DiffLine{Mark: mark, Text: side + ", against what it was before:"})
 			for _, l := range e.diff(f, before, text) {
-				p.diff = append(p.diff, diffLine{"  " + l.mark, l.text})
+				p.diff = append(p.diff, display.DiffLine{Mark: "  " + l.Mark, Text: l.Text})
 			}
 		}
 		fields = append(fields, p)
@@ -193,25 +193,10 @@ func (s *Screen) mergeStatus() string {
 	return "All decided. " + s.shell.Key(actions.Submit) + " " + goOn + "."
 }
 
-// contextLines is how many unchanged lines are shown around changed ones.
-const contextLines = 2
-
-// diffLine is a line of a diff. Its mark tells its meaning without a colour.
-type diffLine struct {
-	mark string
-	text string
-}
-
-const (
-	removedMark   = "- "
-	addedMark     = "+ "
-	unchangedMark = "  "
-)
-
 // fieldDiff is a field of a review or a merge.
 type fieldDiff struct {
 	title    string
-	diff     []diffLine
+	diff     []display.DiffLine
 	conflict bool
 	current  bool // it is the current conflict
 }
@@ -226,7 +211,7 @@ func (e *edit) reviewDiffs() []fieldDiff {
 	return fields
 }
 
-func (e *edit) diff(f field, before, after string) []diffLine {
+func (e *edit) diff(f field, before, after string) []display.DiffLine {
 	key := [3]string{f.Name, before, after}
 	if _, known := e.compared[key]; !known {
 		e.compared[key] = diff(f, before, after)
@@ -235,47 +220,28 @@ func (e *edit) diff(f field, before, after string) []diffLine {
 }
 
 // diff compares two texts of a field, multiline ones line by line.
-func diff(f field, before, after string) []diffLine {
-	var out []diffLine
+func diff(f field, before, after string) []display.DiffLine {
+	var out []display.DiffLine
 	if f.isMultiline() && before != "" && after != "" {
-		out = diffLines(before, after)
+		for _, line := range display.Diff(before, after) {
+			switch {
+			case line.Mark == display.Omitted:
+				line = display.DiffLine{Mark: display.Kept, Text: "..."}
+			case line.Mark != display.Kept && line.Text == "":
+				line.Text = "(empty line)"
+			}
+			out = append(out, line)
+		}
 	} else {
 		for line := range strings.SplitSeq(displayed(f, before), "\n") {
-			out = append(out, diffLine{removedMark, line})
+			out = append(out, display.DiffLine{Mark: display.Removed, Text: line})
 		}
 		for line := range strings.SplitSeq(displayed(f, after), "\n") {
-			out = append(out, diffLine{addedMark, line})
+			out = append(out, display.DiffLine{Mark: display.Added, Text: line})
 		}
 	}
 	if before != after && visible(before) == visible(after) {
-		out = append(out, diffLine{unchangedMark, "(only blanks, or characters that show nothing, differ)"})
-	}
-	return out
-}
-
-// diffLines compares texts of several lines, and leaves out what is far from every change.
-func diffLines(before, after string) []diffLine {
-	before, after = before+"\n", after+"\n"
-	diff, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), contextLines)
-	if err != nil {
-		return nil // not reached: the edits are those of this very text
-	}
-	var out []diffLine
-	for i, hunk := range diff.Hunks {
-		if i > 0 || hunk.FromLine > 1 {
-			out = append(out, diffLine{unchangedMark, "..."})
-		}
-		for _, line := range hunk.Lines {
-			mark := map[udiff.OpKind]string{udiff.Delete: removedMark, udiff.Insert: addedMark}[line.Kind]
-			if mark == "" {
-				mark = unchangedMark
-			}
-			text := display.Text(strings.TrimSuffix(line.Content, "\n"))
-			if mark != unchangedMark && text == "" {
-				text = "(empty line)"
-			}
-			out = append(out, diffLine{mark, text})
-		}
+		out = append(out, display.DiffLine{Mark: display.Kept, Text: "(only blanks, or characters that show nothing, differ)"})
 	}
 	return out
 }
@@ -309,11 +275,8 @@ func linearDiffs(fields []fieldDiff) []string {
 		}
 		lines = append(lines, p.title)
 		for _, s := range p.diff {
-			lowerLabel := map[string]string{removedMark: "removed: ", addedMark: "new: "}[strings.TrimPrefix(s.mark, "  ")]
-			if strings.HasPrefix(s.mark, "* ") {
-				lowerLabel = "kept: "
-			}
-			lines = append(lines, "  "+lowerLabel+cmp.Or(s.text, "(empty line)"))
+			word := map[string]string{"-": "removed: ", "+": "new: ", "*": "kept: "}[strings.TrimSpace(string(s.Mark))]
+			lines = append(lines, "  "+word+cmp.Or(s.Text, "(empty line)"))
 		}
 	}
 	return lines

@@ -114,9 +114,9 @@ func (s *Screen) Offers() []actions.Offer {
 	case editing:
 		return []actions.Offer{actions.If(actions.Submit, busy).As("review"), actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""), actions.If(actions.Cancel, busy)}
 	case reviewing:
-		lowerLabel := map[bool]string{false: "save", true: "undo"}[s.edit.undoing]
+		word := map[bool]string{false: "save", true: "undo"}[s.edit.undoing]
 		unseen := s.whyUnseen()
-		offers := []actions.Offer{actions.If(actions.Submit, cmp.Or(busy, unseen)).As(lowerLabel)}
+		offers := []actions.Offer{actions.If(actions.Submit, cmp.Or(busy, unseen)).As(word)}
 		if s.unknown {
 			offers = append(offers, actions.If(actions.Settle, busy))
 		}

@@ -264,8 +264,8 @@ func drawDiffs(fields []fieldDiff, width int) (lines []line, from, to int) {
 		}
 		lines = append(lines, marked(as, mark, p.title, width)...)
 		for _, l := range p.diff { // the mark is repeated on wrapped lines
-			as, mark := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(l.mark)], fitMark(l.mark, width)
-			for _, wrapped := range display.Wrap(l.text, width-len(mark)) {
+			as, mark := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(string(l.Mark))], fitMark(string(l.Mark), width)
+			for _, wrapped := range display.Wrap(l.Text, width-len(mark)) {
 				lines = append(lines, line{as, mark + wrapped})
 			}
 		}
