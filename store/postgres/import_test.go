@@ -383,7 +383,7 @@ func read[T any](t *testing.T, db *DB, text string, args ...any) T {
 
 func TestAPerkWithoutWordsIsImported(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, cluster.Database(t))
+	db := openAt(t, storetest.PostgresDatabase(t))
 	perk := store.PerkRecord{Perk: api.Perk{ID: "a", Title: "!!!", Description: "?", City: "Leeds"}}
 	if imported, err := db.ImportPerks(t.Context(), records([]store.PerkRecord{perk}), nil, store.Operator, importDay); err != nil || imported.Created != 1 {
 		t.Errorf("%+v, %v", imported, err)
