@@ -21,15 +21,23 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server over sample data and show what the client does with it
 	@go run ./cmd/dev/demo
 
-# What is proven of the service over SQLite is proven again over PostgreSQL, but for the page in the browser, which has no database. What
-# PgBouncer changes is between the driver and PostgreSQL, and is proven by the suite of the drivers, which runs behind it too; make
-# databases runs everything over everything nevertheless. go test need not vet again what lint has vetted. Most tests wait for a disk, a
-# server or a clock now and then, so twice as many programs of tests run at once as there are processors.
+# Most tests wait for a disk, a server or a clock now and then, so twice as many programs of tests run at once as there are processors.
 AT_ONCE ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: test
 test: test-programs lint ## run every check and every test
+	@$(MAKE) --no-print-directory -j 2 test-all test-postgres
+
+# go test need not vet again what lint has vetted.
+.PHONY: test-all
+test-all:
 	go test -vet=off -p $(AT_ONCE) ./...
+
+# What is proven of the service over SQLite is proven again over PostgreSQL, but for the page in the browser, which has no database. What
+# PgBouncer changes is between the driver and PostgreSQL, and is proven by the suite of the drivers, which runs behind it too; make
+# databases runs everything over everything nevertheless.
+.PHONY: test-postgres
+test-postgres:
 	PERKS_TEST_DATABASE=postgres go test -vet=off -skip '^TestInABrowser$$' ./server
 
 .PHONY: databases

@@ -13,6 +13,7 @@ import (
 
 // TestLists is what is proven of lists of many perks, over one database that takes a while to fill.
 func TestLists(t *testing.T) {
+	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fillWithMany(t, db)
 	for _, test := range []struct {
