@@ -24,7 +24,7 @@ type Authority struct {
 	signed      int64
 }
 
-// NewAuthority makes an authority whose certificates nobody trusts who is not told to.
+// NewAuthority makes an authority that nobody trusts who does not use its Roots.
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	a := &Authority{t: t, certificate: &x509.Certificate{
@@ -111,7 +111,7 @@ func Valid(from, until time.Time) func(*x509.Certificate) {
 	return func(c *x509.Certificate) { c.NotBefore, c.NotAfter = from, until }
 }
 
-// Named makes a certificate one for names alone.
+// Named makes a certificate valid for names alone.
 func Named(names ...string) func(*x509.Certificate) {
 	return func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, names }
 }

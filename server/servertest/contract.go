@@ -69,7 +69,7 @@ func (c *Checker) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// contract is the description of package api, ready to be held against exchanges.
+// contract is the description of package api, ready to check exchanges against.
 type contract struct {
 	document *openapi3.T
 	router   routers.Router
@@ -116,9 +116,8 @@ func Paths() []string {
 	return operations
 }
 
-// Check holds one exchange that has taken place against the description, as a Checker does. It returns what is not as
-// described. The request's address must be whole; the bodies are given apart, because both have been read. What a client may send
-// is judged only where the server took it: a test that sends rubbish on purpose expects to be refused.
+// Check checks one exchange against the description, as a Checker does. It returns what is not as described. The request's address must be whole; the bodies are given apart, because both have been read. What a client may send
+// is checked only where the server accepted it: a test that sends rubbish on purpose expects a refusal.
 func Check(sent *http.Request, requestBody []byte, answer *http.Response, body []byte) error {
 	c := described()
 	refused := func(status int, why string) error {
@@ -137,9 +136,9 @@ func Check(sent *http.Request, requestBody []byte, answer *http.Response, body [
 	}
 	route, parameters, err := c.router.FindRoute(request)
 	switch {
-	case errors.Is(err, routers.ErrPathNotFound) && forPeople(sent.URL.Path) && answer.StatusCode < 400:
+	case errors.Is(err, routers.ErrPathNotFound) && isPage(sent.URL.Path) && answer.StatusCode < 400:
 		return nil
-	case errors.Is(err, routers.ErrPathNotFound) && forPeople(sent.URL.Path) && answer.StatusCode == http.StatusMethodNotAllowed:
+	case errors.Is(err, routers.ErrPathNotFound) && isPage(sent.URL.Path) && answer.StatusCode == http.StatusMethodNotAllowed:
 		return refused(http.StatusMethodNotAllowed, "the page is not changed")
 	case errors.Is(err, routers.ErrPathNotFound):
 		return refused(http.StatusNotFound, "the address is not in the description")
@@ -165,13 +164,13 @@ func Check(sent *http.Request, requestBody []byte, answer *http.Response, body [
 	return errors.Join(problems...)
 }
 
-// forPeople tells whether a path is that of the page which shows the description, or below it, or leads there. The page is
-// no part of the API, only what is refused there is refused as everywhere.
-func forPeople(path string) bool {
+// isPage tells whether a path is that of the page which shows the description, or below it, or redirects there. The page is
+// no part of the API; only its refusals are like those of the API.
+func isPage(path string) bool {
 	return path == "/" || path == "/docs" || strings.TrimSuffix(path, "/") == "/v2/docs" || strings.HasPrefix(path, "/docs/")
 }
 
-// checkResponse holds headers, media type and body against the response that is described for the status. The filter is
+// checkResponse compares headers, media type and body with the response that is described for the status. The filter is
 // given an operation that has only that response, because it would pass over a 304 otherwise.
 func (c *contract) checkResponse(sent *http.Request, answer *http.Response, body []byte, response *openapi3.Response) error {
 	operation := &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(http.StatusOK, &openapi3.ResponseRef{Value: response}))}
@@ -189,7 +188,7 @@ func (c *contract) checkResponse(sent *http.Request, answer *http.Response, body
 	return openapi3filter.ValidateResponse(context.Background(), input.SetBodyBytes(body))
 }
 
-// options makes the filter a judge that changes nothing, names every fault shortly, and leaves tokens to the server.
+// options has the filter change nothing, report every fault briefly, and leave tokens to the server.
 func options() *openapi3filter.Options {
 	return &openapi3filter.Options{
 		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,

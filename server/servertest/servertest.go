@@ -37,7 +37,8 @@ type Server struct {
 	client  *http.Client
 }
 
-// Start runs a server over two new databases, of the kind that DatabaseAddress chooses. Each option may change its configuration before it starts.
+// Start runs a server over two new databases, of the kind that DatabaseAddress chooses. Each option may change its
+// configuration before it starts.
 func Start(t testing.TB, options ...func(*server.Config)) *Server {
 	t.Helper()
 	s := &Server{Live: OpenStore(t), Sandbox: OpenStore(t)}
@@ -56,7 +57,7 @@ func Start(t testing.TB, options ...func(*server.Config)) *Server {
 }
 
 // With returns the same server for another test, as the inside of a fuzz target needs. Whatever goes through Do and Send
-// is held against the API description; what breaks it fails that test.
+// is checked against the API description; what breaks it fails that test.
 func (s *Server) With(t testing.TB) *Server {
 	with := *s
 	with.t = t
@@ -76,7 +77,7 @@ func (s *Server) Root() string { return s.http.URL }
 // Stop shuts the server down before the end of the test. Its address refuses connections from then on.
 func (s *Server) Stop() { s.http.Close() }
 
-// Client makes a client with the scopes, all of them when none is named, and returns its id and secret.
+// Client makes a client with the scopes, or with all if none is named, and returns its id and secret.
 func (s *Server) Client(scopes ...api.Scope) (id, secret string) {
 	s.t.Helper()
 	return s.ClientWith(func(c *store.Client) {
@@ -136,7 +137,7 @@ func (s *Server) importPerks(into store.Store, perks []store.PerkRecord) {
 	}
 }
 
-// ImportUsers makes users known, live and in the sandbox.
+// ImportUsers imports users into the live store and the sandbox.
 func (s *Server) ImportUsers(ids ...string) {
 	s.t.Helper()
 	users := make([]store.User, len(ids))
@@ -198,7 +199,7 @@ func (c *Clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// WithClock makes the server live by the clock.
+// WithClock makes the server use the clock.
 func WithClock(clock *Clock) func(*server.Config) {
 	return func(config *server.Config) { config.Now = clock.Now }
 }

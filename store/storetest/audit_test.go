@@ -178,17 +178,17 @@ var auditReadTests = []test{
 			{store.AuditQuery{Actor: "\x00"}, []string{}},
 			{store.AuditQuery{Subject: "property/\xff"}, []string{}},
 		} {
-			f.equal(fmt.Sprintf("%+v", r.query), told(collect(f, f.Audit(f.ctx, r.query))), r.want)
+			f.equal(fmt.Sprintf("%+v", r.query), summaries(collect(f, f.Audit(f.ctx, r.query))), r.want)
 			var position store.AuditPosition
-			f.equal(fmt.Sprintf("%+v, to be followed", r.query), told(collect(f, f.AuditSince(f.ctx, r.query, &position))), r.want)
-			f.equal("what came since then", told(collect(f, f.AuditSince(f.ctx, r.query, &position))), []string{})
+			f.equal(fmt.Sprintf("%+v, to be followed", r.query), summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), r.want)
+			f.equal("what came since then", summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), []string{})
 		}
 	}},
 	{"who reads on gets what is new, whatever time it bears, and a turn that was broken off again", func(f *fixture) {
 		f.fillAudit()
 		var position store.AuditPosition
 		query := store.AuditQuery{Last: 1}
-		f.equal("at first", told(collect(f, f.AuditSince(f.ctx, query, &position))), []string{"property.delete property/1"})
+		f.equal("at first", summaries(collect(f, f.AuditSince(f.ctx, query, &position))), []string{"property.delete property/1"})
 		early := attempt("p", "bob")
 		early.At = hour(-5)
 		f.redeem(early)
@@ -197,8 +197,8 @@ var auditReadTests = []test{
 		for range f.AuditSince(f.ctx, query, &position) {
 			break
 		}
-		f.equal("then", told(collect(f, f.AuditSince(f.ctx, query, &position))), fresh)
-		f.equal("and then", told(collect(f, f.AuditSince(f.ctx, query, &position))), []string{})
+		f.equal("then", summaries(collect(f, f.AuditSince(f.ctx, query, &position))), fresh)
+		f.equal("and then", summaries(collect(f, f.AuditSince(f.ctx, query, &position))), []string{})
 		nowhere := store.AuditPosition("nowhere")
 		for _, err := range f.AuditSince(f.ctx, query, &nowhere) {
 			if err == nil {
@@ -235,15 +235,15 @@ var auditReadTests = []test{
 				}
 			})
 		}
-		over := make(chan struct{})
-		go func() { writing.Wait(); close(over) }()
+		done := make(chan struct{})
+		go func() { writing.Wait(); close(done) }()
 		for more := true; more; {
 			select {
-			case <-over:
+			case <-done:
 				more = false
 			default:
 			}
-			read() // once more after all is over
+			read() // what was written since the last read
 		}
 		f.equal("entries", len(seen), 4+2*writers*rounds)
 		for entry, times := range seen {
@@ -275,8 +275,8 @@ func (f *fixture) fillAudit() {
 	f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("a"), hour(5), func(store.PropertyRecord) error { return nil }))
 }
 
-// told is what was done to what.
-func told(entries []store.AuditEntry) []string {
+// summaries are the action and subject of each entry.
+func summaries(entries []store.AuditEntry) []string {
 	list := []string{}
 	for _, entry := range entries {
 		list = append(list, entry.Action+" "+entry.Subject)

@@ -23,9 +23,10 @@ var errAddress = errors.New(namedServer + " must hold an address of the form pos
 // patience bounds each thing that is done for a test beside the test itself.
 const patience = time.Minute
 
-// PostgresDatabase returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, whoever is still connected.
-// All tests of a process share one server, which the first call starts, or the one that the environment variable PERKS_TEST_POSTGRES names:
-// the address of a database there, whose user may create others. Where there is neither the test fails.
+// PostgresDatabase returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, whoever
+// is still connected. All tests of a process share one server: the one that the environment variable PERKS_TEST_POSTGRES names
+// by the address of a database there, whose user may create others, or else one that the first call starts. If there is neither,
+// the test fails.
 func PostgresDatabase(t testing.TB) string {
 	t.Helper()
 	server, name := emptyDatabase(t)
@@ -160,7 +161,8 @@ END $$`
 
 // restoreInitialRows makes the tables what they were, in spite of triggers that forbid it, and their identities begin anew. It
 // ends what a driver has left at work.
-const restoreInitialRows = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid();
+const restoreInitialRows = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid();
 DO $$ DECLARE name text; filled boolean; names text[]; BEGIN
 	FOR name IN SELECT format('public.%I', tablename) FROM pg_tables WHERE schemaname = 'public' LOOP
 		EXECUTE format('SELECT EXISTS (SELECT FROM %s)', name) INTO filled;

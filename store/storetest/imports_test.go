@@ -381,8 +381,8 @@ var partialImportTests = []test{
 		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{
 			{ID: "food-drink", Name: "Food: Drink"}, {ID: "food-drink-2", Name: "Food & Drink"}, {ID: "food-drink-3", Name: "Food, Drink"}, {ID: "food-drink-4", Name: "Food. Drink"},
 		})
-		for place, id := range []string{"food-drink", "food-drink-2", "food-drink-3", "food-drink-4"} {
-			f.finds(id, store.PerkQuery{PerkFilter: api.PerkFilter{Category: id}}, []string{"p", "q", "r", "s"}[place])
+		for i, id := range []string{"food-drink", "food-drink-2", "food-drink-3", "food-drink-4"} {
+			f.finds(id, store.PerkQuery{PerkFilter: api.PerkFilter{Category: id}}, []string{"p", "q", "r", "s"}[i])
 		}
 	}},
 	{"thousands of rows that are not whole are taken", func(f *fixture) {

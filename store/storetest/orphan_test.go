@@ -93,18 +93,18 @@ func temporaryFolder(t *testing.T) string {
 	return folder
 }
 
-// wait looks until what it waits for is so.
-func wait(t *testing.T, forWhat string, isSo func() bool) {
+// eventually polls until the condition is true.
+func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for !isSo() {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for !condition() {
 		select {
-		case <-look.C:
+		case <-poll.C:
 		case <-ctx.Done():
-			t.Fatalf("waited for %s in vain", forWhat)
+			t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 					t.Errorf("server %d still holds its connection (%v)", i, err)
 				}
 			}
-			wait(t, "the servers' folders to vanish", isEmpty(folder))
+			eventually(t, "the servers' folders to vanish", isEmpty(folder))
 		})
 	}
 }
@@ -169,12 +169,12 @@ func TestNothingOutlivesAProcessThatIsKilledWhileAServerStarts(t *testing.T) {
 			t.Parallel()
 			folder := temporaryFolder(t)
 			c := startChild(t, folder)
-			wait(t, r.file, exists(filepath.Join(folder, r.file)))
+			eventually(t, r.file, exists(filepath.Join(folder, r.file)))
 			if err := c.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			_ = c.Wait()
-			wait(t, "the server's folder to vanish", isEmpty(folder))
+			eventually(t, "the server's folder to vanish", isEmpty(folder))
 		})
 	}
 }

@@ -114,11 +114,11 @@ func (c *PostgresServer) Kill() error {
 		return err
 	}
 	c.server = nil
-	return c.forgetProcess()
+	return c.removePID()
 }
 
-// Stop ends the server without ceremony and removes its folder. Another call does nothing. Standbys and bouncers of the
-// server go on and have a Stop of their own.
+// Stop ends the server at once and removes its folder. Another call does nothing. Standbys and PgBouncers of the server keep
+// running and have a Stop of their own.
 func (c *PostgresServer) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,7 +27,7 @@ func start(t *testing.T, options storetest.PostgresOptions) *storetest.PostgresS
 	return c
 }
 
-// stopLater stops at the end of the test what was started by it.
+// stopLater stops what the test started at its end.
 func stopLater(t *testing.T, started interface{ Stop() error }) {
 	t.Cleanup(func() {
 		if err := started.Stop(); err != nil {
@@ -134,7 +134,7 @@ func segments(t *testing.T) []string {
 	return strings.Fields(string(list))
 }
 
-// keepBusy runs a query that never ends and never looks up, and returns how it ended after all.
+// keepBusy runs a query that never ends by itself, and returns how it ended.
 func keepBusy(t *testing.T, address string) <-chan error {
 	t.Helper()
 	conn, other := connect(t, address), connect(t, address)
@@ -206,7 +206,7 @@ func TestACommitWaitsForTheStandby(t *testing.T) {
 	}
 }
 
-func TestABouncerGivesAConnectionForATransaction(t *testing.T) {
+func TestPgBouncerLendsAConnectionForATransaction(t *testing.T) {
 	t.Parallel()
 	c := start(t, storetest.PostgresOptions{})
 	b, err := c.StartPgBouncer(t.Context())
@@ -271,5 +271,30 @@ func TestStopRemovesTheFolder(t *testing.T) {
 	defer cancel()
 	if err := c.Restart(ctx); err == nil {
 		t.Error("a server without files started")
+	}
+}
+
+func TestAServerBeginsWithWhatAnotherSaved(t *testing.T) {
+	t.Parallel()
+	first := start(t, storetest.PostgresOptions{})
+	if err := first.CreateDatabase(t.Context(), "kept"); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, connect(t, first.DSN("kept")), `CREATE TABLE colours AS SELECT 'blue' AS name`)
+	saved := filepath.Join(t.TempDir(), "saved")
+	if err := first.Save(t.Context(), saved); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second finds nothing of the first's
+		copied, err := storetest.StartPostgresFrom(t.Context(), saved, storetest.PostgresOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopLater(t, copied)
+		conn := connect(t, copied.DSN("kept"))
+		execute(t, conn, `INSERT INTO colours VALUES ('red')`)
+		if n := one[int](t, conn, `SELECT count(*) FROM colours`); n != 2 {
+			t.Errorf("there are %d colours, want the saved one and a new one", n)
+		}
 	}
 }

@@ -21,11 +21,11 @@ import (
 
 // process is a server program at work. It ends by stop or kill, by itself, or when this process is no more.
 type process struct {
-	name    string
-	command *exec.Cmd
-	leash   *os.File // at the end of this pipe a watcher ends the server
-	said    *tail
-	ended   chan struct{} // closed once it and all its children are gone
+	name     string
+	command  *exec.Cmd
+	lifeline *os.File // a pipe: when it is closed, also by the end of this process, a watcher ends the server
+	output   *tail
+	ended    chan struct{} // closed once it and all its children are gone
 }
 
 // watchScript becomes the server and leaves a watcher beside it, which ends the server at the end of its input. A line
@@ -36,17 +36,17 @@ exec "$@" 3<&-`
 
 // start starts a server in the folder that the signal, as kill names it, ends at once.
 func (f *folder) start(signal, program string, args ...string) (*process, error) {
-	watched, leash, err := os.Pipe()
+	watched, lifeline, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer watched.Close()
-	p := &process{name: filepath.Base(program), leash: leash, said: &tail{}, ended: make(chan struct{})}
+	p := &process{name: filepath.Base(program), lifeline: lifeline, output: &tail{}, ended: make(chan struct{})}
 	p.command = f.command("sh", append([]string{"-c", watchScript, "watch", signal, program}, args...)...)
 	p.command.ExtraFiles = append([]*os.File{watched}, p.command.ExtraFiles...) // the first is 3
-	p.command.Stdout, p.command.Stderr = p.said, p.said
+	p.command.Stdout, p.command.Stderr = p.output, p.output
 	if err := p.command.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", program, err), leash.Close())
+		return nil, errors.Join(fmt.Errorf("start %s: %w", program, err), lifeline.Close())
 	}
 	go p.wait()
 	return p, nil
@@ -54,15 +54,15 @@ func (f *folder) start(signal, program string, args ...string) (*process, error)
 
 // wait returns when the process and, because they share its output, all its children are gone.
 func (p *process) wait() {
-	_ = p.command.Wait() // how it ended is in what it said
-	_, _ = p.leash.WriteString("\n")
-	_ = p.leash.Close()
+	_ = p.command.Wait() // how it ended is in its output
+	_, _ = p.lifeline.WriteString("\n")
+	_ = p.lifeline.Close()
 	close(p.ended)
 }
 
 // stop ends the process and waits until it is gone.
 func (p *process) stop() {
-	_ = p.leash.Close() // an error means that it has ended already
+	_ = p.lifeline.Close() // an error means that it has ended already
 	<-p.ended
 }
 
@@ -95,9 +95,9 @@ func (p *process) awaitConnections(ctx context.Context, address string) error {
 		select {
 		case <-next.C:
 		case <-p.ended:
-			return fmt.Errorf("%s ended while it was starting: %s", p.name, p.said)
+			return fmt.Errorf("%s ended while it was starting: %s", p.name, p.output)
 		case <-ctx.Done():
-			return fmt.Errorf("%s did not start in time: %w; it said: %s", p.name, err, p.said)
+			return fmt.Errorf("%s did not start in time: %w; its output: %s", p.name, err, p.output)
 		}
 	}
 }

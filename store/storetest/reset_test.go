@@ -58,7 +58,7 @@ var resetTests = []test{
 	}},
 	{"who follows the log misses nothing of a sandbox that is filled again at once", func(f *fixture) {
 		var position store.AuditPosition
-		news := func() []string { return told(collect(f, f.AuditSince(f.ctx, store.AuditQuery{}, &position))) }
+		news := func() []string { return summaries(collect(f, f.AuditSince(f.ctx, store.AuditQuery{}, &position))) }
 		f.fillSandbox()
 		news()
 		must(f.Reset(f.ctx, store.Operator, now))(f)

@@ -78,9 +78,9 @@ func (c *PostgresServer) Promote(ctx context.Context) error {
 	return nil
 }
 
-// forgetProcess removes what a killed server leaves outside its data: the file that names its process, and the segment of
-// shared memory of which that file holds the id at the end of its seventh line. A machine that crashed has neither.
-func (c *PostgresServer) forgetProcess() error {
+// removePID removes what a killed server leaves behind and a crashed machine does not: postmaster.pid, and the segment of
+// shared memory whose id is at the end of the seventh line of that file.
+func (c *PostgresServer) removePID() error {
 	path := filepath.Join(c.data(), "postmaster.pid")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,11 +101,11 @@ func (c *PostgresServer) forgetProcess() error {
 	return os.Remove(path)
 }
 
-// Freeze stops the server and all its children where they are, as a disk that hangs or a machine without a processor to
-// spare does: connections stay open and nothing is answered until Thaw.
+// Freeze suspends the server and all its children, as a disk that hangs does: connections stay open, and nothing is answered
+// until Thaw.
 func (c *PostgresServer) Freeze() error { return c.freeze(true) }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (c *PostgresServer) Thaw() error { return c.freeze(false) }
 
 func (c *PostgresServer) freeze(stop bool) error {
@@ -115,7 +115,7 @@ func (c *PostgresServer) freeze(stop bool) error {
 		return errors.New("the PostgreSQL server is not running")
 	}
 	if err := freezeFamily(c.server.command.Process, stop); err != nil {
-		return fmt.Errorf("stop the PostgreSQL server where it is, or let it go on: %w", err)
+		return fmt.Errorf("suspend or resume the PostgreSQL server: %w", err)
 	}
 	return nil
 }

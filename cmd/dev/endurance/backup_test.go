@@ -63,7 +63,7 @@ func servesFrom(t *testing.T, copied *programs.Installation, redeemed int) {
 	}
 }
 
-// TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase types what perksd says is to be typed.
+// TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase runs the commands that perksd suggests.
 func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	parallel(t)
 	database := startPostgres(t)
@@ -72,13 +72,13 @@ func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	c.awaitReplies(100)
 	before := c.replies.copy()
 	dump := filepath.Join(t.TempDir(), "perks.dump")
-	typeWhatIsSaid(t, i, "backup", dump)
+	runSuggested(t, i, "backup", dump)
 	after := c.replies.count()
 	c.awaitReplies(100)
 	c.finish()
 	c.check(i)
 
-	typeWhatIsSaid(t, i, "restore", dump)
+	runSuggested(t, i, "restore", dump)
 	restored := programs.InstallOver(t, database.DSN("perks_restored"))
 	kept := restored.Redemptions()
 	before.check(t, kept, loadUsers)
@@ -89,8 +89,8 @@ func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	servesFrom(t, restored, len(kept))
 }
 
-// typeWhatIsSaid has a shell run the command line that perksd names instead of doing the work itself.
-func typeWhatIsSaid(t *testing.T, i *programs.Installation, args ...string) {
+// runSuggested runs the command line that perksd suggests instead of doing the work itself.
+func runSuggested(t *testing.T, i *programs.Installation, args ...string) {
 	t.Helper()
 	said, err := i.Command(args...).CombinedOutput()
 	if err == nil {

@@ -27,9 +27,9 @@ func TestTenKillsCostNothingAtOurServer(t *testing.T) {
 func TestTenKillsAndLostAnswersCostNothingAtOurServer(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{300, 10})
-	shop := ourService(t)
-	shop.proxy.dropEvery, shop.proxy.loseEvery = 10, 50
-	newJob(t, shop, rowsOf(s.rows)).killAgainAndAgain(s.kills, 2)
+	ours := ourService(t)
+	ours.proxy.dropEvery, ours.proxy.loseEvery = 10, 50
+	newJob(t, ours, rowsOf(s.rows)).killAgainAndAgain(s.kills, 2)
 }
 
 func TestKillsCostNothingWhereNobodyKnowsKeys(t *testing.T) {
@@ -41,26 +41,26 @@ func TestKillsCostNothingWhereNobodyKnowsKeys(t *testing.T) {
 func TestKillsCostNothingWhereRowsAreTheSame(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{300, 3})
-	newJob(t, foreignService(t, &foreign{}), twinsOf(s.rows)).killAgainAndAgain(s.kills, 4)
+	newJob(t, foreignService(t, &foreign{}), repeatedRows(s.rows)).killAgainAndAgain(s.kills, 4)
 }
 
 // TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys says at first to no run that nobody else redeems. No row is redeemed
 // twice then, and those whose reply was lost stay unknown until it is said.
 func TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys(t *testing.T) {
 	t.Parallel()
-	shop := foreignService(t, &foreign{})
-	told := shop.args
-	shop.args = nil
-	j := newJob(t, shop, rowsOf(60))
+	s := foreignService(t, &foreign{})
+	assumeMine := s.args
+	s.args = nil
+	j := newJob(t, s, rowsOf(60))
 	p := j.start()
-	j.proxy.set(25, afterWork, p.kill)
+	j.proxy.injectAt(25, afterWork, p.kill)
 	p.must(-1)
 	for range 2 {
 		j.start().must(7).says("may be this row's or somebody else's")
 		j.proxy.awaitIdle()
 		j.checkSoFar()
 	}
-	j.args = told
+	j.args = assumeMine
 	j.start().must(0)
 	j.check()
 }
@@ -76,7 +76,7 @@ func (j *job) killAgainAndAgain(kills int, seed uint64) {
 	atMost := j.rows.rows * 9 / 10 / kills
 	for range kills {
 		p := j.start()
-		j.proxy.set(1+random.IntN(atMost), randomMoment(random), p.kill)
+		j.proxy.injectAt(1+random.IntN(atMost), randomMoment(random), p.kill)
 		p.must(-1)
 	}
 	killed := time.Now()

@@ -16,41 +16,41 @@ import (
 	"time"
 )
 
-// gate stands before a server. It counts what comes in and does to redeems what networks, and those who end programs, do:
-// at a moment that is known to the request.
+// faultProxy forwards requests to a server, counts them, and injects faults into redeems: lost replies, broken connections,
+// the end of the program that sent them.
 type faultProxy struct {
 	t       *testing.T
 	to      http.Handler
 	address string
 	server  *http.Server
 
-	dropEvery int // of so many redeems the answer to one is lost
+	dropEvery int // of so many redeems the reply to one is lost
 	loseEvery int // of so many redeems one is lost before the server has it
 
-	mu       sync.Mutex
-	redeems  int // that came in
-	requests int // of any kind
-	held     int // redeems that wait until they are let through
-	working  int // redeems that the server is at work on, or will be
-	traps    map[int]trap
-	passage  chan struct{} // closed while redeems may pass
-	putOff   int           // from this one on, redeems are asked to come back in a minute; 0 is none
+	mu        sync.Mutex
+	redeems   int           // that came in
+	requests  int           // of any kind
+	blocked   int           // redeems that wait for unblocked
+	working   int           // redeems that the server is at work on, or will be
+	faults    map[int]fault // by the number of the redeem
+	unblocked chan struct{} // closed while redeems are forwarded
+	throttled int           // from this one on, redeems are told to retry in a minute; 0 is none
 }
 
-// trap is what happens to one redeem.
-type trap struct {
+// fault is injected into one redeem.
+type fault struct {
 	moment moment
-	spring func()
+	inject func()
 }
 
-// moment says when a trap springs, and what the server does of the request then.
+// moment says when a fault is injected, and what the server does with the request then.
 type moment int
 
 const (
-	beforeWork  moment = iota // the request has left, and comes to nothing
-	lateWork                  // the request has left, and the server begins with it when nobody waits for it any more
-	afterWork                 // the work is done, and nobody is told
-	afterAnswer               // the answer is on its way
+	beforeWork  moment = iota // the request was sent, and is lost
+	lateWork                  // the request was sent, and the server begins with it when nobody waits for it any more
+	afterWork                 // the work is done, and the reply is lost
+	afterReply                // the reply was sent
 	killMoments               // the ones above
 	broken                    // the connection breaks, and the server begins with the request later
 )
@@ -58,18 +58,18 @@ const (
 // late is how long after its connection's end a server may begin with a request: it is less than perksctl allows for.
 const late = 2 * time.Second
 
-// newFaultProxy opens a gate before the server until the test ends.
+// newFaultProxy listens until the test ends.
 func newFaultProxy(t *testing.T, to http.Handler) *faultProxy {
-	p := &faultProxy{t: t, to: to, address: "127.0.0.1:0", traps: map[int]trap{}, passage: make(chan struct{})}
-	close(p.passage)
-	if err := p.open(); err != nil {
+	p := &faultProxy{t: t, to: to, address: "127.0.0.1:0", faults: map[int]fault{}, unblocked: make(chan struct{})}
+	close(p.unblocked)
+	if err := p.listen(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.server.Close() })
 	return p
 }
 
-func (p *faultProxy) open() error {
+func (p *faultProxy) listen() error {
 	listener, err := net.Listen("tcp", p.address)
 	if err != nil {
 		return err
@@ -88,48 +88,48 @@ func (p *faultProxy) open() error {
 // URL is {api_url}.
 func (p *faultProxy) URL() string { return "http://" + p.address + "/v2" }
 
-// set sets a trap for a redeem that is still to come, 1 for the next.
-func (p *faultProxy) set(ahead int, m moment, spring func()) {
+// injectAt injects a fault into a redeem that is still to come, 1 for the next.
+func (p *faultProxy) injectAt(ahead int, m moment, inject func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.traps[p.redeems+ahead] = trap{m, spring}
+	p.faults[p.redeems+ahead] = fault{m, inject}
 }
 
-// shut lets no redeem through until the function that it returns is called.
-func (p *faultProxy) block() (open func()) {
+// block holds every redeem until unblock is called.
+func (p *faultProxy) block() (unblock func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	passage := make(chan struct{})
-	p.passage = passage
-	return func() { close(passage) }
+	unblocked := make(chan struct{})
+	p.unblocked = unblocked
+	return func() { close(unblocked) }
 }
 
-// throttleFrom answers every redeem from that one on that it should come back in a minute; 0 ends that.
+// throttleFrom tells every redeem from that one on to retry in a minute; 0 ends that.
 func (p *faultProxy) throttleFrom(number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.putOff = number
+	p.throttled = number
 }
 
-func (p *faultProxy) counts() (redeems, requests, held int) {
+func (p *faultProxy) counts() (redeems, requests, blocked int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.redeems, p.requests, p.held
+	return p.redeems, p.requests, p.blocked
 }
 
-// fate is what becomes of one redeem.
-type fate struct {
-	number  int
-	trap    trap
-	passage chan struct{}
-	putOff  bool
+// treatment is what the proxy does with one redeem.
+type treatment struct {
+	number    int
+	fault     fault
+	unblocked chan struct{}
+	throttled bool
 }
 
-func (p *faultProxy) next() fate {
+func (p *faultProxy) next() treatment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.redeems++
-	return fate{p.redeems, p.traps[p.redeems], p.passage, p.putOff > 0 && p.redeems >= p.putOff}
+	return treatment{p.redeems, p.faults[p.redeems], p.unblocked, p.throttled > 0 && p.redeems >= p.throttled}
 }
 
 func (p *faultProxy) add(to *int, n int) {
@@ -138,7 +138,7 @@ func (p *faultProxy) add(to *int, n int) {
 	*to += n
 }
 
-// settle returns when the server has done what it will ever do of what came in.
+// awaitIdle returns when the server has handled every request that it was sent.
 func (p *faultProxy) awaitIdle() {
 	eventually(p.t, atLast, "the server has nothing to do any more", func() bool {
 		p.mu.Lock()
@@ -157,19 +157,19 @@ func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // the program died while it sent this
 	}
-	f := p.next()
-	p.add(&p.held, 1)
-	<-f.passage
-	p.add(&p.held, -1)
-	if f.putOff {
+	t := p.next()
+	p.add(&p.blocked, 1)
+	<-t.unblocked
+	p.add(&p.blocked, -1)
+	if t.throttled {
 		w.Header().Set("Retry-After", "60")
 		w.WriteHeader(http.StatusTooManyRequests)
 		return
 	}
-	p.redeem(w, r, body, f)
+	p.redeem(w, r, body, t)
 }
 
-// read sees through what is no redeem; an answer in so many is lost, as those to redeems are.
+// read forwards what is no redeem; as many replies are lost as of redeems.
 func (p *faultProxy) read(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	lost := every(p.requests-p.redeems, p.dropEvery)
@@ -180,67 +180,67 @@ func (p *faultProxy) read(w http.ResponseWriter, r *http.Request) {
 	p.to.ServeHTTP(w, r)
 }
 
-// redeem sees a redeem through, or not.
-func (p *faultProxy) redeem(w http.ResponseWriter, r *http.Request, body []byte, f fate) {
+// redeem forwards a redeem, unless a fault prevents it.
+func (p *faultProxy) redeem(w http.ResponseWriter, r *http.Request, body []byte, t treatment) {
 	// A server does not stop its work because nobody waits for it any more.
 	r = r.Clone(context.WithoutCancel(r.Context()))
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	answer := httptest.NewRecorder()
+	reply := httptest.NewRecorder()
 	p.add(&p.working, 1)
-	if f.meets(broken) {
+	if t.injects(broken) {
 		time.AfterFunc(late, func() {
 			defer p.add(&p.working, -1)
-			p.to.ServeHTTP(answer, r)
+			p.to.ServeHTTP(reply, r)
 		})
 		panic(http.ErrAbortHandler)
 	}
 	defer p.add(&p.working, -1)
 	switch {
-	case f.meets(beforeWork), f.trap.spring == nil && every(f.number, p.loseEvery):
+	case t.injects(beforeWork), t.fault.inject == nil && every(t.number, p.loseEvery):
 		panic(http.ErrAbortHandler)
-	case f.meets(lateWork):
+	case t.injects(lateWork):
 		<-time.After(late)
 	}
-	p.to.ServeHTTP(answer, r)
+	p.to.ServeHTTP(reply, r)
 	switch {
-	case f.meets(afterWork):
+	case t.injects(afterWork):
 		panic(http.ErrAbortHandler)
-	case f.trap.spring == nil && every(f.number, p.dropEvery):
-		drop(w, answer, f.number/p.dropEvery)
+	case t.fault.inject == nil && every(t.number, p.dropEvery):
+		drop(w, reply, t.number/p.dropEvery)
 		return
 	}
-	pass(w, answer, answer.Body.Len())
-	f.meets(afterAnswer)
+	pass(w, reply, reply.Body.Len())
+	t.injects(afterReply)
 }
 
-// drop loses an answer in one of three ways, each in its turn.
-func drop(w http.ResponseWriter, answer *httptest.ResponseRecorder, turn int) {
-	switch turn % 3 {
+// drop loses a reply in one of three ways, one after the other.
+func drop(w http.ResponseWriter, reply *httptest.ResponseRecorder, n int) {
+	switch n % 3 {
 	case 0:
 		panic(http.ErrAbortHandler)
 	case 1:
-		pass(w, answer, answer.Body.Len()/2)
+		pass(w, reply, reply.Body.Len()/2)
 		panic(http.ErrAbortHandler)
 	default:
 		w.WriteHeader(http.StatusBadGateway)
 	}
 }
 
-// pass gives an answer's head and so much of its body to whoever asked; nobody may be there any more.
-func pass(w http.ResponseWriter, answer *httptest.ResponseRecorder, size int) {
-	maps.Copy(w.Header(), answer.Header())
-	w.Header().Set("Content-Length", strconv.Itoa(answer.Body.Len()))
-	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes()[:size])
+// pass sends a reply's header and so much of its body; the client may be gone.
+func pass(w http.ResponseWriter, reply *httptest.ResponseRecorder, size int) {
+	maps.Copy(w.Header(), reply.Header())
+	w.Header().Set("Content-Length", strconv.Itoa(reply.Body.Len()))
+	w.WriteHeader(reply.Code)
+	_, _ = w.Write(reply.Body.Bytes()[:size])
 	_ = http.NewResponseController(w).Flush()
 }
 
-// meets springs the trap if this is its moment, and tells whether it was.
-func (f fate) meets(m moment) bool {
-	if f.trap.spring == nil || f.trap.moment != m {
+// injects injects the fault if this is its moment, and tells whether it was.
+func (t treatment) injects(m moment) bool {
+	if t.fault.inject == nil || t.fault.moment != m {
 		return false
 	}
-	f.trap.spring()
+	t.fault.inject()
 	return true
 }
 

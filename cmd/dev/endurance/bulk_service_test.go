@@ -1,8 +1,12 @@
 package endurance
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http/httputil"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"example.com/perks/api"
@@ -10,7 +14,7 @@ import (
 	"example.com/perks/store"
 )
 
-// shop is a server behind a gate, a client's id and secret there, and a look at what it has.
+// service is a server behind a proxy, with a client's id and secret.
 type service struct {
 	proxy       *faultProxy
 	id, secret  string
@@ -19,7 +23,7 @@ type service struct {
 	args        []string                 // that a run there needs
 }
 
-// ours is perksd over a database. Each row needs a user and perk that no other has.
+// ourService is perksd over a database. Each row needs a user and perk that no other has.
 func ourService(t *testing.T) service {
 	t.Helper()
 	server := servertest.Start(t)
@@ -44,8 +48,8 @@ func ourService(t *testing.T) service {
 	return s
 }
 
-// theirs is a service that is not ours, at which everything was redeemed once before. It loses one answer in ten and, of fifty
-// redeems, one before it is done. Nobody but the run redeems there, which the run has to be told: nothing else can tell it.
+// foreignService is a service that is not ours, at which everything was redeemed once before. One reply in ten is lost, and
+// one redeem in fifty. Only the run redeems there, which --assume-mine tells it: nothing else can.
 func foreignService(t *testing.T, f *foreign) service {
 	s := service{proxy: newFaultProxy(t, f), id: foreignID, secret: foreignSecret, args: []string{"--assume-mine"}}
 	s.proxy.dropEvery, s.proxy.loseEvery = 10, 50
@@ -58,7 +62,96 @@ func rowsOf(n int) rowSet {
 	return rowSet{rows: n, who: everyone, says: itsNumber, format: csv, suffix: ".csv"}
 }
 
-// twinsOf is n rows without metadata for few users, so that each is there many times.
-func twinsOf(n int) rowSet {
+// repeatedRows is n rows without metadata for few users, so that each is there many times.
+func repeatedRows(n int) rowSet {
 	return rowSet{rows: n, who: among(max(n/40, 1)), format: jsonl, suffix: ".jsonl"}
+}
+
+// rowSet is the rows of one test: what they ask for and how they are formatted.
+type rowSet struct {
+	rows int
+	// who says what a row is about. Rows about the same follow one another.
+	who func(n int) (perk, user int)
+	// says is what the metadata of a row holds, "" for rows without any: those of one perk and user are the same then.
+	says func(n int) string
+	// format writes the rows down.
+	format func(wanted []wanted) (text string, lines []int)
+	suffix string // of the file's name
+}
+
+// wanted is a redemption that a row asks for.
+type wanted struct{ perk, user, metadata string }
+
+func (r rowSet) wanted() []wanted {
+	var all []wanted
+	for n := range r.rows {
+		perk, user := r.who(n)
+		w := wanted{fmt.Sprintf("p%d", perk), fmt.Sprintf("u-%05d", user), "{}"}
+		if r.says != nil {
+			w.metadata = fmt.Sprintf(`{"row":%q}`, r.says(n))
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+func everyone(n int) (perk, user int) { return n % 3, n }
+
+func inPairs(n int) (perk, user int) { return 0, n / 2 }
+
+// among gives each of few users one of three perks after the other, again and again.
+func among(few int) func(n int) (perk, user int) {
+	return func(n int) (perk, user int) { return n / few % 3, n % few }
+}
+
+func itsNumber(n int) string { return fmt.Sprint("number ", n) }
+
+// twoLines is a text that takes two lines of a file.
+func twoLines(n int) string { return fmt.Sprintf("number %d,\nthe \"best\" of all", n) }
+
+// csv writes each row's metadata in a cell of its own, and says on which lines the rows begin.
+func csv(all []wanted) (string, []int) {
+	var text strings.Builder
+	lines := make([]int, 0, len(all))
+	text.WriteString("perk_id,user_id,metadata.row\n")
+	line := 2
+	for _, w := range all {
+		var metadata struct {
+			Row string `json:"row"`
+		}
+		_ = json.Unmarshal([]byte(w.metadata), &metadata) // it was written above
+		row := fmt.Sprintf("%s,%s,%s\n", w.perk, w.user, quoted(metadata.Row))
+		text.WriteString(row)
+		lines = append(lines, line)
+		line += strings.Count(row, "\n")
+	}
+	return text.String(), lines
+}
+
+func quoted(cell string) string {
+	if cell == "" {
+		return ""
+	}
+	return `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+}
+
+// jsonl writes the metadata as it is.
+func jsonl(all []wanted) (string, []int) {
+	var text strings.Builder
+	lines := make([]int, 0, len(all))
+	for n, w := range all {
+		fmt.Fprintf(&text, `{"user":%q,"perk":%q,"metadata":%s}`+"\n", w.user, w.perk, w.metadata)
+		lines = append(lines, n+1)
+	}
+	return text.String(), lines
+}
+
+// usersOf is everyone in the rows.
+func usersOf(all []wanted) []string {
+	var users []string
+	for _, w := range all {
+		users = append(users, w.user)
+	}
+	slices.Sort(users)
+	return slices.Compact(users)
 }

@@ -13,7 +13,7 @@ func TestSecondInterruptEndsTheRunAtOnce(t *testing.T) {
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
 	unblock := j.proxy.block()
 	p := j.start()
-	eventually(t, atLast, "the run waits for answers", func() bool { _, _, held := j.proxy.counts(); return held == 8 })
+	eventually(t, atLast, "the run waits for answers", func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
 	eventually(t, atLast, "the run has ended", func() bool {
 		p.interrupt()
 		select {
@@ -36,7 +36,7 @@ func TestInterruptedRunSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, ourService(t), rowsOf(100))
 	p := j.start()
-	j.proxy.set(40, afterWork, p.interrupt)
+	j.proxy.injectAt(40, afterWork, p.interrupt)
 	p.must(130).says("To go on, run the same command again; what is done is not sent again:\n  perksctl perk redeem --file " + j.input)
 	if redeems, _, _ := j.proxy.counts(); redeems == 100 {
 		t.Error("the run went on to its end")
@@ -50,7 +50,7 @@ func TestInterruptWhileTheServerAsksToWaitEndsTheRun(t *testing.T) {
 	j := newJob(t, ourService(t), rowsOf(60))
 	j.proxy.throttleFrom(20)
 	p := j.start()
-	eventually(t, atLast, "the run waits because the server asks for it", func() bool { return strings.Contains(p.told.String(), "asks to wait 1m0s") })
+	eventually(t, atLast, "the run waits because the server asks for it", func() bool { return strings.Contains(p.stderr.String(), "asks to wait 1m0s") })
 	began := time.Now()
 	p.interrupt()
 	p.must(130).says("To go on")
@@ -66,9 +66,9 @@ func TestInterruptWhileTheServerAsksToWaitEndsTheRun(t *testing.T) {
 // before that can find out.
 func TestInterruptedResumptionForgetsNothing(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, foreignService(t, &foreign{}), twinsOf(40))
+	j := newJob(t, foreignService(t, &foreign{}), repeatedRows(40))
 	p := j.start()
-	j.proxy.set(9, afterWork, p.kill)
+	j.proxy.injectAt(9, afterWork, p.kill)
 	p.must(-1)
 
 	p = j.start()
@@ -94,7 +94,7 @@ func TestRequestThatOutlivesItsRunIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
 	p := j.start()
-	j.proxy.set(9, lateWork, p.kill)
+	j.proxy.injectAt(9, lateWork, p.kill)
 	p.must(-1)
 	anHourAgo := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(j.journal(), anHourAgo, anHourAgo); err != nil {
@@ -110,7 +110,7 @@ func TestInterruptWhileAnAnswerIsSoughtForgetsNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
 	p := j.start()
-	j.proxy.set(9, broken, p.interrupt)
+	j.proxy.injectAt(9, broken, p.interrupt)
 	p.must(130)
 	j.start().must(0)
 	j.check()
@@ -121,7 +121,7 @@ func TestSecondRunAtOnceIsRefused(t *testing.T) {
 	j := newJob(t, ourService(t), rowsOf(40))
 	unblock := j.proxy.block()
 	first := j.start()
-	eventually(t, atLast, "the first run waits for answers", func() bool { _, _, held := j.proxy.counts(); return held == 8 })
+	eventually(t, atLast, "the first run waits for answers", func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
 	_, before, _ := j.proxy.counts()
 	j.start().must(6).says("Another run is at work on")
 	if _, after, _ := j.proxy.counts(); after != before {

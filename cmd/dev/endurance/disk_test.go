@@ -15,8 +15,8 @@ import (
 // diskSize, in KiB, holds the database of a test several times.
 const diskSize = 32 << 10
 
-// TestAFullDiskRefusesChangesUntilThereIsRoom has the disk of a SQLite database fill up under people who redeem without a
-// break, and has room made again.
+// TestAFullDiskRefusesChangesUntilThereIsRoom fills the disk of a SQLite database during redemptions, and then
+// frees it.
 func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 	parallel(t)
 	disk := programs.NewDisk(t, diskSize)
@@ -35,9 +35,9 @@ func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 		t.Errorf("the log does not say where, or what to do: %s", says)
 	}
 	late := c.nextAttempt()
-	refusesChanges(t, server, c.redeemer.token, late.user)
-	answersReads(t, server, c.redeemer.token)
-	leavesAllAsItWas(t, i, disk)
+	requireRefusal(t, server, c.redeemer.token, late.user)
+	requireReads(t, server, c.redeemer.token)
+	requireUnchanged(t, i, disk)
 
 	disk.Free()
 	freed := time.Now()
@@ -51,11 +51,11 @@ func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 	c.check(i)
 	ready.stop()
 	server.Terminate()
-	saysLittle(t, server)
+	requireShortLog(t, server)
 }
 
-// refusesChanges tries a redemption until it is refused, and holds the refusal against what is promised of one.
-func refusesChanges(t *testing.T, server *programs.Server, token, user string) {
+// requireRefusal tries a redemption until it is refused, and checks that the refusal is as promised.
+func requireRefusal(t *testing.T, server *programs.Server, token, user string) {
 	t.Helper()
 	eventually(t, atLast, "a redemption was refused", func() bool {
 		request, err := http.NewRequest(http.MethodPost, server.URL+"/v2/partners/perks/rush/redeem", strings.NewReader(`{"user_id":"`+user+`"}`))
@@ -85,8 +85,8 @@ func refusesChanges(t *testing.T, server *programs.Server, token, user string) {
 	})
 }
 
-// answersReads asks for each kind of thing that can be read.
-func answersReads(t *testing.T, server *programs.Server, token string) {
+// requireReads reads one thing of each kind.
+func requireReads(t *testing.T, server *programs.Server, token string) {
 	t.Helper()
 	for _, path := range []string{"/perks", "/perks?sort=title&q=ru", "/perks/rush", "/perks/users/u-0000?type=redeemed", "/perks/users/u-0000?type=available"} {
 		if status := programs.StatusOf(t, server.URL+"/v2/partners"+path, token); status != http.StatusOK {
@@ -95,8 +95,8 @@ func answersReads(t *testing.T, server *programs.Server, token string) {
 	}
 }
 
-// leavesAllAsItWas has the operator's commands meet the full disk.
-func leavesAllAsItWas(t *testing.T, i *programs.Installation, disk *programs.Disk) {
+// requireUnchanged runs the commands of an operator on the full disk, and checks that they change nothing.
+func requireUnchanged(t *testing.T, i *programs.Installation, disk *programs.Disk) {
 	t.Helper()
 	const full = "there is no room on the disk"
 	i.Refuses(full, "backup", filepath.Join(disk.Folder, "copy.db"))
@@ -121,8 +121,8 @@ func leavesAllAsItWas(t *testing.T, i *programs.Installation, disk *programs.Dis
 	i.Refuses(full, "serve", "--addr", "127.0.0.1:0", "--database", "sqlite:"+filepath.Join(disk.Folder, "new.db"))
 }
 
-// saysLittle checks that the log of a server that failed thousands of times is not full of it.
-func saysLittle(t *testing.T, server *programs.Server) {
+// requireShortLog checks that the log of a server that failed thousands of times is not full of it.
+func requireShortLog(t *testing.T, server *programs.Server) {
 	t.Helper()
 	requests, others := 0, 0
 	for line := range strings.Lines(server.Rest()) {
@@ -138,7 +138,7 @@ func saysLittle(t *testing.T, server *programs.Server) {
 	}
 }
 
-// TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom has the tables of two servers on a disk that fills up.
+// TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom puts the tables of two servers on a disk that fills up.
 func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 	parallel(t)
 	database := startPostgres(t)
@@ -161,8 +161,8 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 	for n, s := range servers {
 		t.Logf("not ready %s after the disk was full", watches[n].becomes(false).Sub(full).Round(time.Millisecond))
 		s.WaitFor(t, "a disk of PostgreSQL is full, so changes are refused: make room on it")
-		refusesChanges(t, s, c.redeemer.token, late.user)
-		answersReads(t, s, c.redeemer.token)
+		requireRefusal(t, s, c.redeemer.token, late.user)
+		requireReads(t, s, c.redeemer.token)
 		if status := programs.StatusOf(t, s.URL+"/readyz", ""); status != http.StatusServiceUnavailable {
 			t.Errorf("/readyz says %d while redemptions are refused", status)
 		}
@@ -183,11 +183,11 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 	for n, s := range servers {
 		watches[n].stop()
 		s.Terminate()
-		saysLittle(t, s)
+		requireShortLog(t, s)
 	}
 }
 
-// TestALogWithoutRoomDoesNotStopTheServer has stderr lead to a file on a full disk.
+// TestALogWithoutRoomDoesNotStopTheServer writes stderr to a file on a full disk.
 func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
 	parallel(t)
 	disk := programs.NewDisk(t, 64)
@@ -208,7 +208,7 @@ func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answersReads(t, server, c.redeemer.token)
+	requireReads(t, server, c.redeemer.token)
 	if after, err := log.Stat(); err != nil || after.Size() <= before.Size() {
 		t.Errorf("the log does not go on when there is room: %v", err)
 	}

@@ -1,10 +1,15 @@
 package endurance
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/perks/store/storetest"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,8 +19,8 @@ import (
 // backWithin is how long redemptions may be refused when the primary is lost.
 const backWithin = 15 * time.Second
 
-// TestAFailoverLosesNothingThatWasAcknowledged has the primary die and the standby promoted, under people who redeem
-// without a break.
+// TestAFailoverLosesNothingThatWasAcknowledged has the primary die and the standby promoted while
+// redemptions go on.
 func TestAFailoverLosesNothingThatWasAcknowledged(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
@@ -27,16 +32,16 @@ func TestAFailoverLosesNothingThatWasAcknowledged(t *testing.T) {
 	}
 	p.become(false, died)
 	p.promote()
-	p.isBack(c, died)
+	p.awaitService(c, died)
 	p.become(true, died)
 	c.awaitReplies(200)
 	c.finish()
 	c.check(p.installed)
 }
 
-// TestADemotedPrimaryIsLeft has the primary live on but refuse writes, as after a switch-over: connections to it work and
+// TestServersLeaveADemotedPrimary has the primary live on but refuse writes, as after a switch-over: connections to it work and
 // lead nowhere.
-func TestADemotedPrimaryIsLeft(t *testing.T) {
+func TestServersLeaveADemotedPrimary(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
 	c := startLoad(t, p.installed, p.servers...)
@@ -45,15 +50,15 @@ func TestADemotedPrimaryIsLeft(t *testing.T) {
 	execute(t, p.primary, `ALTER SYSTEM SET default_transaction_read_only = on`, `SELECT pg_reload_conf()`)
 	p.become(false, demoted)
 	p.promote()
-	p.isBack(c, demoted)
+	p.awaitService(c, demoted)
 	p.become(true, demoted)
 	c.awaitReplies(200)
 	c.finish()
 	c.check(p.installed)
 }
 
-// isBack waits until somebody who comes now is served.
-func (p *pair) isBack(c *load, since time.Time) {
+// awaitService waits until a new attempt gets a reply.
+func (p *pair) awaitService(c *load, since time.Time) {
 	p.Helper()
 	if err := c.redeemUntilReply(c.nextAttempt(), 0); err != nil {
 		p.Fatal(err)
@@ -66,7 +71,7 @@ func (p *pair) isBack(c *load, since time.Time) {
 }
 
 // TestWithoutItsStandbyNothingIsAcknowledged has the standby die: the primary waits for it, writes are answered with
-// unavailable and reads as ever, and everything settles when it is back.
+// unavailable and reads as ever, and service is complete when it is back.
 func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
@@ -80,14 +85,14 @@ func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 	acknowledged := c.replies.count()
 
 	late := c.nextAttempt()
-	told := make(chan error, 1)
+	replied := make(chan error, 1)
 	go func() {
 		_, err := c.redeemer.redeem(p.servers[0].URL, late)
-		told <- err
+		replied <- err
 	}()
 	p.readUntil(c.redeemer.token, func() bool {
 		select {
-		case err := <-told:
+		case err := <-replied:
 			if err == nil || !strings.Contains(err.Error(), `"code":"unavailable"`) {
 				t.Errorf("a redemption while the standby is away: %v", err)
 			}
@@ -117,7 +122,7 @@ const (
 	connectionsEach = 2 * 16 // of a server to PostgreSQL: two pools
 )
 
-// readUntil reads from both servers, and counts their connections, until the end has come.
+// readUntil reads from both servers, and counts their connections, until ended returns true.
 func (p *pair) readUntil(token string, ended func() bool) {
 	p.Helper()
 	conn, err := pgx.Connect(p.Context(), p.primary.DSN("perks"))
@@ -149,5 +154,90 @@ func (p *pair) readUntil(token string, ended func() bool) {
 	}
 	if bound := len(p.servers) * connectionsEach; most > bound {
 		p.Errorf("there were %d connections, want at most %d", most, bound)
+	}
+}
+
+// pair is a primary, the standby that its commits wait for, and two servers that know the addresses of both.
+type pair struct {
+	*testing.T
+	primary, standby *storetest.PostgresServer
+	installed        *programs.Installation
+	servers          []*programs.Server
+	watches          []*readinessWatch
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{T: t, primary: startPostgres(t)}
+	var err error
+	if p.standby, err = p.primary.Standby(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopPostgres(t, p.standby) })
+	p.installed = programs.InstallOver(t, bothAddresses(p.primary, p.standby))
+	p.servers = p.installed.StartTogether(2)
+	for _, s := range p.servers {
+		p.watches = append(p.watches, watchReadiness(t, s))
+	}
+	p.become(true, time.Now())
+	return p
+}
+
+// startPostgres starts a server of PostgreSQL with the empty database perks.
+func startPostgres(t *testing.T) *storetest.PostgresServer {
+	t.Helper()
+	c, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopPostgres(t, c) })
+	if err := c.CreateDatabase(t.Context(), "perks"); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func stopPostgres(t *testing.T, c *storetest.PostgresServer) {
+	t.Helper()
+	if err := c.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// bothAddresses is an address that follows a failover from one server to the other.
+func bothAddresses(a, b *storetest.PostgresServer) string {
+	folderA, portA := a.Host()
+	folderB, portB := b.Host()
+	query := url.Values{"host": {folderA + "," + folderB}, "port": {fmt.Sprintf("%d,%d", portA, portB)}}
+	return (&url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/perks", RawQuery: query.Encode()}).String()
+}
+
+// become waits until both servers have become ready, or no longer ready, since something happened.
+func (p *pair) become(ready bool, since time.Time) {
+	p.Helper()
+	for n, w := range p.watches {
+		p.Logf("server %d says that ready is %t after %s", n, ready, w.becomes(ready).Sub(since).Round(time.Millisecond))
+	}
+}
+
+func (p *pair) promote() {
+	p.Helper()
+	if err := p.standby.Promote(p.Context()); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// execute runs statements on a server, each by itself.
+func execute(t *testing.T, c *storetest.PostgresServer, statements ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), c.DSN("perks"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// TestNothingIsAcknowledgedIntoAFileThatIsGone takes the files of a SQLite database away under people who redeem. What was
-// acknowledged before is found where it then is; what comes after is refused.
+// TestNothingIsAcknowledgedIntoAFileThatIsGone removes or replaces the files of a SQLite database during redemptions. What was
+// acknowledged before is in the file, wherever it is now; what comes after is refused.
 func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 	parallel(t)
 	t.Run("moved and put back", func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 		g.must(os.Rename(g.path+".away", g.path))
 		g.watch.becomes(true)
 		g.log("the database takes writes again")
-		g.isServed()
+		g.checkServed()
 	})
 	t.Run("replaced by a copy", func(t *testing.T) {
 		g := newLostFile(t)
@@ -34,18 +34,18 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 		g.watch.stop()
 		g.server.Terminate()
 		g.must(os.Rename(g.path+".kept", g.path))
-		g.goOn()
+		g.restart()
 	})
 	t.Run("without its log", func(t *testing.T) {
 		g := newLostFile(t)
 		g.take(func() { g.must(os.Remove(g.path + "-wal")) })
 		g.watch.stop()
 		g.server.Kill() // what was only in the log has been brought into the file by now
-		g.goOn()
+		g.restart()
 	})
 }
 
-// lostFile is a server over a file that is taken away.
+// lostFile is a server over a file that is moved, replaced or damaged.
 type lostFile struct {
 	*testing.T
 	path      string
@@ -53,7 +53,7 @@ type lostFile struct {
 	server    *programs.Server
 	watch     *readinessWatch
 	load      *load
-	late      attempt // of who came while it was away
+	late      attempt // while the file was gone
 }
 
 func newLostFile(t *testing.T) *lostFile {
@@ -86,20 +86,20 @@ func (g *lostFile) take(deed func()) {
 	g.watch.becomes(false)
 	g.log("the database was removed or replaced while the server uses it")
 	g.late = g.load.nextAttempt()
-	refusesChanges(g.T, g.server, g.load.redeemer.token, g.late.user)
-	answersReads(g.T, g.server, g.load.redeemer.token)
+	requireRefusal(g.T, g.server, g.load.redeemer.token, g.late.user)
+	requireReads(g.T, g.server, g.load.redeemer.token)
 }
 
-// goOn starts another server at the address of the first, at which whoever waits is served.
-func (g *lostFile) goOn() {
+// restart starts another server at the address of the first, and checks that attempts that wait get a reply.
+func (g *lostFile) restart() {
 	g.Helper()
 	server := g.installed.Start("--addr", strings.TrimPrefix(g.server.URL, "http://"))
-	g.isServed()
+	g.checkServed()
 	server.Terminate()
 }
 
-// isServed checks that everyone is, whoever was refused before among them, and that all of it is kept.
-func (g *lostFile) isServed() {
+// checkServed checks that all attempts get a reply, also the one that was refused, and that the database has all of them.
+func (g *lostFile) checkServed() {
 	g.Helper()
 	g.must(g.load.redeemUntilReply(g.late, 0))
 	g.load.awaitReplies(50)
@@ -127,7 +127,7 @@ func TestDamageToAFileIsToldAndStaysWhereItIs(t *testing.T) {
 	if answer, err := redeemer.redeem(server.URL, attempt{perk: "rush", user: "u-0001"}); err != nil || answer.status != http.StatusCreated {
 		t.Errorf("what is whole is answered %+v, %v", answer, err)
 	}
-	answersReads(t, server, redeemer.token)
+	requireReads(t, server, redeemer.token)
 	server.Terminate()
 }
 

@@ -13,7 +13,7 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// In each round more users come, each at two workers at once, and a server is killed among them. The stock lasts until the
+// In each round every one of its users redeems twice at once, and a server is killed meanwhile. The stock lasts until the
 // last round.
 const (
 	killRounds    = 20
@@ -32,7 +32,7 @@ func TestNothingAcknowledgedIsLostInTwentyKillsOfTwoReplicas(t *testing.T) {
 	killAgainAndAgain(t, programs.InstallOver(t, storetest.PostgresDatabase(t)), 2)
 }
 
-// killTest is a rush during which servers die.
+// killTest redeems while servers are killed.
 type killTest struct {
 	*testing.T
 	installed *programs.Installation
@@ -48,15 +48,15 @@ func killAgainAndAgain(t *testing.T, i *programs.Installation, servers int) {
 	k := &killTest{T: t, installed: i, servers: i.StartTogether(servers), replies: newReplies(), random: rand.New(rand.NewPCG(1, 2))}
 	k.redeemer = newRedeemer(t, i.Token(k.servers[0].URL), workersAtOnce)
 
-	open := 0
+	unknown := 0
 	for round := range killRounds {
 		victim := round % servers
-		unanswered := k.redeemAndKill(victim, k.attempts(round))
+		unreplied := k.redeemAndKill(victim, k.attempts(round))
 		k.servers[victim] = i.Start()
 		kept := i.Redemptions()
 		k.replies.check(t, kept, killStock)
-		k.sendAgain(unanswered)
-		open += len(unanswered)
+		k.retry(unreplied)
+		unknown += len(unreplied)
 	}
 	kept := i.Redemptions()
 	k.replies.check(t, kept, killStock)
@@ -64,10 +64,10 @@ func killAgainAndAgain(t *testing.T, i *programs.Installation, servers int) {
 		t.Errorf("in the end %d redemptions are kept, want the whole stock of %d", len(kept), killStock)
 	}
 	k.replies.onlyRefused(t, api.CodeAlreadyRedeemed, api.CodeSoldOut)
-	if open < killRounds {
-		t.Errorf("only %d attempts in %d rounds were without an answer: the servers were killed too late", open, killRounds)
+	if unknown < killRounds {
+		t.Errorf("only %d attempts in %d rounds were without a reply: the servers were killed too late", unknown, killRounds)
 	}
-	t.Logf("%d kills left %d of %d attempts without an answer", killRounds, open, 2*killRounds*usersPerRound)
+	t.Logf("%d kills left %d of %d attempts without a reply", killRounds, unknown, 2*killRounds*usersPerRound)
 	for _, server := range k.servers {
 		server.Terminate()
 	}
@@ -87,46 +87,46 @@ func (k *killTest) attempts(round int) []attempt {
 	return list
 }
 
-// redeemAndKill sends the attempts to all servers and kills one at a random moment. It returns what went without an answer.
-func (k *killTest) redeemAndKill(victim int, attempts []attempt) (unanswered []attempt) {
+// redeemAndKill sends the attempts to all servers and kills one at a random moment. It returns those without a reply.
+func (k *killTest) redeemAndKill(victim int, attempts []attempt) (unreplied []attempt) {
 	k.Helper()
-	answersBefore := int64(1 + k.random.IntN(usersPerRound*3/2))
-	breath := time.Duration(k.random.IntN(int(2 * time.Millisecond)))
+	repliesBefore := int64(1 + k.random.IntN(usersPerRound*3/2))
+	delay := time.Duration(k.random.IntN(int(2 * time.Millisecond)))
 	killed := make(chan struct{})
-	var answers atomic.Int64
+	var replied atomic.Int64
 	k.sendAll(attempts, func(a attempt, _ reply, err error) {
-		if answers.Add(1) == answersBefore {
-			time.AfterFunc(breath, func() { defer close(killed); k.servers[victim].Kill() })
+		if replied.Add(1) == repliesBefore {
+			time.AfterFunc(delay, func() { defer close(killed); k.servers[victim].Kill() })
 		}
 		if err != nil {
-			unanswered = append(unanswered, a)
+			unreplied = append(unreplied, a)
 		}
 	})
 	<-killed
-	return unanswered
+	return unreplied
 }
 
-// sendAgain sends attempts whose outcome is unknown. Whose redemption is kept is told so: under a key by the first answer,
-// else by a refusal.
-func (k *killTest) sendAgain(attempts []attempt) {
+// retry sends attempts whose outcome is unknown. The reply for a user whose redemption was made is that redemption, under
+// its key, or a refusal.
+func (k *killTest) retry(attempts []attempt) {
 	k.Helper()
 	before := map[string]string{}
-	for _, k := range k.installed.Redemptions() {
-		before[k.UserID] = k.ID
+	for _, r := range k.installed.Redemptions() {
+		before[r.UserID] = r.ID
 	}
 	k.sendAll(attempts, func(a attempt, answer reply, err error) {
 		made := before[a.user]
 		right := made == "" || a.key == "" && answer.code == api.CodeAlreadyRedeemed || a.key != "" && answer.made.ID == made && answer.replayed
 		switch {
 		case err != nil:
-			k.Errorf("%+v, sent again to servers that run: %v", a, err)
+			k.Errorf("%+v, retried at servers that run: %v", a, err)
 		case !right:
-			k.Errorf("%+v, of whom redemption %s is kept, was answered %+v", a, made, answer)
+			k.Errorf("%+v, whose redemption is %s, was answered %+v", a, made, answer)
 		}
 	})
 }
 
-// sendAll sends the attempts from several workers at once, to the servers in turn, and keeps the answers.
+// sendAll sends the attempts from several workers at once, to the servers in turn, and records the replies.
 func (k *killTest) sendAll(attempts []attempt, then func(attempt, reply, error)) {
 	k.Helper()
 	type job struct {

@@ -1,101 +1,277 @@
 package endurance
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"example.com/perks/api"
+	"example.com/perks/store"
+
 	"example.com/perks/cmd/dev/programs"
 )
 
-// customers redeem the perk rush without a break, one after the other at each of several workers. Whoever gets no answer asks
-// again under the same key, at the next server, until there is one.
+// load redeems the perk "rush" continuously from several workers, each time for another user. A worker that gets no reply
+// retries with the same idempotency key at the next server, until there is one.
 type load struct {
 	*testing.T
 	servers  []*programs.Server
 	redeemer *redeemer
 	replies  *replies
 
-	came    atomic.Int64
+	begun   atomic.Int64 // attempts, not counting retries
 	stop    chan struct{}
 	working sync.WaitGroup
 }
 
 const (
 	loadWorkers = 8
-	loadUsers   = 20_000                // more than come in the longest of the tests
-	loadPace    = 10 * time.Millisecond // between two customers at one redeemer
+	loadUsers   = 20_000                // more than the longest of the tests needs
+	loadPace    = 10 * time.Millisecond // between two attempts of a worker
 	retryPace   = 50 * time.Millisecond
 )
 
-// startLoad has them come until leave.
+// startLoad redeems until finish.
 func startLoad(t *testing.T, i *programs.Installation, servers ...*programs.Server) *load {
 	t.Helper()
 	i.ImportCSV("users", usersCSV(loadUsers))
 	i.ImportCSV("perks", perkCSV("rush", loadUsers))
-	c := &load{T: t, servers: servers, redeemer: newRedeemer(t, i.Token(servers[0].URL), 2*loadWorkers), replies: newReplies(), stop: make(chan struct{})}
+	l := &load{T: t, servers: servers, redeemer: newRedeemer(t, i.Token(servers[0].URL), 2*loadWorkers), replies: newReplies(), stop: make(chan struct{})}
 	for n := range loadWorkers {
-		c.working.Go(func() { c.work(n) })
+		l.working.Go(func() { l.work(n) })
 	}
-	return c
+	return l
 }
 
-func (c *load) work(redeemer int) {
+func (l *load) work(worker int) {
 	pace := time.NewTicker(loadPace)
 	defer pace.Stop()
 	for {
 		select {
-		case <-c.stop:
+		case <-l.stop:
 			return
 		case <-pace.C:
 		}
-		if err := c.redeemUntilReply(c.nextAttempt(), redeemer); err != nil {
-			c.Error(err)
+		if err := l.redeemUntilReply(l.nextAttempt(), worker); err != nil {
+			l.Error(err)
 			return
 		}
 	}
 }
 
-// newcomer is an attempt of a user who has not come before.
-func (c *load) nextAttempt() attempt {
-	user := userNumber(int(c.came.Add(1)) - 1)
+// nextAttempt is for a user who has none yet.
+func (l *load) nextAttempt() attempt {
+	user := userNumber(int(l.begun.Add(1)) - 1)
 	return attempt{perk: "rush", user: user, key: "key-of-" + user}
 }
 
-// serve asks one server after the other, beginning with the one of that number, until there is an answer.
-func (c *load) redeemUntilReply(a attempt, first int) error {
+// redeemUntilReply tries one server after the other, beginning with the one of that number.
+func (l *load) redeemUntilReply(a attempt, first int) error {
 	pace := time.NewTicker(retryPace)
 	defer pace.Stop()
 	for try := first; ; try++ {
-		answer, err := c.redeemer.redeem(c.servers[try%len(c.servers)].URL, a)
+		answer, err := l.redeemer.redeem(l.servers[try%len(l.servers)].URL, a)
 		if err == nil {
-			return c.replies.record(a, answer)
+			return l.replies.record(a, answer)
 		}
 		<-pace.C
 	}
 }
 
-// come waits until so many more have been served.
-func (c *load) awaitReplies(more int) {
-	c.Helper()
-	target := c.replies.count() + more
-	eventually(c.T, atLast, "more customers were served", func() bool { return c.replies.count() >= target })
+// awaitReplies waits until so many more redemptions are acknowledged.
+func (l *load) awaitReplies(more int) {
+	l.Helper()
+	target := l.replies.count() + more
+	eventually(l.T, atLast, fmt.Sprintf("%d more redemptions were acknowledged", more), func() bool { return l.replies.count() >= target })
 }
 
-// leave lets nobody come any more, and returns when all who came have an answer.
-func (c *load) finish() {
-	close(c.stop)
-	c.working.Wait()
+// finish begins no further attempt, and returns when all have a reply.
+func (l *load) finish() {
+	close(l.stop)
+	l.working.Wait()
 }
 
-// check holds what all were told against the database: everyone who came has one redemption, the acknowledged one.
-func (c *load) check(i *programs.Installation) {
-	c.Helper()
+// check compares the replies with the database: each user has one redemption, the acknowledged one.
+func (l *load) check(i *programs.Installation) {
+	l.Helper()
 	kept := i.Redemptions()
-	c.replies.check(c.T, kept, loadUsers)
-	if came := int(c.came.Load()); len(kept) != came || c.replies.count() != came {
-		c.Errorf("%d customers came, %d redemptions were acknowledged, and %d are kept", came, c.replies.count(), len(kept))
+	l.replies.check(l.T, kept, loadUsers)
+	if begun := int(l.begun.Load()); len(kept) != begun || l.replies.count() != begun {
+		l.Errorf("there were %d attempts, %d redemptions were acknowledged, and %d are in the database", begun, l.replies.count(), len(kept))
 	}
-	c.replies.onlyRefused(c.T)
+	l.replies.onlyRefused(l.T)
+}
+
+// attempt is a request to redeem a perk.
+type attempt struct{ perk, user, key string } // the key is "" without one
+
+// reply is the server's response to an attempt.
+type reply struct {
+	status   int
+	made     api.Redemption // with status 201
+	replayed bool           // it was made by an earlier request
+	code     api.Code       // with any other status
+}
+
+// errNoReply says that the outcome is unknown: there was no reply, or the server itself does not know.
+var errNoReply = errors.New("there was no reply")
+
+// redeemer redeems perks over HTTP.
+type redeemer struct {
+	client *http.Client
+	token  string
+}
+
+// replyTimeout is longer than any server takes to reply, if only that it does not know.
+const replyTimeout = 20 * time.Second
+
+// newRedeemer has so many connections to each server at once.
+func newRedeemer(t *testing.T, token string, connections int) *redeemer {
+	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &redeemer{client: &http.Client{Transport: transport, Timeout: replyTimeout}, token: token}
+}
+
+// redeem sends one attempt to the server at the address.
+func (r *redeemer) redeem(url string, a attempt) (reply, error) {
+	request, err := http.NewRequest(http.MethodPost, url+"/v2/partners/perks/"+a.perk+"/redeem", strings.NewReader(`{"user_id":"`+a.user+`"}`))
+	if err != nil {
+		return reply{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+r.token)
+	request.Header.Set("Content-Type", "application/json")
+	if a.key != "" {
+		request.Header.Set("Idempotency-Key", a.key)
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return reply{}, errors.Join(errNoReply, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return reply{}, errors.Join(errNoReply, err)
+	case response.StatusCode == http.StatusServiceUnavailable:
+		return reply{}, errors.Join(errNoReply, fmt.Errorf("status 503 with %s", body))
+	}
+	answer := reply{status: response.StatusCode, replayed: response.Header.Get("Idempotent-Replayed") == "true"}
+	if answer.status == http.StatusCreated {
+		return answer, json.Unmarshal(body, &answer.made)
+	}
+	var refusal api.ErrorBody
+	err = json.Unmarshal(body, &refusal)
+	answer.code = refusal.Code
+	return answer, err
+}
+
+// usersCSV is a file of the users u-0000 and on.
+func usersCSV(n int) string {
+	var text strings.Builder
+	text.WriteString("id\n")
+	for number := range n {
+		text.WriteString(userNumber(number) + "\n")
+	}
+	return text.String()
+}
+
+func userNumber(n int) string { return fmt.Sprintf("u-%04d", n) }
+
+// perkCSV is a file of one perk of which there are so many.
+func perkCSV(id string, stock int) string {
+	return fmt.Sprintf("id,title,description,city,stock\n%s,Rush,For the first,Bath,%d\n", id, stock)
+}
+
+// replies are recorded, to be compared with the database.
+type replies struct {
+	mu        sync.Mutex
+	made      map[string]string // the user by the redemption
+	underKeys map[string]string // the redemption by the key
+	refused   map[api.Code]int
+}
+
+func newReplies() *replies {
+	return &replies{made: map[string]string{}, underKeys: map[string]string{}, refused: map[api.Code]int{}}
+}
+
+// record adds a reply. One that cannot be true, whatever the database has, is an error.
+func (r *replies) record(a attempt, answer reply) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if answer.status != http.StatusCreated {
+		r.refused[answer.code]++
+		return nil
+	}
+	if answer.made.UserID != a.user || answer.made.PerkID != a.perk {
+		return fmt.Errorf("%+v was answered with %+v", a, answer.made)
+	}
+	if first := r.underKeys[a.key]; a.key != "" && first != "" && first != answer.made.ID {
+		return fmt.Errorf("the key %s was answered with redemption %s, and again with %s", a.key, first, answer.made.ID)
+	}
+	if a.key != "" {
+		r.underKeys[a.key] = answer.made.ID
+	}
+	r.made[answer.made.ID] = a.user
+	return nil
+}
+
+// copy is what has been recorded until now.
+func (r *replies) copy() *replies {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &replies{made: maps.Clone(r.made), underKeys: maps.Clone(r.underKeys), refused: maps.Clone(r.refused)}
+}
+
+// count returns how many redemptions were acknowledged.
+func (r *replies) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.made)
+}
+
+// check compares the replies with the database: nothing acknowledged is lost, no user has two redemptions, and no more is
+// redeemed than the stock.
+func (r *replies) check(t *testing.T, kept []store.RedemptionRecord, stock int) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	byID, users := map[string]string{}, map[string]bool{}
+	for _, k := range kept {
+		byID[k.ID] = k.UserID
+		if users[k.UserID] {
+			t.Errorf("user %s has more than one redemption", k.UserID)
+		}
+		users[k.UserID] = true
+	}
+	var lost []string
+	for id, user := range r.made {
+		if byID[id] != user {
+			lost = append(lost, id+" of user "+user)
+		}
+	}
+	if len(lost) > 0 {
+		t.Errorf("%d redemptions were acknowledged and are lost, such as %s", len(lost), slices.Min(lost))
+	}
+	if len(kept) > stock {
+		t.Errorf("%d redemptions of a stock of %d", len(kept), stock)
+	}
+}
+
+// onlyRefused checks that nobody was refused for another reason.
+func (r *replies) onlyRefused(t *testing.T, reasons ...api.Code) {
+	t.Helper()
+	for code, n := range r.refused {
+		if !slices.Contains(reasons, code) {
+			t.Errorf("%d attempts were refused as %s", n, code)
+		}
+	}
 }

@@ -105,11 +105,11 @@ func TestStockThatIsAddedIsThereOnEveryReplica(t *testing.T) {
 	expect(1, 3, soldOut)
 }
 
-// outWithin is what is promised of clients that are disabled and of keys that are dropped.
-const outWithin = 5 * time.Second
+// refusedWithin is what is promised of clients that are disabled and of keys that are dropped.
+const refusedWithin = 5 * time.Second
 
-// outOn tells how long after do each of the servers last let a token in. Meanwhile another client's is never refused.
-func outOn(t *testing.T, servers []*programs.Server, leaving, staying string, do func()) {
+// refusedOn tells how long after do each of the servers last accepted a token. Meanwhile another client's is never refused.
+func refusedOn(t *testing.T, servers []*programs.Server, leaving, staying string, do func()) {
 	t.Helper()
 	status := func(s *programs.Server, token string) int {
 		return programs.StatusOf(t, s.URL+"/v2/partners/perks", token)
@@ -123,7 +123,7 @@ func outOn(t *testing.T, servers []*programs.Server, leaving, staying string, do
 	last := make([]time.Duration, len(servers))
 	do()
 	done := time.Since(begun)
-	eventually(t, 2*outWithin, "every server refused the token", func() bool {
+	eventually(t, 2*refusedWithin, "every server refused the token", func() bool {
 		out := true
 		for i, s := range servers {
 			asked := time.Since(begun)
@@ -143,14 +143,14 @@ func outOn(t *testing.T, servers []*programs.Server, leaving, staying string, do
 		return out
 	})
 	for i, after := range last {
-		t.Logf("server %d let the token in for the last time %s after the command began, which took %s", i, after.Round(time.Millisecond), done.Round(time.Millisecond))
-		if after > done+outWithin {
-			t.Errorf("that is longer than %s", outWithin)
+		t.Logf("server %d accepted the token for the last time %s after the command began, which took %s", i, after.Round(time.Millisecond), done.Round(time.Millisecond))
+		if after > done+refusedWithin {
+			t.Errorf("that is longer than %s", refusedWithin)
 		}
 	}
 }
 
-func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
+func TestADisabledClientIsRefusedOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]struct {
 		address  func(*testing.T) string
@@ -166,13 +166,13 @@ func TestADisabledClientIsOutOnEveryReplica(t *testing.T) {
 			id, secret := i.Client("Leaving")
 			leaving := programs.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret).AccessToken
 			staying := i.Token(replicas[len(replicas)-1].URL)
-			outOn(t, replicas, leaving, staying, func() { i.Must("", "client", "disable", id) })
+			refusedOn(t, replicas, leaving, staying, func() { i.Must("", "client", "disable", id) })
 		})
 	}
 }
 
-// TestADroppedKeyIsOutOnEveryReplica drops the one key that signs. What is issued once all know of it is good everywhere.
-func TestADroppedKeyIsOutOnEveryReplica(t *testing.T) {
+// TestADroppedKeyIsRefusedOnEveryReplica drops the one key that signs. What is issued once all know of it is good everywhere.
+func TestADroppedKeyIsRefusedOnEveryReplica(t *testing.T) {
 	parallel(t)
 	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(3)
@@ -181,7 +181,7 @@ func TestADroppedKeyIsOutOnEveryReplica(t *testing.T) {
 		return programs.TokenOf(t, http.DefaultClient, s.URL, id, secret).AccessToken
 	}
 	old := token(replicas[0])
-	outOn(t, replicas, old, "", func() { i.Must("", "keys", "drop", keyOf(t, old), "--yes") })
+	refusedOn(t, replicas, old, "", func() { i.Must("", "keys", "drop", keyOf(t, old), "--yes") })
 	for _, issuer := range replicas {
 		fresh := token(issuer)
 		for _, s := range replicas {

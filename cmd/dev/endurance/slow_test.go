@@ -22,7 +22,7 @@ import (
 const (
 	connectionsPerKind = 400 // connections of each of five kinds
 	tick               = 200 * time.Millisecond
-	tolerance          = 4 * time.Second // by which a timeout may be late on a busy machine
+	tolerance          = 4 * time.Second // how late a timeout may be on a busy machine
 
 	normalWithin  = time.Second
 	memoryAllowed = 288 << 10 // KiB
@@ -37,7 +37,7 @@ type slowKind struct {
 	cutOff  time.Duration // when the server gives up; zero is later than this test
 }
 
-// crowd is many connections of one kind.
+// slowConnections are many connections of one kind.
 type slowConnections struct {
 	slowKind
 	conns   []net.Conn
@@ -48,7 +48,7 @@ type slowConnections struct {
 }
 
 // TestSlowAndIdleConnectionsDoNotExhaustTheServer proves that 2,000 connections that want to cost much cost little: each is
-// cut off when its time is up, and who asks an normal question meanwhile is answered at once.
+// cut off when its time is up, and a normal request meanwhile is answered at once.
 func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 	allowManyFiles(t)
 	i := programs.Install(t)
@@ -69,10 +69,10 @@ func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 		{slowKind: slowKind{name: "idle", hello: fmt.Sprintf(get, "/v2/health") + end}},
 	}
 	stop := make(chan struct{})
-	var ticking sync.WaitGroup
+	var busy sync.WaitGroup
 	for _, c := range kinds {
 		c.open(t, strings.TrimPrefix(server.URL, "http://"))
-		ticking.Go(func() { c.tick(stop) })
+		busy.Go(func() { c.keepBusy(stop) })
 	}
 
 	normal := sendNormalRequests(t, server.URL, token, stop)
@@ -85,7 +85,7 @@ func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 		c.check(t)
 	}
 	close(stop)
-	ticking.Wait()
+	busy.Wait()
 	took := <-normal
 	p99, peak := took[len(took)*99/100], memory(t, server)
 	t.Logf("%d normal requests: p50 %s, p99 %s, slowest %s", len(took), took[len(took)/2], p99, took[len(took)-1])
@@ -159,8 +159,8 @@ func (c *slowConnections) awaitEnd(conn net.Conn) {
 	c.cutLast.Store(int64(time.Since(c.opened)))
 }
 
-// tick sends, or reads, a little at a time. That a connection was cut off shows elsewhere.
-func (c *slowConnections) tick(stop <-chan struct{}) {
+// keepBusy sends, or reads, a little at a time. That a connection was cut off shows elsewhere.
+func (c *slowConnections) keepBusy(stop <-chan struct{}) {
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
 	few := make([]byte, 64)
@@ -196,7 +196,7 @@ func (c *slowConnections) check(t *testing.T) {
 	}
 }
 
-// sendNormalRequests asks one question after the other until stop, and then tells how long the answers took, in order.
+// sendNormalRequests sends one request after the other until stop, and then tells how long they took, in order.
 func sendNormalRequests(t *testing.T, url, token string, stop <-chan struct{}) <-chan []time.Duration {
 	took := make(chan []time.Duration, 1)
 	go func() {
@@ -210,7 +210,7 @@ func sendNormalRequests(t *testing.T, url, token string, stop <-chan struct{}) <
 			}
 			begun := time.Now()
 			if err := ask(url, token); err != nil {
-				t.Errorf("an normal request: %v", err)
+				t.Errorf("a normal request: %v", err)
 			}
 			list = append(list, time.Since(begun))
 		}

@@ -3,6 +3,7 @@ package endurance
 import (
 	"cmp"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 )
@@ -11,7 +12,7 @@ import (
 func TestKillsCostNothingHoweverRowsAndServersAre(t *testing.T) {
 	t.Parallel()
 	const rows, few = 90, 3
-	many := twinsOf(rows) // so many rows for each user that the list of what was redeemed has several pages
+	many := repeatedRows(rows) // so many rows for each user that the list of what was redeemed has several pages
 	many.who = among(few)
 	numbered := many
 	numbered.says = itsNumber
@@ -52,17 +53,17 @@ func TestKillsCostNothingHoweverRowsAndServersAre(t *testing.T) {
 // TestKillsAndInterruptsInTurnCostNothing ends runs in all ways, one after the other.
 func TestKillsAndInterruptsInTurnCostNothing(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, foreignService(t, &foreign{}), twinsOf(90))
+	j := newJob(t, foreignService(t, &foreign{}), repeatedRows(90))
 	j.proxy.loseEvery = 0
 	random := rand.New(rand.NewPCG(5, 0))
 	for round := range 4 {
 		p := j.start()
 		if round%2 == 0 {
-			j.proxy.set(1+random.IntN(15), randomMoment(random), p.kill)
+			j.proxy.injectAt(1+random.IntN(15), randomMoment(random), p.kill)
 			p.must(-1)
 			continue
 		}
-		j.proxy.set(1+random.IntN(15), broken, p.interrupt)
+		j.proxy.injectAt(1+random.IntN(15), broken, p.interrupt)
 		p.must(130)
 	}
 	j.start().must(0)
@@ -81,7 +82,7 @@ func TestKillRightBehindTheLastAnswerLeavesNothingToDo(t *testing.T) {
 			j := newJob(t, s, r, "--concurrency", "1")
 			s.proxy.t = t
 			p := j.start()
-			j.proxy.set(r.rows, afterAnswer, p.kill)
+			j.proxy.injectAt(r.rows, afterReply, p.kill)
 			p.code() // it may have been faster than the kill
 			if len(j.redemptions()) != r.rows {
 				t.Errorf("%d rows are done, want %d", len(j.redemptions()), r.rows)
@@ -97,10 +98,73 @@ func TestKillRightBehindTheLastAnswerLeavesNothingToDo(t *testing.T) {
 func TestTokensThatEndDuringARunAreReplaced(t *testing.T) {
 	t.Parallel()
 	f := &foreign{tokenUses: 40}
-	shop := foreignService(t, f)
-	shop.proxy.dropEvery, shop.proxy.loseEvery = 0, 0
-	newJob(t, shop, rowsOf(90)).killAgainAndAgain(1, 6)
+	s := foreignService(t, f)
+	s.proxy.dropEvery, s.proxy.loseEvery = 0, 0
+	newJob(t, s, rowsOf(90)).killAgainAndAgain(1, 6)
 	if f.tokens < 3 {
 		t.Errorf("%d tokens were given out for more than 100 requests", f.tokens)
 	}
+}
+
+func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	const refusal = "write the results"
+	r := rowsOf(200)
+	for name, s := range map[string]service{"ours": ourService(t), "theirs": foreignService(t, &foreign{})} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.proxy.t = t
+			j := newJob(t, s, r)
+			// A file that may not grow is what a test can have of a full disk.
+			p := j.startBy("sh", "-c", `ulimit -f 16 && exec "$@"`, "sh", j.program).must(1)
+			p.says(refusal)
+			p.says("To go on, run the same command again")
+			if _, err := os.Stat(j.journal()); err != nil {
+				t.Errorf("the journal: %v", err)
+			}
+			j.checkSoFar()
+			j.start().must(0)
+			j.check()
+		})
+	}
+}
+
+func TestDiskWithoutAnyRoomSendsNothing(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, foreignService(t, &foreign{}), rowsOf(30))
+	j.startBy("sh", "-c", `ulimit -f 0 && exec "$@"`, "sh", j.program).must(1).says("write the journal of the results")
+	if _, requests, _ := j.proxy.counts(); requests > 0 {
+		t.Errorf("%d requests were made", requests)
+	}
+	j.start().must(0)
+	j.check()
+}
+
+func TestServerThatRestartsCostsNoRow(t *testing.T) {
+	t.Parallel()
+	r := rowsOf(120)
+	for name, s := range map[string]service{"ours": ourService(t), "theirs": foreignService(t, &foreign{})} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.proxy.t = t
+			j := newJob(t, s, r)
+			p := j.start()
+			down := make(chan struct{})
+			j.proxy.injectAt(50, afterWork, func() { close(down) })
+			<-down
+			j.proxy.restart(2 * time.Second)
+			p.must(0)
+			j.check()
+		})
+	}
+}
+
+// restart breaks all connections, and refuses new ones for a while.
+func (p *faultProxy) restart(after time.Duration) {
+	if err := p.server.Close(); err != nil {
+		p.t.Error(err)
+	}
+	<-time.After(after)
+	// A connection to elsewhere may have begun at the port meanwhile, and ends soon.
+	eventually(p.t, atLast, "the port is free again", func() bool { return p.listen() == nil })
 }

@@ -44,16 +44,16 @@ func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
 	}
 }
 
-// TestADatabaseSays is run by the tests below in a process of its own, because a process decides once which server it takes.
-func TestADatabaseSays(t *testing.T) {
+// TestReportServer is run by the tests below in a process of its own, because a process chooses its server once.
+func TestReportServer(t *testing.T) {
 	for name, database := range databases {
 		t.Log(name, one[string](t, connect(t, database(t)), `SHOW unix_socket_directories`))
 	}
 }
 
-func databaseSays(t *testing.T, environment ...string) (string, error) {
+func reportServer(t *testing.T, environment ...string) (string, error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestADatabaseSays$", "-test.v")
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestReportServer$", "-test.v")
 	command.Env = append(os.Environ(), environment...)
 	output, err := command.CombinedOutput()
 	return string(output), err
@@ -62,7 +62,7 @@ func databaseSays(t *testing.T, environment ...string) (string, error) {
 func TestANamedServerIsUsed(t *testing.T) {
 	c := start(t, storetest.PostgresOptions{})
 	folder, _ := c.Host()
-	said, err := databaseSays(t, "PERKS_TEST_POSTGRES="+c.DSN("postgres"))
+	said, err := reportServer(t, "PERKS_TEST_POSTGRES="+c.DSN("postgres"))
 	if err != nil {
 		t.Fatal(said)
 	}
@@ -82,13 +82,13 @@ func TestATestFailsWithoutAServer(t *testing.T) {
 		"a server that is not there":     {"PERKS_TEST_POSTGRES=postgres://u:s3cret@127.0.0.1:1/d", "create the database perks_test_"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			said, err := databaseSays(t, r.environment)
+			said, err := reportServer(t, r.environment)
 			if err == nil {
 				t.Fatalf("the test passed: %s", said)
 			}
 			wantIn(t, said, r.says)
 			if strings.Contains(said, "s3cret") {
-				t.Errorf("the password is told: %s", said)
+				t.Errorf("the password is in the output: %s", said)
 			}
 		})
 	}

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-func TestTheNewestPostgresIsTaken(t *testing.T) {
+func TestTheNewestPostgresIsUsed(t *testing.T) {
 	root := t.TempDir()
 	if _, err := newestPostgres(root); !errors.Is(err, errNoPostgres) {
 		t.Errorf("without any the error is %v", err)
@@ -32,7 +33,7 @@ func TestTheNewestPostgresIsTaken(t *testing.T) {
 	}
 }
 
-func TestABouncerIsToldTheServerInItsOwnWords(t *testing.T) {
+func TestPgBouncerGetsTheServerInItsOwnSyntax(t *testing.T) {
 	for address, want := range map[string]string{
 		"postgres://postgres@/d?host=/tmp/x&port=5433&sslmode=disable": "host='/tmp/x' port='5433' user='postgres'",
 		"postgres://u:it's%20secret@db.example/d?sslmode=disable":      "host='db.example' port='5432' user='u' password='it''s secret'",
@@ -43,6 +44,35 @@ func TestABouncerIsToldTheServerInItsOwnWords(t *testing.T) {
 		}
 		if got := upstream(server); got != want {
 			t.Errorf("%s becomes %s, want %s", address, got, want)
+		}
+	}
+}
+
+func TestAFolderIsWhereAServerCanUseIt(t *testing.T) {
+	usable, closed := t.TempDir(), t.TempDir()
+	far := filepath.Join(t.TempDir(), strings.Repeat("far", 30))
+	if err := os.Mkdir(far, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for folder, mode := range map[string]os.FileMode{filepath.Dir(usable): 0o755, closed: 0o500} {
+		if err := os.Chmod(folder, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for temporary, want := range map[string]string{usable: usable, closed: "/tmp", far: "/tmp"} {
+		t.Setenv("TMPDIR", temporary)
+		folder, err := newFolder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := filepath.Dir(folder.path); got != want {
+			t.Errorf("with %s for temporary files the folder is in %s, want %s", temporary, got, want)
+		}
+		if err := folder.remove(); err != nil {
+			t.Error(err)
+		}
+		if left, err := filepath.Glob(filepath.Join(temporary, "perks-pg-*")); err != nil || len(left) > 0 {
+			t.Errorf("%v is left (%v)", left, err)
 		}
 	}
 }
