@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // built is the folder of perksd and perksctl. Who asks first builds them.
 var built = sync.OnceValues(func() (string, error) {
-	output, err := exec.Command("go", "build", "-o", folder, "example.com/perks/cmd/perksd", "example.com/perks/cmd/perksctl").CombinedOutput()
+	output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", folder, "example.com/perks/cmd/perksd", "example.com/perks/cmd/perksctl").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building the programs: %w\n%s", err, output)
 	}
