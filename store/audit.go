@@ -13,7 +13,7 @@ import (
 	"example.com/perks/api"
 )
 
-// The subjects of audit entries, each the name of one record.
+// The subjects of audit entries. Each names one record.
 
 // PerkSubjectPrefix comes before a perk's id in its subject.
 const PerkSubjectPrefix = "perk/"
@@ -65,7 +65,7 @@ type PublicClient struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// Public returns what of the client may be shown.
+// Public returns the fields of the client that the audit log may show.
 func (c Client) Public() PublicClient {
 	return PublicClient{c.ID, c.Name, c.Scopes.String(), c.SandboxOnly, c.Disabled, c.CreatedAt.UTC()}
 }
@@ -76,7 +76,7 @@ type PublicSigningKey struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// Public returns what of the key may be shown.
+// Public returns the fields of the key that the audit log may show.
 func (k SigningKey) Public() PublicSigningKey { return PublicSigningKey{k.ID, k.CreatedAt.UTC()} }
 
 // AuditSource is a table that the audit log is read from.
@@ -87,8 +87,8 @@ type AuditSource struct {
 	Columns map[string]string // by the fields of auditCondition
 }
 
-// AuditNews are conditions for what has come to an AuditSource, with a ? for each argument.
-type AuditNews struct {
+// AuditFilter is conditions on an AuditSource, with a ? for each argument.
+type AuditFilter struct {
 	Conditions []string
 	Args       []any
 }
@@ -116,8 +116,8 @@ func (o Operations) Audit(ctx context.Context, query AuditQuery) iter.Seq2[Audit
 
 func (o Operations) AuditSince(ctx context.Context, query AuditQuery, position *AuditPosition) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
-		begun, err := o.readAudit(ctx, query, position, yield)
-		if err != nil && o.db.Retry(err) && !begun && ctx.Err() == nil {
+		yielded, err := o.readAudit(ctx, query, position, yield)
+		if err != nil && o.db.Retry(err) && !yielded && ctx.Err() == nil {
 			_, err = o.readAudit(ctx, query, position, yield)
 		}
 		if err != nil {
@@ -126,23 +126,23 @@ func (o Operations) AuditSince(ctx context.Context, query AuditQuery, position *
 	}
 }
 
-// readAudit tells whether it has yielded an entry.
-func (o Operations) readAudit(ctx context.Context, query AuditQuery, position *AuditPosition, yield func(AuditEntry, error) bool) (begun bool, err error) {
+// readAudit reads the entries once, in one transaction. yielded tells whether there were any.
+func (o Operations) readAudit(ctx context.Context, query AuditQuery, position *AuditPosition, yield func(AuditEntry, error) bool) (yielded bool, err error) {
 	var now AuditPosition
 	stopped := false
 	err = o.db.Snapshot(ctx, func(q Querier) (err error) {
-		var made, kept AuditNews
-		if now, made, kept, err = o.db.AuditNews(q, *position); err != nil {
+		var redemptions, entries AuditFilter
+		if now, redemptions, entries, err = o.db.AuditAfter(q, *position); err != nil {
 			return err
 		}
 		if *position != "" {
 			query.Last = 0
 		}
-		text, args := query.Statement(o.db.Dialect, made, kept)
+		text, args := query.Statement(o.db.Dialect, redemptions, entries)
 		if text == "" {
 			return nil
 		}
-		begun, err = passOn(Each(q, scanAuditEntry, text, args...), func(entry AuditEntry, err error) bool {
+		yielded, err = forward(Each(q, scanAuditEntry, text, args...), func(entry AuditEntry, err error) bool {
 			stopped = !yield(entry, err)
 			return !stopped
 		})
@@ -151,22 +151,22 @@ func (o Operations) readAudit(ctx context.Context, query AuditQuery, position *A
 	if err == nil && !stopped {
 		*position = now
 	}
-	return begun, err
+	return yielded, err
 }
 
-// Statement selects the entries, and is empty when there is nothing that the query could want.
-func (q AuditQuery) Statement(d *Dialect, newMade, newKept AuditNews) (text string, args []any) {
-	if slices.ContainsFunc([]any{q.Subject, q.Actor, q.Action}, IsForeign) {
+// Statement returns a SELECT of the entries, or "" if nothing can match.
+func (q AuditQuery) Statement(d *Dialect, redemptions, entries AuditFilter) (text string, args []any) {
+	if slices.ContainsFunc([]any{q.Subject, q.Actor, q.Action}, IsUnstorable) {
 		return "", nil
 	}
 	var parts []string
-	add := func(source AuditSource, news AuditNews, conditions []auditCondition) {
-		where, part := slices.Clone(news.Conditions), source.Select
-		values := slices.Clone(news.Args)
+	add := func(source AuditSource, filter AuditFilter, conditions []auditCondition) {
+		where, part := slices.Clone(filter.Conditions), source.Select
+		values := slices.Clone(filter.Args)
 		for _, c := range conditions {
 			where, values = append(where, source.Columns[c.field]+` `+c.is+` ?`), append(values, c.value)
 		}
-		if len(where) > 0 { // a WHERE that keeps all would keep PostgreSQL from reading both tables in the order of their indexes
+		if len(where) > 0 { // with WHERE true, PostgreSQL would not read both tables in index order
 			part += ` WHERE ` + strings.Join(where, ` AND `)
 		}
 		for _, value := range values {
@@ -175,18 +175,18 @@ func (q AuditQuery) Statement(d *Dialect, newMade, newKept AuditNews) (text stri
 		}
 		parts = append(parts, part)
 	}
-	if conditions, wanted := q.ofMade(); wanted {
-		add(d.Made, newMade, conditions)
+	if conditions, wanted := q.redemptionConditions(); wanted {
+		add(d.AuditRedemptions, redemptions, conditions)
 	}
-	if conditions, wanted := q.ofKept(); wanted {
-		add(d.Kept, newKept, conditions)
+	if conditions, wanted := q.entryConditions(); wanted {
+		add(d.AuditEntries, entries, conditions)
 	}
 	text = strings.Join(parts, ` UNION ALL `)
 	if text != "" && q.Last > 0 {
-		text = `SELECT * FROM (` + text + d.AuditLatest + fmt.Sprintf(` LIMIT %d`, q.Last) + `) AS entries`
+		text = `SELECT * FROM (` + text + d.AuditNewestFirst + fmt.Sprintf(` LIMIT %d`, q.Last) + `) AS entries`
 	}
 	if text != "" {
-		text += d.AuditOrder
+		text += d.AuditOldestFirst
 	}
 	return text, args
 }
@@ -194,7 +194,7 @@ func (q AuditQuery) Statement(d *Dialect, newMade, newKept AuditNews) (text stri
 // ErrOlderCopy means that an AuditPosition is later than the database.
 var ErrOlderCopy = errors.New("the database is an older copy of the one that was read before")
 
-// auditText is a record as drivers keep it in an audit entry: JSON, or nil when there is no record.
+// auditText returns a record as JSON for the audit log, or nil if there is no record.
 func auditText(record any) (*string, error) {
 	if record == nil {
 		return nil, nil
@@ -207,7 +207,7 @@ func auditText(record any) (*string, error) {
 	return &kept, nil
 }
 
-// auditedRecord is what auditText made, as an audit entry shows it: null when there was no record.
+// auditedRecord reverses auditText; nil becomes null.
 func auditedRecord(kept *string) json.RawMessage {
 	if kept == nil {
 		return json.RawMessage("null")
@@ -215,29 +215,29 @@ func auditedRecord(kept *string) json.RawMessage {
 	return json.RawMessage(*kept)
 }
 
-// AuditQuery says which entries of the audit log are wanted. What is left zero does not matter.
+// AuditQuery selects entries of the audit log. A zero field matches everything.
 type AuditQuery struct {
 	Subject string    // exactly
-	Actor   string    // exactly; one that ends in "*" means all that begin with what is before it
+	Actor   string    // exactly, or as a prefix if it ends in "*"
 	Action  string    // the same
 	Since   time.Time // that instant or later
 	Until   time.Time // before that instant
-	Last    int       // no more than so many, the last ones
+	Last    int       // at most so many, the newest
 }
 
-// AuditPosition is how far someone has read the audit log. Only the driver that gave it can read it; "" is before all.
+// AuditPosition is how far a reader got in the audit log. Only the driver that returned it understands it; "" is the start.
 type AuditPosition string
 
-// auditCondition is what an entry, or a redemption made, has to meet: a field of it compared with a text or an instant.
+// auditCondition compares a field of an entry, or of a redemption, with a text or an instant.
 type auditCondition struct {
 	field string // "subject", "actor", "action" and "at" of entries; "id", "client" and "at" of redemptions
 	is    string // "=", ">=" or "<"; texts are compared byte by byte
 	value any
 }
 
-// ofKept returns the conditions for entries beside the redemptions made, or false if none of them is wanted.
-func (q AuditQuery) ofKept() ([]auditCondition, bool) {
-	conditions := q.within()
+// entryConditions returns the conditions on the table of entries, or false if none of them can match.
+func (q AuditQuery) entryConditions() ([]auditCondition, bool) {
+	conditions := q.timeConditions()
 	if q.Subject != "" {
 		conditions = append(conditions, auditCondition{"subject", "=", q.Subject})
 	}
@@ -247,12 +247,12 @@ func (q AuditQuery) ofKept() ([]auditCondition, bool) {
 	return append(conditions, matching("action", action, isPrefix)...), q.Action != ActionRedeem
 }
 
-// ofMade returns the conditions for redemptions made, or false if none of them is wanted.
-func (q AuditQuery) ofMade() ([]auditCondition, bool) {
+// redemptionConditions returns the conditions on redemptions, or false if none of them can match.
+func (q AuditQuery) redemptionConditions() ([]auditCondition, bool) {
 	if action, isPrefix := auditPattern(q.Action); action != ActionRedeem && !(isPrefix && strings.HasPrefix(ActionRedeem, action)) {
 		return nil, false
 	}
-	conditions := q.within()
+	conditions := q.timeConditions()
 	if q.Subject != "" {
 		id, isRedemption := strings.CutPrefix(q.Subject, redemptionPrefix)
 		if !isRedemption || id == "" {
@@ -267,7 +267,7 @@ func (q AuditQuery) ofMade() ([]auditCondition, bool) {
 	return conditions, isPrefix && strings.HasPrefix(clientPrefix, actor)
 }
 
-func (q AuditQuery) within() (conditions []auditCondition) {
+func (q AuditQuery) timeConditions() (conditions []auditCondition) {
 	if !q.Since.IsZero() {
 		conditions = append(conditions, auditCondition{"at", ">=", q.Since})
 	}
@@ -277,7 +277,7 @@ func (q AuditQuery) within() (conditions []auditCondition) {
 	return conditions
 }
 
-// auditPattern is what an actor or an action has to be, or to begin with.
+// auditPattern splits a filter into its text, and whether that is a prefix.
 func auditPattern(text string) (pattern string, isPrefix bool) {
 	prefix, found := strings.CutSuffix(text, "*")
 	return prefix, found || text == ""

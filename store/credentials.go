@@ -29,7 +29,7 @@ const selectClient = `SELECT ` + clientColumns + ` FROM clients WHERE id = $1`
 
 func (o Operations) Client(ctx context.Context, id string) (Client, error) {
 	return Read(ctx, o.db, "read a client", func(q Querier) (Client, error) {
-		return Found(ClientNotFound(id), q, scanClient, selectClient, id)
+		return OneOr(ClientNotFound(id), q, scanClient, selectClient, id)
 	})
 }
 
@@ -61,7 +61,7 @@ func (o Operations) SetClientSecret(ctx context.Context, id string, hash SecretH
 	return err
 }
 
-// SetClientDisabled leaves no entry in the audit log if the client is as it should be already.
+// SetClientDisabled adds no entry to the audit log if nothing changes.
 func (o Operations) SetClientDisabled(ctx context.Context, id string, disabled bool, by Actor, at time.Time) error {
 	_, err := o.changeClient(ctx, "disable or enable a client", id, by, at, func(c *Client) (action string) {
 		switch {
@@ -78,7 +78,7 @@ func (o Operations) SetClientDisabled(ctx context.Context, id string, disabled b
 	return err
 }
 
-// UpdateClient leaves no entry in the audit log if the client is as it should be already.
+// UpdateClient adds no entry to the audit log if nothing changes.
 func (o Operations) UpdateClient(ctx context.Context, id string, change ClientChange, by Actor, at time.Time) (Client, error) {
 	return o.changeClient(ctx, "change a client", id, by, at, func(c *Client) (action string) {
 		changed := change.Of(*c)
@@ -90,10 +90,10 @@ func (o Operations) UpdateClient(ctx context.Context, id string, change ClientCh
 	})
 }
 
-// changeClient writes what change makes of the client, unless it returns no action.
+// changeClient writes the client as change leaves it, unless change returns "".
 func (o Operations) changeClient(ctx context.Context, doing, id string, by Actor, at time.Time, change func(*Client) (action string)) (Client, error) {
 	return writeFor(ctx, o, doing, func(tx Tx) (Client, error) {
-		before, err := Found(ClientNotFound(id), tx, scanClient, selectClient+o.db.LockClient, id)
+		before, err := OneOr(ClientNotFound(id), tx, scanClient, selectClient+o.db.LockClient, id)
 		if err != nil {
 			return before, err
 		}
@@ -128,7 +128,7 @@ func (o Operations) SigningKeys(ctx context.Context, at time.Time) ([]SigningKey
 	})
 }
 
-// lockSigningKeys returns all keys, expired ones too, and keeps others from changing which there are.
+// lockSigningKeys returns all keys, expired ones too, and keeps other transactions from adding or deleting any.
 func (o Operations) lockSigningKeys(tx Tx) ([]SigningKey, error) {
 	if err := lock(tx, o.db.LockSigningKeys); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func rotateTo(tx Tx, key SigningKey, by Actor) error {
 }
 
 func (o Operations) PurgeSigningKeys(ctx context.Context, before time.Time) (int64, error) {
-	return writeFor(ctx, o, "forget signing keys", func(tx Tx) (int64, error) {
+	return writeFor(ctx, o, "delete signing keys", func(tx Tx) (int64, error) {
 		return tx.Exec(`DELETE FROM signing_keys WHERE expires_at < $1`, before)
 	})
 }

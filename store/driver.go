@@ -14,10 +14,10 @@ import (
 	"example.com/perks/api"
 )
 
-// Scanner is one row of what a query found.
+// Scanner is one row of a result.
 type Scanner interface{ Scan(into ...any) error }
 
-// Rows is what a query found, one row at a time.
+// Rows is the result of a query, one row at a time.
 type Rows interface {
 	Scanner
 	Next() bool
@@ -25,16 +25,16 @@ type Rows interface {
 	Close() error
 }
 
-// Querier is what a driver reads through: a transaction that writes, or a view of what is committed. Parameters are $1, $2 and
-// so on, or @name with one Named as the argument. Times, and lists of texts, go in and come out as such.
+// Querier runs queries: a transaction that writes, or a view of committed data. Parameters are $1, $2 and so on, or @name with a single
+// Named as argument. The driver converts time.Time and []string.
 type Querier interface {
 	Query(text string, args ...any) (Rows, error)
 }
 
-// Named are the arguments of a query by their names.
+// Named holds the arguments of a query by name.
 type Named = map[string]any
 
-// Tx is a transaction that writes. What it reads stays true until it ends, except where a method says otherwise.
+// Tx is a transaction that writes. Rows that it has read do not change until it ends, unless a method says otherwise.
 type Tx interface {
 	Querier
 	// Exec returns how many rows the statement changed.
@@ -44,16 +44,16 @@ type Tx interface {
 	Redemption(id string) (api.Redemption, error)
 	// GiveBack gives the redemption's unit back to the perk's stock.
 	GiveBack(redemption api.Redemption) error
-	// PurgeIdempotencyKeys deletes at most so many of the keys first used before the instant.
+	// PurgeIdempotencyKeys deletes at most most of the keys first used before the instant.
 	PurgeIdempotencyKeys(before time.Time, most int) (int64, error)
 
-	// LockSandbox counts what only a live database has, and keeps others from the records that Empty deletes.
+	// LockSandbox counts the records that only a live database has, and locks those that Empty deletes.
 	LockSandbox() (LiveRecords, error)
 	// Empty deletes what Sandbox.Reset forgets.
 	Empty() (Emptied, error)
 }
 
-// Dialect is where the databases' SQL differs in statements that are otherwise the same.
+// Dialect holds the parts in which shared statements differ between databases.
 type Dialect struct {
 	// Locks are statements, or the ends of a SELECT that locks its row. They are "" where there is one writer.
 	LockClient, LockProperty, LockSigningKeys, LockNewProperties string
@@ -64,38 +64,38 @@ type Dialect struct {
 	// RedemptionPage reads RedemptionColumns of what user $1 has, $2 of them after $3.
 	RedemptionPage func(sort []api.SortKey) (string, error)
 
-	Made, Kept              AuditSource
-	AuditID                 string // column of audit that numbers its rows
-	AuditOrder, AuditLatest string // of what Made and Kept select together: oldest and newest first
+	AuditRedemptions, AuditEntries     AuditSource
+	AuditID                            string // column of audit that numbers its rows
+	AuditOldestFirst, AuditNewestFirst string // ORDER BY for the union of AuditRedemptions and AuditEntries
 }
 
-// Database is what a driver gives to Operations.
+// Database is what Operations needs of a driver.
 type Database struct {
 	*Dialect
 	// Write runs work in a transaction, once or more often, and returns when it is durable.
 	Write func(ctx context.Context, doing string, work func(Tx) error) error
-	// Latest reads what was committed last.
+	// Latest returns a view of committed data, for a single query.
 	Latest func(ctx context.Context) Querier
-	// Snapshot gives work a view of one moment, in which statements are planned for their arguments.
+	// Snapshot runs work with a consistent view, in which each statement is planned for its arguments.
 	Snapshot func(ctx context.Context, work func(Querier) error) error
-	// AuditNews returns how far the audit log goes now, and conditions for what has come since the position.
-	AuditNews func(q Querier, since AuditPosition) (now AuditPosition, made, kept AuditNews, err error)
+	// AuditAfter returns the current end of the audit log, and conditions for the rows added after the position.
+	AuditAfter func(q Querier, since AuditPosition) (now AuditPosition, made, kept AuditFilter, err error)
 	// Import stages rows and merges them in one transaction.
 	Import func(ctx context.Context, i Import) (Imported, error)
-	// Restage replaces staged records by those that write puts.
-	Restage func(tx Tx, columns []Column, write func(put func(place int64, values []any) error) error) error
-	// MergePerks brings staged perks into the database.
+	// ReplaceStaged replaces staged records with those that write passes to put.
+	ReplaceStaged func(tx Tx, columns []Column, write func(put func(place int64, values []any) error) error) error
+	// MergePerks writes the staged perks to the database.
 	MergePerks func(tx Tx, by Actor, at time.Time) (created, changed int64, err error)
-	// PerkColumns and PerkValues are what the driver stages of a perk beyond the usual.
+	// PerkColumns and PerkValues are additional columns of staged perks.
 	PerkColumns []Column
 	PerkValues  func(PerkRecord) []any
-	// Retry tells whether a read that failed so may succeed now.
+	// Retry tells whether a read that failed with the error may succeed on a second try.
 	Retry func(error) bool
-	// Fault is Fault with what the driver knows of the error.
+	// Fault calls Fault with the driver's classification of the error.
 	Fault func(doing string, err error) error
 }
 
-// Each streams a query's rows, and its error at the end if there is one.
+// Each streams the rows of a query, then its error, if any.
 func Each[T any](q Querier, scan func(Scanner) (T, error), text string, args ...any) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -121,7 +121,7 @@ func Each[T any](q Querier, scan func(Scanner) (T, error), text string, args ...
 	}
 }
 
-// All returns a query's rows, never nil.
+// All returns the rows of a query, never nil.
 func All[T any](q Querier, scan func(Scanner) (T, error), text string, args ...any) ([]T, error) {
 	list := []T{}
 	for record, err := range Each(q, scan, text, args...) {
@@ -133,10 +133,10 @@ func All[T any](q Querier, scan func(Scanner) (T, error), text string, args ...a
 	return list, nil
 }
 
-// ErrNoRow means that a query found nothing.
+// ErrNoRow means that a query returned no row.
 var ErrNoRow = errors.New("the query found no row")
 
-// One returns a query's first row, or ErrNoRow.
+// One returns the first row of a query, or ErrNoRow.
 func One[T any](q Querier, scan func(Scanner) (T, error), text string, args ...any) (none T, err error) {
 	for record, err := range Each(q, scan, text, args...) {
 		return record, err
@@ -144,10 +144,9 @@ func One[T any](q Querier, scan func(Scanner) (T, error), text string, args ...a
 	return none, ErrNoRow
 }
 
-// Found is One for rows that need not be there: instead of ErrNoRow the error is missing. It is so without a query when a
-// text is asked for that is foreign.
-func Found[T any](missing error, q Querier, scan func(Scanner) (T, error), text string, args ...any) (T, error) {
-	if slices.ContainsFunc(args, IsForeign) {
+// OneOr is One with the error missing instead of ErrNoRow. It skips the query if an argument is unstorable, because no row can match it.
+func OneOr[T any](missing error, q Querier, scan func(Scanner) (T, error), text string, args ...any) (T, error) {
+	if slices.ContainsFunc(args, IsUnstorable) {
 		var none T
 		return none, missing
 	}
@@ -158,16 +157,16 @@ func Found[T any](missing error, q Querier, scan func(Scanner) (T, error), text 
 	return record, err
 }
 
-// IsForeign holds for a text that not every database can hold, so that nothing has it: it has a NUL or is not UTF-8.
-func IsForeign(arg any) bool {
+// IsUnstorable reports whether arg is a text that some database cannot store: one with a NUL or invalid UTF-8.
+func IsUnstorable(arg any) bool {
 	text, ok := arg.(string)
 	return ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0))
 }
 
-// ScanValue reads a row of one column.
+// ScanValue scans a row of one column.
 func ScanValue[T any](r Scanner) (value T, err error) { return value, r.Scan(&value) }
 
-// ScanAfter is a row whose first columns are scanned elsewhere, so that the scan of the other columns can be shared.
+// ScanAfter returns a row that scans its first columns into first, so that a shared function can scan the rest.
 func ScanAfter(r Scanner, first ...any) Scanner {
 	return scanner(func(into ...any) error { return r.Scan(append(first, into...)...) })
 }
@@ -176,8 +175,8 @@ type scanner func(into ...any) error
 
 func (s scanner) Scan(into ...any) error { return s(into...) }
 
-// Retried does what reads, once more if it fails and the driver says so.
-func Retried[T any](ctx context.Context, db Database, doing string, read func() (T, error)) (T, error) {
+// RetryRead calls read, and calls it again if it fails with an error that the driver says is worth a retry.
+func RetryRead[T any](ctx context.Context, db Database, doing string, read func() (T, error)) (T, error) {
 	result, err := read()
 	if err != nil && db.Retry(err) && ctx.Err() == nil {
 		result, err = read()
@@ -185,18 +184,18 @@ func Retried[T any](ctx context.Context, db Database, doing string, read func() 
 	return result, db.Fault(doing, err)
 }
 
-// Read is Retried with a view of what was committed last, for a single query.
+// Read is RetryRead for a single query.
 func Read[T any](ctx context.Context, db Database, doing string, work func(Querier) (T, error)) (T, error) {
-	return Retried(ctx, db, doing, func() (T, error) { return work(db.Latest(ctx)) })
+	return RetryRead(ctx, db, doing, func() (T, error) { return work(db.Latest(ctx)) })
 }
 
-// stream gives a query's records one by one, as of one moment. The query is made once more if it gave none and the driver says so.
+// stream yields the records of one query. It retries like RetryRead, but only before the first record.
 func stream[T any](ctx context.Context, db Database, doing string, scan func(Scanner) (T, error), text string, args ...any) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		records := Each(db.Latest(ctx), scan, text, args...)
-		begun, err := passOn(records, yield)
-		if err != nil && db.Retry(err) && !begun && ctx.Err() == nil {
-			_, err = passOn(records, yield)
+		yielded, err := forward(records, yield)
+		if err != nil && db.Retry(err) && !yielded && ctx.Err() == nil {
+			_, err = forward(records, yield)
 		}
 		if err != nil {
 			var none T
@@ -205,28 +204,28 @@ func stream[T any](ctx context.Context, db Database, doing string, scan func(Sca
 	}
 }
 
-// passOn yields records up to the first error, which it returns. It tells whether there were any.
-func passOn[T any](records iter.Seq2[T, error], yield func(T, error) bool) (begun bool, err error) {
+// forward yields records up to the first error, which it returns. yielded tells whether there were any.
+func forward[T any](records iter.Seq2[T, error], yield func(T, error) bool) (yielded bool, err error) {
 	for record, err := range records {
 		if err != nil {
-			return begun, err
+			return yielded, err
 		}
-		begun = true
+		yielded = true
 		if !yield(record, nil) {
-			return begun, nil
+			return yielded, nil
 		}
 	}
-	return begun, nil
+	return yielded, nil
 }
 
 // Step is one statement of a transaction.
 type Step struct {
 	Text  string
 	Args  []any
-	Count *int64 // gets how many rows the statement changed, unless it is nil
+	Count *int64 // receives the number of changed rows, unless nil
 }
 
-// Run executes the steps up to the first that fails.
+// Run executes the steps until one fails.
 func Run(exec func(text string, args ...any) (int64, error), steps ...Step) error {
 	for _, step := range steps {
 		n, err := exec(step.Text, step.Args...)
@@ -248,7 +247,7 @@ type Migration struct {
 	Script    string
 }
 
-// Migrations returns those in the folder "migrations" of a driver, all as pending. A file's name starts with its version.
+// Migrations returns the migrations in a driver's folder "migrations", all as pending. File names sort by version.
 func Migrations(files fs.FS) (migrations []Migration) {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
@@ -265,11 +264,11 @@ func Migrations(files fs.FS) (migrations []Migration) {
 	return migrations
 }
 
-// Applied returns the known migrations with the times of those that a database has; exists is a query that tells whether it has any. It
-// refuses a database that has others too: its schema is not one that this program knows.
+// Applied sets AppliedAt of the migrations that a database has. The query exists tells whether it has the table of migrations. A database
+// with an unknown migration is refused: a newer program made its schema.
 func Applied(q Querier, known []Migration, exists string) ([]Migration, error) {
-	begun, err := One(q, ScanValue[bool], exists)
-	if err != nil || !begun {
+	hasTable, err := One(q, ScanValue[bool], exists)
+	if err != nil || !hasTable {
 		return known, err
 	}
 	applied := Each(q, func(r Scanner) (m Migration, err error) {
@@ -287,7 +286,7 @@ func Applied(q Querier, known []Migration, exists string) ([]Migration, error) {
 	return known, nil
 }
 
-// Pending returns the migrations that are.
+// Pending returns those that are not applied.
 func Pending(migrations []Migration) []Migration {
 	return slices.DeleteFunc(slices.Clone(migrations), func(m Migration) bool { return !m.AppliedAt.IsZero() })
 }

@@ -9,7 +9,7 @@ import (
 	"example.com/perks/api"
 )
 
-// The errors that drivers return, so that each says the same about the same thing.
+// The errors that drivers return. Both drivers use the same text for the same failure.
 
 // PerkNotFound says that there is no perk with that id.
 func PerkNotFound(id string) error { return api.Errorf(api.CodeNotFound, "There is no perk %q.", id) }
@@ -19,7 +19,7 @@ func UserNotFound(id string) error {
 	return &userNotFound{api.Errorf(api.CodeNotFound, "There is no user %q.", id)}
 }
 
-// IsUserNotFound tells UserNotFound apart from other errors with CodeNotFound, such as PerkNotFound.
+// IsUserNotFound distinguishes UserNotFound from other errors with CodeNotFound, such as PerkNotFound.
 func IsUserNotFound(err error) bool { return errors.As(err, new(*userNotFound)) }
 
 type userNotFound struct{ public *api.Error }
@@ -42,7 +42,7 @@ func ClientNotFound(id string) error {
 	return api.Errorf(api.CodeNotFound, "There is no client %q.", id)
 }
 
-// AlreadyRedeemed says that the user holds a live redemption of the perk.
+// AlreadyRedeemed says that the user has a live redemption of the perk.
 func AlreadyRedeemed(perkID, userID string) error {
 	return api.Errorf(api.CodeAlreadyRedeemed, "User %q has already redeemed perk %q.", userID, perkID)
 }
@@ -77,7 +77,7 @@ func PropertyExists(id int64) error {
 
 // SigningKeyNotFound says that no signing key has the id.
 func SigningKeyNotFound(id string) error {
-	return api.Errorf(api.CodeNotFound, "There is no signing key %q. 'perksd keys list' shows those that there are.", id)
+	return api.Errorf(api.CodeNotFound, "There is no signing key %q. List the keys: perksd keys list", id)
 }
 
 // ClientExists says that the client's id is taken.
@@ -90,15 +90,13 @@ func NotASandbox(found LiveRecords) error {
 	return api.Errorf(api.CodeConflict, "This is no sandbox: it has %s, which only a live database has.", found)
 }
 
-// Unavailable says that the database could not finish and that a write's outcome is unknown. The cause is for the log
-// and is not part of the message.
+// Unavailable says that the database failed during a write, whose outcome is unknown. The cause is logged and not part of the message.
 func Unavailable(cause error) error {
 	public := api.Errorf(api.CodeUnavailable, "The outcome is unknown: the service could not finish this. Retry only with the same Idempotency-Key, or read it back first.")
 	return &unavailable{public: public, cause: cause}
 }
 
-// NotBegun says that the database cannot be used now, and that nothing was changed or will be. The cause is for the log, as
-// with Unavailable.
+// NotBegun says that the database cannot be used now, and that nothing was or will be changed. The cause is logged and not part of the message.
 func NotBegun(cause error) error {
 	public := api.Errorf(api.CodeUnavailable, "The service cannot do this now. Nothing was begun, so it is safe to retry.")
 	return &unavailable{public: public, cause: cause}
@@ -112,39 +110,39 @@ type unavailable struct {
 func (u *unavailable) Error() string   { return fmt.Sprintf("%s (%v)", u.public.Message, u.cause) }
 func (u *unavailable) Unwrap() []error { return []error{u.public, u.cause} }
 
-// UnclearError is the failure of a commit that may have succeeded.
-type UnclearError struct{ Cause error }
+// OutcomeUnknownError is the failure of a commit that may have succeeded.
+type OutcomeUnknownError struct{ Cause error }
 
-func (e *UnclearError) Error() string {
-	return fmt.Sprintf("it is not known whether the commit succeeded: %v", e.Cause)
+func (e *OutcomeUnknownError) Error() string {
+	return fmt.Sprintf("it is unknown whether the commit succeeded: %v", e.Cause)
 }
-func (e *UnclearError) Unwrap() error { return e.Cause }
+func (e *OutcomeUnknownError) Unwrap() error { return e.Cause }
 
 // Causes of NotBegun.
 var (
-	ErrClosed = errors.New("the database is closed")
-	ErrLeft   = errors.New("the caller left before the write began")
+	ErrClosed     = errors.New("the database is closed")
+	ErrCallerGone = errors.New("the caller left before the write began")
 )
 
-// IsOver holds for the end of a context.
-func IsOver(err error) bool {
+// IsContextError reports whether a context ended.
+func IsContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Fault tells what was being done when the database failed or the time was up. Failures that pass become NotBegun, and those
-// after which a write may or may not be there Unavailable; what is not the database's own error is returned as it is.
-func Fault(doing string, err error, passes, isDatabase bool) error {
+// Fault adds to a database's error what was being done. An unknown outcome becomes Unavailable, and a transient failure NotBegun. Errors
+// that are not the database's own are returned unchanged.
+func Fault(doing string, err error, transient, isDatabase bool) error {
 	if err == nil {
 		return nil
 	}
-	told := fmt.Errorf("%s: %w", doing, err)
+	wrapped := fmt.Errorf("%s: %w", doing, err)
 	switch {
-	case errors.As(err, new(*UnclearError)):
-		return Unavailable(told)
-	case passes:
-		return NotBegun(told)
-	case isDatabase, IsOver(err):
-		return told
+	case errors.As(err, new(*OutcomeUnknownError)):
+		return Unavailable(wrapped)
+	case transient:
+		return NotBegun(wrapped)
+	case isDatabase, IsContextError(err):
+		return wrapped
 	}
 	return err
 }

@@ -20,8 +20,8 @@ func TestFaultSaysWhetherAWriteMayHaveHappened(t *testing.T) {
 		passes, isDatabase bool
 		want               string // start of the message; "" for an error that is not public
 	}{
-		{"an unclear commit", &store.UnclearError{Cause: cause}, false, true, unknown},
-		{"an unclear commit whose cause passes", &store.UnclearError{Cause: cause}, true, true, unknown},
+		{"an unclear commit", &store.OutcomeUnknownError{Cause: cause}, false, true, unknown},
+		{"an unclear commit whose cause passes", &store.OutcomeUnknownError{Cause: cause}, true, true, unknown},
 		{"a failure that passes", cause, true, true, notBegun},
 		{"a failure of the database", cause, false, true, ""},
 		{"a context that ended", context.Canceled, false, false, ""},

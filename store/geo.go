@@ -2,7 +2,7 @@ package store
 
 import "math"
 
-// EarthRadiusKM is the mean radius of the earth, which every distance is computed with.
+// EarthRadiusKM is the mean radius of the earth.
 const EarthRadiusKM = 6371.0088
 
 // The grid has cells of a tenth of a degree, numbered row by row from the south pole, and in a row eastwards from the antimeridian.
@@ -16,7 +16,7 @@ const (
 //
 //	2 * R * asin(min(1, sqrt(sin²((lat2-lat1)/2) + cos(lat1) * cos(lat2) * sin²((lng2-lng1)/2))))
 //
-// Databases may differ in the last bits of a sine, so an order by distance compares whole millimetres.
+// Databases may differ in the last bits of a sine, so distances are sorted in whole millimetres.
 func DistanceKM(lat1, lng1, lat2, lng2 float64) float64 {
 	sinLat := math.Sin(radians(lat2-lat1) / 2)
 	sinLng := math.Sin(radians(lng2-lng1) / 2)
@@ -24,8 +24,7 @@ func DistanceKM(lat1, lng1, lat2, lng2 float64) float64 {
 	return 2 * EarthRadiusKM * math.Asin(math.Min(1, math.Sqrt(h)))
 }
 
-// Cell returns the number of the grid cell that holds a point in degrees. Both names of the antimeridian, 180 and -180,
-// are in the same cells.
+// Cell returns the number of the grid cell of a point in degrees. Longitudes 180 and -180 are in the same cells.
 func Cell(lat, lng float64) int { return row(lat)*gridColumns + column(lng) }
 
 func row(lat float64) int { return min(max(int(math.Floor((lat+90)*cellsPerDegree)), 0), gridRows-1) }
@@ -38,51 +37,49 @@ func column(lng float64) int {
 	return c
 }
 
-// Haversine is that of the circle's radius, from 0 to 1: a point is in the circle if the haversine of its angle from the
-// centre, which is what DistanceKM takes the root of, is not greater.
+// Haversine is that of the circle's radius, from 0 to 1. A point is in the circle if the haversine of its angle from the centre is not greater.
 func (c Circle) Haversine() float64 {
 	sin := math.Sin(min(c.RadiusKM/(2*EarthRadiusKM), math.Pi/2))
 	return sin * sin
 }
 
-// CellRange is a run of cells in one row of the grid, both ends included.
+// CellRange is consecutive cells in one row of the grid, both ends included.
 type CellRange struct{ First, Last int }
 
-// Cover returns the cells that together hold every point of the circle, as runs that do not overlap: one for each row
-// that the circle touches, or two where it crosses the antimeridian. Runs keep a wide circle cheap without a second,
-// coarser grid: 500 km are about 90 rows.
+// Cover returns the cells that cover the circle, as ranges that do not overlap: one for each row that it touches, or two where it crosses the
+// antimeridian. 500 km are about 90 rows, so wide circles need no coarser grid.
 func (c Circle) Cover() []CellRange {
 	box := c.Box()
 	first, last := column(box.West), column(box.East)
-	var runs []CellRange
+	var ranges []CellRange
 	for r := row(box.South); r <= row(box.North); r++ {
 		start, end := r*gridColumns, (r+1)*gridColumns-1
 		switch {
 		case box.West == -180 && box.East == 180:
-			runs = append(runs, CellRange{start, end})
+			ranges = append(ranges, CellRange{start, end})
 		case box.CrossesAntimeridian():
-			runs = append(runs, CellRange{start, start + last}, CellRange{start + first, end})
+			ranges = append(ranges, CellRange{start, start + last}, CellRange{start + first, end})
 		default:
-			runs = append(runs, CellRange{start + first, start + last})
+			ranges = append(ranges, CellRange{start + first, start + last})
 		}
 	}
-	return runs
+	return ranges
 }
 
-// Cells is how many cells of the grid the circle touches.
+// Cells is the number of cells that cover the circle.
 func (c Circle) Cells() (n int64) {
-	for _, run := range c.Cover() {
-		n += int64(run.Last - run.First + 1)
+	for _, cells := range c.Cover() {
+		n += int64(cells.Last - cells.First + 1)
 	}
 	return n
 }
 
-// narrowerShare bounds the narrower circles: one with more of the perks would spare too little.
+// narrowerShare bounds the narrower circles: one with a larger share of the perks would save too little.
 const narrowerShare = 8
 
-// Narrower returns circles around the same centre that may hold as many perks as are needed of the total, each growth times as many as the
-// one before, the narrowest first: around a town there are far more of them at the centre than if all were spread evenly, and a circle with
-// too few costs little. Their edges lie between two whole millimetres, so that none of several perks at one distance is left out.
+// Narrower returns smaller circles around the same centre, the smallest first, each expected to contain growth times as many perks as the one
+// before. The first is small because perks are denser at the centre of a town, and trying a circle with too few is cheap. Edges are between
+// two whole millimetres, so that perks at equal distance are all inside or all outside.
 func (c Circle) Narrower(need, total int64, growth float64) (circles []Circle) {
 	for most := float64(need) / 16; most < float64(total)/narrowerShare; most *= growth {
 		millimetres := c.RadiusKM * 1e6 * math.Sqrt(most/float64(total))
@@ -95,8 +92,8 @@ func (c Circle) Narrower(need, total int64, growth float64) (circles []Circle) {
 // less than West when the box crosses the antimeridian.
 type Box struct{ South, West, North, East float64 }
 
-// Holds tells whether the point is in the box or on its edge.
-func (b Box) Holds(lat, lng float64) bool {
+// Contains tells whether the point is in the box or on its edge.
+func (b Box) Contains(lat, lng float64) bool {
 	if lat < b.South || lat > b.North {
 		return false
 	}
@@ -106,13 +103,13 @@ func (b Box) Holds(lat, lng float64) bool {
 	return lng >= b.West && lng <= b.East
 }
 
-// CrossesAntimeridian tells whether the box holds longitudes from West up and from East down, instead of those between.
+// CrossesAntimeridian tells whether the box contains longitudes above West and below East, instead of those between.
 func (b Box) CrossesAntimeridian() bool { return b.East < b.West }
 
 // slack widens boxes by about 10 m, so that rounding never leaves a point of the circle outside.
 const slack = 1e-4
 
-// Box returns the smallest box around the circle, give or take rounding. A circle that holds a pole has every longitude.
+// Box returns the smallest box around the circle, up to rounding. A circle around a pole has every longitude.
 func (c Circle) Box() Box {
 	reach := c.RadiusKM / EarthRadiusKM
 	box := Box{South: c.Lat - degrees(reach) - slack, North: c.Lat + degrees(reach) + slack, West: -180, East: 180}

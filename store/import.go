@@ -18,9 +18,9 @@ type Import struct {
 	Records string // such as "perks"
 	By      Actor
 	At      time.Time
-	Columns []Column                                     // of the table "staged", beside the column place that numbers the records; one is id
+	Columns []Column                                     // of the table "staged", after the column place, which numbers the records
 	Rows    iter.Seq2[[]any, error]                      // the values of Columns
-	merge   func(Tx) (created, changed int64, err error) // brings what is staged into the database
+	merge   func(Tx) (created, changed int64, err error) // writes the staged records to the database
 }
 
 // Column is a column of the table "staged".
@@ -63,7 +63,7 @@ func newImport[R any](kind string, by Actor, at time.Time, records iter.Seq2[R, 
 	}}
 }
 
-// Merge brings the staged records, of which there are so many, into the database, and adds the import's entry to the audit log.
+// Merge writes the staged records to the database, and adds the entry of the import to the audit log.
 func (i Import) Merge(tx Tx, staged int64) (imported Imported, err error) {
 	imported.Count = staged
 	if imported.Created, imported.Changed, err = i.merge(tx); err != nil || staged == 0 {
@@ -90,8 +90,7 @@ func (o Operations) ImportCategories(ctx context.Context, rows iter.Seq2[api.Cat
 	return o.db.Import(ctx, categories)
 }
 
-// mergeCategories lets perks follow their category to its new name. Of several categories of one name, perks belong to
-// the one with the lowest id.
+// mergeCategories also renames the category of perks. If several categories share a name, perks belong to the one with the lowest id.
 func (o Operations) mergeCategories(tx Tx) (created, changed int64, err error) {
 	err = Run(tx.Exec,
 		Step{Text: RaiseVersion},
@@ -113,22 +112,22 @@ func (o Operations) mergeCategories(tx Tx) (created, changed int64, err error) {
 	return created, changed, err
 }
 
-// RaiseVersion begins every change of perks or categories. The version's row stays locked until the transaction ends, so one such change
-// goes on at a time: the ids of new categories are free to take, and no two imports wait for each other's rows in a circle.
+// RaiseVersion is the first statement of every change of perks or categories. It locks the row of the version until the transaction ends, so
+// that such changes run one at a time: ids of new categories cannot collide, and imports cannot deadlock.
 const RaiseVersion = `UPDATE catalog SET version = version + 1`
 
-// rowColumns are those of a record's Row, for kinds whose records need not be whole.
+// rowColumns are those of a record's Row, for kinds with partial records.
 var rowColumns = columns(Integer, "line, absent")
 
-var partialProperties = partials[PropertyRecord]{
+var partialProperties = partialKind[PropertyRecord]{
 	kind: PropertyKind, table: `properties`,
 	columns: slices.Concat(rowColumns, columns(Integer, "id"), columns(Text, "owner, title, description, address, city, postcode"), columns(Texts, "images"),
 		columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit")),
 	values: func(p PropertyRecord) []any {
 		return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, PropertyValues(p))
 	},
-	lacks: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, OwnerField),
-	scan:  ScanProperty,
+	missing: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, OwnerField),
+	scan:    ScanProperty,
 	known: Of("new", PropertyColumns) + `, ` + Of("old", PropertyColumns) + `
 		FROM staged AS new CROSS JOIN properties AS old WHERE old.id = new.id AND new.absent <> 0`,
 }
@@ -139,12 +138,12 @@ func (o Operations) ImportProperties(ctx context.Context, rows iter.Seq2[Propert
 	return o.db.Import(ctx, properties)
 }
 
-// mergeProperties locks the known listings of partial records, so that they do not change while records are made whole.
+// mergeProperties locks the known listings of partial records before it reads their fields.
 func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
 	if err := lock(tx, o.db.LockNewProperties); err != nil {
 		return 0, 0, err
 	}
-	if err := makeWhole(tx, o.db, partialProperties, o.db.LockProperty); err != nil {
+	if err := fillPartials(tx, o.db, partialProperties, o.db.LockProperty); err != nil {
 		return 0, 0, err
 	}
 	for owner, err := range Each(tx, ScanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`) {
@@ -162,10 +161,10 @@ func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
 	return created, changed, err
 }
 
-// partialPerks has created_at and updated_at as null when they were not given.
-func (o Operations) partialPerks() partials[PerkRecord] {
-	return partials[PerkRecord]{
-		kind: PerkKind, table: `perks`, lacks: `absent`, scan: scanPerkRecord,
+// partialPerks stages created_at and updated_at as null if the record lacks them.
+func (o Operations) partialPerks() partialKind[PerkRecord] {
+	return partialKind[PerkRecord]{
+		kind: PerkKind, table: `perks`, missing: `absent`, scan: scanPerkRecord,
 		columns: slices.Concat(rowColumns, columns(Text, "id"), columns(Instant, "valid_from, valid_to, created_at, updated_at"), columns(Number, "lat, lng"),
 			columns(Integer, "cell"), columns(Text, "approval, title_fold, category_fold, merchant_name_fold, city_fold, title, category, merchant_name, city"),
 			columns(Text, "image_url, discount_text, description, terms"), columns(Texts, "words"), columns(Integer, "stock"), o.db.PerkColumns),
@@ -184,7 +183,7 @@ func (o Operations) partialPerks() partials[PerkRecord] {
 	}
 }
 
-// stagedPerkColumns makes PerkColumns of what is staged. $1, Go's zero time, stands for one that was not given.
+// stagedPerkColumns turns PerkColumns into columns of the staging table. $1 is the zero time, for a time that the record lacks.
 var stagedPerkColumns = strings.NewReplacer(
 	"p.created_at", "coalesce(new.created_at, $1)", "p.updated_at", "coalesce(new.updated_at, $1)", "p.", "new.")
 
@@ -204,10 +203,10 @@ func (o Operations) ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, 
 		return partials.values(perk)
 	})
 	perks.merge = func(tx Tx) (created, changed int64, err error) {
-		if _, err := tx.Exec(RaiseVersion); err != nil { // no one else changes the known perks from here on
+		if _, err := tx.Exec(RaiseVersion); err != nil { // no other transaction changes known perks from here on
 			return 0, 0, err
 		}
-		if err := makeWhole(tx, o.db, partials, ""); err != nil {
+		if err := fillPartials(tx, o.db, partials, ""); err != nil {
 			return 0, 0, err
 		}
 		if err := mergePerkCategories(tx); err != nil {
@@ -218,8 +217,8 @@ func (o Operations) ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, 
 	return o.db.Import(ctx, perks)
 }
 
-// mergePerkCategories makes the categories that are not known yet, in the order in which the records name them, and gives
-// every record its category's name as the category itself writes it.
+// mergePerkCategories creates unknown categories, in the order in which records name them, and gives every record the name of its category
+// in the category's own spelling.
 func mergePerkCategories(tx Tx) error {
 	names, err := All(tx, ScanValue[string], `
 		SELECT category FROM staged WHERE place IN (
@@ -257,7 +256,7 @@ func mergePerkCategories(tx Tx) error {
 	return err
 }
 
-// Imported counts the records of an import, each id once, by what happened to them. The audit log shows it too.
+// Imported counts the records of an import by what happened to them, each id once. The audit log shows it too.
 type Imported struct {
 	Count     int64 `json:"count"`
 	Created   int64 `json:"created"`
@@ -270,7 +269,7 @@ type Fields uint32
 
 func (f Fields) has(place int) bool { return f&(1<<place) != 0 }
 
-// Row is the line of a record in its file, and the fields that the row lacks. The zero Row belongs to a whole record.
+// Row is the line of a record in its file, and the fields that it lacks. The zero Row belongs to a complete record.
 type Row struct {
 	Line   int    // 0 without a file
 	Absent Fields // a known record keeps its own; a new one takes the record's
@@ -284,14 +283,14 @@ type Kind struct {
 	index [][]int // of each field in the record
 }
 
-// The kinds whose records need not be whole.
+// The kinds that can have partial records.
 var (
 	PerkKind     = kindOf[PerkRecord]("perk", "title", "description", "city")
 	PropertyKind = kindOf[PropertyRecord]("property", "title", "price_pw", "owner")
 )
 
-// OwnerField may be given once for an import, for all properties whose rows lack it. It is staged with them but absent from
-// their rows, so that a known property keeps its owner and a new one gets this one.
+// OwnerField may be given once per import, for all properties whose rows lack it. It is staged but marked as absent: a known property keeps
+// its owner, and a new one gets this one.
 var OwnerField = PropertyKind.fields("owner")
 
 func kindOf[R any](name string, needs ...string) Kind {
@@ -318,7 +317,7 @@ func (k Kind) fields(names ...string) (set Fields) {
 // Needs returns the fields that a new record must have.
 func (k Kind) Needs() Fields { return k.needs }
 
-// scanMissing reads the line, the id and the lacking fields of a new record, and returns the refusal of its row.
+// scanMissing scans the line, the id and the missing fields of a new record, and returns the error of its row.
 func (k Kind) scanMissing(r Scanner) (RefusedRow, error) {
 	var row RefusedRow
 	var id string
@@ -334,32 +333,31 @@ func (k Kind) scanMissing(r Scanner) (RefusedRow, error) {
 	return row, err
 }
 
-// partials says how staged records of a kind are made whole.
-type partials[R overlay[R]] struct {
+// partialKind describes how to complete the partial records of a kind.
+type partialKind[R fillable[R]] struct {
 	kind    Kind
 	columns []Column
 	values  func(R) []any
 	table   string // where the kind's records are
-	lacks   string // of absent, what a new record cannot do without
-	known   string // selects, of the staged records that are not whole, what scan reads of them and then of the known records
+	missing string // SQL: which fields of absent have no value at all
+	known   string // SQL: of each partial record, the columns that scan reads, then the same of the known record
 	args    []any
 	scan    func(Scanner) (R, error)
 }
 
-// overlay is a record that can take fields from the one that is known.
-type overlay[R any] interface {
-	Over(known R, absent Fields) (R, error)
+// fillable is a record that can take fields from the one that is known.
+type fillable[R any] interface {
+	FillFrom(known R, absent Fields) (R, error)
 }
 
-// makeWhole fills the fields that rows lack from the known records, which lock keeps others from changing. It fails with a *RowsRefused
-// if a new record lacks a field that it needs, or if a whole one breaks a rule. It looks for new records last: one that was deleted before
-// the known records were locked is new.
-func makeWhole[R overlay[R]](tx Tx, db Database, p partials[R], lock string) error {
+// fillPartials fills the absent fields of staged records from the known ones, which it locks. It fails with a *RowsRefused if a new record
+// lacks a required field, or a completed one breaks a rule. It looks for new records last, because one that was deleted before the lock is new.
+func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock string) error {
 	if lock != "" {
 		lock += ` OF old`
 	}
 	var refused RowsRefused
-	err := db.Restage(tx, p.columns, func(put func(place int64, values []any) error) error {
+	err := db.ReplaceStaged(tx, p.columns, func(put func(place int64, values []any) error) error {
 		var row Row
 		var place int64
 		var known R
@@ -375,10 +373,10 @@ func makeWhole[R overlay[R]](tx Tx, db Database, p partials[R], lock string) err
 			if err != nil {
 				return err
 			}
-			whole, err := record.Over(known, row.Absent)
+			complete, err := record.FillFrom(known, row.Absent)
 			if err != nil {
 				refused.add(row.Line, err)
-			} else if err := put(place, p.values(whole)); err != nil {
+			} else if err := put(place, p.values(complete)); err != nil {
 				return err
 			}
 		}
@@ -388,7 +386,7 @@ func makeWhole[R overlay[R]](tx Tx, db Database, p partials[R], lock string) err
 		return err
 	}
 	missing := Each(tx, p.kind.scanMissing, `
-		SELECT line, CAST(id AS text), lacks FROM (SELECT *, `+p.lacks+` AS lacks FROM staged) AS new
+		SELECT line, CAST(id AS text), lacks FROM (SELECT *, `+p.missing+` AS lacks FROM staged) AS new
 		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY place`, int64(p.kind.needs))
 	for row, err := range missing {
 		if err != nil {
@@ -399,20 +397,20 @@ func makeWhole[R overlay[R]](tx Tx, db Database, p partials[R], lock string) err
 	return refused.err()
 }
 
-// Over returns the record with its absent fields taken from the known one. The error names the rules that the result breaks.
-func (p PerkRecord) Over(known PerkRecord, absent Fields) (PerkRecord, error) {
-	PerkKind.keep(absent, &p, &known)
+// FillFrom returns the record with its absent fields copied from the known one. The error names the rules that the result breaks.
+func (p PerkRecord) FillFrom(known PerkRecord, absent Fields) (PerkRecord, error) {
+	PerkKind.copyFields(absent, &p, &known)
 	return p, p.Validate()
 }
 
-// Over is PerkRecord.Over for properties.
-func (p PropertyRecord) Over(known PropertyRecord, absent Fields) (PropertyRecord, error) {
-	PropertyKind.keep(absent, &p, &known)
+// FillFrom is PerkRecord.FillFrom for properties.
+func (p PropertyRecord) FillFrom(known PropertyRecord, absent Fields) (PropertyRecord, error) {
+	PropertyKind.copyFields(absent, &p, &known)
 	return p, p.Validate()
 }
 
-// keep copies fields from known to record. Both are pointers.
-func (k Kind) keep(fields Fields, record, known any) {
+// copyFields copies fields from known to record. Both are pointers.
+func (k Kind) copyFields(fields Fields, record, known any) {
 	to, from := reflect.ValueOf(record).Elem(), reflect.ValueOf(known).Elem()
 	for i, index := range k.index {
 		if fields.has(i) {
@@ -421,10 +419,10 @@ func (k Kind) keep(fields Fields, record, known any) {
 	}
 }
 
-// maxRefused limits the rows that a RowsRefused names, so that a file with millions of them does not exhaust the memory.
+// maxRefused bounds the memory that the errors of a file with millions of bad rows take.
 const maxRefused = 100
 
-// RowsRefused is the error of an import whose rows are valid by themselves, but not together with what is in the database.
+// RowsRefused is the error of an import whose rows are valid by themselves, but not together with the records in the database.
 type RowsRefused struct {
 	Rows  []RefusedRow // at most maxRefused of them
 	Count int64        // of all

@@ -10,14 +10,14 @@ import (
 	"example.com/perks/api"
 )
 
-// Operations are the methods of a Store that are the same for every driver. Those that write read, check, write and leave an entry in
-// the audit log in one transaction. A driver embeds them.
+// Operations are the methods of a Store that all drivers share. A write reads, checks, writes and adds its entry to the audit log in one
+// transaction.
 type Operations struct{ db Database }
 
 // NewOperations returns the operations on a database.
 func NewOperations(db Database) Operations { return Operations{db} }
 
-// writeFor is Write for work that has a result, which is left alone when its caller does not wait for the end.
+// writeFor is Write for work with a result. After an error it does not touch the result: the work may still be running.
 func writeFor[T any](ctx context.Context, o Operations, doing string, work func(Tx) (T, error)) (T, error) {
 	var result, none T
 	err := o.db.Write(ctx, doing, func(tx Tx) (err error) {
@@ -30,7 +30,7 @@ func writeFor[T any](ctx context.Context, o Operations, doing string, work func(
 	return result, nil
 }
 
-// lock executes a lock of the dialect, if it has one.
+// lock executes a lock statement of the dialect, unless it is "".
 func lock(tx Tx, statement string) error {
 	if statement == "" {
 		return nil
@@ -70,7 +70,7 @@ func (o Operations) Categories(ctx context.Context) ([]api.Category, error) {
 	})
 }
 
-// Each export is one query, and one query sees one moment.
+// Each export is a single query, and so sees a consistent snapshot.
 
 func (o Operations) ExportPerks(ctx context.Context) iter.Seq2[PerkRecord, error] {
 	return stream(ctx, o.db, "export perks", scanPerkRecord, `
@@ -101,9 +101,9 @@ func (o Operations) ListRedemptions(ctx context.Context, query RedemptionQuery) 
 	if err != nil {
 		return List[api.Redemption]{}, err
 	}
-	return Retried(ctx, o.db, "list redemptions", func() (list List[api.Redemption], err error) {
+	return RetryRead(ctx, o.db, "list redemptions", func() (list List[api.Redemption], err error) {
 		err = o.db.Snapshot(ctx, func(q Querier) (err error) {
-			list.Total, err = Found(UserNotFound(query.UserID), q, ScanValue[int64], `
+			list.Total, err = OneOr(UserNotFound(query.UserID), q, ScanValue[int64], `
 				SELECT count(*) FROM redemptions WHERE user_id = $1
 				HAVING $2 OR EXISTS (SELECT 1 FROM users WHERE id = $1)`, query.UserID, query.AnyUser)
 			if err == nil {
@@ -131,7 +131,7 @@ func Audit(tx Tx, at time.Time, by Actor, action, subject string, before, after 
 }
 
 func (o Operations) AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error {
-	return o.db.Write(ctx, "note that the database was restored", func(tx Tx) error {
+	return o.db.Write(ctx, "record that the database was restored", func(tx Tx) error {
 		return Audit(tx, at, by, ActionRestoreDatabase, DatabaseSubject, nil, restored)
 	})
 }
@@ -163,12 +163,12 @@ func (o Operations) DecideRedemption(ctx context.Context, id string, status api.
 	})
 }
 
-// purgeChunk keeps each transaction short: other writes go in between.
+// purgeChunk keeps each transaction short, so that other writes do not wait.
 const purgeChunk = 2000
 
 func (o Operations) PurgeIdempotencyKeys(ctx context.Context, before time.Time) (purged int64, err error) {
 	for {
-		n, err := writeFor(ctx, o, "forget idempotency keys", func(tx Tx) (int64, error) { return tx.PurgeIdempotencyKeys(before, purgeChunk) })
+		n, err := writeFor(ctx, o, "delete idempotency keys", func(tx Tx) (int64, error) { return tx.PurgeIdempotencyKeys(before, purgeChunk) })
 		purged += n
 		if err != nil || n < purgeChunk {
 			return purged, err
@@ -192,7 +192,7 @@ func EmptySandbox(tx Tx, by Actor, at time.Time) (Emptied, error) {
 	return emptied, Audit(tx, at, by, ActionResetSandbox, SandboxSubject, emptied, nil)
 }
 
-// LiveRecordsIn counts what only a live database has.
+// LiveRecordsIn counts the records that only a live database has.
 func LiveRecordsIn(q Querier) (LiveRecords, error) {
 	return One(q, func(r Scanner) (l LiveRecords, err error) {
 		return l, r.Scan(&l.Clients, &l.SigningKeys, &l.Properties)
@@ -201,5 +201,5 @@ func LiveRecordsIn(q Querier) (LiveRecords, error) {
 }
 
 func (o Operations) LiveRecords(ctx context.Context) (LiveRecords, error) {
-	return Read(ctx, o.db, "look for what only a live database has", LiveRecordsIn)
+	return Read(ctx, o.db, "count the live records", LiveRecordsIn)
 }

@@ -9,14 +9,13 @@ import (
 	"example.com/perks/api"
 )
 
-// The readers of operator records. Each takes the members of one record, whatever they were written in, and returns the
-// record or an *api.Error with CodeValidationFailed that says everything that is wrong with it: unknown and repeated
-// fields, missing ones, values of the wrong type and values that break a rule. A null takes a field's value away, wherever
-// the record can do without. A perk or property with an id may lack fields, even required ones: its Row says which, because
-// only the database knows whether there is such a record that keeps them.
+// The parsers of operator records. Each takes the members of one record in any file format, and returns the record or an *api.Error with
+// CodeValidationFailed that lists everything wrong with it: unknown, repeated and missing fields, wrong types and broken rules. A null
+// clears a field that is optional. A perk or property with an id may lack fields, even required ones. Its Row says which, because only the
+// database knows whether the record exists and keeps them.
 
-// ParsePerk reads a perk. Title, description and city are required of a new one; without an id, created_at or updated_at
-// the import chooses them; without an approval it is automatic.
+// ParsePerk parses a perk. A new one needs title, description and city. The import sets id, created_at and updated_at if they are missing. The
+// default approval is automatic.
 func ParsePerk(members []api.Member) (PerkRecord, error) {
 	perk := PerkRecord{Approval: ApprovalAuto}
 	problems := readFields(&perk, perkFields, members)
@@ -27,7 +26,7 @@ func ParsePerk(members []api.Member) (PerkRecord, error) {
 	return perk, problems.Err()
 }
 
-// ParseCategory reads a category, of which both fields are required.
+// ParseCategory parses a category. Both fields are required.
 func ParseCategory(members []api.Member) (api.Category, error) {
 	var category api.Category
 	problems := readFields(&category, categoryFields, members)
@@ -35,7 +34,7 @@ func ParseCategory(members []api.Member) (api.Category, error) {
 	return category, problems.Err()
 }
 
-// ParseUser reads a user.
+// ParseUser parses a user.
 func ParseUser(members []api.Member) (User, error) {
 	var user User
 	problems := readFields(&user, userFields, members)
@@ -45,8 +44,8 @@ func ParseUser(members []api.Member) (User, error) {
 	return user, problems.Err()
 }
 
-// ParseProperty reads a property. Its propertyId is required, and of a new one title, price_pw and owner too, but the
-// owner given here stands in for an absent one. All other fields of a new one start empty, zero or null.
+// ParseProperty parses a property. propertyId is required, and for a new one also title, price_pw and owner, which defaults to the parameter.
+// All other fields of a new one default to empty, zero or null.
 func ParseProperty(members []api.Member, owner string) (PropertyRecord, error) {
 	property := PropertyRecord{Property: api.Property{Images: []string{}}, Owner: owner}
 	var own, shared []api.Member
@@ -55,7 +54,7 @@ func ParseProperty(members []api.Member, owner string) (PropertyRecord, error) {
 		case slices.ContainsFunc(propertyFields, func(f field[PropertyRecord]) bool { return f.name == m.Name }):
 			own = append(own, m)
 		case m.Value.IsNull() && !m.Repeated && slices.Contains(api.PropertyPatchFields(), m.Name):
-			// it stays as it starts
+			// it keeps its default
 		default:
 			shared = append(shared, m)
 		}
@@ -87,7 +86,7 @@ func PropertyFields() []string {
 	return slices.Concat([]string{"propertyId"}, api.PropertyPatchFields(), []string{"owner"})
 }
 
-// field is one field of a record R with its reader, which returns what is wrong with the value, or "".
+// field is a field of a record R. read returns what is wrong with the value, or "".
 type field[R any] struct {
 	name     string
 	required bool
@@ -123,7 +122,7 @@ var userFields = []field[User]{
 	{"id", true, value(api.Value.Text, func(u *User) *string { return &u.ID })},
 }
 
-// propertyFields is what a property record has beyond the fields that a patch can change too.
+// propertyFields are those that a patch cannot change.
 var propertyFields = []field[PropertyRecord]{
 	{"propertyId", true, value(api.Value.Int, func(p *PropertyRecord) *int64 { return &p.ID })},
 	{"owner", false, value(api.Value.Text, func(p *PropertyRecord) *string { return &p.Owner })},
@@ -144,8 +143,7 @@ func pointer[R, T any](read func(api.Value, *T) string, field func(*R) **T) func
 	}
 }
 
-// storedTime reads a time as exactly as it is shown, so that rules are checked on what will be stored, and lists are in the
-// order that the times in them say.
+// storedTime truncates a time to the milliseconds that are shown, so that lists sort by what they show.
 func storedTime(v api.Value, into *time.Time) string {
 	problem := v.Time(into)
 	*into = into.Truncate(time.Millisecond)
@@ -179,7 +177,7 @@ func readFields[R any](record *R, fields []field[R], members []api.Member) api.F
 	return problems
 }
 
-// given is the names of the members that have a value.
+// given returns the names of the members that are not null.
 func given(members []api.Member) map[string]bool {
 	names := map[string]bool{}
 	for _, m := range members {
@@ -188,7 +186,7 @@ func given(members []api.Member) map[string]bool {
 	return names
 }
 
-// absent is the fields of which there is no member, not even a null.
+// absent returns the fields that have no member, not even a null.
 func (k Kind) absent(members []api.Member) Fields {
 	var named Fields
 	for _, m := range members {
@@ -197,8 +195,8 @@ func (k Kind) absent(members []api.Member) Fields {
 	return (1<<len(k.names) - 1) &^ named
 }
 
-// check adds the problems of fields that are needed and have no value, and those of the record as a whole. A field that
-// its row leaves open is no problem: only together with what is known of the record can it be one.
+// check adds the problems of missing required fields, and those of the whole record. Absent fields are not checked here, because a known record
+// has them.
 func (k Kind) check(problems api.FieldErrors, absent Fields, given map[string]bool, whole error) {
 	for i, name := range k.names {
 		if k.needs.has(i) {
@@ -213,14 +211,14 @@ func (k Kind) check(problems api.FieldErrors, absent Fields, given map[string]bo
 	}
 }
 
-// require leaves a field alone about which something else is wrong already.
+// require adds a problem unless the field already has one.
 func require(problems api.FieldErrors, field string, given bool) {
 	if !given && problems[field] == nil {
 		problems.Add(field, "is required")
 	}
 }
 
-// addNew adds the problems of fields that had none, because a rule has nothing to say about a value that was not read.
+// addNew adds the problems of fields that have none yet: a rule says nothing about a value that could not be parsed.
 func addNew(problems api.FieldErrors, err error) {
 	var invalid *api.Error
 	if !errors.As(err, &invalid) {

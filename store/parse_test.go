@@ -136,7 +136,7 @@ func TestARowLeavesOpenWhatItDoesNotName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := row.Over(known, row.Row.Absent)
+			got, err := row.FillFrom(known, row.Row.Absent)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func TestARowLeavesOpenWhatItDoesNotName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := row.Over(known, row.Row.Absent); err == nil || !strings.Contains(err.Error(), "valid_to must be after valid_from") {
+	if _, err := row.FillFrom(known, row.Row.Absent); err == nil || !strings.Contains(err.Error(), "valid_to must be after valid_from") {
 		t.Errorf("an end before the beginning that stays: %v", err)
 	}
 }
@@ -180,7 +180,7 @@ func TestAPropertysRowLeavesOpenWhatItDoesNotName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := row.Over(known, row.Row.Absent)
+			got, err := row.FillFrom(known, row.Row.Absent)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,19 +40,19 @@ const (
 	insertProperty = `INSERT INTO properties (` + PropertyColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 )
 
-// Of names columns of the table that is called so.
+// Of qualifies columns with the name of a table.
 func Of(table, columns string) string {
 	return table + "." + strings.ReplaceAll(columns, ", ", ", "+table+".")
 }
 
 func (o Operations) Property(ctx context.Context, id int64) (PropertyRecord, error) {
 	return Read(ctx, o.db, "read a property", func(q Querier) (PropertyRecord, error) {
-		return Found(PropertyNotFound(id), q, ScanProperty, selectProperty, id)
+		return OneOr(PropertyNotFound(id), q, ScanProperty, selectProperty, id)
 	})
 }
 
 func (o Operations) lockProperty(tx Tx, id int64) (PropertyRecord, error) {
-	return Found(PropertyNotFound(id), tx, ScanProperty, selectProperty+o.db.LockProperty, id)
+	return OneOr(PropertyNotFound(id), tx, ScanProperty, selectProperty+o.db.LockProperty, id)
 }
 
 func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error) error {
@@ -63,7 +63,7 @@ func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at t
 		}
 		before, err := json.Marshal(property)
 		if err != nil {
-			return fmt.Errorf("write down property %d: %w", id, err)
+			return fmt.Errorf("encode property %d: %w", id, err)
 		}
 		if err := change(&property); err != nil {
 			return err
@@ -71,7 +71,7 @@ func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at t
 		property.ID = id
 		after, err := json.Marshal(property)
 		if err != nil {
-			return fmt.Errorf("write down what property %d is to be: %w", id, err)
+			return fmt.Errorf("encode the changed property %d: %w", id, err)
 		}
 		if bytes.Equal(before, after) {
 			return nil
@@ -112,7 +112,7 @@ func (o Operations) RestoreProperty(ctx context.Context, id int64, by Actor, at 
 		if exists {
 			return deleted, PropertyExists(id)
 		}
-		kept, err := Found(PropertyNotFound(id), tx, ScanValue[string], `
+		kept, err := OneOr(PropertyNotFound(id), tx, ScanValue[string], `
 			SELECT before FROM audit WHERE subject = $1 AND action = $2 ORDER BY `+o.db.AuditID+` DESC LIMIT 1`,
 			PropertySubject(id), ActionDeleteProperty)
 		if err != nil {
@@ -125,7 +125,7 @@ func (o Operations) RestoreProperty(ctx context.Context, id int64, by Actor, at 
 		if err != nil {
 			return deleted, err
 		}
-		if added == 0 { // someone else restored or imported it meanwhile
+		if added == 0 { // another transaction restored or imported it meanwhile
 			return deleted, PropertyExists(id)
 		}
 		return deleted, Audit(tx, at, by, ActionRestoreProperty, PropertySubject(id), nil, deleted)

@@ -13,21 +13,21 @@ func TestAWindowIsReachedTheShorterWay(t *testing.T) {
 		page  int64
 		per   int
 		total int64
-		want  store.Reach
+		want  store.Fetch
 	}{
-		{"an empty list", 1, 10, 0, store.Reach{}},
-		{"all of a short list", 1, 10, 3, store.Reach{Take: 3}},
-		{"the first page", 1, 10, 100, store.Reach{Take: 10}},
-		{"the page that begins in the middle", 6, 10, 100, store.Reach{Skip: 50, Take: 10}},
-		{"the page after it", 7, 10, 100, store.Reach{FromEnd: true, Skip: 30, Take: 10}},
-		{"the last page, full", 10, 10, 100, store.Reach{FromEnd: true, Take: 10}},
-		{"the last page, not full", 10, 10, 93, store.Reach{FromEnd: true, Take: 3}},
-		{"the page before it", 9, 10, 93, store.Reach{FromEnd: true, Skip: 3, Take: 10}},
-		{"a page past the end", 11, 10, 100, store.Reach{}},
-		{"a page far past every end", math.MaxInt64, 100, math.MaxInt64 - 1, store.Reach{}},
+		{"an empty list", 1, 10, 0, store.Fetch{}},
+		{"all of a short list", 1, 10, 3, store.Fetch{Take: 3}},
+		{"the first page", 1, 10, 100, store.Fetch{Take: 10}},
+		{"the page that begins in the middle", 6, 10, 100, store.Fetch{Skip: 50, Take: 10}},
+		{"the page after it", 7, 10, 100, store.Fetch{FromEnd: true, Skip: 30, Take: 10}},
+		{"the last page, full", 10, 10, 100, store.Fetch{FromEnd: true, Take: 10}},
+		{"the last page, not full", 10, 10, 93, store.Fetch{FromEnd: true, Take: 3}},
+		{"the page before it", 9, 10, 93, store.Fetch{FromEnd: true, Skip: 3, Take: 10}},
+		{"a page past the end", 11, 10, 100, store.Fetch{}},
+		{"a page far past every end", math.MaxInt64, 100, math.MaxInt64 - 1, store.Fetch{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := (store.Window{Page: test.page, PerPage: test.per}).Reach(test.total); got != test.want {
+			if got := (store.Window{Page: test.page, PerPage: test.per}).Fetch(test.total); got != test.want {
 				t.Errorf("it is %+v, want %+v", got, test.want)
 			}
 		})

@@ -9,28 +9,28 @@ import (
 	"example.com/perks/api"
 )
 
-// Approval says what redeeming a perk gives.
+// Approval says whether a redemption of a perk must be approved.
 type Approval string
 
-// A perk is redeemed to approved at once, or to pending until an operator decides.
+// A redemption is approved at once, or pending until an operator decides.
 const (
 	ApprovalAuto   Approval = "auto"
 	ApprovalManual Approval = "manual"
 )
 
-// PerkRecord is a perk with what only the operator sees.
+// PerkRecord is a perk with the fields that only the operator sees.
 type PerkRecord struct {
 	api.Perk
-	Lat      *float64 `json:"lat"` // degrees; with Lng or not at all
+	Lat      *float64 `json:"lat"` // degrees; both or neither
 	Lng      *float64 `json:"lng"`
-	Stock    *int64   `json:"stock"` // units in all, redeemed ones among them; nil is without limit
+	Stock    *int64   `json:"stock"` // total units, including redeemed ones; nil means unlimited
 	Approval Approval `json:"approval"`
 	Row      Row      `json:"-"`
 }
 
-// MarshalJSON writes the fields of the perk, and then those that only the operator sees.
+// MarshalJSON writes the fields of the perk, then those that only the operator sees.
 func (p PerkRecord) MarshalJSON() ([]byte, error) {
-	return together(p.Perk, struct {
+	return joinObjects(p.Perk, struct {
 		Lat      *float64 `json:"lat"`
 		Lng      *float64 `json:"lng"`
 		Stock    *int64   `json:"stock"`
@@ -38,8 +38,8 @@ func (p PerkRecord) MarshalJSON() ([]byte, error) {
 	}{p.Lat, p.Lng, p.Stock, p.Approval})
 }
 
-// together writes the fields of two objects as one: a method of an embedded type would leave out those around it.
-func together(inner, outer any) ([]byte, error) {
+// joinObjects encodes two values as one JSON object. Without it, MarshalJSON of the embedded type would drop the outer fields.
+func joinObjects(inner, outer any) ([]byte, error) {
 	first, err := api.EncodeJSON(inner)
 	if err != nil {
 		return nil, err
@@ -71,13 +71,13 @@ type RedemptionRecord struct {
 
 // MarshalJSON writes the fields of the redemption, and then the client.
 func (r RedemptionRecord) MarshalJSON() ([]byte, error) {
-	return together(r.Redemption, struct {
+	return joinObjects(r.Redemption, struct {
 		ClientID string `json:"client_id"`
 	}{r.ClientID})
 }
 
-// RedeemAttempt is one request to redeem. The caller chooses the id before the first try, so that a driver that tries
-// again after an unclear answer can tell its own row from another's.
+// RedeemAttempt is one request to redeem. The caller chooses the id before the first try, so that a driver that retries after an unknown
+// outcome recognizes its own row.
 type RedeemAttempt struct {
 	ID       string
 	PerkID   string
@@ -86,29 +86,28 @@ type RedeemAttempt struct {
 	Metadata json.RawMessage // a compact JSON object
 	At       time.Time
 	Key      *IdempotencyKey // nil without one
-	// CreateUser lets the redemption make its user, if that is not known. Otherwise an unknown user is refused.
+	// CreateUser creates an unknown user. Otherwise an unknown user is refused.
 	CreateUser bool
 }
 
-// IdempotencyKeyLife is how long a key is remembered after its first use.
+// IdempotencyKeyLife is how long a key is valid after its first use.
 const IdempotencyKeyLife = 24 * time.Hour
 
 // IdempotencyKey is a client's name for one request.
 type IdempotencyKey struct {
 	Key         string   // scoped to the attempt's client
-	Fingerprint [32]byte // of the request: equal requests have equal fingerprints
+	Fingerprint [32]byte // of the request
 }
 
-// FitsKept tells whether the key was kept for the same request, by the fingerprint that a database kept as bytes. One of
-// another length was not written by this program, and says nothing.
-func (k IdempotencyKey) FitsKept(fingerprint []byte) (bool, error) {
+// Matches tells whether a stored fingerprint is that of the same request. One of another length was not written by this program.
+func (k IdempotencyKey) Matches(fingerprint []byte) (bool, error) {
 	if len(fingerprint) != len(k.Fingerprint) {
 		return false, fmt.Errorf("the fingerprint of the idempotency key %q has %d bytes, not %d", k.Key, len(fingerprint), len(k.Fingerprint))
 	}
 	return k.Fingerprint == [32]byte(fingerprint), nil
 }
 
-// RedeemResult is the redemption as the first answer showed it, and whether this is a replay of that answer.
+// RedeemResult is the redemption as the first reply showed it, and whether this is a replay of that reply.
 type RedeemResult struct {
 	Redemption api.Redemption
 	Replayed   bool
@@ -128,13 +127,13 @@ type Client struct {
 	CreatedAt   time.Time
 }
 
-// ClientChange is what is to be another with a client; what is nil stays.
+// ClientChange is an update of a client. A nil field stays as it is.
 type ClientChange struct {
 	Name   *string
 	Scopes api.Scopes
 }
 
-// Of returns the client with the change.
+// Get returns the client with the change.
 func (change ClientChange) Of(c Client) Client {
 	if change.Name != nil {
 		c.Name = *change.Name
@@ -145,22 +144,21 @@ func (change ClientChange) Of(c Client) Client {
 	return c
 }
 
-// SigningKey signs tokens from CreatedAt on, until a newer key is there, and verifies them until ExpiresAt.
+// SigningKey signs tokens from CreatedAt until there is a newer key, and verifies them until ExpiresAt.
 type SigningKey struct {
 	ID        string
 	Secret    []byte
 	CreatedAt time.Time
-	ExpiresAt time.Time // zero while no newer key is there
+	ExpiresAt time.Time // zero while there is no newer key
 }
 
 // Actor is who did something: the operator at the server's command line, or a client by its id.
 type Actor string
 
-// Operator is a person at the server's own command line of whom no more is known.
+// Operator is a person at the server's own command line whose account is unknown.
 const Operator Actor = "operator"
 
-// OperatorActor is the person at the server's own command line by the name of the account, or of several, each of which
-// became the one before it.
+// OperatorActor is a person at the server's own command line. If there are several accounts, each used su or sudo to become the one before.
 func OperatorActor(accounts ...string) Actor {
 	return Operator + Actor("/"+strings.Join(accounts, "/"))
 }
@@ -204,40 +202,40 @@ const (
 	ActionRestoreDatabase  = "database.restore"
 )
 
-// Offer is what decides whether a user can redeem a perk, as it is at one moment.
-type Offer struct {
+// Eligibility is the state of a perk and a user that decides whether the user can redeem the perk.
+type Eligibility struct {
 	ValidFrom, ValidTo *time.Time
 	Approval           Approval
 	SoldOut            bool
 	UserKnown          bool
-	UserHasIt          bool // in a live redemption
+	UserHasPerk        bool // in a live redemption
 }
 
-// Refusal returns why the attempt cannot succeed, or nil. Times are compared by the microsecond, as they are kept.
-func (o Offer) Refusal(attempt RedeemAttempt) error {
+// Refusal returns why the attempt is refused, or nil. Times are compared in microseconds, as they are stored.
+func (e Eligibility) Refusal(attempt RedeemAttempt) error {
 	at := attempt.At.Truncate(time.Microsecond)
 	switch {
-	case !o.UserKnown && !attempt.CreateUser:
+	case !e.UserKnown && !attempt.CreateUser:
 		return UserNotFound(attempt.UserID)
-	case o.UserHasIt:
+	case e.UserHasPerk:
 		return AlreadyRedeemed(attempt.PerkID, attempt.UserID)
-	case o.ValidFrom != nil && at.Before(*o.ValidFrom):
-		return PerkNotStarted(attempt.PerkID, *o.ValidFrom)
-	case o.ValidTo != nil && !at.Before(*o.ValidTo):
-		return PerkExpired(attempt.PerkID, *o.ValidTo)
-	case o.SoldOut:
+	case e.ValidFrom != nil && at.Before(*e.ValidFrom):
+		return PerkNotStarted(attempt.PerkID, *e.ValidFrom)
+	case e.ValidTo != nil && !at.Before(*e.ValidTo):
+		return PerkExpired(attempt.PerkID, *e.ValidTo)
+	case e.SoldOut:
 		return SoldOut(attempt.PerkID)
 	}
 	return nil
 }
 
-// Redemption is what the attempt becomes when there is no refusal.
-func (o Offer) Redemption(attempt RedeemAttempt) api.Redemption {
+// Redemption returns the redemption that an attempt makes if it is not refused.
+func (e Eligibility) Redemption(attempt RedeemAttempt) api.Redemption {
 	made := api.Redemption{
 		ID: attempt.ID, PerkID: attempt.PerkID, UserID: attempt.UserID, RedeemedAt: attempt.At.UTC().Truncate(time.Microsecond),
 		Status: api.StatusApproved, Metadata: attempt.Metadata,
 	}
-	if o.Approval == ApprovalManual {
+	if e.Approval == ApprovalManual {
 		made.Status = api.StatusPending
 	}
 	if len(made.Metadata) == 0 {

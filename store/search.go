@@ -19,24 +19,23 @@ type Search struct {
 	Args       Named
 }
 
-// The dates are written so that no database looks them up in an index: most perks are valid, and the index that serves the
-// order is worth more.
+// coalesce keeps the databases from using an index for the dates: most perks are valid, so the index that serves the order is better.
 const (
 	notExpired  = `coalesce(p.valid_to > @at, true)`
-	begun       = `coalesce(p.valid_from <= @at, true)`
+	started     = `coalesce(p.valid_from <= @at, true)`
 	inCity      = `p.city_fold = @city`
 	inCategory  = `p.category_fold = @category`
 	inBox       = `p.lat BETWEEN @south AND @north AND p.lng BETWEEN @west AND @east`
 	inBoxAcross = `p.lat BETWEEN @south AND @north AND (p.lng >= @west OR p.lng <= @east)`
 )
 
-// haversine is the haversine of the angle between a perk and the centre, from 0 to 1. It grows with the distance, and
-// comparing it to that of the radius spares each candidate the way from it to kilometres.
+// haversine is that of the angle between a perk and the centre, from 0 to 1. It grows with the distance. Comparing it with the haversine of
+// the radius is cheaper than computing kilometres for each candidate.
 var haversine = fmt.Sprintf(`(power(sin((p.lat - @lat) * %[1]v), 2) +
 	@cos_lat * cos(p.lat * %[2]v) * power(sin((p.lng - @lng) * %[1]v), 2))`, math.Pi/360, math.Pi/180)
 
-// NewSearch needs the folded names of the categories that the query's one is the name or the id of, and the driver's condition that a
-// perk's is among @categories.
+// NewSearch returns the search for a query. categories are the folded names of the categories with the query's name or id, and inCategories
+// is the driver's condition that a perk is in one of @categories.
 func NewSearch(query PerkQuery, categories []string, inCategories string) Search {
 	s := Search{Query: query, Words: QueryWords(query.Query), Categories: categories, Args: Named{"at": query.At.Truncate(time.Microsecond)}}
 	if query.AvailableTo != "" {
@@ -45,8 +44,8 @@ func NewSearch(query PerkQuery, categories []string, inCategories string) Search
 	if query.OnlyValid() {
 		s.Require(notExpired)
 	}
-	if query.OnlyBegun() {
-		s.Require(begun)
+	if query.OnlyStarted() {
+		s.Require(started)
 	}
 	if query.City != "" {
 		s.Require(inCity)
@@ -83,10 +82,10 @@ func (s *Search) Require(condition string) { s.Conditions = append(s.Conditions,
 // HasWords tells whether the query asks for words.
 func (s *Search) HasWords() bool { return len(s.Words) > 0 }
 
-// IsEmpty holds when the category is not known, so that no perk can match.
+// IsEmpty reports whether no perk can match because the category is unknown.
 func (s *Search) IsEmpty() bool { return s.Query.Category != "" && len(s.Categories) == 0 }
 
-// Where is all conditions together.
+// Where joins all conditions.
 func (s *Search) Where(more ...string) string {
 	if len(s.Conditions)+len(more) == 0 {
 		return `true`
@@ -94,24 +93,24 @@ func (s *Search) Where(more ...string) string {
 	return strings.Join(slices.Concat(s.Conditions, more), ` AND `)
 }
 
-// SortsBy tells whether the first key of the order is the field.
+// SortsBy reports whether the field is the first key of the order.
 func (s *Search) SortsBy(field string) bool {
 	return len(s.Query.Sort) > 0 && s.Query.Sort[0].Field == field
 }
 
-// SortsOnlyBy tells whether the field is the one key of the order.
+// SortsOnlyBy reports whether the field is the only key of the order.
 func (s *Search) SortsOnlyBy(field string) bool { return len(s.Query.Sort) == 1 && s.SortsBy(field) }
 
-// IsNearest holds when the page is reached from the centre of the circle.
+// IsNearest reports whether the page is read from the centre of the circle outwards.
 func (s *Search) IsNearest(fromEnd bool) bool {
 	return s.SortsBy(api.SortDistance) && s.Query.Sort[0].Desc == fromEnd
 }
 
-// Order is how a list can be sorted.
+// Order says how a list can be sorted.
 type Order struct {
 	Columns       map[string]SortColumn // by the field
 	ID            string                // of these
-	NullsGreatest bool                  // to the database nulls are greater than every value; otherwise they are less
+	NullsGreatest bool                  // the database sorts nulls after every value; otherwise before
 }
 
 // SortColumn is what a field is sorted by.
@@ -120,7 +119,7 @@ type SortColumn struct {
 	Nullable, Indexed bool // Indexed in either direction
 }
 
-// PerkOrder is that of perks AS p, with how the database folds a text and its functions for the least of two values.
+// PerkOrder sorts perks AS p. fold returns the folded text of a column, and least is the function for the smaller of two numbers.
 func PerkOrder(fold func(field string) string, least string, nullsGreatest bool) Order {
 	return Order{ID: `p.id`, NullsGreatest: nullsGreatest, Columns: map[string]SortColumn{
 		"id":             {`p.id`, false, true},
@@ -140,7 +139,7 @@ func PerkOrder(fold func(field string) string, least string, nullsGreatest bool)
 	}}
 }
 
-// RedemptionOrder is that of redemptions AS r, with the column of the perk's id.
+// RedemptionOrder sorts redemptions AS r. perkID is the column of the perk's id.
 func RedemptionOrder(perkID string) Order {
 	return Order{ID: `r.id`, Columns: map[string]SortColumn{
 		"redeemed_at": {`r.redeemed_at`, false, true}, "status": {`r.status`, false, false}, "perk_id": {perkID, false, false},
@@ -148,7 +147,7 @@ func RedemptionOrder(perkID string) Order {
 	}}
 }
 
-// By writes the order, or the same order read from its other end, which databases walk on the same index.
+// By returns the terms of ORDER BY, reversed if the list is read from its end. The same index serves both.
 func (o Order) By(keys []api.SortKey, fromEnd bool) (string, error) {
 	var terms []string
 	for _, key := range keys {
@@ -157,15 +156,15 @@ func (o Order) By(keys []api.SortKey, fromEnd bool) (string, error) {
 			return "", fmt.Errorf("there is no order by %q", key.Field)
 		}
 		terms = append(terms, column.Text+o.direction(column, key.Desc, fromEnd))
-		if column.Text == o.ID { // nothing is left to decide
+		if column.Text == o.ID { // unique, so no further key matters
 			return strings.Join(terms, `, `), nil
 		}
 	}
 	return strings.Join(append(terms, o.ID+o.direction(SortColumn{}, false, fromEnd)), `, `), nil
 }
 
-// direction says where nulls go only where the database would put them elsewhere: an index serves an order only if both have nulls at the
-// same end, even where there are none, and saying what is so anyway keeps SQLite from using it.
+// direction names the place of nulls only if it is not the database's default: PostgreSQL uses an index only if its nulls are at the same
+// end, and SQLite uses none if the default is spelled out.
 func (o Order) direction(column SortColumn, descending, fromEnd bool) string {
 	text, nullsFirst := ` ASC`, !o.NullsGreatest
 	if descending != fromEnd {

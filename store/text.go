@@ -12,9 +12,8 @@ import (
 	"example.com/perks/api"
 )
 
-// Fold returns the form in which text is sorted and matched on every driver: full Unicode case folding in normal form C.
-// Texts that differ only in case, or in how accents are encoded, fold to the same bytes; comparing folded texts byte by
-// byte compares their code points. Bytes that no database's text could hold (broken UTF-8 and NUL) become U+FFFD.
+// Fold returns the form in which every driver sorts and matches text: full Unicode case folding in normal form C. Texts that differ only in
+// case, or in how accents are encoded, fold to the same bytes. Bytes that a database cannot store (invalid UTF-8 and NUL) become U+FFFD.
 func Fold(s string) string {
 	if isPlain(s) {
 		return strings.ToLower(s)
@@ -24,7 +23,7 @@ func Fold(s string) string {
 	return norm.NFC.String(strings.ToLower(folded)) // Cherokee alone has no one case after folding
 }
 
-// isPlain holds for most text there is, and spares it the tables.
+// isPlain reports whether the text is ASCII without NUL, which needs no Unicode tables.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] == 0 || s[i] >= utf8.RuneSelf {
@@ -40,13 +39,11 @@ const (
 	maxWordLetters = 40
 )
 
-// Words returns the distinct folded words of a text, in the order in which they first appear. A word is a run of
-// letters, digits and the marks upon them; of a longer one only the first 40 characters count, in texts and in queries
-// alike, so that a cut query still matches the text it was taken from.
+// Words returns the distinct folded words of a text, in order of first appearance. A word is a run of letters, digits and marks. Longer words
+// are cut to 40 characters, in texts and queries alike, so that they still match.
 func Words(s string) []string { return firstWords(s, maxWords) }
 
-// QueryWords returns the words that a search text asks for: its first 32. A text matches when each of them is a prefix
-// of one of the text's Words.
+// QueryWords returns the first 32 words of a search. A text matches if each of them is a prefix of one of its Words.
 func QueryWords(s string) []string { return firstWords(s, maxQueryWords) }
 
 func firstWords(s string, most int) []string {
@@ -79,8 +76,7 @@ func cut(s string, letters int) string {
 
 const maxSlug = 56 // leaves room for a number within the 64 characters of an id
 
-// CategoryID makes the id of a category that is known only by its name: the name's slug, or the slug with -2, -3 and so
-// on for as long as taken says that another category has it.
+// CategoryID makes the id of a category from its name: the slug of the name, with -2, -3 and so on if taken says that the id exists.
 func CategoryID(name string, taken func(id string) bool) string {
 	base := slug(name)
 	id := base
@@ -90,7 +86,7 @@ func CategoryID(name string, taken func(id string) bool) string {
 	return id
 }
 
-// slug keeps the letters a to z and digits of the folded name, without their accents, and puts one hyphen for everything between.
+// slug keeps the letters a to z and digits of the folded name, without accents, with a hyphen for everything between.
 func slug(name string) string {
 	var b strings.Builder
 	gap := false
@@ -115,12 +111,12 @@ func slug(name string) string {
 	return b.String()
 }
 
-// PerkKeys is what a perk is found and sorted by, beside the fields that are so by themselves. Drivers keep it next to the perk.
+// PerkKeys are derived values that perks are searched and sorted by. Drivers store them with the perk.
 type PerkKeys struct {
 	Title, City            string   // folded
 	Category, MerchantName *string  // folded; nil where the perk has none
 	Cell                   *int     // of the grid; nil without a position
-	Words                  []string // of title, description and merchant_name, which a search looks at
+	Words                  []string // of title, description and merchant_name
 }
 
 // Keys computes the perk's keys.

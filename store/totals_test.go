@@ -40,7 +40,7 @@ func (c *counter) wants(what string, query store.PerkQuery, want int64) {
 	if query.At.IsZero() {
 		query.At = noon
 	}
-	got, err := c.totals.Of(c.t.Context(), query, nil, c.version, c.count(query.At))
+	got, err := c.totals.Get(c.t.Context(), query, nil, c.version, c.count(query.At))
 	if err != nil || got != want {
 		c.t.Errorf("%s: the total is that of count %d (%v), want %d", what, got, err, want)
 	}
@@ -104,7 +104,7 @@ func TestEachFilterHasItsOwnTotal(t *testing.T) {
 func TestCategoriesHaveTheirOwnTotals(t *testing.T) {
 	c := newCounter(t)
 	for i, categories := range [][]string{nil, {"food"}, {"fun"}, {"food", "fun"}} {
-		got, err := c.totals.Of(t.Context(), store.PerkQuery{At: noon}, categories, 1, c.count(noon))
+		got, err := c.totals.Get(t.Context(), store.PerkQuery{At: noon}, categories, 1, c.count(noon))
 		if err != nil || got != int64(i+1) {
 			t.Errorf("categories %q: the total is that of count %d (%v), want %d", categories, got, err, i+1)
 		}
@@ -114,7 +114,7 @@ func TestCategoriesHaveTheirOwnTotals(t *testing.T) {
 func TestAFailedCountIsNotRemembered(t *testing.T) {
 	c := newCounter(t)
 	broken := errors.New("broken")
-	_, err := c.totals.Of(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) { return store.Count{}, broken })
+	_, err := c.totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) { return store.Count{}, broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("the error is %v, want %v", err, broken)
 	}
@@ -127,7 +127,7 @@ func TestOfManyWhoNeedTheSameTotalOneCounts(t *testing.T) {
 		results := make(chan int64, 8)
 		for range cap(results) {
 			go func() {
-				total, err := totals.Of(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
+				total, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
 					<-counting
 					counted++
 					return store.Count{Matching: 7}, nil
@@ -155,7 +155,7 @@ func TestWaitingForACountEndsWithTheCaller(t *testing.T) {
 	totals, began, end := store.NewTotals(), make(chan struct{}), make(chan struct{})
 	first := make(chan error, 1)
 	go func() {
-		_, err := totals.Of(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
+		_, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
 			close(began)
 			<-end
 			return store.Count{}, nil
@@ -165,7 +165,7 @@ func TestWaitingForACountEndsWithTheCaller(t *testing.T) {
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := totals.Of(ctx, store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
+	_, err := totals.Get(ctx, store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
 		t.Error("two count at once")
 		return store.Count{}, nil
 	})

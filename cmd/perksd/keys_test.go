@@ -50,7 +50,7 @@ func TestKeysDropEndsAKey(t *testing.T) {
 	o.now = testNow.Add(2 * time.Hour)
 	newest, older := o.keys()[0].ID, o.keys()[1].ID
 	o.refuses(exitUsage, "there is nobody to ask here whether the key may be dropped: add --yes (see 'perksd keys drop --help')", "keys", "drop", older)
-	o.refuses(exitFailure, `There is no signing key "x". 'perksd keys list' shows those that there are.`, "keys", "drop", "x", "--yes")
+	o.refuses(exitFailure, `There is no signing key "x". List the keys: perksd keys list`, "keys", "drop", "x", "--yes")
 	equal(t, "an older one", "Key "+older+" is gone; running servers refuse its tokens within 5s.\n", o.must("keys", "drop", older, "--yes"))
 	said := o.must("keys", "drop", newest, "--yes")
 	keys := o.keys()

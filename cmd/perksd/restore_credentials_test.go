@@ -182,7 +182,7 @@ func TestARestoreThatCannotKnowWhatWasRevokedIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"a damaged one", "the database to be replaced cannot be read (it is no database of SQLite, or a damaged one: ", func(t *testing.T, o *operator) {
+		{"a damaged one", "the database to be replaced cannot be read (it is not a SQLite database, or it is damaged: ", func(t *testing.T, o *operator) {
 			o.file("perks.db", "damaged")
 		}},
 		{"a new one", `the database to be replaced is not a later state of the backup, because it lacks the client "acme"`, func(t *testing.T, o *operator) {

@@ -22,8 +22,8 @@ func TestRestoreTakesOnlyAWholeBackup(t *testing.T) {
 	for path, want := range map[string]string{
 		o.path("nowhere.db"): "restore from " + o.path("nowhere.db") + ": there is no such file",
 		half:                 "restore from " + half + ": ",
-		text:                 "it is no database of SQLite",
-		empty:                "it is a database, but not one of perksd",
+		text:                 "it is not a SQLite database",
+		empty:                "it is a database, but not of perksd",
 	} {
 		if said := o.run("restore", path); said.code != exitFailure || !strings.Contains(said.stderr, want) {
 			t.Errorf("restoring %s: exit code %d, %q, want %q", path, said.code, said.stderr, want)
@@ -58,7 +58,7 @@ func TestRestoreGoesBackAndKeepsWhatWasThere(t *testing.T) {
 	if kept := o.must("export", "users", "--database", "sqlite:"+former); kept != later {
 		t.Errorf("the former database has %q", kept)
 	}
-	o.refuses(exitFailure, fmt.Sprintf("restore %s: a former one is kept as %s already, from this very second; restore again", o.path("perks.db"), former),
+	o.refuses(exitFailure, fmt.Sprintf("restore %s: %s exists already, from this same second; restore again", o.path("perks.db"), former),
 		"restore", o.path("copy.db"))
 	if err := os.WriteFile(o.path("perks.db"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func TestTheAuditLogIsReadInTheOrderOfIndexes(t *testing.T) {
 		if _, err = store.All(v, store.ScanValue[string], `SELECT set_config('work_mem', '64kB', true)`); err != nil {
 			return err
 		}
-		text, args := store.AuditQuery{}.Statement(dialect, store.AuditNews{}, store.AuditNews{})
+		text, args := store.AuditQuery{}.Statement(dialect, store.AuditFilter{}, store.AuditFilter{})
 		plan, err = store.All(v, store.ScanValue[string], `EXPLAIN `+text, args...)
 		return err
 	}); err != nil {

@@ -4,5 +4,5 @@ package postgres
 
 import "syscall"
 
-// limitUnacknowledged does nothing where the kernel has no such limit.
-func limitUnacknowledged(string, string, syscall.RawConn) error { return nil }
+// setUserTimeout does nothing where the kernel has no such limit.
+func setUserTimeout(string, string, syscall.RawConn) error { return nil }

@@ -18,14 +18,14 @@ var dialect = &store.Dialect{
 	RedemptionColumns: redemptionColumns,
 	Redemptions:       `redemptions AS r`,
 	RedemptionPage:    redemptionPage,
-	Made: store.AuditSource{
+	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,
 				r.id AS redemption, r.perk_id, r.user_id, r.client_id, r.first_status, r.metadata
 			FROM redemptions AS r`,
 		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `r.client_id`},
 	},
-	Kept: store.AuditSource{
+	AuditEntries: store.AuditSource{
 		Select: `
 			SELECT a.at, 1 AS source, a.entry, a.actor, a.action, a.subject, a.before, a.after,
 				NULL AS redemption, NULL AS perk_id, NULL AS user_id, NULL AS client_id, NULL AS first_status, NULL AS metadata
@@ -35,8 +35,8 @@ var dialect = &store.Dialect{
 	AuditID: `entry`,
 	// A redemption comes before another entry of its instant, since what is decided was made before. Two indexes give the order
 	// of the instants, so that only entries of one instant are ever sorted.
-	AuditOrder:  ` ORDER BY at, source, entry, redemption`,
-	AuditLatest: ` ORDER BY at DESC, source DESC, entry DESC, redemption DESC`,
+	AuditOldestFirst: ` ORDER BY at, source, entry, redemption`,
+	AuditNewestFirst: ` ORDER BY at DESC, source DESC, entry DESC, redemption DESC`,
 }
 
 // lockSigningKeys lets others read. It is the table that is locked, because what two replicas could do at once is to add a
@@ -65,20 +65,20 @@ func readSnapshot(text string) (s snapshot, err error) {
 // see. In a database that was restored elsewhere rows hold numbers of the old server, which the new one comes to one day: that
 // these rows are not new is told by the version of the row, which was written here by a transaction that is older than the
 // snapshot and than that number.
-func (s snapshot) newIn(table string) store.AuditNews {
+func (s snapshot) newIn(table string) store.AuditFilter {
 	arrived, age := table+`.arrived`, `age(`+table+`.xmin)`
 	next := fmt.Sprint(uint32(s.next)) // #nosec G115 -- an xid is the lower half of an xid8
 	later, args := arrived+` >= ?::xid8 AND `+age+` <= age(?::xid)`, []any{fmt.Sprint(s.next), next}
 	if s.underWay == "" {
-		return store.AuditNews{Conditions: []string{later}, Args: args}
+		return store.AuditFilter{Conditions: []string{later}, Args: args}
 	}
 	underWay := arrived + ` = ANY (?::xid8[]) AND ` + age + ` <= age(` + arrived + `::xid)`
-	return store.AuditNews{Conditions: []string{`(` + later + ` OR ` + underWay + `)`}, Args: append(args, "{"+s.underWay+"}")}
+	return store.AuditFilter{Conditions: []string{`(` + later + ` OR ` + underWay + `)`}, Args: append(args, "{"+s.underWay+"}")}
 }
 
-// auditNews has positions that are snapshots. It also keeps what is read in the order of an index, so that nothing has to be sorted as a
+// auditAfter has positions that are snapshots. It also keeps what is read in the order of an index, so that nothing has to be sorted as a
 // whole before the first entry is shown.
-func auditNews(q store.Querier, position store.AuditPosition) (now store.AuditPosition, made, kept store.AuditNews, err error) {
+func auditAfter(q store.Querier, position store.AuditPosition) (now store.AuditPosition, made, kept store.AuditFilter, err error) {
 	now, err = store.One(q, func(r row) (now store.AuditPosition, err error) {
 		return now, r.Scan(&now, new(string))
 	}, `SELECT pg_current_snapshot()::text, set_config('enable_seqscan', 'off', true)`)

@@ -52,7 +52,7 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 		return imported, err
 	}
 	if result.Created+result.Changed >= manyRecords {
-		db.tidy(ctx, map[string]string{
+		db.vacuum(ctx, map[string]string{
 			"users": `users`, "categories": `categories, perks`, "properties": `properties`, "perks": `perks, perk_folds, perk_stock`,
 		}[i.Records])
 	}
@@ -91,8 +91,8 @@ func (s *session) copyToStaged(spool *spool) error {
 	return err
 }
 
-// restage collects the records in a spool first, because write reads the table that it replaces them in.
-func restage(tx store.Tx, columns []store.Column, write func(put func(place int64, values []any) error) error) error {
+// replaceStaged collects the records in a spool first, because write reads the table that it replaces them in.
+func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(place int64, values []any) error) error) error {
 	s := tx.(*session)
 	whole, err := newSpool(columns)
 	if err != nil {
@@ -114,12 +114,12 @@ func restage(tx store.Tx, columns []store.Column, write func(put func(place int6
 	return s.exec(`ANALYZE staged`)
 }
 
-// manyRecords is how many are worth the time to tidy up after.
+// manyRecords is how many are worth the time to vacuum up after.
 const manyRecords = 10_000
 
-// tidy lets the server count what is in the tables now, and mark the pages that everyone can see, without which lists
+// vacuum lets the server count what is in the tables now, and mark the pages that everyone can see, without which lists
 // read more than an index. The import is done by then, and autovacuum would do this too, only later.
-func (db *DB) tidy(ctx context.Context, tables string) {
+func (db *DB) vacuum(ctx context.Context, tables string) {
 	if _, err := db.writes.Exec(ctx, `VACUUM (ANALYZE) `+tables); err != nil {
 		db.log.Warn("the tables of an import were not tidied up; autovacuum will", "tables", tables, "error", err)
 	}

@@ -39,7 +39,7 @@ func TestAnImportIsWholeWhereverItsConnectionIsCut(t *testing.T) {
 					titles := exportedTitles(t, direct)
 					switch {
 					case err == nil && slices.Equal(titles, []string{want, want}):
-					case errors.As(err, new(*store.UnclearError)) && titles[0] == titles[1]: // the cut was at the commit
+					case errors.As(err, new(*store.OutcomeUnknownError)) && titles[0] == titles[1]: // the cut was at the commit
 					default:
 						t.Errorf("cut at %+v: the import ended with %v, and the titles are %q", at, err, titles)
 					}

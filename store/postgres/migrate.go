@@ -33,7 +33,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	if err != nil || len(store.Pending(migrations)) == 0 {
 		return err
 	}
-	held, err := holdMigrations(ctx, pool, log)
+	held, err := lockMigrations(ctx, pool, log)
 	if err != nil {
 		return err
 	}
@@ -84,24 +84,24 @@ func appliedMigrations(q store.Querier) ([]store.Migration, error) {
 // A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then retries,
 // because every later request for the table queues behind a waiting one.
 const (
-	lockPatience  = 250 * time.Millisecond
-	firstPause    = 20 * time.Millisecond // before a lock is asked for again; doubled each time
-	longestPause  = 5 * time.Second
-	reminderEvery = 30 * time.Second // log again what the migration waits for
+	lockTimeout          = 250 * time.Millisecond
+	minLockWait          = 20 * time.Millisecond // before a lock is asked for again; doubled each time
+	maxLockWait          = 5 * time.Second
+	migrationLogInterval = 30 * time.Second // log again what the migration waits for
 )
 
 // migrationLock is the advisory lock that whoever migrates holds. Only its being the same everywhere matters.
 const migrationLock = 0x7065726b73 // "perks"
 
-// holdMigrations keeps other processes from migrating until the connection is closed. It polls for the lock: CREATE INDEX
+// lockMigrations keeps other processes from migrating until the connection is closed. It polls for the lock: CREATE INDEX
 // CONCURRENTLY waits for every running statement, so one that blocked on the lock would deadlock with it. For the same reason
 // the connection does nothing else, and uses the simple protocol, which leaves no snapshot behind.
-func holdMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*pgx.Conn, error) {
+func lockMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 	if err != nil {
 		return nil, err
 	}
-	p := pauses{log: log}
+	p := lockBackoff{log: log}
 	for {
 		results, err := conn.PgConn().Exec(ctx, fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0;
 			SELECT pg_try_advisory_xact_lock(%d)`, migrationLock)).ReadAll()
@@ -112,7 +112,7 @@ func holdMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (
 			_, err = conn.PgConn().Exec(ctx, `ROLLBACK`).ReadAll()
 		}
 		if err == nil {
-			err = p.pause(ctx, "waiting for another process to finish migrating the database")
+			err = p.wait(ctx, "waiting for another process to finish migrating the database")
 		}
 		if err != nil {
 			closeBriefly(conn)
@@ -128,18 +128,18 @@ func closeBriefly(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// pauses waits longer between each two attempts, and logs why from time to time.
-type pauses struct {
-	log  *slog.Logger
-	last time.Duration
-	said time.Time
+// lockBackoff waits longer between each two attempts, and logs why from time to time.
+type lockBackoff struct {
+	log      *slog.Logger
+	last     time.Duration
+	loggedAt time.Time
 }
 
-func (p *pauses) pause(ctx context.Context, message string, attributes ...any) error {
-	if p.last >= firstPause<<3 { // do not log short waits
-		p.say(message, attributes...)
+func (p *lockBackoff) wait(ctx context.Context, message string, attributes ...any) error {
+	if p.last >= minLockWait<<3 { // do not log short waits
+		p.logSometimes(message, attributes...)
 	}
-	p.last = min(max(2*p.last, firstPause), longestPause)
+	p.last = min(max(2*p.last, minLockWait), maxLockWait)
 	select {
 	case <-time.After(p.last):
 		return nil
@@ -148,23 +148,23 @@ func (p *pauses) pause(ctx context.Context, message string, attributes ...any) e
 	}
 }
 
-func (p *pauses) say(message string, attributes ...any) {
-	if time.Since(p.said) >= reminderEvery {
-		p.said = time.Now()
+func (p *lockBackoff) logSometimes(message string, attributes ...any) {
+	if time.Since(p.loggedAt) >= migrationLogInterval {
+		p.loggedAt = time.Now()
 		p.log.Warn(message, attributes...)
 	}
 }
 
-const waits = "a migration waits for others to end their transactions; requests are answered meanwhile"
+const migrationWaits = "a migration waits for others to end their transactions; requests are answered meanwhile"
 
 // upgrade applies a migration to a database that may be in use. Whoever opens the database after an interruption starts it
 // again, so each of its statements skips what exists already.
 func upgrade(ctx context.Context, pool *pgxpool.Pool, m store.Migration, log *slog.Logger) error {
 	s := scriptOf(m)
-	p := pauses{log: log}
+	p := lockBackoff{log: log}
 	for {
 		err := pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			return run(ctx, tx.Conn(), fmt.Sprintf(`SET LOCAL lock_timeout = %d`, lockPatience.Milliseconds()), s.atOnce)
+			return run(ctx, tx.Conn(), fmt.Sprintf(`SET LOCAL lock_timeout = %d`, lockTimeout.Milliseconds()), s.atOnce)
 		})
 		if err == nil {
 			break
@@ -172,7 +172,7 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, m store.Migration, log *sl
 		if !slices.Contains([]string{"55P03", "40P01"}, sqlState(err)) { // lock timeout, or deadlock
 			return err
 		}
-		if err := p.pause(ctx, waits, "migration", m.Name, "for", whoLocks(ctx, pool)); err != nil {
+		if err := p.wait(ctx, migrationWaits, "migration", m.Name, "for", whoLocks(ctx, pool)); err != nil {
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func makeIndex(ctx context.Context, pool *pgxpool.Pool, m store.Migration, index
 			return run(ctx, conn.Conn(), index.concurrently())
 		})
 	}()
-	p := pauses{log: log}
+	p := lockBackoff{log: log}
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for {
@@ -220,28 +220,28 @@ func makeIndex(ctx context.Context, pool *pgxpool.Pool, m store.Migration, index
 			return err
 		case <-look.C:
 			if who := whoBlocks(ctx, pool, index); who != "" {
-				p.say(waits, "migration", m.Name, "index", index.name, "for", who)
+				p.logSometimes(migrationWaits, "migration", m.Name, "index", index.name, "for", who)
 			}
 		}
 	}
 }
 
-// others describes the processes that the rest of the query selects, the oldest transaction first.
-const others = `
+// describeOthers describes the processes that the rest of the query selects, the oldest transaction first.
+const describeOthers = `
 	SELECT coalesce(string_agg(format('%s of %s, process %s, since %s', coalesce(nullif(application_name, ''), 'a program'), usename, pid,
 		coalesce(to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'long')), '; ' ORDER BY xact_start), '')
 	FROM (SELECT DISTINCT application_name, usename, pid, xact_start FROM pg_stat_activity `
 
 // whoLocks describes who uses the tables that a migration wants to lock.
 func whoLocks(ctx context.Context, pool *pgxpool.Pool) string {
-	return describe(ctx, pool, others+`JOIN pg_locks USING (pid)
+	return describe(ctx, pool, describeOthers+`JOIN pg_locks USING (pid)
 		WHERE granted AND pid <> pg_backend_pid() AND relation IN (
 			SELECT oid FROM pg_class WHERE relname IN ('redemptions', 'audit') AND pg_table_is_visible(oid))) AS o`)
 }
 
 // whoBlocks describes whom the build of an index waits for.
 func whoBlocks(ctx context.Context, pool *pgxpool.Pool, index index) string {
-	return describe(ctx, pool, others+`
+	return describe(ctx, pool, describeOthers+`
 		WHERE pid IN (SELECT unnest(pg_blocking_pids(pid)) FROM pg_stat_activity
 			WHERE datname = current_database() AND starts_with(query, $1))) AS o`, index.concurrently())
 }

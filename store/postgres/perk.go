@@ -14,13 +14,13 @@ import (
 )
 
 func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
-	if store.IsForeign(id) {
+	if store.IsUnstorable(id) {
 		return api.Perk{}, store.PerkNotFound(id)
 	}
-	asked := &perkAsked{ctx: ctx, id: id, answer: make(chan perkAnswer, 1)}
+	asked := &perkRequest{ctx: ctx, id: id, reply: make(chan perkReply, 1)}
 	db.perkReader.add(asked)
 	select {
-	case a := <-asked.answer:
+	case a := <-asked.reply:
 		return a.perk, a.err
 	case <-ctx.Done():
 		return api.Perk{}, fault(readingPerks, ctx.Err())
@@ -39,24 +39,24 @@ type perkReader struct {
 	db *DB
 
 	mu    sync.Mutex
-	queue []*perkAsked
+	queue []*perkRequest
 	reads int // goroutines that work on the queue; they end when it is empty
 }
 
-// perkAsked is a perk that someone waits for.
-type perkAsked struct {
-	ctx    context.Context
-	id     string
-	answer chan perkAnswer // buffered, so that no one waits for a caller who left
+// perkRequest is a perk that someone waits for.
+type perkRequest struct {
+	ctx   context.Context
+	id    string
+	reply chan perkReply // buffered, so that no one waits for a caller who left
 }
 
-// perkAnswer may share what its perk points to with those to others who asked for the same.
-type perkAnswer struct {
+// perkReply may share what its perk points to with those to others who asked for the same.
+type perkReply struct {
 	perk api.Perk
 	err  error
 }
 
-func (r *perkReader) add(asked *perkAsked) {
+func (r *perkReader) add(asked *perkRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queue = append(r.queue, asked)
@@ -71,10 +71,10 @@ func (r *perkReader) add(asked *perkAsked) {
 }
 
 // next takes what waits longest. When nothing waits the goroutine that called it no longer counts.
-func (r *perkReader) next() []*perkAsked {
+func (r *perkReader) next() []*perkRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	batch := r.queue[:min(len(r.queue), maxTogether)]
+	batch := r.queue[:min(len(r.queue), maxBatch)]
 	r.queue = r.queue[len(batch):]
 	if len(batch) == 0 {
 		r.queue = nil
@@ -87,9 +87,9 @@ func (r *perkReader) next() []*perkAsked {
 // takes five times as long as to read a perk, because the plan for ten, which it could keep, seems to cost more.
 const readPerks = `SELECT ` + store.PerkColumns + ` FROM perks AS p WHERE p.id = ANY ((SELECT $1::text[])::text[])`
 
-// read answers all of a batch, if only with an error.
-func (r *perkReader) read(batch []*perkAsked) {
-	ctx, cancel := r.awaited(batch)
+// read replies all of a batch, if only with an error.
+func (r *perkReader) read(batch []*perkRequest) {
+	ctx, cancel := r.batchContext(batch)
 	defer cancel()
 	ids := make([]string, len(batch))
 	for i, asked := range batch {
@@ -109,18 +109,18 @@ func (r *perkReader) read(batch []*perkAsked) {
 		perk, found := perks[asked.id]
 		switch {
 		case err != nil:
-			asked.answer <- perkAnswer{err: err}
+			asked.reply <- perkReply{err: err}
 		case !found:
-			asked.answer <- perkAnswer{err: store.PerkNotFound(asked.id)}
+			asked.reply <- perkReply{err: store.PerkNotFound(asked.id)}
 		default:
-			asked.answer <- perkAnswer{perk: perk}
+			asked.reply <- perkReply{perk: perk}
 		}
 	}
 }
 
-// awaited returns a context that ends when the last of the batch stops to wait at the latest, or with the database.
-func (r *perkReader) awaited(batch []*perkAsked) (context.Context, context.CancelFunc) {
-	ctx, end := r.db.outlive(context.Background())
+// batchContext returns a context that ends when the last of the batch stops to wait at the latest, or with the database.
+func (r *perkReader) batchContext(batch []*perkRequest) (context.Context, context.CancelFunc) {
+	ctx, end := r.db.detach(context.Background())
 	var last time.Time
 	for _, asked := range batch {
 		deadline, ends := asked.ctx.Deadline()

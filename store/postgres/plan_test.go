@@ -90,10 +90,10 @@ func everyFilterIsLookedUp(t *testing.T, db *DB) {
 func noFilterIsSearchedFor(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
 		inSearch(t, db, filter.query, func(v view, s *search, total int64) {
-			count := plan{what: filter.name + ": the count", text: explain(t, v, s.countMatching(), forTheseValues, s.args)}
+			count := plan{what: filter.name + ": the count", text: explain(t, v, s.countMatching(), customPlan, s.args)}
 			count.requireConditions(t)
 			if s.Query.AvailableTo != "" {
-				taken := plan{what: filter.name + ": the count of what is taken", text: explain(t, v, s.countTaken(total), forTheseValues, s.args)}
+				taken := plan{what: filter.name + ": the count of what is taken", text: explain(t, v, s.countUnavailable(total), customPlan, s.args)}
 				taken.requireConditions(t)
 			}
 		})
@@ -124,7 +124,7 @@ func redemptionsAreLookedUp(t *testing.T, db *DB) {
 				if err != nil {
 					return err
 				}
-				p := plan{what: fmt.Sprintf("redemptions of %s, sorted by %q", user, sort), text: explain(t, v, text, forTheseValues, user, perPage, 0)}
+				p := plan{what: fmt.Sprintf("redemptions of %s, sorted by %q", user, sort), text: explain(t, v, text, customPlan, user, perPage, 0)}
 				p.requireSteps(t, "user_id = '"+user+"'")
 				p.requireWithout(t, "Seq Scan")
 				p.requireWithout(t, "Filter: (user_id")
@@ -212,13 +212,13 @@ func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
 			pages := (total + perPage - 1) / perPage
 			for _, page := range slices.Compact([]int64{1, (pages + 1) / 2, pages/2 + 1, pages}) {
 				s.Query.Window.Page = page
-				reach := s.Query.Window.Reach(total)
+				reach := s.Query.Window.Fetch(total)
 				order, err := newPageOrder(s.Query.Sort, reach.FromEnd)
 				if err != nil {
 					t.Fatal(err)
 				}
 				var plans []plan
-				for candidates := range s.ways(order.onTheWay, reach, total) {
+				for candidates := range s.plans(order.fetch, reach, total) {
 					plans = append(plans, plan{
 						what:      fmt.Sprintf("page %d of %d perks, sorted by %q, by way %d", page, total, api.FormatSort(query.Sort), len(plans)+1),
 						text:      explain(t, v, pageOf(candidates, order), s.values(reach)...),

@@ -28,11 +28,11 @@ const (
 func parseAddress(dsn string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, errAddress
+		return nil, errUnreadableAddress
 	}
 	given, err := pgconn.ParseConfig(dsn) // keeps what the pool takes out
 	if err != nil {
-		return nil, errAddress
+		return nil, errUnreadableAddress
 	}
 	if given.RuntimeParams["pool_max_conns"] == "" {
 		config.MaxConns = defaultConnections
@@ -70,17 +70,17 @@ func hasSeveralHosts(conn *pgconn.Config) bool {
 }
 
 // dialer notices a host that is gone without a word within about twenty seconds. Statements have no time limit of their own: to give up one
-// that waits for a standby would leave its connection waiting at the server, and to do so again and again would leave none.
+// that waits for a standby would abandon its connection waiting at the server, and to do so again and again would abandon none.
 func dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{
 		Timeout:         timeout,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3},
-		Control:         limitUnacknowledged,
+		Control:         setUserTimeout,
 	}
 }
 
-// goneAfter is how long sent data may stay unacknowledged.
-const goneAfter = 20 * time.Second
+// unacknowledgedTimeout is how long sent data may stay unacknowledged.
+const unacknowledgedTimeout = 20 * time.Second
 
 // warnedKey marks a connection that got a warning since it was last asked.
 const warnedKey = "warned"
@@ -126,11 +126,11 @@ func (v view) Query(text string, args ...any) (store.Rows, error) {
 	return rows{found}, err
 }
 
-// plannedView is a view in which each query is planned for its arguments.
-type plannedView struct{ view }
+// customPlanView is a view in which each query is planned for its arguments.
+type customPlanView struct{ view }
 
-func (p plannedView) Query(text string, args ...any) (store.Rows, error) {
-	return p.view.Query(text, append([]any{forTheseValues}, args...)...)
+func (p customPlanView) Query(text string, args ...any) (store.Rows, error) {
+	return p.view.Query(text, append([]any{customPlan}, args...)...)
 }
 
 // rows is what pgx found.
@@ -143,7 +143,7 @@ func (r rows) Close() error {
 
 // read gives work a view of one moment. When the connection breaks work is done once more: those in the pool may be from before a failover.
 func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
-	_, err := store.Retried(ctx, db.database, doing, func() (struct{}, error) { return struct{}{}, db.readOnce(ctx, work) })
+	_, err := store.RetryRead(ctx, db.database, doing, func() (struct{}, error) { return struct{}{}, db.readOnce(ctx, work) })
 	return err
 }
 
@@ -179,15 +179,15 @@ type row = store.Scanner
 // pgx sends every parameter that it does not know to the server, and the server refuses those that only libpq knows. Ignore
 // those that change nothing here, follow those that can be followed, and refuse the others instead of silently ignoring them.
 
-// meaningless parameters of libpq ask for what happens anyway, or concern only libpq itself.
-var meaningless = []string{
+// ignoredParameters parameters of libpq ask for what happens anyway, or concern only libpq itself.
+var ignoredParameters = []string{
 	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", // see dialer
 	"load_balance_hosts", // the pool picks the host that takes writes
 	"gssdelegation", "gsslib", "sslcompression",
 }
 
-// notDone says why each of these parameters is refused.
-var notDone = map[string]string{
+// refusedParameters says why each of these parameters is refused.
+var refusedParameters = map[string]string{
 	"hostaddr":         "name the address as host",
 	"replication":      "perksd does not read replication streams",
 	"requirepeer":      "perksd does not check which user runs the server",
@@ -204,28 +204,28 @@ var tlsVersions = map[string]uint16{"": 0, "TLSv1": tls.VersionTLS10, "TLSv1.1":
 func ReadParameters(config *pgconn.Config) error {
 	given := config.RuntimeParams
 	for name := range given {
-		why, isRefused := notDone[name]
+		why, isRefused := refusedParameters[name]
 		if strings.HasPrefix(name, "oauth_") {
 			why, isRefused = "perksd does not log in by OAuth", true
 		}
 		if isRefused {
 			return fmt.Errorf("the address of the database has the parameter %s: %s", name, why)
 		}
-		if slices.Contains(meaningless, name) {
+		if slices.Contains(ignoredParameters, name) {
 			delete(given, name)
 		}
 	}
-	if mode := take(given, "gssencmode"); mode == "require" {
+	if mode := removeParameter(given, "gssencmode"); mode == "require" {
 		return fmt.Errorf("the address of the database has gssencmode=require: perksd encrypts with TLS, so use sslmode=verify-full")
 	}
-	if name := take(given, "fallback_application_name"); given["application_name"] == "" && name != "" {
+	if name := removeParameter(given, "fallback_application_name"); given["application_name"] == "" && name != "" {
 		given["application_name"] = name
 	}
-	return limitTLS(config, take(given, "ssl_min_protocol_version"), take(given, "ssl_max_protocol_version"))
+	return limitTLS(config, removeParameter(given, "ssl_min_protocol_version"), removeParameter(given, "ssl_max_protocol_version"))
 }
 
-// take removes a parameter and returns its value.
-func take(parameters map[string]string, name string) string {
+// removeParameter removes a parameter and returns its value.
+func removeParameter(parameters map[string]string, name string) string {
 	value := parameters[name]
 	delete(parameters, name)
 	return value

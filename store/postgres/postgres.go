@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // DB is one PostgreSQL database, open. Reads and writes have connections of their own: a write may wait for a standby for
-// as long as that is gone, and reads must not wait with it. What its methods promise is said at store.Store.
+// redemptions long as that is gone, and reads must not wait with it. What its methods promise is said at store.Store.
 type DB struct {
 	store.Operations
 	database   store.Database
@@ -39,13 +39,13 @@ type DB struct {
 	totals     *store.Totals
 
 	readiness singleflight.Group // one check at a time
-	room      room
+	diskSpace diskSpace
 
 	closing  sync.RWMutex // held for reading while a write joins underway
 	closed   bool
 	underway sync.WaitGroup
-	life     context.Context // of writes, whose callers may be gone
-	end      context.CancelFunc
+	lifetime context.Context // of writes, whose callers may be gone
+	cancel   context.CancelFunc
 }
 
 var _ store.Store = (*DB)(nil)
@@ -84,7 +84,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		writes.Close()
 		return nil, err
 	}
-	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals(), room: room{log: log}}
+	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals(), diskSpace: diskSpace{log: log}}
 	db.database = store.Database{
 		Dialect: dialect,
 		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {
@@ -92,26 +92,26 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		},
 		Latest: func(ctx context.Context) store.Querier { return view{ctx, db.reads} },
 		Snapshot: func(ctx context.Context, work func(store.Querier) error) error {
-			return db.readOnce(ctx, func(v view) error { return work(plannedView{v}) })
+			return db.readOnce(ctx, func(v view) error { return work(customPlanView{v}) })
 		},
-		AuditNews:   auditNews,
-		Import:      db.importRows,
-		Restage:     restage,
-		MergePerks:  mergePerks,
-		PerkColumns: stagedFoldColumns,
-		PerkValues:  func(p store.PerkRecord) []any { return folds(p.Perk) },
-		Retry:       db.leadsNowhere,
-		Fault:       fault,
+		AuditAfter:    auditAfter,
+		Import:        db.importRows,
+		ReplaceStaged: replaceStaged,
+		MergePerks:    mergePerks,
+		PerkColumns:   stagedFoldColumns,
+		PerkValues:    func(p store.PerkRecord) []any { return folds(p.Perk) },
+		Retry:         db.resetIfBroken,
+		Fault:         fault,
 	}
 	db.Operations = store.NewOperations(db.database)
-	db.life, db.end = context.WithCancel(context.Background())
-	db.redeemer = &redeemer{db: db, room: make(chan struct{}, maxWaiting), queues: map[string][]*waiting{}}
+	db.lifetime, db.cancel = context.WithCancel(context.Background())
+	db.redeemer = &redeemer{db: db, slots: make(chan struct{}, maxWaiting), queues: map[string][]*queuedAttempt{}}
 	db.perkReader = &perkReader{db: db}
 	return db, nil
 }
 
-// errAddress says nothing of the address itself: what cannot be read may hold a password anywhere.
-var errAddress = errors.New("the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE")
+// errUnreadableAddress says nothing of the address itself: what cannot be read may hold a password anywhere.
+var errUnreadableAddress = errors.New("the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE")
 
 // name is how the database is called in errors: its name and host, without who connects and how.
 func name(config *pgxpool.Config) string {
@@ -127,16 +127,16 @@ func (db *DB) Close() error {
 	db.closing.Lock()
 	db.closed = true
 	db.closing.Unlock()
-	giveUp := time.AfterFunc(closeTime, db.end)
+	giveUp := time.AfterFunc(closeTime, db.cancel)
 	defer giveUp.Stop()
 	db.underway.Wait()
-	db.end()
+	db.cancel()
 	db.writes.Close()
 	db.reads.Close()
 	return nil
 }
 
-// join counts a write as under way until leave, or refuses it because the database is closed.
+// join counts a write as under way until abandon, or refuses it because the database is closed.
 func (db *DB) join() (leave func(), err error) {
 	db.closing.RLock()
 	defer db.closing.RUnlock()
@@ -150,7 +150,7 @@ func (db *DB) join() (leave func(), err error) {
 func (db *DB) Stats() store.Stats {
 	return store.Stats{
 		Pools: []store.PoolStats{poolStats("reads", db.reads), poolStats("writes", db.writes)},
-		Queue: store.QueueStats{Waiting: len(db.redeemer.room), Capacity: maxWaiting, Batches: db.redeemer.batches.Stats()},
+		Queue: store.QueueStats{Waiting: len(db.redeemer.slots), Capacity: maxWaiting, Batches: db.redeemer.batches.Stats()},
 	}
 }
 
@@ -203,19 +203,19 @@ func (db *DB) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return store.NotBegun(err)
 	}
-	// While a standby is gone a check does not end, and each that was given up would leave a connection waiting at the server.
+	// While a standby is gone a check does not end, and each that was given up would abandon a connection waiting at the server.
 	check := db.readiness.DoChan("", func() (any, error) {
-		wasShort := db.room.isShort()
-		err := db.write(db.life, "check that the database takes writes", func(s *session) error {
+		wasShort := db.diskSpace.isFull()
+		err := db.write(db.lifetime, "check that the database takes writes", func(s *session) error {
 			if wasShort {
-				if err := db.room.prove(s); err != nil {
+				if err := db.diskSpace.probe(s); err != nil {
 					return err
 				}
 			}
 			return s.exec(`INSERT INTO readiness VALUES (1, now()) ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`)
 		})
 		if wasShort && err == nil {
-			db.room.isBack()
+			db.diskSpace.recovered()
 		}
 		return nil, err
 	})

@@ -14,21 +14,21 @@ import (
 	"example.com/perks/store"
 )
 
-// answer is what one attempt comes to.
-type answer struct {
+// decideOne is what one attempt comes to.
+type redeemReply struct {
 	result store.RedeemResult
 	err    error
 }
 
-// redeemTogether answers attempts in one transaction. They are of one perk, and no two of them are of one user or under
-// one key of one client. The answers are durable when it returns; after an error nothing of them is, or no one knows. It
+// redeemBatch replies attempts in one transaction. They are of one perk, and no two of them are of one user or under
+// one key of one client. The replies are durable when it returns; after an error nothing of them is, or no one knows. It
 // may be called again with the same attempts whatever became of it before, because each is recognised by its id. Just before
 // an attempt is decided begin is asked by its place; where it is false, nothing is done for it.
 //
 // The perk's stock is locked first and everything else is read after that, so what is read stays true until the commit.
 // The lock has a second use: a transaction that holds one waits for the standby when it commits, even if all it found
 // are redemptions that an earlier attempt made, so that those too are on the standby before anyone is told of them.
-func (db *DB) redeemTogether(ctx context.Context, attempts []store.RedeemAttempt, begin func(int) bool) ([]answer, error) {
+func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, begin func(int) bool) ([]redeemReply, error) {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -39,35 +39,35 @@ func (db *DB) redeemTogether(ctx context.Context, attempts []store.RedeemAttempt
 		return nil, err
 	}
 	decision := decide(attempts, found, begin)
-	if len(decision.made) == 0 && !decision.repeats { // refusals leave no trace, and need not wait for the disk
+	if len(decision.made) == 0 && !decision.replays { // refusals abandon no trace, and need not wait for the disk
 		_, err := conn.Exec(ctx, `ROLLBACK`)
-		return decision.answers, err
+		return decision.replies, err
 	}
 	takeWarning(conn.Conn().PgConn())
 	if err := committed(conn.SendBatch(ctx, decision.writes()).Close(), conn); err != nil {
 		return nil, err
 	}
-	return decision.answers, nil
+	return decision.replies, nil
 }
 
-// findings is what the database knows about a perk and the attempts to redeem it.
-type findings struct {
-	offer *offer    // nil when there is no such perk
-	known []finding // of each attempt
+// batchState is what the database knows about a perk and the attempts to redeem it.
+type batchState struct {
+	perk     *eligibility   // nil when there is no such perk
+	attempts []attemptState // of each attempt
 }
 
-// offer is a perk's terms and how many units are left of it.
-type offer struct {
-	store.Offer
+// perk is a perk's terms and how many units are left of it.
+type eligibility struct {
+	store.Eligibility
 	left *int64 // nil without limit
 }
 
-type finding struct {
-	first     *api.Redemption // as the first answer showed it, under the attempt's key or, without one, under its id
-	key       []byte          // the fingerprint under the attempt's key; nil when the key is free
-	keyIsOver bool            // a key past its life is as if it were never used, but still in the way
-	userKnown bool
-	userHasIt bool
+type attemptState struct {
+	first       *api.Redemption // as the first answer showed it, under the attempt's key or, without one, under its id
+	key         []byte          // the fingerprint under the attempt's key; nil when the key is free
+	keyExpired  bool            // a key past its life is as if it were never used, but still in the way
+	userKnown   bool
+	userHasPerk bool
 }
 
 // onlyIndexes keeps plans right that a connection made while a table was small, and keeps for as long as it lives. Without
@@ -76,13 +76,13 @@ const onlyIndexes = `SET LOCAL enable_seqscan = off`
 
 const lockStock = `SELECT 1 FROM perk_stock WHERE perk_id = $1 FOR UPDATE`
 
-const readOffer = `
+const readEligibility = `
 	SELECT p.valid_from, p.valid_to, p.approval, s.stock - s.held
 	FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id WHERE p.id = $1`
 
-// readFindings looks each attempt up on its own: every LIMIT 1 is a row that is unique anyway, and keeps the planner from
+// readAttempts looks each attempt up on its own: every LIMIT 1 is a row that is unique anyway, and keeps the planner from
 // reading a whole table once for all of them. The lists come by a SELECT here and below for the reason that readPerks gives.
-const readFindings = `
+const readAttempts = `
 	SELECT k.fingerprint, coalesce(k.is_over, false), (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
 		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = $1 AND r.status <> 'rejected') IS NOT NULL,
 		f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata
@@ -95,17 +95,17 @@ const readFindings = `
 		SELECT * FROM redemptions WHERE id = CASE WHEN NOT k.is_over THEN k.redemption_id ELSE a.id END LIMIT 1) AS f ON true
 	ORDER BY a.place`
 
-func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.RedeemAttempt) (findings, error) {
-	var f findings
+func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.RedeemAttempt) (batchState, error) {
+	var f batchState
 	perkID := attempts[0].PerkID
 	c := columnsOf(attempts)
 	b := &pgx.Batch{}
 	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	b.Queue(onlyIndexes)
 	b.Queue(lockStock, perkID)
-	b.Queue(readOffer, perkID).Query(func(rows pgx.Rows) (err error) {
-		f.offer, err = pgx.CollectOneRow(rows, func(r pgx.CollectableRow) (*offer, error) {
-			var o offer
+	b.Queue(readEligibility, perkID).Query(func(rows pgx.Rows) (err error) {
+		f.perk, err = pgx.CollectOneRow(rows, func(r pgx.CollectableRow) (*eligibility, error) {
+			var o eligibility
 			return &o, r.Scan(&o.ValidFrom, &o.ValidTo, &o.Approval, &o.left)
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -113,9 +113,9 @@ func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.Redee
 		}
 		return err
 	})
-	b.Queue(readFindings, perkID, c.ids, c.users, c.clients, c.keys, c.times, store.IdempotencyKeyLife).Query(func(rows pgx.Rows) (err error) {
-		f.known, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (f finding, err error) {
-			f.first, err = scanRedemptionOrNil(store.ScanAfter(r, &f.key, &f.keyIsOver, &f.userKnown, &f.userHasIt))
+	b.Queue(readAttempts, perkID, c.ids, c.users, c.clients, c.keys, c.times, store.IdempotencyKeyLife).Query(func(rows pgx.Rows) (err error) {
+		f.attempts, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (f attemptState, err error) {
+			f.first, err = scanRedemptionOrNil(store.ScanAfter(r, &f.key, &f.keyExpired, &f.userKnown, &f.userHasPerk))
 			return f, err
 		})
 		return err
@@ -123,8 +123,8 @@ func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.Redee
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {
 		return f, err
 	}
-	if len(f.known) != len(attempts) {
-		return f, fmt.Errorf("%d attempts were looked up, and %d found", len(attempts), len(f.known))
+	if len(f.attempts) != len(attempts) {
+		return f, fmt.Errorf("%d attempts were looked up, and %d found", len(attempts), len(f.attempts))
 	}
 	return f, nil
 }
@@ -140,76 +140,76 @@ func scanRedemptionOrNil(r row) (*api.Redemption, error) {
 		Status: api.RedemptionStatus(*status), Metadata: json.RawMessage(*metadata)}, nil
 }
 
-// decision is what a transaction answers and writes.
+// decision is what a transaction replies and writes.
 type decision struct {
-	perkID  string
-	answers []answer
-	made    []store.RedeemAttempt
-	as      []api.Redemption      // what each of made becomes
-	first   []store.RedeemAttempt // of made: those that make their user too
-	inWay   []store.RedeemAttempt // of made: those whose key is there and over
-	repeats bool                  // an answer was given before
+	perkID      string
+	replies     []redeemReply
+	made        []store.RedeemAttempt
+	redemptions []api.Redemption      // what each of made becomes
+	newUsers    []store.RedeemAttempt // of made: those that make their user too
+	expiredKeys []store.RedeemAttempt // of made: those whose key is there and over
+	replays     bool                  // an answer was given before
 }
 
 // decide lets the attempts that begin have what is left, in their order.
-func decide(attempts []store.RedeemAttempt, f findings, begin func(int) bool) *decision {
+func decide(attempts []store.RedeemAttempt, f batchState, begin func(int) bool) *decision {
 	d := &decision{perkID: attempts[0].PerkID}
 	for i, attempt := range attempts {
 		if !begin(i) {
-			d.answers = append(d.answers, answer{err: store.NotBegun(store.ErrLeft)})
+			d.replies = append(d.replies, redeemReply{err: store.NotBegun(store.ErrCallerGone)})
 			continue
 		}
-		d.answers = append(d.answers, d.answer(attempt, f.known[i], f.offer))
+		d.replies = append(d.replies, d.decideOne(attempt, f.attempts[i], f.perk))
 	}
 	return d
 }
 
-func (d *decision) answer(attempt store.RedeemAttempt, known finding, perk *offer) answer {
-	if known.key != nil && !known.keyIsOver {
-		if fits, err := attempt.Key.FitsKept(known.key); err != nil {
-			return answer{err: err}
+func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState, perk *eligibility) redeemReply {
+	if known.key != nil && !known.keyExpired {
+		if fits, err := attempt.Key.Matches(known.key); err != nil {
+			return redeemReply{err: err}
 		} else if !fits {
-			return answer{err: store.IdempotencyKeyReused(attempt.Key.Key)}
+			return redeemReply{err: store.IdempotencyKeyReused(attempt.Key.Key)}
 		}
 	}
 	if first := known.first; first != nil {
 		if first.ID == attempt.ID && (first.PerkID != attempt.PerkID || first.UserID != attempt.UserID) {
-			return answer{err: fmt.Errorf("the id %q of a new redemption is another one's", attempt.ID)}
+			return redeemReply{err: fmt.Errorf("the id %q of a new redemption is already used", attempt.ID)}
 		}
-		d.repeats = true
-		return answer{result: store.RedeemResult{Redemption: *first, Replayed: first.ID != attempt.ID}}
+		d.replays = true
+		return redeemReply{result: store.RedeemResult{Redemption: *first, Replayed: first.ID != attempt.ID}}
 	}
 	if perk == nil {
-		return answer{err: store.PerkNotFound(attempt.PerkID)}
+		return redeemReply{err: store.PerkNotFound(attempt.PerkID)}
 	}
-	terms := perk.Offer
-	terms.UserKnown, terms.UserHasIt, terms.SoldOut = known.userKnown, known.userHasIt, perk.left != nil && *perk.left <= 0
+	terms := perk.Eligibility
+	terms.UserKnown, terms.UserHasPerk, terms.SoldOut = known.userKnown, known.userHasPerk, perk.left != nil && *perk.left <= 0
 	if err := terms.Refusal(attempt); err != nil {
-		return answer{err: err}
+		return redeemReply{err: err}
 	}
 	if perk.left != nil {
 		*perk.left--
 	}
 	made := terms.Redemption(attempt)
-	d.made, d.as = append(d.made, attempt), append(d.as, made)
+	d.made, d.redemptions = append(d.made, attempt), append(d.redemptions, made)
 	if !known.userKnown {
-		d.first = append(d.first, attempt)
+		d.newUsers = append(d.newUsers, attempt)
 	}
-	if known.keyIsOver {
-		d.inWay = append(d.inWay, attempt)
+	if known.keyExpired {
+		d.expiredKeys = append(d.expiredKeys, attempt)
 	}
-	return answer{result: store.RedeemResult{Redemption: made}}
+	return redeemReply{result: store.RedeemResult{Redemption: made}}
 }
 
 // writes ends the transaction. A key that another transaction took meanwhile, for another perk, fails all of it; tried
 // again, it is found taken.
 func (d *decision) writes() *pgx.Batch {
 	b := &pgx.Batch{}
-	if len(d.first) > 0 {
+	if len(d.newUsers) > 0 {
 		d.queueUsers(b)
 	}
-	if len(d.inWay) > 0 {
-		c := columnsOf(d.inWay)
+	if len(d.expiredKeys) > 0 {
+		c := columnsOf(d.expiredKeys)
 		b.Queue(`
 			DELETE FROM idempotency_keys AS k USING unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::timestamptz[])) AS a (client_id, key, at)
 			WHERE k.client_id = a.client_id AND k.key = a.key AND k.created_at < a.at - $4::interval`,
@@ -225,7 +225,7 @@ func (d *decision) writes() *pgx.Batch {
 // queueUsers comes before keys are touched, and takes the users in one order, so that transactions about different perks
 // never wait for each other in a circle. A user whom another one made meanwhile is there when this one's turn comes.
 func (d *decision) queueUsers(b *pgx.Batch) {
-	c := columnsOf(d.first)
+	c := columnsOf(d.newUsers)
 	b.Queue(`
 		WITH made AS (
 			INSERT INTO users (id) SELECT id FROM unnest((SELECT $1::text[])) AS a (id) ORDER BY id ON CONFLICT (id) DO NOTHING RETURNING id)
@@ -239,7 +239,7 @@ func (d *decision) queueUsers(b *pgx.Batch) {
 func (d *decision) queueRedemptions(b *pgx.Batch) {
 	c := columnsOf(d.made)
 	var statuses, metadata []string
-	for _, r := range d.as {
+	for _, r := range d.redemptions {
 		statuses, metadata = append(statuses, string(r.Status)), append(metadata, string(r.Metadata))
 	}
 	b.Queue(`
@@ -260,8 +260,8 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 	b.Queue(`UPDATE perk_stock SET held = held + $2 WHERE perk_id = $1`, d.perkID, len(d.made))
 }
 
-// columns is attempts turned on their side, as unnest takes them.
-type columns struct {
+// attemptColumns is attempts turned on their side, as unnest takes them.
+type attemptColumns struct {
 	ids, users, clients []string
 	keys                []*string
 	fingerprints        [][]byte
@@ -269,8 +269,8 @@ type columns struct {
 	hasKeys             bool
 }
 
-func columnsOf(attempts []store.RedeemAttempt) columns {
-	var c columns
+func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
+	var c attemptColumns
 	for _, a := range attempts {
 		c.ids, c.users, c.clients = append(c.ids, a.ID), append(c.users, a.UserID), append(c.clients, a.ClientID)
 		c.times = append(c.times, a.At.UTC().Truncate(time.Microsecond))
@@ -290,14 +290,14 @@ const redemptionColumns = `r.id, r.perk_id, r.user_id, r.redeemed_at, r.status, 
 // that can be read before.
 func (s *session) Redemption(id string) (api.Redemption, error) {
 	missing := store.RedemptionNotFound(id)
-	perkID, err := store.Found(missing, s, store.ScanValue[string], `SELECT perk_id FROM redemptions WHERE id = $1`, id)
+	perkID, err := store.OneOr(missing, s, store.ScanValue[string], `SELECT perk_id FROM redemptions WHERE id = $1`, id)
 	if err != nil {
 		return api.Redemption{}, err
 	}
 	if err := s.exec(lockStock, perkID); err != nil {
 		return api.Redemption{}, err
 	}
-	return store.Found(missing, s, store.ScanRedemption, `SELECT `+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
+	return store.OneOr(missing, s, store.ScanRedemption, `SELECT `+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
 }
 
 func (s *session) GiveBack(r api.Redemption) error {

@@ -55,13 +55,13 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 }
 
 // waitingFor gives each attempt, all of them at perk-0, a place among those that wait.
-func waitingFor(t *testing.T, r *redeemer, attempts ...store.RedeemAttempt) []*waiting {
+func waitingFor(t *testing.T, r *redeemer, attempts ...store.RedeemAttempt) []*queuedAttempt {
 	t.Helper()
-	var batch []*waiting
+	var batch []*queuedAttempt
 	for _, attempt := range attempts {
 		attempt.PerkID, attempt.ClientID, attempt.At = "perk-0", "client", time.Now()
-		r.room <- struct{}{}
-		batch = append(batch, &waiting{ctx: t.Context(), attempt: attempt, answer: make(chan answer, 1)})
+		r.slots <- struct{}{}
+		batch = append(batch, &queuedAttempt{ctx: t.Context(), attempt: attempt, reply: make(chan redeemReply, 1)})
 	}
 	return batch
 }
@@ -74,9 +74,9 @@ func TestAnAttemptThatTheDatabaseRefusesFailsNoOther(t *testing.T) {
 		store.RedeemAttempt{ID: "1", UserID: "user-1"},
 		store.RedeemAttempt{ID: "2", UserID: "user-2", Key: &store.IdempotencyKey{Key: "no text of PostgreSQL's: \x00"}},
 		store.RedeemAttempt{ID: "3", UserID: "user-3"})
-	db.redeemer.settle(batch)
+	db.redeemer.process(batch)
 	for i, want := range []api.Code{"", api.CodeInternal, ""} {
-		if a := <-batch[i].answer; api.CodeOf(a.err) != want {
+		if a := <-batch[i].reply; api.CodeOf(a.err) != want {
 			t.Errorf("attempt %d: %v, want code %q", i+1, a.err, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAttemptsOfOneUserOrUnderOneKeyShareNoTransaction(t *testing.T) {
 		var ids []string
 		for _, w := range batch {
 			ids = append(ids, w.attempt.ID)
-			r.reply(w, answer{})
+			r.reply(w, redeemReply{})
 		}
 		batches = append(batches, ids)
 	}

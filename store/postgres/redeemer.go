@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	maxTogether = 64   // attempts that one transaction answers; more gain little and make the last wait longer
-	maxWaiting  = 4096 // attempts in all queues; more make their callers wait
-	maxMeetings = 3    // times that a transaction meets a key which another has just taken, before its attempts are tried singly
+	maxBatch     = 64   // attempts that one transaction replies; more gain little and make the last wait longer
+	maxWaiting   = 4096 // attempts in all queues; more make their callers wait
+	maxConflicts = 3    // times that a transaction meets a key which another has just taken, before its attempts are tried singly
 )
 
-// redeemer answers attempts at the same perk together: what is queued while a transaction reaches the disk shares the next one. Each of
+// redeemer replies attempts at the same perk together: what is queued while a transaction reaches the disk shares the next one. Each of
 // them would wait for the same lock anyway, and so many callers pay for one commit. A perk that no one else asks for is redeemed at once.
 type redeemer struct {
 	db      *DB
-	room    chan struct{} // holds a token for each attempt that is queued or under way
+	slots   chan struct{} // holds a token for each attempt that is queued or under way
 	batches store.BatchMeter
 
 	mu     sync.Mutex
-	queues map[string][]*waiting // by perk; a perk that is in it has a goroutine that works on its queue
+	queues map[string][]*queuedAttempt // by perk; a perk that is in it has a goroutine that works on its queue
 }
 
-// waiting is an attempt that someone waits for.
-type waiting struct {
+// queuedAttempt is an attempt that someone waits for.
+type queuedAttempt struct {
 	ctx     context.Context
 	attempt store.RedeemAttempt
-	claim   claim       // begins when the redemption is about to be written
-	answer  chan answer // buffered, so that no one waits for a caller who left
+	claim   claim            // begins when the redemption is about to be written
+	reply   chan redeemReply // buffered, so that no one waits for a caller who left
 }
 
 func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
@@ -39,32 +39,32 @@ func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.Re
 		return store.RedeemResult{}, store.NotBegun(err)
 	}
 	switch { // what the database cannot hold it would refuse, together with everyone else's attempts
-	case store.IsForeign(attempt.PerkID):
+	case store.IsUnstorable(attempt.PerkID):
 		return store.RedeemResult{}, store.PerkNotFound(attempt.PerkID)
-	case store.IsForeign(attempt.UserID):
+	case store.IsUnstorable(attempt.UserID):
 		return store.RedeemResult{}, store.UserNotFound(attempt.UserID)
 	}
-	w := &waiting{ctx: ctx, attempt: attempt, answer: make(chan answer, 1)}
+	w := &queuedAttempt{ctx: ctx, attempt: attempt, reply: make(chan redeemReply, 1)}
 	if err := db.redeemer.enqueue(w); err != nil {
 		return store.RedeemResult{}, err
 	}
 	select {
-	case a := <-w.answer:
+	case a := <-w.reply:
 		return a.result, a.err
 	case <-ctx.Done():
-		return store.RedeemResult{}, w.claim.leave(ctx.Err())
+		return store.RedeemResult{}, w.claim.abandon(ctx.Err())
 	}
 }
 
-func (r *redeemer) enqueue(w *waiting) error {
+func (r *redeemer) enqueue(w *queuedAttempt) error {
 	select {
-	case r.room <- struct{}{}:
+	case r.slots <- struct{}{}:
 	case <-w.ctx.Done():
 		return store.NotBegun(w.ctx.Err())
 	}
 	leave, err := r.db.join()
 	if err != nil {
-		<-r.room
+		<-r.slots
 		return err
 	}
 	r.mu.Lock()
@@ -79,7 +79,7 @@ func (r *redeemer) enqueue(w *waiting) error {
 	go func() {
 		defer leave()
 		for batch := r.next(perkID); batch != nil; batch = r.next(perkID) {
-			r.settle(batch)
+			r.process(batch)
 		}
 	}()
 	return nil
@@ -87,20 +87,20 @@ func (r *redeemer) enqueue(w *waiting) error {
 
 // next takes what waits longest, but of several attempts of one user, or under one key, only the first: what becomes of
 // the others follows from that. It returns nil, and gives the queue up, when nothing waits.
-func (r *redeemer) next(perkID string) []*waiting {
+func (r *redeemer) next(perkID string) []*queuedAttempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var batch, rest []*waiting
+	var batch, rest []*queuedAttempt
 	users, keys := map[string]bool{}, map[[2]string]bool{}
 	for _, w := range r.queues[perkID] {
-		user, key := w.attempt.UserID, keyOf(w.attempt)
+		user, key := w.attempt.UserID, scopedKey(w.attempt)
 		switch {
 		case w.ctx.Err() != nil:
-			r.reply(w, answer{err: w.claim.leave(w.ctx.Err())})
-		case len(batch) == maxTogether || users[user] || key[1] != "" && keys[key]:
+			r.reply(w, redeemReply{err: w.claim.abandon(w.ctx.Err())})
+		case len(batch) == maxBatch || users[user] || key[1] != "" && keys[key]:
 			rest = append(rest, w)
 		default:
-			store.TurnCame(w.ctx)
+			store.Dequeued(w.ctx)
 			batch = append(batch, w)
 			users[user], keys[key] = true, true
 		}
@@ -113,31 +113,31 @@ func (r *redeemer) next(perkID string) []*waiting {
 	return batch
 }
 
-// keyOf is what an idempotency key is unique by; the second part is "" without one.
-func keyOf(attempt store.RedeemAttempt) [2]string {
+// scopedKey is what an idempotency key is unique by; the second part is "" without one.
+func scopedKey(attempt store.RedeemAttempt) [2]string {
 	if attempt.Key == nil {
 		return [2]string{}
 	}
 	return [2]string{attempt.ClientID, attempt.Key.Key}
 }
 
-// settle answers every attempt of the batch. A failure that passes is waited out while someone waits; after one that may
+// process replies every attempt of the batch. A failure that passes is waited out while someone waits; after one that may
 // be a single attempt's own, each is tried by itself.
-func (r *redeemer) settle(batch []*waiting) {
+func (r *redeemer) process(batch []*queuedAttempt) {
 	attempts := make([]store.RedeemAttempt, len(batch))
 	for i, w := range batch {
 		attempts[i] = w.attempt
 	}
-	answers, err := r.persist(batch, attempts)
-	if err != nil && !isPassing(err) && len(batch) > 1 {
+	answers, err := r.redeemWithRetries(batch, attempts)
+	if err != nil && !isTransient(err) && len(batch) > 1 {
 		for i := range batch {
-			r.settle(batch[i : i+1])
+			r.process(batch[i : i+1])
 		}
 		return
 	}
 	for i, w := range batch {
 		if err != nil {
-			r.reply(w, answer{err: w.fault(err)})
+			r.reply(w, redeemReply{err: w.fault(err)})
 			continue
 		}
 		r.reply(w, answers[i])
@@ -145,27 +145,27 @@ func (r *redeemer) settle(batch []*waiting) {
 }
 
 // fault is what the caller is told of an error. Some try before may have made the redemption.
-func (w *waiting) fault(err error) error {
-	if w.claim.isInDoubt() || isPassing(err) || store.IsOver(err) {
-		return w.claim.leave(fmt.Errorf("redeem a perk: %w", err))
+func (w *queuedAttempt) fault(err error) error {
+	if w.claim.isOutcomeUnknown() || isTransient(err) || store.IsContextError(err) {
+		return w.claim.abandon(fmt.Errorf("redeem a perk: %w", err))
 	}
 	return fault("redeem a perk", err)
 }
 
-func (r *redeemer) reply(w *waiting, a answer) {
-	<-r.room
-	w.answer <- a
+func (r *redeemer) reply(w *queuedAttempt, a redeemReply) {
+	<-r.slots
+	w.reply <- a
 }
 
-// persist tries the attempts again while failures pass and someone waits. That the outcome of an earlier try may be
+// writeWithRetries tries the attempts again while failures pass and someone waits. That the outcome of an earlier try may be
 // unknown does not matter to the next. A unique violation is tried again at once, because what was in the way is committed
 // and will be read; one that lasts has another cause, which waiting does not mend.
-func (r *redeemer) persist(batch []*waiting, attempts []store.RedeemAttempt) ([]answer, error) {
-	ctx, cancel := r.db.outlive(context.Background())
+func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.RedeemAttempt) ([]redeemReply, error) {
+	ctx, cancel := r.db.detach(context.Background())
 	defer cancel()
 	met := 0
-	for try := newTries(); ; {
-		answers, err := r.db.redeemTogether(ctx, attempts, func(i int) bool { return batch[i].claim.begin() })
+	for try := newBackoff(); ; {
+		answers, err := r.db.redeemBatch(ctx, attempts, func(i int) bool { return batch[i].claim.begin() })
 		if err == nil {
 			r.batches.Ended(len(attempts))
 		} else {
@@ -174,18 +174,18 @@ func (r *redeemer) persist(batch []*waiting, attempts []store.RedeemAttempt) ([]
 				w.claim.failed(err)
 			}
 		}
-		r.db.room.note(err)
+		r.db.diskSpace.noteError(err)
 		if sqlState(err) == stateUniqueViolation {
-			if met++; met < maxMeetings {
+			if met++; met < maxConflicts {
 				continue
 			}
 		}
-		if err == nil || !isWorthWaiting(err) {
+		if err == nil || !isRetryable(err) {
 			return answers, err
 		}
-		r.db.leadsNowhere(err)
-		isAwaited := slices.ContainsFunc(batch, func(w *waiting) bool { return w.ctx.Err() == nil })
-		if !isAwaited || !try.again(ctx) {
+		r.db.resetIfBroken(err)
+		isAwaited := slices.ContainsFunc(batch, func(w *queuedAttempt) bool { return w.ctx.Err() == nil })
+		if !isAwaited || !try.next(ctx) {
 			return nil, err
 		}
 	}

@@ -20,7 +20,7 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 		return store.Emptied{}, err
 	}
 	if emptied.All() >= manyRecords {
-		db.tidy(ctx, `perks, perk_folds, perk_stock, categories, users, redemptions, idempotency_keys`)
+		db.vacuum(ctx, `perks, perk_folds, perk_stock, categories, users, redemptions, idempotency_keys`)
 	}
 	return emptied, nil
 }
@@ -47,13 +47,13 @@ func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 func LiveRecordsAt(ctx context.Context, address string) (store.LiveRecords, error) {
 	return readAt(ctx, "count the live records", address, func(q store.Querier) (store.LiveRecords, error) {
 		found, err := store.LiveRecordsIn(q)
-		return found, fault("look for what only a live database has", err)
+		return found, fault("count the live records", err)
 	})
 }
 
-// errScattered stops a search_path whose first schema lacks a table, so that the next one's, which may be live, would be
+// errSeveralSchemas stops a search_path whose first schema lacks a table, so that the next one's, which may be live, would be
 // emptied in its place.
-var errScattered = errors.New("the tables that the address leads to lie in several schemas; name the sandbox's alone in search_path")
+var errSeveralSchemas = errors.New("the tables that the address leads to lie in several schemas; name the sandbox's alone in search_path")
 
 func (s *session) requireOneSchema() error {
 	schemas, err := store.One(s, store.ScanValue[int], `
@@ -61,7 +61,7 @@ func (s *session) requireOneSchema() error {
 			'migrations'::regclass, 'catalog'::regclass, 'audit'::regclass, 'clients'::regclass, 'signing_keys'::regclass, 'properties'::regclass,
 			'perks'::regclass, 'perk_stock'::regclass, 'categories'::regclass, 'users'::regclass, 'redemptions'::regclass, 'idempotency_keys'::regclass)`)
 	if err == nil && schemas != 1 {
-		err = errScattered
+		err = errSeveralSchemas
 	}
 	return err
 }

@@ -24,7 +24,7 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 	if err := both.write(t.Context(), "lose a table", func(s *session) error { return s.exec(`DROP TABLE apart.users`) }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := both.Reset(t.Context(), store.Operator, importDay); !errors.Is(err, errScattered) {
+	if _, err := both.Reset(t.Context(), store.Operator, importDay); !errors.Is(err, errSeveralSchemas) {
 		t.Errorf("the error is %v, want that the tables are scattered", err)
 	}
 	if users := read[int](t, live, `SELECT count(*) FROM users`); users != 100 {

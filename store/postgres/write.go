@@ -36,8 +36,8 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	ended := make(chan error, 1) // buffered, so that the work never waits for a caller who left
 	go func() {
 		defer leave()
-		err := db.persist(ctx, &claim, work)
-		if store.IsOver(err) && !errors.As(err, new(*store.UnclearError)) { // given up before its commit, so it is not there
+		err := db.writeWithRetries(ctx, &claim, work)
+		if store.IsContextError(err) && !errors.As(err, new(*store.OutcomeUnknownError)) { // given up before its commit, so it is not there
 			ended <- store.NotBegun(fmt.Errorf("%s: %w", doing, err))
 			return
 		}
@@ -47,7 +47,7 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		return claim.leave(ctx.Err())
+		return claim.abandon(ctx.Err())
 	}
 }
 
@@ -57,48 +57,48 @@ type claim struct{ state atomic.Int32 }
 const (
 	claimOpen int32 = iota
 	claimBegun
-	claimInDoubt
-	claimLeft
+	claimOutcomeUnknown
+	claimAbandoned
 )
 
 // begin returns false once the caller has left. A retry asks again.
 func (c *claim) begin() bool {
-	return c.state.CompareAndSwap(claimOpen, claimBegun) || c.state.Load() != claimLeft
+	return c.state.CompareAndSwap(claimOpen, claimBegun) || c.state.Load() != claimAbandoned
 }
 
 // failed records how a write that had begun failed: with nothing kept, so that it may begin again, or with an unknown outcome.
 func (c *claim) failed(err error) {
-	if errors.As(err, new(*store.UnclearError)) {
-		c.state.CompareAndSwap(claimBegun, claimInDoubt)
+	if errors.As(err, new(*store.OutcomeUnknownError)) {
+		c.state.CompareAndSwap(claimBegun, claimOutcomeUnknown)
 		return
 	}
 	c.state.CompareAndSwap(claimBegun, claimOpen)
 }
 
-func (c *claim) isInDoubt() bool { return c.state.Load() == claimInDoubt }
+func (c *claim) isOutcomeUnknown() bool { return c.state.Load() == claimOutcomeUnknown }
 
-// leave returns the error for a caller who stops waiting.
-func (c *claim) leave(cause error) error {
-	if c.state.CompareAndSwap(claimOpen, claimLeft) {
+// abandon returns the error for a caller who stops waiting.
+func (c *claim) abandon(cause error) error {
+	if c.state.CompareAndSwap(claimOpen, claimAbandoned) {
 		return store.NotBegun(cause)
 	}
 	return store.Unavailable(cause)
 }
 
-// persist tries the work again while failures pass and the caller waits.
-func (db *DB) persist(ctx context.Context, claim *claim, work func(*session) error) error {
-	for try := newTries(); ; {
+// writeWithRetries tries the work again while failures pass and the caller waits.
+func (db *DB) writeWithRetries(ctx context.Context, claim *claim, work func(*session) error) error {
+	for try := newBackoff(); ; {
 		err := db.transact(ctx, claim, work)
-		var unclear *store.UnclearError
-		db.room.note(err)
+		var unclear *store.OutcomeUnknownError
+		db.diskSpace.noteError(err)
 		if err != nil {
 			claim.failed(err)
 		}
-		if err == nil || errors.As(err, &unclear) || !isWorthWaiting(err) {
+		if err == nil || errors.As(err, &unclear) || !isRetryable(err) {
 			return err
 		}
-		db.leadsNowhere(err)
-		if !try.again(ctx) {
+		db.resetIfBroken(err)
+		if !try.next(ctx) {
 			return err
 		}
 	}
@@ -112,8 +112,8 @@ func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) er
 		return err
 	}
 	defer conn.Release()
-	store.TurnCame(ctx)
-	ctx, cancel := db.outlive(ctx)
+	store.Dequeued(ctx)
+	ctx, cancel := db.detach(ctx)
 	defer cancel()
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
@@ -121,7 +121,7 @@ func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) er
 	}
 	defer tx.Rollback(ctx) // does nothing after the commit
 	if !claim.begin() {
-		return store.ErrLeft
+		return store.ErrCallerGone
 	}
 	takeWarning(conn.Conn().PgConn())
 	if err := db.perform(work, &session{ctx, tx}); err != nil {
@@ -146,26 +146,26 @@ func committed(err error, conn *pgxpool.Conn) error {
 	var failure *pgconn.PgError
 	switch {
 	case err == nil && takeWarning(conn.Conn().PgConn()):
-		return &store.UnclearError{Cause: errWarned}
+		return &store.OutcomeUnknownError{Cause: errCommitWarning}
 	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback):
 		return err
 	case errors.As(err, &failure) && failure.SeverityUnlocalized == "ERROR" && !slices.Contains(unknownStates, failure.Code):
 		return err
 	}
-	return &store.UnclearError{Cause: err}
+	return &store.OutcomeUnknownError{Cause: err}
 }
 
-// outlive returns a context that ends with the database, and not with the caller: a statement that is given up may be
+// detach returns a context that ends with the database, and not with the caller: a statement that is given up may be
 // carried out all the same.
-func (db *DB) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+func (db *DB) detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(db.life, cancel)
+	stop := context.AfterFunc(db.lifetime, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// leadsNowhere tells whether the error shows that connections lead to a server that died or was demoted, and lets go of them all: those
+// resetIfBroken tells whether the error shows that connections lead to a server that died or was demoted, and lets go of them all: those
 // that are idle would fail one by one. So it does of what is known of that server's data, which a standby that was promoted need not have.
-func (db *DB) leadsNowhere(err error) bool {
+func (db *DB) resetIfBroken(err error) bool {
 	var refused *pgconn.ConnectError
 	if err == nil || errors.As(err, &refused) || !isBroken(err) && sqlState(err) != stateReadOnly {
 		return false
@@ -173,27 +173,27 @@ func (db *DB) leadsNowhere(err error) bool {
 	db.log.Warn("connecting to the database anew", "cause", err)
 	db.writes.Reset()
 	db.reads.Reset()
-	db.totals.Forget()
+	db.totals.Purge()
 	return true
 }
 
 // How long a write is tried while the database cannot take it, which covers most failovers.
 const (
-	patience  = 20 * time.Second
+	retryFor  = 20 * time.Second
 	firstWait = 20 * time.Millisecond
 	maxWait   = time.Second
 )
 
-// tries spaces attempts: twice as far apart each time, at random, so that many callers do not come back at once.
-type tries struct {
+// backoff spaces attempts: twice as far apart each time, at random, so that many callers do not come back at once.
+type backoff struct {
 	until time.Time
 	wait  time.Duration
 }
 
-func newTries() *tries { return &tries{until: time.Now().Add(patience), wait: firstWait} }
+func newBackoff() *backoff { return &backoff{until: time.Now().Add(retryFor), wait: firstWait} }
 
-// again waits for the time of the next attempt. It is false when the patience or the context ends before.
-func (t *tries) again(ctx context.Context) bool {
+// next waits for the time of the next attempt. It is false when the patience or the context ends before.
+func (t *backoff) next(ctx context.Context) bool {
 	wait := t.wait/2 + rand.N(t.wait) // #nosec G404 -- nobody gains by guessing a wait
 	t.wait = min(2*t.wait, maxWait)
 	if time.Now().Add(wait).After(t.until) {
@@ -209,59 +209,59 @@ func (t *tries) again(ctx context.Context) bool {
 	}
 }
 
-// room remembers that the disk of the tables was full. Readiness writes a single row, for which there may be room where
+// diskSpace remembers that the disk of the tables was full. Readiness writes a single row, for which there may be room where
 // there is none for a redemption, so it has to prove more after that. Each replica learns of it from its own writes.
-type room struct {
+type diskSpace struct {
 	log *slog.Logger
 
-	mu     sync.Mutex
-	short  bool
-	saidAt time.Time
+	mu       sync.Mutex
+	full     bool
+	loggedAt time.Time
 }
 
-// repeatFull is how often the log repeats that the disk is full.
-const repeatFull = time.Minute
+// logInterval is how often the log replays that the disk is full.
+const logInterval = time.Minute
 
-// note looks at what became of a write.
-func (r *room) note(err error) {
+// noteError looks at what became of a write.
+func (r *diskSpace) noteError(err error) {
 	if sqlState(err) != stateDiskFull {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.short || time.Since(r.saidAt) >= repeatFull {
-		r.saidAt = time.Now()
-		r.log.Error("a disk of PostgreSQL is full, so changes are refused: make room on it, and the server goes on by itself", "error", err)
+	if !r.full || time.Since(r.loggedAt) >= logInterval {
+		r.loggedAt = time.Now()
+		r.log.Error("a disk of PostgreSQL is full, so changes are refused: free space on it, and the server recovers by itself", "error", err)
 	}
-	r.short = true
+	r.full = true
 }
 
-func (r *room) isShort() bool {
+func (r *diskSpace) isFull() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.short
+	return r.full
 }
 
-// isBack notes that there was room for as much as prove takes.
-func (r *room) isBack() {
+// recovered notes that there was room for as much as prove takes.
+func (r *diskSpace) recovered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.short {
+	if r.full {
 		r.log.Info("PostgreSQL has room again")
 	}
-	r.short = false
+	r.full = false
 }
 
-// prove takes about a megabyte where the tables are, until the transaction ends.
-func (r *room) prove(s *session) error {
+// probe takes about a megabyte where the tables are, until the transaction ends.
+func (r *diskSpace) probe(s *session) error {
 	return s.exec(`CREATE TEMPORARY TABLE perksd_room ON COMMIT DROP AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 1000) AS n`)
 }
 
-// errWarned is what makes a commit unclear that the server reported with a warning: it may be on no standby.
-var errWarned = errors.New("the server warned instead of waiting for its standby")
+// errCommitWarning is what makes a commit unclear that the server reported with a warning: it may be on no standby.
+var errCommitWarning = errors.New("the server warned instead of waiting for its standby")
 
 func fault(doing string, err error) error {
-	return store.Fault(doing, err, isPassing(err), sqlState(err) != "")
+	return store.Fault(doing, err, isTransient(err), sqlState(err) != "")
 }
 
 // sqlState is the SQLSTATE that the server reported, or "" if the error is not the server's.
@@ -283,8 +283,8 @@ const (
 // unknownStates are those of failures after which the server itself does not know whether it carried the statement out.
 var unknownStates = []string{"08007", "40003"}
 
-// passingStates are the SQLSTATEs, or classes of them, of failures that are not the statement's own fault.
-var passingStates = []string{
+// transientStates are the SQLSTATEs, or classes of them, of failures that are not the statement's own fault.
+var transientStates = []string{
 	"08",    // the connection broke
 	"25006", // read only
 	"40",    // rolled back for another transaction's sake
@@ -294,18 +294,18 @@ var passingStates = []string{
 	"58",    // the operating system failed
 }
 
-// isPassing holds for failures after which the same work may succeed. In doubt whether it did the first time, only work
+// isTransient holds for failures after which the same work may succeed. In doubt whether it did the first time, only work
 // that recognises itself may be done again.
-func isPassing(err error) bool {
-	if errors.As(err, new(*store.UnclearError)) || isBroken(err) {
+func isTransient(err error) bool {
+	if errors.As(err, new(*store.OutcomeUnknownError)) || isBroken(err) {
 		return true
 	}
 	state := sqlState(err)
-	return slices.ContainsFunc(passingStates, func(passing string) bool { return strings.HasPrefix(state, passing) })
+	return slices.ContainsFunc(transientStates, func(passing string) bool { return strings.HasPrefix(state, passing) })
 }
 
-// isWorthWaiting holds for failures that often pass within seconds. A full disk has to be seen to by somebody.
-func isWorthWaiting(err error) bool { return isPassing(err) && sqlState(err) != stateDiskFull }
+// isRetryable holds for failures that often pass within seconds. A full disk has to be seen to by somebody.
+func isRetryable(err error) bool { return isTransient(err) && sqlState(err) != stateDiskFull }
 
 // isBroken holds when the connection failed, and not the statement: it could not be made, was cut, or the server says that it ends it.
 func isBroken(err error) bool {
@@ -314,6 +314,6 @@ func isBroken(err error) bool {
 	var failure *pgconn.PgError
 	return errors.As(err, &refused) ||
 		errors.As(err, &failure) && slices.Contains([]string{"FATAL", "PANIC"}, failure.SeverityUnlocalized) ||
-		!store.IsOver(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		!store.IsContextError(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 			errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.SafeToRetry(err))
 }

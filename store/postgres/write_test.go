@@ -65,7 +65,7 @@ func TestACommitOfWhichTheServerIsNotSureIsNotRepeated(t *testing.T) {
 		within, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
 		err := db.CreateClient(within, store.Client{ID: "a", CreatedAt: time.Now()}, store.Operator)
-		if api.CodeOf(err) != api.CodeUnavailable || !errors.As(err, new(*store.UnclearError)) {
+		if api.CodeOf(err) != api.CodeUnavailable || !errors.As(err, new(*store.OutcomeUnknownError)) {
 			t.Errorf("%s: %v, want that the outcome is unknown", state, err)
 		}
 		if commits := read[int](t, db, `SELECT last_value FROM commits`); commits != 1 {

@@ -120,7 +120,7 @@ func TestTheAuditLogIsReadOnIndexes(t *testing.T) {
 		{store.AuditQuery{}, "0.0", []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)", "SEARCH a USING INTEGER PRIMARY KEY (rowid>?)"}, "INDEX redemptions_by"},
 		{store.AuditQuery{Actor: "client/shop"}, "0.0", []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"}, "SCAN r"},
 	} {
-		_, made, kept, err := auditNews(db.latest(t.Context()), r.since)
+		_, made, kept, err := auditAfter(db.latest(t.Context()), r.since)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"example.com/perks/store"
 )
 
-// dialect is SQLite's. It needs no locks: no one else writes until a transaction ends.
+// dialect has no locks, because SQLite has one writer at a time.
 var dialect = &store.Dialect{
 	Stock:             `CROSS JOIN perk_stock AS s ON s.perk = p.row`,
 	RedemptionColumns: redemptionColumns,
@@ -17,14 +17,14 @@ var dialect = &store.Dialect{
 		return `SELECT ` + redemptionColumns + ` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk
 			WHERE r.user_id = $1 ORDER BY ` + order + ` LIMIT $2 OFFSET $3`, err
 	},
-	Made: store.AuditSource{
+	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, r.row AS place, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,
 				r.id, p.id AS perk, r.user_id, r.client_id, r.first_status, r.metadata
 			FROM redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`,
 		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `r.client_id`},
 	},
-	Kept: store.AuditSource{
+	AuditEntries: store.AuditSource{
 		Select: `
 			SELECT a.at, 1 AS source, a.row AS place, a.actor, a.action, a.subject, a.before, a.after,
 				NULL AS id, NULL AS perk, NULL AS user_id, NULL AS client_id, NULL AS first_status, NULL AS metadata
@@ -32,14 +32,13 @@ var dialect = &store.Dialect{
 		Columns: map[string]string{"at": `a.at`, "subject": `a.subject`, "actor": `a.actor`, "action": `a.action`},
 	},
 	AuditID: `row`,
-	// A redemption comes before another entry of its instant, since what is decided was made before.
-	AuditOrder:  ` ORDER BY at, source, place`,
-	AuditLatest: ` ORDER BY at DESC, source DESC, place DESC`,
+	// A redemption sorts before other entries of the same instant, because it is made before it is decided.
+	AuditOldestFirst: ` ORDER BY at, source, place`,
+	AuditNewestFirst: ` ORDER BY at DESC, source DESC, place DESC`,
 }
 
-// auditNews has positions of the last row of redemptions and that of audit. Rows are numbered in the order of their commits:
-// there is one writer at a time, and what it adds comes last.
-func auditNews(q store.Querier, since store.AuditPosition) (now store.AuditPosition, made, kept store.AuditNews, err error) {
+// auditAfter uses the last row ids of redemptions and audit as position. With one writer at a time, row ids are in commit order.
+func auditAfter(q store.Querier, since store.AuditPosition) (now store.AuditPosition, made, kept store.AuditFilter, err error) {
 	var last, read struct{ redemptions, audit int64 }
 	now, err = store.One(q, func(r row) (store.AuditPosition, error) {
 		err := r.Scan(&last.redemptions, &last.audit)
@@ -54,12 +53,12 @@ func auditNews(q store.Querier, since store.AuditPosition) (now store.AuditPosit
 	if last.audit < read.audit {
 		return now, made, kept, store.ErrOlderCopy
 	}
-	// A sandbox that was reset has its redemptions numbered anew, and may have as many again.
+	// After a reset of a sandbox, row ids of redemptions start over.
 	wasReset, err := store.One(q, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM audit WHERE row > $1 AND action = $2)`, read.audit, store.ActionResetSandbox)
 	if wasReset {
 		read.redemptions = 0
 	}
-	made = store.AuditNews{Conditions: []string{`r.row > ?`}, Args: []any{read.redemptions}}
-	kept = store.AuditNews{Conditions: []string{`a.row > ?`}, Args: []any{read.audit}}
+	made = store.AuditFilter{Conditions: []string{`r.row > ?`}, Args: []any{read.redemptions}}
+	kept = store.AuditFilter{Conditions: []string{`a.row > ?`}, Args: []any{read.audit}}
 	return now, made, kept, err
 }

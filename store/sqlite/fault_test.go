@@ -124,7 +124,7 @@ func TestACommitIntoAFileThatWasTakenAwayIsNotAcknowledged(t *testing.T) {
 	}
 	defer db.Close()
 	takeAway := func(s *session) error { return errors.Join(addUser("late")(s), os.Rename(path, path+".away")) }
-	if err := db.write(t.Context(), "write", takeAway); api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errMoved) {
+	if err := db.write(t.Context(), "write", takeAway); api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errReplaced) {
 		t.Errorf("a write during which the file was taken away: %v, want that it is unavailable because of that", err)
 	}
 	if err := os.Rename(path+".away", path); err != nil {
@@ -149,10 +149,10 @@ func TestAnImportIntoAFileThatWasTakenAwayIsNotAcknowledged(t *testing.T) {
 			}, store.Operator, time.Now())
 			return err
 		},
-		"before the commit": func(takeAway func() error) error { return db.writer.doAlone(t.Context(), takeAway) },
+		"before the commit": func(takeAway func() error) error { return db.writer.doExclusive(t.Context(), takeAway) },
 	} {
 		err := take(func() error { return os.Rename(path, path+".away") })
-		if begun := when == "before the commit"; api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errMoved) || isNotBegun(err) == begun {
+		if begun := when == "before the commit"; api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errReplaced) || isNotBegun(err) == begun {
 			t.Errorf("the file was taken away %s: %v, want that it is unavailable because of that", when, err)
 		}
 		if err := os.Rename(path+".away", path); err != nil {

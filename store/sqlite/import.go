@@ -10,11 +10,10 @@ import (
 	"example.com/perks/store"
 )
 
-// importRows lays the records down in a temporary table of a connection of its own, which locks nothing however slowly
-// they come, and merges them in one transaction.
+// importRows collects the records in a temporary table, which locks nothing however slowly they arrive, and merges them in one transaction.
 func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Imported, err error) {
 	stage := func(s *session) error {
-		if err := s.script(tableLike("staged", i.Columns) + `; CREATE UNIQUE INDEX temp.staged_by_id ON staged (id); BEGIN`); err != nil {
+		if err := s.script(stagingTable("staged", i.Columns) + `; CREATE UNIQUE INDEX temp.staged_by_id ON staged (id); BEGIN`); err != nil {
 			return err
 		}
 		count := 0
@@ -29,7 +28,7 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 		}
 		return s.exec(`COMMIT`)
 	}
-	err = db.writeAlone(ctx, "import "+i.Records, "an import", stage, func(s *session) error {
+	err = db.writeExclusive(ctx, "import "+i.Records, "an import", stage, func(s *session) error {
 		count, err := store.One(s, store.ScanValue[int64], `SELECT count(*) FROM staged`)
 		if err == nil {
 			imported, err = i.Merge(s, count)
@@ -42,8 +41,8 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 	return imported, nil
 }
 
-// tableLike makes a temporary table for records. Instants are microseconds, and texts JSON.
-func tableLike(name string, columns []store.Column) string {
+// stagingTable is the definition of a temporary table for records. Columns have the types that driverValues converts to.
+func stagingTable(name string, columns []store.Column) string {
 	text := `CREATE TEMP TABLE ` + name + ` (place INTEGER PRIMARY KEY`
 	for _, c := range columns {
 		text += `, ` + c.Name + ` ` + [...]string{store.Text: `TEXT`, store.Texts: `TEXT`, store.Instant: `INTEGER`, store.Integer: `INTEGER`, store.Number: `REAL`}[c.Type]
@@ -51,15 +50,15 @@ func tableLike(name string, columns []store.Column) string {
 	return text + `)`
 }
 
-// put puts a record into its place, or with nil behind all others. It replaces one of the same id.
+// put inserts a record at its place, or at the end if place is nil. It replaces a record with the same id.
 func (s *session) put(table string, place any, values []any) error {
 	return s.exec(`INSERT OR REPLACE INTO `+table+` VALUES (?`+strings.Repeat(`, ?`, len(values))+`)`, append([]any{place}, values...)...)
 }
 
-// restage collects records in another table first, because write reads the one that it replaces them in.
-func restage(tx store.Tx, columns []store.Column, write func(put func(place int64, values []any) error) error) error {
+// replaceStaged collects the records in another table first, because write reads the staged ones meanwhile.
+func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(place int64, values []any) error) error) error {
 	s := tx.(*session)
-	if err := s.script(tableLike("whole", columns)); err != nil {
+	if err := s.script(stagingTable("whole", columns)); err != nil {
 		return err
 	}
 	if err := write(func(place int64, values []any) error { return s.put("whole", place, values) }); err != nil {
@@ -68,11 +67,11 @@ func restage(tx store.Tx, columns []store.Column, write func(put func(place int6
 	return s.script(`INSERT OR REPLACE INTO staged SELECT * FROM whole; DROP TABLE whole`)
 }
 
-// perkFields are the columns of perks that come from a record as they are.
+// perkFields are the columns of perks that are copied from a record.
 const perkFields = `id, valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold, ` +
 	`city_fold, title, category, merchant_name, city, image_url, discount_text, description, terms`
 
-// mergePerks leaves only those staged that are new or become different. The table "placed" says for each which row of perks it is.
+// mergePerks first deletes unchanged records from the staging table. The table "placed" maps the others to rows of perks.
 func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int64, err error) {
 	s := tx.(*session)
 	var all int64
@@ -89,14 +88,14 @@ func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int
 	if err != nil {
 		return 0, 0, err
 	}
-	// Most indexes are made anew when most of their entries are: sorting entries is several times faster than looking up a place for each.
+	// Rebuild the indexes if most entries change: sorting entries is several times faster than inserting each.
 	put := func() error { return s.exec(putPerks, at) }
-	bulk, err := store.One(s, store.ScanValue[bool], `SELECT 4 * (SELECT count(*) FROM staged) > (SELECT ifnull(max(row), 0) FROM perks) + 10000`)
+	rebuild, err := store.One(s, store.ScanValue[bool], `SELECT 4 * (SELECT count(*) FROM staged) > (SELECT ifnull(max(row), 0) FROM perks) + 10000`)
 	if err != nil {
 		return 0, 0, err
 	}
-	if bulk {
-		err = s.without(put, `type = 'index' AND tbl_name = 'perks' AND sql IS NOT NULL`)
+	if rebuild {
+		err = s.withDropped(put, `type = 'index' AND tbl_name = 'perks' AND sql IS NOT NULL`)
 	} else {
 		err = put()
 	}
@@ -107,12 +106,12 @@ func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int
 		store.Step{Text: `
 			INSERT INTO perk_stock (perk, stock) SELECT perk, stock FROM placed WHERE true
 			ON CONFLICT (perk) DO UPDATE SET stock = excluded.stock`},
-		// The words are JSON; what is around them is between words to the index too.
+		// The words are a JSON list. To the tokenizer its punctuation only separates words.
 		store.Step{Text: `INSERT INTO perk_words (rowid, words) SELECT placed.perk, s.words FROM staged AS s JOIN placed ON placed.staged = s.place`},
 	)
 }
 
-// auditPerks keeps what redemptions depend on and the API does not show.
+// auditPerks records changes of the fields that redemptions depend on and the API does not show.
 const auditPerks = `
 	INSERT INTO audit (at, actor, action, subject, before, after)
 	SELECT $1, $2, $3, $4 || new.id, json_object('stock', stock.stock, 'approval', old.approval),

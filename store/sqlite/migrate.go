@@ -17,8 +17,7 @@ var migrationFiles embed.FS
 
 func knownMigrations() []store.Migration { return store.Migrations(migrationFiles) }
 
-// Status reads which migrations the database at path has and which are pending. It changes nothing: to a missing file
-// all are pending, and it stays missing.
+// Status returns the migrations, applied and pending, of the database at path. It changes nothing. For a missing file all are pending.
 func Status(ctx context.Context, path string) (migrations []store.Migration, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return knownMigrations(), nil
@@ -28,12 +27,12 @@ func Status(ctx context.Context, path string) (migrations []store.Migration, err
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the migrations of %s: %w", path, inWords(err))
+		return nil, fmt.Errorf("read the migrations of %s: %w", path, explainCode(err))
 	}
 	return migrations, nil
 }
 
-// readAt gives work a view of the database at path, which must be there.
+// readAt runs work with a view of the database at path, which must exist.
 func readAt(ctx context.Context, path string, work func(view) error) error {
 	file, err := newFile(path)
 	if err != nil {
@@ -47,9 +46,8 @@ func readAt(ctx context.Context, path string, work func(view) error) error {
 	return work(view{ctx, db})
 }
 
-// migrate applies what is pending. Of several processes that open the database at once, each migration is applied by
-// one, because the write lock is held from a second look at what is there to the commit. The first look takes no lock: a
-// database that lacks nothing would wait long for it beside a server that writes all the time.
+// migrate applies the pending migrations. It checks again under the write lock, so that of several processes one applies each migration. The
+// first check takes no lock: beside a busy server it could wait long for nothing.
 func (s *session) migrate() error {
 	for {
 		next, err := s.nextPending()
@@ -69,7 +67,7 @@ func (s *session) migrate() error {
 	}
 }
 
-// nextPending returns the first migration that the database lacks, or nil.
+// nextPending returns the first pending migration, or nil.
 func (s *session) nextPending() (*store.Migration, error) {
 	migrations, err := appliedMigrations(s)
 	if pending := store.Pending(migrations); len(pending) > 0 {
@@ -93,11 +91,10 @@ func appliedMigrations(q store.Querier) ([]store.Migration, error) {
 	return store.Applied(q, knownMigrations(), `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')`)
 }
 
-// Reset forgets what is in a sandbox. It has a connection of its own, on which foreign keys are not looked after: all that
-// refer to one another go together, and without looking at each row SQLite gives up whole tables at once.
+// Reset uses a connection of its own without foreign keys: without checks of each row, SQLite deletes whole tables at once.
 func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Emptied, error) {
 	var emptied store.Emptied
-	err := db.writeAlone(ctx, "empty the sandbox", "a reset",
+	err := db.writeExclusive(ctx, "empty the sandbox", "a reset",
 		func(s *session) error { return s.script(`PRAGMA foreign_keys = OFF`) },
 		func(s *session) (err error) {
 			emptied, err = store.EmptySandbox(s, by, at)
@@ -109,20 +106,20 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 	return emptied, nil
 }
 
-// LiveRecordsAt is LiveRecords of the database at path, which must be set up. It changes nothing, and migrates nothing.
+// LiveRecordsAt is LiveRecords of the database at path, which must be migrated. It changes nothing.
 func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, err error) {
 	err = readAt(ctx, path, func(v view) (err error) {
 		found, err = store.LiveRecordsIn(v)
 		return err
 	})
-	return found, fault("look for what only a live database has", err)
+	return found, fault("count the live records", err)
 }
 
-// LockSandbox locks nothing: no one else writes until the transaction ends.
+// LockSandbox needs no lock: there is one writer at a time.
 func (s *session) LockSandbox() (store.LiveRecords, error) { return store.LiveRecordsIn(s) }
 
 func (s *session) Empty() (emptied store.Emptied, err error) {
-	err = s.without(func() error {
+	err = s.withDropped(func() error {
 		return store.Run(s.Exec,
 			store.Step{Count: &emptied.IdempotencyKeys, Text: `DELETE FROM idempotency_keys`},
 			store.Step{Count: &emptied.Redemptions, Text: `DELETE FROM redemptions`},

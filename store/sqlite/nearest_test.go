@@ -42,7 +42,7 @@ func TestNarrowerCirclesLeadToTheSamePage(t *testing.T) {
 				page += pages + 1
 			}
 			test.query.Window = store.Window{Page: page, PerPage: perPage}
-			reach := test.query.Window.Reach(total)
+			reach := test.query.Window.Fetch(total)
 			offset := test.query.Window.Offset()
 			want := list[offset : offset+reach.Take]
 			inSearch(t, db, test.query, reach, func(v view, s *search, _ string) {

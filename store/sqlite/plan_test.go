@@ -90,7 +90,7 @@ func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without stri
 			if err != nil {
 				return err
 			}
-			plan, err := explain(v, pageOf(s.gathered(), order), s.values(store.Reach{Take: 25}))
+			plan, err := explain(v, pageOf(s.allMatches(), order), s.values(store.Fetch{Take: 25}))
 			if err != nil {
 				return err
 			}

@@ -10,28 +10,28 @@ import (
 	"example.com/perks/store"
 )
 
-// Redeem runs in one transaction with nothing beside it, which is what makes its checks and its changes one step.
+// Redeem is atomic because transactions run one at a time.
 func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	var result store.RedeemResult
 	err := db.write(ctx, "redeem a perk", func(s *session) (err error) {
 		result, err = s.redeem(attempt)
 		return err
 	})
-	if err != nil { // the result may still be written if the caller left
+	if err != nil { // the writer may still set the result if the context ended
 		return store.RedeemResult{}, err
 	}
 	return result, nil
 }
 
 func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error) {
-	first, err := s.firstAnswer(attempt)
+	first, err := s.firstReply(attempt)
 	if err == nil {
 		return store.RedeemResult{Redemption: first, Replayed: first.ID != attempt.ID}, nil
 	}
 	if !errors.Is(err, store.ErrNoRow) {
 		return store.RedeemResult{}, err
 	}
-	offer, err := s.offer(attempt)
+	offer, err := s.eligibility(attempt)
 	if err != nil {
 		return store.RedeemResult{}, err
 	}
@@ -46,55 +46,55 @@ var redemptionOrder = store.RedemptionOrder(`p.id`)
 
 const redemptionColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.status, r.metadata`
 
-// firstAnswerColumns show a redemption as it was made; only its status can have changed since.
-const firstAnswerColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.first_status, r.metadata`
+// firstReplyColumns are those of a redemption as it was made. Only its status can have changed since.
+const firstReplyColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.first_status, r.metadata`
 
-// firstAnswer finds what the attempt was answered before, under its key or, when the caller tries again after an unclear
-// answer, under its id. Without one the error is store.ErrNoRow.
-func (s *session) firstAnswer(attempt store.RedeemAttempt) (api.Redemption, error) {
+// firstReply finds the earlier reply to the attempt by its idempotency key or, if the caller retries after an unknown outcome, by its id. The
+// error is store.ErrNoRow if there is none.
+func (s *session) firstReply(attempt store.RedeemAttempt) (api.Redemption, error) {
 	if attempt.Key != nil {
-		first, err := s.answerToKey(attempt)
+		first, err := s.replyToKey(attempt)
 		if !errors.Is(err, store.ErrNoRow) {
 			return first, err
 		}
 	}
 	first, err := store.One(s, store.ScanRedemption, `
-		SELECT `+firstAnswerColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, attempt.ID)
+		SELECT `+firstReplyColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, attempt.ID)
 	if err == nil && (first.PerkID != attempt.PerkID || first.UserID != attempt.UserID) {
-		return first, fmt.Errorf("the id %q of a new redemption is another one's", attempt.ID)
+		return first, fmt.Errorf("the id %q of a new redemption is already used", attempt.ID)
 	}
 	return first, err
 }
 
-// answerToKey leaves keys alone that are past their life: such a key is as if it were never used.
-func (s *session) answerToKey(attempt store.RedeemAttempt) (api.Redemption, error) {
+// replyToKey ignores expired keys.
+func (s *session) replyToKey(attempt store.RedeemAttempt) (api.Redemption, error) {
 	var fingerprint []byte
 	first, err := store.One(s, func(r row) (api.Redemption, error) {
 		return store.ScanRedemption(store.ScanAfter(r, &fingerprint))
 	}, `
-		SELECT k.fingerprint, `+firstAnswerColumns+`
+		SELECT k.fingerprint, `+firstReplyColumns+`
 		FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption JOIN perks AS p ON p.row = r.perk
 		WHERE k.client_id = ? AND k.key = ? AND k.created_at >= ?`,
 		attempt.ClientID, attempt.Key.Key, attempt.At.Add(-store.IdempotencyKeyLife))
 	if err != nil {
 		return first, err
 	}
-	fits, err := attempt.Key.FitsKept(fingerprint)
+	fits, err := attempt.Key.Matches(fingerprint)
 	if err == nil && !fits {
 		err = store.IdempotencyKeyReused(attempt.Key.Key)
 	}
 	return first, err
 }
 
-// offer is a perk's row and what decides whether the user can redeem it.
-type offer struct {
+// eligibility is that of the attempt, with the row id of its perk.
+type eligibility struct {
 	perk int64
-	store.Offer
+	store.Eligibility
 }
 
-func (s *session) offer(attempt store.RedeemAttempt) (offer, error) {
-	return store.Found(store.PerkNotFound(attempt.PerkID), s, func(r row) (o offer, err error) {
-		return o, r.Scan(&o.perk, &o.ValidFrom, &o.ValidTo, &o.Approval, &o.SoldOut, &o.UserKnown, &o.UserHasIt)
+func (s *session) eligibility(attempt store.RedeemAttempt) (eligibility, error) {
+	return store.OneOr(store.PerkNotFound(attempt.PerkID), s, func(r row) (o eligibility, err error) {
+		return o, r.Scan(&o.perk, &o.ValidFrom, &o.ValidTo, &o.Approval, &o.SoldOut, &o.UserKnown, &o.UserHasPerk)
 	}, `
 		SELECT p.row, p.valid_from, p.valid_to, p.approval, ifnull(s.held >= s.stock, 0),
 			EXISTS (SELECT 1 FROM users WHERE id = ?1),
@@ -103,7 +103,7 @@ func (s *session) offer(attempt store.RedeemAttempt) (offer, error) {
 		WHERE p.id = ?2`, attempt.UserID, attempt.PerkID)
 }
 
-func (s *session) makeRedemption(attempt store.RedeemAttempt, o offer) (api.Redemption, error) {
+func (s *session) makeRedemption(attempt store.RedeemAttempt, o eligibility) (api.Redemption, error) {
 	made := o.Redemption(attempt)
 	if !o.UserKnown {
 		if err := s.createUser(attempt); err != nil {
@@ -130,7 +130,7 @@ func (s *session) makeRedemption(attempt store.RedeemAttempt, o offer) (api.Rede
 		attempt.ClientID, attempt.Key.Key, attempt.Key.Fingerprint[:], row, made.RedeemedAt)
 }
 
-// createUser makes the attempt's user with the redemption: a refusal, which comes before, makes none.
+// createUser creates the user of a redemption. Refused attempts create none.
 func (s *session) createUser(attempt store.RedeemAttempt) error {
 	if err := s.exec(`INSERT INTO users (id) VALUES (?)`, attempt.UserID); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (s *session) createUser(attempt store.RedeemAttempt) error {
 }
 
 func (s *session) Redemption(id string) (api.Redemption, error) {
-	return store.Found(store.RedemptionNotFound(id), s, store.ScanRedemption, `
+	return store.OneOr(store.RedemptionNotFound(id), s, store.ScanRedemption, `
 		SELECT `+redemptionColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, id)
 }
 

@@ -15,70 +15,68 @@ import (
 	"example.com/perks/store"
 )
 
-// ErrInUse means that a server, or another program, has the database open.
+// ErrInUse means that another program has the database open.
 var ErrInUse = errors.New("a program is using it")
 
-// CarryOver moves what a restore must not lose from the replaced database to the restored one.
+// CarryOver copies records that a restore must not lose from the former database to the restored one.
 type CarryOver struct {
-	// Former is called first, with a copy of the replaced database, or with the reason why it cannot be read. The copy is
-	// removed afterwards.
+	// Former is called first, with a temporary copy of the former database, or with the reason why it cannot be read.
 	Former func(former *DB, err error)
-	// Restored is called with the restored database before it is in place. After an error nothing is replaced.
+	// Restored is called with the restored database before it replaces the former one. An error cancels the restore.
 	Restored func(restored *DB) error
 }
 
-// Restore puts a copy of a backup where the database at path is, or is to be, brings it to this program's version, and has
-// carried over what the backup cannot know. The backup is looked through first, whole, and stays as it is. What was there is
-// kept with all that belongs to it, under the name that is returned, "" if nothing was. While anyone has the database open
-// the error is ErrInUse. After an error the database is as it was.
+// Restore replaces the database at path with a copy of a backup, migrated, with records carried over. It verifies the backup first, and does
+// not change it. The former database and its log are kept under the returned name, "" if there was none. The error is ErrInUse while
+// anyone has the database open. After an error the database is unchanged.
 func Restore(ctx context.Context, backup, path string, at time.Time, carry CarryOver) (former string, err error) {
 	target, err := newFile(path)
 	if err != nil {
 		return "", err
 	}
-	if target.isAlso(backup) { // to close it after reading would let go of the lock
-		return "", fmt.Errorf("restore from %s: it is the database %s itself, and not a copy", backup, path)
+	if target.isSameAs(backup) { // closing it after reading would release the lock
+		return "", fmt.Errorf("restore from %s: it is the database %s itself, not a copy", backup, path)
 	}
-	end, err := target.restoreAlone()
+	end, err := target.lockFolder()
 	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", path, err)
 	}
 	defer end()
-	locked, err := target.lockOut()
+	locked, err := target.lockFile()
 	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", path, err)
 	}
 	if locked != nil {
 		defer locked.Close()
 	}
-	if err := target.putBack(); err != nil {
-		return "", fmt.Errorf("put back what an interrupted restore of %s set aside: %w", path, err)
+	if err := target.rollBack(); err != nil {
+		return "", fmt.Errorf("undo an interrupted restore of %s: %w", path, err)
 	}
-	if err := target.showTo(ctx, carry.Former, locked); err != nil {
+	if err := target.showFormer(ctx, carry.Former, locked); err != nil {
 		return "", fmt.Errorf("restore %s: %w", path, err)
 	}
 	copied := file{path: target.path + ".restoring"}
 	defer copied.remove()
 	if err := copied.copyFrom(ctx, backup); err != nil {
-		return "", fmt.Errorf("restore from %s: %w", backup, inWords(err))
+		return "", fmt.Errorf("restore from %s: %w", backup, explainCode(err))
 	}
 	if err := copied.prepare(ctx, carry.Restored); err != nil {
 		return "", err
 	}
 	if former, err = target.replaceBy(copied, at); err != nil {
-		return "", fmt.Errorf("restore %s: %w", path, inWords(err))
+		return "", fmt.Errorf("restore %s: %w", path, explainCode(err))
 	}
 	return former, nil
 }
 
-// showTo calls look with a copy of the database, or with the reason why there is none. It works on a copy because closing
-// another handle of the file would release this process's lock. It returns only errors of closing the copy.
-func (f file) showTo(ctx context.Context, look func(*DB, error), locked *os.File) error {
+// showFormer calls show with a copy of the database, or with the reason why there is none: closing another handle of the file itself would
+// release this process's lock. It returns only errors of closing the copy.
+func (f file) showFormer(ctx context.Context, show func(*DB, error), locked *os.File) error {
 	copied := file{path: f.path + ".replaced"}
-	copied.remove() // what an earlier attempt left
+	copied.remove() // left by an interrupted attempt
 	defer copied.remove()
 	db, err := f.openCopy(ctx, copied, locked)
-	look(db, inWords(err))
+	show(db, explainCode(err))
 	if err != nil {
 		return nil
 	}
@@ -99,20 +97,20 @@ func (f file) openCopy(ctx context.Context, copied file, locked *os.File) (*DB, 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := copied.lookThrough(ctx); err != nil {
+	if err := copied.verify(ctx); err != nil {
 		return nil, err
 	}
 	return open(ctx, copied.path, slog.New(slog.DiscardHandler))
 }
 
-// prepare migrates the file and applies change to it. Afterwards nothing is left in its log.
+// prepare migrates the file and applies change to it. Its log is empty afterwards.
 func (f file) prepare(ctx context.Context, change func(*DB) error) error {
 	db, err := open(ctx, f.path, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return inWords(err)
+		return explainCode(err)
 	}
 	if err := errors.Join(change(db), db.Close()); err != nil {
-		return inWords(err)
+		return explainCode(err)
 	}
 	if log, err := os.Stat(f.path + logSuffix); err == nil && log.Size() > 0 {
 		return fmt.Errorf("%s still has changes in its log", f.path)
@@ -120,18 +118,18 @@ func (f file) prepare(ctx context.Context, change func(*DB) error) error {
 	return nil
 }
 
-func (f file) isAlso(path string) bool {
+func (f file) isSameAs(path string) bool {
 	is, err := os.Stat(f.path)
 	other, otherErr := os.Stat(path)
 	return err == nil && otherErr == nil && os.SameFile(is, other)
 }
 
-// copyFrom makes the file a copy of a backup that is whole.
+// copyFrom copies a backup to the file, and verifies it.
 func (f file) copyFrom(ctx context.Context, backup string) error {
 	if log, err := os.Stat(backup + logSuffix); err == nil && log.Size() > 0 {
-		return fmt.Errorf("it is not a backup but a database at work, whose last changes are in %s; copy it with 'perksd backup'", backup+logSuffix)
+		return fmt.Errorf("it is not a backup but a database in use, whose last changes are in %s; copy it with 'perksd backup'", backup+logSuffix)
 	}
-	f.remove() // what an earlier attempt left
+	f.remove() // left by an interrupted attempt
 	source, err := os.Open(backup)
 	if err != nil {
 		return err
@@ -139,7 +137,7 @@ func (f file) copyFrom(ctx context.Context, backup string) error {
 	if err := errors.Join(copyFile(source, f.path), source.Close()); err != nil {
 		return err
 	}
-	return f.lookThrough(ctx)
+	return f.verify(ctx)
 }
 
 func copyFile(source io.Reader, to string) (err error) {
@@ -154,8 +152,8 @@ func copyFile(source io.Reader, to string) (err error) {
 	return target.Sync()
 }
 
-// lookThrough reads all of the database, and returns what is wrong with it.
-func (f file) lookThrough(ctx context.Context) error {
+// verify reads the whole database, and returns an error if it is damaged.
+func (f file) verify(ctx context.Context) error {
 	db, err := f.readers()
 	if err != nil {
 		return err
@@ -166,7 +164,7 @@ func (f file) lookThrough(ctx context.Context) error {
 		return err
 	}
 	if migrations[0].AppliedAt.IsZero() {
-		return errors.New("it is a database, but not one of perksd")
+		return errors.New("it is a database, but not of perksd")
 	}
 	for _, check := range []string{`SELECT integrity_check FROM pragma_integrity_check`, `SELECT "table" || ' refers to a missing row of ' || parent FROM pragma_foreign_key_check`} {
 		findings, err := store.All(view{ctx, db}, store.ScanValue[string], check)
@@ -183,18 +181,18 @@ func (f file) lookThrough(ctx context.Context) error {
 // replacing is the name of the new database while the old one may lack its log.
 func (f file) replacing() string { return f.path + ".replacing" }
 
-// errHalfRestored keeps servers from a database whose log was set aside: only the log has the last commits.
+// errHalfRestored means that the log, which has the last commits, is not beside the database.
 var errHalfRestored = errors.New("a restore of it was interrupted; run 'perksd restore' again")
 
-// replaceBy puts another file in the place of this one, and keeps this one with its log. Nobody may have either open. For an instant the
-// old file is there without its log, and a file called replacing marks that. A restore that is interrupted then is resumed by the next one.
+// replaceBy replaces this file with another one, and keeps this one and its log. Nobody may have either open. Between the steps the old file
+// lacks its log, which the existence of the file replacing marks. The next restore undoes one that was interrupted there.
 func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 	was, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := f.removeLog(); err != nil {
 			return "", err
 		}
-		// A link leaves alone what somebody makes meanwhile: there was nothing to lock.
+		// Unlike Rename, Link does not replace a file that appears meanwhile. There was none to lock.
 		if err := os.Link(other.path, f.path); errors.Is(err, fs.ErrExist) {
 			return "", ErrInUse
 		} else if err != nil {
@@ -205,23 +203,23 @@ func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := giveTo(other.path, was); err != nil {
+	if err := copyOwner(other.path, was); err != nil {
 		return "", err
 	}
-	if former, err = f.setAside(other, at); err == nil {
+	if former, err = f.keepFormer(other, at); err == nil {
 		err = os.Rename(f.replacing(), f.path)
 	}
 	if err != nil {
-		return "", errors.Join(err, f.putBack())
+		return "", errors.Join(err, f.rollBack())
 	}
 	return former, syncFolder(filepath.Dir(f.path))
 }
 
-// setAside links the file and its log under the former name, and removes the log from the current one.
-func (f file) setAside(other file, at time.Time) (former string, err error) {
+// keepFormer links the file and its log under the former name, and removes the log of the current one.
+func (f file) keepFormer(other file, at time.Time) (former string, err error) {
 	former = f.path + ".before-" + at.UTC().Format("20060102T150405Z")
 	if _, err := os.Lstat(former); err == nil {
-		return "", fmt.Errorf("a former one is kept as %s already, from this very second; restore again", former)
+		return "", fmt.Errorf("%s exists already, from this same second; restore again", former)
 	}
 	if err := os.Rename(other.path, f.replacing()); err != nil {
 		return "", err
@@ -238,8 +236,7 @@ func (f file) setAside(other file, at time.Time) (former string, err error) {
 	return former, f.removeLog()
 }
 
-// removeLog takes away what SQLite put beside the file. It returns once that is on the disk: another file that got the log
-// would be damaged by it.
+// removeLog removes the log and its index, and syncs the folder: a stale log would damage another database at the path.
 func (f file) removeLog() error {
 	for _, suffix := range []string{logSuffix, memorySuffix} {
 		if err := os.Remove(f.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -249,8 +246,8 @@ func (f file) removeLog() error {
 	return syncFolder(filepath.Dir(f.path))
 }
 
-// putBack undoes a setAside that was interrupted or failed before the new file was in place.
-func (f file) putBack() error {
+// rollBack undoes an interrupted or failed keepFormer.
+func (f file) rollBack() error {
 	if _, err := os.Lstat(f.replacing()); err != nil {
 		return nil
 	}
@@ -259,16 +256,16 @@ func (f file) putBack() error {
 		return err
 	}
 	for _, former := range formers {
-		if !f.isAlso(former) {
+		if !f.isSameAs(former) {
 			continue
 		}
 		log := file{path: f.path + logSuffix}
-		if is, err := os.Stat(log.path); err == nil && is.Size() == 0 { // of a server that found the mark too late
+		if is, err := os.Stat(log.path); err == nil && is.Size() == 0 { // created by a server before it saw the file replacing
 			_ = os.Remove(log.path)
 		}
 		err := os.Link(former+logSuffix, log.path)
-		if errors.Is(err, fs.ErrExist) && !log.isAlso(former+logSuffix) {
-			return fmt.Errorf("another program has written %s since; move it away and run 'perksd restore' again", log.path)
+		if errors.Is(err, fs.ErrExist) && !log.isSameAs(former+logSuffix) {
+			return fmt.Errorf("another program has written %s since; move it elsewhere and run 'perksd restore' again", log.path)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return err
@@ -281,23 +278,23 @@ func (f file) putBack() error {
 	return os.Remove(f.replacing())
 }
 
-// escapeGlob escapes what filepath.Glob would take for a pattern in a path.
+// escapeGlob escapes the special characters of filepath.Glob.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// remove removes the file and what SQLite put beside it. What cannot be removed is in nobody's way.
+// remove removes the file and its log, as far as possible.
 func (f file) remove() {
 	for _, suffix := range []string{"", logSuffix, memorySuffix} {
 		_ = os.Remove(f.path + suffix)
 	}
 }
 
-// Backup copies the database, as of one moment, to a new file at path, readable for its owner alone. Reads and writes go
-// on meanwhile. A file that is there already is not touched; after an error no file is left.
+// Backup copies a snapshot of the database to a new file with mode 0600, while reads and writes continue. An existing file is not touched.
+// After an error there is no file.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := db.backup(ctx, path); err != nil {
-		return fmt.Errorf("back up to %s: %w", path, inWords(err))
+		return fmt.Errorf("back up to %s: %w", path, explainCode(err))
 	}
 	return nil
 }
@@ -328,7 +325,7 @@ func (db *DB) backup(ctx context.Context, path string) (err error) {
 	return syncFolder(filepath.Dir(path))
 }
 
-// copyInto writes to an empty file. The connection is one that could write, because SQLite asks for that, but it only reads the database.
+// copyInto writes to an empty file. SQLite needs a connection that could write, although it only reads.
 func (db *DB) copyInto(ctx context.Context, path string) error {
 	s, err := db.file.session(ctx)
 	if err != nil {
@@ -338,7 +335,7 @@ func (db *DB) copyInto(ctx context.Context, path string) error {
 	return errors.Join(err, s.close())
 }
 
-// syncFolder makes the name of a new file in the folder outlast a power cut.
+// syncFolder makes new names in the folder survive a power cut.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// lockOut refuses: how others hold a database is not known here.
-func (f file) lockOut() (locked *os.File, err error) {
-	return nil, errors.New("on this system put the backup in place by hand, while no server runs, and remove the old database's -wal and -shm")
+// lockFile fails: locks of this system are not implemented.
+func (f file) lockFile() (locked *os.File, err error) {
+	return nil, errors.New("on this system stop the server, put the backup in place by hand, and delete the old database's -wal and -shm files")
 }
 
-func (f file) restoreAlone() (end func(), err error) { return func() {}, nil }
+func (f file) lockFolder() (end func(), err error) { return func() {}, nil }
 
-func giveTo(string, os.FileInfo) error { return nil }
+func copyOwner(string, os.FileInfo) error { return nil }

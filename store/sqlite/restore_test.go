@@ -41,7 +41,7 @@ func TestOneRestoreWorksAtATimeWhereThereIsNoDatabaseYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, err := target.restoreAlone()
+	end, err := target.lockFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func halfRestored(t *testing.T) (left file, backup string) {
 	if err := os.WriteFile(ready.path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := left.setAside(ready, time.Now().Add(-time.Hour)); err != nil {
+	if _, err := left.keepFormer(ready, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	return left, backup
@@ -201,7 +201,7 @@ func replaceOnInput(path string) error {
 	if err != nil {
 		return err
 	}
-	locked, err := target.lockOut()
+	locked, err := target.lockFile()
 	if err != nil {
 		return err
 	}

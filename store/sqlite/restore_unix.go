@@ -10,16 +10,14 @@ import (
 	"syscall"
 )
 
-// What SQLite locks of a file (https://www.sqlite.org/src/file/src/os.h): whoever has the database open with a log holds a
-// lock on the bytes from pendingByte on.
+// The bytes that SQLite locks (https://www.sqlite.org/src/file/src/os.h): everyone who has the database open holds a lock on some of them.
 const (
 	pendingByte = 0x40000000
 	lockedBytes = 2 + 510
 )
 
-// restoreAlone keeps other restores away until end is called, or returns ErrInUse: where there is no database yet there is
-// none to lock. It is the folder that is locked.
-func (f file) restoreAlone() (end func(), err error) {
+// lockFolder keeps other restores out until end is called, or returns ErrInUse. It locks the folder because the database may not exist yet.
+func (f file) lockFolder() (end func(), err error) {
 	folder, err := os.Open(filepath.Dir(f.path))
 	if err != nil {
 		return nil, err
@@ -33,9 +31,9 @@ func (f file) restoreAlone() (end func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// lockOut keeps all others from opening the database until the handle is closed, or returns ErrInUse. It does
-// not read the file, which may be damaged. Without a file there is nothing to lock, and the handle is nil.
-func (f file) lockOut() (locked *os.File, err error) {
+// lockFile keeps everyone from opening the database until the handle is closed, or returns ErrInUse. It does not read the file, which may be
+// damaged. If there is no file, the handle is nil.
+func (f file) lockFile() (locked *os.File, err error) {
 	handle, err := os.OpenFile(f.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -53,8 +51,8 @@ func (f file) lockOut() (locked *os.File, err error) {
 	return handle, nil
 }
 
-// giveTo makes a file belong to whom another one belongs to: root may restore what a server runs on as somebody else.
-func giveTo(path string, like os.FileInfo) error {
+// copyOwner gives a file the mode and owner of another, if root restores the database of another user's server.
+func copyOwner(path string, like os.FileInfo) error {
 	owner, ok := like.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 {
 		return nil

@@ -12,26 +12,26 @@ import (
 	"example.com/perks/store"
 )
 
-// search is a store.Search with what SQLite does in its own way.
+// search is a store.Search in SQLite's dialect.
 type search struct{ store.Search }
 
 const (
-	taken = `(SELECT perk FROM perk_stock WHERE held >= stock
+	unavailable = `(SELECT perk FROM perk_stock WHERE held >= stock
 		UNION SELECT perk FROM redemptions WHERE user_id = @user AND status <> 'rejected')`
 	inCategories = `p.category_fold IN (SELECT value FROM json_each(@categories))`
 	withWords    = `p.row IN (SELECT rowid FROM perk_words WHERE perk_words MATCH @words)`
 )
 
-// newSearch looks up what the query names. An unknown user is UserNotFound.
+// newSearch looks up the user and the categories. The error is UserNotFound for an unknown user.
 func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if query.AvailableTo != "" && !query.AnyUser {
 		missing := store.UserNotFound(query.AvailableTo)
-		if _, err := store.Found(missing, v, store.ScanValue[string], `SELECT id FROM users WHERE id = $1`, query.AvailableTo); err != nil {
+		if _, err := store.OneOr(missing, v, store.ScanValue[string], `SELECT id FROM users WHERE id = $1`, query.AvailableTo); err != nil {
 			return nil, err
 		}
 	}
 	var categories []string
-	if query.Category != "" { // the text can be the name of one and the id of another
+	if query.Category != "" { // the text may be the name of one and the id of another
 		var err error
 		categories, err = store.All(v, store.ScanValue[string], `
 			SELECT name_fold FROM categories WHERE name_fold = $1
@@ -44,15 +44,14 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if query.Near != nil {
 		s.Args["cells"] = asJSON(store.Circle(*query.Near).Cover())
 	}
-	if s.HasWords() { // letters, digits and marks alone: nothing to escape
+	if s.HasWords() { // only letters, digits and marks: nothing to escape
 		s.Args["words"] = `"` + strings.Join(s.Words, `"* "`) + `"*`
 	}
 	return s, nil
 }
 
-// from is the tables that candidates are read from. The circle and the words are looked up in indexes of their own, and
-// their CROSS JOIN keeps SQLite from turning that round. A city or a category has its index; all perks are read over the
-// one that is given, unless it is "".
+// from is the tables that candidates are read from. CROSS JOIN makes SQLite look up the circle or the words first. The planner uses the index
+// of a city or a category. All perks are read in the order of index, unless it is "".
 func (s *search) from(index string) string {
 	switch {
 	case s.Query.Near != nil:
@@ -66,7 +65,7 @@ func (s *search) from(index string) string {
 	return `perks AS p INDEXED BY ` + index
 }
 
-// where is the conditions on candidates that come from from.
+// where is the conditions on candidates that are read from from.
 func (s *search) where() string {
 	if s.Query.Near == nil {
 		return s.Where()
@@ -74,7 +73,7 @@ func (s *search) where() string {
 	return s.whereAnywhere()
 }
 
-// whereAnywhere is the conditions on perks that come from anywhere.
+// whereAnywhere is the conditions on any perks.
 func (s *search) whereAnywhere() string {
 	if s.HasWords() {
 		return s.Where(withWords)
@@ -82,22 +81,22 @@ func (s *search) whereAnywhere() string {
 	return s.Where()
 }
 
-// whereAvailable is where, without what the user that the query names cannot have.
+// whereAvailable is where, without the perks that are unavailable to the query's user.
 func (s *search) whereAvailable() string {
 	if s.Query.AvailableTo == "" {
 		return s.where()
 	}
-	return s.where() + ` AND p.row NOT IN ` + taken
+	return s.where() + ` AND p.row NOT IN ` + unavailable
 }
 
 const (
-	manyMatches  = 2000 // fewer are gathered and sorted in two milliseconds
-	circleGrowth = 8    // of how many each narrower circle may hold
+	manyMatches  = 2000 // fewer are sorted in two milliseconds
+	circleGrowth = 8    // of the expected number of perks in each narrower circle
 )
 
-// nearest finds a page that is reached from the centre of a circle in narrower circles around it, so that what is far from
-// there is not sorted. Words are not looked up for one circle after the other. It is nil if the page is not such, or is in none of them: only then the whole circle is searched.
-func (s *search) nearest(v view, reach store.Reach, total int64) ([]int64, error) {
+// nearest finds a page of perks by distance in narrower circles, so that far ones are not sorted. It returns nil if the query does not sort so,
+// has words, which would be looked up for each circle, or no narrower circle holds the page.
+func (s *search) nearest(v view, reach store.Fetch, total int64) ([]int64, error) {
 	if s.Query.Near == nil || s.HasWords() || !s.IsNearest(reach.FromEnd) || total <= manyMatches {
 		return nil, nil
 	}
@@ -127,12 +126,12 @@ func init() {
 	})
 }
 
-// sortIndex names the index that serves the order of all perks by the key, or "". SQLite then sorts by other keys among equals only.
+// sortIndex is the index that serves the order of all perks by the key, or "". SQLite sorts only ties by further keys.
 func sortIndex(key api.SortKey) string {
 	switch {
 	case key.Field == "id":
 		return `sqlite_autoindex_perks_1`
-	case !perkOrder.Columns[key.Field].Indexed: // folded and sorted anew for each page
+	case !perkOrder.Columns[key.Field].Indexed: // folded and sorted for each page
 		return ""
 	case key.Desc:
 		return `perks_` + key.Field + `_desc`
@@ -140,7 +139,7 @@ func sortIndex(key api.SortKey) string {
 	return `perks_` + key.Field + `_asc`
 }
 
-// ListPerks returns one page of the perks that match, as of one moment.
+// ListPerks reads the total and the page from one snapshot.
 func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {
 	list := store.List[api.Perk]{Items: []api.Perk{}}
 	err := db.read(ctx, "list perks", func(v view) error {
@@ -166,10 +165,9 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 	return list, nil
 }
 
-// page finds the rows of the window over indexes, without reading the perks before it. A window past the middle is
-// reached from the other end.
+// page finds the row ids of the window in indexes, without reading the perks before it. A window past the middle is read from the end.
 func (s *search) page(v view, total int64) ([]int64, error) {
-	reach := s.Query.Window.Reach(total)
+	reach := s.Query.Window.Fetch(total)
 	if reach.Take == 0 {
 		return nil, nil
 	}
@@ -183,8 +181,8 @@ func (s *search) page(v view, total int64) ([]int64, error) {
 	return rows, err
 }
 
-// find returns rows in the order in which they are reached.
-func (s *search) find(v view, reach store.Reach, total int64) ([]int64, error) {
+// find returns row ids in the order in which they are read.
+func (s *search) find(v view, reach store.Fetch, total int64) ([]int64, error) {
 	order, err := perkOrder.By(s.Query.Sort, reach.FromEnd)
 	if err != nil {
 		return nil, err
@@ -192,8 +190,8 @@ func (s *search) find(v view, reach store.Reach, total int64) ([]int64, error) {
 	return store.All(v, store.ScanValue[int64], pageOf(s.candidates(order, reach, total), order), s.values(reach))
 }
 
-// values are the search's own, and those of a page.
-func (s *search) values(reach store.Reach) store.Named {
+// values are the arguments of the search and of a page.
+func (s *search) values(reach store.Fetch) store.Named {
 	s.Args["limit"], s.Args["offset"] = reach.Take, reach.Skip
 	return s.Args
 }
@@ -202,28 +200,25 @@ func pageOf(candidates, order string) string {
 	return `SELECT p.row FROM ` + candidates + ` ORDER BY ` + order + ` LIMIT @limit OFFSET @offset`
 }
 
-// A perk that is found in its cell and looked up there once more takes five times as long as one that is gathered. So the
-// cells are worth it if they give at most this share of what matches.
+// cellShare is the largest share of the matches that fromEachCell may read. For each perk it takes five times as long as allMatches.
 const cellShare = 5
 
-// candidates are the perks that a page is found among, as what follows FROM: all that match, or few of them that surely
-// hold the page. The total and the window decide, which are exact.
-func (s *search) candidates(order string, reach store.Reach, total int64) string {
+// candidates is what follows FROM: all matches, or a few of them that certainly include the page. The exact total and the window decide.
+func (s *search) candidates(order string, reach store.Fetch, total int64) string {
 	isByTime := s.Query.Near != nil && s.SortsOnlyBy("created_at") // as each cell has them
 	if isByTime && store.Circle(*s.Query.Near).Cells()*(reach.Skip+reach.Take) < total/cellShare {
 		return s.fromEachCell(order)
 	}
-	return s.gathered()
+	return s.allMatches()
 }
 
-// fromEachCell is the first of what matches in each cell, as many as the page may need of it. They are named by all that
-// the index is ordered by, so that they are found again where they were just read: by their rows they would be read from
-// the table, in a million perks each from another page. The bare time would do as well, but one import can give every
-// perk the same.
+// fromEachCell is the first matches of each cell, as many as the page may need. They are selected by the columns of the index, so that SQLite
+// finds them in the index again. Selected by row id, each would be read from another page of the table. created_at alone is not unique:
+// one import can give every perk the same.
 func (s *search) fromEachCell(order string) string {
 	var numbers []int
-	for _, run := range store.Circle(*s.Query.Near).Cover() {
-		for number := run.First; number <= run.Last; number++ {
+	for _, cells := range store.Circle(*s.Query.Near).Cover() {
+		for number := cells.First; number <= cells.Last; number++ {
 			numbers = append(numbers, number)
 		}
 	}
@@ -234,8 +229,8 @@ func (s *search) fromEachCell(order string) string {
 			WHERE p.cell = cell.value AND ` + s.whereAvailable() + ` ORDER BY ` + order + ` LIMIT @limit + @offset)`
 }
 
-// gathered is all that matches, to be walked on an index in the order or to be sorted.
-func (s *search) gathered() string {
+// allMatches is all matches, in the order of an index or to be sorted.
+func (s *search) allMatches() string {
 	index := ""
 	if len(s.Query.Sort) > 0 {
 		index = sortIndex(s.Query.Sort[0])
@@ -243,14 +238,14 @@ func (s *search) gathered() string {
 	return s.from(index) + ` WHERE ` + s.whereAvailable()
 }
 
-// total is how many perks match the search. What one user cannot have is counted apart, because that changes with every
-// redemption, and there is little of it.
+// total is how many perks match the search. Those that are unavailable to the user are few, and change with every redemption: they are counted
+// separately and not cached.
 func (s *search) total(v view, totals *store.Totals) (int64, error) {
 	version, err := store.One(v, store.ScanValue[int64], `SELECT version FROM catalog`)
 	if err != nil {
 		return 0, err
 	}
-	matching, err := totals.Of(v.ctx, s.Query, s.Categories, version, func() (store.Count, error) {
+	matching, err := totals.Get(v.ctx, s.Query, s.Categories, version, func() (store.Count, error) {
 		return store.One(v, func(r row) (c store.Count, err error) {
 			return c, r.Scan(&c.Matching, &c.Since, &c.Till)
 		}, `SELECT (SELECT count(*) FROM `+s.from(``)+` WHERE `+s.where()+`),
@@ -263,6 +258,6 @@ func (s *search) total(v view, totals *store.Totals) (int64, error) {
 		return matching, err
 	}
 	unavailable, err := store.One(v, store.ScanValue[int64], `
-		SELECT count(*) FROM perks AS p WHERE p.row IN `+taken+` AND `+s.whereAnywhere(), s.Args)
+		SELECT count(*) FROM perks AS p WHERE p.row IN `+unavailable+` AND `+s.whereAnywhere(), s.Args)
 	return matching - unavailable, err
 }

@@ -17,7 +17,7 @@ import (
 	"example.com/perks/store"
 )
 
-// view reads what is committed, bounded by a context: as of one moment in a transaction, or as of each query.
+// view reads committed data: a snapshot in a transaction, or the latest for each query.
 type view struct {
 	ctx  context.Context
 	from interface {
@@ -26,11 +26,11 @@ type view struct {
 }
 
 func (v view) Query(text string, args ...any) (store.Rows, error) {
-	found, err := v.from.QueryContext(v.ctx, dollars(text), values(args)...)
+	found, err := v.from.QueryContext(v.ctx, numbered(text), driverValues(args)...)
 	return rows{found}, err
 }
 
-// read gives work a view of one moment.
+// read runs work with a consistent view.
 func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
 	return fault(doing, db.snapshot(ctx, work))
 }
@@ -44,17 +44,17 @@ func (db *DB) snapshot(ctx context.Context, work func(view) error) error {
 	return work(view{ctx, tx})
 }
 
-// latest reads what was committed last. It is enough for a single query.
+// latest returns a view for a single query.
 func (db *DB) latest(ctx context.Context) view { return view{ctx, db.readers} }
 
-// write runs work in a transaction of the writer and returns when it is durable.
+// write runs work in a transaction of the writer, and returns when it is durable.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
 	return db.writer.do(&job{ctx: ctx, work: func(s *session) error { return fault(doing, work(s)) }})
 }
 
-// writeAlone runs prepare, which locks nothing, and then work in a transaction beside which this process writes nothing else. Both
-// have a connection of their own.
-func (db *DB) writeAlone(ctx context.Context, doing, whose string, prepare, work func(*session) error) error {
+// writeExclusive runs prepare, which holds no lock, and then work in a transaction, during which this process writes nothing else. Both use a
+// connection of their own.
+func (db *DB) writeExclusive(ctx context.Context, doing, whose string, prepare, work func(*session) error) error {
 	s, err := db.file.session(ctx)
 	if err != nil {
 		return fault(doing, err)
@@ -67,27 +67,27 @@ func (db *DB) writeAlone(ctx context.Context, doing, whose string, prepare, work
 	if err := prepare(s); err != nil {
 		return fault(doing, err)
 	}
-	return fault(doing, db.writer.doAlone(ctx, func() error { return s.inTransaction(func() error { return work(s) }) }))
+	return fault(doing, db.writer.doExclusive(ctx, func() error { return s.inTransaction(func() error { return work(s) }) }))
 }
 
 func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
-	perk, err := store.Found(store.PerkNotFound(id), db.latest(ctx), store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.id = $1`, id)
+	perk, err := store.OneOr(store.PerkNotFound(id), db.latest(ctx), store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.id = $1`, id)
 	return perk, fault("read a perk", err)
 }
 
 // row is one row of a result, to be scanned.
 type row = store.Scanner
 
-// dollars makes SQLite's parameters of $1, $2 and so on.
-func dollars(text string) string { return strings.ReplaceAll(text, "$", "?") }
+// numbered turns parameters $1, $2 and so on into SQLite's ?1, ?2.
+func numbered(text string) string { return strings.ReplaceAll(text, "$", "?") }
 
-// values converts arguments: times are kept as microseconds, and lists as JSON.
-func values(args []any) []any {
+// driverValues converts arguments: times are stored as microseconds, and lists as JSON.
+func driverValues(args []any) []any {
 	converted := make([]any, 0, len(args))
 	for _, arg := range args {
 		if named, ok := arg.(store.Named); ok {
 			for name, value := range named {
-				converted = append(converted, sql.Named(name, values([]any{value})[0]))
+				converted = append(converted, sql.Named(name, driverValues([]any{value})[0]))
 			}
 			continue
 		}
@@ -114,23 +114,23 @@ func asJSON(value any) string {
 	return string(text)
 }
 
-// rows gives back what values converted.
+// rows reverses driverValues.
 type rows struct{ *sql.Rows }
 
 func (r rows) Scan(into ...any) error {
 	for i := range into {
 		switch into[i].(type) {
 		case *time.Time, **time.Time, *[]string:
-			into[i] = kept{into[i]}
+			into[i] = stored{into[i]}
 		}
 	}
 	return r.Rows.Scan(into...)
 }
 
-// kept scans what values converted.
-type kept struct{ into any }
+// stored scans a converted value.
+type stored struct{ into any }
 
-func (k kept) Scan(value any) error {
+func (k stored) Scan(value any) error {
 	switch into := k.into.(type) {
 	case *[]string:
 		text, _ := value.(string)
@@ -140,7 +140,7 @@ func (k kept) Scan(value any) error {
 			return nil
 		}
 		*into = new(time.Time)
-		return kept{*into}.Scan(value)
+		return stored{*into}.Scan(value)
 	case *time.Time:
 		micros, isTime := value.(int64)
 		if !isTime {
@@ -151,8 +151,8 @@ func (k kept) Scan(value any) error {
 	return nil
 }
 
-// session is one connection that writes. It prepares each statement once, so the texts must be constants. Its
-// statements take no context: what a write has begun it finishes.
+// session is one connection that writes. It caches prepared statements by text, so the texts must be constants. Its statements take no
+// context, because a write that has begun is finished.
 type session struct {
 	pool     *sql.DB // of this connection alone
 	conn     *sql.Conn
@@ -163,7 +163,7 @@ func (s *session) statement(text string) (*sql.Stmt, error) {
 	if statement, ok := s.prepared[text]; ok {
 		return statement, nil
 	}
-	statement, err := s.conn.PrepareContext(context.Background(), dollars(text))
+	statement, err := s.conn.PrepareContext(context.Background(), numbered(text))
 	if err == nil {
 		s.prepared[text] = statement
 	}
@@ -175,7 +175,7 @@ func (s *session) run(text string, args []any) (sql.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return statement.Exec(values(args)...)
+	return statement.Exec(driverValues(args)...)
 }
 
 func (s *session) exec(text string, args ...any) error {
@@ -191,7 +191,7 @@ func (s *session) Exec(text string, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// insert returns the row of what the statement added.
+// insert returns the row id of the inserted row.
 func (s *session) insert(text string, args ...any) (int64, error) {
 	result, err := s.run(text, args)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *session) insert(text string, args ...any) (int64, error) {
 	return result.LastInsertId()
 }
 
-// script runs statements that are not worth keeping.
+// script runs statements without caching them.
 func (s *session) script(text string) error {
 	_, err := s.conn.ExecContext(context.Background(), text)
 	return err
@@ -211,12 +211,12 @@ func (s *session) Query(text string, args ...any) (store.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := statement.Query(values(args)...)
+	found, err := statement.Query(driverValues(args)...)
 	return rows{found}, err
 }
 
-// inTransaction runs work in a transaction that holds the write lock from its start, and commits it unless work fails.
-// After an error the session must be closed, which rolls back whatever is still open.
+// inTransaction runs work in a transaction that takes the write lock first, and commits it unless work fails. After an error the session must
+// be closed, which rolls back.
 func (s *session) inTransaction(work func() error) error {
 	if err := s.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -227,17 +227,17 @@ func (s *session) inTransaction(work func() error) error {
 	return s.commit()
 }
 
-// commit fails with an store.UnclearError unless nothing was certainly kept.
+// commit returns a store.OutcomeUnknownError if it fails without a certain rollback.
 func (s *session) commit() error {
 	err := s.exec("COMMIT")
-	if err != nil && !commitsNothing(err) {
-		return &store.UnclearError{Cause: err}
+	if err != nil && !isRolledBack(err) {
+		return &store.OutcomeUnknownError{Cause: err}
 	}
 	return err
 }
 
-// without drops the indexes or triggers of which the condition holds, runs work and makes them again, all within the transaction that is open.
-func (s *session) without(work func() error, which string) error {
+// withDropped drops the indexes or triggers that match a condition, runs work, and creates them again, in the open transaction.
+func (s *session) withDropped(work func() error, which string) error {
 	type part struct{ drop, definition string }
 	parts, err := store.All(s, func(r row) (p part, err error) {
 		return p, r.Scan(&p.drop, &p.definition)
@@ -269,29 +269,29 @@ func (s *session) close() error {
 	return errors.Join(err, s.conn.Close(), s.pool.Close())
 }
 
-// errFull is why the database is not ready although a small write may fit.
+// errFull is why Ready fails although its small write might fit.
 var errFull = errors.New("the disk of the database was full a moment ago")
 
 func fault(doing string, err error) error {
-	return store.Fault(doing, inWords(err), isPassing(err), resultCode(err) != 0)
+	return store.Fault(doing, explainCode(err), isTransient(err), resultCode(err) != 0)
 }
 
-// inWords says in plain words what SQLite says of the world around it.
-func inWords(err error) error {
+// explainCode explains SQLite's errors about the disk and the file.
+func explainCode(err error) error {
 	switch resultCode(err) {
 	case codes.SQLITE_FULL:
-		return fmt.Errorf("there is no room on the disk: %w", err)
+		return fmt.Errorf("the disk is full: %w", err)
 	case codes.SQLITE_CORRUPT:
-		return fmt.Errorf("the database is damaged; 'perksd restore' brings a backup back: %w", err)
+		return fmt.Errorf("the database is damaged; restore a backup with 'perksd restore': %w", err)
 	case codes.SQLITE_NOTADB:
-		return fmt.Errorf("it is no database of SQLite, or a damaged one: %w", err)
+		return fmt.Errorf("it is not a SQLite database, or it is damaged: %w", err)
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN:
-		return fmt.Errorf("the file or its folder cannot be opened and written by this user: %w", err)
+		return fmt.Errorf("this user cannot open and write the file or its folder: %w", err)
 	}
 	return err
 }
 
-// resultCode is SQLite's primary result code, or 0 if the error is not SQLite's. Of several errors in one the first counts.
+// resultCode is SQLite's primary result code, or 0 if the error is not SQLite's. Of joined errors the first counts.
 func resultCode(err error) int {
 	var failure *driversqlite.Error
 	if !errors.As(err, &failure) {
@@ -300,7 +300,7 @@ func resultCode(err error) int {
 	return failure.Code() & 0xff
 }
 
-func isPassing(err error) bool {
+func isTransient(err error) bool {
 	switch resultCode(err) {
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED, codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_READONLY,
 		codes.SQLITE_CANTOPEN, codes.SQLITE_NOMEM, codes.SQLITE_PROTOCOL, codes.SQLITE_INTERRUPT:
@@ -309,9 +309,9 @@ func isPassing(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-// commitsNothing tells whether a COMMIT that failed so has certainly left nothing in the file: a constraint was broken, a lock was not to
-// be had, or there was no room for the last page. After other failures, such as one of fsync, the write may survive a crash.
-func commitsNothing(err error) bool {
+// isRolledBack tells whether a COMMIT that failed with the error has certainly written nothing: a constraint was violated, a lock timed out, or
+// the disk was full. After other failures, such as one of fsync, the write may survive a crash.
+func isRolledBack(err error) bool {
 	switch resultCode(err) {
 	case codes.SQLITE_CONSTRAINT, codes.SQLITE_BUSY, codes.SQLITE_FULL:
 		return true

@@ -1,10 +1,7 @@
 // Package sqlite keeps the service's data in one SQLite file.
 //
-// It knows SQL and SQLite's ways (one writer, WAL, busy files) and keeps them to itself: what leaves it is store's
-// records and errors. It knows nothing of HTTP.
-//
-// Writes go through the writer, one goroutine that commits what many callers wait for; reads go through views, which never wait for it. A
-// list of perks is a search.
+// All writes of a process go through one goroutine, the writer, which commits the jobs of many callers in one transaction. Reads use views,
+// and never wait for it. A list of perks is a search.
 package sqlite
 
 import (
@@ -26,13 +23,12 @@ import (
 	"example.com/perks/store"
 )
 
-// Options is what a DB can be told beside its path.
+// Options are optional settings of a DB.
 type Options struct {
 	Logger *slog.Logger // nil discards
 }
 
-// DB is one SQLite file, open. All writes of the process go through one goroutine, which commits what is queued in one
-// transaction; reads have connections of their own and see the last commit. What its methods promise is said at store.Store.
+// DB is an open SQLite file. store.Store documents its methods.
 type DB struct {
 	store.Operations
 	file    file
@@ -47,8 +43,8 @@ type DB struct {
 
 var _ store.Store = (*DB)(nil)
 
-// Open opens the database in the file at path. A missing file is made, readable for its owner alone, and migrations that
-// are pending are applied. A database that is newer than the program is refused. The context bounds the opening only.
+// Open opens the database at path, creates the file with mode 0600 if it is missing, and applies pending migrations. A database that is newer
+// than the program is refused. The context bounds only the opening.
 func Open(ctx context.Context, path string, options Options) (*DB, error) {
 	log := options.Logger
 	if log == nil {
@@ -56,7 +52,7 @@ func Open(ctx context.Context, path string, options Options) (*DB, error) {
 	}
 	db, err := open(ctx, path, log)
 	if err != nil {
-		return nil, fmt.Errorf("open the database %s: %w", path, inWords(err))
+		return nil, fmt.Errorf("open the database %s: %w", path, explainCode(err))
 	}
 	return db, nil
 }
@@ -69,7 +65,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err := file.create(); err != nil {
 		return nil, err
 	}
-	first, opened, err := file.migrated(ctx)
+	first, opened, err := file.openMigrated(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,21 +83,21 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		Snapshot: func(ctx context.Context, work func(store.Querier) error) error {
 			return db.snapshot(ctx, func(v view) error { return work(v) })
 		},
-		AuditNews:  auditNews,
-		Import:     db.importRows,
-		Restage:    restage,
-		MergePerks: mergePerks,
-		PerkValues: func(store.PerkRecord) []any { return nil },
-		Retry:      func(error) bool { return false },
-		Fault:      fault,
+		AuditAfter:    auditAfter,
+		Import:        db.importRows,
+		ReplaceStaged: replaceStaged,
+		MergePerks:    mergePerks,
+		PerkValues:    func(store.PerkRecord) []any { return nil },
+		Retry:         func(error) bool { return false },
+		Fault:         fault,
 	})
 	return db, nil
 }
 
-// Close waits for the writes that are queued and under way, refuses new ones, and releases the file.
+// Close refuses new writes, waits for the queued ones, and closes the file.
 func (db *DB) Close() error {
 	db.close.Do(func() {
-		// The writer's connection goes last: only it can fold the log back into the file.
+		// The writer's connection is closed last, because only it can checkpoint the log.
 		db.writer.drain()
 		db.closeErr = db.readers.Close()
 		if db.writer.session != nil {
@@ -111,9 +107,9 @@ func (db *DB) Close() error {
 	return db.closeErr
 }
 
-// Ready returns nil only if a write is committed before the context ends, and none has just found the disk full.
+// Ready returns nil only if a write is committed before the context ends, and no recent write found the disk full.
 func (db *DB) Ready(ctx context.Context) error {
-	if db.writer.trouble.isFull() {
+	if db.writer.health.isFull() {
 		return store.NotBegun(errFull)
 	}
 	return db.writer.do(&job{ctx: ctx, small: true, work: func(s *session) error {
@@ -122,14 +118,13 @@ func (db *DB) Ready(ctx context.Context) error {
 	}})
 }
 
-// logSuffix makes the name of the database's write-ahead log, memorySuffix that of the index of it, which processes share.
+// The suffixes of the write-ahead log, and of its index, which processes share.
 const (
 	logSuffix    = "-wal"
 	memorySuffix = "-shm"
 )
 
-// file is a database file by its absolute path. Where the name that was given is a link, path is what it leads to: there
-// SQLite puts the other files.
+// file is the absolute path of a database. If given is a symbolic link, path is its target: SQLite puts the other files there.
 type file struct{ path, given string }
 
 func newFile(path string) (file, error) {
@@ -138,17 +133,16 @@ func newFile(path string) (file, error) {
 		return file{}, err
 	}
 	target, err := filepath.EvalSymlinks(given)
-	if errors.Is(err, fs.ErrNotExist) { // it is to be made
+	if errors.Is(err, fs.ErrNotExist) { // it will be created
 		return file{given, given}, nil
 	}
 	return file{target, given}, err
 }
 
-// creating keeps others in this process away while the new file is open: closing any handle of a file drops all of the
-// process's POSIX locks on it, SQLite's among them.
+// creating serializes create within the process: closing any handle of a file drops all POSIX locks that the process has on it, SQLite's too.
 var creating sync.Mutex
 
-// create makes the file if it is missing. SQLite gives the mode on to the files that it puts beside it.
+// create creates the file if it is missing. SQLite uses its mode for the other files too.
 func (f file) create() error {
 	creating.Lock()
 	defer creating.Unlock()
@@ -162,12 +156,12 @@ func (f file) create() error {
 	return handle.Close()
 }
 
-// busyTime is how long another process's write is waited for.
+// busyTime is how long to wait for a write of another process.
 const busyTime = 5 * time.Second
 
 var busyTimeout = fmt.Sprint(busyTime.Milliseconds())
 
-// maxReaders bounds the reads that run at once. An export holds one for as long as it lasts.
+// maxReaders bounds concurrent reads. An export is one of them until it ends.
 const maxReaders = 16
 
 func (f file) dsn(query url.Values) string {
@@ -190,17 +184,16 @@ func (f file) readers() (*sql.DB, error) {
 	return db, nil
 }
 
-// migrated opens a connection that writes, and brings the schema up to date. SQLite waits for another process's write, but
-// not while one makes the log of a new file, or clears it away as the last to close it: that is tried again here. So is a file
-// that a restore replaced while its lock was waited for. It returns which file it is, too.
-func (f file) migrated(ctx context.Context) (*session, os.FileInfo, error) {
+// openMigrated opens a connection that writes, and migrates the schema. It retries where SQLite does not wait: while another process creates
+// or deletes the log, or a restore replaces the file. It also returns the file's identity.
+func (f file) openMigrated(ctx context.Context) (*session, os.FileInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, busyTime)
 	defer cancel()
 	again := time.NewTicker(busyTime / 500)
 	defer again.Stop()
 	for {
-		session, opened, err := f.migratedOnce(ctx)
-		if resultCode(err) != codes.SQLITE_BUSY && !errors.Is(err, errMoved) && !errors.Is(err, errHalfRestored) {
+		session, opened, err := f.openMigratedOnce(ctx)
+		if resultCode(err) != codes.SQLITE_BUSY && !errors.Is(err, errReplaced) && !errors.Is(err, errHalfRestored) {
 			return session, opened, err
 		}
 		select {
@@ -211,16 +204,16 @@ func (f file) migrated(ctx context.Context) (*session, os.FileInfo, error) {
 	}
 }
 
-func (f file) migratedOnce(ctx context.Context) (*session, os.FileInfo, error) {
+func (f file) openMigratedOnce(ctx context.Context) (*session, os.FileInfo, error) {
 	opened, err := os.Stat(f.path)
-	if err = errors.Join(err, f.isWhole()); err != nil { // before a new log is begun beside it
+	if err = errors.Join(err, f.checkNotHalfRestored()); err != nil { // before SQLite creates a new log
 		return nil, nil, err
 	}
-	session, err := f.session(ctx) // which no restore gets past from here on
+	session, err := f.session(ctx) // keeps restores out from here on
 	if err != nil {
 		return nil, nil, err
 	}
-	if err = errors.Join(isStill(f.path, opened), f.isWhole()); err == nil {
+	if err = errors.Join(checkSameFile(f.path, opened), f.checkNotHalfRestored()); err == nil {
 		err = session.migrate()
 	}
 	if err != nil {
@@ -229,15 +222,15 @@ func (f file) migratedOnce(ctx context.Context) (*session, os.FileInfo, error) {
 	return session, opened, nil
 }
 
-// isWhole returns errHalfRestored for a file whose log a restore has set aside. Whoever has the file open keeps restores away.
-func (f file) isWhole() error {
+// checkNotHalfRestored returns errHalfRestored if a restore was interrupted. No restore can start while the file is open.
+func (f file) checkNotHalfRestored() error {
 	if _, err := os.Lstat(f.replacing()); err == nil {
 		return errHalfRestored
 	}
 	return nil
 }
 
-// session opens a connection that writes. Every commit is on the disk when it returns.
+// session opens a connection that writes. A commit returns when it is on disk.
 func (f file) session(ctx context.Context) (*session, error) {
 	pool, err := sql.Open("sqlite", f.dsn(url.Values{
 		"mode":          {"rw"},
@@ -270,43 +263,43 @@ func (db *DB) Stats() store.Stats {
 	}
 }
 
-// place remembers which files the writing connection works on. What is written to a file that was removed, or replaced by
-// another one, is gone when the process ends, although every commit succeeds. The writer's goroutine alone uses it.
-type place struct {
+// fileIdentity is which files the writing connection has open. Writes to a file that was deleted or replaced are lost when the process ends,
+// although every commit succeeds. Only the writer's goroutine uses it.
+type fileIdentity struct {
 	path      string
-	given     string      // another name of it, or the same
+	given     string      // path, or a symbolic link to it
 	main, log os.FileInfo // log is nil until the connection has written
 }
 
-// errMoved says that the database is not where it was opened.
-var errMoved = errors.New("the file was removed or replaced while the server uses it")
+// errReplaced says that the path no longer leads to the open file.
+var errReplaced = errors.New("the file was deleted or replaced while the server was using it")
 
-// settle takes the log that the connection has just written to for the right one.
-func (p *place) settle() (err error) {
-	if p.log == nil {
-		p.log, err = os.Stat(p.path + logSuffix)
+// noteLog remembers the log that the connection has just created.
+func (f *fileIdentity) noteLog() (err error) {
+	if f.log == nil {
+		f.log, err = os.Stat(f.path + logSuffix)
 	}
 	return err
 }
 
-// check returns errMoved unless others who open the database now open the files that this process works on.
-func (p *place) check() error {
-	for _, path := range []string{p.given, p.path} {
-		if err := isStill(path, p.main); err != nil {
+// check returns errReplaced unless the paths still lead to the open files.
+func (f *fileIdentity) check() error {
+	for _, path := range []string{f.given, f.path} {
+		if err := checkSameFile(path, f.main); err != nil {
 			return err
 		}
 	}
-	return isStill(p.path+logSuffix, p.log)
+	return checkSameFile(f.path+logSuffix, f.log)
 }
 
-// isStill compares what is at the path with what was there, if that is known.
-func isStill(path string, was os.FileInfo) error {
+// checkSameFile compares the file at the path with an earlier one, if that is known.
+func checkSameFile(path string, was os.FileInfo) error {
 	if was == nil {
 		return nil
 	}
 	is, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(is, was) {
-		return fmt.Errorf("%s: %w", path, errMoved)
+		return fmt.Errorf("%s: %w", path, errReplaced)
 	}
 	return err
 }

@@ -18,57 +18,56 @@ import (
 )
 
 const (
-	maxQueue = 4096 // jobs that wait; more make their callers wait
-	maxBatch = 128  // jobs that one COMMIT makes durable
+	maxQueue = 4096 // capacity of the queue; further callers block
+	maxBatch = 128  // jobs in one transaction
 )
 
-// writer is the one goroutine of the process that writes. What is queued while a COMMIT reaches the disk shares the next
-// one, so that many callers pay for one fsync.
+// writer is the only goroutine of the process that writes. Jobs that are queued while a COMMIT reaches the disk share the next transaction, and
+// so its fsync.
 type writer struct {
 	file    file
 	log     *slog.Logger
 	queue   chan *job
 	stopped chan struct{}
 
-	waiting atomic.Int64 // jobs whose callers wait, or have waited until they left
+	waiting atomic.Int64 // jobs without a reply yet, even if their caller has gone
 	batches store.BatchMeter
 
 	closing sync.RWMutex // held for reading while a job is being queued
 	closed  bool
 
-	session *session // nil after a failure, until it is needed again; the goroutine's own until stopped is closed
-	place   place
-	trouble *trouble
+	session  *session // nil after a failure, until it is needed again; only the goroutine uses it until stopped is closed
+	identity fileIdentity
+	health   *writeHealth
 }
 
 func startWriter(file file, opened os.FileInfo, session *session, log *slog.Logger) *writer {
 	w := &writer{file: file, log: log, queue: make(chan *job, maxQueue), stopped: make(chan struct{}), session: session}
-	w.place = place{path: file.path, given: file.given, main: opened}
-	w.trouble = &trouble{log: log, path: file.path}
+	w.identity = fileIdentity{path: file.path, given: file.given, main: opened}
+	w.health = &writeHealth{log: log, path: file.path}
 	go w.run()
 	return w
 }
 
-// job is one write that someone waits for.
+// job is one write.
 type job struct {
-	ctx   context.Context
-	taken atomic.Bool
-	begun bool                 // the writer's own
-	work  func(*session) error // may run again after its transaction came to nothing
-	alone bool                 // work is not to run beside other writes of this process, and not in a transaction of the writer
-	small bool                 // that it can be written does not show that others can
-	err   error                // what work returned
-	done  chan error
+	ctx       context.Context
+	claimed   atomic.Bool
+	started   bool                 // only the writer uses it
+	work      func(*session) error // may run again after its transaction was rolled back
+	exclusive bool                 // no other write of this process runs meanwhile, and work has its own transaction
+	small     bool                 // success does not prove that larger writes succeed
+	err       error                // result of work
+	done      chan error
 }
 
-// take claims the job: for the writer, which will run it, or for the caller, who then knows that it never runs.
-func (j *job) take() bool { return j.taken.CompareAndSwap(false, true) }
+// claim succeeds once: for the writer, which then runs the job, or for the caller, who then knows that it never runs.
+func (j *job) claim() bool { return j.claimed.CompareAndSwap(false, true) }
 
-// do runs the job in a transaction and returns after its commit. A caller whose context ends first gets NotBegun, and the job
-// never runs; or Unavailable if it has begun, and then it goes on. A job that is alone has its own connection and transaction,
-// and is waited for once it has begun.
+// do runs the job in a transaction and returns after the commit. If the context ends first, it returns NotBegun and the job never runs, or
+// Unavailable if the job is running. An exclusive job that is running is waited for.
 func (w *writer) do(j *job) error {
-	j.done = make(chan error, 1) // buffered, so that the writer never waits for a caller who left
+	j.done = make(chan error, 1) // buffered, so that the writer never blocks if the caller has gone
 	if err := w.enqueue(j); err != nil {
 		return err
 	}
@@ -77,17 +76,17 @@ func (w *writer) do(j *job) error {
 		return err
 	case <-j.ctx.Done():
 		switch {
-		case j.take():
+		case j.claim():
 			return store.NotBegun(j.ctx.Err())
-		case j.alone:
+		case j.exclusive:
 			return <-j.done
 		}
 		return store.Unavailable(j.ctx.Err())
 	}
 }
 
-func (w *writer) doAlone(ctx context.Context, work func() error) error {
-	return w.do(&job{ctx: ctx, work: func(*session) error { return work() }, alone: true})
+func (w *writer) doExclusive(ctx context.Context, work func() error) error {
+	return w.do(&job{ctx: ctx, work: func(*session) error { return work() }, exclusive: true})
 }
 
 func (w *writer) enqueue(j *job) error {
@@ -106,13 +105,13 @@ func (w *writer) enqueue(j *job) error {
 	}
 }
 
-// answer tells whoever waits for the job what became of it.
-func (w *writer) answer(j *job, err error) {
+// reply sends the outcome to the caller.
+func (w *writer) reply(j *job, err error) {
 	w.waiting.Add(-1)
 	j.done <- err
 }
 
-// drain refuses new jobs and returns when the queued ones are done.
+// drain refuses new jobs, and waits for the queued ones.
 func (w *writer) drain() {
 	w.closing.Lock()
 	if !w.closed {
@@ -128,33 +127,33 @@ func (w *writer) run() {
 	for first := range w.queue {
 		var batch []*job
 		for _, j := range w.gather(first) {
-			if !j.alone {
+			if !j.exclusive {
 				batch = append(batch, j)
 				continue
 			}
 			w.commit(batch)
 			batch = nil
-			w.answer(j, w.performAlone(j))
+			w.reply(j, w.runExclusive(j))
 		}
 		w.commit(batch)
 	}
 }
 
-// performAlone runs a job that has its own connection, which may have opened the file long before, or another one since.
-func (w *writer) performAlone(j *job) error {
-	if err := w.place.check(); err != nil {
+// runExclusive checks the file before and after the job, whose own connection may have opened another one.
+func (w *writer) runExclusive(j *job) error {
+	if err := w.identity.check(); err != nil {
 		return store.NotBegun(err)
 	}
-	if err := w.perform(j); err != nil {
+	if err := w.runJob(j); err != nil {
 		return err
 	}
-	if err := w.place.check(); err != nil { // as in attempt
+	if err := w.identity.check(); err != nil { // as in attempt
 		return store.Unavailable(err)
 	}
 	return nil
 }
 
-// gather takes what is queued already, and waits for nothing.
+// gather takes the jobs that are in the queue, without blocking.
 func (w *writer) gather(first *job) []*job {
 	jobs := []*job{first}
 	for len(jobs) < maxBatch {
@@ -171,13 +170,13 @@ func (w *writer) gather(first *job) []*job {
 	return jobs
 }
 
-// commit runs the batch in one transaction and answers every job, each with its own outcome.
+// commit runs the batch in one transaction, and replies to every job with its own outcome.
 func (w *writer) commit(batch []*job) {
 	if len(batch) == 0 {
 		return
 	}
-	nothing, err := w.attempt(batch)
-	if nothing && len(batch) > 1 {
+	rolledBack, err := w.attempt(batch)
+	if rolledBack && len(batch) > 1 {
 		for _, j := range batch {
 			w.commit([]*job{j})
 		}
@@ -185,34 +184,34 @@ func (w *writer) commit(batch []*job) {
 	}
 	for _, j := range batch {
 		switch {
-		case errors.As(err, new(*store.UnclearError)):
+		case errors.As(err, new(*store.OutcomeUnknownError)):
 			j.err = store.Unavailable(err)
 		case err != nil:
 			j.err = store.NotBegun(err)
 		}
-		w.answer(j, j.err)
+		w.reply(j, j.err)
 	}
 }
 
-// attempt runs the batch once. An error concerns all of it: the transaction did not commit, or no one knows. If it
-// certainly changed nothing for a reason that may be one job's own, nothing is true and the jobs can be tried singly.
-func (w *writer) attempt(batch []*job) (nothing bool, err error) {
+// attempt runs the batch once. An error concerns the whole batch: it was not committed, or its outcome is unknown. rolledBack is true if
+// nothing was changed, and a single job may be the cause: then each can be retried by itself.
+func (w *writer) attempt(batch []*job) (rolledBack bool, err error) {
 	defer func() {
 		if err != nil {
-			w.trouble.met(err, len(batch))
+			w.health.recordFailure(err, len(batch))
 			w.batches.Failed()
-			if !errors.Is(err, errMoved) { // a new connection would work on what is there instead
+			if !errors.Is(err, errReplaced) { // a new connection would open the other file
 				w.discardSession()
 			}
 			return
 		}
 		if slices.ContainsFunc(batch, func(j *job) bool { return j.err == nil && !j.small }) {
-			w.trouble.passed()
+			w.health.recordSuccess()
 		}
 		w.batches.Ended(len(batch))
 	}()
-	if err := w.place.check(); err != nil {
-		return false, w.left(err)
+	if err := w.identity.check(); err != nil {
+		return false, w.checkpointOrphan(err)
 	}
 	if w.session == nil {
 		if w.session, err = w.file.session(context.Background()); err != nil {
@@ -223,35 +222,34 @@ func (w *writer) attempt(batch []*job) (nothing bool, err error) {
 		return false, err
 	}
 	for _, j := range batch {
-		if err := w.step(j); err != nil {
+		if err := w.runInSavepoint(j); err != nil {
 			return true, err
 		}
 	}
 	if err := w.session.commit(); err != nil {
-		return !errors.As(err, new(*store.UnclearError)), err
+		return !errors.As(err, new(*store.OutcomeUnknownError)), err
 	}
-	if err := errors.Join(w.place.settle(), w.place.check()); err != nil { // what was committed to a file that is gone is not to be acknowledged
-		return false, &store.UnclearError{Cause: err}
+	if err := errors.Join(w.identity.noteLog(), w.identity.check()); err != nil { // never acknowledge a commit to a deleted file
+		return false, &store.OutcomeUnknownError{Cause: err}
 	}
 	return false, nil
 }
 
-// left brings what the log holds into the database's own file, when it was the log that was removed: it is in no other
-// place, and the connection still has both.
-func (w *writer) left(cause error) error {
-	if w.session != nil && isStill(w.place.path, w.place.main) == nil {
+// checkpointOrphan copies the log into the database if only the log was deleted: the open connection is the only access to it.
+func (w *writer) checkpointOrphan(cause error) error {
+	if w.session != nil && checkSameFile(w.identity.path, w.identity.main) == nil {
 		cause = errors.Join(cause, w.session.script("PRAGMA wal_checkpoint(PASSIVE)"))
 	}
 	return cause
 }
 
-// step runs one job in a savepoint, so that a job that fails takes back its own changes and no others. An error means
-// that the whole transaction is lost, as SQLite decides when the disk is full or fails.
-func (w *writer) step(j *job) error {
+// runInSavepoint runs one job in a savepoint, so that a failure rolls back only its own changes. It returns an error if SQLite rolled back
+// the whole transaction, as it does when the disk is full or fails.
+func (w *writer) runInSavepoint(j *job) error {
 	if err := w.session.exec("SAVEPOINT job"); err != nil {
 		return err
 	}
-	j.err = w.perform(j)
+	j.err = w.runJob(j)
 	if j.err != nil {
 		if err := w.session.exec("ROLLBACK TO job"); err != nil {
 			return fmt.Errorf("%w (and then: %w)", j.err, err)
@@ -260,15 +258,14 @@ func (w *writer) step(j *job) error {
 	return w.session.exec("RELEASE job")
 }
 
-// perform runs the job's work unless its caller left before it began. A panic becomes the job's error, because other
-// callers' work is in the same transaction.
-func (w *writer) perform(j *job) (err error) {
-	if !j.begun {
-		if j.ctx.Err() != nil || !j.take() {
-			return store.NotBegun(store.ErrLeft)
+// runJob runs the job's work unless its caller has gone. A panic becomes the job's error, because other jobs share the transaction.
+func (w *writer) runJob(j *job) (err error) {
+	if !j.started {
+		if j.ctx.Err() != nil || !j.claim() {
+			return store.NotBegun(store.ErrCallerGone)
 		}
-		j.begun = true
-		store.TurnCame(j.ctx)
+		j.started = true
+		store.Dequeued(j.ctx)
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -287,77 +284,76 @@ func (w *writer) discardSession() {
 		w.log.Error("the writing connection did not close", "error", err)
 	}
 	w.session = nil
-	w.place.log = nil // without a connection it may be cleared away
+	w.identity.log = nil // may be deleted once no connection is open
 }
 
-// trouble is what keeps the database from taking writes. The log says it once, and again now and then, however many writes
+// health is what keeps the database from taking writes. The log says it once, and again now and then, however many writes
 // fail; and once when it is over.
-type trouble struct {
+type writeHealth struct {
 	log  *slog.Logger
 	path string
 
-	mu     sync.Mutex
-	said   string // "" while there is none
-	saidAt time.Time
-	failed int       // writes that failed since it began
-	noRoom time.Time // when a write was last refused for lack of room; zero once one has succeeded
+	mu       sync.Mutex
+	logged   string // "" while writes succeed
+	loggedAt time.Time
+	failed   int       // failed writes since then
+	fullAt   time.Time // when the disk was last full; zero after a successful write
 }
 
 const (
-	// repeatTrouble is how often the log repeats what has not changed.
-	repeatTrouble = time.Minute
-	// staysFull is how long the disk is taken for full after a write found no room. The few bytes that Ready writes may fit
-	// where a redemption does not.
-	staysFull = 10 * time.Second
+	// logInterval is how often the same failure is logged.
+	logInterval = time.Minute
+	// fullFor is how long Ready fails after a write found the disk full. Its own few bytes may fit where a redemption does not.
+	fullFor = 10 * time.Second
 )
 
-// met notes that so many writes failed together.
-func (t *trouble) met(cause error, writes int) {
+// recordFailure records a failed transaction of so many writes.
+func (t *writeHealth) recordFailure(cause error, writes int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if resultCode(cause) == codes.SQLITE_FULL {
-		t.noRoom = time.Now()
+		t.fullAt = time.Now()
 	}
 	t.failed += writes
 	sentence := sentenceFor(cause)
-	if sentence == t.said && time.Since(t.saidAt) < repeatTrouble {
+	if sentence == t.logged && time.Since(t.loggedAt) < logInterval {
 		return
 	}
-	t.said, t.saidAt = sentence, time.Now()
+	t.logged, t.loggedAt = sentence, time.Now()
 	t.log.Error(sentence, "database", t.path, "failed_writes", t.failed, "error", cause)
 }
 
-// passed notes that a write was committed that may have been as large as any.
-func (t *trouble) passed() {
+// recordSuccess records a commit with a write of any size.
+func (t *writeHealth) recordSuccess() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.said == "" {
+	if t.logged == "" {
 		return
 	}
 	t.log.Info("the database takes writes again", "database", t.path, "failed_writes", t.failed)
-	t.said, t.failed, t.noRoom = "", 0, time.Time{}
+	t.logged, t.failed, t.fullAt = "", 0, time.Time{}
 }
 
-// isFull tells whether a write found no room just now.
-func (t *trouble) isFull() bool {
+// isFull tells whether a write found the disk full within fullFor.
+func (t *writeHealth) isFull() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.noRoom.IsZero() && time.Since(t.noRoom) < staysFull
+	return !t.fullAt.IsZero() && time.Since(t.fullAt) < fullFor
 }
 
-// sentenceFor tells an operator what to do.
+// sentenceFor is what an operator reads in the log.
 func sentenceFor(cause error) string {
-	if errors.Is(cause, errMoved) {
-		return "the database was removed or replaced while the server uses it, so changes are refused: " +
-			"put the same file back, or stop the server, see that the right file is there, and start it again"
+	if errors.Is(cause, errReplaced) {
+		return "the database file was deleted or replaced while the server was using it, so changes are refused: " +
+			"put the same file back, or stop the server, check the file, and start it again"
 	}
 	switch resultCode(cause) {
 	case codes.SQLITE_FULL:
-		return "the disk of the database is full, so changes are refused: make room on it, and the server goes on by itself"
+		return "the disk of the database is full, so changes are refused: free space on it, and the server recovers by itself"
 	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
-		return "the database is damaged: stop the server and bring a backup back with 'perksd restore'"
+		return "the database is damaged: stop the server and restore a backup with 'perksd restore'"
 	case codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY:
-		return "the disk or the folder of the database does not take writes, so changes are refused: see to it, and the server goes on by itself"
+		return "the disk or folder of the database cannot be written, so changes are refused: fix that, and the server recovers by itself"
 	}
 	return "a write transaction failed"
 }

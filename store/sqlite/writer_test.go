@@ -174,7 +174,7 @@ func TestWhoLeavesBeforeTheirImportOrResetBeganIsNotWaitedFor(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	for range 20 { // each is queued or not, as chance has it
-		if err := db.writer.doAlone(ctx, func() error { t.Error("it was begun"); return nil }); !isNotBegun(err) {
+		if err := db.writer.doExclusive(ctx, func() error { t.Error("it was begun"); return nil }); !isNotBegun(err) {
 			t.Errorf("it ended with %v, want that it was not begun", err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestWorkThatRunsAloneSharesNoTransaction(t *testing.T) {
 	db := openTemporary(t)
 	release := holdWriter(t, db)
 	before := enqueue(t, db, t.Context(), addUser("before"))
-	alone := &job{ctx: t.Context(), alone: true, done: make(chan error, 1), work: func(*session) error {
+	alone := &job{ctx: t.Context(), exclusive: true, done: make(chan error, 1), work: func(*session) error {
 		if got := users(t, db); !slices.Equal(got, []string{"before"}) {
 			t.Errorf("alone, the users are %q, want before", got)
 		}
@@ -270,7 +270,7 @@ func TestCloseFinishesWhatIsQueuedAndRefusesMore(t *testing.T) {
 	}
 }
 
-// lockOut takes the write lock as another process would, until unlock is called.
+// lockFile takes the write lock as another process would, until unlock is called.
 func lockOut(t *testing.T, db *DB) (unlock func()) {
 	t.Helper()
 	other, err := db.file.session(t.Context())
@@ -295,7 +295,7 @@ func TestAWriteIsNotBegunWhenItsCallerLeftWhileAnotherProcessWrote(t *testing.T)
 	cancel()
 	stayed := enqueue(t, db, t.Context(), addUser("stayed"))
 	unlock()
-	if err := <-left.done; !errors.Is(err, store.ErrLeft) {
+	if err := <-left.done; !errors.Is(err, store.ErrCallerGone) {
 		t.Errorf("got %v, want that the caller left", err)
 	}
 	if err := <-stayed.done; err != nil {
@@ -312,7 +312,7 @@ func TestALockThatIsNotToBeHadIsUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock := lockOut(t, db)
-	if err := db.Ready(t.Context()); api.CodeOf(err) != api.CodeUnavailable || !isPassing(err) {
+	if err := db.Ready(t.Context()); api.CodeOf(err) != api.CodeUnavailable || !isTransient(err) {
 		t.Errorf("while another process writes: %v, want unavailable because of SQLite's BUSY", err)
 	}
 	unlock()
@@ -327,7 +327,7 @@ func TestWorkThatRunsAloneIsWaitedForOnceItHasBegun(t *testing.T) {
 	begun, gate, answer := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	errOutcome := errors.New("the outcome")
 	go func() {
-		answer <- db.writer.doAlone(ctx, func() error {
+		answer <- db.writer.doExclusive(ctx, func() error {
 			close(begun)
 			<-gate
 			return errOutcome
@@ -344,7 +344,7 @@ func TestWorkThatRunsAloneIsWaitedForOnceItHasBegun(t *testing.T) {
 	if err := <-answer; err != errOutcome {
 		t.Errorf("got %v, want the outcome of the work", err)
 	}
-	err := db.writer.doAlone(ctx, func() error {
+	err := db.writer.doExclusive(ctx, func() error {
 		t.Error("work ran for a caller who had left")
 		return nil
 	})

@@ -98,7 +98,7 @@ func requireReads(t *testing.T, server *programs.Server, token string) {
 // requireUnchanged runs the commands of an operator on the full disk, and checks that they change nothing.
 func requireUnchanged(t *testing.T, i *programs.Installation, disk *programs.Disk) {
 	t.Helper()
-	const full = "there is no room on the disk"
+	const full = "the disk is full"
 	i.Refuses(full, "backup", filepath.Join(disk.Folder, "copy.db"))
 	users := strings.Count(i.Must("", "export", "users"), "\n")
 	newcomers := filepath.Join(t.TempDir(), "users.csv")

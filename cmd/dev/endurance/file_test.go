@@ -84,7 +84,7 @@ func (g *lostFile) take(deed func()) {
 	g.Helper()
 	deed()
 	g.watch.becomes(false)
-	g.log("the database was removed or replaced while the server uses it")
+	g.log("the database file was deleted or replaced while the server was using it")
 	g.late = g.load.nextAttempt()
 	requireRefusal(g.T, g.server, g.load.redeemer.token, g.late.user)
 	requireReads(g.T, g.server, g.load.redeemer.token)
@@ -123,7 +123,7 @@ func TestDamageToAFileIsToldAndStaysWhereItIs(t *testing.T) {
 	if status := programs.StatusOf(t, server.URL+"/v2/get-property/7", redeemer.token); status != http.StatusInternalServerError {
 		t.Errorf("what is damaged is answered %d, want 500", status)
 	}
-	server.WaitFor(t, "the database is damaged; 'perksd restore' brings a backup back")
+	server.WaitFor(t, "the database is damaged; restore a backup with 'perksd restore'")
 	if answer, err := redeemer.redeem(server.URL, attempt{perk: "rush", user: "u-0001"}); err != nil || answer.status != http.StatusCreated {
 		t.Errorf("what is whole is answered %+v, %v", answer, err)
 	}

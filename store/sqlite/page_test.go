@@ -49,7 +49,7 @@ func TestEveryWayLeadsToTheSamePage(t *testing.T) {
 			pages := (total + perPage - 1) / perPage
 			for _, page := range []int64{1, 2, 9, pages / 2, pages/2 + 1, pages/2 + 2, pages - 1, pages} {
 				circle.query.Window = store.Window{Page: page, PerPage: perPage}
-				reach := circle.query.Window.Reach(total)
+				reach := circle.query.Window.Fetch(total)
 				offset := circle.query.Window.Offset()
 				want := list[offset : offset+reach.Take]
 				for name, rows := range pageByEachWay(t, db, circle.query, reach) {
@@ -70,7 +70,7 @@ func TestACircleByTimeTakesFewOfEachCell(t *testing.T) {
 		for _, circle.query.Sort = range [][]api.SortKey{newestFirst, oldestFirst} {
 			for _, fromEnd := range []bool{false, true} {
 				what := fmt.Sprintf("%s, sorted by %q, from the end: %t", circle.name, api.FormatSort(circle.query.Sort), fromEnd)
-				reach := store.Reach{FromEnd: fromEnd, Take: perPage}
+				reach := store.Fetch{FromEnd: fromEnd, Take: perPage}
 				inSearch(t, db, circle.query, reach, func(v view, s *search, order string) {
 					candidates := s.candidates(order, reach, 1_000_000)
 					plan, err := explain(v, pageOf(candidates, order), s.values(reach))
@@ -121,10 +121,10 @@ func TestTheCellsAreLeftWhenTheyGiveTooMany(t *testing.T) {
 		{"another order among equals", *aTown, append(slices.Clone(newestFirst), api.SortKey{Field: "title"}), 0, 10_000, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			reach := store.Reach{Skip: test.skip, Take: perPage}
+			reach := store.Fetch{Skip: test.skip, Take: perPage}
 			inSearch(t, db, store.PerkQuery{PerkFilter: api.PerkFilter{Near: &test.near}, Sort: test.sort}, reach, func(_ view, s *search, order string) {
 				got := s.candidates(order, reach, test.total)
-				if is := got != s.gathered(); is != test.want {
+				if is := got != s.allMatches(); is != test.want {
 					t.Errorf("perks are taken from each cell: %t, want %t", is, test.want)
 				}
 			})
@@ -133,11 +133,11 @@ func TestTheCellsAreLeftWhenTheyGiveTooMany(t *testing.T) {
 }
 
 // pageByEachWay is the rows of a page as each way finds them, in the order in which they are shown.
-func pageByEachWay(t *testing.T, db *DB, query store.PerkQuery, reach store.Reach) map[string][]int64 {
+func pageByEachWay(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch) map[string][]int64 {
 	t.Helper()
 	pages := map[string][]int64{}
 	inSearch(t, db, query, reach, func(v view, s *search, order string) {
-		for name, candidates := range map[string]string{"gathered": s.gathered(), "from each cell": s.fromEachCell(order)} {
+		for name, candidates := range map[string]string{"gathered": s.allMatches(), "from each cell": s.fromEachCell(order)} {
 			rows, err := store.All(v, store.ScanValue[int64], pageOf(candidates, order), s.values(reach))
 			if err != nil {
 				t.Fatal(err)
@@ -154,10 +154,10 @@ func pageByEachWay(t *testing.T, db *DB, query store.PerkQuery, reach store.Reac
 // wholeList is the rows of all that matches, in order, without the help of any index.
 func wholeList(t *testing.T, db *DB, query store.PerkQuery) (rows []int64) {
 	t.Helper()
-	inSearch(t, db, query, store.Reach{}, func(v view, s *search, order string) {
+	inSearch(t, db, query, store.Fetch{}, func(v view, s *search, order string) {
 		available := `true`
 		if query.AvailableTo != "" {
-			available = `p.row NOT IN ` + taken
+			available = `p.row NOT IN ` + unavailable
 		}
 		var err error
 		rows, err = store.All(v, store.ScanValue[int64], `SELECT p.row FROM perks AS p NOT INDEXED
@@ -170,7 +170,7 @@ func wholeList(t *testing.T, db *DB, query store.PerkQuery) (rows []int64) {
 }
 
 // inSearch runs work in the transaction of a list, with the order in which the page is reached.
-func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Reach, work func(view, *search, string)) {
+func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, work func(view, *search, string)) {
 	t.Helper()
 	query.At = asOf
 	err := db.read(t.Context(), "look at a list", func(v view) error {

@@ -39,8 +39,8 @@ func wholeList(t *testing.T, v view, s *search) []string {
 		t.Fatal(err)
 	}
 	ids, err := store.All(v, store.ScanValue[string], `
-		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p WHERE `+s.Where()+s.andNotTaken(manyMatches)+` ORDER BY `+order.inTheEnd,
-		forTheseValues, s.args)
+		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p WHERE `+s.Where()+s.andAvailable(manyMatches)+` ORDER BY `+order.show,
+		customPlan, s.args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func wholeList(t *testing.T, v view, s *search) []string {
 func requireSamePage(t *testing.T, v view, s *search, page int64, list []string) {
 	t.Helper()
 	s.Query.Window.Page = page
-	reach := s.Query.Window.Reach(int64(len(list)))
+	reach := s.Query.Window.Fetch(int64(len(list)))
 	order, err := newPageOrder(s.Query.Sort, reach.FromEnd)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 	offset := s.Query.Window.Offset()
 	want := list[offset : offset+reach.Take]
 	way, found := 0, 0
-	for candidates := range s.ways(order.onTheWay, reach, int64(len(list))) {
+	for candidates := range s.plans(order.fetch, reach, int64(len(list))) {
 		way++
 		perks, err := store.All(v, store.ScanPerk, pageOf(candidates, order), s.values(reach)...)
 		if err != nil {
