@@ -203,16 +203,16 @@ func auditText(record any) (*string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write a record for the audit log: %w", err)
 	}
-	kept := string(text)
-	return &kept, nil
+	encoded := string(text)
+	return &encoded, nil
 }
 
 // auditedRecord reverses auditText; nil becomes null.
-func auditedRecord(kept *string) json.RawMessage {
-	if kept == nil {
+func auditedRecord(text *string) json.RawMessage {
+	if text == nil {
 		return json.RawMessage("null")
 	}
-	return json.RawMessage(*kept)
+	return json.RawMessage(*text)
 }
 
 // AuditQuery selects entries of the audit log. A zero field matches everything.

@@ -139,7 +139,7 @@ func (o Operations) lockSigningKeys(tx Tx) ([]SigningKey, error) {
 func (o Operations) EnsureSigningKey(ctx context.Context, key SigningKey) error {
 	return o.db.Write(ctx, "make the first signing key", func(tx Tx) error {
 		keys, err := o.lockSigningKeys(tx)
-		at := key.CreatedAt.Truncate(time.Microsecond) // as times are kept
+		at := key.CreatedAt.Truncate(time.Microsecond) // as times are stored
 		isValid := func(k SigningKey) bool { return k.ExpiresAt.IsZero() || k.ExpiresAt.After(at) }
 		if err != nil || slices.ContainsFunc(keys, isValid) {
 			return err

@@ -49,7 +49,7 @@ type Tx interface {
 
 	// LockSandbox counts the records that only a live database has, and locks those that Empty deletes.
 	LockSandbox() (LiveRecords, error)
-	// Empty deletes what Sandbox.Reset forgets.
+	// Empty deletes what Sandbox.Reset deletes.
 	Empty() (Emptied, error)
 }
 
@@ -79,11 +79,11 @@ type Database struct {
 	// Snapshot runs work with a consistent view, in which each statement is planned for its arguments.
 	Snapshot func(ctx context.Context, work func(Querier) error) error
 	// AuditAfter returns the current end of the audit log, and conditions for the rows added after the position.
-	AuditAfter func(q Querier, since AuditPosition) (now AuditPosition, made, kept AuditFilter, err error)
+	AuditAfter func(q Querier, since AuditPosition) (now AuditPosition, redemptions, entries AuditFilter, err error)
 	// Import stages rows and merges them in one transaction.
 	Import func(ctx context.Context, i Import) (Imported, error)
 	// ReplaceStaged replaces staged records with those that write passes to put.
-	ReplaceStaged func(tx Tx, columns []Column, write func(put func(place int64, values []any) error) error) error
+	ReplaceStaged func(tx Tx, columns []Column, write func(put func(seq int64, values []any) error) error) error
 	// MergePerks writes the staged perks to the database.
 	MergePerks func(tx Tx, by Actor, at time.Time) (created, changed int64, err error)
 	// PerkColumns and PerkValues are additional columns of staged perks.

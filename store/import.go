@@ -18,7 +18,7 @@ type Import struct {
 	Records string // such as "perks"
 	By      Actor
 	At      time.Time
-	Columns []Column                                     // of the table "staged", after the column place, which numbers the records
+	Columns []Column                                     // of the table "staged", after the column seq, which numbers the records
 	Rows    iter.Seq2[[]any, error]                      // the values of Columns
 	merge   func(Tx) (created, changed int64, err error) // writes the staged records to the database
 }
@@ -221,11 +221,11 @@ func (o Operations) ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, 
 // in the category's own spelling.
 func mergePerkCategories(tx Tx) error {
 	names, err := All(tx, ScanValue[string], `
-		SELECT category FROM staged WHERE place IN (
-			SELECT min(place) FROM staged
+		SELECT category FROM staged WHERE seq IN (
+			SELECT min(seq) FROM staged
 			WHERE category IS NOT NULL AND category_fold NOT IN (SELECT name_fold FROM categories)
 			GROUP BY category_fold)
-		ORDER BY place`)
+		ORDER BY seq`)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ type Imported struct {
 // Fields is a set of the fields of one kind of record, a bit for each in the order of its JSON.
 type Fields uint32
 
-func (f Fields) has(place int) bool { return f&(1<<place) != 0 }
+func (f Fields) has(seq int) bool { return f&(1<<seq) != 0 }
 
 // Row is the line of a record in its file, and the fields that it lacks. The zero Row belongs to a complete record.
 type Row struct {
@@ -357,18 +357,18 @@ func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock stri
 		lock += ` OF old`
 	}
 	var refused RowsRefused
-	err := db.ReplaceStaged(tx, p.columns, func(put func(place int64, values []any) error) error {
+	err := db.ReplaceStaged(tx, p.columns, func(put func(seq int64, values []any) error) error {
 		var row Row
-		var place int64
+		var seq int64
 		var known R
 		staged := Each(tx, func(r Scanner) (R, error) {
 			return p.scan(scanner(func(staged ...any) (err error) {
 				known, err = p.scan(scanner(func(known ...any) error {
-					return r.Scan(slices.Concat([]any{&place, &row.Line, &row.Absent}, staged, known)...)
+					return r.Scan(slices.Concat([]any{&seq, &row.Line, &row.Absent}, staged, known)...)
 				}))
 				return err
 			}))
-		}, `SELECT new.place, new.line, new.absent, `+p.known+lock, p.args...)
+		}, `SELECT new.seq, new.line, new.absent, `+p.known+lock, p.args...)
 		for record, err := range staged {
 			if err != nil {
 				return err
@@ -376,7 +376,7 @@ func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock stri
 			complete, err := record.FillFrom(known, row.Absent)
 			if err != nil {
 				refused.add(row.Line, err)
-			} else if err := put(place, p.values(complete)); err != nil {
+			} else if err := put(seq, p.values(complete)); err != nil {
 				return err
 			}
 		}
@@ -387,7 +387,7 @@ func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock stri
 	}
 	missing := Each(tx, p.kind.scanMissing, `
 		SELECT line, CAST(id AS text), lacks FROM (SELECT *, `+p.missing+` AS lacks FROM staged) AS new
-		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY place`, int64(p.kind.needs))
+		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY seq`, int64(p.kind.needs))
 	for row, err := range missing {
 		if err != nil {
 			return err

@@ -112,13 +112,13 @@ func (o Operations) RestoreProperty(ctx context.Context, id int64, by Actor, at 
 		if exists {
 			return deleted, PropertyExists(id)
 		}
-		kept, err := OneOr(PropertyNotFound(id), tx, ScanValue[string], `
+		encoded, err := OneOr(PropertyNotFound(id), tx, ScanValue[string], `
 			SELECT before FROM audit WHERE subject = $1 AND action = $2 ORDER BY `+o.db.AuditID+` DESC LIMIT 1`,
 			PropertySubject(id), ActionDeleteProperty)
 		if err != nil {
 			return deleted, err
 		}
-		if err := json.Unmarshal([]byte(kept), &deleted); err != nil {
+		if err := json.Unmarshal([]byte(encoded), &deleted); err != nil {
 			return deleted, fmt.Errorf("read the deleted property %d: %w", id, err)
 		}
 		added, err := tx.Exec(insertProperty+` ON CONFLICT (id) DO NOTHING`, PropertyValues(deleted)...)

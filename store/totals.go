@@ -39,29 +39,29 @@ func (k *cachedTotal) isFresh(version int64, at time.Time) bool {
 
 // NewTotals returns an empty cache.
 func NewTotals() *Totals {
-	kept, err := lru.New[totalKey, *cachedTotal](maxCachedTotals)
+	cached, err := lru.New[totalKey, *cachedTotal](maxCachedTotals)
 	if err != nil {
 		panic(err) // the size is a constant above 0
 	}
-	return &Totals{cache: kept}
+	return &Totals{cache: cached}
 }
 
 // Get returns how many perks match the query in that version of the catalog. categories are the folded names of the query's categories. If
 // several callers need the same count at once, one of them counts and the others wait for it.
 func (t *Totals) Get(ctx context.Context, query PerkQuery, categories []string, version int64, count func() (Count, error)) (int64, error) {
-	kept := t.entry(cacheKey(query, categories))
+	cached := t.entry(cacheKey(query, categories))
 	select {
-	case kept.busy <- struct{}{}:
-		defer func() { <-kept.busy }()
+	case cached.busy <- struct{}{}:
+		defer func() { <-cached.busy }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	if kept.isFresh(version, query.At.Truncate(time.Microsecond)) {
-		return kept.count.Matching, nil
+	if cached.isFresh(version, query.At.Truncate(time.Microsecond)) {
+		return cached.count.Matching, nil
 	}
 	fresh, err := count()
-	if err == nil && version >= kept.version {
-		kept.version, kept.count = version, fresh
+	if err == nil && version >= cached.version {
+		cached.version, cached.count = version, fresh
 	}
 	return fresh.Matching, err
 }
@@ -70,12 +70,12 @@ func (t *Totals) Get(ctx context.Context, query PerkQuery, categories []string, 
 func (t *Totals) Purge() { t.cache.Purge() }
 
 func (t *Totals) entry(key totalKey) *cachedTotal {
-	if kept, ok := t.cache.Get(key); ok {
-		return kept
+	if cached, ok := t.cache.Get(key); ok {
+		return cached
 	}
 	fresh := &cachedTotal{busy: make(chan struct{}, 1), version: -1}
-	if kept, ok, _ := t.cache.PeekOrAdd(key, fresh); ok {
-		return kept // another goroutine was faster
+	if cached, ok, _ := t.cache.PeekOrAdd(key, fresh); ok {
+		return cached // another goroutine was faster
 	}
 	return fresh
 }

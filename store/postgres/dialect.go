@@ -9,7 +9,7 @@ import (
 
 // dialect is PostgreSQL's.
 var dialect = &store.Dialect{
-	LockClient:        ` FOR NO KEY UPDATE`, // properties can be given to the client meanwhile: shutting it out must not wait for an import
+	LockClient:        ` FOR NO KEY UPDATE`, // lets an import reference the client: disabling it must not wait for that
 	LockProperty:      ` FOR UPDATE`,
 	LockSigningKeys:   lockSigningKeys,
 	LockNewProperties: lockNewProperties,
@@ -33,23 +33,22 @@ var dialect = &store.Dialect{
 		Columns: map[string]string{"at": `a.at`, "subject": `a.subject`, "actor": `a.actor COLLATE "C"`, "action": `a.action COLLATE "C"`},
 	},
 	AuditID: `entry`,
-	// A redemption comes before another entry of its instant, since what is decided was made before. Two indexes give the order
-	// of the instants, so that only entries of one instant are ever sorted.
+	// A redemption sorts before other entries of the same instant, because it is made before it is decided. Two indexes give the
+	// order of time, so that only entries of one instant are sorted.
 	AuditOldestFirst: ` ORDER BY at, source, entry, redemption`,
 	AuditNewestFirst: ` ORDER BY at DESC, source DESC, entry DESC, redemption DESC`,
 }
 
-// lockSigningKeys lets others read. It is the table that is locked, because what two replicas could do at once is to add a
-// key, and there is no row to lock before it is there.
+// lockSigningKeys allows reads. It locks the table, because two replicas could add a key at once, and there is no row to lock yet.
 const lockSigningKeys = `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
 
-// lockNewProperties lets one at a time add properties. Those that are there can be changed and deleted meanwhile.
+// lockNewProperties lets one transaction at a time add properties. Others can update and delete existing ones.
 const lockNewProperties = `LOCK TABLE properties IN SHARE UPDATE EXCLUSIVE MODE`
 
-// snapshot is which transactions were over at a moment: those below next that were not under way.
+// snapshot is the transactions that had ended at a moment: those below next that were not running.
 type snapshot struct {
-	next     uint64
-	underWay string // numbers with commas between
+	next    uint64
+	running string // numbers separated by commas
 }
 
 // readSnapshot reads the text of a pg_snapshot.
@@ -57,37 +56,35 @@ func readSnapshot(text string) (s snapshot, err error) {
 	if _, err := fmt.Sscanf(text, "%d:%d:", new(uint64), &s.next); err != nil {
 		return s, fmt.Errorf("%q is not a position in the audit log of PostgreSQL", text)
 	}
-	s.underWay = text[strings.LastIndexByte(text, ':')+1:]
+	s.running = text[strings.LastIndexByte(text, ':')+1:]
 	return s, nil
 }
 
-// newIn is the condition, with a question mark for each argument, that keeps to rows of transactions that the snapshot did not
-// see. In a database that was restored elsewhere rows hold numbers of the old server, which the new one comes to one day: that
-// these rows are not new is told by the version of the row, which was written here by a transaction that is older than the
-// snapshot and than that number.
+// newIn is the condition for rows of transactions that the snapshot does not include. After a restore to another server, rows have transaction
+// numbers of the old one, which the new one may reach later. The age of the row's xmin shows that they are not new.
 func (s snapshot) newIn(table string) store.AuditFilter {
 	arrived, age := table+`.arrived`, `age(`+table+`.xmin)`
 	next := fmt.Sprint(uint32(s.next)) // #nosec G115 -- an xid is the lower half of an xid8
 	later, args := arrived+` >= ?::xid8 AND `+age+` <= age(?::xid)`, []any{fmt.Sprint(s.next), next}
-	if s.underWay == "" {
+	if s.running == "" {
 		return store.AuditFilter{Conditions: []string{later}, Args: args}
 	}
-	underWay := arrived + ` = ANY (?::xid8[]) AND ` + age + ` <= age(` + arrived + `::xid)`
-	return store.AuditFilter{Conditions: []string{`(` + later + ` OR ` + underWay + `)`}, Args: append(args, "{"+s.underWay+"}")}
+	running := arrived + ` = ANY (?::xid8[]) AND ` + age + ` <= age(` + arrived + `::xid)`
+	return store.AuditFilter{Conditions: []string{`(` + later + ` OR ` + running + `)`}, Args: append(args, "{"+s.running+"}")}
 }
 
-// auditAfter has positions that are snapshots. It also keeps what is read in the order of an index, so that nothing has to be sorted as a
-// whole before the first entry is shown.
-func auditAfter(q store.Querier, position store.AuditPosition) (now store.AuditPosition, made, kept store.AuditFilter, err error) {
+// auditAfter uses snapshots as positions. It also disables sequential scans in the transaction, so that entries are read in index order and the
+// first is returned without a sort of all.
+func auditAfter(q store.Querier, position store.AuditPosition) (now store.AuditPosition, redemptions, entries store.AuditFilter, err error) {
 	now, err = store.One(q, func(r row) (now store.AuditPosition, err error) {
 		return now, r.Scan(&now, new(string))
 	}, `SELECT pg_current_snapshot()::text, set_config('enable_seqscan', 'off', true)`)
 	if err != nil || position == "" {
-		return now, made, kept, err
+		return now, redemptions, entries, err
 	}
 	since, err := readSnapshot(string(position))
 	if err != nil {
-		return now, made, kept, err
+		return now, redemptions, entries, err
 	}
 	seen, err := readSnapshot(string(now))
 	if err == nil && seen.next < since.next {

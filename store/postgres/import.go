@@ -19,16 +19,15 @@ import (
 	"example.com/perks/store"
 )
 
-// importRows collects the records in a file, and then brings all of them into the database in one transaction: a copy
-// to a temporary table, which no one else sees or waits for, and a merge. A temporary table and one transaction, because
-// behind a pooler the next transaction may have another session.
+// importRows collects the records in a file, and then writes all of them in one transaction: a COPY to a temporary table, which blocks
+// nobody, and a merge. Behind a pooler, a second transaction might not see the temporary table.
 func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Imported, err error) {
 	doing := "import " + i.Records
 	spool, err := newSpool(i.Columns)
 	if err != nil {
 		return imported, fmt.Errorf("%s: %w", doing, err)
 	}
-	defer spool.close() // what a caller who leaves has begun to copy, fails then
+	defer spool.close() // a COPY that outlives the caller fails then
 	for values, err := range i.Rows {
 		if err != nil {
 			return imported, err
@@ -40,7 +39,7 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 	if err := spool.finish(); err != nil {
 		return imported, fmt.Errorf("%s: %w", doing, err)
 	}
-	var result store.Imported // left alone when its caller does not wait for the end
+	var result store.Imported // the write may still set it after an error
 	err = db.write(ctx, doing, func(s *session) error {
 		count, err := s.stage(spool)
 		if err == nil {
@@ -59,7 +58,7 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 	return result, nil
 }
 
-// stage makes the temporary table of what is in the spool, with the last record of each id, and returns how many it has.
+// stage creates the temporary table from the spool, keeps the last record of each id, and returns their number.
 func (s *session) stage(spool *spool) (int64, error) {
 	var definitions []string
 	for _, c := range spool.columns {
@@ -73,8 +72,8 @@ func (s *session) stage(spool *spool) (int64, error) {
 	}
 	replaced, err := s.Exec(`
 		DELETE FROM staged AS s
-		USING (SELECT id, max(place) AS place FROM staged GROUP BY id HAVING count(*) > 1) AS last
-		WHERE s.id = last.id AND s.place < last.place`)
+		USING (SELECT id, max(seq) AS seq FROM staged GROUP BY id HAVING count(*) > 1) AS last
+		WHERE s.id = last.id AND s.seq < last.seq`)
 	if err != nil {
 		return 0, err
 	}
@@ -91,8 +90,8 @@ func (s *session) copyToStaged(spool *spool) error {
 	return err
 }
 
-// replaceStaged collects the records in a spool first, because write reads the table that it replaces them in.
-func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(place int64, values []any) error) error) error {
+// replaceStaged collects the records in a spool first, because write reads the staged ones meanwhile.
+func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(seq int64, values []any) error) error) error {
 	s := tx.(*session)
 	whole, err := newSpool(columns)
 	if err != nil {
@@ -108,32 +107,31 @@ func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(plac
 	if err := s.copyToStaged(whole); err != nil {
 		return err
 	}
-	if err := s.exec(`DELETE FROM staged AS s USING staged AS whole WHERE s.absent <> 0 AND whole.absent = 0 AND whole.place = s.place`); err != nil {
+	if err := s.exec(`DELETE FROM staged AS s USING staged AS whole WHERE s.absent <> 0 AND whole.absent = 0 AND whole.seq = s.seq`); err != nil {
 		return err
 	}
 	return s.exec(`ANALYZE staged`)
 }
 
-// manyRecords is how many are worth the time to vacuum up after.
+// manyRecords is how many changes are worth a VACUUM.
 const manyRecords = 10_000
 
-// vacuum lets the server count what is in the tables now, and mark the pages that everyone can see, without which lists
-// read more than an index. The import is done by then, and autovacuum would do this too, only later.
+// vacuum updates the statistics and the visibility map, without which lists read more than an index. Autovacuum would do so later.
 func (db *DB) vacuum(ctx context.Context, tables string) {
 	if _, err := db.writes.Exec(ctx, `VACUUM (ANALYZE) `+tables); err != nil {
-		db.log.Warn("the tables of an import were not tidied up; autovacuum will", "tables", tables, "error", err)
+		db.log.Warn("VACUUM after an import failed; autovacuum will do it", "tables", tables, "error", err)
 	}
 }
 
 // stagedFoldColumns are those of foldedTexts.
 var stagedFoldColumns = []store.Column{{Name: "description_fold"}, {Name: "image_url_fold"}, {Name: "discount_text_fold"}, {Name: "terms_fold"}}
 
-// perkFields are the columns of perks that come from a record as they are, beside the id.
+// perkFields are the columns of perks that are copied from a record, after the id.
 const perkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold, city_fold, ` +
 	`title, category, merchant_name, city, image_url, discount_text, description, terms`
 
-// mergePerks leaves the stock of perks that are known to the end: from the first of those rows that it changes until the
-// commit, no one can redeem that perk. What would stay as it is, is neither written nor locked.
+// mergePerks changes the stock last: nobody can redeem a perk from the change of its stock to the commit. Unchanged rows are neither
+// written nor locked.
 func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int64, err error) {
 	err = store.Run(tx.Exec,
 		store.Step{Text: auditPerks, Args: []any{at, string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix}},
@@ -151,14 +149,14 @@ func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int
 	return created, changed, err
 }
 
-// auditPerks keeps what redemptions depend on and the API does not show.
+// auditPerks records changes of the fields that redemptions depend on and the API does not show.
 const auditPerks = `
 	INSERT INTO audit (at, actor, action, subject, before, after)
 	SELECT $1, $2, $3, $4 || new.id,
 		json_build_object('stock', stock.stock, 'approval', old.approval)::text,
 		json_build_object('stock', new.stock, 'approval', new.approval)::text
 	FROM staged AS new JOIN perks AS old ON old.id = new.id JOIN perk_stock AS stock ON stock.perk_id = old.id
-	WHERE (stock.stock, old.approval) IS DISTINCT FROM (new.stock, new.approval) ORDER BY new.place`
+	WHERE (stock.stock, old.approval) IS DISTINCT FROM (new.stock, new.approval) ORDER BY new.seq`
 
 var (
 	updated  = perkFields + ", created_at, updated_at, words"
@@ -178,9 +176,8 @@ var (
 		FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM perks AS old WHERE old.id = new.id)`
 )
 
-// spool keeps the records of an import in a file until the last has come, in the form in which COPY takes them. So no connection and no
-// transaction waits for records that are slow to come: an open transaction would keep the database from clearing away old versions of rows,
-// and those of a perk that many redeem are read again with each redemption. What fails and may be tried again is read from here, too.
+// spool collects the records of an import in a file, in the format of COPY, so that no transaction is open while they arrive: that would
+// keep PostgreSQL from removing dead rows, which slows down redeeming. Retries read it again.
 type spool struct {
 	file    *os.File
 	out     *bufio.Writer
@@ -190,7 +187,7 @@ type spool struct {
 	count   int64
 }
 
-// types are columns' types as CREATE TABLE takes them, and as the protocol names them. Text is compared as the tables compare it.
+// types are those of columns, for CREATE TABLE and for the protocol. Text has the collation of the tables.
 var types = [...]struct {
 	definition string
 	oid        uint32
@@ -202,35 +199,35 @@ var types = [...]struct {
 	store.Number:  {`double precision`, pgtype.Float8OID},
 }
 
-// copyHeader is the signature of COPY's binary form, and two empty fields; copyTrailer stands where a row would begin.
+// copyHeader and copyTrailer frame the rows of a binary COPY.
 const (
 	copyHeader  = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
 	copyTrailer = "\xff\xff"
 )
 
 func newSpool(columns []store.Column) (*spool, error) {
-	file, err := os.CreateTemp("", "perksd-import-") // readable for its owner alone
+	file, err := os.CreateTemp("", "perksd-import-") // mode 0600
 	if err != nil {
-		return nil, fmt.Errorf("make a temporary file for what is imported (TMPDIR says where): %w", err)
+		return nil, fmt.Errorf("create a temporary file for the import (TMPDIR says where): %w", err)
 	}
-	os.Remove(file.Name()) // it stays readable here, and a crash leaves nothing behind
-	s := &spool{file: file, out: bufio.NewWriterSize(file, 1<<16), columns: slices.Concat([]store.Column{{Name: "place", Type: store.Integer}}, columns), types: pgtype.NewMap()}
-	s.out.WriteString(copyHeader) // an error stays with the writer
+	os.Remove(file.Name()) // the handle stays open, and a crash leaves no file
+	s := &spool{file: file, out: bufio.NewWriterSize(file, 1<<16), columns: slices.Concat([]store.Column{{Name: "seq", Type: store.Integer}}, columns), types: pgtype.NewMap()}
+	s.out.WriteString(copyHeader) // Flush returns the error
 	return s, nil
 }
 
-// add keeps one record: its place among them, and a value for each column that newSpool was given.
-func (s *spool) add(place int64, values []any) error {
-	values = slices.Concat([]any{place}, values)
+// add appends a record: its number, and a value for each column.
+func (s *spool) add(seq int64, values []any) error {
+	values = slices.Concat([]any{seq}, values)
 	s.row = binary.BigEndian.AppendUint16(s.row[:0], uint16(len(s.columns))) // #nosec G115 -- a table has a few columns
 	for i, column := range s.columns {
 		if err := s.encode(column, values[i]); err != nil {
-			return fmt.Errorf("write down the %s of record %d: %w", column.Name, s.count+1, err)
+			return fmt.Errorf("encode the %s of record %d: %w", column.Name, s.count+1, err)
 		}
 	}
 	s.count++
 	if _, err := s.out.Write(s.row); err != nil {
-		return fmt.Errorf("keep what is imported in a temporary file: %w", err)
+		return fmt.Errorf("write the import to a temporary file: %w", err)
 	}
 	return nil
 }
@@ -248,16 +245,16 @@ func (s *spool) encode(column store.Column, value any) error {
 	return nil
 }
 
-// finish makes the spool ready to be read.
+// finish completes the file for reading.
 func (s *spool) finish() error {
 	s.out.WriteString(copyTrailer)
 	if err := s.out.Flush(); err != nil {
-		return fmt.Errorf("keep what is imported in a temporary file: %w", err)
+		return fmt.Errorf("write the import to a temporary file: %w", err)
 	}
 	return nil
 }
 
 func (s *spool) close() {
 	s.file.Close()
-	os.Remove(s.file.Name()) // again, because it could not be removed while it was open everywhere
+	os.Remove(s.file.Name()) // again, because some systems cannot remove open files
 }

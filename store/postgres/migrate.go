@@ -20,14 +20,14 @@ var migrationFiles embed.FS
 
 func knownMigrations() []store.Migration { return store.Migrations(migrationFiles) }
 
-// Status reads which migrations the database at the address has and which are pending. It changes nothing.
+// Status returns the migrations, applied and pending, of the database at the address. It changes nothing.
 func Status(ctx context.Context, address string) ([]store.Migration, error) {
 	return readAt(ctx, "read the migrations", address, appliedMigrations)
 }
 
-// migrate applies what is pending. Of several processes that open the database at once one applies it, and the others
-// wait for it. A database that is up to date is only read, so it may be a standby. A new one gets all migrations in one
-// transaction; an older one may be in use, and gets each by upgrade.
+// migrate applies the pending migrations. Of several processes one does so, and the others wait. A database without pending ones is only
+// read, so it may be a standby. A new database gets all migrations in one transaction; an older one may be in use, and gets each by
+// upgrade.
 func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	migrations, err := appliedMigrations(view{ctx, pool})
 	if err != nil || len(store.Pending(migrations)) == 0 {
@@ -59,7 +59,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	return nil
 }
 
-// apply runs a migration in a database that nobody uses yet.
+// apply runs a migration in a new database.
 func apply(ctx context.Context, tx pgx.Tx, m store.Migration) error {
 	if err := run(ctx, tx.Conn(), strings.ReplaceAll(m.Script, madeConcurrently, "CREATE INDEX ")); err != nil {
 		return err
@@ -76,21 +76,20 @@ func record(ctx context.Context, tx pgx.Tx, m store.Migration) error {
 }
 
 func appliedMigrations(q store.Querier) ([]store.Migration, error) {
-	// A scan of pg_class sees what was committed last. to_regclass may answer from what its connection remembers of before
-	// the wait for the lock.
+	// A scan of pg_class sees the latest commit. to_regclass may use a cache from before the wait for the lock.
 	return store.Applied(q, knownMigrations(), `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
 }
 
-// A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then retries,
-// because every later request for the table queues behind a waiting one.
+// A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then retries, because every
+// later request for the table queues behind a waiting one.
 const (
 	lockTimeout          = 250 * time.Millisecond
-	minLockWait          = 20 * time.Millisecond // before a lock is asked for again; doubled each time
+	minLockWait          = 20 * time.Millisecond // doubled after each try
 	maxLockWait          = 5 * time.Second
-	migrationLogInterval = 30 * time.Second // log again what the migration waits for
+	migrationLogInterval = 30 * time.Second // how often a wait is logged
 )
 
-// migrationLock is the advisory lock that whoever migrates holds. Only its being the same everywhere matters.
+// migrationLock is the advisory lock of migrations. The number is arbitrary.
 const migrationLock = 0x7065726b73 // "perks"
 
 // lockMigrations keeps other processes from migrating until the connection is closed. It polls for the lock: CREATE INDEX
@@ -121,14 +120,14 @@ func lockMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (
 	}
 }
 
-// closeBriefly ends a connection and what it holds, whether or not the caller's context has ended.
+// closeBriefly closes a connection, even if the caller's context has ended.
 func closeBriefly(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	_ = conn.Close(ctx)
 }
 
-// lockBackoff waits longer between each two attempts, and logs why from time to time.
+// lockBackoff doubles the time between tries, and logs the reason from time to time.
 type lockBackoff struct {
 	log      *slog.Logger
 	last     time.Duration
@@ -157,8 +156,8 @@ func (p *lockBackoff) logSometimes(message string, attributes ...any) {
 
 const migrationWaits = "a migration waits for others to end their transactions; requests are answered meanwhile"
 
-// upgrade applies a migration to a database that may be in use. Whoever opens the database after an interruption starts it
-// again, so each of its statements skips what exists already.
+// upgrade applies a migration to a database that may be in use. If it is interrupted, the next process runs it again, so each statement
+// skips what exists.
 func upgrade(ctx context.Context, pool *pgxpool.Pool, m store.Migration, log *slog.Logger) error {
 	s := scriptOf(m)
 	p := lockBackoff{log: log}
@@ -191,8 +190,8 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, m store.Migration, log *sl
 	})
 }
 
-// makeIndex builds an index while others write to the table, and logs whom that waits for. It first drops the invalid index
-// that an interrupted attempt left.
+// makeIndex builds an index while others write to the table, and logs which transactions it waits for. It first drops the invalid index of
+// an interrupted try.
 func makeIndex(ctx context.Context, pool *pgxpool.Pool, m store.Migration, index index, log *slog.Logger) error {
 	done := make(chan error, 1)
 	go func() {
@@ -212,13 +211,13 @@ func makeIndex(ctx context.Context, pool *pgxpool.Pool, m store.Migration, index
 		})
 	}()
 	p := lockBackoff{log: log}
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
 	for {
 		select {
 		case err := <-done:
 			return err
-		case <-look.C:
+		case <-ticker.C:
 			if who := whoBlocks(ctx, pool, index); who != "" {
 				p.logSometimes(migrationWaits, "migration", m.Name, "index", index.name, "for", who)
 			}
@@ -232,21 +231,21 @@ const describeOthers = `
 		coalesce(to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'long')), '; ' ORDER BY xact_start), '')
 	FROM (SELECT DISTINCT application_name, usename, pid, xact_start FROM pg_stat_activity `
 
-// whoLocks describes who uses the tables that a migration wants to lock.
+// whoLocks describes who uses the tables that the migration locks.
 func whoLocks(ctx context.Context, pool *pgxpool.Pool) string {
 	return describe(ctx, pool, describeOthers+`JOIN pg_locks USING (pid)
 		WHERE granted AND pid <> pg_backend_pid() AND relation IN (
 			SELECT oid FROM pg_class WHERE relname IN ('redemptions', 'audit') AND pg_table_is_visible(oid))) AS o`)
 }
 
-// whoBlocks describes whom the build of an index waits for.
+// whoBlocks describes which transactions the build of an index waits for.
 func whoBlocks(ctx context.Context, pool *pgxpool.Pool, index index) string {
 	return describe(ctx, pool, describeOthers+`
 		WHERE pid IN (SELECT unnest(pg_blocking_pids(pid)) FROM pg_stat_activity
 			WHERE datname = current_database() AND starts_with(query, $1))) AS o`, index.concurrently())
 }
 
-// describe returns "" when the query fails or takes too long: its result is only logged.
+// describe returns "" if the query fails or takes too long: the result is only logged.
 func describe(ctx context.Context, pool *pgxpool.Pool, query string, args ...any) string {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -257,20 +256,20 @@ func describe(ctx context.Context, pool *pgxpool.Pool, query string, args ...any
 	return text
 }
 
-// script is a migration's statements.
+// script is the statements of a migration.
 type script struct {
 	atOnce  string // run in one transaction, which needs locks
 	indexes []index
 }
 
-// index is built outside of a transaction, while others write to its table.
+// index is built outside a transaction, while others write to its table.
 type index struct{ name, definition string }
 
 func (i index) concurrently() string {
 	return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ` + i.name + ` ` + i.definition
 }
 
-// madeConcurrently starts the line of such an index.
+// madeConcurrently is the start of the line of such an index.
 const madeConcurrently = "CREATE INDEX CONCURRENTLY "
 
 func scriptOf(m store.Migration) (s script) {
@@ -286,7 +285,7 @@ func scriptOf(m store.Migration) (s script) {
 	return s
 }
 
-// run executes scripts in the simple protocol, which takes several statements at once and adds no transaction of its own.
+// run executes scripts in the simple protocol, which allows several statements and adds no transaction.
 func run(ctx context.Context, conn *pgx.Conn, scripts ...string) error {
 	for _, text := range scripts {
 		if _, err := conn.PgConn().Exec(ctx, text).ReadAll(); err != nil {

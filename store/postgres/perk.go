@@ -17,10 +17,10 @@ func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
 	if store.IsUnstorable(id) {
 		return api.Perk{}, store.PerkNotFound(id)
 	}
-	asked := &perkRequest{ctx: ctx, id: id, reply: make(chan perkReply, 1)}
-	db.perkReader.add(asked)
+	request := &perkRequest{ctx: ctx, id: id, reply: make(chan perkReply, 1)}
+	db.perkReader.add(request)
 	select {
-	case a := <-asked.reply:
+	case a := <-request.reply:
 		return a.perk, a.err
 	case <-ctx.Done():
 		return api.Perk{}, fault(readingPerks, ctx.Err())
@@ -29,37 +29,37 @@ func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
 
 const readingPerks = "read a perk"
 
-// maxPerkReads is how many queries for single perks are on their way at once: with more of them fewer callers share one.
+// maxPerkReads is how many queries run at once. With more of them, fewer callers would share one.
 const maxPerkReads = 2
 
-// perkReader reads single perks together: what is asked for while its queries are on their way shares the next, which
-// begins after all who share it have asked, so that each sees what was committed before. A query for many perks takes
-// hardly longer than one for one, and half of the time that reading a perk took on both sides was the way of the query.
+// perkReader reads single perks in batches: requests that arrive while its queries are running share the next one. It starts after they
+// have arrived, so each sees everything committed before. A query for many perks takes hardly longer than for one, and the round trip is
+// half of the time.
 type perkReader struct {
 	db *DB
 
 	mu    sync.Mutex
 	queue []*perkRequest
-	reads int // goroutines that work on the queue; they end when it is empty
+	reads int // goroutines that run queries until the queue is empty
 }
 
-// perkRequest is a perk that someone waits for.
+// perkRequest is a perk that a caller waits for.
 type perkRequest struct {
 	ctx   context.Context
 	id    string
-	reply chan perkReply // buffered, so that no one waits for a caller who left
+	reply chan perkReply // buffered, so that the sender never blocks if the caller has gone
 }
 
-// perkReply may share what its perk points to with those to others who asked for the same.
+// perkReply may share pointers of its perk with other replies.
 type perkReply struct {
 	perk api.Perk
 	err  error
 }
 
-func (r *perkReader) add(asked *perkRequest) {
+func (r *perkReader) add(request *perkRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.queue = append(r.queue, asked)
+	r.queue = append(r.queue, request)
 	if r.reads < maxPerkReads {
 		r.reads++
 		go func() {
@@ -70,7 +70,7 @@ func (r *perkReader) add(asked *perkRequest) {
 	}
 }
 
-// next takes what waits longest. When nothing waits the goroutine that called it no longer counts.
+// next takes the oldest requests. If there are none, the calling goroutine ends.
 func (r *perkReader) next() []*perkRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,17 +83,17 @@ func (r *perkReader) next() []*perkRequest {
 	return batch
 }
 
-// The way round by a SELECT hides how many ids there are: PostgreSQL would plan anew for every short list of them, which
-// takes five times as long as to read a perk, because the plan for ten, which it could keep, seems to cost more.
+// The SELECT hides the length of the list. PostgreSQL would otherwise plan again for every short list, which takes five times as long as to
+// read a perk, because its generic plan for ten seems to cost more.
 const readPerks = `SELECT ` + store.PerkColumns + ` FROM perks AS p WHERE p.id = ANY ((SELECT $1::text[])::text[])`
 
-// read replies all of a batch, if only with an error.
+// read replies to every request of the batch.
 func (r *perkReader) read(batch []*perkRequest) {
 	ctx, cancel := r.batchContext(batch)
 	defer cancel()
 	ids := make([]string, len(batch))
-	for i, asked := range batch {
-		ids[i] = asked.id
+	for i, request := range batch {
+		ids[i] = request.id
 	}
 	perks, err := store.Read(ctx, r.db.database, readingPerks, func(v store.Querier) (map[string]api.Perk, error) {
 		perks := make(map[string]api.Perk, len(ids))
@@ -105,25 +105,25 @@ func (r *perkReader) read(batch []*perkRequest) {
 		}
 		return perks, nil
 	})
-	for _, asked := range batch {
-		perk, found := perks[asked.id]
+	for _, request := range batch {
+		perk, found := perks[request.id]
 		switch {
 		case err != nil:
-			asked.reply <- perkReply{err: err}
+			request.reply <- perkReply{err: err}
 		case !found:
-			asked.reply <- perkReply{err: store.PerkNotFound(asked.id)}
+			request.reply <- perkReply{err: store.PerkNotFound(request.id)}
 		default:
-			asked.reply <- perkReply{perk: perk}
+			request.reply <- perkReply{perk: perk}
 		}
 	}
 }
 
-// batchContext returns a context that ends when the last of the batch stops to wait at the latest, or with the database.
+// batchContext returns a context that ends with the latest deadline of the batch, or with the database.
 func (r *perkReader) batchContext(batch []*perkRequest) (context.Context, context.CancelFunc) {
 	ctx, end := r.db.detach(context.Background())
 	var last time.Time
-	for _, asked := range batch {
-		deadline, ends := asked.ctx.Deadline()
+	for _, request := range batch {
+		deadline, ends := request.ctx.Deadline()
 		if !ends {
 			return ctx, end
 		}
@@ -135,10 +135,10 @@ func (r *perkReader) batchContext(batch []*perkRequest) (context.Context, contex
 	return ctx, func() { cancel(); end() }
 }
 
-// foldedTexts are the columns of perk_folds beside the perk's id.
+// foldedTexts are the columns of perk_folds after the perk's id.
 const foldedTexts = "description, image_url, discount_text, terms"
 
-// foldedText is a text as perks are sorted by it.
+// foldedText is the SQL of a folded text.
 func foldedText(field string) string {
 	return `coalesce((SELECT f.` + field + ` FROM perk_folds AS f WHERE f.perk_id = p.id), lower(p.` + field + ` COLLATE "C"))`
 }
@@ -157,7 +157,7 @@ func foldBeyondASCII(text *string) *string {
 	return &folded
 }
 
-// deleteFolds and insertFolds follow the perks that were staged, and write only what is different.
+// deleteFolds and insertFolds update perk_folds for the staged perks, and write only differences.
 var (
 	deleteFolds = `
 		DELETE FROM perk_folds AS old USING staged AS new
@@ -169,7 +169,7 @@ var (
 	stagedFolds = "new.description_fold, new.image_url_fold, new.discount_text_fold, new.terms_fold"
 )
 
-// foldTexts fills perk_folds for the perks that are older than the table. It locks the catalog's version, so imports wait.
+// foldTexts fills perk_folds for older perks. It locks the catalog's version, so imports wait.
 func foldTexts(ctx context.Context, tx pgx.Tx) error {
 	s := &session{ctx, tx}
 	if err := s.exec(store.RaiseVersion); err != nil {

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// defaultConnections is the size of each pool unless the address says pool_max_conns. Two cores at the database are
-	// busy with fewer; more help when the network between is slow.
+	// defaultConnections is the size of each pool unless the address has pool_max_conns. Fewer keep two cores of a server busy; more help
+	// with a slow network.
 	defaultConnections = 16
-	connectTimeout     = 5 * time.Second // of each host, unless the address says connect_timeout
+	connectTimeout     = 5 * time.Second // of each host, unless the address has connect_timeout
 )
 
-// parseAddress reads a DSN. What it leaves open is chosen so that a failover is followed quickly.
+// parseAddress parses a DSN. Its defaults follow a failover quickly.
 func parseAddress(dsn string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, errUnreadableAddress
 	}
-	given, err := pgconn.ParseConfig(dsn) // keeps what the pool takes out
+	given, err := pgconn.ParseConfig(dsn) // keeps the parameters that the pool removes
 	if err != nil {
 		return nil, errUnreadableAddress
 	}
@@ -52,14 +52,14 @@ func parseAddress(dsn string) (*pgxpool.Config, error) {
 		conn.RuntimeParams["application_name"] = "perksd"
 	}
 	conn.OnNotice = rememberWarning
-	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { // a timestamptz has no zone, and pgx gives it the machine's
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { // pgx scans times in the machine's zone by default
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		return nil
 	}
 	return config, nil
 }
 
-// hasSeveralHosts tells hosts from the ways to reach one, with TLS and without.
+// hasSeveralHosts ignores fallbacks that differ only in TLS.
 func hasSeveralHosts(conn *pgconn.Config) bool {
 	for _, other := range conn.Fallbacks {
 		if other.Host != conn.Host || other.Port != conn.Port {
@@ -69,8 +69,8 @@ func hasSeveralHosts(conn *pgconn.Config) bool {
 	return false
 }
 
-// dialer notices a host that is gone without a word within about twenty seconds. Statements have no time limit of their own: to give up one
-// that waits for a standby would abandon its connection waiting at the server, and to do so again and again would abandon none.
+// dialer detects a host that is down within about twenty seconds. Statements have no timeout of their own: an abandoned one that waits for a
+// standby would leave its connection waiting at the server, and repeated ones would use up all connections.
 func dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{
 		Timeout:         timeout,
@@ -82,25 +82,25 @@ func dialer(timeout time.Duration) *net.Dialer {
 // unacknowledgedTimeout is how long sent data may stay unacknowledged.
 const unacknowledgedTimeout = 20 * time.Second
 
-// warnedKey marks a connection that got a warning since it was last asked.
+// warnedKey marks a connection that has received a warning.
 const warnedKey = "warned"
 
-// rememberWarning keeps that the server warned. A server that is told to stop waiting for its standby commits with no more
-// than a warning, and its text is in the server's language.
+// rememberWarning records a warning of the server. A server that is told to stop waiting for its standby commits with only a warning, whose text
+// is in the server's language.
 func rememberWarning(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if notice.SeverityUnlocalized == "WARNING" {
 		conn.CustomData()[warnedKey] = true
 	}
 }
 
-// takeWarning tells whether the server has warned, and forgets it.
+// takeWarning tells whether there was a warning, and resets that.
 func takeWarning(conn *pgconn.PgConn) bool {
 	_, warned := conn.CustomData()[warnedKey]
 	delete(conn.CustomData(), warnedKey)
 	return warned
 }
 
-// openPool connects once, so that a wrong address is found at once and not at the first request.
+// openPool connects once, so that a wrong address fails now and not at the first request.
 func openPool(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error) {
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -113,7 +113,7 @@ func openPool(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error
 	return pool, nil
 }
 
-// view reads what is committed, bounded by a context: as of one moment in a transaction, or as of each query.
+// view reads committed data: a snapshot in a transaction, or the latest for each query.
 type view struct {
 	ctx  context.Context
 	from interface {
@@ -133,7 +133,7 @@ func (p customPlanView) Query(text string, args ...any) (store.Rows, error) {
 	return p.view.Query(text, append([]any{customPlan}, args...)...)
 }
 
-// rows is what pgx found.
+// rows adapts pgx.Rows.
 type rows struct{ pgx.Rows }
 
 func (r rows) Close() error {
@@ -141,7 +141,7 @@ func (r rows) Close() error {
 	return nil
 }
 
-// read gives work a view of one moment. When the connection breaks work is done once more: those in the pool may be from before a failover.
+// read runs work with a consistent view. It retries once if the connection breaks: those in the pool may be from before a failover.
 func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
 	_, err := store.RetryRead(ctx, db.database, doing, func() (struct{}, error) { return struct{}{}, db.readOnce(ctx, work) })
 	return err
@@ -155,7 +155,7 @@ func (db *DB) readOnce(ctx context.Context, work func(view) error) error {
 
 // session is one transaction that writes.
 type session struct {
-	ctx context.Context // does not end when the caller leaves
+	ctx context.Context // does not end with the caller's
 	tx  pgx.Tx
 }
 
@@ -176,17 +176,17 @@ func (s *session) Exec(text string, args ...any) (int64, error) {
 // row is one row of a result, to be scanned.
 type row = store.Scanner
 
-// pgx sends every parameter that it does not know to the server, and the server refuses those that only libpq knows. Ignore
-// those that change nothing here, follow those that can be followed, and refuse the others instead of silently ignoring them.
+// pgx sends unknown parameters to the server, which refuses those of libpq. Ignore those without effect here, apply those that pgx can apply,
+// and refuse the others.
 
-// ignoredParameters parameters of libpq ask for what happens anyway, or concern only libpq itself.
+// ignoredParameters of libpq ask for what happens anyway, or concern only libpq itself.
 var ignoredParameters = []string{
 	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", // see dialer
 	"load_balance_hosts", // the pool picks the host that takes writes
 	"gssdelegation", "gsslib", "sslcompression",
 }
 
-// refusedParameters says why each of these parameters is refused.
+// refusedParameters are those that pgx cannot apply, with the reason or the alternative.
 var refusedParameters = map[string]string{
 	"hostaddr":         "name the address as host",
 	"replication":      "perksd does not read replication streams",
@@ -199,14 +199,14 @@ var refusedParameters = map[string]string{
 
 var tlsVersions = map[string]uint16{"": 0, "TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11, "TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
 
-// ReadParameters removes the parameters that libpq keeps from the server, and applies them to the configuration. The error
-// names a parameter that perksd does not support.
+// ReadParameters removes the parameters of libpq from those for the server, and applies them to the configuration. The error names an
+// unsupported one.
 func ReadParameters(config *pgconn.Config) error {
 	given := config.RuntimeParams
 	for name := range given {
 		why, isRefused := refusedParameters[name]
 		if strings.HasPrefix(name, "oauth_") {
-			why, isRefused = "perksd does not log in by OAuth", true
+			why, isRefused = "perksd does not support OAuth", true
 		}
 		if isRefused {
 			return fmt.Errorf("the address of the database has the parameter %s: %s", name, why)

@@ -1,10 +1,5 @@
-// Package postgres keeps everything in a PostgreSQL database, shared by as many processes as wanted. SQL is written here
-// by hand and stays here: callers see package store.
-//
-// Nothing that another process must know is kept in memory, but for short-lived copies that say how fresh they are. It
-// speaks to the database through pgx, prepared statements or not, so that a pooler may stand between.
-//
-// It must not know HTTP, who is calling, or how the program is configured.
+// Package postgres keeps the service's data in a PostgreSQL database, which any number of processes may share. All shared state is in the
+// database; what is cached in memory carries a version. It works with and without prepared statements, and so behind a pooler.
 package postgres
 
 import (
@@ -21,13 +16,13 @@ import (
 	"example.com/perks/store"
 )
 
-// Options is what a DB can be told beside its address.
+// Options are optional settings of a DB.
 type Options struct {
 	Logger *slog.Logger // nil discards
 }
 
-// DB is one PostgreSQL database, open. Reads and writes have connections of their own: a write may wait for a standby for
-// redemptions long as that is gone, and reads must not wait with it. What its methods promise is said at store.Store.
+// DB is an open PostgreSQL database. Reads and writes have separate pools, because writes may wait for a standby that is down, and reads must
+// not wait with them. store.Store documents its methods.
 type DB struct {
 	store.Operations
 	database   store.Database
@@ -41,19 +36,18 @@ type DB struct {
 	readiness singleflight.Group // one check at a time
 	diskSpace diskSpace
 
-	closing  sync.RWMutex // held for reading while a write joins underway
+	closing  sync.RWMutex // held for reading while a write is added to running
 	closed   bool
-	underway sync.WaitGroup
-	lifetime context.Context // of writes, whose callers may be gone
+	running  sync.WaitGroup
+	lifetime context.Context // of writes that outlive their callers' contexts
 	cancel   context.CancelFunc
 }
 
 var _ store.Store = (*DB)(nil)
 
-// Open connects to the database at the address, a URL or a list of keywords and values as libpq reads them, and applies
-// migrations that are pending. Beyond libpq's, the address may hold pgx's own parameters: pool_max_conns (of each of two
-// pools) and default_query_exec_mode, which is simple_protocol behind a pooler of transactions. A database that is newer
-// than the program is refused. The context bounds the opening only.
+// Open connects to the database at the address, a URL or a libpq connection string, and applies pending migrations. The address may also have
+// pgx's parameters pool_max_conns (for each of two pools) and default_query_exec_mode, which is simple_protocol behind a pooler of
+// transactions. A database that is newer than the program is refused. The context bounds only the opening.
 func Open(ctx context.Context, address string, options Options) (*DB, error) {
 	log := options.Logger
 	if log == nil {
@@ -110,41 +104,40 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	return db, nil
 }
 
-// errUnreadableAddress says nothing of the address itself: what cannot be read may hold a password anywhere.
+// errUnreadableAddress does not quote the address, which may contain a password anywhere.
 var errUnreadableAddress = errors.New("the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE")
 
-// name is how the database is called in errors: its name and host, without who connects and how.
+// name is the database's name and host for errors, without the user and other parameters.
 func name(config *pgxpool.Config) string {
 	return fmt.Sprintf("%q at %s", config.ConnConfig.Database, config.ConnConfig.Host)
 }
 
-// closeTime is how long Close waits. Writes need longer only while the server waits for its standby; their callers then
-// know no more than that the outcome is unknown.
+// closeTime bounds Close. Writes take longer only while the server waits for its standby. Their outcome is then unknown.
 const closeTime = 5 * time.Second
 
-// Close waits for the writes under way, refuses new ones, and closes the connections.
+// Close refuses new writes, waits for the running ones, and closes the connections.
 func (db *DB) Close() error {
 	db.closing.Lock()
 	db.closed = true
 	db.closing.Unlock()
 	giveUp := time.AfterFunc(closeTime, db.cancel)
 	defer giveUp.Stop()
-	db.underway.Wait()
+	db.running.Wait()
 	db.cancel()
 	db.writes.Close()
 	db.reads.Close()
 	return nil
 }
 
-// join counts a write as under way until abandon, or refuses it because the database is closed.
+// join counts a write as running until leave is called, or refuses it because the database is closed.
 func (db *DB) join() (leave func(), err error) {
 	db.closing.RLock()
 	defer db.closing.RUnlock()
 	if db.closed {
 		return nil, store.NotBegun(store.ErrClosed)
 	}
-	db.underway.Add(1)
-	return db.underway.Done, nil
+	db.running.Add(1)
+	return db.running.Done, nil
 }
 
 func (db *DB) Stats() store.Stats {
@@ -163,7 +156,7 @@ func poolStats(name string, pool *pgxpool.Pool) store.PoolStats {
 	}
 }
 
-// readAt gives work a view of the database at the address.
+// readAt runs work with a view of the database at the address.
 func readAt[T any](ctx context.Context, doing, address string, work func(store.Querier) (T, error)) (result T, err error) {
 	config, err := parseAddress(address)
 	if err != nil {
@@ -180,8 +173,8 @@ func readAt[T any](ctx context.Context, doing, address string, work func(store.Q
 	return result, nil
 }
 
-// Identity tells databases apart, however their addresses are spelt: two addresses with the same identity lead to the same
-// tables of the same server, or of a standby of it. The database must have been opened before, so that it has tables.
+// Identity is equal for two addresses if they lead to the same tables of the same server or its standbys, however they are written. The database
+// must be migrated.
 func Identity(ctx context.Context, address string) (string, error) {
 	return readAt(ctx, "read the identity", address, func(q store.Querier) (string, error) {
 		return store.One(q, store.ScanValue[string], `
@@ -190,20 +183,20 @@ func Identity(ctx context.Context, address string) (string, error) {
 	})
 }
 
-// MajorVersion asks the server at the address for its version, such as 15.
+// MajorVersion is that of the server at the address, for example 15.
 func MajorVersion(ctx context.Context, address string) (int, error) {
 	return readAt(ctx, "read the version", address, func(q store.Querier) (int, error) {
 		return store.One(q, store.ScanValue[int], `SELECT current_setting('server_version_num')::integer / 10000`)
 	})
 }
 
-// Ready returns nil only if a write is committed, where there is a synchronous standby also there, before the context ends.
-// After a write that found the disk full it has to be a large one.
+// Ready returns nil only if a write is committed, also on a synchronous standby, before the context ends. After a write that found the disk full
+// this one is large.
 func (db *DB) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return store.NotBegun(err)
 	}
-	// While a standby is gone a check does not end, and each that was given up would abandon a connection waiting at the server.
+	// While a standby is down the check does not end. Concurrent checks would each leave a connection waiting at the server.
 	check := db.readiness.DoChan("", func() (any, error) {
 		wasShort := db.diskSpace.isFull()
 		err := db.write(db.lifetime, "check that the database takes writes", func(s *session) error {

@@ -14,32 +14,30 @@ import (
 	"example.com/perks/store"
 )
 
-// decideOne is what one attempt comes to.
+// redeemReply is the outcome of one attempt.
 type redeemReply struct {
 	result store.RedeemResult
 	err    error
 }
 
-// redeemBatch replies attempts in one transaction. They are of one perk, and no two of them are of one user or under
-// one key of one client. The replies are durable when it returns; after an error nothing of them is, or no one knows. It
-// may be called again with the same attempts whatever became of it before, because each is recognised by its id. Just before
-// an attempt is decided begin is asked by its place; where it is false, nothing is done for it.
+// redeemBatch decides attempts at one perk in one transaction. No two of them have the same user, or the same client and key. The replies
+// are durable when it returns. After an error nothing was written, or the outcome is unknown. It may be called again with the same attempts
+// in any case, because each is recognized by its id. It calls begin just before it decides an attempt, and skips it if begin returns false.
 //
-// The perk's stock is locked first and everything else is read after that, so what is read stays true until the commit.
-// The lock has a second use: a transaction that holds one waits for the standby when it commits, even if all it found
-// are redemptions that an earlier attempt made, so that those too are on the standby before anyone is told of them.
+// It locks the perk's stock first, so that what it reads afterwards cannot change. A transaction with a lock also waits for the standby
+// when it commits, so that replayed redemptions are on the standby too before anyone is told of them.
 func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, begin func(int) bool) ([]redeemReply, error) {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Release() // a connection that is still in a transaction is closed, which rolls it back
+	defer conn.Release() // closes a connection in a transaction, which rolls it back
 	found, err := lockAndRead(ctx, conn, attempts)
 	if err != nil {
 		return nil, err
 	}
 	decision := decide(attempts, found, begin)
-	if len(decision.made) == 0 && !decision.replays { // refusals abandon no trace, and need not wait for the disk
+	if len(decision.made) == 0 && !decision.replays { // refusals write nothing, and need not wait for the disk
 		_, err := conn.Exec(ctx, `ROLLBACK`)
 		return decision.replies, err
 	}
@@ -50,28 +48,28 @@ func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, b
 	return decision.replies, nil
 }
 
-// batchState is what the database knows about a perk and the attempts to redeem it.
+// batchState is the perk and the attempts as the database knows them.
 type batchState struct {
-	perk     *eligibility   // nil when there is no such perk
-	attempts []attemptState // of each attempt
+	perk     *eligibility   // nil if there is no such perk
+	attempts []attemptState // in the order of the attempts
 }
 
-// perk is a perk's terms and how many units are left of it.
+// eligibility is the perk's part of store.Eligibility, and how many units are left.
 type eligibility struct {
 	store.Eligibility
-	left *int64 // nil without limit
+	left *int64 // nil means unlimited
 }
 
 type attemptState struct {
-	first       *api.Redemption // as the first answer showed it, under the attempt's key or, without one, under its id
-	key         []byte          // the fingerprint under the attempt's key; nil when the key is free
-	keyExpired  bool            // a key past its life is as if it were never used, but still in the way
+	first       *api.Redemption // an earlier reply, by the attempt's key or else by its id
+	key         []byte          // the fingerprint of the attempt's key; nil if the key is new
+	keyExpired  bool            // to be deleted before its next use
 	userKnown   bool
 	userHasPerk bool
 }
 
-// onlyIndexes keeps plans right that a connection made while a table was small, and keeps for as long as it lives. Without
-// it a shop that opens with empty tables made 800 redemptions a second where it now makes several thousand.
+// onlyIndexes prevents sequential scans, which a connection that planned while the tables were empty would use for ever: 800 redemptions a
+// second instead of several thousand.
 const onlyIndexes = `SET LOCAL enable_seqscan = off`
 
 const lockStock = `SELECT 1 FROM perk_stock WHERE perk_id = $1 FOR UPDATE`
@@ -80,20 +78,20 @@ const readEligibility = `
 	SELECT p.valid_from, p.valid_to, p.approval, s.stock - s.held
 	FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id WHERE p.id = $1`
 
-// readAttempts looks each attempt up on its own: every LIMIT 1 is a row that is unique anyway, and keeps the planner from
-// reading a whole table once for all of them. The lists come by a SELECT here and below for the reason that readPerks gives.
+// readAttempts looks up each attempt separately. LIMIT 1 is redundant, but keeps the planner from reading a whole table. For the SELECT
+// around lists see readPerks.
 const readAttempts = `
-	SELECT k.fingerprint, coalesce(k.is_over, false), (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
+	SELECT k.fingerprint, coalesce(k.expired, false), (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
 		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = $1 AND r.status <> 'rejected') IS NOT NULL,
 		f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata
 	FROM unnest((SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]), (SELECT $6::timestamptz[])) WITH ORDINALITY
-		AS a (id, user_id, client_id, key, at, place)
+		AS a (id, user_id, client_id, key, at, number)
 	LEFT JOIN LATERAL (
-		SELECT fingerprint, redemption_id, created_at < a.at - $7::interval AS is_over
+		SELECT fingerprint, redemption_id, created_at < a.at - $7::interval AS expired
 		FROM idempotency_keys WHERE client_id = a.client_id AND key = a.key LIMIT 1) AS k ON true
 	LEFT JOIN LATERAL (
-		SELECT * FROM redemptions WHERE id = CASE WHEN NOT k.is_over THEN k.redemption_id ELSE a.id END LIMIT 1) AS f ON true
-	ORDER BY a.place`
+		SELECT * FROM redemptions WHERE id = CASE WHEN NOT k.expired THEN k.redemption_id ELSE a.id END LIMIT 1) AS f ON true
+	ORDER BY a.number`
 
 func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.RedeemAttempt) (batchState, error) {
 	var f batchState
@@ -129,7 +127,7 @@ func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.Redee
 	return f, nil
 }
 
-// scanRedemptionOrNil reads a redemption of an outer join.
+// scanRedemptionOrNil scans a redemption of an outer join.
 func scanRedemptionOrNil(r row) (*api.Redemption, error) {
 	var id, perk, user, status, metadata *string
 	var at *time.Time
@@ -140,18 +138,18 @@ func scanRedemptionOrNil(r row) (*api.Redemption, error) {
 		Status: api.RedemptionStatus(*status), Metadata: json.RawMessage(*metadata)}, nil
 }
 
-// decision is what a transaction replies and writes.
+// decision is the outcome of a batch.
 type decision struct {
 	perkID      string
 	replies     []redeemReply
 	made        []store.RedeemAttempt
-	redemptions []api.Redemption      // what each of made becomes
-	newUsers    []store.RedeemAttempt // of made: those that make their user too
-	expiredKeys []store.RedeemAttempt // of made: those whose key is there and over
-	replays     bool                  // an answer was given before
+	redemptions []api.Redemption      // made by the attempts of made
+	newUsers    []store.RedeemAttempt // of made: those that create their user
+	expiredKeys []store.RedeemAttempt // of made: those with an expired key
+	replays     bool                  // there is a replay among the replies
 }
 
-// decide lets the attempts that begin have what is left, in their order.
+// decide assigns what is left of the stock to the attempts, in their order.
 func decide(attempts []store.RedeemAttempt, f batchState, begin func(int) bool) *decision {
 	d := &decision{perkID: attempts[0].PerkID}
 	for i, attempt := range attempts {
@@ -182,15 +180,15 @@ func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState, pe
 	if perk == nil {
 		return redeemReply{err: store.PerkNotFound(attempt.PerkID)}
 	}
-	terms := perk.Eligibility
-	terms.UserKnown, terms.UserHasPerk, terms.SoldOut = known.userKnown, known.userHasPerk, perk.left != nil && *perk.left <= 0
-	if err := terms.Refusal(attempt); err != nil {
+	eligibility := perk.Eligibility
+	eligibility.UserKnown, eligibility.UserHasPerk, eligibility.SoldOut = known.userKnown, known.userHasPerk, perk.left != nil && *perk.left <= 0
+	if err := eligibility.Refusal(attempt); err != nil {
 		return redeemReply{err: err}
 	}
 	if perk.left != nil {
 		*perk.left--
 	}
-	made := terms.Redemption(attempt)
+	made := eligibility.Redemption(attempt)
 	d.made, d.redemptions = append(d.made, attempt), append(d.redemptions, made)
 	if !known.userKnown {
 		d.newUsers = append(d.newUsers, attempt)
@@ -201,8 +199,8 @@ func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState, pe
 	return redeemReply{result: store.RedeemResult{Redemption: made}}
 }
 
-// writes ends the transaction. A key that another transaction took meanwhile, for another perk, fails all of it; tried
-// again, it is found taken.
+// writes is the statements that end the transaction. If another transaction, for another perk, has just used a key, all of it fails, and
+// the retry finds the key.
 func (d *decision) writes() *pgx.Batch {
 	b := &pgx.Batch{}
 	if len(d.newUsers) > 0 {
@@ -222,8 +220,8 @@ func (d *decision) writes() *pgx.Batch {
 	return b
 }
 
-// queueUsers comes before keys are touched, and takes the users in one order, so that transactions about different perks
-// never wait for each other in a circle. A user whom another one made meanwhile is there when this one's turn comes.
+// queueUsers comes before keys are written, and sorts the users, so that transactions for different perks cannot deadlock. A user that
+// another transaction has just created is skipped.
 func (d *decision) queueUsers(b *pgx.Batch) {
 	c := columnsOf(d.newUsers)
 	b.Queue(`
@@ -249,7 +247,7 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 			AS a (id, user_id, client_id, at, status, metadata)`,
 		d.perkID, c.ids, c.users, c.clients, c.times, statuses, metadata)
 	if c.hasKeys {
-		// In one order everywhere, so that two transactions never wait for each other's keys.
+		// Sorted, so that transactions cannot deadlock.
 		b.Queue(`
 			INSERT INTO idempotency_keys (client_id, key, fingerprint, redemption_id, created_at)
 			SELECT client_id, key, fingerprint, id, at
@@ -260,7 +258,7 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 	b.Queue(`UPDATE perk_stock SET held = held + $2 WHERE perk_id = $1`, d.perkID, len(d.made))
 }
 
-// attemptColumns is attempts turned on their side, as unnest takes them.
+// attemptColumns is attempts as columns, for unnest.
 type attemptColumns struct {
 	ids, users, clients []string
 	keys                []*string
@@ -286,8 +284,7 @@ func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
 
 const redemptionColumns = `r.id, r.perk_id, r.user_id, r.redeemed_at, r.status, r.metadata`
 
-// Redemption locks the perk's stock, as whoever decides or makes a redemption of it does. Which perk it is never changes, so
-// that can be read before.
+// Redemption locks the perk's stock, as redeeming does. The redemption's perk never changes, so it can be read before the lock.
 func (s *session) Redemption(id string) (api.Redemption, error) {
 	missing := store.RedemptionNotFound(id)
 	perkID, err := store.OneOr(missing, s, store.ScanValue[string], `SELECT perk_id FROM redemptions WHERE id = $1`, id)
@@ -304,7 +301,7 @@ func (s *session) GiveBack(r api.Redemption) error {
 	return s.exec(`UPDATE perk_stock SET held = held - 1 WHERE perk_id = $1`, r.PerkID)
 }
 
-// PurgeIdempotencyKeys leaves keys that someone else is using or forgetting to them.
+// PurgeIdempotencyKeys skips keys that another transaction has locked.
 func (s *session) PurgeIdempotencyKeys(before time.Time, most int) (int64, error) {
 	return s.Exec(`
 		WITH old AS MATERIALIZED (
@@ -315,8 +312,8 @@ func (s *session) PurgeIdempotencyKeys(before time.Time, most int) (int64, error
 
 var redemptionOrder = store.RedemptionOrder(`r.perk_id`)
 
-// redemptionPage reads a page of what a user, $1, has. By time it is walked to on an index; in another order all of it is
-// sorted, and OFFSET 0 keeps PostgreSQL from looking for it among what everyone has.
+// redemptionPage reads a page of the redemptions of user $1: by time in the order of an index, otherwise sorted. OFFSET 0 keeps PostgreSQL
+// from searching an index of all redemptions.
 func redemptionPage(sort []api.SortKey) (string, error) {
 	order, err := redemptionOrder.By(sort, false)
 	if err != nil {

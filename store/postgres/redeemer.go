@@ -10,35 +10,35 @@ import (
 )
 
 const (
-	maxBatch     = 64   // attempts that one transaction replies; more gain little and make the last wait longer
-	maxWaiting   = 4096 // attempts in all queues; more make their callers wait
-	maxConflicts = 3    // times that a transaction meets a key which another has just taken, before its attempts are tried singly
+	maxBatch     = 64   // attempts in one transaction; larger batches gain little and delay the last attempt
+	maxWaiting   = 4096 // attempts in all queues; further callers block
+	maxConflicts = 3    // unique violations before the attempts of a batch run one by one
 )
 
-// redeemer replies attempts at the same perk together: what is queued while a transaction reaches the disk shares the next one. Each of
-// them would wait for the same lock anyway, and so many callers pay for one commit. A perk that no one else asks for is redeemed at once.
+// redeemer runs attempts at the same perk in batches: attempts that are queued while a transaction commits share the next one. Each would
+// wait for the same lock anyway, and so they share one commit. An attempt at an idle perk runs at once.
 type redeemer struct {
 	db      *DB
-	slots   chan struct{} // holds a token for each attempt that is queued or under way
+	slots   chan struct{} // a token for each attempt that is queued or running
 	batches store.BatchMeter
 
 	mu     sync.Mutex
-	queues map[string][]*queuedAttempt // by perk; a perk that is in it has a goroutine that works on its queue
+	queues map[string][]*queuedAttempt // by perk; each has a goroutine
 }
 
-// queuedAttempt is an attempt that someone waits for.
+// queuedAttempt is an attempt whose caller waits for the reply.
 type queuedAttempt struct {
 	ctx     context.Context
 	attempt store.RedeemAttempt
-	claim   claim            // begins when the redemption is about to be written
-	reply   chan redeemReply // buffered, so that no one waits for a caller who left
+	claim   claim            // begins just before the attempt is decided
+	reply   chan redeemReply // buffered, so that the sender never blocks if the caller has gone
 }
 
 func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	if err := ctx.Err(); err != nil {
 		return store.RedeemResult{}, store.NotBegun(err)
 	}
-	switch { // what the database cannot hold it would refuse, together with everyone else's attempts
+	switch { // PostgreSQL would fail the whole batch
 	case store.IsUnstorable(attempt.PerkID):
 		return store.RedeemResult{}, store.PerkNotFound(attempt.PerkID)
 	case store.IsUnstorable(attempt.UserID):
@@ -70,10 +70,10 @@ func (r *redeemer) enqueue(w *queuedAttempt) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	perkID := w.attempt.PerkID
-	queue, isWorkedOn := r.queues[perkID]
+	queue, hasGoroutine := r.queues[perkID]
 	r.queues[perkID] = append(queue, w)
-	if isWorkedOn {
-		leave() // the goroutine has joined, and ends only when the queue is empty
+	if hasGoroutine {
+		leave() // the goroutine has its own join, and runs until the queue is empty
 		return nil
 	}
 	go func() {
@@ -85,8 +85,8 @@ func (r *redeemer) enqueue(w *queuedAttempt) error {
 	return nil
 }
 
-// next takes what waits longest, but of several attempts of one user, or under one key, only the first: what becomes of
-// the others follows from that. It returns nil, and gives the queue up, when nothing waits.
+// next takes the oldest attempts, but of several with the same user or key only the first, because it decides the outcome of the others. It
+// returns nil, and deletes the queue, if the queue is empty.
 func (r *redeemer) next(perkID string) []*queuedAttempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +113,7 @@ func (r *redeemer) next(perkID string) []*queuedAttempt {
 	return batch
 }
 
-// scopedKey is what an idempotency key is unique by; the second part is "" without one.
+// scopedKey is the attempt's idempotency key with its client; the key is "" if there is none.
 func scopedKey(attempt store.RedeemAttempt) [2]string {
 	if attempt.Key == nil {
 		return [2]string{}
@@ -121,14 +121,14 @@ func scopedKey(attempt store.RedeemAttempt) [2]string {
 	return [2]string{attempt.ClientID, attempt.Key.Key}
 }
 
-// process replies every attempt of the batch. A failure that passes is waited out while someone waits; after one that may
-// be a single attempt's own, each is tried by itself.
+// process replies to every attempt of the batch. It retries transient failures while a caller waits. After a failure that a single attempt
+// may have caused, it runs each attempt by itself.
 func (r *redeemer) process(batch []*queuedAttempt) {
 	attempts := make([]store.RedeemAttempt, len(batch))
 	for i, w := range batch {
 		attempts[i] = w.attempt
 	}
-	answers, err := r.redeemWithRetries(batch, attempts)
+	replies, err := r.redeemWithRetries(batch, attempts)
 	if err != nil && !isTransient(err) && len(batch) > 1 {
 		for i := range batch {
 			r.process(batch[i : i+1])
@@ -140,11 +140,11 @@ func (r *redeemer) process(batch []*queuedAttempt) {
 			r.reply(w, redeemReply{err: w.fault(err)})
 			continue
 		}
-		r.reply(w, answers[i])
+		r.reply(w, replies[i])
 	}
 }
 
-// fault is what the caller is told of an error. Some try before may have made the redemption.
+// fault is the error for the caller. An earlier try may have made the redemption.
 func (w *queuedAttempt) fault(err error) error {
 	if w.claim.isOutcomeUnknown() || isTransient(err) || store.IsContextError(err) {
 		return w.claim.abandon(fmt.Errorf("redeem a perk: %w", err))
@@ -157,15 +157,15 @@ func (r *redeemer) reply(w *queuedAttempt, a redeemReply) {
 	w.reply <- a
 }
 
-// writeWithRetries tries the attempts again while failures pass and someone waits. That the outcome of an earlier try may be
-// unknown does not matter to the next. A unique violation is tried again at once, because what was in the way is committed
-// and will be read; one that lasts has another cause, which waiting does not mend.
+// redeemWithRetries retries transient failures while a caller waits, even after an unknown outcome, because attempts are recognized by
+// their id. It retries a unique violation at once: the conflicting row is committed and will be read. If that persists, it has another
+// cause.
 func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.RedeemAttempt) ([]redeemReply, error) {
 	ctx, cancel := r.db.detach(context.Background())
 	defer cancel()
-	met := 0
-	for try := newBackoff(); ; {
-		answers, err := r.db.redeemBatch(ctx, attempts, func(i int) bool { return batch[i].claim.begin() })
+	conflicts := 0
+	for backoff := newBackoff(); ; {
+		replies, err := r.db.redeemBatch(ctx, attempts, func(i int) bool { return batch[i].claim.begin() })
 		if err == nil {
 			r.batches.Ended(len(attempts))
 		} else {
@@ -176,16 +176,16 @@ func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.Re
 		}
 		r.db.diskSpace.noteError(err)
 		if sqlState(err) == stateUniqueViolation {
-			if met++; met < maxConflicts {
+			if conflicts++; conflicts < maxConflicts {
 				continue
 			}
 		}
 		if err == nil || !isRetryable(err) {
-			return answers, err
+			return replies, err
 		}
 		r.db.resetIfBroken(err)
-		isAwaited := slices.ContainsFunc(batch, func(w *queuedAttempt) bool { return w.ctx.Err() == nil })
-		if !isAwaited || !try.next(ctx) {
+		hasCaller := slices.ContainsFunc(batch, func(w *queuedAttempt) bool { return w.ctx.Err() == nil })
+		if !hasCaller || !backoff.next(ctx) {
 			return nil, err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"example.com/perks/store"
 )
 
-// Reset forgets what is in a sandbox. It deletes rows, where TRUNCATE would be faster: that waits for every reader, has
-// all others wait for it, and empties the tables under the eyes of readers who still see the moment before.
+// Reset deletes rows. TRUNCATE would be faster, but it waits for every reader, makes all others wait for it, and empties the tables for
+// readers whose snapshot still has the rows.
 func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Emptied, error) {
 	var emptied store.Emptied
 	err := db.write(ctx, "empty the sandbox", func(s *session) (err error) {
@@ -25,9 +25,9 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 	return emptied, nil
 }
 
-// LockSandbox has everyone wait who writes to the sandbox. Readers go on. What others hold
-// they get in the same order: imports lock the catalog first, those who redeem and decide the stock; so nobody waits in a
-// circle. EXCLUSIVE keeps even those out who only lock a row of the stock, before they have read anything.
+// LockSandbox blocks all writers to the sandbox, but no readers. It takes locks in the order of the others, so that nobody deadlocks:
+// imports lock the catalog first, and redemptions and decisions the stock. EXCLUSIVE also blocks those who only lock a row of the stock,
+// before they have read anything.
 func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 	if err := s.requireOneSchema(); err != nil {
 		return found, err
@@ -43,7 +43,7 @@ func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 	return store.LiveRecordsIn(s)
 }
 
-// LiveRecordsAt is LiveRecords of the database at the address, which must be set up. It changes nothing, and migrates nothing.
+// LiveRecordsAt is LiveRecords of the database at the address, which must be migrated. It changes nothing.
 func LiveRecordsAt(ctx context.Context, address string) (store.LiveRecords, error) {
 	return readAt(ctx, "count the live records", address, func(q store.Querier) (store.LiveRecords, error) {
 		found, err := store.LiveRecordsIn(q)
@@ -51,9 +51,9 @@ func LiveRecordsAt(ctx context.Context, address string) (store.LiveRecords, erro
 	})
 }
 
-// errSeveralSchemas stops a search_path whose first schema lacks a table, so that the next one's, which may be live, would be
-// emptied in its place.
-var errSeveralSchemas = errors.New("the tables that the address leads to lie in several schemas; name the sandbox's alone in search_path")
+// errSeveralSchemas refuses a search_path whose first schema lacks a table: that of the next schema, which may be live, would be emptied
+// instead.
+var errSeveralSchemas = errors.New("the tables of this address are in several schemas; name only the sandbox's schema in search_path")
 
 func (s *session) requireOneSchema() error {
 	schemas, err := store.One(s, store.ScanValue[int], `
@@ -66,7 +66,7 @@ func (s *session) requireOneSchema() error {
 	return err
 }
 
-// Empty deletes everything. The triggers that keep rows which others refer to are off until it is done, and only in this transaction.
+// Empty deletes everything. It disables the triggers that protect referenced rows, only within this transaction.
 func (s *session) Empty() (emptied store.Emptied, err error) {
 	err = store.Run(s.Exec,
 		store.Step{Text: `ALTER TABLE redemptions DISABLE TRIGGER redemptions_stay`},

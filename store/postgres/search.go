@@ -12,12 +12,12 @@ import (
 	"example.com/perks/store"
 )
 
-// search is a store.Search with what PostgreSQL does in its own way.
+// search is a store.Search in PostgreSQL's dialect.
 type search struct {
 	store.Search
 	version     int64        // of the catalog
-	unavailable int64        // how many perks are sold out or the user's, whether they match or not
-	circle      store.Circle // which candidates come from, with Near
+	unavailable int64        // how many perks are unavailable to the user, whether they match or not
+	circle      store.Circle // of candidates, if the query has Near
 	args        pgx.NamedArgs
 }
 
@@ -26,14 +26,14 @@ const (
 	withWords    = `p.words @@ @words::tsquery`
 )
 
-// listSettings holds until the transaction of a list ends. Lists have an index for everything, and reading a whole table only
-// looks cheaper in the middle of one. Bitmaps of pages must fit into memory, or every row on those pages is compared anew:
-// that takes one that matches half of a million perks from 0.4 to 0.9 seconds. Compiling takes longer than it saves.
+// listSettings apply to the transaction of a list. Lists have an index for everything, so a sequential scan only looks cheaper. Bitmaps
+// must fit into memory, or every row of their pages is compared again: 0.9 instead of 0.4 seconds for half of a million perks. JIT
+// compilation takes longer than it saves.
 const listSettings = `concat(
 	set_config('enable_seqscan', 'off', true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true))`
 
-// newSearch looks up what the query names. An unknown user is UserNotFound. The category goes by its name or its id; the text can be the
-// name of one and the id of another.
+// newSearch looks up the user and the categories. The error is UserNotFound for an unknown user. The text of the category may be the name
+// of one and the id of another.
 func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if store.IsUnstorable(query.AvailableTo) {
 		return nil, store.UserNotFound(query.AvailableTo)
@@ -60,30 +60,30 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if query.Near != nil {
 		s.setCircle(store.Circle(*query.Near))
 	}
-	if s.HasWords() { // letters, digits and marks alone: nothing to escape
+	if s.HasWords() { // only letters, digits and marks: nothing to escape
 		s.Require(withWords)
 		s.args["words"] = `'` + strings.Join(s.Words, `':* & '`) + `':*`
 	}
 	return s, nil
 }
 
-// setCircle takes candidates from that circle, which is Near or lies within it.
+// setCircle reads candidates from the circle, which is Near or lies within it.
 func (s *search) setCircle(around store.Circle) {
 	var first, last []int
-	for _, run := range around.Cover() {
-		first, last = append(first, run.First), append(last, run.Last)
+	for _, cells := range around.Cover() {
+		first, last = append(first, cells.First), append(last, cells.Last)
 	}
 	s.circle = around
 	s.args["first"], s.args["last"], s.args["haversine"] = first, last, around.Haversine()
 }
 
-// inRuns reads the cells of a circle run by run, each on a stretch of the index that holds all that a circle is asked for.
-// OFFSET 0 keeps PostgreSQL from joining the other way round, when it would compare every perk with every run.
-const inRuns = `unnest(@first::integer[], @last::integer[]) AS run (first, last)
-	CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell BETWEEN run.first AND run.last OFFSET 0) AS p`
+// inRanges reads the cells of a circle range by range from an index that has all columns a circle needs. OFFSET 0 keeps PostgreSQL from
+// swapping the join, which would compare every perk with every range.
+const inRanges = `unnest(@first::integer[], @last::integer[]) AS cells (first, last)
+	CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell BETWEEN cells.first AND cells.last OFFSET 0) AS p`
 
-// isCircle holds when the circle alone leads to the candidates. Together with words or a city the cells are a condition
-// like others, so that PostgreSQL can intersect what their indexes give: either may be much the smaller.
+// isCircle reports whether only the circle selects the candidates. Together with words or a city, the cells are a condition like others, so
+// that PostgreSQL can intersect indexes: either may be much more selective.
 func (s *search) isCircle() bool {
 	return s.Query.Near != nil && !s.HasWords() && s.Query.City == ""
 }
@@ -91,12 +91,12 @@ func (s *search) isCircle() bool {
 // from is the tables that candidates are read from.
 func (s *search) from() string {
 	if s.isCircle() {
-		return inRuns
+		return inRanges
 	}
 	return `perks AS p`
 }
 
-// where is the conditions on candidates that come from from.
+// where is the conditions on candidates that are read from from.
 func (s *search) where() string {
 	if s.Query.Near != nil && !s.isCircle() {
 		return s.Where(inCells(s.circle.Cover()))
@@ -104,27 +104,26 @@ func (s *search) where() string {
 	return s.Where()
 }
 
-// inCells writes the numbers of the cells themselves: how many perks are in them decides the plan.
-func inCells(runs []store.CellRange) string {
-	conditions := make([]string, len(runs))
-	for i, run := range runs {
-		conditions[i] = fmt.Sprintf(`p.cell BETWEEN %d AND %d`, run.First, run.Last)
+// inCells has the numbers of the cells as literals, because the plan depends on how many perks they contain.
+func inCells(ranges []store.CellRange) string {
+	conditions := make([]string, len(ranges))
+	for i, cells := range ranges {
+		conditions[i] = fmt.Sprintf(`p.cell BETWEEN %d AND %d`, cells.First, cells.Last)
 	}
 	return `(` + strings.Join(conditions, ` OR `) + `)`
 }
 
-// customPlan, before the arguments of a statement, has it planned for them, in whichever mode others run. A plan for
-// any values, which a prepared statement comes to after a few times, guesses how rare a word or a city is and how far a
-// page lies. Such a statement is not prepared, so it passes a pooler of transactions as well.
+// customPlan, before the arguments of a statement, makes PostgreSQL plan it for them. The generic plan of a prepared statement knows
+// neither how rare a word or a city is, nor how far away a page is. It works behind a pooler of transactions too.
 const customPlan = pgx.QueryExecModeExec
 
-// values are the search's own, and those of a page.
+// values are the arguments of the search and of a page.
 func (s *search) values(reach store.Fetch) []any {
 	s.args["skip"], s.args["take"] = reach.Skip, reach.Take
 	return []any{customPlan, s.args}
 }
 
-// ListPerks returns one page of the perks that match, as of one moment.
+// ListPerks reads the total and the page from one snapshot.
 func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {
 	var list store.List[api.Perk]
 	err := db.read(ctx, "list perks", func(v view) error {
@@ -145,7 +144,7 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 	return list, nil
 }
 
-// page reads the perks of the window. A window past the middle is reached from the other end.
+// page reads the perks of the window. A window past the middle is read from the end.
 func (s *search) page(v view, total int64) ([]api.Perk, error) {
 	perks := []api.Perk{}
 	reach := s.Query.Window.Fetch(total)
@@ -169,10 +168,10 @@ func (s *search) page(v view, total int64) ([]api.Perk, error) {
 func pageOf(candidates string, order pageOrder) string {
 	return `SELECT ` + store.PerkColumns + ` FROM (
 		SELECT p.id FROM ` + candidates + ` ORDER BY ` + order.fetch + ` LIMIT @take OFFSET @skip
-	) AS place JOIN perks AS p ON p.id = place.id ORDER BY ` + order.show
+	) AS page JOIN perks AS p ON p.id = page.id ORDER BY ` + order.show
 }
 
-// pageOrder is the order in which a page is reached, which may be from the end, and that in which it is shown.
+// pageOrder is the order in which a page is read, perhaps from the end, and in which it is shown.
 type pageOrder struct{ fetch, show string }
 
 func newPageOrder(keys []api.SortKey, fromEnd bool) (o pageOrder, err error) {
@@ -185,18 +184,17 @@ func newPageOrder(keys []api.SortKey, fromEnd bool) (o pageOrder, err error) {
 
 var perkOrder = store.PerkOrder(foldedText, `least`, true)
 
-// What matches half of a million perks takes half a second to gather and sort, and its first page may be among the first
-// hundred of the order. A shorter way is tried if it takes at most a share of that time even when it is in vain.
+// To collect and sort half of a million perks takes half a second. A cheaper plan is tried first if it takes at most a share of that even
+// in vain.
 const (
 	shortShare  = 8
-	manyMatches = 2000 // fewer are allMatches at once, in a millisecond or two
+	manyMatches = 2000 // fewer are sorted in a millisecond or two
 
-	circleGrowth = 4 // of how many each narrower circle may hold
+	circleGrowth = 4 // of the expected number of perks in each narrower circle
 )
 
-// plans gives the candidates for a page, as what follows FROM, from the shortest way to the surest: only the last is certain
-// to have the whole page, but what a way finds begins as the page does. The total and the window choose the ways, which
-// are exact, and not what PostgreSQL guesses of either.
+// plans yields candidates for a page, as what follows FROM, the cheapest first. Only the last certainly has the whole page, but each finds
+// a prefix of the page. The exact total and the window choose the plans, not estimates of PostgreSQL.
 func (s *search) plans(order string, reach store.Fetch, total int64) iter.Seq[string] {
 	need := reach.Skip + reach.Take
 	return func(yield func(string) bool) {
@@ -224,7 +222,7 @@ func (s *search) plans(order string, reach store.Fetch, total int64) iter.Seq[st
 	}
 }
 
-// hasOrderedScan holds when an index has what matches, and little else, in the order that is asked for.
+// hasOrderedScan reports whether an index has the matches, and little else, in the order of the list.
 func (s *search) hasOrderedScan() bool {
 	switch {
 	case s.Query.Near != nil || s.HasWords():
@@ -235,8 +233,7 @@ func (s *search) hasOrderedScan() bool {
 	return len(s.Categories) <= 1 && s.SortsBy("created_at")
 }
 
-// orderedScan is all perks, to be walked in the order. Sorted by their end alone, those that are over lie together, up to all
-// of them before the first that is not, and are left out by the index itself.
+// orderedScan is all perks in the order of an index. Sorted by valid_to alone, expired perks are consecutive, and the index skips them.
 func (s *search) orderedScan(order string) string {
 	if !s.Query.OnlyValid() || !s.SortsOnlyBy("valid_to") {
 		return `perks AS p`
@@ -245,39 +242,39 @@ func (s *search) orderedScan(order string) string {
 		UNION ALL (SELECT * FROM perks AS p WHERE p.valid_to IS NULL ORDER BY ` + order + `)) AS p`
 }
 
-// isIndexOrder holds when there is an index in exactly the order.
+// isIndexOrder reports whether an index has exactly the order of the list.
 func (s *search) isIndexOrder() bool {
 	return len(s.Query.Sort) == 0 || len(s.Query.Sort) == 1 && perkOrder.Columns[s.Query.Sort[0].Field].Indexed
 }
 
-// indexPrefix is what matches among the first perks of the order, of which most are looked at.
+// indexPrefix is the matches among the first perks of the order.
 func (s *search) indexPrefix(order string, most int64) string {
 	s.args["most"] = most
 	return `(SELECT * FROM perks AS p ORDER BY ` + order + ` LIMIT @most) AS p
 		WHERE ` + s.Where() + s.andAvailable(most)
 }
 
-// fromEachCell is the first of what matches in each cell, as many as the page may need of it.
+// fromEachCell is the first matches of each cell, as many as the page may need.
 func (s *search) fromEachCell(order string, need int64) string {
 	s.args["most"] = need
-	return `unnest(@first::integer[], @last::integer[]) AS run (first, last)
-		CROSS JOIN generate_series(run.first, run.last) AS cell (number)
+	return `unnest(@first::integer[], @last::integer[]) AS cells (first, last)
+		CROSS JOIN generate_series(cells.first, cells.last) AS cell (number)
 		CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell = cell.number AND ` + s.Where() + s.andAvailable(s.circle.Cells()*need) + `
 			ORDER BY ` + order + ` LIMIT @most) AS p`
 }
 
-// allMatches is all that matches, to be sorted. OFFSET 0 keeps PostgreSQL from walking the order's index instead, in the hope
-// that matches come soon: when all of a city's perks are old, none of them does.
+// allMatches is all matches, to be sorted. OFFSET 0 keeps PostgreSQL from scanning the order's index instead, in the hope of early matches:
+// if all perks of a city are old, there are none.
 func (s *search) allMatches(total int64) string {
 	return `(SELECT p.* FROM ` + s.from() + ` WHERE ` + s.where() + s.andAvailable(total+s.unavailable) + ` OFFSET 0) AS p`
 }
 
-// unavailable is the perks that a user cannot have, whatever their dates: those that are sold out and those that the user has.
+// unavailable is the perks that a user cannot redeem, whatever their dates: those that are sold out, or redeemed by the user.
 const unavailable = `(SELECT perk_id FROM perk_stock WHERE sold_out
 	UNION ALL SELECT perk_id FROM redemptions WHERE user_id = @user AND status <> 'rejected')`
 
-// total is how many perks match the search. What one user cannot have is counted apart, because that changes with every
-// redemption, and there is little of it.
+// total is how many perks match the search. Those that are unavailable to the user are few, and change with every redemption: they are
+// counted separately and not cached.
 func (s *search) total(v view, totals *store.Totals) (int64, error) {
 	matching, err := totals.Get(v.ctx, s.Query, s.Categories, s.version, func() (store.Count, error) { return s.count(v) })
 	if err != nil || s.Query.AvailableTo == "" {
@@ -299,7 +296,7 @@ func (s *search) countMatching() string {
 		least((SELECT min(valid_to) FROM perks WHERE valid_to > @at), (SELECT min(valid_from) FROM perks WHERE valid_from > @at))`
 }
 
-// countUnavailable looks up what is taken among all perks, or among those in the circle if they are fewer.
+// countUnavailable searches all perks, or those in the circle if they are fewer than the unavailable ones.
 func (s *search) countUnavailable(matching int64) string {
 	from, where := `perks AS p`, s.Where()
 	if s.isCircle() && matching < s.unavailable {
@@ -308,24 +305,23 @@ func (s *search) countUnavailable(matching int64) string {
 	return `SELECT count(*) FROM ` + from + ` WHERE ` + where + ` AND p.id IN ` + unavailable
 }
 
-// A perk that is passed is looked up among what is taken in some microseconds, in two indexes; hashing all that is taken
-// takes less for each of them. PostgreSQL hashes no more than fits into twice its work_mem, and what it does not hash it
-// searches from the beginning for each perk, so beyond maxHashed perks are looked up, however many.
+// Looking up a perk in the two indexes of unavailable ones takes some microseconds. A hash of all unavailable ones is faster per perk, but
+// PostgreSQL hashes at most twice its work_mem, and without a hash scans the list for each perk. So beyond maxHashed, perks are looked up.
 const maxHashed = 1_000_000
 
 const (
-	notInUnavailable    = `p.id NOT IN ` + unavailable
-	notFoundUnavailable = `(SELECT s.perk_id FROM perk_stock AS s WHERE s.perk_id = p.id AND s.sold_out LIMIT 1) IS NULL
+	notHashed   = `p.id NOT IN ` + unavailable
+	notLookedUp = `(SELECT s.perk_id FROM perk_stock AS s WHERE s.perk_id = p.id AND s.sold_out LIMIT 1) IS NULL
 		AND (SELECT r.perk_id FROM redemptions AS r WHERE r.perk_id = p.id AND r.user_id = @user AND r.status <> 'rejected' LIMIT 1) IS NULL`
 )
 
-// andAvailable leaves out what the user of the search cannot have, where that many perks are passed.
-func (s *search) andAvailable(passed int64) string {
+// andAvailable excludes what the query's user cannot redeem, from a plan that checks that many perks.
+func (s *search) andAvailable(checked int64) string {
 	switch {
 	case s.Query.AvailableTo == "":
 		return ``
-	case passed < s.unavailable || s.unavailable > maxHashed:
-		return ` AND ` + notFoundUnavailable
+	case checked < s.unavailable || s.unavailable > maxHashed:
+		return ` AND ` + notLookedUp
 	}
-	return ` AND ` + notInUnavailable
+	return ` AND ` + notHashed
 }

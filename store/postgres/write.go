@@ -22,8 +22,8 @@ import (
 	"example.com/perks/store"
 )
 
-// write runs work in a transaction and returns when it is durable. A caller whose context ends first gets NotBegun, and the work is never
-// done; or Unavailable if it has begun, and then it goes on. It is done again, whole, when the server certainly kept nothing of it.
+// write runs work in a transaction and returns when it is durable. If the context ends first, it returns NotBegun and the work never runs,
+// or Unavailable if the work has begun and continues. It retries the whole work if the server certainly rolled it back.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
 	if err := ctx.Err(); err != nil {
 		return store.NotBegun(err)
@@ -33,11 +33,11 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 		return err
 	}
 	var claim claim
-	ended := make(chan error, 1) // buffered, so that the work never waits for a caller who left
+	ended := make(chan error, 1) // buffered, so that the work never blocks if the caller has gone
 	go func() {
 		defer leave()
 		err := db.writeWithRetries(ctx, &claim, work)
-		if store.IsContextError(err) && !errors.As(err, new(*store.OutcomeUnknownError)) { // given up before its commit, so it is not there
+		if store.IsContextError(err) && !errors.As(err, new(*store.OutcomeUnknownError)) { // abandoned before its COMMIT, so rolled back
 			ended <- store.NotBegun(fmt.Errorf("%s: %w", doing, err))
 			return
 		}
@@ -51,7 +51,7 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	}
 }
 
-// claim decides a race: either the write begins, or its caller leaves first and learns that it never will.
+// claim decides a race: either the write begins, or its caller abandons it first.
 type claim struct{ state atomic.Int32 }
 
 const (
@@ -61,12 +61,12 @@ const (
 	claimAbandoned
 )
 
-// begin returns false once the caller has left. A retry asks again.
+// begin returns false after abandon. A retry calls it again.
 func (c *claim) begin() bool {
 	return c.state.CompareAndSwap(claimOpen, claimBegun) || c.state.Load() != claimAbandoned
 }
 
-// failed records how a write that had begun failed: with nothing kept, so that it may begin again, or with an unknown outcome.
+// failed records that a try failed: rolled back, so that the next may begin, or with an unknown outcome.
 func (c *claim) failed(err error) {
 	if errors.As(err, new(*store.OutcomeUnknownError)) {
 		c.state.CompareAndSwap(claimBegun, claimOutcomeUnknown)
@@ -77,7 +77,7 @@ func (c *claim) failed(err error) {
 
 func (c *claim) isOutcomeUnknown() bool { return c.state.Load() == claimOutcomeUnknown }
 
-// abandon returns the error for a caller who stops waiting.
+// abandon returns the error for a caller whose context has ended.
 func (c *claim) abandon(cause error) error {
 	if c.state.CompareAndSwap(claimOpen, claimAbandoned) {
 		return store.NotBegun(cause)
@@ -85,9 +85,9 @@ func (c *claim) abandon(cause error) error {
 	return store.Unavailable(cause)
 }
 
-// writeWithRetries tries the work again while failures pass and the caller waits.
+// writeWithRetries retries transient failures while the caller waits.
 func (db *DB) writeWithRetries(ctx context.Context, claim *claim, work func(*session) error) error {
-	for try := newBackoff(); ; {
+	for backoff := newBackoff(); ; {
 		err := db.transact(ctx, claim, work)
 		var unclear *store.OutcomeUnknownError
 		db.diskSpace.noteError(err)
@@ -98,14 +98,13 @@ func (db *DB) writeWithRetries(ctx context.Context, claim *claim, work func(*ses
 			return err
 		}
 		db.resetIfBroken(err)
-		if !try.next(ctx) {
+		if !backoff.next(ctx) {
 			return err
 		}
 	}
 }
 
-// transact does the work in one transaction. When no one knows whether it was committed the error is an store.UnclearError;
-// after any other it was not.
+// transact runs the work in one transaction. After an error it was rolled back, unless that is a store.OutcomeUnknownError.
 func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) error) error {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
@@ -119,7 +118,7 @@ func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) er
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback(ctx) // does nothing after the commit
+	defer tx.Rollback(ctx) // has no effect after the commit
 	if !claim.begin() {
 		return store.ErrCallerGone
 	}
@@ -130,7 +129,7 @@ func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) er
 	return committed(tx.Commit(ctx), conn)
 }
 
-// perform turns a panic in work into an error: here, on a goroutine of its own, it would end the process and with it other callers' work.
+// perform turns a panic in work into an error: on this goroutine it would end the process.
 func (db *DB) perform(work func(*session) error, s *session) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -141,7 +140,8 @@ func (db *DB) perform(work func(*session) error, s *session) (err error) {
 	return work(s)
 }
 
-// committed judges the answer to a commit: only an error that the server went on from, and is sure of, says that nothing was kept.
+// committed classifies the reply to a COMMIT. Only an error after which the session continues, and the state is known, means that it was
+// rolled back.
 func committed(err error, conn *pgxpool.Conn) error {
 	var failure *pgconn.PgError
 	switch {
@@ -155,36 +155,35 @@ func committed(err error, conn *pgxpool.Conn) error {
 	return &store.OutcomeUnknownError{Cause: err}
 }
 
-// detach returns a context that ends with the database, and not with the caller: a statement that is given up may be
-// carried out all the same.
+// detach returns a context that ends with the database and not with the caller, because an abandoned statement may still be executed.
 func (db *DB) detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(db.lifetime, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// resetIfBroken tells whether the error shows that connections lead to a server that died or was demoted, and lets go of them all: those
-// that are idle would fail one by one. So it does of what is known of that server's data, which a standby that was promoted need not have.
+// resetIfBroken reports whether the error shows that the server died or was demoted. If so, it closes all connections, because idle ones
+// would fail one by one, and purges the totals, because a promoted standby may lack the last changes.
 func (db *DB) resetIfBroken(err error) bool {
 	var refused *pgconn.ConnectError
 	if err == nil || errors.As(err, &refused) || !isBroken(err) && sqlState(err) != stateReadOnly {
 		return false
 	}
-	db.log.Warn("connecting to the database anew", "cause", err)
+	db.log.Warn("reconnecting to the database", "cause", err)
 	db.writes.Reset()
 	db.reads.Reset()
 	db.totals.Purge()
 	return true
 }
 
-// How long a write is tried while the database cannot take it, which covers most failovers.
+// How long a write is retried, which covers most failovers.
 const (
 	retryFor  = 20 * time.Second
 	firstWait = 20 * time.Millisecond
 	maxWait   = time.Second
 )
 
-// backoff spaces attempts: twice as far apart each time, at random, so that many callers do not come back at once.
+// backoff doubles the time between tries, with jitter, so that callers do not retry in step.
 type backoff struct {
 	until time.Time
 	wait  time.Duration
@@ -192,7 +191,7 @@ type backoff struct {
 
 func newBackoff() *backoff { return &backoff{until: time.Now().Add(retryFor), wait: firstWait} }
 
-// next waits for the time of the next attempt. It is false when the patience or the context ends before.
+// next waits before the next try. It returns false if retryFor or the context ends first.
 func (t *backoff) next(ctx context.Context) bool {
 	wait := t.wait/2 + rand.N(t.wait) // #nosec G404 -- nobody gains by guessing a wait
 	t.wait = min(2*t.wait, maxWait)
@@ -209,8 +208,8 @@ func (t *backoff) next(ctx context.Context) bool {
 	}
 }
 
-// diskSpace remembers that the disk of the tables was full. Readiness writes a single row, for which there may be room where
-// there is none for a redemption, so it has to prove more after that. Each replica learns of it from its own writes.
+// diskSpace remembers that a disk of the server was full. The single row that Ready writes may fit where a redemption does not, so Ready
+// then writes more. Each replica learns from its own writes.
 type diskSpace struct {
 	log *slog.Logger
 
@@ -219,10 +218,10 @@ type diskSpace struct {
 	loggedAt time.Time
 }
 
-// logInterval is how often the log replays that the disk is full.
+// logInterval is how often a full disk is logged.
 const logInterval = time.Minute
 
-// noteError looks at what became of a write.
+// noteError checks the error of a write.
 func (r *diskSpace) noteError(err error) {
 	if sqlState(err) != stateDiskFull {
 		return
@@ -242,29 +241,29 @@ func (r *diskSpace) isFull() bool {
 	return r.full
 }
 
-// recovered notes that there was room for as much as prove takes.
+// recovered records that probe succeeded.
 func (r *diskSpace) recovered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.full {
-		r.log.Info("PostgreSQL has room again")
+		r.log.Info("PostgreSQL has free disk space again")
 	}
 	r.full = false
 }
 
-// probe takes about a megabyte where the tables are, until the transaction ends.
+// probe writes about a megabyte until the transaction ends.
 func (r *diskSpace) probe(s *session) error {
-	return s.exec(`CREATE TEMPORARY TABLE perksd_room ON COMMIT DROP AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 1000) AS n`)
+	return s.exec(`CREATE TEMPORARY TABLE perksd_probe ON COMMIT DROP AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 1000) AS n`)
 }
 
-// errCommitWarning is what makes a commit unclear that the server reported with a warning: it may be on no standby.
+// errCommitWarning makes the outcome of a commit with a warning unknown: it may be on no standby.
 var errCommitWarning = errors.New("the server warned instead of waiting for its standby")
 
 func fault(doing string, err error) error {
 	return store.Fault(doing, err, isTransient(err), sqlState(err) != "")
 }
 
-// sqlState is the SQLSTATE that the server reported, or "" if the error is not the server's.
+// sqlState is the SQLSTATE of a server's error, or "".
 func sqlState(err error) string {
 	var failure *pgconn.PgError
 	if !errors.As(err, &failure) {
@@ -273,29 +272,28 @@ func sqlState(err error) string {
 	return failure.Code
 }
 
-// The SQLSTATEs (PostgreSQL's appendix of error codes) that this package tells apart.
+// The SQLSTATEs (PostgreSQL documentation, appendix A) that this package handles.
 const (
-	stateReadOnly        = "25006" // the server was demoted, or was a standby all along
+	stateReadOnly        = "25006" // a standby
 	stateUniqueViolation = "23505"
 	stateDiskFull        = "53100"
 )
 
-// unknownStates are those of failures after which the server itself does not know whether it carried the statement out.
+// unknownStates are those after which the server itself does not know whether it executed the statement.
 var unknownStates = []string{"08007", "40003"}
 
-// transientStates are the SQLSTATEs, or classes of them, of failures that are not the statement's own fault.
+// transientStates are SQLSTATEs, or classes of them, that are not the statement's own fault.
 var transientStates = []string{
 	"08",    // the connection broke
 	"25006", // read only
-	"40",    // rolled back for another transaction's sake
-	"53",    // no disk, memory or connection left
-	"55P03", // a lock was not to be had
-	"57P",   // the server is shut down, starts or was told to stop the work
+	"40",    // rolled back: serialization failure or deadlock
+	"53",    // no disk space, memory or connection left
+	"55P03", // lock not available
+	"57P",   // server shutting down or starting, or statement cancelled
 	"58",    // the operating system failed
 }
 
-// isTransient holds for failures after which the same work may succeed. In doubt whether it did the first time, only work
-// that recognises itself may be done again.
+// isTransient reports whether the same work may succeed later. If the outcome is unknown, only work that recognizes itself may be retried.
 func isTransient(err error) bool {
 	if errors.As(err, new(*store.OutcomeUnknownError)) || isBroken(err) {
 		return true
@@ -304,10 +302,10 @@ func isTransient(err error) bool {
 	return slices.ContainsFunc(transientStates, func(passing string) bool { return strings.HasPrefix(state, passing) })
 }
 
-// isRetryable holds for failures that often pass within seconds. A full disk has to be seen to by somebody.
+// isRetryable reports whether the failure often passes within seconds. A full disk does not.
 func isRetryable(err error) bool { return isTransient(err) && sqlState(err) != stateDiskFull }
 
-// isBroken holds when the connection failed, and not the statement: it could not be made, was cut, or the server says that it ends it.
+// isBroken reports whether the connection failed, and not the statement: it could not be opened, was cut, or the server closed it.
 func isBroken(err error) bool {
 	var refused *pgconn.ConnectError
 	var network net.Error

@@ -43,25 +43,25 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 
 // stagingTable is the definition of a temporary table for records. Columns have the types that driverValues converts to.
 func stagingTable(name string, columns []store.Column) string {
-	text := `CREATE TEMP TABLE ` + name + ` (place INTEGER PRIMARY KEY`
+	text := `CREATE TEMP TABLE ` + name + ` (seq INTEGER PRIMARY KEY`
 	for _, c := range columns {
 		text += `, ` + c.Name + ` ` + [...]string{store.Text: `TEXT`, store.Texts: `TEXT`, store.Instant: `INTEGER`, store.Integer: `INTEGER`, store.Number: `REAL`}[c.Type]
 	}
 	return text + `)`
 }
 
-// put inserts a record at its place, or at the end if place is nil. It replaces a record with the same id.
-func (s *session) put(table string, place any, values []any) error {
-	return s.exec(`INSERT OR REPLACE INTO `+table+` VALUES (?`+strings.Repeat(`, ?`, len(values))+`)`, append([]any{place}, values...)...)
+// put inserts a record at its seq, or at the end if seq is nil. It replaces a record with the same id.
+func (s *session) put(table string, seq any, values []any) error {
+	return s.exec(`INSERT OR REPLACE INTO `+table+` VALUES (?`+strings.Repeat(`, ?`, len(values))+`)`, append([]any{seq}, values...)...)
 }
 
 // replaceStaged collects the records in another table first, because write reads the staged ones meanwhile.
-func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(place int64, values []any) error) error) error {
+func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(seq int64, values []any) error) error) error {
 	s := tx.(*session)
 	if err := s.script(stagingTable("whole", columns)); err != nil {
 		return err
 	}
-	if err := write(func(place int64, values []any) error { return s.put("whole", place, values) }); err != nil {
+	if err := write(func(seq int64, values []any) error { return s.put("whole", seq, values) }); err != nil {
 		return err
 	}
 	return s.script(`INSERT OR REPLACE INTO staged SELECT * FROM whole; DROP TABLE whole`)
@@ -71,19 +71,19 @@ func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(plac
 const perkFields = `id, valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold, ` +
 	`city_fold, title, category, merchant_name, city, image_url, discount_text, description, terms`
 
-// mergePerks first deletes unchanged records from the staging table. The table "placed" maps the others to rows of perks.
+// mergePerks first deletes unchanged records from the staging table. The table "targets" maps the others to rows of perks.
 func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int64, err error) {
 	s := tx.(*session)
 	var all int64
 	err = store.Run(s.Exec,
 		store.Step{Text: dropUnchangedPerks},
 		store.Step{Text: auditPerks, Args: []any{at, string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix}},
-		store.Step{Text: `CREATE TEMP TABLE placed (staged INTEGER PRIMARY KEY, perk INTEGER, known INTEGER, created_at INTEGER, stock INTEGER)`},
+		store.Step{Text: `CREATE TEMP TABLE targets (staged INTEGER PRIMARY KEY, perk INTEGER, known INTEGER, created_at INTEGER, stock INTEGER)`},
 		store.Step{Count: &all, Text: `
-			INSERT INTO placed
-				SELECT s.place, ifnull(p.row, (SELECT ifnull(max(row), 0) FROM perks) + s.place), p.row IS NOT NULL, p.created_at, s.stock
+			INSERT INTO targets
+				SELECT s.seq, ifnull(p.row, (SELECT ifnull(max(row), 0) FROM perks) + s.seq), p.row IS NOT NULL, p.created_at, s.stock
 				FROM staged AS s LEFT JOIN perks AS p ON p.id = s.id`},
-		store.Step{Count: &changed, Text: `DELETE FROM perk_words WHERE rowid IN (SELECT perk FROM placed WHERE known)`},
+		store.Step{Count: &changed, Text: `DELETE FROM perk_words WHERE rowid IN (SELECT perk FROM targets WHERE known)`},
 	)
 	if err != nil {
 		return 0, 0, err
@@ -104,10 +104,10 @@ func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int
 	}
 	return all - changed, changed, store.Run(s.Exec,
 		store.Step{Text: `
-			INSERT INTO perk_stock (perk, stock) SELECT perk, stock FROM placed WHERE true
+			INSERT INTO perk_stock (perk, stock) SELECT perk, stock FROM targets WHERE true
 			ON CONFLICT (perk) DO UPDATE SET stock = excluded.stock`},
 		// The words are a JSON list. To the tokenizer its punctuation only separates words.
-		store.Step{Text: `INSERT INTO perk_words (rowid, words) SELECT placed.perk, s.words FROM staged AS s JOIN placed ON placed.staged = s.place`},
+		store.Step{Text: `INSERT INTO perk_words (rowid, words) SELECT targets.perk, s.words FROM staged AS s JOIN targets ON targets.staged = s.seq`},
 	)
 }
 
@@ -117,7 +117,7 @@ const auditPerks = `
 	SELECT $1, $2, $3, $4 || new.id, json_object('stock', stock.stock, 'approval', old.approval),
 		json_object('stock', new.stock, 'approval', new.approval)
 	FROM staged AS new CROSS JOIN perks AS old ON old.id = new.id CROSS JOIN perk_stock AS stock ON stock.perk = old.row
-	WHERE (stock.stock, old.approval) IS NOT (new.stock, new.approval) ORDER BY new.place`
+	WHERE (stock.stock, old.approval) IS NOT (new.stock, new.approval) ORDER BY new.seq`
 
 var (
 	dropUnchangedPerks = `
@@ -128,8 +128,8 @@ var (
 
 	putPerks = `
 		INSERT INTO perks (row, created_at, updated_at, ` + perkFields + `)
-		SELECT placed.perk, coalesce(s.created_at, placed.created_at, $1), ifnull(s.updated_at, $1), ` + perkFields + `
-		FROM staged AS s JOIN placed ON placed.staged = s.place WHERE true
+		SELECT targets.perk, coalesce(s.created_at, targets.created_at, $1), ifnull(s.updated_at, $1), ` + perkFields + `
+		FROM staged AS s JOIN targets ON targets.staged = s.seq WHERE true
 		ON CONFLICT (row) DO UPDATE SET (` + replacedFields + `) = (` + store.Of("excluded", replacedFields) + `)`
 	replacedFields = "created_at, updated_at, " + strings.TrimPrefix(perkFields, "id, ")
 )

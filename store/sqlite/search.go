@@ -155,8 +155,8 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 			return err
 		}
 		list.Items, err = store.All(v, store.ScanPerk, `
-			SELECT `+store.PerkColumns+` FROM json_each($1) AS place CROSS JOIN perks AS p ON p.row = place.value
-			ORDER BY place.key`, asJSON(rows))
+			SELECT `+store.PerkColumns+` FROM json_each($1) AS page CROSS JOIN perks AS p ON p.row = page.value
+			ORDER BY page.key`, asJSON(rows))
 		return err
 	})
 	if err != nil {

@@ -172,7 +172,7 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 	freed := time.Now()
 	for n, s := range servers {
 		t.Logf("ready %s after there was room", watches[n].becomes(true).Sub(freed).Round(time.Millisecond))
-		s.WaitFor(t, "PostgreSQL has room again")
+		s.WaitFor(t, "PostgreSQL has free disk space again")
 	}
 	if err := c.redeemUntilReply(late, 0); err != nil {
 		t.Error(err)
