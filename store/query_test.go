@@ -7,7 +7,7 @@ import (
 	"example.com/perks/store"
 )
 
-func TestAWindowIsReachedTheShorterWay(t *testing.T) {
+func TestAWindowIsReadFromTheNearerEnd(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		page  int64

@@ -120,7 +120,7 @@ func TestNothingIsOpenWhileRecordsArrive(t *testing.T) {
 	}
 }
 
-func TestAnImportHoldsNoStockThatItDoesNotChange(t *testing.T) {
+func TestAnImportLocksNoStockThatItDoesNotChange(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	ten, twenty := int64(10), int64(20)

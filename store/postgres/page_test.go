@@ -8,8 +8,8 @@ import (
 	"example.com/perks/store"
 )
 
-// everyWayLeadsToTheSamePage compares what each way finds with the same part of the whole list.
-func everyWayLeadsToTheSamePage(t *testing.T, db *DB) {
+// everyPlanFindsTheSamePage compares what each way finds with the same part of the whole list.
+func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
 		for _, sort := range []string{"-created_at", "valid_to", "-distance", "distance,title"} {
 			query := filter.query

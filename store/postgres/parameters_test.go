@@ -30,7 +30,7 @@ func TestWhatLibpqKeepsToItselfIsNotSentToTheServer(t *testing.T) {
 	}
 }
 
-func TestTLSIsLimitedOnEveryWay(t *testing.T) {
+func TestTLSIsLimitedForEveryFallback(t *testing.T) {
 	t.Parallel()
 	config, err := parseAddress("postgres://u@a.example,b.example/d?sslmode=prefer&ssl_min_protocol_version=TLSv1.2&ssl_max_protocol_version=TLSv1.3")
 	if err != nil {

@@ -370,7 +370,7 @@ func requireExact(t *testing.T, db *DB, keys int) {
 	}
 }
 
-func TestAKeptFingerprintOfAnotherLengthIsAnError(t *testing.T) {
+func TestAStoredFingerprintOfAnotherLengthIsAnError(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)

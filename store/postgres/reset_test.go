@@ -32,8 +32,8 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 	}
 }
 
-// TestWhatIsReferredToStaysAfterAReset proves that the guards that a reset takes away are there again.
-func TestWhatIsReferredToStaysAfterAReset(t *testing.T) {
+// TestReferencedRowsAreProtectedAfterAReset proves that the guards that a reset takes away are there again.
+func TestReferencedRowsAreProtectedAfterAReset(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	if _, err := db.Reset(t.Context(), store.Operator, importDay); err != nil {

@@ -25,7 +25,7 @@ func TestLists(t *testing.T) {
 		{"every filter is looked up in its index", everyFilterIsLookedUp},
 		{"filters together are looked up in the index of one of them at least", noFilterIsSearchedFor},
 		{"redemptions are looked up by their user", redemptionsAreLookedUp},
-		{"every way to a page leads to the same page", everyWayLeadsToTheSamePage},
+		{"every way to a page leads to the same page", everyPlanFindsTheSamePage},
 	} {
 		t.Run(test.proves, func(t *testing.T) { test.run(t, db) })
 	}

@@ -10,9 +10,9 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestTotalsOfAServerAreForgottenWithIt proves that a standby which was promoted without the last import, and came to the
+// TestTotalsArePurgedAfterAFailover proves that a standby which was promoted without the last import, and came to the
 // same version by another one, is not taken for the server that is gone.
-func TestTotalsOfAServerAreForgottenWithIt(t *testing.T) {
+func TestTotalsArePurgedAfterAFailover(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgresDatabase(t)
 	db := openAt(t, address)

@@ -116,7 +116,7 @@ func TestARestoreThatCannotBeSyncedChangesNothing(t *testing.T) {
 	}
 }
 
-func TestACommitIntoAFileThatWasTakenAwayIsNotAcknowledged(t *testing.T) {
+func TestACommitIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	db, err := Open(t.Context(), path, Options{})
 	if err != nil {
@@ -135,7 +135,7 @@ func TestACommitIntoAFileThatWasTakenAwayIsNotAcknowledged(t *testing.T) {
 	}
 }
 
-func TestAnImportIntoAFileThatWasTakenAwayIsNotAcknowledged(t *testing.T) {
+func TestAnImportIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	db, err := Open(t.Context(), path, Options{})
 	if err != nil {

@@ -36,7 +36,7 @@ var circles = []struct {
 	{"what ann can have in a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, AvailableTo: "ann"}},
 }
 
-func TestEveryWayLeadsToTheSamePage(t *testing.T) {
+func TestEveryPlanFindsTheSamePage(t *testing.T) {
 	db := openTemporary(t)
 	fillCircles(t, db)
 	for _, circle := range circles {
@@ -52,7 +52,7 @@ func TestEveryWayLeadsToTheSamePage(t *testing.T) {
 				reach := circle.query.Window.Fetch(total)
 				offset := circle.query.Window.Offset()
 				want := list[offset : offset+reach.Take]
-				for name, rows := range pageByEachWay(t, db, circle.query, reach) {
+				for name, rows := range pageByEachPlan(t, db, circle.query, reach) {
 					if !slices.Equal(rows, want) {
 						t.Errorf("%s, sorted by %q, page %d of %d, %s: it is\n%v\nwant\n%v",
 							circle.name, api.FormatSort(circle.query.Sort), page, pages, name, rows, want)
@@ -132,8 +132,8 @@ func TestTheCellsAreLeftWhenTheyGiveTooMany(t *testing.T) {
 	}
 }
 
-// pageByEachWay is the rows of a page as each way finds them, in the order in which they are shown.
-func pageByEachWay(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch) map[string][]int64 {
+// pageByEachPlan is the rows of a page as each way finds them, in the order in which they are shown.
+func pageByEachPlan(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch) map[string][]int64 {
 	t.Helper()
 	pages := map[string][]int64{}
 	inSearch(t, db, query, reach, func(v view, s *search, order string) {

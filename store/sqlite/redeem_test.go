@@ -9,7 +9,7 @@ import (
 	"example.com/perks/store"
 )
 
-func TestAKeptFingerprintOfAnotherLengthIsAnError(t *testing.T) {
+func TestAStoredFingerprintOfAnotherLengthIsAnError(t *testing.T) {
 	db := openTemporary(t)
 	const tables = `
 		INSERT INTO users (id) VALUES ('alice');

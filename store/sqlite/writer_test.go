@@ -124,7 +124,7 @@ func TestABatchKeepsWhatSucceedsAndDropsWhatFails(t *testing.T) {
 	}
 }
 
-func TestAWriteIsAnsweredAfterItsCommit(t *testing.T) {
+func TestAWriteReturnsAfterItsCommit(t *testing.T) {
 	db := openTemporary(t)
 	release := holdWriter(t, db)
 	first := enqueue(t, db, t.Context(), addUser("first"))

@@ -6,8 +6,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestWhatIsReferredToStays proves of whoever works on the database by hand what foreign keys would have proven.
-func TestWhatIsReferredToStays(t *testing.T) {
+// TestReferencedRowsAreProtected proves of whoever works on the database by hand what foreign keys would have proven.
+func TestReferencedRowsAreProtected(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 1)
