@@ -21,45 +21,40 @@ import (
 	"example.com/perks/store"
 )
 
-// ErrCredentials means that client id and secret do not belong together, or that the client is shut out. Which of these it
-// is stands in the text alone, and only the operator may read it: it would help who guesses.
+// ErrCredentials means that the client id and secret don't match, or that the client is disabled. Only its text says which, and only
+// the log may show it: it would help an attacker.
 var ErrCredentials = errors.New("the credentials are wrong")
 
-// ErrScope means that a token was asked for with a scope that the client does not have.
+// ErrScope means that a token was requested with a scope that the client doesn't have.
 var ErrScope = errors.New("the client does not have that scope")
 
-// ErrToken means that a bearer token is malformed, forged, expired, not ours, or its client is shut out.
+// ErrToken means that a bearer token is malformed, forged, expired or from another issuer, or that its client is disabled.
 var ErrToken = errors.New("the access token is not valid")
 
-// Caller is who a verified token speaks for.
+// Caller is the client that a verified token belongs to, with the scopes that the token has.
 type Caller struct {
 	ClientID    string
 	Scopes      api.Scopes
 	SandboxOnly bool
 }
 
-// Authority issues tokens and verifies them. What must hold on every replica at once it reads from the database, and believes for a
-// few seconds at most.
+// Authority issues and verifies tokens. It caches clients and signing keys for a few seconds, so every replica notices a change soon.
 type Authority struct {
 	config   Config
 	keys     keyring
-	clients  *lru.Cache[string, cachedClient] // those that a validly signed token named
-	verified *lru.Cache[[sha256.Size]byte, verified]
+	clients  *lru.Cache[string, cachedClient] // the clients of tokens with a valid signature
+	verified *lru.Cache[[sha256.Size]byte, verifiedToken]
 }
 
-// NewAuthority makes an Authority of the Config's database, clock and settings of tokens. It makes the first signing key if the
-// database has none that is valid.
+// NewAuthority uses the database, the clock and the token settings of the Config. It creates the first signing key if the database
+// has no valid one.
 func NewAuthority(ctx context.Context, config Config) (*Authority, error) {
-	key, err := NewSigningKey(config.Now())
-	if err != nil {
-		return nil, err
-	}
-	if err := config.Live.EnsureSigningKey(ctx, key); err != nil {
+	if err := config.Live.EnsureSigningKey(ctx, NewSigningKey(config.Now())); err != nil {
 		return nil, err
 	}
 	return &Authority{
 		config: config, keys: keyring{store: config.Live, now: config.Now},
-		clients: newLRU[string, cachedClient](), verified: newLRU[[sha256.Size]byte, verified](),
+		clients: newLRU[string, cachedClient](), verified: newLRU[[sha256.Size]byte, verifiedToken](),
 	}, nil
 }
 
@@ -68,11 +63,11 @@ type cachedClient struct {
 	loaded time.Time
 }
 
-// client spares a look-up of the client on every request.
+// client saves a database look-up on every request.
 func (a *Authority) client(ctx context.Context, id string) (store.Client, error) {
 	now := a.config.Now()
 	cached, _ := a.clients.Get(id)
-	if age := now.Sub(cached.loaded); age >= 0 && age < clientsFreshFor {
+	if age := now.Sub(cached.loaded); age >= 0 && age < cacheTime {
 		return cached.Client, nil
 	}
 	client, err := a.config.Live.Client(ctx, id)
@@ -82,16 +77,16 @@ func (a *Authority) client(ctx context.Context, id string) (store.Client, error)
 	return client, err
 }
 
-// HashSecret is how a client's secret is stored.
+// HashSecret returns what the database stores of a client's secret.
 func HashSecret(secret string) store.SecretHash { return sha256.Sum256([]byte(secret)) }
 
-// Pair is a client id and a secret as one reading of an Authorization header gives them.
-type Pair struct{ ID, Secret string }
+// Credentials are a client id and a secret.
+type Credentials struct{ ID, Secret string }
 
-// BasicPairs reads an "Authorization: Basic" header. RFC 6749, section 2.3.1 has both halves URL-encoded, plain RFC 7617
-// clients such as curl do not encode: where the two readings differ both are returned, the plain one first. Anything
-// that is not Basic gives none.
-func BasicPairs(header string) []Pair {
+// BasicCredentials reads an "Authorization: Basic" header. By RFC 6749, section 2.3.1, both halves are URL-encoded, but plain
+// RFC 7617 clients such as curl don't encode them: if the two readings differ, it returns both, the plain one first. For any other
+// header it returns none.
+func BasicCredentials(header string) []Credentials {
 	scheme, encoded, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Basic") {
 		return nil
@@ -104,25 +99,23 @@ func BasicPairs(header string) []Pair {
 	if !found || id == "" {
 		return nil
 	}
-	pairs := []Pair{{id, secret}}
+	pairs := []Credentials{{id, secret}}
 	plainID, idErr := url.QueryUnescape(id)
 	plainSecret, secretErr := url.QueryUnescape(secret)
-	if unescaped := (Pair{plainID, plainSecret}); idErr == nil && secretErr == nil && unescaped != pairs[0] {
+	if unescaped := (Credentials{plainID, plainSecret}); idErr == nil && secretErr == nil && unescaped != pairs[0] {
 		pairs = append(pairs, unescaped)
 	}
 	return pairs
 }
 
-// The ways in which credentials are wrong.
 var (
 	errUnknown  = fmt.Errorf("%w: there is no such client", ErrCredentials)
 	errSecret   = fmt.Errorf("%w: the secret is wrong", ErrCredentials)
 	errDisabled = fmt.Errorf("%w: the client is disabled", ErrCredentials)
 )
 
-// Authenticate returns the client whose credentials one of the pairs holds, or ErrCredentials. An unknown client costs as
-// much work as a known one. The error's text says more, for those who may know which clients there are.
-func (a *Authority) Authenticate(ctx context.Context, pairs []Pair) (store.Client, error) {
+// Authenticate returns the client with one of these credentials, or ErrCredentials. An unknown client takes as long as a known one.
+func (a *Authority) Authenticate(ctx context.Context, pairs []Credentials) (store.Client, error) {
 	refusal := errUnknown
 	for _, pair := range pairs {
 		client, err := a.config.Live.Client(ctx, pair.ID)
@@ -145,17 +138,17 @@ func (a *Authority) Authenticate(ctx context.Context, pairs []Pair) (store.Clien
 	return store.Client{}, refusal
 }
 
-// verified is what a token says whose signature was checked, and by which key: checking it takes an eighth of the time that a perk
-// is read in, and most tokens come thousands of times. What can change meanwhile is checked every time: the clock, the key, the client.
-type verified struct {
+// verifiedToken is a token whose signature was checked. Most tokens come thousands of times, and checking a signature takes an eighth
+// of the time of reading a perk. What can change since is checked every time: the clock, the key, the client.
+type verifiedToken struct {
 	keyID       string
 	clientID    string
 	scopes      api.Scopes
-	from, until time.Time // until itself is too late
+	from, until time.Time // valid from <= now < until
 }
 
-// Verify returns who the token speaks for. ErrToken covers everything that is wrong with the token or its client; other
-// errors are the store's.
+// Verify returns the token's client. It returns ErrToken for anything that is wrong with the token or its client; other errors are
+// the database's.
 func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
 	token, err := a.read(ctx, raw)
 	if err != nil {
@@ -171,19 +164,19 @@ func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
 		return Caller{}, fmt.Errorf("%w: its client is disabled", ErrToken)
 	}
 	scopes := token.scopes
-	if !client.Scopes.Contains(scopes) { // it speaks for those that its client still has
+	if !client.Scopes.Contains(scopes) { // the client has lost some since
 		scopes = slices.DeleteFunc(slices.Clone(scopes), func(scope api.Scope) bool { return !client.Scopes.Has(scope) })
 	}
 	return Caller{ClientID: client.ID, Scopes: scopes, SandboxOnly: client.SandboxOnly}, nil
 }
 
-// read checks all of a token but its client. Tokens are kept under their hash, so that none of them lies in memory.
-func (a *Authority) read(ctx context.Context, raw string) (verified, error) {
+// read checks everything but the client. The cache's keys are hashes, so that no token stays in memory.
+func (a *Authority) read(ctx context.Context, raw string) (verifiedToken, error) {
 	sum, now := sha256.Sum256([]byte(raw)), a.config.Now()
 	if known, ok := a.verified.Get(sum); ok && !now.Before(known.from) && now.Before(known.until) {
 		_, found, err := a.keys.byID(ctx, known.keyID)
 		if err != nil {
-			return verified{}, err
+			return verifiedToken{}, err
 		}
 		if found {
 			return known, nil
@@ -191,14 +184,14 @@ func (a *Authority) read(ctx context.Context, raw string) (verified, error) {
 	}
 	token, err := a.parse(ctx, raw)
 	if err != nil {
-		return verified{}, err
+		return verifiedToken{}, err
 	}
 	a.verified.Add(sum, token)
 	return token, nil
 }
 
 // parse checks the signature (RFC 7515) and the claims (RFC 7519).
-func (a *Authority) parse(ctx context.Context, raw string) (verified, error) {
+func (a *Authority) parse(ctx context.Context, raw string) (verifiedToken, error) {
 	var storeErr error
 	var c claims
 	var keyID string
@@ -219,47 +212,46 @@ func (a *Authority) parse(ctx context.Context, raw string) (verified, error) {
 		jwt.WithStrictDecoding(),
 	)
 	if storeErr != nil {
-		return verified{}, storeErr
+		return verifiedToken{}, storeErr
 	}
 	if err != nil {
-		return verified{}, fmt.Errorf("%w: %w", ErrToken, err)
+		return verifiedToken{}, fmt.Errorf("%w: %w", ErrToken, err)
 	}
 	scopes, err := api.ParseScopes(c.Scope)
 	if err != nil {
-		return verified{}, fmt.Errorf("%w: %w", ErrToken, err)
+		return verifiedToken{}, fmt.Errorf("%w: %w", ErrToken, err)
 	}
-	token := verified{keyID: keyID, clientID: c.Subject, scopes: scopes, until: c.ExpiresAt.Time}
+	token := verifiedToken{keyID: keyID, clientID: c.Subject, scopes: scopes, until: c.ExpiresAt.Time}
 	if c.NotBefore != nil {
 		token.from = c.NotBefore.Time
 	}
 	return token, nil
 }
 
-// What every token of ours says of its origin and its purpose.
 const (
 	issuer   = "perksd"
 	audience = "perks"
 )
 
-// MaxTokenTTL is the longest life that a token can be given. Rotated keys outlive it, so no valid token dies with its key.
+// MaxTokenTTL is the longest lifetime of a token. A rotated key stays valid for longer, so no token expires before its time.
 const MaxTokenTTL = 24 * time.Hour
 
-// KeyOverlap is how long a key verifies after a newer one is there: the longest life of a token, the hour by which an
-// hourly token can be older than its issue, and an hour for clocks that differ.
+// KeyOverlap is how long a key verifies tokens after it was replaced: the longest lifetime of a token, plus the hour by which an
+// hourly token can be older than its issue, plus an hour for clock skew.
 const KeyOverlap = MaxTokenTTL + 2*time.Hour
 
-// clockDifference is how far the clocks of two replicas may differ without one refusing what the other has just issued. It
-// is taken off the start of a token's life; the end is exact.
-const clockDifference = 5 * time.Second
+// clockSkew is how far the clocks of two replicas may differ without one refusing what the other has just issued. A token is valid
+// from that much earlier; its expiry is exact.
+const clockSkew = 5 * time.Second
 
 type claims struct {
 	jwt.RegisteredClaims
 	Scope string `json:"scope"`
 }
 
-// Issue signs a token for the client. Scopes narrows it and must be among the client's own, else ErrScope; empty means
-// all of them. In hourly mode the token is the same for every call within a clock hour (UTC), on every replica, and
-// its expiry leaves even the last of these calls the whole lifetime.
+// Issue signs a token for the client. The scopes must be among the client's own, else it returns ErrScope; empty means all of them.
+// In hourly mode every replica returns the same token within a clock hour (UTC), and it expires late enough for the last of these
+// calls to get the whole lifetime.
 func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.Scopes) (api.Token, error) {
 	if len(scopes) == 0 {
 		scopes = client.Scopes
@@ -268,19 +260,12 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 		return api.Token{}, ErrScope
 	}
 	now := a.config.Now().UTC().Truncate(time.Second)
-	issued, expires, id := now, now.Add(a.config.TokenTTL), ""
+	issued, expires, id := now, now.Add(a.config.TokenTTL), uuid.NewString()
 	if a.config.Hourly {
 		issued = now.Truncate(time.Hour)
 		expires = issued.Add(time.Hour + a.config.TokenTTL)
-		// The same on every replica, so it is derived and not random.
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", client.ID, scopes.String(), issued.Unix()))
 		id = hex.EncodeToString(sum[:16])
-	} else {
-		random, err := uuid.NewRandom()
-		if err != nil {
-			return api.Token{}, fmt.Errorf("making a token id: %w", err)
-		}
-		id = random.String()
 	}
 	key, err := a.keys.signing(ctx, issued)
 	if err != nil {
@@ -292,7 +277,7 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 			Subject:   client.ID,
 			Audience:  jwt.ClaimStrings{audience},
 			IssuedAt:  jwt.NewNumericDate(issued),
-			NotBefore: jwt.NewNumericDate(issued.Add(-clockDifference)),
+			NotBefore: jwt.NewNumericDate(issued.Add(-clockSkew)),
 			ExpiresAt: jwt.NewNumericDate(expires),
 			ID:        id,
 		},

@@ -48,10 +48,7 @@ func issue(t *testing.T, a *server.Authority, client store.Client) api.Token {
 
 func newKey(t *testing.T, clock *servertest.Clock) store.SigningKey {
 	t.Helper()
-	key, err := server.NewSigningKey(clock.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := server.NewSigningKey(clock.Now())
 	return key
 }
 
@@ -198,16 +195,16 @@ func TestEveryFailureTakesTheSameWork(t *testing.T) {
 	}
 	a := replica(t, db, servertest.NewClock(noon), 0, time.Hour, false)
 	for name, r := range map[string]struct {
-		pairs []server.Pair
+		pairs []server.Credentials
 		reads int64
 	}{
-		"a known client, another secret": {[]server.Pair{{ID: "shop", Secret: "wrong"}}, 1},
-		"an unknown client":              {[]server.Pair{{ID: "nobody", Secret: "secret"}}, 1},
-		"a disabled client":              {[]server.Pair{{ID: "out", Secret: "secret"}}, 1},
-		"a disabled client, another":     {[]server.Pair{{ID: "out", Secret: "wrong"}}, 1},
-		"two readings, known":            {[]server.Pair{{ID: "shop", Secret: "a%2B"}, {ID: "shop", Secret: "a+"}}, 2},
-		"two readings, unknown":          {[]server.Pair{{ID: "nobody", Secret: "a%2B"}, {ID: "nobody", Secret: "a+"}}, 2},
-		"two readings, disabled":         {[]server.Pair{{ID: "out", Secret: "a%2B"}, {ID: "out", Secret: "secret"}}, 2},
+		"a known client, another secret": {[]server.Credentials{{ID: "shop", Secret: "wrong"}}, 1},
+		"an unknown client":              {[]server.Credentials{{ID: "nobody", Secret: "secret"}}, 1},
+		"a disabled client":              {[]server.Credentials{{ID: "out", Secret: "secret"}}, 1},
+		"a disabled client, another":     {[]server.Credentials{{ID: "out", Secret: "wrong"}}, 1},
+		"two readings, known":            {[]server.Credentials{{ID: "shop", Secret: "a%2B"}, {ID: "shop", Secret: "a+"}}, 2},
+		"two readings, unknown":          {[]server.Credentials{{ID: "nobody", Secret: "a%2B"}, {ID: "nobody", Secret: "a+"}}, 2},
+		"two readings, disabled":         {[]server.Credentials{{ID: "out", Secret: "a%2B"}, {ID: "out", Secret: "secret"}}, 2},
 	} {
 		before := db.clients.Load()
 		if _, err := a.Authenticate(t.Context(), r.pairs); !errors.Is(err, server.ErrCredentials) {
@@ -235,8 +232,8 @@ func TestKeysSettleThenSignThenVerify(t *testing.T) {
 		return store.SigningKey{ID: id, CreatedAt: noon.Add(-age), ExpiresAt: expires}
 	}
 	keys := []store.SigningKey{
-		key("newest", server.KeySettles-time.Second, time.Time{}),
-		key("settled", server.KeySettles, noon.Add(server.KeyOverlap)),
+		key("newest", server.KeyActivationDelay-time.Second, time.Time{}),
+		key("settled", server.KeyActivationDelay, noon.Add(server.KeyOverlap)),
 		key("old", time.Hour, noon.Add(time.Minute)),
 	}
 	if got, want := server.KeyStates(keys, noon), []server.KeyState{server.KeySettling, server.KeySigns, server.KeyVerifies}; !slices.Equal(got, want) {

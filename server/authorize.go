@@ -16,14 +16,14 @@ import (
 
 const callerKey = "caller"
 
-// callerOf returns who a request was authorized for; it is the zero Caller before that.
+// callerOf returns the authorized client of a request, or the zero Caller if it isn't authorized yet.
 func callerOf(c echo.Context) Caller {
 	caller, _ := c.Get(callerKey).(Caller)
 	return caller
 }
 
-// authorize lets through only a valid bearer token (RFC 6750) with the scope, of a client that may use these addresses
-// and does not ask too often.
+// authorize requires a valid bearer token (RFC 6750) with the scope, of a client that may use these addresses and is within its rate
+// limit.
 func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -36,7 +36,7 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 			caller, err := s.verify(c.Request(), token)
 			if errors.Is(err, ErrToken) {
 				s.metrics.refusals.WithLabelValues(tokenInvalid).Inc()
-				s.config.Logger.DebugContext(c.Request().Context(), "token refused", "request_id", requestID(c), "reason", loggable(err.Error()), "address", c.RealIP())
+				s.config.Logger.DebugContext(c.Request().Context(), "token refused", "request_id", requestID(c), "reason", sanitize(err.Error()), "address", c.RealIP())
 				err := api.Errorf(api.CodeInvalidToken, "The access token is not valid or has expired. Get a new one from POST %s/auth/token.", apiPath)
 				return challenge(err, "Bearer realm=%q, error=%q", realm, "invalid_token")
 			}
@@ -53,7 +53,7 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 				s.metrics.refusals.WithLabelValues(tokenSandboxOnly).Inc()
 				return api.Errorf(api.CodeForbidden, "The client %q may use only the sandbox addresses, which begin with %s.", caller.ClientID, sandboxPath)
 			}
-			if err := s.limitClient(clientIn{caller.ClientID, sandbox}); err != nil {
+			if err := s.limitClient(rateKey{caller.ClientID, sandbox}); err != nil {
 				return err
 			}
 			return next(c)
@@ -61,17 +61,17 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 	}
 }
 
-// verify returns who the token speaks for. A change waits while the database is unavailable, as it does in the store. Keys and
-// clients that were cached before the outage do not count, because they may have been revoked since.
+// verify returns the token's client. A change waits while the database is unavailable, as it does in the store. It doesn't use keys
+// and clients that were cached before the outage, because they may have been revoked since.
 func (s *service) verify(r *http.Request, token string) (caller Caller, err error) {
-	ask := func() error {
+	verify := func() error {
 		caller, err = s.authority.Verify(r.Context(), token)
 		return err
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		err = ask()
+		err = verify()
 	} else {
-		err = s.outage.waitOut(r.Context(), ask)
+		err = s.outage.retryWhileUnavailable(r.Context(), verify)
 	}
 	if api.CodeOf(err) == api.CodeUnavailable || errors.Is(err, context.DeadlineExceeded) {
 		err = store.NotBegun(err)
@@ -81,7 +81,7 @@ func (s *service) verify(r *http.Request, token string) (caller Caller, err erro
 
 const realm = "perks"
 
-// oneAuthorization returns the header if there is only one: of two, a proxy might have looked at the other.
+// oneAuthorization returns the header only if there is exactly one: of two, a proxy might have checked the other.
 func oneAuthorization(r *http.Request) string {
 	if values := r.Header.Values("Authorization"); len(values) == 1 {
 		return values[0]
@@ -89,36 +89,36 @@ func oneAuthorization(r *http.Request) string {
 	return ""
 }
 
-// bearer returns the token of an Authorization header. Credentials of another scheme do not count as given.
+// bearer returns the token of an Authorization header with the scheme Bearer.
 func bearer(header string) (token string, given bool) {
 	scheme, token, found := strings.Cut(header, " ")
 	return strings.TrimSpace(token), found && strings.EqualFold(scheme, "Bearer")
 }
 
-func challenge(err *api.Error, format string, args ...any) *answer {
-	return &answer{err: err, header: http.Header{"Www-Authenticate": {fmt.Sprintf(format, args...)}}}
+func challenge(err *api.Error, format string, args ...any) *errorResponse {
+	return &errorResponse{err: err, header: http.Header{"Www-Authenticate": {fmt.Sprintf(format, args...)}}}
 }
 
-// outageWaiters is how many requests may wait for the database at once. Each takes some 20 KiB, with its connection.
+// outageWaiters is how many requests may wait for the database at once. Each uses about 20 KiB, with its connection.
 const outageWaiters = 1024
 
-// outageCheckedEvery is how often the database is checked again, by one of the waiting requests for all of them.
-const outageCheckedEvery = 100 * time.Millisecond
+// outageRetryInterval is how often one of the waiting requests tries again, on behalf of all of them.
+const outageRetryInterval = 100 * time.Millisecond
 
-// outage has requests wait until the database is available again.
+// outage makes requests wait until the database is available again.
 type outage struct {
-	waiters chan struct{} // holds one value for each request that waits
-	checks  chan struct{} // holds one while a request checks
+	waiters chan struct{} // one value for each request that waits
+	retries chan struct{} // one value while a request tries again
 }
 
 func newOutage(waiters int) *outage {
-	return &outage{waiters: make(chan struct{}, waiters), checks: make(chan struct{}, 1)}
+	return &outage{waiters: make(chan struct{}, waiters), retries: make(chan struct{}, 1)}
 }
 
-// waitOut calls ask until it returns anything but api.CodeUnavailable, or until the context ends. If too many requests wait
-// already, it calls ask once.
-func (o *outage) waitOut(ctx context.Context, ask func() error) error {
-	err := ask()
+// retryWhileUnavailable calls try until it returns anything but api.CodeUnavailable, or until the context ends. If too many requests
+// wait already, it calls try once.
+func (o *outage) retryWhileUnavailable(ctx context.Context, try func() error) error {
+	err := try()
 	if api.CodeOf(err) != api.CodeUnavailable {
 		return err
 	}
@@ -129,15 +129,15 @@ func (o *outage) waitOut(ctx context.Context, ask func() error) error {
 		return err
 	}
 	select {
-	case o.checks <- struct{}{}:
-		defer func() { <-o.checks }()
+	case o.retries <- struct{}{}:
+		defer func() { <-o.retries }()
 	case <-ctx.Done():
 		return err
 	}
-	again := time.NewTicker(outageCheckedEvery)
+	again := time.NewTicker(outageRetryInterval)
 	defer again.Stop()
 	for {
-		if err = ask(); api.CodeOf(err) != api.CodeUnavailable {
+		if err = try(); api.CodeOf(err) != api.CodeUnavailable {
 			return err
 		}
 		select {

@@ -53,7 +53,7 @@ func TestAChangeWaitsForADatabaseThatIsAway(t *testing.T) {
 	if err := machine.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	clock.Advance(server.KeySettles)
+	clock.Advance(server.KeyActivationDelay)
 
 	_, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), http.StatusServiceUnavailable, problemType, api.CodeUnavailable)
 	if !strings.Contains(body.Response, "Nothing was begun") {

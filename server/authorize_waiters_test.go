@@ -15,7 +15,7 @@ func TestNoMoreRequestsWaitForTheDatabaseThanMay(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	waits, left := make(chan struct{}, 10), make(chan error, 1)
 	go func() {
-		left <- o.waitOut(ctx, func() error {
+		left <- o.retryWhileUnavailable(ctx, func() error {
 			select {
 			case waits <- struct{}{}:
 			default: // it was asked often enough
@@ -28,10 +28,10 @@ func TestNoMoreRequestsWaitForTheDatabaseThanMay(t *testing.T) {
 	asked := 0
 	inTime, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	if err := o.waitOut(inTime, func() error { asked++; return away }); !errors.Is(err, away) || asked != 1 || inTime.Err() != nil {
+	if err := o.retryWhileUnavailable(inTime, func() error { asked++; return away }); !errors.Is(err, away) || asked != 1 || inTime.Err() != nil {
 		t.Errorf("one more than may wait asked %d times and got %v, having waited until %v", asked, err, inTime.Err())
 	}
-	if err := o.waitOut(t.Context(), func() error { return nil }); err != nil {
+	if err := o.retryWhileUnavailable(t.Context(), func() error { return nil }); err != nil {
 		t.Errorf("who need not wait got %v", err)
 	}
 	leave()
@@ -39,7 +39,7 @@ func TestNoMoreRequestsWaitForTheDatabaseThanMay(t *testing.T) {
 		t.Errorf("who waited until the end got %v", err)
 	}
 	tries := []error{away, away, away, nil}
-	if err := o.waitOut(t.Context(), func() error { err := tries[0]; tries = tries[1:]; return err }); err != nil || len(tries) != 0 {
+	if err := o.retryWhileUnavailable(t.Context(), func() error { err := tries[0]; tries = tries[1:]; return err }); err != nil || len(tries) != 0 {
 		t.Errorf("after the others left: %v, with %d tries to go", err, len(tries))
 	}
 }

@@ -17,7 +17,7 @@ func basic(credentials string) string {
 func TestBasicPairsReadsBothWaysOfWritingCredentials(t *testing.T) {
 	rows := []struct {
 		name, header string
-		want         []Pair
+		want         []Credentials
 	}{
 		{"nothing", "", nil},
 		{"another scheme", "Bearer " + basic("id:secret")[6:], nil},
@@ -25,16 +25,16 @@ func TestBasicPairsReadsBothWaysOfWritingCredentials(t *testing.T) {
 		{"base64 up to there", basic("id:secret:::") + "!", nil},
 		{"no colon", basic("id"), nil},
 		{"no id", basic(":secret"), nil},
-		{"plain", basic("id:secret"), []Pair{{"id", "secret"}}},
-		{"in another case", "bAsIc " + basic("id:secret")[6:], []Pair{{"id", "secret"}}},
-		{"colon in the secret", basic("id:a:b"), []Pair{{"id", "a:b"}}},
-		{"empty secret", basic("id:"), []Pair{{"id", ""}}},
-		{"encoded", basic("my%3Aid:a%2Bb+c"), []Pair{{"my%3Aid", "a%2Bb+c"}, {"my:id", "a+b c"}}},
-		{"a percent sign that encodes nothing", basic("id:100%"), []Pair{{"id", "100%"}}},
+		{"plain", basic("id:secret"), []Credentials{{"id", "secret"}}},
+		{"in another case", "bAsIc " + basic("id:secret")[6:], []Credentials{{"id", "secret"}}},
+		{"colon in the secret", basic("id:a:b"), []Credentials{{"id", "a:b"}}},
+		{"empty secret", basic("id:"), []Credentials{{"id", ""}}},
+		{"encoded", basic("my%3Aid:a%2Bb+c"), []Credentials{{"my%3Aid", "a%2Bb+c"}, {"my:id", "a+b c"}}},
+		{"a percent sign that encodes nothing", basic("id:100%"), []Credentials{{"id", "100%"}}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			if diff := cmp.Diff(r.want, BasicPairs(r.header)); diff != "" {
+			if diff := cmp.Diff(r.want, BasicCredentials(r.header)); diff != "" {
 				t.Errorf("want (-), got (+):\n%s", diff)
 			}
 		})
@@ -49,16 +49,16 @@ func FuzzBasicPairs(f *testing.F) {
 		if id == "" {
 			return
 		}
-		pair := Pair{id, secret}
+		pair := Credentials{id, secret}
 		encoded := basic(url.QueryEscape(id) + ":" + url.QueryEscape(secret))
-		if !slices.Contains(BasicPairs(encoded), pair) {
-			t.Errorf("%q, encoded, is read as %q", pair, BasicPairs(encoded))
+		if !slices.Contains(BasicCredentials(encoded), pair) {
+			t.Errorf("%q, encoded, is read as %q", pair, BasicCredentials(encoded))
 		}
 		request := http.Request{Header: http.Header{}}
 		request.SetBasicAuth(id, secret)
 		rawID, _, _ := request.BasicAuth()
-		if rawID == id && !slices.Contains(BasicPairs(request.Header.Get("Authorization")), pair) {
-			t.Errorf("%q, raw, is read as %q", pair, BasicPairs(request.Header.Get("Authorization")))
+		if rawID == id && !slices.Contains(BasicCredentials(request.Header.Get("Authorization")), pair) {
+			t.Errorf("%q, raw, is read as %q", pair, BasicCredentials(request.Header.Get("Authorization")))
 		}
 	})
 }

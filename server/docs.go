@@ -24,24 +24,24 @@ import (
 	"example.com/perks/api"
 )
 
-// Where the page that shows the API description to people is. It is no part of the API that it shows.
+// docsPath is the page that shows the API description. It isn't part of the API.
 const docsPath = "/docs"
 
-// foldersOfDocs are the addresses that keep their trailing slash, because links on the page are relative to it.
-var foldersOfDocs = []string{"/", docsPath + "/", apiPath + docsPath + "/"}
+// docsFolders keep their trailing slash, because links on the page are relative.
+var docsFolders = []string{"/", docsPath + "/", apiPath + docsPath + "/"}
 
-// documents are the API description in both of its notations, and the page that shows it to people.
-type documents struct {
+// apiDocs are the API description as JSON, and the page that shows it.
+type apiDocs struct {
 	inJSON []byte
 	page   file
 	files  map[string]file // beside the page
 }
 
 //go:embed page
-var own embed.FS
+var pageFiles embed.FS
 
-// newDocuments makes the page. Its links are relative to its own address, so that a proxy may put all of this below any path.
-func newDocuments() (*documents, error) {
+// newAPIDocs makes the page. Its links are relative, so that a proxy may serve it below any path.
+func newAPIDocs() (*apiDocs, error) {
 	var description map[string]any
 	if err := yaml.Unmarshal(api.OpenAPI(), &description); err != nil {
 		return nil, fmt.Errorf("reading the embedded API description: %w", err)
@@ -50,7 +50,7 @@ func newDocuments() (*documents, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the API description as JSON: %w", err)
 	}
-	d := &documents{inJSON: inJSON, files: map[string]file{}}
+	d := &apiDocs{inJSON: inJSON, files: map[string]file{}}
 	address := ".." + apiPath + "/openapi"
 	values := []string{"{title}", "Perks and properties: API reference", "{json}", address + ".json", "{yaml}", address + ".yaml"}
 	for _, part := range []struct {
@@ -61,8 +61,8 @@ func newDocuments() (*documents, error) {
 		{"swagger-ui.css", "text/css; charset=utf-8", static.FS, "swagger-ui.css.gz"},
 		{"swagger-ui-bundle.js", "text/javascript; charset=utf-8", static.FS, "swagger-ui-bundle.js.gz"},
 		{"icon.png", "image/png", static.FS, "favicon-32x32.png"},
-		{"page.css", "text/css; charset=utf-8", own, "page/page.css"},
-		{"page.js", "text/javascript; charset=utf-8", own, "page/page.js"},
+		{"page.css", "text/css; charset=utf-8", pageFiles, "page/page.css"},
+		{"page.js", "text/javascript; charset=utf-8", pageFiles, "page/page.js"},
 	} {
 		content, err := fs.ReadFile(part.from, part.path)
 		if err != nil {
@@ -79,31 +79,31 @@ func newDocuments() (*documents, error) {
 				return io.ReadAll(unpacked)
 			})
 		}
-		// The name tells the content apart, so that a cache need never ask for it again.
+		// The name changes with the content, so that caches may keep the file forever.
 		extension := path.Ext(part.name)
 		hashed := strings.TrimSuffix(part.name, extension) + "." + f.hash + extension
 		d.files[hashed] = f
 		values = append(values, "{"+part.name+"}", hashed)
 	}
-	outline, err := own.ReadFile("page/page.html")
+	outline, err := pageFiles.ReadFile("page/page.html")
 	if err != nil {
 		return nil, fmt.Errorf("preparing %s: reading an embedded file: %w", docsPath, err)
 	}
 	for i := 1; i < len(values); i += 2 {
 		values[i] = html.EscapeString(values[i])
 	}
-	page := strings.NewReplacer(values...).Replace(string(outline)) // html/template would keep the linker from leaving out what nobody calls
+	page := strings.NewReplacer(values...).Replace(string(outline)) // html/template would keep the linker from dropping unused methods
 	d.page = file{mediaType: "text/html; charset=utf-8", content: []byte(page)}
 	return d, nil
 }
 
-// routes puts the page at /docs/. The addresses where people look first redirect there.
-func (d *documents) routes(e *echo.Echo) {
+// routes serves the page at /docs/. The addresses that people try first redirect there.
+func (d *apiDocs) routes(e *echo.Echo) {
 	get(e, apiPath+"/openapi.json", func(c echo.Context) error { return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, d.inJSON) })
 	get(e, apiPath+"/openapi.yaml", func(c echo.Context) error { return c.Blob(http.StatusOK, "application/yaml", api.OpenAPI()) })
 	for _, path := range []string{"/", docsPath, apiPath + docsPath, apiPath + docsPath + "/"} {
 		get(e, path, func(c echo.Context) error {
-			// Relative: a proxy may have put all of this below a path.
+			// Relative, because a proxy may serve this below a path.
 			page := strings.Repeat("../", strings.Count(path, "/")-1) + "docs/"
 			c.Response().Header().Set("Location", page)
 			return writeJSON(c, http.StatusPermanentRedirect, echo.MIMEApplicationJSON, map[string]string{"docs": page})
@@ -122,11 +122,11 @@ func (d *documents) routes(e *echo.Echo) {
 type file struct {
 	mediaType string
 	content   []byte
-	unpack    func() ([]byte, error) // of content that is packed with gzip; nil for what is not
-	hash      string                 // of the content, which its name tells; a file without one is never kept by a cache
+	unpack    func() ([]byte, error) // unpacks gzipped content; nil if it isn't gzipped
+	hash      string                 // of the content, and part of its name; a file without one must not be cached
 }
 
-// policy lets the page load its own files, ask its own host, and nothing else.
+// policy lets the page load its own files and call its own host, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -137,18 +137,18 @@ func (f file) send(c echo.Context) (err error) {
 	packed := false
 	if f.unpack != nil {
 		header.Set("Vary", "Accept-Encoding")
-		packed = takesGzip(c.Request().Header.Values("Accept-Encoding"))
+		packed = acceptsGzip(c.Request().Header.Values("Accept-Encoding"))
 	}
 	if f.hash == "" {
 		header.Set("Cache-Control", "no-store")
 	} else {
 		tag := `"` + f.hash + `"`
-		if packed { // another form has another tag (RFC 9110, section 8.8.3.3)
+		if packed { // each encoding has its own tag (RFC 9110, section 8.8.3.3)
 			tag = `"` + f.hash + `-gzip"`
 		}
 		header.Set("ETag", tag)
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
-		if lists(c.Request().Header.Values("If-None-Match"), tag) {
+		if listsTag(c.Request().Header.Values("If-None-Match"), tag) {
 			return c.NoContent(http.StatusNotModified)
 		}
 	}
@@ -164,9 +164,9 @@ func (f file) send(c echo.Context) (err error) {
 	return c.Blob(http.StatusOK, f.mediaType, content)
 }
 
-// takesGzip reads an Accept-Encoding header (RFC 9110, section 12.5.3): what it says of gzip counts before what it says of *.
-func takesGzip(header []string) bool {
-	takes := false
+// acceptsGzip reads an Accept-Encoding header (RFC 9110, section 12.5.3). An entry for gzip takes precedence over *.
+func acceptsGzip(header []string) bool {
+	accepts := false
 	for item := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		coding, parameter, _ := strings.Cut(item, ";")
 		coding = strings.ToLower(strings.TrimSpace(coding))
@@ -181,7 +181,7 @@ func takesGzip(header []string) bool {
 		if coding == "gzip" {
 			return accepted
 		}
-		takes = accepted
+		accepts = accepted
 	}
-	return takes
+	return accepts
 }

@@ -16,14 +16,14 @@ import (
 	"example.com/perks/api/display"
 )
 
-// kind is how a code looks from outside.
-type kind struct {
+// problemType is what the response says of an error code.
+type problemType struct {
 	status int
-	title  string // of the problem details: the same for every occurrence
+	title  string // in RFC 9457's problem details, the same for every occurrence
 }
 
-// kinds is the one place where a code becomes a status.
-var kinds = map[api.Code]kind{
+// problemTypes maps each error code to its status.
+var problemTypes = map[api.Code]problemType{
 	api.CodeInvalidJSON:          {http.StatusBadRequest, "The body cannot be read"},
 	api.CodeUnsupportedMediaType: {http.StatusUnsupportedMediaType, "The media type is not supported"},
 	api.CodeBodyTooLarge:         {http.StatusRequestEntityTooLarge, "The body is too large"},
@@ -45,53 +45,53 @@ var kinds = map[api.Code]kind{
 	api.CodeInternal:             {http.StatusInternalServerError, "The server failed"},
 }
 
-// answer is an error with what else the response needs to say.
-type answer struct {
+// errorResponse is an error with what else the response needs.
+type errorResponse struct {
 	err        *api.Error
 	header     http.Header
-	status     int    // when an outside standard asks for another one than the code's
+	status     int    // if a standard requires another one than the code's
 	oauthError string // RFC 6749, section 5.2
 }
 
-func (a *answer) Error() string { return a.err.Error() }
-func (a *answer) Unwrap() error { return a.err }
+func (a *errorResponse) Error() string { return a.err.Error() }
+func (a *errorResponse) Unwrap() error { return a.err }
 
-// answerTo finds what to tell the caller about an error. What was not made for the caller is told as internal, and only
-// the log learns more.
-func answerTo(err error) *answer {
-	var known *answer
+// responseTo returns what to tell the caller about an error. Any error that isn't meant for the caller becomes an internal one, and
+// only the log has the details.
+func responseTo(err error) *errorResponse {
+	var known *errorResponse
 	if errors.As(err, &known) {
 		return known
 	}
 	var public *api.Error
 	if errors.As(err, &public) {
-		return &answer{err: public}
+		return &errorResponse{err: public}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return &answer{err: api.Errorf(api.CodeUnavailable, "The service took too long. If it was a change, read it back before you try again.")}
+		return &errorResponse{err: api.Errorf(api.CodeUnavailable, "The service took too long. If it was a change, read it back before you try again.")}
 	}
 	switch {
 	case errors.Is(err, echo.ErrNotFound):
-		return &answer{err: noSuchAddress}
+		return &errorResponse{err: noSuchAddress}
 	case errors.Is(err, echo.ErrMethodNotAllowed):
-		return &answer{err: api.Errorf(api.CodeMethodNotAllowed, "This address does not answer to that method; the Allow header lists those it does.")}
+		return &errorResponse{err: api.Errorf(api.CodeMethodNotAllowed, "This address does not answer to that method; the Allow header lists those it does.")}
 	}
-	return &answer{err: api.Errorf(api.CodeInternal, "The server failed to answer. If it goes on, tell its operator the X-Request-Id of this response.")}
+	return &errorResponse{err: api.Errorf(api.CodeInternal, "The server failed to answer. If it goes on, tell its operator the X-Request-Id of this response.")}
 }
 
-// maxMessage is how many bytes of a message are sent; longer ones repeat what the caller has sent.
+// maxMessage is how many bytes of a message are sent. Only messages that repeat the caller's input are longer.
 const maxMessage = 2000
 
 // writeError is echo's error handler.
 func (s *service) writeError(err error, c echo.Context) {
-	a := answerTo(err)
+	a := responseTo(err)
 	path := c.Request().URL.Path
 	if a.err == noSuchAddress && s.config.Sandbox == nil && (path == sandboxPath || strings.HasPrefix(path, sandboxPath+"/")) {
-		a = &answer{err: api.Errorf(api.CodeNotFound, "There is no sandbox here: this service was started without one.")}
+		a = &errorResponse{err: api.Errorf(api.CodeNotFound, "There is no sandbox here: this service was started without one.")}
 	}
-	kind := kinds[a.err.Code]
-	status := cmp.Or(a.status, kind.status)
-	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) { // who has gone is no fault of ours
+	problem := problemTypes[a.err.Code]
+	status := cmp.Or(a.status, problem.status)
+	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) { // a caller that disconnected is not our failure
 		s.logFailure(c, status, err)
 	}
 	if c.Response().Committed {
@@ -109,16 +109,16 @@ func (s *service) writeError(err error, c echo.Context) {
 	if a.err.Fields != nil {
 		body.Errors = make(api.FieldErrors, len(a.err.Fields))
 	}
-	for name, problems := range a.err.Fields { // names and texts can repeat what was sent
-		for _, problem := range problems {
-			body.Errors.Add(shown(name), "%s", shown(problem))
+	for name, messages := range a.err.Fields { // names and messages can repeat the caller's input
+		for _, message := range messages {
+			body.Errors.Add(shown(name), "%s", shown(message))
 		}
 	}
 	mediaType := echo.MIMEApplicationJSON
 	if strings.HasPrefix(path, livePath+"/") || strings.HasPrefix(path, sandboxPath+"/") { // RFC 9457
 		mediaType = "application/problem+json"
 		body.Type = "urn:perks:problem:" + string(a.err.Code)
-		body.Title = kind.title
+		body.Title = problem.title
 		body.Status = status
 		body.Detail = message
 	}
@@ -127,12 +127,11 @@ func (s *service) writeError(err error, c echo.Context) {
 	}
 }
 
-// While a database is away, each of thousands of requests fails for the same reason, and a log that fills a disk is a fault of its own.
-// So the log gives the reason for so many a second, of which some may come at once, and counts the others. The line of each
-// request stays.
+// While a database is unavailable, thousands of requests fail for the same reason, and must not fill the disk with logs. So only this
+// many failures per second are logged with their reason, and the others are counted. Each request still has its own log line.
 const (
-	failuresLogged       = 0.5
-	failuresLoggedAtOnce = 5
+	failureLogRate  = 0.5
+	failureLogBurst = 5
 )
 
 func (s *service) logFailure(c echo.Context, status int, err error) {
@@ -149,11 +148,11 @@ func (s *service) logFailure(c echo.Context, status int, err error) {
 	s.config.Logger.ErrorContext(c.Request().Context(), "request failed", args...)
 }
 
-// What tokens and secrets of ours look like: a JWT, and 32 or more characters of base64 with letters of both cases among
-// them. The ids that perksd makes have letters of one case.
+// What our tokens and secrets look like: a JWT, and 32 or more characters of base64 with both upper and lower case. The ids that perksd
+// makes have one case only.
 var (
-	likeToken  = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)*`)
-	likeSecret = regexp.MustCompile(fmt.Sprintf(`[A-Za-z0-9_+=-]{%d,}`, shortestSecret))
+	tokenPattern  = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)*`)
+	secretPattern = regexp.MustCompile(fmt.Sprintf(`[A-Za-z0-9_+=-]{%d,}`, shortestSecret))
 )
 
 const (
@@ -162,16 +161,16 @@ const (
 	hidden         = "[hidden]"
 )
 
-// hideSecrets takes out what looks like a token or a secret. People paste them where an id should be, and what was asked for
-// is told to others: in logs, and in messages that end up in tickets.
+// hideSecrets removes what looks like a token or a secret. People paste them where an id belongs, and logs and error messages end up in
+// tickets.
 func hideSecrets(text string) string {
 	if strings.Contains(text, "eyJ") {
-		text = likeToken.ReplaceAllString(text, hidden)
+		text = tokenPattern.ReplaceAllString(text, hidden)
 	}
-	// Nearly every request is spared the second expression, which takes longer than to read a token.
+	// Checking first saves nearly every request the second pattern, which takes longer than verifying a token.
 	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return !strings.ContainsRune(secretLetters, r) }) {
 		if mayBeSecret(run) {
-			return likeSecret.ReplaceAllStringFunc(text, func(found string) string {
+			return secretPattern.ReplaceAllStringFunc(text, func(found string) string {
 				if mayBeSecret(found) {
 					return hidden
 				}
@@ -186,12 +185,11 @@ func mayBeSecret(run string) bool {
 	return len(run) >= shortestSecret && run != strings.ToLower(run) && run != strings.ToUpper(run)
 }
 
-// maxLogged is how many bytes of one text that a caller sent are logged. The longest good path is below it.
+// maxLogged is how many bytes of a caller's text are logged. The longest valid path is below it.
 const maxLogged = 512
 
-// loggable makes of a text that a caller sent what may stand in a log: short, on one line, without anything that would steer
-// the terminal of who reads it, and without secrets.
-func loggable(text string) string {
+// sanitize makes a caller's text safe to log: short, on one line, and without terminal control characters and secrets.
+func sanitize(text string) string {
 	return hideSecrets(strings.Map(func(r rune) rune {
 		if display.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return unicode.ReplacementChar
@@ -200,8 +198,8 @@ func loggable(text string) string {
 	}, cut(text, maxLogged)))
 }
 
-// cut leaves so many bytes of a text, and its length, and makes it valid UTF-8. What it would cut through and leave too short
-// of to be known for a secret goes as a whole.
+// cut shortens a text to so many bytes, appends its length, and makes it valid UTF-8. If it would cut a run so short that hideSecrets
+// no longer sees a secret, it drops the whole run.
 func cut(text string, most int) string {
 	tail := ""
 	if len(text) > most {

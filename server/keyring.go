@@ -13,35 +13,25 @@ import (
 	"example.com/perks/store"
 )
 
-// How long what the store said is believed. A client that is disabled, or a key that is added or dropped, is noticed after
-// this.
-const (
-	clientsFreshFor = 2 * time.Second
-	keysFreshFor    = 2 * time.Second
-)
+// cacheTime is how long clients and signing keys are cached: changes take effect after this time.
+const cacheTime = 2 * time.Second
 
-// keysAskedEvery is how long the keys are believed when a token names one that is not among them: it may have been made in
-// place of a key that was dropped, and signs at once. Whoever makes names up has the database asked no more often.
-const keysAskedEvery = time.Second
+// unknownKeyCacheTime is shorter, for tokens that name an unknown key: it may replace a key that was dropped, and so sign at once.
+// Made-up key ids cause no more queries than this.
+const unknownKeyCacheTime = time.Second
 
-// KeySettles is how old a key is before it signs: by then every replica has noticed it, also one of an older version, so
-// that none signs with a key that another would refuse, and all change to it at the same instant.
-const KeySettles = 10 * time.Second
+// KeyActivationDelay is the age at which a key starts to sign. By then every replica knows it, even one of an older version, so none
+// refuses what another has signed, and all switch to it at the same instant.
+const KeyActivationDelay = 10 * time.Second
 
 // NewSigningKey makes a random HS256 key (RFC 7518, section 3.2: at least 256 bits).
-func NewSigningKey(now time.Time) (store.SigningKey, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return store.SigningKey{}, fmt.Errorf("making a key id: %w", err)
-	}
+func NewSigningKey(now time.Time) store.SigningKey {
 	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
-		return store.SigningKey{}, fmt.Errorf("making a signing key: %w", err)
-	}
-	return store.SigningKey{ID: id.String(), Secret: secret, CreatedAt: now}, nil
+	_, _ = rand.Read(secret) // it never fails
+	return store.SigningKey{ID: uuid.Must(uuid.NewV7()).String(), Secret: secret, CreatedAt: now}
 }
 
-// keyring is a short-lived copy of the store's signing keys.
+// keyring caches the signing keys of the database.
 type keyring struct {
 	store store.Credentials
 	now   func() time.Time
@@ -51,9 +41,9 @@ type keyring struct {
 	loaded time.Time
 }
 
-// signing returns the key to sign with at the instant.
+// signing returns the key that signs at that time.
 func (k *keyring) signing(ctx context.Context, at time.Time) (store.SigningKey, error) {
-	keys, err := k.load(ctx, keysFreshFor)
+	keys, err := k.load(ctx, cacheTime)
 	key, found := signingKey(keys, at)
 	if err == nil && !found {
 		err = errors.New("the database has no valid signing key; make one with perksd keys rotate")
@@ -61,16 +51,16 @@ func (k *keyring) signing(ctx context.Context, at time.Time) (store.SigningKey, 
 	return key, err
 }
 
-// signingKey chooses the same key for the same instant everywhere: of those that outlive each token that is issued then,
-// the newest that had settled. While none has it is the oldest of them: the first key of all, or the one that took the
-// place of a key that was dropped. A key that does not outlive them is better than none. Keys come newest first.
+// signingKey picks the same key on every replica: the newest active one that outlives each token issued at that time. If none is
+// active yet, it picks the oldest: the first key of all, or the replacement of a key that was dropped. If none outlives the tokens,
+// it picks the newest. Keys come newest first.
 func signingKey(keys []store.SigningKey, at time.Time) (key store.SigningKey, found bool) {
 	for _, k := range keys {
 		if !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(at.Add(MaxTokenTTL+time.Hour)) {
 			continue
 		}
 		key, found = k, true
-		if !k.CreatedAt.Add(KeySettles).After(at) {
+		if !k.CreatedAt.Add(KeyActivationDelay).After(at) {
 			break
 		}
 	}
@@ -80,18 +70,18 @@ func signingKey(keys []store.SigningKey, at time.Time) (key store.SigningKey, fo
 	return key, found
 }
 
-// KeyState is what a signing key is for at an instant.
+// KeyState says what a signing key is used for.
 type KeyState string
 
-// A key signs or waits for its time, or only verifies what it signed before.
+// A key signs, will sign after KeyActivationDelay, or only verifies what it signed before.
 const (
 	KeySigns    KeyState = "signing"
 	KeySettling KeyState = "settling"
 	KeyVerifies KeyState = "verifying"
 )
 
-// KeyStates says of each key, newest first, what it is for at the instant. With Config.Hourly a key still signs until the
-// end of the hour in which the next one settles.
+// KeyStates returns the state of each key; keys come newest first. With Config.Hourly, a key still signs until the end of the hour
+// in which the next one becomes active.
 func KeyStates(keys []store.SigningKey, at time.Time) []KeyState {
 	signing, found := signingKey(keys, at)
 	states := make([]KeyState, len(keys))
@@ -99,7 +89,7 @@ func KeyStates(keys []store.SigningKey, at time.Time) []KeyState {
 		switch {
 		case found && key.ID == signing.ID:
 			states[i] = KeySigns
-		case key.ExpiresAt.IsZero() || key.CreatedAt.Add(KeySettles).After(at):
+		case key.ExpiresAt.IsZero() || key.CreatedAt.Add(KeyActivationDelay).After(at):
 			states[i] = KeySettling
 		default:
 			states[i] = KeyVerifies
@@ -109,7 +99,7 @@ func KeyStates(keys []store.SigningKey, at time.Time) []KeyState {
 }
 
 func (k *keyring) byID(ctx context.Context, id string) (store.SigningKey, bool, error) {
-	for _, fresh := range []time.Duration{keysFreshFor, keysAskedEvery} {
+	for _, fresh := range []time.Duration{cacheTime, unknownKeyCacheTime} {
 		keys, err := k.load(ctx, fresh)
 		if err != nil {
 			return store.SigningKey{}, false, err

@@ -18,7 +18,7 @@ import (
 	"example.com/perks/store"
 )
 
-// metrics counts what the server does, for Prometheus. Every label has few values, whatever callers send.
+// metrics are the server's Prometheus metrics. Every label has few values, whatever callers send.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -32,7 +32,7 @@ type metrics struct {
 	panics      prometheus.Counter
 }
 
-// The reasons for which a bearer token does not open an address, and the limits that callers meet.
+// Label values: why a bearer token was refused, and which limit was exceeded.
 const (
 	tokenMissing     = "missing"
 	tokenInvalid     = "invalid"
@@ -43,7 +43,7 @@ const (
 	limitOfTokenFailures = "token_failures"
 )
 
-// newMetrics makes the server's metrics, and registers them and those of its databases unless there is no registerer.
+// newMetrics registers the metrics of the server and its databases, if the Config has a registerer.
 func newMetrics(config Config) (*metrics, error) {
 	m := &metrics{
 		routes:   map[string]bool{},
@@ -80,7 +80,7 @@ func counters(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
-// startAtZero lets those counters be seen before they count, so that the first time is an increase like any other.
+// startAtZero creates counters before their first event, so that Prometheus sees the first one as an increase.
 func (m *metrics) startAtZero(hasSandbox bool) {
 	for _, outcome := range []string{
 		string(api.StatusApproved), string(api.StatusPending), "replayed",
@@ -109,13 +109,13 @@ func databaseLabel(sandbox bool) string {
 	return "live"
 }
 
-// otherRoute stands for all addresses at which there is nothing. Callers make up as many as they like, and as many methods.
+// All unknown addresses and methods have one label value, because callers can make up any number of them.
 const (
 	otherRoute  = "other"
 	otherMethod = "other"
 )
 
-// measuredMethods are the methods that are told apart.
+// measuredMethods have label values of their own.
 var measuredMethods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
 }
@@ -127,7 +127,7 @@ func methodLabel(method string) string {
 	return otherMethod
 }
 
-// routeOf is the template of the route that a request took, or otherRoute.
+// routeOf returns the template of a request's route, or otherRoute.
 func (m *metrics) routeOf(c echo.Context) string {
 	if m.routes[c.Path()] {
 		return c.Path()
@@ -142,18 +142,17 @@ func (s *service) measure(next echo.HandlerFunc) echo.HandlerFunc {
 	m := s.metrics
 	return func(c echo.Context) error {
 		m.inFlight.Inc()
-		defer m.answered(c, time.Now())
+		defer m.observe(c, time.Now()) // also if net/http aborts the response with a panic
 		return next(c)
 	}
 }
 
-// answered is deferred, because net/http's way of giving up on a response is a panic.
-func (m *metrics) answered(c echo.Context, start time.Time) {
+func (m *metrics) observe(c echo.Context, start time.Time) {
 	m.inFlight.Dec()
 	took, route, method := time.Since(start).Seconds(), m.routeOf(c), methodLabel(c.Request().Method)
 	duration := m.duration.WithLabelValues(method, route)
 	if span := trace.SpanContextFromContext(c.Request().Context()); span.IsSampled() {
-		// The trace of a slow request can be looked at.
+		// An exemplar leads from a slow request to its trace.
 		duration.(prometheus.ExemplarObserver).ObserveWithExemplar(took, prometheus.Labels{"trace_id": span.TraceID().String()})
 	} else {
 		duration.Observe(took)
@@ -161,20 +160,20 @@ func (m *metrics) answered(c echo.Context, start time.Time) {
 	m.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status)).Inc()
 }
 
-// databaseCollector reads the figures of the databases when Prometheus asks for them. It asks each whether it takes writes,
-// as /readyz does, so that an alert needs nobody who asks there.
+// databaseCollector reads the metrics of the databases when Prometheus asks for them. It checks whether each accepts writes, as
+// /readyz does, so that alerts don't depend on anybody calling that.
 type databaseCollector struct {
 	databases map[string]store.Store      // by label
-	figures   map[string]*prometheus.Desc // by the end of their names
+	metrics   map[string]*prometheus.Desc // by the last part of their names
 }
 
 func newDatabaseCollector(config Config) databaseCollector {
-	c := databaseCollector{databases: map[string]store.Store{databaseLabel(false): config.Live}, figures: map[string]*prometheus.Desc{}}
+	c := databaseCollector{databases: map[string]store.Store{databaseLabel(false): config.Live}, metrics: map[string]*prometheus.Desc{}}
 	if config.Sandbox != nil {
 		c.databases[databaseLabel(true)] = config.Sandbox
 	}
 	describe := func(name, help string, labels ...string) {
-		c.figures[name] = prometheus.NewDesc(prometheus.BuildFQName(namespace, "database", name), help, append([]string{"database"}, labels...), nil)
+		c.metrics[name] = prometheus.NewDesc(prometheus.BuildFQName(namespace, "database", name), help, append([]string{"database"}, labels...), nil)
 	}
 	describe("ready", "1 if the database committed a write just now, else 0.")
 	describe("connections", "Connections that are open, in use or idle.", "pool", "state")
@@ -190,50 +189,50 @@ func newDatabaseCollector(config Config) databaseCollector {
 
 // Describe is part of prometheus.Collector.
 func (c databaseCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range c.figures {
+	for _, desc := range c.metrics {
 		out <- desc
 	}
 }
 
-// Collect is part of prometheus.Collector. It takes no longer than a check for readiness may.
+// Collect is part of prometheus.Collector. It takes at most as long as a readiness check.
 func (c databaseCollector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
-	var asked sync.WaitGroup
+	var running sync.WaitGroup
 	for label, db := range c.databases {
-		asked.Go(func() { c.collect(ctx, out, label, db) })
+		running.Go(func() { c.collect(ctx, out, label, db) })
 	}
-	asked.Wait()
+	running.Wait()
 }
 
 func (c databaseCollector) collect(ctx context.Context, out chan<- prometheus.Metric, label string, db store.Store) {
-	tell := func(name string, value float64, labels ...string) {
+	send := func(name string, value float64, labels ...string) {
 		kind := prometheus.GaugeValue
 		if strings.HasSuffix(name, "_total") {
 			kind = prometheus.CounterValue
 		}
-		out <- prometheus.MustNewConstMetric(c.figures[name], kind, value, append([]string{label}, labels...)...)
+		out <- prometheus.MustNewConstMetric(c.metrics[name], kind, value, append([]string{label}, labels...)...)
 	}
 	ready := 0.0
 	if db.Ready(ctx) == nil {
 		ready = 1
 	}
-	tell("ready", ready)
+	send("ready", ready)
 	stats := db.Stats()
 	for _, pool := range stats.Pools {
-		tell("connections", float64(pool.InUse), pool.Name, "in_use")
-		tell("connections", float64(pool.Idle), pool.Name, "idle")
-		tell("connections_max", float64(pool.Max), pool.Name)
-		tell("connection_waits_total", float64(pool.Waits), pool.Name)
-		tell("connection_wait_seconds_total", pool.Waited.Seconds(), pool.Name)
+		send("connections", float64(pool.InUse), pool.Name, "in_use")
+		send("connections", float64(pool.Idle), pool.Name, "idle")
+		send("connections_max", float64(pool.Max), pool.Name)
+		send("connection_waits_total", float64(pool.Waits), pool.Name)
+		send("connection_wait_seconds_total", pool.Waited.Seconds(), pool.Name)
 	}
-	tell("queue_writes", float64(stats.Queue.Waiting))
-	tell("queue_capacity_writes", float64(stats.Queue.Capacity))
+	send("queue_writes", float64(stats.Queue.Waiting))
+	send("queue_capacity_writes", float64(stats.Queue.Capacity))
 	batches := stats.Queue.Batches
-	tell("batch_failures_total", float64(batches.Failed))
+	send("batch_failures_total", float64(batches.Failed))
 	upTo := map[float64]uint64{}
 	for i, size := range store.BatchSizes() {
 		upTo[float64(size)] = batches.UpTo[i]
 	}
-	out <- prometheus.MustNewConstHistogram(c.figures["batch_writes"], batches.Ended, float64(batches.Writes), upTo, label)
+	out <- prometheus.MustNewConstHistogram(c.metrics["batch_writes"], batches.Ended, float64(batches.Writes), upTo, label)
 }

@@ -19,10 +19,10 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
-// saneRequestID is what a log takes as it is. A token would match too.
+// saneRequestID matches ids that are safe to log, but also tokens.
 var saneRequestID = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
-// identify gives every request an id: the caller's if it is sane, else a new one.
+// identify gives every request an id: the caller's if it is safe to log, else a new one.
 func (s *service) identify(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id := c.Request().Header.Get(requestIDHeader)
@@ -36,13 +36,13 @@ func (s *service) identify(next echo.HandlerFunc) echo.HandlerFunc {
 
 func requestID(c echo.Context) string { return c.Response().Header().Get(requestIDHeader) }
 
-// log writes one line for every request. The path is logged, the query and the headers never are: they may hold secrets.
+// log writes one line for each request. It never logs the query or headers, which may contain secrets.
 func (s *service) log(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
 		err := next(c)
 		if err != nil {
-			c.Error(err) // writes the response, so that the line below can tell its status
+			c.Error(err) // writes the response, so that its status is known below
 		}
 		r := c.Request()
 		if !s.config.Logger.Enabled(r.Context(), slog.LevelInfo) {
@@ -51,8 +51,8 @@ func (s *service) log(next echo.HandlerFunc) echo.HandlerFunc {
 		sent, _ := c.Get(sentPathKey).(string)
 		s.config.Logger.InfoContext(r.Context(), "request",
 			"request_id", requestID(c),
-			"method", loggable(r.Method),
-			"path", loggable(cmp.Or(sent, r.URL.Path)),
+			"method", sanitize(r.Method),
+			"path", sanitize(cmp.Or(sent, r.URL.Path)),
 			"status", c.Response().Status,
 			"bytes", c.Response().Size,
 			"duration", time.Since(start),
@@ -63,8 +63,7 @@ func (s *service) log(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// recover turns a panic into an error, which is answered as internal. net/http's own way of giving up on a response is
-// let through.
+// recover turns a panic into an internal error, except the one with which net/http aborts a response.
 func (s *service) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
@@ -81,7 +80,7 @@ func (s *service) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// requestTime bounds the work for one request; the listener's own timeouts bound reading and writing.
+// requestTime limits the work for one request. The listener has its own timeouts for reading and writing.
 const requestTime = 15 * time.Second
 
 func (s *service) limitTime(next echo.HandlerFunc) echo.HandlerFunc {
@@ -93,21 +92,21 @@ func (s *service) limitTime(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// proxies tells whose word counts for where a request comes from, and for how it was addressed.
+// proxies decides which X-Forwarded- headers to trust.
 type proxies struct {
-	there   bool
-	trusted []netip.Prefix // empty trusts who is connected, and nobody behind it
+	enabled bool
+	trusted []netip.Prefix // if empty, the peer is the only proxy
 }
 
-// believes tells whether the one who is connected is a proxy whose X-Forwarded- headers count.
-func (p proxies) believes(r *http.Request) bool {
-	return p.there && (len(p.trusted) == 0 || p.trusts(peer(r)))
+// mayForward tells whether the peer is a proxy whose X-Forwarded- headers are trusted.
+func (p proxies) mayForward(r *http.Request) bool {
+	return p.enabled && (len(p.trusted) == 0 || p.trusts(peer(r)))
 }
 
-// scheme returns how the caller connected: as a proxy says, if one is believed and says so, else as the connection shows.
+// scheme returns the X-Forwarded-Proto of a trusted proxy, or else the scheme of the connection.
 func (p proxies) scheme(r *http.Request) string {
-	if said := r.Header.Get("X-Forwarded-Proto"); p.believes(r) && (said == "http" || said == "https") {
-		return said
+	if scheme := r.Header.Get("X-Forwarded-Proto"); p.mayForward(r) && (scheme == "http" || scheme == "https") {
+		return scheme
 	}
 	if r.TLS != nil {
 		return "https"
@@ -119,12 +118,11 @@ func (p proxies) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(p.trusted, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// caller returns the address that a request comes from. Each proxy adds the address that is connected to it to the end of
-// X-Forwarded-For, so it is the last one there that is not a proxy's own. What stands before it was sent by the caller and
-// says nothing; neither does anything before an entry that is no address.
-func (p proxies) caller(r *http.Request) string {
+// clientAddress returns the address that a request comes from. Each proxy appends the address of its peer to X-Forwarded-For, so it is
+// the last entry that isn't a proxy's. Anything before it is made up by the client, as is anything before an invalid entry.
+func (p proxies) clientAddress(r *http.Request) string {
 	from := peer(r)
-	if !p.believes(r) {
+	if !p.mayForward(r) {
 		return from.String()
 	}
 	rest := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
@@ -143,11 +141,11 @@ func (p proxies) caller(r *http.Request) string {
 }
 
 func peer(r *http.Request) netip.Addr {
-	address, _ := parseHop(r.RemoteAddr) // net/http wrote it
+	address, _ := parseHop(r.RemoteAddr) // always valid: net/http wrote it
 	return address
 }
 
-// parseHop takes an address as proxies write it: some add the port, and put IPv6 in brackets. It leaves each only one spelling.
+// parseHop parses an address as proxies write it: some add the port, or put IPv6 in brackets. It returns one form for each address.
 func parseHop(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	withPort, err := netip.ParseAddrPort(text)
@@ -158,8 +156,7 @@ func parseHop(text string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), err == nil
 }
 
-// networkOf returns what failures are counted by: an IPv4 address, and of an IPv6 address the /64, all of which a single
-// subscriber has.
+// networkOf returns the network whose failures are counted: an IPv4 address, or the /64 that an IPv6 subscriber has.
 func networkOf(address string) string {
 	parsed, err := netip.ParseAddr(address)
 	if err != nil || parsed.Is4() {
@@ -168,16 +165,15 @@ func networkOf(address string) string {
 	return netip.PrefixFrom(parsed, 64).Masked().String()
 }
 
-// What pages of other origins may send, and which headers of an answer they may read.
+// What pages of other origins may send, and which response headers they may read.
 const (
-	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
-	corsRequest = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
-	corsAnswer  = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id, X-Total-Count"
-	corsMaxAge  = "600" // seconds for which a browser remembers what it may send
+	corsMethods         = "GET, HEAD, POST, PATCH, DELETE"
+	corsRequestHeaders  = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
+	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id, X-Total-Count"
+	corsMaxAge          = "600" // seconds for which browsers cache a preflight
 )
 
-// cors lets pages of the configured origins read answers. It never allows cookies or passwords that a browser keeps: a page
-// needs a token.
+// cors lets pages of the configured origins read responses. It never allows cookies or stored passwords: a page needs a token.
 func (s *service) cors(next echo.HandlerFunc) echo.HandlerFunc {
 	origins := s.config.CORSOrigins
 	if len(origins) == 0 {
@@ -198,16 +194,16 @@ func (s *service) cors(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			header.Set("Access-Control-Allow-Methods", corsMethods)
-			header.Set("Access-Control-Allow-Headers", corsRequest)
+			header.Set("Access-Control-Allow-Headers", corsRequestHeaders)
 			header.Set("Access-Control-Max-Age", corsMaxAge)
 		} else {
-			header.Set("Access-Control-Expose-Headers", corsAnswer)
+			header.Set("Access-Control-Expose-Headers", corsResponseHeaders)
 		}
 		return next(c)
 	}
 }
 
-// CheckOrigin returns what is wrong with an entry of Config.CORSOrigins, or nil. It must be spelled as browsers send it.
+// CheckOrigin returns an error unless Config.CORSOrigins may contain the origin: it must be spelled as browsers send it.
 func CheckOrigin(origin string) error {
 	address, err := url.Parse(origin)
 	if origin == "*" || err == nil && (address.Scheme == "https" || address.Scheme == "http") &&
@@ -217,8 +213,8 @@ func CheckOrigin(origin string) error {
 	return fmt.Errorf("%q is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins", origin)
 }
 
-// secureHeaders say that an answer is data for programs: a browser shall not run, frame or guess at it, and no page of
-// another origin shall have it, but for those that cors lets. A page of ours sets its own.
+// secureHeaders say that a response is data for programs: browsers must not run it, frame it, guess its type or give it to pages of
+// other origins, except those that cors allows. The docs page sets its own.
 var secureHeaders = map[string][]string{
 	"Content-Security-Policy":      {"default-src 'none'; frame-ancestors 'none'"},
 	"Cross-Origin-Resource-Policy": {"same-origin"},
@@ -233,13 +229,12 @@ func (s *service) secure(next echo.HandlerFunc) echo.HandlerFunc {
 			header[name] = values
 		}
 		if s.proxies.scheme(r) == "https" {
-			// Browsers that came over TLS shall never come without it (RFC 6797), for a year, and to this name alone: what lies under
-			// it need not be ours.
+			// Browsers must use TLS from now on (RFC 6797), for this name only: we may not own its subdomains.
 			header.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		if len(r.TransferEncoding) > 0 {
-			// It may have had a Content-Length too, which net/http drops without a word. What follows such a request on its
-			// connection may be a part of it to a proxy, so nothing follows (RFC 9112, section 6.1).
+			// If it also had a Content-Length, net/http has dropped that, and a proxy may take what follows for a part of this request.
+			// So the connection is closed (RFC 9112, section 6.1).
 			header.Set("Connection", "close")
 		}
 		return next(c)

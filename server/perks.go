@@ -16,7 +16,7 @@ import (
 	"example.com/perks/store"
 )
 
-// perkHandlers are the perk endpoints over one store: the live one or the sandbox.
+// perkHandlers are the perk endpoints over one store: live or sandbox.
 type perkHandlers struct {
 	*service
 	store   store.Store
@@ -28,12 +28,12 @@ func (h perkHandlers) list(c echo.Context) error {
 	return h.writePerks(c, q, perkQuery(q, h.now()))
 }
 
-// writePerks answers with the perks that match, unless there was something wrong with the parameters.
+// writePerks responds with the matching perks, unless a parameter is invalid.
 func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.PerkQuery) error {
 	if err := q.Fields.Err(); err != nil {
 		return err
 	}
-	list, err := ofUser(h.service, perks.AvailableTo, func(userID string, anyUser bool) (store.List[api.Perk], error) {
+	list, err := withUserID(h.service, perks.AvailableTo, func(userID string, anyUser bool) (store.List[api.Perk], error) {
 		perks.AvailableTo, perks.AnyUser = userID, anyUser
 		return h.store.ListPerks(c.Request().Context(), perks)
 	})
@@ -44,11 +44,11 @@ func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.
 }
 
 func (h perkHandlers) get(c echo.Context) error {
-	perk, err := ofPerk(pathParameter(c, "perkId"), func(id string) (api.Perk, error) { return h.store.Perk(c.Request().Context(), id) })
+	perk, err := withPerkID(pathParameter(c, "perkId"), func(id string) (api.Perk, error) { return h.store.Perk(c.Request().Context(), id) })
 	if err != nil {
 		return err
 	}
-	return writeRead(c, perk)
+	return writeCacheable(c, perk)
 }
 
 func (h perkHandlers) categories(c echo.Context) error {
@@ -56,7 +56,7 @@ func (h perkHandlers) categories(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeRead(c, categories)
+	return writeCacheable(c, categories)
 }
 
 func (h perkHandlers) listForUser(c echo.Context) error {
@@ -79,9 +79,9 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID str
 		return err
 	}
 	if key := c.Request().Header.Get(idempotencyHeader); key != "" && api.IdempotencyKeyRule(key) == "" {
-		c.Response().Header().Set(idempotencyHeader, key) // a caller that lost an answer learns that keys count
+		c.Response().Header().Set(idempotencyHeader, key) // tells a client that lost a reply that keys are supported
 	}
-	list, err := ofUser(h.service, userID, func(userID string, anyUser bool) (store.List[api.Redemption], error) {
+	list, err := withUserID(h.service, userID, func(userID string, anyUser bool) (store.List[api.Redemption], error) {
 		redemptions.UserID, redemptions.AnyUser = userID, anyUser
 		return h.store.ListRedemptions(c.Request().Context(), redemptions)
 	})
@@ -91,8 +91,8 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID str
 	return writePage(h.service, c, list, redemptions.Window)
 }
 
-// pathParameter returns a segment of the path decoded. Echo leaves it encoded when the path holds an encoded character
-// that did not need it. A segment that cannot be decoded names no record.
+// pathParameter returns a decoded path segment. Echo leaves it encoded if the path contains an encoded character that need not be.
+// If it can't be decoded, it names no record.
 func pathParameter(c echo.Context, name string) string {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {
@@ -104,48 +104,48 @@ func pathParameter(c echo.Context, name string) string {
 	return value
 }
 
-// UUIDs match in any case (RFC 9562, section 4), but are stored as they were imported. Both functions here try another spelling
-// only when the store has no such record, so that an id in its stored spelling is mostly asked for once. If there is none in
-// any spelling, the error names the id as the caller wrote it.
+// UUIDs match in any case (RFC 9562, section 4), but are stored as they were imported. withPerkID and withUserID try another spelling
+// only if the store has no such record, so most ids need one query. If no spelling exists, the error names the id as the caller
+// wrote it.
 
-// ofPerk asks for a perk by its id as written, then in lower case, then in upper case. What cannot be an id it does not ask for:
-// no store holds it, and not every database bears its bytes.
-func ofPerk[T any](id string, ask func(id string) (T, error)) (result T, _ error) {
+// withPerkID calls the query with a perk's id as written, in lower case and in upper case. It doesn't query for an invalid id: no store
+// has it, and PostgreSQL rejects some of its bytes.
+func withPerkID[T any](id string, query func(id string) (T, error)) (result T, _ error) {
 	if api.PerkIDRule(id) != "" {
 		return result, store.PerkNotFound(id)
 	}
-	return inSpellings(api.UUIDSpellings(id), func(err error) bool {
+	return tryEach(api.UUIDSpellings(id), func(err error) bool {
 		return api.CodeOf(err) == api.CodeNotFound && !store.IsUserNotFound(err)
-	}, ask)
+	}, query)
 }
 
-// ofUser asks for a user in lower case first, however the id is written: the same id imported in another spelling must not be a
-// second user who can redeem everything again. With CreateUsers it creates an unknown user in lower case, so that simultaneous
-// requests in different spellings create one user.
-func ofUser[T any](s *service, id string, ask func(id string, anyUser bool) (T, error)) (T, error) {
+// withUserID tries lower case first, however the id is written: otherwise the same id imported in another spelling would be a second
+// user, who could redeem everything again. With CreateUsers it creates an unknown user in lower case, so that simultaneous requests
+// in different spellings create one user.
+func withUserID[T any](s *service, id string, query func(id string, anyUser bool) (T, error)) (T, error) {
 	spellings := api.UUIDSpellings(id)
 	if len(spellings) == 1 {
-		return ask(id, s.config.CreateUsers)
+		return query(id, s.config.CreateUsers)
 	}
 	slices.SortFunc(spellings, func(a, b string) int { return strings.Compare(b, a) }) // ASCII has lower case last
-	result, err := inSpellings(spellings, store.IsUserNotFound, func(id string) (T, error) { return ask(id, false) })
+	result, err := tryEach(spellings, store.IsUserNotFound, func(id string) (T, error) { return query(id, false) })
 	switch {
 	case !store.IsUserNotFound(err):
 		return result, err
 	case s.config.CreateUsers:
-		return ask(api.LowerUUID(id), true)
+		return query(api.LowerUUID(id), true)
 	}
 	return result, store.UserNotFound(id)
 }
 
-func inSpellings[T any](spellings []string, isAbsent func(error) bool, ask func(id string) (T, error)) (result T, err error) {
+func tryEach[T any](spellings []string, isAbsent func(error) bool, query func(id string) (T, error)) (result T, err error) {
 	for i, id := range spellings {
-		answer, failure := ask(id)
+		found, failure := query(id)
 		if failure == nil || !isAbsent(failure) {
-			return answer, failure
+			return found, failure
 		}
 		if i == 0 {
-			result, err = answer, failure
+			result, err = found, failure
 		}
 	}
 	return result, err
@@ -158,7 +158,7 @@ func (h perkHandlers) redeem(c echo.Context) error {
 	outcome := string(result.Redemption.Status)
 	switch {
 	case err != nil:
-		outcome = string(answerTo(err).err.Code)
+		outcome = string(responseTo(err).err.Code)
 	case result.Replayed:
 		outcome = "replayed"
 		c.Response().Header().Set("Idempotent-Replayed", "true")
@@ -185,12 +185,12 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 		return result, err
 	}
 	if key != nil {
-		c.Response().Header().Set(idempotencyHeader, key.Key) // tells the caller that keys count, whatever the answer
+		c.Response().Header().Set(idempotencyHeader, key.Key) // tells the caller that keys are supported, whatever the result
 	}
 	attempt := store.RedeemAttempt{ID: h.config.NewID(), ClientID: callerOf(c).ClientID, Metadata: request.Metadata, At: h.now(), Key: key}
-	return ofPerk(perkID, func(id string) (store.RedeemResult, error) {
+	return withPerkID(perkID, func(id string) (store.RedeemResult, error) {
 		attempt.PerkID = id
-		return ofUser(h.service, request.UserID, func(id string, anyUser bool) (store.RedeemResult, error) {
+		return withUserID(h.service, request.UserID, func(id string, anyUser bool) (store.RedeemResult, error) {
 			attempt.UserID, attempt.CreateUser = id, anyUser
 			return h.store.Redeem(c.Request().Context(), attempt)
 		})
@@ -216,15 +216,15 @@ func idempotencyKey(header http.Header, perkID string, request api.RedeemRequest
 	return &store.IdempotencyKey{Key: values[0], Fingerprint: fingerprint}, err
 }
 
-// badHeader is 400: what is wrong with the header is how it was sent, not the value.
+// badHeader responds with 400, not 422: the header was sent wrongly, whatever its value.
 func badHeader(name, problem string) error {
 	fields := api.FieldErrors{}
 	fields.Add(name, "%s", problem)
-	return &answer{err: &api.Error{Code: api.CodeValidationFailed, Message: "The header " + name + " " + problem + ".", Fields: fields}, status: http.StatusBadRequest}
+	return &errorResponse{err: &api.Error{Code: api.CodeValidationFailed, Message: "The header " + name + " " + problem + ".", Fields: fields}, status: http.StatusBadRequest}
 }
 
-// fingerprintOf is equal for requests that mean the same: the order of the metadata's members and blanks between them do
-// not count, nor does the case of a UUID; the digits of its numbers do.
+// fingerprintOf returns the same hash for requests that mean the same. The order of the metadata's members, the whitespace between them
+// and the case of UUIDs make no difference; the digits of numbers do.
 func fingerprintOf(perkID string, request api.RedeemRequest) ([32]byte, error) {
 	var metadata any
 	decoder := json.NewDecoder(bytes.NewReader(request.Metadata))

@@ -20,11 +20,11 @@ func (s *service) getProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeRead(c, record.Property)
+	return writeCacheable(c, record.Property)
 }
 
-// updateProperty judges the patch only once the caller is known to be the owner, and If-Match only once the patch is
-// known to be valid (RFC 9110, section 13.2.2), all while nobody else can write the record.
+// updateProperty checks that the caller is the owner, then the patch, then If-Match (RFC 9110, section 13.2.2), all while nobody else can
+// write the record.
 func (s *service) updateProperty(c echo.Context) error {
 	id, err := propertyID(c)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *service) updateProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if mediaType == mediaForm && len(body) == 0 { // like an empty body of JSON, it is more likely lost than meant
+	if mediaType == mediaForm && len(body) == 0 { // more likely lost than meant, like an empty JSON body
 		return api.Errorf(api.CodeInvalidJSON, "The body is empty. Send the fields to change.")
 	}
 	members, err := readMembers(body, mediaType, func(form url.Values) []api.Member { return api.FormListMembers(form, "images") })
@@ -42,16 +42,16 @@ func (s *service) updateProperty(c echo.Context) error {
 		return err
 	}
 	patch, invalid := api.ParsePropertyPatchOf(id, members)
-	// The check may still run when the handler has returned and its context serves another request.
+	// The check may still run after the handler has returned and echo has reused its context.
 	clientID, header := callerOf(c).ClientID, c.Request().Header
 	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(record *store.PropertyRecord) error {
-		if err := mayChange(clientID, *record); err != nil {
+		if err := checkOwner(clientID, *record); err != nil {
 			return err
 		}
 		if invalid != nil {
 			return invalid
 		}
-		if err := matches(header, record.Property); err != nil {
+		if err := checkIfMatch(header, record.Property); err != nil {
 			return err
 		}
 		patch.Apply(&record.Property)
@@ -70,10 +70,10 @@ func (s *service) deleteProperty(c echo.Context) error {
 	}
 	clientID, header := callerOf(c).ClientID, c.Request().Header // as in updateProperty
 	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(record store.PropertyRecord) error {
-		if err := mayChange(clientID, record); err != nil {
+		if err := checkOwner(clientID, record); err != nil {
 			return err
 		}
-		return matches(header, record.Property)
+		return checkIfMatch(header, record.Property)
 	})
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *service) deleteProperty(c echo.Context) error {
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, api.Message{Message: api.MessagePropertyDeleted})
 }
 
-// propertyID reads the path. What is not a property's id names no property.
+// propertyID returns the id in the path. An invalid one is not found.
 func propertyID(c echo.Context) (int64, error) {
 	text := pathParameter(c, "propertyId")
 	id, err := strconv.ParseInt(text, 10, 64)
@@ -91,15 +91,15 @@ func propertyID(c echo.Context) (int64, error) {
 	return id, nil
 }
 
-func mayChange(clientID string, record store.PropertyRecord) error {
+func checkOwner(clientID string, record store.PropertyRecord) error {
 	if record.Owner != clientID {
 		return api.Errorf(api.CodeForbidden, "Property %d belongs to another client, and only its owner may change it.", record.ID)
 	}
 	return nil
 }
 
-// matches holds If-Match against the record as GET would show it now.
-func matches(header http.Header, current api.Property) error {
+// checkIfMatch compares If-Match with the ETag that GET would return now.
+func checkIfMatch(header http.Header, current api.Property) error {
 	wanted := header.Values("If-Match")
 	if len(wanted) == 0 {
 		return nil
@@ -108,7 +108,7 @@ func matches(header http.Header, current api.Property) error {
 	if err != nil {
 		return err
 	}
-	if !lists(wanted, entityTag(representation)) {
+	if !listsTag(wanted, entityTag(representation)) {
 		return api.Errorf(api.CodePreconditionFailed, "Property %d has changed since you read it. Read it again before you change it.", current.ID)
 	}
 	return nil

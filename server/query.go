@@ -40,7 +40,7 @@ func redemptionQuery(p *api.Parameters, userID string) store.RedemptionQuery {
 	return store.RedemptionQuery{UserID: userID, Sort: p.Sort("-redeemed_at", api.RedemptionSortFields()), Window: windowOf(p)}
 }
 
-// writePage answers with one window of a list, its total in X-Total-Count and its neighbours in Link.
+// writePage responds with one page of a list, with the total in X-Total-Count and the other pages in Link.
 func writePage[T any](s *service, c echo.Context, list store.List[T], window store.Window) error {
 	page := api.Page[T]{Data: list.Items, Meta: api.NewPageMeta(window.Page, window.PerPage, list.Total)}
 	header := c.Response().Header()
@@ -48,11 +48,11 @@ func writePage[T any](s *service, c echo.Context, list store.List[T], window sto
 	if links := pageLinks(s.address(c.Request()), page.Meta); links != "" {
 		header.Set("Link", links)
 	}
-	return writeRead(c, page)
+	return writeCacheable(c, page)
 }
 
-// pageLinks is the Link header (RFC 8288, which replaced RFC 5988) of a page, "" when there is only one. Every parameter
-// but page stays as it was asked for. Behind the end, prev leads back to the last page.
+// pageLinks returns the Link header (RFC 8288) of a page, or "" if there is only one. All parameters but page stay as requested. Past the
+// end, prev leads to the last page.
 func pageLinks(address url.URL, meta api.PageMeta) string {
 	if meta.TotalPages <= 1 {
 		return ""
@@ -76,11 +76,11 @@ func pageLinks(address url.URL, meta api.PageMeta) string {
 	return strings.Join(links, ", ")
 }
 
-// address is the URL that the caller asked for. What a proxy says of it counts only when there is one. It is absolute unless
-// the caller named no valid host: then it is the path alone, which clients resolve against the address they asked for.
+// address is the URL that the client requested. It is absolute unless the client sent an invalid host: then it is only the path, which
+// clients resolve against the address they requested.
 func (s *service) address(r *http.Request) url.URL {
 	address := url.URL{Scheme: s.proxies.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
-	if host := r.Header.Get("X-Forwarded-Host"); s.proxies.believes(r) && plainHost.MatchString(host) {
+	if host := r.Header.Get("X-Forwarded-Host"); s.proxies.mayForward(r) && plainHost.MatchString(host) {
 		address.Host = host
 	}
 	if !plainHost.MatchString(address.Host) {
@@ -89,6 +89,6 @@ func (s *service) address(r *http.Request) url.URL {
 	return address
 }
 
-// plainHost is what cannot be more than a host and a port. Callers send more, in the target of a request too; many proxies
-// hand that on, and package url writes some of it as it is, such as > and ".
+// plainHost matches a host with an optional port. Clients send other text too, even in the request target; many proxies pass it on, and
+// net/url doesn't escape characters such as > and ".
 var plainHost = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$`)

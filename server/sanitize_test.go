@@ -31,20 +31,20 @@ func TestNoSecretIsPassedOverForSpeed(t *testing.T) {
 func TestNoPartOfASecretIsLeftWhereATextIsCut(t *testing.T) {
 	const secret = "q7Zt0Xw3Lr9Kd2Vb6Nf1Hs8Jy4Gp5Mc-Ea_UoTiRxQw" // as long as those that perksd makes
 	for before := maxLogged - len(secret) - 1; before <= maxLogged; before++ {
-		shown := loggable(strings.Repeat("/a", before)[:before-1] + "/" + secret + "/more")
+		shown := sanitize(strings.Repeat("/a", before)[:before-1] + "/" + secret + "/more")
 		for i := range len(secret) - 4 {
 			if strings.Contains(shown, secret[i:i+4]) {
 				t.Fatalf("after %d bytes the log shows %q", before, shown[len(shown)-80:])
 			}
 		}
 	}
-	if got := loggable(strings.Repeat("x", 600)); got != strings.Repeat("x", maxLogged)+"... (600 bytes)" {
+	if got := sanitize(strings.Repeat("x", 600)); got != strings.Repeat("x", maxLogged)+"... (600 bytes)" {
 		t.Errorf("of 600 letters it shows %q", got)
 	}
 }
 
 func hiddenByExpressions(text string) string {
-	return likeSecret.ReplaceAllStringFunc(likeToken.ReplaceAllString(text, hidden), func(run string) string {
+	return secretPattern.ReplaceAllStringFunc(tokenPattern.ReplaceAllString(text, hidden), func(run string) string {
 		if strings.ToLower(run) != run && strings.ToUpper(run) != run {
 			return hidden
 		}

@@ -1,7 +1,7 @@
-// Package server is the HTTP service: routes, handlers, limits, and the one place where an error becomes a status.
+// Package server is the HTTP service: it authenticates callers, routes requests to handlers, enforces limits, and turns errors into
+// statuses.
 //
-// It speaks to a database only through store.Store and knows nothing of SQL, of files or of the command line. Echo's
-// types do not leave it.
+// It uses the database only through store.Store. Echo's types stay inside.
 package server
 
 import (
@@ -28,27 +28,27 @@ import (
 	"example.com/perks/store"
 )
 
-// Config is what a Server needs. Live is required; every other zero value has a sensible meaning.
+// Config configures a Server. Live is required; every other field may be zero.
 type Config struct {
 	Live    store.Store // perks, redemptions, properties, clients and keys
 	Sandbox store.Store // perks and redemptions of the sandbox addresses; nil answers them with 404
 
 	TokenTTL    time.Duration // how long a token lives, at most MaxTokenTTL; zero is one hour
 	Hourly      bool          // the same client, scopes and clock hour give the same token on every replica
-	RateLimit   float64       // requests a second for each client; zero is without limit
-	RateBurst   int           // requests that a client which was quiet may make at once; zero is as many as in a second
+	RateLimit   float64       // requests per second for each client; zero is unlimited
+	RateBurst   int           // requests that an idle client may send at once; zero is those of one second
 	CreateUsers bool          // a redemption creates its user if it is unknown, live and in the sandbox
 	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
 	Version     string        // as GET /health tells it; empty is "dev"
 
-	// TrustedProxies are the addresses of the proxies. Without any, who is connected is taken for the only proxy there is.
+	// TrustedProxies are the addresses of all proxies. If it is empty, the peer is the only proxy.
 	TrustedProxies []netip.Prefix
 
 	// CORSOrigins are the origins whose pages may call the API, spelled as browsers send them; "*" allows all.
 	CORSOrigins []string
 
-	Metrics          prometheus.Registerer // takes the server's metrics; nil keeps none
-	Tracer           trace.TracerProvider  // takes the spans of requests; nil makes none
+	Metrics          prometheus.Registerer // nil keeps no metrics
+	Tracer           trace.TracerProvider  // nil makes no spans
 	TrustTraceparent bool                  // continue the traces that callers name, instead of linking to them
 
 	Logger *slog.Logger     // nil discards
@@ -62,25 +62,25 @@ type Server struct {
 	routes []string
 }
 
-// Routes lists what the server answers to, each as "METHOD /path" with ":name" for a parameter.
+// Routes lists the routes, each as "METHOD /path" with ":name" for a parameter.
 func (s *Server) Routes() []string { return slices.Clone(s.routes) }
 
-// service is what the handlers share.
+// service has what the handlers share.
 type service struct {
 	config     Config
 	authority  *Authority
-	clientRate *buckets[clientIn]
-	guesses    *guesses
+	clientRate *buckets[rateKey]
+	throttle   *tokenThrottle
 	outage     *outage
 	proxies    proxies
-	documents  *documents
+	apiDocs    *apiDocs
 	metrics    *metrics
 	tracer     trace.Tracer  // nil makes no spans
-	failures   *rate.Limiter // of log lines about unavailable databases
+	failures   *rate.Limiter // limits the log of unavailable databases
 	unlogged   atomic.Int64  // failures since the last such line
 }
 
-// New prepares a server, and makes the first signing key when the database has none that is valid.
+// New makes a server, and the first signing key if the database has no valid one.
 func New(ctx context.Context, config Config) (*Server, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -94,17 +94,17 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the tokens: %w", err)
 	}
-	documents, err := newDocuments()
+	apiDocs, err := newAPIDocs()
 	if err != nil {
 		return nil, err
 	}
 	s := &service{
-		config: config, authority: authority, documents: documents, metrics: metrics, tracer: tracer,
-		clientRate: newBuckets[clientIn](config.RateLimit, config.RateBurst, config.Now),
-		guesses:    newGuesses(config.Now),
+		config: config, authority: authority, apiDocs: apiDocs, metrics: metrics, tracer: tracer,
+		clientRate: newBuckets[rateKey](config.RateLimit, config.RateBurst, config.Now),
+		throttle:   newTokenThrottle(config.Now),
 		outage:     newOutage(outageWaiters),
-		failures:   rate.NewLimiter(failuresLogged, failuresLoggedAtOnce),
-		proxies:    proxies{there: config.BehindProxy, trusted: config.TrustedProxies},
+		failures:   rate.NewLimiter(failureLogRate, failureLogBurst),
+		proxies:    proxies{enabled: config.BehindProxy, trusted: config.TrustedProxies},
 	}
 	e := s.routes()
 	var names []string
@@ -151,10 +151,9 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// now is the instant that a request is judged by. Milliseconds are what people read; both stores keep them exactly.
+// now is the time of a request, in milliseconds, which both databases store exactly.
 func (s *service) now() time.Time { return s.config.Now().UTC().Truncate(time.Millisecond) }
 
-// Where the two sets of perk addresses begin, and where tokens are issued.
 const (
 	apiPath     = "/v2"
 	livePath    = apiPath + "/partners"
@@ -165,7 +164,7 @@ const (
 func (s *service) routes() *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = s.writeError
-	e.IPExtractor = s.proxies.caller
+	e.IPExtractor = s.proxies.clientAddress
 	e.Pre(normalisePath)
 	e.Use(s.secure, s.cors, s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
 
@@ -174,7 +173,7 @@ func (s *service) routes() *echo.Echo {
 	get(e, apiPath+"/livez", s.livez)
 	get(e, apiPath+"/readyz", s.readyz)
 	get(e, apiPath+"/health", s.health)
-	s.documents.routes(e)
+	s.apiDocs.routes(e)
 
 	e.POST(tokenPath, s.issueToken)
 	get(e, issuerPath, s.describeIssuer)
@@ -191,7 +190,7 @@ func (s *service) routes() *echo.Echo {
 	return e
 }
 
-// perkRoutes puts the perk endpoints of one store under a path.
+// perkRoutes adds the perk endpoints of one store below a path.
 func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandbox bool) {
 	h := perkHandlers{service: s, store: perks, sandbox: sandbox}
 	allow := func(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, sandbox) }
@@ -202,7 +201,7 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	e.POST(path+"/perks/:perkId/redeem", h.redeem, allow(api.ScopePerksRedeem))
 }
 
-// get answers HEAD as well, as RFC 9110, section 9.3.2 expects; net/http leaves the body out.
+// get also adds HEAD, as RFC 9110, section 9.3.2 expects; net/http omits the body.
 func get(e *echo.Echo, path string, handler echo.HandlerFunc, middleware ...echo.MiddlewareFunc) {
 	e.GET(path, handler, middleware...)
 	e.HEAD(path, handler, middleware...)
@@ -210,8 +209,8 @@ func get(e *echo.Echo, path string, handler echo.HandlerFunc, middleware ...echo
 
 var noSuchAddress = api.Errorf(api.CodeNotFound, "There is nothing at this address. %s/openapi.json lists the addresses.", apiPath)
 
-// wholeSegments keeps a parameter to a segment of the path, one that is not empty. Echo takes nothing for a parameter, and
-// gives one at the end of an address all that follows.
+// wholeSegments requires each parameter to be one path segment that isn't empty. Echo accepts an empty one, and gives the last parameter
+// all that follows.
 func wholeSegments(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		route, path := c.Path(), c.Request().URL.EscapedPath()
@@ -222,9 +221,8 @@ func wholeSegments(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// normalisePath has echo route by the decoded path, so that %74oken is token (RFC 3986, section 6.2.2.2), unless a segment has
-// a slash of its own. It drops a trailing slash, for every method, unless that follows another slash: the empty segment between
-// them counts.
+// normalisePath makes echo route by the decoded path, so that %74oken is token (RFC 3986, section 6.2.2.2), unless a segment contains an
+// encoded slash. It drops a trailing slash, unless that follows another slash: the empty segment between them counts.
 func normalisePath(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		address := c.Request().URL
@@ -232,7 +230,7 @@ func normalisePath(next echo.HandlerFunc) echo.HandlerFunc {
 			address.RawPath = ""
 		}
 		raw := cmp.Or(address.RawPath, address.Path)
-		if strings.HasSuffix(raw, "/") && !strings.Contains(raw, "//") && !slices.Contains(foldersOfDocs, raw) {
+		if strings.HasSuffix(raw, "/") && !strings.Contains(raw, "//") && !slices.Contains(docsFolders, raw) {
 			c.Set(sentPathKey, address.Path)
 			address.Path, address.RawPath = strings.TrimSuffix(address.Path, "/"), strings.TrimSuffix(address.RawPath, "/")
 		}
@@ -240,23 +238,23 @@ func normalisePath(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// sentPathKey is where the path is as the caller sent it, for the log, if that is another.
+// sentPathKey has the path as the caller sent it, for the log, if normalisePath has changed it.
 const sentPathKey = "sent path"
 
-// health tells partners that the service is there, and which version of it.
+// health tells partners that the service is up, and its version.
 func (s *service) health(c echo.Context) error {
 	return writeProbe(c, map[string]string{"status": "ok", "version": s.config.Version})
 }
 
-// livez tells an orchestrator that the process answers. It asks nothing of the database: a restart would not mend that.
+// livez tells an orchestrator that the process responds. It doesn't check the database, because a restart wouldn't help there.
 func (s *service) livez(c echo.Context) error {
 	return writeProbe(c, map[string]string{"status": "ok"})
 }
 
-// readyTime is how long the database may take to prove that it takes writes.
+// readyTime is how long the database may take to prove that it accepts writes.
 const readyTime = 2 * time.Second
 
-// readyz tells a load balancer whether to send requests here: only while the databases accept writes.
+// readyz tells a load balancer to send requests only while the databases accept writes.
 func (s *service) readyz(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), readyTime)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"example.com/perks/api"
 )
 
-// cacheSize bounds the memory for token buckets, clients and verified tokens. What was not used for the longest time goes first.
+// cacheSize bounds the memory for token buckets, clients and verified tokens. The least recently used entry is dropped first.
 const cacheSize = 10_000
 
 func newLRU[K comparable, V any]() *lru.Cache[K, V] {
@@ -29,7 +29,7 @@ func newLRU[K comparable, V any]() *lru.Cache[K, V] {
 
 // buckets holds one token bucket for each name.
 type buckets[K comparable] struct {
-	mu    sync.Mutex // so that each request is later than the one before
+	mu    sync.Mutex // also keeps the times that limiters see in order
 	cache *lru.Cache[K, *rate.Limiter]
 	rate  rate.Limit
 	burst int
@@ -52,8 +52,8 @@ func (b *buckets[K]) take(name K) bool {
 	return limiter.AllowN(b.now(), 1)
 }
 
-// wait returns how long it takes until the bucket holds a whole token again, and zero when it does now. Asking about a new
-// name makes no bucket, so that names which are only asked about push out none.
+// wait returns how long it takes until the bucket holds a whole token again, or zero if it does now. It makes no bucket for a new
+// name, so that looking up names evicts none.
 func (b *buckets[K]) wait(name K) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,21 +61,21 @@ func (b *buckets[K]) wait(name K) time.Duration {
 	if !ok {
 		return 0
 	}
-	// A reservation moves the limiter to the clock's time even if the clock was set back, else the bucket would stay empty until
-	// the clock is where it was.
+	// A reservation moves the limiter to the current time even if the clock was set back. Otherwise the bucket would stay empty until
+	// the clock catches up.
 	now := b.now()
 	reservation := limiter.ReserveN(now, 1)
 	defer reservation.CancelAt(now)
 	return reservation.DelayFrom(now)
 }
 
-// clientIn is who is limited: trials in the sandbox must not slow the tills. Only clients that exist come here.
-type clientIn struct {
+// rateKey limits a client's live and sandbox requests separately: tests in the sandbox must not slow down production.
+type rateKey struct {
 	clientID string
 	sandbox  bool
 }
 
-func (s *service) limitClient(client clientIn) error {
+func (s *service) limitClient(client rateKey) error {
 	if s.config.RateLimit == 0 || s.clientRate.take(client) {
 		return nil
 	}
@@ -83,78 +83,76 @@ func (s *service) limitClient(client clientIn) error {
 	return tooMany(s.clientRate.wait(client), "The client %q asks too often.", client.clientID)
 }
 
-// tooMany says after which whole number of seconds the next attempt is let through.
+// tooMany tells the caller to retry after a whole number of seconds.
 func tooMany(wait time.Duration, format string, args ...any) error {
 	seconds := max(1, int(math.Ceil(wait.Seconds())))
 	err := api.Errorf(api.CodeRateLimited, format, args...)
 	err.Message += fmt.Sprintf(api.TryAgain, seconds)
-	return &answer{err: err, header: http.Header{"Retry-After": {fmt.Sprint(seconds)}}}
+	return &errorResponse{err: err, header: http.Header{"Retry-After": {fmt.Sprint(seconds)}}}
 }
 
-// How many wrong secrets are looked at: so many at once, and then so many a second.
+// The failures that the token endpoint accepts: so many at once, and then so many per second.
 const (
-	guessesAtClient, guessesAtClientRate   = 10, 0.2 // of one client, from one network
-	guessesFromNetwork, guessesNetworkRate = 100, 2  // from one network, of all clients
+	failuresPerClient, failuresPerClientRate   = 10, 0.2 // for one client id, from one network
+	failuresPerNetwork, failuresPerNetworkRate = 100, 2  // from one network, for all client ids
 )
 
-// refusalsReported is how often the log has a line about one network whose attempts are refused.
-const refusalsReported = time.Minute
+// refusalLogInterval is how often the log mentions that requests from one network are refused.
+const refusalLogInterval = time.Minute
 
-// guesses slows down who guesses secrets: by the network with the client id that is guessed at, and, more generously, by
-// the network alone, so that made-up client ids help nobody. A client that has had a token from a network before is slowed
-// there by failures under its own id alone, because who guesses may share the address with a whole office; and failures from
-// one network do not shut the client out at another. Guessing from ever so many networks is hopeless all the same: a secret
-// is 256 random bits.
-type guesses struct {
-	atClient    *buckets[[sha256.Size]byte] // a client id that somebody made up can be very long
-	fromNetwork *buckets[string]
-	welcome     *lru.Cache[[sha256.Size]byte, struct{}] // clients that had a token, with the network
-	refusals    *lru.Cache[string, refusals]
+// tokenThrottle rate-limits failed token requests per network and client id, and with a larger budget per network, so that made-up
+// client ids don't help. A client that has had a token from a network before has only the first limit there, because an attacker may
+// share the address with a whole office. Failures from one network don't lock the client out at another: a secret is 256 random
+// bits, so that guessing from many networks is hopeless too.
+type tokenThrottle struct {
+	byClient     *buckets[[sha256.Size]byte] // hashed, because a made-up client id can be very long
+	byNetwork    *buckets[string]
+	knownClients *lru.Cache[[sha256.Size]byte, struct{}] // that had a token, with the network
+	refusals     *lru.Cache[string, refusals]
 
-	turns [256]chan struct{} // by the network's hash
+	locks [256]chan struct{} // by the network's hash
 	seed  maphash.Seed
 }
 
-// refusals is what was not yet reported of a network's.
+// refusals counts the refused requests of a network that are not in the log yet.
 type refusals struct {
-	count    int
-	reported time.Time
+	count  int
+	logged time.Time
 }
 
-func newGuesses(now func() time.Time) *guesses {
-	g := &guesses{
-		atClient:    newBuckets[[sha256.Size]byte](guessesAtClientRate, guessesAtClient, now),
-		fromNetwork: newBuckets[string](guessesNetworkRate, guessesFromNetwork, now),
-		welcome:     newLRU[[sha256.Size]byte, struct{}](),
-		refusals:    newLRU[string, refusals](),
-		seed:        maphash.MakeSeed(),
+func newTokenThrottle(now func() time.Time) *tokenThrottle {
+	t := &tokenThrottle{
+		byClient:     newBuckets[[sha256.Size]byte](failuresPerClientRate, failuresPerClient, now),
+		byNetwork:    newBuckets[string](failuresPerNetworkRate, failuresPerNetwork, now),
+		knownClients: newLRU[[sha256.Size]byte, struct{}](),
+		refusals:     newLRU[string, refusals](),
+		seed:         maphash.MakeSeed(),
 	}
-	for i := range g.turns {
-		g.turns[i] = make(chan struct{}, 1)
+	for i := range t.locks {
+		t.locks[i] = make(chan struct{}, 1)
 	}
-	return g
+	return t
 }
 
-// takeTurn waits until no other attempt from the network is under way, because any number of guesses at once would all be
-// looked at before the first has failed. The function that it returns ends the turn.
-func (g *guesses) takeTurn(ctx context.Context, network string) (end func(), err error) {
-	turn := g.turns[maphash.String(g.seed, network)%uint64(len(g.turns))]
+// lock lets one attempt per network through at a time: of many simultaneous ones, all would be checked before the first has failed.
+func (t *tokenThrottle) lock(ctx context.Context, network string) (unlock func(), err error) {
+	lock := t.locks[maphash.String(t.seed, network)%uint64(len(t.locks))]
 	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
+	case lock <- struct{}{}:
+		return func() { <-lock }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// check is asked before the credentials are looked at, so that a right guess is worth nothing while the limit holds.
-func (g *guesses) check(network string, pairs []Pair) error {
+// check comes before the credentials are looked at, so that even the right secret is refused while the limit is exceeded.
+func (t *tokenThrottle) check(network string, pairs []Credentials) error {
 	var wait time.Duration
 	for _, pair := range pairs {
-		at := guessedAt(network, pair.ID)
-		wait = max(wait, g.atClient.wait(at))
-		if _, welcome := g.welcome.Get(at); !welcome {
-			wait = max(wait, g.fromNetwork.wait(network))
+		key := throttleKey(network, pair.ID)
+		wait = max(wait, t.byClient.wait(key))
+		if _, known := t.knownClients.Get(key); !known {
+			wait = max(wait, t.byNetwork.wait(network))
 		}
 	}
 	if wait == 0 {
@@ -163,29 +161,32 @@ func (g *guesses) check(network string, pairs []Pair) error {
 	return tooMany(wait, api.TooManyAttempts)
 }
 
-// failed counts a failure against every client that the credentials can be read as naming: a client's id has many
-// URL-encoded spellings.
-func (g *guesses) failed(network string, pairs []Pair) {
-	g.fromNetwork.take(network)
+// countFailure counts a failure for every client id that the credentials can be read as: an id has many URL-encoded spellings.
+func (t *tokenThrottle) countFailure(network string, pairs []Credentials) {
+	t.byNetwork.take(network)
 	for i, pair := range pairs {
 		if i == 0 || pair.ID != pairs[0].ID { // there are two at most
-			g.atClient.take(guessedAt(network, pair.ID))
+			t.byClient.take(throttleKey(network, pair.ID))
 		}
 	}
 }
 
-// refused counts a refusal. When it is time for another report it returns how many there were since the last one, else zero.
-func (g *guesses) refused(network string, now time.Time) int {
-	r, _ := g.refusals.Get(network)
+func (t *tokenThrottle) countSuccess(network, clientID string) {
+	t.knownClients.Add(throttleKey(network, clientID), struct{}{})
+}
+
+// countRefusal returns how many refusals to log now, including this one; usually none.
+func (t *tokenThrottle) countRefusal(network string, now time.Time) int {
+	r, _ := t.refusals.Get(network)
 	r.count++
-	if since := now.Sub(r.reported); since < 0 || since >= refusalsReported {
-		g.refusals.Add(network, refusals{reported: now})
+	if since := now.Sub(r.logged); since < 0 || since >= refusalLogInterval {
+		t.refusals.Add(network, refusals{logged: now})
 		return r.count
 	}
-	g.refusals.Add(network, r)
+	t.refusals.Add(network, r)
 	return 0
 }
 
-func guessedAt(network, clientID string) [sha256.Size]byte {
+func throttleKey(network, clientID string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(network + " " + clientID))
 }

@@ -24,7 +24,7 @@ func (s *service) issueToken(c echo.Context) error {
 	token, err := s.grant(c)
 	outcome := "issued"
 	if err != nil {
-		a := answerTo(err)
+		a := responseTo(err)
 		outcome = cmp.Or(a.oauthError, string(a.err.Code))
 	}
 	s.metrics.tokens.WithLabelValues(outcome).Inc()
@@ -58,43 +58,43 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 	return token, err
 }
 
-// authenticate finds the client whose secret was sent, unless there were too many wrong ones before. Each of these is logged
-// with the reason, which the caller is not told; what is refused after them is logged now and then, with its number.
-func (s *service) authenticate(c echo.Context, pairs []Pair) (store.Client, error) {
+// authenticate returns the client with these credentials, unless there were too many failures before. The log has each failure with
+// its reason, which the caller isn't told. Requests refused after too many failures are logged now and then, with their number.
+func (s *service) authenticate(c echo.Context, pairs []Credentials) (store.Client, error) {
 	ctx, network := c.Request().Context(), networkOf(c.RealIP())
-	endTurn, err := s.guesses.takeTurn(ctx, network)
+	unlock, err := s.throttle.lock(ctx, network)
 	if err != nil {
 		return store.Client{}, err
 	}
-	defer endTurn()
-	who := slog.Group("", "request_id", requestID(c), "client", loggable(pairs[0].ID), "address", c.RealIP())
-	if err := s.guesses.check(network, pairs); err != nil {
+	defer unlock()
+	who := slog.Group("", "request_id", requestID(c), "client", sanitize(pairs[0].ID), "address", c.RealIP())
+	if err := s.throttle.check(network, pairs); err != nil {
 		s.metrics.limited.WithLabelValues(limitOfTokenFailures).Inc()
-		if count := s.guesses.refused(network, s.config.Now()); count > 0 {
+		if count := s.throttle.countRefusal(network, s.config.Now()); count > 0 {
 			s.config.Logger.WarnContext(ctx, "token requests refused after too many failures", who, "refused", count)
 		}
 		return store.Client{}, err
 	}
 	client, err := s.authority.Authenticate(ctx, pairs)
 	if errors.Is(err, ErrCredentials) {
-		s.guesses.failed(network, pairs)
+		s.throttle.countFailure(network, pairs)
 		s.config.Logger.WarnContext(ctx, "token refused", who, "reason", err)
 		return store.Client{}, invalidClient(api.WrongCredentials)
 	}
 	if err == nil {
-		s.guesses.welcome.Add(guessedAt(network, client.ID), struct{}{})
+		s.throttle.countSuccess(network, client.ID)
 	}
 	return client, err
 }
 
-// tokenRequest is what the body of a request for a token says.
+// tokenRequest is the body of a token request.
 type tokenRequest struct {
 	scopes       api.Scopes
-	clientID     string // of a form, as the secret is
+	clientID     string // in a form only, like the secret
 	clientSecret *string
 }
 
-// readTokenRequest reads the optional body. Members that this grant has no use for are ignored, as RFC 6749, section 3.2 asks.
+// readTokenRequest reads the optional body. It ignores unknown members, as RFC 6749, section 3.2 requires.
 func readTokenRequest(c echo.Context) (request tokenRequest, err error) {
 	members, isForm, err := readTokenMembers(c)
 	if err != nil {
@@ -129,8 +129,8 @@ func readTokenRequest(c echo.Context) (request tokenRequest, err error) {
 	return request, nil
 }
 
-// readTokenMembers reads a form or a JSON object and ignores any other body: the specification has none, but some programs
-// always send one, such as null or an empty array.
+// readTokenMembers reads a form or a JSON object. It ignores any other body: the API defines none, but some programs always send one,
+// such as null or an empty array.
 func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err error) {
 	body, mediaType, err := readBody(c, maxTokenBody)
 	if api.CodeOf(err) == api.CodeInvalidJSON {
@@ -140,7 +140,7 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 		return nil, false, err
 	}
 	isForm = mediaType == mediaForm
-	var value any // A number that no double holds is not read as JSON.
+	var value any // numbers that a double can't hold are not read as JSON
 	isJSON := !isForm && json.Unmarshal(body, &value) == nil
 	if _, isObject := value.(map[string]any); len(bytes.TrimSpace(body)) == 0 || isJSON && !isObject {
 		return nil, isForm, nil
@@ -155,14 +155,14 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 	return nil, false, nil // its Content-Type names neither
 }
 
-// credentials are the client id and secret, from the header or from a form (RFC 6749, section 2.3.1), and never from both.
-func (t tokenRequest) credentials(r *http.Request) ([]Pair, error) {
+// credentials returns the client id and secret from the header or from a form (RFC 6749, section 2.3.1), but never from both.
+func (t tokenRequest) credentials(r *http.Request) ([]Credentials, error) {
 	if t.clientSecret == nil {
-		pairs := BasicPairs(oneAuthorization(r))
+		pairs := BasicCredentials(oneAuthorization(r))
 		if len(pairs) == 0 {
 			return nil, invalidClient("Send the client id and secret with HTTP Basic authentication, or as client_id and client_secret in a form.")
 		}
-		if t.clientID != "" && !slices.ContainsFunc(pairs, func(p Pair) bool { return p.ID == t.clientID }) {
+		if t.clientID != "" && !slices.ContainsFunc(pairs, func(p Credentials) bool { return p.ID == t.clientID }) {
 			return nil, invalidRequest("client_id in the form is not the client of the Authorization header.")
 		}
 		return pairs, nil
@@ -173,7 +173,7 @@ func (t tokenRequest) credentials(r *http.Request) ([]Pair, error) {
 	if t.clientID == "" {
 		return nil, invalidClient("Send client_id with client_secret.")
 	}
-	return []Pair{{ID: t.clientID, Secret: *t.clientSecret}}, nil
+	return []Credentials{{ID: t.clientID, Secret: *t.clientSecret}}, nil
 }
 
 func invalidRequest(format string, args ...any) error {
@@ -186,12 +186,12 @@ func invalidClient(message string) error {
 	return refusal
 }
 
-// oauthRefusal is always 400, as RFC 6749, section 5.2 has it.
+// oauthRefusal has status 400, as RFC 6749, section 5.2 requires.
 func oauthRefusal(oauthError string, err error) error {
-	return &answer{err: answerTo(err).err, status: http.StatusBadRequest, oauthError: oauthError}
+	return &errorResponse{err: responseTo(err).err, status: http.StatusBadRequest, oauthError: oauthError}
 }
 
-// issuerPath is where a standard client looks up the issuer of tokens (RFC 8414, section 3). The issuer's own path follows it.
+// issuerPath is where standard clients look up the token issuer (RFC 8414, section 3). The issuer's own path follows it.
 const issuerPath = "/.well-known/oauth-authorization-server"
 
 // issuerMetadata describes the endpoint that issues tokens (RFC 8414, section 2).
@@ -200,12 +200,12 @@ type issuerMetadata struct {
 	TokenEndpoint string     `json:"token_endpoint"`
 	AuthMethods   []string   `json:"token_endpoint_auth_methods_supported"`
 	GrantTypes    []string   `json:"grant_types_supported"`
-	ResponseTypes []string   `json:"response_types_supported"` // required; there is no authorization endpoint that would give any
+	ResponseTypes []string   `json:"response_types_supported"` // required, but there is no authorization endpoint
 	Scopes        api.Scopes `json:"scopes_supported"`
 	Documentation string     `json:"service_documentation"`
 }
 
-// describeIssuer names the issuer to which the requested address belongs, because clients compare it (RFC 8414, section 3.3).
+// describeIssuer names the issuer of the requested address, because clients compare them (RFC 8414, section 3.3).
 func (s *service) describeIssuer(c echo.Context) error {
 	address := s.address(c.Request())
 	if address.Host == "" {

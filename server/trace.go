@@ -19,7 +19,7 @@ import (
 	"example.com/perks/store"
 )
 
-// trace returns what makes spans, and has the databases and the log take part. Without a provider it returns nil.
+// trace returns a tracer, and adds spans to the databases and trace ids to the log. Without a provider it returns nil.
 func (c *Config) trace() trace.Tracer {
 	if c.Tracer == nil {
 		return nil
@@ -33,8 +33,7 @@ func (c *Config) trace() trace.Tracer {
 	return tracer
 }
 
-// trace makes a span of every request but those of probes, which come every few seconds and say nothing. It holds neither
-// the query, nor a header, nor a body.
+// trace makes a span of every request except probes, which come every few seconds. It contains neither the query nor headers or the body.
 func (s *service) trace(next echo.HandlerFunc) echo.HandlerFunc {
 	if s.tracer == nil {
 		return next
@@ -54,8 +53,8 @@ func (s *service) trace(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// startSpan begins a trace, which is linked to the one that the caller names. Only where callers are trusted it is continued
-// instead: whoever can do that can also decide that all requests are recorded, or none of theirs.
+// startSpan starts a new trace that links to the caller's. It continues the caller's trace only if callers are trusted, because they then
+// decide whether requests are recorded.
 func (s *service) startSpan(r *http.Request, name string) (context.Context, trace.Span) {
 	ctx := r.Context()
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
@@ -68,7 +67,7 @@ func (s *service) startSpan(r *http.Request, name string) (context.Context, trac
 	return s.tracer.Start(ctx, name, options...)
 }
 
-// spanName is one of few, whatever callers send. The method is told apart as the semantic conventions have it.
+// spanName has few values, whatever callers send. An unknown method is named as the semantic conventions require.
 func (s *service) spanName(c echo.Context) (name, method string) {
 	method = methodLabel(c.Request().Method)
 	name = method
@@ -86,7 +85,7 @@ func (s *service) describeSpan(c echo.Context, span trace.Span, method string) {
 	attributes := []attribute.KeyValue{
 		semconv.HTTPRequestMethodKey.String(method),
 		semconv.HTTPResponseStatusCode(status),
-		semconv.URLPath(loggable(c.Request().URL.Path)),
+		semconv.URLPath(sanitize(c.Request().URL.Path)),
 		semconv.URLScheme(c.Scheme()),
 		semconv.NetworkProtocolVersion(strings.TrimPrefix(c.Request().Proto, "HTTP/")),
 		attribute.String("perks.request_id", requestID(c)),
@@ -104,7 +103,7 @@ func (s *service) describeSpan(c echo.Context, span trace.Span, method string) {
 	span.SetAttributes(attributes...)
 }
 
-// tracedLog names the trace in each line that is logged for a request that is recorded.
+// tracedLog adds the trace id to the log lines of a recorded request.
 type tracedLog struct{ slog.Handler }
 
 func (l tracedLog) Handle(ctx context.Context, record slog.Record) error {
@@ -120,15 +119,14 @@ func (l tracedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (l tracedLog) WithGroup(name string) slog.Handler { return tracedLog{l.Handler.WithGroup(name)} }
 
-// tracedStore makes a span of each call that answers a request, so that a slow request shows where it waited.
+// tracedStore makes a span of each call to the database, so that a trace shows where a slow request waited.
 type tracedStore struct {
 	store.Store
 	tracer   trace.Tracer
 	database string
 }
 
-// span carries out a call of the store in a span. Its event "turn" divides the time that a write waited for others from the
-// time that it took.
+// span calls the store in a span. Its event "turn" marks the end of the time that a write spent in the queue.
 func span[A, T any](ctx context.Context, s tracedStore, name string, call func(context.Context, A) (T, error), argument A) (T, error) {
 	ctx, span := s.tracer.Start(ctx, "store."+name, trace.WithAttributes(attribute.String("perks.database", s.database)))
 	defer span.End()
@@ -139,8 +137,8 @@ func span[A, T any](ctx context.Context, s tracedStore, name string, call func(c
 	if err != nil {
 		code := api.CodeOf(err)
 		span.SetAttributes(attribute.String("perks.code", string(code)))
-		if kinds[code].status >= 500 {
-			span.SetStatus(codes.Error, string(code)) // the log says more
+		if problemTypes[code].status >= 500 {
+			span.SetStatus(codes.Error, string(code)) // the log has the details
 		}
 	}
 	return result, err
@@ -155,8 +153,8 @@ func (s tracedStore) Perk(ctx context.Context, id string) (api.Perk, error) {
 }
 
 func (s tracedStore) Categories(ctx context.Context) ([]api.Category, error) {
-	ask := func(ctx context.Context, _ any) ([]api.Category, error) { return s.Store.Categories(ctx) }
-	return span(ctx, s, "Categories", ask, nil)
+	list := func(ctx context.Context, _ any) ([]api.Category, error) { return s.Store.Categories(ctx) }
+	return span(ctx, s, "Categories", list, nil)
 }
 
 func (s tracedStore) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {

@@ -322,10 +322,7 @@ func (r *restoration) carryKey(ctx context.Context, restored store.Store, key st
 	if slices.ContainsFunc(r.former.keys, func(k store.SigningKey) bool { return k.ID == key.ID && k.ExpiresAt.Equal(key.ExpiresAt) }) {
 		return nil
 	}
-	successor, err := server.NewSigningKey(r.at)
-	if err != nil {
-		return err
-	}
+	successor := server.NewSigningKey(r.at)
 	succeeded, err := restored.DropSigningKey(ctx, key.ID, successor, r.by)
 	if err != nil {
 		return err

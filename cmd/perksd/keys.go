@@ -73,19 +73,16 @@ func (p *program) keysRotateCommand() *cobra.Command {
 		Short: "Sign new tokens with a new key",
 		Long: "Sign new tokens with a new key.\n\n" +
 			fmt.Sprintf("Older keys go on verifying the tokens that they signed for %s, longer than any token lives. ", server.KeyOverlap) +
-			fmt.Sprintf("Running servers change to the new key together, %s from now; with --hourly, at the next clock hour after that.", server.KeySettles),
+			fmt.Sprintf("Running servers change to the new key together, %s from now; with --hourly, at the next clock hour after that.", server.KeyActivationDelay),
 		Args: arguments(),
 		RunE: p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
-			key, err := server.NewSigningKey(p.now())
-			if err != nil {
-				return err
-			}
+			key := server.NewSigningKey(p.now())
 			oldExpire := key.CreatedAt.Add(server.KeyOverlap)
 			if err := db.RotateSigningKey(ctx, key, oldExpire, p.operator); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
-				key.ID, timeText(key.CreatedAt.Add(server.KeySettles)), timeText(oldExpire))
+			_, err := fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
+				key.ID, timeText(key.CreatedAt.Add(server.KeyActivationDelay)), timeText(oldExpire))
 			return err
 		}),
 	}
@@ -119,10 +116,7 @@ func (p *program) dropKey(ctx context.Context, db store.Store, id string) error 
 	if err := p.confirm(ctx, whatDroppingDoes(keys[place])); err != nil {
 		return err
 	}
-	successor, err := server.NewSigningKey(p.now())
-	if err != nil {
-		return err
-	}
+	successor := server.NewSigningKey(p.now())
 	succeeded, err := db.DropSigningKey(ctx, id, successor, p.operator)
 	if err != nil {
 		return err

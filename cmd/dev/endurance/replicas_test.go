@@ -252,7 +252,7 @@ func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 	waitForNewKey := func() {
 		last := i.Must("", "keys", "list", "-o", "jsonl")
 		last = last[:strings.IndexByte(last, '\n')]
-		eventually(t, 3*server.KeySettles, "all replicas signed with the new key", func() bool {
+		eventually(t, 3*server.KeyActivationDelay, "all replicas signed with the new key", func() bool {
 			return !slices.ContainsFunc(issueAndTry(), func(key string) bool { return !strings.Contains(last, key) })
 		})
 	}
