@@ -68,15 +68,15 @@ func responseTo(err error) *errorResponse {
 		return &errorResponse{err: public}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return &errorResponse{err: api.Errorf(api.CodeUnavailable, "The service took too long. If it was a change, read it back before you try again.")}
+		return &errorResponse{err: api.Errorf(api.CodeUnavailable, "The service took too long. If this was a change, read it back before you retry.")}
 	}
 	switch {
 	case errors.Is(err, echo.ErrNotFound):
 		return &errorResponse{err: noSuchAddress}
 	case errors.Is(err, echo.ErrMethodNotAllowed):
-		return &errorResponse{err: api.Errorf(api.CodeMethodNotAllowed, "This address does not answer to that method; the Allow header lists those it does.")}
+		return &errorResponse{err: api.Errorf(api.CodeMethodNotAllowed, "This address does not support that method; the Allow header lists those it does.")}
 	}
-	return &errorResponse{err: api.Errorf(api.CodeInternal, "The server failed to answer. If it goes on, tell its operator the X-Request-Id of this response.")}
+	return &errorResponse{err: api.Errorf(api.CodeInternal, "The server failed. If this continues, send its operator the X-Request-Id of this response.")}
 }
 
 // maxMessage is how many bytes of a message are sent. Only messages that repeat the caller's input are longer.

@@ -47,18 +47,18 @@ const (
 func newMetrics(config Config) (*metrics, error) {
 	m := &metrics{
 		routes:   map[string]bool{},
-		requests: counters("http_requests_total", "Requests answered.", "method", "route", "code"),
+		requests: counters("http_requests_total", "Requests served.", "method", "route", "code"),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "http_request_duration_seconds", Help: "Time from a request's headers to the end of its answer.",
+			Namespace: namespace, Name: "http_request_duration_seconds", Help: "Time from a request's headers to the end of its response.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
 		}, []string{"method", "route"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "http_requests_in_flight", Help: "Requests under way."}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "http_requests_in_flight", Help: "Requests in flight."}),
 
-		redemptions: counters("redemptions_total", "Attempts to redeem a perk, by the new redemption's status, \"replayed\", or the code of the refusal.", "database", "outcome"),
+		redemptions: counters("redemptions_total", "Attempts to redeem a perk: the new redemption's status, \"replayed\", or the code of the refusal.", "database", "outcome"),
 		tokens:      counters("token_requests_total", "Requests for an access token: \"issued\", or the error of RFC 6749, or the code of the refusal.", "outcome"),
 		refusals:    counters("bearer_refusals_total", "Requests refused for their bearer token.", "reason"),
 		limited:     counters("rate_limited_total", "Requests refused because there were too many.", "limit"),
-		panics:      prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "panics_total", Help: "Panics while a request was answered. Each is a fault of the program."}),
+		panics:      prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "panics_total", Help: "Panics in request handlers. Each is a bug."}),
 	}
 	m.startAtZero(config.Sandbox != nil)
 	if config.Metrics == nil {
@@ -178,12 +178,12 @@ func newDatabaseCollector(config Config) databaseCollector {
 	describe("ready", "1 if the database committed a write just now, else 0.")
 	describe("connections", "Connections that are open, in use or idle.", "pool", "state")
 	describe("connections_max", "Connections that a pool can have.", "pool")
-	describe("connection_waits_total", "Times that somebody had to wait for a connection.", "pool")
-	describe("connection_wait_seconds_total", "Time that was spent waiting for a connection.", "pool")
-	describe("queue_writes", "Writes in the queue or in the transaction under way: all writes on SQLite, redemptions on PostgreSQL.")
-	describe("queue_capacity_writes", "Writes that the queue has room for. More make their callers wait before they are queued.")
-	describe("batch_writes", "Writes of the queue that one transaction answered.")
-	describe("batch_failures_total", "Transactions of the queue that came to nothing, or whose outcome is not known.")
+	describe("connection_waits_total", "Times that a caller waited for a connection.", "pool")
+	describe("connection_wait_seconds_total", "Time spent waiting for a connection.", "pool")
+	describe("queue_writes", "Writes in the queue or the current transaction: all writes on SQLite, redemptions on PostgreSQL.")
+	describe("queue_capacity_writes", "Capacity of the queue. When it is full, callers wait.")
+	describe("batch_writes", "Queued writes that one transaction carried out.")
+	describe("batch_failures_total", "Transactions of queued writes that failed or whose outcome is unknown.")
 	return c
 }
 

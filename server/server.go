@@ -264,7 +264,7 @@ func (s *service) readyz(c echo.Context) error {
 	}
 	if err != nil {
 		s.config.Logger.WarnContext(ctx, "not ready", "request_id", requestID(c), "error", err)
-		return api.Errorf(api.CodeUnavailable, "The database does not take writes now.")
+		return api.Errorf(api.CodeUnavailable, "The database does not accept writes now.")
 	}
 	return writeProbe(c, map[string]string{"status": "ready"})
 }

@@ -80,7 +80,7 @@ func (s *service) limitClient(client rateKey) error {
 		return nil
 	}
 	s.metrics.limited.WithLabelValues(limitOfClient).Inc()
-	return tooMany(s.clientRate.wait(client), "The client %q asks too often.", client.clientID)
+	return tooMany(s.clientRate.wait(client), "The client %q sends too many requests.", client.clientID)
 }
 
 // tooMany tells the caller to retry after a whole number of seconds.

@@ -67,7 +67,7 @@ func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
 func TestSIGHUPWithoutACertificateIsNoEnd(t *testing.T) {
 	s := programs.Install(t).Start()
 	s.HangUp()
-	s.WaitFor(t, "SIGHUP reads the certificate again; there is none here")
+	s.WaitFor(t, "SIGHUP reloads the certificate, but there is none")
 	if status := programs.StatusOf(t, s.URL+"/v2/health", ""); status != http.StatusOK {
 		t.Errorf("status %d", status)
 	}

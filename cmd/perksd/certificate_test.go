@@ -97,7 +97,7 @@ func TestHangUpWithoutACertificate(t *testing.T) {
 	o := newOperator(t)
 	s, stop := o.serve()
 	o.hangUps <- syscall.SIGHUP
-	s.WaitFor(t, "SIGHUP reads the certificate again; there is none here, so that there is nothing to do")
+	s.WaitFor(t, "SIGHUP reloads the certificate, but there is none: nothing to do")
 	if status := programs.StatusOf(t, s.url+"/v2/health", ""); status != http.StatusOK {
 		t.Errorf("status %d", status)
 	}

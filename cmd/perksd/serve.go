@@ -174,13 +174,13 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	scheme := "http://"
 	if certificate != nil {
 		scheme = "https://"
-		certificate.Tell(log, "the certificate was read")
+		certificate.LogDetails(log, "the certificate was read")
 	}
 	hours, days := time.NewTicker(time.Hour), time.NewTicker(24*time.Hour)
 	defer hours.Stop()
 	defer days.Stop()
 	stop := inBackground(
-		func(ctx context.Context) { purge(ctx, stores, watched.Purged, p.now, hours.C, log) },
+		func(ctx context.Context) { purge(ctx, stores, watched.CountPurge, p.now, hours.C, log) },
 		func(ctx context.Context) { certificate.Watch(ctx, reloads, days.C, log) },
 	)
 	defer stop()

@@ -129,7 +129,7 @@ func TestServeRefusesToStart(t *testing.T) {
 		"serve", "--rate-limit", "fast")
 	s, _ := newOperator(t).serve()
 	taken := strings.TrimPrefix(s.url, "http://")
-	o.refuses(exitFailure, fmt.Sprintf("--addr: another program listens on %s already, such as a perksd that still runs: end it, or name another address", taken),
+	o.refuses(exitFailure, fmt.Sprintf("--addr: %s is already in use, perhaps by another perksd: stop that, or choose another address", taken),
 		"serve", "--addr", taken)
 	o.refuses(exitFailure, "--addr: this computer does not have the address 192.0.2.77", "serve", "--addr", "192.0.2.77:0", "--behind-proxy")
 }

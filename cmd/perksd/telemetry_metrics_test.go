@@ -74,7 +74,7 @@ func TestWhatPrometheusReads(t *testing.T) {
 			t.Errorf("at the main address the metrics are answered with %d", status)
 		}
 		root := strings.TrimSuffix(s.MetricsURL(t), "/metrics")
-		if status, _, text := fetch(t, root+"/", ""); status != http.StatusOK || text != "perksd tells Prometheus its metrics at /metrics.\n" {
+		if status, _, text := fetch(t, root+"/", ""); status != http.StatusOK || text != "Metrics for Prometheus are at /metrics.\n" {
 			t.Errorf("at / it says %d %q", status, text)
 		}
 		for _, path := range []string{"/v2/health", "/debug/pprof/", "/other"} {
@@ -151,7 +151,7 @@ func TestMetricsNeedAnAddressThatIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	o.refuses(exitFailure, fmt.Sprintf("--metrics-addr: another program listens on %s already, such as a perksd that still runs: end it, or name another address", taken.Addr()),
+	o.refuses(exitFailure, fmt.Sprintf("--metrics-addr: %s is already in use, perhaps by another perksd: stop that, or choose another address", taken.Addr()),
 		"serve", "--addr", "127.0.0.1:0", "--metrics-addr", taken.Addr().String())
 	o.hasNoDatabase()
 }

@@ -15,20 +15,19 @@ import (
 	"time"
 )
 
-// renewBefore is how long before its end a certificate should have been replaced. Those that renew themselves do so
-// a month before.
+// renewBefore is when to warn of a certificate's expiry. Automatic renewal happens a month before it.
 const renewBefore = 14 * 24 * time.Hour
 
-// Certificate is what a server shows, by the files it is read from. Another can take its place while the server runs.
+// Certificate is a server's certificate and its files, from which it can be reloaded while the server runs.
 type Certificate struct {
 	certFile, keyFile string
 	now               func() time.Time
-	explain           func(error) string // says what is wrong with a file
+	explain           func(error) string // describes errors of files
 	current           atomic.Pointer[tls.Certificate]
 }
 
-// ReadCertificate reads the files for the first time. An expired certificate is taken: the log says so, and a server that
-// refuses to start would help nobody. What is wrong with files later is logged as explain says it.
+// ReadCertificate reads the files. It accepts an expired certificate: the log says so, and a server that doesn't start helps nobody. The
+// log describes later errors with explain.
 func ReadCertificate(certFile, keyFile string, now func() time.Time, explain func(error) string) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile, now: now, explain: explain}
 	pair, err := c.read()
@@ -39,16 +38,15 @@ func ReadCertificate(certFile, keyFile string, now func() time.Time, explain fun
 	return c, nil
 }
 
-// Leaf is the certificate that is shown at the moment.
+// Leaf is the certificate in use.
 func (c *Certificate) Leaf() *x509.Certificate { return c.current.Load().Leaf }
 
-// config is for a listener. TLS 1.2 is there for older clients, and only with what TLS 1.3 demands too: the keys of a
-// connection are its own, and what is said is protected from change. Sessions are not resumed, so that who connects
-// anew always sees the certificate of now.
+// config allows TLS 1.2 for older clients, but only with what TLS 1.3 requires too: forward secrecy and authenticated encryption. It
+// doesn't resume sessions, so that new connections always use the current certificate.
 func (c *Certificate) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
-		CipherSuites: []uint16{ // of TLS 1.2; those of 1.3 are all good
+		CipherSuites: []uint16{ // of TLS 1.2; all of 1.3 are safe
 			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
@@ -58,7 +56,7 @@ func (c *Certificate) config() *tls.Config {
 	}
 }
 
-// read reads the files, and says which of them is wrong.
+// read reads the files. Its errors name the one that is wrong.
 func (c *Certificate) read() (*tls.Certificate, error) {
 	cert, err := os.ReadFile(c.certFile)
 	if err != nil {
@@ -68,12 +66,12 @@ func (c *Certificate) read() (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch kinds := blocks(key); {
-	case !strings.Contains(blocks(cert), "CERTIFICATE"):
+	switch types := blockTypes(key); {
+	case !strings.Contains(blockTypes(cert), "CERTIFICATE"):
 		return nil, fmt.Errorf("%s holds no certificate in PEM", c.certFile)
-	case strings.Contains(kinds, "ENCRYPTED PRIVATE KEY") || bytes.Contains(key, []byte("Proc-Type: 4,ENCRYPTED")):
-		return nil, fmt.Errorf("the key in %s is encrypted, and nobody is there to type its passphrase: store it without one", c.keyFile)
-	case !strings.Contains(kinds, "PRIVATE KEY"):
+	case strings.Contains(types, "ENCRYPTED PRIVATE KEY") || bytes.Contains(key, []byte("Proc-Type: 4,ENCRYPTED")):
+		return nil, fmt.Errorf("the key in %s is encrypted: store it without a passphrase", c.keyFile)
+	case !strings.Contains(types, "PRIVATE KEY"):
 		return nil, fmt.Errorf("%s holds no private key in PEM", c.keyFile)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
@@ -83,16 +81,15 @@ func (c *Certificate) read() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-func blocks(text []byte) string {
-	var kinds []string
+func blockTypes(text []byte) string {
+	var types []string
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		kinds = append(kinds, block.Type)
+		types = append(types, block.Type)
 	}
-	return strings.Join(kinds, ", ")
+	return strings.Join(types, ", ")
 }
 
-// reload reads the files again. Connections that are open keep what they were made with; whatever is wrong with the files
-// leaves the certificate as it is.
+// reload reads the files again. Open connections keep their certificate. An error leaves the current one in use.
 func (c *Certificate) reload() error {
 	pair, err := c.read()
 	if err != nil {
@@ -100,41 +97,41 @@ func (c *Certificate) reload() error {
 	}
 	switch now := c.now(); {
 	case now.After(pair.Leaf.NotAfter):
-		return fmt.Errorf("the certificate in %s ended on %s", c.certFile, day(pair.Leaf.NotAfter))
+		return fmt.Errorf("the certificate in %s expired on %s", c.certFile, day(pair.Leaf.NotAfter))
 	case now.Before(pair.Leaf.NotBefore):
-		return fmt.Errorf("the certificate in %s is valid only from %s on; is this computer's clock right?", c.certFile, day(pair.Leaf.NotBefore))
+		return fmt.Errorf("the certificate in %s is not valid before %s; is this computer's clock right?", c.certFile, day(pair.Leaf.NotBefore))
 	}
 	c.current.Store(pair)
 	return nil
 }
 
-// Tell logs which certificate is shown.
-func (c *Certificate) Tell(log *slog.Logger, message string) {
+// LogDetails logs what the certificate is, and warns of its problems.
+func (c *Certificate) LogDetails(log *slog.Logger, message string) {
 	leaf := c.Leaf()
 	names := append([]string{}, leaf.DNSNames...)
 	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
 	}
 	log.Info(message, "subject", leaf.Subject.String(), "names", names, "serial", leaf.SerialNumber.Text(16), "not_after", leaf.NotAfter.UTC())
-	c.warnOfEnd(log)
+	c.warnOfExpiry(log)
 	if info, err := os.Stat(c.keyFile); err == nil && info.Mode().Perm()&0o004 != 0 && runtime.GOOS != "windows" {
 		log.Warn("every user of this computer can read the key of the certificate: run chmod o-r " + c.keyFile)
 	}
 }
 
-// warnOfEnd says when the certificate has expired or soon will.
-func (c *Certificate) warnOfEnd(log *slog.Logger) {
+// warnOfExpiry logs that the certificate has expired or soon will.
+func (c *Certificate) warnOfExpiry(log *slog.Logger) {
 	end := c.Leaf().NotAfter
 	switch left := end.Sub(c.now()); {
 	case left < 0:
-		log.Error("the certificate in "+c.certFile+" ended on "+day(end)+", and clients refuse it: renew it, and send SIGHUP", "not_after", end.UTC())
+		log.Error("the certificate in "+c.certFile+" expired on "+day(end)+", and clients refuse it: renew it, and send SIGHUP", "not_after", end.UTC())
 	case left < renewBefore:
-		log.Warn(fmt.Sprintf("the certificate in %s ends on %s, in %d days: renew it, and send SIGHUP", c.certFile, day(end), int(left/(24*time.Hour))), "not_after", end.UTC())
+		log.Warn(fmt.Sprintf("the certificate in %s expires on %s, in %d days: renew it, and send SIGHUP", c.certFile, day(end), int(left/(24*time.Hour))), "not_after", end.UTC())
 	}
 }
 
-// Watch reloads the certificate when it is asked for, and each day looks whether the one in use ends soon, until ctx ends. A
-// server without a certificate, which is nil, takes the same request.
+// Watch reloads the certificate on each signal, and checks its expiry each day, until ctx ends. A nil certificate, of a server without
+// TLS, handles the signal too.
 func (c *Certificate) Watch(ctx context.Context, reloads <-chan os.Signal, days <-chan time.Time, log *slog.Logger) {
 	for {
 		select {
@@ -142,15 +139,15 @@ func (c *Certificate) Watch(ctx context.Context, reloads <-chan os.Signal, days 
 			return
 		case <-days:
 			if c != nil {
-				c.warnOfEnd(log)
+				c.warnOfExpiry(log)
 			}
 		case <-reloads:
 			if c == nil {
-				log.Info("SIGHUP reads the certificate again; there is none here, so that there is nothing to do")
+				log.Info("SIGHUP reloads the certificate, but there is none: nothing to do")
 			} else if err := c.reload(); err != nil {
-				log.Error("the certificate was not reloaded, and the one from before stays in use: " + c.explain(err))
+				log.Error("the certificate was not reloaded; the previous one stays in use: " + c.explain(err))
 			} else {
-				c.Tell(log, "the certificate was reloaded")
+				c.LogDetails(log, "the certificate was reloaded")
 			}
 		}
 	}

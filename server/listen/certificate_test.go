@@ -40,7 +40,7 @@ func TestFilesThatAreNoCertificate(t *testing.T) {
 	cert, key := put(good)
 	locked := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("secret")}))
 	old := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("secret")}))
-	const encrypted = ": the key in KEY is encrypted, and nobody is there to type its passphrase: store it without one"
+	const encrypted = ": the key in KEY is encrypted: store it without a passphrase"
 	for name, test := range map[string]struct{ cert, key, want string }{
 		"no file":                    {"", string(good.Key), ": CERT: there is no such file"},
 		"no key":                     {string(good.Cert), "", ": KEY: there is no such file"},
@@ -74,7 +74,7 @@ func TestFilesThatAreNoCertificate(t *testing.T) {
 				t.Errorf("at the start the error is %v", err)
 			}
 			log := afterHangUp(c)
-			if want := `level=ERROR msg="the certificate was not reloaded, and the one from before stays in use` + why + "\"\n"; log != want {
+			if want := `level=ERROR msg="the certificate was not reloaded; the previous one stays in use` + why + "\"\n"; log != want {
 				t.Errorf("the log is\n%swant\n%s", log, want)
 			}
 			if c.Leaf().SerialNumber.Cmp(good.Leaf.SerialNumber) != 0 {
@@ -98,11 +98,11 @@ func TestReloadTakesNoCertificateWhoseTimeIsNotNow(t *testing.T) {
 		from, until time.Time
 		want        string
 	}{
-		{now.AddDate(0, -3, 0), now.AddDate(0, 0, -1), "ended on 2030-05-09"},
-		{now.AddDate(0, 0, 1), now.AddDate(0, 3, 0), "is valid only from 2030-05-11 on; is this computer's clock right?"},
+		{now.AddDate(0, -3, 0), now.AddDate(0, 0, -1), "expired on 2030-05-09"},
+		{now.AddDate(0, 0, 1), now.AddDate(0, 3, 0), "is not valid before 2030-05-11; is this computer's clock right?"},
 	} {
 		put(authority.Issue(servertest.Valid(test.from, test.until)))
-		want := `level=ERROR msg="the certificate was not reloaded, and the one from before stays in use: the certificate in ` + cert + " " + test.want + "\"\n"
+		want := `level=ERROR msg="the certificate was not reloaded; the previous one stays in use: the certificate in ` + cert + " " + test.want + "\"\n"
 		if log := afterHangUp(c); log != want || c.Leaf().SerialNumber.Cmp(good.Leaf.SerialNumber) != 0 {
 			t.Errorf("the log is\n%swant\n%s", log, want)
 		}
@@ -131,16 +131,16 @@ func TestTheEndOfACertificateIsToldBefore(t *testing.T) {
 	}{
 		{0, ""},
 		{76, ""}, // 14 days are left
-		{77, `level=WARN msg="the certificate in ` + cert + ` ends on 2030-08-08, in 13 days:` + renew},
-		{90, `level=WARN msg="the certificate in ` + cert + ` ends on 2030-08-08, in 0 days:` + renew},
-		{91, `level=ERROR msg="the certificate in ` + cert + ` ended on 2030-08-08, and clients refuse it:` + renew},
+		{77, `level=WARN msg="the certificate in ` + cert + ` expires on 2030-08-08, in 13 days:` + renew},
+		{90, `level=WARN msg="the certificate in ` + cert + ` expires on 2030-08-08, in 0 days:` + renew},
+		{91, `level=ERROR msg="the certificate in ` + cert + ` expired on 2030-08-08, and clients refuse it:` + renew},
 	} {
 		today := now.AddDate(0, 0, test.day)
 		c.now = func() time.Time { return today }
 		if log := watching(c, func(_ chan os.Signal, days chan time.Time) { days <- today }); log != test.want {
 			t.Errorf("on day %d the log is\n%swant\n%s", test.day, log, test.want)
 		}
-		if log := logged(func(log *slog.Logger) { c.Tell(log, "the certificate was read") }); !strings.HasSuffix(log, test.want) {
+		if log := logged(func(log *slog.Logger) { c.LogDetails(log, "the certificate was read") }); !strings.HasSuffix(log, test.want) {
 			t.Errorf("at a start on day %d the log is\n%s", test.day, log)
 		}
 	}
@@ -160,7 +160,7 @@ func TestAKeyThatEverybodyCanReadIsToldOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log := logged(func(log *slog.Logger) { c.Tell(log, "the certificate was read") })
+		log := logged(func(log *slog.Logger) { c.LogDetails(log, "the certificate was read") })
 		if strings.Contains(log, `level=WARN msg="every user of this computer can read the key of the certificate: run chmod o-r `+key+`"`) != told {
 			t.Errorf("with %o the log is\n%s", mode, log)
 		}

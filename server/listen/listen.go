@@ -1,5 +1,5 @@
-// Package listen takes addresses and answers HTTP there within bounds: of time, of memory and of open connections, over TLS
-// with a certificate that can be replaced while the server runs. It does not know what is asked or answered.
+// Package listen serves HTTP on an address with limits on time, memory and open connections, over TLS with a certificate that can be
+// replaced while the server runs. It knows nothing of what is served.
 package listen
 
 import (
@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// Take listens at the address, or says why that is not possible.
+// Take listens on a TCP address. Its errors say what to do.
 func Take(address *net.TCPAddr) (net.Listener, error) {
 	l, err := net.ListenTCP("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("another program listens on %s already, such as a perksd that still runs: end it, or name another address", address)
+		return nil, fmt.Errorf("%s is already in use, perhaps by another perksd: stop that, or choose another address", address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, fmt.Errorf("this computer does not have the address %s", address.IP)
 	case errors.Is(err, fs.ErrPermission):
@@ -32,17 +32,17 @@ func Take(address *net.TCPAddr) (net.Listener, error) {
 	return l, nil
 }
 
-// Server is how requests are answered at an address.
+// Server configures how an address is served.
 type Server struct {
 	Handler     http.Handler
-	Certificate *Certificate  // nil serves in the open
+	Certificate *Certificate  // nil serves plain HTTP
 	MaxHeader   int           // bytes of a request's header
-	Drain       time.Duration // how long requests under way may take to end
-	Draining    string        // is logged when that begins; empty logs nothing
+	Drain       time.Duration // how long requests may take to finish at the end
+	Draining    string        // logged when that begins, unless empty
 	Log         *slog.Logger
 }
 
-// Serve answers requests until ctx ends and those under way are answered.
+// Serve serves requests until ctx ends, then finishes those in flight.
 func (s Server) Serve(ctx context.Context, l *Limited) error {
 	h := &http.Server{
 		Handler:           s.Handler,
@@ -51,11 +51,11 @@ func (s Server) Serve(ctx context.Context, l *Limited) error {
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute, // Prometheus comes back every minute at the latest
 		MaxHeaderBytes:    s.MaxHeader,
-		ConnState:         l.notice,
+		ConnState:         l.connState,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
-	// HTTP/1 alone: callers of an API gain little from HTTP/2, whose connections can be held on to half-idle, and in which more
-	// holes are found than anywhere else in Go's server.
+	// HTTP/1 only: an API gains little from HTTP/2, which has more vulnerabilities than any other part of Go's server, and whose
+	// connections can be kept half-idle.
 	h.Protocols = new(http.Protocols)
 	h.Protocols.SetHTTP1(true)
 	serve := func() error { return h.Serve(l) }
@@ -63,10 +63,10 @@ func (s Server) Serve(ctx context.Context, l *Limited) error {
 		h.TLSConfig = s.Certificate.config()
 		serve = func() error { return h.ServeTLS(l, "", "") }
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- serve() }()
+	failed := make(chan error, 1)
+	go func() { failed <- serve() }()
 	select {
-	case err := <-ended:
+	case err := <-failed:
 		return errors.Join(fmt.Errorf("serving: %w", err), h.Close())
 	case <-ctx.Done():
 	}
@@ -76,42 +76,42 @@ func (s Server) Serve(ctx context.Context, l *Limited) error {
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Drain)
 	defer cancel()
 	if err := h.Shutdown(drain); err != nil {
-		return errors.Join(fmt.Errorf("some requests did not end within %s and were cut off: %w", s.Drain, err), h.Close())
+		return errors.Join(fmt.Errorf("some requests did not finish within %s and were aborted: %w", s.Drain, err), h.Close())
 	}
 	return nil
 }
 
-// Limited bounds how many connections are open at once, so that nobody takes all files and all memory of the process.
-// When there are too many, the one that has been idle for longest makes room: HTTP lets a server close it at any time. When
-// none is idle, who comes next waits until one of the others is done, or its time is up, and is then served as usual.
+// Limited is a listener with at most so many open connections, so that clients can't use up all files and memory. At the limit it closes
+// the connection that has been idle for longest, which HTTP allows at any time. If none is idle, a new connection waits until another
+// is closed or times out.
 type Limited struct {
 	net.Listener
-	most int
+	limit int
 
 	mu      sync.Mutex
 	changed sync.Cond
 	closed  bool
 	open    int
-	evicted int        // connections that were closed to make room
-	idle    *list.List // of net.Conn, longest first
-	places  map[net.Conn]*list.Element
+	evicted int                        // connections that were closed to make room
+	idle    *list.List                 // of net.Conn, longest first
+	entries map[net.Conn]*list.Element // of idle
 }
 
-// Limit bounds the connections of a listener.
-func Limit(l net.Listener, most int) *Limited {
-	limited := &Limited{Listener: l, most: most, idle: list.New(), places: map[net.Conn]*list.Element{}}
+// Limit limits the connections of a listener.
+func Limit(l net.Listener, limit int) *Limited {
+	limited := &Limited{Listener: l, limit: limit, idle: list.New(), entries: map[net.Conn]*list.Element{}}
 	limited.changed.L = &limited.mu
 	return limited
 }
 
-// Figures are the connections that are open, those that there is room for, and how many were closed to make room.
-func (l *Limited) Figures() (open, most, evicted int) {
+// Stats returns the open connections, their limit, and how many idle ones were closed to make room.
+func (l *Limited) Stats() (open, limit, evicted int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.open, l.most, l.evicted
+	return l.open, l.limit, l.evicted
 }
 
-// Accept returns the next connection when there is room for it.
+// Accept returns the next connection, once there is room for it.
 func (l *Limited) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -119,12 +119,12 @@ func (l *Limited) Accept() (net.Conn, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.open >= l.most && !l.closed {
+	for l.open >= l.limit && !l.closed {
 		if longest := l.idle.Front(); longest != nil {
 			evicted := l.idle.Remove(longest).(net.Conn)
-			delete(l.places, evicted)
+			delete(l.entries, evicted)
 			l.evicted++
-			go evicted.Close() // needs the lock, and over TLS also time
+			go evicted.Close() // it takes the lock, and over TLS also some time
 		}
 		l.changed.Wait()
 	}
@@ -133,17 +133,17 @@ func (l *Limited) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 	l.open++
-	return &limitedConn{Conn: conn, leave: sync.OnceFunc(l.leave)}, nil
+	return &limitedConn{Conn: conn, release: sync.OnceFunc(l.release)}, nil
 }
 
-func (l *Limited) leave() {
+func (l *Limited) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--
 	l.changed.Signal()
 }
 
-// Close also ends an Accept that waits for room.
+// Close also ends a waiting Accept.
 func (l *Limited) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,26 +152,26 @@ func (l *Limited) Close() error {
 	return l.Listener.Close()
 }
 
-// notice is told what the server's connections are doing: it is an http.Server's ConnState.
-func (l *Limited) notice(conn net.Conn, state http.ConnState) {
+// connState tracks idle connections. It is an http.Server's ConnState.
+func (l *Limited) connState(conn net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if place := l.places[conn]; place != nil {
-		l.idle.Remove(place)
-		delete(l.places, conn)
+	if entry := l.entries[conn]; entry != nil {
+		l.idle.Remove(entry)
+		delete(l.entries, conn)
 	}
 	if state == http.StateIdle {
-		l.places[conn] = l.idle.PushBack(conn)
+		l.entries[conn] = l.idle.PushBack(conn)
 		l.changed.Signal()
 	}
 }
 
 type limitedConn struct {
 	net.Conn
-	leave func()
+	release func()
 }
 
 func (c *limitedConn) Close() error {
-	defer c.leave()
+	defer c.release()
 	return c.Conn.Close()
 }

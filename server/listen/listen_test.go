@@ -28,7 +28,7 @@ func crowded(t *testing.T, most int) (visit func() *visitor) {
 	idle := make(chan struct{}, 10)
 	server.Listener = bounded
 	server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
-		if bounded.notice(conn, state); state == http.StateIdle {
+		if bounded.connState(conn, state); state == http.StateIdle {
 			idle <- struct{}{}
 		}
 	}

@@ -1,5 +1,5 @@
-// Package telemetry lets operators watch a running server: Prometheus reads metrics at an address of their own, and a
-// collector gets the traces of requests by OTLP over HTTP. Nothing of it holds a request up.
+// Package telemetry exports a server's metrics and traces: Prometheus reads metrics on an address of their own, and a collector gets
+// traces by OTLP over HTTP. No request waits for either.
 package telemetry
 
 import (
@@ -20,19 +20,19 @@ import (
 	"example.com/perks/server/listen"
 )
 
-// Telemetry is what a running server tells of itself.
+// Telemetry exports metrics and traces until it is stopped.
 type Telemetry struct {
-	Metrics prometheus.Registerer // nil keeps none
-	Tracer  trace.TracerProvider  // nil makes none
+	Metrics prometheus.Registerer // nil without an address
+	Tracer  trace.TracerProvider  // nil without an endpoint
 
 	spans  *sdktrace.TracerProvider // nil without an endpoint
 	log    *slog.Logger
-	end    func() // of the metrics
+	stop   func() // stops serving metrics
 	purges *prometheus.CounterVec
 	purged prometheus.Counter
 }
 
-// Start sends traces where OpenTelemetry's variables say, if they do, and shows metrics at the listener unless it is nil.
+// Start sends traces if OpenTelemetry's variables name an endpoint, and serves metrics on the listener unless it is nil.
 func Start(ctx context.Context, metrics net.Listener, log *slog.Logger) (*Telemetry, error) {
 	failures := newExportFailures(log)
 	spans, err := startTraces(ctx, failures)
@@ -41,11 +41,11 @@ func Start(ctx context.Context, metrics net.Listener, log *slog.Logger) (*Teleme
 	}
 	t := &Telemetry{
 		spans: spans, log: log,
-		end: func() {},
+		stop: func() {},
 		purges: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "perks_idempotency_purges_total", Help: "Times that a database was rid of old idempotency keys, which happens every hour, or should have been.",
+			Name: "perks_idempotency_purges_total", Help: "Hourly deletions of old idempotency keys from a database.",
 		}, []string{"outcome"}),
-		purged: prometheus.NewCounter(prometheus.CounterOpts{Name: "perks_idempotency_keys_purged_total", Help: "Old idempotency keys that were forgotten."}),
+		purged: prometheus.NewCounter(prometheus.CounterOpts{Name: "perks_idempotency_keys_purged_total", Help: "Old idempotency keys deleted."}),
 	}
 	if spans != nil {
 		t.Tracer = spans
@@ -55,22 +55,22 @@ func Start(ctx context.Context, metrics net.Listener, log *slog.Logger) (*Teleme
 		t.purges.WithLabelValues(purgeFailed)
 		program := build.Read()
 		info := prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "perks_build_info", Help: "Always 1; the labels say what runs.",
+			Name: "perks_build_info", Help: "Always 1; the labels have the version.",
 			ConstLabels: prometheus.Labels{"version": program.Version, "commit": program.Commit, "goversion": program.Go},
 		})
 		info.Set(1)
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 			t.purges, t.purged, failures.count)
-		t.Metrics, t.end = registry, showMetrics(registry, metrics, log)
+		t.Metrics, t.stop = registry, serveMetrics(registry, metrics, log)
 	}
 	return t, nil
 }
 
-// flushTime is how long the end of the server waits for the collector.
+// flushTime is how long a stopping server waits for the collector.
 const flushTime = 3 * time.Second
 
-// Stop sends what is left of the traces, and is the end of the metrics.
+// Stop sends the remaining traces, and stops serving metrics.
 func (t *Telemetry) Stop() {
 	if t.spans != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTime)
@@ -79,40 +79,39 @@ func (t *Telemetry) Stop() {
 			t.log.Warn("the last traces were not sent", "error", short(err))
 		}
 	}
-	t.end()
+	t.stop()
 }
 
-// maxMetricsConnections is many for Prometheus, and few for anybody who wants to do harm.
+// maxMetricsConnections is plenty for Prometheus, and too few for a denial of service.
 const maxMetricsConnections = 64
 
-// showMetrics answers Prometheus until end is called. An answer under way may take another second.
-func showMetrics(registry *prometheus.Registry, l net.Listener, log *slog.Logger) (end func()) {
+// serveMetrics serves Prometheus until stop is called. A request in flight may take another second.
+func serveMetrics(registry *prometheus.Registry, l net.Listener, log *slog.Logger) (stop func()) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		Registry: registry, EnableOpenMetrics: true, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
 		MaxRequestsInFlight: 4, Timeout: 10 * time.Second,
 	}))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "perksd tells Prometheus its metrics at /metrics.\n") // who has gone needs no answer
+		_, _ = io.WriteString(w, "Metrics for Prometheus are at /metrics.\n") // the client may have disconnected
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		err := listen.Server{Handler: mux, MaxHeader: 16 << 10, Drain: time.Second, Log: log}.Serve(ctx, listen.Limit(l, maxMetricsConnections))
 		if ctx.Err() == nil {
-			log.Error("the metrics cannot be read any more", "error", err)
+			log.Error("cannot serve metrics any more", "error", err)
 		}
 	}()
 	log.Info("metrics", "url", "http://"+l.Addr().String()+"/metrics")
 	return func() {
 		cancel()
-		<-ended
+		<-done
 	}
 }
 
-// Watch shows the connections of clients from now on and, unless it is nil, how long the certificate is valid that is shown
-// at the moment.
+// Watch adds metrics of the clients' connections and, unless it is nil, of the certificate.
 func (t *Telemetry) Watch(connections *listen.Limited, certificate *listen.Certificate) {
 	if t.Metrics == nil {
 		return
@@ -120,22 +119,22 @@ func (t *Telemetry) Watch(connections *listen.Limited, certificate *listen.Certi
 	gauge := func(name, help string, read func() float64) {
 		t.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 	}
-	gauge("perks_http_connections", "Connections of clients that are open.", func() float64 {
-		open, _, _ := connections.Figures()
+	gauge("perks_http_connections", "Open client connections.", func() float64 {
+		open, _, _ := connections.Stats()
 		return float64(open)
 	})
-	gauge("perks_http_connections_max", "Connections of clients that there is room for. More wait, or take the place of an idle one.", func() float64 {
-		_, most, _ := connections.Figures()
-		return float64(most)
+	gauge("perks_http_connections_max", "Maximum number of client connections. More wait, or replace an idle one.", func() float64 {
+		_, limit, _ := connections.Stats()
+		return float64(limit)
 	})
 	t.Metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "perks_http_connections_crowded_out_total", Help: "Idle connections that were closed to make room for others.",
 	}, func() float64 {
-		_, _, evicted := connections.Figures()
+		_, _, evicted := connections.Stats()
 		return float64(evicted)
 	}))
 	if certificate != nil {
-		gauge("perks_tls_certificate_expiry_timestamp_seconds", "When the certificate that clients see expires, in Unix time.",
+		gauge("perks_tls_certificate_expiry_timestamp_seconds", "When the server's certificate expires, in Unix time.",
 			func() float64 { return float64(certificate.Leaf().NotAfter.Unix()) })
 	}
 }
@@ -145,8 +144,8 @@ const (
 	purgeFailed = "failed"
 )
 
-// Purged counts the idempotency keys that a database was rid of, or that it could not be.
-func (t *Telemetry) Purged(keys int64, err error) {
+// CountPurge counts a deletion of old idempotency keys from a database, and the keys deleted.
+func (t *Telemetry) CountPurge(keys int64, err error) {
 	t.purged.Add(float64(keys))
 	outcome := purgeDone
 	if err != nil {

@@ -23,23 +23,22 @@ import (
 	"example.com/perks/api/build"
 )
 
-// VariableError says which of OpenTelemetry's variables cannot be meant.
+// VariableError names an OpenTelemetry variable that is not valid.
 type VariableError struct{ error }
 
-// maxAttribute is how many characters of a text are sent, unless OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT says otherwise.
+// maxAttribute is the maximum length of an attribute, unless OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT sets another.
 const maxAttribute = 1024
 
-// startTraces returns nil unless OpenTelemetry's variables name an endpoint. Nothing waits for the collector: spans that it is too
-// slow for are dropped.
+// startTraces returns nil unless OpenTelemetry's variables name an endpoint. If the collector is too slow, spans are dropped.
 func startTraces(ctx context.Context, failures *exportFailures) (*sdktrace.TracerProvider, error) {
-	if !tracesAreWanted() {
+	if !tracesEnabled() {
 		return nil, nil
 	}
 	if err := checkVariables(); err != nil {
 		return nil, VariableError{err}
 	}
 	otel.SetErrorHandler(failures)
-	otel.SetLogger(logr.Discard()) // it would write to stderr, past the log
+	otel.SetLogger(logr.Discard()) // it would write to stderr, not to our log
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to send traces: %w", err)
@@ -48,7 +47,7 @@ func startTraces(ctx context.Context, failures *exportFailures) (*sdktrace.Trace
 		resource.WithTelemetrySDK(),
 		resource.WithHost(),
 		resource.WithAttributes(semconv.ServiceName("perksd"), semconv.ServiceVersion(build.Read().Version)),
-		resource.WithFromEnv(), // comes last, so that it counts more than the rest
+		resource.WithFromEnv(), // last, so that it overrides the rest
 	)
 	if err != nil {
 		return nil, VariableError{fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES cannot be read: %w", err)}
@@ -60,12 +59,12 @@ func startTraces(ctx context.Context, failures *exportFailures) (*sdktrace.Trace
 	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(origin), sdktrace.WithRawSpanLimits(limits)), nil
 }
 
-// variables names one for all signals, and one for traces, which counts more.
+// variables returns the variable for all signals, and the one for traces, which overrides it.
 func variables(about string) []string {
 	return []string{"OTEL_EXPORTER_OTLP_" + about, "OTEL_EXPORTER_OTLP_TRACES_" + about}
 }
 
-func tracesAreWanted() bool {
+func tracesEnabled() bool {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false
 	}
@@ -77,12 +76,12 @@ func tracesAreWanted() bool {
 	return false
 }
 
-// checkVariables refuses what OpenTelemetry would pass over in silence, and send traces to elsewhere or not at all. No
-// value is repeated, because headers and addresses may hold secrets.
+// checkVariables rejects what OpenTelemetry would silently ignore, and then send traces elsewhere or nowhere. Its errors don't repeat
+// values, because headers and addresses may contain secrets.
 func checkVariables() error {
 	for _, rule := range []struct {
 		about, problem string
-		holds          func(value string) bool
+		valid          func(value string) bool
 	}{
 		{"ENDPOINT", "must be an address such as http://127.0.0.1:4318", func(value string) bool {
 			u, err := url.Parse(value)
@@ -94,7 +93,7 @@ func checkVariables() error {
 		{"HEADERS", "must be of the form NAME=VALUE,NAME=VALUE, with %XX for special characters in a value", areHeaders},
 	} {
 		for _, name := range variables(rule.about) {
-			if value := os.Getenv(name); value != "" && !rule.holds(value) {
+			if value := os.Getenv(name); value != "" && !rule.valid(value) {
 				return errors.New(name + " " + rule.problem)
 			}
 		}
@@ -122,7 +121,7 @@ func areHeaders(list string) bool {
 	return true
 }
 
-// exportFailures counts how often traces cannot be sent. It logs that at most once a minute: a collector that is gone would fill the log.
+// exportFailures counts failed exports of traces. It logs at most one a minute: a missing collector would fill the log.
 type exportFailures struct {
 	log      *slog.Logger
 	count    prometheus.Counter
@@ -132,7 +131,7 @@ type exportFailures struct {
 
 func newExportFailures(log *slog.Logger) *exportFailures {
 	return &exportFailures{log: log, logged: rate.Sometimes{Interval: time.Minute}, count: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "perks_trace_export_errors_total", Help: "Times that traces could not be sent.",
+		Name: "perks_trace_export_errors_total", Help: "Failed exports of traces.",
 	})}
 }
 
@@ -141,11 +140,11 @@ func (f *exportFailures) Handle(err error) {
 	f.count.Inc()
 	f.unlogged.Add(1)
 	f.logged.Do(func() {
-		f.log.Warn("traces cannot be sent; requests are answered all the same", "error", short(err), "failures_not_logged", f.unlogged.Swap(0)-1)
+		f.log.Warn("traces cannot be sent; requests are not affected", "error", short(err), "failures_not_logged", f.unlogged.Swap(0)-1)
 	})
 }
 
-// short is the beginning of an error that may repeat what a stranger answered.
+// short truncates an error, which may contain a response from anyone.
 func short(err error) string {
 	const enough = 300
 	if text := err.Error(); len(text) > enough {
