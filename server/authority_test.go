@@ -16,10 +16,10 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// shop is a database with one client.
-func shop(t *testing.T) (*counting, store.Client) {
+// storeWithClient is a database with one client.
+func storeWithClient(t *testing.T) (*countingStore, store.Client) {
 	t.Helper()
-	db := &counting{Store: servertest.OpenStore(t)}
+	db := &countingStore{Store: servertest.OpenStore(t)}
 	client := store.Client{ID: "shop", Name: "Shop", Secret: server.HashSecret("secret"), Scopes: api.AllScopes(), CreatedAt: noon}
 	if err := db.CreateClient(t.Context(), client, store.Operator); err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func newKey(t *testing.T, clock *servertest.Clock) store.SigningKey {
 func TestNoTokenDiesWithItsKey(t *testing.T) {
 	for _, hourly := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hourly %t", hourly), func(t *testing.T) {
-			db, client := shop(t)
+			db, client := storeWithClient(t)
 			clock := servertest.NewClock(noon)
 			var replicas []*server.Authority
 			for _, off := range []time.Duration{0, 2 * time.Second, -2 * time.Second} {
@@ -105,7 +105,7 @@ func TestNoTokenDiesWithItsKey(t *testing.T) {
 // TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce drops the key that signs, while another replica has just read the keys.
 func TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce(t *testing.T) {
 	for _, hourly := range []bool{false, true} {
-		db, client := shop(t)
+		db, client := storeWithClient(t)
 		clock := servertest.NewClock(noon.Add(30 * time.Minute))
 		one, two := replica(t, db, clock, 0, time.Hour, hourly), replica(t, db, clock, 0, time.Hour, hourly)
 		clock.Advance(time.Hour)
@@ -144,7 +144,7 @@ func TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce(t *testing.T) {
 
 // TestMadeUpKeysDoNotKeepTheDatabaseBusy sends tokens whose keys are not known.
 func TestMadeUpKeysDoNotKeepTheDatabaseBusy(t *testing.T) {
-	db, client := shop(t)
+	db, client := storeWithClient(t)
 	clock := servertest.NewClock(noon)
 	a := replica(t, db, clock, 0, time.Hour, false)
 	stranger := issue(t, replica(t, servertest.OpenStore(t), clock, 0, time.Hour, false), client)
@@ -161,7 +161,7 @@ func TestMadeUpKeysDoNotKeepTheDatabaseBusy(t *testing.T) {
 }
 
 func TestAScopeThatIsTakenAwayIsGoneFromTokensThatWereGivenOut(t *testing.T) {
-	db, client := shop(t)
+	db, client := storeWithClient(t)
 	clock := servertest.NewClock(noon)
 	a := replica(t, db, clock, 0, time.Hour, false)
 	token := issue(t, a, client)
@@ -187,7 +187,7 @@ func TestAScopeThatIsTakenAwayIsGoneFromTokensThatWereGivenOut(t *testing.T) {
 
 // TestEveryFailureTakesTheSameWork counts what is done for who is known, unknown and shut out, in both readings of a header.
 func TestEveryFailureTakesTheSameWork(t *testing.T) {
-	db, client := shop(t)
+	db, client := storeWithClient(t)
 	out := client
 	out.ID, out.Disabled = "out", true
 	if err := db.CreateClient(t.Context(), out, store.Operator); err != nil {
@@ -217,7 +217,7 @@ func TestEveryFailureTakesTheSameWork(t *testing.T) {
 }
 
 func TestATokenIsGoodWhereTheClockIsFiveSecondsBehind(t *testing.T) {
-	db, client := shop(t)
+	db, client := storeWithClient(t)
 	clock := servertest.NewClock(noon)
 	token := issue(t, replica(t, db, clock, 0, time.Hour, false), client)
 	for behind, want := range map[time.Duration]error{5 * time.Second: nil, 6 * time.Second: server.ErrToken} {
@@ -242,7 +242,7 @@ func TestKeysSettleThenSignThenVerify(t *testing.T) {
 }
 
 func TestWithoutItsKeysAnAuthorityIssuesAndBelievesNothing(t *testing.T) {
-	db, client := shop(t)
+	db, client := storeWithClient(t)
 	clock := servertest.NewClock(noon)
 	a := replica(t, db, clock, 0, time.Hour, false)
 	token := issue(t, a, client)
@@ -260,16 +260,16 @@ func TestWithoutItsKeysAnAuthorityIssuesAndBelievesNothing(t *testing.T) {
 // TestWhoIsShutOutAfterTheClockWasSetBackIsOutAtOnce reads client and key at a time that then lies in the future: they must not
 // be believed until the clock gets there again.
 func TestWhoIsShutOutAfterTheClockWasSetBackIsOutAtOnce(t *testing.T) {
-	for name, shutOut := range map[string]func(*counting, store.SigningKey, *servertest.Clock) error{
-		"a disabled client": func(db *counting, _ store.SigningKey, clock *servertest.Clock) error {
+	for name, shutOut := range map[string]func(*countingStore, store.SigningKey, *servertest.Clock) error{
+		"a disabled client": func(db *countingStore, _ store.SigningKey, clock *servertest.Clock) error {
 			return db.SetClientDisabled(t.Context(), "shop", true, store.Operator, clock.Now())
 		},
-		"a dropped key": func(db *counting, key store.SigningKey, clock *servertest.Clock) error {
+		"a dropped key": func(db *countingStore, key store.SigningKey, clock *servertest.Clock) error {
 			_, err := db.DropSigningKey(t.Context(), key.ID, newKey(t, clock), store.Operator)
 			return err
 		},
 	} {
-		db, client := shop(t)
+		db, client := storeWithClient(t)
 		clock := servertest.NewClock(noon)
 		a := replica(t, db, clock, 0, time.Hour, false)
 		clock.Advance(time.Minute)

@@ -19,32 +19,32 @@ import (
 
 // A clock that was wrong is set right in the middle of it all. These tests have it jump by an hour.
 
-// jumpy is a server whose clock jumps, and a client of it.
-type jumpy struct {
+// clockFixture is a server whose clock jumps, and a client of it.
+type clockFixture struct {
 	*servertest.Server
 	t          *testing.T
 	clock      *servertest.Clock
 	id, secret string
 }
 
-func newJumpy(t *testing.T, options ...func(*server.Config)) *jumpy {
+func newClockFixture(t *testing.T, options ...func(*server.Config)) *clockFixture {
 	clock := servertest.NewClock(time.Date(2026, time.March, 14, 12, 30, 0, 0, time.UTC))
-	j := &jumpy{t: t, clock: clock, Server: servertest.Start(t, append(options, servertest.WithClock(clock))...)}
+	j := &clockFixture{t: t, clock: clock, Server: servertest.Start(t, append(options, servertest.WithClock(clock))...)}
 	j.id, j.secret = j.Client()
 	j.ImportUsers("alice", "bob", "carol")
 	j.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
 	return j
 }
 
-func (j *jumpy) token() string { return j.TokenFor(j.id, j.secret) }
+func (j *clockFixture) token() string { return j.TokenFor(j.id, j.secret) }
 
-func (j *jumpy) read(token string) int {
+func (j *clockFixture) read(token string) int {
 	j.t.Helper()
 	return j.Do(j.Request(token, http.MethodGet, j.LiveURL()+"/perks/tea", ""), nil)
 }
 
 // redeem returns the redemption's id, if there is one.
-func (j *jumpy) redeem(token, user, key string) (status int, id string, replayed bool) {
+func (j *clockFixture) redeem(token, user, key string) (status int, id string, replayed bool) {
 	j.t.Helper()
 	request := j.Request(token, http.MethodPost, j.LiveURL()+"/perks/tea/redeem", fmt.Sprintf(`{"user_id":%q}`, user))
 	request.Header.Set("Idempotency-Key", key)
@@ -59,7 +59,7 @@ func (j *jumpy) redeem(token, user, key string) (status int, id string, replayed
 func TestTokensFromBeforeAJumpAreRefusedAndNewOnesWork(t *testing.T) {
 	for name, hourly := range map[string]bool{"usual": false, "hourly": true} {
 		t.Run(name, func(t *testing.T) {
-			j := newJumpy(t, func(c *server.Config) { c.Hourly = hourly; c.TokenTTL = 20 * time.Minute })
+			j := newClockFixture(t, func(c *server.Config) { c.Hourly = hourly; c.TokenTTL = 20 * time.Minute })
 			old := j.token()
 			for _, jump := range []time.Duration{-time.Hour, 3 * time.Hour, -time.Hour} {
 				j.clock.Advance(jump)
@@ -79,7 +79,7 @@ func TestTokensFromBeforeAJumpAreRefusedAndNewOnesWork(t *testing.T) {
 func TestAKeyRotatedWhileTheClockWasWrongCostsNoToken(t *testing.T) {
 	for name, wrong := range map[string]time.Duration{"an hour early": -time.Hour, "an hour late": time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			j := newJumpy(t)
+			j := newClockFixture(t)
 			before := j.token()
 			key := server.NewSigningKey(j.clock.Now().Add(wrong)) // by an operator's machine
 			if err := j.Live.RotateSigningKey(t.Context(), key, key.CreatedAt.Add(server.KeyOverlap), store.Operator); err != nil {
@@ -98,7 +98,7 @@ func TestAKeyRotatedWhileTheClockWasWrongCostsNoToken(t *testing.T) {
 }
 
 func TestAClientThatIsDisabledAfterAJumpIsOut(t *testing.T) {
-	j := newJumpy(t)
+	j := newClockFixture(t)
 	j.read(j.token())
 	j.clock.Advance(-time.Hour)
 	token := j.token()
@@ -113,7 +113,7 @@ func TestAClientThatIsDisabledAfterAJumpIsOut(t *testing.T) {
 }
 
 func TestAKeyKeepsItsAnswerOverJumps(t *testing.T) {
-	j := newJumpy(t)
+	j := newClockFixture(t)
 	_, first, _ := j.redeem(j.token(), "alice", "monday")
 	for _, jump := range []time.Duration{-time.Hour, 2 * time.Hour, -time.Hour} {
 		j.clock.Advance(jump)
@@ -128,7 +128,7 @@ func TestAKeyKeepsItsAnswerOverJumps(t *testing.T) {
 
 // TestRedemptionsAreListedByTheClockOfTheirTime: what was made first has the later time, and is listed as the newer one.
 func TestRedemptionsAreListedByTheClockOfTheirTime(t *testing.T) {
-	j := newJumpy(t)
+	j := newClockFixture(t)
 	j.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "cake"}})
 	j.redeem(j.token(), "alice", "early")
 	j.clock.Advance(-time.Hour)
@@ -144,7 +144,7 @@ func TestRedemptionsAreListedByTheClockOfTheirTime(t *testing.T) {
 }
 
 func TestAJumpNeitherShutsAClientOutNorLetsItAskForEver(t *testing.T) {
-	j := newJumpy(t, func(c *server.Config) { c.RateLimit = 5 })
+	j := newClockFixture(t, func(c *server.Config) { c.RateLimit = 5 })
 	untilLimited := func(token string) (passed int) {
 		for j.read(token) == http.StatusOK {
 			if passed++; passed > 100 {
@@ -170,7 +170,7 @@ func TestAJumpNeitherShutsAClientOutNorLetsItAskForEver(t *testing.T) {
 }
 
 func TestAJumpNeitherShutsOutWhoMistypedASecretNorHelpsWhoGuesses(t *testing.T) {
-	j := newJumpy(t)
+	j := newClockFixture(t)
 	guess := func(secret string) int {
 		request := j.Request("", http.MethodPost, j.URL+"/auth/token", "")
 		request.SetBasicAuth(j.id, secret)

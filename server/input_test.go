@@ -53,8 +53,8 @@ func wantError(t *testing.T, s *servertest.Server, request *http.Request, status
 }
 
 func TestNoDatabaseIsAskedForWhatCannotBeAPerksID(t *testing.T) {
-	var db *counting
-	s := servertest.Start(t, func(c *server.Config) { db = &counting{Store: c.Live}; c.Live = db })
+	var db *countingStore
+	s := servertest.Start(t, func(c *server.Config) { db = &countingStore{Store: c.Live}; c.Live = db })
 	s.ImportUsers("alice")
 	token := s.Token()
 	for _, id := range []string{"a%00b", "%ff", "caf%C3%A9", "a.b", "a%20b", strings.Repeat("x", 65)} {

@@ -20,12 +20,12 @@ import (
 	"example.com/perks/store"
 )
 
-// door is a server that is asked for tokens from any address. One client can get some.
-type door struct {
+// throttleFixture is a server with one client, and requests tokens from any address.
+type throttleFixture struct {
 	t      *testing.T
 	clock  *servertest.Clock
 	server *server.Server
-	store  *counting
+	store  *countingStore
 	log    bytes.Buffer
 }
 
@@ -34,36 +34,36 @@ const (
 	rightSecret = "right"
 )
 
-// counting is a store that counts what it is asked.
-type counting struct {
+// countingStore counts the calls of a store.
+type countingStore struct {
 	store.Store
 	clients, keys, perks atomic.Int64
 }
 
-func (c *counting) Client(ctx context.Context, id string) (store.Client, error) {
+func (c *countingStore) Client(ctx context.Context, id string) (store.Client, error) {
 	c.clients.Add(1)
 	return c.Store.Client(ctx, id)
 }
 
-func (c *counting) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey, error) {
+func (c *countingStore) SigningKeys(ctx context.Context, at time.Time) ([]store.SigningKey, error) {
 	c.keys.Add(1)
 	return c.Store.SigningKeys(ctx, at)
 }
 
-func (c *counting) Perk(ctx context.Context, id string) (api.Perk, error) {
+func (c *countingStore) Perk(ctx context.Context, id string) (api.Perk, error) {
 	c.perks.Add(1)
 	return c.Store.Perk(ctx, id)
 }
 
-func (c *counting) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
+func (c *countingStore) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	c.perks.Add(1)
 	return c.Store.Redeem(ctx, attempt)
 }
 
-func newDoor(t *testing.T, options ...func(*server.Config)) *door {
+func newThrottleFixture(t *testing.T, options ...func(*server.Config)) *throttleFixture {
 	t.Helper()
-	db := &counting{Store: servertest.OpenStore(t)}
-	d := &door{t: t, clock: clockAt(10), store: db}
+	db := &countingStore{Store: servertest.OpenStore(t)}
+	d := &throttleFixture{t: t, clock: clockAt(10), store: db}
 	client := store.Client{ID: rightID, Name: "Acme", Secret: server.HashSecret(rightSecret), Scopes: api.AllScopes(), CreatedAt: d.clock.Now()}
 	if err := db.CreateClient(t.Context(), client, store.Operator); err != nil {
 		t.Fatal(err)
@@ -79,8 +79,8 @@ func newDoor(t *testing.T, options ...func(*server.Config)) *door {
 	return d
 }
 
-// knock asks for a token from an address, with what a proxy says of where the request comes from.
-func (d *door) knock(address, forwardedFor, id, secret string) *httptest.ResponseRecorder {
+// requestToken sends a token request from an address, with a proxy's X-Forwarded-For.
+func (d *throttleFixture) requestToken(address, forwardedFor, id, secret string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest("POST", "/v2/auth/token", nil)
 	request.RemoteAddr = netip.AddrPortFrom(netip.MustParseAddr(address), 4711).String()
 	if forwardedFor != "" {
@@ -92,59 +92,59 @@ func (d *door) knock(address, forwardedFor, id, secret string) *httptest.Respons
 	return answer
 }
 
-// exhaust guesses at the client until no more guesses are looked at.
-func (d *door) exhaust(address, forwardedFor string) {
+// exhaust fails as often as the throttle allows.
+func (d *throttleFixture) exhaust(address, forwardedFor string) {
 	d.t.Helper()
 	for range 10 {
-		if got := d.knock(address, forwardedFor, rightID, "wrong"); got.Code != http.StatusUnauthorized {
-			d.t.Fatalf("a guess is answered with %d", got.Code)
+		if got := d.requestToken(address, forwardedFor, rightID, "wrong"); got.Code != http.StatusUnauthorized {
+			d.t.Fatalf("a wrong secret gets %d", got.Code)
 		}
 	}
 }
 
-func (d *door) answers(want int, address, forwardedFor string) {
+func (d *throttleFixture) wantStatus(want int, address, forwardedFor string) {
 	d.t.Helper()
-	if got := d.knock(address, forwardedFor, rightID, rightSecret); got.Code != want {
+	if got := d.requestToken(address, forwardedFor, rightID, rightSecret); got.Code != want {
 		d.t.Errorf("the right secret from %s, forwarded for %q, is answered with %d, want %d", address, forwardedFor, got.Code, want)
 	}
 }
 
 func TestGuessingEndsNeitherByWaitingShorterNorByGuessingOn(t *testing.T) {
-	d := newDoor(t)
+	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
 	for range 5 {
-		refused := d.knock("192.0.2.1", "", rightID, rightSecret)
+		refused := d.requestToken("192.0.2.1", "", rightID, rightSecret)
 		if refused.Code != http.StatusTooManyRequests || refused.Header().Get("Retry-After") != "5" {
 			t.Fatalf("%d, Retry-After %q", refused.Code, refused.Header().Get("Retry-After"))
 		}
 	}
 	d.clock.Advance(5*time.Second - time.Nanosecond)
-	if refused := d.knock("192.0.2.1", "", rightID, rightSecret); refused.Code != http.StatusTooManyRequests || refused.Header().Get("Retry-After") != "1" {
+	if refused := d.requestToken("192.0.2.1", "", rightID, rightSecret); refused.Code != http.StatusTooManyRequests || refused.Header().Get("Retry-After") != "1" {
 		t.Errorf("just before the end of the wait: %d, Retry-After %q", refused.Code, refused.Header().Get("Retry-After"))
 	}
 	d.clock.Advance(time.Nanosecond)
-	d.answers(http.StatusOK, "192.0.2.1", "")
-	d.answers(http.StatusOK, "192.0.2.1", "") // what succeeds costs nothing
+	d.wantStatus(http.StatusOK, "192.0.2.1", "")
+	d.wantStatus(http.StatusOK, "192.0.2.1", "") // what succeeds costs nothing
 }
 
 func TestGuessesFromOneNetworkDoNotShutTheClientOutAtAnother(t *testing.T) {
-	d := newDoor(t)
+	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
-	d.answers(http.StatusTooManyRequests, "192.0.2.1", "")
-	d.answers(http.StatusTooManyRequests, "::ffff:192.0.2.1", "") // the same address
-	d.answers(http.StatusOK, "192.0.2.2", "")
+	d.wantStatus(http.StatusTooManyRequests, "192.0.2.1", "")
+	d.wantStatus(http.StatusTooManyRequests, "::ffff:192.0.2.1", "") // the same address
+	d.wantStatus(http.StatusOK, "192.0.2.2", "")
 
 	d.exhaust("2001:db8:1:2::3", "")
-	d.answers(http.StatusTooManyRequests, "2001:db8:1:2:ffff:ffff:ffff:ffff", "") // one subscriber has all of a /64
-	d.answers(http.StatusOK, "2001:db8:1:3::3", "")
+	d.wantStatus(http.StatusTooManyRequests, "2001:db8:1:2:ffff:ffff:ffff:ffff", "") // one subscriber has all of a /64
+	d.wantStatus(http.StatusOK, "2001:db8:1:3::3", "")
 }
 
 func TestManyGuessesAtOnceAreNoMoreThanOneAfterTheOther(t *testing.T) {
-	d := newDoor(t)
+	d := newThrottleFixture(t)
 	d.store.clients.Store(0)
 	var guessing sync.WaitGroup
 	for range 300 {
-		guessing.Go(func() { d.knock("192.0.2.1", "", rightID, "wrong") })
+		guessing.Go(func() { d.requestToken("192.0.2.1", "", rightID, "wrong") })
 	}
 	guessing.Wait()
 	if got := d.store.clients.Load(); got != 10 {
@@ -154,20 +154,20 @@ func TestManyGuessesAtOnceAreNoMoreThanOneAfterTheOther(t *testing.T) {
 
 // A secret that can be read in two ways, as it is and URL-decoded, is one guess.
 func TestAGuessThatCanBeReadInTwoWaysIsOneGuess(t *testing.T) {
-	d := newDoor(t)
+	d := newThrottleFixture(t)
 	for n := range 11 {
 		want := http.StatusUnauthorized
 		if n == 10 {
 			want = http.StatusTooManyRequests
 		}
-		if got := d.knock("192.0.2.1", "", rightID, "wrong%41").Code; got != want {
+		if got := d.requestToken("192.0.2.1", "", rightID, "wrong%41").Code; got != want {
 			t.Errorf("guess %d is answered with %d, want %d", n+1, got, want)
 		}
 	}
 }
 
 func TestAClientIDsManySpellingsAreOneClient(t *testing.T) {
-	d := newDoor(t)
+	d := newThrottleFixture(t)
 	for which := range 10 {
 		spelling := ""
 		for i, letter := range []byte(rightID) {
@@ -177,26 +177,26 @@ func TestAClientIDsManySpellingsAreOneClient(t *testing.T) {
 				spelling += string(letter)
 			}
 		}
-		d.knock("192.0.2.1", "", spelling, "wrong")
+		d.requestToken("192.0.2.1", "", spelling, "wrong")
 	}
 	d.exhaustedAtClient("192.0.2.1")
 }
 
 // exhaustedAtClient tells apart the limit of the client from that of the network.
-func (d *door) exhaustedAtClient(address string) {
+func (d *throttleFixture) exhaustedAtClient(address string) {
 	d.t.Helper()
-	d.answers(http.StatusTooManyRequests, address, "")
-	if got := d.knock(address, "", "somebody-else", "wrong"); got.Code != http.StatusUnauthorized {
+	d.wantStatus(http.StatusTooManyRequests, address, "")
+	if got := d.requestToken(address, "", "somebody-else", "wrong"); got.Code != http.StatusUnauthorized {
 		d.t.Errorf("a guess at another client is answered with %d", got.Code)
 	}
 }
 
 func TestMadeUpClientIDsFromOneAddressAreSlowedAndPushNobodyOut(t *testing.T) {
-	d := newDoor(t)
+	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
 	d.store.clients.Store(0)
 	for i := range 10_500 { // more than there is room for
-		d.knock("192.0.2.1", "", fmt.Sprintf("made-up-%d-%s", i, strings.Repeat("x", i%1000)), "wrong")
+		d.requestToken("192.0.2.1", "", fmt.Sprintf("made-up-%d-%s", i, strings.Repeat("x", i%1000)), "wrong")
 	}
 	if got := d.store.clients.Load(); got != 90 {
 		t.Errorf("%d of the guesses were looked at, want the 90 that were left of 100", got)
@@ -206,36 +206,36 @@ func TestMadeUpClientIDsFromOneAddressAreSlowedAndPushNobodyOut(t *testing.T) {
 }
 
 func TestWhoGuessesDoesNotShutOutClientsThatShareTheAddress(t *testing.T) {
-	d := newDoor(t)
-	d.answers(http.StatusOK, "192.0.2.1", "")
+	d := newThrottleFixture(t)
+	d.wantStatus(http.StatusOK, "192.0.2.1", "")
 	guess := func() {
 		for i := range 150 {
-			d.knock("192.0.2.1", "", fmt.Sprintf("made-up-%d", i), "wrong")
+			d.requestToken("192.0.2.1", "", fmt.Sprintf("made-up-%d", i), "wrong")
 		}
 	}
 	guess()
-	if got := d.knock("192.0.2.1", "", "somebody-else", "wrong"); got.Code != http.StatusTooManyRequests {
+	if got := d.requestToken("192.0.2.1", "", "somebody-else", "wrong"); got.Code != http.StatusTooManyRequests {
 		t.Errorf("another guess is answered with %d", got.Code)
 	}
-	d.answers(http.StatusOK, "192.0.2.1", "")
+	d.wantStatus(http.StatusOK, "192.0.2.1", "")
 
 	d.exhaust("192.0.2.1", "") // at the client itself
-	d.answers(http.StatusTooManyRequests, "192.0.2.1", "")
+	d.wantStatus(http.StatusTooManyRequests, "192.0.2.1", "")
 
 	d.clock.Advance(time.Hour)
 	guess()
-	d.answers(http.StatusOK, "192.0.2.1", "")
+	d.wantStatus(http.StatusOK, "192.0.2.1", "")
 	for i := range 150 {
-		d.knock("192.0.2.2", "", fmt.Sprintf("made-up-%d", i), "wrong")
+		d.requestToken("192.0.2.2", "", fmt.Sprintf("made-up-%d", i), "wrong")
 	}
-	d.answers(http.StatusTooManyRequests, "192.0.2.2", "") // it never had a token there
+	d.wantStatus(http.StatusTooManyRequests, "192.0.2.2", "") // it never had a token there
 }
 
 func TestAWrongSecretAndAnUnknownClientAreTheSameWork(t *testing.T) {
-	d := newDoor(t)
+	d := newThrottleFixture(t)
 	looked := func(id string) int64 {
 		d.store.clients.Store(0)
-		d.knock("192.0.2.1", "", id, "wrong")
+		d.requestToken("192.0.2.1", "", id, "wrong")
 		return d.store.clients.Load()
 	}
 	if known, unknown := looked(rightID), looked("nobody"); known != unknown || known == 0 {
@@ -244,15 +244,15 @@ func TestAWrongSecretAndAnUnknownClientAreTheSameWork(t *testing.T) {
 }
 
 func TestFailuresAreLoggedAndAFloodOfThemIsNot(t *testing.T) {
-	d := newDoor(t)
+	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
 	for range 500 {
-		d.knock("192.0.2.1", "", rightID, rightSecret)
+		d.requestToken("192.0.2.1", "", rightID, rightSecret)
 	}
 	d.clock.Advance(time.Minute)
 	d.exhaust("192.0.2.1", "")
-	d.knock("192.0.2.1", "", rightID, rightSecret)
-	d.knock("192.0.2.2", "", "no\x1bbody", rightSecret)
+	d.requestToken("192.0.2.1", "", rightID, rightSecret)
+	d.requestToken("192.0.2.2", "", "no\x1bbody", rightSecret)
 	var warnings []string
 	for line := range strings.Lines(d.log.String()) {
 		if strings.Contains(line, "level=WARN") {
@@ -301,9 +301,9 @@ func TestBehindAProxyTheCallerIsWhoTheProxySays(t *testing.T) {
 		{"a proxy itself", true, "10.0.0.1", "10.0.0.2", "10.0.0.2"},
 		{"nonsense before a proxy", true, "10.0.0.1", "203.0.113.9, nonsense, 10.0.0.2", "10.0.0.2"},
 	}
-	doors := map[bool]*door{}
+	fixtures := map[bool]*throttleFixture{}
 	for _, several := range []bool{false, true} {
-		doors[several] = newDoor(t, func(c *server.Config) {
+		fixtures[several] = newThrottleFixture(t, func(c *server.Config) {
 			c.BehindProxy = true
 			if several {
 				c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}
@@ -312,9 +312,9 @@ func TestBehindAProxyTheCallerIsWhoTheProxySays(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			d := doors[test.several]
+			d := fixtures[test.several]
 			d.log.Reset()
-			d.knock(test.peer, test.says, rightID, rightSecret)
+			d.requestToken(test.peer, test.says, rightID, rightSecret)
 			if !strings.Contains(d.log.String(), " address="+test.want+"\n") {
 				t.Errorf("the log does not have the address %s:\n%s", test.want, d.log.String())
 			}
@@ -323,8 +323,8 @@ func TestBehindAProxyTheCallerIsWhoTheProxySays(t *testing.T) {
 }
 
 func TestWithoutAProxyNobodyCanClaimAnotherAddress(t *testing.T) {
-	d := newDoor(t)
+	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
-	d.answers(http.StatusTooManyRequests, "192.0.2.1", "203.0.113.9")
-	d.answers(http.StatusOK, "192.0.2.2", "192.0.2.1")
+	d.wantStatus(http.StatusTooManyRequests, "192.0.2.1", "203.0.113.9")
+	d.wantStatus(http.StatusOK, "192.0.2.2", "192.0.2.1")
 }

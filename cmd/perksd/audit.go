@@ -17,7 +17,7 @@ import (
 	"example.com/perks/store"
 )
 
-var auditListing = listing[store.AuditEntry]{
+var auditTable = table[store.AuditEntry]{
 	columns: []string{"AT", "ACTOR", "ACTION", "SUBJECT"},
 	cells: func(e store.AuditEntry) []string {
 		return []string{timeText(e.At), string(e.Actor), e.Action, e.Subject}
@@ -28,20 +28,20 @@ type auditOptions struct {
 	query        store.AuditQuery
 	since, until string
 	follow       bool
-	output       *choice
+	output       *enumFlag
 }
 
 func (p *program) auditCommand() *cobra.Command {
 	var o auditOptions
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show who did what, in the order in which it happened",
-		Long: "Show who did what, in the order in which it happened.\n\n" +
-			"The formats json and jsonl hold each record as it was before and after. Actors are operator/ACCOUNT, followed by /NAME for who used sudo,\n" +
-			"and client/ID. The names of actors and actions may end in *, which stands for anything.\n\n" +
-			"--since and --until take an instant (2026-06-15T12:00:00Z), a day (2026-06-15, which begins at midnight UTC), or how long ago it was (90m, 24h, 7d).\n\n" +
-			"With --follow the entries that are there are followed by new ones, within a second of their being made and until the command is interrupted.\n" +
-			"New ones come in the order in which they are committed, each exactly once.",
+		Short: "Show who did what, oldest first",
+		Long: "Show who did what, oldest first.\n\n" +
+			"The formats json and jsonl contain each record before and after the change. Actors are client/ID and operator/ACCOUNT, followed by /NAME\n" +
+			"if NAME used sudo. --actor and --action may end in *, which matches anything.\n\n" +
+			"--since and --until take a time (2026-06-15T12:00:00Z), a day (2026-06-15, which starts at midnight UTC), or an age (90m, 24h, 7d).\n\n" +
+			"With --follow, new entries appear within a second, until you interrupt the command.\n" +
+			"New ones appear in commit order, each exactly once.",
 		Example: "  perksd audit --subject property/42 -o json\n" +
 			"  perksd audit --actor 'operator/*' --since 7d\n" +
 			"  perksd audit --action 'client.*' --limit 20\n" +
@@ -49,13 +49,13 @@ func (p *program) auditCommand() *cobra.Command {
 		Args: arguments(),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.query.Subject, "subject", "", "only what was done to this, such as property/42, client/ID or redemption/ID")
-	f.StringVar(&o.query.Actor, "actor", "", "only what this one did, such as client/ID or 'operator/*'")
-	f.StringVar(&o.query.Action, "action", "", "only this, such as redemption.approve or 'property.*'")
-	f.StringVar(&o.since, "since", "", "only what was done at this `TIME` or later")
-	f.StringVar(&o.until, "until", "", "only what was done before this `TIME`")
+	f.StringVar(&o.query.Subject, "subject", "", "only changes of this record, such as property/42, client/ID or redemption/ID")
+	f.StringVar(&o.query.Actor, "actor", "", "only changes by this actor, such as client/ID or 'operator/*'")
+	f.StringVar(&o.query.Action, "action", "", "only this action, such as redemption.approve or 'property.*'")
+	f.StringVar(&o.since, "since", "", "only entries from this `TIME` on")
+	f.StringVar(&o.until, "until", "", "only entries before this `TIME`")
 	f.IntVar(&o.query.Last, "limit", 0, "only the last `N` entries; 0 shows all")
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with new entries as they come")
+	f.BoolVarP(&o.follow, "follow", "f", false, "print new entries as they appear")
 	o.output = outputFlag(cmd, "table", "json", "jsonl")
 	p.sandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -66,25 +66,25 @@ func (p *program) auditCommand() *cobra.Command {
 			return p.followAudit(cmd.Context(), o.query, o.output.value)
 		}
 		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
-			return auditListing.print(p.stdout, o.output.value, db.Audit(cmd.Context(), o.query))
+			return auditTable.print(p.stdout, o.output.value, db.Audit(cmd.Context(), o.query))
 		})
 	}
 	return cmd
 }
 
-// read checks the flags and puts them into the query.
+// read checks the flags and completes the query.
 func (o *auditOptions) read(cmd *cobra.Command, now time.Time) (err error) {
 	switch {
 	case o.query.Last < 0:
 		return usagef(cmd, "--limit must not be negative")
 	case o.follow && o.output.value == "json":
-		return usagef(cmd, "--follow has no end, and a JSON array needs one: use -o jsonl")
+		return usagef(cmd, "--follow never ends, so it cannot print a JSON array: use -o jsonl")
 	case o.follow && o.until != "":
-		return usagef(cmd, "--follow shows what is still to come, and --until what is over: use one of them")
+		return usagef(cmd, "--follow shows future entries, --until past ones: use only one of them")
 	}
 	for name, pattern := range map[string]string{"--actor": o.query.Actor, "--action": o.query.Action} {
 		if strings.Contains(strings.TrimSuffix(pattern, "*"), "*") {
-			return usagef(cmd, "%s takes a * only at its end", name)
+			return usagef(cmd, "%s allows * only at its end", name)
 		}
 	}
 	if o.query.Since, err = readTime(o.since, now); err != nil {
@@ -96,7 +96,7 @@ func (o *auditOptions) read(cmd *cobra.Command, now time.Time) (err error) {
 	return nil
 }
 
-// readTime reads an instant, a day, or how long ago something was. Nothing gives the zero time.
+// readTime parses a time, a day or an age. An empty text is the zero time.
 func readTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -113,28 +113,28 @@ func readTime(text string, now time.Time) (time.Time, error) {
 	} else if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago).UTC(), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: write an instant (2026-06-15T12:00:00Z), a day (2026-06-15) or how long ago it was (24h, 7d)", text)
+	return time.Time{}, fmt.Errorf("%q is not a time: write 2026-06-15T12:00:00Z, a day (2026-06-15) or an age (24h, 7d)", text)
 }
 
-// followEvery is how often the database is asked for new entries.
-const followEvery = time.Second
+// followInterval is how often the database is polled for new entries.
+const followInterval = time.Second
 
-// followAudit prints the entries that are there and then new ones, until ctx ends: that is how it is meant to end.
+// followAudit prints existing entries and then new ones, until ctx ends, which is no error.
 func (p *program) followAudit(ctx context.Context, query store.AuditQuery, format string) error {
 	err := p.withExistingStore(ctx, func(db store.Store) error {
-		ticks, stop := p.every(followEvery)
+		ticks, stop := p.every(followInterval)
 		defer stop()
 		f := follower{log: db, query: query, out: p.stdout}
 		line := func(cells []string) error {
-			_, err := fmt.Fprintf(&f.held, auditLine, cells[0], cells[1], cells[2], cells[3])
+			_, err := fmt.Fprintf(&f.buffer, auditLine, cells[0], cells[1], cells[2], cells[3])
 			return err
 		}
 		if format == "jsonl" {
-			encoder := json.NewEncoder(display.JSONWriter(&f.held))
-			f.hold = func(e store.AuditEntry) error { return encoder.Encode(e) }
+			encoder := json.NewEncoder(display.JSONWriter(&f.buffer))
+			f.format = func(e store.AuditEntry) error { return encoder.Encode(e) }
 		} else {
-			f.hold = func(e store.AuditEntry) error { return line(lines(auditListing.cells(e))) }
-			_ = line(auditListing.columns) // a buffer takes everything
+			f.format = func(e store.AuditEntry) error { return line(cleanCells(auditTable.cells(e))) }
+			_ = line(auditTable.columns) // a buffer never fails
 		}
 		return f.follow(ctx, ticks, p.stderr)
 	})
@@ -144,35 +144,35 @@ func (p *program) followAudit(ctx context.Context, query store.AuditQuery, forma
 	return err
 }
 
-// auditLine has room for most actors and actions, since what is still to come cannot be measured.
+// auditLine has columns wide enough for most actors and actions: the width of future entries is unknown.
 const auditLine = "%-20s  %-24s  %-21s  %s\n"
 
-// follower reads the audit log in turns.
+// follower polls the audit log.
 type follower struct {
 	log      store.AuditLog
 	query    store.AuditQuery
 	position store.AuditPosition
-	held     bytes.Buffer // read but not yet printed
+	buffer   bytes.Buffer // read but not yet printed
 	out      io.Writer
-	hold     func(store.AuditEntry) error
+	format   func(store.AuditEntry) error // into the buffer
 }
 
-// mostHeld bounds the memory of a turn, at some 40,000 lines or a few thousand records in JSON.
-const mostHeld = 4 << 20
+// maxBuffered limits the memory of a poll, to about 40,000 lines or a few thousand JSON records.
+const maxBuffered = 4 << 20
 
-// follow takes a turn now and at each tick. A database that is away for a while is waited for, once there was a first turn.
-func (f *follower) follow(ctx context.Context, ticks <-chan time.Time, complaints io.Writer) error {
-	away := false
+// follow polls now and at each tick. After the first poll it waits for a database that becomes unavailable.
+func (f *follower) follow(ctx context.Context, ticks <-chan time.Time, stderr io.Writer) error {
+	unavailable := false
 	for {
-		begun, err := f.turn(ctx)
+		printed, err := f.poll(ctx)
 		switch {
 		case err == nil:
-			away = false
-		case begun || f.position == "" || api.CodeOf(err) != api.CodeUnavailable:
+			unavailable = false
+		case printed || f.position == "" || api.CodeOf(err) != api.CodeUnavailable:
 			return err
-		case !away:
-			away = true
-			fmt.Fprintln(complaints, "perksd: the database does not answer; no entry is lost, and they go on when it does")
+		case !unavailable:
+			unavailable = true
+			fmt.Fprintln(stderr, "perksd: the database is unavailable; the output resumes without gaps when it is back")
 		}
 		select {
 		case <-ctx.Done():
@@ -182,23 +182,22 @@ func (f *follower) follow(ctx context.Context, ticks <-chan time.Time, complaint
 	}
 }
 
-// turn prints what is new, after it has read all of it: a pager may take hours to read the output, and a transaction that
-// stays open that long keeps the database from vacuuming. begun reports whether it has printed anything, so that a retry
-// would print it twice.
-func (f *follower) turn(ctx context.Context) (begun bool, err error) {
+// poll prints new entries, after it has read all of them: a pager may take hours to read the output, and a transaction that stays open
+// keeps the database from vacuuming. It returns whether it has printed any, because a retry would print them twice.
+func (f *follower) poll(ctx context.Context) (printed bool, err error) {
 	for entry, err := range f.log.AuditSince(ctx, f.query, &f.position) {
 		if err == nil {
-			err = f.hold(entry)
+			err = f.format(entry)
 		}
-		if err == nil && f.held.Len() >= mostHeld {
-			begun = true
-			_, err = f.held.WriteTo(f.out)
+		if err == nil && f.buffer.Len() >= maxBuffered {
+			printed = true
+			_, err = f.buffer.WriteTo(f.out)
 		}
 		if err != nil {
-			f.held.Reset()
-			return begun, err
+			f.buffer.Reset()
+			return printed, err
 		}
 	}
-	_, err = f.held.WriteTo(f.out)
+	_, err = f.buffer.WriteTo(f.out)
 	return err != nil, err
 }

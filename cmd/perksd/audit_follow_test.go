@@ -54,13 +54,13 @@ func TestAuditFilters(t *testing.T) {
 func TestAuditRefuses(t *testing.T) {
 	o := withClient(t)
 	const more = " (see 'perksd audit --help')"
-	const times = " is no time: write an instant (2026-06-15T12:00:00Z), a day (2026-06-15) or how long ago it was (24h, 7d)"
+	const times = " is not a time: write 2026-06-15T12:00:00Z, a day (2026-06-15) or an age (24h, 7d)"
 	o.refuses(exitUsage, `--since "yesterday"`+times+more, "audit", "--since", "yesterday")
 	o.refuses(exitUsage, `--until "-3h"`+times+more, "audit", "--until", "-3h")
 	o.refuses(exitUsage, "--limit must not be negative"+more, "audit", "--limit", "-1")
-	o.refuses(exitUsage, "--action takes a * only at its end"+more, "audit", "--action", "*.create")
-	o.refuses(exitUsage, "--follow has no end, and a JSON array needs one: use -o jsonl"+more, "audit", "-f", "-o", "json")
-	o.refuses(exitUsage, "--follow shows what is still to come, and --until what is over: use one of them"+more, "audit", "-f", "--until", "1h")
+	o.refuses(exitUsage, "--action allows * only at its end"+more, "audit", "--action", "*.create")
+	o.refuses(exitUsage, "--follow never ends, so it cannot print a JSON array: use -o jsonl"+more, "audit", "-f", "-o", "json")
+	o.refuses(exitUsage, "--follow shows future entries, --until past ones: use only one of them"+more, "audit", "-f", "--until", "1h")
 }
 
 func TestAuditFollowShowsWhatIsThereAndThenWhatComes(t *testing.T) {
@@ -117,7 +117,7 @@ func (u *unread) Write(text []byte) (int, error) {
 	return u.Buffer.Write(text)
 }
 
-// TestAuditFollowHoldsNoTransactionWhileNobodyReads looks at the database while the first turn cannot be printed.
+// TestAuditFollowHoldsNoTransactionWhileNobodyReads looks at the database while the first poll cannot be printed.
 func TestAuditFollowHoldsNoTransactionWhileNobodyReads(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) (o *operator, readers func() int){
 		"sqlite": func(t *testing.T) (*operator, func() int) {
@@ -167,7 +167,7 @@ func TestAuditFollowHoldsNoTransactionWhileNobodyReads(t *testing.T) {
 				t.Errorf("%d transactions are open", n)
 			}
 			close(out.released)
-			o.ticks <- testNow // which is waited for once the first turn has ended
+			o.ticks <- testNow // which is waited for once the first poll has ended
 			interrupt()
 			if code := <-ended; code != exitDone || strings.Count(out.String(), "A long name") < 25 || out.Len() < 2*4096 {
 				t.Errorf("it ended with %d and %d bytes: %s", code, out.Len(), out.String())

@@ -25,7 +25,7 @@ func TestPropertyRestoreBringsItBackAsItWas(t *testing.T) {
 	o.must("import", "properties", o.file("odd.json", "["+odd["properties"]+"]"))
 	before := o.must("export", "properties", "-o", "jsonl")
 	o.deleteProperty(1)
-	equal(t, "restore", "Property 1 is back. It belongs to client acme.\n", o.must("property", "restore", "1"))
+	equal(t, "restore", "Restored property 1. It belongs to client acme.\n", o.must("property", "restore", "1"))
 	equal(t, "the properties", before, o.must("export", "properties", "-o", "jsonl"))
 
 	o.deleteProperty(1)
@@ -69,7 +69,7 @@ func TestAuditShowsWhoDidWhat(t *testing.T) {
 func TestKeysRotateAddsAKeyAndLetsTheOldOnesExpire(t *testing.T) {
 	o := withClient(t)
 	first := o.must("keys", "rotate")
-	if !strings.HasPrefix(first, "New tokens are signed with key ") || !strings.HasSuffix(first, ". Older keys expire at 2026-06-16T14:00:00Z at the latest.\n") {
+	if !strings.HasPrefix(first, "Key ") || !strings.Contains(first, " signs new tokens from ") || !strings.HasSuffix(first, ". Older keys expire at 2026-06-16T14:00:00Z at the latest.\n") {
 		t.Errorf("keys rotate prints %q", first)
 	}
 	o.must("keys", "rotate")

@@ -22,10 +22,10 @@ import (
 func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy a SQLite database, as of one moment, to a new file",
-		Long: "Copy a SQLite database, as of one moment, to a new file, while servers go on reading and writing it.\n\n" +
-			"The copy is a database like the original; to go back to it, stop the server and use 'perksd restore'. A file that is there\n" +
-			"already is not overwritten. For PostgreSQL there is pg_dump: perksd backup says how to call it.",
+		Short: "Back up a SQLite database to a new file",
+		Long: "Copy a SQLite database to a new file, consistently, while servers use it.\n\n" +
+			"The copy is a database like the original. To restore it, stop the server and use 'perksd restore'. An existing file is not overwritten.\n" +
+			"PostgreSQL has pg_dump: 'perksd backup' prints how to call it.",
 		Example: "  perksd backup perks-$(date +%F).db",
 		Args:    arguments("FILE"),
 	}
@@ -33,7 +33,7 @@ func (p *program) backupCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, path := cmd.Context(), args[0]
 		db, err := p.target(ctx)
-		if err == nil && p.sandbox { // opening it makes sure that it is one
+		if err == nil && p.sandbox { // opening it checks that it is not the live database
 			err = p.withExistingStore(ctx, func(store.Store) error { return nil })
 		}
 		if err != nil {
@@ -55,22 +55,21 @@ func (p *program) backupCommand() *cobra.Command {
 func (p *program) restoreCommand() *cobra.Command {
 	var former string
 	var forget bool
-	// Then the database has been restored, and only clients and signing keys are copied to it.
+	// Without a file, pg_restore has filled the database, and only clients and signing keys are copied to it.
 	carriesOver := func(args []string) bool { return former != "" || forget && len(args) == 0 }
 	cmd := &cobra.Command{
 		Use:   "restore [FILE]",
-		Short: "Put a backup in the place of a database",
-		Long: "Put a copy of a backup, as 'perksd backup' makes it, in the place of a SQLite database. Stop the server first: while anything uses\n" +
-			"the database, nothing is done.\n\n" +
-			"The backup is checked before anything is changed, and migrated to the version of this program. The former database is kept\n" +
-			"beside the new one, under the name that is printed. What came after the backup is not in it: redemptions made since then are forgotten,\n" +
-			"and can be made once more.\n\n" +
-			"Clients and signing keys are not restored. What was disabled, rotated, narrowed or dropped after the backup stays so, and clients made\n" +
-			"since are kept. A signing key that was rotated since is dropped, so clients have to get new tokens. The command lists each difference\n" +
-			"from the backup, and so does the audit log. If the database to be replaced is missing, damaged or not a later state of the backup,\n" +
-			"nothing is restored without --forget-revocations.\n\n" +
-			"PostgreSQL has pg_restore: 'perksd restore FILE' prints how to call it. It fills a database beside the former one. Then 'perksd restore\n" +
-			"--former ADDRESS' copies clients and signing keys from the former one to that of --database.",
+		Short: "Replace a database with a backup",
+		Long: "Replace a SQLite database with a copy of a backup that 'perksd backup' made. Stop the server first: if anything uses the database,\n" +
+			"the command does nothing.\n\n" +
+			"It checks the backup before it changes anything, and migrates it to this program's version. It keeps the former database beside the\n" +
+			"new one, and prints its name. Redemptions made after the backup are lost, and can be made again.\n\n" +
+			"Clients and signing keys are not restored. What was disabled, rotated, narrowed or dropped after the backup stays so, and newer clients\n" +
+			"are kept. A signing key that was rotated since is dropped, so clients have to get new tokens. The command and the audit log list each\n" +
+			"difference from the backup. If the database to be replaced is missing, damaged or not a later state of the backup, the command needs\n" +
+			"--forget-revocations.\n\n" +
+			"PostgreSQL has pg_restore: 'perksd restore FILE' prints how to call it, to fill a database beside the former one. Then 'perksd restore\n" +
+			"--former ADDRESS' copies clients and signing keys from the former database to that of --database.",
 		Example: "  perksd restore perks-2026-01-31.db",
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -79,7 +78,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		}
 		return arguments("FILE")(cmd, args)
 	}
-	cmd.Flags().StringVar(&former, "former", "", "the `ADDRESS` of the PostgreSQL database that the one of --database takes the place of")
+	cmd.Flags().StringVar(&former, "former", "", "the `ADDRESS` of the PostgreSQL database that the one of --database replaces")
 	cmd.Flags().BoolVar(&forget, "forget-revocations", false, "restore even if perksd can't tell what was revoked after the backup")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		db, err := parseDatabase(p.database)
@@ -103,7 +102,7 @@ func (p *program) restoreCommand() *cobra.Command {
 	return cmd
 }
 
-// carryOver is the last step of restoring a database of PostgreSQL, which pg_restore has filled.
+// carryOver is the last step of restoring a PostgreSQL database, after pg_restore.
 func (p *program) carryOver(ctx context.Context, db database, address string, r *restoration) error {
 	if _, isFile := db.(sqliteFile); isFile {
 		return usageError{errors.New("name the backup: perksd restore FILE; over SQLite the former database is the file that is replaced")}
@@ -111,7 +110,7 @@ func (p *program) carryOver(ctx context.Context, db database, address string, r 
 	if setUp, err := isSetUp(ctx, db); err != nil || !setUp {
 		return cmp.Or(err, fmt.Errorf("perksd was never set up in the database %s; fill it with pg_restore first, as 'perksd restore FILE' says", db.name()))
 	}
-	if err := r.lookAt(ctx, address, db); err != nil {
+	if err := r.readFormerDatabase(ctx, address, db); err != nil {
 		return err
 	}
 	if err := withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), func(restored store.Store) error { return r.applyTo(ctx, restored) }); err != nil {
@@ -121,8 +120,8 @@ func (p *program) carryOver(ctx context.Context, db database, address string, r 
 	return err
 }
 
-// lookAt is readFormer for a PostgreSQL database beside the restored one.
-func (r *restoration) lookAt(ctx context.Context, address string, restored database) error {
+// readFormerDatabase is readFormer for a PostgreSQL database beside the restored one.
+func (r *restoration) readFormerDatabase(ctx context.Context, address string, restored database) error {
 	if address == "" {
 		r.readFormer(ctx, nil, errors.New("--former does not name it"))
 		return nil
@@ -135,7 +134,7 @@ func (r *restoration) lookAt(ctx context.Context, address string, restored datab
 		r.readFormer(ctx, nil, err)
 		return nil
 	}
-	if same, err := restored.is(ctx, former); err != nil || same {
+	if same, err := restored.sameAs(ctx, former); err != nil || same {
 		return cmp.Or(err, error(usageError{errors.New("--former and --database name the same database")}))
 	}
 	return withOpen(ctx, former, slog.New(slog.DiscardHandler), func(db store.Store) error { r.readFormer(ctx, db, nil); return nil })
@@ -152,12 +151,12 @@ func (f sqliteFile) restore(ctx context.Context, backup string, r *restoration) 
 	return former, err
 }
 
-// restore leaves the work to PostgreSQL's own programs. A database that servers work on is left alone: the backup goes to
-// another one beside it, which then gets the clients and signing keys.
+// restore leaves the work to PostgreSQL's own programs. They restore the backup to another database, because servers may use this one,
+// which then gets the clients and signing keys.
 func (d *postgresDatabase) restore(_ context.Context, backup string, _ *restoration) (former string, err error) {
 	name := d.dbname + "_restored"
 	return "", usageError{fmt.Errorf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. "+
-		"Stop all servers first; make it, fill it and keep out whoever was shut out since with: "+
+		"Stop all servers first; then create it, fill it, and copy clients and signing keys to it, with: "+
 		"createdb --maintenance-db=%[1]s --template=template0 --encoding=UTF8 %[2]s && pg_restore --exit-on-error --no-owner --dbname=%[3]s %[4]s && "+
 		"perksd restore --database=%[5]s --former=%[6]s",
 		shellWord(d.addressOf(d.dbname, false)), shellWord(name), shellWord(d.addressOf(name, false)), shellWord(backup),
@@ -168,7 +167,7 @@ func (d *postgresDatabase) restore(_ context.Context, backup string, _ *restorat
 type credentials struct {
 	clients []store.Client
 	keys    []store.SigningKey // that have not expired
-	latest  time.Time          // when the audit log's last entry was written
+	latest  time.Time          // of the last entry of the audit log
 }
 
 func readCredentials(ctx context.Context, db store.Store, at time.Time) (c credentials, err error) {
@@ -187,7 +186,7 @@ func readCredentials(ctx context.Context, db store.Store, at time.Time) (c crede
 	return c, nil
 }
 
-// client is nil when there is none.
+// client returns nil if there is none.
 func (c credentials) client(id string) *store.Client {
 	for i := range c.clients {
 		if c.clients[i].ID == id {
@@ -197,9 +196,9 @@ func (c credentials) client(id string) *store.Client {
 	return nil
 }
 
-// whyNotLater says why c cannot be a later state of the backup, and is empty if it can. Clients are never deleted, and the
-// audit log only grows.
-func (c credentials) whyNotLater(backup credentials) string {
+// notLaterThan returns why c can't be a later state of the backup, or "" if it can. Clients are never deleted, and the audit log only
+// grows.
+func (c credentials) notLaterThan(backup credentials) string {
 	for _, was := range backup.clients {
 		if is := c.client(was.ID); is == nil || !is.CreatedAt.Equal(was.CreatedAt) {
 			return fmt.Sprintf("the database to be replaced is not a later state of the backup, because it lacks the client %q", was.ID)
@@ -211,8 +210,8 @@ func (c credentials) whyNotLater(backup credentials) string {
 	return ""
 }
 
-// restoration copies clients and signing keys from the former database to the restored one, so that whoever was shut out
-// after the backup stays out.
+// restoration copies clients and signing keys from the former database to the restored one, so that what was revoked after the backup
+// stays revoked.
 type restoration struct {
 	by     store.Actor
 	at     time.Time
@@ -223,7 +222,7 @@ type restoration struct {
 	carried []string // how the restored database differs from the backup, a sentence each
 }
 
-// readFormer reads the database that is replaced, or keeps err as the reason why it can't.
+// readFormer reads the database that is replaced, or stores why it can't.
 func (r *restoration) readFormer(ctx context.Context, former store.Store, err error) {
 	if err == nil {
 		r.former, err = readCredentials(ctx, former, r.at)
@@ -236,30 +235,30 @@ func (r *restoration) readFormer(ctx context.Context, former store.Store, err er
 	}
 }
 
-// applyTo changes the restored database. If it fails or is interrupted, start over from the backup: what it has written is
-// newer than the former database, which cannot be told from a backup that is.
+// applyTo changes the restored database. If it fails or is interrupted, start over from the backup: its own changes would make the backup
+// look newer than the former database.
 func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 	backup, err := readCredentials(ctx, restored, r.at)
 	if err != nil {
 		return err
 	}
 	if r.unknown == "" {
-		r.unknown = r.former.whyNotLater(backup)
+		r.unknown = r.former.notLaterThan(backup)
 	}
 	switch {
-	case len(backup.clients)+len(backup.keys) == 0: // a sandbox, or nobody who could have been shut out since
+	case len(backup.clients)+len(backup.keys) == 0: // a sandbox, or a database without anything that could have been revoked
 		r.unknown = ""
 	case r.unknown != "" && !r.forget:
-		return fmt.Errorf("nothing was done: %s, so perksd can't tell what was revoked after the backup. Its clients (%s) would get in with the "+
-			"secrets and scopes they had then. To restore it anyway, add --forget-revocations: that drops its signing keys, which ends every token. "+
-			"Then check 'perksd client list'", r.unknown, whoIsLetIn(backup))
+		return fmt.Errorf("nothing was done: %s, so perksd can't tell what was revoked after the backup. Its clients (%s) would have the "+
+			"secrets and scopes that they had then. To restore it anyway, add --forget-revocations: that drops its signing keys, and so invalidates every "+
+			"token. Then check 'perksd client list'", r.unknown, enabledClients(backup))
 	case r.unknown != "":
 		r.former = credentials{clients: backup.clients}
 	}
 	if err := r.carryClients(ctx, restored, backup); err != nil {
 		return err
 	}
-	for _, key := range slices.Backward(backup.keys) { // the newest last: it gets a successor
+	for _, key := range slices.Backward(backup.keys) { // the newest last, because it gets a successor
 		if err := r.carryKey(ctx, restored, key); err != nil {
 			return err
 		}
@@ -267,7 +266,7 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 	return restored.AuditRestore(ctx, store.Restored{RevocationsKnown: r.unknown == "", CarriedOver: append([]string{}, r.carried...)}, r.by, r.at)
 }
 
-func whoIsLetIn(c credentials) string {
+func enabledClients(c credentials) string {
 	var names []string
 	for _, client := range c.clients {
 		if !client.Disabled {
@@ -316,9 +315,9 @@ func (r *restoration) carryClients(ctx context.Context, restored store.Store, ba
 	return nil
 }
 
-// carryKey drops a key of the backup unless it signs just as it did then.
+// carryKey drops a key of the backup unless it is unchanged in the former database.
 func (r *restoration) carryKey(ctx context.Context, restored store.Store, key store.SigningKey) error {
-	// A key that was rotated since has another expiry.
+	// Rotation changes a key's expiry.
 	if slices.ContainsFunc(r.former.keys, func(k store.SigningKey) bool { return k.ID == key.ID && k.ExpiresAt.Equal(key.ExpiresAt) }) {
 		return nil
 	}
@@ -329,7 +328,7 @@ func (r *restoration) carryKey(ctx context.Context, restored store.Store, key st
 	}
 	r.note("signing key %s was dropped, and its tokens are refused", key.ID)
 	if succeeded {
-		r.note("signing key %s was made in its place", successor.ID)
+		r.note("signing key %s replaces it", successor.ID)
 	}
 	return nil
 }
@@ -338,19 +337,19 @@ func (r *restoration) note(format string, args ...any) {
 	r.carried = append(r.carried, fmt.Sprintf(format, args...))
 }
 
-// report says how the restored database differs from the backup, and what perksd can't tell.
+// report describes how the restored database differs from the backup, and what is unknown.
 func (r *restoration) report() string {
 	var text strings.Builder
 	if len(r.carried) > 0 {
-		text.WriteString("Not as in the backup:\n")
+		text.WriteString("Different from the backup:\n")
 		for _, sentence := range r.carried {
 			fmt.Fprintf(&text, "  %s\n", sentence)
 		}
 	}
 	if r.unknown != "" {
-		fmt.Fprintf(&text, "perksd can't tell what was revoked after the backup: %s. These clients may call now: %s.\n"+
+		fmt.Fprintf(&text, "perksd can't tell what was revoked after the backup: %s. These clients are enabled: %s.\n"+
 			"Disable those that should not ('perksd client disable ID'), and rotate secrets that leaked ('perksd client rotate-secret ID').\n",
-			r.unknown, whoIsLetIn(r.former))
+			r.unknown, enabledClients(r.former))
 	}
 	return text.String()
 }

@@ -96,7 +96,7 @@ func TestOnlyHTTP1IsSpoken(t *testing.T) {
 func TestHangUpWithoutACertificate(t *testing.T) {
 	o := newOperator(t)
 	s, stop := o.serve()
-	o.hangUps <- syscall.SIGHUP
+	o.reloads <- syscall.SIGHUP
 	s.WaitFor(t, "SIGHUP reloads the certificate, but there is none: nothing to do")
 	if status := programs.StatusOf(t, s.url+"/v2/health", ""); status != http.StatusOK {
 		t.Errorf("status %d", status)

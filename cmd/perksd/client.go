@@ -20,7 +20,7 @@ import (
 	"example.com/perks/store"
 )
 
-// clientView is a client as it is printed. Secret is set in the one answer that shows it.
+// clientView is a client as it is printed. Secret is only set when it is new.
 type clientView struct {
 	ID          string    `json:"client_id"`
 	Secret      string    `json:"client_secret,omitempty"`
@@ -35,7 +35,7 @@ func viewClient(c store.Client) clientView {
 	return clientView{ID: c.ID, Name: c.Name, Scope: c.Scopes.String(), SandboxOnly: c.SandboxOnly, Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC()}
 }
 
-var clientListing = listing[clientView]{
+var clientTable = table[clientView]{
 	columns: []string{"CLIENT_ID", "NAME", "SCOPE", "SANDBOX_ONLY", "DISABLED", "CREATED_AT"},
 	cells: func(c clientView) []string {
 		return []string{c.ID, c.Name, c.Scope, strconv.FormatBool(c.SandboxOnly), strconv.FormatBool(c.Disabled), timeText(c.CreatedAt)}
@@ -43,13 +43,13 @@ var clientListing = listing[clientView]{
 }
 
 func (p *program) clientCommand() *cobra.Command {
-	return group("client", "Say which programs and people may call the service",
+	return group("client", "Manage the clients that may call the API",
 		p.clientCreateCommand(),
 		p.clientListCommand(),
 		p.clientUpdateCommand(),
 		p.clientRotateSecretCommand(),
-		p.clientSwitchCommand("disable", "Shut a client out, its tokens too", true),
-		p.clientSwitchCommand("enable", "Let a client in again", false),
+		p.clientSwitchCommand("disable", "Disable a client and its tokens", true),
+		p.clientSwitchCommand("enable", "Enable a client again", false),
 	)
 }
 
@@ -62,17 +62,17 @@ func (p *program) clientCreateCommand() *cobra.Command {
 	var o clientCreateOptions
 	cmd := &cobra.Command{
 		Use:   "create --name NAME",
-		Short: "Make a client and print its id and secret, this once",
-		Long: "Make a client and print its id and secret.\n\n" +
-			"The secret is printed this once; the database keeps only a hash of it. When it is lost, 'perksd client rotate-secret' makes another.",
+		Short: "Create a client, and print its id and secret once",
+		Long: "Create a client, and print its id and secret.\n\n" +
+			"The secret is printed only now; the database stores a hash of it. If it is lost, make another with 'perksd client rotate-secret'.",
 		Example: "  perksd client create --name 'Front desk' --scope perks:read,perks:redeem\n" +
 			"  perksd client create --name Importer --id importer -o json",
 		Args: arguments(),
 	}
-	cmd.Flags().StringVar(&o.name, "name", "", "what people call the client (required)")
-	cmd.Flags().StringVar(&o.id, "id", "", "the client's id (default: made from the name)")
-	cmd.Flags().StringVar(&o.scope, "scope", "", "what its tokens may be used for, with commas between (default: all of "+strings.ReplaceAll(api.AllScopes().String(), " ", ",")+")")
-	cmd.Flags().BoolVar(&o.sandboxOnly, "sandbox-only", false, "keep it to the sandbox addresses")
+	cmd.Flags().StringVar(&o.name, "name", "", "the client's name (required)")
+	cmd.Flags().StringVar(&o.id, "id", "", "the client's id (default: derived from the name)")
+	cmd.Flags().StringVar(&o.scope, "scope", "", "the scopes of its tokens, separated by commas (default: all of "+strings.ReplaceAll(api.AllScopes().String(), " ", ",")+")")
+	cmd.Flags().BoolVar(&o.sandboxOnly, "sandbox-only", false, "allow only the sandbox addresses")
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		client, err := o.client(cmd, p.random)
@@ -94,7 +94,7 @@ func (p *program) clientCreateCommand() *cobra.Command {
 	return cmd
 }
 
-// client checks the flags and makes the client of them, without a secret.
+// client checks the flags and returns the client without a secret.
 func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (none store.Client, _ error) {
 	if problem := clientNameProblem(o.name); problem != "" {
 		return none, usagef(cmd, "--name %s", problem)
@@ -104,7 +104,7 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (none
 		return none, usagef(cmd, "%w", err)
 	}
 	if len(scopes) == 0 {
-		// A script whose variable is empty by mistake must not hand out everything.
+		// An empty variable in a script must not grant every scope.
 		if cmd.Flags().Changed("scope") {
 			return none, usagef(cmd, "--scope names no scope; leave it out for all of them")
 		}
@@ -116,7 +116,7 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (none
 		}
 	}
 	if strings.HasPrefix(o.id, "-") {
-		return none, usagef(cmd, "--id must not begin with '-', which other commands would take for a flag: %q", o.id)
+		return none, usagef(cmd, "--id must not begin with '-', like a flag: %q", o.id)
 	}
 	if !clientID.MatchString(o.id) {
 		return none, usagef(cmd, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'")
@@ -124,12 +124,12 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (none
 	return store.Client{ID: o.id, Name: o.name, Scopes: scopes, SandboxOnly: o.sandboxOnly}, nil
 }
 
-// clientNameProblem keeps names to what can be printed on a terminal.
+// clientNameProblem allows only names that can be printed on a terminal.
 func clientNameProblem(name string) string {
 	const most = 120
 	switch {
 	case strings.TrimSpace(name) == "":
-		return "is required: what do people call this client?"
+		return "is required"
 	case utf8.RuneCountInString(name) > most:
 		return fmt.Sprintf("must be at most %d characters long", most)
 	case strings.ContainsFunc(name, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }):
@@ -138,12 +138,12 @@ func clientNameProblem(name string) string {
 	return ""
 }
 
-// clientID has no colon, which ends the id in HTTP Basic authentication, and nothing that URL-encoding changes.
+// clientID excludes colons, which end the id in HTTP Basic authentication, and all that URL-encoding changes.
 var clientID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 var notInClientID = regexp.MustCompile(`[^a-z0-9]+`)
 
-// newClientID makes an id that people recognise in a log and that no other client has: the name, and 40 random bits.
+// newClientID makes an id that people recognise in a log and that is unique: the name, and 40 random bits.
 func newClientID(name string, random io.Reader) (string, error) {
 	var raw [5]byte
 	if _, err := io.ReadFull(random, raw[:]); err != nil {
@@ -157,7 +157,7 @@ func newClientID(name string, random io.Reader) (string, error) {
 	return readable + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(raw[:])), nil
 }
 
-// newSecret makes what a client proves itself with, 32 random bytes in base64url, and the hash that is kept of it.
+// newSecret returns a secret, 32 random bytes in base64url, and its hash.
 func (p *program) newSecret() (string, store.SecretHash, error) {
 	var raw [32]byte
 	if _, err := io.ReadFull(p.random, raw[:]); err != nil {
@@ -174,7 +174,7 @@ func (p *program) printSecret(format string, client store.Client, secret string)
 		return printJSON(p.stdout, view)
 	}
 	_, err := fmt.Fprintf(p.stdout, "client_id      %s\nclient_secret  %s\nname           %s\nscope          %s\nsandbox_only   %t\n\n"+
-		"The secret cannot be shown again. Keep it where only the client can read it.\n",
+		"Store the secret where only the client can read it. perksd won't show it again.\n",
 		view.ID, view.Secret, view.Name, view.Scope, view.SandboxOnly)
 	return err
 }
@@ -188,7 +188,7 @@ func (p *program) clientListCommand() *cobra.Command {
 		for i, c := range clients {
 			views[i] = viewClient(c)
 		}
-		return clientListing.print(p.stdout, output.value, each(views, err))
+		return clientTable.print(p.stdout, output.value, sequence(views, err))
 	})
 	return cmd
 }
@@ -196,9 +196,9 @@ func (p *program) clientListCommand() *cobra.Command {
 func (p *program) clientRotateSecretCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate-secret ID",
-		Short: "Give a client a new secret and print it, this once",
-		Long: "Give a client a new secret and print it, this once.\n\n" +
-			"The old secret no longer gets tokens. Tokens that the client has got already live on until they expire; 'perksd client disable' ends those too.",
+		Short: "Give a client a new secret, and print it once",
+		Long: "Give a client a new secret, and print it once.\n\n" +
+			"The old secret no longer gets tokens. Existing tokens stay valid until they expire; 'perksd client disable' ends those too.",
 		Args: arguments("ID"),
 	}
 	output := outputFlag(cmd, "table", "json")
@@ -211,7 +211,7 @@ func (p *program) clientRotateSecretCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// Nothing that can fail stands between the change and the printing: the old secret is gone by then.
+		// Nothing may fail between this and printing the secret: the old one no longer works.
 		if err := db.SetClientSecret(ctx, client.ID, hash, p.operator, p.now()); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.
 	return &cobra.Command{
 		Use:   verb + " ID",
 		Short: short,
-		Long:  short + ". Running servers notice it within seconds.",
+		Long:  short + ". Running servers notice within seconds.",
 		Args:  arguments("ID"),
 		RunE: p.onStore(func(ctx context.Context, db store.Store, args []string) error {
 			if err := db.SetClientDisabled(ctx, args[0], disabled, p.operator, p.now()); err != nil {
@@ -240,14 +240,14 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 	var name, scope string
 	cmd := &cobra.Command{
 		Use:   "update ID",
-		Short: "Give a client another name or other scopes",
-		Long: "Give a client another name or other scopes.\n\n" +
-			"A scope that is taken away is gone from the client's tokens too, on running servers within 5s. One that is added is in its next tokens.",
+		Short: "Change a client's name or scopes",
+		Long: "Change a client's name or scopes.\n\n" +
+			"A removed scope is removed from existing tokens too, within 5s on running servers. An added one is in new tokens.",
 		Example: "  perksd client update front-desk --scope perks:read,perks:redeem\n  perksd client update front-desk --name 'Front desk, ground floor'",
 		Args:    arguments("ID"),
 	}
-	cmd.Flags().StringVar(&name, "name", "", "what people call the client")
-	cmd.Flags().StringVar(&scope, "scope", "", "what its tokens may be used for from now on, all of it, with commas between")
+	cmd.Flags().StringVar(&name, "name", "", "the client's name")
+	cmd.Flags().StringVar(&scope, "scope", "", "all scopes of its tokens from now on, separated by commas")
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var change store.ClientChange
@@ -263,7 +263,7 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 				return usagef(cmd, "%w", err)
 			}
 			if len(scopes) == 0 {
-				return usagef(cmd, "--scope names no scope; 'perksd client disable' shuts a client out")
+				return usagef(cmd, "--scope names no scope; use 'perksd client disable' to disable a client")
 			}
 			change.Scopes = scopes
 		}
@@ -275,7 +275,7 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return clientListing.printOne(p.stdout, output.value, viewClient(client))
+			return clientTable.printOne(p.stdout, output.value, viewClient(client))
 		})
 	}
 	return cmd

@@ -62,7 +62,7 @@ func TestClientCreateRefuses(t *testing.T) {
 	o.must("client", "create", "--name", "First", "--id", "taken")
 	const more = " (see 'perksd client create --help')"
 	o.refuses(exitFailure, `There is a client "taken" already. Choose another id.`, "client", "create", "--name", "Second", "--id", "taken")
-	o.refuses(exitUsage, "--name is required: what do people call this client?"+more, "client", "create")
+	o.refuses(exitUsage, "--name is required"+more, "client", "create")
 	o.refuses(exitUsage, "--name must not contain control characters"+more, "client", "create", "--name", "red\x1b[31m")
 	o.refuses(exitUsage, "--name must not contain control characters"+more, "client", "create", "--name", "left\u202eright")
 	o.refuses(exitUsage, "--name must be at most 120 characters long"+more, "client", "create", "--name", strings.Repeat("é", 121))
@@ -141,14 +141,14 @@ func TestClientUpdateChangesNameAndScope(t *testing.T) {
 	}
 	const more = " (see 'perksd client update --help')"
 	o.refuses(exitUsage, "say what to change with --name or --scope"+more, "client", "update", "x")
-	o.refuses(exitUsage, "--scope names no scope; 'perksd client disable' shuts a client out"+more, "client", "update", "x", "--scope", "")
-	o.refuses(exitUsage, "--name is required: what do people call this client?"+more, "client", "update", "x", "--name", " ")
+	o.refuses(exitUsage, "--scope names no scope; use 'perksd client disable' to disable a client"+more, "client", "update", "x", "--scope", "")
+	o.refuses(exitUsage, "--name is required"+more, "client", "update", "x", "--name", " ")
 	o.refuses(exitFailure, `There is no client "y".`, "client", "update", "y", "--name", "Y")
 }
 
 func TestAClientsIDDoesNotLookLikeAFlag(t *testing.T) {
 	o := newOperator(t)
-	o.refuses(exitUsage, `--id must not begin with '-', which other commands would take for a flag: "--help" (see 'perksd client create --help')`,
+	o.refuses(exitUsage, `--id must not begin with '-', like a flag: "--help" (see 'perksd client create --help')`,
 		"client", "create", "--name", "X", "--id", "--help")
 	o.hasNoDatabase()
 }

@@ -26,26 +26,26 @@ import (
 	"example.com/perks/store/sqlite"
 )
 
-// database is where an address leads: one of the kinds of database that there are. Until a method is called nothing is
-// connected to, and an error never holds the address, in which there may be a password.
+// database is the target of an address. Nothing connects before a method is called, and no error contains the address, in which there may
+// be a password.
 type database interface {
-	// name is how messages call it.
+	// name is its name in messages.
 	name() string
-	// open connects to it, makes it where that is possible, and applies migrations that are pending.
+	// open connects to it, creates it if possible, and applies pending migrations.
 	open(ctx context.Context, log *slog.Logger) (store.Store, error)
-	// migrations reads which steps of the schema it has and lacks, and changes nothing.
+	// migrations lists its applied and pending migrations, and changes nothing.
 	migrations(ctx context.Context) ([]store.Migration, error)
-	// is tells whether the other leads to the same tables, however either is spelt. Both have been opened before.
-	is(ctx context.Context, other database) (bool, error)
-	// liveRecords counts what only a live database has, and changes nothing. The database must be set up.
+	// sameAs tells whether both addresses lead to the same tables. Both databases have been opened before.
+	sameAs(ctx context.Context, other database) (bool, error)
+	// liveRecords counts the records that only a live database has, and changes nothing. The database must be set up.
 	liveRecords(ctx context.Context) (store.LiveRecords, error)
-	// backup copies it, as of one moment, to a new file.
+	// backup makes a consistent copy in a new file.
 	backup(ctx context.Context, path string) error
-	// restore puts a backup in its place, with the clients and signing keys of r, and returns where what was there is now.
+	// restore replaces it with a backup, with the clients and signing keys of r, and returns where the former one is now.
 	restore(ctx context.Context, backup string, r *restoration) (former string, err error)
 }
 
-// parseDatabase reads an address such as sqlite:perks.db or postgres://perks@localhost/perks.
+// parseDatabase parses an address such as sqlite:perks.db or postgres://perks@localhost/perks.
 func parseDatabase(address string) (database, error) {
 	kind, rest, _ := strings.Cut(address, ":")
 	switch {
@@ -57,9 +57,9 @@ func parseDatabase(address string) (database, error) {
 	return nil, usageError{errors.New("a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE")}
 }
 
-// requireMigrated fails unless the database is there and of this program's version. Commands that only look or change what
-// is there ask it first: to make an empty database out of a misspelt name and to report that nothing is in it would mislead,
-// and to bring a database that servers work on to another version is not what who lists its clients asks for.
+// requireMigrated fails unless the database exists and has this program's version. Commands that only read or change records call it
+// first: to create an empty database for a misspelled name and find nothing in it would be misleading, and a command that lists
+// clients must not migrate a database that servers use.
 func requireMigrated(ctx context.Context, db database) error {
 	migrations, err := db.migrations(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func requireMigrated(ctx context.Context, db database) error {
 	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate%s'", db.name(), migrations[pending].Name, option)
 }
 
-// isSetUp tells whether perksd ever prepared the database. It changes nothing.
+// isSetUp tells whether any migration is applied. It changes nothing.
 func isSetUp(ctx context.Context, db database) (bool, error) {
 	migrations, err := db.migrations(ctx)
 	return slices.ContainsFunc(migrations, isApplied), err
@@ -87,17 +87,17 @@ func isSetUp(ctx context.Context, db database) (bool, error) {
 
 func isApplied(m store.Migration) bool { return !m.AppliedAt.IsZero() }
 
-// withStore opens the database that the command works on, making or migrating it if need be, for as long as do runs.
+// withStore calls do with the command's database, which it creates or migrates if needed.
 func (p *program) withStore(ctx context.Context, do func(store.Store) error) error {
 	db, err := p.target(ctx)
 	if err != nil {
 		return err
 	}
-	// A migration may have to wait for a transaction as long as a dump; the log says so on stderr.
+	// A migration may wait for a transaction as long as a dump, which the log on stderr says.
 	return withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), do)
 }
 
-// withExistingStore is withStore for a database that is there, and migrated, already.
+// withExistingStore is withStore for a database that must exist and be migrated.
 func (p *program) withExistingStore(ctx context.Context, do func(store.Store) error) error {
 	db, err := p.target(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *program) withExistingStore(ctx context.Context, do func(store.Store) er
 	return withOpen(ctx, db, slog.New(slog.DiscardHandler), do)
 }
 
-// onStore has a command work on a database that is there, and migrated, already.
+// onStore makes a command of a function that needs an existing, migrated database.
 func (p *program) onStore(do func(ctx context.Context, db store.Store, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return p.withExistingStore(cmd.Context(), func(db store.Store) error { return do(cmd.Context(), db, args) })
@@ -124,14 +124,14 @@ func withOpen(ctx context.Context, db database, log *slog.Logger, do func(store.
 	return errors.Join(do(opened), opened.Close())
 }
 
-// migrationView is one step of a database's schema as it is printed; AppliedAt is null while it is pending.
+// migrationView is a migration as it is printed; AppliedAt is null while it is pending.
 type migrationView struct {
 	Version   int        `json:"version"`
 	Name      string     `json:"name"`
 	AppliedAt *time.Time `json:"applied_at"`
 }
 
-var migrationListing = listing[migrationView]{
+var migrationTable = table[migrationView]{
 	columns: []string{"VERSION", "NAME", "APPLIED_AT"},
 	cells: func(m migrationView) []string {
 		applied := "pending"
@@ -146,13 +146,13 @@ func (p *program) migrateCommand() *cobra.Command {
 	var status bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Prepare the database, or bring it to the version of this program",
-		Long: "Prepare the database, or bring it to the version of this program, and list its migrations.\n\n" +
-			"A SQLite file that is missing is made; a database of PostgreSQL has to be made with createdb. Of several processes that migrate at once\n" +
-			"one does the work and the others wait. With --status nothing is changed.",
+		Short: "Set up the database, or migrate it to this program's version",
+		Long: "Set up the database, or migrate it to this program's version, and list its migrations.\n\n" +
+			"It creates a missing SQLite file; a PostgreSQL database has to be created with createdb. If several processes migrate at once, one does\n" +
+			"the work and the others wait. With --status it changes nothing.",
 		Args: arguments(),
 	}
-	cmd.Flags().BoolVar(&status, "status", false, "only list the migrations, and which are pending")
+	cmd.Flags().BoolVar(&status, "status", false, "only list the migrations, applied and pending")
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	p.sandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -176,7 +176,7 @@ func (p *program) migrateCommand() *cobra.Command {
 				views[i].AppliedAt = &m.AppliedAt
 			}
 		}
-		err = migrationListing.print(p.stdout, output.value, each(views, nil))
+		err = migrationTable.print(p.stdout, output.value, sequence(views, nil))
 		if err == nil && p.sandbox && output.value == "table" {
 			_, err = fmt.Fprintf(p.stdout, "This is the sandbox %s.\n", db.name())
 		}
@@ -197,7 +197,7 @@ func (f sqliteFile) migrations(ctx context.Context) ([]store.Migration, error) {
 	return sqlite.Status(ctx, string(f))
 }
 
-func (f sqliteFile) is(_ context.Context, other database) (bool, error) {
+func (f sqliteFile) sameAs(_ context.Context, other database) (bool, error) {
 	otherFile, isFile := other.(sqliteFile)
 	if !isFile {
 		return false, nil
@@ -224,14 +224,14 @@ func (f sqliteFile) backup(ctx context.Context, path string) error {
 
 // postgresDatabase is a PostgreSQL database by its address.
 type postgresDatabase struct {
-	address    string // may hold a password
+	address    string // may contain a password
 	user       string
 	hosts      []postgresHost
 	dbname     string
-	parameters url.Values // of the address; may hold a password
+	parameters url.Values // of the address; may contain a password
 }
 
-// postgresHost is a server's name, or the folder of its socket, and its port.
+// postgresHost is a host name or the folder of a socket, and a port.
 type postgresHost struct{ host, port string }
 
 func (h postgresHost) String() string {
@@ -244,7 +244,7 @@ func (h postgresHost) String() string {
 var errAddress = errors.New("the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE, " +
 	"with %XX in place of characters such as / and @ in a password")
 
-// newPostgresDatabase reads the address as libpq would, with what the environment adds to it.
+// newPostgresDatabase parses the address as libpq does, with what the environment adds to it.
 func newPostgresDatabase(address string) (*postgresDatabase, error) {
 	config, err := pgconn.ParseConfig(address)
 	var file *fs.PathError
@@ -273,7 +273,7 @@ func newPostgresDatabase(address string) (*postgresDatabase, error) {
 	return d, nil
 }
 
-// explainService names the service and its file if that is why the address cannot be read.
+// explainService names the service and its file if one of them is wrong.
 func explainService(address string, err error) error {
 	_, query, _ := strings.Cut(address, "?")
 	parameters, _ := url.ParseQuery(query)
@@ -289,9 +289,9 @@ func explainService(address string, err error) error {
 	return errAddress
 }
 
-func (d *postgresDatabase) name() string { return fmt.Sprintf("%q at %s", d.dbname, d.where()) }
+func (d *postgresDatabase) name() string { return fmt.Sprintf("%q at %s", d.dbname, d.servers()) }
 
-func (d *postgresDatabase) where() string {
+func (d *postgresDatabase) servers() string {
 	var names []string
 	for _, h := range d.hosts {
 		names = append(names, h.String())
@@ -309,7 +309,7 @@ func (d *postgresDatabase) migrations(ctx context.Context) ([]store.Migration, e
 	return known, d.explain(err)
 }
 
-func (d *postgresDatabase) is(ctx context.Context, other database) (bool, error) {
+func (d *postgresDatabase) sameAs(ctx context.Context, other database) (bool, error) {
 	otherDatabase, isPostgres := other.(*postgresDatabase)
 	if !isPostgres {
 		return false, nil
@@ -327,7 +327,7 @@ func (d *postgresDatabase) liveRecords(ctx context.Context) (store.LiveRecords, 
 	return found, d.explain(err)
 }
 
-// backup leaves the work to PostgreSQL's own program, and says how it is called here.
+// backup leaves the work to pg_dump, and prints how to call it.
 func (d *postgresDatabase) backup(ctx context.Context, path string) error {
 	ofServer := "that is not older than the server"
 	if major, err := postgres.MajorVersion(ctx, d.address); err == nil {
@@ -337,13 +337,13 @@ func (d *postgresDatabase) backup(ctx context.Context, path string) error {
 		shellWord(path), shellWord(d.addressOf(d.dbname, false)))}
 }
 
-// addressOf is the address of a database beside this one, for perksd itself or for PostgreSQL's own programs. It has no
-// password: they ask for it, or find it where perksd finds it.
+// addressOf is the address of another database on the same servers, for perksd or for PostgreSQL's own programs. It has no password: they
+// ask for it, or find it where perksd does.
 func (d *postgresDatabase) addressOf(dbname string, forPerksd bool) string {
 	u := url.URL{Scheme: "postgres", User: url.User(d.user), Path: "/" + dbname}
 	parameters := url.Values{}
 	for name, values := range d.parameters {
-		if (forPerksd || isForPostgres(name)) && !slices.Contains(notRepeated, name) {
+		if (forPerksd || isForPostgres(name)) && !slices.Contains(omittedParameters, name) {
 			parameters.Set(name, values[len(values)-1])
 		}
 	}
@@ -361,17 +361,16 @@ func (d *postgresDatabase) addressOf(dbname string, forPerksd bool) string {
 	return u.String()
 }
 
-// notRepeated are the parameters that addressOf writes elsewhere, and the passwords.
-var notRepeated = []string{"host", "port", "user", "dbname", "database", "password", "sslpassword"}
+// omittedParameters are those that addressOf writes elsewhere, and the passwords.
+var omittedParameters = []string{"host", "port", "user", "dbname", "database", "password", "sslpassword"}
 
-// isForPostgres reports whether PostgreSQL's own programs need the parameter: it says how to connect, not what perksd does
-// with the connection.
+// isForPostgres reports whether PostgreSQL's own programs need the parameter: it says how to connect, not how perksd uses the connection.
 func isForPostgres(parameter string) bool {
 	return strings.HasPrefix(parameter, "ssl") || slices.Contains([]string{"service", "passfile", "channel_binding", "require_auth", "krbsrvname", "gssencmode",
 		"target_session_attrs", "connect_timeout"}, parameter)
 }
 
-// shellWord quotes a text so that a shell takes it for one word.
+// shellWord quotes a text for a shell if needed.
 func shellWord(text string) string {
 	isPlain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,:@%+", r)
@@ -382,58 +381,57 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// explain says in one sentence why the database cannot be used and what to do about it. What it knows nothing of, it
-// returns as it is.
+// explain says in one sentence why the database can't be used, and what to do about it. It returns unknown errors unchanged.
 func (d *postgresDatabase) explain(err error) error {
 	var refused *pgconn.ConnectError
 	notConnected := errors.As(err, &refused)
-	var answer *pgconn.PgError
-	if !errors.As(err, &answer) {
+	var failure *pgconn.PgError
+	if !errors.As(err, &failure) {
 		if notConnected {
-			return d.explainNoAnswer(refused)
+			return d.explainNotConnected(refused)
 		}
 		return err
 	}
-	switch answer.Code { // the SQLSTATEs (PostgreSQL's appendix of error codes) that a person can do something about
+	switch failure.Code { // the SQLSTATEs that a person can do something about
 	case "3D000": // no such database
 		return fmt.Errorf("there is no database %s; make it with: createdb --maintenance-db=%s %s", d.name(), shellWord(d.addressOf("postgres", false)), shellWord(d.dbname))
 	case "28P01": // wrong password
 		return fmt.Errorf("the password of %q for the database %s is wrong or missing; give it in PGPASSWORD or in ~/.pgpass", d.user, d.name())
-	case "28000": // not let in
-		return fmt.Errorf("PostgreSQL does not let %q connect to the database %s: %s", d.user, d.name(), answer.Message)
-	case "42501": // no privilege
-		return fmt.Errorf("%q lacks a privilege in the database %s (%s); make it the owner of that database", d.user, d.name(), answer.Message)
+	case "28000": // invalid authorization
+		return fmt.Errorf("PostgreSQL does not let %q connect to the database %s: %s", d.user, d.name(), failure.Message)
+	case "42501": // insufficient privilege
+		return fmt.Errorf("%q lacks a privilege in the database %s (%s); make it the owner of that database", d.user, d.name(), failure.Message)
 	case "25006": // read only
-		return d.takesNoWrites()
+		return d.readOnlyError()
 	case "42703": // undefined column
 		return fmt.Errorf("the database %s has a table migrations that is not perksd's; give perksd a database of its own", d.name())
 	}
 	if notConnected {
-		return fmt.Errorf("PostgreSQL refuses the connection to the database %s: %s (SQLSTATE %s)", d.name(), answer.Message, answer.Code)
+		return fmt.Errorf("PostgreSQL refuses the connection to the database %s: %s (SQLSTATE %s)", d.name(), failure.Message, failure.Code)
 	}
 	return err
 }
 
-func (d *postgresDatabase) takesNoWrites() error {
-	return fmt.Errorf("PostgreSQL at %s takes no writes; is it a standby, and where is its primary?", d.where())
+func (d *postgresDatabase) readOnlyError() error {
+	return fmt.Errorf("PostgreSQL at %s is read-only; is it a standby? Name its primary", d.servers())
 }
 
-// explainNoAnswer is for when no server has said anything.
-func (d *postgresDatabase) explainNoAnswer(refused *pgconn.ConnectError) error {
+// explainNotConnected explains an error without a reply from PostgreSQL.
+func (d *postgresDatabase) explainNotConnected(refused *pgconn.ConnectError) error {
 	var unknown *net.DNSError
 	switch {
 	case errors.As(refused, &unknown):
 		return fmt.Errorf("there is no host %q; is the name in the address of the database right?", unknown.Name)
 	case errors.Is(refused, syscall.ECONNREFUSED), errors.Is(refused, fs.ErrNotExist):
-		return fmt.Errorf("nothing listens at %s; is PostgreSQL running, and are host and port right?", d.where())
+		return fmt.Errorf("nothing listens at %s; is PostgreSQL running, and are host and port right?", d.servers())
 	case errors.Is(refused, fs.ErrPermission):
-		return fmt.Errorf("the socket of PostgreSQL at %s may not be used by this user of the system", d.where())
+		return fmt.Errorf("permission denied for PostgreSQL's socket at %s", d.servers())
 	case pgconn.Timeout(refused):
-		return fmt.Errorf("%s did not answer in time; are host and port right, and does a firewall let perksd through?", d.where())
+		return fmt.Errorf("%s did not respond in time; are host and port right, and does a firewall let perksd through?", d.servers())
 	case errors.Is(refused, pgconn.ErrReadOnlyConnection):
-		return d.takesNoWrites()
+		return d.readOnlyError()
 	case errors.Is(refused, io.EOF), errors.Is(refused, io.ErrUnexpectedEOF), errors.Is(refused, syscall.ECONNRESET):
-		return fmt.Errorf("what listens at %s does not answer as PostgreSQL does; are host and port right?", d.where())
+		return fmt.Errorf("the server at %s is not PostgreSQL; are host and port right?", d.servers())
 	}
 	return fmt.Errorf("connecting to the database %s: %s", d.name(), strings.Join(strings.Fields(refused.Unwrap().Error()), " "))
 }

@@ -26,8 +26,8 @@ func (p *program) demoDataCommand() *cobra.Command {
 		Use:   "demo-data",
 		Short: "Fill the database with sample records",
 		Long: "Fill the database with sample records.\n\n" +
-			"The same seed makes the same records on the same day, and records that are there already are updated, so that running it twice does no harm.\n" +
-			"Among the perks are coffee-2for1, spa-day (approved by hand) and last-ticket (one in stock); among the users alice and bob; among the properties number 1.",
+			"The same seed makes the same records on the same day, and existing records are updated, so running it twice is harmless.\n" +
+			"The perks include coffee-2for1, spa-day (needs approval) and last-ticket (one in stock), the users alice and bob, the properties number 1.",
 		Example: "  perksd demo-data --perks 2000 --users 200 --properties 20 --owner acme",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,11 +47,11 @@ func (p *program) demoDataCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Int64Var(&o.perks, "perks", defaultDemoData.perks, "how many perks")
-	f.Int64Var(&o.users, "users", defaultDemoData.users, "how many users")
-	f.Int64Var(&o.properties, "properties", 50, "how many properties; without --owner there are none")
-	f.StringVar(&o.owner, "owner", "", "the `CLIENT_ID` that the properties belong to")
-	f.Uint64Var(&o.seed, "seed", defaultDemoData.seed, "which records")
+	f.Int64Var(&o.perks, "perks", defaultDemoData.perks, "number of perks")
+	f.Int64Var(&o.users, "users", defaultDemoData.users, "number of users")
+	f.Int64Var(&o.properties, "properties", 50, "number of properties; without --owner there are none")
+	f.StringVar(&o.owner, "owner", "", "the `CLIENT_ID` that owns the properties")
+	f.Uint64Var(&o.seed, "seed", defaultDemoData.seed, "another seed makes other records")
 	p.sandboxFlag(cmd)
 	return cmd
 }
@@ -59,7 +59,7 @@ func (p *program) demoDataCommand() *cobra.Command {
 func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error {
 	data := sample.Data{Seed: o.seed, Day: p.now()}
 	return p.withStore(ctx, func(db store.Store) error {
-		// The properties come first, because an owner that is not known is found before anything is changed.
+		// Properties come first, so that an unknown owner fails before anything has changed.
 		var properties store.Imported
 		var err error
 		if o.properties > 0 {

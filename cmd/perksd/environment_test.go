@@ -24,7 +24,7 @@ func inEnvironment(f *pflag.Flag) (given, shown string) {
 	case "stringSlice":
 		return "https://seven.example", "[https://seven.example]"
 	}
-	c := f.Value.(*choice)
+	c := f.Value.(*enumFlag)
 	last := c.allowed[len(c.allowed)-1]
 	return last, last
 }
@@ -117,7 +117,7 @@ func TestAVariableThatDoesNotCountIsToldOf(t *testing.T) {
 	if err := readVariables(cmd, only("PERKSD_STATUS", "pending"), &told); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "what is told", "perksd: PERKSD_STATUS is not read; give --status on the command line\n", told.String())
+	equal(t, "what is told", "perksd: PERKSD_STATUS is ignored; use --status\n", told.String())
 }
 
 func TestTheDatabaseCanBeGivenInTheEnvironmentOrByItsFlag(t *testing.T) {

@@ -122,7 +122,7 @@ func TestAnExportThatBreaksOffFails(t *testing.T) {
 	if err := writeRows(&out, rows.CSV, store.UserFields(), records); !errors.Is(err, broken) {
 		t.Errorf("rows: %v", err)
 	}
-	list := listing[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
+	list := table[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
 	for _, format := range []string{"table", "json", "jsonl"} {
 		if err := list.print(&out, format, records); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", format, err)
@@ -135,9 +135,9 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
 func TestOutputThatCannotBeWrittenFails(t *testing.T) {
-	list := listing[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
+	list := table[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
 	for _, format := range []string{"table", "json", "jsonl"} {
-		if err := list.print(fullDisk{}, format, each([]store.User{{ID: "alice"}}, nil)); err == nil {
+		if err := list.print(fullDisk{}, format, sequence([]store.User{{ID: "alice"}}, nil)); err == nil {
 			t.Errorf("%s: nobody noticed", format)
 		}
 	}
@@ -145,11 +145,11 @@ func TestOutputThatCannotBeWrittenFails(t *testing.T) {
 
 func TestAJSONListIsAnArrayAlsoWhenItIsEmpty(t *testing.T) {
 	var out strings.Builder
-	if err := printJSONArray(&out, each[store.User](nil, nil)); err != nil || out.String() != "[]\n" {
+	if err := printJSONArray(&out, sequence[store.User](nil, nil)); err != nil || out.String() != "[]\n" {
 		t.Errorf("an empty list is %q, %v", out.String(), err)
 	}
 	out.Reset()
-	if err := printJSONArray(&out, each([]store.User{{ID: "a"}, {ID: "b"}}, nil)); err != nil {
+	if err := printJSONArray(&out, sequence([]store.User{{ID: "a"}, {ID: "b"}}, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff("[\n  {\"id\":\"a\"},\n  {\"id\":\"b\"}\n]\n", out.String()); diff != "" {

@@ -2,5 +2,5 @@
 
 package main
 
-// openFiles is how many files this process may have open at once: as many as it likes.
+// openFiles is the limit of open files of this process: there is none.
 func openFiles() int { return 1 << 30 }

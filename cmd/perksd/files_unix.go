@@ -4,7 +4,7 @@ package main
 
 import "syscall"
 
-// openFiles is how many files this process may have open at once, or more than anybody opens.
+// openFiles is the limit of open files of this process, or more than it ever needs.
 func openFiles() int {
 	most := uint64(1 << 30)
 	var limit syscall.Rlimit

@@ -57,7 +57,7 @@ type operator struct {
 	ticks    chan time.Time // for who waits
 	ids      int
 
-	hangUps chan os.Signal // what SIGHUP would put there
+	reloads chan os.Signal // what SIGHUP would put there
 }
 
 // newOperator has a database of the kind that PERKS_TEST_DATABASE names.
@@ -72,7 +72,7 @@ func newSQLiteOperator(t *testing.T) *operator {
 
 func newOperatorOf(t *testing.T, address string) *operator {
 	return &operator{t: t, folder: t.TempDir(), env: map[string]string{"PERKSD_DATABASE": address}, now: testNow, random: rand.NewChaCha8([32]byte{}),
-		operator: store.Operator, hangUps: make(chan os.Signal)}
+		operator: store.Operator, reloads: make(chan os.Signal)}
 }
 
 // store opens the database as the server would.
@@ -139,7 +139,7 @@ func (o *operator) program(stdin string, stdout, stderr io.Writer) *program {
 		random:   o.random,
 		operator: o.operator,
 		every:    func(time.Duration) (<-chan time.Time, func()) { return o.ticks, func() {} },
-		hangUps:  func() (<-chan os.Signal, func()) { return o.hangUps, func() {} },
+		reloads:  func() (<-chan os.Signal, func()) { return o.reloads, func() {} },
 	}
 }
 

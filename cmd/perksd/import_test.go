@@ -31,7 +31,7 @@ func TestImportTakesEveryKind(t *testing.T) {
 		equal(t, "import "+kind, "Imported 2 "+kind+": 2 created.\n", o.must("import", kind, o.file(kind+".csv", file)))
 		one := file[:strings.LastIndex(strings.TrimSpace(file), "\n")+1]
 		singular := map[string]string{"perks": "perk", "categories": "category", "users": "user", "properties": "property"}[kind]
-		equal(t, "import one of the "+kind, "Imported 1 "+singular+": 1 left as it was.\n", o.must("import", kind, o.file("one.csv", one)))
+		equal(t, "import one of the "+kind, "Imported 1 "+singular+": 1 unchanged.\n", o.must("import", kind, o.file("one.csv", one)))
 	}
 }
 
@@ -165,7 +165,7 @@ func TestAnImportWithoutAColumnLeavesThatFieldAsItIs(t *testing.T) {
 		"tea,Tea,Hot,Bath,2,manual,2027-01-01T00:00:00Z,One each\ncake,Cake,Sweet,Bath,3,,,\nbun,Bun,Soft,Bath,4,,,\n"))
 	const header = "id,title,description,category,merchant_name,image_url,discount_text,terms,valid_from,valid_to,city,created_at,updated_at,lat,lng,stock,approval\n"
 	o.now = o.now.AddDate(0, 0, 1)
-	equal(t, "the first answer", "Imported 3 perks: 1 created, 1 changed, 1 left as it was.\n",
+	equal(t, "the first answer", "Imported 3 perks: 1 created, 1 changed, 1 unchanged.\n",
 		o.must("import", "perks", o.file("b.csv", "id,title,description,city\ntea,Green tea,Hot,Bath\ncake,Cake,Sweet,Bath\npie,Pie,Hot,Bath\n")))
 	equal(t, "the second", "{\n  \"count\": 3,\n  \"created\": 0,\n  \"changed\": 2,\n  \"unchanged\": 1\n}\n",
 		o.must("import", "perks", "-o", "json", o.file("c.jsonl", `{"id":"cake","stock":null}`+"\n"+`{"id":"tea","terms":null,"valid_to":null}`+"\n"+`{"id":"bun"}`)))

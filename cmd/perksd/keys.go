@@ -12,7 +12,7 @@ import (
 	"example.com/perks/store"
 )
 
-// keyView is a signing key as it is printed, which is without its secret.
+// keyView is a signing key as it is printed, without its secret.
 type keyView struct {
 	ID        string          `json:"key_id"`
 	State     server.KeyState `json:"state"`
@@ -20,7 +20,7 @@ type keyView struct {
 	ExpiresAt *time.Time      `json:"expires_at"`
 }
 
-var keyListing = listing[keyView]{
+var keyTable = table[keyView]{
 	columns: []string{"KEY_ID", "STATE", "CREATED_AT", "EXPIRES_AT"},
 	cells: func(k keyView) []string {
 		expires := "-"
@@ -48,7 +48,7 @@ func keyViews(ctx context.Context, db store.Store, at time.Time) ([]keyView, err
 }
 
 func (p *program) keysCommand() *cobra.Command {
-	return group("keys", "Look after the keys that tokens are signed with", p.keysListCommand(), p.keysRotateCommand(), p.keysDropCommand())
+	return group("keys", "Manage the keys that sign tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysDropCommand())
 }
 
 func (p *program) keysListCommand() *cobra.Command {
@@ -56,13 +56,13 @@ func (p *program) keysListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the keys that verify tokens, newest first",
 		Long: "List the keys that verify tokens, newest first, without their secrets.\n\n" +
-			"One is signing. A settling one is new and signs as soon as every server knows it. The others only verify, until they expire, what they have signed.\n" +
-			"Keys that have expired are not listed; running servers remove them from the database.",
+			"One key signs. A settling one is new, and signs as soon as every server knows it. The others only verify the tokens they signed, until they expire.\n" +
+			"Expired keys are not listed; running servers delete them.",
 		Args: arguments(),
 	}
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
-		return keyListing.print(p.stdout, output.value, each(keyViews(ctx, db, p.now())))
+		return keyTable.print(p.stdout, output.value, sequence(keyViews(ctx, db, p.now())))
 	})
 	return cmd
 }
@@ -72,8 +72,8 @@ func (p *program) keysRotateCommand() *cobra.Command {
 		Use:   "rotate",
 		Short: "Sign new tokens with a new key",
 		Long: "Sign new tokens with a new key.\n\n" +
-			fmt.Sprintf("Older keys go on verifying the tokens that they signed for %s, longer than any token lives. ", server.KeyOverlap) +
-			fmt.Sprintf("Running servers change to the new key together, %s from now; with --hourly, at the next clock hour after that.", server.KeyActivationDelay),
+			fmt.Sprintf("Older keys verify their tokens for another %s, longer than any token is valid. ", server.KeyOverlap) +
+			fmt.Sprintf("Running servers switch to the new key together, %s from now; with --hourly, at the next clock hour after that.", server.KeyActivationDelay),
 		Args: arguments(),
 		RunE: p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
 			key := server.NewSigningKey(p.now())
@@ -81,7 +81,7 @@ func (p *program) keysRotateCommand() *cobra.Command {
 			if err := db.RotateSigningKey(ctx, key, oldExpire, p.operator); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(p.stdout, "New tokens are signed with key %s from %s on. Older keys expire at %s at the latest.\n",
+			_, err := fmt.Fprintf(p.stdout, "Key %s signs new tokens from %s on. Older keys expire at %s at the latest.\n",
 				key.ID, timeText(key.CreatedAt.Add(server.KeyActivationDelay)), timeText(oldExpire))
 			return err
 		}),
@@ -91,16 +91,16 @@ func (p *program) keysRotateCommand() *cobra.Command {
 func (p *program) keysDropCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop ID",
-		Short: "End a key that leaked, and all tokens that it signed",
-		Long: "End a key that leaked, and all tokens that it signed.\n\n" +
-			"Running servers refuse its tokens within 5s, and clients have to get new ones; those of this project do so by themselves.\n" +
-			"If the newest key is dropped, another is made in its place, so that tokens can be had all the while.\n" +
-			"On a terminal it asks first; elsewhere it needs --yes.",
+		Short: "Drop a leaked key, and with it all tokens that it signed",
+		Long: "Drop a leaked key, and with it all tokens that it signed.\n\n" +
+			"Running servers refuse its tokens within 5s, and clients have to get new ones; perksctl does so automatically.\n" +
+			"If you drop the newest key, a new one replaces it at once.\n" +
+			"It asks for confirmation on a terminal; elsewhere it needs --yes.",
 		Example: "  perksd keys list\n  perksd keys drop 01900000-0000-7000-8000-000000000000",
 		Args:    arguments("ID"),
 		RunE:    p.onStore(func(ctx context.Context, db store.Store, args []string) error { return p.dropKey(ctx, db, args[0]) }),
 	}
-	p.yesFlag(cmd, "the key may be dropped")
+	p.yesFlag(cmd, "drop the key")
 	return cmd
 }
 
@@ -109,11 +109,11 @@ func (p *program) dropKey(ctx context.Context, db store.Store, id string) error 
 	if err != nil {
 		return err
 	}
-	place := slices.IndexFunc(keys, func(k keyView) bool { return k.ID == id })
-	if place < 0 {
+	i := slices.IndexFunc(keys, func(k keyView) bool { return k.ID == id })
+	if i < 0 {
 		return store.SigningKeyNotFound(id)
 	}
-	if err := p.confirm(ctx, whatDroppingDoes(keys[place])); err != nil {
+	if err := p.confirm(ctx, describeDrop(keys[i])); err != nil {
 		return err
 	}
 	successor := server.NewSigningKey(p.now())
@@ -121,22 +121,22 @@ func (p *program) dropKey(ctx context.Context, db store.Store, id string) error 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "Key %s is gone; running servers refuse its tokens within 5s.\n", id)
+	fmt.Fprintf(p.stdout, "Dropped key %s; running servers refuse its tokens within 5s.\n", id)
 	if succeeded {
-		fmt.Fprintf(p.stdout, "Key %s is there in its place.\n", successor.ID)
+		fmt.Fprintf(p.stdout, "Key %s replaces it.\n", successor.ID)
 	}
 	return nil
 }
 
-func whatDroppingDoes(k keyView) string {
+func describeDrop(k keyView) string {
 	text := fmt.Sprintf("Key %s, made at %s, is %s. ", k.ID, timeText(k.CreatedAt), k.State)
 	if k.State == server.KeySettling {
-		text += "It has signed no token yet."
+		text += "It has not signed any token yet."
 	} else {
-		text += "Every token that it signed dies at once, and clients have to get new ones."
+		text += "All tokens that it signed become invalid at once, and clients have to get new ones."
 	}
 	if k.ExpiresAt == nil {
-		text += " A new key takes its place."
+		text += " A new key will replace it."
 	}
 	return text
 }

@@ -12,13 +12,13 @@ import (
 
 func TestServeRefusesLimitsThatMeanNothing(t *testing.T) {
 	o := newOperator(t)
-	o.refuses(exitUsage, "--rate-burst means nothing without --rate-limit", "serve", "--rate-burst", "5")
+	o.refuses(exitUsage, "--rate-burst needs --rate-limit", "serve", "--rate-burst", "5")
 	o.refuses(exitUsage, "--rate-burst must not be negative", "serve", "--rate-limit", "1/s", "--rate-burst", "-1")
 	o.refuses(exitUsage, "--max-connections must be at least 1", "serve", "--max-connections", "0")
-	o.refuses(exitUsage, "--metrics-open means nothing without --metrics-addr", "serve", "--addr", "127.0.0.1:0", "--metrics-open")
+	o.refuses(exitUsage, "--metrics-open needs --metrics-addr", "serve", "--addr", "127.0.0.1:0", "--metrics-open")
 	o.refuses(exitUsage, `--cors-origin: "https://app.example/" is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins`,
 		"serve", "--cors-origin", "https://other.example,https://app.example/")
-	o.refuses(exitUsage, "--trusted-proxies means nothing without --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
+	o.refuses(exitUsage, "--trusted-proxies needs --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
 	o.refuses(exitUsage, `invalid argument "proxy" for "--trusted-proxies" flag: "proxy" is neither an IP address nor a range of them such as 10.1.0.0/16 (see 'perksd serve --help')`,
 		"serve", "--trusted-proxies", "proxy")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense")

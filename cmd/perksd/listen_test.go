@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-const notInTheOpen = " in the open, because tokens and secrets would cross the network for all to read: " +
-	"give it --tls-cert and --tls-key, or --behind-proxy if a proxy before it ends TLS"
+const notWithoutTLS = ", because anyone on the network could read tokens and secrets: " +
+	"use --tls-cert and --tls-key, or --behind-proxy if a proxy in front terminates TLS"
 
-func TestServeListensInTheOpenOnlyOnLoopback(t *testing.T) {
+func TestServeListensWithoutTLSOnlyOnLoopback(t *testing.T) {
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[2001:db8::1]:0", "[::ffff:0.0.0.0]:0", "[::ffff:192.0.2.1]:0"} {
-		newOperator(t).refuses(exitUsage, "perksd does not listen on "+address+notInTheOpen, "serve", "--addr", address)
+		newOperator(t).refuses(exitUsage, "perksd does not serve plain HTTP on "+address+notWithoutTLS, "serve", "--addr", address)
 	}
 	for _, address := range []string{"127.0.0.1:0", "127.1.2.3:0", "localhost:0", "[::ffff:127.0.0.1]:0"} {
 		l, err := listenAt(serveOptions{address: address})
@@ -37,7 +37,7 @@ func listenAt(o serveOptions) (net.Listener, error) {
 func TestServeListensInTheOpenOnNamesOfLoopbackAlone(t *testing.T) {
 	inside, outside := net.IPv4(127, 0, 0, 1), net.IPv4(192, 0, 2, 7)
 	lookUpAs(t, outside)
-	newOperator(t).refuses(exitUsage, "perksd does not listen on localhost.perks.example:0"+notInTheOpen, "serve", "--addr", "localhost.perks.example:0")
+	newOperator(t).refuses(exitUsage, "perksd does not serve plain HTTP on localhost.perks.example:0"+notWithoutTLS, "serve", "--addr", "localhost.perks.example:0")
 	lookUpAs(t, inside)
 	l, err := listenAt(serveOptions{address: "perks.example:0"})
 	if err != nil {
@@ -98,7 +98,7 @@ func TestBehindAProxyItListensAnywhere(t *testing.T) {
 
 func TestServeRefusesHalfACertificateAndABadAddress(t *testing.T) {
 	o := newOperator(t)
-	const both = "--tls-cert and --tls-key belong together; only one of them is given"
+	const both = "give both --tls-cert and --tls-key, or neither"
 	o.refuses(exitUsage, both, "serve", "--tls-cert", "cert.pem")
 	o.refuses(exitUsage, both, "serve", "--tls-key", "key.pem")
 	o.refuses(exitFailure, "reading the certificate: none.pem: there is no such file", "serve", "--addr", ":0", "--tls-cert", "none.pem", "--tls-key", "none.pem")

@@ -1,8 +1,7 @@
-// Command perksd is the service and the tools of the person who operates it: it serves the API, and makes clients,
-// imports and exports records, decides redemptions and reads the audit log at the database's side.
+// Command perksd is the server, and the operator's tools, which use the database directly: they manage clients and keys, import and
+// export records, decide redemptions and read the audit log.
 //
-// Each command is a file that reads its flags and calls the store or the server; how a request is answered and how a
-// record is kept is theirs. Only main ends the process, and only the files named database know which databases there are.
+// Each command is in the file of its noun. Only main ends the process, and only database.go and backup.go know which databases there are.
 package main
 
 import (
@@ -31,7 +30,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// From the first signal on the usual handling is back, so that a second one ends a program that drains too slowly.
+	// After the first signal, restore the default handling, so that a second one ends a program that drains too slowly.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
@@ -43,38 +42,38 @@ const (
 	exitUsage   = 2 // the command line, a variable or a file as a whole is wrong; nothing was done
 )
 
-// program is what the commands need of the world. Tests give them another world.
+// program is the environment of the commands. Tests replace it.
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	getenv         func(string) string // "" for a variable that is not set
+	getenv         func(string) string // "" for an unset variable
 	now            func() time.Time
 	newID          func() string
 	random         io.Reader   // for secrets
-	operator       store.Actor // who types
+	operator       store.Actor // who runs the command
 	every          func(time.Duration) (ticks <-chan time.Time, stop func())
-	hangUps        func() (came <-chan os.Signal, stop func())
+	reloads        func() (came <-chan os.Signal, stop func())
 
-	canAsk          bool   // there is a person who sees stderr and types into stdin
+	canAsk          bool   // stdin and stderr are a terminal
 	database        string // --database
 	sandboxDatabase string // --sandbox-database
-	sandbox         bool   // --sandbox: work on that one
-	yes             bool   // --yes: do not ask
+	sandbox         bool   // --sandbox
+	yes             bool   // --yes
 }
 
-// run carries out one command line and returns its exit code. When ctx ends, a server drains and anything else gives up.
+// run executes a command line and returns its exit code. When ctx ends, a server drains, and other commands stop.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{
 		stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv,
 		now:      time.Now,
 		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
 		random:   rand.Reader,
-		operator: whoOperates(getenv),
+		operator: currentOperator(getenv),
 		every: func(d time.Duration) (<-chan time.Time, func()) {
 			ticker := time.NewTicker(d)
 			return ticker.C, ticker.Stop
 		},
-		hangUps: func() (<-chan os.Signal, func()) {
+		reloads: func() (<-chan os.Signal, func()) {
 			came := make(chan os.Signal, 1)
 			signal.Notify(came, syscall.SIGHUP)
 			return came, func() { signal.Stop(came) }
@@ -86,7 +85,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 func (p *program) run(ctx context.Context, args []string) int {
 	p.canAsk = isTerminal(p.stdin) && isTerminal(p.stderr)
 	for _, stream := range []*io.Writer{&p.stdout, &p.stderr} {
-		if isTerminal(*stream) { // files and pipes get everything as it is
+		if isTerminal(*stream) { // files and pipes get the exact output
 			*stream = display.Writer(*stream)
 		}
 	}
@@ -103,13 +102,13 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
-// databaseHelp says what --database takes.
-const databaseHelp = "The database is a SQLite file, sqlite:PATH, or one of PostgreSQL, postgres://USER@HOST:PORT/DATABASE, which has to be made with createdb first.\n" +
-	"What an address of PostgreSQL leaves out comes from where psql takes it: PGHOST, PGUSER, PGPASSWORD, PGSSLROOTCERT and the like, and ~/.pgpass.\n" +
-	"Passwords are best kept there: others on the machine can read a command line. Several hosts, HOST1,HOST2, follow a failover;\n" +
-	"behind a pooler of transactions, such as PgBouncer, add ?default_query_exec_mode=simple_protocol.\n\n" +
-	"The commands serve, migrate, import, demo-data and client create prepare an empty database and bring an older one to this program's version.\n" +
-	"All others refuse both, and leave the database as it is."
+// databaseHelp explains --database.
+const databaseHelp = "The database is a SQLite file, sqlite:PATH, or a PostgreSQL database, postgres://USER@HOST:PORT/DATABASE, which createdb has to create first.\n" +
+	"What a PostgreSQL address leaves out comes from the same places as for psql: PGHOST, PGUSER, PGPASSWORD, PGSSLROOTCERT and so on, and ~/.pgpass.\n" +
+	"Keep passwords there, because other users can read a command line. Name several hosts, HOST1,HOST2, to follow a failover;\n" +
+	"behind a transaction pooler such as PgBouncer, add ?default_query_exec_mode=simple_protocol.\n\n" +
+	"The commands serve, migrate, import, demo-data and client create set up an empty database, and migrate an older one to this program's version.\n" +
+	"All others refuse both, and don't change the database."
 
 func (p *program) root() *cobra.Command {
 	root := group("perksd", "Serve perks and rental listings, and operate the service",
@@ -118,17 +117,17 @@ func (p *program) root() *cobra.Command {
 		p.sandboxCommand(), p.versionCommand(), p.completionCommand(), p.manCommand(),
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
-		"The name in brackets behind a flag is an environment variable that sets it; the flag wins.\n\n" + databaseHelp
+		"The name in brackets after a flag is the environment variable that sets it; the flag wins.\n\n" + databaseHelp
 	root.Version = build.Read().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.SetFlagErrorFunc(misused)
+	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
-	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "", "the `ADDRESS` of the database behind the sandbox addresses; without one they are not there")
-	p.catchSandboxFlag(root)
+	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "", "the `ADDRESS` of the sandbox's database; without one there is no sandbox")
+	p.addHiddenSandboxFlag(root)
 	nameVariables(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		sandboxDatabaseTyped := cmd.Flags().Changed("sandbox-database")
@@ -140,26 +139,26 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// usageError says that a command line asks for something that the program does not offer.
+// usageError is a mistake on the command line: nothing was done.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// usagef makes a usageError that ends with where to read more.
+// usagef makes a usageError that points to the command's help.
 func usagef(cmd *cobra.Command, format string, args ...any) error {
 	return usageError{fmt.Errorf(format+" (see '%s --help')", append(args, cmd.CommandPath())...)}
 }
 
-// misused says what is wrong with the flags and, if one is misspelt, which one was meant.
-func misused(cmd *cobra.Command, err error) error {
+// flagError explains an error of the flags, and suggests the right spelling of one.
+func flagError(cmd *cobra.Command, err error) error {
 	if meant := usage.Flag(err, cmd.Flags()); meant != "" {
 		return usagef(cmd, "%w: did you mean %s?", err, meant)
 	}
 	return usagef(cmd, "%w", usage.WhatFlagTakes(err))
 }
 
-// group is a command that only holds others. Cobra would print help and succeed when the one that is named does not
-// exist, which hides a misspelt line in a script.
+// group makes a command with subcommands. For an unknown subcommand, cobra would print help and succeed, which hides mistakes in
+// scripts.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -182,26 +181,26 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// arguments asks for exactly the arguments that are named.
+// arguments requires exactly these arguments.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
 			return usagef(cmd, "%s is missing", strings.Join(names[len(args):], " and "))
 		case len(args) > len(names):
-			return usagef(cmd, "the argument %q is one too many", args[len(names)])
+			return usagef(cmd, "unexpected argument %q", args[len(names)])
 		}
 		return nil
 	}
 }
 
-// variable is the environment variable that stands in for a flag.
+// variable is the environment variable of a flag.
 func variable(flag string) string {
 	return "PERKSD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasVariable reports whether the environment may set the flag: those of serve and those that choose the database. Other flags
-// belong to one command, and a variable meant for it would change or break every command with a flag of that name.
+// hasVariable reports whether the environment may set the flag: those of serve, and those that choose the database. A variable for any
+// other flag would change or break every command with a flag of that name.
 func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
 	switch f.Name {
 	case "help", "version":
@@ -212,8 +211,7 @@ func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
 	return cmd.CommandPath() == "perksd serve"
 }
 
-// nameVariables writes into a flag's help by which variable it can be given. It comes before cobra adds flags of its own, such
-// as --help, so that those have none.
+// nameVariables adds the variables to the help of flags, before cobra adds flags of its own, such as --help, which have none.
 func nameVariables(cmd *cobra.Command) {
 	name := func(f *pflag.Flag) {
 		if hasVariable(cmd, f) {
@@ -227,8 +225,8 @@ func nameVariables(cmd *cobra.Command) {
 	}
 }
 
-// readVariables sets every flag that the command line left out and whose variable is not empty. It warns of a variable that it
-// ignores, because somebody may rely on it.
+// readVariables sets each flag that isn't on the command line from its variable. It warns of a variable that it ignores, because somebody
+// may rely on it.
 func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.Writer) error {
 	var problem error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -236,7 +234,7 @@ func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.W
 		switch {
 		case problem != nil || f.Changed || value == "" || f.Name == "yes": // --yes never had a variable
 		case !hasVariable(cmd, f):
-			fmt.Fprintf(warnings, "perksd: %s is not read; give --%s on the command line\n", variable(f.Name), f.Name)
+			fmt.Fprintf(warnings, "perksd: %s is ignored; use --%s\n", variable(f.Name), f.Name)
 		default:
 			if err := cmd.Flags().Set(f.Name, value); err != nil {
 				problem = usagef(cmd, "the environment variable %s is not valid: %w", variable(f.Name), usage.WhatFlagTakes(err))
@@ -246,12 +244,12 @@ func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.W
 	return problem
 }
 
-// completionCommand takes the place of cobra's, which prints help and succeeds where no shell is named.
+// completionCommand replaces cobra's, which prints help and succeeds if no shell is named.
 func (p *program) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
 		Use:       "completion " + strings.Join(shells, "|"),
-		Short:     "Print the script with which a shell completes perksd's commands",
+		Short:     "Print a shell's completion script",
 		Example:   "  perksd completion bash > /etc/bash_completion.d/perksd",
 		Args:      arguments("SHELL"),
 		ValidArgs: shells,
@@ -269,7 +267,7 @@ func (p *program) completionCommand() *cobra.Command {
 	}
 }
 
-// manCommand is for those who make packages, so help does not list it.
+// manCommand is hidden, because only packaging needs it.
 func (p *program) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man FOLDER",
@@ -277,7 +275,7 @@ func (p *program) manCommand() *cobra.Command {
 		Args:   arguments("FOLDER"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// The date is the one that builds agree upon, in seconds since 1970, so that a page made twice is the same twice.
+			// SOURCE_DATE_EPOCH makes builds reproducible.
 			date := p.now().UTC()
 			if epoch := p.getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 				seconds, err := strconv.ParseInt(epoch, 10, 64)
@@ -290,7 +288,7 @@ func (p *program) manCommand() *cobra.Command {
 				return err
 			}
 			root := cmd.Root()
-			root.DisableAutoGenTag = true // it would say today's date
+			root.DisableAutoGenTag = true // it has today's date
 			return doc.GenManTree(root, &doc.GenManHeader{Section: "8", Date: &date, Source: "perksd " + build.Read().Version, Manual: "perksd"}, args[0])
 		},
 	}
@@ -299,7 +297,7 @@ func (p *program) manCommand() *cobra.Command {
 func (p *program) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Show the version, and the commit that it was built from",
+		Short:   "Show the version and the commit",
 		Example: "  perksd version\n  perksd version -o json",
 		Args:    arguments(),
 	}

@@ -25,15 +25,14 @@ import (
 	"example.com/perks/store"
 )
 
-// whoOperates is how the audit log names the person who types: by the account of the process and, where sudo says so, by
-// the one who became it. What sudo says is what the environment says: it helps to find a person, and proves nothing, which
-// is why the account itself always comes first.
-func whoOperates(getenv func(string) string) store.Actor {
+// currentOperator is how the audit log names the operator: the account of the process and, under sudo, who ran it. SUDO_USER comes from
+// the environment: it helps to find a person, but proves nothing, so the account always comes first.
+func currentOperator(getenv func(string) string) store.Actor {
 	var account string
-	// Not user.Current, which asks the environment when it finds no name.
+	// Not user.Current, which falls back to the environment.
 	if found, err := user.LookupId(fmt.Sprint(os.Getuid())); err == nil {
 		account = found.Username
-	} else if os.Getuid() < 0 { // Windows has names where others have numbers
+	} else if os.Getuid() < 0 { // Windows has no numeric ids
 		if found, err := user.Current(); err == nil {
 			account = found.Username
 		}
@@ -49,10 +48,10 @@ func operatorActor(account string, uid int, sudoUser string) store.Actor {
 	return store.OperatorActor(accountName(account), accountName(sudoUser))
 }
 
-// maxAccountName is longer than any system's names are.
+// maxAccountName is longer than any system allows.
 const maxAccountName = 64
 
-// accountName keeps a name to what is plain in a log and cannot be taken for more than one name.
+// accountName keeps only characters that are safe in a log and can't look like a second name.
 func accountName(name string) string {
 	if utf8.RuneCountInString(name) > maxAccountName {
 		name = string([]rune(name)[:maxAccountName])
@@ -73,30 +72,30 @@ func isTerminal(stream any) bool {
 
 var errNotConfirmed = errors.New("cancelled; nothing was changed")
 
-// yesFlag declares --yes for a command that asks before something is lost, and refuses to run it where nobody can be asked.
-func (p *program) yesFlag(cmd *cobra.Command, whether string) {
+// yesFlag adds --yes to a command that asks for confirmation, and makes it fail if it can't ask.
+func (p *program) yesFlag(cmd *cobra.Command, action string) {
 	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if !p.yes && !p.canAsk {
-			return usagef(cmd, "there is nobody to ask here whether %s: add --yes", whether)
+			return usagef(cmd, "cannot ask for confirmation without a terminal: add --yes to %s", action)
 		}
 		return nil
 	}
 }
 
-// confirm asks, unless --yes is given. Only the whole word will do: a finger on the wrong key is no agreement.
+// confirm asks for confirmation unless --yes is given. It accepts only the whole word, because a key is easily hit by mistake.
 func (p *program) confirm(ctx context.Context, question string) error {
 	if p.yes {
 		return nil
 	}
-	fmt.Fprintf(p.stderr, "%s\nType yes to go on: ", question)
-	answered := make(chan string, 1)
+	fmt.Fprintf(p.stderr, "%s\nType yes to continue: ", question)
+	lines := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(p.stdin).ReadString('\n') // the end of the input is no yes
-		answered <- line
+		line, _ := bufio.NewReader(p.stdin).ReadString('\n') // the end of the input counts as no
+		lines <- line
 	}()
 	select {
-	case line := <-answered:
+	case line := <-lines:
 		if strings.TrimSpace(line) == "yes" {
 			return nil
 		}
@@ -106,26 +105,27 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	return errNotConfirmed
 }
 
-type choice struct {
+// enumFlag is a flag with a few allowed values.
+type enumFlag struct {
 	value   string
 	allowed []string
 }
 
-// outputFlag declares -o with the formats that the command can print; the first is what it prints by default.
-func outputFlag(cmd *cobra.Command, formats ...string) *choice {
-	c := &choice{value: formats[0], allowed: formats}
-	cmd.Flags().VarP(c, "output", "o", "how to print")
-	// It fails only for a flag that is not there.
+// outputFlag adds -o with the formats that the command can print; the first is the default.
+func outputFlag(cmd *cobra.Command, formats ...string) *enumFlag {
+	c := &enumFlag{value: formats[0], allowed: formats}
+	cmd.Flags().VarP(c, "output", "o", "output format")
+	// It fails only if there is no such flag.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
-func (c *choice) String() string { return c.value }
+func (c *enumFlag) String() string { return c.value }
 
 // Type is how help shows the values.
-func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
+func (c *enumFlag) Type() string { return strings.Join(c.allowed, "|") }
 
-func (c *choice) Set(word string) error {
+func (c *enumFlag) Set(word string) error {
 	if !slices.Contains(c.allowed, word) {
 		return fmt.Errorf("it must be one of %s", strings.Join(c.allowed, ", "))
 	}
@@ -133,14 +133,14 @@ func (c *choice) Set(word string) error {
 	return nil
 }
 
-// listing is how a list of R is shown as a table.
-type listing[R any] struct {
+// table is how a list of R is shown as a table.
+type table[R any] struct {
 	columns []string
 	cells   func(R) []string
 }
 
-// print writes the records as they come, in constant memory: a table, one JSON array, or JSON lines.
-func (l listing[R]) print(out io.Writer, format string, records iter.Seq2[R, error]) error {
+// print writes the records in constant memory: as a table, one JSON array, or JSON lines.
+func (l table[R]) print(out io.Writer, format string, records iter.Seq2[R, error]) error {
 	switch format {
 	case "json":
 		return printJSONArray(out, records)
@@ -151,17 +151,17 @@ func (l listing[R]) print(out io.Writer, format string, records iter.Seq2[R, err
 }
 
 // printOne writes a record as JSON, or as a table of one row.
-func (l listing[R]) printOne(out io.Writer, format string, record R) error {
+func (l table[R]) printOne(out io.Writer, format string, record R) error {
 	if format == "json" {
 		return printJSON(out, record)
 	}
-	return l.printTable(out, each([]R{record}, nil))
+	return l.printTable(out, sequence([]R{record}, nil))
 }
 
-// blockRows is how many rows of a table are lined up with each other.
+// blockRows is how many rows of a table are aligned with each other.
 const blockRows = 1000
 
-func (l listing[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error {
+func (l table[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(l.columns, "\t"))
 	n := 0
@@ -169,7 +169,7 @@ func (l listing[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w, strings.Join(lines(l.cells(record)), "\t"))
+		fmt.Fprintln(w, strings.Join(cleanCells(l.cells(record)), "\t"))
 		if n++; n%blockRows == 0 {
 			if err := w.Flush(); err != nil {
 				return err
@@ -179,8 +179,8 @@ func (l listing[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error
 	return w.Flush()
 }
 
-// lines makes each text one line without control characters, in place.
-func lines(texts []string) []string {
+// cleanCells makes each text one line without control characters.
+func cleanCells(texts []string) []string {
 	for i, text := range texts {
 		texts[i] = display.Line(text)
 	}
@@ -189,7 +189,7 @@ func lines(texts []string) []string {
 
 func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
 	w := bufio.NewWriter(out)
-	before, end := "[", "[]"
+	separator, end := "[", "[]"
 	for record, err := range records {
 		if err != nil {
 			return err
@@ -198,8 +198,8 @@ func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\n  %s", before, display.JSON(text))
-		before, end = ",", "\n]"
+		fmt.Fprintf(w, "%s\n  %s", separator, display.JSON(text))
+		separator, end = ",", "\n]"
 	}
 	fmt.Fprintln(w, end)
 	return w.Flush()
@@ -221,8 +221,8 @@ func writeRows[R any](out io.Writer, format rows.Format, header []string, record
 	return w.Flush()
 }
 
-// each makes a sequence of a list, or of the error that there is in its place.
-func each[R any](list []R, err error) iter.Seq2[R, error] {
+// sequence yields the records of a list, or the error.
+func sequence[R any](list []R, err error) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		if err != nil {
 			yield(*new(R), err)

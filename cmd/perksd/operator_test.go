@@ -40,7 +40,7 @@ func TestTheOperatorIsWhoRunsTheProcess(t *testing.T) {
 		want = known.Username
 	}
 	none := func(string) string { return "" }
-	if got := whoOperates(none); got != store.OperatorActor(accountName(want)) {
+	if got := currentOperator(none); got != store.OperatorActor(accountName(want)) {
 		t.Errorf("the operator is %q, want the account %s", got, want)
 	}
 }

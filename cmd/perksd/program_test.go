@@ -16,7 +16,7 @@ func TestWrongUsageEndsWithCode2AndSaysWhereToReadMore(t *testing.T) {
 		{[]string{"sevre"}, `there is no command "sevre": did you mean "serve"? The commands are audit, backup, client, completion, demo-data, export, import, keys, migrate, property, redemption, restore, sandbox, serve, version (see 'perksd --help')`},
 		{[]string{"client"}, "name one of the commands create, disable, enable, list, rotate-secret, update (see 'perksd client --help')"},
 		{[]string{"client", "mak"}, `there is no command "mak"; the commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`},
-		{[]string{"client", "list", "all"}, `the argument "all" is one too many (see 'perksd client list --help')`},
+		{[]string{"client", "list", "all"}, `unexpected argument "all" (see 'perksd client list --help')`},
 		{[]string{"client", "disable"}, "ID is missing (see 'perksd client disable --help')"},
 		{[]string{"client", "list", "--colour"}, "unknown flag: --colour (see 'perksd client list --help')"},
 		{[]string{"client", "list", "-o", "xml"}, `invalid argument "xml" for "-o, --output" flag: it must be one of table, json, jsonl (see 'perksd client list --help')`},

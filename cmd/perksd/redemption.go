@@ -11,20 +11,20 @@ import (
 	"example.com/perks/store"
 )
 
-var decidedListing = listing[api.Redemption]{
+var decidedTable = table[api.Redemption]{
 	columns: []string{"ID", "PERK", "USER", "STATUS", "REDEEMED_AT"},
 	cells: func(r api.Redemption) []string {
 		return []string{r.ID, r.PerkID, r.UserID, string(r.Status), timeText(r.RedeemedAt)}
 	},
 }
 
-var redemptionListing = listing[store.RedemptionRecord]{
-	columns: append(decidedListing.columns, "CLIENT"),
-	cells:   func(r store.RedemptionRecord) []string { return append(decidedListing.cells(r.Redemption), r.ClientID) },
+var redemptionTable = table[store.RedemptionRecord]{
+	columns: append(decidedTable.columns, "CLIENT"),
+	cells:   func(r store.RedemptionRecord) []string { return append(decidedTable.cells(r.Redemption), r.ClientID) },
 }
 
 func (p *program) redemptionCommand() *cobra.Command {
-	return group("redemption", "See and decide redemptions",
+	return group("redemption", "List and decide redemptions",
 		p.redemptionListCommand(),
 		p.redemptionDecideCommand("approve", "Approve a pending redemption", api.StatusApproved),
 		p.redemptionDecideCommand("reject", "Reject a pending redemption", api.StatusRejected),
@@ -32,18 +32,18 @@ func (p *program) redemptionCommand() *cobra.Command {
 }
 
 func (p *program) redemptionListCommand() *cobra.Command {
-	status := &choice{allowed: []string{string(api.StatusPending), string(api.StatusApproved), string(api.StatusRejected)}}
+	status := &enumFlag{allowed: []string{string(api.StatusPending), string(api.StatusApproved), string(api.StatusRejected)}}
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List redemptions, in the order of their ids, which is that of their making",
+		Short:   "List redemptions, oldest first",
 		Example: "  perksd redemption list --status pending",
 		Args:    arguments(),
 	}
-	cmd.Flags().Var(status, "status", "only those with this status")
+	cmd.Flags().Var(status, "status", "only redemptions with this status")
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	p.sandboxFlag(cmd)
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
-		return redemptionListing.print(p.stdout, output.value, db.ExportRedemptions(ctx, api.RedemptionStatus(status.value)))
+		return redemptionTable.print(p.stdout, output.value, db.ExportRedemptions(ctx, api.RedemptionStatus(status.value)))
 	})
 	return cmd
 }
@@ -52,7 +52,7 @@ func (p *program) redemptionDecideCommand(verb, short string, status api.Redempt
 	cmd := &cobra.Command{
 		Use:   verb + " ID",
 		Short: short,
-		Long:  short + " and print it. A decision is final; a rejected redemption gives its stock and the user's place back.",
+		Long:  short + ", and print it. A decision is final; rejecting frees the stock, and lets the user redeem again.",
 		Args:  arguments("ID"),
 	}
 	output := outputFlag(cmd, "table", "json")
@@ -62,7 +62,7 @@ func (p *program) redemptionDecideCommand(verb, short string, status api.Redempt
 		if err != nil {
 			return err
 		}
-		err = decidedListing.printOne(p.stdout, output.value, decided)
+		err = decidedTable.printOne(p.stdout, output.value, decided)
 		if err == nil && p.sandbox && output.value == "table" {
 			_, err = fmt.Fprintln(p.stdout, "This was done in the sandbox.")
 		}
@@ -72,11 +72,11 @@ func (p *program) redemptionDecideCommand(verb, short string, status api.Redempt
 }
 
 func (p *program) propertyCommand() *cobra.Command {
-	return group("property", "Mend rental listings", p.propertyRestoreCommand())
+	return group("property", "Restore rental listings", p.propertyRestoreCommand())
 }
 
 func (p *program) propertyRestoreCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "restore ID", Short: "Bring a deleted property back as it was", Args: arguments("ID")}
+	cmd := &cobra.Command{Use: "restore ID", Short: "Restore a deleted property", Args: arguments("ID")}
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
@@ -91,7 +91,7 @@ func (p *program) propertyRestoreCommand() *cobra.Command {
 			case output.value == "json":
 				return printJSON(p.stdout, restored)
 			}
-			_, err = fmt.Fprintf(p.stdout, "Property %d is back. It belongs to client %s.\n", restored.ID, restored.Owner)
+			_, err = fmt.Fprintf(p.stdout, "Restored property %d. It belongs to client %s.\n", restored.ID, restored.Owner)
 			return err
 		})
 	}

@@ -80,7 +80,7 @@ func TestALongTableIsPrintedInBlocks(t *testing.T) {
 			}
 		}
 	}
-	list := listing[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
+	list := table[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
 	if err := list.print(&out, "table", users); err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (o *operator) storedClient(id string) store.Client {
 // staysRevoked checks what a restore said, and the database that it left.
 func (r revoked) staysRevoked(said string) {
 	r.t.Helper()
-	_, report, _ := strings.Cut(said, "Not as in the backup:\n")
+	_, report, _ := strings.Cut(said, "Different from the backup:\n")
 	var lines []string
 	for line := range strings.Lines(report) {
 		lines = append(lines, strings.TrimSpace(line))
@@ -89,7 +89,7 @@ func (r revoked) staysRevoked(said string) {
 	for _, id := range []string{r.dropped, r.rotated} {
 		want = append(want, "signing key "+id+" was dropped, and its tokens are refused")
 	}
-	want = append(want, "signing key "+successor+" was made in its place")
+	want = append(want, "signing key "+successor+" replaces it")
 	for _, sentence := range want {
 		if !strings.Contains(report, "  "+sentence+"\n") {
 			r.t.Errorf("the restore does not say %q but\n%s", sentence, said)
@@ -231,7 +231,7 @@ func TestARestoreThatCannotKnowWhatWasRevokedIsRefused(t *testing.T) {
 			}
 			o.now = o.now.Add(time.Minute)
 			said := o.must("restore", "--forget-revocations", backup)
-			for _, want := range []string{"signing key " + key + " was dropped", "perksd can't tell what was revoked after the backup: " + test.why, "These clients may call now: acme, beta."} {
+			for _, want := range []string{"signing key " + key + " was dropped", "perksd can't tell what was revoked after the backup: " + test.why, "These clients are enabled: acme, beta."} {
 				if !strings.Contains(said, want) {
 					t.Errorf("it says %q, want %q", said, want)
 				}

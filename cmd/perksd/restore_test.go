@@ -75,7 +75,7 @@ func TestRestoreGoesBackAndKeepsWhatWasThere(t *testing.T) {
 func TestRestoreOfPostgresSaysWhatToType(t *testing.T) {
 	o := newOperatorOf(t, "postgres://perks:hunter2@db.example:5433/perks")
 	o.refuses(exitUsage, "perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. "+
-		"Stop all servers first; make it, fill it and keep out whoever was shut out since with: "+
+		"Stop all servers first; then create it, fill it, and copy clients and signing keys to it, with: "+
 		"createdb --maintenance-db=postgres://perks@db.example:5433/perks --template=template0 --encoding=UTF8 perks_restored && "+
 		"pg_restore --exit-on-error --no-owner --dbname=postgres://perks@db.example:5433/perks_restored 'my copy.dump' && "+
 		"perksd restore --database=postgres://perks@db.example:5433/perks_restored --former=postgres://perks@db.example:5433/perks", "restore", "my copy.dump")

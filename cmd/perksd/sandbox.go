@@ -17,59 +17,56 @@ const sandboxFlagName = "sandbox"
 
 // sandboxFlag declares --sandbox for a command that works on either database.
 func (p *program) sandboxFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.sandbox, sandboxFlagName, false, "work on the sandbox, the database of --sandbox-database, in place of the live one")
+	cmd.Flags().BoolVar(&p.sandbox, sandboxFlagName, false, "work on the sandbox, the database of --sandbox-database, instead of the live one")
 }
 
-// freeOfChoice are the commands that are for the sandbox alone, and those that work on no database. PERKSD_SANDBOX in the
-// environment must not stop them.
-var freeOfChoice = []string{"perksd sandbox", "perksd version", "perksd completion", "perksd man"}
+// acceptSandboxFlag are the commands for the sandbox only, and those that use no database. PERKSD_SANDBOX in the environment must not
+// stop them.
+var acceptSandboxFlag = []string{"perksd sandbox", "perksd version", "perksd completion", "perksd man"}
 
-type reason struct{ path, text string }
-
-// whyNoSandbox says of commands, and of groups of them, why they do not work on the sandbox; the last is for all others.
-var whyNoSandbox = []reason{
-	{"perksd serve", "serve answers from both databases"},
-	{"perksd client", "clients are in the live database alone, and may use the sandbox too"},
-	{"perksd keys", "the keys of tokens are in the live database alone, and tokens hold for the sandbox too"},
+// sandboxRefusals are the reasons why commands, or groups of them, don't work on the sandbox. The last is for all others.
+var sandboxRefusals = []struct{ path, text string }{
+	{"perksd serve", "serve uses both databases"},
+	{"perksd client", "clients are only in the live database, and may use the sandbox too"},
+	{"perksd keys", "signing keys are only in the live database, and sign tokens for the sandbox too"},
 	{"perksd property", "the sandbox has no properties"},
 	{"perksd import properties", "the sandbox has no properties"},
 	{"perksd export properties", "the sandbox has no properties"},
 	{"perksd restore", "restore works on the file that --database names, which may be the sandbox's"},
-	{"perksd", "this command has nothing to do with it"},
+	{"perksd", "this command does not use it"},
 }
 
-// catchSandboxFlag lets every other command understand --sandbox, so that it can be refused with a reason.
-func (p *program) catchSandboxFlag(cmd *cobra.Command) {
+// addHiddenSandboxFlag makes all other commands parse --sandbox, so that they can refuse it with a reason.
+func (p *program) addHiddenSandboxFlag(cmd *cobra.Command) {
 	if cmd.Flags().Lookup(sandboxFlagName) == nil {
 		p.sandboxFlag(cmd)
 		cmd.Flags().Lookup(sandboxFlagName).Hidden = true
 	}
 	for _, child := range cmd.Commands() {
-		p.catchSandboxFlag(child)
+		p.addHiddenSandboxFlag(child)
 	}
 }
 
-// checkSandboxFlag refuses --sandbox where it would be ignored. It also refuses a command line that names the sandbox's
-// database but not the sandbox, and would change the live one: in the environment the name lies for all commands, but who
-// types it means it.
+// checkSandboxFlag refuses --sandbox where it would be ignored. It also refuses --sandbox-database without --sandbox on a command line that
+// would change the live database: in the environment it is for all commands, but who types it means the sandbox.
 func (p *program) checkSandboxFlag(cmd *cobra.Command, databaseTyped bool) error {
 	flag := cmd.Flags().Lookup(sandboxFlagName)
 	if flag == nil || cmd.HasSubCommands() { // cobra's own commands have no such flag
 		return nil
 	}
-	isUnder := func(path string) bool { return strings.HasPrefix(cmd.CommandPath()+" ", path+" ") }
-	takesIt := !flag.Hidden
+	isBelow := func(path string) bool { return strings.HasPrefix(cmd.CommandPath()+" ", path+" ") }
+	accepted := !flag.Hidden
 	switch {
-	case p.sandbox && !takesIt && !slices.ContainsFunc(freeOfChoice, isUnder):
-		why := slices.IndexFunc(whyNoSandbox, func(why reason) bool { return isUnder(why.path) })
-		return usagef(cmd, "--sandbox: %s; leave it out, and PERKSD_SANDBOX too", whyNoSandbox[why].text)
-	case databaseTyped && takesIt && !p.sandbox:
+	case p.sandbox && !accepted && !slices.ContainsFunc(acceptSandboxFlag, isBelow):
+		i := slices.IndexFunc(sandboxRefusals, func(refusal struct{ path, text string }) bool { return isBelow(refusal.path) })
+		return usagef(cmd, "--sandbox: %s; leave it out, and PERKSD_SANDBOX too", sandboxRefusals[i].text)
+	case databaseTyped && accepted && !p.sandbox:
 		return usagef(cmd, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave both out to work on the live database")
 	}
 	return nil
 }
 
-// ifSandbox is the words when the command works on the sandbox, and nothing otherwise.
+// ifSandbox returns the words if the command works on the sandbox.
 func (p *program) ifSandbox(words string) string {
 	if p.sandbox {
 		return words
@@ -77,14 +74,14 @@ func (p *program) ifSandbox(words string) string {
 	return ""
 }
 
-// target returns the database that the command works on: that of --database, or with --sandbox that of --sandbox-database.
+// target returns the database of --database, or with --sandbox that of --sandbox-database.
 func (p *program) target(ctx context.Context) (database, error) {
 	live, err := parseDatabase(p.database)
 	if err != nil || !p.sandbox {
 		return live, err
 	}
 	if p.sandboxDatabase == "" {
-		return nil, usageError{errors.New("there is no sandbox: name its database with --sandbox-database, or in the environment with PERKSD_SANDBOX_DATABASE")}
+		return nil, usageError{errors.New("there is no sandbox: name its database with --sandbox-database or PERKSD_SANDBOX_DATABASE")}
 	}
 	return p.sandboxBeside(ctx, live)
 }
@@ -98,7 +95,7 @@ func (p *program) sandboxBeside(ctx context.Context, live database) (sandboxData
 	return sandboxDatabase{apart, live}, err
 }
 
-// openStores opens the live database and, unless --sandbox-database is empty, the sandbox, which is nil otherwise.
+// openStores opens the live database and the sandbox, which is nil without --sandbox-database.
 func (p *program) openStores(ctx context.Context, log *slog.Logger) (live, sandbox store.Store, err error) {
 	main, err := parseDatabase(p.database)
 	if err != nil {
@@ -124,14 +121,14 @@ func (p *program) openStores(ctx context.Context, log *slog.Logger) (live, sandb
 	return live, sandbox, nil
 }
 
-// sandboxDatabase is the database of --sandbox-database. It is never opened as the sandbox when it turns out to be live.
+// sandboxDatabase is the database of --sandbox-database. It can't be opened if it turns out to be live.
 type sandboxDatabase struct {
 	database
 	live database
 }
 
-// open looks at what the database holds as well: that two addresses lead to different databases does not say which is which, and a
-// live one has clients and keys before it is of any use.
+// open also checks what the database contains. That two addresses lead to different databases doesn't say which is which, but a live one
+// has clients and keys.
 func (d sandboxDatabase) open(ctx context.Context, log *slog.Logger) (store.Store, error) {
 	if err := requireNotLive(ctx, d.database); err != nil { // before it is migrated
 		return nil, err
@@ -150,7 +147,7 @@ func (d sandboxDatabase) open(ctx context.Context, log *slog.Logger) (store.Stor
 	return opened, nil
 }
 
-// requireNotLive keeps what is tried out from what counts.
+// requireNotLive fails if the database has records that only a live one has.
 func requireNotLive(ctx context.Context, sandbox database) error {
 	if setUp, err := isSetUp(ctx, sandbox); err != nil || !setUp {
 		return err
@@ -163,12 +160,12 @@ func requireNotLive(ctx context.Context, sandbox database) error {
 	return err
 }
 
-// requireApart fails when both addresses lead to the same tables.
+// requireApart fails if both addresses lead to the same tables.
 func requireApart(ctx context.Context, live, sandbox database) error {
 	same, err := haveSameTables(ctx, live, sandbox)
 	switch {
 	case err != nil:
-		return fmt.Errorf("telling the sandbox from the live database: %w", err)
+		return fmt.Errorf("comparing the sandbox with the live database: %w", err)
 	case same:
 		return usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one as --database")}
 	}
@@ -181,22 +178,22 @@ func haveSameTables(ctx context.Context, a, b database) (bool, error) {
 			return false, err
 		}
 	}
-	return a.is(ctx, b)
+	return a.sameAs(ctx, b)
 }
 
 func (p *program) sandboxCommand() *cobra.Command {
-	return group("sandbox", "Look after the sandbox", p.sandboxResetCommand())
+	return group("sandbox", "Manage the sandbox", p.sandboxResetCommand())
 }
 
 func (p *program) sandboxResetCommand() *cobra.Command {
 	var refill bool
 	cmd := &cobra.Command{
 		Use:   "reset",
-		Short: "Empty the sandbox, so that trials begin anew",
-		Long: "Empty the sandbox, the database of --sandbox-database: all of its perks, categories, users, redemptions and idempotency keys go at once,\n" +
-			"beside servers that answer from it. Its audit log stays, and says who emptied it when, and how much there was.\n\n" +
-			"A database that is the live one by whatever name is refused, and so is one that has a client, a signing key or a property.\n" +
-			"On a terminal it asks first; elsewhere it needs --yes.",
+		Short: "Empty the sandbox, to start over",
+		Long: "Delete all perks, categories, users, redemptions and idempotency keys of the sandbox, the database of --sandbox-database,\n" +
+			"also while servers use it. Its audit log is kept, and records who emptied it, when, and how much there was.\n\n" +
+			"It refuses the live database, by whatever name, and any database with a client, a signing key or a property.\n" +
+			"It asks for confirmation on a terminal; elsewhere it needs --yes.",
 		Example: "  perksd sandbox reset\n  perksd sandbox reset --yes --demo-data",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -207,7 +204,7 @@ func (p *program) sandboxResetCommand() *cobra.Command {
 			return p.fillWithDemoData(cmd.Context(), defaultDemoData)
 		},
 	}
-	p.yesFlag(cmd, "the sandbox may be emptied")
+	p.yesFlag(cmd, "empty the sandbox")
 	cmd.Flags().BoolVar(&refill, "demo-data", false, "fill it with sample records afterwards, as 'perksd demo-data --sandbox' does")
 	return cmd
 }

@@ -45,7 +45,7 @@ func TestSandboxResetAsksNobodyWhoIsNotThere(t *testing.T) {
 	o := withTrials(t)
 	before := o.inSandbox().everything()
 	o.env["PERKSD_YES"] = "true" // is nobody's yes
-	message := "perksd: there is nobody to ask here whether the sandbox may be emptied: add --yes (see 'perksd sandbox reset --help')\n"
+	message := "perksd: cannot ask for confirmation without a terminal: add --yes to empty the sandbox (see 'perksd sandbox reset --help')\n"
 	if got := o.runWith("yes\n", "sandbox", "reset"); got.code != exitUsage || got.stderr != message || got.stdout != "" {
 		t.Errorf("%+v", got)
 	}
@@ -56,7 +56,7 @@ func TestSandboxResetAsksOnATerminal(t *testing.T) {
 	o := withTrials(t)
 	before := o.inSandbox().everything()
 	name := o.inSandbox().database().name()
-	question := "This deletes every perk, category, user and redemption of the sandbox " + name + ".\nType yes to go on: "
+	question := "This deletes every perk, category, user and redemption of the sandbox " + name + ".\nType yes to continue: "
 	for _, answer := range []string{"\n", "y\n", "Yes\n", "yes please\n", "no\n", "\x04"} {
 		code, stdout, screen := o.atTerminal(t.Context(), answer, "sandbox", "reset")
 		if code != exitFailure || stdout != "" || !strings.Contains(screen, question) || !strings.HasSuffix(screen, "perksd: cancelled; nothing was changed\n") {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	noSandbox = "there is no sandbox: name its database with --sandbox-database, or in the environment with PERKSD_SANDBOX_DATABASE"
+	noSandbox = "there is no sandbox: name its database with --sandbox-database or PERKSD_SANDBOX_DATABASE"
 	twoPerks  = "id,title,description,city,approval\nspa,Spa,Warm,Bath,manual\ntea,Tea,Hot,Bath,auto\n"
 )
 
@@ -90,10 +90,10 @@ func TestSandboxIsRefusedWhereItWouldBeIgnored(t *testing.T) {
 		return "--sandbox: " + reason + "; leave it out, and PERKSD_SANDBOX too (see 'perksd " + command + " --help')"
 	}
 	for _, test := range []struct{ command, reason, args string }{
-		{"serve", "serve answers from both databases", ""},
-		{"client list", "clients are in the live database alone, and may use the sandbox too", ""},
-		{"client disable", "clients are in the live database alone, and may use the sandbox too", "acme"},
-		{"keys rotate", "the keys of tokens are in the live database alone, and tokens hold for the sandbox too", ""},
+		{"serve", "serve uses both databases", ""},
+		{"client list", "clients are only in the live database, and may use the sandbox too", ""},
+		{"client disable", "clients are only in the live database, and may use the sandbox too", "acme"},
+		{"keys rotate", "signing keys are only in the live database, and sign tokens for the sandbox too", ""},
 		{"property restore", "the sandbox has no properties", "1"},
 		{"import properties", "the sandbox has no properties", "x.csv"},
 		{"export properties", "the sandbox has no properties", ""},

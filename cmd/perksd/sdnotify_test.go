@@ -45,7 +45,7 @@ func TestASupervisorThatIsGoneIsNoReasonNotToServe(t *testing.T) {
 	o := newOperator(t)
 	o.env["NOTIFY_SOCKET"] = o.path("nobody")
 	_, stop := o.serve()
-	if code, log := stop(); code != exitDone || !strings.Contains(log, "the supervisor was not told how far perksd is") {
+	if code, log := stop(); code != exitDone || !strings.Contains(log, "cannot notify systemd") {
 		t.Errorf("exit code %d, log:\n%s", code, log)
 	}
 }

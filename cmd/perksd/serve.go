@@ -42,7 +42,7 @@ type serveOptions struct {
 	burst       int
 	connections int
 
-	logFormat, logLevel choice
+	logFormat, logLevel enumFlag
 
 	metrics          string // an address; "" for none
 	metricsOpen      bool
@@ -50,20 +50,20 @@ type serveOptions struct {
 }
 
 const telemetryHelp = "Prometheus reads metrics at --metrics-addr. Traces are sent by OTLP over HTTP to OTEL_EXPORTER_OTLP_ENDPOINT, such as http://127.0.0.1:4318;\n" +
-	"OpenTelemetry's other variables count too: OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS and the like."
+	"OpenTelemetry's other variables work too: OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS and so on."
 
 func (p *program) serveCommand() *cobra.Command {
 	o := serveOptions{
-		logFormat: choice{value: "text", allowed: []string{"text", "json"}},
-		logLevel:  choice{value: "info", allowed: []string{"debug", "info", "warn", "error"}},
+		logFormat: enumFlag{value: "text", allowed: []string{"text", "json"}},
+		logLevel:  enumFlag{value: "info", allowed: []string{"debug", "info", "warn", "error"}},
 	}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API until SIGTERM or SIGINT",
-		Long: "Serve the API until SIGTERM or SIGINT, then finish the requests under way and exit with 0.\n\n" +
-			"When it is ready it prints 'listening on' and its address to stderr, where its log goes too.\n" +
-			"Tokens and secrets must not cross a network in the open: on any address but loopback it needs a certificate, or a proxy before it that has one.\n\n" +
-			"The database is a SQLite file, or one of PostgreSQL that any number of servers share; 'perksd --help' says how to name it.\n\n" + telemetryHelp,
+		Long: "Serve the API until SIGTERM or SIGINT, then finish the requests in flight and exit with 0.\n\n" +
+			"When it is ready, it prints 'listening on' and its address to stderr, where it also logs.\n" +
+			"To keep tokens and secrets off the network in plain text, any address but loopback needs a certificate, or a proxy in front that has one.\n\n" +
+			"The database is a SQLite file, or a PostgreSQL database that any number of servers share; see 'perksd --help'.\n\n" + telemetryHelp,
 		Example: "  perksd serve\n" +
 			"  perksd serve --database postgres://perks@db.example/perks?sslmode=verify-full\n" +
 			"  perksd serve --addr :8443 --tls-cert cert.pem --tls-key key.pem\n" +
@@ -72,32 +72,32 @@ func (p *program) serveCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.serve(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.address, "addr", "127.0.0.1:8080", "the `HOST:PORT` to listen on; port 0 takes a free one")
-	f.StringVar(&o.certFile, "tls-cert", "", "a `FILE` with the certificate, then the chain, in PEM; SIGHUP has it read again")
-	f.StringVar(&o.keyFile, "tls-key", "", "a `FILE` with the certificate's key in PEM")
-	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy ends TLS: listen in the open anywhere, and believe X-Forwarded-For, -Proto and -Host")
-	f.Func("trusted-proxies", "with --behind-proxy, the addresses of all proxies, `CIDR,...` such as 10.0.0.5,10.1.0.0/16; nobody else's word counts (default whoever is connected, as the only proxy)",
+	f.StringVar(&o.address, "addr", "127.0.0.1:8080", "the `HOST:PORT` to listen on; port 0 picks a free one")
+	f.StringVar(&o.certFile, "tls-cert", "", "a PEM `FILE` with the certificate and its chain; SIGHUP reloads it")
+	f.StringVar(&o.keyFile, "tls-key", "", "a PEM `FILE` with the certificate's key")
+	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy terminates TLS: serve plain HTTP on any address, and trust X-Forwarded-For, -Proto and -Host")
+	f.Func("trusted-proxies", "with --behind-proxy, trust those headers only from `CIDR,...`, the addresses of all proxies (default the peer, as the only proxy)",
 		func(text string) (err error) { o.proxies, err = parseNetworks(text); return err })
 	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
-	f.BoolVar(&o.newUsers, "create-users", false, "create a user on their first redemption; without this an unknown user is 404")
-	f.DurationVar(&o.tokenTTL, "token-ttl", time.Hour, "how long a token lives, at most 24h")
-	f.StringSliceVar(&o.origins, "cors-origin", nil, "an `ORIGIN` whose web pages may call the API, such as https://app.example; several with commas, * for all (default none)")
-	f.Func("rate-limit", "how often each client may ask, `N/s`; 0 is without limit (default without)",
+	f.BoolVar(&o.newUsers, "create-users", false, "create a user on their first redemption; otherwise an unknown user is 404")
+	f.DurationVar(&o.tokenTTL, "token-ttl", time.Hour, "lifetime of a token, at most 24h")
+	f.StringSliceVar(&o.origins, "cors-origin", nil, "an `ORIGIN` whose web pages may call the API, such as https://app.example; separate several by commas, * is all (default none)")
+	f.Func("rate-limit", "maximum requests per second of each client, `N/s`; 0 is unlimited (default unlimited)",
 		func(text string) (err error) { o.rate, err = parseRate(text); return err })
-	f.IntVar(&o.burst, "rate-burst", 0, "how many requests at once --rate-limit lets through of a client that was quiet; 0 is those of one second")
-	f.IntVar(&o.connections, "max-connections", 10_000, "how many connections are open at once, if the system lets perksd have twice as many files; a quiet one costs some 20 KiB")
-	f.Var(&o.logFormat, "log-format", "how to write the log")
-	f.Var(&o.logLevel, "log-level", "the least that is logged: info has a line for every request, debug also why a token was refused")
-	f.StringVar(&o.metrics, "metrics-addr", "", "the `HOST:PORT` at which Prometheus reads /metrics, of this machine or of a private network (default none)")
-	f.BoolVar(&o.metricsOpen, "metrics-open", false, "let --metrics-addr be any address, because a firewall or a network policy decides who comes there")
+	f.IntVar(&o.burst, "rate-burst", 0, "how many requests at once --rate-limit allows an idle client; 0 is one second's worth")
+	f.IntVar(&o.connections, "max-connections", 10_000, "maximum open connections; needs a file limit of twice this. An idle connection uses about 20 KiB")
+	f.Var(&o.logFormat, "log-format", "format of the log")
+	f.Var(&o.logLevel, "log-level", "minimum level to log: info has a line for each request, debug also why a token was refused")
+	f.StringVar(&o.metrics, "metrics-addr", "", "the `HOST:PORT` for Prometheus to read /metrics, on this machine or a private network (default none)")
+	f.BoolVar(&o.metricsOpen, "metrics-open", false, "allow any --metrics-addr, because a firewall or a network policy protects it")
 	f.BoolVar(&o.trustTraceparent, "trust-traceparent", false,
-		"continue the trace that a request names, and record it if that says so; otherwise a trace of its own is linked to it")
+		"continue the trace that a request names, and record it if the caller does; otherwise start a trace that links to it")
 	return cmd
 }
 
-// check refuses flags that mean nothing, or not what somebody may think.
+// check rejects invalid flags, and flags that would have no effect.
 func (o *serveOptions) check() error {
-	wrong := func(problem string) error { return usageError{errors.New(problem)} }
+	invalid := func(problem string) error { return usageError{errors.New(problem)} }
 	for _, origin := range o.origins {
 		if err := server.CheckOrigin(origin); err != nil {
 			return usageError{fmt.Errorf("--cors-origin: %w", err)}
@@ -107,28 +107,28 @@ func (o *serveOptions) check() error {
 	case o.tokenTTL < time.Second || o.tokenTTL > server.MaxTokenTTL:
 		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", server.MaxTokenTTL, o.tokenTTL)}
 	case o.burst < 0:
-		return wrong("--rate-burst must not be negative")
+		return invalid("--rate-burst must not be negative")
 	case o.burst > 0 && o.rate == 0:
-		return wrong("--rate-burst means nothing without --rate-limit")
+		return invalid("--rate-burst needs --rate-limit")
 	case o.connections < 1:
-		return wrong("--max-connections must be at least 1")
+		return invalid("--max-connections must be at least 1")
 	case len(o.proxies) > 0 && !o.behindProxy:
-		return wrong("--trusted-proxies means nothing without --behind-proxy")
+		return invalid("--trusted-proxies needs --behind-proxy")
 	case (o.certFile == "") != (o.keyFile == ""):
-		return wrong("--tls-cert and --tls-key belong together; only one of them is given")
+		return invalid("give both --tls-cert and --tls-key, or neither")
 	case o.metricsOpen && o.metrics == "":
-		return wrong("--metrics-open means nothing without --metrics-addr")
+		return invalid("--metrics-open needs --metrics-addr")
 	}
 	return nil
 }
 
-// drainTime is how long requests under way may take to end: as long as the slowest body and its answer may take, and less
-// than the 30 s after which most supervisors kill.
+// drainTime is how long requests in flight may take to finish: as long as the slowest body and its response may take, and less than the
+// 30 s after which most supervisors kill.
 const drainTime = 27 * time.Second
 
 func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
-	reloads, forget := p.hangUps() // first of all, because without this SIGHUP ends a program
-	defer forget()
+	reloads, stopReloads := p.reloads() // first, because by default SIGHUP ends a program
+	defer stopReloads()
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -137,17 +137,17 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer listener.Close()
-	// A request leaves some 12 KiB behind on a heap of a few MiB, and collecting that as often as Go does by itself took a tenth of
-	// the server's time. More would let thousands of slow connections take more memory than they should.
+	// A request leaves about 12 KiB of garbage on a heap of a few MiB: with Go's default, collecting it took a tenth of the server's time.
+	// A higher value would let thousands of slow connections use too much memory.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
 	}
 	log := o.logger(p.stderr)
-	watched, err := o.telemetry(ctx, log)
+	exports, err := o.telemetry(ctx, log)
 	if err != nil {
 		return err
 	}
-	defer watched.Stop()
+	defer exports.Stop()
 	live, sandbox, err := p.openStores(ctx, log)
 	if err != nil {
 		return err
@@ -163,14 +163,14 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		Live: live, Sandbox: sandbox,
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate, RateBurst: o.burst,
 		BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
-		Metrics: watched.Metrics, Tracer: watched.Tracer, TrustTraceparent: o.trustTraceparent,
+		Metrics: exports.Metrics, Tracer: exports.Tracer, TrustTraceparent: o.trustTraceparent,
 		Version: build.Read().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})
 	if err != nil {
 		return err
 	}
-	connections := listen.Limit(listener, o.roomFor(log))
-	watched.Watch(connections, certificate)
+	connections := listen.Limit(listener, o.connectionLimit(log))
+	exports.Watch(connections, certificate)
 	scheme := "http://"
 	if certificate != nil {
 		scheme = "https://"
@@ -180,25 +180,25 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	defer hours.Stop()
 	defer days.Stop()
 	stop := inBackground(
-		func(ctx context.Context) { purge(ctx, stores, watched.CountPurge, p.now, hours.C, log) },
+		func(ctx context.Context) { purge(ctx, stores, exports.CountPurge, p.now, hours.C, log) },
 		func(ctx context.Context) { certificate.Watch(ctx, reloads, days.C, log) },
 	)
 	defer stop()
 	p.announce(o.logFormat.value, log, scheme+listener.Addr().String())
-	p.keepSupervisorInformed(ctx, log)
+	p.notifySystemd(ctx, log)
 	answering := listen.Server{Handler: handler, Certificate: certificate, MaxHeader: 64 << 10, Drain: drainTime, Draining: "draining", Log: log}
 	return answering.Serve(ctx, connections)
 }
 
-// listen reads the certificate, if there is one, and takes the address.
+// listen reads the certificate, if any, and listens on the address.
 func (o *serveOptions) listen(now func() time.Time) (l net.Listener, certificate *listen.Certificate, err error) {
 	address, err := net.ResolveTCPAddr("tcp", o.address)
 	if err != nil {
 		return nil, nil, usageError{fmt.Errorf("--addr must be HOST:PORT: %w", err)}
 	}
 	if o.certFile == "" && !o.behindProxy && !address.IP.IsLoopback() {
-		return nil, nil, usageError{fmt.Errorf("perksd does not listen on %s in the open, because tokens and secrets would cross the network for all to read: "+
-			"give it --tls-cert and --tls-key, or --behind-proxy if a proxy before it ends TLS", o.address)}
+		return nil, nil, usageError{fmt.Errorf("perksd does not serve plain HTTP on %s, because anyone on the network could read tokens and secrets: "+
+			"use --tls-cert and --tls-key, or --behind-proxy if a proxy in front terminates TLS", o.address)}
 	}
 	if o.certFile != "" {
 		if certificate, err = listen.ReadCertificate(o.certFile, o.keyFile, now, usage.AboutFile); err != nil {
@@ -211,7 +211,7 @@ func (o *serveOptions) listen(now func() time.Time) (l net.Listener, certificate
 	return l, certificate, nil
 }
 
-// telemetry takes the address of the metrics, and fails before anything is served if it cannot be had.
+// telemetry starts metrics and traces. It fails before anything is served if the metrics' address is not available.
 func (o *serveOptions) telemetry(ctx context.Context, log *slog.Logger) (*telemetry.Telemetry, error) {
 	var listener net.Listener
 	if o.metrics != "" {
@@ -225,7 +225,7 @@ func (o *serveOptions) telemetry(ctx context.Context, log *slog.Logger) (*teleme
 	}
 	started, err := telemetry.Start(ctx, listener, log)
 	if err != nil && listener != nil {
-		_ = listener.Close() // nobody was answered there
+		_ = listener.Close() // nothing was served there
 	}
 	if errors.As(err, new(telemetry.VariableError)) {
 		err = usageError{err}
@@ -233,8 +233,8 @@ func (o *serveOptions) telemetry(ctx context.Context, log *slog.Logger) (*teleme
 	return started, err
 }
 
-// metricsAddress refuses addresses that the whole internet may reach. Metrics hold no secrets, but they tell how busy a business
-// is, and who attacks learns from them what works.
+// metricsAddress rejects addresses that may be public. Metrics contain no secrets, but they show how busy a business is, and show an
+// attacker what works.
 func (o *serveOptions) metricsAddress() (*net.TCPAddr, error) {
 	address, err := net.ResolveTCPAddr("tcp", o.metrics)
 	if err != nil {
@@ -243,8 +243,8 @@ func (o *serveOptions) metricsAddress() (*net.TCPAddr, error) {
 	if o.metricsOpen || address.IP.IsLoopback() || address.IP.IsPrivate() || address.IP.IsLinkLocalUnicast() {
 		return address, nil
 	}
-	return nil, usageError{fmt.Errorf("perksd does not show its metrics on %s, because people on the internet may come there: "+
-		"name an address of this machine's private network, or add --metrics-open if a firewall keeps others out", o.metrics)}
+	return nil, usageError{fmt.Errorf("perksd does not serve metrics on %s, which may be reachable from the internet: "+
+		"use a private address, or add --metrics-open if a firewall protects it", o.metrics)}
 }
 
 func (o *serveOptions) logger(out io.Writer) *slog.Logger {
@@ -257,48 +257,48 @@ func (o *serveOptions) logger(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(display.Writer(out), &options))
 }
 
-// roomFor returns how many connections there can be. Half of the files are kept for the databases.
-func (o *serveOptions) roomFor(log *slog.Logger) int {
-	room := openFiles() / 2
-	if room >= o.connections {
+// connectionLimit leaves half of the open files to the databases.
+func (o *serveOptions) connectionLimit(log *slog.Logger) int {
+	most := openFiles() / 2
+	if most >= o.connections {
 		return o.connections
 	}
-	log.Warn("the system lets perksd have too few files for --max-connections", "max_connections", o.connections, "connections", room, "files_needed", 2*o.connections)
-	return room
+	log.Warn("the limit of open files is too low for --max-connections", "max_connections", o.connections, "connections", most, "files_needed", 2*o.connections)
+	return most
 }
 
-// announce says that requests are answered now, and where. People and scripts wait for this line, so it is plain in a
-// log of text; a log of JSON has nothing but JSON.
+// announce prints the address once requests are served. People and scripts wait for this line, so it is plain text unless the log is
+// JSON.
 func (p *program) announce(format string, log *slog.Logger, url string) {
 	if format == "json" {
-		// Whatever the level of the log, its handler writes what it is given.
+		// The handler writes it whatever the log's level is.
 		line := slog.NewRecord(p.now(), slog.LevelInfo, "listening on "+url, 0)
-		_ = log.Handler().Handle(context.Background(), line) // who cannot read the log does not wait for it
+		_ = log.Handler().Handle(context.Background(), line) // if the log fails, nobody waits for this line
 		return
 	}
 	fmt.Fprintln(p.stderr, "listening on "+url)
 }
 
-// keepSupervisorInformed tells systemd, or whoever else started the program and has set NOTIFY_SOCKET, that it answers, and
-// when ctx ends that it drains. See sd_notify(3).
-func (p *program) keepSupervisorInformed(ctx context.Context, log *slog.Logger) {
+// notifySystemd tells systemd, or another supervisor that sets NOTIFY_SOCKET, when the server is ready and when ctx ends and it drains.
+// See sd_notify(3).
+func (p *program) notifySystemd(ctx context.Context, log *slog.Logger) {
 	socket := p.getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return
 	}
-	tell := func(state string) {
-		// One datagram. A name that begins with @ is in Linux's abstract namespace, as Go has it too.
+	notify := func(state string) {
+		// Go, like systemd, takes a name that begins with @ as one in Linux's abstract namespace.
 		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
 		if err == nil {
 			defer conn.Close()
 			_, err = conn.Write([]byte(state))
 		}
 		if err != nil {
-			log.Warn("the supervisor was not told how far perksd is", "state", state, "error", "NOTIFY_SOCKET: "+err.Error())
+			log.Warn("cannot notify systemd", "state", state, "error", "NOTIFY_SOCKET: "+err.Error())
 		}
 	}
-	tell("READY=1")
-	context.AfterFunc(ctx, func() { tell("STOPPING=1") })
+	notify("READY=1")
+	context.AfterFunc(ctx, func() { notify("STOPPING=1") })
 }
 
 // parseRate reads requests a second, such as "50/s" or "0.5".
@@ -329,24 +329,24 @@ func parseNetworks(text string) (list []netip.Prefix, err error) {
 	return list, nil
 }
 
-// inBackground does all of the work until the function that it returns is called, which waits for what is under way.
+// inBackground starts all of the work. Stop ends it, and waits until it has ended.
 func inBackground(work ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	var working sync.WaitGroup
+	var running sync.WaitGroup
 	for _, do := range work {
-		working.Go(func() { do(ctx) })
+		running.Go(func() { do(ctx) })
 	}
 	return func() {
 		cancel()
-		working.Wait()
+		running.Wait()
 	}
 }
 
-// expiredKeysStay leaves room for clocks that differ.
-const expiredKeysStay = time.Hour
+// expiredKeyRetention allows for clock skew.
+const expiredKeyRetention = time.Hour
 
-// purge deletes idempotency keys that are past their life and signing keys that have expired, now and at each tick, until ctx ends.
-// It counts idempotency keys.
+// purge deletes expired idempotency keys and signing keys, now and at each tick, until ctx ends. It calls count with the number of
+// idempotency keys.
 func purge(ctx context.Context, stores []store.Store, count func(int64, error), now func() time.Time, ticks <-chan time.Time, log *slog.Logger) {
 	for {
 		for _, s := range stores {
@@ -357,7 +357,7 @@ func purge(ctx context.Context, stores []store.Store, count func(int64, error), 
 			if ctx.Err() != nil {
 				return
 			}
-			keys, err = s.PurgeSigningKeys(ctx, at.Add(-expiredKeysStay))
+			keys, err = s.PurgeSigningKeys(ctx, at.Add(-expiredKeyRetention))
 			logPurge(ctx, log, "signing keys", keys, err)
 		}
 		select {

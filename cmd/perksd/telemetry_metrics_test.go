@@ -17,7 +17,7 @@ import (
 
 // TestWhatPrometheusReads asks some of everything of a server with all that it can have, and looks at what is to be seen of it.
 func TestWhatPrometheusReads(t *testing.T) {
-	s := openSecureShop(t, "--metrics-addr", "127.0.0.1:0")
+	s := startTLSFixture(t, "--metrics-addr", "127.0.0.1:0")
 	for _, world := range []string{"/v2/partners", "/v2/sandbox/partners"} {
 		s.ask("GET", world+"/perks/tea", s.token, "")
 		s.ask("GET", world+"/perks", s.token, "")
@@ -126,8 +126,8 @@ func TestMetricsAreToBeHadWhileTheServerDrains(t *testing.T) {
 }
 
 func TestWhereMetricsMayBeRead(t *testing.T) {
-	refusal := "perksd does not show its metrics on %s, because people on the internet may come there: " +
-		"name an address of this machine's private network, or add --metrics-open if a firewall keeps others out"
+	refusal := "perksd does not serve metrics on %s, which may be reachable from the internet: " +
+		"use a private address, or add --metrics-open if a firewall protects it"
 	o := newOperator(t)
 	for _, address := range []string{":9090", "0.0.0.0:9090", "[::]:9090", "192.0.2.1:9090", "[2001:db8::1]:9090"} {
 		o.refuses(exitUsage, fmt.Sprintf(refusal, address), "serve", "--addr", "127.0.0.1:0", "--metrics-addr", address)

@@ -71,16 +71,16 @@ func fetch(t *testing.T, url, accept string) (status int, mediaType, body string
 	return response.StatusCode, response.Header.Get("Content-Type"), string(text)
 }
 
-// shop is a running server with a tea, which alice may redeem, live and in a sandbox.
-type shop struct {
+// fixture is a running server with a tea, which alice may redeem, live and in a sandbox.
+type fixture struct {
 	*programs.Server
 	t                 *testing.T
 	client            *http.Client
 	id, secret, token string
 }
 
-// openShop starts one. What environment holds comes beside the database's address.
-func openShop(t *testing.T, client *http.Client, environment []string, args ...string) *shop {
+// startFixture starts one. What environment holds comes beside the database's address.
+func startFixture(t *testing.T, client *http.Client, environment []string, args ...string) *fixture {
 	t.Helper()
 	i := programs.Install(t)
 	i.Environment = environment
@@ -94,14 +94,14 @@ func openShop(t *testing.T, client *http.Client, environment []string, args ...s
 			i.Must(text, command...)
 		}
 	}
-	s := &shop{t: t, client: client, Server: i.Start(append([]string{"--sandbox-database", sandbox}, args...)...)}
+	s := &fixture{t: t, client: client, Server: i.Start(append([]string{"--sandbox-database", sandbox}, args...)...)}
 	s.id, s.secret = i.Client("Test")
 	s.token = programs.TokenOf(t, client, s.URL, s.id, s.secret).AccessToken
 	return s
 }
 
 // ask returns the status of the answer, and the id of the request.
-func (s *shop) ask(method, path, token, body string, header ...string) (status int, requestID string) {
+func (s *fixture) ask(method, path, token, body string, header ...string) (status int, requestID string) {
 	s.t.Helper()
 	request, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *shop) ask(method, path, token, body string, header ...string) (status i
 	return response.StatusCode, response.Header.Get("X-Request-Id")
 }
 
-// openSecureShop has a certificate.
-func openSecureShop(t *testing.T, args ...string) *shop {
+// startTLSFixture has a certificate.
+func startTLSFixture(t *testing.T, args ...string) *fixture {
 	t.Helper()
 	authority := servertest.NewAuthority(t, "Our own")
 	pair := authority.Issue()
@@ -141,5 +141,5 @@ func openSecureShop(t *testing.T, args ...string) *shop {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots()}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return openShop(t, &http.Client{Transport: transport}, nil, append([]string{"--tls-cert", certFile, "--tls-key", keyFile}, args...)...)
+	return startFixture(t, &http.Client{Transport: transport}, nil, append([]string{"--tls-cert", certFile, "--tls-key", keyFile}, args...)...)
 }

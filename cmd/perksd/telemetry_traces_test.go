@@ -87,7 +87,7 @@ func attributes(list []*common.KeyValue) map[string]string {
 
 func TestTracesReachTheCollector(t *testing.T) {
 	receiver := newOTLPReceiver(t)
-	s := openShop(t, http.DefaultClient, []string{
+	s := startFixture(t, http.DefaultClient, []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_SERVICE_NAME=perks-of-a-test", "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=our%20own",
 	})
 	const strangers = "0af7651916cd43dd8448eb211c80319c"
@@ -147,7 +147,7 @@ func TestACollectorThatIsGoneHoldsNothingUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, http.DefaultClient, []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + address, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Basic%20hunter2"})
+			s := startFixture(t, http.DefaultClient, []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + address, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Basic%20hunter2"})
 			for range 20 {
 				if status, _ := s.ask("GET", "/v2/partners/perks/tea", s.token, ""); status != http.StatusOK {
 					t.Fatalf("a request is answered with %d", status)

@@ -17,7 +17,7 @@ func TestVersionIsToldForPeopleAndForPrograms(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.must("version", "-o", "json")), &told); err != nil || told != build.Read() {
 		t.Errorf("-o json tells %+v, %v", told, err)
 	}
-	o.refuses(exitUsage, `the argument "2" is one too many (see 'perksd version --help')`, "version", "2")
+	o.refuses(exitUsage, `unexpected argument "2" (see 'perksd version --help')`, "version", "2")
 }
 
 func TestCompletionScriptsLoad(t *testing.T) {

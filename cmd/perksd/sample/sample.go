@@ -1,7 +1,5 @@
-// Package sample makes up believable perks, users and rental listings: any number of them, in constant memory, and the
-// same ones whenever it is asked for the same.
-//
-// It knows what records look like and what people would write in them, and nothing of databases or of the command line.
+// Package sample generates realistic perks, users and rental listings: any number of them, in constant memory, and the same ones for the
+// same seed and day. It knows nothing of databases or the command line.
 package sample
 
 import (
@@ -20,8 +18,8 @@ import (
 	"example.com/perks/store"
 )
 
-// Data is one world of sample records. Seed chooses among worlds. Day is the day that the world's dates lie around, so
-// that some perks are over by then and some are yet to start.
+// Data generates sample records. Another Seed makes other records. Dates are around Day, so that some perks have expired by then and some
+// have not started.
 type Data struct {
 	Seed uint64
 	Day  time.Time
@@ -33,7 +31,7 @@ func (d Data) Users(n int64) iter.Seq2[store.User, error] {
 	return sequence(n, named, func(i int64) store.User { return store.User{ID: fmt.Sprintf("u-%06d", i)} })
 }
 
-// sequence yields n records, first those that are named and then those that are generated, from 1.
+// sequence yields n records: first the named ones, then generated ones, numbered from 1.
 func sequence[R any](n int64, named []R, generate func(i int64) R) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		for i := range n {
@@ -50,56 +48,56 @@ func sequence[R any](n int64, named []R, generate func(i int64) R) iter.Seq2[R, 
 	}
 }
 
-// dice decides one record. Every record has dice of its own, so that it does not depend on how many others are made.
-type dice struct{ *rand.Rand }
+// random is the source of one record. Each record has its own, so that it doesn't depend on how many others are generated.
+type random struct{ *rand.Rand }
 
-// Streams keep the dice of different kinds of record apart.
+// Streams give different kinds of records different random numbers.
 const (
 	perkStream uint64 = iota << 56
 	propertyStream
 )
 
-func (d Data) dice(stream uint64, i int64) dice {
-	return dice{rand.New(rand.NewPCG(d.Seed, stream|uint64(i)))} // #nosec G115 G404 -- sample data are made to be the same again, and count from zero
+func (d Data) random(stream uint64, i int64) random {
+	return random{rand.New(rand.NewPCG(d.Seed, stream|uint64(i)))} // #nosec G115 G404 -- sample data are made to be the same again, and count from zero
 }
 
-// day is the start of the world's day.
+// day is the start of Day.
 func (d Data) day() time.Time { return d.Day.UTC().Truncate(24 * time.Hour) }
 
-// chance is true in so many of a hundred cases.
-func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
+// chance is true with this probability.
+func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
-// between is a whole number from low to high, both among them.
-func (d dice) between(low, high int) int { return low + d.IntN(high-low+1) }
+// between returns a number from low to high, inclusive.
+func (r random) between(low, high int) int { return low + r.IntN(high-low+1) }
 
-func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
+func pick[T any](r random, from []T) T { return from[r.IntN(len(from))] }
 
-// maybe is the value, or nil in so many of a hundred cases.
-func maybe[T any](d dice, nilPercent int, value T) *T {
-	if d.chance(nilPercent) {
+// maybe returns the value, or nil with this probability.
+func maybe[T any](r random, nilPercent int, value T) *T {
+	if r.chance(nilPercent) {
 		return nil
 	}
 	return &value
 }
 
-// near is a point a few kilometres from the middle of the city, most often less than five, to a metre.
-func (d dice) near(c city) (lat, lng float64) {
+// near returns a point a few kilometres from the centre of the city, mostly less than five, to a metre.
+func (r random) near(c city) (lat, lng float64) {
 	const degrees = 0.025 // of latitude, about 2.8 km
-	lat = c.Lat + d.NormFloat64()*degrees
-	lng = c.Lng + d.NormFloat64()*degrees/math.Cos(c.Lat*math.Pi/180)
+	lat = c.Lat + r.NormFloat64()*degrees
+	lng = c.Lng + r.NormFloat64()*degrees/math.Cos(c.Lat*math.Pi/180)
 	return math.Round(lat*1e5) / 1e5, math.Round(lng*1e5) / 1e5
 }
 
 //go:embed words.json
 var wordsFile []byte
 
-// city is a place by its name and the middle of it, in degrees.
+// city has its centre in degrees.
 type city struct {
 	Name     string
 	Lat, Lng float64
 }
 
-// words is what records are made of. Titles get a capital once the offer is put in.
+// words are the parts of records. Titles are capitalised once the offer is filled in.
 type words struct {
 	Cities []city
 	Trades []struct {
@@ -110,7 +108,7 @@ type words struct {
 	Homes, HomeQualities, HomePlaces, HomeRemarks             []string
 }
 
-// vocabulary is the words of words.json; the tests read them.
+// vocabulary is the content of words.json, which a test checks.
 var vocabulary = sync.OnceValue(func() (w words) {
 	if err := json.Unmarshal(wordsFile, &w); err != nil {
 		panic(err)
@@ -118,9 +116,9 @@ var vocabulary = sync.OnceValue(func() (w words) {
 	return w
 })
 
-// Perks yields n perks: coffee-2for1, which anyone can redeem, spa-day, which an operator approves, last-ticket, of which
-// there is one, and then demo-000001 and so on: in many cities and categories, most of them valid, some over, some yet to
-// start, some without a position or a category, some with little stock.
+// Perks yields n perks: coffee-2for1, which anyone can redeem, spa-day, which needs approval, last-ticket, with a stock of one, and then
+// demo-000001 and so on, in many cities and categories. Most are valid; some have expired, have not started, or lack a position, a
+// category or stock.
 func (d Data) Perks(n int64) iter.Seq2[store.PerkRecord, error] {
 	return sequence(n, d.namedPerks(), d.perk)
 }
@@ -151,50 +149,50 @@ func (d Data) namedPerks() []store.PerkRecord {
 
 func (d Data) perk(i int64) store.PerkRecord {
 	words := vocabulary()
-	dice := d.dice(perkStream, i)
-	trade, place := pick(dice, words.Trades), pick(dice, words.Cities)
-	merchant := pick(dice, words.MerchantNames) + " " + pick(dice, trade.Merchants)
-	what, discount := pick(dice, trade.Offers), pick(dice, words.Discounts)
+	random := d.random(perkStream, i)
+	trade, place := pick(random, words.Trades), pick(random, words.Cities)
+	merchant := pick(random, words.MerchantNames) + " " + pick(random, trade.Merchants)
+	what, discount := pick(random, trade.Offers), pick(random, words.Discounts)
 	id := fmt.Sprintf("demo-%06d", i)
-	created := d.day().Add(-time.Duration(dice.between(1, 365*24*60)) * time.Minute)
+	created := d.day().Add(-time.Duration(random.between(1, 365*24*60)) * time.Minute)
 	perk := store.PerkRecord{
 		Perk: api.Perk{
 			ID:           id,
-			Title:        strings.ReplaceAll(pick(dice, words.Titles), "{what}", what),
-			Description:  fmt.Sprintf("%s %s at %s in %s. %s", discount, what, merchant, place.Name, pick(dice, words.Remarks)),
-			Category:     maybe(dice, 5, trade.Category),
-			MerchantName: maybe(dice, 5, merchant),
-			ImageURL:     maybe(dice, 30, "https://images.example/perks/"+id+".jpg"),
-			DiscountText: maybe(dice, 20, discount),
-			Terms:        maybe(dice, 40, pick(dice, words.Terms)),
+			Title:        strings.ReplaceAll(pick(random, words.Titles), "{what}", what),
+			Description:  fmt.Sprintf("%s %s at %s in %s. %s", discount, what, merchant, place.Name, pick(random, words.Remarks)),
+			Category:     maybe(random, 5, trade.Category),
+			MerchantName: maybe(random, 5, merchant),
+			ImageURL:     maybe(random, 30, "https://images.example/perks/"+id+".jpg"),
+			DiscountText: maybe(random, 20, discount),
+			Terms:        maybe(random, 40, pick(random, words.Terms)),
 			City:         place.Name,
 			CreatedAt:    created,
-			UpdatedAt:    created.Add(time.Duration(dice.between(0, 60*24)) * time.Second),
+			UpdatedAt:    created.Add(time.Duration(random.between(0, 60*24)) * time.Second),
 		},
 		Approval: store.ApprovalAuto,
 	}
 	perk.Title = strings.ToUpper(perk.Title[:1]) + perk.Title[1:]
-	perk.ValidFrom, perk.ValidTo = d.dates(dice)
-	if lat, lng := dice.near(place); dice.chance(90) {
+	perk.ValidFrom, perk.ValidTo = d.dates(random)
+	if lat, lng := random.near(place); random.chance(90) {
 		perk.Lat, perk.Lng = &lat, &lng
 	}
-	if dice.chance(25) {
-		stock := int64(dice.between(1, 500))
+	if random.chance(25) {
+		stock := int64(random.between(1, 500))
 		perk.Stock = &stock
 	}
-	if dice.chance(15) {
+	if random.chance(15) {
 		perk.Approval = store.ApprovalManual
 	}
 	return perk
 }
 
-// dates has one perk in ten over and one in ten not begun.
-func (d Data) dates(dice dice) (from, to *time.Time) {
+// dates makes one perk in ten expired, and one in ten not started.
+func (d Data) dates(random random) (from, to *time.Time) {
 	at := func(low, high int) *time.Time {
-		t := d.day().AddDate(0, 0, dice.between(low, high))
+		t := d.day().AddDate(0, 0, random.between(low, high))
 		return &t
 	}
-	switch n := dice.IntN(100); {
+	switch n := random.IntN(100); {
 	case n < 10:
 		return at(-300, -60), at(-50, -1)
 	case n < 20:
@@ -207,8 +205,7 @@ func (d Data) dates(dice dice) (from, to *time.Time) {
 	return at(-200, -1), at(10, 400)
 }
 
-// Properties yields n listings that belong to the client: property 1, which is the same in every world, and then 2 and
-// so on.
+// Properties yields n listings of the owner: property 1, which is the same for every seed, and then 2 and so on.
 func (d Data) Properties(n int64, owner string) iter.Seq2[store.PropertyRecord, error] {
 	lat, lng := 52.5145, 13.4180
 	first := store.PropertyRecord{
@@ -228,33 +225,33 @@ func (d Data) Properties(n int64, owner string) iter.Seq2[store.PropertyRecord, 
 
 func (d Data) property(id int64) api.Property {
 	words := vocabulary()
-	dice := d.dice(propertyStream, id)
-	place, home := pick(dice, words.Cities), pick(dice, words.Homes)
-	bedrooms := dice.between(0, 5)
-	perWeek := 120 + 90*bedrooms + dice.between(0, 200)
+	random := d.random(propertyStream, id)
+	place, home := pick(random, words.Cities), pick(random, words.Homes)
+	bedrooms := random.between(0, 5)
+	perWeek := 120 + 90*bedrooms + random.between(0, 200)
 	p := api.Property{
 		ID:          id,
-		Title:       fmt.Sprintf("%s %s %s", pick(dice, words.HomeQualities), home, pick(dice, words.HomePlaces)),
-		Description: fmt.Sprintf("A %s in %s. %s", home, place.Name, pick(dice, words.HomeRemarks)),
-		Address:     fmt.Sprintf("%d %s", dice.between(1, 180), pick(dice, words.Streets)),
+		Title:       fmt.Sprintf("%s %s %s", pick(random, words.HomeQualities), home, pick(random, words.HomePlaces)),
+		Description: fmt.Sprintf("A %s in %s. %s", home, place.Name, pick(random, words.HomeRemarks)),
+		Address:     fmt.Sprintf("%d %s", random.between(1, 180), pick(random, words.Streets)),
 		City:        place.Name,
-		Postcode:    strconv.Itoa(dice.between(10000, 99999)),
+		Postcode:    strconv.Itoa(random.between(10000, 99999)),
 		Images:      []string{},
-		PricePW:     price(fmt.Sprintf("%d.%s", perWeek, pick(dice, []string{"00", "50", "95"}))),
+		PricePW:     price(fmt.Sprintf("%d.%s", perWeek, pick(random, []string{"00", "50", "95"}))),
 		Bedrooms:    bedrooms,
 		Bathrooms:   1 + bedrooms/3,
-		Deposit:     float64(perWeek * dice.between(0, 6)),
+		Deposit:     float64(perWeek * random.between(0, 6)),
 	}
-	for n := range dice.between(0, 4) {
+	for n := range random.between(0, 4) {
 		p.Images = append(p.Images, fmt.Sprintf("https://images.example/properties/%d-%d.jpg", id, n+1))
 	}
-	if lat, lng := dice.near(place); dice.chance(90) {
+	if lat, lng := random.near(place); random.chance(90) {
 		p.Lat, p.Lng = &lat, &lng
 	}
 	return p
 }
 
-// price takes digits that are written in this package; the tests read every form of them.
+// price parses a constant of this package; a test covers all of them.
 func price(digits string) api.Price {
 	p, err := api.ParsePrice(digits)
 	if err != nil {
