@@ -19,7 +19,7 @@ import (
 	"example.com/perks/api"
 )
 
-// call is one request before it is made.
+// call is one request before it is sent.
 type call struct {
 	method string
 	path   string // relative to the base address and escaped, or a whole URL
@@ -35,11 +35,10 @@ func get(path string, query url.Values) call {
 	return call{method: http.MethodGet, path: path, query: query}
 }
 
-// changes tells whether it matters if the call was carried out.
+// changes tells whether the call may change something.
 func (c call) changes() bool { return !safe(c.method) && !c.harmless }
 
-// withJSON gives the call a JSON body. It leaves < > & as they are: escaped they are six times as long, and metadata has
-// a longest length.
+// withJSON adds a JSON body. It does not escape < > &: that would make them six times as long, and metadata has a limit.
 func (c call) withJSON(body any) (call, error) {
 	encoded, err := api.EncodeJSON(body)
 	if err != nil {
@@ -62,16 +61,16 @@ func (c call) withHeader(name, value string) call {
 	return c
 }
 
-// send makes the request and returns a successful answer. Everything else is an *Error, an *Unreachable, or what the
-// TokenSource failed with.
+// send makes the request and returns a successful response. Everything else is an *Error, an *Unreachable, or the error of the
+// TokenSource.
 func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 	if !c.deadline.IsZero() { // the timeout is retry's, because waits between attempts do not count
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, c.deadline)
 		defer cancel()
 	}
-	e := &effort{harmless: call.harmless, body: call.body}
-	res, err := c.execute(withEffort(ctx, e), e, call)
+	e := &requestState{harmless: call.harmless, body: call.body}
+	res, err := c.execute(withState(ctx, e), e, call)
 	if call.seen != nil {
 		*call.seen = e.seen
 	}
@@ -84,8 +83,8 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 	return nil, refusal(call, e, res)
 }
 
-// execute has resty carry the request, and spares it the reading: sendOnce has the answer in memory already.
-func (c *Client) execute(ctx context.Context, e *effort, call call) (*resty.Response, error) {
+// execute sends the request with resty, which leaves reading the response to noResend.
+func (c *Client) execute(ctx context.Context, e *requestState, call call) (*resty.Response, error) {
 	req := c.http.R().SetContext(ctx).SetDoNotParseResponse(true).SetQueryParamsFromValues(call.query).SetHeaders(call.header)
 	if call.body != nil {
 		req.SetBody(bytes.NewReader(call.body))
@@ -98,29 +97,29 @@ func (c *Client) execute(ctx context.Context, e *effort, call call) (*resty.Resp
 	switch {
 	case err != nil:
 		return res, err
-	case len(e.reply) > maxAnswer:
+	case len(e.reply) > maxResponse:
 		return res, resty.ErrResponseBodyTooLarge
 	}
 	return res.SetBody(e.reply), e.broken
 }
 
-// failure sorts out why no complete answer came.
-func (c *Client) failure(call call, e *effort, res *resty.Response, err error) error {
-	var wire *wireError
+// failure turns the lack of a complete response into an error.
+func (c *Client) failure(call call, e *requestState, res *resty.Response, err error) error {
+	var wire *networkError
 	switch {
 	case errors.As(err, &wire):
-		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: e.open && call.changes(), NotSent: !e.left}
-	case e.open && call.changes() && (res == nil || res.RawResponse == nil):
+		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: e.unresolved && call.changes(), NotSent: !e.sent}
+	case e.unresolved && call.changes() && (res == nil || res.RawResponse == nil):
 		return &Unreachable{Address: c.BaseURL(), Err: withoutURL(err), OutcomeUnknown: true} // lost, then stopped by something else
 	case res == nil || res.RawResponse == nil:
 		return withoutURL(err)
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):
-		return c.unreadable(call, res, fmt.Errorf("it is longer than %d bytes", maxAnswer))
+		return c.unreadable(call, res, fmt.Errorf("it is longer than %d bytes", maxResponse))
 	}
 	return &Unreachable{Address: c.BaseURL(), Err: &brokenOff{withoutURL(err)}, OutcomeUnknown: call.changes()}
 }
 
-// unreadable is a success that is not what the endpoint promises, as a proxy's log-in page would be.
+// unreadable is the error for a success that is not what the endpoint promises, such as a proxy's log-in page.
 func (c *Client) unreadable(call call, res *resty.Response, err error) error {
 	message := fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?", res.StatusCode(), err, c.BaseURL())
 	return &Error{
@@ -140,7 +139,7 @@ func (c *Client) fetch(ctx context.Context, call call, into any) (*resty.Respons
 	return res, nil
 }
 
-// confirm sends a call whose answer only confirms. A server that says nothing with its success has confirmed too.
+// confirm sends a call whose response is only a message. A success with an empty body is a confirmation too.
 func (c *Client) confirm(ctx context.Context, call call) (api.Message, error) {
 	var message api.Message
 	res, err := c.send(ctx, call)
@@ -153,9 +152,8 @@ func (c *Client) confirm(ctx context.Context, call call) (api.Message, error) {
 	return message, nil
 }
 
-// segment escapes one part of a path. The empty text and dots are refused, because with them the address would be
-// another endpoint's.
-func segment(field, text string) (string, error) {
+// pathSegment escapes one segment of a path. The empty text and dots are refused: they would address another endpoint.
+func pathSegment(field, text string) (string, error) {
 	if text == "" || text == "." || text == ".." {
 		fields := api.FieldErrors{}
 		fields.Add(field, "must not be %q", text)
@@ -174,15 +172,15 @@ type Request struct {
 	Header      map[string]string // more headers, by their names
 }
 
-// Response is a successful answer as it came.
+// Response is a successful response.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Do sends a request with the token. On a sandbox client the perks paths are those of the sandbox, and a change of
-// anything else is refused. An answer that is not a success is an *Error.
+// Do sends a request with the token. On a sandbox client the perks paths are those of the sandbox, and a change of anything
+// else is refused. A response that is not a success is an *Error.
 func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	call, err := c.rawCall(request)
 	if err != nil {
@@ -195,7 +193,7 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	return &Response{res.StatusCode(), res.Header(), res.Body()}, nil
 }
 
-// DoPages walks a paginated endpoint whose items can be anything.
+// DoPages returns the pages of a list whose items can be anything.
 func (c *Client) DoPages(ctx context.Context, request Request) iter.Seq2[api.Page[json.RawMessage], error] {
 	call, err := c.rawCall(request)
 	return walk[json.RawMessage](ctx, c, call, err)
@@ -222,7 +220,7 @@ func (c *Client) resolve(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%q is not a path: %w", path, err)
 	}
-	if climbs(target.EscapedPath()) {
+	if hasDotSegment(target.EscapedPath()) {
 		return "", fmt.Errorf("%q has a part . or .. in its path, which a server or a proxy may take for another path: write the path without it", path)
 	}
 	if target.Host != "" {
@@ -238,25 +236,24 @@ func (c *Client) resolve(path string) (string, error) {
 	return c.BaseURL() + "/" + relative, nil
 }
 
-// climbs tells whether somebody on the way might find a part . or .. in a path: encoded, perhaps more than once, between
-// slashes of either kind, or with parameters behind it.
-func climbs(path string) bool {
+// hasDotSegment tells whether a server or a proxy might find a segment . or .. in a path: percent-encoded, perhaps more than
+// once, between slashes of either kind, or with parameters behind it.
+func hasDotSegment(path string) bool {
 	for part := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
 		if name, _, _ := strings.Cut(part, ";"); name == "." || name == ".." {
 			return true
 		}
-		if decoded, err := url.PathUnescape(part); err == nil && decoded != part && climbs(decoded) {
+		if decoded, err := url.PathUnescape(part); err == nil && decoded != part && hasDotSegment(decoded) {
 			return true
 		}
 	}
 	return false
 }
 
-// FindRedemption looks for what may have become of a redeem whose reply was lost: it reads what the user has redeemed and
-// returns the redemption of this perk with this metadata that was made at or after since, by this computer's clock, and whose
-// id taken does not claim for something else; taken may be nil. A rejected redemption counts too. Who made it the list does
-// not say: it may be another's. Without an error, false says that surely none was in the list when it was read; a server that
-// is still at work may add it later. The reading also asks the server whether keys count; see HonoursKeys.
+// FindRedemption looks for the result of a redeem whose reply was lost. Among what the user has redeemed it returns the one of
+// this perk and metadata that was made since then (by this computer's clock) and that taken, if given, does not claim. A
+// rejected redemption counts too, and it may be somebody else's. If none is found, one may still appear: the server may be at
+// work on it. The request also finds out whether the server honours idempotency keys; see HonoursKeys.
 func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.RedeemRequest, since time.Time, taken func(id string) bool) (api.Redemption, bool, error) {
 	call, err := c.userCall(request.UserID, "redeemed", ListOptions{PerPage: api.MaxPerPage}.values())
 	if err != nil {
@@ -282,26 +279,26 @@ func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.
 				return redemption, true, nil
 			}
 		}
-		if s.isPast(page.Data) && c.HonoursKeys() {
+		if s.isExhausted(page.Data) && c.HonoursKeys() {
 			break // a server that knows our contract that well lists the newest first, as this one visibly does
 		}
 	}
-	if s.undated != "" {
-		return api.Redemption{}, false, fmt.Errorf("the server does not say when redemption %s was made", s.undated)
+	if s.undecided != "" {
+		return api.Redemption{}, false, fmt.Errorf("the server does not say when redemption %s was made", s.undecided)
 	}
 	return api.Redemption{}, false, nil
 }
 
-// search is what a redemption must be like to be the one whose answer was lost.
+// search is the state of a FindRedemption.
 type search struct {
 	perkID, userID string
 	metadata       any
 	from           time.Time // by the server's clock
 	taken          func(id string) bool
 
-	last     time.Time // of the redemptions so far, in the list's order
-	disorder bool
-	undated  string // one that would fit if it had been made in time
+	last      time.Time // of the redemptions so far, in the list's order
+	unordered bool
+	undecided string // one that would fit if it had been made in time
 }
 
 func (s *search) fits(r api.Redemption) bool {
@@ -313,17 +310,17 @@ func (s *search) fits(r api.Redemption) bool {
 		return false
 	}
 	if r.PerkID == "" || silent || r.RedeemedAt.IsZero() {
-		s.undated = r.ID
+		s.undecided = r.ID
 		return false
 	}
 	return !r.RedeemedAt.Before(s.from)
 }
 
-// isPast tells whether the list is ordered by time, the newest first, and its rest is too old to matter.
-func (s *search) isPast(page []api.Redemption) bool {
+// isExhausted tells whether the list is sorted by time, newest first, and the rest of it is too old to match.
+func (s *search) isExhausted(page []api.Redemption) bool {
 	for _, r := range page {
-		s.disorder = s.disorder || r.RedeemedAt.IsZero() || !s.last.IsZero() && r.RedeemedAt.After(s.last)
+		s.unordered = s.unordered || r.RedeemedAt.IsZero() || !s.last.IsZero() && r.RedeemedAt.After(s.last)
 		s.last = r.RedeemedAt
 	}
-	return !s.disorder && !s.last.IsZero() && s.last.Before(s.from)
+	return !s.unordered && !s.last.IsZero() && s.last.Before(s.from)
 }

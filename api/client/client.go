@@ -23,11 +23,11 @@ import (
 const (
 	defaultTimeout = 30 * time.Second
 	maxRedirects   = 5
-	// maxAnswer bounds a response body. The longest page of perks that the field rules allow is half as long.
-	maxAnswer = 32 << 20
+	// maxResponse is the longest response body that is read: twice the longest page of perks that the field rules allow.
+	maxResponse = 32 << 20
 )
 
-// Config is what a Client needs. BaseURL is required; every other zero value has a sensible meaning.
+// Config configures a Client. Only BaseURL is required.
 type Config struct {
 	BaseURL string // {api_url}: http or https, a host, and the path that the endpoints begin with, such as https://perks.example/v2
 	Sandbox bool   // perks and redemptions are those of the sandbox addresses
@@ -42,7 +42,7 @@ type Config struct {
 	Waiting  func(Wait)    // is told before each wait, by many goroutines at once; nil is not told
 	Clock    *Clock        // for tests; nil is the real one
 
-	// Roots is who may vouch for the certificate of the server; nil is who the system trusts. A Transport has its own.
+	// Roots are the certificate authorities to trust; nil is the system's. A Transport has its own.
 	Roots *x509.CertPool
 
 	Trace     io.Writer         // gets each exchange with its secrets taken out; nil traces nothing
@@ -59,7 +59,7 @@ type Client struct {
 	deadline time.Time
 }
 
-// New checks the address and makes a client. Nothing is dialled.
+// New checks the address and makes a client. It opens no connection.
 func New(config Config) (*Client, error) {
 	base, err := ParseBaseURL(config.BaseURL)
 	if err != nil {
@@ -72,8 +72,7 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// ParseBaseURL reads an address of the API as Config.BaseURL has it. A slash at its end does not count; credentials, a
-// query and a fragment are refused.
+// ParseBaseURL reads the address of an API. A trailing slash is ignored; credentials, a query and a fragment are refused.
 func ParseBaseURL(address string) (*url.URL, error) {
 	base, err := url.Parse(strings.TrimRight(address, "/"))
 	switch {
@@ -87,18 +86,18 @@ func ParseBaseURL(address string) (*url.URL, error) {
 	return base, nil
 }
 
-// BaseURL returns the address of the API without a slash at its end.
+// BaseURL returns the address of the API without a trailing slash.
 func (c *Client) BaseURL() string { return c.address }
 
-// Until returns the same client, its connections and what it has learned included, with another deadline; the zero time is none.
+// Until returns the same client with another deadline; the zero time is none. They share connections and state.
 func (c *Client) Until(deadline time.Time) *Client {
 	until := *c
 	until.deadline = deadline
 	return &until
 }
 
-// redirect lets a read follow a redirect within the server that was asked. A change is never sent to a second address, and
-// no request leaves the server that the caller named: the redirect itself then becomes the error.
+// redirect follows redirects of reads within the same server. A change is never sent to a second address, and no request
+// leaves the server: the redirect itself becomes the error.
 func (c *Client) redirect(next *http.Request, via []*http.Request) error {
 	if !safe(via[0].Method) || !sameOrigin(next.URL, c.base) {
 		return http.ErrUseLastResponse
@@ -116,7 +115,7 @@ func (c *Client) perksPath(rest string) string {
 	return "/partners/perks" + rest
 }
 
-// safe tells whether a request with this method changes nothing (RFC 9110, section 9.2.1).
+// safe tells whether a method changes nothing (RFC 9110, section 9.2.1).
 func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }

@@ -9,7 +9,7 @@ import (
 	"example.com/perks/api"
 )
 
-// Version is a property as it was read. Without an ETag a change cannot be tied to it.
+// Version is a property as it was read, with its ETag if the server gave one.
 type Version struct {
 	Property api.Property `json:"property"`
 	ETag     string       `json:"etag"`
@@ -21,8 +21,7 @@ func (c *Client) Version(ctx context.Context, id int64) (Version, error) {
 	return Version{property, etag}, err
 }
 
-// Same tells whether two versions are one. Without ETags, or with weak ones, which two versions may share, every field is
-// compared.
+// Same tells whether two versions are equal. Without strong ETags it compares every field.
 func (v Version) Same(other Version) bool {
 	if v.ETag != "" && other.ETag != "" && !IsWeak(v.ETag) {
 		return v.ETag == other.ETag
@@ -30,8 +29,8 @@ func (v Version) Same(other Version) bool {
 	return api.PropertyChanges(v.Property, other.Property).IsEmpty()
 }
 
-// Editing is one wish to change a property or to delete it, and what is known of its outcome. It is a value: its methods
-// return what has become of it. ID, Patch or Delete, ETag and Base are to be filled in.
+// Editing is an attempt to change or delete a property, and what is known of its outcome. It is a value: its methods return an
+// updated copy. Fill in ID, Patch or Delete, ETag and Base.
 type Editing struct {
 	ID     int64
 	Patch  api.PropertyPatch
@@ -48,12 +47,12 @@ type Editing struct {
 	LookErr error   // why it could not be read
 }
 
-// EditingOf is the wish to change a version that was read.
+// EditingOf returns an Editing that changes the version that was read.
 func EditingOf(id int64, base Version, patch api.PropertyPatch) Editing {
 	return Editing{ID: id, Patch: patch, ETag: base.ETag, Base: &base.Property}
 }
 
-// Try sends the change once. What a lost reply leaves open stays open.
+// Try sends the change once. If the reply is lost, the outcome stays unknown.
 func (e Editing) Try(ctx context.Context, c *Client) Editing { return e.request(ctx, c, e.ETag) }
 
 func (e Editing) request(ctx context.Context, c *Client, ifMatch string) Editing {
@@ -67,9 +66,8 @@ func (e Editing) request(ctx context.Context, c *Client, ifMatch string) Editing
 	return e
 }
 
-// Send sends the change and finds out what became of it: where the reply is lost, and where somebody else has changed the
-// version that was read. Without an ETag to tie it to, the property is read just before the change and compared, which
-// leaves a moment between the two.
+// Send sends the change and finds out its outcome if the reply is lost or the version has changed. Without an ETag it first
+// reads the property and compares, which leaves a short race.
 func (e Editing) Send(ctx context.Context, c *Client) Editing {
 	e.Lost, e.Known, e.LookErr = false, false, nil
 	if e.Base != nil && e.ETag == "" {
@@ -84,7 +82,7 @@ func (e Editing) Send(ctx context.Context, c *Client) Editing {
 	}
 	e = e.Try(ctx, c)
 	if e.Base != nil && Changed(e.Err) && IsWeak(e.ETag) {
-		// A service that compares strongly takes a weak ETag for another one, even if nobody has changed the property.
+		// A server that compares strongly refuses every weak ETag, even if the property is unchanged.
 		if e = e.Read(ctx, c); e.isUntouched() {
 			e = e.request(ctx, c, "")
 		}
@@ -99,24 +97,24 @@ func (e Editing) isUntouched() bool {
 	return e.Known && Version{*e.Base, e.ETag}.Same(e.Now)
 }
 
-// Read reads how the property is.
+// Read reads the property's current version.
 func (e Editing) Read(ctx context.Context, c *Client) Editing {
 	e.Now, e.LookErr = c.Version(ctx, e.ID)
 	e.Known = e.LookErr == nil
 	return e
 }
 
-// Look reads how the property is, within 5 s whatever the client's own deadline is. A change whose reply was lost was made
-// if the property is as it should be. If it is not, the change may still come.
+// Look reads the property within 5 s, whatever the client's deadline, to resolve an unknown outcome. If the property does not
+// have the change, it may still arrive.
 func (e Editing) Look(ctx context.Context, c *Client) Editing {
-	e = e.Read(ctx, c.Until(time.Now().Add(lookTime)))
+	e = e.Read(ctx, c.Until(time.Now().Add(checkTimeout)))
 	if OutcomeUnknown(e.Err) && e.Holds() {
 		e.Lost, e.Err = true, nil
 	}
 	return e
 }
 
-// Holds tells whether the property was as the change wants it when it was read last.
+// Holds tells whether the property, as read last, is as the change wants it.
 func (e Editing) Holds() bool {
 	if e.Delete {
 		return Missing(e.LookErr)
@@ -124,11 +122,11 @@ func (e Editing) Holds() bool {
 	return e.Known && e.Patch.IsHeldBy(e.Now.Property)
 }
 
-// IsDone tells whether nothing is left to do, although an error may say that the property is another version by now: it was
-// read and is as the change wants it. This change may have made it so, in an earlier attempt whose reply was lost.
+// IsDone tells whether nothing is left to do. That is also true of a version conflict if the property was read and is as the
+// change wants it: an earlier attempt whose reply was lost may have made the change.
 func (e Editing) IsDone() bool { return e.Err == nil || Changed(e.Err) && e.Holds() }
 
-// Changed tells whether err says that the property is not the version any more that the change is tied to.
+// Changed tells whether err says that the property is no longer the version that the change was made for.
 func Changed(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	return ok && refused.Status == http.StatusPreconditionFailed

@@ -22,7 +22,7 @@ import (
 	"example.com/perks/api"
 )
 
-// Error is an answer that is not the one asked for: the server refused, failed, or is not the service at all.
+// Error is a response other than the one asked for: the server refused or failed, or it is not the service at all.
 type Error struct {
 	Status    int             // of the HTTP response
 	Code      api.Code        // as the server says it; derived from the status where it says none
@@ -30,41 +30,40 @@ type Error struct {
 	Fields    api.FieldErrors // what is wrong with which field, if the server says so
 	RequestID string          // the server's name for the exchange, if it gives one
 
-	// RetryAfter is how long the server asks to wait before the next request; 0 if it does not say.
+	// RetryAfter is how long the server asks to wait; 0 if it does not say.
 	RetryAfter time.Duration
 
-	// Stray says that the body is no JSON object, as services write it: the answer may come from something before the service,
-	// whose 404 says nothing of a record.
+	// Stray says that the body is no JSON object, so the response may not come from the service but from a proxy before it.
 	Stray bool
 
-	// OutcomeUnknown says that the request was to change something and that the answer does not tell whether it did.
+	// OutcomeUnknown says that the request was to change something, and that the response does not tell whether it did.
 	OutcomeUnknown bool
 
-	// KeyUnused says that the service looked at the request's idempotency key and found nothing that was made under it. What
-	// it refused, no earlier request under that key has done, unless the key is so old that it was forgotten.
+	// KeyUnused says that the service found nothing that was made under the request's idempotency key. So no earlier request under
+	// that key has changed anything, unless the key is so old that it was forgotten.
 	KeyUnused bool
 }
 
-// Error returns the message, followed by each field's messages when there are any.
+// Error returns the message, followed by each field's messages if there are any.
 func (e *Error) Error() string { return e.Unwrap().Error() }
 
-// Unwrap returns the error in the terms of the contract, so that api.CodeOf knows its code.
+// Unwrap returns the error as an *api.Error, for api.CodeOf.
 func (e *Error) Unwrap() error {
 	return &api.Error{Code: e.Code, Message: e.Message, Fields: e.Fields}
 }
 
-// Unreachable says that no complete answer came: the server could not be found, refused the connection, or fell silent.
+// Unreachable says that no complete response came: the server was not found, refused the connection, or fell silent.
 type Unreachable struct {
 	Address string // of the API
 	Err     error
 
 	// OutcomeUnknown says that the request was to change something and may have reached the server.
 	OutcomeUnknown bool
-	// NotSent says that surely nothing of the request has left this computer.
+	// NotSent says that no part of the request has left this computer.
 	NotSent bool
 }
 
-// TimedOut tells whether the time for an answer ran out.
+// TimedOut tells whether the request ran out of time.
 func (u *Unreachable) TimedOut() bool {
 	network, isNetwork := errors.AsType[net.Error](u.Err)
 	return errors.Is(u.Err, context.DeadlineExceeded) || isNetwork && network.Timeout()
@@ -81,20 +80,19 @@ func (u *Unreachable) Error() string {
 	return text
 }
 
-// Reason says why no answer came, in words that follow a colon.
+// Reason says why no response came, in words that follow a colon.
 func (u *Unreachable) Reason() string { return reason(u.Err) }
 
-// Advice says what may help, as a sentence; "" where nothing is known to.
+// Advice says what may help, as a sentence, or "".
 func (u *Unreachable) Advice() string {
 	_, advice := explain(u.Err)
 	return advice
 }
 
-// Unwrap returns the failure of the network or the end of the context.
+// Unwrap returns the failure of the network or of the context.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// Missing tells whether err is the service's own word that there is no such record. A 404 that something before the service
-// may have sent is none.
+// Missing tells whether the service itself says that there is no such record. A proxy's 404 does not count.
 func Missing(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	return ok && refused.Code == api.CodeNotFound && !refused.Stray
@@ -109,7 +107,7 @@ func OutcomeUnknown(err error) bool {
 	return ok && refused.OutcomeUnknown
 }
 
-// KeyUnused tells whether err also says that no request under the same idempotency key has made anything.
+// KeyUnused tells whether err says that no request under the same idempotency key has changed anything.
 func KeyUnused(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	return ok && refused.KeyUnused
@@ -120,8 +118,7 @@ func reason(err error) string {
 	return why
 }
 
-// withoutURL takes off the method and address that net/http puts before an error: the messages here name the address
-// themselves, once.
+// withoutURL removes the method and URL that net/http puts before an error: our messages name the address already.
 func withoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
@@ -129,7 +126,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// codes says what an answer without a code most likely means.
+// codes are the most likely codes of responses without one.
 var codes = map[int]api.Code{
 	http.StatusBadRequest:            api.CodeInvalidJSON,
 	http.StatusUnauthorized:          api.CodeInvalidToken,
@@ -148,9 +145,9 @@ var codes = map[int]api.Code{
 	http.StatusGatewayTimeout:        api.CodeUnavailable,
 }
 
-// refusal turns an answer that is not a success into an Error. It understands the service's own bodies, problem details
-// (RFC 9457), OAuth errors (RFC 6749, section 5.2) and short plain text; of anything else it says only the status.
-func refusal(sent call, e *effort, res *resty.Response) *Error {
+// refusal turns an unsuccessful response into an Error. It reads the service's own bodies, problem details (RFC 9457), OAuth
+// errors (RFC 6749, section 5.2) and short plain text.
+func refusal(sent call, e *requestState, res *resty.Response) *Error {
 	var body errorBody
 	_ = json.Unmarshal(res.Body(), &body) // of anything but an object it stays nil
 	refused := &Error{
@@ -161,7 +158,7 @@ func refusal(sent call, e *effort, res *resty.Response) *Error {
 		Stray:     body == nil,
 
 		RetryAfter:     retryAfter(res.Header(), res.ReceivedAt()),
-		OutcomeUnknown: e.open && sent.changes(),
+		OutcomeUnknown: e.unresolved && sent.changes(),
 	}
 	for _, name := range []string{"response", "detail", "message", "error_description", "title", "error"} {
 		refused.Message = cmp.Or(refused.Message, body.text(name))
@@ -172,10 +169,10 @@ func refusal(sent call, e *effort, res *resty.Response) *Error {
 			refused.Code = api.CodeValidationFailed
 		}
 	}
-	// These also say that an earlier attempt under the same key changed nothing. Other conflicts may mean that the server is
-	// still at work on that attempt.
+	// These codes also say that an earlier attempt under the same key changed nothing. After any other conflict the server may
+	// still be at work on it.
 	settled := []api.Code{api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut}
-	if e.disputed && slices.Contains(settled, refused.Code) {
+	if e.conflicted && slices.Contains(settled, refused.Code) {
 		refused.OutcomeUnknown, refused.KeyUnused = false, true
 	}
 	if refused.Message == "" {
@@ -189,7 +186,7 @@ func refusal(sent call, e *effort, res *resty.Response) *Error {
 	return refused
 }
 
-// statusSentence describes an answer whose body says nothing that can be shown.
+// statusSentence describes a response whose body has nothing to show.
 func statusSentence(res *resty.Response) string {
 	sentence := strings.TrimSpace(fmt.Sprintf("The server answered %d %s", res.StatusCode(), http.StatusText(res.StatusCode())))
 	if location := res.Header().Get("Location"); res.StatusCode() < 400 && location != "" {
@@ -203,8 +200,8 @@ func statusSentence(res *resty.Response) string {
 	return sentence + ": " + text
 }
 
-// errorBody is the members of an error's JSON object. Each is read on its own, because one of an unexpected type should
-// not hide the others.
+// errorBody has the members of an error's JSON object. Each is decoded by itself, so that one of an unexpected type hides no
+// other.
 type errorBody map[string]json.RawMessage
 
 func (b errorBody) text(name string) string {
@@ -215,7 +212,7 @@ func (b errorBody) text(name string) string {
 	return strings.TrimSpace(text)
 }
 
-// fields reads the errors map, whose entries are arrays of messages or single ones.
+// fields reads the member errors, whose entries are arrays of messages or single ones.
 func (b errorBody) fields() api.FieldErrors {
 	var entries map[string]json.RawMessage
 	if json.Unmarshal(b["errors"], &entries) != nil {
@@ -235,14 +232,13 @@ func (b errorBody) fields() api.FieldErrors {
 	return fields
 }
 
-// brokenOff says that an answer began and did not come to its end.
+// brokenOff says that a response broke off.
 type brokenOff struct{ err error }
 
 func (b *brokenOff) Error() string { return "the answer broke off: " + b.err.Error() }
 func (b *brokenOff) Unwrap() error { return b.err }
 
-// explain says why no answer came, in the words of a person, and what to do about it, "" where nothing is known to help.
-// What is not known is said as it comes.
+// explain says why no response came, and what may help ("" if nothing is known to). Unknown errors are returned as they are.
 func explain(err error) (why, advice string) {
 	const (
 		network = "Does this computer have a network, and is its name server right?"
@@ -307,7 +303,7 @@ func explain(err error) (why, advice string) {
 	return err.Error(), ""
 }
 
-// isAlert tells whether the other side ended TLS and said why. Of that, crypto/tls exports a type for QUIC alone.
+// isAlert tells whether the other side ended the TLS handshake with an alert. crypto/tls exports its type for QUIC only.
 func isAlert(err error) bool {
 	step, ok := errors.AsType[*net.OpError](err)
 	return ok && step.Op == "remote error"

@@ -33,8 +33,7 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 	return page, res.Header(), nil
 }
 
-// walk yields page after page. A page that fails ends the walk with its error: a list with a hole is not a list.
-// With an error it is a walk that cannot begin.
+// walk yields page after page, or err. A page that fails ends the walk: a list with a hole is not a list.
 func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2[api.Page[T], error] {
 	return func(yield func(api.Page[T], error) bool) {
 		if err != nil {
@@ -72,8 +71,8 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 	}
 }
 
-// after finds the call for the page behind this one, if there is one. The server's own Link (RFC 8288) comes first, as
-// long as it stays on the server; otherwise the page numbers decide.
+// after returns the call for the next page, if there is one. The server's Link (RFC 8288) counts first, if it stays on the
+// server; otherwise the page numbers do.
 func (c *Client) after(current call, meta api.PageMeta, items int, header http.Header) (next call, more bool, err error) {
 	target, hasLinks := nextLink(header)
 	if hasLinks && target == "" {
@@ -134,13 +133,13 @@ func onePage[T any](pages iter.Seq2[api.Page[T], error]) (api.Page[T], error) {
 }
 
 var (
-	// A target, and its parameters up to the comma before the next link. A comma in quotes is part of a value.
+	// A target and its parameters, up to the comma before the next link. A comma in quotes is part of a value.
 	linkValues     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^>]*)>((?:[^",]|"(?:\\.|[^"\\])*")*)`) })
 	linkParameters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`;\s*([^\s=;]+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]*)`) })
 )
 
-// nextLink returns the target with the relation "next" in the Link headers (RFC 8288), or "", and whether there are links
-// at all. What cannot be read as a link is passed over.
+// nextLink returns the target with the relation "next" from the Link headers (RFC 8288), and whether there are links about
+// pages at all. What is not a link is skipped.
 func nextLink(header http.Header) (target string, hasLinks bool) {
 	for _, link := range linkValues().FindAllStringSubmatch(strings.Join(header.Values("Link"), ", "), -1) {
 		for _, parameter := range linkParameters().FindAllStringSubmatch(link[2], -1) {

@@ -15,12 +15,12 @@ import (
 	"example.com/perks/api"
 )
 
-// Perks returns one page of the perks that match.
+// Perks returns one page of the matching perks.
 func (c *Client) Perks(ctx context.Context, options PerkListOptions) (api.Page[api.Perk], error) {
 	return onePage(c.PerkPages(ctx, options))
 }
 
-// PerkPages walks the perks that match, page by page from options.Page on.
+// PerkPages returns the pages of matching perks, from options.Page on.
 func (c *Client) PerkPages(ctx context.Context, options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
 	return walk[api.Perk](ctx, c, get(c.perksPath(""), options.values()), nil)
 }
@@ -55,7 +55,7 @@ func (c *Client) UserPerks(ctx context.Context, userID string, options PerkListO
 	return onePage(c.UserPerkPages(ctx, userID, options))
 }
 
-// UserPerkPages walks the perks that the user can redeem now.
+// UserPerkPages returns all pages of them.
 func (c *Client) UserPerkPages(ctx context.Context, userID string, options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
 	call, err := c.userCall(userID, "available", options.values())
 	return walk[api.Perk](ctx, c, call, err)
@@ -66,15 +66,14 @@ func (c *Client) UserRedemptions(ctx context.Context, userID string, options Lis
 	return onePage(c.UserRedemptionPages(ctx, userID, options))
 }
 
-// UserRedemptionPages walks what the user has redeemed.
+// UserRedemptionPages returns all pages of it.
 func (c *Client) UserRedemptionPages(ctx context.Context, userID string, options ListOptions) iter.Seq2[api.Page[api.Redemption], error] {
 	call, err := c.userCall(userID, "redeemed", options.values())
 	return walk[api.Redemption](ctx, c, call, err)
 }
 
-// Redeem redeems a perk for a user under the key, which may be empty. It tells whether the answer is a replay: the server
-// had seen the key with this request before and did nothing now. A replay of an attempt that was lost on the way, and made
-// again by this call, is none.
+// Redeem redeems a perk for a user under an idempotency key, which may be empty. replay says that the server had processed the
+// key before. Retries of this same call do not count as that.
 func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRequest, key string) (redemption api.Redemption, replay bool, err error) {
 	path, err := c.perkPath(perkID)
 	if err != nil {
@@ -91,7 +90,7 @@ func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRe
 	if redemption.ID == "" || !api.SameID(cmp.Or(redemption.PerkID, perkID), perkID) || !api.SameID(cmp.Or(redemption.UserID, request.UserID), request.UserID) {
 		return api.Redemption{}, false, c.unreadable(call, res, errors.New("it is not the redemption that was asked for"))
 	}
-	return redemption, res.Header().Get(replayed) == "true" && !effortOf(res.Request.Context()).lost, nil
+	return redemption, res.Header().Get(replayed) == "true" && !stateOf(res.Request.Context()).lost, nil
 }
 
 // perkPath refuses the two ids that are addresses of other endpoints.
@@ -101,7 +100,7 @@ func (c *Client) perkPath(id string) (string, error) {
 		fields.Add("perk_id", "%s", api.PerkIDRule(id))
 		return "", fields.Err()
 	}
-	part, err := segment("perk_id", id)
+	part, err := pathSegment("perk_id", id)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +108,7 @@ func (c *Client) perkPath(id string) (string, error) {
 }
 
 func (c *Client) userCall(userID, kind string, query url.Values) (call, error) {
-	part, err := segment("user_id", userID)
+	part, err := pathSegment("user_id", userID)
 	if err != nil {
 		return call{}, err
 	}
@@ -117,7 +116,7 @@ func (c *Client) userCall(userID, kind string, query url.Values) (call, error) {
 	return get(c.perksPath("/users/"+part), query), nil
 }
 
-// Property returns one listing and its ETag, empty if the server gives none.
+// Property returns a listing and its ETag, if the server gives one.
 func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, error) {
 	var property api.Property
 	call := get(propertyPath("get", id), nil)
@@ -134,12 +133,11 @@ func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, 
 	return property, res.Header().Get("ETag"), nil
 }
 
-// IsWeak tells whether an ETag is weak. A proxy that compresses makes ETags weak; our server takes such a one in If-Match,
-// but one that compares strongly (RFC 9110, section 13.1.1) refuses it whatever the listing is like.
+// IsWeak tells whether an ETag is weak. Proxies that compress make ETags weak. Our server accepts them in If-Match, but a
+// server that compares strongly (RFC 9110, section 13.1.1) always refuses them.
 func IsWeak(etag string) bool { return strings.HasPrefix(etag, "W/") }
 
-// UpdateProperty changes the fields that the patch holds. With an ETag in ifMatch it changes them only while that is the
-// current version.
+// UpdateProperty changes the fields of the patch; with an ETag in ifMatch, only while that is the current version.
 func (c *Client) UpdateProperty(ctx context.Context, id int64, patch api.PropertyPatch, ifMatch string) (api.Message, error) {
 	call, err := call{method: http.MethodPatch, path: propertyPath("update", id)}.withJSON(patch)
 	if err != nil {
@@ -148,7 +146,7 @@ func (c *Client) UpdateProperty(ctx context.Context, id int64, patch api.Propert
 	return c.confirm(ctx, call.withHeader("If-Match", ifMatch))
 }
 
-// DeleteProperty deletes a listing. With an ETag in ifMatch it does so only while that is the current version.
+// DeleteProperty deletes a listing; with an ETag in ifMatch, only while that is the current version.
 func (c *Client) DeleteProperty(ctx context.Context, id int64, ifMatch string) (api.Message, error) {
 	call := call{method: http.MethodDelete, path: propertyPath("delete", id)}
 	return c.confirm(ctx, call.withHeader("If-Match", ifMatch))
@@ -158,14 +156,14 @@ func propertyPath(verb string, id int64) string {
 	return "/" + verb + "-property/" + strconv.FormatInt(id, 10)
 }
 
-// ListOptions says which page of a list, in which order. Zero values leave the choice to the server.
+// ListOptions chooses the page and the order of a list. Zero values leave the choice to the server.
 type ListOptions struct {
 	Page    int64  // from 1
 	PerPage int    // 1 to api.MaxPerPage
 	Sort    string // comma-separated fields, a leading "-" for descending
 }
 
-// PerkListOptions says which perks as well. Zero values filter nothing.
+// PerkListOptions also chooses perks. A zero filter matches all.
 type PerkListOptions struct {
 	ListOptions
 	api.PerkFilter

@@ -18,8 +18,7 @@ import (
 
 const redacted = "[redacted]"
 
-// The one list of what is secret, wherever it stands. Names are compared in lower case; those of members and parameters
-// without the signs between their words.
+// What is secret, wherever it stands. Names are compared in lower case, those of members and parameters without punctuation.
 var (
 	secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"}
 	secretNames   = []string{"accesstoken", "refreshtoken", "idtoken", "token", "clientsecret", "clientassertion", "secret", "password", "apikey"}
@@ -59,8 +58,8 @@ func redactForm(form url.Values) (secrets []string) {
 	return secrets
 }
 
-// redactBody returns a body that can be shown: JSON and forms without their secret values, and other texts as they are
-// unless they name something secret. It also returns the values that it found, such as the token in an answer.
+// redactBody returns a body that can be shown: JSON and forms without their secret values, and other texts unless they name a
+// secret. It also returns the values that it removed.
 func redactBody(contentType string, body []byte) (clean []byte, secrets []string) {
 	if value, err := decodeJSON(body); err == nil {
 		if !redactValue(value, &secrets) {
@@ -81,8 +80,8 @@ func redactBody(contentType string, body []byte) (clean []byte, secrets []string
 	return body, secrets
 }
 
-// namesSecret tells whether something secret is named in a text that nobody can take apart, such as JSON that was cut: a
-// name that is no common word, or any of them right before a value.
+// namesSecret tells whether a text that cannot be parsed, such as JSON that was cut, names a secret: by a name that is no
+// ordinary word, or by any secret's name right before a value.
 func namesSecret(text string) bool {
 	for _, at := range words().FindAllStringIndex(text, -1) {
 		name, rest := text[at[0]:at[1]], strings.TrimLeft(text[at[1]:], "\"' \t\\")
@@ -95,12 +94,12 @@ func namesSecret(text string) bool {
 
 var (
 	words = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL\p{Nd}_-]+`) })
-	// What begins as every JSON Web Token does, and goes on as one for a while.
+	// The beginning of every JSON Web Token, and enough of the rest.
 	tokens  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`eyJ[\w.+/=-]{13,}`) })
 	escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-F]{2}`) })
 )
 
-// redactValue replaces secret members at any depth, adds those that are texts to the secrets, and tells whether there were any.
+// redactValue replaces secret members at any depth, adds the texts among them to the secrets, and tells whether it found any.
 func redactValue(value any, secrets *[]string) (found bool) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -123,11 +122,11 @@ func redactValue(value any, secrets *[]string) (found bool) {
 	return found
 }
 
-// leastSecret is the length below which a text is no secret: to take out every occurrence of a few letters would make the
-// rest unreadable, and show by the holes what they are.
+// leastSecret is the shortest secret that is masked: removing every occurrence of a few letters would make the rest unreadable,
+// and reveal them.
 const leastSecret = 5
 
-// credentials returns what is secret in the Authorization header and the cookies of a request.
+// credentials returns the secrets of the Authorization header and of the cookies.
 func credentials(header http.Header) []string {
 	var found []string
 	for _, name := range []string{"Authorization", "Proxy-Authorization"} {
@@ -153,8 +152,8 @@ func credentials(header http.Header) []string {
 	return found
 }
 
-// maskOf returns what takes the secrets out of a text, in each form in which a server may send them back, and whatever
-// looks like a JSON Web Token.
+// maskOf returns a function that removes the secrets from a text, in any form in which a server may repeat them, and all JSON
+// Web Tokens.
 func maskOf(secrets []string) func(text string) string {
 	var all []string
 	for _, secret := range secrets {
@@ -171,10 +170,10 @@ func maskOf(secrets []string) func(text string) string {
 	return func(text string) string { return tokens().ReplaceAllLiteralString(replacer.Replace(text), redacted) }
 }
 
-// hide takes out of an error what the server sends back of the secrets that it was shown: errors end in logs.
+// hide masks the secrets that a server repeats in an error, because errors end up in logs.
 func (e *Error) hide(mask func(string) string) {
 	e.RequestID, e.Code = mask(e.RequestID), api.Code(mask(string(e.Code)))
-	if !saysNothingSent(e.Message) {
+	if !isOwnSentence(e.Message) {
 		e.Message = mask(e.Message)
 	}
 	hidden := api.FieldErrors{}
@@ -188,16 +187,16 @@ func (e *Error) hide(mask func(string) string) {
 	}
 }
 
-// saysNothingSent tells whether a message is one of the service's sentences about credentials, which hold nothing that was
-// sent, but words that a mistyped secret may be.
-func saysNothingSent(message string) bool {
+// isOwnSentence tells whether a message is one of the service's own about credentials. They repeat no secret, but contain words
+// that a mistyped secret may be.
+func isOwnSentence(message string) bool {
 	rest, tooMany := strings.CutPrefix(message, api.TooManyAttempts)
 	before, behind, _ := strings.Cut(api.TryAgain, "%d")
 	seconds := strings.TrimSuffix(strings.TrimPrefix(rest, before), behind)
 	return message == api.WrongCredentials || tooMany && len(seconds) < leastSecret
 }
 
-// forms returns a secret as it is, and as it stands in URLs, forms, JSON, HTML and base64.
+// forms returns a secret as it is, and as it is written in URLs, forms, JSON, HTML and base64.
 func forms(secret string) []string {
 	asJSON, _ := json.Marshal(secret) // a string always marshals
 	found := []string{secret, html.EscapeString(secret), strings.Trim(string(asJSON), `"`),

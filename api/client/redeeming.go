@@ -13,17 +13,16 @@ import (
 	"example.com/perks/api"
 )
 
-// lookTime is how long the search for a lost answer may take. It is not part of the client's own deadline, which may have
-// ended already.
-const lookTime = 5 * time.Second
+// checkTimeout is how long resolving an unknown outcome may take. It ignores the client's deadline, which may have passed.
+const checkTimeout = 5 * time.Second
 
-// KeyLife is how long a key is relied on after its first use. The service forgets keys after 24 hours; what is left is for
-// clocks that differ and for requests that are still under way.
+// KeyLife is how long a key is relied on after its first use. The service keeps keys for 24 hours; the margin is for clocks
+// that differ and for requests under way.
 const KeyLife = 20 * time.Hour
 
-// Redeeming is one wish to redeem a perk for a user, over all attempts at it: each of them goes out under the same key, and
-// once a reply was lost, only an answer to that key ends the doubt. It is a value: its methods return what has become of it.
-// PerkID, Request and Key are to be filled in, and never changed from the first Send on.
+// Redeeming is an attempt to redeem a perk for a user, with all its retries under one idempotency key, and what is known of its
+// outcome. It is a value: its methods return an updated copy. Fill in PerkID, Request and Key, and keep them from the first
+// Send on.
 type Redeeming struct {
 	PerkID  string
 	Request api.RedeemRequest
@@ -35,26 +34,26 @@ type Redeeming struct {
 	Earlier    bool           // Redeemed by an attempt whose reply was lost
 	Err        error          // what the last attempt has failed with; nil when Redeemed
 
-	// Candidate is a redemption that the last reading of the user's list found, when Unknown: it is like the one asked for,
-	// and may be somebody else's. Without an ID there is none.
+	// Candidate is a redemption found when Unknown. It matches the request, but may be somebody else's. Its ID is empty if there
+	// is none.
 	Candidate api.Redemption
 	LookErr   error // why that reading, or the attempt that it called for, told nothing; nil if nothing went wrong
 
 	since time.Time // when the first attempt of which nothing is known began, by the client's clock
 }
 
-// Known is what is known of a Redeeming.
+// Known is what is known of the outcome.
 type Known int
 
-// What can be known of a Redeeming.
+// The values of Known.
 const (
 	NotRedeemed Known = iota // nothing was sent yet, or surely nothing came of it
 	Redeemed
 	Unknown // an attempt may have been carried out, or may be carried out yet
 )
 
-// Send redeems, for the first time or once more under the same key. Where the reply is lost, it looks at once for what has
-// become of it. taken tells which redemptions are known to be others' work; it may be nil.
+// Send redeems, or retries under the same key. If the reply is lost, it tries to resolve the outcome at once. taken tells which
+// redemptions are known to be others'; it may be nil.
 func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bool) Redeeming {
 	if r.Known == Redeemed {
 		return r
@@ -84,15 +83,14 @@ func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bo
 	return r
 }
 
-// Look reads what the user has redeemed, where the outcome is unknown. A list does not say who made what it holds, so a
-// redemption like the one asked for settles nothing by itself: where the service honours keys, and remembers this one, the
-// request goes out again under it. A replay then is ours, and anything else in the list another's. Elsewhere the outcome stays
-// unknown, as it does when nothing is found, which may still come.
+// Look tries to resolve an unknown outcome by reading what the user has redeemed. A match in that list may be somebody else's.
+// So, if the service honours keys and still remembers this one, the request is repeated: a replay is ours, and then any other
+// match is not. Otherwise the outcome stays unknown, also when nothing is found: the redemption may still appear.
 func (r Redeeming) Look(ctx context.Context, c *Client, taken func(id string) bool) Redeeming {
 	if r.Known != Unknown {
 		return r
 	}
-	c = c.Until(time.Now().Add(lookTime))
+	c = c.Until(time.Now().Add(checkTimeout))
 	candidate, found, err := c.FindRedemption(ctx, r.PerkID, r.Request, r.since, taken)
 	if r.LookErr = err; err != nil {
 		return r
@@ -114,7 +112,7 @@ func (r Redeeming) Look(ctx context.Context, c *Client, taken func(id string) bo
 	return r
 }
 
-// Failure is what stands in the way of knowing more: the network before anything else.
+// Failure is the error to show: why the outcome could not be resolved, or else why the attempt failed.
 func (r Redeeming) Failure() error {
 	if r.Known == Unknown && r.LookErr != nil {
 		return r.LookErr
@@ -122,7 +120,7 @@ func (r Redeeming) Failure() error {
 	return r.Err
 }
 
-// Since returns when the attempt began of which nothing is known; the zero time if there is none.
+// Since returns when the first attempt with an unknown outcome began; the zero time if there is none.
 func (r Redeeming) Since() time.Time {
 	if r.Known != Unknown {
 		return time.Time{}
@@ -136,36 +134,35 @@ func (r Redeeming) redeemed(redemption api.Redemption, earlier bool) Redeeming {
 	return r
 }
 
-// refused is for a refusal that also says that no attempt has redeemed anything.
+// refused is the result of a refusal which also says that no attempt has redeemed anything.
 func (r Redeeming) refused(err error) Redeeming {
 	r.Known, r.Err = NotRedeemed, err
 	r.Candidate, r.LookErr = api.Redemption{}, nil
 	return r
 }
 
-// keyIsYoung tells whether a service that honours keys still remembers the one of the first attempt.
+// keyIsYoung tells whether a service that honours keys still remembers the first attempt's.
 func (r Redeeming) keyIsYoung(c *Client) bool { return passed(r.since, c.retry.clock.Now()) < KeyLife }
 
 const (
 	idempotencyKey = "Idempotency-Key"
 	replayed       = "Idempotent-Replayed"
 
-	// askingKey goes with a request that only reads: a service that repeats it there honours keys too.
+	// askingKey is sent with a read: a service that repeats it honours keys.
 	askingKey = "do keys count"
 )
 
-// HonoursKeys tells whether the server has shown to this Client that an Idempotency-Key counts: it has repeated one in an
-// answer, or given a first answer once more.
+// HonoursKeys tells whether the server has shown that it honours Idempotency-Key, by repeating one or replaying a response.
 func (c *Client) HonoursKeys() bool { return c.retry.honoursKeys.Load() }
 
-// repeatsKey tells whether the server has looked at the request's key.
+// repeatsKey tells whether the response repeats the request's key.
 func repeatsKey(req *http.Request, res *http.Response) bool {
 	key := req.Header.Get(idempotencyKey)
 	echoes := res.Header.Get("User-Agent") != "" // no answer has one, unless it repeats whatever it was sent
 	return key != "" && !echoes && res.Header.Get(idempotencyKey) == key
 }
 
-// parseMetadata reads the metadata of a redemption. Absent and null mean the empty object.
+// parseMetadata decodes the metadata of a redemption. Absent and null mean the empty object.
 func parseMetadata(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return map[string]any{}, nil
@@ -180,7 +177,7 @@ func parseMetadata(raw json.RawMessage) (any, error) {
 	return value, nil
 }
 
-// decodeJSON reads exactly one value, and keeps the digits of numbers.
+// decodeJSON decodes exactly one value, and keeps the digits of numbers.
 func decodeJSON(raw []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -193,8 +190,7 @@ func decodeJSON(raw []byte) (value any, err error) {
 	return value, nil
 }
 
-// sameJSON compares two values of decodeJSON. The order of members does not count, nor how a number is
-// written: a server may keep 2.50 as 2.5, and numbers as floating-point ones.
+// sameJSON compares two values of decodeJSON. Numbers are compared by value: a server may store 2.50 as 2.5.
 func sameJSON(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

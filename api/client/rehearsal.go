@@ -9,16 +9,16 @@ import (
 	"sync"
 )
 
-// ErrRehearsed is the failure of every request that a Rehearsal took.
+// ErrRehearsed is the error of every request that a Rehearsal records.
 var ErrRehearsed = errors.New("the request was only rehearsed")
 
-// Rehearsal is a Config.Transport that sends nothing: it keeps a sketch of each request and fails it with ErrRehearsed.
+// Rehearsal is a Config.Transport for dry runs: it records each request instead of sending it, and fails with ErrRehearsed.
 type Rehearsal struct {
 	mu       sync.Mutex
 	sketches []Sketch
 }
 
-// Sketch is a request as it would have been sent, with its secrets taken out.
+// Sketch is a recorded request, with its secrets removed.
 type Sketch struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
@@ -26,7 +26,7 @@ type Sketch struct {
 	Body    json.RawMessage   `json:"body"` // a JSON string when the body is not JSON; null without one
 }
 
-// RoundTrip keeps the request.
+// RoundTrip records the request.
 func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
 	sketch := Sketch{Method: req.Method, URL: redactURL(req.URL), Headers: map[string]string{}}
 	header := redactHeader(req.Header)
@@ -52,7 +52,7 @@ func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, ErrRehearsed
 }
 
-// Sketches returns the requests so far, in their order.
+// Sketches returns the recorded requests in order.
 func (r *Rehearsal) Sketches() []Sketch {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,15 +14,14 @@ import (
 	"example.com/perks/api"
 )
 
-// Credentials are what a client shows to obtain a token.
+// Credentials are a client id and its secret.
 type Credentials struct {
 	ID     string
 	Secret string
 }
 
-// Token obtains a bearer token. Id and secret are URL-encoded inside Basic (RFC 6749, section 2.3.1); a server that
-// refuses them so gets them once more as they are, because many do not decode. ExpiresAt is always set: from the answer,
-// or an hour from now when the answer has no time that can be read.
+// Token obtains a bearer token. Id and secret are URL-encoded inside Basic (RFC 6749, section 2.3.1), and sent again unencoded
+// if refused, because many servers do not decode. ExpiresAt is an hour from now if the response does not say.
 func (c *Client) Token(ctx context.Context, credentials Credentials) (api.Token, error) {
 	encoded := Credentials{ID: url.QueryEscape(credentials.ID), Secret: url.QueryEscape(credentials.Secret)}
 	token, err := c.token(ctx, encoded)
@@ -35,9 +34,9 @@ func (c *Client) Token(ctx context.Context, credentials Credentials) (api.Token,
 func (c *Client) token(ctx context.Context, credentials Credentials) (api.Token, error) {
 	basic := base64.StdEncoding.EncodeToString([]byte(credentials.ID + ":" + credentials.Secret))
 	header := map[string]string{"Content-Type": "application/json", "Authorization": "Basic " + basic}
-	// A token that was made and lost changes nothing.
+	// A token that is issued but lost changes nothing.
 	call := call{method: http.MethodPost, path: "/auth/token", header: header, body: []byte("{}"), harmless: true}
-	var answer tokenAnswer
+	var answer tokenResponse
 	res, err := c.fetch(ctx, call, &answer)
 	if err != nil {
 		return api.Token{}, err
@@ -51,8 +50,8 @@ func (c *Client) token(ctx context.Context, credentials Credentials) (api.Token,
 	}, nil
 }
 
-// tokenAnswer leaves expires_at open, because servers write it as text, as seconds since 1970, or not at all.
-type tokenAnswer struct {
+// tokenResponse keeps expires_at raw, because servers write it as a time, as seconds since 1970, or not at all.
+type tokenResponse struct {
 	AccessToken string          `json:"access_token"`
 	ExpiresAt   json.RawMessage `json:"expires_at"`
 	TokenType   string          `json:"token_type"`
@@ -60,7 +59,7 @@ type tokenAnswer struct {
 	Scope       string          `json:"scope"`
 }
 
-func (a tokenAnswer) expiry(now time.Time) time.Time {
+func (a tokenResponse) expiry(now time.Time) time.Time {
 	text := string(a.ExpiresAt)
 	_ = json.Unmarshal(a.ExpiresAt, &text) // a number stays as it is
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
@@ -75,18 +74,18 @@ func (a tokenAnswer) expiry(now time.Time) time.Time {
 	return now.Add(time.Hour)
 }
 
-// TokenSource hands out bearer tokens. It is safe for use by many goroutines.
+// TokenSource supplies bearer tokens. It is safe for use by many goroutines.
 type TokenSource interface {
 	// Token returns the token to send now.
 	Token(ctx context.Context) (string, error)
-	// Replace returns a token other than the refused one, or ErrNoOtherToken if there is no way to one.
+	// Replace returns a token other than the refused one, or ErrNoOtherToken.
 	Replace(ctx context.Context, refused string) (string, error)
 }
 
-// ErrNoOtherToken is what a TokenSource returns from Replace when the refused token is the only one that it can give.
+// ErrNoOtherToken is returned by Replace when the refused token is the only one.
 var ErrNoOtherToken = errors.New("there is no other token")
 
-// StaticToken is a TokenSource of one token that someone else has obtained.
+// StaticToken is a TokenSource with a single token.
 type StaticToken string
 
 // Token returns the token.
@@ -95,8 +94,8 @@ func (s StaticToken) Token(context.Context) (string, error) { return string(s), 
 // Replace returns ErrNoOtherToken.
 func (s StaticToken) Replace(context.Context, string) (string, error) { return "", ErrNoOtherToken }
 
-// authorize adds the token to requests for the server that it belongs to, and to no others. When the server refuses the
-// token it asks for another and tries once more: a request that was refused with 401 has changed nothing.
+// authorize adds the token to requests to its own server only. After a 401 it replaces the token and retries once: the refused
+// request has changed nothing.
 type authorize struct {
 	next   http.RoundTripper
 	tokens TokenSource
@@ -122,7 +121,7 @@ func (a *authorize) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.next.RoundTrip(withToken(effortOf(req.Context()).rewound(req), token))
+	return a.next.RoundTrip(withToken(stateOf(req.Context()).rewound(req), token))
 }
 
 func withToken(req *http.Request, token string) *http.Request {
@@ -132,7 +131,7 @@ func withToken(req *http.Request, token string) *http.Request {
 	return clone
 }
 
-// clockSlack is how far the server's clock may be from what its Date header says of it. The header has whole seconds.
+// clockSlack is the tolerance when comparing with the server's clock. Date has whole seconds.
 const clockSlack = 2 * time.Second
 
 type exchange struct {
@@ -140,9 +139,8 @@ type exchange struct {
 	header       http.Header // of the answer
 }
 
-// earliest returns what the server's clock may have shown, at the earliest, at an instant by this computer's clock. The
-// header was written at some moment of the exchange: its middle is taken, and how far that may be off is allowed for.
-// A server that does not tell its time is taken to have ours.
+// earliest converts a time of this computer's clock to the server's, and errs on the early side. The Date header was written at
+// some moment of the exchange. Without one, the clocks are taken to agree.
 func (x exchange) earliest(at time.Time) time.Time {
 	took := x.ended.Sub(x.began)
 	date, err := http.ParseTime(x.header.Get("Date"))
@@ -152,8 +150,8 @@ func (x exchange) earliest(at time.Time) time.Time {
 	return date.Add(time.Second/2 - passed(at, x.began.Add(took/2)) - took/2 - clockSlack)
 }
 
-// passed is the time from one instant to a later one. A clock may have been set back in between, or stood still while the
-// computer slept: of its two readings the longer one is taken.
+// passed is the time between two instants. Of the monotonic and the wall clock the longer reading counts: one stops while the
+// computer sleeps, the other can be set back.
 func passed(from, to time.Time) time.Duration {
 	return max(0, to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }

@@ -19,19 +19,19 @@ import (
 	"time"
 )
 
-// chain stacks what every request passes through, here from the wire up:
+// chain stacks the RoundTrippers that every request passes through. From the network upwards:
 //
-//	Transport  sends it
-//	sendOnce   keeps the transport from sending a change twice, and tells whether it may have left
+//	Transport  sends the request
+//	noResend   keeps the transport from sending a change twice, and reads the response
 //	trace      prints each attempt, redacted
-//	retry      tries again where that can help and cannot do harm; all attempts carry the same token
-//	authorize  adds the token, and tries once more with another after a 401
+//	retry      retries; all attempts carry the same token
+//	authorize  adds the token, and retries once with another one after a 401
 func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
 	tripper := config.Transport
 	if tripper == nil {
 		tripper = newTransport(config.Roots)
 	}
-	tripper = &sendOnce{next: tripper}
+	tripper = &noResend{next: tripper}
 	if config.Trace != nil {
 		tripper = &trace{next: tripper, out: config.Trace}
 	}
@@ -80,13 +80,13 @@ func explainCertificate(err error) (why, advice string) {
 	return "the certificate of the server is not valid: " + strings.TrimPrefix(refused.Err.Error(), "x509: "), ""
 }
 
-// explainValidity speaks of the certificate in the chain whose time is not now, which need not be the server's own.
+// explainValidity names the certificate of the chain that is not valid now; it need not be the server's own.
 func explainValidity(invalid x509.CertificateInvalidError, leaf *x509.Certificate) (why, advice string) {
 	certificate, whose := cmp.Or(invalid.Cert, leaf), "of the server"
 	if !certificate.Equal(leaf) {
 		whose = "of " + certificate.Subject.String() + ", on which the server's rests,"
 	}
-	// Go tells which end of the time it is in words alone, and some systems do not tell at all.
+	// Go says only in words whether it is too early or too late, and some systems do not say.
 	early := strings.Contains(invalid.Detail, " is before ") || invalid.Detail == "" && time.Now().Before(certificate.NotBefore)
 	if early {
 		return "the certificate " + whose + " is valid only from " + day(certificate.NotBefore) + " on", "Is this computer's clock right?"
@@ -95,7 +95,7 @@ func explainValidity(invalid x509.CertificateInvalidError, leaf *x509.Certificat
 		"The operator of the server must renew it; if that was done, is this computer's clock right?"
 }
 
-// maxNames is how many names of a certificate are told. Some have a hundred.
+// maxNames is how many names of a certificate are listed. Some have a hundred.
 const maxNames = 5
 
 func namesOf(certificate *x509.Certificate) string {
@@ -114,12 +114,11 @@ func namesOf(certificate *x509.Certificate) string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// maxTraced is the longest body that a trace shows. A longer one is named by its size alone, because a body that is cut
-// could not be searched for secrets.
+// maxTraced is the longest body that a trace shows. A longer one is not cut, because half of it could not be redacted safely.
 const maxTraced = 256 << 10
 
-// trace writes each exchange, in one write, with the secrets of this and of earlier ones taken out: a server can send back at
-// any time what it was sent once.
+// trace writes each exchange in one write. It masks the secrets of this exchange and of earlier ones, because a server can
+// repeat them at any time.
 type trace struct {
 	next http.RoundTripper
 
@@ -132,7 +131,7 @@ func (t *trace) RoundTrip(req *http.Request) (*http.Response, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "> %s %s\n", req.Method, redactURL(req.URL))
 	writeHeader(&text, "> ", req.Header)
-	e := effortOf(req.Context())
+	e := stateOf(req.Context())
 	secrets := append(credentials(req.Header), writeBody(&text, "> ", req.Header, e.body)...)
 
 	began := time.Now()
@@ -181,14 +180,14 @@ func writeBody(text *strings.Builder, prefix string, header http.Header, body []
 	return secrets
 }
 
-// Wait is a pause before a request is sent again.
+// Wait is a pause before another attempt.
 type Wait struct {
 	For   time.Duration
 	Asked bool   // the server said how long; otherwise it is a guess
 	Why   string // such as "429 Too Many Requests"
 }
 
-// Clock is what a Client knows of time and chance. Tests give it one that does not wait.
+// Clock is a Client's source of time and randomness. Tests replace it by one that does not wait.
 type Clock struct {
 	Now    func() time.Time
 	Wait   func(ctx context.Context, d time.Duration) error // returns early, with an error, when the context ends
@@ -212,13 +211,13 @@ func wait(ctx context.Context, d time.Duration) error {
 
 type waitsKey struct{}
 
-// WithWaits makes requests under the context give up waiting for another attempt when until ends. What is under way then
-// still comes to its end: a person who interrupts a run wants to know what became of it, and not to wait for a server.
+// WithWaits lets requests under the context give up waiting for another attempt when until ends. An attempt that is under way
+// still completes: a person who interrupts a run wants to know its outcome.
 func WithWaits(ctx, until context.Context) context.Context {
 	return context.WithValue(ctx, waitsKey{}, until)
 }
 
-// Waits returns the context for a wait beneath ctx: it ends with ctx, and before that with what WithWaits was given.
+// Waits returns a context for waiting: it ends with ctx, or earlier with the context given to WithWaits.
 func Waits(ctx context.Context) (context.Context, context.CancelFunc) {
 	waiting, stop := context.WithCancel(ctx)
 	until, ok := ctx.Value(waitsKey{}).(context.Context)
