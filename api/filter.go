@@ -46,11 +46,11 @@ type FilterField struct {
 // PerkFilterFields is every field, in the order of a form. A radius comes after the point that it belongs to.
 var PerkFilterFields = []FilterField{
 	textFilter("q", "query", "Words", "(start of words)",
-		"only perks in whose title, merchant or description each of these `words` begins one", func(f *PerkFilter) *string { return &f.Query }),
+		"only perks where each of these `words` starts a word of the title, merchant or description", func(f *PerkFilter) *string { return &f.Query }),
 	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PerkFilter) *string { return &f.City }),
 	textFilter("category", "category", "Category", "(name or id)", "only this category, by name or id", func(f *PerkFilter) *string { return &f.Category }),
 	{
-		Name: "near", Flag: "near", Usage: "only perks around this position (`LAT,LNG` in degrees)", Label: "Near", Hint: "(lat,lng)",
+		Name: "near", Flag: "near", Usage: "only perks near this position (`LAT,LNG` in degrees)", Label: "Near", Hint: "(lat,lng)",
 		Get: func(f PerkFilter) string {
 			if f.Near == nil {
 				return ""
@@ -60,7 +60,7 @@ var PerkFilterFields = []FilterField{
 		Set: setPoint,
 	},
 	{
-		Name: "radius", Flag: "radius", Usage: "how far from --near, in `km`", Label: "Radius km", Hint: fmt.Sprintf("(%d)", DefaultRadiusKM),
+		Name: "radius", Flag: "radius", Usage: "distance from --near in `km`", Label: "Radius km", Hint: fmt.Sprintf("(%d)", DefaultRadiusKM),
 		Get: func(f PerkFilter) string {
 			if f.Near == nil || f.Near.RadiusKM == 0 {
 				return ""
@@ -70,7 +70,7 @@ var PerkFilterFields = []FilterField{
 		Set: setRadius,
 	},
 	{
-		Name: "include_expired", Flag: "include-expired", Usage: "show perks too that have ended", IsSwitch: true,
+		Name: "include_expired", Flag: "include-expired", Usage: "also show expired perks", IsSwitch: true,
 		Get: func(f PerkFilter) string {
 			if !f.IncludeExpired {
 				return ""

@@ -66,7 +66,7 @@ func TestWhatIsOffered(t *testing.T) {
 		"a command of a group":              {"perks cat", []string{"categories\tList the categories of perks", noFile}},
 		"behind a command that is not one":  {"prek _", []string{noFile}},
 		"help of a command":                 {"help profile us", []string{"use\tMake a profile the current one", noFile}},
-		"a flag":                            {"perk list --incl", []string{"--include-expired\tshow perks too that have ended", noFile}},
+		"a flag":                            {"perk list --incl", []string{"--include-expired\talso show expired perks", noFile}},
 		"a flag's help without its quotes":  {"perk list --prof", []string{"--profile\tuse this profile (env PERKSCTL_PROFILE)", noFile}},
 		"perks":                             {"perk get _", append(slices.Clone(perks), inOrder)},
 		"a perk by its id":                  {"perk get co", []string{perks[0], inOrder}},

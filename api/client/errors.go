@@ -235,14 +235,14 @@ func (b errorBody) fields() api.FieldErrors {
 // brokenOff says that a response broke off.
 type brokenOff struct{ err error }
 
-func (b *brokenOff) Error() string { return "the answer broke off: " + b.err.Error() }
+func (b *brokenOff) Error() string { return "the response was cut off: " + b.err.Error() }
 func (b *brokenOff) Unwrap() error { return b.err }
 
 // explain says why no response came, and what may help ("" if nothing is known to). Unknown errors are returned as they are.
 func explain(err error) (why, advice string) {
 	const (
-		network = "Does this computer have a network, and is its name server right?"
-		between = "Is the port right, and does a proxy or a firewall between let TLS through?"
+		network = "Is this computer online, and is its DNS server right?"
+		between = "Is the port right, and do proxies and firewalls let TLS through?"
 	)
 	var (
 		broken *brokenOff
@@ -258,31 +258,31 @@ func explain(err error) (why, advice string) {
 	switch {
 	case errors.As(err, &broken):
 		why, advice = explain(broken.err)
-		return "the answer broke off: " + why, advice
+		return "the response was cut off: " + why, advice
 	case step != nil && step.Op == "proxyconnect":
 		why, _ = explain(step.Err)
 		return "the proxy cannot be reached: " + why, "Does HTTPS_PROXY name the right proxy?"
 
 	case errors.As(err, &name) && name.IsNotFound:
-		return "the name " + name.Name + " is not known", "Is the name right, and does this computer have a network?"
+		return "the name " + name.Name + " is not known", "Is the name right, and is this computer online?"
 	case name != nil && name.IsTimeout:
 		return "looking up the name " + name.Name + " took too long", network
 	case name != nil:
 		return "the name " + name.Name + " cannot be looked up: " + name.Err, network
 
 	case dialled && step.Timeout():
-		return "connecting to " + there + " took too long", "A firewall may drop the connection, or only a proxy leads out: set HTTPS_PROXY."
+		return "connecting to " + there + " took too long", "A firewall may block the connection. If you need a proxy, set HTTPS_PROXY."
 	case dialled && errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused by " + there, "Is the server running, and is the port right?"
 	case dialled && (errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)):
-		return "no way leads to " + there, "Does this computer have a network, or does only a proxy lead out?"
+		return "no route to " + there, "Is this computer online, and does it need a proxy?"
 	}
 	if why, advice := explainCertificate(err); why != "" {
 		return why, advice
 	}
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
-		return "the server does not speak TLS on this port", "Is the address one of http, or another port?"
+		return "the server does not speak TLS on this port", "Should the address begin with http://, or is the port wrong?"
 	case isAlert(err):
 		text := err.Error()
 		return "the server refused the TLS handshake (" + text[strings.LastIndex(text, ": ")+len(": "):] + ")", between
@@ -294,11 +294,11 @@ func explain(err error) (why, advice string) {
 	case errors.Is(err, context.Canceled):
 		return "the request was cancelled", ""
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "the server, or something before it, cut the connection", ""
+		return "the server, or a proxy before it, reset the connection", ""
 	case errors.Is(err, io.EOF):
-		return "the server closed the connection without an answer", ""
+		return "the server closed the connection without a response", ""
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection ended too early", ""
+		return "the connection closed too early", ""
 	}
 	return err.Error(), ""
 }

@@ -48,22 +48,22 @@ func TestFailuresOfTheNetworkAreSentences(t *testing.T) {
 		"the proxy cannot be reached: connection refused by "+nobody+" | Does HTTPS_PROXY name the right proxy?")
 
 	hungUp := onConnection(t, func(c net.Conn) { readRequest(c) })
-	wants(t, failureOf(t, "http://"+hungUp), "the server closed the connection without an answer | ")
+	wants(t, failureOf(t, "http://"+hungUp), "the server closed the connection without a response | ")
 	reset := onConnection(t, func(c net.Conn) { readRequest(c); _ = c.(*net.TCPConn).SetLinger(0) })
-	wants(t, failureOf(t, "http://"+reset), "the server, or something before it, cut the connection | ")
+	wants(t, failureOf(t, "http://"+reset), "the server, or a proxy before it, reset the connection | ")
 	broken := onConnection(t, func(c net.Conn) {
 		readRequest(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
 	})
-	wants(t, failureOf(t, "http://"+broken), "the answer broke off: the connection ended too early | ")
+	wants(t, failureOf(t, "http://"+broken), "the response was cut off: the connection closed too early | ")
 
 	silent := onConnection(t, readToEnd)
 	wants(t, failureOf(t, "http://"+silent, func(c *client.Config) { c.Timeout = 20 * time.Millisecond }), "it took too long | ")
-	const port = "Is the port right, and does a proxy or a firewall between let TLS through?"
+	const port = "Is the port right, and do proxies and firewalls let TLS through?"
 	wants(t, failureOf(t, "https://"+silent, over(&http.Transport{TLSHandshakeTimeout: 20 * time.Millisecond})), "the TLS handshake took too long | "+port)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	wants(t, failureOf(t, strings.Replace(plain.URL, "http:", "https:", 1)), "the server does not speak TLS on this port | Is the address one of http, or another port?")
+	wants(t, failureOf(t, strings.Replace(plain.URL, "http:", "https:", 1)), "the server does not speak TLS on this port | Should the address begin with http://, or is the port wrong?")
 
 	authority := servertest.NewAuthority(t, "Our own")
 	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
@@ -74,8 +74,8 @@ func TestFailuresOfTheNetworkAreSentences(t *testing.T) {
 // The names are looked up by a name server of the test.
 func TestFailuresToFindTheServerAreSentences(t *testing.T) {
 	for code, want := range map[byte]string{
-		3: "the name perks.example is not known | Is the name right, and does this computer have a network?",
-		2: "the name perks.example cannot be looked up: server misbehaving | Does this computer have a network, and is its name server right?",
+		3: "the name perks.example is not known | Is the name right, and is this computer online?",
+		2: "the name perks.example cannot be looked up: server misbehaving | Is this computer online, and is its DNS server right?",
 	} {
 		resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "udp", nameServer(t, code))
@@ -95,20 +95,20 @@ func TestTroubleWithACertificateIsASentence(t *testing.T) {
 		roots       *x509.CertPool
 		want        string
 	}{
-		"nobody that is trusted": {authority.Issue(), nil, "the certificate of the server is by CN=Our own, who is not trusted here | " +
-			"If that is your organisation's own authority, or that of its proxy, name the file of its certificate with --ca-cert."},
-		"over": {authority.Issue(servertest.Valid(now.AddDate(0, 0, -9), ended)), authority.Roots(), "the certificate of the server ended on " + day(ended) +
-			" | The operator of the server must renew it; if that was done, is this computer's clock right?"},
-		"to come": {authority.Issue(servertest.Valid(later, now.AddDate(0, 0, 9))), authority.Roots(), "the certificate of the server is valid only from " + day(later) +
-			" on | Is this computer's clock right?"},
+		"nobody that is trusted": {authority.Issue(), nil, "the server's certificate was issued by CN=Our own, which this computer does not trust | " +
+			"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert."},
+		"over": {authority.Issue(servertest.Valid(now.AddDate(0, 0, -9), ended)), authority.Roots(), "the server's certificate expired on " + day(ended) +
+			" | The server's operator must renew it. If it was renewed, is this computer's clock right?"},
+		"to come": {authority.Issue(servertest.Valid(later, now.AddDate(0, 0, 9))), authority.Roots(), "the server's certificate is not valid before " + day(later) +
+			" | Is this computer's clock right?"},
 		"another's": {authority.Issue(servertest.Named("perks.example", "www.perks.example")), authority.Roots(),
-			"the certificate of the server is not for 127.0.0.1 but for perks.example, www.perks.example | Is the address right?"},
+			"the server's certificate is not for 127.0.0.1 but for perks.example, www.perks.example | Is the address right?"},
 		"many names": {authority.Issue(servertest.Named("a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example")), authority.Roots(),
-			"the certificate of the server is not for 127.0.0.1 but for a.example, b.example, c.example, d.example, e.example and 2 more | Is the address right?"},
+			"the server's certificate is not for 127.0.0.1 but for a.example, b.example, c.example, d.example, e.example and 2 more | Is the address right?"},
 		"another address": {authority.Issue(servertest.Named("perks.example"), func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }), authority.Roots(),
-			"the certificate of the server is not for 127.0.0.1 but for perks.example, 10.0.0.1 | Is the address right?"},
+			"the server's certificate is not for 127.0.0.1 but for perks.example, 10.0.0.1 | Is the address right?"},
 		"for clients": {authority.Issue(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), authority.Roots(),
-			"the certificate of the server is not valid: certificate specifies an incompatible key usage | "},
+			"the server's certificate is not valid: certificate specifies an incompatible key usage | "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := failureOf(t, secured(t, test.certificate), func(c *client.Config) { c.Transport, c.Roots = nil, test.roots })

@@ -59,7 +59,7 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 			if err == nil && more && page.Meta.Page == 0 {
 				to := call.path + "?" + call.query.Encode()
 				if links[to] {
-					err = errors.New("the server's links to next pages lead in a circle: the list would not end")
+					err = errors.New("the server's links to next pages form a loop: the list would not end")
 				}
 				links[to] = true
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrRehearsed is the error of every request that a Rehearsal records.
-var ErrRehearsed = errors.New("the request was only rehearsed")
+var ErrRehearsed = errors.New("dry run: the request was not sent")
 
 // Rehearsal is a Config.Transport for dry runs: it records each request instead of sending it, and fails with ErrRehearsed.
 type Rehearsal struct {

@@ -50,7 +50,7 @@ func TestLinksInACircleEnd(t *testing.T) {
 		w.Header().Set("Link", "<?at="+next[r.URL.Query().Get("at")]+">; rel=next")
 		answer(w, 200, map[string]any{"data": []map[string]any{{"id": "x"}}})
 	})
-	if _, err := walkIDs(c, client.PerkListOptions{}); err == nil || !strings.Contains(err.Error(), "in a circle") {
+	if _, err := walkIDs(c, client.PerkListOptions{}); err == nil || !strings.Contains(err.Error(), "a loop") {
 		t.Errorf("%v after %d requests", err, asked.Load())
 	}
 }

@@ -71,28 +71,28 @@ func explainCertificate(err error) (why, advice string) {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return explainValidity(invalid, leaf)
 	case errors.As(err, &hostname):
-		return fmt.Sprintf("the certificate of the server is not for %s but for %s", hostname.Host, namesOf(leaf)), "Is the address right?"
+		return fmt.Sprintf("the server's certificate is not for %s but for %s", hostname.Host, namesOf(leaf)), "Is the address right?"
 	case errors.As(err, &authority):
-		issuer := cmp.Or(leaf.Issuer.String(), "somebody without a name")
-		return "the certificate of the server is by " + issuer + ", who is not trusted here",
-			"If that is your organisation's own authority, or that of its proxy, name the file of its certificate with --ca-cert."
+		issuer := cmp.Or(leaf.Issuer.String(), "an unnamed authority")
+		return "the server's certificate was issued by " + issuer + ", which this computer does not trust",
+			"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert."
 	}
-	return "the certificate of the server is not valid: " + strings.TrimPrefix(refused.Err.Error(), "x509: "), ""
+	return "the server's certificate is not valid: " + strings.TrimPrefix(refused.Err.Error(), "x509: "), ""
 }
 
 // explainValidity names the certificate of the chain that is not valid now; it need not be the server's own.
 func explainValidity(invalid x509.CertificateInvalidError, leaf *x509.Certificate) (why, advice string) {
-	certificate, whose := cmp.Or(invalid.Cert, leaf), "of the server"
+	certificate, whose := cmp.Or(invalid.Cert, leaf), "the server's certificate"
 	if !certificate.Equal(leaf) {
-		whose = "of " + certificate.Subject.String() + ", on which the server's rests,"
+		whose = "the certificate of " + certificate.Subject.String() + ", which issued the server's,"
 	}
 	// Go says only in words whether it is too early or too late, and some systems do not say.
 	early := strings.Contains(invalid.Detail, " is before ") || invalid.Detail == "" && time.Now().Before(certificate.NotBefore)
 	if early {
-		return "the certificate " + whose + " is valid only from " + day(certificate.NotBefore) + " on", "Is this computer's clock right?"
+		return whose + " is not valid before " + day(certificate.NotBefore), "Is this computer's clock right?"
 	}
-	return "the certificate " + whose + " ended on " + day(certificate.NotAfter),
-		"The operator of the server must renew it; if that was done, is this computer's clock right?"
+	return whose + " expired on " + day(certificate.NotAfter),
+		"The server's operator must renew it. If it was renewed, is this computer's clock right?"
 }
 
 // maxNames is how many names of a certificate are listed. Some have a hundred.
@@ -105,7 +105,7 @@ func namesOf(certificate *x509.Certificate) string {
 	}
 	switch {
 	case len(names) == 0:
-		return "no name at all"
+		return "no name"
 	case len(names) > maxNames:
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 	}

@@ -69,11 +69,11 @@ func TestCertificates(t *testing.T) {
 	}{
 		"valid":         {"127.0.0.1", -day, 90 * day, false, ok, "TLS 1.3; the certificate is valid until 2030-04-02 (90 days left)", ""},
 		"near its end":  {"127.0.0.1", -day, 36 * time.Hour, false, warning, "valid until 2030-01-04 (1 day left)", "renew"},
-		"ended":         {"127.0.0.1", -9 * day, -day, false, failed, "The certificate of the server ended on 2030-01-01", "renew"},
-		"not begun":     {"127.0.0.1", day, 9 * day, false, failed, "valid only from 2030-01-03 on", "clock"},
+		"ended":         {"127.0.0.1", -9 * day, -day, false, failed, "The server's certificate expired on 2030-01-01", "renew"},
+		"not begun":     {"127.0.0.1", day, 9 * day, false, failed, "not valid before 2030-01-03", "clock"},
 		"another name":  {"other.example", -day, 90 * day, false, failed, "is not for 127.0.0.1 but for other.example", "Is the address right"},
-		"not trusted":   {"127.0.0.1", -day, 90 * day, true, failed, "by CN=Example, who is not trusted here", "--ca-cert"},
-		"nothing right": {"other.example", -9 * day, -day, true, failed, "ended on", "renew"},
+		"not trusted":   {"127.0.0.1", -day, 90 * day, true, failed, "by CN=Example, which this computer does not trust", "--ca-cert"},
+		"nothing right": {"other.example", -9 * day, -day, true, failed, "expired on", "renew"},
 	} {
 		address, roots := secure(t, test.host, now.Add(test.from), now.Add(test.until))
 		d := newPatient(t, address).diagnosis()

@@ -88,8 +88,8 @@ func TestACertificateOfOnesOwnAuthorityIsTrustedWhenItIsNamed(t *testing.T) {
 	login := []string{"auth", "login", "--api-url", address, "--client-id", s.id}
 
 	_, said := here.run(8, login...)
-	if want := "error: No answer from " + address + ": the certificate of the server is by CN=Our own, who is not trusted here. " +
-		"If that is your organisation's own authority, or that of its proxy, name the file of its certificate with --ca-cert.\n"; said != want {
+	if want := "error: No answer from " + address + ": the server's certificate was issued by CN=Our own, which this computer does not trust. " +
+		"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert.\n"; said != want {
 		t.Errorf("\n got %swant %s", said, want)
 	}
 	if _, said := here.run(2, append(login, "--ca-cert", "nothing.pem")...); !strings.Contains(said, filepath.Join(here.dir, "nothing.pem")+", which --ca-cert names, does not exist.") {
