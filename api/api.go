@@ -71,7 +71,7 @@ func (s Scopes) String() string {
 	return strings.Join(names, " ")
 }
 
-// Token is the answer of POST /auth/token (RFC 6749, section 5.1, with expires_at beside expires_in).
+// Token is the response of POST /auth/token (RFC 6749, section 5.1, with expires_at beside expires_in).
 type Token struct {
 	AccessToken string    `json:"access_token"`
 	ExpiresAt   time.Time `json:"expires_at"`

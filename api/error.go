@@ -20,7 +20,7 @@ const (
 	CodeInsufficientScope    Code = "insufficient_scope"     // the token is good but lacks the scope that the endpoint asks for
 	CodeForbidden            Code = "forbidden"              // the caller may use the endpoint, but not on this record or address
 	CodeNotFound             Code = "not_found"              // no record, or no endpoint, is there
-	CodeMethodNotAllowed     Code = "method_not_allowed"     // the address exists but does not answer to this method
+	CodeMethodNotAllowed     Code = "method_not_allowed"     // the address exists but does not support this method
 	CodeValidationFailed     Code = "validation_failed"      // a value breaks its field's rule; the error's Fields say which and how
 	CodeAlreadyRedeemed      Code = "already_redeemed"       // the user holds a live redemption of the perk
 	CodePerkNotStarted       Code = "perk_not_started"       // the perk's valid_from lies in the future
@@ -73,7 +73,7 @@ func CodeOf(err error) Code {
 // FieldErrors maps a field's name, as it is written on the wire, to what is wrong with its value.
 type FieldErrors map[string][]string
 
-// maxFieldErrors keeps the answer in proportion: one body can hold a hundred thousand fields that are not known.
+// maxFieldErrors bounds the response: one body can hold a hundred thousand unknown fields.
 const maxFieldErrors = 100
 
 // Add records one message about a field. Once 100 fields are recorded, it passes over further ones.

@@ -27,7 +27,7 @@ type Property struct {
 	Deposit     float64  `json:"deposit"`
 }
 
-// Message is the body of an answer that only confirms.
+// Message is the body of a response that only confirms.
 type Message struct {
 	Message string `json:"message"`
 }

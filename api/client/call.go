@@ -27,8 +27,8 @@ type call struct {
 	header map[string]string
 	body   []byte // nil sends none
 
-	harmless bool      // carrying it out twice is no worse than once, whatever its method
-	seen     *exchange // is told of the last answer, if anybody wants to know
+	repeatable bool      // may be carried out twice, whatever its method
+	seen       *exchange // receives the last exchange; nil is not told
 }
 
 func get(path string, query url.Values) call {
@@ -36,7 +36,7 @@ func get(path string, query url.Values) call {
 }
 
 // changes tells whether the call may change something.
-func (c call) changes() bool { return !safe(c.method) && !c.harmless }
+func (c call) changes() bool { return !safe(c.method) && !c.repeatable }
 
 // withJSON adds a JSON body. It does not escape < > &: that would make them six times as long, and metadata has a limit.
 func (c call) withJSON(body any) (call, error) {
@@ -64,12 +64,12 @@ func (c call) withHeader(name, value string) call {
 // send makes the request and returns a successful response. Everything else is an *Error, an *Unreachable, or the error of the
 // TokenSource.
 func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
-	if !c.deadline.IsZero() { // the timeout is retry's, because waits between attempts do not count
+	if !c.deadline.IsZero() { // the timeout is applied by retry: it excludes waits
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, c.deadline)
 		defer cancel()
 	}
-	e := &requestState{harmless: call.harmless, body: call.body}
+	e := &requestState{repeatable: call.repeatable, body: call.body}
 	res, err := c.execute(withState(ctx, e), e, call)
 	if call.seen != nil {
 		*call.seen = e.seen
@@ -110,13 +110,13 @@ func (c *Client) failure(call call, e *requestState, res *resty.Response, err er
 	case errors.As(err, &wire):
 		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: e.unresolved && call.changes(), NotSent: !e.sent}
 	case e.unresolved && call.changes() && (res == nil || res.RawResponse == nil):
-		return &Unreachable{Address: c.BaseURL(), Err: withoutURL(err), OutcomeUnknown: true} // lost, then stopped by something else
+		return &Unreachable{Address: c.BaseURL(), Err: withoutURL(err), OutcomeUnknown: true} // an attempt was lost, and another cause ended the next
 	case res == nil || res.RawResponse == nil:
 		return withoutURL(err)
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):
 		return c.unreadable(call, res, fmt.Errorf("it is longer than %d bytes", maxResponse))
 	}
-	return &Unreachable{Address: c.BaseURL(), Err: &brokenOff{withoutURL(err)}, OutcomeUnknown: call.changes()}
+	return &Unreachable{Address: c.BaseURL(), Err: &cutOff{withoutURL(err)}, OutcomeUnknown: call.changes()}
 }
 
 // unreadable is the error for a success that is not what the endpoint promises, such as a proxy's log-in page.
@@ -169,7 +169,7 @@ type Request struct {
 	Query       url.Values
 	Body        []byte // nil sends none
 	ContentType string
-	Header      map[string]string // more headers, by their names
+	Header      map[string]string // further headers
 }
 
 // Response is a successful response.
@@ -263,7 +263,7 @@ func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.
 	if err != nil {
 		return api.Redemption{}, false, fmt.Errorf("the metadata of the request: %w", err)
 	}
-	call = call.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, askingKey)
+	call = call.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, probeKey)
 	s := search{perkID: perkID, userID: request.UserID, metadata: wanted, taken: taken}
 	call.seen = new(exchange)
 	for page, err := range walk[api.Redemption](ctx, c, call, nil) {
@@ -274,13 +274,13 @@ func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.
 			s.from = call.seen.earliest(since)
 		}
 		for _, redemption := range page.Data {
-			if s.fits(redemption) {
+			if s.matches(redemption) {
 				redemption.UserID = cmp.Or(redemption.UserID, request.UserID)
 				return redemption, true, nil
 			}
 		}
 		if s.isExhausted(page.Data) && c.HonoursKeys() {
-			break // a server that knows our contract that well lists the newest first, as this one visibly does
+			break // a server that honours keys follows our contract, which lists the newest first
 		}
 	}
 	if s.undecided != "" {
@@ -293,15 +293,15 @@ func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.
 type search struct {
 	perkID, userID string
 	metadata       any
-	from           time.Time // by the server's clock
+	from           time.Time // the earliest match, by the server's clock
 	taken          func(id string) bool
 
-	last      time.Time // of the redemptions so far, in the list's order
+	last      time.Time // time of the previous redemption
 	unordered bool
-	undecided string // one that would fit if it had been made in time
+	undecided string // the id of one that matches but lacks a time or the metadata
 }
 
-func (s *search) fits(r api.Redemption) bool {
+func (s *search) matches(r api.Redemption) bool {
 	if r.PerkID != "" && !api.SameID(r.PerkID, s.perkID) || r.UserID != "" && !api.SameID(r.UserID, s.userID) || s.taken != nil && s.taken(r.ID) {
 		return false
 	}

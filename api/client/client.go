@@ -33,20 +33,20 @@ type Config struct {
 	Sandbox bool   // perks and redemptions are those of the sandbox addresses
 
 	Tokens    TokenSource   // nil sends no token: enough for Token and the health check
-	Timeout   time.Duration // of each request: its attempts and their answers, but not the waits between them; zero is 30 seconds
-	Deadline  time.Time     // no request goes on after it; zero is none
+	Timeout   time.Duration // of each request: all its attempts, but not the waits between them; zero is 30 seconds
+	Deadline  time.Time     // for all requests; zero is none
 	UserAgent string        // empty is "perks-client"
 
-	Patience time.Duration // the longest that one request may wait between its attempts, all in all; zero never tries again
-	Unasked  time.Duration // the part of it that may go to waits that no server asked for; zero is all of it
-	Waiting  func(Wait)    // is told before each wait, by many goroutines at once; nil is not told
+	Patience time.Duration // how long one request may wait between its attempts in total; zero never retries
+	Unasked  time.Duration // the part of it for waits that the server did not ask for; zero is all of it
+	Waiting  func(Wait)    // is called before each wait, by many goroutines at once; may be nil
 	Clock    *Clock        // for tests; nil is the real one
 
 	// Roots are the certificate authorities to trust; nil is the system's. A Transport has its own.
 	Roots *x509.CertPool
 
-	Trace     io.Writer         // gets each exchange with its secrets taken out; nil traces nothing
-	Transport http.RoundTripper // sends the requests; nil is a transport of its own that honours the proxy environment
+	Trace     io.Writer         // gets each exchange, without its secrets; nil traces nothing
+	Transport http.RoundTripper // sends the requests; nil is a new one that honours HTTPS_PROXY
 }
 
 // Client calls one perks service. It is safe for use by many goroutines.

@@ -35,16 +35,16 @@ type Editing struct {
 	ID     int64
 	Patch  api.PropertyPatch
 	Delete bool          // in place of Patch
-	ETag   string        // the version that is meant; "" is any
-	Base   *api.Property // that version as it was read; nil if nobody has read it
+	ETag   string        // the version to change; "" is any
+	Base   *api.Property // that version as it was read; nil if it was not
 
-	Message string // the service's answer
-	Lost    bool   // no answer told that the change was made: reading the property did
-	Err     error  // why the change was not made, as far as is known; nil when it was
+	Message string // of the service
+	Lost    bool   // the reply was lost, and reading the property showed that the change was made
+	Err     error  // why the change was not made, or why that is unknown; nil if it was made
 
-	Now     Version // how the property was when it was read last
-	Known   bool    // Now was read
-	LookErr error   // why it could not be read
+	Now     Version // the property as read last, if Known
+	Known   bool    // the last read succeeded
+	LookErr error   // of the last read
 }
 
 // EditingOf returns an Editing that changes the version that was read.

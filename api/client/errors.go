@@ -25,10 +25,10 @@ import (
 // Error is a response other than the one asked for: the server refused or failed, or it is not the service at all.
 type Error struct {
 	Status    int             // of the HTTP response
-	Code      api.Code        // as the server says it; derived from the status where it says none
+	Code      api.Code        // the server's, or derived from the status
 	Message   string          // a sentence for people
 	Fields    api.FieldErrors // what is wrong with which field, if the server says so
-	RequestID string          // the server's name for the exchange, if it gives one
+	RequestID string          // if the server gives one
 
 	// RetryAfter is how long the server asks to wait; 0 if it does not say.
 	RetryAfter time.Duration
@@ -171,18 +171,18 @@ func refusal(sent call, e *requestState, res *resty.Response) *Error {
 	}
 	// These codes also say that an earlier attempt under the same key changed nothing. After any other conflict the server may
 	// still be at work on it.
-	settled := []api.Code{api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut}
-	if e.conflicted && slices.Contains(settled, refused.Code) {
+	final := []api.Code{api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut}
+	if e.conflicted && slices.Contains(final, refused.Code) {
 		refused.OutcomeUnknown, refused.KeyUnused = false, true
 	}
 	if refused.Message == "" {
 		refused.Message = statusSentence(res)
 	}
-	var went http.Header // as it went out, with what was added on the way
+	var sentHeader http.Header // with what the RoundTrippers added
 	if res.RawResponse != nil && res.RawResponse.Request != nil {
-		went = res.RawResponse.Request.Header
+		sentHeader = res.RawResponse.Request.Header
 	}
-	refused.hide(maskOf(credentials(went)))
+	refused.hide(maskOf(credentials(sentHeader)))
 	return refused
 }
 
@@ -232,11 +232,11 @@ func (b errorBody) fields() api.FieldErrors {
 	return fields
 }
 
-// brokenOff says that a response broke off.
-type brokenOff struct{ err error }
+// cutOff says that a response was cut off.
+type cutOff struct{ err error }
 
-func (b *brokenOff) Error() string { return "the response was cut off: " + b.err.Error() }
-func (b *brokenOff) Unwrap() error { return b.err }
+func (b *cutOff) Error() string { return "the response was cut off: " + b.err.Error() }
+func (b *cutOff) Unwrap() error { return b.err }
 
 // explain says why no response came, and what may help ("" if nothing is known to). Unknown errors are returned as they are.
 func explain(err error) (why, advice string) {
@@ -245,7 +245,7 @@ func explain(err error) (why, advice string) {
 		between = "Is the port right, and do proxies and firewalls let TLS through?"
 	)
 	var (
-		broken *brokenOff
+		broken *cutOff
 		step   *net.OpError
 		name   *net.DNSError
 		record tls.RecordHeaderError

@@ -41,7 +41,7 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 			return
 		}
 		last := int64(0)
-		links := map[string]bool{} // that were followed to pages without numbers
+		followed := map[string]bool{} // links to pages without numbers
 		for more := true; more; {
 			page, header, err := fetchPage[T](ctx, c, call)
 			if err == nil && last > 0 && page.Meta.Page > 0 && page.Meta.Page <= last {
@@ -58,10 +58,10 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 			call, more, err = c.after(call, page.Meta, len(page.Data), header)
 			if err == nil && more && page.Meta.Page == 0 {
 				to := call.path + "?" + call.query.Encode()
-				if links[to] {
+				if followed[to] {
 					err = errors.New("the server's links to next pages form a loop: the list would not end")
 				}
-				links[to] = true
+				followed[to] = true
 			}
 			if err != nil {
 				yield(api.Page[T]{}, err)
@@ -92,7 +92,7 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 		return call{}, false, errors.New("the server does not say whether there are more pages: neither a Link header nor meta.total_pages came")
 	}
 	page := meta.Page
-	if page == 0 { // the server does not number it: it is the one that was asked for
+	if page == 0 { // not numbered: it is the one asked for
 		asked, _ := strconv.ParseInt(here.Query().Get("page"), 10, 64)
 		page = max(1, asked)
 	}

@@ -34,7 +34,7 @@ func (c *Client) Perk(ctx context.Context, id string) (api.Perk, error) {
 	var perk api.Perk
 	call := get(path, nil)
 	res, err := c.fetch(ctx, call, &perk)
-	if err == nil && !api.SameID(cmp.Or(perk.ID, id), id) && !strings.HasSuffix(res.RawResponse.Request.URL.Path, "/"+perk.ID) { // a redirect may lead to another
+	if err == nil && !api.SameID(cmp.Or(perk.ID, id), id) && !strings.HasSuffix(res.RawResponse.Request.URL.Path, "/"+perk.ID) { // of a redirect
 		err = c.unreadable(call, res, fmt.Errorf("it is the perk %q", perk.ID))
 	}
 	if err != nil {

@@ -30,16 +30,16 @@ type Redeeming struct {
 
 	Known      Known
 	Redemption api.Redemption // when Redeemed
-	Replayed   bool           // Redeemed, but not now: the service had seen the key before, in no attempt of this Redeeming
+	Replayed   bool           // Redeemed earlier, under the same key, but by no attempt of this Redeeming
 	Earlier    bool           // Redeemed by an attempt whose reply was lost
 	Err        error          // what the last attempt has failed with; nil when Redeemed
 
 	// Candidate is a redemption found when Unknown. It matches the request, but may be somebody else's. Its ID is empty if there
 	// is none.
 	Candidate api.Redemption
-	LookErr   error // why that reading, or the attempt that it called for, told nothing; nil if nothing went wrong
+	LookErr   error // why checking failed; nil if it did not
 
-	since time.Time // when the first attempt of which nothing is known began, by the client's clock
+	since time.Time // when the first attempt with an unknown outcome began, by the client's clock
 }
 
 // Known is what is known of the outcome.
@@ -47,9 +47,9 @@ type Known int
 
 // The values of Known.
 const (
-	NotRedeemed Known = iota // nothing was sent yet, or surely nothing came of it
+	NotRedeemed Known = iota // nothing was sent, or certainly nothing was redeemed
 	Redeemed
-	Unknown // an attempt may have been carried out, or may be carried out yet
+	Unknown // an attempt may have been carried out, or still be
 )
 
 // Send redeems, or retries under the same key. If the reply is lost, it tries to resolve the outcome at once. taken tells which
@@ -74,7 +74,7 @@ func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bo
 	r.Known = Unknown
 	unused := r.keyIsYoung(c) && KeyUnused(err)
 	if unused && api.CodeOf(err) == api.CodeAlreadyRedeemed {
-		return r.refused(err) // whatever the list has, it is another's
+		return r.refused(err) // by somebody else
 	}
 	r = r.Look(ctx, c, taken)
 	if r.Known == Unknown && r.LookErr == nil && unused {
@@ -148,8 +148,8 @@ const (
 	idempotencyKey = "Idempotency-Key"
 	replayed       = "Idempotent-Replayed"
 
-	// askingKey is sent with a read: a service that repeats it honours keys.
-	askingKey = "do keys count"
+	// probeKey is sent with a read: a service that repeats it honours keys.
+	probeKey = "do keys count"
 )
 
 // HonoursKeys tells whether the server has shown that it honours Idempotency-Key, by repeating one or replaying a response.
@@ -158,7 +158,7 @@ func (c *Client) HonoursKeys() bool { return c.retry.honoursKeys.Load() }
 // repeatsKey tells whether the response repeats the request's key.
 func repeatsKey(req *http.Request, res *http.Response) bool {
 	key := req.Header.Get(idempotencyKey)
-	echoes := res.Header.Get("User-Agent") != "" // no answer has one, unless it repeats whatever it was sent
+	echoes := res.Header.Get("User-Agent") != "" // no response has one, unless the server echoes all headers
 	return key != "" && !echoes && res.Header.Get(idempotencyKey) == key
 }
 

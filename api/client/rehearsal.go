@@ -28,10 +28,10 @@ type Sketch struct {
 
 // RoundTrip records the request.
 func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
-	sketch := Sketch{Method: req.Method, URL: redactURL(req.URL), Headers: map[string]string{}}
+	recorded := Sketch{Method: req.Method, URL: redactURL(req.URL), Headers: map[string]string{}}
 	header := redactHeader(req.Header)
 	for name := range header {
-		sketch.Headers[name] = header.Get(name)
+		recorded.Headers[name] = header.Get(name)
 	}
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -40,15 +40,15 @@ func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if clean, _ := redactBody(req.Header.Get("Content-Type"), body); json.Valid(clean) {
-			sketch.Body = clean
+			recorded.Body = clean
 		} else if len(clean) > 0 {
-			sketch.Body, _ = json.Marshal(string(clean)) // a string always marshals
+			recorded.Body, _ = json.Marshal(string(clean)) // a string always marshals
 		}
 	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sketches = append(r.sketches, sketch)
+	r.sketches = append(r.sketches, recorded)
 	return nil, ErrRehearsed
 }
 

@@ -27,8 +27,8 @@ type retry struct {
 	next   http.RoundTripper
 	clock  Clock
 
-	honoursKeys atomic.Bool               // the server has shown that keys count
-	notBefore   atomic.Pointer[time.Time] // until then the server wants no requests
+	honoursKeys atomic.Bool               // the server has shown that it honours idempotency keys
+	notBefore   atomic.Pointer[time.Time] // the server wants no requests before
 }
 
 func newRetry(config Config) *retry {
@@ -61,7 +61,7 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout-e.spent)
-	defer cancel() // the answer's body is read by then
+	defer cancel() // the body is read by then
 	began := r.clock.Now()
 	res, err := r.next.RoundTrip(req.WithContext(ctx))
 	ended := r.clock.Now()
@@ -81,7 +81,7 @@ func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, err
 // shouldRetry tells whether another attempt can help and cannot do harm. What was never sent, or was refused with 429, may
 // always be repeated. After any other failure only a request that may be carried out twice is.
 func (r *retry) shouldRetry(req *http.Request, e *requestState, res *http.Response, err error) bool {
-	repeatable := safe(req.Method) || e.harmless ||
+	repeatable := safe(req.Method) || e.repeatable ||
 		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.honoursKeys.Load()
 	if err != nil {
 		if wire, ok := errors.AsType[*networkError](err); ok && !wire.sent {
@@ -116,7 +116,7 @@ func (r *retry) nextWait(req *http.Request, e *requestState, res *http.Response,
 	case err != nil:
 		w.Why = reason(err)
 	case e.broken != nil:
-		w.Why = reason(&brokenOff{e.broken})
+		w.Why = reason(&cutOff{e.broken})
 	default:
 		w.Why = statusText(res.StatusCode)
 	}
@@ -266,8 +266,8 @@ func (w *networkError) Unwrap() error { return w.err }
 // requestState is the state of one request over all its attempts. It travels in the request's context, because redirects and a
 // second token pass through the RoundTrippers more than once.
 type requestState struct {
-	harmless bool   // carrying the request out twice is no worse than once, whatever its method
-	body     []byte // of the request
+	repeatable bool   // the request may be carried out twice, whatever its method
+	body       []byte // of the request
 
 	spent     time.Duration // in attempts
 	waited    time.Duration // between them
@@ -276,13 +276,13 @@ type requestState struct {
 
 	connected atomic.Bool // the attempt under way has a connection
 
-	seen   exchange // the last answer
-	reply  []byte   // its body
-	broken error    // why the body ended early; nil if it came whole
+	seen   exchange // the last one
+	reply  []byte   // the body of its response
+	broken error    // why that body ended early; nil if it is complete
 
-	sent       bool // something of the request may have left this computer
-	lost       bool // what became of an attempt was not known for a while
-	unresolved bool // an attempt may have been carried out, and no later answer tells
+	sent       bool // a part of the request may have left this computer
+	lost       bool // the outcome of an attempt was unknown at some time
+	unresolved bool // an attempt may have been carried out, and no later response tells
 	// conflicted: the last response was a 409 under the request's idempotency key. Its code tells whether an earlier attempt
 	// changed something; see refusal.
 	conflicted bool

@@ -35,18 +35,18 @@ func (c *Client) token(ctx context.Context, credentials Credentials) (api.Token,
 	basic := base64.StdEncoding.EncodeToString([]byte(credentials.ID + ":" + credentials.Secret))
 	header := map[string]string{"Content-Type": "application/json", "Authorization": "Basic " + basic}
 	// A token that is issued but lost changes nothing.
-	call := call{method: http.MethodPost, path: "/auth/token", header: header, body: []byte("{}"), harmless: true}
-	var answer tokenResponse
-	res, err := c.fetch(ctx, call, &answer)
+	call := call{method: http.MethodPost, path: "/auth/token", header: header, body: []byte("{}"), repeatable: true}
+	var response tokenResponse
+	res, err := c.fetch(ctx, call, &response)
 	if err != nil {
 		return api.Token{}, err
 	}
-	if answer.AccessToken == "" {
+	if response.AccessToken == "" {
 		return api.Token{}, c.unreadable(call, res, errors.New("it holds no access_token"))
 	}
 	return api.Token{
-		AccessToken: answer.AccessToken, ExpiresAt: answer.expiry(time.Now()).UTC(),
-		TokenType: answer.TokenType, ExpiresIn: answer.ExpiresIn, Scope: answer.Scope,
+		AccessToken: response.AccessToken, ExpiresAt: response.expiry(time.Now()).UTC(),
+		TokenType: response.TokenType, ExpiresIn: response.ExpiresIn, Scope: response.Scope,
 	}, nil
 }
 
@@ -59,17 +59,17 @@ type tokenResponse struct {
 	Scope       string          `json:"scope"`
 }
 
-func (a tokenResponse) expiry(now time.Time) time.Time {
-	text := string(a.ExpiresAt)
-	_ = json.Unmarshal(a.ExpiresAt, &text) // a number stays as it is
+func (r tokenResponse) expiry(now time.Time) time.Time {
+	text := string(r.ExpiresAt)
+	_ = json.Unmarshal(r.ExpiresAt, &text) // a number stays as it is
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at
 	}
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds > 0 {
 		return time.Unix(seconds, 0)
 	}
-	if a.ExpiresIn > 0 {
-		return now.Add(time.Duration(a.ExpiresIn) * time.Second)
+	if r.ExpiresIn > 0 {
+		return now.Add(time.Duration(r.ExpiresIn) * time.Second)
 	}
 	return now.Add(time.Hour)
 }
@@ -126,7 +126,7 @@ func (a *authorize) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func withToken(req *http.Request, token string) *http.Request {
 	clone := req.WithContext(req.Context())
-	clone.Header = maps.Clone(req.Header) // its lists of values stay shared: none is changed
+	clone.Header = maps.Clone(req.Header) // shallow: no list of values is changed
 	clone.Header.Set("Authorization", "Bearer "+token)
 	return clone
 }
@@ -136,7 +136,7 @@ const clockSlack = 2 * time.Second
 
 type exchange struct {
 	began, ended time.Time
-	header       http.Header // of the answer
+	header       http.Header // of the response
 }
 
 // earliest converts a time of this computer's clock to the server's, and errs on the early side. The Date header was written at
