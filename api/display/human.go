@@ -85,23 +85,23 @@ func Instant(at, now time.Time) string { return at.In(now.Location()).Format("2 
 // Day writes a day for people, in the zone of now.
 func Day(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006") }
 
-// Until says how long something can still be used, or since when it cannot: "3 days left", "5 hours left", "ended just
-// now", "ended today", "ended yesterday", "ended 2 days ago". Days are those of the calendar in the zone of now, however many
+// Until says how long something can still be used, or since when it cannot: "3 days left", "5 hours left", "expired just
+// now", "expired today", "expired yesterday", "expired 2 days ago". Days are those of the calendar in the zone of now, however many
 // hours they have.
 func Until(end, now time.Time) string {
 	if end.After(now) {
 		return left(end, now) + " left"
 	}
 	if now.Sub(end) < time.Minute {
-		return "ended just now"
+		return "expired just now"
 	}
 	switch days := int64(wall(now, now).Truncate(day).Sub(wall(end, now).Truncate(day)) / day); days {
 	case 0:
-		return "ended today"
+		return "expired today"
 	case 1:
-		return "ended yesterday"
+		return "expired yesterday"
 	default:
-		return "ended " + Plural(days, "day", "days") + " ago"
+		return "expired " + Plural(days, "day", "days") + " ago"
 	}
 }
 

@@ -60,14 +60,14 @@ func TestIn(t *testing.T) {
 func TestUntil(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	for d, want := range map[time.Duration]string{
-		0:                            "ended just now",
-		-59 * time.Second:            "ended just now",
-		-time.Minute:                 "ended today",
-		-12 * time.Hour:              "ended today",
-		-12*time.Hour - 1:            "ended yesterday",
-		-36 * time.Hour:              "ended yesterday",
-		-36*time.Hour - 1:            "ended 2 days ago",
-		-2000 * 24 * time.Hour:       "ended 2,000 days ago",
+		0:                            "expired just now",
+		-59 * time.Second:            "expired just now",
+		-time.Minute:                 "expired today",
+		-12 * time.Hour:              "expired today",
+		-12*time.Hour - 1:            "expired yesterday",
+		-36 * time.Hour:              "expired yesterday",
+		-36*time.Hour - 1:            "expired 2 days ago",
+		-2000 * 24 * time.Hour:       "expired 2,000 days ago",
 		1:                            "1 minute left",
 		59 * time.Second:             "1 minute left",
 		time.Hour - 1:                "59 minutes left",
@@ -81,7 +81,7 @@ func TestUntil(t *testing.T) {
 			t.Errorf("%s: %q, want %q", d, got, want)
 		}
 	}
-	if got := display.Until(time.Time{}, now); got != "ended 106,751 days ago" {
+	if got := display.Until(time.Time{}, now); got != "expired 106,751 days ago" {
 		t.Errorf("the year 1: %q", got)
 	}
 }
@@ -98,9 +98,9 @@ func TestDaysAreThoseOfTheCalendar(t *testing.T) {
 		{"2026-03-28 12:00", "2026-03-31 12:00", "3 days left"},
 		{"2026-03-28 12:00", "2026-03-30 12:00", "2 days left"},
 		{"2026-03-28 12:00", "2026-03-31 11:59", "2 days left"},
-		{"2026-03-31 12:00", "2026-03-28 12:00", "ended 3 days ago"},
-		{"2026-03-30 00:10", "2026-03-29 00:10", "ended yesterday"},
-		{"2026-03-29 23:59", "2026-03-29 00:00", "ended today"},
+		{"2026-03-31 12:00", "2026-03-28 12:00", "expired 3 days ago"},
+		{"2026-03-30 00:10", "2026-03-29 00:10", "expired yesterday"},
+		{"2026-03-29 23:59", "2026-03-29 00:00", "expired today"},
 		{"2026-10-24 12:00", "2026-10-26 12:00", "2 days left"},
 		{"2026-10-24 12:00", "2026-10-26 11:30", "2 days left"},
 		{"2026-10-24 12:00", "2026-10-27 12:00", "3 days left"},

@@ -95,6 +95,6 @@ func TestCertificates(t *testing.T) {
 func TestServerWithoutTLS(t *testing.T) {
 	server := servertest.Start(t)
 	r := diagnose(t, newPatient(t, strings.Replace(server.URL, "http:", "https:", 1)).diagnosis())
-	r.want("tls", failed, "does not speak TLS", "one of http")
+	r.want("tls", failed, "does not speak TLS", "http://")
 	r.wantCode(command.ExitUnreached)
 }

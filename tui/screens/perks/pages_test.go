@@ -194,7 +194,7 @@ func TestLinearSaysEverything(t *testing.T) {
 	for _, want := range []string{
 		"Filter: words \"c\", expired ones too - newest first.", "Field Words has the keyboard.", "Words: c",
 		"2. 東京の朝食セット二人前. Discount: 半額. Merchant: 喫茶店. City: 東京都. Valid: no end. Id: cjk.",
-		"6. Yesterday's soup. City: Bonn. Valid: ended 2 days ago. Id: over. Marked.",
+		"6. Yesterday's soup. City: Bonn. Valid: expired 2 days ago. Id: over. Marked.",
 		"row 1 of 7, page 1 of 1 - 1 marked.",
 	} {
 		if !strings.Contains(linear, want) {

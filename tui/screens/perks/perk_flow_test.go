@@ -172,7 +172,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		key    string
 		want   string
 	}{
-		"ended":              {func(p *api.Perk) { p.ValidTo = days(-2) }, "r", "It ended 2 days ago."},
+		"ended":              {func(p *api.Perk) { p.ValidTo = days(-2) }, "r", "It expired 2 days ago."},
 		"not started":        {func(p *api.Perk) { p.ValidFrom, p.ValidTo = days(4), nil }, "r", "It starts in 4 days."},
 		"no image to draw":   {func(p *api.Perk) { p.ImageURL = nil }, "i", "This perk has no image."},
 		"no image to open":   {func(p *api.Perk) { p.ImageURL = nil }, "o", "This perk has no image."},

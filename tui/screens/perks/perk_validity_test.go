@@ -29,9 +29,9 @@ func TestDatesAreSaidInWords(t *testing.T) {
 		"not started, without an end":  {at(11, 22, 13), nil, "Valid from 22 Nov 2026, starts in 25 hours", "It starts in 25 hours."},
 		"soon":                         {&later, nil, "Valid from 21 Nov 2026, starts in 1 hour", "It starts in 1 hour."},
 		"starts this moment":           {&now, nil, "Valid, no end date", ""},
-		"ended":                        {nil, at(11, 19, 11), "Was valid until 19 Nov 2026, ended 2 days ago", "It ended 2 days ago."},
-		"ends this moment":             {nil, &now, "Was valid until 21 Nov 2026, ended just now", "It ended just now."},
-		"ended before it ever started": {at(12, 1, 0), at(11, 1, 0), "Was valid until 31 Oct 2026, ended 20 days ago", "It ended 20 days ago."},
+		"ended":                        {nil, at(11, 19, 11), "Was valid until 19 Nov 2026, expired 2 days ago", "It expired 2 days ago."},
+		"ends this moment":             {nil, &now, "Was valid until 21 Nov 2026, expired just now", "It expired just now."},
+		"ended before it ever started": {at(12, 1, 0), at(11, 1, 0), "Was valid until 31 Oct 2026, expired 20 days ago", "It expired 20 days ago."},
 	} {
 		p := &api.Perk{ValidFrom: test.from, ValidTo: test.to}
 		if got := perks.Validity(p, now); got != test.words {
