@@ -1,8 +1,5 @@
-// Package api is the contract between the perks server and everyone who calls it: the shapes on the wire, the rules each
-// field obeys, the error codes, the scopes and the OpenAPI description.
-//
-// It knows nothing of HTTP routing, of databases or of terminals, and imports no other package of this module, so that
-// the server, the client and the store can all speak in its terms.
+// Package api is the contract between the perks server and its clients: the types on the wire, the rules of their fields,
+// the error codes, the scopes and the OpenAPI description. It knows nothing of HTTP routing, databases or terminals.
 package api
 
 import (
@@ -29,16 +26,16 @@ const (
 	ScopePropertiesWrite Scope = "properties:write"
 )
 
-// AllScopes returns every scope, in the order in which they are written everywhere.
+// AllScopes returns every scope, in the order used everywhere.
 func AllScopes() Scopes {
 	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePropertiesRead, ScopePropertiesWrite}
 }
 
-// Scopes is a set of scopes, sorted and without repeats when it comes from ParseScopes.
+// Scopes is a set of scopes. ParseScopes returns it sorted and without duplicates.
 type Scopes []Scope
 
-// ParseScopes reads a list separated by spaces or commas. An unknown scope is an *Error with CodeValidationFailed on the
-// field "scope" that lists the known ones. The empty list is valid and empty.
+// ParseScopes reads a list separated by spaces or commas. An unknown scope is an *Error with CodeValidationFailed on the field
+// "scope", which lists the known ones. The empty list is valid.
 func ParseScopes(list string) (Scopes, error) {
 	var scopes Scopes
 	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' }) {
@@ -54,10 +51,10 @@ func ParseScopes(list string) (Scopes, error) {
 	return slices.Compact(scopes), nil
 }
 
-// Has tells whether the set holds the scope.
+// Has tells whether the set contains the scope.
 func (s Scopes) Has(scope Scope) bool { return slices.Contains(s, scope) }
 
-// Contains tells whether the set holds every scope of the other.
+// Contains tells whether the set contains every scope of the other.
 func (s Scopes) Contains(other Scopes) bool {
 	return !slices.ContainsFunc(other, func(scope Scope) bool { return !s.Has(scope) })
 }
@@ -83,7 +80,7 @@ type Token struct {
 // MarshalJSON writes the time as wireTime does.
 func (t Token) MarshalJSON() ([]byte, error) { return EncodeJSON(t) }
 
-// wire repeats all that follows ExpiresAt for the order of the members alone.
+// wire repeats what follows ExpiresAt, to keep the order of the members.
 func (t Token) wire() any {
 	type fields Token
 	return struct {
@@ -95,12 +92,12 @@ func (t Token) wire() any {
 	}{fields(t), wireTime(t.ExpiresAt), t.TokenType, t.ExpiresIn, t.Scope}
 }
 
-// WrongCredentials is the message when the client id or secret of a token request is wrong. Clients know it, so that they do
-// not mask a secret that happens to be one of its words.
+// WrongCredentials is the message for a wrong client id or secret. Clients compare with it, so that they do not mask a secret
+// that is one of its words.
 const WrongCredentials = "The client id or the secret is wrong, or the client is disabled." // #nosec G101 -- a sentence
 
-// TooManyAttempts begins the message after too many wrong secrets, and TryAgain ends it with the seconds to wait. Clients know
-// them too.
+// TooManyAttempts begins the message after too many wrong secrets, and TryAgain ends it with the seconds to wait. Clients
+// compare with them too.
 const (
 	TooManyAttempts = "There were too many failed attempts to get a token."
 	TryAgain        = " Try again in %d s."

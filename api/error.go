@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Code names a kind of failure. It is stable: programs branch on it, people read the message beside it.
+// Code is a kind of failure. Codes are stable: programs branch on them, people read the message.
 type Code string
 
 // The codes that an error body can carry.
@@ -31,15 +31,14 @@ const (
 	CodeConflict             Code = "conflict"               // the record's state does not allow the operation: operator's commands only
 	CodeRateLimited          Code = "rate_limited"           // the caller asks too often; Retry-After says when to come back
 
-	// CodeUnavailable means that the server could not finish. The message says whether anything was begun: if it was, the
-	// outcome of a write is unknown until it is read back.
+	// CodeUnavailable means that the server could not finish. If it had begun a write, which the message says, the outcome of the
+	// write is unknown until it is read back.
 	CodeUnavailable Code = "unavailable"
 
 	CodeInternal Code = "internal" // the server failed in a way that it did not foresee
 )
 
-// Error is a failure that a caller is told about. Message is a sentence for people; Fields is set only with
-// CodeValidationFailed.
+// Error is a failure that is reported to the caller. Message is a sentence; Fields is set only with CodeValidationFailed.
 type Error struct {
 	Code    Code
 	Message string
@@ -70,13 +69,13 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// FieldErrors maps a field's name, as it is written on the wire, to what is wrong with its value.
+// FieldErrors maps the name of a field, as on the wire, to what is wrong with its value.
 type FieldErrors map[string][]string
 
 // maxFieldErrors bounds the response: one body can hold a hundred thousand unknown fields.
 const maxFieldErrors = 100
 
-// Add records one message about a field. Once 100 fields are recorded, it passes over further ones.
+// Add records a message about a field. Beyond 100 fields it ignores further ones.
 func (f FieldErrors) Add(field, format string, args ...any) {
 	if _, known := f[field]; !known && len(f) >= maxFieldErrors {
 		return
@@ -84,7 +83,7 @@ func (f FieldErrors) Add(field, format string, args ...any) {
 	f[field] = append(f[field], fmt.Sprintf(format, args...))
 }
 
-// Err returns nil when nothing was recorded, and otherwise an *Error with CodeValidationFailed that holds f.
+// Err returns nil if nothing was recorded, and otherwise an *Error with CodeValidationFailed and these fields.
 func (f FieldErrors) Err() error {
 	if len(f) == 0 {
 		return nil
@@ -92,7 +91,7 @@ func (f FieldErrors) Err() error {
 	return &Error{Code: CodeValidationFailed, Message: "Some values are not valid.", Fields: f}
 }
 
-// String lists the fields in alphabetical order, each with its messages, on one line.
+// String lists the fields alphabetically with their messages, on one line.
 func (f FieldErrors) String() string {
 	var parts []string
 	for _, field := range slices.Sorted(maps.Keys(f)) {

@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// The radius of a circle in kilometres where none is given, and the widest.
+// The default radius in kilometres, and the largest.
 const (
 	DefaultRadiusKM = 10
 	MaxRadiusKM     = 500
 )
 
-// maxFilterText is how many characters a text in a filter may have.
+// maxFilterText is the longest text in a filter, in characters.
 const maxFilterText = 200
 
-// PerkFilter says which perks a list shows. The zero value shows every perk that has not expired.
+// PerkFilter selects perks. The zero value selects every perk that has not expired.
 type PerkFilter struct {
 	Query          string // words, each the beginning of one in title, merchant or description
 	Category       string // name or id, without regard to case
@@ -26,12 +26,10 @@ type PerkFilter struct {
 	IncludeExpired bool
 }
 
-// Circle is every place within a distance of a point in degrees. A client may leave the radius 0: then the service's
-// default holds.
+// Circle is the area within a distance of a point, in degrees. In a client's filter, a radius of 0 means the service's default.
 type Circle struct{ Lat, Lng, RadiusKM float64 }
 
-// FilterField is one part of a PerkFilter as people give it: as a flag, in a form, and, but for the point, which has a
-// parameter for each of its coordinates, in a URL.
+// FilterField is one field of a PerkFilter, as it appears in a flag, a form and a URL. In a URL, the point is two parameters.
 type FilterField struct {
 	Name        string // in a URL, and in a form
 	Flag, Usage string
@@ -43,7 +41,7 @@ type FilterField struct {
 	Set func(*PerkFilter, string) (problem string) // of "" it asks for nothing
 }
 
-// PerkFilterFields is every field, in the order of a form. A radius comes after the point that it belongs to.
+// PerkFilterFields is every field, in the order of a form. The radius must follow the point that it belongs to.
 var PerkFilterFields = []FilterField{
 	textFilter("q", "query", "Words", "(start of words)",
 		"only perks where each of these `words` starts a word of the title, merchant or description", func(f *PerkFilter) *string { return &f.Query }),
@@ -87,7 +85,7 @@ var PerkFilterFields = []FilterField{
 	},
 }
 
-// textFilter is a field that holds a text of one line.
+// textFilter is a field with a text of one line.
 func textFilter(name, flag, label, hint, usage string, of func(*PerkFilter) *string) FilterField {
 	return FilterField{
 		Name: name, Flag: flag, Usage: usage, Label: label, Hint: hint, isText: true,
@@ -105,7 +103,7 @@ func textFilter(name, flag, label, hint, usage string, of func(*PerkFilter) *str
 	}
 }
 
-// setPoint reads a point such as "52.52,13.405". The radius stays as it is.
+// setPoint reads a point such as "52.52,13.405", and keeps the radius.
 func setPoint(f *PerkFilter, text string) (problem string) {
 	if text = strings.TrimSpace(text); text == "" {
 		f.Near = nil
@@ -155,7 +153,7 @@ func radiusRule(km float64) string {
 	return ""
 }
 
-// Values is the filter as parameters of a URL: what a client asks for. Two filters that ask for the same have equal values.
+// Values returns the filter as URL parameters. Equal filters have equal values.
 func (f PerkFilter) Values() url.Values {
 	values := url.Values{}
 	for _, field := range PerkFilterFields {
@@ -171,7 +169,7 @@ func (f PerkFilter) Values() url.Values {
 	return values
 }
 
-// PerkFilterParameters returns the names of all parameters that choose perks, other names for the same among them.
+// PerkFilterParameters returns the names of all parameters that select perks, with their aliases.
 func PerkFilterParameters() []string {
 	names := []string{"lat", "latitude", "lng", "longitude"}
 	for _, field := range PerkFilterFields {
@@ -182,7 +180,7 @@ func PerkFilterParameters() []string {
 	return names
 }
 
-// PerkFilter reads the parameters that choose perks.
+// PerkFilter reads the parameters that select perks.
 func (p *Parameters) PerkFilter() PerkFilter {
 	f := PerkFilter{Near: p.circle(), IncludeExpired: p.boolean("include_expired")}
 	for _, field := range PerkFilterFields {
@@ -222,7 +220,7 @@ func (p *Parameters) circle() *Circle {
 	return &Circle{Lat: lat, Lng: lng, RadiusKM: radius}
 }
 
-// degrees reads a coordinate that goes by several names. More than one may be given only if they say the same.
+// degrees reads a coordinate that has several names. If more than one is given, they must be equal.
 func (p *Parameters) degrees(rule func(float64) string, names ...string) (degrees float64, given bool) {
 	for _, name := range names {
 		value, ok := p.number(name)

@@ -15,19 +15,18 @@ import (
 	"unicode/utf8"
 )
 
-// Member is one named value of a record as it came in: from a JSON object, a form or a row of a CSV file.
+// Member is a named value of a record, from a JSON object, a form or a CSV row.
 type Member struct {
 	Name     string
 	Value    Value
 	Repeated bool // the name came more than once; Value is the first
 }
 
-// ParseObject reads exactly one JSON object and keeps its order; anything else is CodeInvalidJSON. encoding/json would
-// let a repeated member win silently and would replace broken UTF-8 and half surrogate pairs: all of these would store what
-// the caller did not mean.
+// ParseObject reads exactly one JSON object in its order; anything else is CodeInvalidJSON. encoding/json would accept repeated
+// members and replace broken UTF-8 and lone surrogates, and so store what the caller did not mean.
 func ParseObject(text []byte) ([]Member, error) { return parseObject(text, "") }
 
-// parseObject is ParseObject, but does not check the surrogate pairs of one member, if it is named.
+// parseObject is ParseObject, but does not check the surrogates of the member that unchecked names.
 func parseObject(text []byte, unchecked string) ([]Member, error) {
 	if !utf8.Valid(text) {
 		return nil, Errorf(CodeInvalidJSON, "The JSON is not valid UTF-8.")
@@ -81,9 +80,8 @@ func FormMembers(form url.Values) []Member {
 	return members.list
 }
 
-// FormListMembers is FormMembers for a form that may give each entry of one list on its own: as list=a&list=b,
-// list[]=a&list[]=b, or list[0]=a&list[1]=b in the order of the numbers. A list given in two of these ways counts as repeated.
-// A single blank entry is the empty list.
+// FormListMembers is FormMembers for a form in which the entries of one list may stand alone: list=a&list=b, list[]=a&list[]=b,
+// or list[0]=a&list[1]=b. Mixing these counts as repeating the list. A single blank entry is the empty list.
 func FormListMembers(form url.Values, list string) []Member {
 	rest := url.Values{}
 	var ways [][]string
@@ -126,8 +124,7 @@ func listNumber(name, list string) (int, bool) {
 	return number, isPrefixed && isClosed && err == nil && number >= 0 && strconv.Itoa(number) == text
 }
 
-// CellMembers turns one row of a CSV file into members. An empty cell is a null: it clears the field, while a missing
-// column leaves the field as it is.
+// CellMembers turns a CSV row into members. An empty cell is null, which clears the field; a missing column keeps the field.
 func CellMembers(header, cells []string) []Member {
 	var members members
 	for i, text := range cells[:min(len(cells), len(header))] {
@@ -140,13 +137,13 @@ func CellMembers(header, cells []string) []Member {
 	return members.list
 }
 
-// members finds repeats by an index, because a search would be quadratic in what a caller sends.
+// members is a list with an index of names: a linear search would be quadratic in what a caller sends.
 type members struct {
 	list  []Member
 	index map[string]int
 }
 
-// JoinMembers returns the members of all lists as those of one record: what more than one of them holds is repeated.
+// JoinMembers concatenates the members of one record. A name in more than one list is repeated.
 func JoinMembers(lists ...[]Member) []Member {
 	var joined members
 	for _, m := range slices.Concat(lists...) {
@@ -173,8 +170,8 @@ func (f FieldErrors) checkRepeated(m Member) {
 	}
 }
 
-// loneSurrogate returns where in valid JSON the first escape such as \ud800 stands that is half of a surrogate pair, or -1.
-// encoding/json replaces each of them by U+FFFD, so that texts which differ would become the same.
+// loneSurrogate returns the offset of the first escape in valid JSON that is half of a surrogate pair, such as \ud800, or -1.
+// encoding/json replaces all of them by U+FFFD, so that different texts would become equal.
 func loneSurrogate(text []byte) int {
 	for i := 0; i < len(text); {
 		next := bytes.IndexByte(text[i:], '\\')
@@ -199,7 +196,7 @@ func loneSurrogate(text []byte) int {
 	return -1
 }
 
-// escapedUnit reads the escape such as \u00e9 at the start of the text, if there is one.
+// escapedUnit reads an escape such as \u00e9 at the start of the text.
 func escapedUnit(text []byte) (unit rune, isUnit bool) {
 	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -208,9 +205,8 @@ func escapedUnit(text []byte) (unit rune, isUnit bool) {
 	return rune(parsed), err == nil
 }
 
-// ambiguity returns what two readers of a valid JSON value may read differently, as the end of a sentence whose subject is the
-// value, or "": a repeated member, of which some take the first and some the last, or half of a surrogate pair. It names the
-// member as a.b[0].
+// ambiguity returns what two JSON readers may read differently in a valid value, as the end of a sentence about it, or "":
+// a repeated member, or half of a surrogate pair. It names the member as a.b[0].
 func ambiguity(value json.RawMessage) string {
 	r := exactReader{decoder: json.NewDecoder(bytes.NewReader(value)), lone: loneSurrogate(value)}
 	r.decoder.UseNumber()
@@ -260,7 +256,7 @@ func (r *exactReader) read() string {
 	return ""
 }
 
-// surrogate looks at the token that was read last.
+// surrogate checks the token that was read last.
 func (r *exactReader) surrogate() string {
 	if r.lone >= 0 && int64(r.lone) < r.decoder.InputOffset() {
 		return fmt.Sprintf("has half of a surrogate pair in the member %q", r.where())
@@ -270,8 +266,8 @@ func (r *exactReader) surrogate() string {
 
 func (r *exactReader) where() string { return strings.TrimPrefix(strings.Join(r.path, ""), ".") }
 
-// Optional is a member of a JSON object that may be absent. The zero Optional is absent; with the tag option omitzero it is
-// not written. A member that may also be null is an Optional of a pointer.
+// Optional is a member of a JSON object that may be absent, which is its zero value; use it with the tag option omitzero. A
+// member that may also be null is an Optional of a pointer.
 type Optional[T any] struct {
 	Set   bool // the member is present
 	Value T

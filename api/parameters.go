@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// maxParameters is how many bytes all parameters together may have. The Link header repeats them four times.
+// maxParameters is the longest query, in bytes. The Link header repeats it four times.
 const maxParameters = 8 << 10
 
-// Parameters are those of a URL's query, and what was found wrong with them, by their names. Parameters that nobody asks for are
-// ignored.
+// Parameters are the parameters of a URL's query, and what is wrong with them by name. Unknown parameters are ignored.
 type Parameters struct {
 	Values url.Values
 	Fields FieldErrors
 }
 
-// ParseParameters reads the query of a URL as it came.
+// ParseParameters reads the raw query of a URL.
 func ParseParameters(raw string) *Parameters {
 	p := &Parameters{Fields: FieldErrors{}}
 	if len(raw) > maxParameters {
@@ -32,7 +31,7 @@ func ParseParameters(raw string) *Parameters {
 	return p
 }
 
-// Given returns a parameter's value and whether it is there at all.
+// Given returns a parameter's value and whether it is present.
 func (p *Parameters) Given(name string) (string, bool) {
 	values := p.Values[name]
 	if len(values) == 0 {
@@ -44,7 +43,7 @@ func (p *Parameters) Given(name string) (string, bool) {
 	return values[0], true
 }
 
-// Integer returns a number within its bounds, both included.
+// Integer returns a number between low and high, inclusive.
 func (p *Parameters) Integer(name string, byDefault, low, high int64) int64 {
 	value, given := p.Given(name)
 	if !given {
@@ -64,7 +63,7 @@ func (p *Parameters) Integer(name string, byDefault, low, high int64) int64 {
 	return byDefault
 }
 
-// Choice returns one of the choices, the first where none is given.
+// Choice returns one of the choices, by default the first.
 func (p *Parameters) Choice(name string, choices ...string) string {
 	value, given := p.Given(name)
 	if !given {
@@ -77,7 +76,7 @@ func (p *Parameters) Choice(name string, choices ...string) string {
 	return value
 }
 
-// Sort returns the order that is asked for, by the allowed fields.
+// Sort returns the requested order by the allowed fields.
 func (p *Parameters) Sort(byDefault string, allowed []string) []SortKey {
 	text, _ := p.Given("sort")
 	if text == "" {

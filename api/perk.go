@@ -27,7 +27,7 @@ type Perk struct {
 // MarshalJSON writes the times as wireTime does.
 func (p Perk) MarshalJSON() ([]byte, error) { return EncodeJSON(p) }
 
-// wire repeats City for the order of the members alone.
+// wire repeats City to keep the order of the members.
 func (p Perk) wire() any {
 	type fields Perk
 	return struct {
@@ -46,7 +46,7 @@ type Category struct {
 	Name string `json:"category_name"`
 }
 
-// Validate checks every rule that a perk's own fields obey, whoever made it.
+// Validate checks the rules of a perk's fields.
 func (p *Perk) Validate() error {
 	fields := FieldErrors{}
 	if p.ID != "" {
@@ -87,7 +87,7 @@ type Page[T any] struct {
 	Meta PageMeta `json:"meta"`
 }
 
-// PageMeta places a page in its list. TotalPages is 0 when the list is empty.
+// PageMeta is a page's position in its list. TotalPages is 0 when the list is empty.
 type PageMeta struct {
 	Page       int64 `json:"page"` // from 1
 	PerPage    int   `json:"per_page"`
@@ -95,7 +95,7 @@ type PageMeta struct {
 	TotalPages int64 `json:"total_pages"`
 }
 
-// NewPageMeta works out the number of pages.
+// NewPageMeta calculates the number of pages.
 func NewPageMeta(page int64, perPage int, total int64) PageMeta {
 	pages := total / int64(perPage)
 	if total%int64(perPage) > 0 {
@@ -110,13 +110,13 @@ type SortKey struct {
 	Desc  bool
 }
 
-// MaxSortKeys is how many fields one order can name.
+// MaxSortKeys is the most fields that an order can name.
 const MaxSortKeys = 4
 
-// SortDistance is the perk sort field that needs a position to measure from.
+// SortDistance is the sort field of perks that needs a position.
 const SortDistance = "distance"
 
-// PerkSortFields returns the fields that a list of perks can be sorted by: all of a perk, and the distance.
+// PerkSortFields returns the fields that perks can be sorted by: all of a perk, and the distance.
 func PerkSortFields() []string {
 	return []string{
 		"id", "title", "description", "category", "merchant_name", "image_url", "discount_text", "terms", "valid_from", "valid_to",
@@ -124,15 +124,13 @@ func PerkSortFields() []string {
 	}
 }
 
-// RedemptionSortFields returns the fields that a list of redemptions can be sorted by: all of a redemption but metadata,
-// which is an object.
+// RedemptionSortFields returns the fields that redemptions can be sorted by: all but metadata, which is an object.
 func RedemptionSortFields() []string {
 	return []string{"id", "perk_id", "user_id", "redeemed_at", "status"}
 }
 
-// ParseSort reads comma-separated field names, each with a leading "-" for descending order, such as "title,-created_at".
-// A leading "+" says that the order ascends, and a comma at the end says nothing. The error says which name is wrong and
-// what is allowed. The empty text is no order.
+// ParseSort reads comma-separated field names such as "title,-created_at", where "-" means descending. A leading "+" and a
+// trailing comma are accepted. The empty text is no order.
 func ParseSort(text string, allowed []string) ([]SortKey, error) {
 	if text == "" {
 		return nil, nil

@@ -38,7 +38,7 @@ const (
 	MessagePropertyDeleted = "Property successfully deleted"
 )
 
-// FieldKind says what a field of a property holds, and so how a form, a table or a sheet writes it.
+// FieldKind is the kind of value of a property's field, and so how forms, tables and sheets write it.
 type FieldKind int
 
 // The kinds of fields.
@@ -51,7 +51,7 @@ const (
 )
 
 // PropertyField is a field of a property that can be changed. A new field needs a line in Property, in PropertyPatch and in
-// this table: everything else here and in both clients follows from the table.
+// propertyFields; everything else here and in both clients follows from that.
 type PropertyField struct {
 	Name  string // on the wire
 	Kind  FieldKind
@@ -88,7 +88,7 @@ var propertyFields = []PropertyField{
 		accessTo[float64]{func(p *Property) *float64 { return &p.Deposit }, func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(finiteRule)}},
 }
 
-// PropertyFields returns the fields that can be changed, in the order of the Property. Callers must not change the list.
+// PropertyFields returns the fields that can be changed, in the order of Property. Callers must not change the list.
 func PropertyFields() []PropertyField { return propertyFields }
 
 // PropertyFieldNamed returns a field by its name on the wire.
@@ -101,7 +101,7 @@ func PropertyFieldNamed(name string) (field PropertyField, known bool) {
 	return PropertyField{Name: name}, false
 }
 
-// PropertyPatchFields returns the names of the fields that a patch can hold, in the order of the Property.
+// PropertyPatchFields returns the names of these fields.
 func PropertyPatchFields() []string {
 	var names []string
 	for _, field := range propertyFields {
@@ -110,7 +110,7 @@ func PropertyPatchFields() []string {
 	return names
 }
 
-// access is what a field does with the properties and patches that hold it.
+// access reads and writes a field in properties and patches.
 type access interface {
 	read(v Value, into *PropertyPatch) (problem string)
 	isIn(p *PropertyPatch) bool
@@ -188,8 +188,8 @@ func (a accessTo[T]) texts(p *Property) []string {
 	return []string{string(digits)}
 }
 
-// Texts returns the field of a property as texts that ParsePropertyPatch reads back without loss: one for each entry of a
-// list, none for null. Numbers have the fewest digits that mean the same.
+// Texts returns the field's value as texts that ParsePropertyPatch reads back without loss: one for each entry of a list, none
+// for null. Numbers have as few digits as possible.
 func (f PropertyField) Texts(of Property) []string { return f.texts(&of) }
 
 func (f PropertyField) isSame(a, b *Property) bool {
@@ -199,7 +199,7 @@ func (f PropertyField) isSame(a, b *Property) bool {
 	return slices.Equal(f.texts(a), f.texts(b))
 }
 
-// Validate checks every rule that a whole property obeys, its id among them.
+// Validate checks the rules of all fields, the id among them.
 func (p *Property) Validate() error {
 	fields := FieldErrors{}
 	if p.ID <= 0 {
@@ -211,13 +211,13 @@ func (p *Property) Validate() error {
 	return fields.Err()
 }
 
-// With returns the property as the patch makes it.
+// With returns the property with the patch applied.
 func (p Property) With(patch PropertyPatch) Property {
 	patch.Apply(&p)
 	return p
 }
 
-// must turns a rule into a check of a field.
+// must makes a check of a rule.
 func must[T any](rule func(T) string) func(FieldErrors, string, T) {
 	return func(fields FieldErrors, name string, value T) { fields.check(name, rule(value)) }
 }
@@ -248,7 +248,7 @@ func checkImages(fields FieldErrors, name string, images []string) {
 
 var joinedURLs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i),\s*https?://`) })
 
-// imageRule tells several addresses in one entry from an address with a comma of its own: another one begins after it.
+// imageRule also refuses several addresses in one entry. A comma alone may be part of an address.
 func imageRule(address string) string {
 	if joinedURLs().MatchString(address) {
 		return "must be one URL; send each in an entry of its own"
@@ -273,7 +273,7 @@ func finiteRule(value float64) string {
 	return ""
 }
 
-// PropertyPatch is a partial update of a property: an absent field stays as it is. Only Lat and Lng can be null.
+// PropertyPatch is a partial update of a property: absent fields stay as they are.
 type PropertyPatch struct {
 	Title       Optional[string]   `json:"title,omitzero"`
 	Description Optional[string]   `json:"description,omitzero"`
@@ -289,8 +289,8 @@ type PropertyPatch struct {
 	Deposit     Optional[float64]  `json:"deposit,omitzero"`
 }
 
-// ParsePropertyPatch reads a patch from its members, whatever they were written in, and checks every field's rule. The
-// error is CodeValidationFailed and names every field that is unknown, repeated, of the wrong type or out of bounds.
+// ParsePropertyPatch reads a patch and checks the rules of its fields. The error is CodeValidationFailed and names every field
+// that is unknown, repeated, of the wrong type or out of bounds.
 func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
 	var p PropertyPatch
 	var probe Property
@@ -316,8 +316,8 @@ func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
 	return p, fields.Err()
 }
 
-// ParsePropertyPatchOf is ParsePropertyPatch for the property with that id, which the members may repeat: what was read can
-// then be sent back as it is.
+// ParsePropertyPatchOf is ParsePropertyPatch for the property with that id. The members may contain the id, so that what was
+// read can be sent back.
 func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
 	return ParsePropertyPatch(slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
 		var given int64
@@ -325,8 +325,7 @@ func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
 	}))
 }
 
-// PropertyChanges returns the patch that makes after of before. It holds only what differs as IsHeldBy compares: the price
-// 250 is no change to 250.00.
+// PropertyChanges returns the patch that turns before into after. Prices are compared as numbers: 250 equals 250.00.
 func PropertyChanges(before, after Property) PropertyPatch {
 	var changes PropertyPatch
 	for _, field := range propertyFields {
@@ -337,7 +336,7 @@ func PropertyChanges(before, after Property) PropertyPatch {
 	return changes
 }
 
-// Fields returns the names of the fields that the patch holds, in the order of the Property.
+// Fields returns the names of the fields in the patch, in the order of Property.
 func (p PropertyPatch) Fields() []string {
 	var names []string
 	for _, field := range propertyFields {
@@ -348,7 +347,7 @@ func (p PropertyPatch) Fields() []string {
 	return names
 }
 
-// Only returns a patch of those fields of this one that have the names.
+// Only returns the patch reduced to the named fields.
 func (p PropertyPatch) Only(names ...string) PropertyPatch {
 	var only PropertyPatch
 	for _, field := range propertyFields {
@@ -362,27 +361,26 @@ func (p PropertyPatch) Only(names ...string) PropertyPatch {
 // IsEmpty tells whether the patch changes nothing.
 func (p PropertyPatch) IsEmpty() bool { return len(p.Fields()) == 0 }
 
-// Apply sets every field of the property that the patch holds.
+// Apply sets the fields of the patch in the property.
 func (p PropertyPatch) Apply(to *Property) {
 	for _, field := range propertyFields {
 		field.apply(&p, to)
 	}
 }
 
-// IsHeldBy tells whether the property is as if the patch had been applied: every field of the patch has its value there.
-// Prices are compared as numbers (120.5 is 120.50), everything else exactly.
+// IsHeldBy tells whether applying the patch to the property would change nothing, with prices compared as numbers.
 func (p PropertyPatch) IsHeldBy(held Property) bool {
 	return PropertyChanges(held, held.With(p)).IsEmpty()
 }
 
-// PropertyMerge sorts the fields of a change beside those that somebody else has changed meanwhile.
+// PropertyMerge compares a change with what somebody else has changed meanwhile, by fields.
 type PropertyMerge struct {
 	Conflicts []string // both changed them, to different values: only a person can tell which is right
 	Theirs    []string // they changed them, and the change does not or has the same value
 	Mine      []string // the change alone does
 }
 
-// MergePropertyChanges compares a change that was made to before with what somebody else has made of it meanwhile.
+// MergePropertyChanges compares a change made to before with theirs, which somebody else has made of before.
 func MergePropertyChanges(before, theirs Property, mine PropertyPatch) (m PropertyMerge) {
 	changed := PropertyChanges(before, theirs).Fields()
 	for _, name := range PropertyPatchFields() {
@@ -407,17 +405,16 @@ func withoutLastZeros(price Price) string {
 	return strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
 }
 
-// Price is an amount of money that keeps its digits exactly as they were given ("120.50" stays "120.50") and never
-// passes through a floating-point number. It is not negative. On the wire it is a JSON string; a JSON number is accepted
-// too. The zero Price is "0".
+// Price is an amount of money, not negative, that keeps its digits as given ("120.50") and is never converted to floating
+// point. In JSON it is a string; a number is accepted too. The zero Price is "0".
 type Price struct{ digits string }
 
 const maxPriceDigits = 24
 
 var plainDecimal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]+)?$`) })
 
-// ParsePrice reads plain decimal digits such as "120", "0.5" or "120.50". Signs, exponents, leading zeros, blanks and
-// more than 24 characters are refused.
+// ParsePrice reads plain decimal digits such as "120", "0.5" or "120.50", at most 24 characters, without sign, exponent, leading
+// zeros or blanks.
 func ParsePrice(text string) (Price, error) {
 	switch {
 	case strings.HasPrefix(text, "-"):
@@ -441,7 +438,7 @@ func (p Price) String() string {
 // MarshalJSON writes the digits as a JSON string.
 func (p Price) MarshalJSON() ([]byte, error) { return []byte(`"` + p.String() + `"`), nil }
 
-// UnmarshalJSON reads a JSON string or number, digit by digit. Null leaves the price as it is, as encoding/json has it.
+// UnmarshalJSON reads a JSON string or number. Null keeps the price, as is usual with encoding/json.
 func (p *Price) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// RedemptionStatus says how far a redemption has come.
+// RedemptionStatus is the state of a redemption.
 type RedemptionStatus string
 
-// The statuses of a redemption. Pending becomes approved or rejected once, and both are final. A redemption that is not
-// rejected is live: it holds one unit of stock and the user's one place on the perk.
+// The statuses of a redemption. Pending becomes approved or rejected, and both are final. A redemption that is not rejected
+// is live: it uses one unit of stock, and a user can have only one of a perk.
 const (
 	StatusApproved RedemptionStatus = "approved"
 	StatusRejected RedemptionStatus = "rejected"
@@ -35,7 +35,7 @@ type Redemption struct {
 // MarshalJSON writes the time as wireTime does.
 func (r Redemption) MarshalJSON() ([]byte, error) { return EncodeJSON(r) }
 
-// wire repeats Status and Metadata for the order of the members alone.
+// wire repeats Status and Metadata to keep the order of the members.
 func (r Redemption) wire() any {
 	type fields Redemption
 	return struct {
@@ -52,9 +52,8 @@ type RedeemRequest struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"` // a JSON object; absent and null mean {}
 }
 
-// ParseRedeemRequest reads and checks a redeem body. A body that is not one JSON object is CodeInvalidJSON; a missing,
-// unknown or wrong field is CodeValidationFailed. The metadata it returns is compact, never empty, and reads the same to
-// everybody.
+// ParseRedeemRequest reads and checks a redeem body. A body that is not one JSON object is CodeInvalidJSON; a missing, unknown
+// or invalid field is CodeValidationFailed. The metadata it returns is compact, never empty, and unambiguous.
 func ParseRedeemRequest(body []byte) (RedeemRequest, error) {
 	members, err := parseObject(body, "metadata")
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 	"unicode/utf8"
 )
 
-// Value is a value that is still in the form in which it came: JSON, or the text of a form field or a CSV cell. Its
-// readers store what they read and return what is wrong as the end of a sentence whose subject is the field, or "".
+// Value is a value as it was received: JSON, or the text of a form field or CSV cell. Its methods decode it, and return what is
+// wrong as the end of a sentence about the field, or "".
 type Value struct {
 	json  json.RawMessage // nil for text
 	raw   string
 	texts []string // of a form that gave a list one by one; nil for one text
 }
 
-// TextValue is a value written as text, where numbers have no quotes to tell them from strings.
+// TextValue is a value written as text, where quotes do not tell strings from numbers.
 func TextValue(text string) Value { return Value{raw: text} }
 
-// ListValue is a list whose entries came one by one, and may have commas of their own.
+// ListValue is a list whose entries were separate, so that they may contain commas.
 func ListValue(entries []string) Value { return Value{texts: append([]string{}, entries...)} }
 
 // NullValue is JSON's null.
@@ -49,8 +49,8 @@ func (v Value) Text(into *string) string {
 	return ""
 }
 
-// number returns the digits of a JSON number, or a text in decimal notation. Go by itself would also take the texts
-// 0x1p4, 1_0 and Inf for numbers, which no other reader of forms and CSV does.
+// number returns the digits of a JSON number, or of a text in decimal notation. strconv would also accept 0x1p4, 1_0 and Inf,
+// which no other reader of forms and CSV does.
 func (v Value) number() (string, bool) {
 	if v.isText() {
 		return v.raw, strings.Trim(v.raw, "+-.0123456789eE") == ""
@@ -59,7 +59,7 @@ func (v Value) number() (string, bool) {
 	return string(v.json), c == '-' || (c >= '0' && c <= '9')
 }
 
-// Int reads a whole number. A JSON number that is written with a fraction of zero, as some languages do, is whole too.
+// Int reads a whole number. Some languages write one with a fraction of zero.
 func (v Value) Int(into *int64) string {
 	digits, ok := v.number()
 	if n, err := strconv.ParseInt(digits, 10, 64); ok && err == nil {
@@ -94,7 +94,7 @@ func (v Value) Float(into *float64) string {
 	return ""
 }
 
-// floatOrNull reads a finite number, or null. Text has no null, so an empty text and the word stand for it.
+// floatOrNull reads a finite number or null. In text, "" and the word null mean null.
 func (v Value) floatOrNull(into **float64) string {
 	*into = nil
 	if v.IsNull() || v.isText() && (v.raw == "" || v.raw == "null") {
@@ -104,7 +104,7 @@ func (v Value) floatOrNull(into **float64) string {
 	return v.Float(*into)
 }
 
-// Time reads an RFC 3339 time and keeps it in UTC.
+// Time reads an RFC 3339 time as UTC.
 func (v Value) Time(into *time.Time) string {
 	var text string
 	problem := v.Text(&text)
@@ -130,8 +130,8 @@ func (v Value) price(into *Price) string {
 	return ""
 }
 
-// list reads an array of strings, or one string that separates them with commas. Blanks around an entry do not count,
-// and the empty string is the empty list. Text can hold the array as JSON, because an entry may have a comma in it.
+// list reads an array of strings, or one string with commas between the entries, whose surrounding blanks are dropped. A text
+// may also hold a JSON array, for entries with commas.
 func (v Value) list(into *[]string) string {
 	if v.texts != nil {
 		*into = slices.Clone(v.texts)
@@ -186,7 +186,7 @@ const (
 	maxRooms          = math.MaxInt32
 )
 
-// A rule returns what is wrong with a value as the end of a sentence whose subject is the field, or "" if it is right.
+// A rule returns what is wrong with a value as the end of a sentence about the field, or "".
 
 func (f FieldErrors) check(field, problem string) {
 	if problem != "" {
@@ -200,7 +200,7 @@ func (f FieldErrors) checkOptional(field string, value *string, rule func(string
 	}
 }
 
-// textRule holds for characters counted as runes. NUL is refused because PostgreSQL's text cannot hold it.
+// textRule counts characters as runes. PostgreSQL's text cannot store NUL.
 func textRule(s string, shortest, longest int) string {
 	switch {
 	case !utf8.ValidString(s):
@@ -217,8 +217,8 @@ func textRule(s string, shortest, longest int) string {
 
 var perkID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
-// PerkIDRule returns what is wrong with a perk's or category's id, or "". The names of the routes beside /perks/{perkId}
-// are refused, because a perk called so could never be read.
+// PerkIDRule returns what is wrong with the id of a perk or category, or "". The names of routes beside /perks/{perkId} are
+// refused: such a perk could never be read.
 func PerkIDRule(id string) string {
 	switch {
 	case !perkID().MatchString(id):
@@ -233,8 +233,8 @@ var uuid = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`)
 })
 
-// LowerUUID returns a UUID as the service writes those that it makes, and any other id as it is: some languages write UUIDs
-// in upper case, and both are the same (RFC 9562, section 4).
+// LowerUUID returns a UUID in lower case, as the service writes its own, and any other id unchanged. UUIDs in upper and lower
+// case are equal (RFC 9562, section 4).
 func LowerUUID(id string) string {
 	if uuid().MatchString(id) {
 		return strings.ToLower(id)
@@ -242,11 +242,11 @@ func LowerUUID(id string) string {
 	return id
 }
 
-// SameID tells whether two ids name the same record.
+// SameID tells whether two ids identify the same record.
 func SameID(a, b string) bool { return LowerUUID(a) == LowerUUID(b) }
 
-// UUIDSpellings returns the spellings in which a record with this UUID may be stored: as written here first, then in lower
-// case and in upper case, each once. Any other id has one spelling.
+// UUIDSpellings returns the spellings under which a UUID may be stored: first as given, then in lower and in upper case, each once.
+// Any other id has one spelling.
 func UUIDSpellings(id string) []string {
 	if !uuid().MatchString(id) {
 		return []string{id}

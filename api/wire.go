@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// timeLayout is RFC 3339 with three digits of the second, always: not every language reads a fraction whose length varies.
+// timeLayout is RFC 3339 with exactly three digits of the second, because not every language parses a variable number.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// wireTime is a time as it is written, cut off to milliseconds.
+// wireTime is a time as it is written, truncated to milliseconds.
 type wireTime time.Time
 
 // MarshalJSON writes the time in UTC.
@@ -17,9 +17,9 @@ func (t wireTime) MarshalJSON() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(append(make([]byte, 0, len(timeLayout)), '"'), timeLayout+`"`), nil
 }
 
-// asWire returns what a value's JSON is made of. encoding/json copies and checks what each MarshalJSON returns, which for a
-// list of large records doubled the memory of a request; EncodeJSON encodes this instead. It switches on the type
-// and not on a method, because a type that embeds a Perk would have the method too.
+// asWire returns the value that is encoded in place of the given one. encoding/json copies and checks what each MarshalJSON
+// returns, which doubled the memory for a list of large records. It switches on the type instead of looking for a method,
+// because a type that embeds a Perk would have the method too.
 func asWire(value any) any {
 	switch value := value.(type) {
 	case Perk:
@@ -42,7 +42,7 @@ func (p Page[T]) wirePage() Page[any] {
 	return page
 }
 
-// EncodeJSON is json.Marshal, but leaves < > & as they are: what is written here is never part of a page.
+// EncodeJSON is json.Marshal, but does not escape < > &: the result is never part of a web page.
 func EncodeJSON(value any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

@@ -1,7 +1,4 @@
-// Package build knows from what a program was built: which version, which commit, when, and for which system. Both programs
-// say it with the same words.
-//
-// It must not know which program that is.
+// Package build knows the version of a program, and from which commit and for which system it was built.
 package build
 
 import (
@@ -14,18 +11,18 @@ import (
 // version is set by the linker: -ldflags "-X example.com/perks/api/build.version=v1.2.3".
 var version string
 
-// Info is what is known of a build. What go build did not know is empty.
+// Info describes a build. What is unknown is empty.
 type Info struct {
-	Version  string `json:"version"`  // "dev" where neither the linker nor the module says one
-	Commit   string `json:"commit"`   // the whole hash
+	Version  string `json:"version"`  // "dev" if neither the linker nor the module sets it
+	Commit   string `json:"commit"`   // the full hash
 	Date     string `json:"date"`     // of the commit, RFC 3339 in UTC
-	Modified bool   `json:"modified"` // the files were not those of the commit
+	Modified bool   `json:"modified"` // the commit's files had been changed
 	Go       string `json:"go"`
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`
 }
 
-// Read tells what is known of the program that is running.
+// Read returns the build of the running program.
 var Read = sync.OnceValue(func() Info {
 	built, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -34,7 +31,7 @@ var Read = sync.OnceValue(func() Info {
 	return from(version, built)
 })
 
-// from prefers the version that the linker was given to the one of the module.
+// from prefers the linker's version to the module's.
 func from(linked string, built *debug.BuildInfo) Info {
 	i := Info{Version: linked, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if i.Version == "" {
@@ -56,10 +53,10 @@ func from(linked string, built *debug.BuildInfo) Info {
 	return i
 }
 
-// shortCommit is how many characters of a commit are enough for people.
+// shortCommit is how much of a commit's hash people see.
 const shortCommit = 12
 
-// Line is all of it in one line for people, about the program of that name.
+// Line describes the build of the named program in one line.
 func (i Info) Line(program string) string {
 	var details []string
 	if i.Commit != "" {

@@ -1,9 +1,8 @@
-// Package client is the typed client of the perks service: a method for each endpoint, walks over all pages of a list, and
-// errors that say what the server refused or whether a request may have reached it.
+// Package client is the typed client of the perks service: a method for each endpoint, iterators over the pages of lists, and
+// errors that say what the server refused, or whether a request may have reached it.
 //
-// resty carries the requests. What must hold for every request, whoever makes it (the token, the single sending of a
-// change, the redacted trace), is done by http.RoundTrippers beneath it. The package knows nothing of terminals,
-// profiles or files; where tokens come from is the TokenSource's business.
+// resty sends the requests. What every request needs (its token, retries, a redacted trace) is done by http.RoundTrippers
+// beneath it. The package knows nothing of terminals, profiles or files.
 package client
 
 import (

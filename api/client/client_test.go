@@ -39,7 +39,7 @@ func dial(t *testing.T, baseURL string, change ...func(*client.Config)) *client.
 	return c
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
@@ -146,7 +146,7 @@ func TestRedirectsStayOnTheServer(t *testing.T) {
 		http.Redirect(w, r, "/v2/partners/perks/new", http.StatusMovedPermanently)
 	})
 	mux.HandleFunc("/partners/perks/new", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, 200, map[string]string{"id": "new", "title": r.Header.Get("Authorization")})
+		reply(w, 200, map[string]string{"id": "new", "title": r.Header.Get("Authorization")})
 	})
 	mux.HandleFunc("/delete-property/1", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/v2/delete-property/2", http.StatusTemporaryRedirect)

@@ -48,12 +48,12 @@ func (s *listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		switch {
 		case s.blind && s.changes > 0:
-			answer(w, 403, map[string]string{"response": "No.", "code": "forbidden"})
+			reply(w, 403, map[string]string{"response": "No.", "code": "forbidden"})
 		case s.property == nil:
-			answer(w, 404, map[string]string{"response": "There is none.", "code": "not_found"})
+			reply(w, 404, map[string]string{"response": "There is none.", "code": "not_found"})
 		default:
 			w.Header().Set("ETag", s.etag())
-			answer(w, 200, s.property)
+			reply(w, 200, s.property)
 		}
 		return
 	}
@@ -71,10 +71,10 @@ func (s *listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.late = patch
 		panic(http.ErrAbortHandler)
 	case s.property == nil:
-		answer(w, 404, map[string]string{"response": "There is none.", "code": "not_found"})
+		reply(w, 404, map[string]string{"response": "There is none.", "code": "not_found"})
 		return
 	case ifMatch != "" && (ifMatch != s.etag() || s.compares):
-		answer(w, 412, map[string]string{"response": "It has changed.", "code": "precondition_failed"})
+		reply(w, 412, map[string]string{"response": "It has changed.", "code": "precondition_failed"})
 		return
 	case r.Method == http.MethodDelete:
 		s.property = nil
@@ -85,7 +85,7 @@ func (s *listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.cut {
 		panic(http.ErrAbortHandler)
 	}
-	answer(w, 200, api.Message{Message: "done"})
+	reply(w, 200, api.Message{Message: "done"})
 }
 
 func house() *listing {

@@ -251,9 +251,9 @@ func explain(err error) (why, advice string) {
 		record tls.RecordHeaderError
 		timed  net.Error
 	)
-	dialled, there := errors.As(err, &step) && step.Op == "dial" && !errors.Is(err, context.Canceled), "the server"
+	dialled, target := errors.As(err, &step) && step.Op == "dial" && !errors.Is(err, context.Canceled), "the server"
 	if dialled && step.Addr != nil {
-		there = step.Addr.String()
+		target = step.Addr.String()
 	}
 	switch {
 	case errors.As(err, &broken):
@@ -271,11 +271,11 @@ func explain(err error) (why, advice string) {
 		return "the name " + name.Name + " cannot be looked up: " + name.Err, network
 
 	case dialled && step.Timeout():
-		return "connecting to " + there + " took too long", "A firewall may block the connection. If you need a proxy, set HTTPS_PROXY."
+		return "connecting to " + target + " took too long", "A firewall may block the connection. If you need a proxy, set HTTPS_PROXY."
 	case dialled && errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused by " + there, "Is the server running, and is the port right?"
+		return "connection refused by " + target, "Is the server running, and is the port right?"
 	case dialled && (errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)):
-		return "no route to " + there, "Is this computer online, and does it need a proxy?"
+		return "no route to " + target, "Is this computer online, and does it need a proxy?"
 	}
 	if why, advice := explainCertificate(err); why != "" {
 		return why, advice

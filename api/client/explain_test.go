@@ -132,7 +132,7 @@ func TestRootsVouchForAServer(t *testing.T) {
 // secured is the address of a server with the certificate that answers everything with an empty list.
 func secured(t *testing.T, certificate *servertest.Certificate, change ...func(*tls.Config)) string {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, []string{}) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, []string{}) }))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate.Pair(t)}}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	for _, f := range change {

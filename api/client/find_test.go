@@ -46,7 +46,7 @@ func (l *redeemed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body["meta"] = map[string]any{"page": page, "per_page": perPage, "total": len(l.items), "total_pages": pages}
 	}
 	w.Header().Set("Date", time.Now().Add(l.ahead).UTC().Format(http.TimeFormat))
-	answer(w, 200, body)
+	reply(w, 200, body)
 }
 
 // made is a redemption as a foreign server lists it: without a user, and with an offset of its own.

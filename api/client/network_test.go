@@ -49,7 +49,7 @@ type hangUp struct{ requests atomic.Int32 }
 func (h *hangUp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	if h.requests.Add(1) == 1 {
-		answer(w, 200, []string{})
+		reply(w, 200, []string{})
 		return
 	}
 	connection, _, _ := w.(http.Hijacker).Hijack()

@@ -28,7 +28,7 @@ func (s shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		page = 1
 	}
 	if page == s.failPage {
-		answer(w, 500, map[string]string{"response": "broken"})
+		reply(w, 500, map[string]string{"response": "broken"})
 		return
 	}
 	meta := api.NewPageMeta(int64(page), 2, int64(s.perks))
@@ -43,7 +43,7 @@ func (s shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.noMeta {
 		body["meta"] = meta
 	}
-	answer(w, 200, body)
+	reply(w, 200, body)
 }
 
 func walkIDs(c *client.Client, options client.PerkListOptions) (string, error) {

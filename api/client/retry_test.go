@@ -79,7 +79,7 @@ func (s *troubled) proper(w http.ResponseWriter, r *http.Request) {
 	if s.keys && r.Header.Get("Idempotency-Key") != "" {
 		w.Header().Set("Idempotency-Key", r.Header.Get("Idempotency-Key"))
 	}
-	answer(w, 200, map[string]any{"id": "p", "propertyId": 1, "access_token": "t"})
+	reply(w, 200, map[string]any{"id": "p", "propertyId": 1, "access_token": "t"})
 }
 
 func (s *troubled) count() int {
@@ -91,7 +91,7 @@ func (s *troubled) count() int {
 // code answers with a status and a code.
 func code(status int, code string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, status, map[string]string{"response": "no", "code": code})
+		reply(w, status, map[string]string{"response": "no", "code": code})
 	}
 }
 
@@ -102,7 +102,7 @@ func status(status int, headers ...string) http.HandlerFunc {
 			name, value, _ := strings.Cut(header, ": ")
 			w.Header().Set(name, value)
 		}
-		answer(w, status, map[string]string{"response": "no"})
+		reply(w, status, map[string]string{"response": "no"})
 	}
 }
 
@@ -276,7 +276,7 @@ func TestLostAttemptStaysOpenWhenNoTokenCanBeHadForAnother(t *testing.T) {
 func TestReplayOfALostAttemptIsNone(t *testing.T) {
 	replay := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Idempotent-Replayed", "true")
-		answer(w, 200, map[string]string{"id": "p"})
+		reply(w, 200, map[string]string{"id": "p"})
 	}
 	for name, test := range map[string]struct {
 		script []http.HandlerFunc

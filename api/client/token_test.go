@@ -38,10 +38,10 @@ func TestTokenSendsEncodedCredentials(t *testing.T) {
 func TestTokenOfAServerThatDoesNotDecode(t *testing.T) {
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, secret, _ := r.BasicAuth(); secret != oddSecret {
-			answer(w, 401, map[string]string{"response": "Bad credentials"})
+			reply(w, 401, map[string]string{"response": "Bad credentials"})
 			return
 		}
-		answer(w, 200, map[string]any{"access_token": "jwt"})
+		reply(w, 200, map[string]any{"access_token": "jwt"})
 	}))
 	if token, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: oddSecret}); err != nil || token.AccessToken != "jwt" {
 		t.Errorf("got %+v, %v", token, err)
@@ -118,10 +118,10 @@ func accepting(token string, bodies *[]string) http.Handler {
 		body, _ := io.ReadAll(r.Body)
 		*bodies = append(*bodies, string(body))
 		if r.Header.Get("Authorization") != "Bearer "+token {
-			answer(w, 401, map[string]string{"response": "The token has expired."})
+			reply(w, 401, map[string]string{"response": "The token has expired."})
 			return
 		}
-		answer(w, 201, map[string]string{"id": "r"})
+		reply(w, 201, map[string]string{"id": "r"})
 	})
 }
 

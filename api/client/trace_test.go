@@ -19,7 +19,7 @@ func TestTraceShowsExchangesWithoutSecrets(t *testing.T) {
 	const secret, bearer, issued = "s3cr+t/value", "sent-token-value", "issued-token-value"
 	mux := http.NewServeMux()
 	mux.HandleFunc("/auth/token", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, 200, map[string]any{"access_token": issued, "deep": []any{map[string]string{"client_secret": secret}}, "count": json.Number("12345678901234567890")})
+		reply(w, 200, map[string]any{"access_token": issued, "deep": []any{map[string]string{"client_secret": secret}}, "count": json.Number("12345678901234567890")})
 	})
 	mux.HandleFunc("/partners/perks/echo", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "session="+issued)
@@ -60,7 +60,7 @@ func TestTraceLeavesTheAnswerWhole(t *testing.T) {
 	long := strings.Repeat("x", 300<<10)
 	var text bytes.Buffer
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer(w, 200, map[string]string{"id": "p", "description": long})
+		reply(w, 200, map[string]string{"id": "p", "description": long})
 	}), func(config *client.Config) { config.Trace = &text })
 	perk, err := c.Perk(context.Background(), "p")
 	if err != nil || perk.Description != long {

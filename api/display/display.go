@@ -1,5 +1,5 @@
-// Package display makes text fit to show on a terminal. Text from elsewhere loses what could move the cursor, recolour the
-// screen or turn words around; everything that shows text of the service goes through it.
+// Package display makes text safe and fit for a terminal. All text of the service that is shown goes through it, so that it
+// can't move the cursor, change colours or reverse words.
 package display
 
 import (
@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns the text as one line: control characters and marks that change the direction of writing are gone, tabs and
-// line ends are blanks, and bytes that are not UTF-8 are U+FFFD.
+// Line returns the text as one safe line: without control characters and marks of writing direction, with blanks for tabs and
+// line breaks, and with U+FFFD for invalid UTF-8.
 func Line(text string) string {
 	return Text(strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || r == '\u2028' || r == '\u2029' {
@@ -37,14 +37,13 @@ func Text(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// IsControl tells whether a character steers a terminal instead of showing something: C0, DEL, C1, and the marks that
-// embed, override or isolate a direction of writing.
+// IsControl tells whether a character controls a terminal: C0, DEL, C1, and the marks that embed, override or isolate a
+// direction of writing.
 func IsControl(r rune) bool {
 	return unicode.IsControl(r) || r > unicode.MaxLatin1 && unicode.Is(unicode.Bidi_Control, r)
 }
 
-// JSON escapes in a JSON text what would steer a terminal and encoding/json lets stand, such as C1. Such characters occur only
-// inside strings, where an escape means the same.
+// JSON escapes the control characters in a JSON text that encoding/json leaves alone, such as C1. They occur only in strings.
 func JSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, IsLoose) {
 		return text
@@ -62,15 +61,15 @@ func JSON(text []byte) []byte {
 	return out.Bytes()
 }
 
-// IsLoose tells whether a character that steers a terminal is not one that lays out JSON and YAML.
+// IsLoose tells whether a character is a control character other than the line feed, which lays out JSON and YAML.
 func IsLoose(r rune) bool { return IsControl(r) && r != '\n' }
 
-// Writer returns a writer that passes what is written on through Text. Several may write to it at once.
+// Writer returns a writer that passes everything through Text. It may be used concurrently.
 func Writer(w io.Writer) io.Writer {
 	return &writer{out: w, clean: func(text []byte) []byte { return []byte(Text(string(text))) }}
 }
 
-// JSONWriter returns a writer that passes what is written on through JSON. Several may write to it at once.
+// JSONWriter returns a writer that passes everything through JSON. It may be used concurrently.
 func JSONWriter(w io.Writer) io.Writer { return &writer{out: w, clean: JSON} }
 
 type writer struct {
@@ -78,13 +77,13 @@ type writer struct {
 	clean func([]byte) []byte
 
 	mu   sync.Mutex
-	half []byte // the beginning of a character whose end is still to come
+	rest []byte // an incomplete character
 }
 
 func (w *writer) Write(text []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	whole := append(w.half, text...)
+	whole := append(w.rest, text...)
 	end := len(whole)
 	for n := 1; n < utf8.UTFMax && n <= len(whole); n++ {
 		if last := whole[len(whole)-n:]; utf8.RuneStart(last[0]) {
@@ -94,7 +93,7 @@ func (w *writer) Write(text []byte) (int, error) {
 			break
 		}
 	}
-	w.half = bytes.Clone(whole[end:])
+	w.rest = bytes.Clone(whole[end:])
 	if _, err := w.out.Write(w.clean(whole[:end])); err != nil {
 		return 0, err
 	}

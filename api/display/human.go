@@ -21,7 +21,7 @@ func Count[N int | int64](n N) string {
 	return digits
 }
 
-// Plural writes a number with the word for one or for many: "1 row", "2,000 rows".
+// Plural writes a count with its noun: "1 row", "2,000 rows".
 func Plural[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -29,7 +29,7 @@ func Plural[N int | int64](n N, one, many string) string {
 	return Count(n) + " " + many
 }
 
-// Duration writes how long something took or takes with its two largest units: "12s", "1m05s", "2h30m".
+// Duration writes a duration with its two largest units: "12s", "1m05s", "2h30m".
 func Duration(d time.Duration) string {
 	seconds := int64(d.Round(time.Second) / time.Second)
 	switch {
@@ -41,7 +41,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", seconds/3600, seconds/60%60)
 }
 
-// Age says how long ago something was, roughly. What has not been yet, as clocks that are off have it, is just now.
+// Age says roughly how long ago something was. A time in the future, from a clock that is ahead, is "just now".
 func Age(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -56,7 +56,7 @@ func Age(d time.Duration) string {
 	return Count(int64(d/day)) + " days ago"
 }
 
-// Distance says how far a moment is from now in the largest unit that fits, rounded down: "in 3 days", "2 hours ago", "now".
+// Distance says how far a time is from now in the largest fitting unit, rounded down: "in 3 days", "2 hours ago", "now".
 func Distance(at, now time.Time) string {
 	away := at.Sub(now)
 	far := away.Abs()
@@ -79,15 +79,14 @@ func Distance(at, now time.Time) string {
 	return "in " + text
 }
 
-// Instant writes a moment for people, in the zone of now.
+// Instant writes a time for people, in the zone of now.
 func Instant(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006 15:04") }
 
 // Day writes a day for people, in the zone of now.
 func Day(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006") }
 
-// Until says how long something can still be used, or since when it cannot: "3 days left", "5 hours left", "expired just
-// now", "expired today", "expired yesterday", "expired 2 days ago". Days are those of the calendar in the zone of now, however many
-// hours they have.
+// Until says how long something is still valid, or since when it is not: "3 days left", "expired just now", "expired today",
+// "expired 2 days ago". Days are calendar days in the zone of now, whatever their length.
 func Until(end, now time.Time) string {
 	if end.After(now) {
 		return left(end, now) + " left"
@@ -108,7 +107,7 @@ func Until(end, now time.Time) string {
 // In says how soon something begins: "in 3 days", "in 5 hours".
 func In(at, now time.Time) string { return "in " + left(at, now) }
 
-// left writes the time up to a moment, by what passes up to two days, and from then on by what clocks on the wall show.
+// left writes the time that is left: up to two days as a duration, and from then on by the calendar.
 func left(at, now time.Time) string {
 	passes, shows := at.Sub(now), wall(at, now).Sub(wall(now, now))
 	switch {
@@ -120,7 +119,7 @@ func left(at, now time.Time) string {
 	return Plural(max(2, int64(shows/day)), "day", "days")
 }
 
-// wall is a moment as a clock on a wall in the zone of now shows it, in a zone where every day has 24 hours.
+// wall returns the time that a wall clock in the zone of now shows, but in UTC, where every day has 24 hours.
 func wall(at, now time.Time) time.Time {
 	at = at.In(now.Location())
 	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), time.UTC)

@@ -14,8 +14,7 @@ const (
 	tabStop    = 4 // a tab is never passed on to the terminal, which has stops of its own
 )
 
-// Width is how many cells a line takes on a terminal, escape sequences not counted. It counts in characters as people see
-// them, as the renderer of bubbletea does.
+// Width is the number of terminal cells of a line without its escape sequences, counted in graphemes as bubbletea does.
 func Width(line string) int {
 	if isASCII(line) {
 		return len(line)
@@ -23,7 +22,7 @@ func Width(line string) int {
 	return ansi.StringWidth(line)
 }
 
-// isASCII tells whether each byte is a character that takes one cell.
+// isASCII tells whether all bytes are printable ASCII, so that each takes one cell.
 func isASCII(line string) bool {
 	for i := range len(line) {
 		if line[i] < ' ' || line[i] > '~' {
@@ -33,8 +32,7 @@ func isASCII(line string) bool {
 	return true
 }
 
-// First returns the first character of a line as people see it (a grapheme cluster), or the escape sequence that it begins
-// with, and its width in cells, which is 0 for a sequence.
+// First returns the first grapheme cluster of a line with its width in cells, or the escape sequence at its start with 0.
 func First(line string) (text string, width int) {
 	if line[0] == '\x1b' {
 		sequence, _, _, _ := ansi.DecodeSequence(line, ansi.NormalState, nil)
@@ -47,8 +45,8 @@ func First(line string) (text string, width int) {
 	return ansi.FirstGraphemeCluster(line, ansi.GraphemeWidth)
 }
 
-// widthAlone is the width of the characters that most text is made of, which join with none of their kind; 0 for all others. It
-// saves looking up their properties, which takes ten times as long.
+// widthAlone is the width of common characters, which never join with each other; 0 for all others. Looking up the properties
+// of a character takes ten times as long.
 func widthAlone(r rune) int {
 	switch {
 	case ' ' <= r && r <= '~':
@@ -59,7 +57,7 @@ func widthAlone(r rune) int {
 	return 0
 }
 
-// standsAlone tells whether a text surely begins with a character that joins with none before it.
+// standsAlone tells whether a text certainly begins with a character that does not join with the one before it.
 func standsAlone(text string) bool {
 	if text == "" || text[0] == '\x1b' {
 		return true
@@ -68,7 +66,7 @@ func standsAlone(text string) bool {
 	return widthAlone(r) > 0
 }
 
-// needsBase tells whether a character only changes the one before it, even where that is a blank.
+// needsBase tells whether a character modifies the one before it, even a blank.
 func needsBase(r rune) bool {
 	if widthAlone(r) > 0 {
 		return false
@@ -77,9 +75,9 @@ func needsBase(r rune) bool {
 	return len(cluster) > 1
 }
 
-// clean returns a line without what would make its width uncertain: tabs are blanks up to the next stop, line feeds are
-// blanks, bytes that are not UTF-8 are U+FFFD, and other control characters are gone, as are marks that have no character to
-// stand on. Of escape sequences, only those stay that style.
+// clean removes what would make a line's width uncertain: tabs become blanks up to the next tab stop, line feeds become blanks,
+// and invalid UTF-8 becomes U+FFFD. Other control characters go, as do marks with nothing to modify and escape sequences that
+// do not style.
 func clean(line string) string {
 	if isClean(line) {
 		return line
@@ -136,14 +134,13 @@ func isStyle(sequence string) bool {
 	return strings.HasPrefix(sequence, "\x1b]8;") && (strings.HasSuffix(sequence, "\x07") || strings.HasSuffix(sequence, "\x1b\\"))
 }
 
-// Cut shortens a line to the width, with an ellipsis where something is missing. Styles survive it, and no character is cut
-// in two. Tabs become blanks.
+// Cut shortens a line to the width, with an ellipsis if something is missing. It keeps styles and never splits a character.
 func Cut(line string, width int) string {
 	line, _ = cut(line, width)
 	return line
 }
 
-// cut returns what fits with its width.
+// cut also returns the resulting width.
 func cut(line string, width int) (string, int) {
 	if width <= 0 || line == "" {
 		return "", 0
@@ -162,7 +159,7 @@ func cut(line string, width int) (string, int) {
 	return line[:size] + ellipsis + sequences(line[size:]), at + 1
 }
 
-// head tells how many bytes of a clean line fit into the width, and how wide they are.
+// head returns how many bytes of a clean line fit into the width, and their width.
 func head(line string, width int) (size, at int) {
 	for size < len(line) {
 		text, cells := First(line[size:])
@@ -175,7 +172,7 @@ func head(line string, width int) (size, at int) {
 	return size, at
 }
 
-// sequences returns the escape sequences of a line without its text: whatever they begin they also end.
+// sequences returns only the escape sequences of a line, so that whatever they begin they also end.
 func sequences(line string) string {
 	if !strings.Contains(line, "\x1b") {
 		return ""
@@ -191,7 +188,7 @@ func sequences(line string) string {
 	return out.String()
 }
 
-// Pad lengthens a line to the width with blanks, or cuts it. The result is exactly so wide.
+// Pad makes a line exactly as wide as given, with blanks or by cutting it.
 func Pad(line string, width int) string {
 	line, at := cut(line, width)
 	for at < width {
@@ -201,7 +198,7 @@ func Pad(line string, width int) string {
 	return line
 }
 
-// PadLeft puts the blanks before the line.
+// PadLeft is Pad with the blanks at the left.
 func PadLeft(line string, width int) string {
 	line, at := cut(line, width)
 	return blanks(width-at) + line
@@ -209,7 +206,7 @@ func PadLeft(line string, width int) string {
 
 func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }
 
-// Crop makes a view of exactly so many lines, none longer than the width; "" if there is no room at all.
+// Crop cuts or extends a view to exactly so many lines, none wider than the width.
 func Crop(view string, width, height int) string {
 	if height <= 0 {
 		return ""
@@ -222,8 +219,8 @@ func Crop(view string, width, height int) string {
 	return strings.Join(lines, "\n") + strings.Repeat("\n", height-len(lines))
 }
 
-// Over lays a box over a view, its corner at x and y. Lines of the view are taken for padded with blanks. A wide character
-// that the box covers in part leaves a blank. Lines of the box outside of the view are not drawn.
+// Over draws a box over a view, its corner at x and y. A wide character that it covers in part becomes a blank. Lines of the
+// box outside the view are not drawn.
 func Over(view, box string, x, y int) string {
 	lines := strings.Split(view, "\n")
 	for i, line := range strings.Split(box, "\n") {
@@ -243,7 +240,7 @@ func overLine(under, line string, x int) string {
 	return left + line + from(under, x+Width(line))
 }
 
-// from returns a clean line from a cell on, with the style that it has there. Half of a wide character becomes a blank.
+// from returns a clean line from a cell on, with the styles in force there. Half of a wide character becomes a blank.
 func from(line string, cell int) string {
 	size, at := head(line, cell)
 	if size == len(line) {

@@ -6,10 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap breaks a text into lines of at most the width: between words, and between characters of scripts that put no blanks
-// between words. Only a word that is longer than a line is broken elsewhere. Line feeds stay; blanks at the end of a line
-// go. Each line can be drawn by itself, because a style that goes on begins anew in it. A character wider than the width
-// becomes an ellipsis.
+// Wrap breaks a text into lines of at most the width: between words, and between characters of scripts that have no blanks.
+// Only words longer than a line are broken elsewhere. Line feeds stay, blanks at the end of a line go. Each line repeats the
+// styles that are in force. A character wider than the width becomes an ellipsis.
 func Wrap(text string, width int) []string {
 	if width <= 0 {
 		return nil
@@ -27,7 +26,7 @@ func Wrap(text string, width int) []string {
 	return lines
 }
 
-// piece is what a line is made of: a character, or a sequence that styles.
+// piece is a part of a line: a character, or an escape sequence that styles.
 type piece struct {
 	text  string
 	width int
@@ -48,7 +47,7 @@ func pieces(line string, width int) []piece {
 	return all
 }
 
-// wrapParagraph appends the lines of a paragraph that begins in a style, and returns the style in which it ends.
+// wrapParagraph appends the lines of a paragraph, and returns the style in which it ends.
 func wrapParagraph(lines []string, style string, all []piece, width int) ([]string, string) {
 	for {
 		first, end, next := fillLine(all, width)
@@ -75,7 +74,7 @@ func wrapParagraph(lines []string, style string, all []piece, width int) ([]stri
 	}
 }
 
-// styleAfter adds an escape sequence to the styles that are in force. What is no style changes nothing.
+// styleAfter adds an escape sequence to the styles in force.
 func styleAfter(style, sequence string) string {
 	switch {
 	case sequence == resetStyle || sequence == "\x1b[m":
@@ -86,7 +85,7 @@ func styleAfter(style, sequence string) string {
 	return style
 }
 
-// fillLine tells which pieces make the first line, and where the next one begins.
+// fillLine returns which pieces form the first line, and where the next one begins.
 func fillLine(all []piece, width int) (first, end, next int) {
 	at := 0                       // the width so far
 	before, blank := "", false    // the character before, and whether there are blanks since
@@ -128,7 +127,7 @@ const (
 	endsNoLine = "（「『【〈《〔［｛([{"
 )
 
-// BreaksBetween tells whether a line can end between two characters that no blank parts.
+// BreaksBetween tells whether a line can end between two adjacent characters.
 func BreaksBetween(before, after string) bool {
 	if strings.Contains(beginsNoLine, after) || strings.Contains(endsNoLine, before) {
 		return false

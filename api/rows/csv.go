@@ -14,9 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// readCSV reads a header and the rows beneath it, as RFC 4180 writes them, with either kind of line end. A row whose
-// number of cells is not the header's is a RowError; so is one whose quotes are wrong. Blank lines do not count. What
-// Neutralise made of a cell is restored.
+// readCSV reads a header and rows as in RFC 4180, with either line end. A row with wrong quotes or another number of cells than
+// the header is a RowError. Blank lines are skipped, and what Neutralise did is undone.
 func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 	s := csvScanner{in: in}
 	_, header, err := s.record()
@@ -54,7 +53,7 @@ func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 	}
 }
 
-// checkHeader trims the names in place and refuses those that no cell could be told by.
+// checkHeader trims the names in place, and refuses empty and repeated ones.
 func checkHeader(names []string) error {
 	seen := map[string]bool{}
 	for i, name := range names {
@@ -71,9 +70,8 @@ func checkHeader(names []string) error {
 	return nil
 }
 
-// csvScanner splits a file into records. encoding/csv is not used because it turns CR LF inside a quoted cell into LF, so
-// that a text would not come back from an export as it was, and because it reads all that follows an open quote into
-// memory.
+// csvScanner splits a file into records. encoding/csv does not do because it changes CR LF inside quotes to LF, so that a text
+// would not survive an export, and because an open quote makes it read the rest of the file into memory.
 type csvScanner struct {
 	in   *bufio.Reader
 	line int    // that was read last
@@ -86,8 +84,8 @@ var (
 	errOpenQuote  = errors.New(`has a quote that is never closed`)
 )
 
-// record returns the next record and the line on which it starts. The error is io.EOF when there is none, a *RowError
-// when its quotes are wrong and the scanner stands on the line behind it, and any other error when it cannot go on.
+// record returns the next record and its first line. The error is io.EOF at the end, a *RowError if the record's quotes are wrong
+// and the next record can be read, and anything else if not.
 func (s *csvScanner) record() (line int, cells []string, err error) {
 	for s.raw = s.raw[:0]; len(s.text()) == 0; {
 		s.raw = s.raw[:0] // a blank line
@@ -131,7 +129,7 @@ func (s *csvScanner) readLine() (err error) {
 	return err
 }
 
-// text is the record so far without the end of its last line. A carriage return by itself ends no line.
+// text is the record without its line end. A lone carriage return ends no line.
 func (s *csvScanner) text() []byte {
 	if line, hasEnded := bytes.CutSuffix(s.raw, []byte("\n")); hasEnded {
 		return bytes.TrimSuffix(line, []byte("\r"))
@@ -139,7 +137,7 @@ func (s *csvScanner) text() []byte {
 	return s.raw
 }
 
-// cell returns the cell that begins at an offset of the record, and the offset where it ends.
+// cell returns the cell at an offset of the record, and the offset of its end.
 func (s *csvScanner) cell(start int) (cell []byte, end int, err error) {
 	rest := s.text()[start:]
 	if !bytes.HasPrefix(rest, []byte(`"`)) {
@@ -174,17 +172,15 @@ func (s *csvScanner) cell(start int) (cell []byte, end int, err error) {
 	return cell, end, err
 }
 
-// A spreadsheet runs a cell that begins with one of the signs: those that OWASP names in "CSV Injection", and their wide
-// forms. In many countries it splits lines at semicolons and ignores quotes that do not open what it takes for a cell, so
-// that each part of a text between separators may become a cell of its own.
+// A spreadsheet runs a cell that begins with one of these signs (OWASP, "CSV Injection") or their wide forms. In many countries
+// it also splits lines at semicolons, whatever the quotes, so that each part between separators may become a cell.
 const (
 	signs      = "=+-@＝＋－＠"
 	separators = ";|\t\r\n"
 )
 
-// Neutralise returns the cell with an apostrophe before it, and before each further part of it that a spreadsheet might
-// take for a formula; a cell with no such part stays as it is. A text that has the apostrophes already gets them once more,
-// so that Restore brings every text back.
+// Neutralise puts an apostrophe before a cell, and before each further part of it, that a spreadsheet might take for a formula.
+// A text that has these apostrophes already gets them again, so that Restore brings every text back.
 func Neutralise(cell string) string {
 	if !strings.ContainsAny(cell, signs) && !opensWithSeparator(cell) {
 		return cell
@@ -218,7 +214,7 @@ func Restore(cell string) string {
 	return cell
 }
 
-// exact returns a cell that Restore turns into the text: the text itself, unless it looks as if it had been neutralised.
+// exact returns a cell that Restore turns into the text: the text itself, unless it looks neutralised.
 func exact(text string) string {
 	if Restore(text) == text {
 		return text
@@ -233,8 +229,8 @@ func split(text string) (parts []string) {
 	return append(parts, text)
 }
 
-// couldRun tells whether a part of a text might be taken for a formula: a sign comes first, behind nothing but what is
-// trimmed, invisible, or a quote. A negative number has such a sign, and nothing to run.
+// couldRun tells whether a part may be taken for a formula: it begins with a sign, apart from what is trimmed, invisible, or a
+// quote, and is no negative number.
 func couldRun(part string) bool {
 	start := strings.TrimLeftFunc(part, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.Is(unicode.C, r) || r == '\'' || r == '"'
@@ -256,17 +252,17 @@ func opensWithSeparator(text string) bool {
 	return text != "" && strings.IndexByte("\t\r\n", text[0]) >= 0
 }
 
-// numbers matches a decimal with digits before its point, as JSON writes them.
+// numbers matches decimal numbers as JSON writes them.
 var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?$`) })
 
-// CellWriter writes CSV that a Reader reads back cell for cell. A cell that programs might split is in quotes.
+// CellWriter writes CSV that a Reader reads back cell for cell. A cell that a program might split is quoted.
 type CellWriter struct {
 	out  *bufio.Writer
 	cell func(string) string
 }
 
-// NewCellWriter prepares to write CSV whose cells are neutralised or, if raw, as they are but for one that would be read
-// back as something else.
+// NewCellWriter returns a writer that neutralises cells or, if raw, writes them as they are, unless that would be read back as
+// something else.
 func NewCellWriter(w io.Writer, raw bool) *CellWriter {
 	cell := Neutralise
 	if raw {
@@ -275,7 +271,7 @@ func NewCellWriter(w io.Writer, raw bool) *CellWriter {
 	return &CellWriter{bufio.NewWriter(w), cell}
 }
 
-// Write writes one row. Nothing is sure to be written before Flush.
+// Write writes one row, perhaps only at the next Flush.
 func (w *CellWriter) Write(cells []string) error {
 	written := make([]string, len(cells))
 	for i, cell := range cells {
@@ -288,11 +284,11 @@ func (w *CellWriter) Write(cells []string) error {
 	return err
 }
 
-// Flush hands everything to the underlying writer and returns the first error of all writes.
+// Flush writes what is buffered, and returns the first error of all writes.
 func (w *CellWriter) Flush() error { return w.out.Flush() }
 
-// needsQuotes tells what must not stand bare. PostgreSQL takes \. for the end of a file; a mark of the byte order at the
-// start of a file is not data.
+// needsQuotes tells whether a cell must be quoted. PostgreSQL takes \. for the end of a file, and everybody a byte order mark
+// at its start for no data.
 func needsQuotes(cell string) bool {
 	return strings.ContainsAny(cell, `,"`+separators) || cell == `\.` || unicode.IsSpace(firstRune(cell)) || firstRune(cell) == '\uFEFF'
 }

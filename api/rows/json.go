@@ -48,7 +48,7 @@ func readJSON(in io.Reader, yield func(Row, error) bool) {
 	}
 }
 
-// isAboutText tells what a decoder says about the text, or that it read a token, from an error of its source.
+// isAboutText tells errors of a decoder about the text, and tokens it did not expect, from errors of its source.
 func isAboutText(err error) bool {
 	return err == nil || err == io.EOF || errors.As(err, new(*json.SyntaxError))
 }
@@ -67,8 +67,7 @@ func brokenArray(line int, err error) error {
 	return fileErrorf("line %d: the record that starts here is not valid JSON, and what follows cannot be read: %w", line, err)
 }
 
-// lineCounter tells on which line an offset lies. It keeps what was read beyond the last offset asked for, which is as
-// much as the decoder keeps.
+// lineCounter finds the line of an offset. It keeps what was read since the last offset, as the decoder does.
 type lineCounter struct {
 	in     io.Reader
 	budget int    // bytes that can be read before errTooLong
@@ -96,7 +95,7 @@ func (c *lineCounter) lineAt(offset int64) int {
 	return c.line
 }
 
-// lineOfNext is the line of the first character behind the offset that is neither blank nor a comma.
+// lineOfNext is the line of the next character that is neither blank nor a comma.
 func (c *lineCounter) lineOfNext(offset int64) int {
 	line := c.lineAt(offset)
 	rest := bytes.TrimLeft(c.ahead, ", \t\r\n")
@@ -130,8 +129,8 @@ func readJSONL(in *bufio.Reader, yield func(Row, error) bool) {
 	}
 }
 
-// readLine appends the next line with its end to a text, of which it keeps no more than one byte beyond MaxRecord; io.EOF
-// says that there is no line.
+// readLine appends the next line with its end to a text, but keeps at most one byte more than MaxRecord. io.EOF means that
+// there is no line.
 func readLine(in *bufio.Reader, text []byte) ([]byte, error) {
 	for begun := false; ; begun = true {
 		part, err := in.ReadSlice('\n')

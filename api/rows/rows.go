@@ -1,8 +1,5 @@
-// Package rows reads and writes the files that carry records in bulk: CSV with a header, JSON arrays and JSON lines. It
-// streams in constant memory and numbers each record by the line on which it starts, so that a message can point at it.
-//
-// It knows nothing of what the records mean and imports no other package of this module: import, export and the
-// client's bulk commands give the records their meaning.
+// Package rows reads and writes records in files: CSV with a header, JSON arrays and JSON lines. It streams in constant
+// memory, and gives each record the number of its first line for messages. It knows nothing of what the records mean.
 package rows
 
 import (
@@ -47,11 +44,10 @@ func FormatOf(name string) (Format, error) {
 	return "", fmt.Errorf("cannot tell the format of %q from its name: it must end in .csv, .json or .jsonl", name)
 }
 
-// MaxRecord is the longest record that is read, in bytes. It keeps a quote that is never closed, or a line without an
-// end, from filling the memory.
+// MaxRecord is the longest record that is read, in bytes. It keeps an unclosed quote or an endless line from filling memory.
 const MaxRecord = 16 << 20
 
-// Row is one record. Either Object holds its JSON text, or Header and Cells hold its CSV.
+// Row is one record: Object holds its JSON, or Header and Cells its CSV.
 type Row struct {
 	Line   int             // of the record's first character, from 1
 	Object json.RawMessage // one valid JSON object
@@ -59,7 +55,7 @@ type Row struct {
 	Cells  []string        // as many as Header
 }
 
-// RowError says that one record cannot be read at all. Reading goes on behind it.
+// RowError is an error of one record. Reading continues after it.
 type RowError struct {
 	Line   int
 	Err    error
@@ -72,7 +68,7 @@ func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.
 // Unwrap returns what is wrong with the record.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// FileError says that a file as a whole is not what its format asks for, so that no record behind that place can be read.
+// FileError is an error of the file, after which no record can be read.
 type FileError struct{ Err error }
 
 func (e *FileError) Error() string { return e.Err.Error() }
@@ -80,7 +76,7 @@ func (e *FileError) Error() string { return e.Err.Error() }
 // Unwrap returns what is wrong with the file.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ErrEmpty says that a CSV file has not even a header.
+// ErrEmpty says that a CSV file has no header.
 var ErrEmpty = errors.New("the file is empty: its first line must name the columns")
 
 // Reader reads the records of one file.
@@ -89,7 +85,7 @@ type Reader struct {
 	format Format
 }
 
-// NewReader prepares to read records in the given format. A byte order mark at the start is skipped.
+// NewReader returns a Reader of the given format. A byte order mark at the start is skipped.
 func NewReader(r io.Reader, format Format) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, 64<<10), format: format}
 }
@@ -137,15 +133,14 @@ var (
 	errNotObject = errors.New("is not a JSON object, in braces")
 )
 
-// Writer writes records in a form that a Reader of the same format reads back. The cells of its CSV are raw.
+// Writer writes records that a Reader of the same format reads back. Its CSV is raw.
 type Writer struct {
 	write func(object []byte) error
 	flush func() error
 }
 
-// NewWriter prepares to write CSV or JSONL; no other format can be written. The header names the columns of CSV, in
-// their order, and is written first; JSONL takes every record and writes what escape returns for its JSON. Nothing is sure to
-// be written before Flush.
+// NewWriter returns a Writer of CSV or JSONL. CSV has the columns of the header; JSONL ignores it, and writes what escape returns
+// for each record's JSON. Nothing is certainly written before Flush.
 func NewWriter(w io.Writer, format Format, header []string, escape func([]byte) []byte) (*Writer, error) {
 	switch format {
 	case CSV:
@@ -158,8 +153,8 @@ func NewWriter(w io.Writer, format Format, header []string, escape func([]byte) 
 	return nil, fmt.Errorf("cannot write the format %q", format)
 }
 
-// Write writes one record: anything that encoding/json writes as an object. In CSV a cell is the text of a string, empty
-// for null, and JSON for anything else; a member that the header does not name is an error, because it would be lost.
+// Write writes one record, which encoding/json must write as an object. A CSV cell is the text of a string, empty for null, and
+// JSON for anything else. A member without a column is an error, because it would be lost.
 func (w *Writer) Write(record any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -170,7 +165,7 @@ func (w *Writer) Write(record any) error {
 	return w.write(text.Bytes())
 }
 
-// Flush hands everything to the underlying writer and returns the first error of all writes.
+// Flush writes what is buffered, and returns the first error of all writes.
 func (w *Writer) Flush() error { return w.flush() }
 
 func writeCells(out *CellWriter, header []string, object []byte) error {

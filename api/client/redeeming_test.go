@@ -34,7 +34,7 @@ func (s *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func granted(w http.ResponseWriter, _ *http.Request) {
-	answer(w, 201, map[string]any{"id": "ours", "perk_id": "p", "user_id": "ann", "status": "approved"})
+	reply(w, 201, map[string]any{"id": "ours", "perk_id": "p", "user_id": "ann", "status": "approved"})
 }
 
 func replay(w http.ResponseWriter, r *http.Request) {

@@ -43,7 +43,7 @@ func TestNoFormOfASecretIsTraced(t *testing.T) {
 	for name, echo := range echoes {
 		mux := http.NewServeMux()
 		mux.HandleFunc("/auth/token", func(w http.ResponseWriter, r *http.Request) {
-			answer(w, 200, map[string]any{"access_token": later})
+			reply(w, 200, map[string]any{"access_token": later})
 		})
 		mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Echo", strings.ReplaceAll(echo, "\n", " "))
@@ -125,7 +125,7 @@ func TestASecretThatIsAWordLeavesOurSentence(t *testing.T) {
 			tooMany + "60 s.": true, tooMany + secret + " s.": false, tooMany + "60 s. " + secret: false, tooMany + "60 s. Not " + secret + " s.": false,
 		} {
 			c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				answer(w, 401, map[string]string{"response": sentence, "error": "invalid_client"})
+				reply(w, 401, map[string]string{"response": sentence, "error": "invalid_client"})
 			}))
 			_, err := c.Token(context.Background(), client.Credentials{ID: "c", Secret: secret})
 			if err == nil || strings.Contains(err.Error(), sentence) != kept {
@@ -141,10 +141,10 @@ func TestEachAttemptIsTraced(t *testing.T) {
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if attempts++; attempts == 1 {
 			w.Header().Set("Retry-After", "0")
-			answer(w, 503, map[string]string{"message": "later"})
+			reply(w, 503, map[string]string{"message": "later"})
 			return
 		}
-		answer(w, 200, map[string]string{"id": "p"})
+		reply(w, 200, map[string]string{"id": "p"})
 	}), func(config *client.Config) { config.Trace = &text })
 	_, err := c.Perk(context.Background(), "p")
 	if got := strings.Count(text.String(), "> GET "); got != attempts || (err == nil) != (attempts == 2) {
@@ -160,7 +160,7 @@ func TestErrorsDoNotRepeatSecrets(t *testing.T) {
 			proof, _ = url.QueryUnescape(sent)
 		}
 		w.Header().Set("X-Request-Id", "r-"+proof)
-		answer(w, 401, map[string]any{"code": proof, "message": "wrong: " + proof, "errors": map[string]any{proof: proof}})
+		reply(w, 401, map[string]any{"code": proof, "message": "wrong: " + proof, "errors": map[string]any{proof: proof}})
 	}), func(config *client.Config) { config.Tokens = client.StaticToken(bearer) })
 	_, loginErr := c.Token(context.Background(), client.Credentials{ID: "my-id", Secret: secret})
 	_, callErr := c.Perk(context.Background(), "p")

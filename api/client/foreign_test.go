@@ -36,7 +36,7 @@ func endless(t *testing.T, asked *atomic.Int64, h http.HandlerFunc) *client.Clie
 func TestPagesWithoutNumbersAreCounted(t *testing.T) {
 	var asked atomic.Int64
 	c := endless(t, &asked, func(w http.ResponseWriter, r *http.Request) {
-		answer(w, 200, map[string]any{"data": []map[string]any{{"id": "p" + r.URL.Query().Get("page")}}, "meta": map[string]any{"total_pages": 3}})
+		reply(w, 200, map[string]any{"data": []map[string]any{{"id": "p" + r.URL.Query().Get("page")}}, "meta": map[string]any{"total_pages": 3}})
 	})
 	if got, err := walkIDs(c, client.PerkListOptions{}); got != "p p2 p3" || err != nil || asked.Load() != 3 {
 		t.Errorf("%q, %v after %d requests", got, err, asked.Load())
@@ -48,7 +48,7 @@ func TestLinksInACircleEnd(t *testing.T) {
 	var asked atomic.Int64
 	c := endless(t, &asked, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Link", "<?at="+next[r.URL.Query().Get("at")]+">; rel=next")
-		answer(w, 200, map[string]any{"data": []map[string]any{{"id": "x"}}})
+		reply(w, 200, map[string]any{"data": []map[string]any{{"id": "x"}}})
 	})
 	if _, err := walkIDs(c, client.PerkListOptions{}); err == nil || !strings.Contains(err.Error(), "a loop") {
 		t.Errorf("%v after %d requests", err, asked.Load())
@@ -112,7 +112,7 @@ func TestServerThatRepeatsWhateverItIsSentHonoursNoKeys(t *testing.T) {
 			w.Header()[name] = values
 		}
 		w.Header().Del("Content-Length")
-		answer(w, 201, map[string]any{"id": "r"})
+		reply(w, 201, map[string]any{"id": "r"})
 	}))
 	if _, _, err := c.Redeem(t.Context(), "p", api.RedeemRequest{UserID: "ann"}, "k"); err != nil || c.HonoursKeys() {
 		t.Errorf("honours keys: %t, %v", c.HonoursKeys(), err)
