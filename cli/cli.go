@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"example.com/perks/api/build"
 	"example.com/perks/cli/auth"
@@ -88,22 +89,15 @@ func prepare(root *cobra.Command, args []string) (stop func()) {
 	return func() { stopSignals() }
 }
 
-// asksForJSON reads the arguments itself, because flags after a wrong one are never parsed.
+// asksForJSON parses the arguments once more, because the flags after a wrong one have not been parsed.
 func asksForJSON(args []string) bool {
-	for i, arg := range args {
-		value, joined := strings.CutPrefix(arg, "--output=")
-		if !joined {
-			value, joined = strings.CutPrefix(arg, "-o")
-			value = strings.TrimPrefix(value, "=")
-		}
-		if (arg == "-o" || arg == "--output") && i+1 < len(args) {
-			value, joined = args[i+1], true
-		}
-		if joined && (value == output.JSON || value == output.JSONL) {
-			return true
-		}
-	}
-	return false
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	flags.Usage = func() {}
+	o := output.Options{}
+	flags.StringVarP(&o.Format, "output", "o", "", "")
+	_ = flags.Parse(args)
+	return o.WantsJSON()
 }
 
 // Meaning is what an exit code or a variable of the environment means.

@@ -2,13 +2,19 @@ package session
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 )
@@ -113,4 +119,193 @@ func (s *Session) Logout(ctx context.Context, key SecretKey) (Forgotten, error) 
 	}
 	places, left, err := secrets.Delete(ctx, key)
 	return Forgotten{places, removed == nil, left}, err
+}
+
+// Token is a token that can be used now, as the file keeps it for later commands.
+type Token struct {
+	AccessToken string    `json:"access_token"`
+	ExpiresAt   time.Time `json:"expires_at"`      // zero if that is not known
+	Scope       string    `json:"scope,omitempty"` // as the server wrote it; "" if it does not say
+	Check       string    `json:"check,omitempty"`
+}
+
+// Scopes returns the scopes of the token, nil if the server does not say.
+func (t Token) Scopes() []string {
+	if names := strings.Fields(t.Scope); len(names) > 0 {
+		return names
+	}
+	return nil
+}
+
+// Token returns the token of a connection: that of the environment, of which nothing else is known, a saved one, or a new one.
+func (s *Session) Token(ctx context.Context, connection Connection) (Token, error) {
+	if connection.token != "" {
+		return Token{AccessToken: connection.token}, nil
+	}
+	cache, err := s.tokenCache(connection)
+	if err != nil {
+		return Token{}, err
+	}
+	return cache.token(ctx)
+}
+
+// NewToken obtains a token even if another is saved, and does not save it. A token from the environment is returned as it is.
+func (s *Session) NewToken(ctx context.Context, connection Connection) (Token, error) {
+	cache, err := s.tokenCache(connection)
+	if err != nil || connection.token != "" {
+		return Token{AccessToken: connection.token}, err
+	}
+	token, err := cache.obtain(ctx)
+	return cache.local(token), err
+}
+
+// tokens returns where the client of a connection gets its tokens.
+func (s *Session) tokens(connection Connection) (client.TokenSource, error) {
+	if connection.token != "" {
+		return client.StaticToken(connection.token), nil
+	}
+	return s.tokenCache(connection)
+}
+
+func (s *Session) tokenCache(connection Connection) (*tokenCache, error) {
+	path, err := s.tokenPath(connection.Key())
+	if err != nil && connection.secret == "" && connection.token == "" {
+		return nil, err // a secret can be neither saved nor read
+	}
+	return &tokenCache{
+		path:   path,
+		check:  checkOf(connection.secret),
+		obtain: func(ctx context.Context) (api.Token, error) { return s.obtain(ctx, connection) },
+		warn:   s.Streams.Warn,
+		now:    time.Now,
+	}, nil
+}
+
+// early is how long before a token expires it is replaced, so that it is valid when it arrives.
+const early = 30 * time.Second
+
+// tokenLockTime is how long another process may take to obtain a token. A process that was stopped while it had the lock must not stop
+// all others.
+const tokenLockTime = time.Minute
+
+// tokenCache is a client.TokenSource that saves its token in a file for later commands. Of several processes that need a token, one
+// obtains it under a lock and the others read the file.
+type tokenCache struct {
+	path   string // "" if nothing can be saved
+	check  string // a saved token with another check is not used
+	obtain func(context.Context) (api.Token, error)
+	warn   func(format string, args ...any)
+	now    func() time.Time
+
+	mu      sync.Mutex
+	current Token
+}
+
+// Token returns the saved token, or obtains one.
+func (c *tokenCache) Token(ctx context.Context) (string, error) {
+	token, err := c.token(ctx)
+	return token.AccessToken, err
+}
+
+func (c *tokenCache) token(ctx context.Context) (Token, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fresh(c.current) {
+		return c.current, nil
+	}
+	if saved := c.load(); c.fresh(saved) {
+		c.current = saved
+		return saved, nil
+	}
+	err := c.renew(ctx, "")
+	return c.current, err
+}
+
+// Replace obtains a token in place of a refused one, unless another process or goroutine has done so.
+func (c *tokenCache) Replace(ctx context.Context, refused string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.fresh(c.current) || c.current.AccessToken == refused {
+		if err := c.renew(ctx, refused); err != nil {
+			return "", err
+		}
+	}
+	if c.current.AccessToken == refused {
+		return "", client.ErrNoOtherToken
+	}
+	return c.current.AccessToken, nil
+}
+
+// renew obtains a token under the lock. It only warns if the token cannot be saved.
+func (c *tokenCache) renew(ctx context.Context, refused string) error {
+	var lockErr error
+	if c.path != "" {
+		waiting, stop := client.Waits(ctx)
+		defer stop()
+		limited, cancel := context.WithTimeout(waiting, tokenLockTime)
+		defer cancel()
+		var unlock func()
+		if unlock, lockErr = command.LockFile(limited, c.path); lockErr == nil {
+			defer unlock()
+			if saved := c.load(); c.fresh(saved) && saved.AccessToken != refused {
+				c.current = saved
+				return nil
+			}
+		} else if waiting.Err() != nil {
+			return lockErr
+		}
+	}
+	token, err := c.obtain(ctx)
+	if err != nil {
+		return err
+	}
+	c.current = c.local(token)
+	if c.path != "" && lockErr == nil {
+		lockErr = command.WritePrivateJSON(c.path, c.current)
+	}
+	if lockErr != nil {
+		c.warn("The token cannot be kept for the next command: %s.", lockErr)
+	}
+	return nil
+}
+
+// local computes the expiry from the lifetime, because this computer's clock may differ from the server's.
+func (c *tokenCache) local(token api.Token) Token {
+	expires := token.ExpiresAt
+	if token.ExpiresIn > 0 {
+		expires = c.now().Add(time.Duration(token.ExpiresIn) * time.Second)
+	}
+	return Token{AccessToken: token.AccessToken, ExpiresAt: expires, Scope: token.Scope, Check: c.check}
+}
+
+func (c *tokenCache) fresh(token Token) bool {
+	return token.AccessToken != "" && token.Check == c.check && c.now().Add(early).Before(token.ExpiresAt)
+}
+
+// load returns no token if the file cannot be read: a new one is cheap.
+func (c *tokenCache) load() (saved Token) {
+	if command.ReadPrivateJSON(c.path, &saved) != nil {
+		return Token{}
+	}
+	return saved
+}
+
+// tokenPath hashes profile, address and client, because they may not be valid in a file's name.
+func (s *Session) tokenPath(key SecretKey) (string, error) {
+	dir, err := s.Folder()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{key.Profile, key.APIURL, key.ClientID}, "\x00")))
+	return filepath.Join(dir, "tokens", hex.EncodeToString(sum[:16])+".json"), nil
+}
+
+// checkOf tells secrets from the environment apart without revealing them: two bytes of a hash do not confirm a guess. A token
+// obtained with one secret is not used with another, wrong one.
+func checkOf(secret string) string {
+	if secret == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:2])
 }
