@@ -93,7 +93,7 @@ func prepare(root *cobra.Command, args []string) (stop func()) {
 func asksForJSON(args []string) bool {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
-	flags.Usage = func() {}
+	flags.BoolP("help", "h", false, "") // which would end the parsing
 	o := output.Options{}
 	flags.StringVarP(&o.Format, "output", "o", "", "")
 	_ = flags.Parse(args)
