@@ -41,10 +41,10 @@ func newAPI(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "api [METHOD] PATH",
 		Short: "Send any request to the service",
-		Long: "Send a request with the token and write the answer. PATH is relative to the address of the API. METHOD is GET\n" +
-			"unless given. With GET, fields become the query; with other methods they become a JSON object, where key=value is\n" +
-			"a string and key:=value is JSON as it stands. --header sends a header, such as If-Match or Idempotency-Key, and\n" +
-			"--include shows those of the answer: before the body, or with --output and --jq as status, headers and body.",
+		Long: "Send a request with your token and print the response. PATH is relative to the address of the API. METHOD is GET\n" +
+			"by default. With GET, fields become the query; with other methods they become a JSON object, where key=value is a\n" +
+			"string and key:=value is JSON. --header adds a header, such as If-Match or Idempotency-Key. --include shows the\n" +
+			"headers of the response: before the body, or with --output and --jq as status, headers and body.",
 		Example: "  perksctl api partners/perks --field city=Berlin\n" +
 			"  perksctl api PATCH update-property/42 --field title=Loft --field bedrooms:=2\n" +
 			"  perksctl api get-property/42 --include --jq .headers.Etag\n" +
@@ -59,10 +59,10 @@ func newAPI(s *session.Session) *cobra.Command {
 				return err
 			}
 			if o.paginate && o.include {
-				return command.Usagef("--include shows the headers of one answer; it does not go with --paginate.")
+				return command.Usagef("--include shows the headers of one response: leave out --paginate.")
 			}
 			if o.paginate && o.request.Method != http.MethodGet {
-				return command.Usagef("--paginate reads a list; it goes with GET alone.")
+				return command.Usagef("--paginate needs GET.")
 			}
 			return callAPI(cmd.Context(), o)
 		},
@@ -70,7 +70,7 @@ func newAPI(s *session.Session) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&fields, "field", "f", nil, "add a field: `key=value` or key:=JSON, repeatable")
 	flags.StringArrayVarP(&headers, "header", "H", nil, "send this header: `Name: value`, repeatable")
-	flags.BoolVarP(&o.include, "include", "i", false, "show the status and the headers of the answer too")
+	flags.BoolVarP(&o.include, "include", "i", false, "show the status and headers of the response too")
 	flags.StringVar(&input, "input", "", "send this `file` as the body, - for standard input")
 	flags.BoolVar(&o.paginate, "paginate", false, "write the items of all pages as one list")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
@@ -207,7 +207,7 @@ func parseRequest(args, fields []string, input string, stdin io.Reader) (client.
 	}
 	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
 	if input != "" && (reads || len(fields) > 0) {
-		return request, command.Usagef("--input is a whole body; it goes neither with --field nor with %s.", request.Method)
+		return request, command.Usagef("--input is the whole body: it cannot be combined with --field or %s.", request.Method)
 	}
 	var err error
 	switch {

@@ -30,7 +30,7 @@ import (
 func NewRoot(s *session.Session) *cobra.Command {
 	root := command.Group(cobra.Command{
 		Use:   "perksctl",
-		Short: "Browse and redeem perks, and look after properties",
+		Short: "Browse and redeem perks, and manage properties",
 		Long: "perksctl browses and redeems perks, and reads, updates and deletes properties.\n\n" +
 			"Data goes to standard output, everything else to standard error. A setting is taken from its flag, then from the\n" +
 			"environment, then from the profile.",
@@ -66,7 +66,7 @@ func Main(args []string, s *command.Streams, env func(string) string) int {
 	}
 	err = run.Advise(command.ExplainFailure(err))
 	if err != nil {
-		command.TellError(s, err, run.Output.WantsJSON() || asksForJSON(args))
+		command.WriteError(s, err, run.Output.WantsJSON() || asksForJSON(args))
 	}
 	return command.ExitCode(err)
 }
@@ -81,7 +81,7 @@ func prepare(root *cobra.Command, args []string) (stop func()) {
 		context.AfterFunc(ctx, cancel)
 		stopSignals = cancel
 		cmd.SetContext(ctx)
-		if err := command.Swallowed(cmd, args); err != nil {
+		if err := command.CheckFlagValues(cmd, args); err != nil {
 			return err
 		}
 		return before(cmd, rest)
@@ -126,11 +126,11 @@ func Environment() []Meaning {
 		{session.EnvAPIURL, "the address of the API"},
 		{session.EnvClientID, "the id of the client"},
 		{session.EnvClientSecret, "the secret of the client; with the two above no login is needed"},
-		{session.EnvToken, "a bearer token, in the place of id and secret"},
+		{session.EnvToken, "a bearer token, in place of id and secret"},
 		{session.EnvProfile, "the profile to use"},
-		{session.EnvCACert, "a PEM file of certificates to trust, beside the system's"},
+		{session.EnvCACert, "a PEM file of certificates to trust as well"},
 		{session.EnvConfigDir, "the folder of the configuration"},
-		{session.EnvKeyring, "off keeps secrets in a file, and leaves the keyring alone"},
+		{session.EnvKeyring, "off saves secrets in a file instead of the keyring"},
 		{completion.EnvTimeout, "how long a completion in the shell may take"},
 		{"NO_COLOR", "if set, write no colour; CLICOLOR_FORCE=1 writes it even off a terminal"},
 	}

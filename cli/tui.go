@@ -51,24 +51,24 @@ func newTUI(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tui",
 		Short: "Work in a terminal UI",
-		Long: "Work in a terminal UI: find perks, redeem them, and edit properties, with the profiles and secrets of all other\n" +
-			"commands. ? shows the keys, ctrl+k finds a command by its name, ctrl+c quits.\n\n" +
-			"--accessible talks in lines instead of drawing, for screen readers and braille lines.\n\n" +
-			"These flags, and the keys, can be set in config.yaml too:\n\n" +
+		Long: "Work in a terminal UI: find and redeem perks, and edit properties, with the profiles and secrets of all other\n" +
+			"commands. ? shows the keys, ctrl+k finds a command, ctrl+c quits.\n\n" +
+			"--accessible prints lines instead of drawing, for screen readers and braille displays.\n\n" +
+			"You can set these flags, and the keys, in config.yaml too:\n\n" +
 			"  tui:\n    theme: light\n    mouse: true\n    accessible: false\n    keys:\n      record.redeem: [r, f5]\n\n" +
-			"--list-keys lists what can stand under keys. --timeout ends each request here, not all of them together.",
+			"--list-keys lists the actions and their keys. --timeout limits each request, not the whole session.",
 		Example: "  perksctl tui\n  perksctl tui --profile staging --theme high-contrast\n  perksctl tui --list-keys",
 		Args:    command.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runTUI(cmd.Context(), o) },
 
-		// Replaces the root's, which ends the command on an interrupt.
+		// Replaces the root's, which cancels the command on an interrupt.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	}
 	o.flags = cmd.Flags()
 	o.flags.StringVar(&o.theme, "theme", "", "use this `theme`: "+strings.Join(themes, ", ")+` (default "auto")`)
-	o.flags.BoolVar(&o.mouse, "mouse", false, "use the mouse, which then selects no text")
-	o.flags.BoolVar(&o.accessible, "accessible", false, "talk in lines instead of drawing")
-	o.flags.BoolVar(&o.listKeys, "list-keys", false, "list the actions and their keys, and end")
+	o.flags.BoolVar(&o.mouse, "mouse", false, "use the mouse, which then cannot select text")
+	o.flags.BoolVar(&o.accessible, "accessible", false, "print lines instead of drawing")
+	o.flags.BoolVar(&o.listKeys, "list-keys", false, "list the actions and their keys")
 	_ = cmd.RegisterFlagCompletionFunc("theme", completion.Fixed(themes...)) // fails only for a flag that does not exist
 	return cmd
 }
@@ -104,14 +104,14 @@ func (o *tuiOptions) checkTerminal(accessible bool) error {
 	draws := !accessible
 	switch {
 	case draws && !(s.Streams.InTTY && s.Streams.OutTTY):
-		return command.Usagef("The terminal UI needs a terminal to read from and to draw on. In scripts, use commands such as perksctl perk list, " +
+		return command.Usagef("The terminal UI needs a terminal. In scripts, use commands such as perksctl perk list, " +
 			"perksctl perk redeem and perksctl property update.")
 	case draws && s.Env("TERM") == "dumb":
-		return command.Usagef("This terminal (TERM=dumb) cannot be drawn on: use perksctl tui --accessible, which talks in lines.")
+		return command.Usagef("This terminal (TERM=dumb) cannot be drawn on: use perksctl tui --accessible, which prints lines.")
 	case draws && s.Flags.Debug && s.Streams.ErrTTY:
 		return command.Usagef("--debug would write over the screen: send it to a file with 2>debug.log.")
 	case s.Output.Format != "" || s.Output.JQ != "" || s.Output.Template != "" || len(s.Output.Fields) > 0:
-		return command.Usagef("The terminal UI writes no records: --output, --fields, --jq and --template go with --list-keys alone.")
+		return command.Usagef("--output, --fields, --jq and --template need --list-keys.")
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func newNotices() (messages io.Writer, notices chan string) {
 	}), notices
 }
 
-// saveCrash writes a crash report over the last one. Only its owner can read it, because it may hold what was on the screen.
+// saveCrash replaces the last crash report. Only its owner can read it, because it may have what was on the screen.
 func saveCrash(folder, version, report string) (string, error) {
 	if folder == "" {
 		return "", errors.New("there is no folder for it")

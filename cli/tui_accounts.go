@@ -72,11 +72,11 @@ func connect(s *session.Session) (screen.Account, error) {
 		return account, forScreen(err)
 	}
 	if !connection.FromEnvironment() {
-		place, _, err := s.SecretPlace(connection)
+		location, _, err := s.SecretLocation(connection)
 		if err != nil {
 			return account, forScreen(err)
 		}
-		if place == "" {
+		if location == "" {
 			return account, &screen.NotLoggedIn{Message: "Not logged in at " + connection.String() + "."}
 		}
 	}
@@ -99,7 +99,7 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 		return screen.Account{}, "", err
 	}
 	before, known := c.Profiles[p.Name]
-	trusted, err := s.KeptCACert(before)
+	trusted, err := s.AbsoluteCACert(before)
 	if err != nil {
 		return screen.Account{}, "", err
 	}

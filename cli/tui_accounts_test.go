@@ -83,7 +83,7 @@ func TestALoginIsThatOfTheCommands(t *testing.T) {
 	if err != nil || account.Profile != work || works(t, account) != "real" {
 		t.Fatalf("%+v, %v", account.Profile, err)
 	}
-	if !strings.HasPrefix(note, "The secret is kept in the file ") {
+	if !strings.HasPrefix(note, "The secret is saved in the file ") {
 		t.Errorf("the note is %q", note)
 	}
 	if c := d.kept(); c.Current != "work" || c.Profiles["work"] != (session.Profile{APIURL: server.URL, ClientID: id}) {

@@ -102,7 +102,7 @@ func (m *memory) KeepDraft(profile screen.Profile, name string, values map[strin
 		size += len(field) + len(text)
 	}
 	if size > maxDraft {
-		return errors.New("the text is too long to be kept")
+		return errors.New("the draft is too long to save")
 	}
 	return m.drafts.update(draftOf(profile, name), func(draft) (draft, bool) {
 		return draft{serviceOf(profile), name, maps.Clone(values)}, values != nil
@@ -129,7 +129,7 @@ func (l *listFile[T]) read() (list []T, readable bool) {
 	}
 	if err != nil {
 		l.warned.Do(func() {
-			fmt.Fprintf(l.messages, "warning: %s cannot be read and is begun anew: %s.\n", filepath.Base(l.path), err)
+			fmt.Fprintf(l.messages, "warning: %s cannot be read; starting a new one: %s.\n", filepath.Base(l.path), err)
 		})
 		return nil, false
 	}
@@ -151,7 +151,7 @@ func entry[T any](list []T, is func(T) bool) (found T) {
 // update replaces an entry, or removes it if change returns false. Updates of other processes come before or after.
 func (l *listFile[T]) update(is func(T) bool, change func(T) (T, bool)) error {
 	if l.path == "" {
-		return errors.New("there is no home folder to keep it in: set " + session.EnvConfigDir)
+		return errors.New("there is no home folder to save it in: set " + session.EnvConfigDir)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
 	defer cancel()

@@ -134,7 +134,7 @@ func TestADamagedFileIsBegunAnewAndToldOnce(t *testing.T) {
 		if text, err := os.ReadFile(path + ".unreadable"); err != nil || string(text) != test.text {
 			t.Errorf("%s: what nobody could read was not put aside: %q, %v", name, text, err)
 		}
-		if lines := strings.Count(told.String(), "\n"); lines != 1 || !strings.HasPrefix(told.String(), "warning: recent.json cannot be read and is begun anew: ") {
+		if lines := strings.Count(told.String(), "\n"); lines != 1 || !strings.HasPrefix(told.String(), "warning: recent.json cannot be read; starting a new one: ") {
 			t.Errorf("%s: told %q", name, &told)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package auth is the commands about who perksctl is to the service, and which service that is: login, logout, status, token,
-// and profiles.
+// Package auth is the commands login, logout, status, token and profile.
 package auth
 
 import (
@@ -27,7 +26,7 @@ type account struct {
 	LoggedIn   bool       `json:"logged_in"`
 	SecretIn   string     `json:"secret_in"`   // keyring, file or environment; "" if no secret is known
 	SecretFile string     `json:"secret_file"` // its path, if the secret is in a file
-	Scopes     []string   `json:"scopes"`      // of the token; null if the server does not tell
+	Scopes     []string   `json:"scopes"`      // of the token; null if the server does not say
 	ExpiresAt  *time.Time `json:"expires_at"`  // of the token; null if that is not known
 }
 
@@ -37,14 +36,14 @@ func newAccount(name string, p session.Profile) account {
 	return account{Profile: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox}
 }
 
-// New makes the group.
+// New makes the group auth.
 func New(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:   "auth",
 		Short: "Log in and out",
-		Long: "Log in with the id and secret of a client. Where " + session.EnvAPIURL + ", " + session.EnvClientID + " and\n" +
-			session.EnvClientSecret + " are set, or " + session.EnvToken + " in the place of the last two, no login is needed.\n\n" +
-			"Secrets are kept in the keyring of the operating system; where none answers within 3 seconds, or with\n" +
+		Long: "Log in with the id and secret of a client. With " + session.EnvAPIURL + ", " + session.EnvClientID + " and\n" +
+			session.EnvClientSecret + " set, or " + session.EnvToken + " in place of the last two, no login is needed.\n\n" +
+			"Secrets are saved in the keyring of the operating system; if none replies within 3 seconds, or with\n" +
 			session.EnvKeyring + "=off, in a file that only you can read.",
 		Example: "  perksctl auth login --api-url https://perks.example/v2 --client-id acme\n  perksctl auth status",
 	}, NewLogin(s), newLogout(s), newStatus(s), newToken(s))
@@ -67,15 +66,15 @@ type loginOptions struct {
 	insecureHTTP bool
 }
 
-// NewLogin makes the command, which stands in this group and at the root.
+// NewLogin makes the command, which is in this group and at the root.
 func NewLogin(s *session.Session) *cobra.Command {
 	o := &loginOptions{session: s}
 	cmd := &cobra.Command{
 		Use:   "login",
 		Short: "Log in with a client's id and secret",
-		Long: "Log in: prove the id and secret by obtaining a token, then keep them as a profile, which becomes the current one.\n" +
-			"What is not given by flags or environment is asked for. The secret is never a flag, because others could see it.\n" +
-			"The profile keeps the file of --ca-cert as well, by its whole path; --ca-cert \"\" takes it out again.",
+		Long: "Log in: obtain a token with the id and secret, then save them as a profile, which becomes the current one. It asks\n" +
+			"for what flags and environment do not give. The secret is never a flag, because others could see it. The profile\n" +
+			"also saves the absolute path of the --ca-cert file; --ca-cert \"\" removes it.",
 		Example: "  perksctl auth login --api-url https://perks.example/v2 --client-id acme\n" +
 			"  perksctl auth login --profile staging --secret-stdin < secret.txt\n" +
 			"  perksctl auth login --api-url https://perks.internal/v2 --ca-cert company-ca.pem",
@@ -111,14 +110,14 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	if err != nil {
 		return err
 	}
-	s.Streams.Note("Logged in to %s as %s; profile %s is current now.", profile, profile.ClientID, name)
+	s.Streams.Note("Logged in to %s as %s; profile %s is now current.", profile, profile.ClientID, name)
 	s.Streams.Note("%s", done.Secret)
 	if s.Env(session.EnvToken) != "" {
-		s.Streams.Warn("%s is set and goes before this login.", session.EnvToken)
+		s.Streams.Warn("%s is set and overrides this login.", session.EnvToken)
 	}
 	s.Streams.Note("Next: perksctl perk list")
 	a := newAccount(name, profile)
-	a.LoggedIn, a.SecretIn, a.SecretFile = true, string(done.Secret.Place), done.Secret.File
+	a.LoggedIn, a.SecretIn, a.SecretFile = true, string(done.Secret.Location), done.Secret.File
 	a.Scopes, a.ExpiresAt = done.Token.Scopes(), instant(done.Token.ExpiresAt)
 	return printer.Done(ctx, a)
 }
@@ -149,7 +148,7 @@ func (o *loginOptions) profile(ctx context.Context) (name string, profile sessio
 	profile.APIURL = strings.TrimRight(address, "/")
 	err = session.CheckAddress(profile.APIURL, profile.InsecureHTTP)
 	if err == nil {
-		profile.CACert, err = s.KeptCACert(profile)
+		profile.CACert, err = s.AbsoluteCACert(profile)
 	}
 	if err == nil {
 		_, err = s.Roots(profile.CACert) // before anybody is asked for the secret
@@ -166,7 +165,7 @@ func (o *loginOptions) value(ctx context.Context, given, variable, known, flag, 
 		return text, nil
 	}
 	if !o.session.Streams.CanAsk() || o.secretStdin {
-		return "", command.Usagef("%s is missing; the environment's %s would do too.", flag, variable)
+		return "", command.Usagef("%s is missing. Give it, or set %s.", flag, variable)
 	}
 	return answered(o.session.Streams.Ask(ctx, prompt))
 }
@@ -179,7 +178,7 @@ func (o *loginOptions) secret(ctx context.Context, profile session.Profile) (str
 	case s.Env(session.EnvClientSecret) != "":
 		return s.Env(session.EnvClientSecret), nil
 	case !s.Streams.CanAsk():
-		return "", command.Usagef("The secret is missing, and there is nobody to ask: pipe it in with --secret-stdin, or set %s.", session.EnvClientSecret)
+		return "", command.Usagef("The secret is missing: pipe it in with --secret-stdin, or set %s.", session.EnvClientSecret)
 	}
 	return answered(s.Streams.AskSecret(ctx, "Secret of "+profile.ClientID+" (not shown): "))
 }
@@ -197,9 +196,9 @@ func answered(text string, err error) (string, error) {
 func newLogout(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
-		Short: "Forget the secret and the token",
-		Long: "Forget the secret, in the keyring and in the file, and the token of the profile in use. The profile itself stays, for\n" +
-			"the next login.",
+		Short: "Delete the saved secret and token",
+		Long: "Delete the secret of the profile in use, from the keyring and the file, and its token. The profile stays for the next\n" +
+			"login.",
 		Example: "  perksctl auth logout\n  perksctl auth logout --profile staging",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -217,13 +216,13 @@ func newLogout(s *session.Session) *cobra.Command {
 			}
 			deleted.Warn(s.Streams)
 			if what := deleted.String(); what != "" {
-				s.Streams.Note("Logged out of %s as %s (profile %s): forgot %s.", profile.APIURL, profile.ClientID, name, what)
+				s.Streams.Note("Logged out of %s as %s (profile %s): deleted %s.", profile.APIURL, profile.ClientID, name, what)
 			} else {
 				s.Streams.Note("Profile %s (%s) was not logged in.", name, profile.APIURL)
 			}
 			for _, variable := range []string{session.EnvToken, session.EnvClientSecret} {
 				if s.Env(variable) != "" {
-					s.Streams.Warn("%s is still set: commands go on with it.", variable)
+					s.Streams.Warn("%s is still set: commands still use it.", variable)
 				}
 			}
 			return printer.Done(cmd.Context(), newAccount(name, profile))
@@ -235,8 +234,8 @@ func newStatus(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show where you are logged in, and as whom",
-		Long: "Show where commands go and as whom, where the secret is kept, and what the token allows and until when. A token is\n" +
-			"obtained if none is at hand; if that fails, so does the command.",
+		Long: "Show where commands go and as whom, where the secret is saved, and the scopes and expiry of the token. It obtains a\n" +
+			"token if none is saved, and fails if it cannot.",
 		Example: "  perksctl auth status\n  perksctl auth status --output json --jq .expires_at",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -244,27 +243,27 @@ func newStatus(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			place, file, err := s.SecretPlace(connection)
+			location, file, err := s.SecretLocation(connection)
 			if err != nil {
 				return err
 			}
 			switch {
 			case connection.HasToken():
-				s.Streams.Note("The token is that of %s: its scopes and its end are not known here, nor whether the server takes it. See perksctl doctor.", session.EnvToken)
-			case place == "":
-				s.Streams.Warn("No secret is kept: when the token ends, log in again.")
+				s.Streams.Note("The token comes from %s: its scopes and expiry are unknown. Check it with perksctl doctor.", session.EnvToken)
+			case location == "":
+				s.Streams.Warn("No secret is saved: log in again when the token expires.")
 			case token.Scopes() == nil:
-				s.Streams.Note("The server does not tell which scopes the token has.")
+				s.Streams.Note("The server does not say which scopes the token has.")
 			}
 			a := newAccount(connection.ProfileName, connection.Profile)
-			a.LoggedIn, a.SecretIn, a.SecretFile = true, string(place), file
+			a.LoggedIn, a.SecretIn, a.SecretFile = true, string(location), file
 			a.Scopes, a.ExpiresAt = token.Scopes(), instant(token.ExpiresAt)
 			return printer.One(cmd.Context(), a)
 		},
 	}
 }
 
-// withToken prepares a command that shows a token that can be used now.
+// withToken prepares a command that shows a valid token.
 func withToken[T any](ctx context.Context, s *session.Session, view output.View) (*output.Printer[T], session.Connection, session.Token, error) {
 	printer, err := output.New[T](s.Output, s.Streams, view)
 	if err != nil {
@@ -278,7 +277,7 @@ func withToken[T any](ctx context.Context, s *session.Session, view output.View)
 	return printer, connection, token, err
 }
 
-// bearer is a token as this command alone shows it.
+// bearer is a token as only this command shows it.
 type bearer struct {
 	AccessToken string     `json:"access_token"`
 	ExpiresAt   *time.Time `json:"expires_at"`
@@ -288,7 +287,7 @@ func newToken(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:     "token",
 		Short:   "Print a bearer token for other programs",
-		Long:    "Print a token that can be used now, obtained if none is at hand. Whoever reads it can act as this client until it ends.",
+		Long:    "Print a valid token, obtained if none is saved. Anyone who has it can act as this client until it expires.",
 		Example: "  curl -H \"Authorization: Bearer $(perksctl auth token)\" https://perks.example/v2/partners/perks",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

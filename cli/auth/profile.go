@@ -21,7 +21,7 @@ type entry struct {
 	Sandbox      bool   `json:"sandbox"`
 	InsecureHTTP bool   `json:"insecure_http"`
 	CACert       string `json:"ca_cert"`   // a file, "" if only the system's certificates are trusted
-	SecretIn     string `json:"secret_in"` // keyring, file or unknown; "" if none is kept
+	SecretIn     string `json:"secret_in"` // keyring, file or unknown; "" if none is saved
 }
 
 var profileView = output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox", "secret_in"}, ID: "name"}
@@ -41,24 +41,24 @@ func newEntry(s *session.Session, c session.Config, name string) entry {
 	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, p.CACert, secretIn(s, name, p)}
 }
 
-// secretIn is "unknown" where the file of secrets cannot be read: the rest of the profile is still worth showing.
+// secretIn is "unknown" if the file of secrets cannot be read: the rest of the profile is still useful.
 func secretIn(s *session.Session, name string, p session.Profile) string {
 	if secrets, err := s.Secrets(); err == nil {
-		if place, _, err := secrets.Place(p.Key(name)); err == nil {
-			return string(place)
+		if location, _, err := secrets.Location(p.Key(name)); err == nil {
+			return string(location)
 		}
 	}
 	return "unknown"
 }
 
-// NewProfile makes the group.
+// NewProfile makes the group profile.
 func NewProfile(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "profile",
 		Aliases: []string{"profiles"},
 		Short:   "Switch between services and clients",
-		Long: "A profile is an address of the API and a client id. perksctl auth login makes one; the current one is used\n" +
-			"where neither --profile nor " + session.EnvProfile + " names another.",
+		Long: "A profile is the address of an API and a client id. perksctl auth login creates one. Commands use the current\n" +
+			"profile, unless --profile or " + session.EnvProfile + " names another.",
 		Example: "  perksctl auth login --profile staging\n  perksctl profile use staging",
 	}, newList(s), newUse(s), newShow(s), newDelete(s))
 }
@@ -79,10 +79,10 @@ func newList(s *session.Session) *cobra.Command {
 				entries = append(entries, newEntry(s, c, name))
 			}
 			if len(entries) == 0 {
-				s.Streams.Note("There are no profiles yet. Make one: perksctl auth login")
+				s.Streams.Note("There are no profiles yet. Create one: perksctl auth login")
 			}
 			if name, chosen := s.ProfileName(c); chosen && name != c.CurrentName() {
-				s.Streams.Note("Commands here use %s, which goes before the current profile.", name)
+				s.Streams.Note("Commands here use %s, which overrides the current profile.", name)
 			}
 			return printer.List(cmd.Context(), output.Each(entries))
 		},
@@ -93,7 +93,7 @@ func newShow(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show",
 		Short:   "Show the profile in use",
-		Long:    "Show the profile that commands use: the one of --profile, of " + session.EnvProfile + ", or the current one.",
+		Long:    "Show the profile that commands use: that of --profile, of " + session.EnvProfile + ", or the current one.",
 		Example: "  perksctl profile show\n  perksctl profile show --profile staging --output yaml",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -134,7 +134,7 @@ func newUse(s *session.Session) *cobra.Command {
 			}
 			noteCurrent(s, c, name)
 			if other := s.Env(session.EnvProfile); other != "" && other != name {
-				s.Streams.Warn("%s is set to %s and goes before it.", session.EnvProfile, other)
+				s.Streams.Warn("%s is set to %s and overrides it.", session.EnvProfile, other)
 			}
 			return printer.Done(cmd.Context(), newEntry(s, c, name))
 		},
@@ -143,7 +143,7 @@ func newUse(s *session.Session) *cobra.Command {
 
 func noteCurrent(s *session.Session, c session.Config, name string) {
 	p := c.Profiles[name]
-	s.Streams.Note("Profile %s is current now: %s as %s.", name, p, p.ClientID)
+	s.Streams.Note("Profile %s is now current: %s as %s.", name, p, p.ClientID)
 }
 
 func newDelete(s *session.Session) *cobra.Command {
@@ -151,8 +151,8 @@ func newDelete(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a profile and its secret",
-		Long: "Delete a profile with the secret and the token that are kept for it. On a terminal you are asked first; elsewhere --yes\n" +
-			"is needed. After the current profile the default one is current, or the only one that is left.",
+		Long: "Delete a profile with its saved secret and token. It asks first on a terminal, and needs --yes elsewhere. If the\n" +
+			"profile was current, the default profile is next, or the only one left.",
 		Example: "  perksctl profile delete staging",
 		Args:    command.Exactly("NAME"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runDelete(cmd.Context(), s, args[0], yes) },
@@ -171,7 +171,7 @@ func runDelete(ctx context.Context, s *session.Session, name string, yes bool) e
 		return session.UnknownProfile(name, c)
 	}
 	deleted, before := newEntry(s, c, name), c.CurrentName()
-	lost := "for which no secret is kept"
+	lost := "which has no saved secret"
 	switch deleted.SecretIn {
 	case "unknown":
 		lost = "with its secret and its token"
@@ -182,7 +182,7 @@ func runDelete(ctx context.Context, s *session.Session, name string, yes bool) e
 	if err := command.Confirm(ctx, s.Streams, yes, question); err != nil {
 		return err
 	}
-	forgotten, err := s.Logout(ctx, profile.Key(name))
+	loggedOut, err := s.Logout(ctx, profile.Key(name))
 	if err != nil {
 		return err
 	}
@@ -194,19 +194,19 @@ func runDelete(ctx context.Context, s *session.Session, name string, yes bool) e
 		return err
 	}
 	what := ""
-	if text := forgotten.String(); text != "" {
-		what = ", and forgot " + text
+	if text := loggedOut.String(); text != "" {
+		what = " with " + text
 	}
 	s.Streams.Note("Deleted profile %s (%s as %s)%s.", name, profile.APIURL, profile.ClientID, what)
-	forgotten.Warn(s.Streams)
+	loggedOut.Warn(s.Streams)
 	switch current := c.CurrentName(); {
 	case before == current && !deleted.Current:
 	case slices.Contains(c.Names(), current):
 		noteCurrent(s, c, current)
 	case len(c.Names()) == 0:
-		s.Streams.Note("No profile is left. Make one: perksctl auth login")
+		s.Streams.Note("No profile is left. Create one: perksctl auth login")
 	default:
-		s.Streams.Note("No profile is current now. Choose one of %s: perksctl profile use NAME", strings.Join(c.Names(), ", "))
+		s.Streams.Note("No profile is current. Choose one of %s: perksctl profile use NAME", strings.Join(c.Names(), ", "))
 	}
 	return printer.Done(ctx, deleted)
 }

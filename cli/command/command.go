@@ -1,7 +1,5 @@
-// Package command is what every command of perksctl shares: arguments and suggestions beyond cobra, the standard streams,
-// progress, private files, exit codes, and how an error is told.
-//
-// It knows nothing of what a command does, and ends no process.
+// Package command is what all commands of perksctl share: arguments, suggestions, the standard streams, progress, private files, errors
+// and exit codes.
 package command
 
 import (
@@ -79,9 +77,9 @@ func DidYouMean(word string, candidates []string) string {
 	return ""
 }
 
-// Swallowed refuses a flag as the value of the flag before it, whose own value was forgotten: a command meant as a dry run would run.
-// --flag=--other is allowed.
-func Swallowed(cmd *cobra.Command, args []string) error {
+// CheckFlagValues refuses a flag as the value of the flag before it, whose own value was forgotten: a command meant as a dry run would
+// run. --flag=--other is allowed.
+func CheckFlagValues(cmd *cobra.Command, args []string) error {
 	for i := 0; i+1 < len(args); i++ {
 		flag := valueFlag(cmd, args[i])
 		switch {
@@ -128,7 +126,7 @@ func Confirm(ctx context.Context, s *Streams, yes bool, question string) error {
 		return nil
 	}
 	if !s.CanAsk() {
-		return Usagef("%s There is nobody to ask here: add --yes.", question)
+		return Usagef("%s There is no terminal to ask on: add --yes.", question)
 	}
 	reply, err := s.Ask(ctx, question+" [y/N] ")
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -147,7 +145,7 @@ func OrFile(file *string, arguments cobra.PositionalArgs) cobra.PositionalArgs {
 			return arguments(cmd, args)
 		}
 		if len(args) > 0 {
-			return Usagef("%q does not go with --file, whose rows say what is meant.", args[0])
+			return Usagef("%q cannot be combined with --file: the rows name the records.", args[0])
 		}
 		return nil
 	}
@@ -157,25 +155,25 @@ func OrFile(file *string, arguments cobra.PositionalArgs) cobra.PositionalArgs {
 func NotWithFile(cmd *cobra.Command, file string, flags ...string) error {
 	for _, flag := range flags {
 		if file != "" && cmd.Flags().Changed(flag) {
-			return Usagef("--%s is about one record; with --file the rows say it.", flag)
+			return Usagef("--%s is for one record; with --file, put it in the rows.", flag)
 		}
 	}
 	return nil
 }
 
-// FileHelp says what holds for every command that takes --file.
-const FileHelp = "The result of each row is written as it ends, by default to FILE.results.jsonl. Running the same command again\n" +
-	"resumes, however the run before it ended: rows that are done are not sent again, and those that may be done are\n" +
-	"looked up first. --failed keeps the rows that failed, as input for another run. Exit code 7 says that some rows\n" +
-	"failed or are unknown, 8 that the server was not reached.\n\n" +
-	"--dry-run predicts what each row would do, without changing anything or writing results; --output json lists every\n" +
-	"row. It cannot foresee what others do meanwhile, whether the rows above use up the stock, or whether you may change\n" +
-	"a record."
+// FileHelp is the help of --file, for every command that has it.
+const FileHelp = "Each row's result is written as the row finishes, by default to FILE.results.jsonl. Run the same command again to\n" +
+	"resume, however the last run ended: it skips rows that are done, and first checks those with an unknown outcome.\n" +
+	"--failed saves the failed rows as input for another run. Exit code 7 says that some rows failed or are unknown, 8\n" +
+	"that the server was not reached.\n\n" +
+	"--dry-run predicts the outcome of each row, without changing anything or writing results; --output json lists every\n" +
+	"row. It cannot predict what others do meanwhile, whether earlier rows use up the stock, or whether you may change a\n" +
+	"record."
 
 // Unknown says that a group has no such command, or that a command is no group.
 func Unknown(cmd *cobra.Command, word string) error {
 	if !cmd.HasSubCommands() {
-		return Usagef("%s has no commands, so there is no %q. Run %s --help for what it takes.", cmd.CommandPath(), word, cmd.CommandPath())
+		return Usagef("%s has no subcommands, so there is no %q. Run %s --help.", cmd.CommandPath(), word, cmd.CommandPath())
 	}
 	var names []string
 	for _, member := range cmd.Commands() {
@@ -183,7 +181,7 @@ func Unknown(cmd *cobra.Command, word string) error {
 			names = append(append(names, member.Name()), member.Aliases...)
 		}
 	}
-	return Usagef("%q is not a command of %s.%s Run %s --help for all of them.", word, cmd.CommandPath(), DidYouMean(word, names), cmd.CommandPath())
+	return Usagef("%q is not a command of %s.%s Run %s --help for the commands.", word, cmd.CommandPath(), DidYouMean(word, names), cmd.CommandPath())
 }
 
 // needsNoQuotes are the characters that mean nothing to a shell.

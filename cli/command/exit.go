@@ -215,8 +215,8 @@ func advice(err error) string {
 	return ""
 }
 
-// TellError writes the error to Err: as sentences, or with asJSON as one line of JSON.
-func TellError(s *Streams, err error, asJSON bool) {
+// WriteError writes the error to Err: as sentences, or with asJSON as one line of JSON.
+func WriteError(s *Streams, err error, asJSON bool) {
 	r := NewReport(err)
 	if asJSON {
 		// The advice goes into the message, because a program's log has no other text.

@@ -117,7 +117,7 @@ func TestTell(t *testing.T) {
 	} {
 		for asJSON, want := range map[bool]string{false: test.text, true: test.json} {
 			s, out, got := command.BufferedStreams("")
-			command.TellError(s, test.err, asJSON)
+			command.WriteError(s, test.err, asJSON)
 			if got.String() != want || out.Len() > 0 {
 				t.Errorf("%s (JSON %t):\n got %s\nwant %s", name, asJSON, got, want)
 			}

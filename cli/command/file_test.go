@@ -13,8 +13,8 @@ func TestAFileStandsInPlaceOfArguments(t *testing.T) {
 		"42 --title":              "",
 		"--file rows.csv":         "",
 		"":                        "ID is missing",
-		"--file rows.csv 42":      `"42" does not go with --file`,
-		"--file rows.csv --title": "--title is about one record",
+		"--file rows.csv 42":      `"42" cannot be combined with --file`,
+		"--file rows.csv --title": "--title is for one record",
 	} {
 		var file string
 		cmd := &cobra.Command{Use: "do {ID | --file FILE}", SilenceErrors: true, SilenceUsage: true}

@@ -53,9 +53,9 @@ func newCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print the script that completes commands in a shell",
-		Long: "Print the script that lets a shell complete commands, flags and their values: bash, zsh, fish or powershell.\n" +
-			"The ids of perks, categories and cities come from the service, if it answers within " + defaultLimit.String() + ";\n" +
-			EnvTimeout + " names another limit. The examples install it for new shells; bash needs the package\n" +
+		Long: "Print the script that completes commands, flags and values in a shell: bash, zsh, fish or powershell.\n" +
+			"The ids of perks, categories and cities come from the service, if it replies within " + defaultLimit.String() + ";\n" +
+			EnvTimeout + " sets another limit. The examples install it for new shells; bash needs the package\n" +
 			"bash-completion.",
 		Example:   installation,
 		Args:      command.Exactly("SHELL"),
@@ -145,7 +145,7 @@ const (
             compstate[insert]=menu
         fi
 `
-	// It takes a value such as --sort=title for a flag of its own.
+	// It treats a value such as --sort=title as a flag of its own.
 	fishSplitsFlags = `string split --max 1 \t $`
 )
 

@@ -216,7 +216,7 @@ func (v *values) ask(question string, fetch func(context.Context, *client.Client
 	if err != nil {
 		return reply{}
 	}
-	if place, _, err := s.SecretPlace(connection); !connection.HasToken() && (err != nil || place == "") {
+	if location, _, err := s.SecretLocation(connection); !connection.HasToken() && (err != nil || location == "") {
 		return reply{} // there is neither a token nor a secret
 	}
 	cached := loadCache(s, connection)

@@ -32,10 +32,10 @@ import (
 func New(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Find out what is wrong between here and the service",
-		Long: "Check the configuration, the way to the service, its certificate, the clocks, the secret and what it allows, each for at\n" +
-			"most 5 seconds. It changes nothing. The exit code is 0 if nothing failed, else that of the first failure: 2 the\n" +
-			"configuration, 4 the credentials, 8 the service is not reached.",
+		Short: "Diagnose configuration, connection, certificate, clock and login",
+		Long: "Check the configuration, connection, certificate, clock, secret and scopes, each for at most 5 seconds. It changes\n" +
+			"nothing. The exit code is 0 if nothing failed, else that of the first failure: 2 for the configuration, 4 for the\n" +
+			"credentials, 8 if the service is not reached.",
 		Example: "  perksctl doctor\n  perksctl doctor --profile staging --output json",
 		Args:    command.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), newDiagnosis(s)) },
@@ -293,36 +293,36 @@ func (d *diagnosis) checkProfile(context.Context) finding {
 // checkSecret asks the keyring only if a saved secret is needed.
 func (d *diagnosis) checkSecret(ctx context.Context) finding {
 	if d.connection.FromEnvironment() {
-		return fine("The environment gives what is needed; nothing that is kept here is used.")
+		return fine("The environment has the credentials; no saved secret is used.")
 	}
 	secrets, err := d.session.Secrets()
 	if err != nil {
 		return fail(err, "")
 	}
-	place, file, err := secrets.Place(d.connection.Key())
+	location, file, err := secrets.Location(d.connection.Key())
 	if err != nil {
 		return fail(&command.NotLoggedIn{Message: sentence(err.Error())}, "")
 	}
 	where := ""
 	switch {
-	case place == session.InKeyring:
+	case location == session.InKeyring:
 		where = " The secret is in the keyring."
-	case place == session.InFile:
+	case location == session.InFile:
 		where = " The secret is in the file " + file + ", which only you can read."
 	case d.base != nil: // a profile is known
-		where = " No secret is kept for this profile."
+		where = " No secret is saved for this profile."
 	}
 	off, err := secrets.KeyringState(ctx)
-	const advice = "Unlock or start the keyring; or set " + session.EnvKeyring + "=off to keep secrets in a file"
+	const advice = "Unlock or start the keyring; or set " + session.EnvKeyring + "=off to save secrets in a file"
 	switch {
 	case off:
 		return fine("%s is off.%s", session.EnvKeyring, where)
 	case err == nil:
 		return fine("The keyring answers.%s", where)
-	case place == session.InKeyring:
+	case location == session.InKeyring:
 		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", err)}, advice+", and log in again")
 	case errors.Is(err, session.ErrNoKeyring):
-		return fine("There is no keyring here; secrets are kept in a file.%s", where)
+		return fine("There is no keyring here; secrets are saved in a file.%s", where)
 	}
 	return warn(advice, "%s%s", sentence(err.Error()), where)
 }

@@ -102,11 +102,11 @@ func TestHealthyService(t *testing.T) {
 	r.want("profile", ok, "Commands go to the sandbox of "+server.URL+" (from the environment) as "+id, "")
 	r.want("proxy", ok, "No proxy", "")
 	r.want("network", ok, "takes connections", "")
-	r.want("tls", ok, "does not leave this computer", "")
-	r.want("health", ok, "The service is well", "")
+	r.want("tls", ok, "only within this computer", "")
+	r.want("health", ok, "The service is healthy", "")
 	r.want("clock", ok, "agree", "")
-	r.want("secret", ok, "The environment gives what is needed", "")
-	r.want("credentials", ok, "a token until 20", "")
+	r.want("secret", ok, "The environment has the credentials", "")
+	r.want("credentials", ok, ", valid until 20", "")
 	r.want("scopes", ok, "every scope: perks:read, perks:redeem, properties:read, properties:write", "")
 	r.want("perks", ok, "The perks of the sandbox of "+server.URL, "")
 	r.want("version", ok, "perksctl 1.2.3", "")
@@ -119,7 +119,7 @@ func TestCredentials(t *testing.T) {
 	writer, writerSecret := server.Client(api.ScopePropertiesWrite)
 	t.Run("wrong", func(t *testing.T) {
 		r := diagnose(t, newPatient(t, server.URL).diagnosis())
-		r.want("health", ok, "well", "")
+		r.want("health", ok, "healthy", "")
 		r.want("credentials", failed, "", "perksctl auth login")
 		r.want("scopes", notChecked, "because the check of credentials did not succeed", "")
 		r.want("version", ok, "", "")
@@ -127,15 +127,15 @@ func TestCredentials(t *testing.T) {
 	})
 	t.Run("none", func(t *testing.T) {
 		r := diagnose(t, newPatient(t, server.URL, session.EnvClientSecret, "").diagnosis())
-		r.want("secret", ok, "PERKSCTL_KEYRING is off. No secret is kept for this profile.", "")
+		r.want("secret", ok, "PERKSCTL_KEYRING is off. No secret is saved for this profile.", "")
 		r.want("credentials", failed, "PERKSCTL_CLIENT_ID is set, but no secret is known for it", "")
 		r.wantCode(command.ExitDenied)
 	})
 	t.Run("a token that is not one", func(t *testing.T) {
 		r := diagnose(t, newPatient(t, server.URL, session.EnvToken, "nonsense").diagnosis())
-		r.want("credentials", ok, "PERKSCTL_TOKEN gives the token", "")
-		r.want("scopes", notChecked, "not told", "")
-		r.want("perks", failed, "", "PERKSCTL_TOKEN has ended or belongs elsewhere")
+		r.want("credentials", ok, "The token comes from PERKSCTL_TOKEN", "")
+		r.want("scopes", notChecked, "scopes are unknown", "")
+		r.want("perks", failed, "", "PERKSCTL_TOKEN has expired or belongs elsewhere")
 		r.wantCode(command.ExitDenied)
 	})
 	t.Run("with few scopes", func(t *testing.T) {
@@ -193,8 +193,8 @@ func TestAddressThatIsNotTheAPI(t *testing.T) {
 	defer none.Close()
 	real := servertest.Start(t)
 	for address, want := range map[string][2]string{
-		page.URL:                   {"is not the address of the API: a web server answers there, with status 200", "such as /v2"},
-		none.URL + "/v2":           {"is not the address of the API: a web server answers there, with status 404", "such as /v2"},
+		page.URL:                   {"is not the address of the API: a web server responds there, with status 200", "such as /v2"},
+		none.URL + "/v2":           {"is not the address of the API: a web server responds there, with status 404", "such as /v2"},
 		real.Root():                {"is not the address of the API, but " + real.URL + " is", "auth login --api-url " + real.URL},
 		real.URL + "/partners":     {"but " + real.URL + " is", "auth login --api-url " + real.URL},
 		real.Root() + "/v2/health": {"but " + real.URL + " is", "auth login --api-url " + real.URL},
@@ -222,7 +222,7 @@ func TestServiceWithoutAHealthCheckIsNoFailure(t *testing.T) {
 	defer server.Close()
 	r := diagnose(t, newPatient(t, server.URL+"/v2").diagnosis())
 	r.want("health", warning, "has no health check", "")
-	r.want("scopes", notChecked, "not told", "")
+	r.want("scopes", notChecked, "scopes are unknown", "")
 	r.want("perks", ok, "", "")
 	r.wantCode(command.ExitOK)
 	r = diagnose(t, newPatient(t, server.URL+"/v2").diagnosis("--sandbox"))
@@ -244,7 +244,7 @@ func TestClockThatIsOff(t *testing.T) {
 			r.want("clock", ok, "agree", "")
 			continue
 		}
-		r.want("clock", warning, want+" the server's", "Set this computer's clock")
+		r.want("clock", warning, want+" the server's", "Set your clock")
 		if found := r.findings["clock"].Found; !strings.Contains(found, "1h0m0s") && !strings.Contains(found, "59m59s") && !strings.Contains(found, "1h0m1s") {
 			t.Errorf("the difference is not told: %s", found)
 		}
@@ -282,8 +282,8 @@ func TestProxyIsNamedWithoutItsPassword(t *testing.T) {
 	r.want("proxy", ok, "http://me:xxxxx@127.0.0.1", "")
 	r.want("proxy", ok, "as HTTP_PROXY says", "")
 	r.want("network", ok, "127.0.0.1 is 127.0.0.1", "") // the proxy; the name of the service is not this computer's to find
-	r.want("tls", warning, "everyone on the way can read", "https")
-	r.want("health", ok, "well", "")
+	r.want("tls", warning, "anyone on the network can read", "https")
+	r.want("health", ok, "healthy", "")
 }
 
 func TestConfiguration(t *testing.T) {
@@ -343,14 +343,14 @@ func TestReportForPeopleFitsTheScreen(t *testing.T) {
 	s, out, _ := command.BufferedStreams("")
 	s.Width = 60
 	findings := func(yield func(finding, error) bool) {
-		_ = yield(finding{Check: "clock", Outcome: warning, Found: "This computer's clock is 1h0m0s ahead \x1b[31mof the server's.", Advice: "Set it"}, nil) &&
+		_ = yield(finding{Check: "clock", Outcome: warning, Found: "Your clock is 1h0m0s ahead \x1b[31mof the server's.", Advice: "Set it"}, nil) &&
 			yield(finding{Check: "version", Outcome: ok, Found: "perksctl 1."}, nil)
 	}
 	if err := write(s, findings); err != nil {
 		t.Fatal(err)
 	}
-	want := "warning      clock          This computer's clock is 1h0m0s\n" +
-		"                            ahead [31mof the server's.\n" +
+	want := "warning      clock          Your clock is 1h0m0s ahead\n" +
+		"                            [31mof the server's.\n" +
 		"                            -> Set it\n" +
 		"ok           version        perksctl 1.\n"
 	if out.String() != want {

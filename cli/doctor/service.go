@@ -68,9 +68,9 @@ func (d *diagnosis) checkHealth(ctx context.Context) finding {
 	switch {
 	case err == nil:
 		d.server = version
-		return fine("The service is well.")
+		return fine("The service is healthy.")
 	case !errors.As(err, &refused):
-		return fail(err, "The server is there but does not answer in time: try again, or tell its operator")
+		return fail(err, "The server is up but too slow: retry, or tell its operator")
 	case refused.Status >= 500:
 		return fail(err, "Tell the operator of the service")
 	}
@@ -78,9 +78,9 @@ func (d *diagnosis) checkHealth(ctx context.Context) finding {
 		return fail(command.Usagef("%s is not the address of the API, but %s is.", d.connection.APIURL, better), "Log in there: perksctl auth login --api-url "+better)
 	}
 	if strings.Contains(seen.header.Get("Content-Type"), "json") && refused.Status >= 400 {
-		return warn("", "The service answers, but has no health check (status %d).", refused.Status)
+		return warn("", "The service responds, but has no health check (status %d).", refused.Status)
 	}
-	return fail(command.Usagef("%s is not the address of the API: a web server answers there, with status %d.", d.connection.APIURL, seen.status), askForAddress)
+	return fail(command.Usagef("%s is not the address of the API: a web server responds there, with status %d.", d.connection.APIURL, seen.status), askForAddress)
 }
 
 const askForAddress = "Ask the operator for the address; it ends with the path of the version, such as /v2"
@@ -125,18 +125,18 @@ func (d *diagnosis) checkClock(context.Context) finding {
 	}
 	date, err := http.ParseTime(d.health.header.Get("Date"))
 	if err != nil {
-		return skip("Not checked, because the server does not tell its time.")
+		return skip("Not checked, because the server does not send its time.")
 	}
 	here := d.health.sent.Add(d.health.received.Sub(d.health.sent) / 2)
 	off := here.Sub(date.Add(500 * time.Millisecond)) // the header has whole seconds
-	const advice = "Set this computer's clock, for example by timedatectl set-ntp true; if it is right, tell the operator of the service"
+	const advice = "Set your clock, for example with timedatectl set-ntp true; if it is right, tell the operator of the service"
 	switch {
 	case off > skew:
-		return warn(advice, "This computer's clock is %s ahead of the server's: it takes tokens for ended too early.", off.Round(time.Second))
+		return warn(advice, "Your clock is %s ahead of the server's, so valid tokens look expired.", off.Round(time.Second))
 	case off < -skew:
-		return warn(advice, "This computer's clock is %s behind the server's: it may use tokens beyond their end.", (-off).Round(time.Second))
+		return warn(advice, "Your clock is %s behind the server's, so expired tokens look valid.", (-off).Round(time.Second))
 	}
-	return fine("This computer's clock and the server's agree.")
+	return fine("Your clock and the server's agree.")
 }
 
 // checkProxy names the proxy, without its password.
@@ -146,7 +146,7 @@ func (d *diagnosis) checkProxy(context.Context) finding {
 	set := d.variables(name, strings.ToLower(name), "NO_PROXY", "no_proxy")
 	switch {
 	case err != nil: // whose text may have a password in it
-		return fail(command.Usagef("%s is no address of a proxy.", set), "Write it as http://proxy.example:3128, or unset it")
+		return fail(command.Usagef("%s is not a proxy address.", set), "Write it as http://proxy.example:3128, or unset it")
 	case proxy != nil:
 		d.proxy = proxy
 		return fine("Requests go through the proxy %s, as %s says.", proxy.Redacted(), cmp.Or(set, "the environment"))
@@ -215,9 +215,9 @@ func (d *diagnosis) checkTLS(ctx context.Context) finding {
 	}
 	if d.base.Scheme == "http" {
 		if session.CheckAddress(d.connection.APIURL, false) != nil {
-			return warn("Use https", "The address is plain http, which insecure-http allows: everyone on the way can read the secret.")
+			return warn("Use https", "The address is plain http (insecure-http): anyone on the network can read the secret.")
 		}
-		return fine("Plain http, which does not leave this computer.")
+		return fine("Plain http, but only within this computer.")
 	}
 	transport := d.transport()
 	transport.TLSClientConfig.Time = d.now
@@ -253,7 +253,7 @@ func (d *diagnosis) checkCredentials(ctx context.Context) finding {
 		case http.StatusUnauthorized:
 			return fail(err, "Ask the operator whether the client is enabled, and log in with its secret: perksctl auth login")
 		case http.StatusNotFound:
-			return fail(command.Usagef("%s gives no tokens: it is not the address of the API.", d.connection.APIURL), askForAddress)
+			return fail(command.Usagef("%s issues no tokens: it is not the address of the API.", d.connection.APIURL), askForAddress)
 		case http.StatusTooManyRequests:
 			return fail(err, "Too many wrong secrets were tried: wait a minute")
 		}
@@ -263,9 +263,9 @@ func (d *diagnosis) checkCredentials(ctx context.Context) finding {
 	}
 	d.token = token
 	if d.connection.HasToken() {
-		return fine("%s gives the token. Whether the server takes it is the check of perks.", session.EnvToken)
+		return fine("The token comes from %s. The check of perks shows whether the server accepts it.", session.EnvToken)
 	}
-	return fine("The server gives %s a token until %s.", d.connection.ClientID, token.ExpiresAt.UTC().Format(time.RFC3339))
+	return fine("The server issued a token to %s, valid until %s.", d.connection.ClientID, token.ExpiresAt.UTC().Format(time.RFC3339))
 }
 
 // needed is the commands that need each scope.
@@ -281,7 +281,7 @@ var needed = []struct {
 
 func (d *diagnosis) checkScopes(context.Context) finding {
 	if d.token.Scopes() == nil {
-		return skip("Not checked, because it is not told which scopes the token has.")
+		return skip("Not checked, because the token's scopes are unknown.")
 	}
 	var lacking []string
 	for _, need := range needed {
@@ -309,11 +309,11 @@ func (d *diagnosis) checkPerks(ctx context.Context) finding {
 	case !errors.As(err, &refused):
 		return fail(err, "")
 	case refused.Status == http.StatusUnauthorized && d.connection.HasToken():
-		return fail(err, session.EnvToken+" has ended or belongs elsewhere: set a new one, or unset it")
+		return fail(err, session.EnvToken+" has expired or belongs elsewhere: set a new one, or unset it")
 	case refused.Status == http.StatusForbidden:
 		return warn("Ask the operator what this client may do", "This client may not read the perks of %s: %s", d.connection.Place(), sentence(refused.Message))
 	case refused.Status == http.StatusNotFound && d.connection.Sandbox:
-		return fail(command.Usagef("%s has no sandbox.", d.connection.APIURL), "Go on without it: perksctl auth login --sandbox=false")
+		return fail(command.Usagef("%s has no sandbox.", d.connection.APIURL), "Use live data: perksctl auth login --sandbox=false")
 	}
 	return fail(err, "")
 }

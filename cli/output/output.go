@@ -72,35 +72,35 @@ func (o *Options) Check() error {
 		}
 	}
 	if len(o.Fields) > 0 && o.Format == IDs {
-		return command.Usagef("--output id writes the id alone; it does not go with --fields.")
+		return command.Usagef("--output id writes only the id: leave out --fields.")
 	}
 	if o.Raw && o.Format != CSV {
-		return command.Usagef("--raw is about the cells of CSV; it goes with --output csv alone.")
+		return command.Usagef("--raw needs --output csv.")
 	}
 	if o.JQ != "" && o.Template != "" {
-		return command.Usagef("--jq and --template exclude each other.")
+		return command.Usagef("Use --jq or --template, not both.")
 	}
 	if (o.JQ != "" || o.Template != "") && !slices.Contains([]string{"", JSON, JSONL}, o.Format) {
-		return command.Usagef("--jq and --template read JSON; they do not go with --output %s.", o.Format)
+		return command.Usagef("--jq and --template need JSON, not --output %s.", o.Format)
 	}
 	if _, err := compile(o.JQ); err != nil {
-		return command.Usagef("The --jq expression cannot be read: %s.", err)
+		return command.Usagef("The --jq expression is not valid: %s.", err)
 	}
 	if _, err := parseTemplate(o.Template); err != nil {
-		return command.Usagef("The --template cannot be read: %s.", err)
+		return command.Usagef("The --template is not valid: %s.", err)
 	}
 	return nil
 }
 
-// WantsJSON tells whether programs read the output; errors are then JSON too.
+// WantsJSON reports whether programs read the output; errors are JSON then too.
 func (o *Options) WantsJSON() bool { return o.Format == JSON || o.Format == JSONL }
 
-// IsTable tells whether people read the output.
+// IsTable reports whether people read the output.
 func (o *Options) IsTable() bool {
 	return (o.Format == "" || o.Format == Table) && o.JQ == "" && o.Template == ""
 }
 
-// IsPlain tells whether people read the output and have not chosen fields: a command may then write text instead.
+// IsPlain reports whether people read the output and have not chosen fields: a command may write text instead.
 func (o *Options) IsPlain() bool { return o.IsTable() && len(o.Fields) == 0 }
 
 func compile(expression string) (*gojq.Code, error) {
@@ -192,7 +192,7 @@ func New[T any](options Options, s *command.Streams, view View) (*Printer[T], er
 }
 
 // List writes records as they come, in constant memory unless an expression or a template needs all of them at once. An error among
-// the records ends the list and is returned; JSON and YAML then stay incomplete, so that no program takes a part for the whole.
+// the records ends the list and is returned; JSON and YAML then stay incomplete, so that no program treats a part as the whole.
 func (p *Printer[T]) List(ctx context.Context, items iter.Seq2[T, error]) error {
 	out := bufio.NewWriter(p.streams.Out)
 	enc := p.encoder(ctx, out)

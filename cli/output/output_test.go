@@ -301,11 +301,11 @@ func TestFailureInAListIsNotHidden(t *testing.T) {
 func TestWrongOptionsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 	for want, options := range map[string]output.Options{
 		`"jsn" is not an output format. Did you mean "json"? The formats are table, json, yaml, csv, jsonl, id.`: {Format: "jsn"},
-		`--jq and --template exclude each other.`:                                                                       {JQ: ".", Template: "x"},
-		`--jq and --template read JSON; they do not go with --output csv.`:                                              {JQ: ".", Format: "csv"},
+		`Use --jq or --template, not both.`:                                                                             {JQ: ".", Template: "x"},
+		`--jq and --template need JSON, not --output csv.`:                                              {JQ: ".", Format: "csv"},
 		`"titel" is not a field here. Did you mean "title"? The fields are id, title, city, price, lat, images, extra.`: {Fields: []string{"id", "titel"}},
-		`The --jq expression cannot be read: unexpected token "|".`:                                                     {JQ: "|"},
-		`The --template cannot be read: template: --template:1: unclosed action.`:                                       {Template: "{{"},
+		`The --jq expression is not valid: unexpected token "|".`:                                                       {JQ: "|"},
+		`The --template is not valid: template: --template:1: unclosed action.`:                                         {Template: "{{"},
 	} {
 		_, err := run(t, options, false, list(nil))
 		var usage *command.UsageError

@@ -158,11 +158,11 @@ func TestProgramsReadTimesInUTC(t *testing.T) {
 
 func TestFieldsThatCannotBeRight(t *testing.T) {
 	for want, options := range map[string]output.Options{
-		`--fields names "id" twice.`:                                         {Fields: []string{"id", " id"}},
-		`--fields has an empty name in it.`:                                  {Fields: []string{"id", ""}},
-		`--output id writes the id alone; it does not go with --fields.`:     {Fields: []string{"title"}, Format: "id"},
-		`--raw is about the cells of CSV; it goes with --output csv alone.`:  {Raw: true},
-		`--raw is about the cells of CSV; it goes with --output csv alone. `: {Raw: true, Format: "json"},
+		`--fields names "id" twice.`:                          {Fields: []string{"id", " id"}},
+		`--fields has an empty name in it.`:                   {Fields: []string{"id", ""}},
+		`--output id writes only the id: leave out --fields.`: {Fields: []string{"title"}, Format: "id"},
+		`--raw needs --output csv.`:                           {Raw: true},
+		`--raw needs --output csv. `:                          {Raw: true, Format: "json"},
 	} {
 		if err := options.Check(); fmt.Sprint(err) != strings.TrimSpace(want) {
 			t.Errorf("%+v: %v, want %s", options, err, want)

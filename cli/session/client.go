@@ -64,7 +64,7 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 	}
 	config := client.Config{
 		BaseURL: connection.APIURL, Sandbox: connection.Sandbox, Roots: roots, UserAgent: "perksctl/" + s.Version,
-		Timeout: s.Flags.Timeout, Deadline: s.deadline, Patience: s.Patience, Unasked: s.Unasked, Waiting: s.tellWaits(time.Now),
+		Timeout: s.Flags.Timeout, Deadline: s.deadline, Patience: s.Patience, Unasked: s.Unasked, Waiting: s.noteWaits(time.Now),
 	}
 	if s.Patience == 0 {
 		config.Patience, config.Unasked = defaultPatience, defaultUnasked

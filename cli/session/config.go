@@ -122,7 +122,7 @@ func whatIsWrong(err error) string {
 			if parts := strings.SplitN(value, "`", 3); len(parts) > 1 {
 				what = strconv.Quote(parts[1])
 			}
-			problem = line + ": " + what + " is not what the setting takes"
+			problem = line + ": " + what + " is not valid here"
 		}
 		problems[i] = problem
 	}
@@ -160,7 +160,7 @@ func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) (Con
 type TUISettings struct {
 	Theme      string                 `yaml:"theme,omitempty"`
 	Mouse      bool                   `yaml:"mouse,omitempty"`      // use the mouse from the start
-	Accessible bool                   `yaml:"accessible,omitempty"` // talk in lines instead of drawing
+	Accessible bool                   `yaml:"accessible,omitempty"` // print lines instead of drawing
 	Keys       map[string]KeySettings `yaml:"keys,omitempty"`       // by the action
 }
 

@@ -121,8 +121,8 @@ func TestCheckName(t *testing.T) {
 
 func TestAFileThatIsWrongIsExplainedInWords(t *testing.T) {
 	for text, want := range map[string]string{
-		"profiles: 5\n": "line 1: \"5\" is not what the setting takes",
-		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not what the setting takes; line 4: field x not found",
+		"profiles: 5\n": "line 1: \"5\" is not valid here",
+		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not valid here; line 4: field x not found",
 		"profiles: {\n": "line 1: did not find expected node content",
 	} {
 		path := filepath.Join(t.TempDir(), "config.yaml")

@@ -67,58 +67,58 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 		return LoggedIn{}, err
 	}
 	if old := before.Key(name); before != (Profile{}) && old != connection.Key() {
-		forgotten, err := s.Logout(ctx, old)
+		deleted, err := s.Logout(ctx, old)
 		if err != nil { // the login itself is done
-			s.Streams.Warn("Of the former login, %s.", err)
+			s.Streams.Warn("From the earlier login: %s.", err)
 		} else {
-			forgotten.Warn(s.Streams)
+			deleted.Warn(s.Streams)
 		}
 	}
 	return LoggedIn{cache.current, saved}, nil
 }
 
-// Forgotten is what a logout has deleted.
-type Forgotten struct {
-	Secret        []Place // where it was
+// Deleted is what a logout has deleted.
+type Deleted struct {
+	Secret        []Location // where it was
 	Token         bool
 	LeftInKeyring bool // because the keyring is switched off
 }
 
 // String names what was deleted, "" if there was nothing.
-func (f Forgotten) String() string {
+func (d Deleted) String() string {
 	var things []string
-	for _, place := range f.Secret {
-		things = append(things, "the secret in the "+string(place))
+	for _, location := range d.Secret {
+		things = append(things, "the secret in the "+string(location))
 	}
-	if f.Token {
+	if d.Token {
 		things = append(things, "the token")
 	}
 	return strings.Join(things, " and ")
 }
 
 // Warn says what could not be deleted.
-func (f Forgotten) Warn(s *command.Streams) {
-	if f.LeftInKeyring {
-		s.Warn("%s is off: the secret that the keyring holds stays there.", EnvKeyring)
+func (d Deleted) Warn(s *command.Streams) {
+	if d.LeftInKeyring {
+		s.Warn("%s is off: the keyring still has the secret.", EnvKeyring)
 	}
 }
 
 // Logout deletes a token and then its secret, wherever it is. The profile stays, for the next login.
-func (s *Session) Logout(ctx context.Context, key SecretKey) (Forgotten, error) {
+func (s *Session) Logout(ctx context.Context, key SecretKey) (Deleted, error) {
 	secrets, err := s.Secrets()
 	if err != nil {
-		return Forgotten{}, err
+		return Deleted{}, err
 	}
 	path, err := s.tokenPath(key)
 	if err != nil {
-		return Forgotten{}, err
+		return Deleted{}, err
 	}
 	removed := os.Remove(path)
 	if removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-		return Forgotten{}, removed
+		return Deleted{}, removed
 	}
-	places, left, err := secrets.Delete(ctx, key)
-	return Forgotten{places, removed == nil, left}, err
+	locations, left, err := secrets.Delete(ctx, key)
+	return Deleted{locations, removed == nil, left}, err
 }
 
 // Token is a token that can be used now, as the file keeps it for later commands.
@@ -264,7 +264,7 @@ func (c *tokenCache) renew(ctx context.Context, refused string) error {
 		lockErr = command.WritePrivateJSON(c.path, c.current)
 	}
 	if lockErr != nil {
-		c.warn("The token cannot be kept for the next command: %s.", lockErr)
+		c.warn("The token cannot be saved for the next command: %s.", lockErr)
 	}
 	return nil
 }

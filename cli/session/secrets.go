@@ -18,14 +18,14 @@ import (
 // EnvKeyring is the variable that switches the keyring off.
 const EnvKeyring = "PERKSCTL_KEYRING"
 
-// Place is where a secret is saved; the empty Place is nowhere.
-type Place string
+// Location is where a secret is saved; the empty Location is nowhere.
+type Location string
 
-// The places of a secret.
+// The locations of a secret.
 const (
-	InKeyring     Place = "keyring"
-	InFile        Place = "file"
-	InEnvironment Place = "environment"
+	InKeyring     Location = "keyring"
+	InFile        Location = "file"
+	InEnvironment Location = "environment"
 )
 
 // Secrets saves client secrets in the keyring of the operating system, or in a private file if no keyring answers. The file also
@@ -42,7 +42,7 @@ type savedSecret struct {
 }
 
 // ErrNoSecret says that no secret is saved under the key.
-var ErrNoSecret = errors.New("no secret is kept")
+var ErrNoSecret = errors.New("no secret is saved")
 
 // SecretKey names a secret. The address is part of it, so that a profile whose address is changed does not send its secret there.
 type SecretKey struct{ Profile, APIURL, ClientID string }
@@ -85,33 +85,33 @@ func (s *Secrets) Get(ctx context.Context, key SecretKey) (string, error) {
 	case !saved.Keyring:
 		return "", ErrNoSecret
 	case s.keyring == nil:
-		return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring, which %s=off leaves out. Unset that, or log in again to keep the secret in a file.", key.ClientID, key.APIURL, EnvKeyring)}
+		return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring, which %s=off disables. Unset it, or log in again to save the secret in a file.", key.ClientID, key.APIURL, EnvKeyring)}
 	}
 	secret, err := s.keyring.ask(ctx, getSecret, key.String(), "")
 	if err == nil || errors.Is(err, ErrNoSecret) || ctx.Err() != nil {
 		return secret, err
 	}
-	return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring: %s. Unlock or start the keyring and try again; or keep the secret in a file: %s", key.ClientID, key.APIURL, err, loginWithout)}
+	return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring: %s. Unlock or start the keyring and try again; or save the secret in a file: %s", key.ClientID, key.APIURL, err, loginWithout)}
 }
 
 const loginWithout = EnvKeyring + "=off perksctl auth login"
 
 // Set saves the secret in place of an earlier one: in the keyring, or in the file if there is no keyring.
 func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (SavedSecret, error) {
-	inFile := SavedSecret{Place: InFile, File: s.path}
+	inFile := SavedSecret{Location: InFile, File: s.path}
 	if s.keyring == nil {
 		return inFile, s.update(ctx, key, func(saved *savedSecret) { saved.Secret = secret })
 	}
 	_, err := s.keyring.ask(ctx, setSecret, key.String(), secret)
 	switch {
 	case err == nil:
-		return SavedSecret{Place: InKeyring}, s.update(ctx, key, func(saved *savedSecret) { *saved = savedSecret{Keyring: true} })
+		return SavedSecret{Location: InKeyring}, s.update(ctx, key, func(saved *savedSecret) { *saved = savedSecret{Keyring: true} })
 	case ctx.Err() != nil:
 		return SavedSecret{}, err
 	case !errors.Is(err, ErrKeyringSilent) && !errors.Is(err, ErrNoKeyring): // it is the keyring's own reply
 		return SavedSecret{}, &command.Advised{
-			Err:    fmt.Errorf("the keyring does not take the secret: %w", err),
-			Advice: "Unlock the keyring and log in again; or keep the secret in a file: " + loginWithout,
+			Err:    fmt.Errorf("the keyring refused the secret: %w", err),
+			Advice: "Unlock the keyring and log in again; or save the secret in a file: " + loginWithout,
 		}
 	}
 	inFile.why = err
@@ -123,17 +123,17 @@ func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (SavedS
 
 // SavedSecret says where Set has saved a secret.
 type SavedSecret struct {
-	Place Place
-	File  string // its path, if it is InFile
-	why   error  // why it is not in the keyring
+	Location Location
+	File     string // its path, if it is InFile
+	why      error  // why it is not in the keyring
 }
 
 // String is a sentence for people.
 func (s SavedSecret) String() string {
-	if s.Place == InKeyring {
-		return "The secret is kept in the keyring."
+	if s.Location == InKeyring {
+		return "The secret is saved in the keyring."
 	}
-	where := fmt.Sprintf("he secret is kept in the file %s, which only you can read.", s.File)
+	where := fmt.Sprintf("he secret is saved in the file %s, which only you can read.", s.File)
 	switch {
 	case errors.Is(s.why, ErrKeyringSilent):
 		return "The keyring does not answer; t" + where
@@ -143,8 +143,8 @@ func (s SavedSecret) String() string {
 	return "T" + where
 }
 
-// Place returns where the secret is, and the path if it is in the file. It does not ask the keyring.
-func (s *Secrets) Place(key SecretKey) (Place, string, error) {
+// Location returns where the secret is, and the path if it is in the file. It does not ask the keyring.
+func (s *Secrets) Location(key SecretKey) (Location, string, error) {
 	saved, err := s.saved(key)
 	switch {
 	case err != nil:
@@ -159,7 +159,7 @@ func (s *Secrets) Place(key SecretKey) (Place, string, error) {
 
 // Delete deletes the secret wherever it is, and returns the places that it was in. left says that the keyring still has it, because it
 // is switched off or does not answer.
-func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Place, left bool, err error) {
+func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Location, left bool, err error) {
 	saved, err := s.saved(key)
 	if err != nil || saved == (savedSecret{}) {
 		return nil, false, err
@@ -171,7 +171,7 @@ func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Place, left
 		_, err = s.keyring.ask(ctx, deleteSecret, key.String(), "")
 		if err != nil && !errors.Is(err, ErrNoSecret) {
 			failed := &command.Advised{
-				Err:    fmt.Errorf("the secret of %s at %s stays in the keyring: %w", key.ClientID, key.APIURL, err),
+				Err:    fmt.Errorf("the secret of %s at %s is still in the keyring: %w", key.ClientID, key.APIURL, err),
 				Advice: fmt.Sprintf("Unlock or start the keyring and try again; or leave the secret there: %s=off", EnvKeyring),
 			}
 			return from, true, errors.Join(failed, s.update(ctx, key, func(saved *savedSecret) { saved.Secret = "" }))
@@ -195,9 +195,9 @@ func (s *Secrets) KeyringState(ctx context.Context) (off bool, err error) {
 	return false, err
 }
 
-// SecretPlace returns where the secret of a connection comes from, and the path if it is in the file. It does not ask the keyring. A
+// SecretLocation returns where the secret of a connection comes from, and the path if it is in the file. It does not ask the keyring. A
 // token from the environment needs no secret.
-func (s *Session) SecretPlace(c Connection) (Place, string, error) {
+func (s *Session) SecretLocation(c Connection) (Location, string, error) {
 	switch {
 	case c.token != "":
 		return "", "", nil
@@ -208,7 +208,7 @@ func (s *Session) SecretPlace(c Connection) (Place, string, error) {
 	if err != nil {
 		return "", "", err
 	}
-	return secrets.Place(c.Key())
+	return secrets.Location(c.Key())
 }
 
 func (s *Secrets) saved(key SecretKey) (savedSecret, error) {
@@ -234,7 +234,7 @@ func (s *Secrets) update(ctx context.Context, key SecretKey, change func(*savedS
 		delete(all, key.String())
 	}
 	if err := command.WritePrivateJSON(s.path, all); err != nil {
-		return fmt.Errorf("keep the secret: %w", err)
+		return fmt.Errorf("save the secret: %w", err)
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (s *Secrets) load() (map[string]savedSecret, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return all, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the kept secrets: %w", err)
+		return nil, fmt.Errorf("read the saved secrets: %w", err)
 	}
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w. Move it away and log in again", s.path, err)

@@ -100,14 +100,14 @@ func (d *desk) want(s *Secrets, want string) {
 
 func TestSecretGoesIntoTheKeyringAndIntoNoFile(t *testing.T) {
 	d := newDesk(t)
-	if kept := d.set(d.run(), "s3cret"); kept.String() != "The secret is kept in the keyring." {
+	if kept := d.set(d.run(), "s3cret"); kept.String() != "The secret is saved in the keyring." {
 		t.Error(kept)
 	}
 	d.want(d.run(), "s3cret")
 	if strings.Contains(d.text(), "s3cret") {
 		t.Errorf("the file holds it:\n%s", d.text())
 	}
-	if place, _, err := d.run().Place(key); place != InKeyring || err != nil {
+	if place, _, err := d.run().Location(key); place != InKeyring || err != nil {
 		t.Errorf("the place is %q, %v", place, err)
 	}
 }
@@ -117,8 +117,8 @@ func TestSecretGoesIntoTheFileWhereNoKeyringAnswers(t *testing.T) {
 		ring ring
 		want string
 	}{
-		"hanging": {ring{hangs: true}, "The keyring does not answer; the secret is kept in the file "},
-		"absent":  {ring{err: ErrNoKeyring}, "There is no keyring here; the secret is kept in the file "},
+		"hanging": {ring{hangs: true}, "The keyring does not answer; the secret is saved in the file "},
+		"absent":  {ring{err: ErrNoKeyring}, "There is no keyring here; the secret is saved in the file "},
 	} {
 		d := newDesk(t)
 		d.ring = &test.ring
@@ -138,7 +138,7 @@ func TestSecretGoesIntoTheFileWhereNoKeyringAnswers(t *testing.T) {
 
 func TestKeyringThatIsSwitchedOffIsNotAsked(t *testing.T) {
 	d := newDesk(t)
-	if kept := d.set(d.runWithout(), "s3cret"); !strings.HasPrefix(kept.String(), "The secret is kept in the file ") {
+	if kept := d.set(d.runWithout(), "s3cret"); !strings.HasPrefix(kept.String(), "The secret is saved in the file ") {
 		t.Error(kept)
 	}
 	d.want(d.runWithout(), "s3cret")
@@ -201,9 +201,9 @@ func TestSecretOfTheFileIsFoundWhenTheKeyringIsBack(t *testing.T) {
 
 func TestSecretOfTheKeyringIsMissedWithAdvice(t *testing.T) {
 	for want, use := range map[string]func(d *desk) *Secrets{
-		"there is no keyring here. Unlock or start":                    func(d *desk) *Secrets { d.ring.err = ErrNoKeyring; return d.run() },
-		"the collection is locked. Unlock or start":                    func(d *desk) *Secrets { d.ring.err = errors.New("the collection is locked"); return d.run() },
-		"which PERKSCTL_KEYRING=off leaves out. Unset that, or log in": (*desk).runWithout,
+		"there is no keyring here. Unlock or start":                func(d *desk) *Secrets { d.ring.err = ErrNoKeyring; return d.run() },
+		"the collection is locked. Unlock or start":                func(d *desk) *Secrets { d.ring.err = errors.New("the collection is locked"); return d.run() },
+		"which PERKSCTL_KEYRING=off disables. Unset it, or log in": (*desk).runWithout,
 	} {
 		d := newDesk(t)
 		d.set(d.run(), "s3cret")

@@ -98,12 +98,12 @@ func (s *Session) Bind(flags *pflag.FlagSet) {
 	f := &s.Flags
 	f.set = flags
 	flags.StringVar(&f.Profile, "profile", "", "use this `profile` (env "+EnvProfile+")")
-	flags.BoolVar(&f.Sandbox, "sandbox", false, "work on the sandbox instead of live perks and redemptions")
-	flags.StringVar(&f.CACert, caCertFlag, "", "trust the certificates in this PEM `file` too, beside the system's (env "+EnvCACert+")")
+	flags.BoolVar(&f.Sandbox, "sandbox", false, "use the sandbox instead of live perks and redemptions")
+	flags.StringVar(&f.CACert, caCertFlag, "", "also trust the certificates in this PEM `file` (env "+EnvCACert+")")
 	s.Output.Bind(flags)
-	flags.BoolVar(&f.Debug, "debug", false, "show requests and answers on standard error, without secrets")
-	flags.DurationVar(&f.Timeout, "timeout", 0, "end all requests of the command after this `duration`, such as 10s (default 30s for each request)")
-	flags.BoolVar(&f.NoColour, "no-color", false, "write no colour (env NO_COLOR)")
+	flags.BoolVar(&f.Debug, "debug", false, "show requests and responses on standard error, without secrets")
+	flags.DurationVar(&f.Timeout, "timeout", 0, "limit all requests together to this `duration`, such as 10s (default 30s for each request)")
+	flags.BoolVar(&f.NoColour, "no-color", false, "disable colour (env NO_COLOR)")
 	flags.BoolVarP(&f.Quiet, "quiet", "q", false, "write only errors to standard error")
 }
 
@@ -265,7 +265,7 @@ func (c Connection) HasToken() bool { return c.token != "" }
 
 // UnknownProfile says that there is no profile of that name.
 func UnknownProfile(name string, c Config) error {
-	return command.Usagef("There is no profile %q.%s See perksctl profile list, or make it: perksctl auth login --profile %s", name, command.DidYouMean(name, c.Names()), name)
+	return command.Usagef("There is no profile %q.%s See perksctl profile list, or create it: perksctl auth login --profile %s", name, command.DidYouMean(name, c.Names()), name)
 }
 
 // CheckAddress refuses what is no address of an API, and plain http to another computer unless insecure allows it.
@@ -313,8 +313,8 @@ const shortWait = time.Second
 // repeatAfter is how long a log gets no further note of waits for the same reason. A terminal gets them all.
 const repeatAfter = time.Minute
 
-// tellWaits notes why nothing happens, once for many requests that wait until about the same time.
-func (s *Session) tellWaits(now func() time.Time) func(client.Wait) {
+// noteWaits notes why nothing happens, once for many requests that wait until about the same time.
+func (s *Session) noteWaits(now func() time.Time) func(client.Wait) {
 	var mu sync.Mutex
 	var until, notedAt time.Time // of the last note
 	var why string
@@ -334,7 +334,7 @@ func (s *Session) tellWaits(now func() time.Time) func(client.Wait) {
 		if w.Asked {
 			s.Streams.Note("The server asks to wait %s (%s).", length, w.Why)
 		} else {
-			s.Streams.Note("Trying again in %s: %s.", length, w.Why)
+			s.Streams.Note("Retrying in %s: %s.", length, w.Why)
 		}
 	}
 }

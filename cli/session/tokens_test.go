@@ -212,7 +212,7 @@ func TestTokenThatCannotBeKeptIsStillUsed(t *testing.T) {
 	cache.warn = func(format string, args ...any) { warning = fmt.Sprintf(format, args...) }
 	wantToken(t, cache, "token-1")
 	wantToken(t, cache, "token-1")
-	if !strings.HasPrefix(warning, "The token cannot be kept") || issuer.issued != 1 {
+	if !strings.HasPrefix(warning, "The token cannot be saved") || issuer.issued != 1 {
 		t.Errorf("%d issued, warning %q", issuer.issued, warning)
 	}
 }

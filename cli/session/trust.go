@@ -28,8 +28,8 @@ func (s *Session) CACert(profile Profile) string {
 
 func (s *Session) givesCACert() bool { return s.Flags.set != nil && s.Flags.set.Changed(caCertFlag) }
 
-// KeptCACert is CACert for a profile, which is used in other folders too.
-func (s *Session) KeptCACert(profile Profile) (string, error) {
+// AbsoluteCACert is CACert for a profile, which is used in other folders too.
+func (s *Session) AbsoluteCACert(profile Profile) (string, error) {
 	file := s.CACert(profile)
 	if file == "" {
 		return "", nil

@@ -38,7 +38,7 @@ func TestCACertIsKeptByItsWholePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	for given, want := range map[string]string{"": "", "ca.pem": filepath.Join(here, "ca.pem"), "/etc/ca.pem": "/etc/ca.pem"} {
-		got, err := start(t, "", nil).KeptCACert(session.Profile{CACert: given})
+		got, err := start(t, "", nil).AbsoluteCACert(session.Profile{CACert: given})
 		if err != nil || got != want {
 			t.Errorf("%q is kept as %q, %v", given, got, err)
 		}

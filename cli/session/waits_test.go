@@ -11,7 +11,7 @@ import (
 
 func TestWaitsAreToldOnceAndOnlyWhenTheyAreFelt(t *testing.T) {
 	s, _, err := command.BufferedStreams("")
-	tell := (&Session{Streams: s}).tellWaits(time.Now)
+	tell := (&Session{Streams: s}).noteWaits(time.Now)
 	for _, w := range []client.Wait{
 		{For: 999 * time.Millisecond, Asked: true, Why: "429 Too Many Requests"},
 		{For: 30 * time.Second, Asked: true, Why: "429 Too Many Requests"},
@@ -21,7 +21,7 @@ func TestWaitsAreToldOnceAndOnlyWhenTheyAreFelt(t *testing.T) {
 	} {
 		tell(w)
 	}
-	want := "The server asks to wait 30s (429 Too Many Requests).\nTrying again in 40.3s: connection [2Jrefused.\n"
+	want := "The server asks to wait 30s (429 Too Many Requests).\nRetrying in 40.3s: connection [2Jrefused.\n"
 	if err.String() != want {
 		t.Errorf("told\n%s\nwant\n%s", err, want)
 	}
@@ -32,7 +32,7 @@ func TestTheSameWaitIsToldOnceAMinuteOffATerminal(t *testing.T) {
 		s, _, err := command.BufferedStreams("")
 		s.ErrTTY = terminal
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		tell := (&Session{Streams: s}).tellWaits(func() time.Time { return at })
+		tell := (&Session{Streams: s}).noteWaits(func() time.Time { return at })
 		for range 31 {
 			tell(client.Wait{For: 9 * time.Second, Why: "connection refused"})
 			at = at.Add(9 * time.Second)

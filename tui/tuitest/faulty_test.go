@@ -23,7 +23,7 @@ func faulty() int {
 	}
 	err := tui.RunModel(context.Background(), os.Stdin, os.Stdout, &faults{Model: tui.New(options)}, keep)
 	if err != nil {
-		command.TellError(s, err, false)
+		command.WriteError(s, err, false)
 	}
 	return command.ExitCode(err)
 }

@@ -118,7 +118,7 @@ func (c *computer) filesWith(text string) []string {
 	return found
 }
 
-func (c *computer) forgetTokens() {
+func (c *computer) deleteTokens() {
 	c.t.Helper()
 	if err := os.RemoveAll(filepath.Join(c.folder, "tokens")); err != nil {
 		c.t.Fatal(err)
@@ -138,20 +138,20 @@ func TestKeyring(t *testing.T) {
 
 	// A secret of the file moves into the keyring.
 	c.env = []string{"PERKSCTL_KEYRING=off"}
-	c.want(secret, login, "The secret is kept in the file")
+	c.want(secret, login, "The secret is saved in the file")
 	if len(c.filesWith(secret)) != 1 {
 		t.Error("the secret is not in the file")
 	}
 	c.env = nil
 	c.want("", "auth status", "secret_in\tfile")
-	c.want(secret, login, "The secret is kept in the keyring.")
+	c.want(secret, login, "The secret is saved in the keyring.")
 	if files := c.filesWith(secret); len(files) > 0 {
 		t.Errorf("the secret stands in %s", files)
 	}
 
 	// Commands find it there.
 	c.want("", "auth status", "secret_in\tkeyring", "api_url\t"+server.URL, "perks:redeem")
-	c.forgetTokens()
+	c.deleteTokens()
 	c.want("", "perk list --output id")
 	c.want("", "profile list", "\tkeyring")
 	c.want("", "doctor", "The keyring answers. The secret is in the keyring.")
@@ -159,18 +159,18 @@ func TestKeyring(t *testing.T) {
 	// Without the bus, the kept token suffices; after it, the secret is missed.
 	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + filepath.Join(t.TempDir(), "none")}
 	c.want("", "perk list --output id")
-	c.forgetTokens()
+	c.deleteTokens()
 	if output, code := c.run("", "perk", "list"); code != 4 || !strings.Contains(output, "there is no keyring here. Unlock or start") {
 		t.Errorf("exit code %d\n%s", code, output)
 	}
 	c.env = nil
 
-	c.want("", "auth logout", "forgot the secret in the keyring")
+	c.want("", "auth logout", "deleted the secret in the keyring")
 	if output, code := c.run("", "perk", "list"); code != 4 || !strings.Contains(output, "Not logged in at "+server.URL) {
 		t.Errorf("exit code %d\n%s", code, output)
 	}
-	c.want(secret, login, "The secret is kept in the keyring.")
-	c.want("", "profile delete default --yes", "forgot the secret in the keyring and the token")
+	c.want(secret, login, "The secret is saved in the keyring.")
+	c.want("", "profile delete default --yes", "with the secret in the keyring and the token")
 	if files := c.filesWith(id); len(files) > 0 {
 		t.Errorf("the client stands in %s still", files)
 	}
@@ -183,10 +183,10 @@ func TestKeyringThatNobodyHasSetUp(t *testing.T) {
 	server := servertest.Start(t)
 	id, secret := server.Client()
 	c := newComputer(t)
-	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "There is no keyring here; the secret is kept in the file")
-	c.forgetTokens()
+	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "There is no keyring here; the secret is saved in the file")
+	c.deleteTokens()
 	c.want("", "auth status", "secret_in\tfile")
-	c.want("", "auth logout", "forgot the secret in the file and the token")
+	c.want("", "auth logout", "deleted the secret in the file and the token")
 }
 
 // TestKeyringThatHangs has a bus that takes connections and then says nothing, as on computers without a screen.
@@ -205,11 +205,11 @@ func TestKeyringThatHangs(t *testing.T) {
 	c := newComputer(t)
 	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + bus}
 	began := time.Now()
-	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "The keyring does not answer; the secret is kept in the file")
+	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "The keyring does not answer; the secret is saved in the file")
 	if took := time.Since(began); took < 3*time.Second || took > 5*time.Second {
 		t.Errorf("the login took %s, want the 3 s for the keyring and little more", took)
 	}
-	c.forgetTokens()
+	c.deleteTokens()
 	began = time.Now()
 	c.want("", "auth status", "secret_in\tfile")
 	if took := time.Since(began); took > 2*time.Second {
