@@ -211,7 +211,7 @@ func TestMistypedCommandsAreAnswered(t *testing.T) {
 		"perk get --feilds": `perksctl perk get has no flag --feilds. Did you mean --fields?`,
 		"help nope":         `"nope" is not a command of perksctl. Run perksctl --help`,
 		"help perk lst":     `"lst" is not a command of perksctl perk. Did you mean "list"?`,
-		"help version x":    `perksctl version has no commands, so there is no "x".`,
+		"help version x":    `perksctl version has no subcommands, so there is no "x".`,
 		"completion zhs":    `There is no completion for "zhs". Did you mean "zsh"?`,
 		"completion":        "SHELL is missing.",
 	} {

@@ -103,11 +103,11 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 	if err != nil {
 		return screen.Account{}, "", err
 	}
-	kept := session.Profile{APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP, CACert: trusted}
+	saved := session.Profile{APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP, CACert: trusted}
 	if known && before.APIURL == p.APIURL && before.ClientID == p.ClientID && a.sandboxGiven && p.Sandbox == a.command.Flags.Sandbox {
-		kept.Sandbox = before.Sandbox
+		saved.Sandbox = before.Sandbox
 	}
-	done, err := s.Login(ctx, p.Name, kept, secret)
+	done, err := s.Login(ctx, p.Name, saved, secret)
 	if err != nil {
 		return screen.Account{}, "", forScreen(err)
 	}

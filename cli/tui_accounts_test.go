@@ -21,19 +21,19 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// desk is a computer with a configuration and an environment of its own.
-type desk struct {
-	t    *testing.T
-	env  map[string]string
-	told bytes.Buffer
+// tuiFixture is a computer with a configuration and an environment of its own.
+type tuiFixture struct {
+	t        *testing.T
+	env      map[string]string
+	messages bytes.Buffer
 }
 
-func newDesk(t *testing.T) *desk {
-	return &desk{t: t, env: map[string]string{session.EnvConfigDir: t.TempDir(), session.EnvKeyring: "off"}}
+func newTUIFixture(t *testing.T) *tuiFixture {
+	return &tuiFixture{t: t, env: map[string]string{session.EnvConfigDir: t.TempDir(), session.EnvKeyring: "off"}}
 }
 
 // accounts is those of perksctl tui with these flags.
-func (d *desk) accounts(flags ...string) *accounts {
+func (d *tuiFixture) accounts(flags ...string) *accounts {
 	d.t.Helper()
 	s, _, _ := command.BufferedStreams("")
 	command := session.New(s, func(name string) string { return d.env[name] }, "test")
@@ -42,10 +42,10 @@ func (d *desk) accounts(flags ...string) *accounts {
 	if err := set.Parse(flags); err != nil {
 		d.t.Fatal(err)
 	}
-	return newAccounts(command, set.Changed("sandbox"), &d.told)
+	return newAccounts(command, set.Changed("sandbox"), &d.messages)
 }
 
-func (d *desk) kept() session.Config {
+func (d *tuiFixture) config() session.Config {
 	d.t.Helper()
 	c, err := session.ConfigFile(filepath.Join(d.env[session.EnvConfigDir], "config.yaml")).Load()
 	if err != nil {
@@ -64,7 +64,7 @@ func works(t *testing.T, account screen.Account) string {
 	return list.Data[0].ID
 }
 
-func shop(t *testing.T) (server *servertest.Server, id, secret string) {
+func newCatalogue(t *testing.T) (server *servertest.Server, id, secret string) {
 	server = servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "real", Title: "Real"}})
 	server.ImportSandboxPerks(store.PerkRecord{Perk: api.Perk{ID: "trial", Title: "Trial"}})
@@ -73,8 +73,8 @@ func shop(t *testing.T) (server *servertest.Server, id, secret string) {
 }
 
 func TestALoginIsThatOfTheCommands(t *testing.T) {
-	server, id, secret := shop(t)
-	d := newDesk(t)
+	server, id, secret := newCatalogue(t)
+	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
 	if _, err := d.accounts().Connect(""); !needsLogin(err) {
 		t.Errorf("without any profile: %v", err)
@@ -86,7 +86,7 @@ func TestALoginIsThatOfTheCommands(t *testing.T) {
 	if !strings.HasPrefix(note, "The secret is saved in the file ") {
 		t.Errorf("the note is %q", note)
 	}
-	if c := d.kept(); c.Current != "work" || c.Profiles["work"] != (session.Profile{APIURL: server.URL, ClientID: id}) {
+	if c := d.config(); c.Current != "work" || c.Profiles["work"] != (session.Profile{APIURL: server.URL, ClientID: id}) {
 		t.Errorf("kept %+v", c)
 	}
 	for _, name := range []string{"", "work"} {
@@ -107,8 +107,8 @@ func needsLogin(err error) bool {
 }
 
 func TestWhoeverHasNoSecretHasToLogIn(t *testing.T) {
-	server, id, secret := shop(t)
-	d := newDesk(t)
+	server, id, secret := newCatalogue(t)
+	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
 	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestWhoeverHasNoSecretHasToLogIn(t *testing.T) {
 }
 
 func TestFailedLoginsKeepNothing(t *testing.T) {
-	server, id, secret := shop(t)
+	server, id, secret := newCatalogue(t)
 	var refused *client.Error
 	var unreachable *client.Unreachable
 	for name, test := range map[string]struct {
@@ -140,32 +140,32 @@ func TestFailedLoginsKeepNothing(t *testing.T) {
 		"an open line": {screen.Profile{Name: "work", APIURL: "http://perks.example/v2", ClientID: id}, secret, nil, "unencrypted"},
 		"a bad name":   {screen.Profile{Name: "../work", APIURL: server.URL, ClientID: id}, secret, nil, "cannot name a profile"},
 	} {
-		d := newDesk(t)
+		d := newTUIFixture(t)
 		account, _, err := d.accounts().Login(t.Context(), test.profile, test.secret)
 		if err == nil || test.is != nil && !test.is(err) || !strings.Contains(err.Error(), test.text) || account.Client != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if c := d.kept(); len(c.Profiles) > 0 {
+		if c := d.config(); len(c.Profiles) > 0 {
 			t.Errorf("%s: kept %+v", name, c)
 		}
 	}
 }
 
 func TestALoginCanBeGivenUp(t *testing.T) {
-	server, id, secret := shop(t)
+	server, id, secret := newCatalogue(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	d := newDesk(t)
+	d := newTUIFixture(t)
 	_, _, err := d.accounts().Login(ctx, screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}, secret)
-	if !errors.Is(err, context.Canceled) || len(d.kept().Profiles) > 0 {
-		t.Errorf("%v; kept %+v", err, d.kept())
+	if !errors.Is(err, context.Canceled) || len(d.config().Profiles) > 0 {
+		t.Errorf("%v; kept %+v", err, d.config())
 	}
 }
 
 func TestTheEnvironmentNeedsNoLoginAndCountsForWhatItChooses(t *testing.T) {
-	server, id, secret := shop(t)
+	server, id, secret := newCatalogue(t)
 	other, otherSecret := server.Client()
-	d := newDesk(t)
+	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: other}
 	if _, _, err := d.accounts().Login(t.Context(), work, otherSecret); err != nil {
 		t.Fatal(err)
@@ -193,8 +193,8 @@ func TestTheEnvironmentNeedsNoLoginAndCountsForWhatItChooses(t *testing.T) {
 }
 
 func TestWhatTheFlagSaysOfTheSandboxIsForThisRun(t *testing.T) {
-	server, id, secret := shop(t)
-	d := newDesk(t)
+	server, id, secret := newCatalogue(t)
+	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
 	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil {
 		t.Fatal(err)
@@ -211,24 +211,24 @@ func TestWhatTheFlagSaysOfTheSandboxIsForThisRun(t *testing.T) {
 	if err != nil || works(t, account) != "trial" {
 		t.Errorf("another login in the sandbox: %v", err)
 	}
-	if d.kept().Profiles["work"].Sandbox {
+	if d.config().Profiles["work"].Sandbox {
 		t.Error("--sandbox of one run has become the profile's")
 	}
-	if account, _, err = d.accounts().Login(t.Context(), again, secret); err != nil || works(t, account) != "trial" || !d.kept().Profiles["work"].Sandbox {
+	if account, _, err = d.accounts().Login(t.Context(), again, secret); err != nil || works(t, account) != "trial" || !d.config().Profiles["work"].Sandbox {
 		t.Errorf("the sandbox that was chosen on the screen is not kept: %v", err)
 	}
 }
 
-func TestWhatSessionsTellBecomesMessages(t *testing.T) {
-	d := newDesk(t)
+func TestSessionMessagesBecomeNotices(t *testing.T) {
+	d := newTUIFixture(t)
 	s := d.accounts().session(d.accounts().command.Env, nil)
-	told, texts := newNotices()
-	s.Streams.Err = told
+	messages, texts := newNotices()
+	s.Streams.Err = messages
 	s.Streams.Note("The server asks to wait 3s (429).")
 	s.Streams.Warn("The token \x1b[2Jcannot be kept.")
 	for _, want := range []string{"The server asks to wait 3s (429).", "Warning: The token [2Jcannot be kept."} {
 		if got := <-texts; got != want {
-			t.Errorf("told %q, want %q", got, want)
+			t.Errorf("messages %q, want %q", got, want)
 		}
 	}
 	for range 3 * maxNotices {

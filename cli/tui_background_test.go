@@ -67,7 +67,7 @@ func terminal(t *testing.T, answer string, env map[string]string) (s *session.Se
 	return session.New(streams, get, "test"), tty
 }
 
-func TestTheTerminalIsAskedAndLeftAsItWas(t *testing.T) {
+func TestTheTerminalIsQueriedAndRestored(t *testing.T) {
 	for answer, want := range map[string]bool{
 		"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62c": false,
 		"\x1b]11;rgb:1111/1111/1111\x1b\\\x1b[?62c": true,
@@ -92,7 +92,7 @@ func TestASilentTerminalIsNotWaitedForLong(t *testing.T) {
 	}
 }
 
-func TestTheLook(t *testing.T) {
+func TestThemeAndColours(t *testing.T) {
 	white := "\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62c"
 	none := "\x1b[?62c"
 	for name, test := range map[string]struct {

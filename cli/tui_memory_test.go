@@ -29,7 +29,7 @@ func remember(t *testing.T, m *memory, p screen.Profile, kind string, ids ...str
 	}
 }
 
-func TestRecentIDsAreThoseOfTheirPlace(t *testing.T) {
+func TestRecentIDsAreThoseOfTheirService(t *testing.T) {
 	folder := t.TempDir()
 	m := newMemory(folder, &bytes.Buffer{})
 	remember(t, m, live, "property", "1", "2", "3", "1")
@@ -56,7 +56,7 @@ func TestRecentIDsAreThoseOfTheirPlace(t *testing.T) {
 	}
 }
 
-func TestWhatIsRememberedIsBounded(t *testing.T) {
+func TestMemoryIsBounded(t *testing.T) {
 	m := newMemory(t.TempDir(), &bytes.Buffer{})
 	for i := range maxRecent + 5 {
 		remember(t, m, live, "user", fmt.Sprint("u", i))
@@ -83,7 +83,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 }
 
-func TestDraftsAreKeptUntilTheyAreDropped(t *testing.T) {
+func TestDraftsAreSavedUntilTheyAreDiscarded(t *testing.T) {
 	folder := t.TempDir()
 	m := newMemory(folder, &bytes.Buffer{})
 	text := map[string]string{"title": "A flat\nby the 海", "price_pw": ""}
@@ -106,7 +106,7 @@ func TestDraftsAreKeptUntilTheyAreDropped(t *testing.T) {
 	}
 }
 
-func TestADamagedFileIsBegunAnewAndToldOnce(t *testing.T) {
+func TestADamagedFileIsReplacedWithOneWarning(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		mode os.FileMode
@@ -122,8 +122,8 @@ func TestADamagedFileIsBegunAnewAndToldOnce(t *testing.T) {
 		if err := os.WriteFile(path, []byte(test.text), test.mode); err != nil {
 			t.Fatal(err)
 		}
-		var told bytes.Buffer
-		m := newMemory(folder, &told)
+		var messages bytes.Buffer
+		m := newMemory(folder, &messages)
 		if ids := m.Recent(live, "user"); ids != nil {
 			t.Errorf("%s: %q", name, ids)
 		}
@@ -134,13 +134,13 @@ func TestADamagedFileIsBegunAnewAndToldOnce(t *testing.T) {
 		if text, err := os.ReadFile(path + ".unreadable"); err != nil || string(text) != test.text {
 			t.Errorf("%s: what nobody could read was not put aside: %q, %v", name, text, err)
 		}
-		if lines := strings.Count(told.String(), "\n"); lines != 1 || !strings.HasPrefix(told.String(), "warning: recent.json cannot be read; starting a new one: ") {
-			t.Errorf("%s: told %q", name, &told)
+		if lines := strings.Count(messages.String(), "\n"); lines != 1 || !strings.HasPrefix(messages.String(), "warning: recent.json cannot be read; starting a new one: ") {
+			t.Errorf("%s: messages %q", name, &messages)
 		}
 	}
 }
 
-func TestSessionsAtTheSameTimeRememberTogether(t *testing.T) {
+func TestConcurrentSessionsShareTheMemory(t *testing.T) {
 	folder := t.TempDir()
 	var group sync.WaitGroup
 	for i := range 6 {
@@ -152,7 +152,7 @@ func TestSessionsAtTheSameTimeRememberTogether(t *testing.T) {
 	}
 }
 
-func TestWithoutAFolderNothingIsRemembered(t *testing.T) {
+func TestWithoutAFolderNothingIsSaved(t *testing.T) {
 	m := newMemory("", &bytes.Buffer{})
 	if err := m.Remember(live, "user", "alice"); err != nil || m.Recent(live, "user") != nil {
 		t.Errorf("remembering: %v", err)

@@ -18,7 +18,7 @@ import (
 
 // A login on the screen, and every connection after it, trusts whom a command with the same flags would trust.
 func TestTheScreensTrustWhomTheCommandsTrust(t *testing.T) {
-	server, id, secret := shop(t)
+	server, id, secret := newCatalogue(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	root, err := url.Parse(server.Root())
 	if err != nil {
@@ -32,21 +32,21 @@ func TestTheScreensTrustWhomTheCommandsTrust(t *testing.T) {
 	work := screen.Profile{Name: "work", APIURL: secure.URL + "/v2", ClientID: id}
 	ca := authority.File()
 
-	d := newDesk(t)
+	d := newTUIFixture(t)
 	if _, _, err := d.accounts().Login(t.Context(), work, secret); err == nil || !strings.Contains(err.Error(), "--ca-cert") {
 		t.Errorf("without trust: %v", err)
 	}
 	account, _, err := d.accounts("--ca-cert", ca).Login(t.Context(), work, secret)
-	if err != nil || works(t, account) != "real" || d.kept().Profiles["work"].CACert != ca {
-		t.Fatalf("%v; kept %+v", err, d.kept())
+	if err != nil || works(t, account) != "real" || d.config().Profiles["work"].CACert != ca {
+		t.Fatalf("%v; kept %+v", err, d.config())
 	}
 	for _, profile := range []string{"", "work"} {
 		if account, err := d.accounts().Connect(profile); err != nil || works(t, account) != "real" {
 			t.Errorf("by the profile %q: %v", profile, err)
 		}
 	}
-	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil || d.kept().Profiles["work"].CACert != ca {
-		t.Errorf("another login: %v; kept %+v", err, d.kept())
+	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil || d.config().Profiles["work"].CACert != ca {
+		t.Errorf("another login: %v; kept %+v", err, d.config())
 	}
 	if err := os.Remove(ca); err != nil {
 		t.Fatal(err)

@@ -167,23 +167,23 @@ func (o *loginOptions) value(ctx context.Context, given, variable, known, flag, 
 	if !o.session.Streams.CanAsk() || o.secretStdin {
 		return "", command.Usagef("%s is missing. Give it, or set %s.", flag, variable)
 	}
-	return answered(o.session.Streams.Ask(ctx, prompt))
+	return entered(o.session.Streams.Ask(ctx, prompt))
 }
 
 func (o *loginOptions) secret(ctx context.Context, profile session.Profile) (string, error) {
 	s := o.session
 	switch {
 	case o.secretStdin:
-		return answered(s.Streams.ReadPiped(ctx))
+		return entered(s.Streams.ReadPiped(ctx))
 	case s.Env(session.EnvClientSecret) != "":
 		return s.Env(session.EnvClientSecret), nil
 	case !s.Streams.CanAsk():
 		return "", command.Usagef("The secret is missing: pipe it in with --secret-stdin, or set %s.", session.EnvClientSecret)
 	}
-	return answered(s.Streams.AskSecret(ctx, "Secret of "+profile.ClientID+" (not shown): "))
+	return entered(s.Streams.AskSecret(ctx, "Secret of "+profile.ClientID+" (not shown): "))
 }
 
-func answered(text string, err error) (string, error) {
+func entered(text string, err error) (string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
