@@ -43,9 +43,9 @@ func tree() *cobra.Command {
 
 func TestWrongUsageIsNamed(t *testing.T) {
 	for want, args := range map[string][]string{
-		`"thig" is not a command of prog. Did you mean "thing"? Run prog --help for the commands.`:                                                      {"thig"},
-		`"lis" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:                                            {"thing", "lis"},
-		`"lst" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:                                            {"thing", "lst", "--pge", "3"},
+		`"thig" is not a command of prog. Did you mean "thing"? Run prog --help for the commands.`:                                                     {"thig"},
+		`"lis" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:                                           {"thing", "lis"},
+		`"lst" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:                                           {"thing", "lst", "--pge", "3"},
 		`ID is missing. Usage: prog thing get ID... [flags]`:                                                                                           {"thing", "get"},
 		`NAME is missing. Usage: prog thing use NAME [flags]`:                                                                                          {"thing", "use"},
 		`prog thing use takes NAME and no more, but got "b".`:                                                                                          {"thing", "use", "a", "b"},

@@ -301,8 +301,8 @@ func TestFailureInAListIsNotHidden(t *testing.T) {
 func TestWrongOptionsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 	for want, options := range map[string]output.Options{
 		`"jsn" is not an output format. Did you mean "json"? The formats are table, json, yaml, csv, jsonl, id.`: {Format: "jsn"},
-		`Use --jq or --template, not both.`:                                                                             {JQ: ".", Template: "x"},
-		`--jq and --template need JSON, not --output csv.`:                                              {JQ: ".", Format: "csv"},
+		`Use --jq or --template, not both.`:                {JQ: ".", Template: "x"},
+		`--jq and --template need JSON, not --output csv.`: {JQ: ".", Format: "csv"},
 		`"titel" is not a field here. Did you mean "title"? The fields are id, title, city, price, lat, images, extra.`: {Fields: []string{"id", "titel"}},
 		`The --jq expression is not valid: unexpected token "|".`:                                                       {JQ: "|"},
 		`The --template is not valid: template: --template:1: unclosed action.`:                                         {Template: "{{"},

@@ -115,7 +115,7 @@ func TestSecretGoesIntoTheKeyringAndIntoNoFile(t *testing.T) {
 func TestSecretGoesIntoTheFileWhereNoKeyringAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		keyring fakeKeyring
-		want        string
+		want    string
 	}{
 		"hanging": {fakeKeyring{hangs: true}, "The keyring does not answer; the secret is saved in the file "},
 		"absent":  {fakeKeyring{err: ErrNoKeyring}, "There is no keyring here; the secret is saved in the file "},
