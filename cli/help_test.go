@@ -137,7 +137,7 @@ func understands(words []string) error {
 // otherMeaning are flags that mean something else in one command, and why that is well.
 var otherMeaning = map[string]string{
 	"perksctl property update --city":     "the field of a property, where lists filter by it",
-	"perksctl property delete --dry-run":  "one of the commands that send several requests",
+	"perksctl property delete --dry-run":  "checks the rows of a file, too",
 	"perksctl property update --dry-run":  "checks the rows of a file, too",
 	"perksctl perk redeem --dry-run":      "checks the rows of a file, too",
 	"perksctl property delete --if-match": "says what the condition is for",

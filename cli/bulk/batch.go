@@ -114,12 +114,13 @@ type Flags struct {
 	Rate        float64
 	MaxErrors   int
 	AllowEmpty  bool
+	DryRun      bool // check every row and send nothing
 
 	cmd   *cobra.Command
 	flags *pflag.FlagSet
 }
 
-// Bind declares the flags.
+// Bind declares the flags, and --dry-run.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	f.cmd, f.flags = cmd, pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.flags.StringVar(&f.Format, "format", "", "what --file is: csv or jsonl (default by its name, or by how it begins)")
@@ -131,6 +132,7 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	f.flags.IntVar(&f.MaxErrors, "max-errors", 0, "take no further rows when this `many` have failed (default go on)")
 	f.flags.StringVar(&f.File, "file", "", "work through the rows of this `file`, - for standard input")
 	cmd.Flags().AddFlagSet(f.flags)
+	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
 }
 
 // Check refuses values that no run can have, the flags of a run where there is no file, and those about one record where there is.

@@ -84,7 +84,7 @@ func TestResultsOfOtherWorkAreRefused(t *testing.T) {
 	s := newDesk(t, newService(), "a", "b")
 	s.options.Results = d.options.resultsPath()
 	lines := strings.SplitAfter(d.readResults(), "\n")
-	_, err := openBooks(s.options.Flags, nil, markOf("make", "elsewhere"), time.Now())
+	_, err := openBooks(s.options, nil, markOf("make", "elsewhere"), time.Now())
 	if err == nil || !strings.Contains(err.Error(), "of another server") {
 		t.Errorf("got %v", err)
 	}
@@ -189,7 +189,7 @@ func TestNoFileIsWrittenOverAnother(t *testing.T) {
 		func(f *Flags) { f.Failed = f.File + ".results.jsonl" },
 	} {
 		d := newDesk(t, newService(), "a")
-		change(&d.options.Flags)
+		change(&d.options)
 		d.wantRefused("are the same file")
 	}
 }

@@ -51,7 +51,7 @@ func (r *run) dryRun(ctx context.Context, s *session.Session, mark uint32) error
 	}
 	d := &dryRun{run: r, checks: make(chan chan checked, r.options.Concurrency-1), seed: maphash.MakeSeed(), lines: map[uint64]uint32{}}
 	r.books = &books{journal: &journal{}}
-	if r.results, err = peekResults(r.options.Flags, s.Streams.Out, mark); err != nil {
+	if r.results, err = peekResults(r.options, s.Streams.Out, mark); err != nil {
 		return err
 	}
 	if err := r.options.checkFailed(r.input.format); err != nil {

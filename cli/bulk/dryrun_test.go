@@ -16,7 +16,7 @@ import (
 func (d *desk) predict() ([]string, error) {
 	d.t.Helper()
 	s, out, _ := command.BufferedStreams("")
-	in, err := openInput(d.options.Flags, s.In)
+	in, err := openInput(d.options, s.In)
 	if err != nil {
 		return nil, err
 	}

@@ -397,7 +397,7 @@ func TestLaterRowsWaitUntilAnEarlierOneIsKnown(t *testing.T) {
 
 func TestSurveyOfALongFileIsInterrupted(t *testing.T) {
 	d := newDesk(t, newService(), slices.Repeat([]string{"a"}, 5000)...)
-	in, err := openInput(d.options.Flags, nil)
+	in, err := openInput(d.options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,21 +27,15 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// Options are what a run needs beside its work.
-type Options struct {
-	Flags
-	DryRun bool // check every row and send nothing
-}
-
 // patience is how long a run waits for a server that is away or asks to wait. A server that restarts at night should cost
 // no row, and one that is gone should not keep the run until the morning.
 const patience = 5 * time.Minute
 
 // Run works through the file. It returns nil when every row is done, and otherwise an error that says how many rows are not,
 // and how to go on.
-func Run(ctx context.Context, s *session.Session, o Options, w Work) (err error) {
+func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 	s.Patience = patience
-	in, err := openInput(o.Flags, s.Streams.In)
+	in, err := openInput(f, s.Streams.In)
 	if err != nil {
 		return err
 	}
@@ -50,12 +44,12 @@ func Run(ctx context.Context, s *session.Session, o Options, w Work) (err error)
 	if err != nil {
 		return err
 	}
-	r := newRun(o, w, in, s.Streams)
+	r := newRun(f, w, in, s.Streams)
 	mark := markOf(w.Name, fmt.Sprint(connection.APIURL, connection.Sandbox))
-	if o.DryRun {
+	if f.DryRun {
 		return r.dryRun(ctx, s, mark)
 	}
-	b, err := openBooks(o.Flags, s.Streams.Out, mark, time.Now())
+	b, err := openBooks(f, s.Streams.Out, mark, time.Now())
 	if err != nil {
 		return err
 	}
@@ -73,7 +67,7 @@ type run struct {
 	tally
 	input   *input
 	task    Work
-	options Options
+	options Flags
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error
 
@@ -98,14 +92,14 @@ const (
 	maxWaiting = 1024 // bounds the rows that wait behind others
 )
 
-func newRun(o Options, w Work, in *input, s *command.Streams) *run {
+func newRun(f Flags, w Work, in *input, s *command.Streams) *run {
 	r := &run{
-		tally: tally{streams: s, codes: map[string]int64{}}, input: in, task: w, options: o, now: time.Now, wait: wait,
+		tally: tally{streams: s, codes: map[string]int64{}}, input: in, task: w, options: f, now: time.Now, wait: wait,
 		queues: map[string][]*job{}, doubts: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
-		slots: semaphore.NewWeighted(int64(o.Concurrency)), workers: semaphore.NewWeighted(int64(o.Concurrency) + maxAway), waiting: semaphore.NewWeighted(maxWaiting),
+		slots: semaphore.NewWeighted(int64(f.Concurrency)), workers: semaphore.NewWeighted(int64(f.Concurrency) + maxAway), waiting: semaphore.NewWeighted(maxWaiting),
 	}
-	if o.Rate > 0 {
-		r.limit.SetLimit(rate.Limit(o.Rate))
+	if f.Rate > 0 {
+		r.limit.SetLimit(rate.Limit(f.Rate))
 	}
 	return r
 }

@@ -25,7 +25,7 @@ import (
 type desk struct {
 	t       *testing.T
 	service *service
-	options Options
+	options Flags
 	now     time.Time
 	waits   []time.Duration
 	fields  []string // of predictions
@@ -33,7 +33,7 @@ type desk struct {
 
 func newDesk(t *testing.T, service *service, names ...string) *desk {
 	d := &desk{t: t, service: service, now: time.Now().Add(time.Minute)}
-	d.options = Options{Flags: Flags{File: filepath.Join(t.TempDir(), "rows.csv"), Concurrency: 1}}
+	d.options = Flags{File: filepath.Join(t.TempDir(), "rows.csv"), Concurrency: 1}
 	d.write(names...)
 	return d
 }
@@ -66,7 +66,7 @@ func (d *desk) finish(r *run) error {
 func (d *desk) open() (*run, error) {
 	d.t.Helper()
 	s, _, _ := command.BufferedStreams("")
-	in, err := openInput(d.options.Flags, s.In)
+	in, err := openInput(d.options, s.In)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (d *desk) open() (*run, error) {
 		d.waits = append(d.waits, wanted)
 		return ctx.Err()
 	}
-	if r.books, err = openBooks(d.options.Flags, s.Out, markOf("make", "here"), d.now); err != nil {
+	if r.books, err = openBooks(d.options, s.Out, markOf("make", "here"), d.now); err != nil {
 		return nil, err
 	}
 	if err := r.begin(d.t.Context()); err != nil {

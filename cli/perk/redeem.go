@@ -56,7 +56,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 				return err
 			}
 			if file.File != "" {
-				return runRedeemFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: o.dryRun}, o.assumeMine)
+				return runRedeemFile(cmd.Context(), s, *file, o.assumeMine)
 			}
 			cmd.Flags().SortFlags = false // from here on; the help sorts them
 			o.perkID, o.given = args[0], command.Given(cmd)
@@ -73,6 +73,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 				o.key = uuid.NewString()
 				o.given = append(o.given, "--idempotency-key", o.key)
 			}
+			o.dryRun = file.DryRun
 			return runRedeem(cmd.Context(), o)
 		},
 	}
@@ -80,7 +81,6 @@ func newRedeem(s *session.Session) *cobra.Command {
 	flags.StringVarP(&o.userID, "user", "u", "", "the `id` of the user")
 	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "keep this with the redemption: `key=value`, repeatable, or one JSON object")
 	flags.StringVar(&o.key, "idempotency-key", "", "name for this request; the same again is answered the same (default a new UUID)")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
 	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: count a redemption found after a lost reply as this run's, because nobody else redeems for these users")
 	file.Bind(cmd)
 	return cmd
@@ -175,13 +175,13 @@ const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed ag
 	"  perksctl perk redeem --file winners.csv --dry-run\n" +
 	"  jq -c '.[] | {perk, user}' orders.json | perksctl perk redeem --file - --results done.jsonl"
 
-func runRedeemFile(ctx context.Context, s *session.Session, options bulk.Options, assumeMine bool) error {
+func runRedeemFile(ctx context.Context, s *session.Session, flags bulk.Flags, assumeMine bool) error {
 	r := newRedeemer(sync.OnceValues(func() (*client.Client, error) {
 		c, _, err := s.Connect()
 		return c, err
 	}))
 	r.assumeMine = assumeMine
-	return bulk.Run(ctx, s, options, r.work())
+	return bulk.Run(ctx, s, flags, r.work())
 }
 
 // failure is why nothing was redeemed, or that the outcome is unknown: where no redemption is in the user's list, the server

@@ -17,7 +17,7 @@ import (
 
 func newDelete(s *session.Session) *cobra.Command {
 	var ifMatch string
-	var yes, dryRun bool
+	var yes bool
 	file := &bulk.Flags{}
 	cmd := &cobra.Command{
 		Use:   "delete {ID... | --file FILE}",
@@ -31,7 +31,7 @@ func newDelete(s *session.Session) *cobra.Command {
 				return err
 			}
 			if file.File != "" {
-				return runDeleteFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: dryRun}, yes)
+				return runDeleteFile(cmd.Context(), s, *file, yes)
 			}
 			ids, err := parseIDs(args)
 			if err != nil {
@@ -48,12 +48,11 @@ func newDelete(s *session.Session) *cobra.Command {
 			for i, id := range ids {
 				edits[i] = client.Editing{ID: id, Delete: true, ETag: tag}
 			}
-			return runDelete(cmd.Context(), s, edits, yes, dryRun)
+			return runDelete(cmd.Context(), s, edits, yes, file.DryRun)
 		},
 	}
 	cmd.Flags().StringVar(&ifMatch, ifMatchFlag, "", "delete it only while this `ETag` names its current version")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the requests and what they would do, or with --file what each row would do; change nothing")
 	file.Bind(cmd)
 	return cmd
 }
@@ -114,16 +113,16 @@ const deleteFileHelp = "With --file, delete the property of each row of a CSV fi
 const deleteFileExample = "  perksctl property delete --file closed.csv\n" +
 	"  perksctl property delete --file closed.csv --yes --failed again.csv"
 
-func runDeleteFile(ctx context.Context, s *session.Session, options bulk.Options, yes bool) error {
+func runDeleteFile(ctx context.Context, s *session.Session, flags bulk.Flags, yes bool) error {
 	if err := checkNotSandbox(s); err != nil {
 		return err
 	}
-	if !options.DryRun && !yes {
-		if err := confirmFile(ctx, s, options.Flags); err != nil {
+	if !flags.DryRun && !yes {
+		if err := confirmFile(ctx, s, flags); err != nil {
 			return err
 		}
 	}
-	return runFile(ctx, s, options, "property delete", deleteColumns(), parseDeleteRow)
+	return runFile(ctx, s, flags, "property delete", deleteColumns(), parseDeleteRow)
 }
 
 func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) error {

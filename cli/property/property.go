@@ -150,7 +150,6 @@ func runGet(ctx context.Context, s *session.Session, ids []int64) error {
 
 func newUpdate(s *session.Session) *cobra.Command {
 	var e client.Editing
-	var dryRun bool
 	changes, file := &changes{}, &bulk.Flags{}
 	cmd := &cobra.Command{
 		Use:   "update {ID | --file FILE}",
@@ -175,7 +174,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 				if err := checkNotSandbox(s); err != nil {
 					return err
 				}
-				return runFile(cmd.Context(), s, bulk.Options{Flags: *file, DryRun: dryRun}, "property update", updateColumns(), parseUpdateRow)
+				return runFile(cmd.Context(), s, *file, "property update", updateColumns(), parseUpdateRow)
 			}
 			ids, err := parseIDs(args)
 			if err != nil {
@@ -188,12 +187,11 @@ func newUpdate(s *session.Session) *cobra.Command {
 			if err := changes.read(cmd, &e, s.Streams.In); err != nil {
 				return err
 			}
-			return runUpdate(cmd.Context(), s, e, dryRun)
+			return runUpdate(cmd.Context(), s, e, file.DryRun)
 		},
 	}
 	changes.bind(cmd)
 	cmd.Flags().StringVar(&e.ETag, ifMatchFlag, "", "change it only while this `ETag` names its current version")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
 	file.Bind(cmd)
 	return cmd
 }
@@ -269,12 +267,12 @@ const updateFileHelp = "With --file, change one property for each row of a CSV f
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"
 
-func runFile(ctx context.Context, s *session.Session, options bulk.Options, name string, known *bulk.KnownColumns, parse func(*bulk.KnownColumns, rows.Row) (client.Editing, error)) error {
+func runFile(ctx context.Context, s *session.Session, flags bulk.Flags, name string, known *bulk.KnownColumns, parse func(*bulk.KnownColumns, rows.Row) (client.Editing, error)) error {
 	connect := sync.OnceValues(func() (*client.Client, error) {
 		c, _, err := s.Connect()
 		return c, err
 	})
-	return bulk.Run(ctx, s, options, bulk.Work{Name: name, Parse: func(row rows.Row) (bulk.Task, error) {
+	return bulk.Run(ctx, s, flags, bulk.Work{Name: name, Parse: func(row rows.Row) (bulk.Task, error) {
 		e, err := parse(known, row)
 		if err != nil {
 			return nil, err
