@@ -38,20 +38,19 @@ func openBooks(f Flags, out io.Writer, mark uint32, now time.Time) (*books, erro
 	if err != nil {
 		return nil, err
 	}
-	results, batch, found, err := openResults(path, j.left)
-	b := &books{journal: j, results: results}
+	b := &books{journal: j, batch: j.batch}
+	b.results, err = openResults(path, j.left)
 	switch {
 	case err != nil:
-	case j.left && found && batch != j.batch:
+	case j.left && b.results.rows > 0 && b.results.batch != j.batch:
 		err = command.Usagef("%s and %s are of different runs. Name another file for the results: --results FILE", path, j.path)
-	default:
-		if j.left {
-			batch = j.batch
-		} else if !found {
-			batch = newBatch(now, mark)
-		}
-		b.batch = batch
-		err = batch.checkMark(mark, path)
+	case b.results.rows > 0:
+		b.batch = b.results.batch
+	case !j.left:
+		b.batch = newBatch(now, mark)
+	}
+	if err == nil {
+		err = b.batch.checkMark(mark, path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.abandon())

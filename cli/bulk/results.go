@@ -23,6 +23,7 @@ type results struct {
 	path    string
 	lenient bool
 	states  *rowStates
+	batch   batch     // of the lines, if there are any
 	written time.Time // by earlier runs
 
 	mu      sync.Mutex
@@ -35,20 +36,20 @@ type results struct {
 }
 
 // openResults reads what earlier runs wrote, and takes up the file behind it. What a run that was killed wrote half is cut
-// off. The batch is that of the lines; found is false if there is none.
+// off.
 //
 // With lenient a line that cannot be read, as a power cut can leave it, is passed over: its row is one that the journal
 // has.
-func openResults(path string, lenient bool) (r *results, b batch, found bool, err error) {
+func openResults(path string, lenient bool) (*results, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, b, false, fmt.Errorf("open the results: %w", err)
+		return nil, fmt.Errorf("open the results: %w", err)
 	}
-	r = &results{path: path, lenient: lenient, states: newRowStates(), out: file, file: file}
+	r := &results{path: path, lenient: lenient, states: newRowStates(), out: file, file: file}
 	if info, err := file.Stat(); err == nil {
 		r.written = info.ModTime()
 	}
-	b, end, err := r.read()
+	end, err := r.read()
 	if err == nil {
 		err = file.Truncate(end)
 	}
@@ -63,9 +64,9 @@ func openResults(path string, lenient bool) (r *results, b batch, found bool, er
 		_, err = file.WriteString("\n")
 	}
 	if err != nil {
-		return nil, b, false, errors.Join(err, file.Close())
+		return nil, errors.Join(err, file.Close())
 	}
-	return r, b, r.rows > 0, nil
+	return r, nil
 }
 
 // streamResults writes results that no later run reads.
@@ -74,10 +75,10 @@ func streamResults(out io.Writer) *results {
 }
 
 // read fills the states, and returns where the last whole line ends.
-func (r *results) read() (b batch, end int64, err error) {
+func (r *results) read() (end int64, err error) {
 	err = eachLine(r.file, func(number int, line []byte) error {
 		result, of, content, err := parseResult(line)
-		if err == nil && r.rows > 0 && of != b {
+		if err == nil && r.rows > 0 && of != r.batch {
 			err = errors.New("is of another run than the lines above")
 		}
 		switch {
@@ -88,13 +89,13 @@ func (r *results) read() (b batch, end int64, err error) {
 		case err != nil:
 			return command.Usagef("Line %d of %s %s. Name another file for the results: --results FILE", number, r.path, err)
 		default:
-			b = of
+			r.batch = of
 			r.note(result, content)
 		}
 		end += int64(len(line))
 		return nil
 	})
-	return b, end, err
+	return end, err
 }
 
 var resultStart = []byte(`{"row":`)
@@ -293,9 +294,8 @@ func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 	}
 	defer file.Close()
 	r := &results{path: path, states: newRowStates(), file: file, lenient: true}
-	b, _, err := r.read()
-	if err == nil && r.rows > 0 {
-		err = b.checkMark(mark, path)
+	if _, err = r.read(); err == nil && r.rows > 0 {
+		err = r.batch.checkMark(mark, path)
 	}
 	return r, err
 }
