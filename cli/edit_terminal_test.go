@@ -15,7 +15,6 @@ import (
 
 	"example.com/perks/cli"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
 )
 
@@ -213,7 +212,7 @@ func TestEditorSeesNoSecret(t *testing.T) {
 		t.Errorf("%d\n%s", code, shown)
 	}
 	seen := read("seen")
-	if read("values") != "\n" || strings.Contains(seen, facts["SECRET"]) || strings.Contains(seen, x.env[session.EnvToken]) || !strings.Contains(seen, property.EnvEditor+"=") {
+	if read("values") != "\n" || strings.Contains(seen, facts["SECRET"]) || strings.Contains(seen, x.env[session.EnvToken]) || !strings.Contains(seen, "EDITOR=") {
 		t.Error(seen)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
 	"example.com/perks/server/servertest"
 )
@@ -37,7 +36,7 @@ func (x *terminal) edits(scripts ...string) (read func(name string) string) {
 	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
 		x.t.Fatal(err)
 	}
-	x.env[property.EnvEditor] = "sh '" + path + "'"
+	x.env["EDITOR"] = "sh '" + path + "'"
 	return func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"example.com/perks/cli"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
 )
 
@@ -58,7 +57,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 func TestEveryCommandWritesJSON(t *testing.T) {
 	x, facts := loggedIn(t)
 	x.env[session.EnvClientSecret] = facts["SECRET"]
-	x.env[property.EnvEditor] = `sh -c 'echo "title: Edited" > "$0"'`
+	x.env["EDITOR"] = `sh -c 'echo "title: Edited" > "$0"'`
 	login := "--api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"]
 	rows := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)

@@ -19,8 +19,8 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// MaxText bounds what is read back from an editor.
-const MaxText = 1 << 20
+// maxText bounds what is read back from an editor.
+const maxText = 1 << 20
 
 const folderPrefix = "perksctl-edit-"
 
@@ -48,16 +48,16 @@ func (d *draftFile) Read() (string, error) {
 	if os.IsNotExist(err) {
 		return "", nil
 	}
+	var text []byte
+	if err == nil {
+		defer file.Close()
+		text, err = io.ReadAll(io.LimitReader(file, maxText+1))
+	}
 	if err != nil {
 		return "", fmt.Errorf("read the edited text: %w", err)
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, MaxText+1))
-	if err != nil {
-		return "", fmt.Errorf("read the edited text: %w", err)
-	}
-	if len(text) > MaxText {
-		return "", fmt.Errorf("the edited text is longer than %d bytes", MaxText)
+	if len(text) > maxText {
+		return "", fmt.Errorf("the edited text is longer than %d bytes", maxText)
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(string(text), "\ufeff"), "\r\n", "\n"), nil
 }
@@ -84,19 +84,13 @@ func (d *draftFile) Discard() {
 	}
 }
 
-// The environment that chooses an editor, in this order.
-const (
-	EnvVisual = "VISUAL"
-	EnvEditor = "EDITOR"
-)
-
 // textEditor is the program and its arguments, to which the name of the file is added.
 type textEditor []string
 
-// findEditor reads the environment, and without a choice there takes what the platform has. An editor that cannot be run is
+// findEditor reads the environment, VISUAL before EDITOR, and without a choice there takes what the platform has. An editor that cannot be run is
 // refused here, before anybody has typed anything.
 func findEditor(env func(string) string) (textEditor, error) {
-	for _, name := range []string{EnvVisual, EnvEditor} {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
 		line := env(name)
 		if strings.TrimSpace(line) == "" {
 			continue
@@ -115,11 +109,8 @@ func findEditor(env func(string) string) (textEditor, error) {
 			return textEditor{name}, nil
 		}
 	}
-	return nil, command.Usagef("There is no editor: set %s to the one that you use.", EnvEditor)
+	return nil, command.Usagef("There is no editor: set EDITOR to the one that you use.")
 }
-
-// String is the command line as it was understood, for messages.
-func (e textEditor) String() string { return strings.Join(e, " ") }
 
 // patience is how long an editor has to save what it can after it was told to end.
 const patience = 5 * time.Second
@@ -164,20 +155,8 @@ func (e textEditor) Open(ctx context.Context, s *command.Streams, i *Interrupts,
 			return context.Canceled
 		}
 	}
-	return &editorFailure{e, err}
+	return fmt.Errorf("the editor %s failed: %w", strings.Join(e, " "), err)
 }
-
-// editorFailure is that the editor did not start or did not end well.
-type editorFailure struct {
-	editor textEditor
-	err    error
-}
-
-func (f *editorFailure) Error() string {
-	return fmt.Sprintf("The editor %s failed: %s.", f.editor, f.err)
-}
-
-func (f *editorFailure) Unwrap() error { return f.err }
 
 // Interrupts decides whose a Ctrl-C is. The terminal sends it to perksctl and to the editor alike; while the editor is
 // open, it is the editor's alone.
