@@ -5,13 +5,10 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 )
 
@@ -87,79 +84,6 @@ func (b *books) abandon() error {
 	}
 	info, statErr := os.Stat(b.journal.path)
 	return errors.Join(err, b.journal.close(statErr == nil && info.Size() == 0))
-}
-
-// resultsPath is the file of the results, "" where they go to standard output and no later run can take them up.
-func (f Flags) resultsPath() string {
-	switch {
-	case f.Results == stdout || f.Results == "" && f.File == stdin:
-		return ""
-	case f.Results != "":
-		return f.Results
-	}
-	return f.File + ".results.jsonl"
-}
-
-const stdout = "-"
-
-// checkPaths refuses results and failed rows that would not go to files of their own: a device may never end, and what is
-// written to a pipe no later run can read. It returns the path of the results.
-func (f Flags) checkPaths(out io.Writer) (results string, err error) {
-	results = f.resultsPath()
-	if info, err := os.Stat(results); err == nil && results != "" {
-		if !info.Mode().IsRegular() {
-			return "", command.Usagef("--results %s is not a regular file, so a later run could not resume from it. Name a file, or - for standard output.", results)
-		}
-		if file, ok := out.(*os.File); ok && isFile(file, info) {
-			return "", command.Usagef("--results %s is standard output, where other data goes too. Name another file, or - for standard output alone.", results)
-		}
-	}
-	if f.Failed == stdout {
-		return "", command.Usagef("--failed takes a file, not standard output: it is written as a whole when the run ends.")
-	}
-	if info, err := os.Stat(f.Failed); err == nil && f.Failed != "" && !info.Mode().IsRegular() {
-		return "", command.Usagef("--failed %s is no regular file: a file would be put in its place.", f.Failed)
-	}
-	if real, err := filepath.EvalSymlinks(results); err == nil && results != "" { // what has two names has one journal, and the link stays one
-		results = real
-	}
-	return results, f.checkSame(results)
-}
-
-// checkFailed refuses a name by which another run would take the failed rows for another format.
-func (f Flags) checkFailed(format rows.Format) error {
-	is, err := rows.FormatOf(f.Failed)
-	if err != nil || is == format {
-		return nil // without such a name, a run goes by how the file begins
-	}
-	name := strings.TrimSuffix(f.Failed, filepath.Ext(f.Failed)) + "." + string(format)
-	return command.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Call it %s.", f.Failed, format, is, name)
-}
-
-// checkSame refuses files that would be written over each other.
-func (f Flags) checkSame(results string) error {
-	type file struct{ flag, path string }
-	files := []file{{"--file", f.File}, {"--failed", f.Failed}}
-	if results != "" {
-		files = append(files, file{"--results", results}, file{"the journal of --results", results + ".journal"})
-	}
-	for i, a := range files {
-		for _, b := range files[:i] {
-			if a.path != "" && b.path != "" && b.path != stdin && isSameFile(a.path, b.path) {
-				return command.Usagef("%s and %s are the same file, %s: one would be written over the other.", b.flag, a.flag, a.path)
-			}
-		}
-	}
-	return nil
-}
-
-func isSameFile(a, b string) bool {
-	if filepath.Clean(a) == filepath.Clean(b) {
-		return true
-	}
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // rowStates is what is known of the rows, in 12 bytes for each: whether a row is done, with which outcome, and what the row said

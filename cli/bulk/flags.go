@@ -1,0 +1,146 @@
+package bulk
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/command"
+)
+
+const (
+	defaultConcurrency = 8
+	maxConcurrency     = 256
+)
+
+// Flags are the flags of a command that can work through a file.
+type Flags struct {
+	File        string // "" if the command is not to work through a file; "-" is standard input
+	Format      string
+	Results     string
+	Failed      string
+	Concurrency int
+	Rate        float64
+	MaxErrors   int
+	AllowEmpty  bool
+	DryRun      bool // check every row and send nothing
+
+	cmd   *cobra.Command
+	flags *pflag.FlagSet
+}
+
+// Bind declares the flags, and --dry-run.
+func (f *Flags) Bind(cmd *cobra.Command) {
+	f.cmd, f.flags = cmd, pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.flags.StringVar(&f.Format, "format", "", "what --file is: csv or jsonl (default by its name, or by how it begins)")
+	f.flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file`, - for standard output (default FILE.results.jsonl; for standard input, -)")
+	f.flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
+	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "how many rows are under way at once, 1 to "+strconv.Itoa(maxConcurrency))
+	f.flags.Float64Var(&f.Rate, "rate", 0, "begin at most this many rows per `second` (default as many as can be)")
+	f.flags.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept a file without rows")
+	f.flags.IntVar(&f.MaxErrors, "max-errors", 0, "take no further rows when this `many` have failed (default go on)")
+	f.flags.StringVar(&f.File, "file", "", "work through the rows of this `file`, - for standard input")
+	cmd.Flags().AddFlagSet(f.flags)
+	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
+}
+
+// Check refuses values that no run can have, the flags of a run where there is no file, and those about one record where there is.
+func (f *Flags) Check(cmd *cobra.Command, aboutOne ...string) (err error) {
+	if f.File == "" {
+		f.flags.VisitAll(func(flag *pflag.Flag) {
+			if flag.Changed {
+				err = command.Usagef("--%s is for a run over many rows; name them with --file.", flag.Name)
+			}
+		})
+		return err
+	}
+	changed := f.flags.Changed
+	switch {
+	case f.Concurrency < 1 || f.Concurrency > maxConcurrency:
+		return command.Usagef("--concurrency must be between 1 and %d.", maxConcurrency)
+	case changed("rate") && !(f.Rate > 0):
+		return command.Usagef("--rate must be above 0.")
+	case changed("max-errors") && f.MaxErrors < 1:
+		return command.Usagef("--max-errors must be at least 1.")
+	}
+	return command.NotWithFile(cmd, f.File, aboutOne...)
+}
+
+// resultsPath is the file of the results, "" where they go to standard output and no later run can take them up.
+func (f Flags) resultsPath() string {
+	switch {
+	case f.Results == stdout || f.Results == "" && f.File == stdin:
+		return ""
+	case f.Results != "":
+		return f.Results
+	}
+	return f.File + ".results.jsonl"
+}
+
+const stdout = "-"
+
+// checkPaths refuses results and failed rows that would not go to files of their own: a device may never end, and what is
+// written to a pipe no later run can read. It returns the path of the results.
+func (f Flags) checkPaths(out io.Writer) (results string, err error) {
+	results = f.resultsPath()
+	if info, err := os.Stat(results); err == nil && results != "" {
+		if !info.Mode().IsRegular() {
+			return "", command.Usagef("--results %s is not a regular file, so a later run could not resume from it. Name a file, or - for standard output.", results)
+		}
+		if file, ok := out.(*os.File); ok && isFile(file, info) {
+			return "", command.Usagef("--results %s is standard output, where other data goes too. Name another file, or - for standard output alone.", results)
+		}
+	}
+	if f.Failed == stdout {
+		return "", command.Usagef("--failed takes a file, not standard output: it is written as a whole when the run ends.")
+	}
+	if info, err := os.Stat(f.Failed); err == nil && f.Failed != "" && !info.Mode().IsRegular() {
+		return "", command.Usagef("--failed %s is no regular file: a file would be put in its place.", f.Failed)
+	}
+	if real, err := filepath.EvalSymlinks(results); err == nil && results != "" { // what has two names has one journal, and the link stays one
+		results = real
+	}
+	return results, f.checkSame(results)
+}
+
+// checkFailed refuses a name by which another run would take the failed rows for another format.
+func (f Flags) checkFailed(format rows.Format) error {
+	is, err := rows.FormatOf(f.Failed)
+	if err != nil || is == format {
+		return nil // without such a name, a run goes by how the file begins
+	}
+	name := strings.TrimSuffix(f.Failed, filepath.Ext(f.Failed)) + "." + string(format)
+	return command.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Call it %s.", f.Failed, format, is, name)
+}
+
+// checkSame refuses files that would be written over each other.
+func (f Flags) checkSame(results string) error {
+	type file struct{ flag, path string }
+	files := []file{{"--file", f.File}, {"--failed", f.Failed}}
+	if results != "" {
+		files = append(files, file{"--results", results}, file{"the journal of --results", results + ".journal"})
+	}
+	for i, a := range files {
+		for _, b := range files[:i] {
+			if a.path != "" && b.path != "" && b.path != stdin && isSameFile(a.path, b.path) {
+				return command.Usagef("%s and %s are the same file, %s: one would be written over the other.", b.flag, a.flag, a.path)
+			}
+		}
+	}
+	return nil
+}
+
+func isSameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
