@@ -50,7 +50,7 @@ func (r *run) dryRun(ctx context.Context, s *session.Session, mark uint32) error
 		return err
 	}
 	d := &dryRun{run: r, checks: make(chan chan checked, r.options.Concurrency-1), seed: maphash.MakeSeed(), lines: map[uint64]uint32{}}
-	r.books = &books{journal: &journal{}}
+	r.runState = &runState{journal: &journal{}}
 	if r.results, err = peekResults(r.options, s.Streams.Out, mark); err != nil {
 		return err
 	}

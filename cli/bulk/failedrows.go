@@ -19,7 +19,7 @@ import (
 // rejects is the file of the rows that failed, as input for another run, each with the reason, which that run passes over. It
 // appears whole, when the run ends. A row that cannot be read as one is written so that it cannot be read there either, until
 // somebody has mended it.
-type rejects struct {
+type failedRows struct {
 	path string
 
 	mu     sync.Mutex
@@ -30,17 +30,17 @@ type rejects struct {
 	begun  bool // the header is written
 }
 
-func openRejects(path string, format rows.Format) (*rejects, error) {
+func openFailedRows(path string, format rows.Format) (*failedRows, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return nil, fmt.Errorf("open the file for the rows that fail: %w", err)
 	}
 	out := bufio.NewWriter(file)
-	return &rejects{path: path, file: file, out: out, cells: rows.NewCellWriter(out, true), format: format}, nil
+	return &failedRows{path: path, file: file, out: out, cells: rows.NewCellWriter(out, true), format: format}, nil
 }
 
 // add writes a row as it was read, or the text of one that could not be read.
-func (r *rejects) add(j *job, reason string) error {
+func (r *failedRows) add(j *job, reason string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	write := r.row
@@ -54,7 +54,7 @@ func (r *rejects) add(j *job, reason string) error {
 }
 
 // object writes the object, or one with the line that is none, with the reason as its last member.
-func (r *rejects) object(j *job, reason string) error {
+func (r *failedRows) object(j *job, reason string) error {
 	r.begun = true
 	r.out.WriteByte('{')
 	member := func(name string, value json.RawMessage) {
@@ -99,7 +99,7 @@ func textOr(broken *rows.RowError) string {
 // row writes the cells, and the reason behind them. Of a row that could not be read it writes the text as it stands, with the
 // reason as one more cell in quotes: cells that were too few or too many stay so, and a quote that was wrong before is wrong
 // still, or ends at the reason's own, behind which text may not follow.
-func (r *rejects) row(j *job, reason string) error {
+func (r *failedRows) row(j *job, reason string) error {
 	header := j.raw.Header
 	if j.broken != nil {
 		header = j.broken.Header
@@ -131,7 +131,7 @@ func (r *rejects) row(j *job, reason string) error {
 }
 
 // finish puts the file in its place. A run that was cut off before a row failed leaves the file of the run before it.
-func (r *rejects) finish(partial bool) error {
+func (r *failedRows) finish(partial bool) error {
 	if partial && !r.begun {
 		return errors.Join(r.file.Close(), os.Remove(r.file.Name()))
 	}

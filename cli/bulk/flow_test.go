@@ -93,7 +93,7 @@ func TestInputThatStaysSilentDoesNotKeepAnInterruptedRun(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the run ended with %v", err)
 	}
-	if err := r.books.close(); err != nil {
+	if err := r.runState.close(); err != nil {
 		t.Fatal(err)
 	}
 	d.want("2 ok a-1")
@@ -107,16 +107,16 @@ func TestNoRowIsTakenAfterTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.wanted, r.stop = context.WithCancelCause(t.Context())
+	r.running, r.stop = context.WithCancelCause(t.Context())
 	r.stop(errTooMany)
 	r.input.from = strings.NewReader("name\na\nb\nb\n") // what a silent input says at last
-	if err := r.dispatch(); err != nil || r.seen > 0 || r.journal.upTo > 0 {
-		t.Errorf("%v after %d rows, of which %d may be sent", err, r.seen, r.journal.upTo)
+	if err := r.dispatch(); err != nil || r.rowsRead > 0 || r.journal.upTo > 0 {
+		t.Errorf("%v after %d rows, of which %d may be sent", err, r.rowsRead, r.journal.upTo)
 	}
 	if !r.slots.TryAcquire(1) || len(s.sent) > 0 {
 		t.Errorf("sent %v", s.sent)
 	}
-	if err := r.books.close(); err != nil {
+	if err := r.runState.close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -143,7 +143,7 @@ func TestARowThatIsReadWhenTheRunEndsIsNotStarted(t *testing.T) {
 		if got := len(s.sent); got > len(names)-1 {
 			t.Errorf("%d of %v were sent", got, names)
 		}
-		if err := r.books.close(); err != nil {
+		if err := r.runState.close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -318,7 +318,7 @@ func TestResultsAreAFileOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := openBooks(Flags{Results: file.Name()}, file, 1, d.now); err == nil || !strings.Contains(err.Error(), "is standard output") {
+	if _, err := openRunState(Flags{Results: file.Name()}, file, 1, d.now); err == nil || !strings.Contains(err.Error(), "is standard output") {
 		t.Errorf("standard output by another name: %v", err)
 	}
 	d.options.Results, d.options.Failed = "", "-"
@@ -372,7 +372,7 @@ func TestRowsWaitForOneThatWaitsItself(t *testing.T) {
 		}
 		return nil
 	}
-	if err := errors.Join(r.work(t.Context()), r.books.close()); err != nil {
+	if err := errors.Join(r.work(t.Context()), r.runState.close()); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(d.results()); got != maxWaiting+10 {
@@ -404,7 +404,7 @@ func TestSurveyOfALongFileIsInterrupted(t *testing.T) {
 	defer in.close()
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	if total, _, err := in.survey(ctx, streamResults(nil), &journal{}); !errors.Is(err, context.Canceled) || total >= 5000 {
+	if total, _, err := in.scan(ctx, streamResults(nil), &journal{}); !errors.Is(err, context.Canceled) || total >= 5000 {
 		t.Errorf("%d rows were read, %v", total, err)
 	}
 }

@@ -113,9 +113,9 @@ func (f Flags) CountRows() (n int64, known bool, err error) {
 	return n, true, nil
 }
 
-// survey reads all rows once before any is sent. It counts them, and refuses a file that is not the one whose results are
+// scan reads all rows once before any is sent. It counts them, and refuses a file that is not the one whose results are
 // there: rows that were put in or taken out would let others be skipped, or sent twice.
-func (i *input) survey(ctx context.Context, known *results, left *journal) (total int64, sum uint64, err error) {
+func (i *input) scan(ctx context.Context, known *results, left *journal) (total int64, sum uint64, err error) {
 	asWas := left.rows == 0
 	for row, err := range rows.NewReader(i.from, i.format).Rows() {
 		total++
@@ -132,7 +132,7 @@ func (i *input) survey(ctx context.Context, known *results, left *journal) (tota
 			}
 			break // the run itself comes to it, after the rows before it
 		}
-		if err := known.isSame(row, i.name); err != nil {
+		if err := known.checkUnchanged(row, i.name); err != nil {
 			return total, sum, err
 		}
 		sum = (sum^uint64(row.Line)<<32^uint64(contentOf(row)))*1099511628211 + 1 // #nosec G115 -- a sum may wrap
@@ -171,7 +171,7 @@ func (i *input) checkRows(n int64) error {
 }
 
 // isSame refuses a row that is done but said something else then.
-func (r *results) isSame(row rows.Row, input string) error {
+func (r *results) checkUnchanged(row rows.Row, input string) error {
 	state, content := r.state(row.Line)
 	if state == untried || state == failed || content == contentOf(row) {
 		return nil

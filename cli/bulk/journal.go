@@ -27,20 +27,20 @@ type journal struct {
 	file *os.File
 	sync func() error // makes what is written last
 
-	left   bool      // an earlier run was killed
-	batch  batch     // of that run
-	sent   int       // rows up to this one may have been sent by it
-	rows   int64     // of its input, 0 if that is not known
-	sum    uint64    // of them
-	opened time.Time // by this run
+	leftover bool      // an earlier run was killed
+	batch    batch     // of that run
+	sent     int       // rows up to this one may have been sent by it
+	rows     int64     // of its input, 0 if that is not known
+	sum      uint64    // of them
+	opened   time.Time // by this run
 
-	marking    sync.Mutex // a row may still be read when the run has ended
-	upTo       int        // rows up to this one may be sent by this run
-	coming     chan error // how the writing of the next mark ends; nil if none is being written
-	comingUpTo int
-	keys       atomic.Bool
-	broken     error // of a write
-	mu         sync.Mutex
+	marking     sync.Mutex // a row may still be read when the run has ended
+	upTo        int        // rows up to this one may be sent by this run
+	pending     chan error // how the writing of the next mark ends; nil if none is being written
+	pendingUpTo int
+	keys        atomic.Bool
+	broken      error // of a write
+	mu          sync.Mutex
 }
 
 type entry struct {
@@ -130,7 +130,7 @@ func (j *journal) read() error {
 			if err != nil {
 				return fmt.Errorf("%s is no journal of perksctl", j.path)
 			}
-			j.left, j.batch, j.rows, j.sum = true, batch(id), e.Rows, e.Sum
+			j.leftover, j.batch, j.rows, j.sum = true, batch(id), e.Rows, e.Sum
 		}
 		j.sent = max(j.sent, e.UpTo)
 		j.keys.Store(j.keys.Load() || e.Keys)
@@ -151,42 +151,42 @@ func (j *journal) allow(row int) error {
 	j.marking.Lock()
 	defer j.marking.Unlock()
 	if row > j.upTo {
-		if err := j.arrive(); err != nil {
+		if err := j.awaitMark(); err != nil {
 			return err
 		}
 	}
 	if row > j.upTo {
-		j.mark(row + ahead - 1)
-		if err := j.arrive(); err != nil {
+		j.startMark(row + ahead - 1)
+		if err := j.awaitMark(); err != nil {
 			return err
 		}
 	}
-	if j.coming == nil && row > j.upTo-ahead/2 {
-		j.mark(j.upTo + ahead)
+	if j.pending == nil && row > j.upTo-ahead/2 {
+		j.startMark(j.upTo + ahead)
 	}
 	return nil
 }
 
 // mark begins to write that rows up to this one may be sent.
-func (j *journal) mark(upTo int) {
-	coming := make(chan error, 1)
-	j.coming, j.comingUpTo = coming, upTo
-	go func() { coming <- j.write(entry{UpTo: upTo}) }()
+func (j *journal) startMark(upTo int) {
+	pending := make(chan error, 1)
+	j.pending, j.pendingUpTo = pending, upTo
+	go func() { pending <- j.write(entry{UpTo: upTo}) }()
 }
 
 // arrive waits until the mark that is being written lasts.
-func (j *journal) arrive() error {
-	if j.coming == nil {
+func (j *journal) awaitMark() error {
+	if j.pending == nil {
 		return nil
 	}
-	err := <-j.coming
-	if j.coming = nil; err == nil {
-		j.upTo = j.comingUpTo
+	err := <-j.pending
+	if j.pending = nil; err == nil {
+		j.upTo = j.pendingUpTo
 	}
 	return err
 }
 
-func (j *journal) learnKeys() error {
+func (j *journal) noteKeys() error {
 	if j.keys.Swap(true) {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (j *journal) close(remove bool) (err error) {
 		return nil
 	}
 	j.marking.Lock()
-	_ = j.arrive() // whatever becomes of a mark that is being written, no row has relied on it
+	_ = j.awaitMark() // whatever becomes of a mark that is being written, no row has relied on it
 	j.marking.Unlock()
 	if remove {
 		if err := os.Remove(j.path); err != nil {

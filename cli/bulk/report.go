@@ -28,15 +28,15 @@ type Summary struct {
 
 // conclude closes the books, tells what the run came to, and returns the error that the command ends with.
 func (r *run) conclude(ctx context.Context, s *session.Session, cause error) error {
-	err := r.books.close()
-	if r.rejects != nil {
-		err = errors.Join(err, r.rejects.finish(r.partial))
+	err := r.runState.close()
+	if r.failedRows != nil {
+		err = errors.Join(err, r.failedRows.finish(r.partial))
 	}
 	r.mu.Lock()
 	counts := r.counts
 	r.mu.Unlock()
 	summary := Summary{counts.Done, counts.OK, counts.Failed, counts.Unknown, counts.Skipped, r.results.path}
-	r.tell(summary)
+	r.show(summary)
 	if !errors.Is(cause, context.Canceled) && r.results.file != nil {
 		printer, printErr := output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
 		if printErr == nil {
@@ -47,11 +47,11 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 	if err != nil {
 		return errors.Join(err, cause)
 	}
-	return r.ending(s, summary, cause)
+	return r.exitError(s, summary, cause)
 }
 
 // tell says what the run came to, and shows the first rows that are not done.
-func (r *run) tell(s Summary) {
+func (r *run) show(s Summary) {
 	for _, result := range r.shown {
 		r.streams.Warn("line %d %s: %s", result.Row, outcomeWords[result.Outcome], result.Message)
 	}
@@ -78,15 +78,15 @@ func (r *run) tell(s Summary) {
 	if s.Results != "" && s.Rows > 0 {
 		r.streams.Note("The result of each row is in %s.", s.Results)
 	}
-	if r.rejects != nil && s.Failed > 0 {
-		r.streams.Note("The rows that failed are in %s.", r.rejects.path)
+	if r.failedRows != nil && s.Failed > 0 {
+		r.streams.Note("The rows that failed are in %s.", r.failedRows.path)
 	}
 }
 
 var outcomeWords = map[string]string{Failed: "failed", Unknown: "may have been done"}
 
 // ending is the error that the command ends with: why the run stopped, or that some rows are not done.
-func (r *run) ending(s *session.Session, summary Summary, cause error) error {
+func (r *run) exitError(s *session.Session, summary Summary, cause error) error {
 	cmd := r.options.cmd
 	again := "To go on, run the same command again; what is done is not sent again:\n  " + command.Quote(append(s.CommandLine(strings.Fields(cmd.CommandPath())[1:]...), command.Given(cmd)...))
 	if r.results.file == nil {
@@ -107,8 +107,8 @@ func (r *run) ending(s *session.Session, summary Summary, cause error) error {
 	return nil
 }
 
-// tally counts what becomes of the rows and shows it.
-type tally struct {
+// stats counts what becomes of the rows and shows it.
+type stats struct {
 	streams  *command.Streams
 	progress *command.Progress
 	total    int64 // rows of the input, 0 if that is not known
@@ -123,7 +123,7 @@ type tally struct {
 const maxShown = 5
 
 // count counts a row, nil for one that an earlier run has done, and returns how many are not done so far.
-func (t *tally) count(r *Result) (failures int64) {
+func (t *stats) count(r *Result) (failures int64) {
 	t.mu.Lock()
 	t.counts.Done++
 	switch {

@@ -20,11 +20,11 @@ import (
 // results is the file with a line for each row. Rows that were tried again have several while a run is at work; the last
 // one counts, and tidy leaves only that.
 type results struct {
-	path    string
-	lenient bool
-	states  *rowStates
-	batch   batch     // of the lines, if there are any
-	written time.Time // by earlier runs
+	path           string
+	skipUnreadable bool
+	states         *rowStates
+	batch          batch     // of the lines, if there are any
+	written        time.Time // by earlier runs
 
 	mu      sync.Mutex
 	out     io.Writer
@@ -38,14 +38,14 @@ type results struct {
 // openResults reads what earlier runs wrote, and takes up the file behind it. What a run that was killed wrote half is cut
 // off.
 //
-// With lenient a line that cannot be read, as a power cut can leave it, is passed over: its row is one that the journal
+// With skipUnreadable a line that cannot be read, as a power cut can leave it, is passed over: its row is one that the journal
 // has.
-func openResults(path string, lenient bool) (*results, error) {
+func openResults(path string, skipUnreadable bool) (*results, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the results: %w", err)
 	}
-	r := &results{path: path, lenient: lenient, states: newRowStates(), out: file, file: file}
+	r := &results{path: path, skipUnreadable: skipUnreadable, states: newRowStates(), out: file, file: file}
 	if info, err := file.Stat(); err == nil {
 		r.written = info.ModTime()
 	}
@@ -82,7 +82,7 @@ func (r *results) read() (end int64, err error) {
 			err = errors.New("is of another run than the lines above")
 		}
 		switch {
-		case err != nil && r.lenient && number > 1:
+		case err != nil && r.skipUnreadable && number > 1:
 			r.lines++ // it is gone when the file is tidied
 		case err != nil && r.rows > 0:
 			return command.Usagef("Line %d of %s %s. The lines above it are; mend that line. With another file every row would be sent again", number, r.path, err)
@@ -181,7 +181,7 @@ func (r *results) finish() error {
 		return errors.Join(fmt.Errorf("%s was moved or replaced while the run was at work, so that its results are not there. Run again: what was done is looked up", r.path), r.file.Close())
 	}
 	if r.lines > r.rows {
-		if err := r.tidy(); err != nil {
+		if err := r.compact(); err != nil {
 			return fmt.Errorf("tidy the results: %w", err)
 		}
 	}
@@ -209,9 +209,9 @@ func (r *results) abandon() error {
 }
 
 // tidy replaces the file by one that holds the last line of each row, in their order.
-func (r *results) tidy() (err error) {
+func (r *results) compact() (err error) {
 	last := make([]uint32, r.highest+1)
-	err = r.again(func(number uint32, row int, _ []byte) error {
+	err = r.reread(func(number uint32, row int, _ []byte) error {
 		last[row] = number
 		return nil
 	})
@@ -228,7 +228,7 @@ func (r *results) tidy() (err error) {
 		}
 	}()
 	out := bufio.NewWriterSize(tidied, 256<<10)
-	err = r.again(func(number uint32, row int, line []byte) error {
+	err = r.reread(func(number uint32, row int, line []byte) error {
 		if last[row] != number {
 			return nil
 		}
@@ -249,14 +249,14 @@ func (r *results) tidy() (err error) {
 	return errors.Join(old.Close(), syncFolder(r.path))
 }
 
-// again reads the lines once more. With lenient it passes over those that could not be read when the file was opened, either.
-func (r *results) again(f func(number uint32, row int, line []byte) error) error {
+// again reads the lines once more. With skipUnreadable it passes over those that could not be read when the file was opened, either.
+func (r *results) reread(f func(number uint32, row int, line []byte) error) error {
 	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	return eachLine(r.file, func(number int, line []byte) error {
 		result, _, _, err := parseResult(line)
-		if err != nil && r.lenient {
+		if err != nil && r.skipUnreadable {
 			return nil
 		}
 		if err != nil {
@@ -293,7 +293,7 @@ func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 		return nil, fmt.Errorf("open the results: %w", err)
 	}
 	defer file.Close()
-	r := &results{path: path, states: newRowStates(), file: file, lenient: true}
+	r := &results{path: path, states: newRowStates(), file: file, skipUnreadable: true}
 	if _, err = r.read(); err == nil && r.rows > 0 {
 		err = r.batch.checkMark(mark, path)
 	}

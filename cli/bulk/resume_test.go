@@ -35,7 +35,7 @@ func TestKilledRunMayHaveSentUntilNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.must()
-	if len(d.waits) == 0 || slices.Max(d.waits) < grace-time.Second {
+	if len(d.waits) == 0 || slices.Max(d.waits) < settleDelay-time.Second {
 		t.Errorf("waited %v for what the killed run may have sent", d.waits)
 	}
 }
@@ -50,7 +50,7 @@ func TestUnknownRowMayStillBeUnderWay(t *testing.T) {
 	d.waits, d.now = nil, time.Now()
 	d.must()
 	d.want("2 ok a-1")
-	if len(d.waits) == 0 || slices.Max(d.waits) < grace-time.Second {
+	if len(d.waits) == 0 || slices.Max(d.waits) < settleDelay-time.Second {
 		t.Errorf("waited %v for what the run before may have sent", d.waits)
 	}
 }

@@ -15,16 +15,16 @@ import (
 )
 
 type job struct {
-	row     int // the line of the input
-	content uint32
-	key     string
-	raw     rows.Row
-	task    Task
-	subject string         // of the task
-	invalid error          // why there is no task
-	broken  *rows.RowError // why there is not even a row
-	done    bool           // by an earlier run; there is no task
-	sent    bool           // an earlier run may have sent it
+	row       int // the line of the input
+	content   uint32
+	key       string
+	raw       rows.Row
+	task      Task
+	subject   string         // of the task
+	invalid   error          // why there is no task
+	broken    *rows.RowError // why there is not even a row
+	done      bool           // by an earlier run; there is no task
+	maybeSent bool           // an earlier run may have sent it
 }
 
 func ok(o Outcome) *Result { return &Result{Outcome: OK, Status: o.Status, ID: o.ID} }
@@ -34,8 +34,8 @@ func failedBy(err error) *Result { return failure(Failed, err, "") }
 func unknownBy(err error) *Result { return failure(Unknown, err, "") }
 
 const (
-	// grace is how long a server may go on with a request whose connection has broken.
-	grace = 5 * time.Second
+	// settleDelay is how long a server may go on with a request whose connection has broken.
+	settleDelay = 5 * time.Second
 	// maxSends is how often a row is sent whose outcome had to be found out.
 	maxSends = 3
 )
@@ -47,17 +47,17 @@ func (r *run) carryOut(j *job) *Result {
 		return failure(Failed, j.invalid, invalidRow)
 	}
 	r.subjects.Lock()
-	row, doubtful := r.doubts[j.subject]
+	row, isUnknown := r.unknownRows[j.subject]
 	r.subjects.Unlock()
-	if doubtful && row != j.row { // sent now, this row would be undone when that one is sent again
+	if isUnknown && row != j.row { // sent now, this row would be undone when that one is sent again
 		outcome := Failed
-		if j.sent { // that is still to be found out
+		if j.maybeSent { // that is still to be found out
 			outcome = Unknown
 		}
 		return failure(outcome, fmt.Errorf("not sent now, because nobody knows yet what became of line %d, which is about the same", row), heldBack)
 	}
-	if j.sent && !r.keysCount() {
-		if result, settled := r.recall(j); settled {
+	if j.maybeSent && !r.keysHonoured() {
+		if result, settled := r.resolveSent(j); settled {
 			return result
 		}
 	}
@@ -66,18 +66,18 @@ func (r *run) carryOut(j *job) *Result {
 	for sends := 1; ; sends++ {
 		outcome, err := j.task.Do(r.requests, j.key)
 		if err == nil {
-			r.learn()
+			r.noteKeys()
 			return ok(outcome)
 		}
 		if !client.OutcomeUnknown(err) {
 			return r.refused(j, err, lost)
 		}
-		outcome, done, lookErr := r.settle(j)
+		outcome, done, lookUpErr := r.resolveLost(j)
 		switch {
-		case done && !r.canConfirm():
-			return r.claim(outcome)
-		case lookErr != nil:
-			r.giveUpIfAway(lookErr)
+		case done && !r.keysConfirm():
+			return r.accept(outcome)
+		case lookUpErr != nil:
+			r.stopIfAboutRun(lookUpErr)
 			return unknownBy(err)
 		case errors.As(err, &unreachable) && unreachable.TimedOut() && !done || sends == maxSends:
 			return unknownBy(err)
@@ -88,41 +88,41 @@ func (r *run) carryOut(j *job) *Result {
 
 // recall finds out what became of a row that an earlier run may have sent, once nothing can be on its way any more. It is not
 // settled if the row was not done, or if sending it again under its key tells whether what was found is the row's.
-func (r *run) recall(j *job) (result *Result, settled bool) {
-	quiet := r.lastSign().Add(grace).Sub(r.now())
-	if quiet > 0 && !r.away(min(quiet, grace)) { // more is a clock that was set back
+func (r *run) resolveSent(j *job) (result *Result, settled bool) {
+	quiet := r.lastSent().Add(settleDelay).Sub(r.now())
+	if quiet > 0 && !r.waitWithoutSlot(min(quiet, settleDelay)) { // more is a clock that was set back
 		return nil, true
 	}
-	outcome, done, err := r.look(j)
+	outcome, done, err := r.lookUp(j)
 	switch {
 	case err != nil:
-		r.giveUpIfAway(err)
+		r.stopIfAboutRun(err)
 		return unknownBy(err), true
-	case done && !r.canConfirm():
-		return r.claim(outcome), true
+	case done && !r.keysConfirm():
+		return r.accept(outcome), true
 	}
 	return nil, false
 }
 
 // settle finds out what became of a row whose answer was lost: at once, and where nothing is to be seen once more after the
 // time for which a server may still be at work on it.
-func (r *run) settle(j *job) (Outcome, bool, error) {
-	outcome, done, err := r.look(j)
+func (r *run) resolveLost(j *job) (Outcome, bool, error) {
+	outcome, done, err := r.lookUp(j)
 	if done || err != nil {
 		return outcome, done, err
 	}
-	if !r.away(grace) {
-		return Outcome{}, false, context.Cause(r.wanted)
+	if !r.waitWithoutSlot(settleDelay) {
+		return Outcome{}, false, context.Cause(r.running)
 	}
-	return r.look(j)
+	return r.lookUp(j)
 }
 
 // look asks whether the row is done since the first row of the batch can have been done at the earliest. Where the clock was
 // set back meanwhile, nobody knows when that was; doing nothing twice then matters more than telling an earlier redemption
 // apart. Where what the row names does not exist, it is not done.
-func (r *run) look(j *job) (Outcome, bool, error) {
+func (r *run) lookUp(j *job) (Outcome, bool, error) {
 	since := r.began
-	if j.sent {
+	if j.maybeSent {
 		if since = r.batch.began(); since.After(r.now()) {
 			since = time.Time{}
 		}
@@ -136,10 +136,10 @@ func (r *run) look(j *job) (Outcome, bool, error) {
 }
 
 // away waits without keeping the slot, so that other rows go on. It returns false if the run ends meanwhile.
-func (r *run) away(d time.Duration) bool {
+func (r *run) waitWithoutSlot(d time.Duration) bool {
 	r.slots.Release(1)
-	waited := r.wait(r.wanted, d)
-	_ = r.slots.Acquire(context.WithoutCancel(r.wanted), 1) // slots are only held by rows that come to an end
+	waited := r.wait(r.running, d)
+	_ = r.slots.Acquire(context.WithoutCancel(r.running), 1) // slots are only held by rows that come to an end
 	return waited == nil
 }
 
@@ -153,25 +153,25 @@ func (r *run) refused(j *job, err, lost error) *Result {
 		}
 		return nil
 	}
-	if lost == nil && !j.sent || client.KeyUnused(err) && r.keysCount() {
+	if lost == nil && !j.maybeSent || client.KeyUnused(err) && r.keysHonoured() {
 		return failedBy(err)
 	}
-	outcome, done, lookErr := r.look(j)
+	outcome, done, lookUpErr := r.lookUp(j)
 	switch {
-	case lookErr != nil:
-		r.giveUpIfAway(lookErr)
-		return unknownBy(cmp.Or(lost, lookErr))
+	case lookUpErr != nil:
+		r.stopIfAboutRun(lookUpErr)
+		return unknownBy(cmp.Or(lost, lookUpErr))
 	case done:
-		return r.claim(outcome)
+		return r.accept(outcome)
 	}
 	return failedBy(err)
 }
 
-// canConfirm tells whether sending a row again under its key tells whose work is what was found for it.
-func (r *run) canConfirm() bool { return r.task.Shared && r.keysCount() }
+// keysConfirm tells whether sending a row again under its key tells whose work is what was found for it.
+func (r *run) keysConfirm() bool { return r.task.Shared && r.keysHonoured() }
 
 // claim takes what was found for a row for its own, unless it may be somebody else's.
-func (r *run) claim(found Outcome) *Result {
+func (r *run) accept(found Outcome) *Result {
 	if !r.task.Shared {
 		return ok(found)
 	}
@@ -193,23 +193,23 @@ func isAboutRun(err error) bool {
 	return !errors.As(err, new(*api.Error))
 }
 
-// giveUpIfAway ends the run if not even reading works any more.
-func (r *run) giveUpIfAway(err error) {
+// stopIfAboutRun ends the run if not even reading works any more.
+func (r *run) stopIfAboutRun(err error) {
 	if isAboutRun(err) {
 		r.stop(err)
 	}
 }
 
-// keysCount tells whether a row can be sent again under its key without harm: the service honours keys, and still remembers
+// keysHonoured tells whether a row can be sent again under its key without harm: the service honours keys, and still remembers
 // those of the batch. A clock that was set back by that long says nothing of their age.
-func (r *run) keysCount() bool {
-	r.learn()
+func (r *run) keysHonoured() bool {
+	r.noteKeys()
 	return r.task.HonoursKeys != nil && r.journal.keys.Load() && r.now().Sub(r.batch.began()).Abs() < client.KeyLife
 }
 
-func (r *run) learn() {
+func (r *run) noteKeys() {
 	if r.task.HonoursKeys != nil && !r.journal.keys.Load() && r.task.HonoursKeys() {
-		if err := r.journal.learnKeys(); err != nil {
+		if err := r.journal.noteKeys(); err != nil {
 			r.stop(err)
 		}
 	}

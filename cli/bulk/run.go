@@ -49,11 +49,11 @@ func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 	if f.DryRun {
 		return r.dryRun(ctx, s, mark)
 	}
-	b, err := openBooks(f, s.Streams.Out, mark, time.Now())
+	b, err := openRunState(f, s.Streams.Out, mark, time.Now())
 	if err != nil {
 		return err
 	}
-	r.books = b
+	r.runState = b
 	if err := r.begin(ctx); err != nil {
 		return errors.Join(err, b.abandon())
 	}
@@ -63,40 +63,40 @@ func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 
 // run is one run over the rows of an input.
 type run struct {
-	*books
-	tally
+	*runState
+	stats
 	input   *input
 	task    Work
 	options Flags
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error
 
-	slots    *semaphore.Weighted // one for each row whose requests may be under way
-	workers  *semaphore.Weighted // one for each row that is under way, or waits without a slot until what became of it can be known
-	waiting  *semaphore.Weighted // one for each row in a queue
-	limit    *rate.Limiter
-	rejects  *rejects // nil without --failed
-	requests context.Context
-	wanted   context.Context // ends when no further rows are wanted; requests that are under way go on
-	stop     context.CancelCauseFunc
+	slots      *semaphore.Weighted // one for each row whose requests may be under way
+	workers    *semaphore.Weighted // one for each row that is under way, or waits without a slot until what became of it can be known
+	waiting    *semaphore.Weighted // one for each row in a queue
+	limit      *rate.Limiter
+	failedRows *failedRows // nil without --failed
+	requests   context.Context
+	running    context.Context // ends when no further rows are wanted; requests that are under way go on
+	stop       context.CancelCauseFunc
 
-	seen     int64 // rows that were read
-	began    time.Time
-	subjects sync.Mutex
-	queues   map[string][]*job // the rows behind the one at work about the same subject
-	doubts   map[string]int    // rows whose outcome is unknown, by subject
+	rowsRead    int64 // rows that were read
+	began       time.Time
+	subjects    sync.Mutex
+	queues      map[string][]*job // the rows behind the one at work about the same subject
+	unknownRows map[string]int    // rows whose outcome is unknown, by subject
 }
 
 const (
-	maxAway    = 256  // bounds the rows that wait without a slot
-	maxWaiting = 1024 // bounds the rows that wait behind others
+	maxWithoutSlot = 256  // bounds the rows that wait without a slot
+	maxWaiting     = 1024 // bounds the rows that wait behind others
 )
 
 func newRun(f Flags, w Work, in *input, s *command.Streams) *run {
 	r := &run{
-		tally: tally{streams: s, codes: map[string]int64{}}, input: in, task: w, options: f, now: time.Now, wait: wait,
-		queues: map[string][]*job{}, doubts: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
-		slots: semaphore.NewWeighted(int64(f.Concurrency)), workers: semaphore.NewWeighted(int64(f.Concurrency) + maxAway), waiting: semaphore.NewWeighted(maxWaiting),
+		stats: stats{streams: s, codes: map[string]int64{}}, input: in, task: w, options: f, now: time.Now, wait: wait,
+		queues: map[string][]*job{}, unknownRows: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
+		slots: semaphore.NewWeighted(int64(f.Concurrency)), workers: semaphore.NewWeighted(int64(f.Concurrency) + maxWithoutSlot), waiting: semaphore.NewWeighted(maxWaiting),
 	}
 	if f.Rate > 0 {
 		r.limit.SetLimit(rate.Limit(f.Rate))
@@ -109,7 +109,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	r.began = r.now()
 	var sum uint64
 	if r.input.canRewind() {
-		if r.total, sum, err = r.input.survey(ctx, r.results, r.journal); err != nil {
+		if r.total, sum, err = r.input.scan(ctx, r.results, r.journal); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 		if err := r.options.checkFailed(r.input.format); err != nil {
 			return err
 		}
-		if r.rejects, err = openRejects(r.options.Failed, r.input.format); err != nil {
+		if r.failedRows, err = openFailedRows(r.options.Failed, r.input.format); err != nil {
 			return err
 		}
 	}
@@ -129,8 +129,8 @@ func (r *run) begin(ctx context.Context) (err error) {
 
 // work carries out the rows. The error is about the run, not about rows.
 func (r *run) work(ctx context.Context) error {
-	r.wanted, r.stop = context.WithCancelCause(ctx)
-	r.requests = client.WithWaits(context.WithoutCancel(ctx), r.wanted)
+	r.running, r.stop = context.WithCancelCause(ctx)
+	r.requests = client.WithWaits(context.WithoutCancel(ctx), r.running)
 	defer r.stop(nil)
 	r.progress = command.NewProgress(r.streams, r.total, r.now)
 	defer r.progress.End()
@@ -146,17 +146,17 @@ func (r *run) work(ctx context.Context) error {
 	}()
 	select {
 	case <-read:
-	case <-r.wanted.Done(): // without waiting for an input that stays silent
+	case <-r.running.Done(): // without waiting for an input that stays silent
 	}
-	_ = r.workers.Acquire(context.WithoutCancel(ctx), int64(r.options.Concurrency)+maxAway) // rows come to an end
-	err := context.Cause(r.wanted)
+	_ = r.workers.Acquire(context.WithoutCancel(ctx), int64(r.options.Concurrency)+maxWithoutSlot) // rows come to an end
+	err := context.Cause(r.running)
 	select {
 	case <-read:
 		err = cmp.Or(readErr, err)
 	default:
 	}
 	if err == nil {
-		err = r.input.checkRows(r.seen)
+		err = r.input.checkRows(r.rowsRead)
 	}
 	r.partial = err != nil
 	return err
@@ -166,7 +166,7 @@ func (r *run) work(ctx context.Context) error {
 // one: in the end the last row about a property has the last word, and two rows can never claim one outcome.
 func (r *run) dispatch() error {
 	for row, err := range rows.NewReader(r.input.from, r.input.format).Rows() {
-		if r.wanted.Err() != nil {
+		if r.running.Err() != nil {
 			return nil
 		}
 		j, err := r.prepare(row, err)
@@ -176,17 +176,17 @@ func (r *run) dispatch() error {
 		if j == nil {
 			continue
 		}
-		if r.waiting.Acquire(r.wanted, 1) != nil {
+		if r.waiting.Acquire(r.running, 1) != nil {
 			return nil
 		}
 		if r.queue(j) {
 			continue
 		}
 		r.waiting.Release(1)
-		if r.workers.Acquire(r.wanted, 1) != nil {
+		if r.workers.Acquire(r.running, 1) != nil {
 			return nil
 		}
-		if r.slots.Acquire(r.wanted, 1) != nil {
+		if r.slots.Acquire(r.running, 1) != nil {
 			r.workers.Release(1)
 			return nil
 		}
@@ -213,7 +213,7 @@ func (r *run) queue(j *job) bool {
 // workOn carries out a row, and those that wait behind it.
 func (r *run) workOn(j *job) {
 	for ; j != nil; j = r.next(j) {
-		if r.limit.Wait(r.wanted) == nil {
+		if r.limit.Wait(r.running) == nil {
 			r.finish(j, r.carryOut(j))
 		} // else no rows are wanted any more: the row is left as it is, with all that wait behind it
 	}
@@ -275,10 +275,10 @@ func (r *run) read(row rows.Row, err error) (*job, error) {
 	case errors.Is(err, rows.ErrEmpty):
 		return nil, nil
 	case err != nil:
-		return nil, r.input.explain(err, r.seen)
+		return nil, r.input.explain(err, r.rowsRead)
 	}
-	r.seen++
-	if err := r.results.isSame(row, r.input.name); err != nil {
+	r.rowsRead++
+	if err := r.results.checkUnchanged(row, r.input.name); err != nil {
 		return nil, err
 	}
 	j := &job{row: row.Line, content: contentOf(row), raw: row, broken: broken}
@@ -290,7 +290,7 @@ func (r *run) read(row rows.Row, err error) (*job, error) {
 	if j.done = before >= firstDone; j.done {
 		return j, nil
 	}
-	j.sent = before == unknown || r.journal.left && row.Line <= r.journal.sent // by a run that was killed
+	j.maybeSent = before == unknown || r.journal.leftover && row.Line <= r.journal.sent // by a run that was killed
 	j.task, j.invalid = r.task.Parse(row)
 	if errors.As(j.invalid, new(*command.UsageError)) {
 		return nil, j.invalid
@@ -308,17 +308,17 @@ func (r *run) finish(j *job, result *Result) {
 	}
 	result.Row, result.Key = j.row, j.key
 	if err := r.results.add(*result, j.content); err != nil {
-		r.broken.Store(true)
+		r.incomplete.Store(true)
 		r.stop(err)
 		return
 	}
 	if result.Outcome == Unknown {
 		r.subjects.Lock()
-		r.doubts[j.subject] = j.row
+		r.unknownRows[j.subject] = j.row
 		r.subjects.Unlock()
 	}
-	if result.Outcome == Failed && result.Code != heldBack && r.rejects != nil {
-		if err := r.rejects.add(j, result.Message); err != nil {
+	if result.Outcome == Failed && result.Code != heldBack && r.failedRows != nil {
+		if err := r.failedRows.add(j, result.Message); err != nil {
 			r.stop(err)
 		}
 	}

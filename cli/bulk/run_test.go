@@ -53,14 +53,14 @@ func (d *desk) run(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	err = r.work(ctx)
-	return r, errors.Join(err, r.books.close(), d.finish(r))
+	return r, errors.Join(err, r.runState.close(), d.finish(r))
 }
 
 func (d *desk) finish(r *run) error {
-	if r.rejects == nil {
+	if r.failedRows == nil {
 		return nil
 	}
-	return r.rejects.finish(r.partial)
+	return r.failedRows.finish(r.partial)
 }
 
 func (d *desk) open() (*run, error) {
@@ -79,7 +79,7 @@ func (d *desk) open() (*run, error) {
 		d.waits = append(d.waits, wanted)
 		return ctx.Err()
 	}
-	if r.books, err = openBooks(d.options, s.Out, markOf("make", "here"), d.now); err != nil {
+	if r.runState, err = openRunState(d.options, s.Out, markOf("make", "here"), d.now); err != nil {
 		return nil, err
 	}
 	if err := r.begin(d.t.Context()); err != nil {
@@ -189,7 +189,7 @@ func TestWhatGoesWrongWithARow(t *testing.T) {
 				d.want(test.result)
 			}
 			for i, part := range strings.SplitAfter(test.requests, "ll")[1:] {
-				if i >= len(d.waits) || d.waits[i] != grace {
+				if i >= len(d.waits) || d.waits[i] != settleDelay {
 					t.Errorf("between two looks it waited %v, and then asked %s", d.waits, part)
 				}
 			}
@@ -378,7 +378,7 @@ func TestRowsGoOnWhileOneWaits(t *testing.T) {
 		}
 		return nil
 	}
-	if err := errors.Join(r.work(t.Context()), r.books.close()); err != nil {
+	if err := errors.Join(r.work(t.Context()), r.runState.close()); err != nil {
 		t.Fatal(err)
 	}
 	d.want("2 ok a-1", "3 ok b-1")
@@ -420,7 +420,7 @@ func TestNoRowIsSentBeforeTheJournalLasts(t *testing.T) {
 			}
 		}}, err
 	}
-	if err := errors.Join(r.work(t.Context()), r.books.close()); err != nil {
+	if err := errors.Join(r.work(t.Context()), r.runState.close()); err != nil {
 		t.Fatal(err)
 	}
 	if n := syncs.Load(); n > 3+1+1 { // a mark for each stretch of rows, the next one, and keys are noted once

@@ -12,82 +12,82 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// books are what a run writes down: the results and, beside them while it is at work, the journal.
-type books struct {
-	batch   batch
-	results *results
-	journal *journal
-	broken  atomic.Bool // not everything could be written down: the journal has to stay
-	partial bool        // the run did not come to the end of the rows
+// runState is what a run writes to files: the results and, while it is at work, the journal.
+type runState struct {
+	batch      batch
+	results    *results
+	journal    *journal
+	incomplete atomic.Bool // a result could not be written, so the journal has to stay
+	partial    bool        // the run stopped before the last row
 }
 
-// openBooks takes up the books of earlier runs over the same rows, or begins new ones. Books of other work, or of the same
-// work elsewhere, are refused: their rows would pass for done.
-func openBooks(f Flags, out io.Writer, mark uint32, now time.Time) (*books, error) {
+// openRunState resumes from the files of earlier runs over the same rows, or creates new ones. It refuses the files of another
+// command or another server: their rows would count as done.
+func openRunState(f Flags, out io.Writer, mark uint32, now time.Time) (*runState, error) {
 	path, err := f.checkPaths(out)
 	if err != nil {
 		return nil, err
 	}
 	if path == "" {
-		return &books{batch: newBatch(now, mark), results: streamResults(out), journal: &journal{}}, nil
+		return &runState{batch: newBatch(now, mark), results: streamResults(out), journal: &journal{}}, nil
 	}
 	j, err := openJournal(path)
 	if err != nil {
 		return nil, err
 	}
-	b := &books{journal: j, batch: j.batch}
-	b.results, err = openResults(path, j.left)
+	s := &runState{journal: j, batch: j.batch}
+	s.results, err = openResults(path, j.leftover)
 	switch {
 	case err != nil:
-	case j.left && b.results.rows > 0 && b.results.batch != j.batch:
+	case j.leftover && s.results.rows > 0 && s.results.batch != j.batch:
 		err = command.Usagef("%s and %s are of different runs. Name another file for the results: --results FILE", path, j.path)
-	case b.results.rows > 0:
-		b.batch = b.results.batch
-	case !j.left:
-		b.batch = newBatch(now, mark)
+	case s.results.rows > 0:
+		s.batch = s.results.batch
+	case !j.leftover:
+		s.batch = newBatch(now, mark)
 	}
 	if err == nil {
-		err = b.batch.checkMark(mark, path)
+		err = s.batch.checkMark(mark, path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, b.abandon())
+		return nil, errors.Join(err, s.abandon())
 	}
-	return b, nil
+	return s, nil
 }
 
-// close ends a run in good order, or as good as it can.
-func (b *books) close() error {
-	if b.broken.Load() {
-		return b.abandon()
+// close finishes the results. It removes the journal unless a later run still needs it.
+func (s *runState) close() error {
+	if s.incomplete.Load() {
+		return s.abandon()
 	}
-	if err := b.results.finish(); err != nil {
-		return errors.Join(err, b.journal.close(false))
+	if err := s.results.finish(); err != nil {
+		return errors.Join(err, s.journal.close(false))
 	}
-	stays := b.partial && b.journal.left // it alone knows of rows that a killed run sent and this one did not come to
-	return b.journal.close(!stays)
+	needed := s.partial && s.journal.leftover // only it knows the rows that a killed run sent and this one did not reach
+	return s.journal.close(!needed)
 }
 
-// lastSign is when a run before this one may have sent something last. When one was killed nobody knows, so that it may have
-// been just now; what a run writes of a row whose outcome it does not know, it writes behind the sending.
-func (b *books) lastSign() time.Time {
-	if b.journal.left {
-		return b.journal.opened
+// lastSent is the latest time at which an earlier run may have sent a request. A killed run may have sent one until this run took
+// the journal. Any other run wrote to the results after its last request.
+func (s *runState) lastSent() time.Time {
+	if s.journal.leftover {
+		return s.journal.opened
 	}
-	return b.results.written
+	return s.results.written
 }
 
-// abandon leaves everything as it is. A journal that says nothing does not stay.
-func (b *books) abandon() error {
+// abandon closes the files as they are, and removes an empty journal.
+func (s *runState) abandon() error {
 	var err error
-	if b.results != nil {
-		err = b.results.abandon()
+	if s.results != nil {
+		err = s.results.abandon()
 	}
-	info, statErr := os.Stat(b.journal.path)
-	return errors.Join(err, b.journal.close(statErr == nil && info.Size() == 0))
+	info, statErr := os.Stat(s.journal.path)
+	return errors.Join(err, s.journal.close(statErr == nil && info.Size() == 0))
 }
 
-// rowStates is what is known of the rows, in 12 bytes for each: whether a row is done, with which outcome, and what the row said
-// then. It grows by chunks, because a doubling slice would need three times as much for a moment.
+// rowStates holds the state of each row in 12 bytes: whether it is done, a hash of the outcome's id, and a hash of the row's content.
+// It grows in chunks, because a growing slice needs up to three times the memory while it is copied.
 type rowStates struct {
 	chunks map[int]*chunk
 	seed   maphash.Seed

@@ -84,7 +84,7 @@ func TestResultsOfOtherWorkAreRefused(t *testing.T) {
 	s := newDesk(t, newService(), "a", "b")
 	s.options.Results = d.options.resultsPath()
 	lines := strings.SplitAfter(d.readResults(), "\n")
-	_, err := openBooks(s.options, nil, markOf("make", "elsewhere"), time.Now())
+	_, err := openRunState(s.options, nil, markOf("make", "elsewhere"), time.Now())
 	if err == nil || !strings.Contains(err.Error(), "of another server") {
 		t.Errorf("got %v", err)
 	}
@@ -224,7 +224,7 @@ func TestRunStopsWhereResultsCannotBeWritten(t *testing.T) {
 	}
 	r.results.out = &full{250, r.results.file}
 	err = r.work(t.Context())
-	if closeErr := r.books.close(); err == nil || !strings.Contains(err.Error(), "no space left") || closeErr != nil {
+	if closeErr := r.runState.close(); err == nil || !strings.Contains(err.Error(), "no space left") || closeErr != nil {
 		t.Errorf("the run ended with %v, the books with %v", err, closeErr)
 	}
 	if _, err := os.Stat(d.options.resultsPath() + ".journal"); err != nil {
@@ -242,7 +242,7 @@ func TestClockThatWasSetBackDoublesNothing(t *testing.T) {
 	d.kill([]string{"a"})
 	d.now = d.now.Add(-time.Hour)
 	d.must()
-	if got := d.service.all(); got != "a:1" || slices.Max(d.waits) > grace || !d.service.since.IsZero() {
+	if got := d.service.all(); got != "a:1" || slices.Max(d.waits) > settleDelay || !d.service.since.IsZero() {
 		t.Errorf("made %s, waited %v, looked since %s", got, d.waits, d.service.since)
 	}
 }
@@ -286,7 +286,7 @@ func TestResultsThatAreMovedDuringTheRunKeepTheJournal(t *testing.T) {
 	if err := r.work(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.books.close(); err == nil || !strings.Contains(err.Error(), "was moved or replaced") {
+	if err := r.runState.close(); err == nil || !strings.Contains(err.Error(), "was moved or replaced") {
 		t.Errorf("the books were closed with %v", err)
 	}
 	d.now = time.Now()
@@ -391,7 +391,7 @@ func TestHalfALineInTheJournalIsTheLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.journal.sync = func() error { return errors.New("no space left on device") }
-	first, second := r.journal.allow(2), r.journal.learnKeys()
+	first, second := r.journal.allow(2), r.journal.noteKeys()
 	if first == nil || second == nil {
 		t.Errorf("the journal took %v, then %v", first, second)
 	}

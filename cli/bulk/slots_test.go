@@ -29,7 +29,7 @@ func TestRowThatIsAwayComesBackThoughNoOtherCanBeTaken(t *testing.T) {
 	}
 	ctx, giveUp := context.WithTimeout(t.Context(), 20*time.Second)
 	defer giveUp()
-	if err := errors.Join(r.work(ctx), r.books.close()); err != nil {
+	if err := errors.Join(r.work(ctx), r.runState.close()); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(s.made["a"]); got != rows {
