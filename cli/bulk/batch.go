@@ -14,12 +14,11 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// batch names a run and all that resume it: a UUID of version 8 (RFC 9562) that holds when the first of them began and a
-// mark of what they do and where. It stands in the idempotency key of every result, so that the results alone say whose
-// they are.
+// batch identifies a run and all runs that resume it: a UUID of version 8 (RFC 9562) that holds the start of the first run, and a mark
+// of the command and the server. It is in the idempotency key of every result, so a later run recognizes the results as its own.
 type batch uuid.UUID
 
-// newBatch names a new batch. The time is cut to milliseconds.
+// newBatch creates a batch. The time is truncated to milliseconds.
 func newBatch(began time.Time, mark uint32) batch {
 	b := batch(uuid.New())
 	var ms [8]byte
@@ -30,7 +29,7 @@ func newBatch(began time.Time, mark uint32) batch {
 	return b
 }
 
-// began is when the batch was begun, by this computer's clock.
+// began is when the batch began, by this computer's clock.
 func (b batch) began() time.Time {
 	var ms [8]byte
 	copy(ms[2:], b[:6])
@@ -39,13 +38,12 @@ func (b batch) began() time.Time {
 
 func (b batch) mark() uint32 { return binary.BigEndian.Uint32(b[12:]) }
 
-// checkMark refuses results of other work, or of the same work elsewhere: their rows would pass for done.
+// checkMark refuses the results of another command or another server: their rows would count as done.
 func (b batch) checkMark(mark uint32, path string) error {
 	if b.mark() == mark {
 		return nil
 	}
-	return command.Usagef("%s holds the results of another command, or of another server or sandbox: this job has to have a file of its own. "+
-		"Name one: --results FILE", path)
+	return command.Usagef("%s holds the results of another command, server or sandbox. Name another file: --results FILE", path)
 }
 
 func (b batch) String() string { return uuid.UUID(b).String() }
@@ -56,8 +54,8 @@ func markOf(work, place string) uint32 {
 	return hash.Sum32()
 }
 
-// key is the idempotency key of a row: the batch, the row, and what the row says. A row that was corrected is another
-// request, and a file that was changed beneath its results is noticed.
+// key is the idempotency key of a row: the batch, the line, and a hash of the content. A corrected row thus is another request, and a
+// changed file is noticed.
 func (b batch) key(row int, content uint32) string {
 	return fmt.Sprintf("%s-%d-%08x", b, row, content)
 }
@@ -75,7 +73,7 @@ func parseKey(key string) (b batch, row int, content uint32, ok bool) {
 	return batch(id), row, uint32(sum), err == nil && rowErr == nil && hashErr == nil && row > 0 && len(hash) == 8
 }
 
-// contentOf sums up what a row says, its columns' names included.
+// contentOf hashes the content of a row, including the names of its columns.
 func contentOf(row rows.Row) uint32 {
 	hash := fnv.New32a()
 	hash.Write(row.Object)

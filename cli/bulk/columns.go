@@ -12,43 +12,42 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// Known is the columns that a command knows. Any other is refused, because what stands under a misspelt name would be
-// lost without a word. A Known can be used by many goroutines.
+// KnownColumns are the columns that a command knows. It refuses any other, because it would silently ignore the values under a misspelt
+// name. KnownColumns is safe for concurrent use.
 type KnownColumns struct {
 	Columns []Column
-	Family  string   // columns of CSV whose names begin so are known too; "" for none
-	Ignored []string // columns of exports that say nothing to the command
+	Prefix  string   // CSV columns whose names start so are known too; "" for none
+	Ignored []string // columns of exports that the command does not need
 
 	header atomic.Pointer[header] // of the file that is being read
 }
 
-// Column is a column with a meaning.
+// Column is a column that a command reads.
 type Column struct {
 	Name     string
-	Also     []string // other names for it
-	Required bool     // every row has a value in it
-	Empty    bool     // an empty cell is a value too, the empty text
+	Aliases  []string
+	Required bool // every row needs a value
+	Empty    bool // an empty cell is a value, the empty text
 }
 
-// What a file of the rows that failed has beside the rows. A run passes the reason over.
+// The columns that a file of failed rows has beside its rows.
 const (
-	// Reason is the last column, or member, of each row: why it failed.
-	ReasonColumn = "failed_because"
-	// Unreadable is the member, in place of all others, with a line that is no JSON object. A row with it is refused.
-	Unreadable = "unreadable_line"
+	// reasonColumn is the last column, or member, of each row: why it failed. A run ignores it.
+	reasonColumn = "failed_because"
+	// unreadableMember holds a line that is not a JSON object. A run refuses a row with it.
+	unreadableMember = "unreadable_line"
 )
 
-// Row is the values of one row by the first names of their columns. An empty cell is no value, unless its column says so.
+// Row holds the values of one row by the names of their columns. An empty cell is no value, unless its column says so.
 type Row map[string]Value
 
-// Value is a value with the name that its column has in the file, under which messages speak of it.
+// Value is a value with the name of its column in the file, for messages.
 type Value struct {
 	api.Value
 	Name string
 }
 
-// Read reads one row. An *command.UsageError is about the header of a CSV file, and so about all its rows; any other error is
-// about this row.
+// Read reads one row. A *command.UsageError is about the header of a CSV file; any other error is about this row.
 func (k *KnownColumns) Read(row rows.Row) (Row, error) {
 	if row.Object != nil {
 		return k.readObject(row.Object)
@@ -80,7 +79,7 @@ func (k *KnownColumns) readObject(object json.RawMessage) (Row, error) {
 	for i, m := range members {
 		names[i] = m.Name
 	}
-	columns, problems := k.resolve(names, "field", "") // an object has room for the whole of a family
+	columns, problems := k.resolve(names, "field", "") // an object nests what a prefix spreads over columns
 	values := Row{}
 	for i, m := range members {
 		if columns[i] == "" {
@@ -107,26 +106,25 @@ func (k *KnownColumns) requireValues(values Row, names []string, problems api.Fi
 	}
 }
 
-// resolve finds the first name of the column that each name means, "" if it is to be ignored, and what is wrong with the
-// names.
-func (k *KnownColumns) resolve(names []string, kind, family string) (columns []string, problems api.FieldErrors) {
+// resolve finds the column that each name stands for, "" if it is ignored, and what is wrong with the names.
+func (k *KnownColumns) resolve(names []string, kind, prefix string) (columns []string, problems api.FieldErrors) {
 	columns, problems = make([]string, len(names)), api.FieldErrors{}
 	for i, name := range names {
-		column, known := k.column(name, family)
+		column, known := k.column(name, prefix)
 		switch at := slices.Index(columns[:i], column); {
 		case !utf8.ValidString(name):
 			problems.Add(strings.ToValidUTF8(name, "\uFFFD"), "must be valid UTF-8")
-		case name == Unreadable:
+		case name == unreadableMember:
 			problems.Add(name, "could not be read; correct it and replace this object with it")
 		case !known:
 			var list []string
 			for _, c := range k.Columns {
 				list = append(list, c.Name)
 			}
-			if family != "" {
-				list = append(list, family+"KEY")
+			if prefix != "" {
+				list = append(list, prefix+"KEY")
 			}
-			problems.Add(name, "is not a %s that is known here; the %ss are %s", kind, kind, strings.Join(list, ", "))
+			problems.Add(name, "is not a known %s; the %ss are %s", kind, kind, strings.Join(list, ", "))
 		case column != "" && at >= 0:
 			problems.Add(name, "means the same as %s; only one of them can be there", names[at])
 		}
@@ -135,31 +133,31 @@ func (k *KnownColumns) resolve(names []string, kind, family string) (columns []s
 	return columns, problems
 }
 
-func (k *KnownColumns) column(name, family string) (column string, known bool) {
+func (k *KnownColumns) column(name, prefix string) (column string, known bool) {
 	if i := slices.IndexFunc(k.Columns, func(c Column) bool { return c.isCalled(name) }); i >= 0 {
 		return k.Columns[i].Name, true
 	}
-	if family != "" && strings.HasPrefix(name, family) && name != family {
+	if prefix != "" && strings.HasPrefix(name, prefix) && name != prefix {
 		return name, true
 	}
-	return "", name == ReasonColumn || slices.Contains(k.Ignored, name)
+	return "", name == reasonColumn || slices.Contains(k.Ignored, name)
 }
 
-func (c Column) isCalled(name string) bool { return name == c.Name || slices.Contains(c.Also, name) }
+func (c Column) isCalled(name string) bool { return name == c.Name || slices.Contains(c.Aliases, name) }
 
-// header is the first line of a CSV file, once it is understood.
+// header is the first line of a CSV file with the columns that it names.
 type header struct {
 	names   []string
-	columns []string // the first name of the column that each name means, "" if it is ignored
+	columns []string // by the names; "" for those that are ignored
 	err     error
 }
 
-// headerOf understands a header once: the rows of a file share it.
+// headerOf resolves a header once for all rows of a file.
 func (k *KnownColumns) headerOf(names []string) *header {
 	if h := k.header.Load(); h != nil && len(h.names) == len(names) && &h.names[0] == &names[0] {
 		return h
 	}
-	columns, problems := k.resolve(names, "column", k.Family)
+	columns, problems := k.resolve(names, "column", k.Prefix)
 	h := &header{names: names, columns: columns}
 	for _, column := range k.Columns {
 		if column.Required && !slices.ContainsFunc(names, column.isCalled) {
@@ -167,7 +165,7 @@ func (k *KnownColumns) headerOf(names []string) *header {
 		}
 	}
 	if len(problems) > 0 {
-		h.err = &command.UsageError{Message: "The columns are not right: see the first line of the file.", Fields: problems}
+		h.err = &command.UsageError{Message: "The columns are not right. Check the first line of the file.", Fields: problems}
 	}
 	k.header.Store(h)
 	return h

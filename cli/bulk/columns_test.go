@@ -15,8 +15,8 @@ import (
 
 func known() *bulk.KnownColumns {
 	return &bulk.KnownColumns{
-		Columns: []bulk.Column{{Name: "perk_id", Also: []string{"perk"}, Required: true}, {Name: "note"}},
-		Family:  "tag.",
+		Columns: []bulk.Column{{Name: "perk_id", Aliases: []string{"perk"}, Required: true}, {Name: "note"}},
+		Prefix:  "tag.",
 		Ignored: []string{"status"},
 	}
 }
@@ -55,15 +55,15 @@ func TestWhatIsWrongIsNamedByItsColumn(t *testing.T) {
 		want   string // the columns with their problems
 		header bool   // it is about every row
 	}{
-		"a column that is not known":    {"perk,colour\np,red\n", "colour is not a column that is known here; the columns are perk_id, note, tag.KEY", true},
+		"a column that is not known":    {"perk,colour\np,red\n", "colour is not a known column; the columns are perk_id, note, tag.KEY", true},
 		"two names for one":             {"perk_id,perk\np,\n", "perk means the same as perk_id; only one of them can be there", true},
 		"a column that must be there":   {"note\nn\n", "perk_id is missing; every row needs it", true},
-		"a family without a key":        {"perk,tag.\np,1\n", "tag. is not a column that is known here; the columns are perk_id, note, tag.KEY", true},
+		"a family without a key":        {"perk,tag.\np,1\n", "tag. is not a known column; the columns are perk_id, note, tag.KEY", true},
 		"a broken name":                 {"perk,tag.\xff\np,1\n", "tag.\uFFFD must be valid UTF-8", true},
 		"a cell that must not be empty": {"perk,note\n,n\n", "perk is required", false},
 		"a broken cell":                 {"perk,status\np,\xff\n", "status must be valid UTF-8", false},
-		"a field that is not known":     {`{"perk":"p","tag.a":1}`, "tag.a is not a field that is known here; the fields are perk_id, note", false},
-		"a field that must be there":    {`{"colour":1}`, "colour is not a field that is known here; the fields are perk_id, note; perk_id is required", false},
+		"a field that is not known":     {`{"perk":"p","tag.a":1}`, "tag.a is not a known field; the fields are perk_id, note", false},
+		"a field that must be there":    {`{"colour":1}`, "colour is not a known field; the fields are perk_id, note; perk_id is required", false},
 		"a field twice":                 {`{"perk":"p","perk":"q"}`, "perk is given more than once", false},
 		"two names in an object":        {`{"perk":"p","perk_id":"p"}`, "perk_id means the same as perk; only one of them can be there", false},
 	} {

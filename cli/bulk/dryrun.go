@@ -17,13 +17,13 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// Prediction is what a dry run says of a row.
+// Prediction is what a dry run says about a row.
 type Prediction struct {
 	Row int `json:"row"` // the line of the input on which the row begins
 	session.Forecast
 }
 
-// dryRun predicts what would become of every row, and changes nothing: neither at the service nor in the files of a run.
+// dryRun predicts the outcome of every row, and changes nothing: neither at the service nor in the files of a run.
 type dryRun struct {
 	*run
 	checks chan chan checked // one for each row that is being checked, in their order
@@ -83,7 +83,7 @@ func (r *run) dryRun(ctx context.Context, s *session.Session, mark uint32) error
 	count := display.Plural(d.rows, "row", "rows")
 	s.Streams.Note("%s checked; no change was sent.", count)
 	if d.forgot.Load() {
-		s.Streams.Warn("The rows are about more than %d different records; repeats of the others were not looked for.", maxSubjects)
+		s.Streams.Warn("The rows are about more than %d records; repeats of the others are not reported.", maxSubjects)
 	}
 	if err == nil && d.bad > 0 {
 		err = &command.RowsFailed{Message: fmt.Sprintf("%d of %s would fail.", d.bad, count)}
@@ -91,19 +91,19 @@ func (r *run) dryRun(ctx context.Context, s *session.Session, mark uint32) error
 	return err
 }
 
-// predictions yields the predictions in the order of the rows, until there is none any more or until enough are bad.
+// predictions yields the predictions in the order of the rows, and stops at --max-errors.
 func (d *dryRun) predictions(ctx context.Context) iter.Seq2[Prediction, error] {
 	return func(yield func(Prediction, error) bool) {
 		for d.options.MaxErrors == 0 || d.bad < int64(d.options.MaxErrors) {
 			var c checked
 			select {
-			case <-ctx.Done(): // an input that stays silent does not keep a person who interrupts
+			case <-ctx.Done(): // an input that stays silent must not keep the command
 				c.err = ctx.Err()
 			case check, more := <-d.checks:
 				if !more {
 					return
 				}
-				c = <-check // which ends with its context
+				c = <-check // a check ends with its context
 			}
 			if c.err == nil {
 				d.rows++
@@ -135,7 +135,7 @@ func (d *dryRun) readAll(ctx context.Context) {
 	}
 }
 
-// check does what must be done row by row, in their order, and leaves to a goroutine what asks the service.
+// check does what depends on the order of the rows. A goroutine asks the service.
 func (d *dryRun) check(ctx context.Context, row rows.Row, err error, result chan<- checked) {
 	j, err := d.run.read(row, err)
 	switch {
@@ -143,7 +143,7 @@ func (d *dryRun) check(ctx context.Context, row rows.Row, err error, result chan
 		result <- checked{err: err}
 		return
 	case j.done:
-		result <- predicted(j.row, "It was done by an earlier run.", nil, nil)
+		result <- predicted(j.row, "An earlier run has done it.", nil, nil)
 		return
 	case j.invalid != nil:
 		c := predicted(j.row, "", nil, j.invalid)

@@ -16,9 +16,8 @@ import (
 	"example.com/perks/api/rows"
 )
 
-// rejects is the file of the rows that failed, as input for another run, each with the reason, which that run passes over. It
-// appears whole, when the run ends. A row that cannot be read as one is written so that it cannot be read there either, until
-// somebody has mended it.
+// failedRows writes the file of the rows that failed, each with the reason, as input for another run. The file appears as a whole when
+// the run ends. An unreadable row stays unreadable there until somebody corrects it.
 type failedRows struct {
 	path string
 
@@ -39,7 +38,7 @@ func openFailedRows(path string, format rows.Format) (*failedRows, error) {
 	return &failedRows{path: path, file: file, out: out, cells: rows.NewCellWriter(out, true), format: format}, nil
 }
 
-// add writes a row as it was read, or the text of one that could not be read.
+// add writes a row as it was read, or the text of an unreadable one.
 func (r *failedRows) add(j *job, reason string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +52,7 @@ func (r *failedRows) add(j *job, reason string) error {
 	return nil
 }
 
-// object writes the object, or one with the line that is none, with the reason as its last member.
+// object writes the object with the reason as its last member. An unreadable line becomes a member of an object.
 func (r *failedRows) object(j *job, reason string) error {
 	r.begun = true
 	r.out.WriteByte('{')
@@ -68,19 +67,19 @@ func (r *failedRows) object(j *job, reason string) error {
 		name, err := dec.Token()
 		var value json.RawMessage
 		if err != nil || dec.Decode(&value) != nil {
-			break // not reached: it was read once already
+			break // not reached: the object has been parsed before
 		}
-		if name != ReasonColumn {
+		if name != reasonColumn {
 			member(name.(string), value)
 			r.out.WriteByte(',')
 		}
 	}
 	if j.broken != nil {
-		member(Unreadable, quoted(textOr(j.broken)))
+		member(unreadableMember, quoted(textOf(j.broken)))
 		r.out.WriteByte(',')
 	}
-	member(ReasonColumn, quoted(reason))
-	_, err := r.out.WriteString("}\n") // an earlier failure stays
+	member(reasonColumn, quoted(reason))
+	_, err := r.out.WriteString("}\n") // bufio remembers an earlier failure
 	return err
 }
 
@@ -89,16 +88,15 @@ func quoted(text string) json.RawMessage {
 	return quoted
 }
 
-func textOr(broken *rows.RowError) string {
+func textOf(broken *rows.RowError) string {
 	if broken.Text == nil {
-		return fmt.Sprintf("(line %d, which is too long to be kept)", broken.Line)
+		return fmt.Sprintf("(line %d is too long to keep)", broken.Line)
 	}
 	return string(broken.Text)
 }
 
-// row writes the cells, and the reason behind them. Of a row that could not be read it writes the text as it stands, with the
-// reason as one more cell in quotes: cells that were too few or too many stay so, and a quote that was wrong before is wrong
-// still, or ends at the reason's own, behind which text may not follow.
+// row writes the cells and then the reason. It writes an unreadable row as text, with the reason as one more cell in quotes: the number of
+// cells stays wrong, and so does a quote, because it stays misplaced or ends at the reason's own.
 func (r *failedRows) row(j *job, reason string) error {
 	header := j.raw.Header
 	if j.broken != nil {
@@ -106,14 +104,14 @@ func (r *failedRows) row(j *job, reason string) error {
 	}
 	if !r.begun {
 		r.begun = true
-		names := slices.DeleteFunc(slices.Clone(header), func(name string) bool { return name == ReasonColumn })
-		if err := r.cells.Write(append(names, ReasonColumn)); err != nil {
+		names := slices.DeleteFunc(slices.Clone(header), func(name string) bool { return name == reasonColumn })
+		if err := r.cells.Write(append(names, reasonColumn)); err != nil {
 			return err
 		}
 	}
 	if j.broken == nil {
 		cells := slices.Clone(j.raw.Cells)
-		if at := slices.Index(header, ReasonColumn); at >= 0 {
+		if at := slices.Index(header, reasonColumn); at >= 0 {
 			cells = slices.Delete(cells, at, at+1)
 		}
 		return r.cells.Write(append(cells, reason))
@@ -121,16 +119,16 @@ func (r *failedRows) row(j *job, reason string) error {
 	if err := r.cells.Flush(); err != nil {
 		return err
 	}
-	text := textOr(j.broken)
+	text := textOf(j.broken)
 	last := len(header) - 1
-	if at := strings.LastIndex(text, `,"`); at >= 0 && last >= 0 && header[last] == ReasonColumn {
-		text = text[:at] // the reason of the run before
+	if at := strings.LastIndex(text, `,"`); at >= 0 && last >= 0 && header[last] == reasonColumn {
+		text = text[:at] // the reason that an earlier run added
 	}
 	_, err := fmt.Fprintf(r.out, "%s,\"%s\"\n", text, strings.ReplaceAll(reason, `"`, `""`))
 	return err
 }
 
-// finish puts the file in its place. A run that was cut off before a row failed leaves the file of the run before it.
+// finish moves the file to its path. A run that stopped before any row failed keeps the file of the run before it.
 func (r *failedRows) finish(partial bool) error {
 	if partial && !r.begun {
 		return errors.Join(r.file.Close(), os.Remove(r.file.Name()))

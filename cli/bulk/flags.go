@@ -21,7 +21,7 @@ const (
 
 // Flags are the flags of a command that can work through a file.
 type Flags struct {
-	File        string // "" if the command is not to work through a file; "-" is standard input
+	File        string // "" for a command about one record; "-" is standard input
 	Format      string
 	Results     string
 	Failed      string
@@ -38,24 +38,24 @@ type Flags struct {
 // Bind declares the flags, and --dry-run.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	f.cmd, f.flags = cmd, pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.flags.StringVar(&f.Format, "format", "", "what --file is: csv or jsonl (default by its name, or by how it begins)")
+	f.flags.StringVar(&f.Format, "format", "", "the format of --file: csv or jsonl (default by its name, or by how it begins)")
 	f.flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file`, - for standard output (default FILE.results.jsonl; for standard input, -)")
 	f.flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
-	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "how many rows are under way at once, 1 to "+strconv.Itoa(maxConcurrency))
-	f.flags.Float64Var(&f.Rate, "rate", 0, "begin at most this many rows per `second` (default as many as can be)")
+	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "process this many rows at once, 1 to "+strconv.Itoa(maxConcurrency))
+	f.flags.Float64Var(&f.Rate, "rate", 0, "start at most this many rows per `second` (default unlimited)")
 	f.flags.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept a file without rows")
-	f.flags.IntVar(&f.MaxErrors, "max-errors", 0, "take no further rows when this `many` have failed (default go on)")
-	f.flags.StringVar(&f.File, "file", "", "work through the rows of this `file`, - for standard input")
+	f.flags.IntVar(&f.MaxErrors, "max-errors", 0, "stop when this `many` rows have failed (default never)")
+	f.flags.StringVar(&f.File, "file", "", "process each row of this `file`, - for standard input")
 	cmd.Flags().AddFlagSet(f.flags)
 	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
 }
 
-// Check refuses values that no run can have, the flags of a run where there is no file, and those about one record where there is.
+// Check refuses bad values, the flags of a run without a file, and with one the flags that are about one record.
 func (f *Flags) Check(cmd *cobra.Command, aboutOne ...string) (err error) {
 	if f.File == "" {
 		f.flags.VisitAll(func(flag *pflag.Flag) {
 			if flag.Changed {
-				err = command.Usagef("--%s is for a run over many rows; name them with --file.", flag.Name)
+				err = command.Usagef("--%s needs --file.", flag.Name)
 			}
 		})
 		return err
@@ -72,7 +72,7 @@ func (f *Flags) Check(cmd *cobra.Command, aboutOne ...string) (err error) {
 	return command.NotWithFile(cmd, f.File, aboutOne...)
 }
 
-// resultsPath is the file of the results, "" where they go to standard output and no later run can take them up.
+// resultsPath is the path of the results, "" for standard output, from where no run can resume.
 func (f Flags) resultsPath() string {
 	switch {
 	case f.Results == stdout || f.Results == "" && f.File == stdin:
@@ -85,8 +85,8 @@ func (f Flags) resultsPath() string {
 
 const stdout = "-"
 
-// checkPaths refuses results and failed rows that would not go to files of their own: a device may never end, and what is
-// written to a pipe no later run can read. It returns the path of the results.
+// checkPaths refuses results and failed rows that would not go to regular files of their own: no run can resume from a pipe. It
+// returns the path of the results.
 func (f Flags) checkPaths(out io.Writer) (results string, err error) {
 	results = f.resultsPath()
 	if info, err := os.Stat(results); err == nil && results != "" {
@@ -98,28 +98,28 @@ func (f Flags) checkPaths(out io.Writer) (results string, err error) {
 		}
 	}
 	if f.Failed == stdout {
-		return "", command.Usagef("--failed takes a file, not standard output: it is written as a whole when the run ends.")
+		return "", command.Usagef("--failed needs a file, not standard output: it is written as a whole when the run ends.")
 	}
 	if info, err := os.Stat(f.Failed); err == nil && f.Failed != "" && !info.Mode().IsRegular() {
-		return "", command.Usagef("--failed %s is no regular file: a file would be put in its place.", f.Failed)
+		return "", command.Usagef("--failed %s is not a regular file, so it would be replaced by one. Name a file.", f.Failed)
 	}
-	if real, err := filepath.EvalSymlinks(results); err == nil && results != "" { // what has two names has one journal, and the link stays one
+	if real, err := filepath.EvalSymlinks(results); err == nil && results != "" { // a file has one journal whatever it is called, and a link stays a link
 		results = real
 	}
 	return results, f.checkSame(results)
 }
 
-// checkFailed refuses a name by which another run would take the failed rows for another format.
+// checkFailed refuses a name from which another run would infer the wrong format.
 func (f Flags) checkFailed(format rows.Format) error {
 	is, err := rows.FormatOf(f.Failed)
 	if err != nil || is == format {
-		return nil // without such a name, a run goes by how the file begins
+		return nil // otherwise a run goes by how the file begins
 	}
 	name := strings.TrimSuffix(f.Failed, filepath.Ext(f.Failed)) + "." + string(format)
-	return command.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Call it %s.", f.Failed, format, is, name)
+	return command.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Name it %s.", f.Failed, format, is, name)
 }
 
-// checkSame refuses files that would be written over each other.
+// checkSame refuses files that would overwrite each other.
 func (f Flags) checkSame(results string) error {
 	type file struct{ flag, path string }
 	files := []file{{"--file", f.File}, {"--failed", f.Failed}}
@@ -129,7 +129,7 @@ func (f Flags) checkSame(results string) error {
 	for i, a := range files {
 		for _, b := range files[:i] {
 			if a.path != "" && b.path != "" && b.path != stdin && isSameFile(a.path, b.path) {
-				return command.Usagef("%s and %s are the same file, %s: one would be written over the other.", b.flag, a.flag, a.path)
+				return command.Usagef("%s and %s are the same file, %s: one would overwrite the other.", b.flag, a.flag, a.path)
 			}
 		}
 	}

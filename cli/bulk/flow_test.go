@@ -322,9 +322,9 @@ func TestResultsAreAFileOfTheirOwn(t *testing.T) {
 		t.Errorf("standard output by another name: %v", err)
 	}
 	d.options.Results, d.options.Failed = "", "-"
-	d.wantRefused("--failed takes a file")
+	d.wantRefused("--failed needs a file")
 	d.options.Failed = filepath.Join(t.TempDir(), "again.jsonl")
-	d.wantRefused("Call it " + strings.TrimSuffix(d.options.Failed, "jsonl") + "csv")
+	d.wantRefused("Name it " + strings.TrimSuffix(d.options.Failed, "jsonl") + "csv")
 }
 
 func TestRateHoldsForRowsThatFollowOneAnotherToo(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
+// input is the file or stream of the rows.
 type input struct {
 	name   string // for messages
 	format rows.Format
@@ -46,7 +47,7 @@ func openInput(f Flags, in io.Reader) (*input, error) {
 	return i, nil
 }
 
-// findFormat goes by the flag, then by the file's name, then by how the content begins: JSON lines begin with a brace.
+// findFormat takes the format from the flag, the file's name or the start of the content: JSON lines start with a brace.
 func (i *input) findFormat(f Flags) error {
 	name := f.Format
 	if name == "" {
@@ -88,11 +89,10 @@ func (i *input) canRewind() bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// maxCounted is the longest file whose rows are counted for a question: it is read before anyone notices.
+// maxCounted is the size of the largest file whose rows are counted: reading it takes no noticeable time.
 const maxCounted = 16 << 20
 
-// CountRows counts what a run would find. It does not where that would take long or swallow the rows, and where the file does not
-// say in its name how to read it.
+// CountRows counts the rows of the file. It leaves out files that are large, cannot be read twice, or have no known format.
 func (f Flags) CountRows() (n int64, known bool, err error) {
 	info, err := os.Stat(f.File)
 	if err != nil {
@@ -113,10 +113,10 @@ func (f Flags) CountRows() (n int64, known bool, err error) {
 	return n, true, nil
 }
 
-// scan reads all rows once before any is sent. It counts them, and refuses a file that is not the one whose results are
-// there: rows that were put in or taken out would let others be skipped, or sent twice.
-func (i *input) scan(ctx context.Context, known *results, left *journal) (total int64, sum uint64, err error) {
-	asWas := left.rows == 0
+// scan reads and counts all rows before any is sent. It refuses a file that does not match the results: after inserted or deleted rows,
+// others would be skipped or sent twice.
+func (i *input) scan(ctx context.Context, known *results, j *journal) (total int64, sum uint64, err error) {
+	unchanged := j.rows == 0
 	for row, err := range rows.NewReader(i.from, i.format).Rows() {
 		total++
 		if total%1024 == 0 && ctx.Err() != nil {
@@ -130,17 +130,17 @@ func (i *input) scan(ctx context.Context, known *results, left *journal) (total 
 			if err := i.explain(err, total); errors.As(err, new(*command.UsageError)) {
 				return total, sum, err
 			}
-			break // the run itself comes to it, after the rows before it
+			break // the run reports it when it gets there
 		}
 		if err := known.checkUnchanged(row, i.name); err != nil {
 			return total, sum, err
 		}
 		sum = (sum^uint64(row.Line)<<32^uint64(contentOf(row)))*1099511628211 + 1 // #nosec G115 -- a sum may wrap
-		asWas = asWas || total == left.rows && sum == left.sum
+		unchanged = unchanged || total == j.rows && sum == j.sum
 	}
-	if !asWas {
-		return total, sum, command.Usagef("%s is not what it was when a run over it was cut off, and which of its rows that run had sent is known by where they stood. "+
-			"Put the file back as it was and run again; new rows may stand at the end", i.name)
+	if !unchanged {
+		return total, sum, command.Usagef("%s has changed since a run over it was cut off, and perksctl knows by their lines which rows it had sent. "+
+			"Restore the file and run again; you may add rows at the end", i.name)
 	}
 	if err := i.checkRows(total); err != nil {
 		return total, sum, err
@@ -150,7 +150,7 @@ func (i *input) scan(ctx context.Context, known *results, left *journal) (total 
 	return total, sum, err
 }
 
-// explain says that a file which cannot be read from its very beginning is a mistake of the command line: nothing was sent.
+// explain makes a usage error of a file that cannot be read at all: nothing was sent.
 func (i *input) explain(err error, before int64) error {
 	var file *rows.FileError
 	if before > 0 || !errors.As(err, &file) || errors.Is(err, rows.ErrEmpty) {
@@ -159,7 +159,7 @@ func (i *input) explain(err error, before int64) error {
 	return command.Usagef("%s cannot be read as %s: %s.", i.name, i.format, file)
 }
 
-// checkRows refuses an input without rows: what should have come before was lost, or its header.
+// checkRows refuses an input without rows, which may have lost its header or come from a failed command.
 func (i *input) checkRows(n int64) error {
 	switch {
 	case n > 0 || i.allowEmpty:
@@ -170,18 +170,18 @@ func (i *input) checkRows(n int64) error {
 	return command.Usagef("%s has no rows. Add --allow-empty to accept that.", i.name)
 }
 
-// isSame refuses a row that is done but said something else then.
+// checkUnchanged refuses a row that has changed since it was done, or may have been done.
 func (r *results) checkUnchanged(row rows.Row, input string) error {
 	state, content := r.state(row.Line)
 	if state == untried || state == failed || content == contentOf(row) {
 		return nil
 	}
 	if state == unknown {
-		return command.Usagef("Line %d of %s is not what it was when %s was written, and that row may have been done. Put it back as it was "+
-			"and run again; when it is known to have failed, it may be corrected.", row.Line, input, r.path)
+		return command.Usagef("Line %d of %s has changed since %s was written, and that row may have been done. Restore it and run again; "+
+			"you may correct it once it is known to have failed.", row.Line, input, r.path)
 	}
-	return command.Usagef("Line %d of %s is not what it was when %s was written: that row is done. Put the file back as it was; "+
-		"only rows that failed may be corrected, and new ones stand at the end. A new job takes a new file: --results FILE", row.Line, input, r.path)
+	return command.Usagef("Line %d of %s has changed since %s was written, and that row is done. Restore the file: you may only correct "+
+		"rows that failed, and add rows at the end. For a new job, name a new file: --results FILE", row.Line, input, r.path)
 }
 
 func (i *input) close() error {

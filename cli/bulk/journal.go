@@ -17,26 +17,26 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// journal is the file that exists while a run is at work. It says which rows may have been sent, before they are: what is
-// left of a run that was killed is enough to know what has to be found out. Only one run holds it at a time.
+// journal is a file that exists while a run is active. It says which rows may be sent before they are, so that the run after a killed
+// one knows which outcomes to look up. Only one run at a time has it.
 //
-// The zero journal is that of a run whose results no later run can take up: it keeps nothing.
+// The zero journal writes nothing. It is for results on standard output, from where no run can resume.
 type journal struct {
 	path string
 	lock *flock.Flock
 	file *os.File
-	sync func() error // makes what is written last
+	sync func() error // flushes to disk
 
 	leftover bool      // an earlier run was killed
 	batch    batch     // of that run
-	sent     int       // rows up to this one may have been sent by it
-	rows     int64     // of its input, 0 if that is not known
+	sent     int       // it may have sent rows up to this one
+	rows     int64     // of its input, 0 if unknown
 	sum      uint64    // of them
 	opened   time.Time // by this run
 
 	marking     sync.Mutex // a row may still be read when the run has ended
 	upTo        int        // rows up to this one may be sent by this run
-	pending     chan error // how the writing of the next mark ends; nil if none is being written
+	pending     chan error // the outcome of the write of the next mark; nil if there is none
 	pendingUpTo int
 	keys        atomic.Bool
 	broken      error // of a write
@@ -44,30 +44,30 @@ type journal struct {
 }
 
 type entry struct {
-	Batch string `json:"batch,omitempty"` // a run begins, or goes on
+	Batch string `json:"batch,omitempty"` // a run begins or resumes
 	UpTo  int    `json:"up_to,omitempty"` // rows up to this one may be sent from now on
 	Keys  bool   `json:"keys,omitempty"`  // the server honours idempotency keys
-	Rows  int64  `json:"rows,omitempty"`  // with a batch: how many rows the input had, if that was known
+	Rows  int64  `json:"rows,omitempty"`  // with a batch: the rows of the input, if known
 	Sum   uint64 `json:"sum,omitempty"`   // of them
 }
 
-// ahead is how many rows a mark covers, so that the disk is waited for once for all of them.
+// ahead is how many rows a mark covers, so that they share one flush to disk.
 const ahead = 512
 
-// openJournal takes the journal beside the results, or refuses because another run has it.
+// openJournal locks the journal of the results, or fails if another run has it.
 func openJournal(resultsPath string) (*journal, error) {
 	path := resultsPath + ".journal"
 	for {
 		lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 		locked, err := lock.TryLock()
 		if err != nil {
-			return nil, fmt.Errorf("take the journal of the results: %w", err)
+			return nil, fmt.Errorf("lock the journal of the results: %w", err)
 		}
 		if !locked {
-			return nil, &command.Busy{Message: fmt.Sprintf("Another run is at work on %s. Wait until it has ended, or name another file: --results FILE", resultsPath)}
+			return nil, &command.Busy{Message: fmt.Sprintf("Another run is using %s. Wait until it ends, or name another file: --results FILE", resultsPath)}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
-		if errors.Is(err, os.ErrNotExist) { // the run that had it ended between the two steps
+		if errors.Is(err, os.ErrNotExist) { // the other run ended between the two steps
 			_ = lock.Close()
 			continue
 		}
@@ -89,11 +89,11 @@ func openJournal(resultsPath string) (*journal, error) {
 	}
 }
 
-// isCurrent tells whether the locked file still is the one of that name: the run that had it may have removed it.
+// isCurrent tells whether the locked file still has that name: the run that had it may have removed it.
 func (j *journal) isCurrent() (bool, error) {
 	locked, err := j.lock.Stat()
 	if err != nil {
-		return false, fmt.Errorf("take the journal of the results: %w", err)
+		return false, fmt.Errorf("lock the journal of the results: %w", err)
 	}
 	named, err := os.Stat(j.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -101,13 +101,12 @@ func (j *journal) isCurrent() (bool, error) {
 	}
 	opened, openErr := j.file.Stat()
 	if err := errors.Join(err, openErr); err != nil {
-		return false, fmt.Errorf("take the journal of the results: %w", err)
+		return false, fmt.Errorf("lock the journal of the results: %w", err)
 	}
 	return os.SameFile(locked, named) && os.SameFile(opened, named), nil
 }
 
-// read takes in what a run that was killed left. A last line that was written half is cut off: nothing that it allows can
-// have been sent.
+// read reads what a killed run left. It cuts off a half-written last line: no row that this allows can have been sent.
 func (j *journal) read() error {
 	j.opened = time.Now()
 	in := bufio.NewReader(j.file)
@@ -123,12 +122,12 @@ func (j *journal) read() error {
 		whole += int64(len(line))
 		var e entry
 		if json.Unmarshal(line, &e) != nil {
-			return fmt.Errorf("%s cannot be read, so that nobody knows which rows were sent. Find out by hand, or move it away", j.path)
+			return fmt.Errorf("%s cannot be read, so it is unknown which rows were sent. Check them by hand, or move the file away", j.path)
 		}
 		if e.Batch != "" {
 			id, err := uuid.Parse(e.Batch)
 			if err != nil {
-				return fmt.Errorf("%s is no journal of perksctl", j.path)
+				return fmt.Errorf("%s is not a journal of perksctl", j.path)
 			}
 			j.leftover, j.batch, j.rows, j.sum = true, batch(id), e.Rows, e.Sum
 		}
@@ -137,7 +136,7 @@ func (j *journal) read() error {
 	}
 }
 
-// begin notes that a run of the batch is at work. What was left stays: it is true until a run comes to the end of the rows.
+// begin records the start of a run. Earlier entries stay: they are true until a run reaches the last row.
 func (j *journal) begin(b batch, rows int64, sum uint64) error {
 	if err := j.write(entry{Batch: b.String(), Rows: rows, Sum: sum}); err != nil || j.file == nil {
 		return err
@@ -145,8 +144,8 @@ func (j *journal) begin(b batch, rows int64, sum uint64) error {
 	return syncFolder(j.path)
 }
 
-// allow notes, before a row is sent, that it and those behind it may have been. The next mark is written while the rows of
-// the last one are sent, so that no row waits for the disk unless that is slower than the service.
+// allow records that a row may be sent, before it is. The next mark is written while the rows of the last one are sent, so that rows
+// wait for the disk only if it is slower than the service.
 func (j *journal) allow(row int) error {
 	j.marking.Lock()
 	defer j.marking.Unlock()
@@ -167,14 +166,14 @@ func (j *journal) allow(row int) error {
 	return nil
 }
 
-// mark begins to write that rows up to this one may be sent.
+// startMark starts to write that rows up to this one may be sent.
 func (j *journal) startMark(upTo int) {
 	pending := make(chan error, 1)
 	j.pending, j.pendingUpTo = pending, upTo
 	go func() { pending <- j.write(entry{UpTo: upTo}) }()
 }
 
-// arrive waits until the mark that is being written lasts.
+// awaitMark waits until the pending mark is on disk.
 func (j *journal) awaitMark() error {
 	if j.pending == nil {
 		return nil
@@ -203,7 +202,7 @@ func (j *journal) write(e entry) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.broken == nil { // behind half a line no other may come
+	if j.broken == nil { // no line may follow half a line
 		if _, j.broken = j.file.Write(append(line, '\n')); j.broken == nil {
 			j.broken = j.sync()
 		}
@@ -214,13 +213,13 @@ func (j *journal) write(e entry) error {
 	return nil
 }
 
-// close gives the journal back: as it is, or removed where the results say everything now.
+// close releases the journal. It removes it where the results say everything.
 func (j *journal) close(remove bool) (err error) {
 	if j.file == nil {
 		return nil
 	}
 	j.marking.Lock()
-	_ = j.awaitMark() // whatever becomes of a mark that is being written, no row has relied on it
+	_ = j.awaitMark() // no row relies on a pending mark
 	j.marking.Unlock()
 	if remove {
 		if err := os.Remove(j.path); err != nil {

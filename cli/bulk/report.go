@@ -16,7 +16,7 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// Summary is what a run came to, for programs. Every row that was looked at is in one of the four numbers.
+// Summary is the outcome of a run, for programs. Each row that was read is in one of the four counts.
 type Summary struct {
 	Rows    int64  `json:"rows"`
 	OK      int64  `json:"ok"`
@@ -26,7 +26,7 @@ type Summary struct {
 	Results string `json:"results"` // the file with a line for each row; "" if they went to standard output
 }
 
-// conclude closes the books, tells what the run came to, and returns the error that the command ends with.
+// conclude closes the files, shows the outcome, and returns the error that the command ends with.
 func (r *run) conclude(ctx context.Context, s *session.Session, cause error) error {
 	err := r.runState.close()
 	if r.failedRows != nil {
@@ -50,7 +50,7 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 	return r.exitError(s, summary, cause)
 }
 
-// tell says what the run came to, and shows the first rows that are not done.
+// show writes the outcome, and the first rows that are not done.
 func (r *run) show(s Summary) {
 	for _, result := range r.shown {
 		r.streams.Warn("line %d %s: %s", result.Row, outcomeWords[result.Outcome], result.Message)
@@ -62,7 +62,7 @@ func (r *run) show(s Summary) {
 		}) {
 			byCode = append(byCode, fmt.Sprintf("%d %s", r.codes[code], code))
 		}
-		r.streams.Warn("%d more; by their codes, all in all: %s.", hidden, strings.Join(byCode, ", "))
+		r.streams.Warn("%d more. All by code: %s.", hidden, strings.Join(byCode, ", "))
 	}
 	text := fmt.Sprintf("%s: %d done", display.Plural(s.Rows, "row", "rows"), s.OK+s.Skipped)
 	if s.Skipped > 0 {
@@ -85,12 +85,12 @@ func (r *run) show(s Summary) {
 
 var outcomeWords = map[string]string{Failed: "failed", Unknown: "may have been done"}
 
-// ending is the error that the command ends with: why the run stopped, or that some rows are not done.
+// exitError says why the run stopped, or that some rows are not done.
 func (r *run) exitError(s *session.Session, summary Summary, cause error) error {
 	cmd := r.options.cmd
-	again := "To go on, run the same command again; what is done is not sent again:\n  " + command.Quote(append(s.CommandLine(strings.Fields(cmd.CommandPath())[1:]...), command.Given(cmd)...))
+	again := "To resume, run the same command again; it skips the rows that are done:\n  " + command.Quote(append(s.CommandLine(strings.Fields(cmd.CommandPath())[1:]...), command.Given(cmd)...))
 	if r.results.file == nil {
-		again = "The results went to standard output, so that no run can go on from here: they say what is done."
+		again = "The results went to standard output, so no run can resume. They say which rows are done."
 	}
 	left := fmt.Sprintf("%d failed, %d unknown", summary.Failed, summary.Unknown)
 	var usage *command.UsageError
@@ -98,7 +98,7 @@ func (r *run) exitError(s *session.Session, summary Summary, cause error) error 
 	case errors.As(cause, &usage) && summary.Rows == summary.Skipped:
 		return cause
 	case errors.Is(cause, errTooMany):
-		return &command.Advised{Err: &command.RowsFailed{Message: "Stopped early, because too many rows are not done: " + left + "."}, Advice: again}
+		return &command.Advised{Err: &command.RowsFailed{Message: "Stopped, because too many rows are not done: " + left + "."}, Advice: again}
 	case cause != nil:
 		return &command.Advised{Err: cause, Advice: again}
 	case summary.Failed+summary.Unknown > 0:
@@ -107,11 +107,11 @@ func (r *run) exitError(s *session.Session, summary Summary, cause error) error 
 	return nil
 }
 
-// stats counts what becomes of the rows and shows it.
+// stats counts the outcomes of the rows, and shows progress.
 type stats struct {
 	streams  *command.Streams
 	progress *command.Progress
-	total    int64 // rows of the input, 0 if that is not known
+	total    int64 // rows of the input, 0 if unknown
 
 	mu     sync.Mutex
 	counts command.Counts
@@ -119,10 +119,10 @@ type stats struct {
 	shown  []Result         // the first of them
 }
 
-// maxShown is how many rows that are not done a summary shows.
+// maxShown is how many of the rows that are not done are shown.
 const maxShown = 5
 
-// count counts a row, nil for one that an earlier run has done, and returns how many are not done so far.
+// count counts a row, nil for one that an earlier run has done, and returns how many have failed or are unknown so far.
 func (t *stats) count(r *Result) (failures int64) {
 	t.mu.Lock()
 	t.counts.Done++

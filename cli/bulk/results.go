@@ -17,8 +17,8 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// results is the file with a line for each row. Rows that were tried again have several while a run is at work; the last
-// one counts, and tidy leaves only that.
+// results is the file with a line for each finished row. A retried row has several lines during a run; the last one counts, and compact
+// removes the others.
 type results struct {
 	path           string
 	skipUnreadable bool
@@ -28,18 +28,16 @@ type results struct {
 
 	mu      sync.Mutex
 	out     io.Writer
-	file    *os.File // nil if out is no file of ours
-	broken  error    // of a write, after which there is no other
+	file    *os.File // nil for standard output
+	broken  error    // of a write; no other may follow
 	lines   int      // in the file
-	rows    int      // that have at least one
-	highest int      // the last row that has one
+	rows    int      // with at least one line
+	highest int      // the last row with a line
 }
 
-// openResults reads what earlier runs wrote, and takes up the file behind it. What a run that was killed wrote half is cut
-// off.
+// openResults reads the results of earlier runs, and prepares to append. It cuts off a half-written last line.
 //
-// With skipUnreadable a line that cannot be read, as a power cut can leave it, is passed over: its row is one that the journal
-// has.
+// A power cut can leave unreadable lines. With skipUnreadable they are skipped, because the journal covers their rows.
 func openResults(path string, skipUnreadable bool) (*results, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -69,7 +67,7 @@ func openResults(path string, skipUnreadable bool) (*results, error) {
 	return r, nil
 }
 
-// streamResults writes results that no later run reads.
+// streamResults writes results to a stream, which no later run reads.
 func streamResults(out io.Writer) *results {
 	return &results{states: newRowStates(), out: out}
 }
@@ -83,9 +81,9 @@ func (r *results) read() (end int64, err error) {
 		}
 		switch {
 		case err != nil && r.skipUnreadable && number > 1:
-			r.lines++ // it is gone when the file is tidied
+			r.lines++ // compact removes it
 		case err != nil && r.rows > 0:
-			return command.Usagef("Line %d of %s %s. The lines above it are; mend that line. With another file every row would be sent again", number, r.path, err)
+			return command.Usagef("Line %d of %s %s, unlike the lines above it. Correct that line. With another file, every row would be sent again", number, r.path, err)
 		case err != nil:
 			return command.Usagef("Line %d of %s %s. Name another file for the results: --results FILE", number, r.path, err)
 		default:
@@ -100,20 +98,19 @@ func (r *results) read() (end int64, err error) {
 
 var resultStart = []byte(`{"row":`)
 
-// eachLine calls f with each line that is whole, line end included. A last line without its end is what was being
-// written when the process was killed.
+// eachLine calls f with each complete line, including its line end. A killed process can leave half a line at the end.
 func eachLine(from io.Reader, f func(number int, line []byte) error) error {
 	in := bufio.NewReaderSize(from, 256<<10)
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		switch {
 		case errors.Is(err, io.EOF) && number == 1 && !bytes.HasPrefix(resultStart, line) && !bytes.HasPrefix(line, resultStart):
-			return f(number, line) // a file of something else, which must not be cut
+			return f(number, line) // not a file of ours, which must not be cut
 		case errors.Is(err, io.EOF):
 			if _, _, _, err := parseResult(line); err != nil {
-				return nil // what is written half is no JSON
+				return nil // half a line is not valid JSON
 			}
-			return f(number, line) // an editor took the line end
+			return f(number, line) // an editor removed the line end
 		case err != nil:
 			return fmt.Errorf("read the results: %w", err)
 		}
@@ -123,7 +120,7 @@ func eachLine(from io.Reader, f func(number int, line []byte) error) error {
 	}
 }
 
-// note counts a line and keeps what it says.
+// note updates the state of the line's row.
 func (r *results) note(result Result, content uint32) {
 	if before, _ := r.states.get(result.Row); before == untried {
 		r.rows++
@@ -140,7 +137,7 @@ func (r *results) note(result Result, content uint32) {
 	r.states.set(result.Row, state, content)
 }
 
-// add writes a row's result, in one write.
+// add appends a row's result, in one write.
 func (r *results) add(result Result, content uint32) error {
 	line, err := json.Marshal(result)
 	if err != nil {
@@ -152,13 +149,13 @@ func (r *results) add(result Result, content uint32) error {
 	if r.broken == nil {
 		_, r.broken = r.out.Write(append(line, '\n'))
 	}
-	if r.broken != nil { // behind half a line no other may come
+	if r.broken != nil { // no line may follow half a line
 		return fmt.Errorf("write the results: %w", r.broken)
 	}
 	return nil
 }
 
-// state is what is known of a row.
+// state returns the state of a row and the hash of its content.
 func (r *results) state(row int) (state uint64, content uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,17 +169,17 @@ func (r *results) taken(id string) bool {
 	return r.states.hasID(id)
 }
 
-// finish makes the file last, with one line for each row.
+// finish flushes the file to disk, with one line for each row.
 func (r *results) finish() error {
 	if r.file == nil {
 		return nil
 	}
 	if named, err := os.Stat(r.path); err != nil || !isFile(r.file, named) {
-		return errors.Join(fmt.Errorf("%s was moved or replaced while the run was at work, so that its results are not there. Run again: what was done is looked up", r.path), r.file.Close())
+		return errors.Join(fmt.Errorf("%s was moved or replaced during the run. Run again: perksctl looks up which rows are done", r.path), r.file.Close())
 	}
 	if r.lines > r.rows {
 		if err := r.compact(); err != nil {
-			return fmt.Errorf("tidy the results: %w", err)
+			return fmt.Errorf("compact the results: %w", err)
 		}
 	}
 	if err := errors.Join(r.file.Sync(), r.file.Close()); err != nil {
@@ -196,7 +193,7 @@ func isFile(file *os.File, named os.FileInfo) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// abandon closes the file as it is, and removes it if it says nothing.
+// abandon closes the file as it is, and removes it if it is empty.
 func (r *results) abandon() error {
 	if r.file == nil {
 		return nil
@@ -208,7 +205,7 @@ func (r *results) abandon() error {
 	return errors.Join(err, r.file.Close())
 }
 
-// tidy replaces the file by one that holds the last line of each row, in their order.
+// compact replaces the file by one with only the last line of each row.
 func (r *results) compact() (err error) {
 	last := make([]uint32, r.highest+1)
 	err = r.reread(func(number uint32, row int, _ []byte) error {
@@ -218,16 +215,16 @@ func (r *results) compact() (err error) {
 	if err != nil {
 		return err
 	}
-	tidied, err := os.CreateTemp(filepath.Dir(r.path), "."+filepath.Base(r.path)+".*")
+	compacted, err := os.CreateTemp(filepath.Dir(r.path), "."+filepath.Base(r.path)+".*")
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, tidied.Close(), os.Remove(tidied.Name()))
+			err = errors.Join(err, compacted.Close(), os.Remove(compacted.Name()))
 		}
 	}()
-	out := bufio.NewWriterSize(tidied, 256<<10)
+	out := bufio.NewWriterSize(compacted, 256<<10)
 	err = r.reread(func(number uint32, row int, line []byte) error {
 		if last[row] != number {
 			return nil
@@ -235,21 +232,21 @@ func (r *results) compact() (err error) {
 		_, err := out.Write(line)
 		return err
 	})
-	if err := errors.Join(err, out.Flush(), tidied.Sync()); err != nil {
+	if err := errors.Join(err, out.Flush(), compacted.Sync()); err != nil {
 		return err
 	}
 	if info, err := r.file.Stat(); err == nil {
-		_ = tidied.Chmod(info.Mode().Perm()) // who may read the results stays as it was where that can be
+		_ = compacted.Chmod(info.Mode().Perm()) // the permissions stay where possible
 	}
-	if err := os.Rename(tidied.Name(), r.path); err != nil {
+	if err := os.Rename(compacted.Name(), r.path); err != nil {
 		return err
 	}
 	old := r.file
-	r.file, r.lines = tidied, r.rows
+	r.file, r.lines = compacted, r.rows
 	return errors.Join(old.Close(), syncFolder(r.path))
 }
 
-// again reads the lines once more. With skipUnreadable it passes over those that could not be read when the file was opened, either.
+// reread reads the lines once more, and skips what was skipped when the file was opened.
 func (r *results) reread(f func(number uint32, row int, line []byte) error) error {
 	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -266,7 +263,7 @@ func (r *results) reread(f func(number uint32, row int, line []byte) error) erro
 	})
 }
 
-// syncFolder makes a file's name last.
+// syncFolder flushes a file's name to disk.
 func syncFolder(path string) error {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -274,12 +271,12 @@ func syncFolder(path string) error {
 	}
 	err = folder.Sync()
 	if errors.Is(err, fs.ErrInvalid) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil // some systems cannot, and keep names by themselves
+		err = nil // some systems cannot, and need not
 	}
 	return errors.Join(err, folder.Close())
 }
 
-// peekResults reads the results of earlier runs, if there are any, and leaves them as they are.
+// peekResults reads the results of earlier runs without changing them.
 func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 	path, err := f.checkPaths(out)
 	if err != nil {
@@ -300,7 +297,7 @@ func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 	return r, err
 }
 
-// Result is a line of the results: what became of one row.
+// Result is a line of the results: the outcome of one row.
 type Result struct {
 	Row     int    `json:"row"` // the line of the input on which the row begins
 	Key     string `json:"key"` // the idempotency key of the row's request
@@ -314,15 +311,15 @@ type Result struct {
 // The outcomes of a row.
 const (
 	OK      = "ok"
-	Failed  = "failed"  // nothing was done
-	Unknown = "unknown" // it may have been done; another run finds out
+	Failed  = "failed"  // the change was not made
+	Unknown = "unknown" // the change may have been made; the next run finds out
 )
 
-// The codes of rows that the service did not decide about.
+// The codes of rows that the service did not decide.
 const (
-	invalidRow = "invalid_row" // it cannot be read
-	heldBack   = "held_back"   // the outcome of a row before it, about the same, is unknown
-	ambiguous  = "ambiguous"   // its reply was lost, and what was found may be somebody else's
+	invalidRow = "invalid_row" // unreadable
+	heldBack   = "held_back"   // an earlier row changes the same record, and its outcome is unknown
+	ambiguous  = "ambiguous"   // the reply was lost, and what was found may be somebody else's
 )
 
 // failure describes an error as the result of a row. The code "" is that of the error.

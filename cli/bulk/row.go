@@ -14,6 +14,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
+// job is a row on its way through a run.
 type job struct {
 	row       int // the line of the input
 	content   uint32
@@ -22,9 +23,9 @@ type job struct {
 	task      Task
 	subject   string         // of the task
 	invalid   error          // why there is no task
-	broken    *rows.RowError // why there is not even a row
-	done      bool           // by an earlier run; there is no task
-	maybeSent bool           // an earlier run may have sent it
+	broken    *rows.RowError // why the row cannot be read
+	done      bool           // by an earlier run, so there is no task
+	maybeSent bool           // by an earlier run
 }
 
 func ok(o Outcome) *Result { return &Result{Outcome: OK, Status: o.Status, ID: o.ID} }
@@ -34,14 +35,13 @@ func failedBy(err error) *Result { return failure(Failed, err, "") }
 func unknownBy(err error) *Result { return failure(Unknown, err, "") }
 
 const (
-	// settleDelay is how long a server may go on with a request whose connection has broken.
+	// settleDelay is how long a server may keep processing a request after its connection has broken.
 	settleDelay = 5 * time.Second
-	// maxSends is how often a row is sent whose outcome had to be found out.
+	// maxSends bounds the attempts at a row whose replies are lost.
 	maxSends = 3
 )
 
-// carryOut does what a row asks for, once, whatever was tried before. It returns nil if nothing was sent and nothing is known
-// that was not known before.
+// carryOut makes the change of a row exactly once, whatever earlier attempts did. It returns nil if it sent and learned nothing.
 func (r *run) carryOut(j *job) *Result {
 	if j.invalid != nil {
 		return failure(Failed, j.invalid, invalidRow)
@@ -49,19 +49,19 @@ func (r *run) carryOut(j *job) *Result {
 	r.subjects.Lock()
 	row, isUnknown := r.unknownRows[j.subject]
 	r.subjects.Unlock()
-	if isUnknown && row != j.row { // sent now, this row would be undone when that one is sent again
+	if isUnknown && row != j.row { // whose retry would undo this row
 		outcome := Failed
-		if j.maybeSent { // that is still to be found out
+		if j.maybeSent {
 			outcome = Unknown
 		}
-		return failure(outcome, fmt.Errorf("not sent now, because nobody knows yet what became of line %d, which is about the same", row), heldBack)
+		return failure(outcome, fmt.Errorf("held back: line %d changes the same record and its outcome is unknown", row), heldBack)
 	}
 	if j.maybeSent && !r.keysHonoured() {
 		if result, settled := r.resolveSent(j); settled {
 			return result
 		}
 	}
-	var lost error // of the attempt before, whose outcome is not known
+	var lost error // why the reply to the attempt before is unknown
 	var unreachable *client.Unreachable
 	for sends := 1; ; sends++ {
 		outcome, err := j.task.Do(r.requests, j.key)
@@ -86,11 +86,11 @@ func (r *run) carryOut(j *job) *Result {
 	}
 }
 
-// recall finds out what became of a row that an earlier run may have sent, once nothing can be on its way any more. It is not
-// settled if the row was not done, or if sending it again under its key tells whether what was found is the row's.
+// resolveSent looks up the outcome of a row that an earlier run may have sent, once no request can be in flight any more. It is not
+// settled if the row was not done, or if a retry under its key tells whether what was found is the row's.
 func (r *run) resolveSent(j *job) (result *Result, settled bool) {
-	quiet := r.lastSent().Add(settleDelay).Sub(r.now())
-	if quiet > 0 && !r.waitWithoutSlot(min(quiet, settleDelay)) { // more is a clock that was set back
+	left := r.lastSent().Add(settleDelay).Sub(r.now())
+	if left > 0 && !r.waitWithoutSlot(min(left, settleDelay)) { // more means that the clock was set back
 		return nil, true
 	}
 	outcome, done, err := r.lookUp(j)
@@ -104,8 +104,7 @@ func (r *run) resolveSent(j *job) (result *Result, settled bool) {
 	return nil, false
 }
 
-// settle finds out what became of a row whose answer was lost: at once, and where nothing is to be seen once more after the
-// time for which a server may still be at work on it.
+// resolveLost looks up the outcome of a row whose reply was lost: at once, and if nothing is found again after settleDelay.
 func (r *run) resolveLost(j *job) (Outcome, bool, error) {
 	outcome, done, err := r.lookUp(j)
 	if done || err != nil {
@@ -117,9 +116,9 @@ func (r *run) resolveLost(j *job) (Outcome, bool, error) {
 	return r.lookUp(j)
 }
 
-// look asks whether the row is done since the first row of the batch can have been done at the earliest. Where the clock was
-// set back meanwhile, nobody knows when that was; doing nothing twice then matters more than telling an earlier redemption
-// apart. Where what the row names does not exist, it is not done.
+// lookUp asks the service whether the row has been done since the run began, or since the batch began if an earlier run may have sent
+// it. If the clock was set back, any time counts: an older redemption may then be mistaken for the row's, but no row is done twice.
+// A row about a record that does not exist is not done.
 func (r *run) lookUp(j *job) (Outcome, bool, error) {
 	since := r.began
 	if j.maybeSent {
@@ -135,16 +134,16 @@ func (r *run) lookUp(j *job) (Outcome, bool, error) {
 	return outcome, done, err
 }
 
-// away waits without keeping the slot, so that other rows go on. It returns false if the run ends meanwhile.
+// waitWithoutSlot lets other rows use the slot while it waits. It returns false if the run stops.
 func (r *run) waitWithoutSlot(d time.Duration) bool {
 	r.slots.Release(1)
 	waited := r.wait(r.running, d)
-	_ = r.slots.Acquire(context.WithoutCancel(r.running), 1) // slots are only held by rows that come to an end
+	_ = r.slots.Acquire(context.WithoutCancel(r.running), 1) // rows free their slots soon
 	return waited == nil
 }
 
-// refused is a row that the service refused, or that could not be sent. After an attempt whose outcome was not known, a
-// refusal may only mean that the attempt came through after all, and a failure to send says nothing of it.
+// refused handles a row that the service refused, or that could not be sent. If the reply to an earlier attempt was lost, a refusal
+// may mean that the attempt succeeded, and a failure to send says nothing about it.
 func (r *run) refused(j *job, err, lost error) *Result {
 	if isAboutRun(err) {
 		r.stop(err)
@@ -170,17 +169,17 @@ func (r *run) refused(j *job, err, lost error) *Result {
 // keysConfirm tells whether sending a row again under its key tells whose work is what was found for it.
 func (r *run) keysConfirm() bool { return r.task.Shared && r.keysHonoured() }
 
-// claim takes what was found for a row for its own, unless it may be somebody else's.
+// accept takes what was found as the outcome of the row, unless it may be somebody else's.
 func (r *run) accept(found Outcome) *Result {
 	if !r.task.Shared {
 		return ok(found)
 	}
 	return failure(Unknown, fmt.Errorf("the reply was lost, and %s may be this row's or somebody else's. "+
-		"If nobody else does this work, run again with --assume-mine", found.ID), ambiguous)
+		"If nobody else redeems for these users, run again with --assume-mine", found.ID), ambiguous)
 }
 
-// isAboutRun tells whether an error would meet every row alike: the service is away, asks for a longer wait than there is
-// patience for, or does not let this client in, or this computer has failed.
+// isAboutRun tells whether an error would hit every row: the service is down, asks for too long a wait or rejects this client, or this
+// computer has failed.
 func isAboutRun(err error) bool {
 	var refused *client.Error
 	switch {
@@ -193,15 +192,15 @@ func isAboutRun(err error) bool {
 	return !errors.As(err, new(*api.Error))
 }
 
-// stopIfAboutRun ends the run if not even reading works any more.
+// stopIfAboutRun stops the run if an error would hit every row.
 func (r *run) stopIfAboutRun(err error) {
 	if isAboutRun(err) {
 		r.stop(err)
 	}
 }
 
-// keysHonoured tells whether a row can be sent again under its key without harm: the service honours keys, and still remembers
-// those of the batch. A clock that was set back by that long says nothing of their age.
+// keysHonoured tells whether it is safe to retry a row under its key: the service honours keys, and still remembers those of the
+// batch. A clock that was set back by as long says nothing about their age.
 func (r *run) keysHonoured() bool {
 	r.noteKeys()
 	return r.task.HonoursKeys != nil && r.journal.keys.Load() && r.now().Sub(r.batch.began()).Abs() < client.KeyLife

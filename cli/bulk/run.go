@@ -1,11 +1,11 @@
-// Package bulk carries out one change for each row of a file, at night and with nobody watching: it resumes where an earlier
-// run ended, however that ended, does no row twice, and writes one result per row.
+// Package bulk makes one change for each row of a file, unattended: it resumes where an earlier run ended, however that ended,
+// does no row twice, and writes one result per row.
 //
-// Three files lie beside each other. The input is only read. The results have a line for each row as it ends, and are all
-// that a later run needs after one that ended in good order. The journal exists while a run is at work: it says which rows
-// may have been sent, and one that is left over says so of a run that was killed.
+// It works with three files. The input is only read. The results file gets a line for each finished row, and is all that a later
+// run needs after a clean end. The journal exists while a run is active and says which rows may have been sent; a killed run leaves
+// it behind.
 //
-// The package knows nothing of perks and properties: a Work gives the rows their meaning and talks to the service.
+// The package knows nothing of perks and properties: a Work parses the rows and talks to the service.
 package bulk
 
 import (
@@ -27,12 +27,12 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// patience is how long a run waits for a server that is away or asks to wait. A server that restarts at night should cost
-// no row, and one that is gone should not keep the run until the morning.
+// patience is how long a run waits for a server that is down or asks it to wait. A restart of the server should cost no row, and
+// a server that stays down should not keep the run going all night.
 const patience = 5 * time.Minute
 
-// Run works through the file. It returns nil when every row is done, and otherwise an error that says how many rows are not,
-// and how to go on.
+// Run works through the file. It returns nil when every row is done, and otherwise an error that says how many rows are not, and
+// how to resume.
 func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 	s.Patience = patience
 	in, err := openInput(f, s.Streams.In)
@@ -49,13 +49,13 @@ func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 	if f.DryRun {
 		return r.dryRun(ctx, s, mark)
 	}
-	b, err := openRunState(f, s.Streams.Out, mark, time.Now())
+	state, err := openRunState(f, s.Streams.Out, mark, time.Now())
 	if err != nil {
 		return err
 	}
-	r.runState = b
+	r.runState = state
 	if err := r.begin(ctx); err != nil {
-		return errors.Join(err, b.abandon())
+		return errors.Join(err, state.abandon())
 	}
 	err = r.work(ctx)
 	return r.conclude(ctx, s, err)
@@ -71,25 +71,25 @@ type run struct {
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error
 
-	slots      *semaphore.Weighted // one for each row whose requests may be under way
-	workers    *semaphore.Weighted // one for each row that is under way, or waits without a slot until what became of it can be known
+	slots      *semaphore.Weighted // one for each row that may send requests
+	workers    *semaphore.Weighted // one for each row in progress, including those that wait without a slot
 	waiting    *semaphore.Weighted // one for each row in a queue
 	limit      *rate.Limiter
 	failedRows *failedRows // nil without --failed
 	requests   context.Context
-	running    context.Context // ends when no further rows are wanted; requests that are under way go on
+	running    context.Context // ends when no further row may start; requests in flight continue
 	stop       context.CancelCauseFunc
 
-	rowsRead    int64 // rows that were read
+	rowsRead    int64
 	began       time.Time
 	subjects    sync.Mutex
-	queues      map[string][]*job // the rows behind the one at work about the same subject
+	queues      map[string][]*job // the rows that wait for one in progress, by subject
 	unknownRows map[string]int    // rows whose outcome is unknown, by subject
 }
 
 const (
-	maxWithoutSlot = 256  // bounds the rows that wait without a slot
-	maxWaiting     = 1024 // bounds the rows that wait behind others
+	maxWithoutSlot = 256  // rows that wait without a slot
+	maxWaiting     = 1024 // rows in all queues
 )
 
 func newRun(f Flags, w Work, in *input, s *command.Streams) *run {
@@ -104,7 +104,7 @@ func newRun(f Flags, w Work, in *input, s *command.Streams) *run {
 	return r
 }
 
-// begin makes sure that the input fits the results, and notes that the run is at work.
+// begin checks that the input matches the results, and creates the journal.
 func (r *run) begin(ctx context.Context) (err error) {
 	r.began = r.now()
 	var sum uint64
@@ -114,8 +114,8 @@ func (r *run) begin(ctx context.Context) (err error) {
 		}
 	}
 	if r.options.Failed != "" {
-		if r.results.path != "" && isSameFile(r.options.Failed, r.results.path) { // by a link to a folder, or by letters of another case
-			return command.Usagef("--failed and --results are the same file, %s: one would be written over the other.", r.options.Failed)
+		if r.results.path != "" && isSameFile(r.options.Failed, r.results.path) { // such as through a symbolic link, or in another case
+			return command.Usagef("--failed and --results are the same file, %s: one would overwrite the other.", r.options.Failed)
 		}
 		if err := r.options.checkFailed(r.input.format); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	return r.journal.begin(r.batch, r.total, sum)
 }
 
-// work carries out the rows. The error is about the run, not about rows.
+// work processes the rows. The error is about the run, not about single rows.
 func (r *run) work(ctx context.Context) error {
 	r.running, r.stop = context.WithCancelCause(ctx)
 	r.requests = client.WithWaits(context.WithoutCancel(ctx), r.running)
@@ -135,7 +135,7 @@ func (r *run) work(ctx context.Context) error {
 	r.progress = command.NewProgress(r.streams, r.total, r.now)
 	defer r.progress.End()
 	if os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(garbageFor(r.total)))
+		defer debug.SetGCPercent(debug.SetGCPercent(gcPercentFor(r.total)))
 	}
 
 	var readErr error
@@ -146,9 +146,9 @@ func (r *run) work(ctx context.Context) error {
 	}()
 	select {
 	case <-read:
-	case <-r.running.Done(): // without waiting for an input that stays silent
+	case <-r.running.Done(): // an input that stays silent must not keep the run
 	}
-	_ = r.workers.Acquire(context.WithoutCancel(ctx), int64(r.options.Concurrency)+maxWithoutSlot) // rows come to an end
+	_ = r.workers.Acquire(context.WithoutCancel(ctx), int64(r.options.Concurrency)+maxWithoutSlot) // until no row is in progress
 	err := context.Cause(r.running)
 	select {
 	case <-read:
@@ -162,8 +162,8 @@ func (r *run) work(ctx context.Context) error {
 	return err
 }
 
-// dispatch hands out the rows in their order. A row about something that another row is changing right now waits behind that
-// one: in the end the last row about a property has the last word, and two rows can never claim one outcome.
+// dispatch starts the rows in their order. A row waits for an earlier one about the same subject, so that the last row about a
+// property wins, and two rows never claim the same outcome.
 func (r *run) dispatch() error {
 	for row, err := range rows.NewReader(r.input.from, r.input.format).Rows() {
 		if r.running.Err() != nil {
@@ -195,7 +195,7 @@ func (r *run) dispatch() error {
 	return nil
 }
 
-// queue tells whether the row has to wait, and puts it behind the others about the same subject if so.
+// queue adds the row to the queue of its subject if a row about that is in progress, and reports whether it did.
 func (r *run) queue(j *job) bool {
 	if j.task == nil {
 		return false
@@ -210,18 +210,18 @@ func (r *run) queue(j *job) bool {
 	return busy
 }
 
-// workOn carries out a row, and those that wait behind it.
+// workOn processes a row, and then those that wait for it.
 func (r *run) workOn(j *job) {
 	for ; j != nil; j = r.next(j) {
 		if r.limit.Wait(r.running) == nil {
 			r.finish(j, r.carryOut(j))
-		} // else no rows are wanted any more: the row is left as it is, with all that wait behind it
+		} // else the run is stopping, and this row and its queue are left for the next run
 	}
 	r.slots.Release(1)
 	r.workers.Release(1)
 }
 
-// next returns the row that waited for this one, nil if there is none.
+// next returns the next row about the same subject, nil if none waits.
 func (r *run) next(j *job) *job {
 	if j.task == nil {
 		return nil
@@ -238,17 +238,17 @@ func (r *run) next(j *job) *job {
 	return queue[0]
 }
 
-// garbageFor is how much garbage may lie before it is collected, in per cent of what is live. A run over few rows has little
-// that is live and would collect all the time, so it may have as much garbage as a run over a million rows has anyway.
-func garbageFor(rows int64) (percent int) {
-	const usual, enough, least, aRow = 100, 16 << 20, 4 << 20, 12
-	if rows == 0 { // not known
+// gcPercentFor sets the garbage collector's target. A run over few rows has a small heap and would collect constantly, so it may
+// have as much garbage as a run over a million rows.
+func gcPercentFor(rows int64) (percent int) {
+	const usual, garbage, heap, perRow = 100, 16 << 20, 4 << 20, 12
+	if rows == 0 { // unknown
 		return usual
 	}
-	return max(usual, int(usual*enough/(least+aRow*rows)))
+	return max(usual, int(usual*garbage/(heap+perRow*rows)))
 }
 
-// prepare makes a job of a row that needs work, and notes that it may be sent from now on.
+// prepare makes a job of a row that is not done yet, and records in the journal that it may be sent.
 func (r *run) prepare(row rows.Row, err error) (*job, error) {
 	j, err := r.read(row, err)
 	if err != nil || j == nil {
@@ -265,8 +265,8 @@ func (r *run) prepare(row rows.Row, err error) (*job, error) {
 	return j, r.journal.allow(j.row)
 }
 
-// read makes a job of a row, or of why there is none, as far as that is known without the service; nil if the input is empty.
-// The error is about the whole file.
+// read makes a job of a row, without asking the service; nil if the input is empty. An error is about the whole file: what is wrong
+// with the row is in the job.
 func (r *run) read(row rows.Row, err error) (*job, error) {
 	var broken *rows.RowError
 	switch {
@@ -290,7 +290,7 @@ func (r *run) read(row rows.Row, err error) (*job, error) {
 	if j.done = before >= firstDone; j.done {
 		return j, nil
 	}
-	j.maybeSent = before == unknown || r.journal.leftover && row.Line <= r.journal.sent // by a run that was killed
+	j.maybeSent = before == unknown || r.journal.leftover && row.Line <= r.journal.sent // the latter by a killed run
 	j.task, j.invalid = r.task.Parse(row)
 	if errors.As(j.invalid, new(*command.UsageError)) {
 		return nil, j.invalid
@@ -301,7 +301,7 @@ func (r *run) read(row rows.Row, err error) (*job, error) {
 	return j, nil
 }
 
-// finish writes down what became of a row.
+// finish records the result of a row.
 func (r *run) finish(j *job, result *Result) {
 	if result == nil {
 		return
@@ -345,38 +345,35 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // Work is what a run does with every row.
 type Work struct {
-	// Name is the command, such as "perk redeem". Results of one work are never taken for another's.
+	// Name is the command, such as "perk redeem". A run refuses the results of another command.
 	Name string
-	// Parse gives a row its meaning. An error is about the row's shape: the row fails, and nothing is sent for it. Names and
-	// messages of an *api.Error are those of the columns.
+	// Parse makes a task of a row. If it fails, the row fails and nothing is sent. An *api.Error names the columns.
 	Parse func(rows.Row) (Task, error)
-	// HonoursKeys tells whether the service has shown that it answers a request under a key that it knows as it did the
-	// first time. Nil means that keys are not part of the work.
+	// HonoursKeys tells whether the service has shown that it repeats its first response to an idempotency key. Nil means that the
+	// command does not use keys.
 	HonoursKeys func() bool
-	// Shared tells that what Done finds may be somebody else's work: it counts as the row's only once the service has confirmed
-	// it under the row's key. Without it, what is found is the row's.
+	// Shared tells that what Done finds may be somebody else's: it counts as the row's only once the service has confirmed it under
+	// the row's key.
 	Shared bool
 }
 
-// Task is the work of one row.
+// Task is the change that one row asks for.
 type Task interface {
-	// Subject names what the task changes. Tasks about the same subject run one after the other, in the order of the input.
+	// Subject identifies the record that the task changes. Tasks with the same subject run one after the other, in the order of the input.
 	Subject() string
-	// Do carries the task out under the idempotency key. It sends the change once; only the client beneath it may decide to
-	// send it again.
+	// Do sends the change once, under the idempotency key. Only the client beneath it may retry.
 	Do(ctx context.Context, key string) (Outcome, error)
-	// Done finds out by reading alone whether the task has been carried out since that moment, by this computer's clock.
-	// What belongs to another row of the same run, as taken tells by the outcome's id, does not count. See Work.Shared.
+	// Done reads whether the change was made since that time, by this computer's clock. Outcomes for which taken is true belong to
+	// other rows of the run. See Work.Shared.
 	Done(ctx context.Context, since time.Time, taken func(id string) bool) (outcome Outcome, done bool, err error)
-	// Check finds out by reading alone what would become of the task: what it would change, told in a sentence too, or the
-	// error that is to be expected. It is for dry runs.
+	// Check predicts, for dry runs, what the task would change, or the error to expect. It only reads.
 	Check(ctx context.Context) (message string, changes []session.Change, err error)
-	// After returns the error that is to be expected where the row on that line, about the same subject, is done first; nil
-	// where that makes no difference.
+	// After returns the error to expect if the row on that line, about the same subject, is done first; nil if that makes no
+	// difference.
 	After(line int) error
 }
 
-// Outcome is what a task that was carried out came to.
+// Outcome identifies what a task has changed.
 type Outcome struct {
 	ID     string // of the redemption or the property
 	Status int    // of the HTTP response

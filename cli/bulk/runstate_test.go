@@ -50,7 +50,7 @@ func TestOnlyOneRunIsAtWorkOnTheResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.wantRefused("Another run is at work")
+	d.wantRefused("Another run is using")
 	if err := r.abandon(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestResultsOfOtherWorkAreRefused(t *testing.T) {
 	s.options.Results = d.options.resultsPath()
 	lines := strings.SplitAfter(d.readResults(), "\n")
 	_, err := openRunState(s.options, nil, markOf("make", "elsewhere"), time.Now())
-	if err == nil || !strings.Contains(err.Error(), "of another server") {
+	if err == nil || !strings.Contains(err.Error(), "of another command, server or sandbox") {
 		t.Errorf("got %v", err)
 	}
 	other := newDesk(t, newService(), "a", "b")
@@ -98,7 +98,7 @@ func TestInputThatWasChangedBeneathItsResultsIsRefused(t *testing.T) {
 	d := newDesk(t, newService(), "a", "b")
 	d.must()
 	d.write("new", "a", "b")
-	d.wantRefused("Line 2 of " + d.options.File + " is not what it was")
+	d.wantRefused("Line 2 of " + d.options.File + " has changed")
 	d.write("a", "b", "c")
 	d.must()
 	d.want("2 ok a-1", "3 ok b-1", "4 ok c-1")
@@ -304,7 +304,7 @@ func TestHoleInTheResultsIsLookedUp(t *testing.T) {
 	whole := d.readResults()
 	lines := strings.SplitAfter(whole, "\n")
 	d.writeResults(lines[0] + strings.Repeat("\x00", len(lines[1])) + lines[2])
-	d.wantRefused("mend that line")
+	d.wantRefused("Correct that line")
 	d.writeResults(whole)
 	d.kill(nil)
 	d.writeResults(lines[0] + strings.Repeat("\x00", len(lines[1])) + lines[2])
@@ -332,7 +332,7 @@ func TestRowsPutInBeforeThoseOfAKilledRunAreRefused(t *testing.T) {
 			d.append("keys")
 		}
 		d.write("n", "a")
-		d.wantRefused("is not what it was when a run over it was cut off")
+		d.wantRefused("has changed since a run over it was cut off")
 		d.write("a", "n")
 		d.must()
 		if got := d.service.all(); got != "a:1 n:1" {
@@ -366,7 +366,7 @@ func TestOneFileOfResultsHasOneRunWhateverItIsCalled(t *testing.T) {
 	if err := os.Symlink(d.options.resultsPath(), other.options.Results); err != nil {
 		t.Fatal(err)
 	}
-	other.wantRefused("Another run is at work")
+	other.wantRefused("Another run is using")
 	if err := r.abandon(); err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +381,7 @@ func TestRowsThatFailedAreNotWrittenOverTheResults(t *testing.T) {
 	d.options.Results, d.options.Failed = filepath.Join(folder, "real", "out"), filepath.Join(folder, "alias", "out")
 	d.wantRefused("are the same file")
 	d.options.Failed = socket(t)
-	d.wantRefused("is no regular file")
+	d.wantRefused("is not a regular file")
 }
 
 func TestHalfALineInTheJournalIsTheLast(t *testing.T) {

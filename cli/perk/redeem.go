@@ -50,7 +50,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 				return command.Usagef("--idempotency-key names one request; with --file each row has a key of its own.")
 			}
 			if file.File == "" && cmd.Flags().Changed("assume-mine") {
-				return command.Usagef("--assume-mine is for a run over many rows; name them with --file.")
+				return command.Usagef("--assume-mine needs --file.")
 			}
 			if err := file.Check(cmd, "user", "metadata"); err != nil {
 				return err

@@ -26,11 +26,11 @@ import (
 func redeemColumns() *bulk.KnownColumns {
 	return &bulk.KnownColumns{
 		Columns: []bulk.Column{
-			{Name: "perk_id", Also: []string{"perk"}, Required: true},
-			{Name: "user_id", Also: []string{"user"}, Required: true},
+			{Name: "perk_id", Aliases: []string{"perk"}, Required: true},
+			{Name: "user_id", Aliases: []string{"user"}, Required: true},
 			{Name: "metadata"},
 		},
-		Family:  metadataFamily,
+		Prefix:  metadataPrefix,
 		Ignored: []string{"id", "redeemed_at", "status", "client_id"},
 	}
 }
@@ -232,15 +232,15 @@ func contains[T any](pages iter.Seq2[api.Page[T], error], wanted func(T) bool) (
 	return false, true, nil
 }
 
-// metadataFamily begins the names of CSV columns that hold one member of the metadata each, as text.
-const metadataFamily = "metadata."
+// metadataPrefix begins the names of CSV columns that hold one member of the metadata each, as text.
+const metadataPrefix = "metadata."
 
 // readMetadata returns the metadata of a row as a compact object, nil if the row has none.
 func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.RawMessage {
 	whole, isWhole := values["metadata"]
 	members := map[string]string{}
 	for name, value := range values {
-		if key, ok := strings.CutPrefix(name, metadataFamily); ok {
+		if key, ok := strings.CutPrefix(name, metadataPrefix); ok {
 			var text string
 			_ = value.Text(&text) // a cell always is a text
 			members[key] = text
@@ -250,11 +250,11 @@ func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.
 	var metadata json.RawMessage
 	switch {
 	case isWhole && len(members) > 0:
-		problems.Add(column, "must be empty where a column such as %sKEY holds something", metadataFamily)
+		problems.Add(column, "must be empty where a column such as %sKEY holds something", metadataPrefix)
 	case isWhole:
 		metadata = rawMember(row, whole)
 	case len(members) > 0:
-		column = metadataFamily + "KEY"
+		column = metadataPrefix + "KEY"
 		metadata, _ = api.EncodeJSON(members) // cannot fail: it is texts by texts
 	}
 	if metadata == nil {

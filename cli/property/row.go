@@ -30,7 +30,7 @@ const (
 // without the guard that its author meant.
 func targetColumns() []bulk.Column {
 	return []bulk.Column{
-		{Name: "propertyId", Also: []string{"id", "property_id"}, Required: true},
+		{Name: "propertyId", Aliases: []string{"id", "property_id"}, Required: true},
 		{Name: ifMatchColumn, Empty: true},
 		{Name: etagColumn, Empty: true},
 	}

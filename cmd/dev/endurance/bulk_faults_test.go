@@ -118,7 +118,7 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 			// A file that may not grow is what a test can have of a full disk.
 			p := j.startBy("sh", "-c", `ulimit -f 16 && exec "$@"`, "sh", j.program).must(1)
 			p.says(refusal)
-			p.says("To go on, run the same command again")
+			p.says("To resume, run the same command again")
 			if _, err := os.Stat(j.journal()); err != nil {
 				t.Errorf("the journal: %v", err)
 			}

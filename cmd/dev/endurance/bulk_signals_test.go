@@ -37,7 +37,7 @@ func TestInterruptedRunSaysHowToGoOn(t *testing.T) {
 	j := newJob(t, ourService(t), rowsOf(100))
 	p := j.start()
 	j.proxy.injectAt(40, afterWork, p.interrupt)
-	p.must(130).says("To go on, run the same command again; what is done is not sent again:\n  perksctl perk redeem --file " + j.input)
+	p.must(130).says("To resume, run the same command again; it skips the rows that are done:\n  perksctl perk redeem --file " + j.input)
 	if redeems, _, _ := j.proxy.counts(); redeems == 100 {
 		t.Error("the run went on to its end")
 	}
@@ -123,7 +123,7 @@ func TestSecondRunAtOnceIsRefused(t *testing.T) {
 	first := j.start()
 	eventually(t, atLast, "the first run waits for answers", func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
 	_, before, _ := j.proxy.counts()
-	j.start().must(6).says("Another run is at work on")
+	j.start().must(6).says("Another run is using")
 	if _, after, _ := j.proxy.counts(); after != before {
 		t.Errorf("the second run made %d requests", after-before)
 	}
