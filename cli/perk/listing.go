@@ -16,7 +16,7 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// Flags choose how much of a list is shown: one page, the first items, or everything.
+// ListFlags choose how much of a list to show: one page, the first items, or everything.
 type ListFlags struct {
 	Page    int64
 	PerPage int
@@ -25,7 +25,7 @@ type ListFlags struct {
 	Sort    string
 }
 
-// Bind declares the flags. The fields are named in the help of --sort.
+// Bind declares the flags. The help of --sort names the fields.
 func (f *ListFlags) Bind(cmd *cobra.Command, sortFields []string) {
 	flags := cmd.Flags()
 	flags.Int64Var(&f.Page, "page", 0, "show this page, from 1")
@@ -35,16 +35,16 @@ func (f *ListFlags) Bind(cmd *cobra.Command, sortFields []string) {
 	flags.StringVar(&f.Sort, "sort", "", "sort by these `fields`, comma-separated, a leading - for descending: "+strings.Join(sortFields, ", "))
 }
 
-// Check refuses flags that exclude each other and numbers that no server takes.
+// Check refuses flags that exclude each other, and numbers out of range.
 func (f *ListFlags) Check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case f.All && changed("limit"):
-		return command.Usagef("--all and --limit exclude each other.")
+		return command.Usagef("Give --all or --limit, not both.")
 	case f.All && changed("page"):
-		return command.Usagef("--all shows every page; leave --page out.")
+		return command.Usagef("--all shows every page. Leave --page out.")
 	case changed("limit") && changed("page"):
-		return command.Usagef("--limit counts from the first page; leave --page out, or use --per-page.")
+		return command.Usagef("--limit counts from the first page. Leave --page out, or use --per-page.")
 	case changed("limit") && f.Limit < 1:
 		return command.Usagef("--limit must be at least 1.")
 	case changed("page") && f.Page < 1:
@@ -55,8 +55,7 @@ func (f *ListFlags) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// Options returns what to ask the server for. Where many items are wanted and nothing else is said, pages are as long as
-// they can be, to save requests.
+// Options returns what to ask the server for. To save requests, --all and --limit ask for the largest pages unless --per-page is given.
 func (f *ListFlags) Options() client.ListOptions {
 	options := client.ListOptions{Page: f.Page, PerPage: f.PerPage, Sort: f.Sort}
 	if options.PerPage == 0 && f.All {
@@ -90,7 +89,7 @@ func ReadFilters(cmd *cobra.Command) (filter api.PerkFilter, err error) {
 			continue
 		}
 		if strings.TrimSpace(flag.Value.String()) == "" {
-			return filter, command.Usagef("--%s must not be empty; leave it out to list everything.", field.Flag)
+			return filter, command.Usagef("--%s must not be empty. Leave it out to list everything.", field.Flag)
 		}
 		if problem := field.Set(&filter, flag.Value.String()); problem != "" {
 			return filter, command.Usagef("--%s %q: %s.", field.Flag, flag.Value.String(), problem)
@@ -99,9 +98,8 @@ func ReadFilters(cmd *cobra.Command) (filter api.PerkFilter, err error) {
 	return filter, nil
 }
 
-// CheckSort looks at --sort before anything is sent. A name that is close to one of the fields is a slip and is refused. One
-// that is like none of them may be a field of a server that knows more: it is sent, with a warning, because some servers
-// ignore what they do not know. An order by distance needs a place to measure it from.
+// CheckSort checks --sort before anything is sent. It refuses a name that is close to a known one as a typo. It warns of any other
+// unknown name, which a newer server may know, and others may silently ignore. Sorting by distance needs --near.
 func (f *ListFlags) CheckSort(s *command.Streams, fields []string, filter api.PerkFilter) error {
 	if f.Sort == "" {
 		return nil
@@ -120,14 +118,14 @@ func (f *ListFlags) CheckSort(s *command.Streams, fields []string, filter api.Pe
 		case hint != "":
 			return command.Usagef("%q is not a field to sort by.%s The fields are %s.", name, hint, strings.Join(fields, ", "))
 		default:
-			s.Warn("%q is no field to sort by that perksctl knows; the server decides.", name)
+			s.Warn("%q is not a sort field that perksctl knows; the server decides.", name)
 		}
 		seen = append(seen, name)
 	}
 	return nil
 }
 
-// showPages asks the service for pages and shows them.
+// showPages connects to the service and shows a list.
 func showPages[T any](cmd *cobra.Command, s *session.Session, flags ListFlags, view output.View, pages func(*client.Client) iter.Seq2[api.Page[T], error]) error {
 	printer, c, err := session.Begin[T](s, view)
 	if err != nil {
@@ -136,10 +134,10 @@ func showPages[T any](cmd *cobra.Command, s *session.Session, flags ListFlags, v
 	return ShowList(cmd.Context(), s.Streams, printer, flags, pages(c))
 }
 
-// ShowList writes the items of the pages as far as the flags say, and tells on Err what was left out.
+// ShowList writes as many items as the flags ask for, and notes on Err what it left out.
 func ShowList[T any](ctx context.Context, s *command.Streams, printer *output.Printer[T], flags ListFlags, pages iter.Seq2[api.Page[T], error]) error {
 	onePage := !flags.All && flags.Limit == 0
-	shown, cut := 0, false // there were more items than --limit lets through
+	shown, cut := 0, false // --limit left items out
 	var meta api.PageMeta
 	items := func(yield func(T, error) bool) {
 		for page, err := range pages {
@@ -159,7 +157,7 @@ func ShowList[T any](ctx context.Context, s *command.Streams, printer *output.Pr
 					return
 				}
 			}
-			if flags.Limit > 0 && shown == flags.Limit { // which is a cut unless this is known to be the last page
+			if flags.Limit > 0 && shown == flags.Limit { // there are more unless this is the last page
 				cut = meta.TotalPages == 0 || meta.Page < meta.TotalPages
 				return
 			}
@@ -181,7 +179,7 @@ func ShowList[T any](ctx context.Context, s *command.Streams, printer *output.Pr
 	case onePage && meta.TotalPages > 1:
 		s.Note("Page %d of %d, %d in all. See more with --page, or everything with --all.", meta.Page, meta.TotalPages, meta.Total)
 	case shown == 0:
-		s.Note("Nothing was found.")
+		s.Note("Nothing found.")
 	}
 	return nil
 }

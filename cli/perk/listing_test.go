@@ -99,7 +99,7 @@ func TestListEndsWhereTheFlagsSay(t *testing.T) {
 	}{
 		"one page of several":               {"", 5, false, 2, 1, "Page 1 of 3, 5 in all. See more with --page, or everything with --all.\n"},
 		"one page that is all":              {"", 2, false, 2, 1, ""},
-		"nothing":                           {"", 0, false, 0, 1, "Nothing was found.\n"},
+		"nothing":                           {"", 0, false, 0, 1, "Nothing found.\n"},
 		"everything":                        {"--all", 5, false, 5, 3, ""},
 		"a limit within a page":             {"--limit 3", 5, false, 3, 2, "warning: --limit cut the list: 3 of 5 are shown.\n"},
 		"a limit at the end of a page":      {"--limit 4", 5, false, 4, 2, "warning: --limit cut the list: 4 of 5 are shown.\n"},

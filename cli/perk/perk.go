@@ -14,14 +14,13 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// View is how perks are shown, here and wherever else a list of them appears.
-var View = output.View{
+var listView = output.View{
 	Columns: []string{"id", "title", "category", "merchant_name", "discount_text", "city", "valid_to"},
 	Least:   []string{"category", "merchant_name", "city"},
 	ID:      "id",
 }
 
-// New makes the group.
+// New makes the group of commands about perks.
 func New(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "perk",
@@ -36,8 +35,8 @@ func newList(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List perks",
-		Long: "List perks, one page unless --limit or --all says otherwise.\n\n" +
-			"With --all the perks are written as they come; --output jsonl then needs little memory for any number of them.",
+		Long: "List perks: one page, or more with --limit or --all.\n\n" +
+			"With --all and --output jsonl, any number of perks needs little memory.",
 		Example: "  perksctl perk list --category \"Food & Drink\" --sort title\n" +
 			"  perksctl perk list --near 51.5072,-0.1276 --radius 5 --sort distance\n" +
 			"  perksctl perk list --all --output jsonl > perks.jsonl",
@@ -64,7 +63,7 @@ func listPerks(cmd *cobra.Command, s *session.Session, flags ListFlags, pages fu
 	if err := flags.CheckSort(s.Streams, api.PerkSortFields(), filter); err != nil {
 		return err
 	}
-	return showPages(cmd, s, flags, View, func(c *client.Client) iter.Seq2[api.Page[api.Perk], error] {
+	return showPages(cmd, s, flags, listView, func(c *client.Client) iter.Seq2[api.Page[api.Perk], error] {
 		return pages(c, client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter})
 	})
 }
@@ -77,7 +76,7 @@ func newGet(s *session.Session) *cobra.Command {
 		Example: "  perksctl perk get coffee-2for1\n  perksctl perk get coffee-2for1 spa-day --output json",
 		Args:    command.AtLeastOne("ID"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			printer, c, err := session.Begin[api.Perk](s, View)
+			printer, c, err := session.Begin[api.Perk](s, listView)
 			if err != nil {
 				return err
 			}
@@ -139,7 +138,7 @@ func newPerks(s *session.Session) *cobra.Command {
 		Args:    command.Exactly("USER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if kinds := []string{available, redeemed}; !slices.Contains(kinds, kind) {
-				return command.Usagef("--type is available or redeemed, not %q.%s", kind, command.DidYouMean(kind, kinds))
+				return command.Usagef("--type must be available or redeemed, not %q.%s", kind, command.DidYouMean(kind, kinds))
 			}
 			if kind == redeemed {
 				return listRedeemed(cmd, s, args[0], flags)
@@ -158,7 +157,7 @@ func newPerks(s *session.Session) *cobra.Command {
 func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags ListFlags) error {
 	for _, field := range api.PerkFilterFields {
 		if cmd.Flags().Changed(field.Flag) {
-			return command.Usagef("--%s filters perks; it does not go with --type redeemed.", field.Flag)
+			return command.Usagef("--%s filters perks, so it does not go with --type redeemed.", field.Flag)
 		}
 	}
 	if err := flags.Check(cmd); err != nil {

@@ -47,7 +47,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 		Args: command.OrFile(&file.File, command.Exactly("PERK")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file.File != "" && cmd.Flags().Changed("idempotency-key") {
-				return command.Usagef("--idempotency-key names one request; with --file each row has a key of its own.")
+				return command.Usagef("--idempotency-key is for one request. With --file each row has its own.")
 			}
 			if file.File == "" && cmd.Flags().Changed("assume-mine") {
 				return command.Usagef("--assume-mine needs --file.")
@@ -58,13 +58,13 @@ func newRedeem(s *session.Session) *cobra.Command {
 			if file.File != "" {
 				return runRedeemFile(cmd.Context(), s, *file, o.assumeMine)
 			}
-			cmd.Flags().SortFlags = false // from here on; the help sorts them
+			cmd.Flags().SortFlags = false // in command.Given; the help has sorted them before
 			o.perkID, o.given = args[0], command.Given(cmd)
 			if o.userID == "" {
-				return command.Usagef("--user is missing: say for whom the perk is redeemed.")
+				return command.Usagef("--user is missing. Give the id of the user who redeems the perk.")
 			}
 			if o.key == "" && cmd.Flags().Changed("idempotency-key") {
-				return command.Usagef("--idempotency-key must not be empty; leave it out for a new one.")
+				return command.Usagef("--idempotency-key must not be empty. Leave it out for a new one.")
 			}
 			if problem := api.IdempotencyKeyRule(o.key); problem != "" {
 				return command.Usagef("--idempotency-key %s.", problem)
@@ -79,9 +79,9 @@ func newRedeem(s *session.Session) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.userID, "user", "u", "", "the `id` of the user")
-	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "keep this with the redemption: `key=value`, repeatable, or one JSON object")
-	flags.StringVar(&o.key, "idempotency-key", "", "name for this request; the same again is answered the same (default a new UUID)")
-	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: count a redemption found after a lost reply as this run's, because nobody else redeems for these users")
+	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "store this with the redemption: `key=value`, repeatable, or one JSON object")
+	flags.StringVar(&o.key, "idempotency-key", "", "retry an earlier request safely under its key (default a new UUID)")
+	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: after a lost reply, count a redemption that is found as this run's, because nobody else redeems for these users")
 	file.Bind(cmd)
 	return cmd
 }
@@ -124,7 +124,7 @@ func (o *redeemOptions) tell(r client.Redeeming, connection session.Connection) 
 		s.Note("The reply was lost; the service confirmed the redemption under its idempotency key.")
 	}
 	if r.Replayed {
-		s.Warn("Nothing was redeemed now: this key was used before, and the answer is that of the first time.")
+		s.Warn("Nothing was redeemed now: this key was used before, and this is the first response to it.")
 		return
 	}
 	switch r.Redemption.Status {
@@ -137,14 +137,14 @@ func (o *redeemOptions) tell(r client.Redeeming, connection session.Connection) 
 	}
 }
 
-// parseMetadata reads key=value entries, whose values are strings, or one JSON object. None is an empty message.
+// parseMetadata reads key=value entries, whose values are strings, or one JSON object; nil if there are none.
 func parseMetadata(entries []string) (json.RawMessage, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
 	if strings.HasPrefix(strings.TrimSpace(entries[0]), "{") {
 		if len(entries) > 1 {
-			return nil, command.Usagef("--metadata is either one JSON object or key=value entries, not both.")
+			return nil, command.Usagef("--metadata takes one JSON object or key=value entries, not both.")
 		}
 		if _, err := api.ParseObject([]byte(entries[0])); err != nil {
 			return nil, command.Usagef("--metadata cannot be read. %s", err)
@@ -166,10 +166,10 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 }
 
 const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +
-	"and either metadata, a JSON object, or columns such as metadata.ticket, whose cells are texts. The other columns of\n" +
-	"an export of redemptions are passed over. Each row has an idempotency key of its own, so that no row is redeemed\n" +
-	"twice. If the service ignores these keys, a redemption found after a lost reply may be somebody else's: the row stays\n" +
-	"unknown, unless you say with --assume-mine that nobody else redeems for these users.\n\n" + command.FileHelp
+	"and either metadata, a JSON object, or columns such as metadata.ticket for single members. The other columns of an\n" +
+	"export of redemptions are ignored. Each row has its own idempotency key, so no row is redeemed twice. If the service\n" +
+	"ignores these keys, a redemption found after a lost reply may be somebody else's: the row stays unknown, unless\n" +
+	"--assume-mine says that nobody else redeems for these users.\n\n" + command.FileHelp
 
 const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed again.csv\n" +
 	"  perksctl perk redeem --file winners.csv --dry-run\n" +
@@ -184,9 +184,8 @@ func runRedeemFile(ctx context.Context, s *session.Session, flags bulk.Flags, as
 	return bulk.Run(ctx, s, flags, r.work())
 }
 
-// failure is why nothing was redeemed, or that the outcome is unknown: where no redemption is in the user's list, the server
-// may still be at work on it, and one that is there may be somebody else's. An interrupted command has looked for nothing,
-// because its context has ended.
+// failure says why nothing was redeemed, or that the outcome is unknown: the server may still process the request, and a redemption in the
+// user's list may be somebody else's. An interrupted command could not look for one.
 func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.Redeeming) error {
 	if r.Known == client.NotRedeemed {
 		return r.Err
@@ -197,8 +196,8 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 	}
 	again := append(o.session.CommandLine("perk", "redeem", o.perkID), o.given...)
 	look := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
-	advice := "Run this again; with the same key it cannot redeem twice:\n  " + command.Quote(again) +
-		"\nIf the server may not honour keys, look first whether it was redeemed:\n  " + command.Quote(look)
+	advice := "Retry. It can't be redeemed twice:\n  " + command.Quote(again) +
+		"\nIf the server may ignore idempotency keys, check first whether it was redeemed:\n  " + command.Quote(look)
 	if found := r.Candidate; found.ID != "" {
 		advice = fmt.Sprintf("%s has redemption %s, made %s. It may be this one or somebody else's.\n",
 			o.userID, found.ID, found.RedeemedAt.UTC().Format(time.RFC3339)) + advice

@@ -21,8 +21,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// redeemColumns are the columns of a file of redemptions to make. What only the service decides, as exports of redemptions
-// by perksctl and perksd have it, is passed over, so that what was redeemed in one place can be redeemed in another.
+// redeemColumns are the columns of a file for perk redeem. It ignores what only the service decides, so that an export of redemptions can
+// be redeemed at another service.
 func redeemColumns() *bulk.KnownColumns {
 	return &bulk.KnownColumns{
 		Columns: []bulk.Column{
@@ -40,7 +40,7 @@ type redeemRow struct {
 	request api.RedeemRequest
 }
 
-// parseRedeemRow checks every rule that the service would find broken by the row alone.
+// parseRedeemRow checks every rule that does not depend on the service's data.
 func parseRedeemRow(known *bulk.KnownColumns, row rows.Row) (redeemRow, error) {
 	values, err := known.Read(row)
 	if err != nil {
@@ -64,18 +64,18 @@ func readID(into *string, value bulk.Value, rule func(string) string, problems a
 	}
 }
 
-// redeemer makes the tasks of a run that redeems.
+// redeemer is what the rows of a run share.
 type redeemer struct {
-	connect func() (*client.Client, error)
-	columns *bulk.KnownColumns
-	asking  singleflight.Group
-	perks   *lru.Cache[string, knownPerk]
+	connect  func() (*client.Client, error)
+	columns  *bulk.KnownColumns
+	requests singleflight.Group
+	perks    *lru.Cache[string, knownPerk]
 
 	assumeMine bool // nobody else redeems for the users of the file
 }
 
 func newRedeemer(connect func() (*client.Client, error)) *redeemer {
-	perks, _ := lru.New[string, knownPerk](maxKnownPerks) // fails for no size but one below 1
+	perks, _ := lru.New[string, knownPerk](maxKnownPerks) // fails only for a size below 1
 	return &redeemer{connect: connect, columns: redeemColumns(), perks: perks}
 }
 
@@ -100,7 +100,7 @@ type redeemTask struct {
 	redeemRow
 }
 
-// Subject is the one place that a user has on a perk, whichever case their UUIDs are written in.
+// Subject is the perk and the user, because a user can redeem a perk once. UUIDs are equal in any case.
 func (t *redeemTask) Subject() string {
 	return api.LowerUUID(t.perkID) + "\x00" + api.LowerUUID(t.request.UserID)
 }
@@ -143,49 +143,49 @@ func (t *redeemTask) Check(ctx context.Context) (string, []session.Change, error
 	return message, nil, err
 }
 
-// After says that the user has one place on a perk.
+// After says that a user can redeem a perk once.
 func (t *redeemTask) After(line int) error {
-	return api.Errorf(api.CodeAlreadyRedeemed, "Line %d redeems perk %q for user %q already.", line, t.perkID, t.request.UserID)
+	return api.Errorf(api.CodeAlreadyRedeemed, "Line %d already redeems perk %q for user %q.", line, t.perkID, t.request.UserID)
 }
 
 func outcomeOf(redemption api.Redemption) bulk.Outcome {
 	return bulk.Outcome{ID: redemption.ID, Status: http.StatusCreated}
 }
 
-// maxKnownPerks bounds what is remembered. Files are about few perks; one that is not asks more often.
+// maxKnownPerks bounds the cache of perks. Most files are about few.
 const maxKnownPerks = 4096
 
-// maxLookedAt bounds the pages that a prediction reads of a user's list.
-const maxLookedAt = 20
+// maxPages bounds the pages of a user's list that a prediction reads.
+const maxPages = 20
 
-// knownPerk is what the service said of a perk.
+// knownPerk is the reply to a request for a perk.
 type knownPerk struct {
-	api.Perk // only what a prediction needs
+	api.Perk // only the fields that a prediction needs
 	err      error
 }
 
-// find asks for a perk once, so that a million rows about ten perks ask ten times. What the service said for sure is remembered;
-// after any other failure it is asked again.
+// find reads a perk, or takes it from the cache: a million rows about ten perks need ten requests. It caches perks and that there is none,
+// but no other failure.
 func (r *redeemer) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
-	answer, _, _ := r.asking.Do(id, func() (any, error) {
+	reply, _, _ := r.requests.Do(id, func() (any, error) {
 		if known, ok := r.perks.Get(id); ok {
 			return known, nil
 		}
 		perk, err := c.Perk(ctx, id)
-		answer := knownPerk{api.Perk{ID: perk.ID, Title: perk.Title, City: perk.City, ValidFrom: perk.ValidFrom, ValidTo: perk.ValidTo}, err}
+		reply := knownPerk{api.Perk{ID: perk.ID, Title: perk.Title, City: perk.City, ValidFrom: perk.ValidFrom, ValidTo: perk.ValidTo}, err}
 		if err == nil || api.CodeOf(err) == api.CodeNotFound {
-			r.perks.Add(id, answer)
+			r.perks.Add(id, reply)
 		}
-		return answer, nil
+		return reply, nil
 	})
-	perk := answer.(knownPerk)
+	perk := reply.(knownPerk)
 	return perk, perk.err
 }
 
-// predict finds out by reading alone whether the user could redeem the perk now. That the service lists the perk among those
-// that are available to the user settles it; otherwise it looks for the reason, in the order in which the service does.
+// predict reads whether the user could redeem the perk now: the service lists it as available to the user. Otherwise predict finds the
+// reason, in the order in which the service checks.
 func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string, err error) {
-	// The user's list is narrowed by what the perk itself says. A server that does not know these filters sends all of it.
+	// Filters by the perk's own fields shorten the list. A server that does not know them sends all of it.
 	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, PerkFilter: api.PerkFilter{Query: p.Title}}
 	if strings.TrimSpace(p.City) == p.City { // our server trims the filter, but not the perk's city
 		options.City = p.City
@@ -212,10 +212,10 @@ func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string,
 	case whole:
 		return "", api.Errorf(api.CodeSoldOut, "Perk %q is sold out: it is not among the perks that user %q can redeem now.", p.ID, userID)
 	}
-	return fmt.Sprintf("User %q may be able to redeem perk %q, but the list of perks is too long to tell whether it is in stock.", userID, p.ID), nil
+	return fmt.Sprintf("User %q may be able to redeem perk %q, but the list of perks is too long to tell whether it is sold out.", userID, p.ID), nil
 }
 
-// contains looks for an item in the first pages of a list; whole tells whether those are all of it, or as many as it took.
+// contains searches the first pages of a list; whole is false if it gave up before the end.
 func contains[T any](pages iter.Seq2[api.Page[T], error], wanted func(T) bool) (found, whole bool, err error) {
 	read := 0
 	for page, err := range pages {
@@ -225,14 +225,14 @@ func contains[T any](pages iter.Seq2[api.Page[T], error], wanted func(T) bool) (
 		if slices.ContainsFunc(page.Data, wanted) {
 			return true, true, nil
 		}
-		if read++; read == maxLookedAt {
+		if read++; read == maxPages {
 			return false, false, nil
 		}
 	}
 	return false, true, nil
 }
 
-// metadataPrefix begins the names of CSV columns that hold one member of the metadata each, as text.
+// metadataPrefix starts the names of CSV columns for single members of the metadata.
 const metadataPrefix = "metadata."
 
 // readMetadata returns the metadata of a row as a compact object, nil if the row has none.
@@ -242,7 +242,7 @@ func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.
 	for name, value := range values {
 		if key, ok := strings.CutPrefix(name, metadataPrefix); ok {
 			var text string
-			_ = value.Text(&text) // a cell always is a text
+			_ = value.Text(&text) // a cell is always text
 			members[key] = text
 		}
 	}
@@ -250,12 +250,12 @@ func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.
 	var metadata json.RawMessage
 	switch {
 	case isWhole && len(members) > 0:
-		problems.Add(column, "must be empty where a column such as %sKEY holds something", metadataPrefix)
+		problems.Add(column, "must be empty if a column such as %sKEY has a value", metadataPrefix)
 	case isWhole:
 		metadata = rawMember(row, whole)
 	case len(members) > 0:
 		column = metadataPrefix + "KEY"
-		metadata, _ = api.EncodeJSON(members) // cannot fail: it is texts by texts
+		metadata, _ = api.EncodeJSON(members) // a map of strings always marshals
 	}
 	if metadata == nil {
 		return nil
@@ -275,7 +275,7 @@ func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.
 	return compact.Bytes()
 }
 
-// rawMember returns the metadata as it stands in the cell or in the object.
+// rawMember returns the metadata as it is in the cell or in the object.
 func rawMember(row rows.Row, value bulk.Value) json.RawMessage {
 	if row.Object == nil {
 		var text string
@@ -285,6 +285,6 @@ func rawMember(row rows.Row, value bulk.Value) json.RawMessage {
 	var object struct {
 		Metadata json.RawMessage `json:"metadata"`
 	}
-	_ = json.Unmarshal(row.Object, &object) // it was read once already
+	_ = json.Unmarshal(row.Object, &object) // it has been parsed before
 	return object.Metadata
 }

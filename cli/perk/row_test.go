@@ -56,7 +56,7 @@ func TestRedeemRowsThatAreWrong(t *testing.T) {
 		"a list of metadata":         {`{"perk":"p","user":"u","metadata":[]}`, "metadata must be a JSON object"},
 		"metadata that is too long":  {`{"perk":"p","user":"u","metadata":{"a":"` + strings.Repeat("x", api.MaxMetadata) + `"}}`, "metadata must be at most 16384 bytes"},
 		"columns that are too long":  {"perk,user,metadata.a\np,u," + strings.Repeat("x", api.MaxMetadata) + "\n", "metadata.KEY must be at most 16384 bytes"},
-		"metadata in two ways":       {"perk,user,metadata,metadata.a\np,u,{},1\n", "metadata must be empty where a column such as metadata.KEY holds something"},
+		"metadata in two ways":       {"perk,user,metadata,metadata.a\np,u,{},1\n", "metadata must be empty if a column such as metadata.KEY has a value"},
 	} {
 		r, err := parseRedeemRow(redeemColumns(), firstRow(t, test.file))
 		var invalid *api.Error

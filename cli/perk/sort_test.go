@@ -24,7 +24,7 @@ func TestSortIsCheckedBeforeAnythingIsSent(t *testing.T) {
 		"title,":            `--sort has an empty name in it.` + all,
 		"-":                 `--sort has an empty name in it.` + all,
 		"distance":          `--sort distance needs --near LAT,LNG.`,
-		"popularity,-title": "<nil> warning: \"popularity\" is no field to sort by that perksctl knows; the server decides.\n",
+		"popularity,-title": "<nil> warning: \"popularity\" is not a sort field that perksctl knows; the server decides.\n",
 	} {
 		s, _, told := command.BufferedStreams("")
 		flags := &perk.ListFlags{Sort: sort}
