@@ -65,8 +65,9 @@ func Prints(key string) bool {
 	return key == "space" || utf8.RuneCountInString(key) == 1
 }
 
-// Everywhere.
+// The actions.
 const (
+	// Everywhere.
 	Quit     ID = "app.quit"
 	Help     ID = "app.help"
 	Palette  ID = "app.palette"
@@ -81,10 +82,7 @@ const (
 	Messages ID = "app.messages"
 	Results  ID = "app.results"
 	Suspend  ID = "app.suspend"
-)
-
-// In lists and in texts that are longer than the screen.
-const (
+	// In lists and in texts that are longer than the screen.
 	Up       ID = "list.up"
 	Down     ID = "list.down"
 	PageUp   ID = "list.page-up"
@@ -92,10 +90,7 @@ const (
 	Top      ID = "list.top"
 	Bottom   ID = "list.bottom"
 	Open     ID = "list.open"
-)
-
-// In lists that come in pages, are filtered, sorted and marked.
-const (
+	// In lists that come in pages, are filtered, sorted and marked.
 	Filter       ID = "perks.filter"
 	ClearFilter  ID = "perks.clear-filter"
 	Sort         ID = "perks.sort"
@@ -112,37 +107,25 @@ const (
 	Expired      ID = "perks.expired"
 	Category     ID = "perks.category"
 	NextTab      ID = "perks.next-tab"
-)
-
-// With one record: a perk, a redemption or a property.
-const (
+	// With one record: a perk, a redemption or a property.
 	Redeem    ID = "record.redeem"
 	CopyID    ID = "record.copy-id"
 	OpenImage ID = "record.open-image"
 	Picture   ID = "record.picture"
 	ForUser   ID = "record.user"
 	OpenPerk  ID = "record.perk"
-)
-
-// With a property.
-const (
+	// With a property.
 	Edit   ID = "property.edit"
 	Delete ID = "property.delete"
 	Undo   ID = "property.undo"
-)
-
-// In forms.
-const (
+	// In forms.
 	NextField     ID = "form.next"
 	PreviousField ID = "form.previous"
 	Submit        ID = "form.submit"
 	Cancel        ID = "form.cancel"
 	Profile       ID = "form.profile"
 	Recent        ID = "form.recent"
-)
-
-// Where a person has to decide.
-const (
+	// Where a person has to decide.
 	Yes    ID = "confirm.yes"
 	No     ID = "confirm.no"
 	Mine   ID = "merge.mine"

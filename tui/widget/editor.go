@@ -411,19 +411,16 @@ func (e *editor) viewRows(look *Theme, width, height int, focused bool) []string
 		e.top = at - height + 1
 	}
 	e.top = max(0, min(e.top, len(e.rows)-height))
-	lines := make([]string, 0, height)
-	for i := e.top; i < len(e.rows) && len(lines) < height; i++ {
-		r, cursor := e.rows[i], -1
-		if focused && i == at {
+	lines := make([]string, height)
+	for i := range min(height, len(e.rows)-e.top) {
+		r, cursor := e.rows[e.top+i], -1
+		if focused && e.top+i == at {
 			cursor = e.cursor - r.from
 		}
 		if last := r.to - 1; cursor >= 0 && last > r.from && cells(e.characters[r.from:r.to]) >= width && !look.Colours() {
 			r.to = last // the blank behind a full row makes room for the caret
 		}
-		lines = append(lines, display.Cut(drawRow(look, e.characters[r.from:r.to], cursor), width))
-	}
-	for len(lines) < height {
-		lines = append(lines, "")
+		lines[i] = display.Cut(drawRow(look, e.characters[r.from:r.to], cursor), width)
 	}
 	return lines
 }
