@@ -29,16 +29,16 @@ type App struct {
 	shell   *screen.Shell
 	options Options
 
-	screens  []screen.Screen  // the last is on top
-	kept     screen.Screen    // closed, and can be opened again; may be nil
-	overlays []screen.Overlay // likewise
+	screens    []screen.Screen  // the last is on top
+	reopenable screen.Screen    // closed; nil if there is none
+	overlays   []screen.Overlay // likewise
 
 	width, height int
 	mouse         bool
-	keyed         bool      // what is taken now came of a key
-	unasked       time.Time // when the last overlay has come of anything else
+	fromKey       bool      // the message being handled is a key
+	raisedAt      time.Time // when a reply raised the last overlay; zero if a key did
 	status        status
-	link          link
+	connectivity  connectivity
 }
 
 // New makes the terminal UI. It reads and sends nothing before Init.
@@ -85,7 +85,7 @@ func (a *App) Init() tea.Cmd {
 
 // Update handles a message, and those that screens post because of it.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	_, a.keyed = msg.(tea.KeyMsg)
+	_, a.fromKey = msg.(tea.KeyMsg)
 	form, field := a.typingIn()
 	cmd := tea.Batch(a.take(msg), a.Deliver())
 	if now, next := a.typingIn(); form != nil && (now != form || next != field) {
@@ -122,13 +122,13 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 	case tea.KeyMsg:
 		return a.key(msg)
 	case tea.MouseMsg:
-		return a.point(msg)
+		return a.mouseEvent(msg)
 	case connected:
 		return a.begin(msg)
 	case screen.LoggedIn:
 		return a.loggedIn(msg.Account)
-	case agreed:
-		return a.goOn(msg.account)
+	case switchAccount:
+		return a.useAccount(msg.account)
 	case screen.Go:
 		return a.open(msg)
 	case screen.Back:
@@ -137,25 +137,25 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 		}
 		return a.close()
 	case screen.Toast:
-		return a.tell(msg)
+		return a.toast(msg)
 	case screen.Question:
-		return a.lay(msg.Overlay(a.shell))
+		return a.openOverlay(msg.Overlay(a.shell))
 	case perform:
-		return a.find(msg.id)
+		return a.doOffered(msg.id)
 	case notice:
 		return tea.Batch(a.note(string(msg)), a.listen())
-	case faded:
+	case toastExpired:
 		if msg.number == a.status.number {
 			a.status.shown = nil
 		}
 		return nil
-	case ring:
-		return a.call(msg)
-	case rang:
-		return a.hear(msg)
+	case ping:
+		return a.ping(msg)
+	case pong:
+		return a.pong(msg)
 	}
 	cmds := []tea.Cmd{a.observe(msg)}
-	if form := a.face().Form(); form != nil { // it may have asked for the message
+	if form := a.target().Form(); form != nil { // its field may await the message
 		cmds = append(cmds, a.write(form, msg))
 	}
 	return tea.Batch(append(cmds, a.broadcast(msg))...)
@@ -203,7 +203,7 @@ type Options struct {
 	// Notices are sentences from outside the screens, such as that a request waits. May be nil.
 	Notices <-chan string
 	// Crash saves a crash report, and returns its path. May be nil.
-	Crash func(report string) (place string, err error)
+	Crash func(report string) (path string, err error)
 
 	Now   func() time.Time                           // nil is the clock
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // nil is the clock
@@ -220,7 +220,7 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	if terminal, ok := in.(*os.File); ok {
-		in = &watched{terminal, func() { end(errGone) }}
+		in = &watchedTerminal{terminal, func() { end(errGone) }}
 	}
 	guarded := &Guard{model: model, crashed: make(chan struct{})}
 	program := tea.NewProgram(guarded, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
@@ -246,11 +246,11 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 // reported.
 func (a *App) Keep() {
 	defer func() { _ = recover() }()
-	run(keeping(a.screens))
+	runAll(draftCommands(a.screens))
 }
 
 // draftCommands returns the commands that save the drafts of screens.
-func keeping(screens []screen.Screen) (cmds []tea.Cmd) {
+func draftCommands(screens []screen.Screen) (cmds []tea.Cmd) {
 	for _, s := range screens {
 		if keeper, ok := s.(screen.Keeper); ok {
 			if keep := keeper.Keep(); keep != nil {
@@ -262,7 +262,7 @@ func keeping(screens []screen.Screen) (cmds []tea.Cmd) {
 }
 
 // runAll runs commands one after the other, and returns their messages as a batch.
-func run(cmds []tea.Cmd) (batch tea.BatchMsg) {
+func runAll(cmds []tea.Cmd) (batch tea.BatchMsg) {
 	for _, cmd := range cmds {
 		batch = append(batch, screen.Send(cmd()))
 	}
@@ -272,12 +272,12 @@ func run(cmds []tea.Cmd) (batch tea.BatchMsg) {
 var errGone = errors.New("the terminal is gone")
 
 // watchedTerminal calls ended when its window is closed. Bubbletea would keep running without a keyboard.
-type watched struct {
+type watchedTerminal struct {
 	*os.File
 	ended func()
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *watchedTerminal) Read(p []byte) (int, error) {
 	n, err := w.File.Read(p)
 	if err != nil {
 		w.ended()
@@ -290,24 +290,26 @@ func reportCrash(crash *Crash, keep func(string) (string, error)) error {
 	if keep == nil {
 		return fmt.Errorf("%w. %s", crash, advice)
 	}
-	place, err := keep(crash.Panic + "\n\n" + crash.Stack)
+	path, err := keep(crash.Panic + "\n\n" + crash.Stack)
 	if err != nil {
-		return fmt.Errorf("%w, and its report could not be kept (%s). %s", crash, err, advice)
+		return fmt.Errorf("%w, and its report could not be saved (%s). %s", crash, err, advice)
 	}
-	return fmt.Errorf("%w. %s The report is in %s", crash, advice, place)
+	return fmt.Errorf("%w. %s The report is in %s", crash, advice, path)
 }
 
 // What follows is for those that say what the screen shows instead of drawing it.
 
 // Offline returns since when the service cannot be reached, if it cannot. The accessible mode announces it.
-func (a *App) Lost() (since time.Time, lost bool) { return a.link.lost, a.link.isLost() }
+func (a *App) Offline() (since time.Time, lost bool) {
+	return a.connectivity.offlineSince, a.connectivity.isOffline()
+}
 
 // End saves the drafts of all screens, and returns what is unsaved, a sentence each: drafts are saved, lost is not. Call it when
 // the program ends, instead of Keep.
 func (a *App) End() (drafts, lost []string) {
 	for _, s := range a.all() {
 		text, isKept := s.Unsaved(), false
-		for _, keep := range keeping([]screen.Screen{s}) {
+		for _, keep := range draftCommands([]screen.Screen{s}) {
 			result, ok := keep().(interface{ Failed() bool })
 			isKept = !ok || !result.Failed()
 		}
@@ -323,7 +325,7 @@ func (a *App) End() (drafts, lost []string) {
 }
 
 // Crashed makes an error of what recover returned, and saves its report as Run does.
-func Crashed(reason any, keep func(report string) (place string, err error)) error {
+func Crashed(reason any, keep func(report string) (path string, err error)) error {
 	crash, ok := reason.(*Crash)
 	if !ok {
 		crash = NewCrash(reason)

@@ -21,31 +21,31 @@ import (
 )
 
 // desktopTimeout is how long a clipboard or a browser may take.
-const patience = 2 * time.Second
+const desktopTimeout = 2 * time.Second
 
 // Desktop is the clipboard and the browser around a terminal. It implements screen.Desktop.
 type Desktop struct {
 	terminal io.Writer
 	env      func(name string) string
 	system   string // as runtime.GOOS
-	patience time.Duration
+	timeout  time.Duration
 
-	feed    func(ctx context.Context, text string, command []string) error // runs a program that reads the text
-	browse  func(address string) error
-	silence sync.Once // of the browser, which would write over the screen
+	runClipboard func(ctx context.Context, text string, command []string) error // runs a program that reads the text
+	browse       func(address string) error
+	muteBrowser  sync.Once // of the browser, which would write over the screen
 }
 
 // NewDesktop returns the desktop of a terminal. That must be the writer that the terminal UI draws on: what asks it to copy is
 // written in one call, so that it falls between two frames.
 func NewDesktop(terminal io.Writer, env func(name string) string) *Desktop {
 	return &Desktop{
-		terminal: terminal, env: env, system: runtime.GOOS, patience: patience,
-		feed: feed, browse: browser.OpenURL,
+		terminal: terminal, env: env, system: runtime.GOOS, timeout: desktopTimeout,
+		runClipboard: runClipboard, browse: browser.OpenURL,
 	}
 }
 
-// feed runs a clipboard program that reads the text.
-func feed(ctx context.Context, text string, command []string) error {
+// runClipboard runs a clipboard program that reads the text.
+func runClipboard(ctx context.Context, text string, command []string) error {
 	program := exec.CommandContext(ctx, command[0], command[1:]...) // #nosec G204 -- a clipboard program from the list above
 	program.Stdin = strings.NewReader(text)
 	program.WaitDelay = time.Second
@@ -53,12 +53,12 @@ func feed(ctx context.Context, text string, command []string) error {
 }
 
 // isRemote tells whether the user sits at another computer.
-func (d *Desktop) far() bool { return d.has("SSH_TTY") || d.has("SSH_CONNECTION") }
+func (d *Desktop) isRemote() bool { return d.has("SSH_TTY") || d.has("SSH_CONNECTION") }
 
 func (d *Desktop) has(name string) bool { return d.env(name) != "" }
 
 // hasWindows tells whether there is a desktop. Without one, a browser would take over the terminal.
-func (d *Desktop) windows() bool {
+func (d *Desktop) hasWindows() bool {
 	return d.system == "darwin" || d.system == "windows" ||
 		d.has("DISPLAY") || d.has("WAYLAND_DISPLAY") || d.has("WSL_DISTRO_NAME") || d.has("TERMUX_VERSION")
 }
@@ -78,8 +78,8 @@ func (d *Desktop) Copy(text string) error {
 	}
 	for _, command := range d.clipboards(text) {
 		// given up where it does not end, such as xclip where the display does not answer
-		ctx, cancel := context.WithTimeout(context.Background(), d.patience)
-		err := d.feed(ctx, text, command)
+		ctx, cancel := context.WithTimeout(context.Background(), d.timeout)
+		err := d.runClipboard(ctx, text, command)
 		cancel()
 		if err == nil {
 			return nil
@@ -91,7 +91,7 @@ func (d *Desktop) Copy(text string) error {
 // clipboards returns the programs to try, the nearest to the user first. They are looked up only now: libraries that do this
 // search PATH when any program starts.
 func (d *Desktop) clipboards(text string) (commands [][]string) {
-	if !d.far() {
+	if !d.isRemote() {
 		commands = d.systemClipboards(text)
 	}
 	if d.has("TMUX") {
@@ -156,17 +156,17 @@ func (d *Desktop) Open(address string) error {
 		return fmt.Errorf("%q was not opened: %w", shown, err)
 	}
 	switch {
-	case d.far():
+	case d.isRemote():
 		return fmt.Errorf("no browser can be opened over SSH: open %s in your own", shown)
-	case !d.windows():
+	case !d.hasWindows():
 		return fmt.Errorf("there is no desktop here: open %s in a browser elsewhere", shown)
 	}
-	d.silence.Do(func() { browser.Stdout, browser.Stderr = io.Discard, io.Discard })
+	d.muteBrowser.Do(func() { browser.Stdout, browser.Stderr = io.Discard, io.Discard })
 	done := make(chan error, 1)
 	go func() { done <- d.browse(target.String()) }()
 	select {
 	case err = <-done:
-	case <-time.After(d.patience):
+	case <-time.After(d.timeout):
 	}
 	switch {
 	case err == nil:

@@ -41,8 +41,8 @@ func (w *writes) Write(text []byte) (int, error) {
 
 func (p *place) desktop(t *testing.T) *Desktop {
 	d := NewDesktop(&p.written, func(name string) string { return p.env[name] })
-	d.system, d.patience = cmp.Or(p.system, "linux"), 20*time.Millisecond
-	d.feed = func(ctx context.Context, text string, command []string) error {
+	d.system, d.timeout = cmp.Or(p.system, "linux"), 20*time.Millisecond
+	d.runClipboard = func(ctx context.Context, text string, command []string) error {
 		switch p.programs[command[0]] {
 		case "works":
 			p.fed = append(p.fed, strings.Join(command, " ")+" < "+text)
@@ -133,7 +133,7 @@ func TestTheClipboardOfWindowsGetsOnlyWhatItReadsRight(t *testing.T) {
 
 func TestAProgramReadsTheTextUntilItsTimeIsUp(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "clipboard")
-	if err := feed(t.Context(), "perk-1", []string{"sh", "-c", "cat >" + file}); err != nil {
+	if err := runClipboard(t.Context(), "perk-1", []string{"sh", "-c", "cat >" + file}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != "perk-1" {
@@ -141,10 +141,10 @@ func TestAProgramReadsTheTextUntilItsTimeIsUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := feed(ctx, "perk-1", []string{"sleep", "60"}); err == nil {
+	if err := runClipboard(ctx, "perk-1", []string{"sleep", "60"}); err == nil {
 		t.Error("a program that never ends has ended well")
 	}
-	if err := feed(t.Context(), "perk-1", []string{"no-such-clipboard"}); !errors.Is(err, exec.ErrNotFound) {
+	if err := runClipboard(t.Context(), "perk-1", []string{"no-such-clipboard"}); !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("a program that is not there: %v", err)
 	}
 }

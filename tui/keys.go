@@ -16,50 +16,50 @@ import (
 )
 
 // target is what has the keyboard: the top overlay, the top screen, or nothing yet.
-type face interface {
+type target interface {
 	Form() *widget.Form
 	Offers() []actions.Offer
 }
 
-type nothing struct{}
+type noTarget struct{}
 
-func (nothing) Form() *widget.Form      { return nil }
-func (nothing) Offers() []actions.Offer { return nil }
+func (noTarget) Form() *widget.Form      { return nil }
+func (noTarget) Offers() []actions.Offer { return nil }
 
-func (a *App) face() face {
+func (a *App) target() target {
 	if o := a.Overlay(); o != nil {
 		return o
 	}
 	if s := a.Top(); s != nil {
 		return s
 	}
-	return nothing{}
+	return noTarget{}
 }
 
 // Offers returns what can be done now, the actions of the target first. A screen that offers Back itself goes back one step
 // within.
 func (a *App) Offers() []actions.Offer {
-	offers := a.face().Offers()
+	offers := a.target().Offers()
 	if a.Overlay() != nil {
 		return offers
 	}
 	offers = offers[:len(offers):len(offers)]
 	for _, global := range a.globals() {
-		if global.ID != actions.Back || !stepsBack(a.face()) {
+		if global.ID != actions.Back || !stepsBack(a.target()) {
 			offers = append(offers, global)
 		}
 	}
 	return offers
 }
 
-func stepsBack(f face) bool {
+func stepsBack(f target) bool {
 	return slices.ContainsFunc(f.Offers(), func(offer actions.Offer) bool { return offer.ID == actions.Back })
 }
 
 // key handles a message from the keyboard. Over a slow line several keys come as one message. They are handled one by one, except
 // those after a key that opens a dialog or a screen: they were typed before the user saw it.
 func (a *App) key(msg tea.KeyMsg) tea.Cmd {
-	if msg.Type == tea.KeyCtrlC { // it quits; where something would be lost it asks, and a second time it quits all the same
+	if msg.Type == tea.KeyCtrlC { // it quits; it asks if that would lose something, and the second time it quits anyway
 		if a.status.interrupted && a.Overlay() != nil {
 			return tea.Quit
 		}
@@ -73,12 +73,12 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 	}
 	var cmds []tea.Cmd
 	for i, r := range msg.Runes {
-		if form := a.face().Form(); form != nil {
+		if form := a.target().Form(); form != nil {
 			return tea.Batch(append(cmds, a.write(form, tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))...)
 		}
-		before, depth := a.face(), a.Depth()
+		before, depth := a.target(), a.Depth()
 		cmds = append(cmds, a.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}), a.Deliver())
-		if a.face() != before && a.Depth() >= depth && a.face().Form() == nil {
+		if a.target() != before && a.Depth() >= depth && a.target().Form() == nil {
 			break
 		}
 	}
@@ -91,7 +91,7 @@ const readingTime = time.Second
 // press handles one key: first the top overlay, then the form of a screen, then the global actions, then the screen.
 func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	key := msg.String()
-	form := a.face().Form()
+	form := a.target().Form()
 	switch {
 	case form == nil && msg.Paste:
 		return a.note("There is no field to paste into here.")
@@ -99,19 +99,19 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	case msg.Paste || form.Takes(key):
 		return a.write(form, msg)
 	case key == "enter" && form.EnterSends():
-		return a.find(actions.Submit)
+		return a.doOffered(actions.Submit)
 	case key == "enter":
 		form.Do(actions.NextField)
 		return nil
 	}
 	if offer, ok := a.shell.Keys.Find(key, form != nil, a.Offers()); ok {
-		if offer.ID == actions.Yes && a.shell.Now().Sub(a.unasked) < readingTime {
+		if offer.ID == actions.Yes && a.shell.Now().Sub(a.raisedAt) < readingTime {
 			return nil
 		}
 		return a.attempt(offer)
 	}
 	if form == nil {
-		return a.sayNotHere(key)
+		return a.explainElsewhere(key)
 	}
 	if offer, ok := a.shell.Keys.Find(key, true, actions.Able(actions.NextField, actions.PreviousField)); ok {
 		form.Do(offer.ID)
@@ -120,16 +120,16 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	return a.write(form, msg)
 }
 
-// elsewhere is the groups of actions that users may try on the wrong screen.
-var elsewhere = []string{"list", "perks", "record", "property"}
+// otherScreenGroups is the groups of actions that users may try on the wrong screen.
+var otherScreenGroups = []string{"list", "perks", "record", "property"}
 
 // explainElsewhere says that a key works on other screens only. It says nothing while a dialog is open.
-func (a *App) sayNotHere(key string) tea.Cmd {
+func (a *App) explainElsewhere(key string) tea.Cmd {
 	if a.Overlay() != nil || a.Top() == nil {
 		return nil
 	}
 	for _, action := range a.shell.Keys.Actions() {
-		if slices.Contains(elsewhere, action.ID.Group()) && slices.Contains(action.Keys, key) {
+		if slices.Contains(otherScreenGroups, action.ID.Group()) && slices.Contains(action.Keys, key) {
 			return a.explain(fmt.Sprintf("%s: not on this screen. %s shows its keys.", action.Name, a.shell.Key(actions.Help)))
 		}
 	}
@@ -149,8 +149,8 @@ func (a *App) write(form *widget.Form, msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// findAndDo does an action if it is offered now.
-func (a *App) find(id actions.ID) tea.Cmd {
+// doOffered does an action if it is offered now.
+func (a *App) doOffered(id actions.ID) tea.Cmd {
 	offers := a.Offers()
 	if i := slices.IndexFunc(offers, func(offer actions.Offer) bool { return offer.ID == id }); i >= 0 {
 		return a.attempt(offers[i])
@@ -159,13 +159,13 @@ func (a *App) find(id actions.ID) tea.Cmd {
 }
 
 // Attempt does an action that is offered now, or says why it cannot.
-func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.find(id), a.Deliver()) }
+func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.doOffered(id), a.Deliver()) }
 
 func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	if !offer.Enabled() {
 		return a.explain(fmt.Sprintf("%s: not possible now. %s", a.shell.Keys.Action(offer.ID).Name, offer.Why))
 	}
-	if shown := a.status.shown; shown != nil && (a.status.passing || shown.Kind == screen.Failure) {
+	if shown := a.status.shown; shown != nil && (a.status.isExplanation || shown.Kind == screen.Failure) {
 		a.status.shown = nil // a person has gone on from it
 	}
 	if o := a.Overlay(); o != nil {
@@ -175,10 +175,10 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 		}
 		return cmd
 	}
-	if offer.ID.Group() == "app" && (offer.ID != actions.Back || !stepsBack(a.face())) {
+	if offer.ID.Group() == "app" && (offer.ID != actions.Back || !stepsBack(a.target())) {
 		return a.do(offer.ID)
 	}
-	if form := a.face().Form(); form != nil && form.Do(offer.ID) {
+	if form := a.target().Form(); form != nil && form.Do(offer.ID) {
 		return nil
 	}
 	return a.Top().Do(offer.ID)
@@ -187,7 +187,7 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 // globals returns the actions that work everywhere, and why some do not now.
 func (a *App) globals() []actions.Offer {
 	bottom, signedOut, here, none := "", "", "", ""
-	if a.kept == nil {
+	if a.reopenable == nil {
 		none = "Nothing has been redeemed yet."
 	}
 	if len(a.screens) < 2 {
@@ -221,7 +221,7 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	case actions.Property:
 		return a.shell.Open(screen.ToProperty{})
 	case actions.Results:
-		a.screens, a.kept = append(a.screens, a.kept), nil
+		a.screens, a.reopenable = append(a.screens, a.reopenable), nil
 		a.resize()
 		return nil
 	case actions.Login:
@@ -239,14 +239,14 @@ func (a *App) do(id actions.ID) tea.Cmd {
 		}
 		return tea.Batch(tea.DisableMouse, a.note("The mouse is the terminal's again: it selects text."))
 	case actions.Messages:
-		return a.lay(screen.NewReading("Messages", a.status.former()))
+		return a.openOverlay(screen.NewReading("Messages", a.status.history()))
 	case actions.Suspend:
-		keep := keeping(a.screens)
-		return func() tea.Msg { return append(run(keep), tea.Suspend) }
+		keep := draftCommands(a.screens)
+		return func() tea.Msg { return append(runAll(keep), tea.Suspend) }
 	case actions.Palette:
-		return a.lay(a.palette())
+		return a.openOverlay(a.palette())
 	case actions.Help:
-		return a.lay(screen.NewReading("Keys", a.help()))
+		return a.openOverlay(screen.NewReading("Keys", a.help()))
 	case actions.Quit:
 		return a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
 	}
@@ -264,7 +264,7 @@ func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.
 	if lost == nil {
 		return then()
 	}
-	return a.lay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}.Overlay(a.shell))
+	return a.openOverlay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}.Overlay(a.shell))
 }
 
 // palette finds actions by name, those that can be done first. It also opens a perk by its id.

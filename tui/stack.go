@@ -39,7 +39,7 @@ func (a *App) make(to screen.Route) screen.Screen {
 
 // open shows a screen. The list of perks is the bottom of the stack, so it is not opened twice.
 func (a *App) open(way screen.Go) tea.Cmd {
-	var kept tea.Cmd
+	var drafts tea.Cmd
 	switch way.To.(type) {
 	case screen.ToPerks:
 		if len(a.screens) > 0 {
@@ -47,14 +47,14 @@ func (a *App) open(way screen.Go) tea.Cmd {
 				return a.closeDownTo(1)
 			}
 		}
-		kept = a.drop(len(a.screens))
+		drafts = a.drop(len(a.screens))
 	case screen.ToLogin:
 		if a.isLoggingIn() {
 			return nil
 		}
 		a.dropLogins()
 	}
-	return tea.Batch(kept, a.push(a.make(way.To)))
+	return tea.Batch(drafts, a.push(a.make(way.To)))
 }
 
 func (a *App) push(s screen.Screen) tea.Cmd {
@@ -66,25 +66,25 @@ func (a *App) push(s screen.Screen) tea.Cmd {
 // drop closes the top n screens, cancels what they load, and returns the commands that save their drafts.
 func (a *App) drop(n int) tea.Cmd {
 	left := len(a.screens) - min(n, len(a.screens))
-	kept := keeping(a.screens[left:])
+	drafts := draftCommands(a.screens[left:])
 	for _, s := range a.screens[left:] {
 		if leaver, ok := s.(interface{ Close() }); ok {
 			leaver.Close()
 		}
 		if results, ok := s.(screen.Reopener); ok && results.Reopens() {
-			a.kept = s
+			a.reopenable = s
 		}
 	}
 	a.screens = a.screens[:left]
-	return tea.Batch(kept...)
+	return tea.Batch(drafts...)
 }
 
 // all returns the open screens, and below them the one that can be reopened.
 func (a *App) all() []screen.Screen {
-	if a.kept == nil {
+	if a.reopenable == nil {
 		return a.screens
 	}
-	return slices.Concat([]screen.Screen{a.kept}, a.screens)
+	return slices.Concat([]screen.Screen{a.reopenable}, a.screens)
 }
 
 // close closes the top screen, unless it is the only one.
@@ -95,15 +95,15 @@ func (a *App) closeDownTo(left int) tea.Cmd {
 	if len(a.screens) <= left {
 		return nil
 	}
-	kept := a.drop(len(a.screens) - left)
+	drafts := a.drop(len(a.screens) - left)
 	a.resize()
-	return tea.Batch(kept, a.Top().Update(screen.Revealed{}))
+	return tea.Batch(drafts, a.Top().Update(screen.Revealed{}))
 }
 
-func (a *App) lay(o screen.Overlay) tea.Cmd {
+func (a *App) openOverlay(o screen.Overlay) tea.Cmd {
 	a.overlays = append(a.overlays, o)
-	if a.unasked = (time.Time{}); !a.keyed {
-		a.unasked = a.shell.Now()
+	if a.raisedAt = (time.Time{}); !a.fromKey {
+		a.raisedAt = a.shell.Now()
 	}
 	a.status.interrupted = false
 	return nil
@@ -131,30 +131,30 @@ func (a *App) begin(msg connected) tea.Cmd {
 // first if that would lose something.
 func (a *App) loggedIn(account screen.Account) tea.Cmd {
 	if !a.isOther(account.Profile) {
-		return a.goOn(account)
+		return a.useAccount(account)
 	}
 	return a.leave(a.all(), "Switch to profile "+account.Profile.Name+"?", "close what is open, and switch", func() tea.Cmd {
-		return a.shell.Post(agreed{account})
+		return a.shell.Post(switchAccount{account})
 	})
 }
 
 // switchAccount says that the user agreed to switch accounts.
-type agreed struct{ account screen.Account }
+type switchAccount struct{ account screen.Account }
 
 func (a *App) isOther(profile screen.Profile) bool {
 	before := a.shell.Account.Profile
 	return before.APIURL != profile.APIURL || before.ClientID != profile.ClientID || before.Sandbox != profile.Sandbox
 }
 
-func (a *App) goOn(account screen.Account) tea.Cmd {
+func (a *App) useAccount(account screen.Account) tea.Cmd {
 	other := a.isOther(account.Profile)
 	a.shell.Account = account
-	a.link = link{round: a.link.round + 1}
+	a.connectivity = connectivity{round: a.connectivity.round + 1}
 	a.dropLogins()
 	if len(a.screens) == 0 || other {
-		kept := a.drop(len(a.screens))
-		a.overlays, a.kept = nil, nil
-		return tea.Batch(kept, a.push(a.make(a.options.Start)))
+		drafts := a.drop(len(a.screens))
+		a.overlays, a.reopenable = nil, nil
+		return tea.Batch(drafts, a.push(a.make(a.options.Start)))
 	}
 	a.resize()
 	return a.broadcast(screen.Reconnected{})
@@ -172,24 +172,24 @@ func (a *App) dropLogins() {
 }
 
 // connectivity is whether the service can be reached.
-type link struct {
-	lost  time.Time // since when nothing is heard of it; zero if it is there
-	tries int
-	round int // rings of former rounds are out of date
+type connectivity struct {
+	offlineSince time.Time // zero while the service can be reached
+	tries        int
+	round        int // pings of former rounds are out of date
 }
 
-func (l link) isLost() bool { return !l.lost.IsZero() }
+func (c connectivity) isOffline() bool { return !c.offlineSince.IsZero() }
 
 // The pause between two pings doubles from the first to the last.
 const (
-	firstRing = 2 * time.Second
-	lastRing  = 30 * time.Second
-	ringTime  = 5 * time.Second
+	minPingPause = 2 * time.Second
+	maxPingPause = 30 * time.Second
+	pingTimeout  = 5 * time.Second
 )
 
-type ring struct{ round int }
+type ping struct{ round int }
 
-type rang struct {
+type pong struct {
 	round int
 	err   error
 }
@@ -207,17 +207,17 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 	}
 	known, err := told.Outcome()
 	switch unreachable := (*client.Unreachable)(nil); {
-	case !known, errors.As(err, &unreachable) && a.link.isLost(), needsLogin(err) && a.isLoggingIn():
+	case !known, errors.As(err, &unreachable) && a.connectivity.isOffline(), needsLogin(err) && a.isLoggingIn():
 		return nil
 	case errors.As(err, &unreachable):
-		a.link = link{lost: a.shell.Now(), round: a.link.round + 1}
-		return a.ringLater()
+		a.connectivity = connectivity{offlineSince: a.shell.Now(), round: a.connectivity.round + 1}
+		return a.pingLater()
 	case needsLogin(err):
 		a.dropLogins()
 		a.overlays = nil // a question over the login could not be told from one of its own
 		return a.push(login.New(a.shell, "The service does not accept the session any more. Log in again; what you have typed is kept."))
-	case a.link.isLost():
-		return a.regain()
+	case a.connectivity.isOffline():
+		return a.backOnline()
 	}
 	return nil
 }
@@ -236,41 +236,41 @@ func (a *App) isLoggingIn() bool {
 	return is
 }
 
-func (a *App) ringLater() tea.Cmd {
-	pause := min(firstRing<<min(a.link.tries, 10), lastRing)
-	a.link.tries++
-	return a.shell.After(pause, ring{a.link.round})
+func (a *App) pingLater() tea.Cmd {
+	pause := min(minPingPause<<min(a.connectivity.tries, 10), maxPingPause)
+	a.connectivity.tries++
+	return a.shell.After(pause, ping{a.connectivity.round})
 }
 
 // ping asks the service whether it is there.
-func (a *App) call(msg ring) tea.Cmd {
+func (a *App) ping(msg ping) tea.Cmd {
 	c := a.shell.Account.Client
-	if msg.round != a.link.round || c == nil {
+	if msg.round != a.connectivity.round || c == nil {
 		return nil
 	}
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), ringTime)
+		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 		defer cancel()
 		_, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "health"})
-		return rang{msg.round, err}
+		return pong{msg.round, err}
 	}
 }
 
 // pong handles the result of a ping. Any reply means that the service is there.
-func (a *App) hear(msg rang) tea.Cmd {
+func (a *App) pong(msg pong) tea.Cmd {
 	var unreachable *client.Unreachable
 	switch {
-	case msg.round != a.link.round:
+	case msg.round != a.connectivity.round:
 		return nil
 	case errors.As(msg.err, &unreachable):
-		return a.ringLater()
+		return a.pingLater()
 	}
-	return a.regain()
+	return a.backOnline()
 }
 
-func (a *App) regain() tea.Cmd {
-	a.link = link{round: a.link.round + 1}
-	return tea.Batch(a.tell(screen.Toast{Kind: screen.Done, Text: "The service can be reached again."}), a.broadcast(screen.Reconnected{}))
+func (a *App) backOnline() tea.Cmd {
+	a.connectivity = connectivity{round: a.connectivity.round + 1}
+	return tea.Batch(a.toast(screen.Toast{Kind: screen.Done, Text: "The service can be reached again."}), a.broadcast(screen.Reconnected{}))
 }
 
 // Crash is a bug that ended the terminal UI.

@@ -15,7 +15,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// From these heights on there is room for the header, and for the footer.
+// The least heights with a header and with a footer.
 const (
 	heightForHeader = 3
 	heightForFooter = 5
@@ -50,9 +50,9 @@ func (a *App) View() string {
 	if s := a.Top(); s != nil {
 		view = s.View()
 	}
-	body := append(strings.Split(view, "\n"), make([]string, height)...) // the width is seen to once, when everything is together
-	view = a.toasted(strings.Join(body[:height], "\n"), height)
-	view = a.overlaid(view, height) // over the message, which may be no answer to a question that it would hide
+	body := append(strings.Split(view, "\n"), make([]string, height)...) // Crop cuts the lines
+	view = a.withToast(strings.Join(body[:height], "\n"), height)
+	view = a.withOverlay(view, height) // above the toast, which must not hide a question
 	var lines []string
 	if top > 0 {
 		lines = append(lines, a.header())
@@ -66,30 +66,30 @@ func (a *App) View() string {
 
 // header shows live or sandbox, whether the service can be reached, the screen, and the account.
 func (a *App) header() string {
-	look := a.shell.Theme
+	theme := a.shell.Theme
 	var left []string
 	profile, connected := a.shell.Account.Profile, a.shell.Account.Client != nil
 	switch {
 	case connected && profile.Sandbox:
-		left = append(left, look.Sandbox.Render(" SANDBOX "))
+		left = append(left, theme.Sandbox.Render(" SANDBOX "))
 	case connected:
-		left = append(left, look.Live.Render(" LIVE "))
+		left = append(left, theme.Live.Render(" LIVE "))
 	}
-	if a.link.isLost() {
+	if a.connectivity.isOffline() {
 		text := " OFFLINE "
 		if a.width >= 60 {
-			text = " OFFLINE since " + a.link.lost.Format("15:04:05") + ", trying again "
+			text = " OFFLINE since " + a.connectivity.offlineSince.Format("15:04:05") + ", trying again "
 		}
-		left = append(left, look.Bad.Render(text))
+		left = append(left, theme.Bad.Render(text))
 	}
 	if s := a.Top(); s != nil {
-		left = append(left, look.Strong.Render(display.Line(s.Title())))
+		left = append(left, theme.Strong.Render(display.Line(s.Title())))
 	}
 	line := strings.Join(left, " ")
 	if connected && a.width >= 60 {
 		right := display.Line(profile.Name + " · " + profile.ClientID + " at " + profile.APIURL)
 		if room := a.width - display.Width(right) - 2; display.Width(line) <= room {
-			return display.Pad(line, room) + "  " + look.Muted.Render(right)
+			return display.Pad(line, room) + "  " + theme.Muted.Render(right)
 		}
 	}
 	return display.Cut(line, a.width)
@@ -104,7 +104,7 @@ func (a *App) footer() string {
 		offers := slices.DeleteFunc(o.Offers(), func(offer actions.Offer) bool { return offer.Hint == "" || !offer.Enabled() })
 		return a.hints(offers, a.width)
 	}
-	typing := a.face().Form() != nil
+	typing := a.target().Form() != nil
 	var hints, last, more []actions.Offer
 	for _, offer := range a.Offers() {
 		action := a.shell.Keys.Action(offer.ID)
@@ -148,7 +148,7 @@ func (a *App) hints(hints []actions.Offer, room int) string {
 
 // keyNow returns the key of an action that works now: in a form one that prints nothing, or Enter where that submits.
 func (a *App) keyNow(id actions.ID) string {
-	form := a.face().Form()
+	form := a.target().Form()
 	if form == nil {
 		return a.shell.Keys.Key(id)
 	}
@@ -164,30 +164,30 @@ func (a *App) keyNow(id actions.ID) string {
 }
 
 // withOverlay draws the top overlay over the screen, in a box if there is room.
-func (a *App) overlaid(view string, height int) string {
+func (a *App) withOverlay(view string, height int) string {
 	o := a.Overlay()
 	if o == nil {
 		return view
 	}
-	look := a.shell.Theme
+	theme := a.shell.Theme
 	if a.width < 40 || height < 10 {
-		inside := look.Strong.Render(display.Cut(o.Title(), a.width))
+		inside := theme.Strong.Render(display.Cut(o.Title(), a.width))
 		if height > 1 {
-			inside += "\n" + o.View(look, a.width, height-1)
+			inside += "\n" + o.View(theme, a.width, height-1)
 		}
 		return display.Crop(inside, a.width, height)
 	}
 	width := min(a.width-4, 76)
-	inside := o.View(look, width, height-3)
-	frame, border := lipgloss.RoundedBorder(), look.Border
+	inside := o.View(theme, width, height-3)
+	frame, border := lipgloss.RoundedBorder(), theme.Border
 	if grave, ok := o.(interface{ IsGrave() bool }); ok && grave.IsGrave() {
-		frame, border = lipgloss.DoubleBorder(), look.Bad
+		frame, border = lipgloss.DoubleBorder(), theme.Bad
 	}
 	edge := func(left, right string) string {
 		return border.Render(left + strings.Repeat(frame.Top, width+2) + right)
 	}
 	box := []string{edge(frame.TopLeft, frame.TopRight)}
-	for line := range strings.SplitSeq(look.Strong.Render(display.Pad(o.Title(), width))+"\n"+inside, "\n") {
+	for line := range strings.SplitSeq(theme.Strong.Render(display.Pad(o.Title(), width))+"\n"+inside, "\n") {
 		box = append(box, border.Render(frame.Left)+" "+display.Pad(line, width)+" "+border.Render(frame.Right))
 	}
 	box = append(box, edge(frame.BottomLeft, frame.BottomRight))
@@ -195,22 +195,22 @@ func (a *App) overlaid(view string, height int) string {
 }
 
 // withToast draws the last message over the bottom of the screen, at most a third of it.
-func (a *App) toasted(view string, height int) string {
+func (a *App) withToast(view string, height int) string {
 	toast := a.status.shown
 	if toast == nil {
 		return view
 	}
-	look := a.shell.Theme
-	style := [...]lipgloss.Style{screen.Note: look.Strong, screen.Done: look.Good, screen.Warning: look.Warn, screen.Failure: look.Bad}[toast.Kind]
-	lines := widget.Cap(word(toast.Kind)+toast.Text, a.width, max(1, height/3))
+	theme := a.shell.Theme
+	style := [...]lipgloss.Style{screen.Note: theme.Strong, screen.Done: theme.Good, screen.Warning: theme.Warn, screen.Failure: theme.Bad}[toast.Kind]
+	lines := widget.Cap(prefix(toast.Kind)+toast.Text, a.width, max(1, height/3))
 	for i := range lines {
 		lines[i] = style.Render(display.Pad(lines[i], a.width))
 	}
 	return display.Over(view, strings.Join(lines, "\n"), 0, height-len(lines))
 }
 
-// mouse passes a mouse event to the screen, relative to its corner. Overlays have no mouse.
-func (a *App) point(msg tea.MouseMsg) tea.Cmd {
+// mouseEvent passes a mouse event to the screen, relative to its corner. Overlays have no mouse.
+func (a *App) mouseEvent(msg tea.MouseMsg) tea.Cmd {
 	top, height := a.body()
 	msg.Y -= top
 	if a.Overlay() != nil || a.Top() == nil || msg.Y < 0 || msg.Y >= height {
@@ -219,58 +219,58 @@ func (a *App) point(msg tea.MouseMsg) tea.Cmd {
 	return a.Top().Update(msg)
 }
 
-// How long messages stay. Failures stay until the next action; why a key did nothing goes with it, if not before.
+// How long messages stay. Failures and explanations stay until the next action.
 const (
 	noteTime    = 5 * time.Second
 	warningTime = 12 * time.Second
 )
 
 // maxHistory is how many messages are kept.
-const maxFormer = 100
+const maxHistory = 100
 
 // status is the message on show and those before it.
 type status struct {
-	shown       *screen.Toast
-	number      int // of the message that is shown
-	past        []said
-	passing     bool // what is shown says only why a key did nothing
-	interrupted bool // ctrl+c was pressed, and a question stands
+	shown         *screen.Toast
+	number        int // of the message that is shown
+	past          []pastToast
+	isExplanation bool // it only says why a key did nothing
+	interrupted   bool // ctrl+c opened the question
 }
 
-type said struct {
+type pastToast struct {
 	at    time.Time
 	toast screen.Toast
 }
 
-type faded struct{ number int }
+type toastExpired struct{ number int }
 
 type notice string
 
 // toast shows a message for a while.
-func (a *App) tell(toast screen.Toast) tea.Cmd {
+func (a *App) toast(toast screen.Toast) tea.Cmd {
 	toast.Text = display.Line(toast.Text)
 	s := &a.status
 	s.number++
-	s.shown, s.passing = &toast, false
-	if s.past = append(s.past, said{a.shell.Now(), toast}); len(s.past) > maxFormer {
+	s.shown, s.isExplanation = &toast, false
+	if s.past = append(s.past, pastToast{a.shell.Now(), toast}); len(s.past) > maxHistory {
 		s.past = s.past[1:]
 	}
 	switch toast.Kind {
 	case screen.Failure:
 		return nil
 	case screen.Warning:
-		return a.shell.After(warningTime, faded{s.number})
+		return a.shell.After(warningTime, toastExpired{s.number})
 	}
-	return a.shell.After(noteTime, faded{s.number})
+	return a.shell.After(noteTime, toastExpired{s.number})
 }
 
 // note shows something that needs no action.
-func (a *App) note(text string) tea.Cmd { return a.tell(screen.Toast{Kind: screen.Note, Text: text}) }
+func (a *App) note(text string) tea.Cmd { return a.toast(screen.Toast{Kind: screen.Note, Text: text}) }
 
 // explain says why a key did nothing.
 func (a *App) explain(text string) tea.Cmd {
 	cmd := a.note(text)
-	a.status.passing = true
+	a.status.isExplanation = true
 	return cmd
 }
 
@@ -287,28 +287,28 @@ func (a *App) listen() tea.Cmd {
 	}
 }
 
-func (s *status) former() []screen.Styled {
+func (s *status) history() []screen.Styled {
 	if len(s.past) == 0 {
 		return []screen.Styled{{Text: "Nothing has been told yet."}}
 	}
 	var lines []screen.Styled
 	for _, past := range slices.Backward(s.past) {
-		lines = append(lines, screen.Styled{Word: past.at.Format("15:04:05"), Text: word(past.toast.Kind) + past.toast.Text})
+		lines = append(lines, screen.Styled{Word: past.at.Format("15:04:05"), Text: prefix(past.toast.Kind) + past.toast.Text})
 	}
 	return lines
 }
 
 // prefix says without colour how a message is meant.
-func word(kind screen.Kind) string {
+func prefix(kind screen.Kind) string {
 	return [...]string{screen.Note: "", screen.Done: "Done: ", screen.Warning: "Warning: ", screen.Failure: "Error: "}[kind]
 }
 
 // Messages returns how many messages there have been, and those since a number that are still kept, each with its prefix.
-func (a *App) Told(since int) (number int, texts []string) {
+func (a *App) MessagesSince(since int) (number int, texts []string) {
 	s := &a.status
 	for i, past := range s.past {
 		if s.number-len(s.past)+i >= since {
-			texts = append(texts, word(past.toast.Kind)+past.toast.Text)
+			texts = append(texts, prefix(past.toast.Kind)+past.toast.Text)
 		}
 	}
 	return s.number, texts

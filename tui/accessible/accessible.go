@@ -24,7 +24,7 @@ import (
 func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.Signal, options tui.Options) (err error) {
 	s := &session{
 		in: newInput(in), out: display.Writer(out), interrupts: interrupts, notices: options.Notices,
-		arrivals: make(chan arrival), ended: make(chan struct{}), after: options.After,
+		messages: make(chan message), ended: make(chan struct{}), after: options.After,
 	}
 	defer close(s.ended)
 	defer func() {
@@ -37,13 +37,13 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.
 	s.app = tui.New(options)
 	defer s.app.Keep()
 	s.say("Perks, as lines. Type ? for the commands; ctrl+c leaves a question.")
-	s.update(tea.WindowSizeMsg{Width: roomy, Height: roomy})
+	s.update(tea.WindowSizeMsg{Width: large, Height: large})
 	s.run(s.app.Init())
-	return s.talk(ctx)
+	return s.loop(ctx)
 }
 
 // large is a size in which no screen leaves anything out.
-const roomy = 200
+const large = 200
 
 // session belongs to the goroutine of Run. Commands run in goroutines of their own, and only send.
 type session struct {
@@ -54,19 +54,19 @@ type session struct {
 	notices    <-chan string
 	after      func(time.Duration, tea.Msg) tea.Cmd // of the options; nil is the clock
 
-	arrivals chan arrival
+	messages chan message
 	ended    chan struct{}
 	running  int // commands whose message has not come yet
 	quit     bool
 
-	heard    heard
-	filling  filling
-	stopping bool // interrupted, and no line has come since
-	tired    bool // interrupted while waiting: what is under way is not waited for until the next line
+	announced    announced
+	formProgress formProgress
+	interrupted  bool // interrupted, and no line has come since
+	stopWaiting  bool // interrupted while waiting: what is under way is not waited for until the next line
 }
 
-// arrival is a message for the model. That of a command ends it.
-type arrival struct {
+// message is a message for the model. That of a command ends it.
+type message struct {
 	msg  tea.Msg
 	ends bool
 }
@@ -81,17 +81,17 @@ func (s *session) later(pause time.Duration, msg tea.Msg) tea.Cmd {
 	}
 	if s.after != nil {
 		if wait := s.after(pause, msg); wait != nil {
-			go func() { s.send(arrival{msg: wait()}) }()
+			go func() { s.send(message{msg: wait()}) }()
 		}
 		return nil
 	}
-	time.AfterFunc(pause, func() { s.send(arrival{msg: msg}) })
+	time.AfterFunc(pause, func() { s.send(message{msg: msg}) })
 	return nil
 }
 
-func (s *session) send(a arrival) {
+func (s *session) send(a message) {
 	select {
-	case s.arrivals <- a:
+	case s.messages <- a:
 	case <-s.ended:
 	}
 }
@@ -104,14 +104,14 @@ func (s *session) run(cmd tea.Cmd) {
 	go func() {
 		defer func() {
 			if reason := recover(); reason != nil {
-				s.send(arrival{tui.NewCrash(reason), true})
+				s.send(message{tui.NewCrash(reason), true})
 			}
 		}()
-		s.send(arrival{cmd(), true})
+		s.send(message{cmd(), true})
 	}()
 }
 
-func (s *session) take(a arrival) {
+func (s *session) take(a message) {
 	if a.ends {
 		s.running--
 	}
@@ -138,21 +138,21 @@ func (s *session) update(msg tea.Msg) {
 // longWait is after how long the user is told that something is still under way.
 const longWait = 5 * time.Second
 
-// settle waits until no command runs. An interrupt ends the wait, not the commands.
-func (s *session) settle(ctx context.Context) error {
+// waitForCommands waits until no command runs. An interrupt ends the wait, not the commands.
+func (s *session) waitForCommands(ctx context.Context) error {
 	wait := time.NewTicker(longWait)
 	defer wait.Stop()
-	for s.running > 0 && !s.quit && !s.tired {
+	for s.running > 0 && !s.quit && !s.stopWaiting {
 		select {
-		case a := <-s.arrivals:
+		case a := <-s.messages:
 			s.take(a)
 		case text, open := <-s.notices:
 			s.notice(text, open)
-			s.tell()
+			s.sayMessages()
 		case <-wait.C:
 			s.say("Still waiting for an answer.")
 		case <-s.interrupts:
-			s.tired = true
+			s.stopWaiting = true
 			s.say("It is still under way, and is told of when it is done.")
 		case <-ctx.Done():
 			return ctx.Err()
@@ -169,19 +169,19 @@ func (s *session) notice(text string, open bool) {
 	s.update(screen.Toast{Kind: screen.Note, Text: text})
 }
 
-// talk announces what is new, asks, and does what is answered, until the end.
-func (s *session) talk(ctx context.Context) error {
+// loop announces what is new, asks, and does what is answered, until the end.
+func (s *session) loop(ctx context.Context) error {
 	for {
-		if err := s.settle(ctx); err != nil {
+		if err := s.waitForCommands(ctx); err != nil {
 			return err
 		}
 		if s.quit {
-			s.tell()
+			s.sayMessages()
 			return nil
 		}
 		s.announce()
 		if form := s.form(); form != nil || s.app.Overlay() == nil {
-			s.enter(form)
+			s.enterForm(form)
 		}
 		q := s.question()
 		if q.secret { // the terminal shows nothing any more when the prompt comes
@@ -191,19 +191,19 @@ func (s *session) talk(ctx context.Context) error {
 		if !q.secret {
 			s.in.ask(false)
 		}
-		if err := s.await(ctx, q); err != nil || s.quit {
+		if err := s.awaitAnswer(ctx, q); err != nil || s.quit {
 			return err
 		}
 	}
 }
 
-// await waits until the question is answered or cancelled, or until there is news or another question.
-func (s *session) await(ctx context.Context, q question) error {
+// awaitAnswer waits until the question is answered or cancelled, or until there is news or another question.
+func (s *session) awaitAnswer(ctx context.Context, q question) error {
 	for {
 		select {
 		case line := <-s.in.lines:
-			s.in.asked, s.in.before = false, nil
-			s.stopping, s.tired = false, false
+			s.in.asked, s.in.savedState = false, nil
+			s.interrupted, s.stopWaiting = false, false
 			if line.ended {
 				s.say("")
 				s.sayUnsaved()
@@ -216,15 +216,15 @@ func (s *session) await(ctx context.Context, q question) error {
 			s.run(q.answer(line.text))
 			return nil
 		case <-s.interrupts:
-			s.in.leave()
+			s.in.restoreEcho()
 			s.interrupt(q)
 			return nil
-		case a := <-s.arrivals:
+		case a := <-s.messages:
 			s.take(a)
 		case text, open := <-s.notices:
 			s.notice(text, open)
 		case <-ctx.Done():
-			s.in.leave()
+			s.in.restoreEcho()
 			return ctx.Err()
 		}
 		if s.quit || s.question().about != q.about || s.hasNews() {
@@ -237,21 +237,21 @@ func (s *session) await(ctx context.Context, q question) error {
 // interrupt cancels a question. The second one in a row quits, whatever is lost.
 func (s *session) interrupt(q question) {
 	s.say("")
-	if s.stopping {
+	if s.interrupted {
 		s.sayUnsaved()
 		s.quit = true
 		return
 	}
-	s.stopping = true
+	s.interrupted = true
 	s.run(q.leave())
 }
 
 func (s *session) sayUnsaved() {
-	drafts, lost := s.app.End()
+	drafts, offline := s.app.End()
 	for _, text := range drafts {
 		s.say(text + " A draft is kept.")
 	}
-	for _, text := range lost {
+	for _, text := range offline {
 		s.say("Lost: " + text)
 	}
 }

@@ -13,23 +13,23 @@ import (
 )
 
 // announced is what the user has been told, so that only news is told.
-type heard struct {
-	told    int // messages
-	profile string
-	lost    bool
-	place   place
-	lines   map[place][]string // what was said last of each
-	overlay screen.Overlay
+type announced struct {
+	messages int // messages
+	profile  string
+	offline  bool
+	location location
+	lines    map[location][]string // what was said last of each
+	overlay  screen.Overlay
 }
 
-// place is a screen with its title, because one screen can show several things.
-type place struct {
+// location is a screen with its title, because one screen can show several things.
+type location struct {
 	screen screen.Screen
 	title  string
 }
 
-// mostPlaces is how many places are remembered before all are forgotten.
-const mostPlaces = 32
+// maxLocations is how many places are remembered before all are forgotten.
+const maxLocations = 32
 
 // say prints lines.
 func (s *session) say(text string) {
@@ -39,7 +39,7 @@ func (s *session) say(text string) {
 // announce says what is new.
 func (s *session) announce() {
 	var news []string
-	news, s.heard = s.news()
+	news, s.announced = s.news()
 	s.sayLines(news)
 }
 
@@ -50,19 +50,19 @@ func (s *session) hasNews() bool {
 }
 
 // news returns what the user has not been told: messages, the place, and what the screen shows; and what they have been told then.
-func (s *session) news() (news []string, now heard) {
-	now = s.heard
-	now.told, news = s.app.Told(now.told)
-	if now.profile = s.profile(); now.profile != s.heard.profile && now.profile != "" {
+func (s *session) news() (news []string, now announced) {
+	now = s.announced
+	now.messages, news = s.app.MessagesSince(now.messages)
+	if now.profile = s.profile(); now.profile != s.announced.profile && now.profile != "" {
 		news = append(news, now.profile)
 	}
-	since, lost := s.app.Lost()
-	if now.lost = lost; lost && !s.heard.lost {
+	since, offline := s.app.Offline()
+	if now.offline = offline; offline && !s.announced.offline {
 		news = append(news, "Offline since "+since.Format("15:04:05")+": the service cannot be reached. It is tried again by itself.")
 	}
 	now.overlay = s.app.Overlay()
 	if o := now.overlay; o != nil {
-		if o != s.heard.overlay {
+		if o != s.announced.overlay {
 			news = append(news, o.Title())
 			if _, isPrompt := o.(*screen.PromptDialog); !isPrompt {
 				news = append(news, lines(o.Linear())...)
@@ -74,20 +74,20 @@ func (s *session) news() (news []string, now heard) {
 	if top == nil || s.isFilling(top) {
 		return news, now
 	}
-	now.place = place{top, display.Line(top.Title())}
-	before, known := s.heard.lines[now.place]
-	shown := fresh(top)
+	now.location = location{top, display.Line(top.Title())}
+	before, known := s.announced.lines[now.location]
+	shown := textBesideForm(top)
 	more := changes(shown, before)
-	if now.place != s.heard.place {
-		news = append(news, now.place.title+".")
+	if now.location != s.announced.location {
+		news = append(news, now.location.title+".")
 		if known && len(more) == 0 {
 			news = append(news, "As before; \"again\" says it.")
 		}
 	}
-	if now.lines = maps.Clone(s.heard.lines); now.lines == nil || len(now.lines) >= mostPlaces {
-		now.lines = map[place][]string{}
+	if now.lines = maps.Clone(s.announced.lines); now.lines == nil || len(now.lines) >= maxLocations {
+		now.lines = map[location][]string{}
 	}
-	now.lines[now.place] = shown
+	now.lines[now.location] = shown
 	return append(news, more...), now
 }
 
@@ -106,12 +106,12 @@ const fewLines = 3
 
 // isFilling tells whether the user is filling in a form of this screen: its changes are told at the end.
 func (s *session) isFilling(top screen.Screen) bool {
-	return top == s.heard.place.screen && top.Form() != nil && top.Form() == s.filling.form && !s.filling.sent
+	return top == s.announced.location.screen && top.Form() != nil && top.Form() == s.formProgress.form && !s.formProgress.sent
 }
 
-func (s *session) tell() {
+func (s *session) sayMessages() {
 	var texts []string
-	s.heard.told, texts = s.app.Told(s.heard.told)
+	s.announced.messages, texts = s.app.MessagesSince(s.announced.messages)
 	s.sayLines(texts)
 }
 
@@ -134,8 +134,8 @@ func (s *session) sayLines(lines []string) {
 	}
 }
 
-// fresh returns the text of a screen without the fields of an open form: they are asked one by one.
-func fresh(top screen.Screen) []string {
+// textBesideForm returns the text of a screen without the fields of an open form: they are asked one by one.
+func textBesideForm(top screen.Screen) []string {
 	all := lines(top.Linear())
 	form := top.Form()
 	if form == nil {
@@ -181,7 +181,7 @@ func (s *session) where() string {
 	if profile := s.profile(); profile != "" {
 		parts = append(parts, profile)
 	}
-	if since, lost := s.app.Lost(); lost {
+	if since, offline := s.app.Offline(); offline {
 		parts = append(parts, "Offline since "+since.Format("15:04:05")+".")
 	}
 	return strings.Join(parts, " ")
@@ -200,7 +200,7 @@ func (s *session) sayCommands(offers []actions.Offer) {
 	for _, offer := range offers {
 		action := s.app.Shell().Keys.Action(offer.ID)
 		line := action.Name
-		if key := typeable(action.Keys, s.hasRows()); key != "" {
+		if key := typedKey(action.Keys, s.hasRows()); key != "" {
 			line += ", key " + key
 		}
 		if !offer.Enabled() {
@@ -210,8 +210,8 @@ func (s *session) sayCommands(offers []actions.Offer) {
 	}
 }
 
-// typeable returns a key of an action that prints, or else the name of another.
-func typeable(keys []string, numbersAreRows bool) string {
+// typedKey returns a key of an action that prints, or else the name of another.
+func typedKey(keys []string, numbersAreRows bool) string {
 	first := ""
 	for _, key := range keys {
 		switch {
@@ -227,15 +227,15 @@ func typeable(keys []string, numbersAreRows bool) string {
 	return first
 }
 
-// drawn is the actions that only the full screen needs.
-var drawn = []actions.ID{actions.Help, actions.Palette, actions.Mouse, actions.Theme, actions.Suspend}
+// fullScreenOnly is the actions that only the full screen needs.
+var fullScreenOnly = []actions.ID{actions.Help, actions.Palette, actions.Mouse, actions.Theme, actions.Suspend}
 
 // offers returns what can be done, each once.
 func (s *session) offers() []actions.Offer {
 	var offers []actions.Offer
 	for _, offer := range s.app.Offers() {
 		known := func(o actions.Offer) bool { return o.ID == offer.ID }
-		if !slices.Contains(drawn, offer.ID) && !slices.ContainsFunc(offers, known) {
+		if !slices.Contains(fullScreenOnly, offer.ID) && !slices.ContainsFunc(offers, known) {
 			offers = append(offers, offer)
 		}
 	}

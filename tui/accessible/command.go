@@ -51,14 +51,14 @@ func (s *session) question() question {
 			if text = strings.TrimSpace(text); text == "" {
 				return leave()
 			}
-			return s.answerPick(o, text)
+			return s.handlePick(o, text)
 		}}
 	case *screen.Reading: // it has been said already
 		leave := func() tea.Cmd { return s.app.Attempt(actions.Back) }
 		return question{about: o, prompt: "An empty line goes on: ", leave: leave, answer: func(string) tea.Cmd { return leave() }}
 	}
 	if form := s.form(); form != nil {
-		return s.fill(form)
+		return s.formQuestion(form)
 	}
 	prompt := "Command, or ? for help: "
 	if s.hasRows() {
@@ -67,7 +67,7 @@ func (s *session) question() question {
 	if top := s.app.Top(); top != nil {
 		prompt = display.Line(top.Title()) + ". " + prompt
 	}
-	return question{about: s.app.Top(), prompt: prompt, answer: s.answerCommand, leave: func() tea.Cmd {
+	return question{about: s.app.Top(), prompt: prompt, answer: s.handleCommand, leave: func() tea.Cmd {
 		s.say("There is no question to leave. Once more quits; so does q.")
 		return nil
 	}}
@@ -84,7 +84,7 @@ func (s *session) hasRows() bool {
 	return hasRows
 }
 
-func (s *session) answerCommand(text string) tea.Cmd {
+func (s *session) handleCommand(text string) tea.Cmd {
 	text = strings.TrimSpace(text)
 	switch strings.ToLower(text) {
 	case "":
@@ -154,8 +154,8 @@ func (s *session) help() {
 	s.say("A command is given by its key, its name, or the beginning of its name. \"again\" says the screen once more, an empty line where you are.")
 }
 
-// answerPick handles the number of an option, a part of its name, or other text if the dialog takes that.
-func (s *session) answerPick(o *screen.PickDialog, text string) tea.Cmd {
+// handlePick handles the number of an option, a part of its name, or other text if the dialog takes that.
+func (s *session) handlePick(o *screen.PickDialog, text string) tea.Cmd {
 	choose := func(at int) tea.Cmd {
 		o.Point(at)
 		return s.app.Attempt(actions.Submit)

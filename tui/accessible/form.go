@@ -16,8 +16,8 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// filling is the form that the user fills in, and where they are.
-type filling struct {
+// formProgress is the form that the user fills in, and where they are.
+type formProgress struct {
 	form  *widget.Form
 	field string   // the one that is asked for; "" at the end
 	text  []string // the lines so far of a field that has several
@@ -31,10 +31,10 @@ type fieldQuestion struct {
 	lines int
 }
 
-// fill returns the question for the next field, or what to do at the end of the form.
-func (s *session) fill(form *widget.Form) question {
-	f := &s.filling
-	q := question{answer: s.answerField, leave: s.leaveForm}
+// formQuestion returns the question for the next field, or what to do at the end of the form.
+func (s *session) formQuestion(form *widget.Form) question {
+	f := &s.formProgress
+	q := question{answer: s.handleField, leave: s.leaveForm}
 	switch {
 	case f.form != form: // enter has yet to begin it
 		q.about = fieldQuestion{form: form}
@@ -53,27 +53,27 @@ func (s *session) fill(form *widget.Form) question {
 }
 
 // field is the field that is asked for.
-func (s *session) field() widget.Field { return s.filling.form.Field(s.filling.field) }
+func (s *session) field() widget.Field { return s.formProgress.form.Field(s.formProgress.field) }
 
 func (s *session) leaveForm() tea.Cmd {
-	s.filling.text = nil
+	s.formProgress.text = nil
 	return s.leave("Left.", actions.Cancel)
 }
 
 func (s *session) sendForm() tea.Cmd {
-	s.filling.sent = true
+	s.formProgress.sent = true
 	return s.app.Attempt(actions.Submit)
 }
 
-// enter starts a form that has opened, and finds the field to resume at in one that was refused.
-func (s *session) enter(form *widget.Form) {
-	f := &s.filling
+// enterForm starts a form that has opened, and finds the field to resume at in one that was refused.
+func (s *session) enterForm(form *widget.Form) {
+	f := &s.formProgress
 	switch {
 	case form == nil:
-		*f = filling{}
+		*f = formProgress{}
 		return
 	case f.form != form:
-		*f = filling{form: form, field: form.Focus()}
+		*f = formProgress{form: form, field: form.Focus()}
 		if names := form.Names(); len(names) > 1 {
 			s.say(fmt.Sprintf("A form with %d fields. :send sends it, :leave leaves it, :back goes back a field, :? lists more.", len(names)))
 		}
@@ -105,10 +105,10 @@ func (s *session) form() *widget.Form {
 }
 
 func (s *session) sayProblems(name string) {
-	for _, problem := range s.filling.form.Problems(name) {
+	for _, problem := range s.formProgress.form.Problems(name) {
 		text := display.Line(problem)
 		if first, _ := utf8.DecodeRuneInString(text); !unicode.IsUpper(first) { // otherwise it is a sentence by itself
-			text = label(s.filling.form, name) + " " + text
+			text = label(s.formProgress.form, name) + " " + text
 		}
 		s.say("Problem: " + text)
 	}
@@ -116,8 +116,8 @@ func (s *session) sayProblems(name string) {
 
 func label(form *widget.Form, name string) string { return display.Line(form.Field(name).Label) }
 
-func (s *session) answerField(text string) tea.Cmd {
-	f, kind := &s.filling, s.field().Kind
+func (s *session) handleField(text string) tea.Cmd {
+	f, kind := &s.formProgress, s.field().Kind
 	if len(f.text) > 0 {
 		return s.takeLine(text)
 	}
@@ -144,12 +144,12 @@ func (s *session) answerField(text string) tea.Cmd {
 // isFormCommand tells whether a word after a colon is certainly no secret.
 func (s *session) isFormCommand(word string) bool {
 	at, err := strconv.Atoi(word)
-	return err == nil && at >= 1 && at <= len(s.filling.form.Names()) || slices.Contains([]string{"send", "leave", "back", "again", "?"}, word)
+	return err == nil && at >= 1 && at <= len(s.formProgress.form.Names()) || slices.Contains([]string{"send", "leave", "back", "again", "?"}, word)
 }
 
 // takeLine handles a value, or a line of one.
 func (s *session) takeLine(text string) tea.Cmd {
-	f, field := &s.filling, s.field()
+	f, field := &s.formProgress, s.field()
 	if field.Kind == widget.Text {
 		if text != "." {
 			f.text = append(f.text, text)
@@ -167,8 +167,8 @@ func (s *session) takeLine(text string) tea.Cmd {
 
 // setField sets a value as typing would, and goes on if it is right.
 func (s *session) setField(value string) tea.Cmd {
-	form, name := s.filling.form, s.filling.field
-	s.filling.text = nil
+	form, name := s.formProgress.form, s.formProgress.field
+	s.formProgress.text = nil
 	if s.field().Kind != widget.Text {
 		value = display.Line(value)
 	}
@@ -188,7 +188,7 @@ func (s *session) setField(value string) tea.Cmd {
 }
 
 func (s *session) nextField() tea.Cmd {
-	f := &s.filling
+	f := &s.formProgress
 	names := f.form.Names()
 	switch at := slices.Index(names, f.field); {
 	case at < 0: // the field went with its value
@@ -205,7 +205,7 @@ func (s *session) nextField() tea.Cmd {
 // formCommand handles a command instead of a value.
 func (s *session) formCommand(word string) tea.Cmd {
 	word = strings.ToLower(strings.TrimSpace(word))
-	f := &s.filling
+	f := &s.formProgress
 	switch word {
 	case "send":
 		return s.sendForm()
@@ -237,8 +237,8 @@ func (s *session) formCommand(word string) tea.Cmd {
 }
 
 func (s *session) goTo(name string) {
-	s.filling.field, s.filling.text = name, nil
-	s.filling.form.FocusOnName(name)
+	s.formProgress.field, s.formProgress.text = name, nil
+	s.formProgress.form.FocusOnName(name)
 }
 
 // fieldCalled finds a field by its number, its label, or how that begins; "" if there is not exactly one.
@@ -269,8 +269,8 @@ func (s *session) formOffers() []actions.Offer {
 }
 
 func (s *session) formHelp() {
-	for i, name := range s.filling.form.Names() {
-		s.say(fmt.Sprintf(":%d goes to %s.", i+1, label(s.filling.form, name)))
+	for i, name := range s.formProgress.form.Names() {
+		s.say(fmt.Sprintf(":%d goes to %s.", i+1, label(s.formProgress.form, name)))
 	}
 	s.say(":send sends the form. :leave leaves it. :back goes back a field. :say says the field's text. :again says all.")
 	s.say("A value that begins with a colon, or is only a dash, is written with := before it.")

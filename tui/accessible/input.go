@@ -17,12 +17,12 @@ import (
 type input struct {
 	lines chan line
 
-	wanted   chan bool // whether it is a secret
-	asked    bool      // a line is on its way
-	reader   *bufio.Reader
-	terminal *os.File // nil if there is none
-	before   *term.State
-	shown    chan bool // a secret is read that the terminal does show, because it was there already
+	wanted     chan bool // whether it is a secret
+	asked      bool      // a line is on its way
+	reader     *bufio.Reader
+	terminal   *os.File // nil if there is none
+	savedState *term.State
+	echoed     chan bool // a secret is read that the terminal does show, because it was there already
 }
 
 // line is a line, or the end of the input. At the ordinary end there is no error.
@@ -33,7 +33,7 @@ type line struct {
 }
 
 func newInput(in io.Reader) *input {
-	i := &input{lines: make(chan line, 1), wanted: make(chan bool, 1), shown: make(chan bool, 1), reader: bufio.NewReader(in)}
+	i := &input{lines: make(chan line, 1), wanted: make(chan bool, 1), echoed: make(chan bool, 1), reader: bufio.NewReader(in)}
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		i.terminal = file
 	}
@@ -49,42 +49,42 @@ func (i *input) ask(secret bool) {
 	}
 	i.asked = true
 	if secret && i.terminal != nil {
-		i.before, _ = term.GetState(int(i.terminal.Fd()))
+		i.savedState, _ = term.GetState(int(i.terminal.Fd()))
 	}
 	i.wanted <- secret
-	if i.before != nil {
-		i.awaitSilence()
+	if i.savedState != nil {
+		i.awaitNoEcho()
 	}
 }
 
-// silenceTime is how long to wait for a terminal to stop echoing.
-const silenceTime = time.Second
+// echoTimeout is how long to wait for a terminal to stop echoing.
+const echoTimeout = time.Second
 
-// awaitSilence waits until the reader has switched off echo. Only the state of the terminal shows that.
-func (i *input) awaitSilence() {
-	over := time.After(silenceTime)
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
+// awaitNoEcho waits until the reader has switched off echo. Only the state of the terminal shows that.
+func (i *input) awaitNoEcho() {
+	timeout := time.After(echoTimeout)
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
 	for {
 		now, err := term.GetState(int(i.terminal.Fd()))
-		if err != nil || !reflect.DeepEqual(now, i.before) {
+		if err != nil || !reflect.DeepEqual(now, i.savedState) {
 			return
 		}
 		select {
-		case <-look.C:
-		case <-i.shown:
+		case <-poll.C:
+		case <-i.echoed:
 			return
-		case <-over:
+		case <-timeout:
 			return
 		}
 	}
 }
 
-// leave switches echo on again: the reader that still waits has switched it off.
-func (i *input) leave() {
-	if i.before != nil {
-		_ = term.Restore(int(i.terminal.Fd()), i.before)
-		i.before = nil
+// restoreEcho switches echo on again: the reader that still waits has switched it off.
+func (i *input) restoreEcho() {
+	if i.savedState != nil {
+		_ = term.Restore(int(i.terminal.Fd()), i.savedState)
+		i.savedState = nil
 	}
 }
 
@@ -113,7 +113,7 @@ func (i *input) next(secret bool) (string, error) {
 	}
 	if secret {
 		select {
-		case i.shown <- true:
+		case i.echoed <- true:
 		default:
 		}
 	}

@@ -13,15 +13,15 @@ import (
 
 func TestBatchesAreRunToTheirEnd(t *testing.T) {
 	var out strings.Builder
-	s := &session{out: &out, arrivals: make(chan arrival), ended: make(chan struct{})}
+	s := &session{out: &out, messages: make(chan message), ended: make(chan struct{})}
 	defer close(s.ended)
 	s.app = tui.New(tui.Options{After: s.later})
-	tell := func(text string) tea.Cmd { return screen.Tell(screen.Note, "%s", text) }
-	s.run(tea.Batch(tell("first"), nil, tea.Batch(tell("second"), tell("third"))))
-	if err := s.settle(t.Context()); err != nil {
+	sayMessages := func(text string) tea.Cmd { return screen.Tell(screen.Note, "%s", text) }
+	s.run(tea.Batch(sayMessages("first"), nil, tea.Batch(sayMessages("second"), sayMessages("third"))))
+	if err := s.waitForCommands(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.tell()
+	s.sayMessages()
 	said := strings.Fields(out.String())
 	slices.Sort(said)
 	if !slices.Equal(said, []string{"first", "second", "third"}) {

@@ -205,8 +205,8 @@ func all() []Action {
 	}
 }
 
-// places is which groups of actions can meet, and so must not share a key.
-var places = [][]string{
+// contexts is which groups of actions can meet, and so must not share a key.
+var contexts = [][]string{
 	{"confirm"},
 	{"list", "perks", "record", "app"},
 	{"list", "record", "property", "app"},
@@ -258,7 +258,7 @@ func Default() *Registry {
 }
 
 func (r *Registry) checkConflicts() error {
-	for _, place := range places {
+	for _, place := range contexts {
 		taken := map[string]ID{}
 		for _, a := range r.actions {
 			if !slices.Contains(place, a.ID.Group()) {
@@ -321,14 +321,14 @@ func checkKey(a Action, key string) error {
 		return fmt.Errorf("%s cannot have %q: no key is called so; keys are called as in \"x\", \"f5\", \"ctrl+x\", \"alt+x\", \"pgdown\"", a.ID, key)
 	case a.ID.Group() == "form" && Prints(key):
 		return fmt.Errorf("%s cannot have %q: in a form that key is text", a.ID, key)
-	case a.Typing && slices.Contains(edits, key):
+	case a.Typing && slices.Contains(editingKeys, key):
 		return fmt.Errorf("%s cannot have %q: text is edited with that key", a.ID, key)
 	}
 	return nil
 }
 
-// edits is the keys that edit text.
-var edits = []string{"enter", "backspace", "delete", "left", "right", "home", "end"}
+// editingKeys is the keys that edit text.
+var editingKeys = []string{"enter", "backspace", "delete", "left", "right", "home", "end"}
 
 func isKey(key string) bool {
 	key = cmp.Or(strings.TrimPrefix(key, "alt+"), key)

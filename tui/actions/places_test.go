@@ -8,7 +8,7 @@ import (
 func TestEveryGroupIsInAPlace(t *testing.T) {
 	for _, a := range all() {
 		group := a.ID.Group()
-		if !slices.ContainsFunc(places, func(place []string) bool { return slices.Contains(place, group) }) {
+		if !slices.ContainsFunc(contexts, func(place []string) bool { return slices.Contains(place, group) }) {
 			t.Errorf("%s is in no place, so that nothing keeps others from its keys", a.ID)
 		}
 	}

@@ -17,7 +17,7 @@ type Overlay interface {
 	Title() string
 	Linear() string
 	// View draws the inside of the box, at most in that size.
-	View(look *widget.Theme, width, height int) string
+	View(theme *widget.Theme, width, height int) string
 	// Offers returns all that can be done, the most useful first. The footer shows those with a Hint.
 	Offers() []actions.Offer
 	// Do does an action. closed says that the dialog is done.
@@ -39,15 +39,15 @@ type ConfirmDialog struct {
 	scroll widget.Scroll
 }
 
-const agreeing = "agree"
+const wordField = "agree"
 
 // minInputWidth is the least width of the line to type in.
-const roomToType = 8
+const minInputWidth = 8
 
 func (c Confirm) Overlay(shell *Shell) Overlay {
 	d := &ConfirmDialog{ask: c, keys: shell.Keys}
 	if len(c.Words) > 0 {
-		d.form = widget.NewForm(shell.Theme, widget.Field{Name: agreeing, Label: d.Wanted()})
+		d.form = widget.NewForm(shell.Theme, widget.Field{Name: wordField, Label: d.Wanted()})
 	}
 	return d
 }
@@ -76,27 +76,27 @@ func (c *ConfirmDialog) Agrees(text string) bool {
 func (c *ConfirmDialog) IsGrave() bool { return c.form != nil }
 
 // View draws the text, and always below it the keys, or the line to type in.
-func (c *ConfirmDialog) View(look *widget.Theme, width, height int) string {
+func (c *ConfirmDialog) View(theme *widget.Theme, width, height int) string {
 	if c.form == nil {
-		answer := look.Key.Render(c.keys.Key(actions.Yes)) + " " + look.Bad.Render(c.Yes()) + "   " +
-			look.Key.Render(c.keys.Key(actions.No)) + " " + look.Text.Render("no")
-		lines := c.above(c.Linear(), width, height)
+		answer := theme.Key.Render(c.keys.Key(actions.Yes)) + " " + theme.Bad.Render(c.Yes()) + "   " +
+			theme.Key.Render(c.keys.Key(actions.No)) + " " + theme.Text.Render("no")
+		lines := c.textAbove(c.Linear(), width, height)
 		if len(lines) > 0 && c.hasMore() {
-			answer = display.Cut(answer, width) + "   " + look.Key.Render(c.keys.Key(actions.Down)) + " more"
+			answer = display.Cut(answer, width) + "   " + theme.Key.Render(c.keys.Key(actions.Down)) + " more"
 		}
 		return strings.Join(append(lines, display.Cut(answer, width)), "\n")
 	}
-	c.form.SetTheme(look)
+	c.form.SetTheme(theme)
 	label, text := c.Wanted()+": ", c.Linear()
-	if display.Width(label)+roomToType > width {
+	if display.Width(label)+minInputWidth > width {
 		label, text = "> ", c.Wanted()+".\n"+text
 	}
-	typed := display.Cut(look.Bad.Render(label)+c.form.Input(agreeing, max(1, width-display.Width(label))), width)
-	return strings.Join(append(c.above(text, width, height), typed), "\n")
+	typed := display.Cut(theme.Bad.Render(label)+c.form.Input(wordField, max(1, width-display.Width(label))), width)
+	return strings.Join(append(c.textAbove(text, width, height), typed), "\n")
 }
 
-// above draws as much of a text as fits above a last line.
-func (c *ConfirmDialog) above(text string, width, height int) []string {
+// textAbove draws as much of a text as fits above a last line.
+func (c *ConfirmDialog) textAbove(text string, width, height int) []string {
 	lines := display.Wrap(text, width)
 	room := max(0, height-1)
 	if len(lines) < room {
@@ -122,7 +122,7 @@ func (c *ConfirmDialog) Offers() []actions.Offer {
 		return append(actions.Able(actions.Yes, actions.No), widget.Moves()...)
 	}
 	why, further := "", ""
-	if !c.Agrees(c.form.Value(agreeing)) {
+	if !c.Agrees(c.form.Value(wordField)) {
 		why = c.Wanted() + " first."
 	}
 	if c.hasMore() {
@@ -141,7 +141,7 @@ func (c *ConfirmDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	case actions.No, actions.Cancel:
 		return nil, true
 	case actions.Submit:
-		if c.Agrees(c.form.Value(agreeing)) {
+		if c.Agrees(c.form.Value(wordField)) {
 			return c.ask.Then(), true
 		}
 	case actions.NextField:
@@ -168,8 +168,8 @@ func (p *PromptDialog) Title() string      { return display.Line(p.ask.Title) }
 func (p *PromptDialog) Linear() string     { return p.form.Linear() }
 func (p *PromptDialog) Form() *widget.Form { return p.form }
 
-func (p *PromptDialog) View(look *widget.Theme, width, height int) string {
-	p.form.SetTheme(look)
+func (p *PromptDialog) View(theme *widget.Theme, width, height int) string {
+	p.form.SetTheme(theme)
 	return strings.TrimRight(p.form.View(width, min(height, 4)), "\n ")
 }
 
@@ -181,7 +181,7 @@ func (p *PromptDialog) Offers() []actions.Offer {
 func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		return left(p.ask.Left), true
+		return cancelled(p.ask.Left), true
 	case actions.Submit:
 		if p.form.Check() {
 			return p.ask.Then(p.form.Value(p.ask.Field.Name)), true
@@ -190,8 +190,8 @@ func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// left runs what a cancelled dialog does, if anything.
-func left(then func() tea.Cmd) tea.Cmd {
+// cancelled runs what a cancelled dialog does, if anything.
+func cancelled(then func() tea.Cmd) tea.Cmd {
 	if then == nil {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (r *Reading) Linear() string {
 }
 
 // View draws the lines that fit, the words in a column of their own.
-func (r *Reading) View(look *widget.Theme, width, height int) string {
+func (r *Reading) View(theme *widget.Theme, width, height int) string {
 	column := 0
 	for _, line := range r.lines {
 		column = max(column, display.Width(line.Word))
@@ -235,7 +235,7 @@ func (r *Reading) View(look *widget.Theme, width, height int) string {
 			if i == 0 {
 				word = line.Word
 			}
-			lines = append(lines, look.Key.Render(display.Pad(word, column))+"  "+look.Text.Render(part))
+			lines = append(lines, theme.Key.Render(display.Pad(word, column))+"  "+theme.Text.Render(part))
 		}
 	}
 	r.scroll.Resize(width, min(height, len(lines)))

@@ -32,7 +32,7 @@ type Image struct {
 type imageDrawn struct {
 	lines         []string
 	width, height int
-	look          *widget.Theme
+	theme         *widget.Theme
 }
 
 // imageFetched is the result of a fetch. It is no Outcome, because it tells nothing about the service.
@@ -105,13 +105,13 @@ func (i *Image) TakeAway() {
 	*i = Image{number: i.number + 1}
 }
 
-// leastImage is the least height for an image with the line below it.
-const leastImage = 4
+// minImageHeight is the least height for an image with the line below it.
+const minImageHeight = 4
 
 // View draws the image with its host below, or how far it has come, at most in that size.
-func (i *Image) View(look *widget.Theme, width, height int) []string {
+func (i *Image) View(theme *widget.Theme, width, height int) []string {
 	say := func(text string, height int) []string {
-		lines := widget.Wrapped(look.Muted, text, width)
+		lines := widget.Wrapped(theme.Muted, text, width)
 		return lines[:min(len(lines), height)]
 	}
 	switch {
@@ -119,12 +119,12 @@ func (i *Image) View(look *widget.Theme, width, height int) []string {
 		return nil
 	case i.img == nil:
 		return say(i.Linear(), height)
-	case height < leastImage:
+	case height < minImageHeight:
 		return say(i.Linear()+". A larger window has room for it.", height)
 	}
-	if i.drawn.width != width || i.drawn.height != height || i.drawn.look != look {
-		lines := append(drawImage(i.img, width, height-1, look), say(i.Linear(), 1)...)
-		i.drawn = imageDrawn{lines, width, height, look}
+	if i.drawn.width != width || i.drawn.height != height || i.drawn.theme != theme {
+		lines := append(drawImage(i.img, width, height-1, theme), say(i.Linear(), 1)...)
+		i.drawn = imageDrawn{lines, width, height, theme}
 	}
 	return i.drawn.lines
 }
@@ -159,16 +159,16 @@ func scaled(img image.Image, size image.Point, scaler scale.Scaler) *image.RGBA 
 
 // drawImage draws an image at most in that size. With 256 colours or more a cell is two pixels, else a shade. It takes some
 // milliseconds for a large terminal, so cache the result.
-func drawImage(img image.Image, width, height int, look *widget.Theme) []string {
+func drawImage(img image.Image, width, height int, theme *widget.Theme) []string {
 	if img == nil || width < 1 || height < 1 || img.Bounds().Empty() {
 		return nil
 	}
 	size := fit(img.Bounds().Size(), image.Pt(width, 2*height)) // a cell is about twice as high as wide
-	switch look.Profile {
+	switch theme.Profile {
 	case termenv.TrueColor, termenv.ANSI256:
-		return halfBlocks(scaled(img, size, scale.BiLinear), look.Profile == termenv.ANSI256)
+		return halfBlocks(scaled(img, size, scale.BiLinear), theme.Profile == termenv.ANSI256)
 	}
-	return shades(scaled(img, image.Pt(size.X, (size.Y+1)/2), scale.BiLinear), look.Name == widget.LightTheme)
+	return shades(scaled(img, image.Pt(size.X, (size.Y+1)/2), scale.BiLinear), theme.Name == widget.LightTheme)
 }
 
 // halfBlocks draws two pixels in each cell, by the colours of text and background. It writes a colour only where it changes.

@@ -51,22 +51,22 @@ func TestFewColoursAreShades(t *testing.T) {
 		fade.SetGray(x, 1, color.Gray{uint8(x * 63)})
 	}
 	for name, test := range map[string]struct {
-		look *widget.Theme
-		want string
+		theme *widget.Theme
+		want  string
 	}{
 		"no colours":                  {widget.NewTheme(widget.NoTheme, termenv.TrueColor), " ░▒▓█"},
 		"16 colours on dark":          {widget.NewTheme(widget.DarkTheme, termenv.ANSI), " ░▒▓█"},
 		"16 colours on light":         {widget.NewTheme(widget.LightTheme, termenv.ANSI), "█▓▒░ "},
 		"high contrast on 16 colours": {widget.NewTheme(widget.HighContrastTheme, termenv.ANSI), " ░▒▓█"},
 	} {
-		if diff := cmp.Diff([]string{test.want}, drawImage(fade, 10, 10, test.look)); diff != "" {
+		if diff := cmp.Diff([]string{test.want}, drawImage(fade, 10, 10, test.theme)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
 }
 
 func TestProportionsAreKept(t *testing.T) {
-	look := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
+	theme := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 	for name, test := range map[string]struct {
 		image, room, want image.Point // want is columns and lines
 	}{
@@ -78,7 +78,7 @@ func TestProportionsAreKept(t *testing.T) {
 		"a thread from top to toe": {image.Pt(1, 20000), image.Pt(30, 10), image.Pt(1, 10)},
 		"one cell":                 {image.Pt(640, 480), image.Pt(1, 1), image.Pt(1, 1)},
 	} {
-		lines := drawImage(quarters(test.image.X, test.image.Y), test.room.X, test.room.Y, look)
+		lines := drawImage(quarters(test.image.X, test.image.Y), test.room.X, test.room.Y, theme)
 		if got := image.Pt(ansi.StringWidth(lines[0]), len(lines)); got != test.want {
 			t.Errorf("%s: it takes %v, want %v", name, got, test.want)
 		}
@@ -86,13 +86,13 @@ func TestProportionsAreKept(t *testing.T) {
 }
 
 func TestNothingIsDrawnOfNothingOrIntoNoRoom(t *testing.T) {
-	look := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
+	theme := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 	for name, lines := range map[string][]string{
-		"no image":   drawImage(nil, 10, 10, look),
-		"an empty":   drawImage(image.NewRGBA(image.Rectangle{}), 10, 10, look),
-		"no columns": drawImage(quarters(4, 4), 0, 10, look),
-		"no lines":   drawImage(quarters(4, 4), 10, 0, look),
-		"below zero": drawImage(quarters(4, 4), -3, -3, look),
+		"no image":   drawImage(nil, 10, 10, theme),
+		"an empty":   drawImage(image.NewRGBA(image.Rectangle{}), 10, 10, theme),
+		"no columns": drawImage(quarters(4, 4), 0, 10, theme),
+		"no lines":   drawImage(quarters(4, 4), 10, 0, theme),
+		"below zero": drawImage(quarters(4, 4), -3, -3, theme),
 	} {
 		if lines != nil {
 			t.Errorf("%s: %q", name, lines)
@@ -113,14 +113,14 @@ func BenchmarkDrawInALargeTerminal(b *testing.B) {
 	for i := range noise.Pix {
 		noise.Pix[i] = byte(i * i * 31)
 	}
-	for name, look := range map[string]*widget.Theme{
+	for name, theme := range map[string]*widget.Theme{
 		"truecolour": widget.NewTheme(widget.DarkTheme, termenv.TrueColor),
 		"256":        widget.NewTheme(widget.DarkTheme, termenv.ANSI256),
 		"shades":     widget.NewTheme(widget.NoTheme, termenv.Ascii),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				drawImage(noise, 200, 30, look)
+				drawImage(noise, 200, 30, theme)
 			}
 		})
 	}

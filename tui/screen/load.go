@@ -56,7 +56,7 @@ func (l *Loader[T]) Load(fetch Fetch[T]) tea.Cmd {
 func (l *Loader[T]) LoadAfter(d time.Duration, fetch Fetch[T]) tea.Cmd {
 	l.Cancel()
 	l.fetch, l.busy = fetch, true
-	return l.shell.After(d, rested{l, l.number})
+	return l.shell.After(d, pauseEnded{l, l.number})
 }
 
 // Again repeats the last load, if there was one.
@@ -91,7 +91,7 @@ func (l *Loader[T]) Put(value T) { l.Value, l.Has, l.At, l.Err = value, true, l.
 // changed.
 func (l *Loader[T]) Take(msg tea.Msg) (next tea.Cmd, changed bool) {
 	switch msg := msg.(type) {
-	case rested:
+	case pauseEnded:
 		if msg.loader == any(l) && msg.number == l.number {
 			return l.run(), false
 		}
@@ -120,7 +120,7 @@ func (l *Loader[T]) run() tea.Cmd {
 }
 
 // pauseEnded says that the pause before a load is over.
-type rested struct {
+type pauseEnded struct {
 	loader any
 	number int
 }

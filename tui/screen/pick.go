@@ -21,13 +21,13 @@ type PickDialog struct {
 	cursor int   // into found
 }
 
-const narrowing = "find"
+const findField = "find"
 
 // asTyped stands for the typed text itself.
 const asTyped = -1
 
 func (p Pick) Overlay(shell *Shell) Overlay {
-	d := &PickDialog{ask: p, form: widget.NewForm(shell.Theme, widget.Field{Name: narrowing, Label: "Find"})}
+	d := &PickDialog{ask: p, form: widget.NewForm(shell.Theme, widget.Field{Name: findField, Label: "Find"})}
 	d.Edited()
 	d.cursor = max(0, min(p.Current, len(d.found)-1))
 	return d
@@ -45,7 +45,7 @@ func (p *PickDialog) Point(index int) {
 
 // Type types a text. If the dialog Takes it, the cursor is on it.
 func (p *PickDialog) Type(text string) {
-	p.form.Set(narrowing, text)
+	p.form.Set(findField, text)
 	p.Edited()
 }
 
@@ -76,15 +76,15 @@ func (p *PickDialog) Linear() string {
 }
 
 // View draws the line to type in, and the options that fit, with the one under the cursor.
-func (p *PickDialog) View(look *widget.Theme, width, height int) string {
-	p.form.SetTheme(look)
-	lines := []string{display.Cut(look.Heading.Render("Find: ")+look.Text.Render(p.form.Value(narrowing)+"▏"), width)}
+func (p *PickDialog) View(theme *widget.Theme, width, height int) string {
+	p.form.SetTheme(theme)
+	lines := []string{display.Cut(theme.Heading.Render("Find: ")+theme.Text.Render(p.form.Value(findField)+"▏"), width)}
 	room := max(1, height-1)
 	top := max(0, min(p.cursor-room/2, len(p.found)-room))
 	for at := top; at < min(len(p.found), top+room); at++ {
-		line, style := "  "+p.name(p.found[at]), look.Text
+		line, style := "  "+p.name(p.found[at]), theme.Text
 		if at == p.cursor {
-			line, style = "> "+line[2:], look.Selected
+			line, style = "> "+line[2:], theme.Selected
 		}
 		lines = append(lines, style.Render(display.Pad(line, width)))
 	}
@@ -93,7 +93,7 @@ func (p *PickDialog) View(look *widget.Theme, width, height int) string {
 		if _, why := p.Takes(p.typed()); why != "" && p.ask.OtherIs == "" {
 			nothing = fmt.Sprintf("%s %q %s.", p.ask.Other.Field.Label, display.Line(p.typed()), why)
 		}
-		for _, line := range widget.Wrapped(look.Muted, nothing, max(1, width-2)) {
+		for _, line := range widget.Wrapped(theme.Muted, nothing, max(1, width-2)) {
 			lines = append(lines, "  "+line)
 		}
 	}
@@ -110,7 +110,7 @@ func (p *PickDialog) name(at int) string {
 	return display.Line(p.ask.Options[at])
 }
 
-func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(narrowing)) }
+func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(findField)) }
 
 // Offers uses the keys of forms to move, because those of lists print letters.
 func (p *PickDialog) Offers() []actions.Offer {
@@ -151,7 +151,7 @@ func (p *PickDialog) Edited() {
 func (p *PickDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		return left(p.ask.Left), true
+		return cancelled(p.ask.Left), true
 	case actions.NextField:
 		p.move(1)
 	case actions.PreviousField:

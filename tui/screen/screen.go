@@ -140,7 +140,7 @@ func (s *Shell) Key(id actions.ID) string {
 func (s *Shell) Copy(id, note string) tea.Cmd {
 	desktop, shown := s.Desktop, display.Line(id)
 	return func() tea.Msg {
-		return told(desktop.Copy(id), "The id "+shown+" was not copied: ", "Copied the id "+shown+note+".")
+		return result(desktop.Copy(id), "The id "+shown+" was not copied: ", "Copied the id "+shown+note+".")
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *Shell) Browse(address string) tea.Cmd {
 	if target, err := url.Parse(address); err == nil {
 		host = " at " + display.Line(target.Host)
 	}
-	return func() tea.Msg { return told(desktop.Open(address), "", "Opened the image"+host+" in a browser.") }
+	return func() tea.Msg { return result(desktop.Open(address), "", "Opened the image"+host+" in a browser.") }
 }
 
 // Remember puts an id first among the recent ones of a kind. Only a failure is shown.
@@ -170,7 +170,7 @@ func Roll(do func(actions.ID) tea.Cmd, id actions.ID) tea.Cmd {
 }
 
 // result is the message that something is done, or that it failed.
-func told(err error, before, done string) tea.Msg {
+func result(err error, before, done string) tea.Msg {
 	if err != nil {
 		return Toast{Failure, Sentence(before, err)}
 	}

@@ -17,7 +17,7 @@ import (
 // Accounts stores profiles and secrets in memory. Its tokens are real.
 type Accounts struct {
 	transport http.RoundTripper
-	played    bool // the service is played by a handler, which takes any token
+	isFake    bool // the service is played by a handler, which takes any token
 
 	mu       sync.Mutex
 	profiles []screen.Profile
@@ -27,8 +27,8 @@ type Accounts struct {
 
 // NewAccounts makes an Accounts without profiles. A nil transport is the network.
 func NewAccounts(t testing.TB, transport http.RoundTripper) *Accounts {
-	a := &Accounts{transport: transport, played: transport != nil, secrets: map[string]string{}}
-	if !a.played {
+	a := &Accounts{transport: transport, isFake: transport != nil, secrets: map[string]string{}}
+	if !a.isFake {
 		network := &http.Transport{}
 		t.Cleanup(network.CloseIdleConnections)
 		a.transport = network
@@ -92,7 +92,7 @@ func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret str
 	if err != nil {
 		return screen.Account{}, "", err
 	}
-	if !a.played {
+	if !a.isFake {
 		if _, err := account.Client.Token(ctx, client.Credentials{ID: profile.ClientID, Secret: secret}); err != nil {
 			return screen.Account{}, "", err
 		}
@@ -108,7 +108,7 @@ func (a *Accounts) account(profile screen.Profile, secret string) (screen.Accoun
 		return screen.Account{}, err
 	}
 	t := &tokens{credentials: client.Credentials{ID: profile.ClientID, Secret: secret}, service: service}
-	if a.played {
+	if a.isFake {
 		t.current = "a token"
 	}
 	config.Tokens = t
@@ -141,11 +141,11 @@ func (t *tokens) Token(ctx context.Context) (string, error) {
 
 func (t *tokens) Replace(context.Context, string) (string, error) { return "", client.ErrNoOtherToken }
 
-// over is a transport that calls a handler. The handler must heed the context; if it panics with http.ErrAbortHandler, the
+// handlerTransport is a transport that calls a handler. The handler must heed the context; if it panics with http.ErrAbortHandler, the
 // connection breaks.
-type over struct{ handler http.Handler }
+type handlerTransport struct{ handler http.Handler }
 
-func (o over) RoundTrip(req *http.Request) (*http.Response, error) {
+func (o handlerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	done := make(chan any, 1)
 	go func() {

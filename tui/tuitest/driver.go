@@ -24,8 +24,8 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// patience is how long something may take to appear.
-const patience = time.Minute
+// waitTimeout is how long something may take to appear.
+const waitTimeout = time.Minute
 
 // shortPause is the longest pause that ends by itself; others end by Elapse.
 const shortPause = 500 * time.Millisecond
@@ -80,7 +80,7 @@ var Noon = time.Date(2026, time.March, 10, 12, 0, 0, 0, time.UTC)
 // hard to bring into.
 func StartOver(t testing.TB, service http.Handler, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
-	accounts := NewAccounts(t, over{service})
+	accounts := NewAccounts(t, handlerTransport{service})
 	accounts.Add(screen.Profile{Name: "staging", APIURL: "https://perks.example/v2", ClientID: "acme"}, "a secret")
 	return start(t, accounts, Noon, changes)
 }
@@ -171,7 +171,7 @@ func (d *Driver) run(cmd tea.Cmd) {
 // Until waits for a condition, and fails the test with the screen if that takes too long.
 func (d *Driver) Until(what string, holds func() bool) {
 	d.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for !holds() {
 		select {
 		case msg := <-d.msgs:
@@ -208,7 +208,7 @@ func (d *Driver) See(texts ...string) {
 }
 
 func (d *Driver) Shows(text string) bool {
-	return strings.Contains(flat(d.Screen()), flat(text))
+	return strings.Contains(collapse(d.Screen()), collapse(text))
 }
 
 // Gone waits until a text has left the screen.
@@ -217,7 +217,7 @@ func (d *Driver) Gone(text string) {
 	d.Until("the end of \""+text+"\"", func() bool { return !d.Shows(text) })
 }
 
-func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
+func collapse(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (d *Driver) Open(to screen.Route) {
 	d.t.Helper()
@@ -239,8 +239,8 @@ func (d *Driver) Posts(id actions.ID) tea.Msg {
 // Do starts a command.
 func (d *Driver) Do(cmd tea.Cmd) { d.run(cmd) }
 
-// named is the keys that print nothing, by bubbletea's names.
-var named = func() map[string]tea.KeyType {
+// keyTypes is the keys that print nothing, by bubbletea's names.
+var keyTypes = func() map[string]tea.KeyType {
 	names := map[string]tea.KeyType{}
 	for t := tea.KeyType(-100); t < 128; t++ {
 		if t == tea.KeyRunes || t == tea.KeySpace {
@@ -256,7 +256,7 @@ var named = func() map[string]tea.KeyType {
 // Key makes the message of a key by its name, such as "j", "enter", "ctrl+s", "alt+x" or " ".
 func Key(name string) tea.KeyMsg {
 	plain, alt := strings.CutPrefix(name, "alt+")
-	if t, ok := named[plain]; ok {
+	if t, ok := keyTypes[plain]; ok {
 		return tea.KeyMsg{Type: t, Alt: alt}
 	}
 	if plain == " " {

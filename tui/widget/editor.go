@@ -11,14 +11,14 @@ import (
 	"example.com/perks/api/display"
 )
 
-// mostTyped is how many code points fit into a field: more than any field of the service takes, and few enough that keys stay
+// maxTyped is how many code points fit into a field: more than any field of the service takes, and few enough that keys stay
 // fast.
-const mostTyped = 20_000
+const maxTyped = 20_000
 
 // editor is text that is being typed, as characters, with the cursor before one of them.
 type editor struct {
-	several bool // it has several lines
-	blind   bool // it is not seen, so that the cursor stays at its end
+	multiline bool // it has several lines
+	masked    bool // it is not seen, so that the cursor stays at its end
 
 	characters []character
 	cursor     int
@@ -27,11 +27,11 @@ type editor struct {
 	text  string // what the characters say together; "" and !known until asked for
 	known bool
 
-	rows      []row // as laid out for rowsWidth
-	rowsWidth int
-	goal      int // the column that going up and down keeps to; -1 if none
-	top       int // the first row that is seen
-	left      int // the first character that is seen of a single line
+	rows       []row // as laid out for rowsWidth
+	rowsWidth  int
+	goalColumn int // the column that going up and down keeps to; -1 if none
+	top        int // the first row that is seen
+	left       int // the first character that is seen of a single line
 }
 
 // character is a grapheme cluster with its width in cells.
@@ -48,7 +48,7 @@ func (e *editor) set(text string) {
 	e.characters = characters(e.typeable(text))
 	e.changed()
 	e.cursor, e.top, e.left, e.overflow = 0, 0, 0, false
-	if !e.several {
+	if !e.multiline {
 		e.cursor = len(e.characters)
 	}
 }
@@ -56,7 +56,7 @@ func (e *editor) set(text string) {
 // typeable drops what a field cannot hold. Terminals paste line ends as carriage returns.
 func (e *editor) typeable(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	if e.several {
+	if e.multiline {
 		return display.Text(strings.ReplaceAll(text, "\r", "\n"))
 	}
 	return display.Line(text)
@@ -76,7 +76,7 @@ func characters(text string) []character {
 }
 
 func (e *editor) changed() {
-	e.known, e.rows, e.goal = false, nil, -1
+	e.known, e.rows, e.goalColumn = false, nil, -1
 }
 
 func (e *editor) value() string {
@@ -96,7 +96,7 @@ func joined(characters []character) string {
 
 // insert inserts text before the cursor, as much as fits.
 func (e *editor) insert(typed []rune, pasted bool) {
-	room := mostTyped - utf8.RuneCountInString(e.value())
+	room := maxTyped - utf8.RuneCountInString(e.value())
 	text, rest := e.fitting(typed, room, pasted)
 	e.overflow = rest
 	if text == "" {
@@ -116,7 +116,7 @@ func (e *editor) insert(typed []rune, pasted bool) {
 
 // fitting cleans typed text. It reads no more than fits, because a paste can be of any size.
 func (e *editor) fitting(typed []rune, room int, pasted bool) (text string, rest bool) {
-	if pasted && !e.several {
+	if pasted && !e.multiline {
 		for len(typed) > 0 && (typed[len(typed)-1] == '\n' || typed[len(typed)-1] == '\r') {
 			typed = typed[:len(typed)-1]
 		}
@@ -148,10 +148,10 @@ func (e *editor) remove(from, to int) {
 
 // move puts the cursor before a character.
 func (e *editor) move(to int) {
-	if e.blind {
+	if e.masked {
 		return
 	}
-	e.cursor, e.goal = max(0, min(to, len(e.characters))), -1
+	e.cursor, e.goalColumn = max(0, min(to, len(e.characters))), -1
 }
 
 // from walks left, or right with a step of 1, over characters that are wanted.
@@ -164,7 +164,7 @@ func (e *editor) from(at, step int, wanted func(text string) bool) int {
 
 // word returns where the word beside the cursor begins, or ends with a step of 1. A secret is one word.
 func (e *editor) word(step int) int {
-	if e.blind && step < 0 {
+	if e.masked && step < 0 {
 		return 0
 	}
 	return e.from(e.from(e.cursor, step, isBlank), step, func(text string) bool { return !isBlank(text) })
@@ -188,7 +188,7 @@ func (e *editor) press(key tea.KeyMsg) (edited bool) {
 		e.insert(key.Runes, key.Paste)
 	default:
 		e.erase(name)
-		e.travel(name)
+		e.moveCursor(name)
 	}
 	return len(e.value()) != before
 }
@@ -197,7 +197,7 @@ func (e *editor) press(key tea.KeyMsg) (edited bool) {
 func (e *editor) erase(key string) {
 	switch key {
 	case "enter", "ctrl+j":
-		if e.several {
+		if e.multiline {
 			e.insert([]rune{'\n'}, false)
 		}
 	case "backspace", "ctrl+h":
@@ -213,8 +213,8 @@ func (e *editor) erase(key string) {
 	}
 }
 
-// travel handles the keys that move the cursor.
-func (e *editor) travel(key string) {
+// moveCursor handles the keys that move the cursor.
+func (e *editor) moveCursor(key string) {
 	switch key {
 	case "left", "ctrl+b":
 		e.move(e.cursor - 1)
@@ -233,13 +233,13 @@ func (e *editor) travel(key string) {
 	case "ctrl+end":
 		e.move(len(e.characters))
 	case "up":
-		e.climb(-1)
+		e.moveRows(-1)
 	case "down":
-		e.climb(1)
+		e.moveRows(1)
 	case "pgup":
-		e.climb(-pageOfRows)
+		e.moveRows(-pageOfRows)
 	case "pgdown":
-		e.climb(pageOfRows)
+		e.moveRows(pageOfRows)
 	}
 }
 
@@ -308,30 +308,30 @@ func (e *editor) at() int {
 	return sort.Search(len(e.rows), func(i int) bool { return e.rows[i].from > e.cursor }) - 1
 }
 
-// climbs tells whether there is a row so far above or below the cursor.
-func (e *editor) climbs(by int) bool {
+// canMoveRows tells whether there is a row so far above or below the cursor.
+func (e *editor) canMoveRows(by int) bool {
 	e.layOutAgain()
 	to := e.at() + by
 	return to >= 0 && to < len(e.rows)
 }
 
-// climb moves the cursor by rows, and keeps its column as far as it can.
-func (e *editor) climb(by int) {
-	if e.blind || !e.several {
+// moveRows moves the cursor by rows, and keeps its column as far as it can.
+func (e *editor) moveRows(by int) {
+	if e.masked || !e.multiline {
 		return
 	}
 	e.layOutAgain()
 	from := e.at()
-	if e.goal < 0 {
-		e.goal = cells(e.characters[e.rows[from].from:e.cursor])
+	if e.goalColumn < 0 {
+		e.goalColumn = cells(e.characters[e.rows[from].from:e.cursor])
 	}
-	goal := e.goal
+	goalColumn := e.goalColumn
 	to := e.rows[max(0, min(from+by, len(e.rows)-1))]
-	at := min(to.to, e.fits(to.from, goal))
+	at := min(to.to, e.fits(to.from, goalColumn))
 	if at == to.to && at > to.from && at < len(e.characters) && e.characters[at].text != "\n" {
 		at-- // the end of a row that was broken is the beginning of the next
 	}
-	e.cursor, e.goal = at, goal
+	e.cursor, e.goalColumn = at, goalColumn
 }
 
 func cells(characters []character) int {
@@ -346,13 +346,13 @@ func cells(characters []character) int {
 const caret = "▏"
 
 // viewLine draws a single line; if focused, the part around the cursor. An ellipsis marks what is cut.
-func (e *editor) viewLine(look *Theme, width int, focused bool) string {
+func (e *editor) viewLine(theme *Theme, width int, focused bool) string {
 	if !focused {
 		e.left = 0
-		return look.Text.Render(display.Cut(shown(e.characters[:min(len(e.characters), width+1)]), width))
+		return theme.Text.Render(display.Cut(shown(e.characters[:min(len(e.characters), width+1)]), width))
 	}
 	if width < 3 {
-		return look.Cursor.Render(display.Pad("", width))
+		return theme.Cursor.Render(display.Pad("", width))
 	}
 	e.scroll(width)
 	lead, tail := "", ""
@@ -365,7 +365,7 @@ func (e *editor) viewLine(look *Theme, width int, focused bool) string {
 	if end < len(e.characters) {
 		tail, end = "…", e.fits(e.left, room-1)
 	}
-	return look.Text.Render(lead) + drawRow(look, e.characters[e.left:end], e.cursor-e.left) + look.Text.Render(tail)
+	return theme.Text.Render(lead) + drawRow(theme, e.characters[e.left:end], e.cursor-e.left) + theme.Text.Render(tail)
 }
 
 // scroll moves the visible part to the cursor, with a cell for an ellipsis at either side.
@@ -399,7 +399,7 @@ func (e *editor) reach(end, room int) int {
 }
 
 // viewRows draws so many rows; if focused, the one with the cursor among them.
-func (e *editor) viewRows(look *Theme, width, height int, focused bool) []string {
+func (e *editor) viewRows(theme *Theme, width, height int, focused bool) []string {
 	e.layOut(width)
 	at := e.at()
 	switch {
@@ -417,29 +417,29 @@ func (e *editor) viewRows(look *Theme, width, height int, focused bool) []string
 		if focused && e.top+i == at {
 			cursor = e.cursor - r.from
 		}
-		if last := r.to - 1; cursor >= 0 && last > r.from && cells(e.characters[r.from:r.to]) >= width && !look.Colours() {
+		if last := r.to - 1; cursor >= 0 && last > r.from && cells(e.characters[r.from:r.to]) >= width && !theme.Colours() {
 			r.to = last // the blank behind a full row makes room for the caret
 		}
-		lines[i] = display.Cut(drawRow(look, e.characters[r.from:r.to], cursor), width)
+		lines[i] = display.Cut(drawRow(theme, e.characters[r.from:r.to], cursor), width)
 	}
 	return lines
 }
 
 // drawRow draws characters with the cursor at one, behind the last, or (-1) nowhere.
-func drawRow(look *Theme, row []character, cursor int) string {
+func drawRow(theme *Theme, row []character, cursor int) string {
 	if cursor < 0 {
-		return look.Text.Render(shown(row))
+		return theme.Text.Render(shown(row))
 	}
 	cursor = min(cursor, len(row))
 	before, after := shown(row[:cursor]), shown(row[cursor:])
-	if !look.Colours() {
+	if !theme.Colours() {
 		return before + caret + after
 	}
 	under := " "
 	if cursor < len(row) {
 		under, after = shown(row[cursor:cursor+1]), shown(row[cursor+1:])
 	}
-	return look.Text.Render(before) + look.Cursor.Render(under) + look.Text.Render(after)
+	return theme.Text.Render(before) + theme.Cursor.Render(under) + theme.Text.Render(after)
 }
 
 // shown draws a tab as one cell.

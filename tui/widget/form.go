@@ -49,22 +49,22 @@ type Form struct {
 	entries []*entry
 	focus   int
 
-	anywhere bool  // Enter sends from every field
-	drawn    []int // the place of the field on each line of the last View
+	submitAnywhere bool  // Enter sends from every field
+	lineFields     []int // the place of the field on each line of the last View
 }
 
 type entry struct {
 	Field
-	editor  editor
-	first   string   // the value that counts as unchanged
-	touched bool     // its own rule speaks up
-	refused []string // what the service said of the value said
-	said    string
+	editor       editor
+	first        string   // the value that counts as unchanged
+	touched      bool     // its own rule speaks up
+	refused      []string // what the service said of the value said
+	refusedValue string
 }
 
 // NewForm makes a form, with the focus on the first field.
-func NewForm(look *Theme, fields ...Field) *Form {
-	f := &Form{theme: look}
+func NewForm(theme *Theme, fields ...Field) *Form {
+	f := &Form{theme: theme}
 	for _, field := range fields {
 		f.Add(field)
 	}
@@ -74,7 +74,7 @@ func NewForm(look *Theme, fields ...Field) *Form {
 
 func (f *Form) Add(field Field) {
 	e := &entry{Field: field}
-	e.editor = editor{several: field.Kind == Text, blind: field.Kind == Secret}
+	e.editor = editor{multiline: field.Kind == Text, masked: field.Kind == Secret}
 	e.set(field.Value)
 	e.first = e.value()
 	if field.Kind == Secret {
@@ -84,7 +84,7 @@ func (f *Form) Add(field Field) {
 }
 
 func (e *entry) set(value string) {
-	if e.turns() {
+	if e.isChoice() {
 		e.Value = value
 	} else {
 		e.editor.set(value)
@@ -92,16 +92,16 @@ func (e *entry) set(value string) {
 }
 
 func (e *entry) value() string {
-	if e.turns() {
+	if e.isChoice() {
 		return e.Value
 	}
 	return e.editor.value()
 }
 
-// turns tells whether the value is one of several instead of text.
-func (e *entry) turns() bool { return e.Kind == Switch || e.Kind == Choice }
+// isChoice tells whether the value is one of several instead of text.
+func (e *entry) isChoice() bool { return e.Kind == Switch || e.Kind == Choice }
 
-func (f *Form) SetTheme(look *Theme) { f.theme = look }
+func (f *Form) SetTheme(theme *Theme) { f.theme = theme }
 
 // Names returns the names of the fields in order.
 func (f *Form) Names() []string {
@@ -114,8 +114,8 @@ func (f *Form) Names() []string {
 
 // entry returns a field; an empty one if there is none of that name.
 func (f *Form) entry(name string) *entry {
-	if place := f.place(name); place >= 0 {
-		return f.entries[place]
+	if index := f.index(name); index >= 0 {
+		return f.entries[index]
 	}
 	return &entry{}
 }
@@ -160,7 +160,7 @@ func (f *Form) Focus() string {
 }
 
 // FocusOn moves the focus to a field by its index.
-func (f *Form) FocusOn(place int) { f.focus = max(0, min(place, len(f.entries)-1)) }
+func (f *Form) FocusOn(index int) { f.focus = max(0, min(index, len(f.entries)-1)) }
 
 // Do moves to the next or previous field, and tells whether the action was that.
 func (f *Form) Do(id actions.ID) bool {
@@ -175,7 +175,7 @@ func (f *Form) Do(id actions.ID) bool {
 
 // EnterSends tells whether Enter submits the form: in the last field, unless that has several lines.
 func (f *Form) EnterSends() bool {
-	return len(f.entries) > 0 && (f.anywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text
+	return len(f.entries) > 0 && (f.submitAnywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text
 }
 
 // Takes tells whether the focused field needs the key itself: Enter in several lines, and the arrows while there is a line to go
@@ -185,7 +185,7 @@ func (f *Form) Takes(key string) bool {
 	if e.Kind != Text {
 		return false
 	}
-	return key == "enter" || key == "up" && e.editor.climbs(-1) || key == "down" && e.editor.climbs(1)
+	return key == "enter" || key == "up" && e.editor.canMoveRows(-1) || key == "down" && e.editor.canMoveRows(1)
 }
 
 // Update handles a key, and tells whether the text changed. The command is nil: no field waits for anything.
@@ -195,19 +195,19 @@ func (f *Form) Update(msg tea.Msg) (cmd tea.Cmd, edited bool) {
 		return nil, false
 	}
 	e := f.entries[f.focus]
-	if e.turns() {
-		edited = e.turn(key.String())
+	if e.isChoice() {
+		edited = e.cycle(key.String())
 	} else {
 		edited = e.editor.press(key)
 	}
-	if edited && (e.turns() || e.Eager) {
+	if edited && (e.isChoice() || e.Eager) {
 		e.touched = true
 	}
 	return nil, edited
 }
 
-// turn handles the blank and the arrows; other keys do nothing in such a field.
-func (e *entry) turn(key string) (edited bool) {
+// cycle handles the blank and the arrows; other keys do nothing in such a field.
+func (e *entry) cycle(key string) (edited bool) {
 	options := e.options()
 	if len(options) == 0 || key != " " && key != "right" && key != "left" {
 		return false
@@ -235,20 +235,20 @@ func (f *Form) Insert(behind string, field Field) {
 	focus := f.Focus()
 	f.Add(field)
 	last := len(f.entries) - 1
-	if place := f.place(behind); place >= 0 {
-		f.entries = slices.Insert(f.entries[:last:last], place+1, f.entries[last])
+	if index := f.index(behind); index >= 0 {
+		f.entries = slices.Insert(f.entries[:last:last], index+1, f.entries[last])
 	}
-	f.FocusOn(f.place(focus))
+	f.FocusOn(f.index(focus))
 }
 
 // Remove removes a field. Its focus goes to the field behind it.
 func (f *Form) Remove(name string) {
-	place := f.place(name)
-	if place < 0 {
+	index := f.index(name)
+	if index < 0 {
 		return
 	}
-	f.entries = slices.Delete(f.entries, place, place+1)
-	if f.focus > place {
+	f.entries = slices.Delete(f.entries, index, index+1)
+	if f.focus > index {
 		f.focus--
 	}
 	f.FocusOn(f.focus)
@@ -256,12 +256,12 @@ func (f *Form) Remove(name string) {
 
 // FocusOnName moves the focus to a field by its name, if there is one.
 func (f *Form) FocusOnName(name string) {
-	if place := f.place(name); place >= 0 {
-		f.FocusOn(place)
+	if index := f.index(name); index >= 0 {
+		f.FocusOn(index)
 	}
 }
 
-func (f *Form) place(name string) int {
+func (f *Form) index(name string) int {
 	return slices.IndexFunc(f.entries, func(e *entry) bool { return e.Name == name })
 }
 
@@ -271,12 +271,12 @@ func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 	others = api.FieldErrors{}
 	for name, problems := range errors {
 		if e := f.entry(name); e.Name != "" {
-			e.refused, e.said = problems, e.value()
+			e.refused, e.refusedValue = problems, e.value()
 		} else {
 			others[name] = problems
 		}
 	}
-	if first := slices.IndexFunc(f.entries, func(e *entry) bool { return len(e.refused) > 0 && e.said == e.value() }); first >= 0 {
+	if first := slices.IndexFunc(f.entries, func(e *entry) bool { return len(e.refused) > 0 && e.refusedValue == e.value() }); first >= 0 {
 		f.FocusOn(first)
 	}
 	return others
@@ -302,7 +302,7 @@ func (e *entry) problems() []string {
 			problems = append(problems, problem)
 		}
 	}
-	if e.said == e.value() {
+	if e.refusedValue == e.value() {
 		problems = append(problems, e.refused...)
 	}
 	return problems
@@ -317,4 +317,4 @@ func (f *Form) Input(name string, width int) string {
 }
 
 // SendFromAnywhere makes Enter submit from every field of one line: for forms that apply while they are typed.
-func (f *Form) SendFromAnywhere() { f.anywhere = true }
+func (f *Form) SendFromAnywhere() { f.submitAnywhere = true }

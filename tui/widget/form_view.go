@@ -7,8 +7,8 @@ import (
 	"example.com/perks/api/display"
 )
 
-// besideWidth is the least width for labels beside the values.
-const besideWidth = 60
+// minBesideWidth is the least width for labels beside the values.
+const minBesideWidth = 60
 
 // View draws the fields that fit, the focused one among them. Labels are beside the values if there is room, else above.
 func (f *Form) View(width, height int) string {
@@ -17,7 +17,7 @@ func (f *Form) View(width, height int) string {
 	}
 	l := f.layout(width, height)
 	var lines []string
-	f.drawn = f.drawn[:0]
+	f.lineFields = f.lineFields[:0]
 	first, last := 0, 0 // lines of the field that has the keyboard
 	for i, e := range f.entries {
 		block := f.block(l, e, i == f.focus)
@@ -26,7 +26,7 @@ func (f *Form) View(width, height int) string {
 		}
 		lines = append(lines, block...)
 		for range block {
-			f.drawn = append(f.drawn, i)
+			f.lineFields = append(f.lineFields, i)
 		}
 	}
 	scroll := Scroll{}
@@ -36,16 +36,16 @@ func (f *Form) View(width, height int) string {
 	scroll.Reveal(last)
 	scroll.Reveal(first)
 	above, _ := scroll.More()
-	f.drawn = f.drawn[min(above, len(f.drawn)):]
+	f.lineFields = f.lineFields[min(above, len(f.lineFields)):]
 	return scroll.View()
 }
 
 // FieldAt returns the index of the field that View drew on a line, for a click.
-func (f *Form) FieldAt(line int) (place int, ok bool) {
-	if line < 0 || line >= len(f.drawn) {
+func (f *Form) FieldAt(line int) (index int, ok bool) {
+	if line < 0 || line >= len(f.lineFields) {
 		return 0, false
 	}
-	return f.drawn[line], true
+	return f.lineFields[line], true
 }
 
 type formLayout struct {
@@ -60,7 +60,7 @@ func (f *Form) layout(width, height int) formLayout {
 		l.indent = 0
 	}
 	for _, e := range f.entries {
-		if w := display.Width(e.Label); width >= besideWidth && w <= width/3 && w > l.label {
+		if w := display.Width(e.Label); width >= minBesideWidth && w <= width/3 && w > l.label {
 			l.label, l.indent = w, 2+w+2
 		}
 	}
@@ -117,7 +117,7 @@ func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 
 // draw draws the value of a field in exactly so many rows.
 func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
-	if !e.turns() && e.value() == "" && e.Hint != "" {
+	if !e.isChoice() && e.value() == "" && e.Hint != "" {
 		line := f.theme.Muted.Render(bracketed(e.Hint))
 		if focused {
 			line = drawRow(f.theme, nil, 0) + line
@@ -131,7 +131,7 @@ func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	case Text:
 		return f.drawText(e, width, rows, focused)
 	case Switch, Choice:
-		return []string{f.drawTurn(e, width, focused)}
+		return []string{f.drawChoice(e, width, focused)}
 	case Secret:
 		shown = &editor{}
 		if e.value() != "" {
@@ -161,7 +161,7 @@ func (f *Form) drawText(e *entry, width, rows int, focused bool) []string {
 	return append(lines, f.theme.Muted.Render(display.Cut(where, width)))
 }
 
-func (f *Form) drawTurn(e *entry, width int, focused bool) string {
+func (f *Form) drawChoice(e *entry, width int, focused bool) string {
 	line := f.theme.Text.Render("[ " + display.Line(e.Value) + " ]")
 	hint := e.Hint
 	if focused {
@@ -180,13 +180,13 @@ func (f *Form) drawTurn(e *entry, width int, focused bool) string {
 const mask = "********"
 
 // overflow is shown for a field that is full. The form can be sent anyway.
-var overflow = "there is room for " + display.Count(mostTyped) + " characters; the rest was left out"
+var overflow = "there is room for " + display.Count(maxTyped) + " characters; the rest was left out"
 
 // Linear returns the fields and their errors, a line each.
 func (f *Form) Linear() string {
 	var lines []string
 	for _, e := range f.entries {
-		value, said := display.Line(e.value()), e.problems()
+		value, refusedValue := display.Line(e.value()), e.problems()
 		switch {
 		case value == "" && e.Hint != "":
 			value = bracketed(e.Hint)
@@ -194,10 +194,10 @@ func (f *Form) Linear() string {
 			value = "(hidden)"
 		}
 		if e.editor.overflow {
-			said = append(said, overflow)
+			refusedValue = append(refusedValue, overflow)
 		}
 		lines = append(lines, e.Label+": "+value)
-		for _, text := range said {
+		for _, text := range refusedValue {
 			lines = append(lines, "  "+e.Label+" "+display.Line(text))
 		}
 	}
@@ -207,23 +207,23 @@ func (f *Form) Linear() string {
 // Pair is a fact with its name, without control characters. The value may have styles and line feeds.
 type Pair struct{ Label, Value string }
 
-// narrowValue is the least width for values beside their labels.
-const narrowValue = 24
+// minValueWidth is the least width for values beside their labels.
+const minValueWidth = 24
 
 // Pairs draws facts for Scroll.Set: values in a column beside their labels, or below if there is little room.
-func Pairs(look *Theme, width int, pairs []Pair) []string {
+func Pairs(theme *Theme, width int, pairs []Pair) []string {
 	widest := 0
 	for _, p := range pairs {
 		widest = max(widest, display.Width(p.Label))
 	}
 	var lines []string
-	if widest+2+narrowValue > width {
+	if widest+2+minValueWidth > width {
 		indent := "  "
 		if width < 4 {
 			indent = ""
 		}
 		for _, p := range pairs {
-			lines = append(lines, Wrapped(look.Heading, p.Label, width)...)
+			lines = append(lines, Wrapped(theme.Heading, p.Label, width)...)
 			for _, line := range display.Wrap(p.Value, width-len(indent)) {
 				lines = append(lines, indent+line)
 			}
@@ -231,7 +231,7 @@ func Pairs(look *Theme, width int, pairs []Pair) []string {
 		return lines
 	}
 	for _, p := range pairs {
-		label := look.Heading.Render(display.Pad(p.Label, widest))
+		label := theme.Heading.Render(display.Pad(p.Label, widest))
 		for i, line := range display.Wrap(p.Value, width-widest-2) {
 			if i > 0 {
 				label = display.Pad("", widest)

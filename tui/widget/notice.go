@@ -24,8 +24,8 @@ const (
 
 // Notice fills empty space with what happened and what to do next: in the middle, or in the corner if there is little room. Advice
 // that does not fit is cut.
-func Notice(look *Theme, mood Mood, title, advice string, width, height int) string {
-	style := [...]lipgloss.Style{Empty: look.Strong, Loading: look.Muted, Failure: look.Bad}[mood]
+func Notice(theme *Theme, mood Mood, title, advice string, width, height int) string {
+	style := [...]lipgloss.Style{Empty: theme.Strong, Loading: theme.Muted, Failure: theme.Bad}[mood]
 	if mood == Failure {
 		title = "! " + title
 	}
@@ -39,7 +39,7 @@ func Notice(look *Theme, mood Mood, title, advice string, width, height int) str
 		if len(lines)+1 < height {
 			lines = append(lines, "")
 		}
-		lines = append(lines, Wrapped(look.Text, advice, room)...)
+		lines = append(lines, Wrapped(theme.Text, advice, room)...)
 	}
 	if !middle {
 		return display.Crop(strings.Join(lines, "\n"), width, height)
@@ -105,25 +105,25 @@ func LoadingTitle(what string, elapsed time.Duration) string {
 
 // Tabs draws tabs on one line, the current one in brackets: "[Available 12]  Redeemed 3". If they do not fit, it draws the current
 // one with its number: "[Available 12] 1/2".
-func Tabs(look *Theme, width int, names []string, current int) string {
+func Tabs(theme *Theme, width int, names []string, current int) string {
 	if len(names) == 0 {
 		return ""
 	}
 	current = max(0, min(current, len(names)-1))
 	if !tabsFit(width, names) {
-		place := fmt.Sprintf(" %d/%d", current+1, len(names))
-		if len(place) >= width {
-			return look.Accent.Render(display.Cut(names[current], width))
+		index := fmt.Sprintf(" %d/%d", current+1, len(names))
+		if len(index) >= width {
+			return theme.Accent.Render(display.Cut(names[current], width))
 		}
-		name := "[" + display.Cut(names[current], width-len(place)-2) + "]"
-		return look.Accent.Render(display.Cut(name, width-len(place))) + look.Muted.Render(place)
+		name := "[" + display.Cut(names[current], width-len(index)-2) + "]"
+		return theme.Accent.Render(display.Cut(name, width-len(index))) + theme.Muted.Render(index)
 	}
 	var line strings.Builder
 	for i, name := range names {
 		if i == current {
-			line.WriteString(look.Accent.Render("[" + name + "]"))
+			line.WriteString(theme.Accent.Render("[" + name + "]"))
 		} else {
-			line.WriteString(" " + look.Text.Render(name) + " ")
+			line.WriteString(" " + theme.Text.Render(name) + " ")
 		}
 	}
 	return display.Cut(line.String(), width)

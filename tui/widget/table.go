@@ -37,11 +37,11 @@ type Table struct {
 	descending    bool
 }
 
-func NewTable(look *Theme, columns ...Column) *Table {
-	return &Table{theme: look, columns: columns, content: make([]int, len(columns)), sorted: -1}
+func NewTable(theme *Theme, columns ...Column) *Table {
+	return &Table{theme: theme, columns: columns, content: make([]int, len(columns)), sorted: -1}
 }
 
-func (t *Table) SetTheme(look *Theme) { t.theme = look }
+func (t *Table) SetTheme(theme *Theme) { t.theme = theme }
 
 // SetRows replaces the rows. The cursor keeps its index as far as it can.
 func (t *Table) SetRows(rows []Row) {
@@ -113,7 +113,7 @@ func (t *Table) widths() []int {
 	for i, c := range t.columns {
 		widths[i] = max(1, c.Min)
 	}
-	left := t.width - t.taken(widths)
+	left := t.width - t.totalWidth(widths)
 	for left < 0 {
 		leave := -1
 		for i, c := range t.columns {
@@ -141,8 +141,8 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// taken is the width that columns need.
-func (t *Table) taken(widths []int) int {
+// totalWidth is the width that columns need.
+func (t *Table) totalWidth(widths []int) int {
 	sum := gutter - 1
 	for _, width := range widths {
 		if width > 0 {
@@ -158,7 +158,7 @@ func (t *Table) Natural() int {
 	for i, c := range t.columns {
 		widths[i] = max(1, c.Min, min(t.content[i], longestCell))
 	}
-	return t.taken(widths)
+	return t.totalWidth(widths)
 }
 
 // longestCell is the most that Natural counts for a cell.
