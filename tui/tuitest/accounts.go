@@ -16,8 +16,8 @@ import (
 
 // Accounts stores profiles and secrets in memory. Its tokens are real.
 type Accounts struct {
-	transport http.RoundTripper
-	isFake    bool // the service is played by a handler, which takes any token
+	t         testing.TB
+	transport http.RoundTripper // of a handler, which accepts any token; nil is the network
 
 	mu       sync.Mutex
 	profiles []screen.Profile
@@ -27,13 +27,7 @@ type Accounts struct {
 
 // NewAccounts makes an Accounts without profiles. A nil transport is the network.
 func NewAccounts(t testing.TB, transport http.RoundTripper) *Accounts {
-	a := &Accounts{transport: transport, isFake: transport != nil, secrets: map[string]string{}}
-	if !a.isFake {
-		network := &http.Transport{}
-		t.Cleanup(network.CloseIdleConnections)
-		a.transport = network
-	}
-	return a
+	return &Accounts{t: t, transport: transport, secrets: map[string]string{}}
 }
 
 // Add adds a profile, and its secret if there is one.
@@ -92,7 +86,7 @@ func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret str
 	if err != nil {
 		return screen.Account{}, "", err
 	}
-	if !a.isFake {
+	if a.transport == nil {
 		if _, err := account.Client.Token(ctx, client.Credentials{ID: profile.ClientID, Secret: secret}); err != nil {
 			return screen.Account{}, "", err
 		}
@@ -103,12 +97,17 @@ func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret str
 
 func (a *Accounts) account(profile screen.Profile, secret string) (screen.Account, error) {
 	config := client.Config{BaseURL: profile.APIURL, Sandbox: profile.Sandbox, Transport: a.transport}
+	if a.transport == nil {
+		network := &http.Transport{} // a new one, because a connection kept from before may have lost its server
+		a.t.Cleanup(network.CloseIdleConnections)
+		config.Transport = network
+	}
 	service, err := client.New(config)
 	if err != nil {
 		return screen.Account{}, err
 	}
 	t := &tokens{credentials: client.Credentials{ID: profile.ClientID, Secret: secret}, service: service}
-	if a.isFake {
+	if a.transport != nil {
 		t.current = "a token"
 	}
 	config.Tokens = t
