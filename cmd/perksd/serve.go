@@ -76,7 +76,7 @@ func (p *program) serveCommand() *cobra.Command {
 	f.StringVar(&o.certFile, "tls-cert", "", "a PEM `FILE` with the certificate and its chain; SIGHUP reloads it")
 	f.StringVar(&o.keyFile, "tls-key", "", "a PEM `FILE` with the certificate's key")
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy terminates TLS: serve plain HTTP on any address, and trust X-Forwarded-For, -Proto and -Host")
-	f.Func("trusted-proxies", "with --behind-proxy, trust those headers only from `CIDR,...`, the addresses of all proxies (default the peer, as the only proxy)",
+	f.Func("trusted-proxies", "with --behind-proxy, all proxies as `CIDR,...`; headers from other peers are ignored (default the peer, as the only proxy)",
 		func(text string) (err error) { o.proxies, err = parseNetworks(text); return err })
 	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
 	f.BoolVar(&o.newUsers, "create-users", false, "create a user on their first redemption; otherwise an unknown user is 404")
