@@ -204,12 +204,8 @@ func (a *Authority) parse(ctx context.Context, raw string) (verifiedToken, error
 		}
 		return key.Secret, err
 	},
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-		jwt.WithIssuer(issuer),
-		jwt.WithAudience(audience),
-		jwt.WithExpirationRequired(),
-		jwt.WithTimeFunc(a.config.Now),
-		jwt.WithStrictDecoding(),
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(issuer), jwt.WithAudience(audience),
+		jwt.WithExpirationRequired(), jwt.WithTimeFunc(a.config.Now), jwt.WithStrictDecoding(),
 	)
 	if storeErr != nil {
 		return verifiedToken{}, storeErr
@@ -273,13 +269,8 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer:    issuer,
-			Subject:   client.ID,
-			Audience:  jwt.ClaimStrings{audience},
-			IssuedAt:  jwt.NewNumericDate(issued),
-			NotBefore: jwt.NewNumericDate(issued.Add(-clockSkew)),
-			ExpiresAt: jwt.NewNumericDate(expires),
-			ID:        id,
+			Issuer: issuer, Subject: client.ID, Audience: jwt.ClaimStrings{audience}, ID: id, IssuedAt: jwt.NewNumericDate(issued),
+			NotBefore: jwt.NewNumericDate(issued.Add(-clockSkew)), ExpiresAt: jwt.NewNumericDate(expires),
 		},
 		Scope: scopes.String(),
 	})

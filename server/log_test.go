@@ -2,16 +2,22 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode"
 
 	"example.com/perks/server"
 	"example.com/perks/server/servertest"
+	"example.com/perks/store"
 )
 
 // pathsInLog asks for paths and returns them as a server that logs JSON has logged them, a line for each.
@@ -101,3 +107,34 @@ func TestTheLogTellsTheOperatorWhyATokenWasRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTheLogExplainsAnOutageAFewTimesAndCountsTheRest(t *testing.T) {
+	db := offline{broken{ready: errors.New("the database is down")}}
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s, err := server.New(t.Context(), server.Config{Live: db, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func() { s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/readyz", nil)) }
+		for range 100 {
+			ask()
+		}
+		if explained := strings.Count(log.String(), `msg="request failed"`); explained != 5 {
+			t.Errorf("%d of 100 failures are explained, want 5", explained)
+		}
+		if lines := strings.Count(log.String(), "msg=request "); lines != 100 {
+			t.Errorf("100 requests have %d lines", lines)
+		}
+		time.Sleep(2 * time.Second) // of the test's own clock
+		ask()
+		if explained := strings.Count(log.String(), `msg="request failed"`); explained != 6 || !strings.Contains(log.String(), "others_like_it=95") {
+			t.Errorf("after 2 s %d failures are explained, and the others not counted", explained)
+		}
+	})
+}
+
+// offline is a store that needs no database to start a server.
+type offline struct{ broken }
+
+func (offline) EnsureSigningKey(context.Context, store.SigningKey) error { return nil }
