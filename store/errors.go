@@ -96,7 +96,8 @@ func Unavailable(cause error) error {
 	return &unavailable{public: public, cause: cause}
 }
 
-// NotBegun says that the database cannot be used now, and that nothing was or will be changed. The cause is logged and not part of the message.
+// NotBegun says that the database cannot be used now, and that nothing was or will be changed. The cause is logged and not part of the
+// message.
 func NotBegun(cause error) error {
 	public := api.Errorf(api.CodeUnavailable, "The service cannot do this now. Nothing was begun, so it is safe to retry.")
 	return &unavailable{public: public, cause: cause}

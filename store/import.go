@@ -112,8 +112,8 @@ func (o Operations) mergeCategories(tx Tx) (created, changed int64, err error) {
 	return created, changed, err
 }
 
-// RaiseVersion is the first statement of every change of perks or categories. It locks the row of the version until the transaction ends, so
-// that such changes run one at a time: ids of new categories cannot collide, and imports cannot deadlock.
+// RaiseVersion is the first statement of every change of perks or categories. It locks the row of the version until the transaction ends,
+// so that such changes run one at a time: ids of new categories cannot collide, and imports cannot deadlock.
 const RaiseVersion = `UPDATE catalog SET version = version + 1`
 
 // rowColumns are those of a record's Row, for kinds with partial records.
@@ -121,8 +121,8 @@ var rowColumns = columns(Integer, "line, absent")
 
 var partialProperties = partialKind[PropertyRecord]{
 	kind: PropertyKind, table: `properties`,
-	columns: slices.Concat(rowColumns, columns(Integer, "id"), columns(Text, "owner, title, description, address, city, postcode"), columns(Texts, "images"),
-		columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit")),
+	columns: slices.Concat(rowColumns, columns(Integer, "id"), columns(Text, "owner, title, description, address, city, postcode"),
+		columns(Texts, "images"), columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit")),
 	values: func(p PropertyRecord) []any {
 		return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, PropertyValues(p))
 	},
@@ -165,15 +165,16 @@ func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
 func (o Operations) partialPerks() partialKind[PerkRecord] {
 	return partialKind[PerkRecord]{
 		kind: PerkKind, table: `perks`, missing: `absent`, scan: scanPerkRecord,
-		columns: slices.Concat(rowColumns, columns(Text, "id"), columns(Instant, "valid_from, valid_to, created_at, updated_at"), columns(Number, "lat, lng"),
-			columns(Integer, "cell"), columns(Text, "approval, title_fold, category_fold, merchant_name_fold, city_fold, title, category, merchant_name, city"),
+		columns: slices.Concat(rowColumns, columns(Text, "id"), columns(Instant, "valid_from, valid_to, created_at, updated_at"),
+			columns(Number, "lat, lng"), columns(Integer, "cell"), columns(Text, "approval"),
+			columns(Text, "title_fold, category_fold, merchant_name_fold, city_fold, title, category, merchant_name, city"),
 			columns(Text, "image_url, discount_text, description, terms"), columns(Texts, "words"), columns(Integer, "stock"), o.db.PerkColumns),
 		values: func(p PerkRecord) []any {
 			keys := p.Keys()
 			return append([]any{
-				p.Row.Line, int64(p.Row.Absent), p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt), p.Lat, p.Lng,
-				keys.Cell, string(cmp.Or(p.Approval, ApprovalAuto)), keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title, p.Category, p.MerchantName, p.City,
-				p.ImageURL, p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
+				p.Row.Line, int64(p.Row.Absent), p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt),
+				p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, ApprovalAuto)),
+				keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title, p.Category, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
 			}, o.db.PerkValues(p)...)
 		},
 		known: `new.lat, new.lng, new.stock, new.approval, ` + stagedPerkColumns.Replace(PerkColumns) + `,
@@ -350,8 +351,9 @@ type fillable[R any] interface {
 	FillFrom(known R, absent Fields) (R, error)
 }
 
-// fillPartials fills the absent fields of staged records from the known ones, which it locks. It fails with a *RowsRefused if a new record
-// lacks a required field, or a completed one breaks a rule. It looks for new records last, because one that was deleted before the lock is new.
+// fillPartials fills the absent fields of staged records from the known ones, which it locks. It fails with a *RowsRefused if a new
+// record lacks a required field, or a completed one breaks a rule. It looks for new records last, because one that was deleted before the
+// lock is new.
 func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock string) error {
 	if lock != "" {
 		lock += ` OF old`

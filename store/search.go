@@ -121,6 +121,7 @@ type SortColumn struct {
 
 // PerkOrder sorts perks AS p. fold returns the folded text of a column, and least is the function for the smaller of two numbers.
 func PerkOrder(fold func(field string) string, least string, nullsGreatest bool) Order {
+	millimetres := fmt.Sprintf(`CAST(round(%v * asin(%s(1, sqrt(%s)))) AS bigint)`, 2*EarthRadiusKM*1e6, least, haversine)
 	return Order{ID: `p.id`, NullsGreatest: nullsGreatest, Columns: map[string]SortColumn{
 		"id":             {`p.id`, false, true},
 		"title":          {`p.title_fold`, false, true},
@@ -135,7 +136,7 @@ func PerkOrder(fold func(field string) string, least string, nullsGreatest bool)
 		"city":           {`p.city_fold`, false, true},
 		"created_at":     {`p.created_at`, false, true},
 		"updated_at":     {`p.updated_at`, false, true},
-		api.SortDistance: {fmt.Sprintf(`CAST(round(%v * asin(%s(1, sqrt(%s)))) AS bigint)`, 2*EarthRadiusKM*1e6, least, haversine), false, false}, // in millimetres
+		api.SortDistance: {millimetres, false, false},
 	}}
 }
 

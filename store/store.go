@@ -119,12 +119,13 @@ type AuditLog interface {
 	AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error
 }
 
-// Importer takes records in bulk. Each method is all or nothing: after an error from rows, or from the database, nothing has changed. A record
-// with a known id updates that record, except in the fields that its Row marks as absent. Equal records are not written. If several
-// records have the same id, the last one wins. Rows may arrive slowly without blocking other writes. The audit log gets one entry
+// Importer takes records in bulk. Each method is all or nothing: after an error from rows, or from the database, nothing has changed. A
+// record with a known id updates that record, except in the fields that its Row marks as absent. Equal records are not written. If
+// several records have the same id, the last one wins. Rows may arrive slowly without blocking other writes. The audit log gets one entry
 // with the number of records, unless it is 0.
 //
-// The import fails with a *RowsRefused if a new record lacks required fields, or a record breaks a rule together with the fields that it keeps.
+// The import fails with a *RowsRefused if a new record lacks required fields, or a record breaks a rule together with the fields that it
+// keeps.
 type Importer interface {
 	// ImportPerks creates unknown categories. A record without an id gets one from newID. If a record lacks CreatedAt or UpdatedAt, an
 	// update keeps the first and sets the second to at; a new perk gets at for both. A known perk whose stock or approval changes has
@@ -290,8 +291,8 @@ func (m *BatchMeter) Stats() BatchStats {
 
 type dequeuedKey struct{}
 
-// WithTurn returns a context that makes a write call came when it leaves the queue: it has a connection, or is part of a transaction. came may
-// be called from another goroutine, once per try, even after the write was abandoned.
+// WithTurn returns a context that makes a write call came when it leaves the queue: it has a connection, or is part of a transaction.
+// came may be called from another goroutine, once per try, even after the write was abandoned.
 func WithTurn(ctx context.Context, came func()) context.Context {
 	return context.WithValue(ctx, dequeuedKey{}, came)
 }

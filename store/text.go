@@ -39,8 +39,8 @@ const (
 	maxWordLetters = 40
 )
 
-// Words returns the distinct folded words of a text, in order of first appearance. A word is a run of letters, digits and marks. Longer words
-// are cut to 40 characters, in texts and queries alike, so that they still match.
+// Words returns the distinct folded words of a text, in order of first appearance. A word is a run of letters, digits and marks. Longer
+// words are cut to 40 characters, in texts and queries alike, so that they still match.
 func Words(s string) []string { return firstWords(s, maxWords) }
 
 // QueryWords returns the first 32 words of a search. A text matches if each of them is a prefix of one of its Words.

@@ -12,8 +12,8 @@ import (
 
 const maxCachedTotals = 1024
 
-// Totals caches how many perks match a query, regardless of what one user cannot redeem. A total stays exact until the catalog changes, or a
-// perk starts or expires.
+// Totals caches how many perks match a query, regardless of what one user cannot redeem. A total stays exact until the catalog changes,
+// or a perk starts or expires.
 type Totals struct {
 	cache *lru.Cache[totalKey, *cachedTotal]
 }

@@ -60,8 +60,8 @@ func readSnapshot(text string) (s snapshot, err error) {
 	return s, nil
 }
 
-// newIn is the condition for rows of transactions that the snapshot does not include. After a restore to another server, rows have transaction
-// numbers of the old one, which the new one may reach later. The age of the row's xmin shows that they are not new.
+// newIn is the condition for rows of transactions that the snapshot does not include. After a restore to another server, rows have
+// transaction numbers of the old one, which the new one may reach later. The age of the row's xmin shows that they are not new.
 func (s snapshot) newIn(table string) store.AuditFilter {
 	arrived, age := table+`.arrived`, `age(`+table+`.xmin)`
 	next := fmt.Sprint(uint32(s.next)) // #nosec G115 -- an xid is the lower half of an xid8
@@ -73,8 +73,8 @@ func (s snapshot) newIn(table string) store.AuditFilter {
 	return store.AuditFilter{Conditions: []string{`(` + later + ` OR ` + running + `)`}, Args: append(args, "{"+s.running+"}")}
 }
 
-// auditAfter uses snapshots as positions. It also disables sequential scans in the transaction, so that entries are read in index order and the
-// first is returned without a sort of all.
+// auditAfter uses snapshots as positions. It also disables sequential scans in the transaction, so that entries are read in index order
+// and the first is returned without a sort of all.
 func auditAfter(q store.Querier, position store.AuditPosition) (now store.AuditPosition, redemptions, entries store.AuditFilter, err error) {
 	now, err = store.One(q, func(r row) (now store.AuditPosition, err error) {
 		return now, r.Scan(&now, new(string))

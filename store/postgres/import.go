@@ -211,7 +211,8 @@ func newSpool(columns []store.Column) (*spool, error) {
 		return nil, fmt.Errorf("create a temporary file for the import (TMPDIR says where): %w", err)
 	}
 	os.Remove(file.Name()) // the handle stays open, and a crash leaves no file
-	s := &spool{file: file, out: bufio.NewWriterSize(file, 1<<16), columns: slices.Concat([]store.Column{{Name: "seq", Type: store.Integer}}, columns), types: pgtype.NewMap()}
+	columns = slices.Concat([]store.Column{{Name: "seq", Type: store.Integer}}, columns)
+	s := &spool{file: file, out: bufio.NewWriterSize(file, 1<<16), columns: columns, types: pgtype.NewMap()}
 	s.out.WriteString(copyHeader) // Flush returns the error
 	return s, nil
 }

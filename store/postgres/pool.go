@@ -53,7 +53,8 @@ func parseAddress(dsn string) (*pgxpool.Config, error) {
 	}
 	conn.OnNotice = rememberWarning
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { // pgx scans times in the machine's zone by default
-		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		codec := &pgtype.TimestamptzCodec{ScanLocation: time.UTC}
+		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: codec})
 		return nil
 	}
 	return config, nil
@@ -69,8 +70,8 @@ func hasSeveralHosts(conn *pgconn.Config) bool {
 	return false
 }
 
-// dialer detects a host that is down within about twenty seconds. Statements have no timeout of their own: an abandoned one that waits for a
-// standby would leave its connection waiting at the server, and repeated ones would use up all connections.
+// dialer detects a host that is down within about twenty seconds. Statements have no timeout of their own: an abandoned one that waits
+// for a standby would leave its connection waiting at the server, and repeated ones would use up all connections.
 func dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{
 		Timeout:         timeout,
@@ -85,8 +86,8 @@ const unacknowledgedTimeout = 20 * time.Second
 // warnedKey marks a connection that has received a warning.
 const warnedKey = "warned"
 
-// rememberWarning records a warning of the server. A server that is told to stop waiting for its standby commits with only a warning, whose text
-// is in the server's language.
+// rememberWarning records a warning of the server. A server that is told to stop waiting for its standby commits with only a warning,
+// whose text is in the server's language.
 func rememberWarning(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if notice.SeverityUnlocalized == "WARNING" {
 		conn.CustomData()[warnedKey] = true
@@ -176,8 +177,8 @@ func (s *session) Exec(text string, args ...any) (int64, error) {
 // row is one row of a result, to be scanned.
 type row = store.Scanner
 
-// pgx sends unknown parameters to the server, which refuses those of libpq. Ignore those without effect here, apply those that pgx can apply,
-// and refuse the others.
+// pgx sends unknown parameters to the server, which refuses those of libpq. Ignore those without effect here, apply those that pgx can
+// apply, and refuse the others.
 
 // ignoredParameters of libpq ask for what happens anyway, or concern only libpq itself.
 var ignoredParameters = []string{

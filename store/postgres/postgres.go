@@ -21,8 +21,8 @@ type Options struct {
 	Logger *slog.Logger // nil discards
 }
 
-// DB is an open PostgreSQL database. Reads and writes have separate pools, because writes may wait for a standby that is down, and reads must
-// not wait with them. store.Store documents its methods.
+// DB is an open PostgreSQL database. Reads and writes have separate pools, because writes may wait for a standby that is down, and reads
+// must not wait with them. store.Store documents its methods.
 type DB struct {
 	store.Operations
 	database   store.Database
@@ -45,8 +45,8 @@ type DB struct {
 
 var _ store.Store = (*DB)(nil)
 
-// Open connects to the database at the address, a URL or a libpq connection string, and applies pending migrations. The address may also have
-// pgx's parameters pool_max_conns (for each of two pools) and default_query_exec_mode, which is simple_protocol behind a pooler of
+// Open connects to the database at the address, a URL or a libpq connection string, and applies pending migrations. The address may also
+// have pgx's parameters pool_max_conns (for each of two pools) and default_query_exec_mode, which is simple_protocol behind a pooler of
 // transactions. A database that is newer than the program is refused. The context bounds only the opening.
 func Open(ctx context.Context, address string, options Options) (*DB, error) {
 	log := options.Logger
@@ -173,8 +173,8 @@ func readAt[T any](ctx context.Context, doing, address string, work func(store.Q
 	return result, nil
 }
 
-// Identity is equal for two addresses if they lead to the same tables of the same server or its standbys, however they are written. The database
-// must be migrated.
+// Identity is equal for two addresses if they lead to the same tables of the same server or its standbys, however they are written. The
+// database must be migrated.
 func Identity(ctx context.Context, address string) (string, error) {
 	return readAt(ctx, "read the identity", address, func(q store.Querier) (string, error) {
 		return store.One(q, store.ScanValue[string], `
@@ -190,8 +190,8 @@ func MajorVersion(ctx context.Context, address string) (int, error) {
 	})
 }
 
-// Ready returns nil only if a write is committed, also on a synchronous standby, before the context ends. After a write that found the disk full
-// this one is large.
+// Ready returns nil only if a write is committed, also on a synchronous standby, before the context ends. After a write that found the
+// disk full this one is large.
 func (db *DB) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return store.NotBegun(err)

@@ -54,7 +54,8 @@ func auditAfter(q store.Querier, since store.AuditPosition) (now store.AuditPosi
 		return now, redemptions, entries, store.ErrOlderCopy
 	}
 	// After a reset of a sandbox, row ids of redemptions start over.
-	wasReset, err := store.One(q, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM audit WHERE row > $1 AND action = $2)`, read.audit, store.ActionResetSandbox)
+	wasReset, err := store.One(q, store.ScanValue[bool],
+		`SELECT EXISTS (SELECT 1 FROM audit WHERE row > $1 AND action = $2)`, read.audit, store.ActionResetSandbox)
 	if wasReset {
 		read.redemptions = 0
 	}

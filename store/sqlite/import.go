@@ -43,9 +43,10 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 
 // stagingTable is the definition of a temporary table for records. Columns have the types that driverValues converts to.
 func stagingTable(name string, columns []store.Column) string {
+	types := [...]string{store.Text: `TEXT`, store.Texts: `TEXT`, store.Instant: `INTEGER`, store.Integer: `INTEGER`, store.Number: `REAL`}
 	text := `CREATE TEMP TABLE ` + name + ` (seq INTEGER PRIMARY KEY`
 	for _, c := range columns {
-		text += `, ` + c.Name + ` ` + [...]string{store.Text: `TEXT`, store.Texts: `TEXT`, store.Instant: `INTEGER`, store.Integer: `INTEGER`, store.Number: `REAL`}[c.Type]
+		text += `, ` + c.Name + ` ` + types[c.Type]
 	}
 	return text + `)`
 }

@@ -46,8 +46,8 @@ func readAt(ctx context.Context, path string, work func(view) error) error {
 	return work(view{ctx, db})
 }
 
-// migrate applies the pending migrations. It checks again under the write lock, so that of several processes one applies each migration. The
-// first check takes no lock: beside a busy server it could wait long for nothing.
+// migrate applies the pending migrations. It checks again under the write lock, so that of several processes one applies each migration.
+// The first check takes no lock: beside a busy server it could wait long for nothing.
 func (s *session) migrate() error {
 	for {
 		next, err := s.nextPending()

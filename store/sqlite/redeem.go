@@ -49,8 +49,8 @@ const redemptionColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.status, r.met
 // firstReplyColumns are those of a redemption as it was made. Only its status can have changed since.
 const firstReplyColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.first_status, r.metadata`
 
-// firstReply finds the earlier reply to the attempt by its idempotency key or, if the caller retries after an unknown outcome, by its id. The
-// error is store.ErrNoRow if there is none.
+// firstReply finds the earlier reply to the attempt by its idempotency key or, if the caller retries after an unknown outcome, by its id.
+// The error is store.ErrNoRow if there is none.
 func (s *session) firstReply(attempt store.RedeemAttempt) (api.Redemption, error) {
 	if attempt.Key != nil {
 		first, err := s.replyToKey(attempt)

@@ -26,8 +26,8 @@ type CarryOver struct {
 	Restored func(restored *DB) error
 }
 
-// Restore replaces the database at path with a copy of a backup, migrated, with records carried over. It verifies the backup first, and does
-// not change it. The former database and its log are kept under the returned name, "" if there was none. The error is ErrInUse while
+// Restore replaces the database at path with a copy of a backup, migrated, with records carried over. It verifies the backup first, and
+// does not change it. The former database and its log are kept under the returned name, "" if there was none. The error is ErrInUse while
 // anyone has the database open. After an error the database is unchanged.
 func Restore(ctx context.Context, backup, path string, at time.Time, carry CarryOver) (former string, err error) {
 	target, err := newFile(path)
@@ -184,8 +184,8 @@ func (f file) replacing() string { return f.path + ".replacing" }
 // errHalfRestored means that the log, which has the last commits, is not beside the database.
 var errHalfRestored = errors.New("a restore of it was interrupted; run 'perksd restore' again")
 
-// replaceBy replaces this file with another one, and keeps this one and its log. Nobody may have either open. Between the steps the old file
-// lacks its log, which the existence of the file replacing marks. The next restore undoes one that was interrupted there.
+// replaceBy replaces this file with another one, and keeps this one and its log. Nobody may have either open. Between the steps the old
+// file lacks its log, which the existence of the file replacing marks. The next restore undoes one that was interrupted there.
 func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 	was, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {

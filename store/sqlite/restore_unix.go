@@ -31,8 +31,8 @@ func (f file) lockFolder() (end func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// lockFile keeps everyone from opening the database until the handle is closed, or returns ErrInUse. It does not read the file, which may be
-// damaged. If there is no file, the handle is nil.
+// lockFile keeps everyone from opening the database until the handle is closed, or returns ErrInUse. It does not read the file, which may
+// be damaged. If there is no file, the handle is nil.
 func (f file) lockFile() (locked *os.File, err error) {
 	handle, err := os.OpenFile(f.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -50,8 +50,8 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	return s, nil
 }
 
-// from is the tables that candidates are read from. CROSS JOIN makes SQLite look up the circle or the words first. The planner uses the index
-// of a city or a category. All perks are read in the order of index, unless it is "".
+// from is the tables that candidates are read from. CROSS JOIN makes SQLite look up the circle or the words first. The planner uses the
+// index of a city or a category. All perks are read in the order of index, unless it is "".
 func (s *search) from(index string) string {
 	switch {
 	case s.Query.Near != nil:
@@ -94,8 +94,8 @@ const (
 	circleGrowth = 8    // of the expected number of perks in each narrower circle
 )
 
-// nearest finds a page of perks by distance in narrower circles, so that far ones are not sorted. It returns nil if the query does not sort so,
-// has words, which would be looked up for each circle, or no narrower circle holds the page.
+// nearest finds a page of perks by distance in narrower circles, so that far ones are not sorted. It returns nil if the query does not
+// sort so, has words, which would be looked up for each circle, or no narrower circle holds the page.
 func (s *search) nearest(v view, reach store.Fetch, total int64) ([]int64, error) {
 	if s.Query.Near == nil || s.HasWords() || !s.IsNearest(reach.FromEnd) || total <= manyMatches {
 		return nil, nil
@@ -212,9 +212,9 @@ func (s *search) candidates(order string, reach store.Fetch, total int64) string
 	return s.allMatches()
 }
 
-// fromEachCell is the first matches of each cell, as many as the page may need. They are selected by the columns of the index, so that SQLite
-// finds them in the index again. Selected by row id, each would be read from another page of the table. created_at alone is not unique:
-// one import can give every perk the same.
+// fromEachCell is the first matches of each cell, as many as the page may need. They are selected by the columns of the index, so that
+// SQLite finds them in the index again. Selected by row id, each would be read from another page of the table. created_at alone is not
+// unique: one import can give every perk the same.
 func (s *search) fromEachCell(order string) string {
 	var numbers []int
 	for _, cells := range store.Circle(*s.Query.Near).Cover() {
@@ -238,8 +238,8 @@ func (s *search) allMatches() string {
 	return s.from(index) + ` WHERE ` + s.whereAvailable()
 }
 
-// total is how many perks match the search. Those that are unavailable to the user are few, and change with every redemption: they are counted
-// separately and not cached.
+// total is how many perks match the search. Those that are unavailable to the user are few, and change with every redemption: they are
+// counted separately and not cached.
 func (s *search) total(v view, totals *store.Totals) (int64, error) {
 	version, err := store.One(v, store.ScanValue[int64], `SELECT version FROM catalog`)
 	if err != nil {

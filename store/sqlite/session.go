@@ -52,8 +52,8 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	return db.writer.do(&job{ctx: ctx, work: func(s *session) error { return fault(doing, work(s)) }})
 }
 
-// writeExclusive runs prepare, which holds no lock, and then work in a transaction, during which this process writes nothing else. Both use a
-// connection of their own.
+// writeExclusive runs prepare, which holds no lock, and then work in a transaction, during which this process writes nothing else. Both
+// use a connection of their own.
 func (db *DB) writeExclusive(ctx context.Context, doing, whose string, prepare, work func(*session) error) error {
 	s, err := db.file.session(ctx)
 	if err != nil {
@@ -215,8 +215,8 @@ func (s *session) Query(text string, args ...any) (store.Rows, error) {
 	return rows{found}, err
 }
 
-// inTransaction runs work in a transaction that takes the write lock first, and commits it unless work fails. After an error the session must
-// be closed, which rolls back.
+// inTransaction runs work in a transaction that takes the write lock first, and commits it unless work fails. After an error the session
+// must be closed, which rolls back.
 func (s *session) inTransaction(work func() error) error {
 	if err := s.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -309,8 +309,8 @@ func isTransient(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-// isRolledBack tells whether a COMMIT that failed with the error has certainly written nothing: a constraint was violated, a lock timed out, or
-// the disk was full. After other failures, such as one of fsync, the write may survive a crash.
+// isRolledBack tells whether a COMMIT that failed with the error has certainly written nothing: a constraint was violated, a lock timed
+// out, or the disk was full. After other failures, such as one of fsync, the write may survive a crash.
 func isRolledBack(err error) bool {
 	switch resultCode(err) {
 	case codes.SQLITE_CONSTRAINT, codes.SQLITE_BUSY, codes.SQLITE_FULL:

@@ -43,8 +43,8 @@ type DB struct {
 
 var _ store.Store = (*DB)(nil)
 
-// Open opens the database at path, creates the file with mode 0600 if it is missing, and applies pending migrations. A database that is newer
-// than the program is refused. The context bounds only the opening.
+// Open opens the database at path, creates the file with mode 0600 if it is missing, and applies pending migrations. A database that is
+// newer than the program is refused. The context bounds only the opening.
 func Open(ctx context.Context, path string, options Options) (*DB, error) {
 	log := options.Logger
 	if log == nil {
@@ -139,7 +139,8 @@ func newFile(path string) (file, error) {
 	return file{target, given}, err
 }
 
-// creating serializes create within the process: closing any handle of a file drops all POSIX locks that the process has on it, SQLite's too.
+// creating serializes create within the process: closing any handle of a file drops all POSIX locks that the process has on it, SQLite's
+// too.
 var creating sync.Mutex
 
 // create creates the file if it is missing. SQLite uses its mode for the other files too.
@@ -184,8 +185,8 @@ func (f file) readers() (*sql.DB, error) {
 	return db, nil
 }
 
-// openMigrated opens a connection that writes, and migrates the schema. It retries where SQLite does not wait: while another process creates
-// or deletes the log, or a restore replaces the file. It also returns the file's identity.
+// openMigrated opens a connection that writes, and migrates the schema. It retries where SQLite does not wait: while another process
+// creates or deletes the log, or a restore replaces the file. It also returns the file's identity.
 func (f file) openMigrated(ctx context.Context) (*session, os.FileInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, busyTime)
 	defer cancel()
@@ -263,8 +264,8 @@ func (db *DB) Stats() store.Stats {
 	}
 }
 
-// fileIdentity is which files the writing connection has open. Writes to a file that was deleted or replaced are lost when the process ends,
-// although every commit succeeds. Only the writer's goroutine uses it.
+// fileIdentity is which files the writing connection has open. Writes to a file that was deleted or replaced are lost when the process
+// ends, although every commit succeeds. Only the writer's goroutine uses it.
 type fileIdentity struct {
 	path      string
 	given     string      // path, or a symbolic link to it

@@ -22,8 +22,8 @@ const (
 	maxBatch = 128  // jobs in one transaction
 )
 
-// writer is the only goroutine of the process that writes. Jobs that are queued while a COMMIT reaches the disk share the next transaction, and
-// so its fsync.
+// writer is the only goroutine of the process that writes. Jobs that are queued while a COMMIT reaches the disk share the next
+// transaction, and so its fsync.
 type writer struct {
 	file    file
 	log     *slog.Logger
