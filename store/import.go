@@ -268,7 +268,7 @@ type Imported struct {
 // Fields is a set of the fields of one kind of record, a bit for each in the order of its JSON.
 type Fields uint32
 
-func (f Fields) has(seq int) bool { return f&(1<<seq) != 0 }
+func (f Fields) has(i int) bool { return f&(1<<i) != 0 }
 
 // Row is the line of a record in its file, and the fields that it lacks. The zero Row belongs to a complete record.
 type Row struct {

@@ -13,7 +13,7 @@ import (
 // importRows collects the records in a temporary table, which locks nothing however slowly they arrive, and merges them in one transaction.
 func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Imported, err error) {
 	stage := func(s *session) error {
-		if err := s.script(stagingTable("staged", i.Columns) + `; CREATE UNIQUE INDEX temp.staged_by_id ON staged (id); BEGIN`); err != nil {
+		if err := s.script(stagingTable("staged", i.Columns) + `; BEGIN`); err != nil {
 			return err
 		}
 		count := 0
@@ -26,7 +26,10 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 				return fmt.Errorf("take record %d: %w", count, err)
 			}
 		}
-		return s.exec(`COMMIT`)
+		return s.script(`
+			CREATE INDEX temp.staged_by_id ON staged (id);
+			DELETE FROM staged AS s WHERE EXISTS (SELECT 1 FROM staged AS later WHERE later.id = s.id AND later.seq > s.seq);
+			COMMIT`)
 	}
 	err = db.writeExclusive(ctx, "import "+i.Records, "an import", stage, func(s *session) error {
 		count, err := store.One(s, store.ScanValue[int64], `SELECT count(*) FROM staged`)
@@ -51,9 +54,9 @@ func stagingTable(name string, columns []store.Column) string {
 	return text + `)`
 }
 
-// put inserts a record at its seq, or at the end if seq is nil. It replaces a record with the same id.
+// put inserts a record. seq is nil at the end of the table.
 func (s *session) put(table string, seq any, values []any) error {
-	return s.exec(`INSERT OR REPLACE INTO `+table+` VALUES (?`+strings.Repeat(`, ?`, len(values))+`)`, append([]any{seq}, values...)...)
+	return s.exec(`INSERT INTO `+table+` VALUES (?`+strings.Repeat(`, ?`, len(values))+`)`, append([]any{seq}, values...)...)
 }
 
 // replaceStaged collects the records in another table first, because write reads the staged ones meanwhile.
