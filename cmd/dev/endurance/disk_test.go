@@ -24,8 +24,8 @@ func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 	server := i.Start()
 	ready := watchReadiness(t, server)
 	ready.becomes(true)
-	c := startLoad(t, i, server)
-	c.awaitReplies(100)
+	load := startLoad(t, i, server)
+	load.awaitReplies(100)
 
 	disk.Fill(0)
 	full := time.Now()
@@ -34,21 +34,21 @@ func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 	if !strings.Contains(says, filepath.Join(disk.Folder, "perks.db")) || !strings.Contains(says, "make room on it") {
 		t.Errorf("the log does not say where, or what to do: %s", says)
 	}
-	late := c.nextAttempt()
-	requireRefusal(t, server, c.redeemer.token, late.user)
-	requireReads(t, server, c.redeemer.token)
+	late := load.nextAttempt()
+	requireRefusal(t, server, load.redeemer.token, late.user)
+	requireReads(t, server, load.redeemer.token)
 	requireUnchanged(t, i, disk)
 
 	disk.Free()
 	freed := time.Now()
 	t.Logf("ready %s after there was room", ready.becomes(true).Sub(freed).Round(time.Millisecond))
 	server.WaitFor(t, "the database takes writes again")
-	if err := c.redeemUntilReply(late, 0); err != nil {
+	if err := load.redeemUntilReply(late, 0); err != nil {
 		t.Error(err)
 	}
-	c.awaitReplies(100)
-	c.finish()
-	c.check(i)
+	load.awaitReplies(100)
+	load.finish()
+	load.check(i)
 	ready.stop()
 	server.Terminate()
 	requireShortLog(t, server)
@@ -147,8 +147,8 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 	execute(t, database, `CREATE TABLESPACE small LOCATION '`+disk.Path("")+`'`, `CREATE DATABASE small TABLESPACE small TEMPLATE template0`)
 	i := programs.InstallOver(t, database.DSN("small"))
 	servers := i.StartTogether(2)
-	c := startLoad(t, i, servers...)
-	c.awaitReplies(100)
+	load := startLoad(t, i, servers...)
+	load.awaitReplies(100)
 	var watches []*readinessWatch
 	for _, s := range servers {
 		watches = append(watches, watchReadiness(t, s))
@@ -157,12 +157,12 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 
 	disk.Fill(0)
 	full := time.Now()
-	late := c.nextAttempt()
+	late := load.nextAttempt()
 	for n, s := range servers {
 		t.Logf("not ready %s after the disk was full", watches[n].becomes(false).Sub(full).Round(time.Millisecond))
 		s.WaitFor(t, "a disk of PostgreSQL is full, so changes are refused: make room on it")
-		requireRefusal(t, s, c.redeemer.token, late.user)
-		requireReads(t, s, c.redeemer.token)
+		requireRefusal(t, s, load.redeemer.token, late.user)
+		requireReads(t, s, load.redeemer.token)
 		if status := programs.StatusOf(t, s.URL+"/readyz", ""); status != http.StatusServiceUnavailable {
 			t.Errorf("/readyz says %d while redemptions are refused", status)
 		}
@@ -174,12 +174,12 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 		t.Logf("ready %s after there was room", watches[n].becomes(true).Sub(freed).Round(time.Millisecond))
 		s.WaitFor(t, "PostgreSQL has free disk space again")
 	}
-	if err := c.redeemUntilReply(late, 0); err != nil {
+	if err := load.redeemUntilReply(late, 0); err != nil {
 		t.Error(err)
 	}
-	c.awaitReplies(100)
-	c.finish()
-	c.check(i)
+	load.awaitReplies(100)
+	load.finish()
+	load.check(i)
 	for n, s := range servers {
 		watches[n].stop()
 		s.Terminate()
@@ -199,16 +199,16 @@ func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
 	i := programs.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db"))
 	server := i.StartLoggingTo(log)
 	disk.Fill(0)
-	c := startLoad(t, i, server)
-	c.awaitReplies(200)
-	c.finish()
-	c.check(i)
+	load := startLoad(t, i, server)
+	load.awaitReplies(200)
+	load.finish()
+	load.check(i)
 	disk.Free()
 	before, err := log.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
-	requireReads(t, server, c.redeemer.token)
+	requireReads(t, server, load.redeemer.token)
 	if after, err := log.Stat(); err != nil || after.Size() <= before.Size() {
 		t.Errorf("the log does not go on when there is room: %v", err)
 	}

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/store/storetest"
-
 	"github.com/jackc/pgx/v5"
 
 	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/store/storetest"
 )
 
 // backWithin is how long redemptions may be refused when the primary is lost.
@@ -24,19 +23,19 @@ const backWithin = 15 * time.Second
 func TestAFailoverLosesNothingThatWasAcknowledged(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
-	c := startLoad(t, p.installed, p.servers...)
-	c.awaitReplies(200)
+	load := startLoad(t, p.installed, p.servers...)
+	load.awaitReplies(200)
 	died := time.Now()
 	if err := p.primary.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	p.become(false, died)
 	p.promote()
-	p.awaitService(c, died)
+	p.awaitService(load, died)
 	p.become(true, died)
-	c.awaitReplies(200)
-	c.finish()
-	c.check(p.installed)
+	load.awaitReplies(200)
+	load.finish()
+	load.check(p.installed)
 }
 
 // TestServersLeaveADemotedPrimary has the primary live on but refuse writes, as after a switch-over: connections to it work and
@@ -44,17 +43,17 @@ func TestAFailoverLosesNothingThatWasAcknowledged(t *testing.T) {
 func TestServersLeaveADemotedPrimary(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
-	c := startLoad(t, p.installed, p.servers...)
-	c.awaitReplies(200)
+	load := startLoad(t, p.installed, p.servers...)
+	load.awaitReplies(200)
 	demoted := time.Now()
 	execute(t, p.primary, `ALTER SYSTEM SET default_transaction_read_only = on`, `SELECT pg_reload_conf()`)
 	p.become(false, demoted)
 	p.promote()
-	p.awaitService(c, demoted)
+	p.awaitService(load, demoted)
 	p.become(true, demoted)
-	c.awaitReplies(200)
-	c.finish()
-	c.check(p.installed)
+	load.awaitReplies(200)
+	load.finish()
+	load.check(p.installed)
 }
 
 // awaitService waits until a new attempt gets a reply.
@@ -75,22 +74,22 @@ func (p *pair) awaitService(c *load, since time.Time) {
 func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
-	c := startLoad(t, p.installed, p.servers...)
-	c.awaitReplies(200)
+	load := startLoad(t, p.installed, p.servers...)
+	load.awaitReplies(200)
 	died := time.Now()
 	if err := p.standby.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	p.become(false, died)
-	acknowledged := c.replies.count()
+	acknowledged := load.replies.count()
 
-	late := c.nextAttempt()
+	late := load.nextAttempt()
 	replied := make(chan error, 1)
 	go func() {
-		_, err := c.redeemer.redeem(p.servers[0].URL, late)
+		_, err := load.redeemer.redeem(p.servers[0].URL, late)
 		replied <- err
 	}()
-	p.readUntil(c.redeemer.token, func() bool {
+	p.readUntil(load.redeemer.token, func() bool {
 		select {
 		case err := <-replied:
 			if err == nil || !strings.Contains(err.Error(), `"code":"unavailable"`) {
@@ -101,7 +100,7 @@ func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 			return false
 		}
 	})
-	if now := c.replies.count(); now != acknowledged {
+	if now := load.replies.count(); now != acknowledged {
 		t.Errorf("%d redemptions were acknowledged that no standby has", now-acknowledged)
 	}
 
@@ -109,12 +108,12 @@ func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.become(true, time.Now())
-	if err := c.redeemUntilReply(late, 1); err != nil {
+	if err := load.redeemUntilReply(late, 1); err != nil {
 		t.Error(err)
 	}
-	c.awaitReplies(200)
-	c.finish()
-	c.check(p.installed)
+	load.awaitReplies(200)
+	load.finish()
+	load.check(p.installed)
 }
 
 const (

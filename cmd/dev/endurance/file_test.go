@@ -20,7 +20,7 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 	parallel(t)
 	t.Run("moved and put back", func(t *testing.T) {
 		g := newLostFile(t)
-		g.take(func() { g.must(os.Rename(g.path, g.path+".away")) })
+		g.lose(func() { g.must(os.Rename(g.path, g.path+".away")) })
 		g.must(os.Rename(g.path+".away", g.path))
 		g.watch.becomes(true)
 		g.log("the database takes writes again")
@@ -30,7 +30,7 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 		g := newLostFile(t)
 		g.installed.Must("", "backup", g.path+".copy")
 		g.must(os.Link(g.path, g.path+".kept"))
-		g.take(func() { g.must(os.Rename(g.path+".copy", g.path)) })
+		g.lose(func() { g.must(os.Rename(g.path+".copy", g.path)) })
 		g.watch.stop()
 		g.server.Terminate()
 		g.must(os.Rename(g.path+".kept", g.path))
@@ -38,7 +38,7 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 	})
 	t.Run("without its log", func(t *testing.T) {
 		g := newLostFile(t)
-		g.take(func() { g.must(os.Remove(g.path + "-wal")) })
+		g.lose(func() { g.must(os.Remove(g.path + "-wal")) })
 		g.watch.stop()
 		g.server.Kill() // what was only in the log has been brought into the file by now
 		g.restart()
@@ -79,10 +79,10 @@ func (g *lostFile) log(text string) {
 	g.server.WaitFor(g.T, text)
 }
 
-// take does the deed, and waits until the server has noticed. It reads on, and changes nothing any more.
-func (g *lostFile) take(deed func()) {
+// lose removes the file, and waits until the server has noticed. Reads still work, and changes are refused.
+func (g *lostFile) lose(remove func()) {
 	g.Helper()
-	deed()
+	remove()
 	g.watch.becomes(false)
 	g.log("the database file was deleted or replaced while the server was using it")
 	g.late = g.load.nextAttempt()
@@ -107,8 +107,8 @@ func (g *lostFile) checkServed() {
 	g.load.check(g.installed)
 }
 
-// TestDamageToAFileIsToldAndStaysWhereItIs overwrites the one page of a table.
-func TestDamageToAFileIsToldAndStaysWhereItIs(t *testing.T) {
+// TestDamageToAFileIsReportedAndDoesNotSpread overwrites the one page of a table.
+func TestDamageToAFileIsReportedAndDoesNotSpread(t *testing.T) {
 	parallel(t)
 	path := filepath.Join(t.TempDir(), "perks.db")
 	i := programs.InstallOver(t, "sqlite:"+path)

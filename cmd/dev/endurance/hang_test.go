@@ -22,15 +22,15 @@ func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 	server := i.Start()
 	ready := watchReadiness(t, server)
 	ready.becomes(true)
-	c := startLoad(t, i, server)
-	c.awaitReplies(100)
+	load := startLoad(t, i, server)
+	load.awaitReplies(100)
 
 	if err := database.Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	frozen := time.Now()
 	t.Logf("not ready %s after the database hung", ready.becomes(false).Sub(frozen).Round(time.Millisecond))
-	many := newRedeemer(t, c.redeemer.token, 3*connectionsEach)
+	many := newRedeemer(t, load.redeemer.token, 3*connectionsEach)
 	begun := time.Now()
 	var asking sync.WaitGroup
 	for n := range 3 * connectionsEach {
@@ -42,7 +42,7 @@ func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 				}
 				return
 			}
-			if status, err := programs.Get(server.URL+"/v2/partners/perks", c.redeemer.token); err != nil || status != http.StatusServiceUnavailable {
+			if status, err := programs.Get(server.URL+"/v2/partners/perks", load.redeemer.token); err != nil || status != http.StatusServiceUnavailable {
 				t.Errorf("a read is answered %d, %v", status, err)
 			}
 		})
@@ -59,13 +59,13 @@ func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 	}
 	thawed := time.Now()
 	t.Logf("ready %s after the database went on", ready.becomes(true).Sub(thawed).Round(time.Millisecond))
-	if err := c.redeemUntilReply(c.nextAttempt(), 0); err != nil {
+	if err := load.redeemUntilReply(load.nextAttempt(), 0); err != nil {
 		t.Error(err)
 	}
-	c.awaitReplies(100)
-	c.finish()
-	c.replies.check(t, i.Redemptions(), loadUsers)
-	c.replies.onlyRefused(t)
+	load.awaitReplies(100)
+	load.finish()
+	load.replies.check(t, i.Redemptions(), loadUsers)
+	load.replies.onlyRefused(t)
 	ready.stop()
 	server.Terminate()
 }

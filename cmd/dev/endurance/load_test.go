@@ -15,9 +15,8 @@ import (
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/store"
-
 	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/store"
 )
 
 // load redeems the perk "rush" continuously from several workers, each time for another user. A worker that gets no reply
