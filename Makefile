@@ -21,7 +21,7 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server over sample data and show what the client does with it
 	@go run ./cmd/dev/demo
 
-# Most tests wait for a disk, a server or a clock now and then, so twice as many programs of tests run at once as there are processors.
+# Most tests wait for a disk, a server or a clock now and then, so twice as many test programs run at once as there are processors.
 AT_ONCE ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: test

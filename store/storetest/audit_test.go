@@ -16,7 +16,7 @@ var auditTests = []test{
 		f.equal("all", f.actions(""), []string{})
 		f.equal("one", f.actions("property/1"), []string{})
 	}},
-	{"a property's changes are kept with the record before and after", func(f *fixture) {
+	{"a property's changes are recorded with the record before and after", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		renamed := property(1, "owner", func(p *store.PropertyRecord) { p.Title = "New" })
@@ -184,7 +184,7 @@ var auditReadTests = []test{
 			f.equal("what came since then", summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), []string{})
 		}
 	}},
-	{"who reads on gets what is new, whatever time it bears, and a turn that was broken off again", func(f *fixture) {
+	{"a follower gets what is new, whatever its time, and repeats a read that was broken off", func(f *fixture) {
 		f.fillAudit()
 		var position store.AuditPosition
 		query := store.AuditQuery{Last: 1}

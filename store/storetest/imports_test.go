@@ -259,7 +259,7 @@ var partialImportTests = []test{
 			f.equal(test.row, collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
 		}
 	}},
-	{"an import tells what was created, changed and left", func(f *fixture) {
+	{"an import counts what was created, changed and left unchanged", func(f *fixture) {
 		f.addClients("owner")
 		f.addUsers("ann")
 		f.addCategories(api.Category{ID: "food", Name: "Food"}, api.Category{ID: "fun", Name: "Fun"})
@@ -311,7 +311,7 @@ var partialImportTests = []test{
 		})
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("p"), fullPerk("q")})
 	}},
-	{"stock and approval before and after are kept of each known perk in which they change", func(f *fixture) {
+	{"stock and approval before and after are recorded for each known perk in which they change", func(f *fixture) {
 		f.addPerks(fullPerk("a"), fullPerk("b"), fullPerk("c"), perk("d"))
 		by, at := store.OperatorActor("ann"), now.Add(time.Hour)
 		_, err := f.ImportPerks(f.ctx, rows(
@@ -328,7 +328,7 @@ var partialImportTests = []test{
 		f.sameEntries("perk/d", entry(`{"stock":null,"approval":"auto"}`, `{"stock":0,"approval":"manual"}`))
 		f.sameEntries("perk/new", nil)
 	}},
-	{"what is changed while rows arrive is kept where they leave it open", func(f *fixture) {
+	{"what is changed while rows arrive stays where they have no value for it", func(f *fixture) {
 		f.addClients("owner")
 		f.addUsers("ann")
 		f.addPerks(fullPerk("p"))

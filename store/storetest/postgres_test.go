@@ -277,10 +277,10 @@ func TestStopRemovesTheFolder(t *testing.T) {
 func TestAServerBeginsWithWhatAnotherSaved(t *testing.T) {
 	t.Parallel()
 	first := start(t, storetest.PostgresOptions{})
-	if err := first.CreateDatabase(t.Context(), "kept"); err != nil {
+	if err := first.CreateDatabase(t.Context(), "saved"); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, connect(t, first.DSN("kept")), `CREATE TABLE colours AS SELECT 'blue' AS name`)
+	execute(t, connect(t, first.DSN("saved")), `CREATE TABLE colours AS SELECT 'blue' AS name`)
 	saved := filepath.Join(t.TempDir(), "saved")
 	if err := first.Save(t.Context(), saved); err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestAServerBeginsWithWhatAnotherSaved(t *testing.T) {
 			t.Fatal(err)
 		}
 		stopLater(t, copied)
-		conn := connect(t, copied.DSN("kept"))
+		conn := connect(t, copied.DSN("saved"))
 		execute(t, conn, `INSERT INTO colours VALUES ('red')`)
 		if n := one[int](t, conn, `SELECT count(*) FROM colours`); n != 2 {
 			t.Errorf("there are %d colours, want the saved one and a new one", n)

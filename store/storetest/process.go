@@ -121,7 +121,7 @@ func findPostgres() (programs, error) {
 	return newestPostgres("/usr/lib/postgresql")
 }
 
-// newestPostgres looks through Debian's folders, which are named by their versions.
+// newestPostgres searches Debian's folders, which are named by their versions.
 func newestPostgres(root string) (programs, error) {
 	found, err := filepath.Glob(filepath.Join(root, "*", "bin", "postgres"))
 	if err != nil || len(found) == 0 {
@@ -157,10 +157,10 @@ type folder struct {
 	remove func() error
 }
 
-// guardScript waits until nobody holds the other end of its input any more.
+// guardScript waits until no process holds the other end of its input open.
 const guardScript = `read -r line; rm -rf "$1"`
 
-// longestFolder leaves room for a socket's name in the 104 bytes that the narrowest system gives to its path.
+// longestFolder leaves space for a socket's name in the 104 bytes that the narrowest system gives to its path.
 const longestFolder = 104 - len("/.s.PGSQL.5432") - 1
 
 // newFolder makes one where temporary files go, or in /tmp if those are out of reach of who runs the servers, or too far down.
@@ -244,7 +244,7 @@ func (f *folder) run(ctx context.Context, program string, args ...string) error 
 // tail keeps the end of what is written to it.
 type tail struct {
 	mu   sync.Mutex
-	kept []byte
+	text []byte
 }
 
 const tailSize = 1024
@@ -254,9 +254,9 @@ var _ io.Writer = (*tail)(nil)
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kept = append(t.kept, p...)
-	if excess := len(t.kept) - tailSize; excess > 0 {
-		t.kept = append(t.kept[:0], t.kept[excess:]...)
+	t.text = append(t.text, p...)
+	if excess := len(t.text) - tailSize; excess > 0 {
+		t.text = append(t.text[:0], t.text[excess:]...)
 	}
 	return len(p), nil
 }
@@ -264,7 +264,7 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return string(t.kept)
+	return string(t.text)
 }
 
 // Save copies the server with all its databases, as it is now, to a folder that is not there yet or is empty. The copy

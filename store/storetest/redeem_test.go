@@ -99,7 +99,7 @@ var redeemTests = []test{
 		_, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "new", Window: store.Window{Page: 1, PerPage: 10}})
 		f.fails("otherwise", err, api.CodeNotFound)
 	}},
-	{"of several reasons the first in order is told", func(f *fixture) {
+	{"of several reasons the first in order is returned", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("gone", stock(1)), perk("odd", stock(0), to(now)), perk("both", stock(0), from(now.Add(time.Hour))))
 		f.redeem(keyed(attempt("gone", "ann"), "first", "key", 1))
@@ -271,7 +271,7 @@ var idempotencyTests = []test{
 		purge(2)
 		purge(0)
 		f.refuses("a forgotten key", keyed(attempt("b", "ann"), "b again", "b", 1), api.CodeAlreadyRedeemed)
-		f.equal("a kept key", f.redeem(keyed(attempt("c", "ann"), "c again", "c", 1)).Replayed, true)
+		f.equal("a stored key", f.redeem(keyed(attempt("c", "ann"), "c again", "c", 1)).Replayed, true)
 	}},
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 var resetTests = []test{
-	{"a sandbox is empty afterwards, and the log tells what was in it", func(f *fixture) {
+	{"a sandbox is empty afterwards, and the log has what was in it", func(f *fixture) {
 		f.fillSandbox()
 		emptied := must(f.Reset(f.ctx, store.Operator, now.Add(time.Hour)))(f)
 		want := store.Emptied{Perks: 2, Categories: 1, Users: 2, Redemptions: 3, IdempotencyKeys: 1}
@@ -86,8 +86,8 @@ var resetTests = []test{
 		f.addProperties(property(1, "owner"))
 		refuses("2 clients, 1 signing key and 1 property")
 	}},
-	{"who reads the moment before goes on reading it", func(f *fixture) {
-		const n = 3000 // more than lies ready on the way from the database
+	{"a read that began before still sees what was there then", func(f *fixture) {
+		const n = 3000 // more than the connection to the database buffers
 		var perks []store.PerkRecord
 		for i := range n {
 			perks = append(perks, perk(fmt.Sprint(i)))
@@ -259,16 +259,16 @@ var healthTests = []test{
 		before := f.Stats().Queue.Batches
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p"))
-		turns := 0
+		dequeued := 0
 		for _, user := range []string{"ann", "bob", "ann"} { // the last is refused
-			_, _ = f.Redeem(store.WithTurn(f.ctx, func() { turns++ }), attempt("p", user))
+			_, _ = f.Redeem(store.WithTurn(f.ctx, func() { dequeued++ }), attempt("p", user))
 		}
-		f.equal("times that a write's turn came", turns, 3)
+		f.equal("writes that left the queue", dequeued, 3)
 		f.equal("perks", len(collect(f, f.ExportPerks(f.ctx))), 1) // needs a connection that reads
 		after := f.Stats()
 		f.equal("writes that wait", after.Queue.Waiting, 0)
 		if after.Queue.Capacity < 1 {
-			f.Errorf("the queue has room for %d", after.Queue.Capacity)
+			f.Errorf("the capacity of the queue is %d", after.Queue.Capacity)
 		}
 		if writes := after.Queue.Batches.Writes - before.Writes; writes < 3 {
 			f.Errorf("%d writes were counted, want at least 3", writes)
@@ -280,30 +280,30 @@ var healthTests = []test{
 		f.equal("the pool of reads", after.Pools[0].Name, "reads")
 		for _, pool := range after.Pools {
 			if pool.Max < 1 || pool.Idle < 1 || pool.InUse != 0 {
-				f.Errorf("while nobody asks, the pool of %s has %d connections in use, %d idle, at most %d", pool.Name, pool.InUse, pool.Idle, pool.Max)
+				f.Errorf("while idle, the pool of %s has %d connections in use, %d idle, at most %d", pool.Name, pool.InUse, pool.Idle, pool.Max)
 			}
 		}
 	}},
-	{"a context that is over ends every call, and writes nothing", func(f *fixture) {
+	{"a context that has ended ends every call, and writes nothing", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
-		over, cancel := context.WithCancel(f.ctx)
+		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		for what, call := range map[string]func() error{
-			"ready": func() error { return f.Ready(over) },
-			"read":  func() error { return errOf(f.Perk(over, "p")) },
+			"ready": func() error { return f.Ready(ended) },
+			"read":  func() error { return errOf(f.Perk(ended, "p")) },
 			"list": func() error {
-				return errOf(f.ListPerks(over, store.PerkQuery{Window: store.Window{Page: 1, PerPage: 1}}))
+				return errOf(f.ListPerks(ended, store.PerkQuery{Window: store.Window{Page: 1, PerPage: 1}}))
 			},
-			"redeem": func() error { return errOf(f.Redeem(over, attempt("p", "ann"))) },
+			"redeem": func() error { return errOf(f.Redeem(ended, attempt("p", "ann"))) },
 			"update": func() error {
-				return f.UpdateProperty(over, 1, store.Operator, now, retitle("Lost"))
+				return f.UpdateProperty(ended, 1, store.Operator, now, retitle("Lost"))
 			},
-			"import": func() error { return errOf(f.ImportUsers(over, rows(store.User{ID: "lost"}), store.Operator, now)) },
+			"import": func() error { return errOf(f.ImportUsers(ended, rows(store.User{ID: "lost"}), store.Operator, now)) },
 			"export": func() error {
-				for _, err := range f.ExportUsers(over) {
+				for _, err := range f.ExportUsers(ended) {
 					return err
 				}
 				return nil
@@ -313,7 +313,7 @@ var healthTests = []test{
 				f.Errorf("%s succeeded", what)
 			}
 		}
-		f.fails("a write that was given up", errOf(f.Redeem(over, attempt("p", "ann"))), api.CodeUnavailable)
+		f.fails("a write that was given up", errOf(f.Redeem(ended, attempt("p", "ann"))), api.CodeUnavailable)
 		f.must(f.Ready(f.ctx)) // whatever was queued is past
 		f.equal("redemptions", len(f.redemptions("ann")), 0)
 		f.equal("title", f.property(1).Title, "Flat 1")

@@ -414,7 +414,7 @@ var catalogTests = []test{
 		_, total := f.list(store.PerkQuery{})
 		f.equal("total", total, int64(2))
 	}},
-	{"times are kept to the microsecond, in UTC, whatever their zone", func(f *fixture) {
+	{"times are stored to the microsecond, in UTC, whatever their zone", func(f *fixture) {
 		at := time.Date(2026, 1, 2, 3, 4, 5, 123_456_789, time.FixedZone("", 3600))
 		first, last := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
 		f.addPerks(perk("p", created(at), from(first), to(last)))

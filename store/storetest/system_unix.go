@@ -32,7 +32,7 @@ func killFamily(parent *os.Process) error {
 	return parent.Kill()
 }
 
-// freezeFamily stops a process and then its children, or lets them go on, the parent last.
+// freezeFamily suspends a process and then its children, or resumes them, the parent last.
 func freezeFamily(parent *os.Process, freeze bool) error {
 	if freeze {
 		if err := parent.Signal(syscall.SIGSTOP); err != nil {

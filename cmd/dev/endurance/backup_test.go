@@ -30,23 +30,23 @@ func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	server.Kill()
 	i.Must("", "restore", folder+"/copy.db")
 	copied := i
-	kept := copied.Redemptions()
-	before.check(t, kept, loadUsers)
-	if len(kept) > after+loadWorkers {
-		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(kept), after)
+	stored := copied.Redemptions()
+	before.check(t, stored, loadUsers)
+	if len(stored) > after+loadWorkers {
+		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(stored), after)
 	}
 	former, err := filepath.Glob(folder + "/perks.db.before-*Z")
 	if err != nil || len(former) != 1 {
-		t.Fatalf("the former database is not kept once: %q, %v", former, err)
+		t.Fatalf("want one file of the former database, got %q, %v", former, err)
 	}
 	original := programs.InstallOver(t, "sqlite:"+former[0])
 	load.check(original)
 	if original.Must("", "export", "users") != copied.Must("", "export", "users") {
 		t.Error("the users of the copy are not those of the original")
 	}
-	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(kept), after)
+	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(stored), after)
 
-	servesFrom(t, copied, len(kept))
+	servesFrom(t, copied, len(stored))
 }
 
 // servesFrom starts a server on what was restored, where so many of a perk were redeemed: a unit more can be, and no other.
@@ -80,13 +80,13 @@ func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 
 	runSuggested(t, i, "restore", dump)
 	restored := programs.InstallOver(t, database.DSN("perks_restored"))
-	kept := restored.Redemptions()
-	before.check(t, kept, loadUsers)
-	if len(kept) > after+loadWorkers {
-		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(kept), after)
+	stored := restored.Redemptions()
+	before.check(t, stored, loadUsers)
+	if len(stored) > after+loadWorkers {
+		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(stored), after)
 	}
-	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(kept), after)
-	servesFrom(t, restored, len(kept))
+	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(stored), after)
+	servesFrom(t, restored, len(stored))
 }
 
 // runSuggested runs the command line that perksd suggests instead of doing the work itself.

@@ -50,7 +50,7 @@ func TestKillsCostNothingHoweverRowsAndServersAre(t *testing.T) {
 	}
 }
 
-// TestKillsAndInterruptsInTurnCostNothing ends runs in all ways, one after the other.
+// TestKillsAndInterruptsInTurnCostNothing alternates between the ways to end a run.
 func TestKillsAndInterruptsInTurnCostNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), repeatedRows(90))

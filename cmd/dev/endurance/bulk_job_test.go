@@ -158,9 +158,9 @@ func (p *process) says(text string) {
 func (j *job) check() {
 	j.Helper()
 	j.proxy.awaitIdle()
-	kept := j.redemptions()
-	j.checkRedemptions(kept)
-	j.checkResults(kept)
+	stored := j.redemptions()
+	j.checkRedemptions(stored)
+	j.checkResults(stored)
 	if _, err := os.Stat(j.journal()); !os.IsNotExist(err) {
 		j.Errorf("the journal is still there: %v", err)
 	}
@@ -168,13 +168,13 @@ func (j *job) check() {
 }
 
 // checkRedemptions counts for each content how many rows ask for it and how many redemptions there are.
-func (j *job) checkRedemptions(kept map[string]wanted) {
+func (j *job) checkRedemptions(stored map[string]wanted) {
 	j.Helper()
 	balance := map[wanted]int{}
 	for _, w := range j.wanted {
 		balance[w]--
 	}
-	for _, w := range kept {
+	for _, w := range stored {
 		balance[w]++
 	}
 	lost, doubled, example := 0, 0, wanted{}
@@ -190,7 +190,7 @@ func (j *job) checkRedemptions(kept map[string]wanted) {
 	}
 }
 
-func (j *job) checkResults(kept map[string]wanted) {
+func (j *job) checkResults(stored map[string]wanted) {
 	j.Helper()
 	file, err := os.Open(j.results())
 	if err != nil {
@@ -212,13 +212,13 @@ func (j *job) checkResults(kept map[string]wanted) {
 		}
 		want, isMissing := missing[r.Row]
 		delete(missing, r.Row)
-		switch got, isKept := kept[r.ID]; {
+		switch got, isStored := stored[r.ID]; {
 		case !isMissing:
 			j.Errorf("there is no such row, or it has another result: %s", scanner.Text())
 		case r.Outcome != "ok":
 			j.Errorf("a row is not done: %s", scanner.Text())
-		case !isKept:
-			j.Errorf("a row is done by a redemption that is not kept: %s", scanner.Text())
+		case !isStored:
+			j.Errorf("a row is done by a redemption that is not stored: %s", scanner.Text())
 		case got != want:
 			j.Errorf("row %d asks for %+v and is done by %+v", r.Row, want, got)
 		case claimed[r.ID] != 0:

@@ -67,8 +67,8 @@ func TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys(t *testing.T) {
 
 func randomMoment(random *rand.Rand) moment { return moment(random.IntN(int(killMoments))) }
 
-// killAgainAndAgain kills the program at moments that the seed chooses, and lets it go on at once each time. Then it comes
-// to the end.
+// killAgainAndAgain kills the program at moments that the seed chooses, and resumes it at once each time. Then it lets it
+// finish.
 func (j *job) killAgainAndAgain(kills int, seed uint64) {
 	j.Helper()
 	began := time.Now()

@@ -41,7 +41,7 @@ func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 
 	disk.Free()
 	freed := time.Now()
-	t.Logf("ready %s after there was room", ready.becomes(true).Sub(freed).Round(time.Millisecond))
+	t.Logf("ready %s after there was space", ready.becomes(true).Sub(freed).Round(time.Millisecond))
 	server.WaitFor(t, "the database takes writes again")
 	if err := load.redeemUntilReply(late, 0); err != nil {
 		t.Error(err)
@@ -107,7 +107,7 @@ func requireUnchanged(t *testing.T, i *programs.Installation, disk *programs.Dis
 	}
 	i.Refuses(full, "import", "users", newcomers)
 	if now := strings.Count(i.Must("", "export", "users"), "\n"); now != users {
-		t.Errorf("there were %d users, and after an import that found no room there are %d", users, now)
+		t.Errorf("there were %d users, and after an import that found the disk full there are %d", users, now)
 	}
 	files, err := os.ReadDir(disk.Path(""))
 	if err != nil {
@@ -210,6 +210,6 @@ func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
 	}
 	requireReads(t, server, load.redeemer.token)
 	if after, err := log.Stat(); err != nil || after.Size() <= before.Size() {
-		t.Errorf("the log does not go on when there is room: %v", err)
+		t.Errorf("the log does not continue when there is space: %v", err)
 	}
 }

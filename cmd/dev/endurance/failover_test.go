@@ -93,7 +93,7 @@ func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 		select {
 		case err := <-replied:
 			if err == nil || !strings.Contains(err.Error(), `"code":"unavailable"`) {
-				t.Errorf("a redemption while the standby is away: %v", err)
+				t.Errorf("a redemption while the standby is down: %v", err)
 			}
 			return true
 		default:
@@ -130,7 +130,7 @@ func (p *pair) readUntil(token string, ended func() bool) {
 	}
 	defer conn.Close(p.Context())
 	slowest, most := time.Duration(0), 0
-	eventually(p.T, atLast, "a write was answered while the standby was away", func() bool {
+	eventually(p.T, atLast, "a write was answered while the standby was down", func() bool {
 		for _, path := range []string{"/perks", "/perks/rush", "/perks/users/u-0000?type=redeemed"} {
 			for _, s := range p.servers {
 				begun := time.Now()

@@ -53,15 +53,15 @@ func killAgainAndAgain(t *testing.T, i *programs.Installation, servers int) {
 		victim := round % servers
 		unreplied := k.redeemAndKill(victim, k.attempts(round))
 		k.servers[victim] = i.Start()
-		kept := i.Redemptions()
-		k.replies.check(t, kept, killStock)
+		stored := i.Redemptions()
+		k.replies.check(t, stored, killStock)
 		k.retry(unreplied)
 		unknown += len(unreplied)
 	}
-	kept := i.Redemptions()
-	k.replies.check(t, kept, killStock)
-	if len(kept) != killStock {
-		t.Errorf("in the end %d redemptions are kept, want the whole stock of %d", len(kept), killStock)
+	stored := i.Redemptions()
+	k.replies.check(t, stored, killStock)
+	if len(stored) != killStock {
+		t.Errorf("in the end %d redemptions are stored, want the whole stock of %d", len(stored), killStock)
 	}
 	k.replies.onlyRefused(t, api.CodeAlreadyRedeemed, api.CodeSoldOut)
 	if unknown < killRounds {

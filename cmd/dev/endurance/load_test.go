@@ -102,10 +102,10 @@ func (l *load) finish() {
 // check compares the replies with the database: each user has one redemption, the acknowledged one.
 func (l *load) check(i *programs.Installation) {
 	l.Helper()
-	kept := i.Redemptions()
-	l.replies.check(l.T, kept, loadUsers)
-	if begun := int(l.begun.Load()); len(kept) != begun || l.replies.count() != begun {
-		l.Errorf("there were %d attempts, %d redemptions were acknowledged, and %d are in the database", begun, l.replies.count(), len(kept))
+	stored := i.Redemptions()
+	l.replies.check(l.T, stored, loadUsers)
+	if begun := int(l.begun.Load()); len(stored) != begun || l.replies.count() != begun {
+		l.Errorf("there were %d attempts, %d redemptions were acknowledged, and %d are in the database", begun, l.replies.count(), len(stored))
 	}
 	l.replies.onlyRefused(l.T)
 }
@@ -239,12 +239,12 @@ func (r *replies) count() int {
 
 // check compares the replies with the database: nothing acknowledged is lost, no user has two redemptions, and no more is
 // redeemed than the stock.
-func (r *replies) check(t *testing.T, kept []store.RedemptionRecord, stock int) {
+func (r *replies) check(t *testing.T, stored []store.RedemptionRecord, stock int) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	byID, users := map[string]string{}, map[string]bool{}
-	for _, k := range kept {
+	for _, k := range stored {
 		byID[k.ID] = k.UserID
 		if users[k.UserID] {
 			t.Errorf("user %s has more than one redemption", k.UserID)
@@ -260,8 +260,8 @@ func (r *replies) check(t *testing.T, kept []store.RedemptionRecord, stock int) 
 	if len(lost) > 0 {
 		t.Errorf("%d redemptions were acknowledged and are lost, such as %s", len(lost), slices.Min(lost))
 	}
-	if len(kept) > stock {
-		t.Errorf("%d redemptions of a stock of %d", len(kept), stock)
+	if len(stored) > stock {
+		t.Errorf("%d redemptions of a stock of %d", len(stored), stock)
 	}
 }
 

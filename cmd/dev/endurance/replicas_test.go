@@ -52,21 +52,21 @@ func TestTwoReplicasGiveAwayWhatThereIsOnce(t *testing.T) {
 	}
 	asking.Wait()
 
-	kept := i.Redemptions()
-	replies.check(t, kept, stock)
-	if len(kept) != stock || replies.count() != stock {
-		t.Errorf("%d redemptions are kept and %d were acknowledged, want %d of each", len(kept), replies.count(), stock)
+	stored := i.Redemptions()
+	replies.check(t, stored, stock)
+	if len(stored) != stock || replies.count() != stock {
+		t.Errorf("%d redemptions are stored and %d were acknowledged, want %d of each", len(stored), replies.count(), stock)
 	}
 	replies.onlyRefused(t, api.CodeAlreadyRedeemed, api.CodeSoldOut)
 	for n, both := range answers {
 		if !agree(n%2 == 0, both[0], both[1]) {
-			t.Errorf("%s was told %+v and %+v", userNumber(n), both[0], both[1])
+			t.Errorf("%s got %+v and %+v", userNumber(n), both[0], both[1])
 		}
 	}
 }
 
-// agree tells whether two answers to one user can both be true. Under one key both show the redemption, which one of them
-// made; without a key it is refused to whoever comes second.
+// agree tells whether two replies to one user can both be true. With one key both show the redemption, which one of them
+// made; without a key the second is refused.
 func agree(underKey bool, a, b reply) bool {
 	if a.status != http.StatusCreated {
 		a, b = b, a

@@ -197,7 +197,7 @@ func (c *slowConnections) check(t *testing.T) {
 	}
 }
 
-// sendNormalRequests sends one request after the other until stop, and then tells how long they took, in order.
+// sendNormalRequests sends one request after the other until stop, and then returns how long they took, in order.
 func sendNormalRequests(t *testing.T, url, token string, stop <-chan struct{}) <-chan []time.Duration {
 	took := make(chan []time.Duration, 1)
 	go func() {
