@@ -137,7 +137,7 @@ func setRadius(f *PerkFilter, text string) (problem string) {
 			return problem
 		}
 		if f.Near == nil {
-			return "needs Near: a place to measure from"
+			return "needs Near: a position to measure from"
 		}
 	}
 	if f.Near != nil {

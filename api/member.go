@@ -84,13 +84,13 @@ func FormMembers(form url.Values) []Member {
 // or list[0]=a&list[1]=b. Mixing these counts as repeating the list. A single blank entry is the empty list.
 func FormListMembers(form url.Values, list string) []Member {
 	rest := url.Values{}
-	var ways [][]string
+	var lists [][]string
 	numbered, isRepeated := map[int]string{}, false
 	for name, values := range form {
 		number, isNumbered := listNumber(name, list)
 		switch {
 		case name == list && len(values) > 1, name == list+"[]":
-			ways = append(ways, values)
+			lists = append(lists, values)
 		case isNumbered:
 			numbered[number], isRepeated = values[0], isRepeated || len(values) > 1
 		default:
@@ -102,18 +102,18 @@ func FormListMembers(form url.Values, list string) []Member {
 		for _, number := range slices.Sorted(maps.Keys(numbered)) {
 			entries = append(entries, numbered[number])
 		}
-		ways = append(ways, entries)
+		lists = append(lists, entries)
 	}
 	members := FormMembers(rest)
-	if len(ways) == 0 {
+	if len(lists) == 0 {
 		return members
 	}
-	entries := ways[0]
+	entries := lists[0]
 	if len(entries) == 1 && strings.TrimSpace(entries[0]) == "" {
 		entries = nil
 	}
 	members = slices.DeleteFunc(members, func(m Member) bool { return m.Name == list })
-	return append(members, Member{Name: list, Value: ListValue(entries), Repeated: isRepeated || len(ways) > 1 || rest.Has(list)})
+	return append(members, Member{Name: list, Value: ListValue(entries), Repeated: isRepeated || len(lists) > 1 || rest.Has(list)})
 }
 
 // listNumber reads 3 from list[3].

@@ -161,7 +161,7 @@ func (r *retry) throttle(d time.Duration) {
 	}
 }
 
-// waitForThrottle waits until throttle's time is over. If that is longer than the request can wait, it is sent at once.
+// waitForThrottle waits until the throttle has passed. If that is longer than the request can wait, it is sent at once.
 func (r *retry) waitForThrottle(ctx context.Context, e *requestState) error {
 	for r.Patience > 0 {
 		until := r.notBefore.Load()

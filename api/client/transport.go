@@ -183,7 +183,7 @@ func writeBody(text *strings.Builder, prefix string, header http.Header, body []
 // Wait is a pause before another attempt.
 type Wait struct {
 	For   time.Duration
-	Asked bool   // the server said how long; otherwise it is a guess
+	Asked bool   // the server said how long; otherwise it is a backoff
 	Why   string // such as "429 Too Many Requests"
 }
 
@@ -195,7 +195,7 @@ type Clock struct {
 }
 
 var realClock = Clock{Now: time.Now, Wait: wait, Jitter: func(longest time.Duration) time.Duration {
-	return rand.N(longest + 1) // #nosec G404 -- nobody gains by guessing a wait
+	return rand.N(longest + 1) // #nosec G404 -- predicting a wait gains nothing
 }}
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -58,8 +58,8 @@ func Age(d time.Duration) string {
 
 // Distance says how far a time is from now in the largest fitting unit, rounded down: "in 3 days", "2 hours ago", "now".
 func Distance(at, now time.Time) string {
-	away := at.Sub(now)
-	far := away.Abs()
+	distance := at.Sub(now)
+	far := distance.Abs()
 	if far < time.Minute {
 		return "now"
 	}
@@ -73,7 +73,7 @@ func Distance(at, now time.Time) string {
 			break
 		}
 	}
-	if away < 0 {
+	if distance < 0 {
 		return text + " ago"
 	}
 	return "in " + text

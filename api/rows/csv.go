@@ -22,7 +22,7 @@ func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 	switch _, isRow := err.(*RowError); {
 	case err == io.EOF:
 		err = &FileError{ErrEmpty}
-	case isRow: // behind which reading would go on, but without its header no row can be read
+	case isRow: // without its header no further row can be read
 		err = &FileError{errors.New(err.Error())}
 	case err == nil:
 		err = checkHeader(header)

@@ -133,7 +133,7 @@ func TestAWrongFieldSendsNothingAndSaysWhy(t *testing.T) {
 	}
 	d.Press("tab", "tab", "shift+tab")
 	for text, why := range map[string]string{
-		"0": "must be above 0 and at most 500", "500.1": "must be above 0 and at most 500", "far": "must be a number", "10": "needs Near: a place to measure from",
+		"0": "must be above 0 and at most 500", "500.1": "must be above 0 and at most 500", "far": "must be a number", "10": "needs Near: a position to measure from",
 	} {
 		d.Paste(text)
 		d.See("! Radius km " + why)
