@@ -22,10 +22,10 @@ const (
 	CodeNotFound             Code = "not_found"              // no record, or no endpoint, is there
 	CodeMethodNotAllowed     Code = "method_not_allowed"     // the address exists but does not support this method
 	CodeValidationFailed     Code = "validation_failed"      // a value breaks its field's rule; the error's Fields say which and how
-	CodeAlreadyRedeemed      Code = "already_redeemed"       // the user holds a live redemption of the perk
-	CodePerkNotStarted       Code = "perk_not_started"       // the perk's valid_from lies in the future
+	CodeAlreadyRedeemed      Code = "already_redeemed"       // the user has a live redemption of the perk
+	CodePerkNotStarted       Code = "perk_not_started"       // the perk's valid_from is in the future
 	CodePerkExpired          Code = "perk_expired"           // the perk's valid_to has passed
-	CodeSoldOut              Code = "sold_out"               // every unit of the perk's stock is held by a live redemption
+	CodeSoldOut              Code = "sold_out"               // the stock is used up by live redemptions
 	CodeIdempotencyKeyReused Code = "idempotency_key_reused" // the Idempotency-Key was used before with another request
 	CodePreconditionFailed   Code = "precondition_failed"    // If-Match names another version of the record than the current one
 	CodeConflict             Code = "conflict"               // the record's state does not allow the operation: operator's commands only
@@ -35,7 +35,7 @@ const (
 	// write is unknown until it is read back.
 	CodeUnavailable Code = "unavailable"
 
-	CodeInternal Code = "internal" // the server failed in a way that it did not foresee
+	CodeInternal Code = "internal" // the server failed unexpectedly
 )
 
 // Error is a failure that is reported to the caller. Message is a sentence; Fields is set only with CodeValidationFailed.

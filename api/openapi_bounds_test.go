@@ -42,7 +42,7 @@ func TestDescribedOrdersAreAsTheFieldsSay(t *testing.T) {
 		if got, want := sort.Schema.Value.Pattern, pattern(fields); got != want {
 			t.Errorf("%s sorts by\n%s\nwant\n%s", path, got, want)
 		}
-		if !strings.Contains(sort.Description, fmt.Sprintf("At most %d,", MaxSortKeys)) {
+		if !strings.Contains(sort.Description, fmt.Sprintf("At most %d different fields", MaxSortKeys)) {
 			t.Errorf("%s does not say that an order has at most %d fields", path, MaxSortKeys)
 		}
 	}
