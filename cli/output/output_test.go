@@ -140,8 +140,11 @@ func TestEmptyLists(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", format, got, err, want)
 		}
 	}
-	if got, err := run(t, output.Options{JQ: "length"}, false, list(nil)); got != "0\n" || err != nil {
+	if got, err := run(t, output.Options{JQ: "type, length"}, false, list(nil)); got != "array\n0\n" || err != nil {
 		t.Errorf("jq: %q, %v", got, err)
+	}
+	if got, err := run(t, output.Options{Template: "{{json .}}"}, false, list(nil)); got != "[]" || err != nil {
+		t.Errorf("template: %q, %v", got, err)
 	}
 }
 
@@ -294,6 +297,14 @@ func TestFailureInAListIsNotHidden(t *testing.T) {
 		}
 		if got == "" {
 			t.Errorf("%s: what came before the failure is missing", format)
+		}
+	}
+	for _, options := range []output.Options{{Format: "csv"}, {JQ: "length"}, {Template: "{{len .}}"}} {
+		got, err := run(t, options, false, func(p *output.Printer[item]) error {
+			return p.List(context.Background(), func(yield func(item, error) bool) { yield(item{}, wrong) })
+		})
+		if got != "" || !errors.Is(err, wrong) {
+			t.Errorf("%+v: a list that failed at once is written as %q, %v", options, got, err)
 		}
 	}
 }

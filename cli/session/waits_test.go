@@ -9,9 +9,10 @@ import (
 	"example.com/perks/cli/command"
 )
 
-func TestWaitsAreToldOnceAndOnlyWhenTheyAreFelt(t *testing.T) {
+func TestWaitsAreNotedOnceAndOnlyIfTheyAreLong(t *testing.T) {
 	s, _, err := command.BufferedStreams("")
-	tell := (&Session{Streams: s}).noteWaits(time.Now)
+	s.ErrTTY = true
+	note := (&Session{Streams: s}).noteWaits(time.Now)
 	for _, w := range []client.Wait{
 		{For: 999 * time.Millisecond, Asked: true, Why: "429 Too Many Requests"},
 		{For: 30 * time.Second, Asked: true, Why: "429 Too Many Requests"},
@@ -19,25 +20,25 @@ func TestWaitsAreToldOnceAndOnlyWhenTheyAreFelt(t *testing.T) {
 		{For: 30 * time.Second, Asked: true, Why: "429 Too Many Requests"},
 		{For: 40250 * time.Millisecond, Why: "connection \x1b[2Jrefused"},
 	} {
-		tell(w)
+		note(w)
 	}
 	want := "The server asks to wait 30s (429 Too Many Requests).\nRetrying in 40.3s: connection [2Jrefused.\n"
 	if err.String() != want {
-		t.Errorf("told\n%s\nwant\n%s", err, want)
+		t.Errorf("noted\n%s\nwant\n%s", err, want)
 	}
 }
 
-func TestTheSameWaitIsToldOnceAMinuteOffATerminal(t *testing.T) {
+func TestTheSameWaitIsNotedOnceAMinuteOffATerminal(t *testing.T) {
 	for terminal, want := range map[bool]int{false: 6, true: 32} { // a file gets one at the start, one for each minute, and another reason at once
 		s, _, err := command.BufferedStreams("")
 		s.ErrTTY = terminal
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		tell := (&Session{Streams: s}).noteWaits(func() time.Time { return at })
+		note := (&Session{Streams: s}).noteWaits(func() time.Time { return at })
 		for range 31 {
-			tell(client.Wait{For: 9 * time.Second, Why: "connection refused"})
+			note(client.Wait{For: 9 * time.Second, Why: "connection refused"})
 			at = at.Add(9 * time.Second)
 		}
-		tell(client.Wait{For: 9 * time.Second, Why: "503 Service Unavailable"})
+		note(client.Wait{For: 9 * time.Second, Why: "503 Service Unavailable"})
 		if got := strings.Count(err.String(), "\n"); got != want {
 			t.Errorf("terminal %t: %d lines, want %d:\n%s", terminal, got, want, err)
 		}

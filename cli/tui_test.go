@@ -2,12 +2,14 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/creack/pty"
 	"github.com/muesli/termenv"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"example.com/perks/cli/command"
@@ -129,6 +131,31 @@ func TestThemeAndColours(t *testing.T) {
 		got, colours := (&tuiOptions{session: command, theme: string(test.flag)}).colours(chosen)
 		if got != test.want || got == widget.NoTheme && colours != termenv.Ascii {
 			t.Errorf("%s: %s in %v, want %s", name, got, colours, test.want)
+		}
+	}
+}
+
+func TestFlagsOverrideTheSettings(t *testing.T) {
+	f := newTUIFixture(t)
+	text := "tui:\n  theme: light\n  mouse: true\n  accessible: true\n"
+	if err := os.WriteFile(filepath.Join(f.env[session.EnvConfigDir], "config.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]tuiSettings{
+		"": {theme: widget.LightTheme, mouse: true, accessible: true},
+		"--theme=dark --mouse=false --accessible=false": {theme: widget.DarkTheme},
+		"--mouse --accessible":                          {theme: widget.LightTheme, mouse: true, accessible: true},
+	} {
+		o := &tuiOptions{session: f.accounts().command, flags: pflag.NewFlagSet("tui", pflag.ContinueOnError)}
+		o.flags.StringVar(&o.theme, "theme", "", "")
+		o.flags.BoolVar(&o.mouse, "mouse", false, "")
+		o.flags.BoolVar(&o.accessible, "accessible", false, "")
+		if err := o.flags.Parse(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := o.settings()
+		if err != nil || got.theme != want.theme || got.mouse != want.mouse || got.accessible != want.accessible {
+			t.Errorf("%q: %+v, %v; want %+v", line, got, err, want)
 		}
 	}
 }
