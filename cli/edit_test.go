@@ -161,7 +161,7 @@ func TestEditLetsAPersonDecideAboutAConflict(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.err, "  title\n    before: Flat\n    theirs: Theirs\n    yours:  Mine\n") || !strings.Contains(r.err, "- title: Theirs\n+ title: Both\n") {
 		t.Errorf("%+v", r)
 	}
-	if text := read("conflict"); !strings.Contains(text, "#!   title: Theirs\n#! and before that it was:\n#!   title: Flat\ntitle: Mine\n") {
+	if text := read("conflict"); !strings.Contains(text, "#!   title: Theirs\n#! Before, it was:\n#!   title: Flat\ntitle: Mine\n") {
 		t.Error(text)
 	}
 	if got := x.property("42", "title"); got != "title\tBoth" {
@@ -174,7 +174,7 @@ func TestEditCannotDecideAboutAConflictAlone(t *testing.T) {
 	read := x.edits("put title Mine; perksctl property update 42 --title Theirs --city York 2> log || exit 9", "keep resumed")
 	r := x.run("property", "edit", "42", "--yes")
 	kept := keptTexts(t)
-	if r.code != 6 || len(kept) != 1 || !strings.Contains(r.err, "Decide on a terminal about: title.\nYour text is kept in "+kept[0]) {
+	if r.code != 6 || len(kept) != 1 || !strings.Contains(r.err, "Edit it on a terminal to decide about: title.\nYour draft is in "+kept[0]) {
 		t.Fatalf("%+v %q", r, kept)
 	}
 	if r := x.typing("y\n", "property", "edit", "42", "--resume", kept[0]); r.code != 0 {
@@ -264,7 +264,7 @@ func TestEditLooksForAChangeWhoseAnswerIsLost(t *testing.T) {
 	})
 	x.edits("put title Loft")
 	r := x.run("property", "edit", "42", "--yes")
-	if r.code != 0 || !strings.Contains(r.err, "The reply was lost, but the change of property 42 was made.") || len(keptTexts(t)) != 0 {
+	if r.code != 0 || !strings.Contains(r.err, "The reply was lost, but the change to property 42 was made.") || len(keptTexts(t)) != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -289,7 +289,7 @@ func TestEditSaysWhenNobodyKnows(t *testing.T) {
 	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) { breakOff(w) })
 	x.edits("put title Loft")
 	r := x.run("property", "edit", "42", "--yes")
-	if r.code != 8 || !strings.Contains(r.err, "  perksctl property get 42\nYour text is kept in ") || len(keptTexts(t)) != 1 {
+	if r.code != 8 || !strings.Contains(r.err, "  perksctl property get 42\nYour draft is in ") || len(keptTexts(t)) != 1 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -347,7 +347,7 @@ func (u *unreliable) check(t *testing.T, want end) {
 	if r.code != want.code || told.Error.Code != want.json || (r.out == "") != (want.code != 0) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
-	if want.looks > 0 && want.code == 0 && !strings.Contains(r.err, "The reply was lost, but the change of property") && !strings.Contains(r.err, "The reply was lost; the service confirmed") {
+	if want.looks > 0 && want.code == 0 && !strings.Contains(r.err, "The reply was lost, but the change to property") && !strings.Contains(r.err, "The reply was lost; the service confirmed") {
 		t.Errorf("does not say how it knows: %+v", r)
 	}
 	if strings.Contains(r.err, "u has redemption r1, made ") != want.likely {

@@ -12,8 +12,8 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// KnownColumns are the columns that a command knows. It refuses any other, because it would silently ignore the values under a misspelt
-// name. KnownColumns is safe for concurrent use.
+// KnownColumns are the columns that a command knows. It refuses any other, because it would silently ignore the values under a
+// misspelt name. KnownColumns is safe for concurrent use.
 type KnownColumns struct {
 	Columns []Column
 	Prefix  string   // CSV columns whose names start so are known too; "" for none

@@ -113,8 +113,8 @@ func (f Flags) CountRows() (n int64, known bool, err error) {
 	return n, true, nil
 }
 
-// scan reads and counts all rows before any is sent. It refuses a file that does not match the results: after inserted or deleted rows,
-// others would be skipped or sent twice.
+// scan reads and counts all rows before any is sent. It refuses a file that does not match the results: after inserted or
+// deleted rows, others would be skipped or sent twice.
 func (i *input) scan(ctx context.Context, known *results, j *journal) (total int64, sum uint64, err error) {
 	unchanged := j.rows == 0
 	for row, err := range rows.NewReader(i.from, i.format).Rows() {

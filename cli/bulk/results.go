@@ -17,8 +17,8 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// results is the file with a line for each finished row. A retried row has several lines during a run; the last one counts, and compact
-// removes the others.
+// results is the file with a line for each finished row. A retried row has several lines during a run; the last one counts, and
+// compact removes the others.
 type results struct {
 	path           string
 	skipUnreadable bool

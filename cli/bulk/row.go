@@ -116,9 +116,9 @@ func (r *run) resolveLost(j *job) (Outcome, bool, error) {
 	return r.lookUp(j)
 }
 
-// lookUp asks the service whether the row has been done since the run began, or since the batch began if an earlier run may have sent
-// it. If the clock was set back, any time counts: an older redemption may then be mistaken for the row's, but no row is done twice.
-// A row about a record that does not exist is not done.
+// lookUp asks the service whether the row has been done since the run began, or since the batch began if an earlier run may
+// have sent it. If the clock was set back, any time counts: an older redemption may then be mistaken for the row's, but no row
+// is done twice. A row about a record that does not exist is not done.
 func (r *run) lookUp(j *job) (Outcome, bool, error) {
 	since := r.began
 	if j.maybeSent {
@@ -178,8 +178,8 @@ func (r *run) accept(found Outcome) *Result {
 		"If nobody else redeems for these users, run again with --assume-mine", found.ID), ambiguous)
 }
 
-// isAboutRun tells whether an error would hit every row: the service is down, asks for too long a wait or rejects this client, or this
-// computer has failed.
+// isAboutRun tells whether an error would hit every row: the service is down, asks for too long a wait or rejects this client,
+// or this computer has failed.
 func isAboutRun(err error) bool {
 	var refused *client.Error
 	switch {

@@ -359,7 +359,8 @@ type Work struct {
 
 // Task is the change that one row asks for.
 type Task interface {
-	// Subject identifies the record that the task changes. Tasks with the same subject run one after the other, in the order of the input.
+	// Subject identifies the record that the task changes. Tasks with the same subject run one after the other, in the order of
+	// the input.
 	Subject() string
 	// Do sends the change once, under the idempotency key. Only the client beneath it may retry.
 	Do(ctx context.Context, key string) (Outcome, error)

@@ -86,8 +86,8 @@ func (s *runState) abandon() error {
 	return errors.Join(err, s.journal.close(statErr == nil && info.Size() == 0))
 }
 
-// rowStates holds the state of each row in 12 bytes: whether it is done, a hash of the outcome's id, and a hash of the row's content.
-// It grows in chunks, because a growing slice needs up to three times the memory while it is copied.
+// rowStates holds the state of each row in 12 bytes: whether it is done, a hash of the outcome's id, and a hash of the row's
+// content. It grows in chunks, because a growing slice needs up to three times the memory while it is copied.
 type rowStates struct {
 	chunks map[int]*chunk
 	seed   maphash.Seed

@@ -55,7 +55,8 @@ func (f *ListFlags) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// Options returns what to ask the server for. To save requests, --all and --limit ask for the largest pages unless --per-page is given.
+// Options returns what to ask the server for. To save requests, --all and --limit ask for the largest pages unless --per-page
+// is given.
 func (f *ListFlags) Options() client.ListOptions {
 	options := client.ListOptions{Page: f.Page, PerPage: f.PerPage, Sort: f.Sort}
 	if options.PerPage == 0 && f.All {

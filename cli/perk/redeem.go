@@ -184,8 +184,8 @@ func runRedeemFile(ctx context.Context, s *session.Session, flags bulk.Flags, as
 	return bulk.Run(ctx, s, flags, r.work())
 }
 
-// failure says why nothing was redeemed, or that the outcome is unknown: the server may still process the request, and a redemption in the
-// user's list may be somebody else's. An interrupted command could not look for one.
+// failure says why nothing was redeemed, or that the outcome is unknown: the server may still process the request, and a
+// redemption in the user's list may be somebody else's. An interrupted command could not look for one.
 func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.Redeeming) error {
 	if r.Known == client.NotRedeemed {
 		return r.Err

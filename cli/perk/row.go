@@ -21,8 +21,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// redeemColumns are the columns of a file for perk redeem. It ignores what only the service decides, so that an export of redemptions can
-// be redeemed at another service.
+// redeemColumns are the columns of a file for perk redeem. It ignores what only the service decides, so that an export of
+// redemptions can be redeemed at another service.
 func redeemColumns() *bulk.KnownColumns {
 	return &bulk.KnownColumns{
 		Columns: []bulk.Column{
@@ -164,8 +164,8 @@ type knownPerk struct {
 	err      error
 }
 
-// find reads a perk, or takes it from the cache: a million rows about ten perks need ten requests. It caches perks and that there is none,
-// but no other failure.
+// find reads a perk, or takes it from the cache: a million rows about ten perks need ten requests. It caches perks and that
+// there is none, but no other failure.
 func (r *redeemer) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
 	reply, _, _ := r.requests.Do(id, func() (any, error) {
 		if known, ok := r.perks.Get(id); ok {
@@ -182,8 +182,8 @@ func (r *redeemer) find(ctx context.Context, c *client.Client, id string) (known
 	return perk, perk.err
 }
 
-// predict reads whether the user could redeem the perk now: the service lists it as available to the user. Otherwise predict finds the
-// reason, in the order in which the service checks.
+// predict reads whether the user could redeem the perk now: the service lists it as available to the user. Otherwise predict
+// finds the reason, in the order in which the service checks.
 func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string, err error) {
 	// Filters by the perk's own fields shorten the list. A server that does not know them sends all of it.
 	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, PerkFilter: api.PerkFilter{Query: p.Title}}

@@ -18,7 +18,8 @@ import (
 	"example.com/perks/store"
 )
 
-// shop is a server with the perk coffee, the users alice and bob, a perk and a user for each of the other ids, a redeemer at it, and a count of the requests.
+// shop is a server with the perk coffee, the users alice and bob, a perk and a user for each of the other ids, a redeemer at
+// it, and a count of the requests.
 func shop(t *testing.T, others ...string) (*redeemer, *counter) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee"}})

@@ -22,8 +22,8 @@ func newDelete(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete {ID... | --file FILE}",
 		Short: "Delete properties",
-		Long: "Delete properties, in the order given. On a terminal you are asked first; elsewhere --yes is needed. The first\n" +
-			"failure ends the run, and the error says what was not tried.\n\n" + deleteFileHelp,
+		Long: "Delete properties in the order given. On a terminal you are asked first; elsewhere --yes is needed. The first failure\n" +
+			"ends the command, and the error says which properties were not tried.\n\n" + deleteFileHelp,
 		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" + deleteFileExample,
 		Args:    command.OrFile(&file.File, command.AtLeastOne("ID")),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +37,7 @@ func newDelete(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tag, err := guard(cmd, ifMatch)
+			tag, err := ifMatchOf(cmd, ifMatch)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func newDelete(s *session.Session) *cobra.Command {
 			return runDelete(cmd.Context(), s, edits, yes, file.DryRun)
 		},
 	}
-	cmd.Flags().StringVar(&ifMatch, ifMatchFlag, "", "delete it only while this `ETag` names its current version")
+	cmd.Flags().StringVar(&ifMatch, ifMatchFlag, "", "delete it only if this `ETag` is current")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	file.Bind(cmd)
 	return cmd
@@ -79,7 +79,7 @@ func runDelete(ctx context.Context, s *session.Session, edits []client.Editing, 
 	deleted := []done{}
 	var failure error
 	for i, e := range edits {
-		if e = carryOut(ctx, s, c, connection, e); e.Err != nil { // it says too which were not tried
+		if e = send(ctx, s, c, connection, e); e.Err != nil { // the rest is not tried
 			var advice []string
 			if left := edits[i+1:]; len(left) > 0 {
 				advice = append(advice, "Not tried: "+names(left)+".")
@@ -89,7 +89,7 @@ func runDelete(ctx context.Context, s *session.Session, edits []client.Editing, 
 		}
 		deleted = append(deleted, done{e.ID, e.Message})
 	}
-	switch { // an object for one property, and an array for several, however many could be deleted
+	switch { // an object for one property, an array for several, even if only some were deleted
 	case len(edits) > 1:
 		return errors.Join(failure, printer.DoneEach(ctx, deleted))
 	case failure == nil:
@@ -106,9 +106,9 @@ func names(edits []client.Editing) string {
 	return strings.Join(list, ", ")
 }
 
-const deleteFileHelp = "With --file, delete the property of each row of a CSV file or of JSON lines. The columns are propertyId (or id) and, if\n" +
-	"you like, etag or if_match with the ETag that the property must still have. The other columns of an export of\n" +
-	"properties are passed over, so that an export says what to delete.\n\n" + command.FileHelp
+const deleteFileHelp = "With --file, delete the property of each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
+	"optionally etag or if_match with the ETag that the property must still have. The other columns of an export are\n" +
+	"ignored, so you can pass an export.\n\n" + command.FileHelp
 
 const deleteFileExample = "  perksctl property delete --file closed.csv\n" +
 	"  perksctl property delete --file closed.csv --yes --failed again.csv"
@@ -127,7 +127,7 @@ func runDeleteFile(ctx context.Context, s *session.Session, flags bulk.Flags, ye
 
 func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) error {
 	if flags.File == "-" {
-		return command.Usagef("The rows come from standard input, so that nobody can be asked whether to delete: add --yes.")
+		return command.Usagef("Standard input has the rows, so perksctl cannot ask whether to delete. Add --yes.")
 	}
 	connection, err := s.Connection()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// edit is one property on its way through an editor. The draft is the one place where the person's text is.
+// edit is an edit of a property in a text editor. Only the draft holds the text.
 type edit struct {
 	session *session.Session
 	id      int64
@@ -30,14 +30,14 @@ type edit struct {
 	dryRun  bool
 
 	editor     textEditor
-	interrupts *Interrupts
+	interrupts *interruptHandler
 	connection session.Connection
 
-	base      client.Version // what the text is a change to
+	base      client.Version // the version that the draft changes
 	draft     *draftFile
-	untouched string // the text as it was first laid out
-	open      bool   // the editor has to open before the text is read
-	refused   string // the text as it was opened again because something in it was wrong
+	untouched string // the draft before the first edit
+	open      bool   // open the editor before reading the draft
+	refused   string // the draft when it was reopened because of a mistake
 	merges    int
 }
 
@@ -46,11 +46,11 @@ func newEdit(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit ID",
 		Short: "Edit a property in your editor",
-		Long: "Open the property as YAML in the editor that VISUAL or EDITOR names, show what you changed, ask, and send only that.\n" +
-			"What somebody else changed meanwhile is kept; where you both changed a field, you decide. If it cannot be saved, your\n" +
-			"text is kept in a file, and --resume goes on with it.\n\n" +
-			"An editor with a window of its own must wait until you close the file, such as EDITOR=\"code --wait\". Off a terminal\n" +
-			"nobody can be asked, and --yes is needed. The time in the editor does not count for --timeout.",
+		Long: "Open the property as YAML in the editor named by VISUAL or EDITOR, show what you changed, ask, and send only that.\n" +
+			"Changes that somebody else makes meanwhile are kept; if you both change a field, you decide. If it cannot be saved,\n" +
+			"your draft stays in a file, and --resume continues with it.\n\n" +
+			"An editor with its own window must wait until you close the file, such as EDITOR=\"code --wait\". Without a terminal\n" +
+			"you need --yes. The time in the editor does not count for --timeout.",
 		Example: "  perksctl property edit 42\n  EDITOR=\"code --wait\" perksctl property edit 42\n  perksctl property edit 42 --dry-run",
 		Args:    command.Exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ func newEdit(s *session.Session) *cobra.Command {
 			return e.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&e.resume, "resume", "", "go on with the text that an earlier edit kept in this `file`")
+	cmd.Flags().StringVar(&e.resume, "resume", "", "continue with the draft of an earlier edit in this `file`")
 	cmd.Flags().BoolVarP(&e.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "show the request and send nothing")
 	return cmd
@@ -75,34 +75,34 @@ func (e *edit) run(ctx context.Context) error {
 		return err
 	}
 	if !e.yes && !e.dryRun && !s.Streams.CanAsk() {
-		return command.Usagef("There is nobody here to ask whether the change to %s is right: add --yes.", name(e.id))
+		return command.Usagef("Without a terminal, perksctl cannot ask before it changes %s. Add --yes.", name(e.id))
 	}
 	if e.editor, err = findEditor(s.Env); err != nil {
 		return err
 	}
-	ctx, interrupts, stop := heedInterrupts(ctx)
+	ctx, interrupts, stop := handleInterrupts(ctx)
 	defer stop()
 	e.interrupts = interrupts
 	if err := e.begin(ctx); err != nil {
-		return e.kept(err)
+		return e.adviseResume(err)
 	}
-	sent, err := e.settleOn(ctx)
+	sent, err := e.editAndSend(ctx)
 	switch {
 	case err != nil:
-		return e.kept(err)
+		return e.adviseResume(err)
 	case !e.dryRun:
 		return printer.Done(ctx, done{e.id, sent.Message})
 	}
-	err = e.afresh().Rehearse(ctx, func(c *client.Client) error {
+	err = e.freshSession().Rehearse(ctx, func(c *client.Client) error {
 		if sent.Patch.IsEmpty() {
 			return nil
 		}
 		return sent.Try(ctx, c).Err
 	})
 	if err != nil {
-		return e.kept(err)
+		return e.adviseResume(err)
 	}
-	if advice := e.keep(); advice != "" { // for the time when it is meant
+	if advice := e.keepDraft(); advice != "" { // so that it can be sent later
 		s.Streams.Note("%s", advice)
 	}
 	return nil
@@ -112,10 +112,10 @@ func (e *edit) heading() string {
 	return fmt.Sprintf("Property %d at %s", e.id, e.connection)
 }
 
-// begin reads the property and lays out the text: a new one, or one that was kept.
+// begin reads the property, and writes a new draft or resumes one.
 func (e *edit) begin(ctx context.Context) error {
 	if e.resume != "" {
-		return e.begunBefore(ctx)
+		return e.resumeDraft(ctx)
 	}
 	current, err := e.read(ctx)
 	if err != nil {
@@ -128,15 +128,15 @@ func (e *edit) begin(ctx context.Context) error {
 	return e.rebase(current)
 }
 
-// begunBefore takes up a text that was kept. What became of the property since is put into it if it can be read, and
-// otherwise when it is sent. Of a text that has been moved nobody knows how it began.
-func (e *edit) begunBefore(ctx context.Context) error {
+// resumeDraft continues with an earlier draft. It merges later changes of the property, or leaves that to the sending if the
+// draft has mistakes. A draft that was moved has lost the version that it changes.
+func (e *edit) resumeDraft(ctx context.Context) error {
 	path, err := filepath.Abs(e.resume)
 	if err != nil {
 		return err
 	}
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return command.Usagef("There is no text to go on with in %s.", e.resume)
+		return command.Usagef("There is no draft in %s.", e.resume)
 	}
 	e.draft = &draftFile{Path: path}
 	text, err := e.draft.Read()
@@ -157,10 +157,10 @@ func (e *edit) begunBefore(ctx context.Context) error {
 		err = json.Unmarshal(known, &before)
 	}
 	if err != nil {
-		return fmt.Errorf("read what the text began with: %w", err)
+		return fmt.Errorf("read the version that the draft changes: %w", err)
 	}
 	if before.ID != e.id || before.APIURL != e.connection.APIURL {
-		return command.Usagef("The text in %s belongs to %s at %s.", e.resume, name(before.ID), before.APIURL)
+		return command.Usagef("The draft in %s is of %s at %s.", e.resume, name(before.ID), before.APIURL)
 	}
 	e.base = before.Version
 	edited := readYAML(text)
@@ -168,11 +168,11 @@ func (e *edit) begunBefore(ctx context.Context) error {
 	if edited.syntax != nil || len(wrong) > 0 || api.PropertyChanges(e.base.Property, current.Property).IsEmpty() {
 		return nil
 	}
-	return e.catchUp(patch, current)
+	return e.merge(patch, current)
 }
 
 func (e *edit) read(ctx context.Context) (client.Version, error) {
-	c, connection, err := e.afresh().Connect()
+	c, connection, err := e.freshSession().Connect()
 	if err != nil {
 		return client.Version{}, err
 	}
@@ -180,7 +180,7 @@ func (e *edit) read(ctx context.Context) (client.Version, error) {
 	return c.Version(ctx, e.id)
 }
 
-// base says in the file beside a draft what the draft is a change to.
+// base is the content of the file beside a draft: the version that the draft changes.
 type base struct {
 	APIURL string `json:"api_url"`
 	ID     int64  `json:"id"`
@@ -189,7 +189,7 @@ type base struct {
 
 const baseSuffix = ".before.json"
 
-// rebase makes the text one of another version.
+// rebase makes the draft a change to another version.
 func (e *edit) rebase(on client.Version) error {
 	e.base = on
 	text, err := json.Marshal(base{e.connection.APIURL, e.id, on})
@@ -199,8 +199,8 @@ func (e *edit) rebase(on client.Version) error {
 	return command.WritePrivate(e.draft.Beside(baseSuffix), text)
 }
 
-// afresh is a session whose --timeout begins now: a person has been thinking.
-func (e *edit) afresh() *session.Session {
+// freshSession is a session whose --timeout starts now, because the time in the editor does not count.
+func (e *edit) freshSession() *session.Session {
 	if e.session.Flags.Timeout == 0 {
 		return e.session
 	}
@@ -209,9 +209,9 @@ func (e *edit) afresh() *session.Session {
 	return s
 }
 
-// kept adds to a failure where the text is and how to go on with it. Without anything of the person's in it, it goes.
-func (e *edit) kept(err error) error {
-	advice := e.keep()
+// adviseResume adds to a failure how to continue with the draft. It discards an unchanged draft.
+func (e *edit) adviseResume(err error) error {
+	advice := e.keepDraft()
 	if advice == "" {
 		return err
 	}
@@ -226,8 +226,8 @@ func (e *edit) kept(err error) error {
 	return &command.Advised{Err: err, Advice: advice}
 }
 
-// keep says where the text is, or removes it if it is not worth keeping.
-func (e *edit) keep() (advice string) {
+// keepDraft says where the draft is, or discards an unchanged one.
+func (e *edit) keepDraft() (advice string) {
 	if e.draft == nil {
 		return ""
 	}
@@ -239,14 +239,14 @@ func (e *edit) keep() (advice string) {
 		return ""
 	}
 	line := e.session.CommandLine("property", "edit", strconv.FormatInt(e.id, 10), "--resume", e.draft.Path)
-	return "Your text is kept in " + e.draft.Path + ". Go on with it:\n  " + command.Quote(line)
+	return "Your draft is in " + e.draft.Path + ". Continue with it:\n  " + command.Quote(line)
 }
 
 const nothingChanged = "Nothing was changed."
 
-// settleOn goes round, from the editor to the question to the service, until the property is as the text says or somebody
-// gives up. It returns the change, with its answer unless it is to be rehearsed.
-func (e *edit) settleOn(ctx context.Context) (client.Editing, error) {
+// editAndSend repeats editing, asking and sending, until the change is made or somebody gives up. With --dry-run it does not
+// send the change that it returns.
+func (e *edit) editAndSend(ctx context.Context) (client.Editing, error) {
 	for {
 		patch, err := e.edited(ctx)
 		if err != nil {
@@ -257,7 +257,7 @@ func (e *edit) settleOn(ctx context.Context) (client.Editing, error) {
 			e.draft.Discard()
 			return client.Editing{Message: nothingChanged}, nil
 		}
-		if s := e.session.Streams; !s.Quiet || !e.yes && !e.dryRun { // before a question it is not silenced
+		if s := e.session.Streams; !s.Quiet || !e.yes && !e.dryRun { // --quiet must not hide what the question is about
 			s.Show(writeDiff(s, patch, e.base.Property))
 		}
 		change := client.EditingOf(e.id, e.base, patch)
@@ -270,12 +270,12 @@ func (e *edit) settleOn(ctx context.Context) (client.Editing, error) {
 			e.open = true
 			continue
 		}
-		c, connection, err := e.afresh().Connect()
+		c, connection, err := e.freshSession().Connect()
 		if err != nil {
 			return client.Editing{}, err
 		}
-		change = carryOut(ctx, e.session, c, connection, change)
-		if client.Changed(change.Err) && change.Holds() { // such as by an attempt of ours whose reply was lost
+		change = send(ctx, e.session, c, connection, change)
+		if client.Changed(change.Err) && change.Holds() { // such as by our own attempt whose reply was lost
 			e.session.Streams.Note("Nothing to change: %s is already as you want it.", name(e.id))
 			change.Message, change.Err = nothingChanged, nil
 		}
@@ -283,13 +283,13 @@ func (e *edit) settleOn(ctx context.Context) (client.Editing, error) {
 			e.draft.Discard()
 			return change, nil
 		}
-		if err := e.answerTo(change); err != nil {
+		if err := e.afterFailure(change); err != nil {
 			return client.Editing{}, err
 		}
 	}
 }
 
-// edited opens the editor, if it has to, until the text can be sent.
+// edited opens the editor if needed, until the draft can be sent.
 func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 	for {
 		if e.open {
@@ -303,37 +303,37 @@ func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 			return api.PropertyPatch{}, err
 		}
 		if e.open && e.refused != "" && text == e.refused {
-			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled; nothing was changed. What was wrong with the text still is."}
+			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled; nothing was changed. The draft still has mistakes."}
 		}
 		e.open, e.refused = true, ""
 		read := readYAML(text)
 		if read.isEmpty() {
-			e.untouched = withoutNotes(text) // there is nothing to keep
-			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled, because the text is empty; nothing was changed."}
+			e.untouched = withoutNotes(text) // so that it is discarded
+			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled, because the draft is empty; nothing was changed."}
 		}
 		patch, wrong := read.changes(e.base.Property)
 		n, problem := notesOf(wrong), error(&command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: wrong})
 		switch {
 		case read.syntax != nil:
 			n[""] = []string{"This is not valid YAML: " + read.sentence(1) + "."}
-			problem = command.Usagef("The property was not changed, because the text is not valid YAML: %s.", read.sentence(0))
+			problem = command.Usagef("The property was not changed, because the draft is not valid YAML: %s.", read.sentence(0))
 		case len(wrong) == 0:
 			isThere := func(field string) bool { return read.lines[field] > 0 }
 			if left := slices.DeleteFunc(api.PropertyPatchFields(), isThere); len(left) > 0 {
-				e.session.Streams.Note("Not in the text, so left as they are: %s.", strings.Join(left, ", "))
+				e.session.Streams.Note("Not in the draft, so left as they are: %s.", strings.Join(left, ", "))
 			}
 			return patch, nil
 		}
-		if err := e.openAgain(n, problem); err != nil {
+		if err := e.reopen(n, problem); err != nil {
 			return api.PropertyPatch{}, err
 		}
 	}
 }
 
-// openAgain lets a person put right what is wrong; where there is none, that is the end.
-func (e *edit) openAgain(n notes, otherwise error) error {
+// reopen makes the editor open again with notes about what is wrong. Without a terminal it returns the problem.
+func (e *edit) reopen(n notes, problem error) error {
 	if !e.session.Streams.CanAsk() {
-		return otherwise
+		return problem
 	}
 	text, err := e.draft.Read()
 	if err != nil {
@@ -353,7 +353,7 @@ func notesOf(wrong api.FieldErrors) notes {
 	return n
 }
 
-// ask lets a person decide; again is that the editor is to open once more.
+// ask asks before sending; again means to open the editor once more.
 func (e *edit) ask(ctx context.Context) (again bool, err error) {
 	if e.yes {
 		return false, nil

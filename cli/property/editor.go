@@ -19,17 +19,17 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// maxText bounds what is read back from an editor.
+// maxText is the size of the longest text that is read back from an editor.
 const maxText = 1 << 20
 
-const folderPrefix = "perksctl-edit-"
+const draftFolderPrefix = "perksctl-edit-"
 
-// draftFile is a text that a person edits, in a file that only they can read. It stays until it is discarded.
+// draftFile is the file of a draft. Only its owner can read it, and it stays until it is discarded.
 type draftFile struct{ Path string }
 
-// newDraftFile makes a private folder with a file of that name in it.
+// newDraftFile makes a file of that name in a private folder.
 func newDraftFile(name, text string) (*draftFile, error) {
-	folder, err := os.MkdirTemp("", folderPrefix) // made with mode 0700
+	folder, err := os.MkdirTemp("", draftFolderPrefix) // made with mode 0700
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the editor: %w", err)
 	}
@@ -41,8 +41,7 @@ func newDraftFile(name, text string) (*draftFile, error) {
 	return d, nil
 }
 
-// Read returns the text as it is now, with line ends as Unix has them and no byte order mark. A file that is gone is
-// empty.
+// Read returns the text with Unix line ends and without a byte order mark. The text of a missing file is empty.
 func (d *draftFile) Read() (string, error) {
 	file, err := os.Open(d.Path)
 	if os.IsNotExist(err) {
@@ -62,7 +61,7 @@ func (d *draftFile) Read() (string, error) {
 	return strings.ReplaceAll(strings.TrimPrefix(string(text), "\ufeff"), "\r\n", "\n"), nil
 }
 
-// Write replaces the text as a whole or not at all.
+// Write replaces the text atomically.
 func (d *draftFile) Write(text string) error {
 	if err := command.WritePrivate(d.Path, []byte(text)); err != nil {
 		return fmt.Errorf("write the text to edit: %w", err)
@@ -70,25 +69,25 @@ func (d *draftFile) Write(text string) error {
 	return nil
 }
 
-// Beside names a file that belongs to the draft and goes with it.
+// Beside returns the path of a file that is discarded with the draft.
 func (d *draftFile) Beside(suffix string) string {
 	return strings.TrimSuffix(d.Path, filepath.Ext(d.Path)) + suffix
 }
 
-// Discard removes the draft with its folder. A file that newDraftFile did not make belongs to somebody and stays.
+// Discard removes the draft with its folder. It leaves a file that newDraftFile did not make.
 func (d *draftFile) Discard() {
 	folder := filepath.Dir(d.Path)
-	number, ours := strings.CutPrefix(filepath.Base(folder), folderPrefix)
+	number, ours := strings.CutPrefix(filepath.Base(folder), draftFolderPrefix)
 	if ours && strings.Trim(number, "0123456789") == "" && filepath.Dir(folder) == filepath.Clean(os.TempDir()) {
-		_ = os.RemoveAll(folder) // what is left lies among other temporary files
+		_ = os.RemoveAll(folder) // the rest is among other temporary files
 	}
 }
 
-// textEditor is the program and its arguments, to which the name of the file is added.
+// textEditor is the command line of an editor, without the file.
 type textEditor []string
 
-// findEditor reads the environment, VISUAL before EDITOR, and without a choice there takes what the platform has. An editor that cannot be run is
-// refused here, before anybody has typed anything.
+// findEditor takes the editor from VISUAL or EDITOR, or else the default of the platform. It refuses one that cannot run before
+// anybody types anything.
 func findEditor(env func(string) string) (textEditor, error) {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		line := env(name)
@@ -97,53 +96,53 @@ func findEditor(env func(string) string) (textEditor, error) {
 		}
 		words, err := split(line)
 		if err != nil || len(words) == 0 {
-			return nil, command.Usagef("%s=%q is no command line: check its quotes.", name, line)
+			return nil, command.Usagef("%s=%q is not a command line. Check its quotes.", name, line)
 		}
 		if _, err := exec.LookPath(words[0]); err != nil {
-			return nil, command.Usagef("The editor that %s names cannot be run: %s. Set %s to one that can, with quotes around blanks in its path.", name, err, name)
+			return nil, command.Usagef("The editor in %s cannot run: %s. Set %s to another one, with quotes around spaces in its path.", name, err, name)
 		}
 		return words, nil
 	}
-	for _, name := range usual {
+	for _, name := range defaultEditors {
 		if _, err := exec.LookPath(name); err == nil {
 			return textEditor{name}, nil
 		}
 	}
-	return nil, command.Usagef("There is no editor: set EDITOR to the one that you use.")
+	return nil, command.Usagef("No editor found. Set EDITOR to yours.")
 }
 
-// patience is how long an editor has to save what it can after it was told to end.
-const patience = 5 * time.Second
+// saveTime is how long an editor may take to save after SIGTERM.
+const saveTime = 5 * time.Second
 
-// exitInterrupted is what a shell ends with when an interrupt ended what it ran.
+// exitInterrupted is the exit code of a shell whose command was interrupted.
 const exitInterrupted = 130
 
-// Open runs the editor on a file until it ends. It has the terminal. Its failure, however it came about, says nothing about
-// whether the file was changed. An editor that an interrupt ended is context.Canceled.
-func (e textEditor) Open(ctx context.Context, s *command.Streams, i *Interrupts, path string) error {
+// Open runs the editor on a file, on the terminal. If it fails, the file may have changed nevertheless. If an interrupt ends
+// the editor, the error is context.Canceled.
+func (e textEditor) Open(ctx context.Context, s *command.Streams, i *interruptHandler, path string) error {
 	cmd := exec.CommandContext(ctx, e[0], append(slices.Clone(e[1:]), path)...) // #nosec G204 -- the person's own editor
 	cmd.Stdout, cmd.Stderr = s.Err, s.Err                                       // the editor never draws among data
 	if s.OutTTY && !s.ErrTTY {
 		cmd.Stdout = s.Out
 	}
 	keyboard, isFile := s.In.(*os.File)
-	if isFile { // a reader that is no file would be drained by copying, along with the answers that are meant for perksctl
+	if isFile { // copying from another reader would take the answers meant for perksctl
 		cmd.Stdin = keyboard
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = saveTime
 	var before *term.State
 	if isFile && s.InTTY {
 		before, _ = term.GetState(int(keyboard.Fd()))
 	}
-	takeBack := i.lend()
+	resume := i.suspend()
 	err := cmd.Run()
-	takeBack()
+	resume()
 	if err == nil {
 		return nil
 	}
 	if before != nil {
-		_ = term.Restore(int(keyboard.Fd()), before) // an editor that crashed leaves things behind, such as echo that is off
+		_ = term.Restore(int(keyboard.Fd()), before) // an editor that crashed may leave echo off
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -158,20 +157,19 @@ func (e textEditor) Open(ctx context.Context, s *command.Streams, i *Interrupts,
 	return fmt.Errorf("the editor %s failed: %w", strings.Join(e, " "), err)
 }
 
-// Interrupts decides whose a Ctrl-C is. The terminal sends it to perksctl and to the editor alike; while the editor is
-// open, it is the editor's alone.
-type Interrupts struct {
+// interruptHandler cancels a command on Ctrl-C, except while the editor is open. The terminal sends the signal to both.
+type interruptHandler struct {
 	cancel context.CancelFunc
 	ours   chan os.Signal
 }
 
-// heedInterrupts returns a context that an interrupt ends unless an editor is open, and SIGTERM always. A second one ends the
-// process. It takes the place of ctx, whose end by an earlier listener could not be undone.
-func heedInterrupts(ctx context.Context) (context.Context, *Interrupts, context.CancelFunc) {
+// handleInterrupts returns a context that SIGTERM cancels, and an interrupt unless an editor is open. A second interrupt ends
+// the process. The new context does not depend on ctx, which an earlier listener may cancel on any interrupt.
+func handleInterrupts(ctx context.Context) (context.Context, *interruptHandler, context.CancelFunc) {
 	terminated, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 	context.AfterFunc(terminated, stop)
 	heeded, cancel := context.WithCancel(terminated)
-	i := &Interrupts{cancel: cancel}
+	i := &interruptHandler{cancel: cancel}
 	i.listen()
 	return heeded, i, func() {
 		signal.Stop(i.ours)
@@ -181,7 +179,7 @@ func heedInterrupts(ctx context.Context) (context.Context, *Interrupts, context.
 	}
 }
 
-func (i *Interrupts) listen() {
+func (i *interruptHandler) listen() {
 	ours := make(chan os.Signal, 1)
 	signal.Notify(ours, os.Interrupt)
 	i.ours = ours
@@ -193,15 +191,15 @@ func (i *Interrupts) listen() {
 	}()
 }
 
-// lend leaves interrupts, and the key for SIGQUIT, to the editor until they are taken back. They are caught all the same
-// and not ignored, because a process that is started inherits what is ignored.
-func (i *Interrupts) lend() (takeBack func()) {
+// suspend leaves SIGINT and SIGQUIT to the editor until resume is called. It catches them instead of ignoring them, because a
+// child process inherits ignored signals.
+func (i *interruptHandler) suspend() (resume func()) {
 	theirs := make(chan os.Signal, 1)
 	signal.Notify(theirs, os.Interrupt, syscall.SIGQUIT)
 	signal.Stop(i.ours)
 	close(i.ours)
 	return func() {
-		none := make(chan os.Signal, 1) // signal.Stop returns when every signal that has come so far has been handed out
+		none := make(chan os.Signal, 1) // signal.Stop returns once all earlier signals are delivered
 		signal.Notify(none, os.Interrupt)
 		signal.Stop(none)
 		i.listen()

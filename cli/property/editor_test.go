@@ -30,15 +30,15 @@ func TestFind(t *testing.T) {
 		visual, editor string
 		want           []string // nil for an editor that is refused
 	}{
-		"an editor":               {editor: "code", want: []string{"code"}},
-		"VISUAL comes first":      {visual: "code -v", editor: "no-such-editor", want: []string{"code", "-v"}},
-		"a blank VISUAL is none":  {visual: " ", editor: "code", want: []string{"code"}},
-		"arguments and quotes":    {editor: `code --wait "two words" 'it''s' a\ b`, want: []string{"code", "--wait", "two words", "its", "a b"}},
-		"a path":                  {editor: path, want: []string{path}},
-		"no such program":         {editor: "no-such-editor -x"},
-		"a wrong VISUAL is wrong": {visual: "no-such-editor", editor: "code"},
-		"a quote that stays open": {editor: `code "`},
-		"nothing usual is there":  {},
+		"an editor":                       {editor: "code", want: []string{"code"}},
+		"VISUAL comes first":              {visual: "code -v", editor: "no-such-editor", want: []string{"code", "-v"}},
+		"a blank VISUAL is none":          {visual: " ", editor: "code", want: []string{"code"}},
+		"arguments and quotes":            {editor: `code --wait "two words" 'it''s' a\ b`, want: []string{"code", "--wait", "two words", "its", "a b"}},
+		"a path":                          {editor: path, want: []string{path}},
+		"no such program":                 {editor: "no-such-editor -x"},
+		"a wrong VISUAL is wrong":         {visual: "no-such-editor", editor: "code"},
+		"a quote that stays open":         {editor: `code "`},
+		"nothing defaultEditors is there": {},
 	} {
 		env := map[string]string{"VISUAL": test.visual, "EDITOR": test.editor}
 		got, err := findEditor(func(name string) string { return env[name] })
@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestFindTakesWhatThePlatformHas(t *testing.T) {
-	for _, name := range usual {
+	for _, name := range defaultEditors {
 		program(t, name, "")
 		if got, err := findEditor(func(string) string { return "" }); err != nil || !slices.Equal(got, []string{name}) {
 			t.Errorf("%q, %v", got, err)
@@ -68,7 +68,7 @@ func TestOpenReports(t *testing.T) {
 		"kill -KILL $$":            "the editor PATH failed: signal: killed",
 	} {
 		path := program(t, "ed", script)
-		ctx, interrupts, stop := heedInterrupts(t.Context())
+		ctx, interrupts, stop := handleInterrupts(t.Context())
 		s, _, _ := command.BufferedStreams("this is not for the editor")
 		err := textEditor{path}.Open(ctx, s, interrupts, file)
 		if got := strings.ReplaceAll(message(err), path, "PATH"); got != want {
@@ -91,19 +91,19 @@ func message(err error) string {
 	return err.Error()
 }
 
-// TestInterruptsAreLent sends signals to this process, which would end by them if nobody heeded them.
-func TestInterruptsAreLent(t *testing.T) {
+// TestEditorGetsTheInterrupts sends signals to this process, which would end by them if nobody heeded them.
+func TestEditorGetsTheInterrupts(t *testing.T) {
 	outer, end := context.WithCancel(t.Context())
-	ctx, interrupts, stop := heedInterrupts(outer)
+	ctx, interrupts, stop := handleInterrupts(outer)
 	defer stop()
 	end()
 	if ctx.Err() != nil {
 		t.Fatal("it ends with what came before")
 	}
 	for range 100 {
-		takeBack := interrupts.lend()
+		resume := interrupts.suspend()
 		interrupt(t)
-		takeBack()
+		resume()
 	}
 	if ctx.Err() != nil {
 		t.Fatal("an interrupt for the editor ended the context")

@@ -4,6 +4,6 @@ package property
 
 import "github.com/google/shlex"
 
-var usual = []string{"vi", "nano"}
+var defaultEditors = []string{"vi", "nano"}
 
 func split(line string) ([]string, error) { return shlex.Split(line) }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-var usual = []string{"notepad"}
+var defaultEditors = []string{"notepad"}
 
-// split knows only double quotes: a backslash separates folders here. A path with blanks needs no quotes if it is all.
+// split knows only double quotes, because a backslash separates folders. A path without arguments needs no quotes around spaces.
 func split(line string) ([]string, error) {
 	if info, err := os.Stat(line); err == nil && !info.IsDir() {
 		return []string{line}, nil

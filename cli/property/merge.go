@@ -14,11 +14,11 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// maxMerges ends an edit that nobody watches, if others change the property as fast as it is sent.
+// maxMerges ends an edit without a terminal while others keep changing the property.
 const maxMerges = 5
 
-// answerTo makes the text ready to be tried again, or returns why that is no use.
-func (e *edit) answerTo(change client.Editing) error {
+// afterFailure prepares the draft for another attempt, or returns the error if that is no use.
+func (e *edit) afterFailure(change client.Editing) error {
 	err := change.Err
 	var refused *client.Error
 	switch {
@@ -31,18 +31,18 @@ func (e *edit) answerTo(change client.Editing) error {
 		if e.merges++; isSame || e.merges > maxMerges && !e.session.Streams.CanAsk() {
 			return err
 		}
-		return e.catchUp(change.Patch, change.Now)
+		return e.merge(change.Patch, change.Now)
 	case errors.As(err, &refused) && (refused.Status == http.StatusUnprocessableEntity || refused.Status == http.StatusBadRequest && len(refused.Fields) > 0):
 		n := notesOf(refused.Fields)
 		n[""] = []string{"The server refused this: " + refused.Message}
-		return e.openAgain(n, err)
+		return e.reopen(n, err)
 	}
 	return err
 }
 
-// catchUp merges the edited fields into what the property is now, and says what changed. The editor opens for fields that
-// both sides changed. The text is written first: with the old base beside it nothing is lost, whenever the process ends.
-func (e *edit) catchUp(patch api.PropertyPatch, current client.Version) error {
+// merge merges the edited fields into the current version, and says what changed. For conflicts it opens the editor. It writes
+// the draft before the new base: whenever the process ends, the old base beside the draft loses nothing.
+func (e *edit) merge(patch api.PropertyPatch, current client.Version) error {
 	s := e.session.Streams
 	m := mergeOf(e.base.Property, current.Property, patch)
 	if told := m.String(); told != "" {
@@ -52,7 +52,7 @@ func (e *edit) catchUp(patch api.PropertyPatch, current client.Version) error {
 	if len(m.conflicts) > 0 && !s.CanAsk() {
 		return &command.Advised{
 			Err:    &client.Error{Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed, Message: "The property was not changed, because somebody else changed the same fields meanwhile."},
-			Advice: "Decide on a terminal about: " + strings.Join(m.conflicts, ", ") + ".",
+			Advice: "Edit it on a terminal to decide about: " + strings.Join(m.conflicts, ", ") + ".",
 		}
 	}
 	if err := e.draft.Write(annotate(write(e.heading(), m.merged), m.notes())); err != nil {
@@ -62,17 +62,17 @@ func (e *edit) catchUp(patch api.PropertyPatch, current client.Version) error {
 	return e.rebase(current)
 }
 
-// merge is an edit put over what the property has become. A field that only one side changed is as that side has it.
+// merge is a merge of an edit and somebody else's change. A field that only one side changed is as on that side.
 type merge struct {
 	before, theirs, merged api.Property
-	conflicts              []string // both changed them to different values: only a person can tell which is right; merged has mine
+	conflicts              []string // fields that both changed to different values; merged has ours
 }
 
 func mergeOf(before, theirs api.Property, patch api.PropertyPatch) merge {
 	return merge{before, theirs, theirs.With(patch), api.MergePropertyChanges(before, theirs, patch).Conflicts}
 }
 
-// notes stand beside the fields that both sides changed: what it was, and what somebody else made of it.
+// notes show for each conflict what the field was, and what somebody else changed it to.
 func (m merge) notes() notes {
 	n := notes{}
 	for _, name := range m.conflicts {
@@ -83,13 +83,13 @@ func (m merge) notes() notes {
 				n[name] = append(n[name], "  "+strings.TrimSuffix(line, "\n"))
 			}
 		}
-		add("Somebody else changed this too. Yours stands below; theirs is:", m.theirs)
-		add("and before that it was:", m.before)
+		add("Somebody else changed this too. Yours is below; theirs is:", m.theirs)
+		add("Before, it was:", m.before)
 	}
 	return n
 }
 
-// String tells field by field what somebody else changed, what it was before, and what was made of it here.
+// String lists what somebody else changed, field by field.
 func (m merge) String() string {
 	var out strings.Builder
 	for _, name := range api.PropertyChanges(m.before, m.theirs).Fields() {
@@ -101,10 +101,10 @@ func (m merge) String() string {
 	return out.String()
 }
 
-// widestInMessage is the longest value that a message shows whole.
+// widestInMessage is the width of the longest value that a message shows in full.
 const widestInMessage = 60
 
-// short is a field's value on one line, cut if need be.
+// short is a field's value on one line, cut if it is long.
 func short(name string, p api.Property) string {
 	field, _ := api.PropertyFieldNamed(name)
 	texts := field.Texts(p)
@@ -114,8 +114,8 @@ func short(name string, p api.Property) string {
 	return cmp.Or(display.Cut(display.Line(strings.Join(texts, ", ")), widestInMessage), "(empty)")
 }
 
-// writeDiff returns what would become of the fields, each as the text shows it: lines that go behind a minus and in red,
-// lines that come behind a plus and in green.
+// writeDiff returns the difference that a patch makes, field by field: removed lines after a minus and in red, added ones after
+// a plus and in green.
 func writeDiff(s *command.Streams, patch api.PropertyPatch, before api.Property) string {
 	var out strings.Builder
 	colours := map[display.Mark]string{display.Removed: "\x1b[31m", display.Added: "\x1b[32m"}

@@ -73,9 +73,9 @@ func TestConflictsStandBesideTheirFields(t *testing.T) {
 	before, mine, theirs := api.Property{Title: "Flat"}, api.Property{Title: "Loft"}, api.Property{Title: "House\nof \x1bcards", City: "York"}
 	m := mergeOf(before, theirs, api.PropertyChanges(before, mine))
 	_, text, _ := strings.Cut(annotate(write("", m.merged), m.notes()), "\n\n")
-	want := `#! Somebody else changed this too. Yours stands below; theirs is:
+	want := `#! Somebody else changed this too. Yours is below; theirs is:
 #!   title: "House\nof \x1bcards"
-#! and before that it was:
+#! Before, it was:
 #!   title: Flat
 title: Loft
 description: ""

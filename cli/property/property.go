@@ -27,13 +27,13 @@ import (
 
 var listView = output.View{Columns: []string{"propertyId", "title", "address", "city", "postcode", "price_pw", "bedrooms"}, ID: "propertyId"}
 
-// versioned is a property as it is exported: with the ETag of its version, by which an update from the export is guarded.
+// versioned is a property with its ETag, which guards an update from an export.
 type versioned struct {
 	api.Property
 	ETag string `json:"etag"`
 }
 
-// done is what a change of a property gives to programs.
+// done is the output of a change.
 type done struct {
 	ID      int64  `json:"propertyId"`
 	Message string `json:"message"`
@@ -63,16 +63,16 @@ func parseIDs(args []string) ([]int64, error) {
 
 func name(id int64) string { return "property " + strconv.FormatInt(id, 10) }
 
-// checkNotSandbox keeps a change that was meant for the sandbox away from live data: the sandbox has no properties.
+// checkNotSandbox refuses a change with --sandbox, which would change live data: the sandbox has no properties.
 func checkNotSandbox(s *session.Session) error {
 	connection, err := s.Connection()
 	if err == nil && connection.Sandbox {
-		return command.Usagef("The sandbox has no properties; this would change the live one. Add --sandbox=false if that is what you want.")
+		return command.Usagef("The sandbox has no properties; this would change the live one. To do that, add --sandbox=false.")
 	}
 	return err
 }
 
-// entityTag puts the quotes around an ETag (RFC 9110, section 8.8.3) that a shell took off.
+// entityTag restores the quotes of an ETag (RFC 9110, section 8.8.3) that a shell has removed.
 func entityTag(tag string) string {
 	if tag == "" || tag == "*" || tag[0] == '"' || len(tag) > 2 && tag[:2] == "W/" {
 		return tag
@@ -80,9 +80,9 @@ func entityTag(tag string) string {
 	return `"` + tag + `"`
 }
 
-// guard returns the ETag of --if-match with its quotes, "" if the flag is not given. An empty one is refused: it is what a
-// script's failed search leaves, and the change would go out unguarded.
-func guard(cmd *cobra.Command, tag string) (string, error) {
+// ifMatchOf returns the ETag of --if-match with its quotes, "" without the flag. It refuses an empty one, which a script may
+// pass after a failed lookup: the change would be unguarded.
+func ifMatchOf(cmd *cobra.Command, tag string) (string, error) {
 	if !cmd.Flags().Changed(ifMatchFlag) {
 		return "", nil
 	}
@@ -94,7 +94,7 @@ func guard(cmd *cobra.Command, tag string) (string, error) {
 
 const ifMatchFlag = "if-match"
 
-// begin makes what a command that changes properties works with.
+// begin makes the printer of a command that changes properties, and checks that it may.
 func begin(s *session.Session) (*output.Printer[done], error) {
 	printer, err := output.New[done](s.Output, s.Streams, output.View{ID: "propertyId"})
 	if err != nil {
@@ -107,8 +107,8 @@ func newGet(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "get ID...",
 		Short: "Show properties by their ids",
-		Long: "Show one property, or several as a list. If one of them cannot be read, none is shown. The field etag names the\n" +
-			"version that was read. Give it to update or delete, by --if-match or in a file, and they refuse any later version.",
+		Long: "Show one property, or several as a list. If one cannot be read, none is shown. The field etag names the version.\n" +
+			"Pass it to update or delete, by --if-match or in a file, and they refuse any later version.",
 		Example: "  perksctl property get 42\n" +
 			"  perksctl property get 41 42 --output csv\n" +
 			"  perksctl property delete 42 --if-match \"$(perksctl property get 42 --jq .etag)\"",
@@ -140,7 +140,7 @@ func runGet(ctx context.Context, s *session.Session, ids []int64) error {
 	if guarded || slices.Contains(s.Output.Fields, etagColumn) {
 		return printer.Few(ctx, properties)
 	}
-	// A server without ETags has nothing to guard with: a column of empty ones would have every row of an update fail.
+	// Without ETags, leave the column out: empty cells would make every row of an update fail.
 	without, err := output.New[api.Property](s.Output, s.Streams, listView)
 	if err != nil {
 		return err
@@ -154,9 +154,9 @@ func newUpdate(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update {ID | --file FILE}",
 		Short: "Change fields of a property, or of many",
-		Long: "Change the fields that are given, by flags, --set or a file; all others stay as they are. Values are checked\n" +
-			"before anything is sent, and a field that is given twice is refused. The etag of an exported property in --from-file\n" +
-			"guards the change as --if-match does.\n\n" + updateFileHelp,
+		Long: "Change the fields given by flags, --set or a file; all others stay as they are. Values are checked before anything is\n" +
+			"sent, and a field given twice is refused. The etag of an exported property in --from-file guards the change as\n" +
+			"--if-match does.\n\n" + updateFileHelp,
 		Example: "  perksctl property update 42 --price-pw 295.50 --bedrooms 2\n" +
 			"  perksctl property update 42 --set city=Leeds --set lat=\n" +
 			"  perksctl property update 42 --from-file patch.json --if-match 1f2e3d\n" +
@@ -181,7 +181,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 				return err
 			}
 			e.ID = ids[0]
-			if e.ETag, err = guard(cmd, e.ETag); err != nil {
+			if e.ETag, err = ifMatchOf(cmd, e.ETag); err != nil {
 				return err
 			}
 			if err := changes.read(cmd, &e, s.Streams.In); err != nil {
@@ -191,7 +191,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 		},
 	}
 	changes.bind(cmd)
-	cmd.Flags().StringVar(&e.ETag, ifMatchFlag, "", "change it only while this `ETag` names its current version")
+	cmd.Flags().StringVar(&e.ETag, ifMatchFlag, "", "change it only if this `ETag` is current")
 	file.Bind(cmd)
 	return cmd
 }
@@ -208,13 +208,13 @@ func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun
 	if err != nil {
 		return err
 	}
-	if e = carryOut(ctx, s, c, connection, e); e.Err != nil {
+	if e = send(ctx, s, c, connection, e); e.Err != nil {
 		return adviseReading(s, e.ID, e.Err)
 	}
 	return printer.Done(ctx, done{e.ID, e.Message})
 }
 
-// runDry shows the requests that the changes would make, and what would become of each.
+// runDry shows the requests of the changes, and predicts the outcome of each.
 func runDry(ctx context.Context, s *session.Session, edits ...client.Editing) error {
 	return s.RehearseWith(ctx, func(c *client.Client) error {
 		for _, e := range edits {
@@ -228,15 +228,15 @@ func runDry(ctx context.Context, s *session.Session, edits ...client.Editing) er
 	})
 }
 
-// carryOut makes a change, and finds out what became of it if no answer tells.
-func carryOut(ctx context.Context, s *session.Session, c *client.Client, connection session.Connection, e client.Editing) client.Editing {
+// send makes a change, looks up its outcome if the reply is lost, and tells what was done.
+func send(ctx context.Context, s *session.Session, c *client.Client, connection session.Connection, e client.Editing) client.Editing {
 	e = e.Send(ctx, c)
 	if e.Err != nil {
 		return e
 	}
 	if e.Lost {
 		e.Message = "The reply was lost, but the change was made."
-		s.Streams.Note("The reply was lost, but the change of %s was made.", name(e.ID))
+		s.Streams.Note("The reply was lost, but the change to %s was made.", name(e.ID))
 	}
 	verb := "Updated"
 	if e.Delete {
@@ -246,11 +246,11 @@ func carryOut(ctx context.Context, s *session.Session, c *client.Client, connect
 	return e
 }
 
-// adviseReading adds to an unknown outcome how to find out. Updating or deleting again does no harm, but reading tells.
+// adviseReading adds to an unknown outcome how to check it, and to any failure the other advice.
 func adviseReading(s *session.Session, id int64, err error, advice ...string) error {
 	if client.OutcomeUnknown(err) {
 		look := s.CommandLine("property", "get", strconv.FormatInt(id, 10))
-		advice = append(advice, "See how it is now:\n  "+command.Quote(look))
+		advice = append(advice, "Check how it is now:\n  "+command.Quote(look))
 	}
 	if len(advice) == 0 {
 		return err
@@ -261,8 +261,8 @@ func adviseReading(s *session.Session, id int64, err error, advice ...string) er
 const updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
 	"the fields to change. A column etag, as property get exports it, or if_match holds the ETag that the property must\n" +
 	"still have; its cells must not be empty. In other columns, an empty cell leaves the field as it is, and the text\n" +
-	"null clears lat and lng. images are URLs with commas between, or a JSON array. You can edit an export and pass it\n" +
-	"to --file, with or without --raw: perksctl property get ... -o csv\n\n" + command.FileHelp
+	"null clears lat and lng. images are URLs separated by commas, or a JSON array. You can edit an export and pass it to\n" +
+	"--file, with or without --raw: perksctl property get ... -o csv\n\n" + command.FileHelp
 
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"
@@ -281,10 +281,10 @@ func runFile(ctx context.Context, s *session.Session, flags bulk.Flags, name str
 	}})
 }
 
-// maxPatchFile bounds what is read of a patch file. The server takes no larger body.
+// maxPatchFile is the size of the largest patch file. The server accepts no larger body.
 const maxPatchFile = 1 << 20
 
-// changes gathers the fields of a patch from the flags of the command and a file.
+// changes collects a patch from the flags of the command and a file.
 type changes struct {
 	set  []string
 	file string
@@ -300,8 +300,8 @@ func (c *changes) bind(cmd *cobra.Command) {
 
 func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }
 
-// read reads and checks everything that was given, and puts it into the edit: the patch, and the ETag that guards it.
-// Nothing given, a field given twice and a value that breaks its field's rule are wrong usage.
+// read checks everything given, and sets the patch of the edit and the ETag that guards it. No field, a field given twice and
+// an invalid value are usage errors.
 func (c *changes) read(cmd *cobra.Command, e *client.Editing, stdin io.Reader) error {
 	members, err := c.typed(cmd)
 	if err != nil {
@@ -326,8 +326,7 @@ func (c *changes) read(cmd *cobra.Command, e *client.Editing, stdin io.Reader) e
 	return nil
 }
 
-// takeTarget takes out what an exported property says beside its fields: which one it is, and the ETag of its version. They
-// must agree with what the command line says.
+// takeTarget removes the id and the ETag of an exported property from the members. They must agree with the command line.
 func takeTarget(members []api.Member, e *client.Editing, problems api.FieldErrors) (fields []api.Member) {
 	said := bulk.Row{}
 	for _, m := range members {
@@ -343,10 +342,10 @@ func takeTarget(members []api.Member, e *client.Editing, problems api.FieldError
 	}
 	if value, given := said["propertyId"]; given {
 		if id := int64(0); value.Int(&id) != "" || id != e.ID {
-			problems.Add("propertyId", "is not %d, the property to change", e.ID)
+			problems.Add("propertyId", "must be %d, the property to change", e.ID)
 		}
 	}
-	ifMatch := readGuard(said, problems)
+	ifMatch := readIfMatch(said, problems)
 	if ifMatch != "" && e.ETag != "" && ifMatch != e.ETag {
 		problems.Add(etagColumn, "differs from --if-match; leave one of them out")
 	}
@@ -380,7 +379,7 @@ func (c *changes) inFile(stdin io.Reader) ([]api.Member, error) {
 	default:
 		file, err := os.Open(c.file)
 		if err != nil {
-			return nil, command.Usagef("The patch cannot be read: %s.", err)
+			return nil, command.Usagef("--from-file cannot be read: %s.", err)
 		}
 		defer file.Close()
 		source, from = file, c.file

@@ -20,14 +20,13 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// The columns that guard a row: if_match is what people write, etag what property get exports.
+// The columns that guard a row: people write if_match, and property get exports etag.
 const (
 	ifMatchColumn = "if_match"
 	etagColumn    = "etag"
 )
 
-// targetColumns are the columns that name a target. An empty cell of a guard counts: it fails its row, which must not be sent
-// without the guard that its author meant.
+// targetColumns are the columns that name a property and its version. A row with an empty ETag fails: its author meant to guard it.
 func targetColumns() []bulk.Column {
 	return []bulk.Column{
 		{Name: "propertyId", Aliases: []string{"id", "property_id"}, Required: true},
@@ -36,20 +35,20 @@ func targetColumns() []bulk.Column {
 	}
 }
 
-// readTarget returns which property a row is about and, if the row says so, the version that is meant.
+// readTarget reads which property a row is about and, if given, which version.
 func readTarget(values bulk.Row, problems api.FieldErrors) client.Editing {
 	var e client.Editing
 	id := values["propertyId"]
 	if id.Int(&e.ID) != "" || e.ID <= 0 {
 		problems.Add(id.Name, "must be a whole number above 0")
 	}
-	e.ETag = readGuard(values, problems)
+	e.ETag = readIfMatch(values, problems)
 	return e
 }
 
 // readGuard returns the ETag that the columns ask for, with its quotes; "" if there is no such column. Both may be there, and
 // must agree.
-func readGuard(values bulk.Row, problems api.FieldErrors) string {
+func readIfMatch(values bulk.Row, problems api.FieldErrors) string {
 	tags := map[string]string{}
 	for _, column := range []string{ifMatchColumn, etagColumn} {
 		value, given := values[column]
@@ -73,20 +72,19 @@ func readGuard(values bulk.Row, problems api.FieldErrors) string {
 	return cmp.Or(tags[ifMatchColumn], tags[etagColumn])
 }
 
-// entityTagRule returns what is wrong with an ETag that is to be matched, or "". An empty one is refused: whoever wrote it
-// meant to guard the change.
+// entityTagRule returns what is wrong with an ETag, or "". It refuses an empty one, whose author meant to guard the change.
 func entityTagRule(tag string) string {
 	switch {
 	case tag == "":
-		return "must not be empty; leave it out where any version will do"
+		return "must not be empty; leave it out to accept any version"
 	case strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' || r > '~' }):
 		return "must be printable ASCII"
 	}
 	return ""
 }
 
-// updateColumns are the columns of a file of changes. There is none to ignore: whoever edits the owner in an export is to
-// learn that it cannot be changed.
+// updateColumns are the columns of a file of changes. None is ignored: an edited owner in an export must fail, as it cannot be
+// changed.
 func updateColumns() *bulk.KnownColumns {
 	known := &bulk.KnownColumns{Columns: targetColumns()}
 	for _, field := range api.PropertyPatchFields() {
@@ -95,8 +93,8 @@ func updateColumns() *bulk.KnownColumns {
 	return known
 }
 
-// parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null of its own: the text null
-// clears lat and lng, and is a text like any other elsewhere.
+// parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null, so the text null clears lat
+// and lng.
 func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (client.Editing, error) {
 	values, err := known.Read(row)
 	if err != nil {
@@ -119,13 +117,13 @@ func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (client.Editing, err
 	}
 	if e.Patch.IsEmpty() {
 		return client.Editing{}, api.Errorf(api.CodeValidationFailed,
-			"Nothing to change: the row holds none of %s.", strings.Join(api.PropertyPatchFields(), ", "))
+			"Nothing to change: the row has none of %s.", strings.Join(api.PropertyPatchFields(), ", "))
 	}
 	return e, nil
 }
 
-// deleteColumns are the columns of a file of properties to delete. The fields of a property are passed over, because
-// people delete from an export. No others are: an if_match that is misspelt would guard nothing.
+// deleteColumns are the columns of a file of properties to delete. They ignore the fields of an export, but no other column: a
+// misspelt if_match would guard nothing.
 func deleteColumns() *bulk.KnownColumns {
 	return &bulk.KnownColumns{Columns: targetColumns(), Ignored: append(api.PropertyPatchFields(), "owner")}
 }
@@ -141,19 +139,19 @@ func parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (client.Editing, err
 	return e, problems.Err()
 }
 
-// connector makes the client of a run when it is first needed, and always returns the same.
+// connector makes the client when it is first needed, and then returns the same one.
 type connector func() (*client.Client, error)
 
-// task is what a row asks for.
+// task is the change that a row asks for.
 type task struct {
 	client.Editing
 	connect connector
 }
 
-// Subject is the property: rows about one are carried out in their order.
+// Subject is the property.
 func (t *task) Subject() string { return strconv.FormatInt(t.ID, 10) }
 
-// Do needs no idempotency key: the same change again changes nothing more, and what is gone cannot be deleted again.
+// Do needs no idempotency key: repeating an update or a deletion changes nothing.
 func (t *task) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
 	c, err := t.connect()
 	if err == nil {
@@ -165,7 +163,7 @@ func (t *task) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
 	return t.outcome(), nil
 }
 
-// Done tells whether the property is as the row wants it, or gone, whoever made it so.
+// Done tells whether the property is as the row wants it, or deleted, whoever did that.
 func (t *task) Done(ctx context.Context, _ time.Time, _ func(string) bool) (bulk.Outcome, bool, error) {
 	c, err := t.connect()
 	if err != nil {
@@ -180,7 +178,7 @@ func (t *task) Done(ctx context.Context, _ time.Time, _ func(string) bool) (bulk
 
 func (t *task) outcome() bulk.Outcome { return bulk.Outcome{ID: t.Subject(), Status: http.StatusOK} }
 
-// Check compares the property with what the row wants of it, and makes sure that it has the version if the row names one.
+// Check compares the property with what the row wants, and its version with the ETag of the row.
 func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
 	c, err := t.connect()
 	if err != nil {
@@ -191,7 +189,7 @@ func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
 		return "", nil, now.LookErr
 	}
 	before, etag := now.Now.Property, now.Now.ETag
-	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // it can be a list
+	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
 		return "", nil, api.Errorf(api.CodePreconditionFailed, "Property %d has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)
 	}
 	if t.Delete {
@@ -201,13 +199,13 @@ func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
 	return sentenceOf(t.ID, changes), changes, err
 }
 
-// After says that what is gone cannot be deleted again, and that a version that was changed is not there any more.
+// After says that a deleted property cannot be deleted again, and that a change makes the ETag of a later row outdated.
 func (t *task) After(line int) error {
 	switch {
 	case t.Delete:
-		return api.Errorf(api.CodeNotFound, "Line %d deletes property %d already.", line, t.ID)
+		return api.Errorf(api.CodeNotFound, "Line %d already deletes property %d.", line, t.ID)
 	case t.isGuarded():
-		return api.Errorf(api.CodePreconditionFailed, "Line %d changes property %d first; it will not have the ETag %s then.", line, t.ID, t.ETag)
+		return api.Errorf(api.CodePreconditionFailed, "Line %d changes property %d first, so it will no longer have the ETag %s.", line, t.ID, t.ETag)
 	}
 	return nil
 }
@@ -232,7 +230,7 @@ func changesOf(before, after api.Property) ([]session.Change, error) {
 	return changes, errors.Join(err, err2)
 }
 
-// sentenceOf tells the changes. Long values are cut: the data has them whole.
+// sentenceOf describes the changes. It cuts long values, which the data has in full.
 func sentenceOf(id int64, changes []session.Change) string {
 	if len(changes) == 0 {
 		return fmt.Sprintf("Property %d would stay as it is.", id)

@@ -54,10 +54,10 @@ func TestUpdateRowsThatAreWrong(t *testing.T) {
 		"null in json":                  {`{"id":42,"title":null,"deposit":null}`, "deposit must not be null; title must not be null"},
 		"a version that breaks a line":  {`{"id":42,"title":"Loft","if_match":"a\r\nb"}`, "if_match must be printable ASCII"},
 		"a version that is null":        {`{"id":42,"title":"Loft","if_match":null}`, "if_match must be a string"},
-		"a version that is empty":       {`{"id":42,"title":"Loft","if_match":""}`, "if_match must not be empty; leave it out where any version will do"},
-		"a version whose cell is empty": {"id,title,if_match\n42,Loft,\n", "if_match must not be empty; leave it out where any version will do"},
-		"an empty exported version":     {"id,title,etag\n42,Loft,\n", "etag must not be empty; leave it out where any version will do"},
-		"one version of two is empty":   {"id,title,if_match,etag\n42,Loft,,abc\n", "if_match must not be empty; leave it out where any version will do"},
+		"a version that is empty":       {`{"id":42,"title":"Loft","if_match":""}`, "if_match must not be empty; leave it out to accept any version"},
+		"a version whose cell is empty": {"id,title,if_match\n42,Loft,\n", "if_match must not be empty; leave it out to accept any version"},
+		"an empty exported version":     {"id,title,etag\n42,Loft,\n", "etag must not be empty; leave it out to accept any version"},
+		"one version of two is empty":   {"id,title,if_match,etag\n42,Loft,,abc\n", "if_match must not be empty; leave it out to accept any version"},
 		"two versions":                  {`{"id":42,"title":"Loft","if_match":"a","etag":"b"}`, "if_match differs from etag; leave one of them out"},
 		"a field twice":                 {`{"id":42,"title":"A","title":"B"}`, "title is given more than once"},
 		"images that are none":          {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
@@ -71,7 +71,7 @@ func TestUpdateRowsThatAreWrong(t *testing.T) {
 	}
 	for _, file := range []string{"id,title\n42,\n", "id,if_match\n42,abc\n", `{"id":42}`} {
 		_, err := parseUpdateRow(updateColumns(), firstRow(t, file))
-		if api.CodeOf(err) != api.CodeValidationFailed || !strings.HasPrefix(err.Error(), "Nothing to change: the row holds none of title, ") {
+		if api.CodeOf(err) != api.CodeValidationFailed || !strings.HasPrefix(err.Error(), "Nothing to change: the row has none of title, ") {
 			t.Errorf("%q changes nothing: %v", file, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestParseDeleteRow(t *testing.T) {
 		"an export":            {"propertyId,title,description,address,city,postcode,images,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,Loft,,,,,,x,,,,,\n", "42 "},
 		"an export by perksd":  {`{"propertyId":42,"title":"Loft","lat":null,"owner":"client"}`, "42 "},
 		"a misspelt version":   {"id,if_mach\n42,abc\n", "if_mach is not a known column; the columns are propertyId, if_match, etag"},
-		"an empty version":     {"id,if_match\n42,\n", "if_match must not be empty; leave it out where any version will do"},
+		"an empty version":     {"id,if_match\n42,\n", "if_match must not be empty; leave it out to accept any version"},
 		"an exported version":  {"id,title,etag\n42,Loft,abc\n", `42 "abc"`},
 		"no id":                {"title\nLoft\n", "propertyId is missing; every row needs it"},
 		"perks":                {"id\ncoffee\n", "id must be a whole number above 0"},

@@ -20,7 +20,7 @@ import (
 	"example.com/perks/api/display"
 )
 
-// valueOf is a field as a text holds it. Numbers and prices are their digits, so that they stay as they were written.
+// valueOf is the value of a field as YAML has it. Numbers and prices are digits, so that they stay as written.
 func valueOf(field api.PropertyField, p api.Property) api.Value {
 	switch texts := field.Texts(p); {
 	case field.Kind == api.ListField:
@@ -32,17 +32,17 @@ func valueOf(field api.PropertyField, p api.Property) api.Value {
 	}
 }
 
-// widest is the longest text that stays on its field's line.
+// widest is the longest text on the line of its field.
 const widest = 72
 
 const header = `# %s
 #
-# Change the fields below, save the file and leave the editor. Only what you change is sent, and a
-# field that you take out stays as it is. To cancel, leave without saving, or empty the file.
+# Change the fields below, save the file and close the editor. Only what you change is sent, and a
+# field that you remove stays as it is. To cancel, close without saving, or empty the file.
 
 `
 
-// write lays a property out as YAML, with a heading that says what it is.
+// write writes a property as YAML, with a heading that says what it is.
 func write(heading string, p api.Property) string {
 	text := fmt.Sprintf(header, display.Line(heading))
 	for _, field := range api.PropertyFields() {
@@ -73,8 +73,7 @@ func writeField(field api.PropertyField, p api.Property) string {
 	return text + "\n"
 }
 
-// scalar chooses how a text is written: as a block if it is long or has several lines, else plain or in quotes. What
-// stands there is read back before it is trusted.
+// scalar writes a long text or one with several lines as a block if that reads back, any other plain or in quotes.
 func scalar(before, text string) string {
 	isLong := len(text) > widest || strings.Contains(text, "\n")
 	if isLong && !strings.ContainsFunc(text, breaksBlock) {
@@ -85,8 +84,8 @@ func scalar(before, text string) string {
 	return inline(before, text)
 }
 
-// block writes a literal block scalar. The mark 2 tells its indentation where the first line does not, and the last mark
-// says what becomes of line feeds at the end.
+// block writes a literal block scalar. The indicator 2 gives the indentation if the first line starts with a space, and the
+// last indicator keeps or strips line feeds at the end.
 func block(text string) string {
 	mark := "|"
 	if strings.HasPrefix(text, " ") || strings.HasPrefix(text, "\n") || strings.HasPrefix(text, "\t") {
@@ -107,11 +106,11 @@ func block(text string) string {
 	return mark
 }
 
-// oldBooleans is what YAML 1.1 takes for booleans and the library, which follows YAML 1.2, for text.
-var oldBooleans = []string{"y", "yes", "on", "n", "no", "off"}
+// yaml11Booleans are booleans in YAML 1.1, and text to the library, which follows YAML 1.2.
+var yaml11Booleans = []string{"y", "yes", "on", "n", "no", "off"}
 
 func inline(before, text string) string {
-	if !strings.ContainsFunc(text, isHidden) && !slices.Contains(oldBooleans, strings.ToLower(text)) && readsBack(before+text+"\n", text) {
+	if !strings.ContainsFunc(text, isHidden) && !slices.Contains(yaml11Booleans, strings.ToLower(text)) && readsBack(before+text+"\n", text) {
 		return text
 	}
 	return quote(text)
@@ -130,7 +129,7 @@ func readsBack(document, text string) bool {
 	return field.Kind == yaml.ScalarNode && field.ShortTag() == "!!str" && field.Value == text && field.Anchor == ""
 }
 
-// quote writes a text in double quotes, with escapes for what cannot be seen. All escapes of Go are escapes of YAML too.
+// quote writes a text in double quotes, with invisible characters escaped. Go's escapes are valid in YAML too.
 func quote(text string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -144,32 +143,30 @@ func quote(text string) string {
 	return `"` + out.String() + `"`
 }
 
-// isHidden tells what a person could not tell from nothing or from a blank. The joiners that emoji are made with can be
-// seen by what they join.
+// isHidden tells whether a character is invisible, or looks like a space. The joiners of emoji are visible by what they join.
 func isHidden(r rune) bool {
 	return !unicode.IsPrint(r) && r != '\u200c' && r != '\u200d'
 }
 
-// breaksBlock tells what cannot stand in a block as it is: what steers a terminal, and line ends other than a line feed.
+// breaksBlock tells whether a character cannot be in a block: terminal controls, and line ends other than a line feed.
 func breaksBlock(r rune) bool {
 	return r != '\n' && r != '\t' && display.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == 0xfffe || r == 0xffff
 }
 
-// noteMark begins the comments that perksctl puts beside fields and takes out again. They stand at the beginning of a
-// line, where no value is written.
+// noteMark starts the comments that perksctl adds above fields and removes again. No line of a value starts like this.
 const noteMark = "#! "
 
-// notes are lines that a person is to read, by the field that they are about, "" for the text as a whole.
+// notes are messages for the person who edits, by field; "" is for the text as a whole.
 type notes map[string][]string
 
-// annotate puts the notes into a text above the fields that they are about, in place of earlier ones. Notes about fields
-// that the text does not have come first. Everything else of the text stays as it is, letter by letter.
+// annotate replaces the notes in a text. Each goes above its field, or to the top if the text does not have the field. The rest
+// of the text stays exactly as it is.
 func annotate(text string, n notes) string {
 	text = withoutNotes(text)
 	read := readYAML(text)
 	noted := n.insert(text, read.lines)
 	if read.syntax == nil && !reflect.DeepEqual(readYAML(noted).values, read.values) {
-		return n.insert(text, nil) // a comment in that place would have become part of a value
+		return n.insert(text, nil) // a comment there would become part of a value
 	}
 	return noted
 }
@@ -193,18 +190,17 @@ func withoutNotes(text string) string {
 	return strings.Join(lines, "")
 }
 
-// reading is a text as it came back from the editor.
+// reading is what was read from an edited text.
 type reading struct {
 	values map[string]api.Value
 	lines  map[string]int // where each field begins, from 1
 
-	syntax error           // the text is no YAML, and nothing else is known
-	line   int             // of the syntax error; 0 if the text as a whole is meant
-	wrong  api.FieldErrors // of fields whose values cannot even be told
+	syntax error           // the text is not valid YAML, so the rest is empty
+	line   int             // of the syntax error; 0 if it is about the whole text
+	wrong  api.FieldErrors // the fields without a usable value
 }
 
-// readYAML reads what a person has written. Values that nobody can be sure of, such as a bare yes, are taken letter by
-// letter as they stand.
+// readYAML reads an edited text. Ambiguous values, such as a bare yes, are read as text.
 func readYAML(text string) reading {
 	r := reading{values: map[string]api.Value{}, lines: map[string]int{}, wrong: api.FieldErrors{}}
 	root, err := parseOne(text)
@@ -216,19 +212,19 @@ func readYAML(text string) reading {
 		r.syntax = errors.New("the text must be fields, each as name: value")
 	default:
 		for i := 0; i+1 < len(root.Content); i += 2 {
-			r.read(root.Content[i], followed(root.Content[i+1]))
+			r.read(root.Content[i], resolveAlias(root.Content[i+1]))
 		}
 	}
 	return r
 }
 
-// parseOne returns the one document that there may be, nil for a text without any.
+// parseOne returns the only document of a text, nil if there is none.
 func parseOne(text string) (*yaml.Node, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("the text is not UTF-8")
 	}
 	if strings.ContainsRune(text, '\ufeff') {
-		return nil, errors.New("the text has a byte order mark in it; write it as \"\\uFEFF\"")
+		return nil, errors.New("the text contains a byte order mark; write it as \"\\uFEFF\"")
 	}
 	dec := yaml.NewDecoder(bytes.NewReader([]byte(text)))
 	var document, second yaml.Node
@@ -238,11 +234,11 @@ func parseOne(text string) (*yaml.Node, error) {
 		return nil, err
 	}
 	if err := dec.Decode(&second); err == nil {
-		return nil, fmt.Errorf("line %d: a second document begins here", second.Line)
+		return nil, fmt.Errorf("line %d: a second document starts here", second.Line)
 	} else if err != io.EOF {
 		return nil, err
 	}
-	root := followed(document.Content[0])
+	root := resolveAlias(document.Content[0])
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" && root.Value == "" {
 		return nil, nil
 	}
@@ -263,15 +259,15 @@ func (r *reading) read(key, node *yaml.Node) {
 	r.values[field.Name] = value
 }
 
-// readValue takes a field that is empty for an empty text, which for a position is none. An empty list of images may be
-// written so too, and a list as one text.
+// readValue reads the value of a field. Without a value, a text is empty, a list has no entries and a number is null. One text
+// can hold a whole list.
 func readValue(kind api.FieldKind, node *yaml.Node) (value api.Value, problem string) {
 	isNull := node.Tag == "!!null"
 	switch {
 	case node.Kind == yaml.SequenceNode && kind == api.ListField:
 		var entries []string
 		for _, entry := range node.Content {
-			if entry = followed(entry); entry.Kind != yaml.ScalarNode {
+			if entry = resolveAlias(entry); entry.Kind != yaml.ScalarNode {
 				return value, "must be a list of addresses"
 			}
 			entries = append(entries, entry.Value)
@@ -289,25 +285,25 @@ func readValue(kind api.FieldKind, node *yaml.Node) (value api.Value, problem st
 	return api.TextValue(node.Value), ""
 }
 
-func followed(node *yaml.Node) *yaml.Node {
+func resolveAlias(node *yaml.Node) *yaml.Node {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
 	return node
 }
 
-// lineOf reads the line out of an error of the YAML library, which has it nowhere else.
+// lineOf parses the line from an error of the YAML library, which has it nowhere else.
 func lineOf(err error) int {
 	found := regexp.MustCompile(`line (\d+)`).FindStringSubmatch(err.Error())
 	if found == nil {
 		return 0
 	}
-	line, _ := strconv.Atoi(found[1]) // digits; too many of them are no line
+	line, _ := strconv.Atoi(found[1]) // these are digits; too many of them mean no line
 	return line
 }
 
-// changes returns what the text changes, and what is wrong with it by field; what was wrong before and was not touched is
-// not asked about. The patch holds exactly the changes if nothing is wrong.
+// changes returns what the text changes, and what is wrong by field. It does not report an invalid value that was there before.
+// The patch is complete if nothing is wrong.
 func (r reading) changes(before api.Property) (api.PropertyPatch, api.FieldErrors) {
 	wrong := maps.Clone(r.wrong)
 	var members []api.Member
@@ -327,7 +323,7 @@ func (r reading) changes(before api.Property) (api.PropertyPatch, api.FieldError
 
 func (r reading) isEmpty() bool { return r.syntax == nil && len(r.lines) == 0 }
 
-// sentence is the syntax error without the library's name, and with its line as it is after shift lines were put above.
+// sentence is the syntax error without the library's name, with its line moved down by shift.
 func (r reading) sentence(shift int) string {
 	text := strings.TrimPrefix(r.syntax.Error(), "yaml: ")
 	if r.line > 0 {

@@ -64,8 +64,8 @@ func TestSheetIsMadeForReading(t *testing.T) {
 	}
 	want := `# Property 42 at http://x?y
 #
-# Change the fields below, save the file and leave the editor. Only what you change is sent, and a
-# field that you take out stays as it is. To cancel, leave without saving, or empty the file.
+# Change the fields below, save the file and close the editor. Only what you change is sent, and a
+# field that you remove stays as it is. To cancel, close without saving, or empty the file.
 
 title: "Flat: 😀"
 description: |
