@@ -96,7 +96,8 @@ func newRun(f Flags, w Work, in *input, s *command.Streams) *run {
 	r := &run{
 		stats: stats{streams: s, codes: map[string]int64{}}, input: in, task: w, options: f, now: time.Now, wait: wait,
 		queues: map[string][]*job{}, unknownRows: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
-		slots: semaphore.NewWeighted(int64(f.Concurrency)), workers: semaphore.NewWeighted(int64(f.Concurrency) + maxWithoutSlot), waiting: semaphore.NewWeighted(maxWaiting),
+		slots: semaphore.NewWeighted(int64(f.Concurrency)), workers: semaphore.NewWeighted(int64(f.Concurrency) + maxWithoutSlot),
+		waiting: semaphore.NewWeighted(maxWaiting),
 	}
 	if f.Rate > 0 {
 		r.limit.SetLimit(rate.Limit(f.Rate))

@@ -126,8 +126,10 @@ func (f *ListFlags) CheckSort(s *command.Streams, fields []string, filter api.Pe
 	return nil
 }
 
+type pagesOf[T any] = iter.Seq2[api.Page[T], error]
+
 // showPages connects to the service and shows a list.
-func showPages[T any](cmd *cobra.Command, s *session.Session, flags ListFlags, view output.View, pages func(*client.Client) iter.Seq2[api.Page[T], error]) error {
+func showPages[T any](cmd *cobra.Command, s *session.Session, flags ListFlags, view output.View, pages func(*client.Client) pagesOf[T]) error {
 	printer, c, err := session.Begin[T](s, view)
 	if err != nil {
 		return err
@@ -136,7 +138,7 @@ func showPages[T any](cmd *cobra.Command, s *session.Session, flags ListFlags, v
 }
 
 // ShowList writes as many items as the flags ask for, and notes on Err what it left out.
-func ShowList[T any](ctx context.Context, s *command.Streams, printer *output.Printer[T], flags ListFlags, pages iter.Seq2[api.Page[T], error]) error {
+func ShowList[T any](ctx context.Context, s *command.Streams, printer *output.Printer[T], flags ListFlags, pages pagesOf[T]) error {
 	onePage := !flags.All && flags.Limit == 0
 	shown, cut := 0, false // --limit left items out
 	var meta api.PageMeta

@@ -2,7 +2,6 @@
 package perk
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,7 @@ func newList(s *session.Session) *cobra.Command {
 			"  perksctl perk list --all --output jsonl > perks.jsonl",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
+			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) pagesOf[api.Perk] {
 				return c.PerkPages(cmd.Context(), options)
 			})
 		},
@@ -52,7 +51,7 @@ func newList(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func listPerks(cmd *cobra.Command, s *session.Session, flags ListFlags, pages func(*client.Client, client.PerkListOptions) iter.Seq2[api.Page[api.Perk], error]) error {
+func listPerks(cmd *cobra.Command, s *session.Session, flags ListFlags, pages func(*client.Client, client.PerkListOptions) pagesOf[api.Perk]) error {
 	if err := flags.Check(cmd); err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func listPerks(cmd *cobra.Command, s *session.Session, flags ListFlags, pages fu
 	if err := flags.CheckSort(s.Streams, api.PerkSortFields(), filter); err != nil {
 		return err
 	}
-	return showPages(cmd, s, flags, listView, func(c *client.Client) iter.Seq2[api.Page[api.Perk], error] {
+	return showPages(cmd, s, flags, listView, func(c *client.Client) pagesOf[api.Perk] {
 		return pages(c, client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter})
 	})
 }
@@ -143,7 +142,7 @@ func newPerks(s *session.Session) *cobra.Command {
 			if kind == redeemed {
 				return listRedeemed(cmd, s, args[0], flags)
 			}
-			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
+			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) pagesOf[api.Perk] {
 				return c.UserPerkPages(cmd.Context(), args[0], options)
 			})
 		},
@@ -167,7 +166,7 @@ func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags L
 		return err
 	}
 	view := output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"}
-	return showPages(cmd, s, flags, view, func(c *client.Client) iter.Seq2[api.Page[api.Redemption], error] {
+	return showPages(cmd, s, flags, view, func(c *client.Client) pagesOf[api.Redemption] {
 		return c.UserRedemptionPages(cmd.Context(), userID, flags.Options())
 	})
 }

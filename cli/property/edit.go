@@ -312,7 +312,8 @@ func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled, because the draft is empty; nothing was changed."}
 		}
 		patch, wrong := read.changes(e.base.Property)
-		n, problem := notesOf(wrong), error(&command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: wrong})
+		n := notesOf(wrong)
+		var problem error = &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: wrong}
 		switch {
 		case read.syntax != nil:
 			n[""] = []string{"This is not valid YAML: " + read.sentence(1) + "."}

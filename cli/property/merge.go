@@ -32,7 +32,8 @@ func (e *edit) afterFailure(change client.Editing) error {
 			return err
 		}
 		return e.merge(change.Patch, change.Now)
-	case errors.As(err, &refused) && (refused.Status == http.StatusUnprocessableEntity || refused.Status == http.StatusBadRequest && len(refused.Fields) > 0):
+	case !errors.As(err, &refused):
+	case refused.Status == http.StatusUnprocessableEntity, refused.Status == http.StatusBadRequest && len(refused.Fields) > 0:
 		n := notesOf(refused.Fields)
 		n[""] = []string{"The server refused this: " + refused.Message}
 		return e.reopen(n, err)

@@ -267,7 +267,9 @@ const updateFileHelp = "With --file, change one property for each row of a CSV f
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"
 
-func runFile(ctx context.Context, s *session.Session, flags bulk.Flags, name string, known *bulk.KnownColumns, parse func(*bulk.KnownColumns, rows.Row) (client.Editing, error)) error {
+type rowParser func(*bulk.KnownColumns, rows.Row) (client.Editing, error)
+
+func runFile(ctx context.Context, s *session.Session, flags bulk.Flags, name string, known *bulk.KnownColumns, parse rowParser) error {
 	connect := sync.OnceValues(func() (*client.Client, error) {
 		c, _, err := s.Connect()
 		return c, err
